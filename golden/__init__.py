@@ -1,0 +1,32 @@
+"""mmagold: a bit-accurate, spec-driven golden model of GPU matrix units.
+
+    import golden
+    ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    D = ins(A, B, C)                  # raw bits in, raw bits out
+    print(ins.trace(a, b, c))         # one dot product explained
+
+Everything is driven by the YAML files in spec/. See docs/ and README.md.
+"""
+
+from golden.catalog import architectures
+from golden.custom import load_instruction
+from golden.errors import (
+    CoreError,
+    DTypeError,
+    FileFormatError,
+    MetadataError,
+    MmagoldError,
+    OperandError,
+    ShapeError,
+    SpecError,
+    UnknownNameError,
+)
+from golden.formats import Format, formats, from_float, get_format, to_float
+from golden.instruction import Evidence, Instruction, instruction, instructions
+
+__version__ = "0.1.0"
+__all__ = [
+    "CoreError", "DTypeError", "Evidence", "FileFormatError", "Format", "Instruction", "MetadataError", "MmagoldError",
+    "OperandError", "ShapeError", "SpecError", "UnknownNameError", "architectures", "formats", "from_float", "get_format",
+    "instruction", "instructions", "load_instruction", "to_float",
+]

@@ -1,0 +1,470 @@
+/* The general interpreter: every primitive step with every parameter, one dot product at a time, exact integers.
+ *
+ * It executes the same step list as golden/reference.py, written independently: 128-bit significands, and a wide
+ * two's-complement accumulator for sums whose terms lie too far apart. A sum that needs more than MG_KEPT_BITS keeps
+ * that many and ORs the rest into the lowest one (rounding to odd), which no later single rounding can tell apart.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mg_internal.h"
+#include "mg_number.h"
+
+#define MG_KEPT_BITS 100
+#define MG_LIMBS 80
+
+typedef struct {
+    const mg_operation *operation;
+    mg_number *registers[MG_REGISTERS];
+    int32_t count[MG_REGISTERS];
+    const uint64_t *a_codes, *b_codes;
+    uint64_t result;
+    int done;
+} mg_state;
+
+/* Number slots of one register (a dot product of k products never holds more terms in one) and of all. */
+#define MG_REGISTER_SLOTS(k) ((size_t)(k) + 8)
+#define MG_SLOTS(k) (MG_REGISTERS * MG_REGISTER_SLOTS(k))
+
+static void mg_layout_registers(mg_state *s, mg_number *slots, int32_t k) {
+    for (int i = 0; i < MG_REGISTERS; i++) s->registers[i] = slots + (size_t)i * MG_REGISTER_SLOTS(k);
+}
+
+static uint64_t mg_special_code(const mg_format *f, const mg_number *x, int has_nan, uint64_t nan) {
+    if (x->kind == MG_INFINITY && f->has_infinity) return f->infinity | (f->sign_shift >= 0 ? (uint64_t)x->sign << f->sign_shift : 0);
+    return has_nan ? nan : f->largest;
+}
+
+static mg_number mg_product(const mg_number *x, const mg_number *y) {
+    mg_number p = {0, 0, x->exponent + y->exponent, x->fraction_bits + y->fraction_bits, MG_FINITE, x->sign ^ y->sign};
+    if (x->kind == MG_NAN || y->kind == MG_NAN || (x->kind == MG_INFINITY && y->kind == MG_ZERO) ||
+        (x->kind == MG_ZERO && y->kind == MG_INFINITY)) {
+        p.kind = MG_NAN;
+    } else if (x->kind == MG_INFINITY || y->kind == MG_INFINITY) {
+        p.kind = MG_INFINITY;
+    } else {
+        if (x->kind == MG_ZERO || y->kind == MG_ZERO) p.kind = MG_ZERO;
+        p.significand = x->significand * y->significand;
+    }
+    return p;
+}
+
+static void mg_normalize_exponent(mg_number *x) {
+    if (x->kind != MG_FINITE || x->significand == 0) return;
+    int32_t lsb = mg_lsb(x);
+    x->exponent = lsb + mg_bit_length(x->significand) - 1;
+    x->fraction_bits = x->exponent - lsb;
+}
+
+/* IEEE 754 6.3: a zero sum keeps a sign that all addends share, otherwise + (- when rounding down). */
+static uint8_t mg_zero_sign(const mg_number *const *terms, int32_t count, int rounding) {
+    int same = 1;
+    for (int32_t i = 0; i < count; i++) same &= terms[i]->significand == 0 && terms[i]->sign == terms[0]->sign;
+    return same && count ? terms[0]->sign : rounding == MG_DOWN;
+}
+
+/* Adds +-(x << shift) to a two's-complement accumulator of MG_LIMBS limbs. */
+static void mg_accumulate(uint64_t *limbs, mg_u128 x, int64_t shift, int negative) {
+    int64_t at = shift / 64;
+    int offset = (int)(shift % 64);
+    uint64_t parts[3] = {(uint64_t)x << offset, (uint64_t)((x << offset) >> 64), offset ? (uint64_t)(x >> (128 - offset)) : 0};
+    uint64_t carry = (uint64_t)negative;
+    for (int64_t i = at; i < MG_LIMBS; i++) {
+        uint64_t addend = i - at < 3 ? parts[i - at] : 0;
+        if (negative) addend = ~addend;
+        mg_u128 sum = (mg_u128)limbs[i] + addend + carry;
+        limbs[i] = (uint64_t)sum;
+        carry = (uint64_t)(sum >> 64);
+    }
+}
+
+/* Magnitude of the accumulator as at most MG_KEPT_BITS bits, lost bits ORed into the lowest; returns bits dropped. */
+static int64_t mg_compress(uint64_t *limbs, mg_u128 *magnitude, uint8_t *sign) {
+    *sign = (uint8_t)(limbs[MG_LIMBS - 1] >> 63);
+    if (*sign) {
+        uint64_t carry = 1;
+        for (int i = 0; i < MG_LIMBS; i++) {
+            limbs[i] = ~limbs[i] + carry;
+            carry = carry && limbs[i] == 0;
+        }
+    }
+    int top = MG_LIMBS - 1;
+    while (top > 0 && limbs[top] == 0) top--;
+    int64_t length = limbs[top] ? top * 64 + 64 - __builtin_clzll(limbs[top]) : 0;
+    int64_t drop = length > MG_KEPT_BITS ? length - MG_KEPT_BITS : 0;
+    mg_u128 value = 0;
+    for (int i = 2; i >= 0; i--) {
+        int64_t limb = drop / 64 + i;
+        uint64_t word = limb < MG_LIMBS ? limbs[limb] : 0;
+        int64_t position = (int64_t)i * 64 - drop % 64;
+        if (position >= 128 || word == 0) continue;
+        value |= position >= 0 ? (mg_u128)word << position : (mg_u128)(word >> -position);
+    }
+    int sticky = 0;
+    for (int64_t i = 0; i < drop / 64; i++) sticky |= limbs[i] != 0;
+    if (drop % 64) sticky |= (limbs[drop / 64] << (64 - drop % 64)) != 0;
+    *magnitude = value | (mg_u128)sticky;
+    return drop;
+}
+
+/* Sum of finite terms: 128-bit where the span allows, the wide accumulator otherwise. */
+static void mg_sum_finite(const mg_number *const *terms, int32_t count, mg_number *total) {
+    int32_t low = INT32_MAX, high = INT32_MIN;
+    for (int32_t i = 0; i < count; i++) {
+        if (terms[i]->kind != MG_FINITE || terms[i]->significand == 0) continue;
+        int32_t lsb = mg_lsb(terms[i]), msb = lsb + mg_bit_length(terms[i]->significand);
+        low = lsb < low ? lsb : low;
+        high = msb > high ? msb : high;
+    }
+    total->significand = 0;
+    if (low == INT32_MAX) { /* every finite term is a zero that took part */
+        total->fraction_bits = 0;
+        return;
+    }
+    int32_t lsb = low;
+    if (high - low <= 112) {
+        __int128 sum = 0;
+        for (int32_t i = 0; i < count; i++) {
+            if (terms[i]->kind != MG_FINITE || terms[i]->significand == 0) continue;
+            __int128 term = (__int128)(terms[i]->significand << (mg_lsb(terms[i]) - low));
+            sum += terms[i]->sign ? -term : term;
+        }
+        total->sign = sum < 0;
+        total->significand = (mg_u128)(sum < 0 ? -sum : sum);
+    } else {
+        uint64_t limbs[MG_LIMBS] = {0};
+        for (int32_t i = 0; i < count; i++) {
+            if (terms[i]->kind != MG_FINITE || terms[i]->significand == 0) continue;
+            mg_accumulate(limbs, terms[i]->significand, mg_lsb(terms[i]) - low, terms[i]->sign);
+        }
+        lsb += (int32_t)mg_compress(limbs, &total->significand, &total->sign);
+    }
+    total->fraction_bits = total->exponent - lsb;
+}
+
+static mg_number mg_exact_sum(const mg_number *const *terms, int32_t count, const mg_step *step) {
+    mg_number total = {0, 0, INT32_MIN, 0, MG_ZERO, 0};
+    int infinities = 0;
+    for (int32_t i = 0; i < count; i++) {
+        const mg_number *x = terms[i];
+        if (x->kind == MG_INFINITY) infinities |= x->sign ? 2 : 1;
+        if (x->kind > total.kind) total.kind = x->kind;
+        if (x->kind == MG_FINITE && x->exponent > total.exponent) total.exponent = x->exponent;
+    }
+    if (total.kind >= MG_INFINITY) {
+        if (infinities == 3) total.kind = MG_NAN;
+        total.sign = infinities == 2;
+        return total;
+    }
+    if (total.kind == MG_ZERO) {
+        total.exponent = 0;
+        total.sign = mg_zero_sign(terms, count, step->rounding);
+        return total;
+    }
+    if (step->has_exponent) total.exponent = step->exponent;
+    mg_sum_finite(terms, count, &total);
+    if (total.significand == 0) total.sign = mg_zero_sign(terms, count, step->rounding);
+    return total;
+}
+
+static uint64_t mg_ieee_code(const mg_number *x, const mg_step *step, const mg_format *f) {
+    if (x->kind == MG_NAN && x->payload && step->nan_order_count) return x->payload;
+    if (x->kind >= MG_INFINITY) return mg_special_code(f, x, step->has_nan, step->nan);
+    uint64_t code = mg_round(f, x, step->rounding, MG_TO_IEEE, -1, step->flush != MG_FLUSH_NONE);
+    if (step->flush == MG_FLUSH_POSITIVE && x->significand && mg_decode(f, code).kind == MG_ZERO) return 0;
+    return code;
+}
+
+static mg_number mg_ieee(const mg_number *x, const mg_step *step) { return mg_decode(&step->format, mg_ieee_code(x, step, &step->format)); }
+
+static void mg_write(mg_state *s, const mg_step *step, const mg_number *numbers, int32_t count) {
+    memcpy(s->registers[step->to], numbers, (size_t)count * sizeof *numbers);
+    s->count[step->to] = count;
+    if (step->to != MG_REG_D) return;
+    mg_step plain = *step;
+    plain.flush = MG_FLUSH_NONE;
+    s->result = mg_ieee_code(&numbers[0], &plain, &s->operation->out_format);
+    s->done = 1;
+}
+
+/* Steps -------------------------------------------------------------------------------------------------------- */
+
+static void mg_step_flush(mg_state *s, const mg_step *step) {
+    for (int r = 0; r < step->of_count; r++) {
+        mg_number *x = s->registers[step->of[r]];
+        if (step->of[r] == MG_REG_C && !s->operation->seed_format.is_float) continue;
+        for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
+            if (x[i].kind != MG_FINITE || x[i].significand >> x[i].fraction_bits) continue;
+            x[i].kind = MG_ZERO;
+            x[i].significand = 0;
+            if (step->flush == MG_FLUSH_POSITIVE) x[i].sign = 0;
+        }
+    }
+}
+
+static void mg_step_multiply(mg_state *s, const mg_step *step) {
+    int32_t count = s->count[MG_REG_A];
+    const mg_number *a = s->registers[MG_REG_A], *b = s->registers[MG_REG_B];
+    mg_number *p = s->registers[step->to];
+    for (int32_t i = 0; i < count; i++) {
+        if (step->operation != MG_PRODUCT) {
+            int32_t k = s->operation->k_index[i];
+            uint64_t bits = step->operation == MG_AND ? s->a_codes[k] & s->b_codes[k] : s->a_codes[k] ^ s->b_codes[k];
+            mg_number x = {bits, 0, 0, 0, bits ? MG_FINITE : MG_ZERO, 0};
+            p[i] = x;
+        } else {
+            p[i] = mg_product(&a[i], &b[i]);
+        }
+        if (step->has_overflow_exponent && p[i].kind == MG_FINITE &&
+            mg_bit_length(p[i].significand) + mg_lsb(&p[i]) > step->overflow_exponent)
+            p[i].kind = MG_INFINITY;
+        if (step->normalize) mg_normalize_exponent(&p[i]);
+        if (step->has_format) p[i] = mg_ieee(&p[i], step);
+    }
+    s->count[step->to] = count;
+}
+
+static void mg_step_scale(mg_state *s, const mg_step *step) {
+    for (int r = 0; r < step->of_count; r++) {
+        mg_number *x = s->registers[step->of[r]];
+        int32_t count = s->count[step->of[r]], stride = count ? s->count[MG_REG_SCALES] / count : 1;
+        if (stride < 1) stride = 1;
+        for (int32_t i = 0; i < count; i++) x[i] = mg_product(&x[i], &s->registers[MG_REG_SCALES][i * stride]);
+    }
+}
+
+/* Pointers to the terms of all registers in `of`, in order; returns how many. */
+static int32_t mg_collect(mg_state *s, const mg_step *step, mg_number **terms, int32_t *owner) {
+    int32_t count = 0;
+    for (int r = 0; r < step->of_count; r++)
+        for (int32_t i = 0; i < s->count[step->of[r]]; i++, count++) {
+            terms[count] = &s->registers[step->of[r]][i];
+            if (owner) owner[count] = r;
+        }
+    return count;
+}
+
+static void mg_step_special_values(mg_state *s, const mg_step *step) {
+    uint8_t kind = MG_ZERO;
+    int infinities = 0;
+    for (int r = 0; r < step->of_count; r++)
+        for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
+            const mg_number *x = &s->registers[step->of[r]][i];
+            if (x->kind > kind) kind = x->kind;
+            if (x->kind == MG_INFINITY) infinities |= x->sign ? 2 : 1;
+        }
+    if (kind < MG_INFINITY) return;
+    mg_number total = {0, 0, 0, 0, infinities == 3 ? MG_NAN : kind, infinities == 2};
+    s->result = mg_special_code(&s->operation->out_format, &total, step->has_nan, step->nan);
+    s->done = 1;
+}
+
+static int32_t mg_group_count(const mg_step *step, int32_t count) {
+    if (step->group == MG_INTERLEAVED) return step->group_size;
+    return step->group == MG_CONTIGUOUS ? (count + step->group_size - 1) / step->group_size : 1;
+}
+
+static int32_t mg_group_of(const mg_step *step, int32_t i) {
+    if (step->group == MG_INTERLEAVED) return i % step->group_size;
+    return step->group == MG_CONTIGUOUS ? i / step->group_size : 0;
+}
+
+static void mg_align_term(mg_number *x, int32_t maximum, int32_t fraction_bits, int32_t window, const mg_step *step) {
+    int64_t shift = (int64_t)maximum - fraction_bits - mg_lsb(x);
+    int lost = shift > 0 && (shift > 127 ? x->significand != 0 : (x->significand & (((mg_u128)1 << shift) - 1)) != 0);
+    int outside = window >= 0 && x->exponent < maximum - window;
+    x->significand = outside ? 0 : mg_shift_right(x->sign, x->significand, shift, step->rounding);
+    x->exponent = maximum;
+    x->fraction_bits = fraction_bits;
+    if (step->sticky && !outside) {
+        x->significand = x->significand << 1 | (mg_u128)lost;
+        x->fraction_bits++;
+    }
+}
+
+static void mg_step_align(mg_state *s, const mg_step *step, mg_number **terms, int32_t *owner) {
+    int32_t count = mg_collect(s, step, terms, owner), groups = mg_group_count(step, count);
+    for (int32_t g = 0; g < groups; g++) {
+        int32_t maximum = step->has_floor ? step->floor : INT32_MIN;
+        for (int32_t i = 0; i < count; i++)
+            if (mg_group_of(step, i) == g && terms[i]->kind == MG_FINITE && terms[i]->exponent > maximum) maximum = terms[i]->exponent;
+        for (int32_t i = 0; i < count; i++)
+            if (mg_group_of(step, i) == g && terms[i]->kind == MG_FINITE)
+                mg_align_term(terms[i], maximum, step->fraction_bits[owner[i]], step->window[owner[i]], step);
+    }
+}
+
+static mg_number mg_ieee_reduce(const mg_number *const *terms, int32_t count, const mg_step *step) {
+    if (count == 1) return *terms[0];
+    mg_number left, right;
+    int32_t split = step->order == MG_TREE ? count / 2 : count - 1;
+    left = mg_ieee_reduce(terms, split, step);
+    right = mg_ieee_reduce(terms + split, count - split, step);
+    const mg_number *pair[2] = {&left, &right};
+    mg_number exact = mg_exact_sum(pair, 2, step);
+    return mg_ieee(&exact, step);
+}
+
+static void mg_step_sum(mg_state *s, const mg_step *step, mg_number **terms, mg_number *sums) {
+    int32_t count = mg_collect(s, step, terms, NULL), groups = mg_group_count(step, count);
+    mg_number **picked = terms + count;
+    for (int32_t g = 0; g < groups; g++) {
+        int32_t members = 0;
+        for (int32_t i = 0; i < count; i++)
+            if (mg_group_of(step, i) == g) picked[members++] = terms[i];
+        const mg_number *const *group = (const mg_number *const *)picked;
+        sums[g] = step->order == MG_EXACT ? mg_exact_sum(group, members, step) : mg_ieee_reduce(group, members, step);
+    }
+    mg_write(s, step, sums, groups);
+}
+
+static void mg_step_normalize(mg_state *s, const mg_step *step) {
+    for (int r = 0; r < step->of_count; r++)
+        for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
+            mg_number *x = &s->registers[step->of[r]][i];
+            if (x->kind != MG_FINITE || x->significand == 0) continue;
+            int32_t lsb = mg_lsb(x), exponent = lsb + mg_bit_length(x->significand) - 1;
+            if (step->has_min_exponent && exponent < step->min_exponent) exponent = step->min_exponent;
+            int64_t shift = (int64_t)exponent - step->fraction_bits[r] - lsb;
+            x->significand = mg_shift_right(x->sign, x->significand, shift, step->rounding);
+            x->exponent = exponent;
+            x->fraction_bits = step->fraction_bits[r];
+        }
+}
+
+static mg_number mg_fma_step(const mg_number *a, const mg_number *b, const mg_number *c, const mg_step *step) {
+    const mg_number *operands[3] = {a, b, c};
+    for (int i = 0; i < step->nan_order_count; i++) {
+        const mg_number *x = operands[step->nan_order[i]];
+        if (x && x->kind == MG_NAN) {
+            mg_number quiet = *x;
+            quiet.payload |= UINT64_C(1) << (step->format.fraction_bits - 1);
+            return quiet;
+        }
+    }
+    mg_number product = mg_product(a, b), exact = product;
+    if (c) {
+        const mg_number *pair[2] = {&product, c};
+        exact = mg_exact_sum(pair, 2, step);
+    }
+    if (exact.kind == MG_NAN) {
+        exact.payload = step->nan;
+        return exact;
+    }
+    return mg_ieee(&exact, step);
+}
+
+static void mg_step_fma(mg_state *s, const mg_step *step, mg_number *sums) {
+    int32_t count = s->count[MG_REG_A], groups = mg_group_count(step, count);
+    mg_number zero = {0, 0, 0, 0, MG_ZERO, 0};
+    for (int32_t g = 0; g < groups; g++) {
+        mg_number total = step->start == MG_START_C ? s->registers[MG_REG_C][0] : zero;
+        int started = step->start != MG_START_PRODUCT;
+        for (int32_t i = 0; i < count; i++) {
+            if (mg_group_of(step, i) != g) continue;
+            total = mg_fma_step(&s->registers[MG_REG_A][i], &s->registers[MG_REG_B][i], started ? &total : NULL, step);
+            started = 1;
+        }
+        sums[g] = total;
+    }
+    mg_write(s, step, sums, groups);
+}
+
+static uint64_t mg_round_number(const mg_number *x, const mg_step *step) {
+    const mg_format *f = &step->format;
+    if (x->kind >= MG_INFINITY) return mg_special_code(f, x, step->has_nan, step->nan);
+    uint64_t code = mg_round(f, x, step->rounding, step->overflow, step->result_fraction_bits, step->flush != MG_FLUSH_NONE);
+    int positive = !step->signed_zero || (step->flush == MG_FLUSH_POSITIVE && x->significand);
+    return positive && f->is_float && mg_decode(f, code).kind == MG_ZERO ? 0 : code;
+}
+
+static void mg_step_round(mg_state *s, const mg_step *step) {
+    int32_t count = 0;
+    for (int r = 0; r < step->of_count; r++)
+        for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
+            uint64_t code = mg_round_number(&s->registers[step->of[r]][i], step);
+            if (step->to == MG_REG_D) {
+                s->result = code;
+                s->done = 1;
+                return;
+            }
+            s->registers[step->to][count++] = mg_decode(&step->format, code);
+        }
+    s->count[step->to] = count;
+}
+
+/* Operations --------------------------------------------------------------------------------------------------- */
+
+size_t mg_workspace_bytes(const mg_program *program) {
+    size_t terms = (size_t)program->k + 16;
+    return MG_SLOTS(program->k) * sizeof(mg_number) + terms * sizeof(mg_number) + 2 * terms * sizeof(mg_number *) + terms * sizeof(int32_t) +
+           (size_t)(program->operation_count + 2) * sizeof(uint64_t) + 64;
+}
+
+static void mg_load_operands(mg_state *s, const mg_program *program, const uint64_t *a, const uint64_t *b,
+                             const uint64_t *scale_a, const uint64_t *scale_b) {
+    const mg_operation *o = s->operation;
+    for (int32_t i = 0; i < o->k_count; i++) {
+        int32_t k = o->k_index[i];
+        mg_number x = mg_decode(&program->a, a[k]), y = mg_decode(&program->b, b[k]);
+        s->registers[MG_REG_A][i] = o->has_operand_format ? mg_convert(&o->operand_format, &x) : x;
+        s->registers[MG_REG_B][i] = o->has_operand_format ? mg_convert(&o->operand_format, &y) : y;
+        if (program->scale_block) {
+            mg_number p = mg_decode(&program->scale_a, scale_a[k / program->scale_block]);
+            mg_number q = mg_decode(&program->scale_b, scale_b[k / program->scale_block]);
+            s->registers[MG_REG_SCALES][i] = mg_product(&p, &q);
+        }
+    }
+    s->count[MG_REG_A] = s->count[MG_REG_B] = o->k_count;
+    s->count[MG_REG_SCALES] = program->scale_block ? o->k_count : 0;
+}
+
+static uint64_t mg_run_operation(mg_state *s, mg_number **terms, mg_number *sums, int32_t *owner) {
+    for (int32_t i = 0; i < s->operation->step_count && !s->done; i++) {
+        const mg_step *step = &s->operation->steps[i];
+        switch (step->op) {
+        case MG_STEP_FLUSH: mg_step_flush(s, step); break;
+        case MG_STEP_MULTIPLY: mg_step_multiply(s, step); break;
+        case MG_STEP_SCALE: mg_step_scale(s, step); break;
+        case MG_STEP_SPECIAL_VALUES: mg_step_special_values(s, step); break;
+        case MG_STEP_ALIGN: mg_step_align(s, step, terms, owner); break;
+        case MG_STEP_SUM: mg_step_sum(s, step, terms, sums); break;
+        case MG_STEP_NORMALIZE: mg_step_normalize(s, step); break;
+        case MG_STEP_FMA: mg_step_fma(s, step, sums); break;
+        default: mg_step_round(s, step); break;
+        }
+    }
+    return s->result;
+}
+
+uint64_t mg_dot_in(void *workspace, const mg_program *program, const uint64_t *a, const uint64_t *b, uint64_t c,
+                   const uint64_t *scale_a, const uint64_t *scale_b) {
+    size_t terms_count = (size_t)program->k + 16;
+    mg_number *slots = workspace, *sums = slots + MG_SLOTS(program->k);
+    mg_number **terms = (mg_number **)(sums + terms_count);
+    uint64_t *results = (uint64_t *)(terms + 2 * terms_count);
+    int32_t *owner = (int32_t *)(results + program->operation_count + 2);
+    results[0] = c;
+    results[1] = 0;
+    for (int32_t i = 0; i < program->operation_count; i++) {
+        const mg_operation *o = &program->operations[i];
+        mg_state s = {.operation = o, .a_codes = a, .b_codes = b};
+        mg_layout_registers(&s, slots, program->k);
+        mg_load_operands(&s, program, a, b, scale_a, scale_b);
+        s.registers[MG_REG_C][0] = mg_decode(&o->seed_format, results[o->seed]);
+        s.count[MG_REG_C] = 1;
+        for (int32_t j = 0; j < o->addend_count; j++) s.registers[MG_REG_ADDENDS][j] = mg_decode(&o->out_format, results[o->addends[j]]);
+        s.count[MG_REG_ADDENDS] = o->addend_count;
+        results[2 + i] = mg_run_operation(&s, terms, sums, owner);
+    }
+    return results[1 + program->operation_count];
+}
+
+uint64_t mg_dot_general(const mg_program *program, const uint64_t *a, const uint64_t *b, uint64_t c,
+                        const uint64_t *scale_a, const uint64_t *scale_b) {
+    void *workspace = malloc(mg_workspace_bytes(program));
+    if (!workspace) return 0;
+    uint64_t code = mg_dot_in(workspace, program, a, b, c, scale_a, scale_b);
+    free(workspace);
+    return code;
+}

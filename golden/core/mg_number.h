@@ -1,0 +1,135 @@
+/* Exact scalar arithmetic of the general interpreter: decoding, shifting and rounding in 128-bit integers. */
+#ifndef MG_NUMBER_H
+#define MG_NUMBER_H
+
+#include "mmagold.h"
+
+typedef unsigned __int128 mg_u128;
+
+/* (-1)^sign * significand * 2^(exponent - fraction_bits); `exponent` is what alignment compares. */
+typedef struct {
+    mg_u128 significand;
+    uint64_t payload; /* raw bits of a NaN */
+    int32_t exponent, fraction_bits;
+    uint8_t kind, sign;
+} mg_number;
+
+static inline int mg_bit_length(mg_u128 x) {
+    uint64_t high = (uint64_t)(x >> 64), low = (uint64_t)x;
+    return high ? 128 - __builtin_clzll(high) : low ? 64 - __builtin_clzll(low) : 0;
+}
+
+static inline int32_t mg_lsb(const mg_number *x) { return x->exponent - x->fraction_bits; }
+
+static inline mg_number mg_decode_integer(const mg_format *f, uint64_t code) {
+    uint64_t mask = (UINT64_C(1) << f->bits) - 1;
+    uint64_t value = code & mask;
+    int negative = f->is_signed && (value >> (f->bits - 1)) != 0;
+    uint64_t magnitude = negative ? (~value + 1) & mask : value;
+    mg_number x = {magnitude, 0, 0, 0, magnitude ? MG_FINITE : MG_ZERO, (uint8_t)negative};
+    return x;
+}
+
+static inline mg_number mg_decode(const mg_format *f, uint64_t code) {
+    if (!f->is_float) return mg_decode_integer(f, code);
+    uint8_t sign = f->sign_shift >= 0 ? (uint8_t)((code >> f->sign_shift) & 1) : 0;
+    int width = f->exponent_bits + f->fraction_bits;
+    uint64_t fields = (code >> f->ignored_low) & ((UINT64_C(1) << width) - 1);
+    uint64_t exponent = fields >> f->fraction_bits, fraction = fields & ((UINT64_C(1) << f->fraction_bits) - 1);
+    mg_number x = {0, 0, f->min_exponent, f->fraction_bits, MG_ZERO, sign};
+    int all_ones_exponent = exponent == (UINT64_C(1) << f->exponent_bits) - 1;
+    if (f->specials == MG_SPECIALS_IEEE && all_ones_exponent) {
+        x.kind = fraction ? MG_NAN : MG_INFINITY;
+    } else if ((f->specials == MG_SPECIALS_ALL_ONES && fields == (UINT64_C(1) << width) - 1) ||
+               (f->specials == MG_SPECIALS_NEGATIVE_ZERO && sign && fields == 0)) {
+        x.kind = MG_NAN;
+    } else if (exponent == 0 && f->has_zero) {
+        x.kind = fraction ? MG_FINITE : MG_ZERO;
+        x.significand = fraction;
+    } else {
+        x.kind = MG_FINITE;
+        x.significand = fraction | UINT64_C(1) << f->fraction_bits;
+        x.exponent = (int32_t)exponent - f->bias;
+    }
+    if (x.kind == MG_NAN) x.payload = code;
+    return x;
+}
+
+/* round((-1)^sign * x / 2^shift) as a magnitude; shift < 0 moves left (the caller knows that it fits). */
+static inline mg_u128 mg_shift_right(int sign, mg_u128 x, int64_t shift, int rounding) {
+    if (shift <= 0) return x << -shift;
+    mg_u128 kept = shift > 127 ? 0 : x >> shift;
+    mg_u128 cut = shift > 127 ? x : x & (((mg_u128)1 << shift) - 1);
+    int above = 0, tie = 0; /* cut against one half */
+    if (shift <= 128) {
+        mg_u128 half = (mg_u128)1 << (shift - 1);
+        above = cut > half;
+        tie = cut == half;
+    }
+    int up = 0;
+    switch (rounding) {
+    case MG_NEAREST_EVEN: up = above || (tie && (kept & 1)); break;
+    case MG_NEAREST_AWAY: up = above || tie; break;
+    case MG_DOWN: up = sign && cut; break;
+    case MG_UP: up = !sign && cut; break;
+    default: break;
+    }
+    return kept + (mg_u128)up;
+}
+
+static inline uint64_t mg_overflow_code(const mg_format *f, int sign, int rounding, int overflow, int cut_bits) {
+    int to_largest = overflow == MG_TO_LARGEST || !f->has_infinity;
+    if (overflow == MG_TO_IEEE) to_largest |= rounding == MG_TOWARD_ZERO || rounding == (sign ? MG_UP : MG_DOWN);
+    if (!to_largest) return f->infinity;
+    int cut = cut_bits + f->ignored_low;
+    return f->largest >> cut << cut;
+}
+
+static inline uint64_t mg_round_to_integer(const mg_format *f, const mg_number *x, int rounding, int overflow) {
+    mg_u128 magnitude = mg_shift_right(x->sign, x->significand, -(int64_t)mg_lsb(x), rounding);
+    __int128 value = x->sign ? -(__int128)magnitude : (__int128)magnitude;
+    if (overflow == MG_SATURATE) {
+        __int128 low = f->is_signed ? -((__int128)1 << (f->bits - 1)) : 0, high = (__int128)f->largest;
+        value = value < low ? low : value > high ? high : value;
+    }
+    return (uint64_t)value & ((UINT64_C(1) << f->bits) - 1);
+}
+
+/* Rounds to a code of `f`, keeping `kept` fraction bits (-1: all); the twin of round_to_code in golden/rounding.py. */
+static inline uint64_t mg_round(const mg_format *f, const mg_number *x, int rounding, int overflow, int kept, int flush) {
+    if (!f->is_float) return mg_round_to_integer(f, x, rounding, overflow);
+    uint64_t sign_code = f->sign_shift >= 0 ? (uint64_t)x->sign << f->sign_shift : 0;
+    if (x->significand == 0) return sign_code;
+    if (kept < 0) kept = f->fraction_bits;
+    int32_t lsb = mg_lsb(x), exponent = mg_bit_length(x->significand) - 1 + lsb;
+    if (exponent < f->min_exponent) exponent = f->min_exponent;
+    uint64_t significand = (uint64_t)mg_shift_right(x->sign, x->significand, (int64_t)exponent - kept - lsb, rounding);
+    if (significand >> (kept + 1)) {
+        significand >>= 1;
+        exponent++;
+    }
+    int below = f->fraction_bits - kept;
+    if (significand >> kept == 0) {
+        if (flush || significand == 0) return sign_code;
+        return sign_code | significand << (below + f->ignored_low);
+    }
+    if (exponent > f->max_exponent) return sign_code | mg_overflow_code(f, x->sign, rounding, overflow, below);
+    uint64_t fraction = (significand - (UINT64_C(1) << kept)) << below;
+    uint64_t fields = ((uint64_t)(exponent + f->bias) << f->fraction_bits | fraction) << f->ignored_low;
+    if (fields > f->largest) return sign_code | mg_overflow_code(f, x->sign, rounding, overflow, below);
+    return sign_code | fields;
+}
+
+/* The same value as another format holds it (exactly); infinities and NaNs stay what they are. */
+static inline mg_number mg_convert(const mg_format *f, const mg_number *x) {
+    mg_number y = *x;
+    if (x->kind != MG_FINITE) {
+        y.exponent = f->min_exponent;
+        y.fraction_bits = f->fraction_bits;
+        y.significand = 0;
+        return y;
+    }
+    return mg_decode(f, mg_round(f, x, MG_TOWARD_ZERO, MG_TO_INFINITY, -1, 0));
+}
+
+#endif

@@ -1,0 +1,115 @@
+/* mmagold arithmetic core: the C ABI.
+ *
+ * A program is compiled from the YAML specs by golden/engine.py into the plain structs below; nothing here knows any
+ * architecture. Two executors share them: the general interpreter (mg_general.c, every step with every parameter) and
+ * the lane kernels (mg_lanes.h, the families that must be fast). All arithmetic on operands is integer arithmetic.
+ */
+#ifndef MMAGOLD_H
+#define MMAGOLD_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MG_ABI_VERSION 1
+#define MG_MAX_BATCH_DIMS 16
+#define MG_MAX_K 4096
+
+enum mg_specials { MG_SPECIALS_NONE, MG_SPECIALS_IEEE, MG_SPECIALS_ALL_ONES, MG_SPECIALS_NEGATIVE_ZERO };
+enum mg_kind { MG_ZERO, MG_FINITE, MG_INFINITY, MG_NAN };
+enum mg_rounding { MG_TOWARD_ZERO, MG_NEAREST_EVEN, MG_NEAREST_AWAY, MG_DOWN, MG_UP };
+enum mg_overflow { MG_TO_INFINITY, MG_TO_LARGEST, MG_TO_IEEE, MG_WRAP, MG_SATURATE };
+enum mg_flush { MG_FLUSH_NONE, MG_FLUSH_SIGNED, MG_FLUSH_POSITIVE };
+enum mg_order { MG_EXACT, MG_TREE, MG_SEQUENTIAL };
+enum mg_group { MG_ONE_GROUP, MG_CONTIGUOUS, MG_INTERLEAVED };
+enum mg_start { MG_START_C, MG_START_ZERO, MG_START_PRODUCT };
+enum mg_operation_kind { MG_PRODUCT, MG_AND, MG_XOR };
+enum mg_register {
+    MG_REG_A, MG_REG_B, MG_REG_C, MG_REG_PRODUCTS, MG_REG_GROUPS, MG_REG_DOT, MG_REG_TOTAL, MG_REG_PARTIAL,
+    MG_REG_ADDENDS, MG_REG_SCALES, MG_REG_D, MG_REGISTERS
+};
+enum mg_step_op {
+    MG_STEP_FLUSH, MG_STEP_MULTIPLY, MG_STEP_SCALE, MG_STEP_SPECIAL_VALUES, MG_STEP_ALIGN, MG_STEP_SUM,
+    MG_STEP_NORMALIZE, MG_STEP_FMA, MG_STEP_ROUND
+};
+
+/* A number format; see golden/formats.py for the meaning of each field. */
+typedef struct {
+    int32_t is_float, storage, bits, exponent_bits, fraction_bits, bias, specials, is_signed, has_zero, ignored_low;
+    int32_t min_exponent, max_exponent, sign_shift, has_infinity, has_nan;
+    uint64_t infinity, largest, nan;
+} mg_format;
+
+/* One primitive step; `of` lists registers in order, per-register values stand at the same index. */
+typedef struct {
+    int32_t op, of_count, of[4], to, group, group_size, fraction_bits[4], rounding, sticky, has_floor, floor;
+    int32_t window[4]; /* -1: none */
+    int32_t normalize, has_overflow_exponent, overflow_exponent, operation, has_format, flush, has_exponent, exponent;
+    int32_t order, start, nan_order[3], nan_order_count; /* 0 a, 1 b, 2 c */
+    int32_t signed_zero, overflow, result_fraction_bits; /* -1: the format's */
+    int32_t has_min_exponent, min_exponent, has_nan;
+    uint64_t nan;
+    mg_format format;
+} mg_step;
+
+enum mg_fast { MG_FAST_NONE, MG_FAST_FDA, MG_FAST_GDFS, MG_FAST_FDRDA, MG_FAST_FMA, MG_FAST_INTEGER };
+
+/* One operation: an algorithm applied to k_count elements; seed and addends are indices of earlier results
+ * (0: c, 1: zero, 2 + i: result of operation i). */
+typedef struct {
+    const mg_step *steps;
+    const int32_t *k_index;
+    int32_t step_count, k_count, seed, addend_count, addends[4];
+    int32_t has_operand_format;
+    mg_format operand_format, seed_format, out_format;
+    /* Lane kernels: which one fits, and the parameters it needs (see mg_lanes.h). */
+    int32_t fast, fraction_bits, product_fraction, floor, rounding, result_fraction_bits, group, flags;
+    int32_t dot_fraction_bits, sum_fraction_bits, window, product_overflow, scaled;
+    uint64_t nan;
+} mg_operation;
+
+enum mg_sparsity { MG_DENSE, MG_SPARSE_2_4, MG_SPARSE_1_2, MG_SPARSE_4_8_PAIRS };
+
+typedef struct {
+    const mg_operation *operations;
+    int32_t operation_count;
+    int32_t k;           /* products of one dot product: stored elements when sparse */
+    int32_t logical_k;   /* rows of B */
+    int32_t sparsity;
+    int32_t scale_block; /* products that share a scale, 0: none */
+    mg_format a, b, c, d, scale_a, scale_b;
+} mg_program;
+
+/* A strided operand; strides in bytes. Element (batch, i, j) lies at data + sum(batch * batch_stride) + i * row + j * column. */
+typedef struct {
+    char *data;
+    int64_t batch_stride[MG_MAX_BATCH_DIMS];
+    int64_t row, column;
+} mg_array;
+
+/* One call: D(batch, m, n) from A(batch, m, k), B(batch, logical_k, n), C(batch, m, n), E (metadata), scales. */
+typedef struct {
+    int32_t batch_dims, m, n, threads, force_general;
+    int64_t batch_shape[MG_MAX_BATCH_DIMS];
+    mg_array a, b, c, d, e, scale_a, scale_b;
+} mg_call;
+
+/* Runs the program over the whole batch. Returns 0, or -1 when memory is short. */
+int mg_run(const mg_program *program, const mg_call *call);
+
+/* One dot product by the general interpreter: codes of a[k], b[k], the c code, codes of the scales (or null). */
+uint64_t mg_dot_general(const mg_program *program, const uint64_t *a, const uint64_t *b, uint64_t c,
+                        const uint64_t *scale_a, const uint64_t *scale_b);
+
+int mg_abi_version(void);
+/* Sizes of mg_format, mg_step, mg_operation, mg_program, mg_call: the binding checks that it declares the same. */
+void mg_struct_sizes(int64_t sizes[5]);
+/* "avx512", "avx2" or "portable": the lane kernels in use. Environment MMAGOLD_SIMD=portable|avx2 lowers the choice. */
+const char *mg_simd(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,437 @@
+"""From YAML to a program: the list of operations, each a list of primitive steps, that both models execute.
+
+An instruction is a program of operations; an operation is one algorithm applied to a subset of k, with a seed (its c), an
+output format and a register for its result; an algorithm is a list of primitive steps on registers of exact numbers.
+`compile_program` resolves every parameter, so neither model ever looks at YAML again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from golden import yamlfile
+from golden.errors import SpecError, UnknownNameError, nearest
+from golden.formats import Format, get_format
+from golden.paths import spec_folder
+from golden.rounding import MODES, OVERFLOWS
+from golden.yamlfile import Section
+
+REGISTERS = ("a", "b", "c", "products", "groups", "dot", "total", "partial", "addends", "scales", "d")
+MAX_K = 4096
+MAX_FRACTION_BITS = 72
+
+
+@dataclass(frozen=True)
+class Step:
+    """One primitive step with every parameter filled in. Fields that a step does not use keep their defaults."""
+
+    op: str
+    of: tuple[str, ...] = ()
+    to: str = ""
+    group: tuple[str, int] | None = None
+    fraction_bits: tuple[tuple[str, int], ...] = ()
+    rounding: str = "toward_zero"
+    sticky: bool = False
+    floor: int | None = None
+    window: tuple[tuple[str, int], ...] = ()
+    normalize: bool = False
+    overflow_exponent: int | None = None
+    operation: str = "product"
+    format: Format | None = None
+    flush: str = "none"
+    exponent: int | None = None
+    order: str = "exact"
+    start: str = "c"
+    nan: int | None = None
+    nan_order: tuple[str, ...] = ()
+    zero: str = "positive"
+    overflow: str = "infinity"
+    result_fraction_bits: int | None = None
+    min_exponent: int | None = None
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One algorithm applied to the elements `k_index` of the operands.
+
+    `operand_format`: the format that a and b are converted to (exactly) before anything else, or None.
+    `seed`: the register of the program that enters as c ("c", "zero" or an earlier result).
+    """
+
+    algorithm: str
+    steps: tuple[Step, ...]
+    k_index: tuple[int, ...]
+    seed: str
+    addends: tuple[str, ...]
+    operand_format: Format | None
+    seed_format: Format
+    out_format: Format
+    to: str
+    parameters: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Program:
+    """The operations in order. The result of the last one is d."""
+
+    operations: tuple[Operation, ...]
+
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        """Names of the algorithms used, in order of first use."""
+        return tuple(dict.fromkeys(operation.algorithm for operation in self.operations))
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One file of spec/algorithms. `steps` and `parameters` stay YAML until an instruction fills them in."""
+
+    name: str
+    title: str
+    source: str
+    aliases: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    chain_of: str | None = None
+    parameters: Section | None = None
+    steps: list[Any] = field(default_factory=list)
+
+
+def _load_algorithm(document: Section) -> Algorithm:
+    algorithm = Algorithm(
+        document.take("algorithm", str), document.take("title", str), document.take("source", str),
+        tuple(document.take_names("aliases", [])), tuple(document.take_names("notes", [])),
+        document.take("chain_of", str, None), document.take("parameters", Section, None), document.take("steps", list, []))
+    document.done()
+    if bool(algorithm.steps) == bool(algorithm.chain_of):
+        raise document.error(f"algorithm '{algorithm.name}' needs either 'steps' or 'chain_of'")
+    return algorithm
+
+
+@lru_cache(maxsize=1)
+def algorithms() -> dict[str, Algorithm]:
+    """Returns every algorithm of spec/algorithms by its paper name (aliases: see `get_algorithm`)."""
+    folder = spec_folder() / "algorithms"
+    loaded = [_load_algorithm(yamlfile.read(path)) for path in sorted(folder.glob("*.yaml"))]
+    return {algorithm.name: algorithm for algorithm in loaded}
+
+
+def get_algorithm(name: str) -> Algorithm:
+    """Returns an algorithm by its paper name or its newer alias."""
+    for algorithm in algorithms().values():
+        if name.lower() in (algorithm.name, *algorithm.aliases):
+            return algorithm
+    known = [n for a in algorithms().values() for n in (a.name, *a.aliases)]
+    raise UnknownNameError(f"unknown algorithm '{name}'{nearest(name, known)}")
+
+
+# Parameters ----------------------------------------------------------------------------------------------------------
+
+_CHECKS = {"int": int, "word": int, "mode": str, "overflow": str, "names": (str, list), "bool": bool}
+
+
+def _resolve_parameters(algorithm: Algorithm, given: Section, out: Format) -> dict[str, Any]:
+    declared = algorithm.parameters or Section(given.file, given.line)
+    values: dict[str, Any] = {}
+    for name in declared:
+        rule = declared[name]
+        value = given.take(name, (int, str, bool, list, Section), rule.get("default"))
+        if isinstance(value, Section) and rule.get("by_output"):
+            value = value.get(out.name)
+        if value is None and not rule.get("optional") and rule["type"] != "word":
+            raise given.error(f"parameter '{name}' of {algorithm.name} is missing for {out.name} results")
+        if value is not None:
+            _check_parameter(given, name, rule, value)
+        values[name] = value
+    given.done(declared)
+    return values
+
+
+def _check_parameter(given: Section, name: str, rule: Section, value: Any) -> None:
+    kind = _CHECKS[rule["type"]]
+    allowed = {"mode": MODES, "overflow": OVERFLOWS}.get(rule["type"], rule.get("choices"))
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):  # type: ignore[arg-type]
+        raise given.error(f"parameter '{name}' is {value!r}, expected {rule['type']}", name)
+    if allowed and value not in allowed:
+        raise given.error(f"parameter '{name}' is '{value}', expected one of {', '.join(allowed)}{nearest(value, allowed)}", name)
+
+
+def _substitute(value: Any, parameters: dict[str, Any], section: Section) -> Any:
+    """Replaces "$name" by the parameter's value, also inside lists and mappings."""
+    if isinstance(value, str) and value.startswith("$"):
+        if value[1:] not in parameters:
+            raise section.error(f"'{value}' names no parameter{nearest(value[1:], parameters)}")
+        return parameters[value[1:]]
+    if isinstance(value, list):
+        return [_substitute(item, parameters, section) for item in value]
+    if isinstance(value, Section):
+        copy = Section(value.file, value.line)
+        copy.lines = value.lines
+        for key in value:
+            copy[key] = _substitute(value[key], parameters, section)
+        return copy
+    return value
+
+
+# Steps ---------------------------------------------------------------------------------------------------------------
+
+_FLUSHES = ("none", "signed", "positive")
+
+
+class _StepReader:
+    """Reads one primitive step from its YAML mapping."""
+
+    def __init__(self, op: str, section: Section, out: Format, local_formats: dict[str, Format]) -> None:
+        self.op, self.section, self.out, self.local_formats = op, section, out, local_formats
+
+    def registers(self, key: str = "of") -> tuple[str, ...]:
+        names = self.section.take_names(key)
+        for name in names:
+            if name not in REGISTERS:
+                raise self.section.error(f"'{name}' is no register, expected one of {', '.join(REGISTERS)}{nearest(name, REGISTERS)}", key)
+        return tuple(names)
+
+    def register(self, key: str) -> str:
+        name: str = self.section.take(key, str)
+        if name not in REGISTERS:
+            raise self.section.error(f"'{name}' is no register, expected one of {', '.join(REGISTERS)}{nearest(name, REGISTERS)}", key)
+        return name
+
+    def group(self) -> tuple[str, int] | None:
+        section = self.section.take("group", Section, None)
+        if section is None:
+            return None
+        if len(section) != 1:
+            raise self.section.error("'group' holds one of contiguous, interleaved", "group")
+        kind = next(iter(section))
+        if kind not in ("contiguous", "interleaved"):
+            raise section.error(f"unknown key '{kind}', expected contiguous or interleaved", kind)
+        return kind, section.take_int(kind, 1, MAX_K)
+
+    def per_register(self, key: str, of: tuple[str, ...], low: int, high: int, required: bool) -> tuple[tuple[str, int], ...]:
+        value = self.section.take(key, (int, Section)) if required else self.section.take(key, Section, None)
+        if value is None:
+            return ()
+        if isinstance(value, Section):
+            table = tuple((name, value.take_int(name, low, high)) for name in of if name in value or required)
+            value.done()
+            return table
+        self.section.take_int(key, low, high)
+        return tuple((name, value) for name in of)
+
+    def format(self) -> Format:
+        name = self.section.take("format", str, None)
+        if name is None:
+            return self.out
+        try:
+            return self.local_formats.get(name) or get_format(name)
+        except UnknownNameError as error:
+            raise self.section.error(str(error), "format") from None
+
+    def mode(self, default: Any = None) -> str:
+        value: str = self.section.take_choice("rounding", MODES) if default is None else self.section.take_choice("rounding", MODES, default)
+        return value
+
+    def flush(self) -> str:
+        value: str = self.section.take_choice("flush", _FLUSHES, "none")
+        return value
+
+    def nan(self, fmt: Format) -> int | None:
+        value = self.section.take_int("nan", 0, (1 << fmt.storage) - 1, None)
+        return fmt.nan if value is None else int(value)
+
+    # One method a step; each names exactly the keys that the step knows.
+
+    def read(self) -> Step:
+        step: Step = getattr(self, f"_{self.op}")()
+        self.section.done()
+        return step
+
+    def _flush(self) -> Step:
+        return Step("flush", self.registers(), flush=self.section.take_choice("sign", _FLUSHES[1:]))
+
+    def _multiply(self) -> Step:
+        rounds = "format" in self.section
+        fmt = self.format() if rounds else None
+        return Step("multiply", ("a", "b"), self.register("to"), format=fmt,
+                    rounding=self.mode() if rounds else "toward_zero", flush=self.flush() if rounds else "none",
+                    nan=self.nan(fmt) if fmt else None, normalize=self.section.take("normalize", bool, False),
+                    overflow_exponent=self.section.take_int("overflow_exponent", -100000, 100000, None),
+                    operation=self.section.take_choice("operation", ("product", "and", "xor"), "product"))
+
+    def _scale(self) -> Step:
+        return Step("scale", self.registers())
+
+    def _special_values(self) -> Step:
+        return Step("special_values", self.registers(), nan=self.nan(self.out))
+
+    def _align(self) -> Step:
+        of = self.registers()
+        return Step("align", of, group=self.group(), fraction_bits=self.per_register("fraction_bits", of, 0, MAX_FRACTION_BITS, True),
+                    rounding=self.mode(), sticky=self.section.take_choice("cut", ("dropped", "sticky"), "dropped") == "sticky",
+                    floor=self.section.take_int("floor", -100000, 100000, None),
+                    window=self.per_register("window", of, 0, 10000, False))
+
+    def _sum(self) -> Step:
+        of, to, order = self.registers(), self.register("to"), self.section.take_choice("order", ("exact", "tree", "sequential"), "exact")
+        if order == "exact":
+            return Step("sum", of, to, self.group(), exponent=self.section.take_int("exponent", -100000, 100000, None),
+                        rounding=self.mode("toward_zero"))
+        fmt = self.format()
+        return Step("sum", of, to, self.group(), order=order, format=fmt, rounding=self.mode(), flush=self.flush(), nan=self.nan(fmt))
+
+    def _normalize(self) -> Step:
+        of = self.registers()
+        return Step("normalize", of, fraction_bits=self.per_register("fraction_bits", of, 0, MAX_FRACTION_BITS, True), rounding=self.mode(),
+                    min_exponent=self.section.take_int("min_exponent", -100000, 100000, None))
+
+    def _fma(self) -> Step:
+        fmt = self.format()
+        return Step("fma", ("a", "b"), self.register("to"), self.group(), format=fmt, rounding=self.mode(), flush=self.flush(),
+                    start=self.section.take_choice("start", ("c", "zero", "product"), "c"), nan=self.nan(fmt),
+                    nan_order=tuple(self.section.take_names("nan_order", [])))
+
+    def _round(self) -> Step:
+        fmt = self.format()
+        return Step("round", self.registers(), self.section.take_choice("to", REGISTERS, "d"), format=fmt, rounding=self.mode(),
+                    overflow=self.section.take_choice("overflow", OVERFLOWS), flush=self.flush(), nan=self.nan(fmt),
+                    zero=self.section.take_choice("zero", ("positive", "signed")),
+                    result_fraction_bits=self.section.take_int("fraction_bits", 0, fmt.fraction_bits, None))
+
+
+STEPS = tuple(name[1:] for name in vars(_StepReader) if name.startswith("_") and not name.startswith("__"))
+
+
+def _read_steps(items: list[Any], where: Section, parameters: dict[str, Any], out: Format,
+                local_formats: dict[str, Format]) -> tuple[Step, ...]:
+    steps = []
+    written = {"a", "b", "c", "addends", "scales"}
+    for item in items:
+        if not isinstance(item, Section) or len(item) != 1:
+            raise where.error("each step is one mapping, such as 'round: {...}'")
+        op = next(iter(item))
+        if op not in STEPS:
+            raise item.error(f"unknown step '{op}', expected one of {', '.join(STEPS)}{nearest(op, STEPS)}", op)
+        body = item.take(op, Section)
+        step = _StepReader(op, _substitute(body, parameters, body), out, local_formats).read()
+        for name in step.of:
+            if name not in written:
+                raise body.error(f"register '{name}' is read before a step has written it")
+        if step.to:
+            written.add(step.to)
+        steps.append(step)
+    if not steps or steps[-1].to != "d":
+        raise where.error("the last step must write d (a 'round', or a 'sum' or 'fma' with 'to: d')")
+    return tuple(steps)
+
+
+# Programs ------------------------------------------------------------------------------------------------------------
+
+_OPERATION_KEYS = ("k", "seed", "addends", "operands", "out", "to", "steps")
+
+
+@dataclass(frozen=True)
+class Operands:
+    """The operand formats of an instruction and the number of products of one dot product (compressed K if sparse)."""
+
+    a: Format
+    b: Format
+    c: Format
+    d: Format
+    k: int
+    local_formats: dict[str, Format] = field(default_factory=dict)
+
+
+def compile_program(items: list[Any], where: Section, operands: Operands) -> Program:
+    """Compiles the YAML list `program:` for the given operands.
+
+    Raises:
+        SpecError: unknown key, algorithm, register or step; a wrong type; k elements used twice or not at all.
+    """
+    operations: list[Operation] = []
+    for index, item in enumerate(items):
+        if not isinstance(item, Section):
+            raise where.error("each operation of 'program' is a mapping such as 'fda: {...}'", "program")
+        operations += _compile_operation(item, operands, operations, last=index == len(items) - 1)
+    if not operations:
+        raise where.error("'program' is empty", "program")
+    used = sorted(k for operation in operations for k in operation.k_index)
+    if used != list(range(operands.k)):
+        raise where.error(f"the operations use {len(used)} of k = {operands.k} products, expected each exactly once", "program")
+    return Program(tuple(operations))
+
+
+def _compile_operation(item: Section, operands: Operands, earlier: list[Operation], last: bool) -> list[Operation]:
+    names = [key for key in item if key not in _OPERATION_KEYS]
+    if len(names) + ("steps" in item) != 1:
+        raise item.error(f"expected one algorithm (or 'steps') in an operation, found {', '.join(names) or 'none'}")
+    results = {operation.to: operation.out_format for operation in earlier}
+    out = _named_format(item, "out", operands) or operands.d
+    k_index = _k_subset(item, operands.k)
+    seed = item.take("seed", str, earlier[-1].to if earlier else "c")
+    addends = tuple(item.take_names("addends", []))
+    for name in (*addends, seed):
+        if name not in ("c", "zero", *results):
+            raise item.error(f"register '{name}' holds no earlier result", "seed" if name == seed else "addends")
+    to = item.take("to", str, "d" if last else f"result{len(earlier)}")
+    if any(results[name] != out for name in addends if name in results):
+        raise item.error("addends must have the operation's output format", "addends")
+    common = {"seed_format": results.get(seed, out if seed == "zero" else operands.c), "operand_format": _named_format(item, "operands", operands)}
+    if not names:
+        body = item.take("steps", list)
+        item.done(_OPERATION_KEYS)
+        steps = _read_steps(body, item, {}, out, operands.local_formats)
+        return [Operation("steps", steps, k_index, seed, addends, out_format=out, to=to, **common)]
+    body = item.take(names[0], Section)
+    item.done(_OPERATION_KEYS)
+    return _apply_algorithm(names[0], body, item, operands, Operation("", (), k_index, seed, addends, out_format=out, to=to, **common))
+
+
+def _apply_algorithm(name: str, given: Section, item: Section, operands: Operands, frame: Operation) -> list[Operation]:
+    try:
+        algorithm = get_algorithm(name)
+    except UnknownNameError as error:
+        raise item.error(str(error), name) from None
+    base = get_algorithm(algorithm.chain_of) if algorithm.chain_of else algorithm
+    size = given.take_int("products", 1, MAX_K) if algorithm.chain_of else max(len(frame.k_index), 1)
+    parameters = _resolve_parameters(base, given, frame.out_format)
+    steps = _read_steps(base.steps, given, parameters, frame.out_format, operands.local_formats)
+    shown = tuple((key, value) for key, value in parameters.items() if value is not None)
+    slices = [frame.k_index[i:i + size] for i in range(0, len(frame.k_index), size)] or [()]
+    chained = []
+    for index, part in enumerate(slices):
+        to = frame.to if index == len(slices) - 1 else f"{frame.to}.{index}"
+        seed, seed_format = (frame.seed, frame.seed_format) if index == 0 else (f"{frame.to}.{index - 1}", frame.out_format)
+        chained.append(Operation(base.name, steps, part, seed, frame.addends, frame.operand_format, seed_format, frame.out_format, to, shown))
+    return chained
+
+
+def _named_format(item: Section, key: str, operands: Operands) -> Format | None:
+    name = item.take(key, str, None)
+    if name is None:
+        return None
+    try:
+        return operands.local_formats.get(name) or get_format(name)
+    except UnknownNameError as error:
+        raise item.error(str(error), key) from None
+
+
+def _k_subset(item: Section, k: int) -> tuple[int, ...]:
+    """`k: all | none | {first: n} | {from: i, to: j} | {modulo: 4, residues: [0, 1]} | {half: 0 or 1}`."""
+    choice = item.take("k", (str, Section), "all")
+    if isinstance(choice, str):
+        if choice not in ("all", "none"):
+            raise item.error(f"key 'k' is '{choice}', expected all, none or a mapping", "k")
+        return tuple(range(k)) if choice == "all" else ()
+    if "modulo" in choice:
+        modulo, residues = choice.take_int("modulo", 1, MAX_K), choice.take("residues", list)
+        picked = tuple(i for i in range(k) if i % modulo in residues)
+    else:
+        start, stop = choice.take_int("from", 0, k - 1), choice.take_int("to", 0, k - 1)
+        picked = tuple(range(start, stop + 1))
+    choice.done()
+    return picked
+
+
+__all__ = ["Algorithm", "Operands", "Operation", "Program", "SpecError", "Step", "algorithms", "compile_program", "get_algorithm"]

@@ -1,0 +1,199 @@
+"""The explanation of one dot product: every step of the reference model as a table, beside the exact value.
+
+`str(trace)` is plain text; `trace.as_dict()` is the same for machines; the CLI renders the dict with colours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from golden.formats import Format, Kind, Number
+from golden.reference import Event
+
+if TYPE_CHECKING:
+    from golden.instruction import Instruction
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One explained dot product. `events` are the executed steps of golden/reference.py, `code` the raw result."""
+
+    instruction: Instruction
+    a: Sequence[int]
+    b: Sequence[int]
+    c: int
+    scales: tuple[Sequence[int], Sequence[int], int] | None
+    events: list[Event]
+    code: int
+
+    @property
+    def result(self) -> Number:
+        """The result decoded."""
+        return self.instruction.formats["d"].decode(self.code)
+
+    @property
+    def exact(self) -> Fraction | None:
+        """c + sum(a[k] * b[k]) in exact rationals, or None when an operand is infinite or NaN."""
+        formats = self.instruction.formats
+        total = Fraction(0)
+        terms = [(formats["c"].decode(self.c),)] + [self._factors(k) for k in range(len(self.a))]
+        for factors in terms:
+            if any(x.kind >= Kind.INFINITY for x in factors):
+                return None
+            product = Fraction(1)
+            for x in factors:
+                product *= x.value
+            total += product
+        return total
+
+    def _factors(self, k: int) -> tuple[Number, ...]:
+        formats = self.instruction.formats
+        if formats["a"].name == "b1":
+            operation = self.instruction.variables.get("operation")
+            bit = self.a[k] ^ self.b[k] if operation == "xor" else self.a[k] & self.b[k]
+            return (Number(Kind.FINITE if bit else Kind.ZERO, 0, bit),)
+        factors: tuple[Number, ...] = (formats["a"].decode(self.a[k]), formats["b"].decode(self.b[k]))
+        if self.scales is not None:
+            scale_a, scale_b, block = self.scales
+            factors += (formats["scale_a"].decode(scale_a[k // block]), formats["scale_b"].decode(scale_b[k // block]))
+        return factors
+
+    @property
+    def error_ulp(self) -> float | None:
+        """(result - exact) in units of the exact value's last place in D's format; None where either is not finite."""
+        exact, result, fmt = self.exact, self.result, self.instruction.formats["d"]
+        if exact is None or result.kind >= Kind.INFINITY:
+            return None
+        return float((result.value - exact) / Fraction(2) ** _ulp_exponent(exact, fmt))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The whole trace as plain values (hex codes as strings), stable for machines."""
+        formats, exact = self.instruction.formats, self.exact
+        return {
+            "instruction": self.instruction.name,
+            "architecture": self.instruction.architecture,
+            "operands": [{"k": k, "a": _hex(x, formats["a"]), "b": _hex(y, formats["b"]), "a_value": describe(formats["a"].decode(x)),
+                          "b_value": describe(formats["b"].decode(y))} for k, (x, y) in enumerate(zip(self.a, self.b, strict=True))],
+            "c": _hex(self.c, formats["c"]),
+            "c_value": describe(formats["c"].decode(self.c)),
+            "steps": [_step_dict(event, self.instruction) for event in self.events],
+            "d": _hex(self.code, formats["d"]),
+            "d_value": describe(self.result),
+            "exact": None if exact is None else _fraction_text(exact),
+            "exact_value": None if exact is None else float_text(exact),
+            "error_ulp": self.error_ulp,
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self.as_dict()))
+
+
+def _ulp_exponent(exact: Fraction, fmt: Format) -> int:
+    if not fmt.is_float:
+        return 0
+    exponent = fmt.min_exponent
+    if exact:
+        magnitude = abs(exact)
+        exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
+        exponent -= magnitude < Fraction(2) ** exponent
+    return max(exponent, fmt.min_exponent) - fmt.fraction_bits
+
+
+def _hex(code: int, fmt: Format) -> str:
+    return f"0x{code:0{(fmt.bits + 3) // 4}x}"
+
+
+def float_text(value: Fraction) -> str:
+    """A fraction as the shortest decimal of the nearest float64, or in powers of two where float64 cannot hold it."""
+    try:
+        near = float(value)
+    except OverflowError:
+        near = float("inf")
+    if near in (0.0, float("inf")) and value:
+        return _fraction_text(value)
+    return repr(near)
+
+
+def _fraction_text(value: Fraction) -> str:
+    if value == 0:
+        return "0"
+    shift = value.denominator.bit_length() - 1
+    if value.denominator != 1 << shift:
+        return str(value)
+    numerator = value.numerator
+    while numerator % 2 == 0:
+        numerator, shift = numerator // 2, shift - 1
+    return f"{numerator}*2^{-shift}" if shift else str(numerator)
+
+
+def describe(number: Number) -> str:
+    """One number for a reader: its value, signed zero, inf or nan."""
+    sign = "-" if number.sign else "+"
+    if number.kind == Kind.NAN:
+        return "nan"
+    if number.kind == Kind.INFINITY:
+        return f"{sign}inf"
+    if number.significand == 0:
+        return f"{sign}0"
+    return float_text(number.value)
+
+
+def significand_text(number: Number) -> str:
+    """The significand in binary with its point, as the datapath holds it."""
+    if number.kind >= Kind.INFINITY:
+        return "-"
+    digits = f"{number.significand:0{max(number.fraction_bits, 0) + 1}b}"
+    point = len(digits) - max(number.fraction_bits, 0)
+    return ("-" if number.sign else "+") + digits[:point] + ("." + digits[point:] if number.fraction_bits > 0 else "")
+
+
+def _step_dict(event: Event, instruction: Instruction) -> dict[str, Any]:
+    operation = instruction.program.operations[event.operation]
+    rows = []
+    for name, numbers in event.written.items():
+        cuts = (event.cuts or {}).get(name, (None,) * len(numbers))
+        for index, (number, cut) in enumerate(zip(numbers, cuts, strict=True)):
+            row: dict[str, Any] = {"register": name, "index": index, "value": describe(number),
+                                   "significand": significand_text(number), "exponent": None if number.kind != Kind.FINITE else number.exponent}
+            if name in ("products", "a", "b") and len(numbers) == len(operation.k_index):
+                row["k"] = operation.k_index[index]
+            if cut is not None:
+                row |= {"shift": cut.shift, "lost": bin(cut.lost)[2:] if cut.lost else ""}
+            rows.append(row)
+    return {"operation": event.operation, "algorithm": operation.algorithm, "seed": operation.seed, "step": event.step.op,
+            "max_exponents": [e for e in event.max_exponents if e is not None], "rows": rows,
+            "result": None if event.code is None else _hex(event.code, operation.out_format)}
+
+
+def _lines(data: dict[str, Any]) -> list[str]:
+    lines = [f"{data['architecture']}  {data['instruction']}", ""]
+    lines += [f"  k={row['k']:<3} a {row['a']} = {row['a_value']:<22} b {row['b']} = {row['b_value']}" for row in data["operands"]]
+    lines.append(f"  c     {data['c']} = {data['c_value']}")
+    previous = None
+    for step in data["steps"]:
+        if step["operation"] != previous:
+            previous = step["operation"]
+            lines += ["", f"operation {previous}: {step['algorithm']} (seed {step['seed']})"]
+        head = f"  {step['step']}"
+        if step["max_exponents"]:
+            head += f"  max exponent {', '.join(map(str, step['max_exponents']))}"
+        lines.append(head + (f"  -> {step['result']}" if step["result"] else ""))
+        lines += [_row_line(row) for row in step["rows"]]
+    lines += ["", f"d = {data['d']} = {data['d_value']}"]
+    if data["exact"] is not None:
+        ulp = data["error_ulp"]
+        lines.append(f"exact = {data['exact_value']} ({data['exact']})" + (f", error {ulp:+.4g} ULP" if ulp is not None else ""))
+    return lines
+
+
+def _row_line(row: dict[str, Any]) -> str:
+    index = f"k={row['k']}" if "k" in row else str(row["index"])
+    text = f"    {row['register']:>9}[{index}]  {row['significand']}"
+    if row["exponent"] is not None:
+        text += f" * 2^{row['exponent']}"
+    if "shift" in row:
+        text += f"  shift {row['shift']}" + (f", cut {row['lost']}" if row["lost"] else "")
+    return f"{text}  = {row['value']}"
