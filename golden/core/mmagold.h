@@ -54,7 +54,7 @@ typedef struct {
     mg_format format;
 } mg_step;
 
-enum mg_fast { MG_FAST_NONE, MG_FAST_FDA, MG_FAST_GDFS, MG_FAST_FDRDA, MG_FAST_FMA, MG_FAST_INTEGER };
+enum mg_fast { MG_FAST_NONE, MG_FAST_FDA, MG_FAST_GDFS, MG_FAST_FDRDA, MG_FAST_FMA, MG_FAST_INTEGER, MG_FAST_ADD };
 
 /* One operation: an algorithm applied to k_count elements; seed and addends are indices of earlier results
  * (0: c, 1: zero, 2 + i: result of operation i). */
@@ -64,9 +64,9 @@ typedef struct {
     int32_t step_count, k_count, seed, addend_count, addends[4];
     int32_t has_operand_format;
     mg_format operand_format, seed_format, out_format;
-    /* Lane kernels: which one fits, and the parameters it needs (see mg_lanes.h). */
-    int32_t fast, fraction_bits, product_fraction, floor, rounding, result_fraction_bits, group, flags;
-    int32_t dot_fraction_bits, sum_fraction_bits, window, product_overflow, scaled;
+    /* Lane kernels: which one fits (mg_fast) and the parameters that it needs; see mg_lanes.h. */
+    int32_t fast, fraction_bits, product_fraction, floor, result_fraction_bits, chunk, group;
+    int32_t dot_fraction_bits, sum_fraction_bits, window, product_overflow, rounding, combine, saturate;
     uint64_t nan;
 } mg_operation;
 
@@ -80,6 +80,9 @@ typedef struct {
     int32_t sparsity;
     int32_t scale_block; /* products that share a scale, 0: none */
     mg_format a, b, c, d, scale_a, scale_b;
+    /* Lane kernels: 1 when every operation has one. Tables of 256 decoded codes (mg_build_table), null for wide formats. */
+    int32_t all_fast;
+    const int32_t *table_a, *table_b, *table_scale_a, *table_scale_b;
 } mg_program;
 
 /* A strided operand; strides in bytes. Element (batch, i, j) lies at data + sum(batch * batch_stride) + i * row + j * column. */
@@ -102,6 +105,10 @@ int mg_run(const mg_program *program, const mg_call *call);
 /* One dot product by the general interpreter: codes of a[k], b[k], the c code, codes of the scales (or null). */
 uint64_t mg_dot_general(const mg_program *program, const uint64_t *a, const uint64_t *b, uint64_t c,
                         const uint64_t *scale_a, const uint64_t *scale_b);
+
+/* Fills table[2 * code] and table[2 * code + 1] with the signed significand and the exponent of all 256 codes of an
+ * 8-bit format, as `target` holds them where it is not null; `fixed_point` gives significand * 2^exponent and exponent 0. */
+void mg_build_table(const mg_format *format, const mg_format *target, int fixed_point, int32_t *table);
 
 int mg_abi_version(void);
 /* Sizes of mg_format, mg_step, mg_operation, mg_program, mg_call: the binding checks that it declares the same. */

@@ -1,0 +1,75 @@
+# make demo   a Hopper dot product, explained, and where Hopper and Ampere differ
+# make test   every check: ruff, mypy, pytest (the C core under the sanitizers among them)
+# make bench  speed, latency, import time and memory on this machine
+# make wheel  dist/*.whl and the source distribution
+# make clean  removes everything that was built
+# Each sets up what it needs in .venv; later runs start at once. PYTHON chooses the interpreter (3.11 or newer).
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test lint types check bench wheel clean
+.DELETE_ON_ERROR:
+
+# What pip cannot bring: Python with venv, and a C compiler with its headers. Installed with apt-get where that is
+# allowed (root, or sudo without a password); otherwise one line says what to install.
+define SYSTEM_PACKAGES
+missing=""
+command -v "$$PYTHON" >/dev/null || missing="python3"
+"$$PYTHON" -c 'import ensurepip, venv' 2>/dev/null || missing="$$missing python3-venv"
+compiler=$${CC:-$$(command -v gcc || command -v clang || command -v cc || echo none)}
+echo '#include <stdint.h>' | $$compiler -x c -fsyntax-only - 2>/dev/null || missing="$$missing gcc libc6-dev"
+if [ -n "$$missing" ]; then
+    if [ "$$(id -u)" = 0 ]; then as_root=""; elif sudo -n true 2>/dev/null; then as_root="sudo -n"; else as_root="none"; fi
+    if ! command -v apt-get >/dev/null || [ "$$as_root" = none ]; then
+        echo "Please install first (names of Debian and Ubuntu): $$missing" >&2
+        exit 1
+    fi
+    echo "Installing with apt-get: $$missing"
+    $$as_root apt-get -qq update
+    $$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $$missing >/dev/null
+fi
+if ! "$$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+    echo "$$("$$PYTHON" --version) is too old: mmagold needs 3.11 or newer; name one with make PYTHON=python3.x" >&2
+    exit 1
+fi
+endef
+export SYSTEM_PACKAGES PYTHON
+
+$(STAMP): pyproject.toml setup.py $(wildcard golden/core/*.c golden/core/*.h)
+	@sh -e -c "$$SYSTEM_PACKAGES"
+	@test -x $(BIN)/pip || { echo "Creating $(VENV)"; rm -rf $(VENV); $(PYTHON) -m venv $(VENV); }
+	@echo "Installing mmagold and its checks into $(VENV)"
+	@$(BIN)/pip install -q --disable-pip-version-check "setuptools>=77"
+	@$(BIN)/pip install -q --disable-pip-version-check --no-build-isolation -e ".[test]"
+	@touch $@
+
+demo: $(STAMP)
+	@echo "\n== One dot product of Hopper's HMMA.16816.F32, every step of it; its bits are behind 'd ='"
+	$(BIN)/mmagold explain hopper:HMMA.16816.F32 --a 1.5,2 --b 0x3c00,0.5 --c 0
+	@echo "\n== Operands on which Hopper and Ampere differ"
+	$(BIN)/mmagold compare hopper:HMMA.16816.F32 ampere:HMMA.16816.F32
+
+test: lint types check
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+check: $(STAMP)
+	$(BIN)/pytest -q
+
+bench: $(STAMP)
+	$(BIN)/python bench/run.py
+
+wheel: $(STAMP)
+	$(BIN)/python -m build --no-isolation
+
+clean:
+	rm -rf $(VENV) build dist site *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -f golden/libmmagold_core.so golden/libmmagold_core.dylib
+	find golden hw_capture rtl_tb tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

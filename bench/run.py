@@ -1,0 +1,233 @@
+"""Speed of the C core on this machine: dot products (elements of D) a second, latency, import time and memory.
+
+    python bench/run.py [--json]
+
+Every figure is the best of several repeats. Each number of threads is measured in a process of its own, with operands
+from a normal distribution and with random bits (which hold infinities, NaNs and subnormals as often as the format has them).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import golden
+from golden.instruction import Instruction
+
+Bits = npt.NDArray[Any]
+DOTS = 1 << 19
+THREADS = (1, 2)
+KINDS = ("normal", "random bits")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One instruction and the speed wanted of it, in million dot products a second."""
+
+    label: str
+    architecture: str
+    name: str
+    target: float
+
+
+CASES = (
+    Case("m16n8k16 f32.f16", "hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 100),
+    Case("m16n8k16 f32.f16", "ampere", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 70),
+    Case("wgmma m64n64k32 f32.e4m3", "hopper", "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3", 60),
+    Case("m16n8k64 mxf4nvf4 4X", "rtx_blackwell",
+         "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", 40),
+    Case("v_mfma_f32_16x16x16_f16", "cdna3", "v_mfma_f32_16x16x16_f16", 40),
+    Case("DMMA m8n8k4 f64", "ampere", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", 200),
+    Case("m16n8k32 s32.s8", "ampere", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", 200),
+)
+LATENCY_TARGET, IMPORT_TARGET, MEMORY_TARGET = 20.0, 0.3, 64.0  # microseconds, seconds, MiB
+
+
+def operands(ins: Instruction, kind: str, batch: int) -> dict[str, Bits]:
+    """Operands of `batch` matrices; scales of normal operands are positive."""
+    rng = np.random.default_rng(1)
+    given: dict[str, Bits] = {}
+    for name, shape in ins.operand_shapes(matrices=True).items():
+        fmt, size = ins.formats[name], (batch, *shape)
+        if kind == "random bits":
+            words = np.frombuffer(rng.bytes(fmt.storage // 8 * int(np.prod(size))), fmt.dtype).reshape(size)
+            given[name] = words & fmt.dtype.type((1 << fmt.bits) - 1)
+        else:
+            values = rng.standard_normal(size) * (1 if fmt.is_float else 32)
+            given[name] = golden.from_float(fmt, np.abs(values) if name.startswith("scale") else values)
+    return given
+
+
+def call(ins: Instruction, given: dict[str, Bits]) -> Bits:
+    """ins(A, B, C, ...) from a dict."""
+    rest = {name: array for name, array in given.items() if name not in "abc"}
+    return ins(given["a"], given["b"], given["c"], **rest)
+
+
+def best(run: Callable[[], object], least_seconds: float = 0.4, least_repeats: int = 5) -> float:
+    """The shortest time of one run, in seconds, after a first run that is not counted."""
+    run()
+    times: list[float] = []
+    while len(times) < least_repeats or sum(times) < least_seconds:
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def measure_speed() -> dict[str, Any]:
+    """Million dot products a second of every case and kind of operand."""
+    figures: dict[str, Any] = {}
+    for case in CASES:
+        ins = golden.instruction(case.architecture, case.name)
+        batch = max(1, DOTS // (ins.m * ins.n))
+        for kind in KINDS:
+            given = operands(ins, kind, batch)
+            seconds = best(lambda ins=ins, given=given: call(ins, given))  # type: ignore[misc]
+            figures.setdefault(f"{case.architecture} {case.label}", {})[kind] = batch * ins.m * ins.n / seconds / 1e6
+    return figures
+
+
+def measure_latency() -> float:
+    """Microseconds of one call with one 16x8x16 matrix product."""
+    ins = golden.instruction(CASES[0].architecture, CASES[0].name)
+    given = {name: array[0] for name, array in operands(ins, "normal", 1).items()}
+
+    def many() -> None:
+        for _ in range(500):
+            ins(given["a"], given["b"], given["c"])
+
+    return best(many) / 500 * 1e6
+
+
+def status_kib(field: str) -> int:
+    """VmRSS or VmHWM of this process (Linux)."""
+    for line in Path("/proc/self/status").read_text("utf-8").splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1])
+    raise KeyError(field)
+
+
+def measure_memory() -> float | None:
+    """MiB at the peak of one large call, beyond its operands and its result (not resource.getrusage: its peak starts at
+    the parent's)."""
+    if not Path("/proc/self/status").exists():
+        return None
+    ins, batch = golden.instruction(CASES[0].architecture, CASES[0].name), 1 << 16
+    call(ins, operands(ins, "normal", 1))
+    given = {}
+    for name, shape in ins.operand_shapes(matrices=True).items():
+        given[name] = np.empty((batch, *shape), ins.formats[name].dtype)
+        given[name][:] = 0x3C00  # no temporary arrays, so that the peak before the call is what is in use
+    before = status_kib("VmRSS")
+    d = call(ins, given)
+    return (status_kib("VmHWM") - before) / 1024 - d.nbytes / 2**20
+
+
+def output(command: list[str], **variables: str) -> str:
+    """What a command prints; its errors go to this terminal."""
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=os.environ | variables).stdout
+
+
+def measure_import() -> float:
+    """Seconds that `import golden` takes in a new process, NumPy included."""
+    code = "import time; start = time.perf_counter(); import golden; print(time.perf_counter() - start)"
+    return min(float(output([sys.executable, "-c", code])) for _ in range(7))
+
+
+def measure(what: str, threads: int) -> Any:
+    """One of the measurements above in a process of its own with that many threads."""
+    return json.loads(output([sys.executable, __file__, "--measure", what], MMAGOLD_THREADS=str(threads)))
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on."""
+    from golden import engine
+
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        fields = (line.partition(":") for line in cpuinfo.read_text("utf-8").splitlines())
+        model = next((value.strip() for name, _, value in fields if name.strip() == "model name"), model)
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {"cpu": model, "cores": usable, "simd": engine.simd(), "python": platform.python_version(), "numpy": np.__version__}
+
+
+def report() -> dict[str, Any]:
+    """Every figure."""
+    speeds = {threads: measure("speed", threads) for threads in THREADS}
+    cases = [
+        {
+            "architecture": case.architecture,
+            "instruction": case.name,
+            "label": case.label,
+            "target_mdots": case.target,
+            "mdots": {f"{threads} thread{'s' * (threads > 1)}": speeds[threads][f"{case.architecture} {case.label}"]
+                      for threads in THREADS},
+        }
+        for case in CASES
+    ]
+    return {
+        "machine": machine(),
+        "speed": cases,
+        "latency_us": {"value": measure("latency", 1), "target": LATENCY_TARGET},
+        "import_s": {"value": measure_import(), "target": IMPORT_TARGET},
+        "memory_mib": {"value": measure("memory", 2), "target": MEMORY_TARGET},
+    }
+
+
+def show(figures: dict[str, Any]) -> None:
+    """The figures as one table; green where the target is met."""
+    from rich.console import Console
+    from rich.table import Table
+
+    at = figures["machine"]
+    table = Table(title=f"{at['cpu']}, {at['cores']} cores, {at['simd']}, Python {at['python']}, NumPy {at['numpy']}")
+    table.add_column("million dot products a second")
+    table.add_column("target", justify="right")
+    columns = [(threads, kind) for threads in figures["speed"][0]["mdots"] for kind in KINDS]
+    for threads, kind in columns:
+        table.add_column(f"{threads}\n{kind}", justify="right")
+    for case in figures["speed"]:
+        cells = [(case["mdots"][threads][kind], case["target_mdots"]) for threads, kind in columns]
+        shown = [f"[{'green' if value >= target else 'yellow'}]{value:.1f}[/]" for value, target in cells]
+        table.add_row(f"{case['architecture']} {case['label']}", f"{case['target_mdots']:.0f}", *shown)
+    table.add_section()
+    for label, key, unit in (("one small call", "latency_us", "us"), ("import golden", "import_s", "s"),
+                             ("peak memory beyond operands and result", "memory_mib", "MiB")):
+        value, target = figures[key]["value"], figures[key]["target"]
+        text = "-" if value is None else f"[{'green' if value <= target else 'yellow'}]{value:.3g} {unit}[/]"
+        table.add_row(label, f"< {target:g} {unit}", text)
+    Console().print(table)
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parser.add_argument("--measure", choices=("speed", "latency", "memory"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        print(json.dumps({"speed": measure_speed, "latency": measure_latency, "memory": measure_memory}[arguments.measure]()))
+        return
+    figures = report()
+    if arguments.json:
+        print(json.dumps(figures, indent=2))
+    else:
+        show(figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,343 @@
+/* Lane kernels: MG_LANES dot products side by side in plain loops that the compiler turns into SIMD.
+ *
+ * Included once for each instruction set (mg_lanes_*.c set the target and MG_LANE_TABLE). Integer arithmetic only, but
+ * for the conversion of an exact integer to double to find its leading bit, and the kernels that are IEEE by nature.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "mg_internal.h"
+
+#define EACH_LANE for (int l = 0; l < MG_LANES; l++)
+
+static inline int32_t mg_min32(int32_t x, int32_t y) { return x < y ? x : y; }
+static inline int32_t mg_max32(int32_t x, int32_t y) { return x > y ? x : y; }
+
+static void mg_lane_decode(const mg_format *f, const uint64_t *codes, ptrdiff_t count, int32_t *significand, int32_t *exponent) {
+    const int fraction_bits = f->fraction_bits, low = f->ignored_low, bias = f->bias, least = f->min_exponent;
+    const uint32_t width_mask = (1u << (f->exponent_bits + fraction_bits)) - 1, fraction_mask = (1u << fraction_bits) - 1;
+    const uint32_t top = f->specials == MG_SPECIALS_IEEE ? (1u << f->exponent_bits) - 1 : UINT32_MAX;
+    const int sign_shift = f->sign_shift;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        uint32_t code = (uint32_t)codes[i], fields = (code >> low) & width_mask;
+        uint32_t e = fields >> fraction_bits, m = fields & fraction_mask;
+        int32_t magnitude = (int32_t)(e ? m | (1u << fraction_bits) : m);
+        int32_t x = e ? (int32_t)e - bias : least;
+        x = magnitude ? x : MG_E_ZERO;
+        x = e == top ? (m ? MG_E_NAN : MG_E_INFINITY) : x;
+        magnitude = e == top ? 1 : magnitude;
+        significand[i] = (code >> sign_shift) & 1 ? -magnitude : magnitude;
+        exponent[i] = x;
+    }
+}
+
+/* Rounds total * 2^lsb to codes of `f` with `kept` fraction bits: toward zero or to nearest even, overflow to infinity,
+ * +0 for every zero. |total| < 2^53, so the double is exact and only serves to find the leading bit. */
+static inline void mg_lane_round(const mg_format *f, int kept, int nearest, const int64_t *total, const int32_t *lsb, uint64_t *out) {
+    const int below = f->fraction_bits - kept, least = f->min_exponent, sign_shift = f->sign_shift;
+    const uint64_t infinity = f->infinity >> below;
+    EACH_LANE {
+        uint64_t magnitude = (uint64_t)(total[l] < 0 ? -total[l] : total[l]), bits;
+        double exact = (double)(int64_t)magnitude;
+        memcpy(&bits, &exact, sizeof bits);
+        int64_t leading = (int64_t)(bits >> 52) - 1023 + lsb[l];
+        uint64_t significand = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
+        int64_t exponent = leading > least ? leading : least;
+        int64_t shift = 52 - kept + (exponent - leading);
+        shift = shift > 60 ? 60 : shift;
+        uint64_t half = nearest ? (UINT64_C(1) << (shift - 1)) - 1 + ((significand >> shift) & 1) : 0;
+        uint64_t rounded = ((uint64_t)(exponent - least) << kept) + ((significand + half) >> shift);
+        rounded = rounded > infinity ? infinity : rounded;
+        rounded = magnitude ? rounded << below : 0;
+        uint64_t sign = rounded && total[l] < 0 ? UINT64_C(1) << sign_shift : 0;
+        out[l] = rounded | sign;
+    }
+}
+
+/* Lanes with an infinity or NaN among the products (significand p, exponent e) or in c: canonical NaN or infinity. */
+static void mg_lane_specials(const mg_operation *o, const int32_t *p, const int32_t *e, int32_t count, const int32_t *c_significand,
+                             const int32_t *c_exponent, uint64_t *out) {
+    int32_t nan[MG_LANES] = {0}, positive[MG_LANES] = {0}, negative[MG_LANES] = {0};
+    for (int32_t k = -1; k < count; k++) {
+        const int32_t *sk = k < 0 ? c_significand : p + k * MG_LANES, *ek = k < 0 ? c_exponent : e + k * MG_LANES;
+        EACH_LANE {
+            int special = ek[l] >= MG_E_SPECIAL;
+            /* infinity * zero is the one special sum that lies near MG_E_INFINITY + MG_E_ZERO */
+            int invalid = ek[l] >= MG_E_NAN_LEAST || (special && ek[l] < MG_E_INFINITY + MG_E_ZERO / 2);
+            int infinite = special && !invalid;
+            nan[l] |= invalid;
+            positive[l] |= infinite && sk[l] > 0;
+            negative[l] |= infinite && sk[l] < 0;
+        }
+    }
+    const uint64_t infinity = o->out_format.infinity, sign = UINT64_C(1) << o->out_format.sign_shift;
+    EACH_LANE {
+        if (nan[l] || (positive[l] && negative[l])) out[l] = o->nan;
+        else if (positive[l] || negative[l]) out[l] = negative[l] ? infinity | sign : infinity;
+    }
+}
+
+/* Exact products of the operation's k elements; raises `maximum` to their largest exponent. */
+static inline void mg_lane_products(const mg_operation *o, const mg_block *block, int32_t *restrict p, int32_t *restrict e,
+                                    int32_t *restrict maximum) {
+    int32_t most[MG_LANES];
+    EACH_LANE most[l] = maximum[l];
+    for (int32_t i = 0; i < o->k_count; i++) {
+        const ptrdiff_t k = o->k_index[i];
+        const int32_t *as = block->a_significand + k * MG_LANES, *ae = block->a_exponent + k * MG_LANES;
+        const int32_t *bs = block->b_significand + k * block->b_stride, *be = block->b_exponent + k * block->b_stride;
+        EACH_LANE {
+            p[i * MG_LANES + l] = as[l] * bs[l];
+            int32_t x = ae[l] + be[l];
+            e[i * MG_LANES + l] = x;
+            most[l] = mg_max32(most[l], x);
+        }
+    }
+    EACH_LANE maximum[l] = most[l];
+}
+
+/* Sum of products [from, to) in steps of `step`, each magnitude truncated to `fraction_bits` below `maximum`. */
+static inline void mg_lane_aligned_sum(const mg_operation *o, const int32_t *restrict p, const int32_t *restrict e, int32_t from,
+                                       int32_t to, int32_t step, const int32_t *restrict maximum, int64_t *restrict total) {
+    const int left = mg_max32(o->fraction_bits - o->product_fraction, 0), right = mg_max32(o->product_fraction - o->fraction_bits, 0);
+    int64_t wide[MG_LANES];
+    EACH_LANE wide[l] = 0;
+    for (int32_t first = from; first < to; first += o->chunk * step) {
+        const int32_t last = mg_min32(to, first + o->chunk * step);
+        int32_t sum[MG_LANES];
+        EACH_LANE sum[l] = 0;
+        for (int32_t i = first; i < last; i += step) {
+            EACH_LANE {
+                int32_t x = p[i * MG_LANES + l], sign = x >> 31;
+                uint32_t magnitude = (uint32_t)((x ^ sign) - sign) << left;
+                uint32_t shift = (uint32_t)(maximum[l] - e[i * MG_LANES + l] + right);
+                int32_t kept = (int32_t)(magnitude >> (shift < 31 ? shift : 31));
+                sum[l] += (kept ^ sign) - sign;
+            }
+        }
+        EACH_LANE wide[l] += sum[l];
+    }
+    EACH_LANE total[l] = wide[l];
+}
+
+static inline int mg_lane_any_special(const int32_t *maximum) {
+    int32_t most = maximum[0];
+    EACH_LANE most = mg_max32(most, maximum[l]);
+    return most >= MG_E_SPECIAL;
+}
+
+/* Products of one operation: more than this many are left to the general interpreter. */
+#define MG_LANE_MAX_K 256
+
+static void mg_lane_fda(const mg_operation *o, const mg_block *block, const uint64_t *seed, uint64_t *out) {
+    int32_t p[MG_LANE_MAX_K * MG_LANES], e[MG_LANE_MAX_K * MG_LANES], cs[MG_LANES], ce[MG_LANES], maximum[MG_LANES], lsb[MG_LANES];
+    int64_t total[MG_LANES];
+    mg_lane_decode(&o->seed_format, seed, MG_LANES, cs, ce);
+    EACH_LANE maximum[l] = mg_max32(ce[l], o->floor);
+    mg_lane_products(o, block, p, e, maximum);
+    mg_lane_aligned_sum(o, p, e, 0, o->k_count, 1, maximum, total);
+    const int left = mg_max32(o->fraction_bits - o->seed_format.fraction_bits, 0);
+    const int right = mg_max32(o->seed_format.fraction_bits - o->fraction_bits, 0);
+    EACH_LANE {
+        int64_t magnitude = (int64_t)(cs[l] < 0 ? -cs[l] : cs[l]) << left;
+        int32_t shift = mg_min32(maximum[l] - ce[l] + right, 63);
+        total[l] += cs[l] < 0 ? -(magnitude >> shift) : magnitude >> shift;
+        lsb[l] = maximum[l] - o->fraction_bits;
+    }
+    mg_lane_round(&o->out_format, o->result_fraction_bits, o->rounding == MG_NEAREST_EVEN, total, lsb, out);
+    if (mg_lane_any_special(maximum)) mg_lane_specials(o, p, e, o->k_count, cs, ce, out);
+}
+
+/* Groups of products summed exactly in fixed point, scaled, aligned by the scale exponents alone. */
+static void mg_lane_gdfs(const mg_operation *o, const mg_block *block, const uint64_t *seed, uint64_t *out) {
+    int32_t g[MG_LANE_MAX_K * MG_LANES], e[MG_LANE_MAX_K * MG_LANES], cs[MG_LANES], ce[MG_LANES], maximum[MG_LANES], lsb[MG_LANES];
+    int64_t total[MG_LANES];
+    const int32_t groups = o->k_count / o->group;
+    mg_lane_decode(&o->seed_format, seed, MG_LANES, cs, ce);
+    EACH_LANE maximum[l] = mg_max32(ce[l], o->floor);
+    for (int32_t j = 0; j < groups; j++) {
+        int32_t sum[MG_LANES] = {0}, present[MG_LANES] = {0};
+        for (int32_t i = j * o->group; i < (j + 1) * o->group; i++) {
+            const int32_t *as = block->a_significand + (ptrdiff_t)o->k_index[i] * MG_LANES;
+            const int32_t *bs = block->b_significand + (ptrdiff_t)o->k_index[i] * block->b_stride;
+            EACH_LANE {
+                int32_t x = as[l] * bs[l];
+                sum[l] += x;
+                present[l] |= x;
+            }
+        }
+        const int32_t *sas = block->scale_a_significand + j * MG_LANES, *sae = block->scale_a_exponent + j * MG_LANES;
+        const int32_t *sbs = block->scale_b_significand + j * MG_LANES, *sbe = block->scale_b_exponent + j * MG_LANES;
+        EACH_LANE {
+            int32_t x = sae[l] + sbe[l];
+            g[j * MG_LANES + l] = sum[l] * (sas[l] * sbs[l]);
+            e[j * MG_LANES + l] = present[l] || x >= MG_E_SPECIAL ? x : MG_E_ZERO;
+            maximum[l] = mg_max32(maximum[l], e[j * MG_LANES + l]);
+        }
+    }
+    EACH_LANE {
+        int64_t magnitude = (int64_t)(cs[l] < 0 ? -cs[l] : cs[l]) << (o->fraction_bits - o->seed_format.fraction_bits);
+        int32_t shift = mg_min32(maximum[l] - ce[l], 63);
+        total[l] = cs[l] < 0 ? -(magnitude >> shift) : magnitude >> shift;
+        lsb[l] = maximum[l] - o->fraction_bits;
+    }
+    for (int32_t j = 0; j < groups; j++) {
+        EACH_LANE {
+            int64_t x = g[j * MG_LANES + l], magnitude = (x < 0 ? -x : x) << (o->fraction_bits - o->product_fraction);
+            int32_t shift = mg_min32(maximum[l] - e[j * MG_LANES + l], 63);
+            total[l] += x < 0 ? -(magnitude >> shift) : magnitude >> shift;
+        }
+    }
+    mg_lane_round(&o->out_format, o->result_fraction_bits, o->rounding == MG_NEAREST_EVEN, total, lsb, out);
+    if (mg_lane_any_special(maximum)) mg_lane_specials(o, g, e, groups, cs, ce, out);
+}
+
+static inline void mg_lane_product_overflow(const mg_operation *o, int32_t *p, int32_t *e, int32_t *maximum) {
+    for (int32_t i = 0; i < o->k_count; i++) {
+        EACH_LANE {
+            int32_t x = p[i * MG_LANES + l], magnitude = x < 0 ? -x : x, exponent = e[i * MG_LANES + l];
+            int32_t above = exponent + (magnitude >> (o->product_fraction + 1) ? 1 : 0);
+            exponent = above >= o->product_overflow && exponent < MG_E_SPECIAL ? MG_E_INFINITY : exponent;
+            e[i * MG_LANES + l] = exponent;
+            maximum[l] = mg_max32(maximum[l], exponent);
+        }
+    }
+}
+
+/* One or two interleaved groups truncated at their own maximum, combined rounding down, then met by c rounding down. */
+static void mg_lane_fdrda(const mg_operation *o, const mg_block *block, const uint64_t *seed, uint64_t *out) {
+    int32_t p[MG_LANE_MAX_K * MG_LANES], e[MG_LANE_MAX_K * MG_LANES], cs[MG_LANES], ce[MG_LANES], all[MG_LANES], lsb[MG_LANES];
+    int32_t group_maximum[2][MG_LANES];
+    int64_t group_sum[2][MG_LANES], total[MG_LANES];
+    mg_lane_decode(&o->seed_format, seed, MG_LANES, cs, ce);
+    EACH_LANE all[l] = 2 * MG_E_ZERO;
+    mg_lane_products(o, block, p, e, all);
+    if (o->product_overflow) mg_lane_product_overflow(o, p, e, all);
+    for (int32_t g = 0; g < o->group; g++) {
+        EACH_LANE group_maximum[g][l] = 2 * MG_E_ZERO;
+        for (int32_t i = g; i < o->k_count; i += o->group) EACH_LANE group_maximum[g][l] = mg_max32(group_maximum[g][l], e[i * MG_LANES + l]);
+        mg_lane_aligned_sum(o, p, e, g, o->k_count, o->group, group_maximum[g], group_sum[g]);
+    }
+    EACH_LANE {
+        int64_t dot = 0;
+        for (int32_t g = 0; g < o->group; g++) dot += group_sum[g][l] >> mg_min32(all[l] - group_maximum[g][l], 63);
+        int32_t maximum = mg_max32(mg_max32(all[l], ce[l]), -126);
+        int64_t wide = (dot * (INT64_C(1) << (o->dot_fraction_bits - o->fraction_bits))) >> mg_min32(maximum - all[l], 63);
+        int64_t c = ((int64_t)cs[l] * (INT64_C(1) << (o->fraction_bits - o->seed_format.fraction_bits))) >> mg_min32(maximum - ce[l], 63);
+        if (o->window >= 0 && ce[l] < maximum - o->window) c = 0;
+        total[l] = wide + c * (INT64_C(1) << (o->dot_fraction_bits - o->fraction_bits));
+        lsb[l] = maximum - o->dot_fraction_bits;
+        all[l] = maximum;
+    }
+    EACH_LANE { /* renormalise and round down at sum_fraction_bits */
+        uint64_t bits;
+        double exact = (double)(total[l] < 0 ? -total[l] : total[l]);
+        memcpy(&bits, &exact, sizeof bits);
+        int32_t leading = (int32_t)(bits >> 52) - 1023 + lsb[l];
+        int32_t shift = mg_max32(leading, -126) - o->sum_fraction_bits - lsb[l];
+        shift = total[l] ? mg_min32(mg_max32(shift, 0), 63) : 0;
+        total[l] >>= shift;
+        lsb[l] += shift;
+    }
+    mg_lane_round(&o->out_format, o->result_fraction_bits, 1, total, lsb, out);
+    if (mg_lane_any_special(all)) mg_lane_specials(o, p, e, o->k_count, cs, ce, out);
+}
+
+/* Chain of IEEE fused multiply-adds, nearest even. Lanes that end in a NaN are left to the general interpreter. */
+static uint32_t mg_lane_fma(const mg_operation *o, const mg_block *block, const uint64_t *seed, uint64_t *out) {
+    uint32_t left = 0;
+    if (o->out_format.storage == 64) {
+        double sum[MG_LANES];
+        memcpy(sum, seed, sizeof sum);
+        for (int32_t i = 0; i < o->k_count; i++) {
+            double a[MG_LANES], b[MG_LANES];
+            memcpy(a, block->a64 + (ptrdiff_t)o->k_index[i] * MG_LANES, sizeof a);
+            memcpy(b, block->b64 + (ptrdiff_t)o->k_index[i] * block->b_stride, sizeof b);
+            EACH_LANE sum[l] = __builtin_fma(a[l], b[l], sum[l]);
+        }
+        memcpy(out, sum, sizeof sum);
+        EACH_LANE left |= (uint32_t)(sum[l] != sum[l]) << l;
+        return left;
+    }
+    float sum[MG_LANES];
+    EACH_LANE {
+        uint32_t code = (uint32_t)seed[l];
+        memcpy(&sum[l], &code, sizeof code);
+    }
+    for (int32_t i = 0; i < o->k_count; i++) {
+        uint32_t a_codes[MG_LANES], b_codes[MG_LANES];
+        float a[MG_LANES], b[MG_LANES];
+        EACH_LANE a_codes[l] = (uint32_t)block->a64[(ptrdiff_t)o->k_index[i] * MG_LANES + l];
+        EACH_LANE b_codes[l] = (uint32_t)block->b64[(ptrdiff_t)o->k_index[i] * block->b_stride + l];
+        memcpy(a, a_codes, sizeof a);
+        memcpy(b, b_codes, sizeof b);
+        EACH_LANE sum[l] = __builtin_fmaf(a[l], b[l], sum[l]);
+    }
+    EACH_LANE {
+        uint32_t code;
+        memcpy(&code, &sum[l], sizeof code);
+        out[l] = code;
+        left |= (uint32_t)(sum[l] != sum[l]) << l;
+    }
+    return left;
+}
+
+static void mg_lane_integer(const mg_operation *o, const mg_block *block, const uint64_t *seed, uint64_t *out) {
+    uint32_t sum[MG_LANES];
+    EACH_LANE sum[l] = 0;
+    for (int32_t i = 0; i < o->k_count; i++) {
+        const int32_t *as = block->a_significand + (ptrdiff_t)o->k_index[i] * MG_LANES;
+        const int32_t *bs = block->b_significand + (ptrdiff_t)o->k_index[i] * block->b_stride;
+        if (o->combine == MG_PRODUCT) EACH_LANE sum[l] += (uint32_t)(as[l] * bs[l]);
+        else if (o->combine == MG_AND) EACH_LANE sum[l] += (uint32_t)(as[l] & bs[l]);
+        else EACH_LANE sum[l] += (uint32_t)(as[l] ^ bs[l]);
+    }
+    EACH_LANE {
+        int64_t total = (int64_t)(int32_t)sum[l] + (int32_t)(uint32_t)seed[l];
+        if (o->saturate) total = total < INT32_MIN ? INT32_MIN : total > INT32_MAX ? INT32_MAX : total;
+        out[l] = (uint32_t)total;
+    }
+}
+
+/* One IEEE addition of seed and addend, nearest even: f32 on the hardware, f16 exactly in fixed point. */
+static void mg_lane_add(const mg_operation *o, const uint64_t *seed, const uint64_t *addend, uint64_t *out) {
+    if (o->out_format.storage == 32) {
+        EACH_LANE {
+            uint32_t x = (uint32_t)seed[l], y = (uint32_t)addend[l], code;
+            float a, b, sum;
+            memcpy(&a, &x, sizeof a);
+            memcpy(&b, &y, sizeof b);
+            sum = a + b;
+            memcpy(&code, &sum, sizeof code);
+            out[l] = sum != sum ? o->nan : code;
+        }
+        return;
+    }
+    int32_t xs[MG_LANES], xe[MG_LANES], ys[MG_LANES], ye[MG_LANES], lsb[MG_LANES], most[MG_LANES];
+    int64_t total[MG_LANES];
+    const mg_format *f = &o->out_format;
+    mg_lane_decode(f, seed, MG_LANES, xs, xe);
+    mg_lane_decode(f, addend, MG_LANES, ys, ye);
+    EACH_LANE {
+        most[l] = mg_max32(xe[l], ye[l]);
+        int32_t x = mg_min32(mg_max32(xe[l] - f->min_exponent, 0), 40), y = mg_min32(mg_max32(ye[l] - f->min_exponent, 0), 40);
+        total[l] = (int64_t)xs[l] * (INT64_C(1) << x) + (int64_t)ys[l] * (INT64_C(1) << y);
+        lsb[l] = f->min_exponent - f->fraction_bits;
+    }
+    mg_lane_round(f, f->fraction_bits, 1, total, lsb, out);
+    EACH_LANE out[l] = xs[l] == 0 && ys[l] == 0 ? seed[l] & addend[l] : out[l]; /* -0 only from two of them */
+    if (mg_lane_any_special(most)) mg_lane_specials(o, ys, ye, 1, xs, xe, out);
+}
+
+static uint32_t mg_lane_run(const mg_operation *o, const mg_block *block, const uint64_t *seed, const uint64_t *addend, uint64_t *out) {
+    switch (o->fast) {
+    case MG_FAST_FDA: mg_lane_fda(o, block, seed, out); return 0;
+    case MG_FAST_GDFS: mg_lane_gdfs(o, block, seed, out); return 0;
+    case MG_FAST_FDRDA: mg_lane_fdrda(o, block, seed, out); return 0;
+    case MG_FAST_FMA: return mg_lane_fma(o, block, seed, out);
+    case MG_FAST_ADD: mg_lane_add(o, seed, addend, out); return 0;
+    default: mg_lane_integer(o, block, seed, out); return 0;
+    }
+}
+
+const mg_lane_kernels MG_LANE_TABLE = {MG_LANE_NAME, mg_lane_decode, mg_lane_run};

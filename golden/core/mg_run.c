@@ -1,0 +1,475 @@
+/* Batches: strided operands in, tiles decoded once, blocks of MG_LANES dot products to the kernels, threads over tiles. */
+#include <fenv.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mg_internal.h"
+#include "mg_number.h"
+
+/* One operand of one tile: raw codes, and for the lane kernels its decoded significands and exponents. */
+typedef struct {
+    uint64_t *codes;
+    int32_t *significand, *exponent;
+} mg_operand;
+
+/* Scratch of one thread. `gathered_*` hold one block in [k][lane] order. */
+typedef struct {
+    const mg_program *program;
+    const mg_call *call;
+    const mg_lane_kernels *kernels;
+    int32_t rows, columns, scale_columns; /* of the tile: m, n, scales of one row */
+    mg_operand a, b, scale_a, scale_b, gathered_a, gathered_b, gathered_scale_a, gathered_scale_b;
+    uint8_t *metadata;
+    uint64_t *lane_a, *lane_b, *lane_scales, *results;
+    void *workspace, *memory;
+    int64_t first, last;
+} mg_worker;
+
+static int64_t mg_offset(const mg_call *call, const mg_array *array, int64_t index) {
+    if (call->batch_dims == 1) return index * array->batch_stride[0];
+    int64_t offset = 0;
+    for (int32_t d = call->batch_dims - 1; d >= 0; d--) {
+        offset += index % call->batch_shape[d] * array->batch_stride[d];
+        index /= call->batch_shape[d];
+    }
+    return offset;
+}
+
+static uint64_t mg_load(const char *at, int32_t storage) {
+    switch (storage) {
+    case 8: return *(const uint8_t *)at;
+    case 16: { uint16_t x; memcpy(&x, at, sizeof x); return x; }
+    case 32: { uint32_t x; memcpy(&x, at, sizeof x); return x; }
+    default: { uint64_t x; memcpy(&x, at, sizeof x); return x; }
+    }
+}
+
+static void mg_store(char *at, int32_t storage, uint64_t code) {
+    switch (storage) {
+    case 8: *(uint8_t *)at = (uint8_t)code; break;
+    case 16: { uint16_t x = (uint16_t)code; memcpy(at, &x, sizeof x); break; }
+    case 32: { uint32_t x = (uint32_t)code; memcpy(at, &x, sizeof x); break; }
+    default: memcpy(at, &code, sizeof code); break;
+    }
+}
+
+#define MG_LOAD_ROW(TYPE)                                                                                                  \
+    for (int32_t j = 0; j < columns; j++) {                                                                                \
+        TYPE x;                                                                                                            \
+        memcpy(&x, at + j * step, sizeof x);                                                                               \
+        out[j] = x;                                                                                                        \
+    }
+
+static void mg_load_row(const char *at, int64_t step, int32_t storage, int32_t columns, uint64_t *out) {
+    if (storage == 16 && step == 2) {
+        const int64_t fixed = 2;
+        for (int32_t j = 0; j < columns; j++) {
+            uint16_t x;
+            memcpy(&x, at + j * fixed, sizeof x);
+            out[j] = x;
+        }
+    } else if (storage == 8) { MG_LOAD_ROW(uint8_t) }
+    else if (storage == 16) { MG_LOAD_ROW(uint16_t) }
+    else if (storage == 32) { MG_LOAD_ROW(uint32_t) }
+    else { MG_LOAD_ROW(uint64_t) }
+}
+
+/* Loads rows x columns codes and, when the lane kernels run, decodes them. */
+static void mg_load_operand(const mg_worker *w, const mg_array *array, int64_t batch, const mg_format *f, const int32_t *table,
+                            int32_t rows, int32_t columns, mg_operand *operand) {
+    const char *data = array->data + mg_offset(w->call, array, batch);
+    for (int32_t i = 0; i < rows; i++)
+        mg_load_row(data + i * array->row, array->column, f->storage, columns, operand->codes + (ptrdiff_t)i * columns);
+    if (!w->kernels || !operand->significand) return;
+    ptrdiff_t count = (ptrdiff_t)rows * columns;
+    if (!table) {
+        w->kernels->decode(f, operand->codes, count, operand->significand, operand->exponent);
+        return;
+    }
+    for (ptrdiff_t i = 0; i < count; i++) {
+        operand->significand[i] = table[2 * operand->codes[i]];
+        operand->exponent[i] = table[2 * operand->codes[i] + 1];
+    }
+}
+
+/* Row of B that stored element s of a row of A meets; `nibbles` is that row's metadata. */
+static int32_t mg_selected(const mg_program *p, const uint8_t *nibbles, int32_t s) {
+    switch (p->sparsity) {
+    case MG_SPARSE_2_4: { uint8_t x = nibbles[s / 2]; return s / 2 * 4 + (s % 2 ? x >> 2 : x & 3); }
+    case MG_SPARSE_1_2: return 2 * s + (nibbles[s] == 0xE);
+    case MG_SPARSE_4_8_PAIRS: { uint8_t x = nibbles[s / 4]; return s / 4 * 8 + 2 * (s % 4 < 2 ? x & 3 : x >> 2) + s % 2; }
+    default: return s;
+    }
+}
+
+static int32_t mg_metadata_columns(const mg_program *p) {
+    static const int32_t chunk[] = {1, 4, 2, 8};
+    return p->logical_k / chunk[p->sparsity];
+}
+
+static void mg_load_tile(mg_worker *w, int64_t batch) {
+    const mg_program *p = w->program;
+    const mg_call *call = w->call;
+    mg_load_operand(w, &call->a, batch, &p->a, p->table_a, w->rows, p->k, &w->a);
+    mg_load_operand(w, &call->b, batch, &p->b, p->table_b, p->logical_k, w->columns, &w->b);
+    if (p->scale_block) {
+        mg_load_operand(w, &call->scale_a, batch, &p->scale_a, p->table_scale_a, w->rows, w->scale_columns, &w->scale_a);
+        mg_load_operand(w, &call->scale_b, batch, &p->scale_b, p->table_scale_b, w->scale_columns, w->columns, &w->scale_b);
+    }
+    if (p->sparsity) {
+        const char *data = call->e.data + mg_offset(call, &call->e, batch);
+        int32_t columns = mg_metadata_columns(p);
+        for (int32_t i = 0; i < w->rows; i++)
+            for (int32_t j = 0; j < columns; j++) w->metadata[i * columns + j] = *(const uint8_t *)(data + i * call->e.row + j * call->e.column);
+    }
+}
+
+/* Blocks ------------------------------------------------------------------------------------------------------- */
+
+/* Where lane l of a block lies: tile row and column. Lanes past the tile repeat its last element. */
+typedef struct {
+    int32_t row[MG_LANES], column[MG_LANES];
+} mg_lanes;
+
+static void mg_locate(const mg_worker *w, int32_t first, mg_lanes *lanes) {
+    int32_t last = w->rows * w->columns - 1;
+    for (int l = 0; l < MG_LANES; l++) {
+        int32_t index = first + l < last ? first + l : last;
+        lanes->row[l] = index / w->columns;
+        lanes->column[l] = index % w->columns;
+    }
+}
+
+static void mg_gather_a(mg_worker *w, const mg_lanes *lanes) {
+    const int32_t k_count = w->program->k;
+    const int32_t *row = lanes->row;
+    int32_t *significand = w->gathered_a.significand, *exponent = w->gathered_a.exponent;
+    if (w->program->a.storage > 32 || w->gathered_a.codes) {
+        for (int32_t k = 0; k < k_count; k++)
+            for (int l = 0; l < MG_LANES; l++) w->gathered_a.codes[k * MG_LANES + l] = w->a.codes[(ptrdiff_t)row[l] * k_count + k];
+        return;
+    }
+    if (row[0] == row[7] && row[8] == row[15]) { /* columns in lanes: one row, or two of eight columns */
+        const int32_t *s0 = w->a.significand + (ptrdiff_t)row[0] * k_count, *s1 = w->a.significand + (ptrdiff_t)row[8] * k_count;
+        const int32_t *e0 = w->a.exponent + (ptrdiff_t)row[0] * k_count, *e1 = w->a.exponent + (ptrdiff_t)row[8] * k_count;
+        for (int32_t k = 0; k < k_count; k++) {
+            for (int l = 0; l < 8; l++) significand[k * MG_LANES + l] = s0[k];
+            for (int l = 8; l < MG_LANES; l++) significand[k * MG_LANES + l] = s1[k];
+            for (int l = 0; l < 8; l++) exponent[k * MG_LANES + l] = e0[k];
+            for (int l = 8; l < MG_LANES; l++) exponent[k * MG_LANES + l] = e1[k];
+        }
+        return;
+    }
+    for (int32_t k = 0; k < k_count; k++)
+        for (int l = 0; l < MG_LANES; l++) {
+            significand[k * MG_LANES + l] = w->a.significand[(ptrdiff_t)row[l] * k_count + k];
+            exponent[k * MG_LANES + l] = w->a.exponent[(ptrdiff_t)row[l] * k_count + k];
+        }
+}
+
+/* One operand indexed [k or group][column] into [..][lane]; `at(k, l)` is the row of the source. */
+static void mg_gather_b(mg_worker *w, const mg_lanes *lanes) {
+    const mg_program *p = w->program;
+    const int32_t columns = w->columns, nibbles = mg_metadata_columns(p);
+    for (int32_t k = 0; k < p->k; k++)
+        for (int l = 0; l < MG_LANES; l++) {
+            int32_t row = p->sparsity ? mg_selected(p, w->metadata + (ptrdiff_t)lanes->row[l] * nibbles, k) : k;
+            ptrdiff_t from = (ptrdiff_t)row * columns + lanes->column[l];
+            if (w->gathered_b.codes) {
+                w->gathered_b.codes[k * MG_LANES + l] = w->b.codes[from];
+            } else {
+                w->gathered_b.significand[k * MG_LANES + l] = w->b.significand[from];
+                w->gathered_b.exponent[k * MG_LANES + l] = w->b.exponent[from];
+            }
+        }
+}
+
+/* Scale factors per lane: kept for the kernel that multiplies by them, or folded into the operand exponents. */
+static void mg_gather_scales(mg_worker *w, const mg_lanes *lanes) {
+    const mg_program *p = w->program;
+    const mg_operation *o = &p->operations[0];
+    const int32_t group = o->fast == MG_FAST_GDFS ? o->group : 1, count = p->k / group;
+    for (int32_t g = 0; g < count; g++)
+        for (int l = 0; l < MG_LANES; l++) {
+            int32_t s = g * group / p->scale_block;
+            ptrdiff_t from_a = (ptrdiff_t)lanes->row[l] * w->scale_columns + s, from_b = (ptrdiff_t)s * w->columns + lanes->column[l];
+            if (o->fast == MG_FAST_GDFS) {
+                w->gathered_scale_a.significand[g * MG_LANES + l] = w->scale_a.significand[from_a];
+                w->gathered_scale_a.exponent[g * MG_LANES + l] = w->scale_a.exponent[from_a];
+                w->gathered_scale_b.significand[g * MG_LANES + l] = w->scale_b.significand[from_b];
+                w->gathered_scale_b.exponent[g * MG_LANES + l] = w->scale_b.exponent[from_b];
+            } else {
+                w->gathered_a.exponent[g * MG_LANES + l] += w->scale_a.exponent[from_a];
+                w->gathered_b.exponent[g * MG_LANES + l] += w->scale_b.exponent[from_b];
+            }
+        }
+}
+
+/* The codes of one lane, as the general interpreter takes them. */
+static uint64_t mg_general_lane(mg_worker *w, const mg_lanes *lanes, int l, uint64_t c) {
+    const mg_program *p = w->program;
+    const int32_t nibbles = mg_metadata_columns(p);
+    for (int32_t k = 0; k < p->k; k++) {
+        int32_t row = p->sparsity ? mg_selected(p, w->metadata + (ptrdiff_t)lanes->row[l] * nibbles, k) : k;
+        w->lane_a[k] = w->a.codes[(ptrdiff_t)lanes->row[l] * p->k + k];
+        w->lane_b[k] = w->b.codes[(ptrdiff_t)row * w->columns + lanes->column[l]];
+    }
+    for (int32_t s = 0; s < w->scale_columns; s++) {
+        w->lane_scales[s] = w->scale_a.codes[(ptrdiff_t)lanes->row[l] * w->scale_columns + s];
+        w->lane_scales[w->scale_columns + s] = w->scale_b.codes[(ptrdiff_t)s * w->columns + lanes->column[l]];
+    }
+    return mg_dot_in(w->workspace, p, w->lane_a, w->lane_b, c, w->lane_scales, w->lane_scales + w->scale_columns);
+}
+
+/* Runs the whole program on one block; c codes in, d codes out. */
+static void mg_run_block(mg_worker *w, const mg_lanes *lanes, const mg_block *block, const uint64_t *c, uint64_t *d) {
+    const mg_program *p = w->program;
+    static const uint64_t zeros[MG_LANES];
+    uint32_t left = 0;
+    memcpy(w->results, c, MG_LANES * sizeof *c);
+    memcpy(w->results + MG_LANES, zeros, sizeof zeros);
+    for (int32_t i = 0; i < p->operation_count; i++) {
+        const mg_operation *o = &p->operations[i];
+        const uint64_t *addend = o->addend_count ? w->results + (ptrdiff_t)o->addends[0] * MG_LANES : zeros;
+        left |= w->kernels->run(o, block, w->results + (ptrdiff_t)o->seed * MG_LANES, addend, w->results + (ptrdiff_t)(2 + i) * MG_LANES);
+    }
+    memcpy(d, w->results + (ptrdiff_t)(1 + p->operation_count) * MG_LANES, MG_LANES * sizeof *d);
+    for (int l = 0; left; l++, left >>= 1)
+        if (left & 1) d[l] = mg_general_lane(w, lanes, l, c[l]);
+}
+
+static mg_block mg_make_block(mg_worker *w) {
+    mg_block block = {w->gathered_a.significand, w->gathered_a.exponent, w->gathered_b.significand, w->gathered_b.exponent,
+                      w->gathered_a.codes, w->gathered_b.codes, w->gathered_scale_a.significand, w->gathered_scale_a.exponent,
+                      w->gathered_scale_b.significand, w->gathered_scale_b.exponent, MG_LANES};
+    return block;
+}
+
+static void mg_run_tile(mg_worker *w, int64_t batch) {
+    const mg_program *p = w->program;
+    const mg_call *call = w->call;
+    const int32_t count = w->rows * w->columns;
+    const int direct_b = !p->sparsity && !p->scale_block && w->columns % MG_LANES == 0;
+    const char *c_data = call->c.data + mg_offset(call, &call->c, batch);
+    char *d_data = call->d.data + mg_offset(call, &call->d, batch);
+    mg_lanes lanes;
+    uint64_t c[MG_LANES], d[MG_LANES];
+    int32_t row = -1;
+    mg_load_tile(w, batch);
+    for (int32_t first = 0; first < count; first += MG_LANES) {
+        int used = count - first < MG_LANES ? count - first : MG_LANES;
+        mg_locate(w, first, &lanes);
+        for (int l = 0; l < MG_LANES; l++) c[l] = mg_load(c_data + lanes.row[l] * call->c.row + lanes.column[l] * call->c.column, p->c.storage);
+        if (!w->kernels) {
+            for (int l = 0; l < used; l++) d[l] = mg_general_lane(w, &lanes, l, c[l]);
+        } else {
+            mg_block block = mg_make_block(w);
+            /* a's lanes change only with the row when a block lies in one; scales are added to them, so not then */
+            if (!direct_b || lanes.row[0] != row) mg_gather_a(w, &lanes);
+            row = lanes.row[0];
+            if (direct_b) {
+                block.b_significand = w->b.significand + lanes.column[0];
+                block.b_exponent = w->b.exponent + lanes.column[0];
+                block.b64 = w->b.codes + lanes.column[0];
+                block.b_stride = w->columns;
+            } else if (p->sparsity || p->scale_block || w->columns != 8 || first == 0) {
+                mg_gather_b(w, &lanes); /* dense and 8 wide: the same two rows of columns in every block */
+            }
+            if (p->scale_block) mg_gather_scales(w, &lanes);
+            mg_run_block(w, &lanes, &block, c, d);
+        }
+        for (int l = 0; l < used; l++) mg_store(d_data + lanes.row[l] * call->d.row + lanes.column[l] * call->d.column, p->d.storage, d[l]);
+    }
+}
+
+/* m = n = 1: consecutive batch entries become the rows of one tile whose "columns" are the same entries. */
+static void mg_run_dots(mg_worker *w, int64_t first, int64_t last) {
+    const mg_program *p = w->program;
+    const mg_call *call = w->call;
+    mg_lanes lanes;
+    uint64_t c[MG_LANES] = {0}, d[MG_LANES] = {0};
+    mg_worker one = *w; /* views of the scratch that place lane l's operands in row l (a) and column l (b) */
+    int used = (int)(last - first);
+    for (int l = 0; l < MG_LANES; l++) {
+        int64_t batch = first + (l < used ? l : used - 1);
+        const char *b = call->b.data + mg_offset(call, &call->b, batch);
+        lanes.row[l] = lanes.column[l] = l;
+        mg_load_row(call->a.data + mg_offset(call, &call->a, batch), call->a.column, p->a.storage, p->k, w->a.codes + (ptrdiff_t)l * p->k);
+        for (int32_t k = 0; k < p->logical_k; k++) w->b.codes[(ptrdiff_t)k * MG_LANES + l] = mg_load(b + k * call->b.row, p->b.storage);
+        for (int32_t s = 0; s < w->scale_columns; s++) {
+            const char *at = call->scale_b.data + mg_offset(call, &call->scale_b, batch);
+            w->scale_b.codes[(ptrdiff_t)s * MG_LANES + l] = mg_load(at + s * call->scale_b.row, p->scale_b.storage);
+            at = call->scale_a.data + mg_offset(call, &call->scale_a, batch);
+            w->scale_a.codes[(ptrdiff_t)l * w->scale_columns + s] = mg_load(at + s * call->scale_a.column, p->scale_a.storage);
+        }
+        for (int32_t j = 0; p->sparsity && j < mg_metadata_columns(p); j++)
+            w->metadata[l * mg_metadata_columns(p) + j] = *(const uint8_t *)(call->e.data + mg_offset(call, &call->e, batch) + j * call->e.column);
+        c[l] = mg_load(call->c.data + mg_offset(call, &call->c, batch), p->c.storage);
+    }
+    one.rows = one.columns = MG_LANES;
+    if (!w->kernels) {
+        for (int l = 0; l < used; l++) d[l] = mg_general_lane(&one, &lanes, l, c[l]);
+    } else {
+        const struct { const mg_format *f; const int32_t *table; mg_operand *operand; ptrdiff_t count; } all[] = {
+            {&p->a, p->table_a, &w->a, (ptrdiff_t)p->k * MG_LANES}, {&p->b, p->table_b, &w->b, (ptrdiff_t)p->logical_k * MG_LANES},
+            {&p->scale_a, p->table_scale_a, &w->scale_a, (ptrdiff_t)w->scale_columns * MG_LANES},
+            {&p->scale_b, p->table_scale_b, &w->scale_b, (ptrdiff_t)w->scale_columns * MG_LANES}};
+        for (int i = 0; i < 4; i++) {
+            if (!all[i].operand->significand) continue;
+            if (!all[i].table) w->kernels->decode(all[i].f, all[i].operand->codes, all[i].count, all[i].operand->significand, all[i].operand->exponent);
+            for (ptrdiff_t j = 0; all[i].table && j < all[i].count; j++) {
+                all[i].operand->significand[j] = all[i].table[2 * all[i].operand->codes[j]];
+                all[i].operand->exponent[j] = all[i].table[2 * all[i].operand->codes[j] + 1];
+            }
+        }
+        mg_block block = mg_make_block(w);
+        mg_gather_a(&one, &lanes);
+        mg_gather_b(&one, &lanes);
+        if (p->scale_block) mg_gather_scales(&one, &lanes);
+        mg_run_block(&one, &lanes, &block, c, d);
+    }
+    for (int l = 0; l < used; l++) mg_store(call->d.data + mg_offset(call, &call->d, first + l), p->d.storage, d[l]);
+}
+
+/* Workers ------------------------------------------------------------------------------------------------------ */
+
+static char *mg_take(char **at, size_t bytes) {
+    char *taken = *at;
+    if (taken) *at += (bytes + 63) / 64 * 64;
+    return taken;
+}
+
+static void mg_take_operand(char **at, mg_operand *operand, size_t count, int codes, int decoded, size_t *bytes) {
+    operand->codes = codes ? (uint64_t *)(void *)mg_take(at, count * 8) : NULL;
+    operand->significand = decoded ? (int32_t *)(void *)mg_take(at, count * 4) : NULL;
+    operand->exponent = decoded ? (int32_t *)(void *)mg_take(at, count * 4) : NULL;
+    *bytes += (size_t)codes * (count * 8 + 63) + 2 * (size_t)decoded * (count * 4 + 63);
+}
+
+/* Lays the scratch out; with a null `at` it only counts the bytes. */
+static size_t mg_lay_out(mg_worker *w, char *at) {
+    const mg_program *p = w->program;
+    const int fast = w->kernels != NULL, raw = fast && p->operations[0].fast == MG_FAST_FMA;
+    const size_t rows = (size_t)(w->rows > MG_LANES ? w->rows : MG_LANES), columns = (size_t)(w->columns > MG_LANES ? w->columns : MG_LANES);
+    const size_t k = (size_t)p->k, logical = (size_t)p->logical_k, scales = (size_t)w->scale_columns;
+    size_t bytes = 64;
+    mg_take_operand(&at, &w->a, rows * k, 1, fast && !raw, &bytes);
+    mg_take_operand(&at, &w->b, logical * columns, 1, fast && !raw, &bytes);
+    mg_take_operand(&at, &w->scale_a, rows * scales, scales != 0, fast && scales, &bytes);
+    mg_take_operand(&at, &w->scale_b, scales * columns, scales != 0, fast && scales, &bytes);
+    mg_take_operand(&at, &w->gathered_a, k * MG_LANES, raw, fast && !raw, &bytes);
+    mg_take_operand(&at, &w->gathered_b, k * MG_LANES, raw, fast && !raw, &bytes);
+    mg_take_operand(&at, &w->gathered_scale_a, k * MG_LANES, 0, fast && scales, &bytes);
+    mg_take_operand(&at, &w->gathered_scale_b, k * MG_LANES, 0, fast && scales, &bytes);
+    const size_t lane = (k + 1) * 8, results = (size_t)(p->operation_count + 2) * MG_LANES * 8;
+    w->lane_a = (uint64_t *)(void *)mg_take(&at, lane);
+    w->lane_b = (uint64_t *)(void *)mg_take(&at, lane);
+    w->lane_scales = (uint64_t *)(void *)mg_take(&at, (2 * scales + 1) * 8);
+    w->results = (uint64_t *)(void *)mg_take(&at, results);
+    w->metadata = (uint8_t *)mg_take(&at, rows * logical + 1);
+    w->workspace = mg_take(&at, mg_workspace_bytes(p));
+    return bytes + 2 * (lane + 64) + (2 * scales + 1) * 8 + 64 + results + 64 + rows * logical + 65 + mg_workspace_bytes(p) + 64;
+}
+
+static void *mg_work(void *argument) {
+    mg_worker *w = argument;
+    fenv_t environment;
+    /* A host program may flush subnormals or round otherwise; the kernels on hardware floats need the IEEE defaults. */
+    fegetenv(&environment);
+    fesetenv(FE_DFL_ENV);
+    if (w->rows == 1 && w->columns == 1) {
+        for (int64_t i = w->first; i < w->last; i += MG_LANES) mg_run_dots(w, i, i + MG_LANES < w->last ? i + MG_LANES : w->last);
+    } else {
+        for (int64_t i = w->first; i < w->last; i++) mg_run_tile(w, i);
+    }
+    fesetenv(&environment);
+    return NULL;
+}
+
+static const mg_lane_kernels *mg_choose(void) {
+    const char *wish = getenv("MMAGOLD_SIMD");
+#if defined(__x86_64__)
+    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+                 __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
+    if (wish && strcmp(wish, "portable") == 0) return &mg_lanes_portable;
+    if (avx512 && !(wish && strcmp(wish, "avx2") == 0)) return &mg_lanes_avx512;
+    if (avx2) return &mg_lanes_avx2;
+#else
+    (void)wish;
+#endif
+    return &mg_lanes_portable;
+}
+
+const char *mg_simd(void) { return mg_choose()->name; }
+
+static int mg_prepare(mg_worker *w, const mg_program *program, const mg_call *call) {
+    memset(w, 0, sizeof *w);
+    w->program = program;
+    w->call = call;
+    w->kernels = program->all_fast && !call->force_general ? mg_choose() : NULL;
+    w->rows = call->m;
+    w->columns = call->n;
+    w->scale_columns = program->scale_block ? program->k / program->scale_block : 0;
+    size_t bytes = mg_lay_out(w, NULL);
+    w->memory = malloc(bytes + 64);
+    if (!w->memory) return -1;
+    mg_lay_out(w, (char *)(((uintptr_t)w->memory + 63) / 64 * 64));
+    return 0;
+}
+
+#define MG_MAX_THREADS 256
+
+int mg_run(const mg_program *program, const mg_call *call) {
+    int64_t total = 1, dots;
+    for (int32_t d = 0; d < call->batch_dims; d++) total *= call->batch_shape[d];
+    if (total == 0) return 0;
+    dots = total * call->m * call->n;
+    int64_t threads = call->threads < 1 ? 1 : call->threads > MG_MAX_THREADS ? MG_MAX_THREADS : call->threads;
+    if (threads > dots / 4096) threads = dots / 4096; /* a thread costs as much as some thousand dot products */
+    if (threads > total) threads = total;
+    if (threads < 1) threads = 1;
+    mg_worker workers[MG_MAX_THREADS];
+    pthread_t handles[MG_MAX_THREADS];
+    int64_t share = ((total + threads - 1) / threads + MG_LANES - 1) / MG_LANES * MG_LANES, started = 0, prepared = 0;
+    int status = 0;
+    for (; prepared < threads && status == 0; prepared++) {
+        status = mg_prepare(&workers[prepared], program, call);
+        workers[prepared].first = prepared * share < total ? prepared * share : total;
+        workers[prepared].last = (prepared + 1) * share < total ? (prepared + 1) * share : total;
+    }
+    if (status == 0) {
+        for (started = 1; started < threads; started++)
+            if (pthread_create(&handles[started], NULL, mg_work, &workers[started])) break;
+        mg_work(&workers[0]);
+        for (int64_t i = started; i < threads; i++) mg_work(&workers[i]);
+        for (int64_t i = 1; i < started; i++) pthread_join(handles[i], NULL);
+    }
+    for (int64_t i = 0; i < prepared; i++) free(workers[i].memory);
+    return status;
+}
+
+void mg_build_table(const mg_format *format, const mg_format *target, int fixed_point, int32_t *table) {
+    for (int32_t code = 0; code < 256; code++) {
+        mg_number x = mg_decode(format, (uint64_t)code);
+        if (target) x = mg_convert(target, &x);
+        int32_t magnitude = x.kind >= MG_INFINITY ? 1 : (int32_t)x.significand, exponent = x.exponent;
+        if (x.kind == MG_ZERO) exponent = MG_E_ZERO;
+        if (x.kind == MG_INFINITY) exponent = MG_E_INFINITY;
+        if (x.kind == MG_NAN) exponent = MG_E_NAN;
+        if (fixed_point && x.kind == MG_FINITE) magnitude <<= exponent;
+        table[2 * code] = x.sign ? -magnitude : magnitude;
+        table[2 * code + 1] = fixed_point ? 0 : exponent;
+    }
+}
+
+int mg_abi_version(void) { return MG_ABI_VERSION; }
+
+void mg_struct_sizes(int64_t sizes[5]) {
+    sizes[0] = (int64_t)sizeof(mg_format);
+    sizes[1] = (int64_t)sizeof(mg_step);
+    sizes[2] = (int64_t)sizeof(mg_operation);
+    sizes[3] = (int64_t)sizeof(mg_program);
+    sizes[4] = (int64_t)sizeof(mg_call);
+}

@@ -1,0 +1,94 @@
+"""Builds the C core into one plain shared library beside the package and copies the specs into the wheel.
+
+The rest is in pyproject.toml. The library has no Python API (golden/engine.py loads it with ctypes), so one wheel per
+platform serves every Python 3. CC chooses the compiler, CFLAGS is appended to the flags below.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
+
+ROOT = Path(__file__).resolve().parent
+CORE = Path("golden", "core")
+FLAGS = ["-std=gnu11", "-O3", "-fPIC", "-shared", "-pthread", "-ffp-contract=off", "-Wall", "-Wextra"]
+LIBRARY_SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
+
+
+def sources(pattern: str) -> list[str]:
+    """Files of the C core, relative to this file and sorted, so that builds repeat."""
+    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / CORE).glob(pattern))
+
+
+def compiler() -> list[str]:
+    """The C compiler: CC, or the first of gcc, clang and cc."""
+    if os.environ.get("CC"):
+        return shlex.split(os.environ["CC"])
+    for name in ("gcc", "clang", "cc"):
+        if shutil.which(name):
+            return [name]
+    sys.exit("mmagold: no C compiler found; install gcc or clang (Debian, Ubuntu: apt-get install gcc libc6-dev)")
+
+
+class BuildCore(build_ext):
+    """Compiles the core with the flags above alone, not with those that Python itself was built with."""
+
+    def get_ext_filename(self, fullname: str) -> str:
+        """golden/libmmagold_core.so: no Python version or ABI in the name."""
+        return os.path.join(*fullname.split(".")) + LIBRARY_SUFFIX
+
+    def build_extension(self, ext: Extension) -> None:
+        """Compiles and links in one command, into a name of its own that is then moved into place."""
+        library = Path(self.get_ext_fullpath(ext.name))
+        library.parent.mkdir(parents=True, exist_ok=True)
+        partial = library.with_name(f"{library.name}.{os.getpid()}")
+        command = [*compiler(), *FLAGS, *shlex.split(os.environ.get("CFLAGS", "")), *ext.sources, "-o", str(partial)]
+        print(shlex.join(command), flush=True)
+        try:
+            subprocess.run(command, cwd=ROOT, check=True)
+            partial.replace(library)
+        except subprocess.CalledProcessError as error:
+            sys.exit(f"mmagold: the C core did not compile (exit status {error.returncode}, see above)")
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+class BuildPython(build_py):
+    """Adds spec/ to the package; an editable install reads spec/ of the checkout instead."""
+
+    def run(self) -> None:
+        """Copies the Python files, then the specs."""
+        super().run()
+        if not self.editable_mode:
+            target = Path(self.build_lib, "golden", "spec")
+            shutil.rmtree(target, ignore_errors=True)
+            shutil.copytree(ROOT / "spec", target, ignore=shutil.ignore_patterns(".*", "__pycache__"))
+
+    def get_outputs(self, include_bytecode: bool = True) -> list[str]:
+        """The Python files and the specs."""
+        specs = [] if self.editable_mode else sorted(
+            str(Path(self.build_lib, "golden", path.relative_to(ROOT))) for path in (ROOT / "spec").rglob("*.yaml"))
+        return [*super().get_outputs(include_bytecode), *specs]
+
+
+class PlatformWheel(bdist_wheel):
+    """py3-none-<platform>: compiled, but for no particular Python."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        """Keeps the platform only."""
+        return "py3", "none", super().get_tag()[2]
+
+
+setup(
+    ext_modules=[Extension("golden.libmmagold_core", sources("*.c"), depends=sources("*.h"))],
+    cmdclass={"build_ext": BuildCore, "build_py": BuildPython, "bdist_wheel": PlatformWheel},
+)

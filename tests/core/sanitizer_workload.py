@@ -1,0 +1,75 @@
+"""Pushes every algorithm of every architecture through the C core; tests/core/test_sanitizers.py runs it as a script.
+
+One instruction per (architecture, family, sequence of algorithms), a batch of three matrices of random bits, once
+contiguous and once through transposed and broadcast views, so that every stride is in use. Prints what it did as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import golden
+from golden import engine
+from golden.instruction import Instruction
+
+Bits = npt.NDArray[Any]
+BATCH = 3
+
+
+def chosen() -> Iterator[Instruction]:
+    """One instruction of each kind, the smallest n where a family has many."""
+    for architecture in golden.architectures():
+        seen: dict[tuple[str, ...], Instruction] = {}
+        for ins in golden.instructions(architecture):
+            key = (ins.family, *(operation.algorithm for operation in ins.program.operations))
+            if key not in seen or ins.m * ins.n * ins.k < seen[key].m * seen[key].n * seen[key].k:
+                seen[key] = ins
+        yield from seen.values()
+
+
+def operands(ins: Instruction, rng: np.random.Generator) -> dict[str, Bits]:
+    """Random codes of every operand, with a leading batch."""
+    given: dict[str, Bits] = {}
+    for name, shape in ins.operand_shapes(matrices=True).items():
+        if name == "metadata":
+            assert ins.pattern is not None
+            given[name] = rng.choice(np.array(ins.pattern.legal(ins.ordered_metadata), np.uint8), (BATCH, *shape))
+        else:
+            fmt = ins.formats[name]
+            given[name] = rng.integers(0, 1 << fmt.bits, (BATCH, *shape), dtype=np.uint64).astype(fmt.dtype)
+    return given
+
+
+def call(ins: Instruction, given: dict[str, Bits]) -> Bits:
+    """ins(A, B, C, ...) from a dict."""
+    rest = {name: array for name, array in given.items() if name not in "abc"}
+    return ins(given["a"], given["b"], given["c"], **rest)
+
+
+def strided(array: Bits) -> Bits:
+    """The same elements with rows and columns swapped in memory."""
+    return np.ascontiguousarray(array.swapaxes(-1, -2)).swapaxes(-1, -2)
+
+
+def main() -> None:
+    """Runs all of it."""
+    rng, count, elements = np.random.default_rng(1), 0, 0
+    for ins in chosen():
+        given = operands(ins, rng)
+        d = call(ins, given)
+        assert d.shape == (BATCH, ins.m, ins.n) and d.dtype == ins.formats["d"].dtype, ins.name
+        same = call(ins, {name: strided(array) for name, array in given.items()})
+        assert np.array_equal(d, same), f"{ins.architecture} {ins.name}: result depends on the strides"
+        one = call(ins, {name: np.broadcast_to(array[0], array.shape) for name, array in given.items()})
+        assert np.array_equal(one, np.broadcast_to(d[0], d.shape)), f"{ins.architecture} {ins.name}: result depends on the batch"
+        count, elements = count + 1, elements + 3 * d.size
+    print(json.dumps({"instructions": count, "elements": elements, "simd": engine.simd()}))
+
+
+if __name__ == "__main__":
+    main()

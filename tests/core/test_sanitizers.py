@@ -1,0 +1,97 @@
+"""The C core compiles without a warning, and runs every algorithm clean under the address and undefined-behaviour sanitizers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = sorted(str(path) for path in (ROOT / "golden" / "core").glob("*.c"))
+FLAGS = ["-std=gnu11", "-fPIC", "-shared", "-pthread", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
+SANITIZERS = ["-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+WORKLOAD = Path(__file__).with_name("sanitizer_workload.py")
+
+
+def require(compiler: str) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+
+
+def build(compiler: str, flags: list[str], library: Path) -> None:
+    made = subprocess.run([compiler, *FLAGS, *flags, *SOURCES, "-o", str(library)], capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+
+
+def runtime(compiler: str) -> str:
+    """The address sanitizer's runtime, which must be in the process before Python starts."""
+    names = ["libasan.so"] if compiler == "gcc" else [f"libclang_rt.asan-{os.uname().machine}.so", "libclang_rt.asan.so"]
+    for name in names:
+        path = subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+        if os.path.isabs(path) and os.path.exists(path):
+            return os.path.realpath(path)
+    pytest.skip(f"{compiler} has no shared address sanitizer runtime ({names[0]})")
+
+
+@pytest.mark.parametrize("optimization", ["-O0", "-O3"])
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_compiles_without_warnings(compiler: str, optimization: str, tmp_path: Path) -> None:
+    require(compiler)
+    build(compiler, [optimization, "-Wl,--no-undefined"], tmp_path / "core.so")
+
+
+@pytest.fixture(scope="module", params=["gcc", "clang"])
+def sanitized(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A sanitizer build of the core and the runtime to preload."""
+    compiler: str = request.param
+    require(compiler)
+    preload = runtime(compiler)
+    library = tmp_path_factory.mktemp(compiler) / "libmmagold_core.so"
+    build(compiler, SANITIZERS + (["-shared-libasan"] if compiler == "clang" else []), library)
+    return library, preload
+
+
+def run(library: Path, preload: str, *command: str, **extra: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {
+        "MMAGOLD_CORE": str(library),
+        "LD_PRELOAD": preload,
+        "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0:abort_on_error=0",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "PYTHONPATH": str(ROOT),
+        "PYTHONMALLOC": "malloc",
+        **extra,
+    }
+    return subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False, env=environment, cwd=ROOT)
+
+
+@pytest.mark.parametrize("simd", ["", "avx2", "portable"], ids=["best", "avx2", "portable"])
+def test_every_algorithm_is_clean(sanitized: tuple[Path, str], simd: str) -> None:
+    """No bad access, no undefined behaviour, with each set of lane kernels, in one thread and in two."""
+    extra = {"MMAGOLD_SIMD": simd} if simd else {}
+    done = run(*sanitized, str(WORKLOAD), MMAGOLD_THREADS="2", **extra)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-6000:]
+    report = json.loads(done.stdout)
+    assert report["instructions"] > 100 and report["elements"] > 100_000
+    if simd and report["simd"] != simd:
+        pytest.skip(f"this machine has no {simd}: ran {report['simd']}")
+
+
+def test_the_sanitizer_would_notice(sanitized: tuple[Path, str], tmp_path: Path) -> None:
+    """A deliberate overrun in the same process set-up is caught: the tests above cannot pass by accident."""
+    bad = tmp_path / "bad.c"
+    bad.write_text("int overrun(const int *x, int i) { return x[i]; }\n", "utf-8")
+    compiler = "gcc" if "clang" not in sanitized[1] else "clang"
+    flags = ["-fPIC", "-shared", *SANITIZERS, *(["-shared-libasan"] if compiler == "clang" else [])]
+    subprocess.run([compiler, *flags, str(bad), "-o", str(tmp_path / "bad.so")], check=True)
+    code = (
+        "import ctypes, numpy\n"
+        f"library = ctypes.CDLL({str(tmp_path / 'bad.so')!r})\n"
+        "library.overrun(numpy.zeros(400, 'i4').ctypes.data_as(ctypes.c_void_p), 400)\n"
+    )
+    done = run(*sanitized, "-c", code)
+    assert done.returncode != 0 and "heap-buffer-overflow" in done.stderr, done.stderr[-2000:]

@@ -1,0 +1,127 @@
+"""The source distribution and the wheel made from it: complete, for any Python 3, and working far from the checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import numpy
+import pytest
+
+import golden
+
+ROOT = Path(__file__).resolve().parents[1]
+NOT_SOURCE = shutil.ignore_patterns(".*", "build", "dist", "site", "failures", "__pycache__", "*.so", "*.dylib", "*.egg-info")
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that holds the source distribution and the wheel that was built from it."""
+    folder = tmp_path_factory.mktemp("dist")
+    tree = tmp_path_factory.mktemp("source") / "tree"
+    shutil.copytree(ROOT, tree, ignore=NOT_SOURCE)
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(tree)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return folder
+
+
+@pytest.fixture(scope="module")
+def installed(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh virtual environment that has the wheel; the dependencies come from this environment through a .pth file."""
+    folder = tmp_path_factory.mktemp("venv")
+    venv.EnvBuilder(with_pip=False, symlinks=True).create(folder)
+    python = folder / "bin" / "python"
+    wheel = next(dist.glob("*.whl"))
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", "--quiet", str(wheel)]
+    done = subprocess.run(pip, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    # Folders named in a .pth file are searched last, and their own .pth files (the editable install) are not read.
+    site = next((folder / "lib").glob("python3.*")) / "site-packages"
+    (site / "dependencies.pth").write_text(str(Path(numpy.__file__).parents[1]) + "\n", "utf-8")
+    return folder / "bin"
+
+
+def run(cwd: Path, *command: str | Path) -> str:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "MMAGOLD_"))}
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, cwd=cwd, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def relative(folder: Path, pattern: str) -> set[str]:
+    return {str(path.relative_to(ROOT)) for path in folder.rglob(pattern)}
+
+
+def test_wheel_holds_specs_sources_and_one_library(dist: Path) -> None:
+    wheel = next(dist.glob("*.whl"))
+    assert re.fullmatch(rf"mmagold-{re.escape(golden.__version__)}-py3-none-(?!any)\w+\.whl", wheel.name)
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {f"golden/{name}" for name in relative(ROOT / "spec", "*.yaml")} <= names
+    assert relative(ROOT / "golden", "*.py") | relative(ROOT / "golden" / "core", "*.[ch]") <= names
+    assert len([name for name in names if name.endswith((".so", ".dylib"))]) == 1
+    assert not [name for name in names if name.startswith(("tests/", "bench/", "spec/"))]
+
+
+def test_source_distribution_is_complete(dist: Path) -> None:
+    with tarfile.open(next(dist.glob("*.tar.gz"))) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert relative(ROOT / "spec", "*.yaml") | relative(ROOT / "golden" / "core", "*.[ch]") <= names
+    assert {"setup.py", "pyproject.toml", "LICENSE", "README.md", "Makefile"} <= names
+
+
+def test_library_needs_no_python(installed: Path) -> None:
+    library = next(installed.parent.rglob("libmmagold_core.so"))
+    if shutil.which("nm") is None:
+        pytest.skip("nm (binutils) is not installed")
+    symbols = run(installed, "nm", "-D", library).split()
+    assert "mg_run" in symbols
+    assert not [name for name in symbols if name.startswith(("Py", "_Py"))]
+
+
+HAND = """
+import json, golden, golden.paths
+# 1 + 4 * 2^-12 * 2^-13 = 1 + 2^-23. Hopper keeps 25 fraction bits below the largest term, so each 2^-25 survives and
+# the sum is the float after 1. Ampere keeps 24: each is cut to zero and 1 remains.
+a, b = [0x0c00] * 4 + [0] * 12, [0x0800] * 4 + [0] * 12
+print(json.dumps({
+    "hopper": int(golden.instruction("hopper", "HMMA.16816.F32").dot(a, b, 0x3f800000)),
+    "ampere": int(golden.instruction("ampere", "HMMA.16816.F32").dot(a, b, 0x3f800000)),
+    "package": golden.__file__, "spec": str(golden.paths.spec_folder()),
+}))
+"""
+
+
+def test_installed_wheel_computes_a_hand_made_dot_product(installed: Path, tmp_path: Path) -> None:
+    report = json.loads(run(tmp_path, installed / "python", "-c", HAND))
+    assert report["hopper"] == 0x3F800001
+    assert report["ampere"] == 0x3F800000
+    package = Path(report["package"]).parent
+    assert package.is_relative_to(installed.parent) and not package.is_relative_to(ROOT)
+    assert Path(report["spec"]) == package / "spec"
+
+
+def test_installed_command_lists_the_architectures(installed: Path, tmp_path: Path) -> None:
+    listed = run(tmp_path, installed / "mmagold", "list", "--json")
+    json.loads(listed)
+    for architecture in golden.architectures():
+        assert f'"{architecture}"' in listed
+
+
+def test_versions_agree() -> None:
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    assert re.search(r'^version = "(.+)"$', text, re.M)[1] == golden.__version__  # type: ignore[index]
+    assert f"## [{golden.__version__}]" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def test_import_leaves_the_slow_packages_alone() -> None:
+    code = "import sys, golden; print(sorted({'ml_dtypes', 'typer', 'rich', 'hypothesis'} & set(sys.modules)))"
+    assert run(ROOT, sys.executable, "-c", code).strip() == "[]"
