@@ -69,7 +69,7 @@ class _Operation(ctypes.Structure):
         ("steps", ctypes.POINTER(_Step)), ("k_index", ctypes.POINTER(_i32)), *_fields(_i32, "step_count k_count seed addend_count"),
         ("addends", _i32 * 4), ("has_operand_format", _i32), *_fields(_Format, "operand_format seed_format out_format"),
         *_fields(_i32, "fast fraction_bits product_fraction floor result_fraction_bits chunk group dot_fraction_bits "
-                       "sum_fraction_bits window product_overflow rounding combine saturate"), ("nan", _u64)]
+                       "sum_fraction_bits window product_overflow rounding combine saturate scale_block"), ("nan", _u64)]
 
 
 class _Program(ctypes.Structure):

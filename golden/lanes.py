@@ -135,7 +135,7 @@ def _gdfs(operation: Operation, ins: Instruction) -> Kernel | None:
     if not max(operation.seed_format.fraction_bits, fraction) <= kept <= 35:
         return None
     floor = align.floor if align.floor is not None else -(1 << 17)
-    return {"fast": "gdfs", "fraction_bits": kept, "product_fraction": fraction, "floor": floor, "group": size,
+    return {"fast": "gdfs", "fraction_bits": kept, "product_fraction": fraction, "floor": floor, "group": size, "scale_block": stored_block,
             **_result(operation, final, special.nan)}
 
 

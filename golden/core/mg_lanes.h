@@ -8,26 +8,78 @@
 
 #include "mg_internal.h"
 
-#define EACH_LANE for (int l = 0; l < MG_LANES; l++)
+#define EACH_LANE _Pragma("omp simd") for (int l = 0; l < MG_LANES; l++)
+
+/* The hot loops keep one value a lane in a vector (GNU C), so that accumulators stay in registers. An instruction set
+ * with better instructions for them defines these two before it includes this file. */
+typedef int32_t mg_i32 __attribute__((vector_size(4 * MG_LANES), aligned(4), may_alias));
+typedef uint32_t mg_u32 __attribute__((vector_size(4 * MG_LANES), aligned(4), may_alias));
+#ifndef MG_VECTOR_MAX /* |x - y| < 2^31 holds for exponents and shifts */
+#define MG_VECTOR_MAX(x, y) ((x) - (((x) - (y)) & (((x) - (y)) >> 31)))
+#define MG_VECTOR_MIN(x, y) ((y) + (((x) - (y)) & (((x) - (y)) >> 31)))
+#endif
+
+#define mg_get(at) (*(const mg_i32 *)(at))
+#define mg_put(at, x) (*(mg_i32 *)(at) = (x))
 
 static inline int32_t mg_min32(int32_t x, int32_t y) { return x < y ? x : y; }
 static inline int32_t mg_max32(int32_t x, int32_t y) { return x > y ? x : y; }
 
-static void mg_lane_decode(const mg_format *f, const uint64_t *codes, ptrdiff_t count, int32_t *significand, int32_t *exponent) {
-    const int fraction_bits = f->fraction_bits, low = f->ignored_low, bias = f->bias, least = f->min_exponent;
-    const uint32_t width_mask = (1u << (f->exponent_bits + fraction_bits)) - 1, fraction_mask = (1u << fraction_bits) - 1;
-    const uint32_t top = f->specials == MG_SPECIALS_IEEE ? (1u << f->exponent_bits) - 1 : UINT32_MAX;
-    const int sign_shift = f->sign_shift;
-    for (ptrdiff_t i = 0; i < count; i++) {
-        uint32_t code = (uint32_t)codes[i], fields = (code >> low) & width_mask;
-        uint32_t e = fields >> fraction_bits, m = fields & fraction_mask;
-        int32_t magnitude = (int32_t)(e ? m | (1u << fraction_bits) : m);
-        int32_t x = e ? (int32_t)e - bias : least;
-        x = magnitude ? x : MG_E_ZERO;
-        x = e == top ? (m ? MG_E_NAN : MG_E_INFINITY) : x;
-        magnitude = e == top ? 1 : magnitude;
-        significand[i] = (code >> sign_shift) & 1 ? -magnitude : magnitude;
-        exponent[i] = x;
+/* Decodes one code of a float format with a sign and IEEE special codes. */
+static inline void mg_lane_decode_one(const mg_format *f, uint32_t code, int32_t *significand, int32_t *exponent) {
+    const uint32_t top = (1u << f->exponent_bits) - 1;
+    uint32_t fields = (code >> f->ignored_low) & ((1u << (f->exponent_bits + f->fraction_bits)) - 1);
+    uint32_t e = fields >> f->fraction_bits, m = fields & ((1u << f->fraction_bits) - 1);
+    int32_t magnitude = (int32_t)(e ? m | (1u << f->fraction_bits) : m);
+    int32_t x = e ? (int32_t)e - f->bias : f->min_exponent;
+    x = magnitude ? x : MG_E_ZERO;
+    x = e == top ? (m ? MG_E_NAN : MG_E_INFINITY) : x;
+    magnitude = e == top ? 1 : magnitude;
+    *significand = (code >> f->sign_shift) & 1 ? -magnitude : magnitude;
+    *exponent = x;
+}
+
+#define MG_DECODE(TYPE, STEP)                                                                       \
+    for (ptrdiff_t i = 0; i < count; i++) {                                                         \
+        TYPE code;                                                                                  \
+        memcpy(&code, data + i * (STEP), sizeof code);                                              \
+        mg_lane_decode_one(&format, (uint32_t)code, &significand[i], &exponent[i]);                 \
+    }
+
+static void mg_lane_decode(const mg_format *f, const int32_t *table, const char *restrict data, int64_t step, int32_t storage,
+                           ptrdiff_t count, int32_t *restrict significand, int32_t *restrict exponent) {
+    const mg_format format = *f; /* a copy that the loops below cannot write to */
+    if (table) {
+        for (ptrdiff_t i = 0; i < count; i++) {
+            uint8_t code = (uint8_t)data[i * step];
+            significand[i] = table[2 * code];
+            exponent[i] = table[2 * code + 1];
+        }
+    } else if (storage == 16 && step == 2) {
+        MG_DECODE(uint16_t, 2)
+    } else if (storage == 16) {
+        MG_DECODE(uint16_t, step)
+    } else if (storage == 32 && step == 4) {
+        MG_DECODE(uint32_t, 4)
+    } else if (storage == 32) {
+        MG_DECODE(uint32_t, step)
+    } else {
+        MG_DECODE(uint64_t, step)
+    }
+}
+
+static inline void mg_lane_decode_codes(const mg_format *f, const uint64_t *codes, int32_t *significand, int32_t *exponent) {
+    const mg_format format = *f;
+    EACH_LANE mg_lane_decode_one(&format, (uint32_t)codes[l], &significand[l], &exponent[l]);
+}
+
+/* out[k][lane] from rows of k values: `low` for the first half of the lanes, `high` for the second. */
+static void mg_lane_spread_rows(const int32_t *low, const int32_t *high, ptrdiff_t count, int32_t *out) {
+    mg_i32 first_half = {0};
+    for (int l = 0; l < MG_LANES / 2; l++) first_half[l] = -1;
+    for (ptrdiff_t k = 0; k < count; k++) {
+        mg_i32 x = (mg_i32){0} + low[k], y = (mg_i32){0} + high[k];
+        mg_put(out + k * MG_LANES, (x & first_half) | (y & ~first_half));
     }
 }
 
@@ -80,44 +132,36 @@ static void mg_lane_specials(const mg_operation *o, const int32_t *p, const int3
 /* Exact products of the operation's k elements; raises `maximum` to their largest exponent. */
 static inline void mg_lane_products(const mg_operation *o, const mg_block *block, int32_t *restrict p, int32_t *restrict e,
                                     int32_t *restrict maximum) {
-    int32_t most[MG_LANES];
-    EACH_LANE most[l] = maximum[l];
+    mg_i32 most = mg_get(maximum);
     for (int32_t i = 0; i < o->k_count; i++) {
-        const ptrdiff_t k = o->k_index[i];
-        const int32_t *as = block->a_significand + k * MG_LANES, *ae = block->a_exponent + k * MG_LANES;
-        const int32_t *bs = block->b_significand + k * block->b_stride, *be = block->b_exponent + k * block->b_stride;
-        EACH_LANE {
-            p[i * MG_LANES + l] = as[l] * bs[l];
-            int32_t x = ae[l] + be[l];
-            e[i * MG_LANES + l] = x;
-            most[l] = mg_max32(most[l], x);
-        }
+        const ptrdiff_t a = (ptrdiff_t)o->k_index[i] * MG_LANES, b = (ptrdiff_t)o->k_index[i] * block->b_stride;
+        mg_i32 exponent = mg_get(block->a_exponent + a) + mg_get(block->b_exponent + b);
+        mg_put(p + i * MG_LANES, mg_get(block->a_significand + a) * mg_get(block->b_significand + b));
+        mg_put(e + i * MG_LANES, exponent);
+        most = MG_VECTOR_MAX(most, exponent);
     }
-    EACH_LANE maximum[l] = most[l];
+    mg_put(maximum, most);
 }
 
-/* Sum of products [from, to) in steps of `step`, each magnitude truncated to `fraction_bits` below `maximum`. */
+/* Sum of products from, from + step, ... below k_count, each magnitude truncated to `fraction_bits` below `maximum`. */
 static inline void mg_lane_aligned_sum(const mg_operation *o, const int32_t *restrict p, const int32_t *restrict e, int32_t from,
-                                       int32_t to, int32_t step, const int32_t *restrict maximum, int64_t *restrict total) {
+                                       int32_t step, const int32_t *restrict maximum, int64_t *restrict total) {
     const int left = mg_max32(o->fraction_bits - o->product_fraction, 0), right = mg_max32(o->product_fraction - o->fraction_bits, 0);
-    int64_t wide[MG_LANES];
-    EACH_LANE wide[l] = 0;
-    for (int32_t first = from; first < to; first += o->chunk * step) {
-        const int32_t last = mg_min32(to, first + o->chunk * step);
-        int32_t sum[MG_LANES];
-        EACH_LANE sum[l] = 0;
+    const mg_i32 top = mg_get(maximum) + right, most = (mg_i32){0} + 31;
+    EACH_LANE total[l] = 0;
+    for (int32_t first = from; first < o->k_count; first += o->chunk * step) {
+        const int32_t last = mg_min32(o->k_count, first + o->chunk * step);
+        mg_i32 sum = {0};
+        int32_t partial[MG_LANES];
         for (int32_t i = first; i < last; i += step) {
-            EACH_LANE {
-                int32_t x = p[i * MG_LANES + l], sign = x >> 31;
-                uint32_t magnitude = (uint32_t)((x ^ sign) - sign) << left;
-                uint32_t shift = (uint32_t)(maximum[l] - e[i * MG_LANES + l] + right);
-                int32_t kept = (int32_t)(magnitude >> (shift < 31 ? shift : 31));
-                sum[l] += (kept ^ sign) - sign;
-            }
+            mg_i32 x = mg_get(p + i * MG_LANES), sign = x >> 31, shift = top - mg_get(e + i * MG_LANES);
+            mg_u32 magnitude = (mg_u32)((x ^ sign) - sign) << left;
+            mg_i32 kept = (mg_i32)(magnitude >> (mg_u32)MG_VECTOR_MIN(shift, most));
+            sum += (kept ^ sign) - sign;
         }
-        EACH_LANE wide[l] += sum[l];
+        mg_put(partial, sum);
+        EACH_LANE total[l] += partial[l];
     }
-    EACH_LANE total[l] = wide[l];
 }
 
 static inline int mg_lane_any_special(const int32_t *maximum) {
@@ -132,10 +176,10 @@ static inline int mg_lane_any_special(const int32_t *maximum) {
 static void mg_lane_fda(const mg_operation *o, const mg_block *block, const uint64_t *seed, uint64_t *out) {
     int32_t p[MG_LANE_MAX_K * MG_LANES], e[MG_LANE_MAX_K * MG_LANES], cs[MG_LANES], ce[MG_LANES], maximum[MG_LANES], lsb[MG_LANES];
     int64_t total[MG_LANES];
-    mg_lane_decode(&o->seed_format, seed, MG_LANES, cs, ce);
+    mg_lane_decode_codes(&o->seed_format, seed, cs, ce);
     EACH_LANE maximum[l] = mg_max32(ce[l], o->floor);
     mg_lane_products(o, block, p, e, maximum);
-    mg_lane_aligned_sum(o, p, e, 0, o->k_count, 1, maximum, total);
+    mg_lane_aligned_sum(o, p, e, 0, 1, maximum, total);
     const int left = mg_max32(o->fraction_bits - o->seed_format.fraction_bits, 0);
     const int right = mg_max32(o->seed_format.fraction_bits - o->fraction_bits, 0);
     EACH_LANE {
@@ -153,21 +197,22 @@ static void mg_lane_gdfs(const mg_operation *o, const mg_block *block, const uin
     int32_t g[MG_LANE_MAX_K * MG_LANES], e[MG_LANE_MAX_K * MG_LANES], cs[MG_LANES], ce[MG_LANES], maximum[MG_LANES], lsb[MG_LANES];
     int64_t total[MG_LANES];
     const int32_t groups = o->k_count / o->group;
-    mg_lane_decode(&o->seed_format, seed, MG_LANES, cs, ce);
+    mg_lane_decode_codes(&o->seed_format, seed, cs, ce);
     EACH_LANE maximum[l] = mg_max32(ce[l], o->floor);
     for (int32_t j = 0; j < groups; j++) {
-        int32_t sum[MG_LANES] = {0}, present[MG_LANES] = {0};
+        int32_t sum[MG_LANES], present[MG_LANES];
+        mg_i32 sums = {0}, any = {0};
         for (int32_t i = j * o->group; i < (j + 1) * o->group; i++) {
-            const int32_t *as = block->a_significand + (ptrdiff_t)o->k_index[i] * MG_LANES;
-            const int32_t *bs = block->b_significand + (ptrdiff_t)o->k_index[i] * block->b_stride;
-            EACH_LANE {
-                int32_t x = as[l] * bs[l];
-                sum[l] += x;
-                present[l] |= x;
-            }
+            mg_i32 x = mg_get(block->a_significand + (ptrdiff_t)o->k_index[i] * MG_LANES) *
+                       mg_get(block->b_significand + (ptrdiff_t)o->k_index[i] * block->b_stride);
+            sums += x;
+            any |= x;
         }
-        const int32_t *sas = block->scale_a_significand + j * MG_LANES, *sae = block->scale_a_exponent + j * MG_LANES;
-        const int32_t *sbs = block->scale_b_significand + j * MG_LANES, *sbe = block->scale_b_exponent + j * MG_LANES;
+        mg_put(sum, sums);
+        mg_put(present, any);
+        const ptrdiff_t at = (ptrdiff_t)(j * o->group / o->scale_block) * MG_LANES;
+        const int32_t *sas = block->scale_a_significand + at, *sae = block->scale_a_exponent + at;
+        const int32_t *sbs = block->scale_b_significand + at, *sbe = block->scale_b_exponent + at;
         EACH_LANE {
             int32_t x = sae[l] + sbe[l];
             g[j * MG_LANES + l] = sum[l] * (sas[l] * sbs[l]);
@@ -209,14 +254,14 @@ static void mg_lane_fdrda(const mg_operation *o, const mg_block *block, const ui
     int32_t p[MG_LANE_MAX_K * MG_LANES], e[MG_LANE_MAX_K * MG_LANES], cs[MG_LANES], ce[MG_LANES], all[MG_LANES], lsb[MG_LANES];
     int32_t group_maximum[2][MG_LANES];
     int64_t group_sum[2][MG_LANES], total[MG_LANES];
-    mg_lane_decode(&o->seed_format, seed, MG_LANES, cs, ce);
+    mg_lane_decode_codes(&o->seed_format, seed, cs, ce);
     EACH_LANE all[l] = 2 * MG_E_ZERO;
     mg_lane_products(o, block, p, e, all);
     if (o->product_overflow) mg_lane_product_overflow(o, p, e, all);
     for (int32_t g = 0; g < o->group; g++) {
         EACH_LANE group_maximum[g][l] = 2 * MG_E_ZERO;
         for (int32_t i = g; i < o->k_count; i += o->group) EACH_LANE group_maximum[g][l] = mg_max32(group_maximum[g][l], e[i * MG_LANES + l]);
-        mg_lane_aligned_sum(o, p, e, g, o->k_count, o->group, group_maximum[g], group_sum[g]);
+        mg_lane_aligned_sum(o, p, e, g, o->group, group_maximum[g], group_sum[g]);
     }
     EACH_LANE {
         int64_t dot = 0;
@@ -283,17 +328,16 @@ static uint32_t mg_lane_fma(const mg_operation *o, const mg_block *block, const 
 }
 
 static void mg_lane_integer(const mg_operation *o, const mg_block *block, const uint64_t *seed, uint64_t *out) {
-    uint32_t sum[MG_LANES];
-    EACH_LANE sum[l] = 0;
+    mg_u32 sums = {0};
+    int32_t sum[MG_LANES];
     for (int32_t i = 0; i < o->k_count; i++) {
-        const int32_t *as = block->a_significand + (ptrdiff_t)o->k_index[i] * MG_LANES;
-        const int32_t *bs = block->b_significand + (ptrdiff_t)o->k_index[i] * block->b_stride;
-        if (o->combine == MG_PRODUCT) EACH_LANE sum[l] += (uint32_t)(as[l] * bs[l]);
-        else if (o->combine == MG_AND) EACH_LANE sum[l] += (uint32_t)(as[l] & bs[l]);
-        else EACH_LANE sum[l] += (uint32_t)(as[l] ^ bs[l]);
+        mg_u32 a = (mg_u32)mg_get(block->a_significand + (ptrdiff_t)o->k_index[i] * MG_LANES);
+        mg_u32 b = (mg_u32)mg_get(block->b_significand + (ptrdiff_t)o->k_index[i] * block->b_stride);
+        sums += o->combine == MG_PRODUCT ? a * b : o->combine == MG_AND ? a & b : a ^ b;
     }
+    mg_put(sum, (mg_i32)sums);
     EACH_LANE {
-        int64_t total = (int64_t)(int32_t)sum[l] + (int32_t)(uint32_t)seed[l];
+        int64_t total = (int64_t)sum[l] + (int32_t)(uint32_t)seed[l];
         if (o->saturate) total = total < INT32_MIN ? INT32_MIN : total > INT32_MAX ? INT32_MAX : total;
         out[l] = (uint32_t)total;
     }
@@ -316,8 +360,8 @@ static void mg_lane_add(const mg_operation *o, const uint64_t *seed, const uint6
     int32_t xs[MG_LANES], xe[MG_LANES], ys[MG_LANES], ye[MG_LANES], lsb[MG_LANES], most[MG_LANES];
     int64_t total[MG_LANES];
     const mg_format *f = &o->out_format;
-    mg_lane_decode(f, seed, MG_LANES, xs, xe);
-    mg_lane_decode(f, addend, MG_LANES, ys, ye);
+    mg_lane_decode_codes(f, seed, xs, xe);
+    mg_lane_decode_codes(f, addend, ys, ye);
     EACH_LANE {
         most[l] = mg_max32(xe[l], ye[l]);
         int32_t x = mg_min32(mg_max32(xe[l] - f->min_exponent, 0), 40), y = mg_min32(mg_max32(ye[l] - f->min_exponent, 0), 40);
@@ -340,4 +384,4 @@ static uint32_t mg_lane_run(const mg_operation *o, const mg_block *block, const 
     }
 }
 
-const mg_lane_kernels MG_LANE_TABLE = {MG_LANE_NAME, mg_lane_decode, mg_lane_run};
+const mg_lane_kernels MG_LANE_TABLE = {MG_LANE_NAME, mg_lane_decode, mg_lane_spread_rows, mg_lane_run};

@@ -5,6 +5,9 @@
 #else
 #pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,avx512cd,avx2,fma,bmi2,lzcnt,prefer-vector-width=512")
 #endif
+#include <immintrin.h>
+#define MG_VECTOR_MAX(x, y) ((mg_i32)_mm512_max_epi32((__m512i)(x), (__m512i)(y)))
+#define MG_VECTOR_MIN(x, y) ((mg_i32)_mm512_min_epi32((__m512i)(x), (__m512i)(y)))
 #define MG_LANE_TABLE mg_lanes_avx512
 #define MG_LANE_NAME "avx512"
 #include "mg_lanes.h"

@@ -54,42 +54,25 @@ static void mg_store(char *at, int32_t storage, uint64_t code) {
     }
 }
 
-#define MG_LOAD_ROW(TYPE)                                                                                                  \
-    for (int32_t j = 0; j < columns; j++) {                                                                                \
-        TYPE x;                                                                                                            \
-        memcpy(&x, at + j * step, sizeof x);                                                                               \
-        out[j] = x;                                                                                                        \
-    }
-
 static void mg_load_row(const char *at, int64_t step, int32_t storage, int32_t columns, uint64_t *out) {
-    if (storage == 16 && step == 2) {
-        const int64_t fixed = 2;
-        for (int32_t j = 0; j < columns; j++) {
-            uint16_t x;
-            memcpy(&x, at + j * fixed, sizeof x);
-            out[j] = x;
-        }
-    } else if (storage == 8) { MG_LOAD_ROW(uint8_t) }
-    else if (storage == 16) { MG_LOAD_ROW(uint16_t) }
-    else if (storage == 32) { MG_LOAD_ROW(uint32_t) }
-    else { MG_LOAD_ROW(uint64_t) }
+    for (int32_t j = 0; j < columns; j++) out[j] = mg_load(at + j * step, storage);
 }
 
-/* Loads rows x columns codes and, when the lane kernels run, decodes them. */
+/* Loads rows x columns of one operand: decoded where the lane kernels compute on integers, raw codes otherwise. */
 static void mg_load_operand(const mg_worker *w, const mg_array *array, int64_t batch, const mg_format *f, const int32_t *table,
                             int32_t rows, int32_t columns, mg_operand *operand) {
     const char *data = array->data + mg_offset(w->call, array, batch);
-    for (int32_t i = 0; i < rows; i++)
-        mg_load_row(data + i * array->row, array->column, f->storage, columns, operand->codes + (ptrdiff_t)i * columns);
-    if (!w->kernels || !operand->significand) return;
-    ptrdiff_t count = (ptrdiff_t)rows * columns;
-    if (!table) {
-        w->kernels->decode(f, operand->codes, count, operand->significand, operand->exponent);
-        return;
+    if (array->column == f->storage / 8 && array->row == array->column * columns) { /* one run in memory */
+        columns *= rows;
+        rows = 1;
     }
-    for (ptrdiff_t i = 0; i < count; i++) {
-        operand->significand[i] = table[2 * operand->codes[i]];
-        operand->exponent[i] = table[2 * operand->codes[i] + 1];
+    for (int32_t i = 0; i < rows; i++) {
+        const char *at = data + i * array->row;
+        const ptrdiff_t first = (ptrdiff_t)i * columns;
+        if (operand->significand)
+            w->kernels->decode(f, table, at, array->column, f->storage, columns, operand->significand + first, operand->exponent + first);
+        else
+            mg_load_row(at, array->column, f->storage, columns, operand->codes + first);
     }
 }
 
@@ -108,6 +91,17 @@ static int32_t mg_metadata_columns(const mg_program *p) {
     return p->logical_k / chunk[p->sparsity];
 }
 
+/* Scales without fraction bits only move the exponents of the elements that share them, unless a kernel asks for them. */
+static void mg_fold_scales(mg_worker *w) {
+    const mg_program *p = w->program;
+    if (!p->scale_block || !w->kernels || p->operations[0].fast == MG_FAST_GDFS) return;
+    for (int32_t i = 0; i < w->rows; i++)
+        for (int32_t k = 0; k < p->k; k++) w->a.exponent[i * p->k + k] += w->scale_a.exponent[i * w->scale_columns + k / p->scale_block];
+    const int32_t logical_block = p->scale_block * (p->logical_k / p->k);
+    for (int32_t k = 0; k < p->logical_k; k++)
+        for (int32_t j = 0; j < w->columns; j++) w->b.exponent[k * w->columns + j] += w->scale_b.exponent[k / logical_block * w->columns + j];
+}
+
 static void mg_load_tile(mg_worker *w, int64_t batch) {
     const mg_program *p = w->program;
     const mg_call *call = w->call;
@@ -117,6 +111,7 @@ static void mg_load_tile(mg_worker *w, int64_t batch) {
         mg_load_operand(w, &call->scale_a, batch, &p->scale_a, p->table_scale_a, w->rows, w->scale_columns, &w->scale_a);
         mg_load_operand(w, &call->scale_b, batch, &p->scale_b, p->table_scale_b, w->scale_columns, w->columns, &w->scale_b);
     }
+    mg_fold_scales(w);
     if (p->sparsity) {
         const char *data = call->e.data + mg_offset(call, &call->e, batch);
         int32_t columns = mg_metadata_columns(p);
@@ -133,77 +128,56 @@ typedef struct {
 } mg_lanes;
 
 static void mg_locate(const mg_worker *w, int32_t first, mg_lanes *lanes) {
-    int32_t last = w->rows * w->columns - 1;
+    int32_t row = first / w->columns, column = first % w->columns;
     for (int l = 0; l < MG_LANES; l++) {
-        int32_t index = first + l < last ? first + l : last;
-        lanes->row[l] = index / w->columns;
-        lanes->column[l] = index % w->columns;
+        lanes->row[l] = row;
+        lanes->column[l] = column;
+        if (column + 1 < w->columns) {
+            column++;
+        } else if (row + 1 < w->rows) {
+            row++;
+            column = 0;
+        }
     }
 }
 
-static void mg_gather_a(mg_worker *w, const mg_lanes *lanes) {
-    const int32_t k_count = w->program->k;
+/* rows x count values of `from` into to[k][lane], each lane its row. */
+static void mg_gather_rows(const mg_worker *w, const mg_lanes *lanes, int32_t count, const mg_operand *from, mg_operand *to) {
     const int32_t *row = lanes->row;
-    int32_t *significand = w->gathered_a.significand, *exponent = w->gathered_a.exponent;
-    if (w->program->a.storage > 32 || w->gathered_a.codes) {
-        for (int32_t k = 0; k < k_count; k++)
-            for (int l = 0; l < MG_LANES; l++) w->gathered_a.codes[k * MG_LANES + l] = w->a.codes[(ptrdiff_t)row[l] * k_count + k];
-        return;
+    if (to->codes) {
+        for (int32_t k = 0; k < count; k++)
+            for (int l = 0; l < MG_LANES; l++) to->codes[k * MG_LANES + l] = from->codes[row[l] * count + k];
+    } else if (row[0] == row[7] && row[8] == row[15]) { /* columns in lanes: one row, or two of eight columns */
+        w->kernels->spread_rows(from->significand + row[0] * count, from->significand + row[8] * count, count, to->significand);
+        w->kernels->spread_rows(from->exponent + row[0] * count, from->exponent + row[8] * count, count, to->exponent);
+    } else {
+        for (int32_t k = 0; k < count; k++)
+            for (int l = 0; l < MG_LANES; l++) {
+                to->significand[k * MG_LANES + l] = from->significand[row[l] * count + k];
+                to->exponent[k * MG_LANES + l] = from->exponent[row[l] * count + k];
+            }
     }
-    if (row[0] == row[7] && row[8] == row[15]) { /* columns in lanes: one row, or two of eight columns */
-        const int32_t *s0 = w->a.significand + (ptrdiff_t)row[0] * k_count, *s1 = w->a.significand + (ptrdiff_t)row[8] * k_count;
-        const int32_t *e0 = w->a.exponent + (ptrdiff_t)row[0] * k_count, *e1 = w->a.exponent + (ptrdiff_t)row[8] * k_count;
-        for (int32_t k = 0; k < k_count; k++) {
-            for (int l = 0; l < 8; l++) significand[k * MG_LANES + l] = s0[k];
-            for (int l = 8; l < MG_LANES; l++) significand[k * MG_LANES + l] = s1[k];
-            for (int l = 0; l < 8; l++) exponent[k * MG_LANES + l] = e0[k];
-            for (int l = 8; l < MG_LANES; l++) exponent[k * MG_LANES + l] = e1[k];
-        }
-        return;
-    }
-    for (int32_t k = 0; k < k_count; k++)
-        for (int l = 0; l < MG_LANES; l++) {
-            significand[k * MG_LANES + l] = w->a.significand[(ptrdiff_t)row[l] * k_count + k];
-            exponent[k * MG_LANES + l] = w->a.exponent[(ptrdiff_t)row[l] * k_count + k];
-        }
 }
 
-/* One operand indexed [k or group][column] into [..][lane]; `at(k, l)` is the row of the source. */
-static void mg_gather_b(mg_worker *w, const mg_lanes *lanes) {
+/* count x columns values of `from` into to[k][lane], each lane its column; a sparse A picks the row by its metadata. */
+static void mg_gather_columns(const mg_worker *w, const mg_lanes *lanes, int32_t count, int select, const mg_operand *from, mg_operand *to) {
     const mg_program *p = w->program;
     const int32_t columns = w->columns, nibbles = mg_metadata_columns(p);
-    for (int32_t k = 0; k < p->k; k++)
+    int32_t at[MG_LANES], selected = 0;
+    for (int32_t k = 0; k < count; k++) {
         for (int l = 0; l < MG_LANES; l++) {
-            int32_t row = p->sparsity ? mg_selected(p, w->metadata + (ptrdiff_t)lanes->row[l] * nibbles, k) : k;
-            ptrdiff_t from = (ptrdiff_t)row * columns + lanes->column[l];
-            if (w->gathered_b.codes) {
-                w->gathered_b.codes[k * MG_LANES + l] = w->b.codes[from];
-            } else {
-                w->gathered_b.significand[k * MG_LANES + l] = w->b.significand[from];
-                w->gathered_b.exponent[k * MG_LANES + l] = w->b.exponent[from];
-            }
+            int32_t row = k;
+            if (select) row = l && lanes->row[l] == lanes->row[l - 1] ? selected : mg_selected(p, w->metadata + lanes->row[l] * nibbles, k);
+            selected = row;
+            at[l] = row * columns + lanes->column[l];
         }
-}
-
-/* Scale factors per lane: kept for the kernel that multiplies by them, or folded into the operand exponents. */
-static void mg_gather_scales(mg_worker *w, const mg_lanes *lanes) {
-    const mg_program *p = w->program;
-    const mg_operation *o = &p->operations[0];
-    const int32_t group = o->fast == MG_FAST_GDFS ? o->group : 1, count = p->k / group;
-    for (int32_t g = 0; g < count; g++)
-        for (int l = 0; l < MG_LANES; l++) {
-            int32_t s = g * group / p->scale_block;
-            ptrdiff_t from_a = (ptrdiff_t)lanes->row[l] * w->scale_columns + s, from_b = (ptrdiff_t)s * w->columns + lanes->column[l];
-            if (o->fast == MG_FAST_GDFS) {
-                w->gathered_scale_a.significand[g * MG_LANES + l] = w->scale_a.significand[from_a];
-                w->gathered_scale_a.exponent[g * MG_LANES + l] = w->scale_a.exponent[from_a];
-                w->gathered_scale_b.significand[g * MG_LANES + l] = w->scale_b.significand[from_b];
-                w->gathered_scale_b.exponent[g * MG_LANES + l] = w->scale_b.exponent[from_b];
-            } else {
-                w->gathered_a.exponent[g * MG_LANES + l] += w->scale_a.exponent[from_a];
-                w->gathered_b.exponent[g * MG_LANES + l] += w->scale_b.exponent[from_b];
-            }
+        if (to->codes) {
+            for (int l = 0; l < MG_LANES; l++) to->codes[k * MG_LANES + l] = from->codes[at[l]];
+        } else {
+            for (int l = 0; l < MG_LANES; l++) to->significand[k * MG_LANES + l] = from->significand[at[l]];
+            for (int l = 0; l < MG_LANES; l++) to->exponent[k * MG_LANES + l] = from->exponent[at[l]];
         }
+    }
 }
 
 /* The codes of one lane, as the general interpreter takes them. */
@@ -246,13 +220,46 @@ static mg_block mg_make_block(mg_worker *w) {
     return block;
 }
 
-static void mg_run_tile(mg_worker *w, int64_t batch) {
+/* Loads c or stores d of one block, in runs of neighbouring columns. */
+static void mg_move_block(const mg_worker *w, const mg_array *array, char *data, const mg_lanes *lanes, int used, int32_t storage,
+                          uint64_t *codes, int store) {
+    const int run = w->columns % MG_LANES == 0 ? MG_LANES : w->columns == 8 ? 8 : 1;
+    for (int l = 0; l < used; l += run) {
+        char *at = data + lanes->row[l] * array->row + lanes->column[l] * array->column;
+        for (int i = 0; i < run; i++, at += array->column) {
+            if (store) mg_store(at, storage, codes[l + i]);
+            else codes[l + i] = mg_load(at, storage);
+        }
+    }
+    for (int l = used; l < MG_LANES && !store; l++) codes[l] = codes[used - 1];
+}
+
+/* Brings the operands of one block into lane order; what the block before it already has there stays. */
+static mg_block mg_prepare_block(mg_worker *w, const mg_lanes *lanes, int first_block, int new_row) {
     const mg_program *p = w->program;
+    const int direct = !p->sparsity && w->columns % MG_LANES == 0; /* b's rows already lie in lane order */
+    mg_block block = mg_make_block(w);
+    if (new_row) {
+        mg_gather_rows(w, lanes, p->k, &w->a, &w->gathered_a);
+        if (w->gathered_scale_a.significand) mg_gather_rows(w, lanes, w->scale_columns, &w->scale_a, &w->gathered_scale_a);
+    }
+    const int same_columns = w->columns == 8 && !first_block; /* 8 wide: the same columns twice in every block */
+    if (w->gathered_scale_b.significand && !same_columns) mg_gather_columns(w, lanes, w->scale_columns, 0, &w->scale_b, &w->gathered_scale_b);
+    if (direct) {
+        block.b_significand = w->b.significand + lanes->column[0];
+        block.b_exponent = w->b.exponent + lanes->column[0];
+        block.b64 = w->b.codes + lanes->column[0];
+        block.b_stride = w->columns;
+    } else if (p->sparsity || !same_columns) {
+        mg_gather_columns(w, lanes, p->k, p->sparsity != MG_DENSE, &w->b, &w->gathered_b);
+    }
+    return block;
+}
+
+static void mg_run_tile(mg_worker *w, int64_t batch) {
     const mg_call *call = w->call;
     const int32_t count = w->rows * w->columns;
-    const int direct_b = !p->sparsity && !p->scale_block && w->columns % MG_LANES == 0;
-    const char *c_data = call->c.data + mg_offset(call, &call->c, batch);
-    char *d_data = call->d.data + mg_offset(call, &call->d, batch);
+    char *c_data = call->c.data + mg_offset(call, &call->c, batch), *d_data = call->d.data + mg_offset(call, &call->d, batch);
     mg_lanes lanes;
     uint64_t c[MG_LANES], d[MG_LANES];
     int32_t row = -1;
@@ -260,26 +267,16 @@ static void mg_run_tile(mg_worker *w, int64_t batch) {
     for (int32_t first = 0; first < count; first += MG_LANES) {
         int used = count - first < MG_LANES ? count - first : MG_LANES;
         mg_locate(w, first, &lanes);
-        for (int l = 0; l < MG_LANES; l++) c[l] = mg_load(c_data + lanes.row[l] * call->c.row + lanes.column[l] * call->c.column, p->c.storage);
+        mg_move_block(w, &call->c, c_data, &lanes, used, w->program->c.storage, c, 0);
         if (!w->kernels) {
             for (int l = 0; l < used; l++) d[l] = mg_general_lane(w, &lanes, l, c[l]);
         } else {
-            mg_block block = mg_make_block(w);
-            /* a's lanes change only with the row when a block lies in one; scales are added to them, so not then */
-            if (!direct_b || lanes.row[0] != row) mg_gather_a(w, &lanes);
+            const int new_row = lanes.row[0] != row || lanes.row[MG_LANES - 1] != row;
+            mg_block block = mg_prepare_block(w, &lanes, first == 0, new_row);
             row = lanes.row[0];
-            if (direct_b) {
-                block.b_significand = w->b.significand + lanes.column[0];
-                block.b_exponent = w->b.exponent + lanes.column[0];
-                block.b64 = w->b.codes + lanes.column[0];
-                block.b_stride = w->columns;
-            } else if (p->sparsity || p->scale_block || w->columns != 8 || first == 0) {
-                mg_gather_b(w, &lanes); /* dense and 8 wide: the same two rows of columns in every block */
-            }
-            if (p->scale_block) mg_gather_scales(w, &lanes);
             mg_run_block(w, &lanes, &block, c, d);
         }
-        for (int l = 0; l < used; l++) mg_store(d_data + lanes.row[l] * call->d.row + lanes.column[l] * call->d.column, p->d.storage, d[l]);
+        mg_move_block(w, &call->d, d_data, &lanes, used, w->program->d.storage, d, 1);
     }
 }
 
@@ -307,7 +304,7 @@ static void mg_run_dots(mg_worker *w, int64_t first, int64_t last) {
             w->metadata[l * mg_metadata_columns(p) + j] = *(const uint8_t *)(call->e.data + mg_offset(call, &call->e, batch) + j * call->e.column);
         c[l] = mg_load(call->c.data + mg_offset(call, &call->c, batch), p->c.storage);
     }
-    one.rows = one.columns = MG_LANES;
+    one.rows = one.columns = MG_LANES; /* lane l: row l of a, column l of b */
     if (!w->kernels) {
         for (int l = 0; l < used; l++) d[l] = mg_general_lane(&one, &lanes, l, c[l]);
     } else {
@@ -317,16 +314,11 @@ static void mg_run_dots(mg_worker *w, int64_t first, int64_t last) {
             {&p->scale_b, p->table_scale_b, &w->scale_b, (ptrdiff_t)w->scale_columns * MG_LANES}};
         for (int i = 0; i < 4; i++) {
             if (!all[i].operand->significand) continue;
-            if (!all[i].table) w->kernels->decode(all[i].f, all[i].operand->codes, all[i].count, all[i].operand->significand, all[i].operand->exponent);
-            for (ptrdiff_t j = 0; all[i].table && j < all[i].count; j++) {
-                all[i].operand->significand[j] = all[i].table[2 * all[i].operand->codes[j]];
-                all[i].operand->exponent[j] = all[i].table[2 * all[i].operand->codes[j] + 1];
-            }
+            w->kernels->decode(all[i].f, all[i].table, (const char *)all[i].operand->codes, 8, 64, all[i].count,
+                               all[i].operand->significand, all[i].operand->exponent);
         }
-        mg_block block = mg_make_block(w);
-        mg_gather_a(&one, &lanes);
-        mg_gather_b(&one, &lanes);
-        if (p->scale_block) mg_gather_scales(&one, &lanes);
+        mg_fold_scales(&one);
+        mg_block block = mg_prepare_block(&one, &lanes, 1, 1);
         mg_run_block(&one, &lanes, &block, c, d);
     }
     for (int l = 0; l < used; l++) mg_store(call->d.data + mg_offset(call, &call->d, first + l), p->d.storage, d[l]);
@@ -360,8 +352,9 @@ static size_t mg_lay_out(mg_worker *w, char *at) {
     mg_take_operand(&at, &w->scale_b, scales * columns, scales != 0, fast && scales, &bytes);
     mg_take_operand(&at, &w->gathered_a, k * MG_LANES, raw, fast && !raw, &bytes);
     mg_take_operand(&at, &w->gathered_b, k * MG_LANES, raw, fast && !raw, &bytes);
-    mg_take_operand(&at, &w->gathered_scale_a, k * MG_LANES, 0, fast && scales, &bytes);
-    mg_take_operand(&at, &w->gathered_scale_b, k * MG_LANES, 0, fast && scales, &bytes);
+    const int keep_scales = fast && p->operations[0].fast == MG_FAST_GDFS;
+    mg_take_operand(&at, &w->gathered_scale_a, scales * MG_LANES, 0, keep_scales, &bytes);
+    mg_take_operand(&at, &w->gathered_scale_b, scales * MG_LANES, 0, keep_scales, &bytes);
     const size_t lane = (k + 1) * 8, results = (size_t)(p->operation_count + 2) * MG_LANES * 8;
     w->lane_a = (uint64_t *)(void *)mg_take(&at, lane);
     w->lane_b = (uint64_t *)(void *)mg_take(&at, lane);

@@ -66,7 +66,7 @@ typedef struct {
     mg_format operand_format, seed_format, out_format;
     /* Lane kernels: which one fits (mg_fast) and the parameters that it needs; see mg_lanes.h. */
     int32_t fast, fraction_bits, product_fraction, floor, result_fraction_bits, chunk, group;
-    int32_t dot_fraction_bits, sum_fraction_bits, window, product_overflow, rounding, combine, saturate;
+    int32_t dot_fraction_bits, sum_fraction_bits, window, product_overflow, rounding, combine, saturate, scale_block;
     uint64_t nan;
 } mg_operation;
 
