@@ -28,7 +28,7 @@ BATCH = 2048
 CLASSES = ("value", "special", "zero_sign", "nan_payload")
 """Kinds of difference, the most telling first: two unequal finite numbers; a number, infinity or NaN against something of
 another kind; +0 against -0; two NaNs of different bits."""
-_CANDIDATES = 6
+_CANDIDATES = 14
 
 
 @dataclass
@@ -242,7 +242,7 @@ def _costs(ins: Instruction, operands: Operands) -> npt.NDArray[np.float64]:
     for name, codes in operands.items():
         if name != "metadata":
             columns = codes[:, None] if codes.ndim == 1 else codes
-            cost = cost + _code_costs(ins.formats[name], columns, 1e4 if name == "c" else 0.0).sum(axis=-1)
+            cost = cost + _code_costs(ins.formats[name], columns, _WEIGHTS.get(name, _WEIGHTS["b"])).sum(axis=-1)
     return np.asarray(cost, np.float64)
 
 
@@ -254,20 +254,26 @@ def _magnitude(fmt: Format, codes: Bits) -> npt.NDArray[np.uint64]:
     return np.asarray(fields & np.uint64((1 << (fmt.exponent_bits + fmt.fraction_bits)) - 1))
 
 
-def _code_costs(fmt: Format, codes: Bits, present: float) -> npt.NDArray[np.float64]:
+# Cost of a non-zero operand, of one binade away from 1 and of a minus sign. They differ so that exponents wander from b
+# to a to c, and the example ends as 1 * 1 + something wherever the units allow it.
+_WEIGHTS = {"a": (1.0, 0.1, 0.5), "b": (1.0, 0.2, 0.6), "c": (1e4, 0.05, 0.3)}
+
+
+def _code_costs(fmt: Format, codes: Bits, weights: tuple[float, float, float]) -> npt.NDArray[np.float64]:
     """Cost of each code: significand bits set weigh most, then distance from one, then the sign."""
+    present, binade, minus = weights
     magnitude = _magnitude(fmt, codes)
     ignored = np.bitwise_count(codes & fmt.dtype.type((1 << fmt.ignored_low) - 1)).astype(np.float64)
     if fmt.is_float:
         fraction = magnitude & np.uint64((1 << fmt.fraction_bits) - 1)
         exponent = (magnitude >> np.uint64(fmt.fraction_bits)).astype(np.int64) - fmt.bias
-        cost = 10.0 * np.bitwise_count(fraction) + np.abs(exponent) * 0.1
+        cost = 10.0 * np.bitwise_count(fraction) + np.abs(exponent) * binade
     else:
-        cost = 10.0 * np.bitwise_count(magnitude) + np.log2(1.0 + magnitude) * 0.1
+        cost = 10.0 * np.bitwise_count(magnitude) + np.log2(1.0 + magnitude) * binade
     negative = (codes >> fmt.sign_shift) & 1 if fmt.sign_shift >= 0 else to_float(fmt, codes) < 0
     # A zero costs nothing unless it is negative; zero partners of live products were zeroed with them.
     live = (magnitude != 0) | (not fmt.has_zero)
-    return np.asarray(np.where(live, cost + present + 1.0, 0.0) + ignored + 0.5 * negative, np.float64)
+    return np.asarray(np.where(live, cost + present, 0.0) + ignored + minus * negative, np.float64)
 
 
 def _simplifications(ins: Instruction, operands: Operands) -> Operands:
@@ -327,7 +333,7 @@ def _shifts(ins: Instruction, operands: Operands) -> Iterator[Operands]:
         moved_a, moved_c = _rescaled(fmt_a, a, steps), _rescaled(fmt_c, c, steps)
         if moved_a is not None and moved_c is not None:
             yield {"a": moved_a, "c": moved_c}
-        for place in np.flatnonzero(a[0]) if not ins.sparse else ():
+        for place in np.flatnonzero(a[0]).tolist() if not ins.sparse else ():
             part_a = _rescaled(fmt_a, a[:, place:place + 1], steps)
             part_b = _rescaled(fmt_b, b[:, place:place + 1], -steps)
             if part_a is not None and part_b is not None:

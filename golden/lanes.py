@@ -155,8 +155,14 @@ def _fdrda(operation: Operation, ins: Instruction) -> Kernel | None:
         return None
     return {"fast": "fdrda", "fraction_bits": kept, "product_fraction": fraction, "chunk": _chunk(fraction, largest, kept),
             "group": 2 if grouped else 1, "dot_fraction_bits": dot, "sum_fraction_bits": dict(normal.fraction_bits)["total"],
-            "window": dict(meet.window).get("c", -1), "product_overflow": multiply.overflow_exponent or 0,
+            "window": dict(meet.window).get("c", -1), "product_overflow": _reachable_overflow(operation, ins, multiply.overflow_exponent),
             **_result(operation, final, special.nan)}
+
+
+def _reachable_overflow(operation: Operation, ins: Instruction, exponent: int | None) -> int:
+    """The product overflow exponent, or 0 where no product of these formats gets there."""
+    a, b = _operand(operation, ins.formats["a"]), _operand(operation, ins.formats["b"])
+    return exponent if exponent is not None and a.max_exponent + b.max_exponent + 1 >= exponent else 0
 
 
 def _fma(operation: Operation, ins: Instruction) -> Kernel | None:

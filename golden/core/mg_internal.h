@@ -17,10 +17,11 @@
 #define MG_E_SPECIAL (1 << 19)   /* at or above: infinity or NaN */
 #define MG_E_NAN_LEAST (1 << 23) /* at or above: NaN */
 
-/* MG_LANES dot products, decoded. Element k of lane l: a at [k * MG_LANES + l], b at [k * b_stride + l].
+/* MG_LANES dot products, decoded. Element k of lane l: b at [k * b_stride + l]; a at [k * MG_LANES + l], or, where the
+ * `_high` pointers are set, a at [k] for the first half of the lanes and a_high at [k] for the second.
  * Significands are signed; `a64`/`b64` hold raw codes for the kernels on hardware floats; scales one per scale block. */
 typedef struct {
-    const int32_t *a_significand, *a_exponent, *b_significand, *b_exponent;
+    const int32_t *a_significand, *a_exponent, *a_significand_high, *a_exponent_high, *b_significand, *b_exponent;
     const uint64_t *a64, *b64;
     const int32_t *scale_a_significand, *scale_a_exponent, *scale_b_significand, *scale_b_exponent; /* [scale block * MG_LANES + l] */
     ptrdiff_t b_stride;
@@ -31,8 +32,6 @@ typedef struct {
     /* Decodes `count` codes that lie `step` bytes apart, by table (8-bit storage) or by the format's fields. */
     void (*decode)(const mg_format *f, const int32_t *table, const char *data, int64_t step, int32_t storage, ptrdiff_t count,
                    int32_t *significand, int32_t *exponent);
-    /* out[k][lane] from two rows of `count` values, one for each half of the lanes. */
-    void (*spread_rows)(const int32_t *low, const int32_t *high, ptrdiff_t count, int32_t *out);
     /* Runs one operation on a block: seed and addend codes in, result codes out. Returns a mask of lanes that it left
      * to the general interpreter (NaNs whose payload matters). */
     uint32_t (*run)(const mg_operation *o, const mg_block *block, const uint64_t *seed, const uint64_t *addend, uint64_t *out);

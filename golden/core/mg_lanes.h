@@ -25,63 +25,95 @@ typedef uint32_t mg_u32 __attribute__((vector_size(4 * MG_LANES), aligned(4), ma
 static inline int32_t mg_min32(int32_t x, int32_t y) { return x < y ? x : y; }
 static inline int32_t mg_max32(int32_t x, int32_t y) { return x > y ? x : y; }
 
-/* Decodes one code of a float format with a sign and IEEE special codes. */
-static inline void mg_lane_decode_one(const mg_format *f, uint32_t code, int32_t *significand, int32_t *exponent) {
-    const uint32_t top = (1u << f->exponent_bits) - 1;
-    uint32_t fields = (code >> f->ignored_low) & ((1u << (f->exponent_bits + f->fraction_bits)) - 1);
-    uint32_t e = fields >> f->fraction_bits, m = fields & ((1u << f->fraction_bits) - 1);
-    int32_t magnitude = (int32_t)(e ? m | (1u << f->fraction_bits) : m);
-    int32_t x = e ? (int32_t)e - f->bias : f->min_exponent;
-    x = magnitude ? x : MG_E_ZERO;
-    x = e == top ? (m ? MG_E_NAN : MG_E_INFINITY) : x;
-    magnitude = e == top ? 1 : magnitude;
-    *significand = (code >> f->sign_shift) & 1 ? -magnitude : magnitude;
-    *exponent = x;
+#define MG_SELECT(mask, x, y) (((mask) & (x)) | (~(mask) & (y)))
+
+/* Decodes MG_LANES codes of a float format with a sign and IEEE special codes. */
+static inline void mg_lane_decode_vector(const mg_format *f, const uint32_t *codes, int32_t *significand, int32_t *exponent) {
+    const mg_u32 code = (mg_u32)mg_get(codes);
+    const mg_u32 fields = (code >> f->ignored_low) & ((1u << (f->exponent_bits + f->fraction_bits)) - 1);
+    const mg_i32 e = (mg_i32)(fields >> f->fraction_bits), m = (mg_i32)(fields & ((1u << f->fraction_bits) - 1));
+    const mg_i32 normal = (mg_i32)(e != 0), top = (mg_i32)(e == (1 << f->exponent_bits) - 1), whole = (mg_i32)(m == 0);
+    const mg_i32 sign = -(mg_i32)((code >> f->sign_shift) & 1u), none = (mg_i32){0};
+    mg_i32 magnitude = MG_SELECT(top, none + 1, m | (normal & (1 << f->fraction_bits)));
+    mg_i32 x = MG_SELECT(normal, e - f->bias, MG_SELECT(whole, none + MG_E_ZERO, none + f->min_exponent));
+    x = MG_SELECT(top, MG_SELECT(whole, none + MG_E_INFINITY, none + MG_E_NAN), x);
+    mg_put(significand, (magnitude ^ sign) - sign);
+    mg_put(exponent, x);
 }
 
-#define MG_DECODE(TYPE, STEP)                                                                       \
-    for (ptrdiff_t i = 0; i < count; i++) {                                                         \
-        TYPE code;                                                                                  \
-        memcpy(&code, data + i * (STEP), sizeof code);                                              \
-        mg_lane_decode_one(&format, (uint32_t)code, &significand[i], &exponent[i]);                 \
-    }
-
-static void mg_lane_decode(const mg_format *f, const int32_t *table, const char *restrict data, int64_t step, int32_t storage,
-                           ptrdiff_t count, int32_t *restrict significand, int32_t *restrict exponent) {
-    const mg_format format = *f; /* a copy that the loops below cannot write to */
-    if (table) {
-        for (ptrdiff_t i = 0; i < count; i++) {
-            uint8_t code = (uint8_t)data[i * step];
-            significand[i] = table[2 * code];
-            exponent[i] = table[2 * code + 1];
-        }
-    } else if (storage == 16 && step == 2) {
-        MG_DECODE(uint16_t, 2)
-    } else if (storage == 16) {
-        MG_DECODE(uint16_t, step)
-    } else if (storage == 32 && step == 4) {
-        MG_DECODE(uint32_t, 4)
-    } else if (storage == 32) {
-        MG_DECODE(uint32_t, step)
+/* Gathers up to MG_LANES codes into a vector; 16-bit codes that lie side by side, the common case, in one load. */
+static inline void mg_lane_codes(const char *data, int64_t step, int32_t storage, ptrdiff_t count, uint32_t *codes) {
+    if (storage == 16 && step == 2 && count == MG_LANES) {
+        uint16_t narrow[MG_LANES];
+        memcpy(narrow, data, sizeof narrow);
+        EACH_LANE codes[l] = narrow[l];
     } else {
-        MG_DECODE(uint64_t, step)
+        for (ptrdiff_t i = 0; i < count; i++) {
+            uint16_t half;
+            if (storage == 16) {
+                memcpy(&half, data + i * step, sizeof half);
+                codes[i] = half;
+            } else { /* 32 bits, or the low half of a code kept in 64 (little-endian machines only) */
+                memcpy(&codes[i], data + i * step, sizeof codes[i]);
+            }
+        }
+    }
+}
+
+/* 8-bit storage: integers by sign extension (they have no exponent), the rest by table. */
+static inline void mg_lane_decode_table(const mg_format *f, const int32_t *table, const char *restrict data, int64_t step, ptrdiff_t count,
+                                        int32_t *restrict significand, int32_t *restrict exponent) {
+    const int unused = 32 - f->bits;
+    if (!f->is_float && step == 1) {
+        if (f->is_signed)
+            for (ptrdiff_t i = 0; i < count; i++) significand[i] = (int32_t)((uint32_t)(uint8_t)data[i] << unused) >> unused;
+        else
+            for (ptrdiff_t i = 0; i < count; i++) significand[i] = (uint8_t)data[i];
+        return;
+    }
+    for (ptrdiff_t i = 0; i < count; i++) {
+        const uint8_t code = (uint8_t)data[i * step];
+        significand[i] = table[2 * code];
+        exponent[i] = table[2 * code + 1];
+    }
+}
+
+static void mg_lane_decode(const mg_format *f, const int32_t *table, const char *data, int64_t step, int32_t storage, ptrdiff_t count,
+                           int32_t *significand, int32_t *exponent) {
+    const mg_format format = *f; /* a copy that the stores below cannot change */
+    if (table) {
+        mg_lane_decode_table(f, table, data, step, count, significand, exponent);
+        return;
+    }
+    uint32_t codes[MG_LANES] = {0};
+    ptrdiff_t i = 0;
+    for (; i + MG_LANES <= count; i += MG_LANES) {
+        mg_lane_codes(data + i * step, step, storage, MG_LANES, codes);
+        mg_lane_decode_vector(&format, codes, significand + i, exponent + i);
+    }
+    if (i < count) {
+        int32_t rest[2][MG_LANES];
+        mg_lane_codes(data + i * step, step, storage, count - i, codes);
+        mg_lane_decode_vector(&format, codes, rest[0], rest[1]);
+        memcpy(significand + i, rest[0], (size_t)(count - i) * sizeof *significand);
+        memcpy(exponent + i, rest[1], (size_t)(count - i) * sizeof *exponent);
     }
 }
 
 static inline void mg_lane_decode_codes(const mg_format *f, const uint64_t *codes, int32_t *significand, int32_t *exponent) {
     const mg_format format = *f;
-    EACH_LANE mg_lane_decode_one(&format, (uint32_t)codes[l], &significand[l], &exponent[l]);
+    uint32_t narrow[MG_LANES];
+    EACH_LANE narrow[l] = (uint32_t)codes[l];
+    mg_lane_decode_vector(&format, narrow, significand, exponent);
 }
 
-/* out[k][lane] from rows of k values: `low` for the first half of the lanes, `high` for the second. */
-static void mg_lane_spread_rows(const int32_t *low, const int32_t *high, ptrdiff_t count, int32_t *out) {
-    mg_i32 first_half = {0};
-    for (int l = 0; l < MG_LANES / 2; l++) first_half[l] = -1;
-    for (ptrdiff_t k = 0; k < count; k++) {
-        mg_i32 x = (mg_i32){0} + low[k], y = (mg_i32){0} + high[k];
-        mg_put(out + k * MG_LANES, (x & first_half) | (y & ~first_half));
-    }
-}
+/* Element k of a in every lane: from lane order, or (`rows`) one value for each half of the lanes. */
+#define MG_A(block, field, k, rows) \
+    ((rows) ? (mg_i32)MG_HALVES((block)->field[k], (block)->field##_high[k]) : (mg_i32)mg_get((block)->field + (k) * MG_LANES))
+#ifndef MG_HALVES
+#define MG_HALVES(low, high) MG_SELECT(mg_low_half, (mg_i32){0} + (low), (mg_i32){0} + (high))
+static const mg_i32 mg_low_half = {-1, -1, -1, -1, -1, -1, -1, -1};
+#endif
 
 /* Rounds total * 2^lsb to codes of `f` with `kept` fraction bits: toward zero or to nearest even, overflow to infinity,
  * +0 for every zero. |total| < 2^53, so the double is exact and only serves to find the leading bit. */
@@ -109,19 +141,20 @@ static inline void mg_lane_round(const mg_format *f, int kept, int nearest, cons
 /* Lanes with an infinity or NaN among the products (significand p, exponent e) or in c: canonical NaN or infinity. */
 static void mg_lane_specials(const mg_operation *o, const int32_t *p, const int32_t *e, int32_t count, const int32_t *c_significand,
                              const int32_t *c_exponent, uint64_t *out) {
-    int32_t nan[MG_LANES] = {0}, positive[MG_LANES] = {0}, negative[MG_LANES] = {0};
+    mg_i32 nans = {0}, positives = {0}, negatives = {0};
+    int32_t nan[MG_LANES], positive[MG_LANES], negative[MG_LANES];
     for (int32_t k = -1; k < count; k++) {
-        const int32_t *sk = k < 0 ? c_significand : p + k * MG_LANES, *ek = k < 0 ? c_exponent : e + k * MG_LANES;
-        EACH_LANE {
-            int special = ek[l] >= MG_E_SPECIAL;
-            /* infinity * zero is the one special sum that lies near MG_E_INFINITY + MG_E_ZERO */
-            int invalid = ek[l] >= MG_E_NAN_LEAST || (special && ek[l] < MG_E_INFINITY + MG_E_ZERO / 2);
-            int infinite = special && !invalid;
-            nan[l] |= invalid;
-            positive[l] |= infinite && sk[l] > 0;
-            negative[l] |= infinite && sk[l] < 0;
-        }
+        const mg_i32 x = mg_get(k < 0 ? c_significand : p + k * MG_LANES), exponent = mg_get(k < 0 ? c_exponent : e + k * MG_LANES);
+        const mg_i32 special = (mg_i32)(exponent >= MG_E_SPECIAL);
+        /* infinity * zero is the one special sum that lies near MG_E_INFINITY + MG_E_ZERO */
+        const mg_i32 invalid = (mg_i32)(exponent >= MG_E_NAN_LEAST) | (special & (mg_i32)(exponent < MG_E_INFINITY + MG_E_ZERO / 2));
+        nans |= invalid;
+        positives |= special & ~invalid & (mg_i32)(x > 0);
+        negatives |= special & ~invalid & (mg_i32)(x < 0);
     }
+    mg_put(nan, nans);
+    mg_put(positive, positives);
+    mg_put(negative, negatives);
     const uint64_t infinity = o->out_format.infinity, sign = UINT64_C(1) << o->out_format.sign_shift;
     EACH_LANE {
         if (nan[l] || (positive[l] && negative[l])) out[l] = o->nan;
@@ -129,18 +162,23 @@ static void mg_lane_specials(const mg_operation *o, const int32_t *p, const int3
     }
 }
 
-/* Exact products of the operation's k elements; raises `maximum` to their largest exponent. */
-static inline void mg_lane_products(const mg_operation *o, const mg_block *block, int32_t *restrict p, int32_t *restrict e,
-                                    int32_t *restrict maximum) {
+static inline __attribute__((always_inline)) void mg_lane_products_from(const mg_operation *o, const mg_block *block, int32_t *restrict p,
+                                                                        int32_t *restrict e, int32_t *restrict maximum, int rows) {
     mg_i32 most = mg_get(maximum);
     for (int32_t i = 0; i < o->k_count; i++) {
-        const ptrdiff_t a = (ptrdiff_t)o->k_index[i] * MG_LANES, b = (ptrdiff_t)o->k_index[i] * block->b_stride;
-        mg_i32 exponent = mg_get(block->a_exponent + a) + mg_get(block->b_exponent + b);
-        mg_put(p + i * MG_LANES, mg_get(block->a_significand + a) * mg_get(block->b_significand + b));
+        const ptrdiff_t a = o->k_index[i], b = a * block->b_stride;
+        mg_i32 exponent = MG_A(block, a_exponent, a, rows) + mg_get(block->b_exponent + b);
+        mg_put(p + i * MG_LANES, MG_A(block, a_significand, a, rows) * mg_get(block->b_significand + b));
         mg_put(e + i * MG_LANES, exponent);
         most = MG_VECTOR_MAX(most, exponent);
     }
     mg_put(maximum, most);
+}
+
+/* Exact products of the operation's k elements; raises `maximum` to their largest exponent. */
+static void mg_lane_products(const mg_operation *o, const mg_block *block, int32_t *p, int32_t *e, int32_t *maximum) {
+    if (block->a_exponent_high) mg_lane_products_from(o, block, p, e, maximum, 1);
+    else mg_lane_products_from(o, block, p, e, maximum, 0);
 }
 
 /* Sum of products from, from + step, ... below k_count, each magnitude truncated to `fraction_bits` below `maximum`. */
@@ -193,7 +231,8 @@ static void mg_lane_fda(const mg_operation *o, const mg_block *block, const uint
 }
 
 /* Groups of products summed exactly in fixed point, scaled, aligned by the scale exponents alone. */
-static void mg_lane_gdfs(const mg_operation *o, const mg_block *block, const uint64_t *seed, uint64_t *out) {
+static inline __attribute__((always_inline)) void mg_lane_gdfs(const mg_operation *o, const mg_block *block, const uint64_t *seed, uint64_t *out,
+                                                               int rows) {
     int32_t g[MG_LANE_MAX_K * MG_LANES], e[MG_LANE_MAX_K * MG_LANES], cs[MG_LANES], ce[MG_LANES], maximum[MG_LANES], lsb[MG_LANES];
     int64_t total[MG_LANES];
     const int32_t groups = o->k_count / o->group;
@@ -203,8 +242,8 @@ static void mg_lane_gdfs(const mg_operation *o, const mg_block *block, const uin
         int32_t sum[MG_LANES], present[MG_LANES];
         mg_i32 sums = {0}, any = {0};
         for (int32_t i = j * o->group; i < (j + 1) * o->group; i++) {
-            mg_i32 x = mg_get(block->a_significand + (ptrdiff_t)o->k_index[i] * MG_LANES) *
-                       mg_get(block->b_significand + (ptrdiff_t)o->k_index[i] * block->b_stride);
+            const ptrdiff_t k = o->k_index[i];
+            mg_i32 x = MG_A(block, a_significand, k, rows) * mg_get(block->b_significand + k * block->b_stride);
             sums += x;
             any |= x;
         }
@@ -259,8 +298,12 @@ static void mg_lane_fdrda(const mg_operation *o, const mg_block *block, const ui
     mg_lane_products(o, block, p, e, all);
     if (o->product_overflow) mg_lane_product_overflow(o, p, e, all);
     for (int32_t g = 0; g < o->group; g++) {
-        EACH_LANE group_maximum[g][l] = 2 * MG_E_ZERO;
-        for (int32_t i = g; i < o->k_count; i += o->group) EACH_LANE group_maximum[g][l] = mg_max32(group_maximum[g][l], e[i * MG_LANES + l]);
+        mg_i32 most = mg_get(all);
+        if (o->group > 1) {
+            most = (mg_i32){0} + 2 * MG_E_ZERO;
+            for (int32_t i = g; i < o->k_count; i += o->group) most = MG_VECTOR_MAX(most, mg_get(e + i * MG_LANES));
+        }
+        mg_put(group_maximum[g], most);
         mg_lane_aligned_sum(o, p, e, g, o->group, group_maximum[g], group_sum[g]);
     }
     EACH_LANE {
@@ -327,12 +370,13 @@ static uint32_t mg_lane_fma(const mg_operation *o, const mg_block *block, const 
     return left;
 }
 
-static void mg_lane_integer(const mg_operation *o, const mg_block *block, const uint64_t *seed, uint64_t *out) {
+static inline __attribute__((always_inline)) void mg_lane_integer(const mg_operation *o, const mg_block *block, const uint64_t *seed,
+                                                                  uint64_t *out, int rows) {
     mg_u32 sums = {0};
     int32_t sum[MG_LANES];
     for (int32_t i = 0; i < o->k_count; i++) {
-        mg_u32 a = (mg_u32)mg_get(block->a_significand + (ptrdiff_t)o->k_index[i] * MG_LANES);
-        mg_u32 b = (mg_u32)mg_get(block->b_significand + (ptrdiff_t)o->k_index[i] * block->b_stride);
+        const ptrdiff_t k = o->k_index[i];
+        mg_u32 a = (mg_u32)MG_A(block, a_significand, k, rows), b = (mg_u32)mg_get(block->b_significand + k * block->b_stride);
         sums += o->combine == MG_PRODUCT ? a * b : o->combine == MG_AND ? a & b : a ^ b;
     }
     mg_put(sum, (mg_i32)sums);
@@ -374,14 +418,15 @@ static void mg_lane_add(const mg_operation *o, const uint64_t *seed, const uint6
 }
 
 static uint32_t mg_lane_run(const mg_operation *o, const mg_block *block, const uint64_t *seed, const uint64_t *addend, uint64_t *out) {
+    const int rows = block->a_significand_high != NULL;
     switch (o->fast) {
     case MG_FAST_FDA: mg_lane_fda(o, block, seed, out); return 0;
-    case MG_FAST_GDFS: mg_lane_gdfs(o, block, seed, out); return 0;
+    case MG_FAST_GDFS: rows ? mg_lane_gdfs(o, block, seed, out, 1) : mg_lane_gdfs(o, block, seed, out, 0); return 0;
     case MG_FAST_FDRDA: mg_lane_fdrda(o, block, seed, out); return 0;
     case MG_FAST_FMA: return mg_lane_fma(o, block, seed, out);
     case MG_FAST_ADD: mg_lane_add(o, seed, addend, out); return 0;
-    default: mg_lane_integer(o, block, seed, out); return 0;
+    default: rows ? mg_lane_integer(o, block, seed, out, 1) : mg_lane_integer(o, block, seed, out, 0); return 0;
     }
 }
 
-const mg_lane_kernels MG_LANE_TABLE = {MG_LANE_NAME, mg_lane_decode, mg_lane_spread_rows, mg_lane_run};
+const mg_lane_kernels MG_LANE_TABLE = {MG_LANE_NAME, mg_lane_decode, mg_lane_run};

@@ -8,6 +8,7 @@
 #include <immintrin.h>
 #define MG_VECTOR_MAX(x, y) ((mg_i32)_mm512_max_epi32((__m512i)(x), (__m512i)(y)))
 #define MG_VECTOR_MIN(x, y) ((mg_i32)_mm512_min_epi32((__m512i)(x), (__m512i)(y)))
+#define MG_HALVES(low, high) ((mg_i32)_mm512_mask_set1_epi32(_mm512_set1_epi32(low), (__mmask16)0xFF00, high))
 #define MG_LANE_TABLE mg_lanes_avx512
 #define MG_LANE_NAME "avx512"
 #include "mg_lanes.h"

@@ -55,6 +55,10 @@ static void mg_store(char *at, int32_t storage, uint64_t code) {
 }
 
 static void mg_load_row(const char *at, int64_t step, int32_t storage, int32_t columns, uint64_t *out) {
+    if (storage == 64 && step == 8) {
+        memcpy(out, at, (size_t)columns * sizeof *out);
+        return;
+    }
     for (int32_t j = 0; j < columns; j++) out[j] = mg_load(at + j * step, storage);
 }
 
@@ -142,14 +146,11 @@ static void mg_locate(const mg_worker *w, int32_t first, mg_lanes *lanes) {
 }
 
 /* rows x count values of `from` into to[k][lane], each lane its row. */
-static void mg_gather_rows(const mg_worker *w, const mg_lanes *lanes, int32_t count, const mg_operand *from, mg_operand *to) {
+static void mg_gather_rows(const mg_lanes *lanes, int32_t count, const mg_operand *from, mg_operand *to) {
     const int32_t *row = lanes->row;
     if (to->codes) {
         for (int32_t k = 0; k < count; k++)
             for (int l = 0; l < MG_LANES; l++) to->codes[k * MG_LANES + l] = from->codes[row[l] * count + k];
-    } else if (row[0] == row[7] && row[8] == row[15]) { /* columns in lanes: one row, or two of eight columns */
-        w->kernels->spread_rows(from->significand + row[0] * count, from->significand + row[8] * count, count, to->significand);
-        w->kernels->spread_rows(from->exponent + row[0] * count, from->exponent + row[8] * count, count, to->exponent);
     } else {
         for (int32_t k = 0; k < count; k++)
             for (int l = 0; l < MG_LANES; l++) {
@@ -214,9 +215,11 @@ static void mg_run_block(mg_worker *w, const mg_lanes *lanes, const mg_block *bl
 }
 
 static mg_block mg_make_block(mg_worker *w) {
-    mg_block block = {w->gathered_a.significand, w->gathered_a.exponent, w->gathered_b.significand, w->gathered_b.exponent,
-                      w->gathered_a.codes, w->gathered_b.codes, w->gathered_scale_a.significand, w->gathered_scale_a.exponent,
-                      w->gathered_scale_b.significand, w->gathered_scale_b.exponent, MG_LANES};
+    mg_block block = {
+        .a_significand = w->gathered_a.significand, .a_exponent = w->gathered_a.exponent, .b_significand = w->gathered_b.significand,
+        .b_exponent = w->gathered_b.exponent, .a64 = w->gathered_a.codes, .b64 = w->gathered_b.codes,
+        .scale_a_significand = w->gathered_scale_a.significand, .scale_a_exponent = w->gathered_scale_a.exponent,
+        .scale_b_significand = w->gathered_scale_b.significand, .scale_b_exponent = w->gathered_scale_b.exponent, .b_stride = MG_LANES};
     return block;
 }
 
@@ -239,9 +242,16 @@ static mg_block mg_prepare_block(mg_worker *w, const mg_lanes *lanes, int first_
     const mg_program *p = w->program;
     const int direct = !p->sparsity && w->columns % MG_LANES == 0; /* b's rows already lie in lane order */
     mg_block block = mg_make_block(w);
+    const int halves = w->a.significand && lanes->row[1] == lanes->row[0] && (w->columns == 8 || w->columns % MG_LANES == 0); /* one row of a, or two */
+    if (halves) {
+        block.a_significand = w->a.significand + lanes->row[0] * p->k;
+        block.a_exponent = w->a.exponent + lanes->row[0] * p->k;
+        block.a_significand_high = w->a.significand + lanes->row[MG_LANES / 2] * p->k;
+        block.a_exponent_high = w->a.exponent + lanes->row[MG_LANES / 2] * p->k;
+    }
     if (new_row) {
-        mg_gather_rows(w, lanes, p->k, &w->a, &w->gathered_a);
-        if (w->gathered_scale_a.significand) mg_gather_rows(w, lanes, w->scale_columns, &w->scale_a, &w->gathered_scale_a);
+        if (!halves) mg_gather_rows(lanes, p->k, &w->a, &w->gathered_a);
+        if (w->gathered_scale_a.significand) mg_gather_rows(lanes, w->scale_columns, &w->scale_a, &w->gathered_scale_a);
     }
     const int same_columns = w->columns == 8 && !first_block; /* 8 wide: the same columns twice in every block */
     if (w->gathered_scale_b.significand && !same_columns) mg_gather_columns(w, lanes, w->scale_columns, 0, &w->scale_b, &w->gathered_scale_b);

@@ -1,0 +1,235 @@
+"""Outputs captured on real GPUs: the vectors committed in vectors/, and the evidence that spec/evidence makes of them.
+
+    for vector in captured.load("hopper"):
+        d = golden.instruction("hopper", vector.name)(**vector.operands)      # must equal vector.d
+
+`python -m golden.captured` checks every committed file against its manifest and writes spec/evidence again. The vectors
+come with a checkout, not with an installed wheel; spec/evidence comes with both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.errors import FileFormatError, UnknownNameError, nearest
+from golden.paths import spec_folder
+
+Bits = npt.NDArray[Any]
+SCHEMA = 1
+ARRAYS = ("a", "b", "c", "d", "metadata")
+_DEVICE = ("name", "compute_capability", "cuda", "driver")
+_ENTRY = {"file": str, "sha256": str, "tiles": int, "dots": int, "shapes": dict, "dtypes": dict, "class_set": str, "classes": list}
+_ZIP_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Captured:
+    """The committed tiles of one instruction: raw bits in the shapes of the matrix API, one batch entry a tile."""
+
+    name: str
+    operands: dict[str, Bits]
+    d: Bits
+    classes: tuple[str, ...]
+    """What the operands of each tile are, in words."""
+
+
+def vectors_folder() -> Path:
+    """Returns the vectors/ folder of the checkout; raises FileFormatError in an installation without one."""
+    folder = Path(__file__).resolve().parent.parent / "vectors"
+    if not folder.is_dir():
+        raise FileFormatError(f"{folder}: captured vectors are part of a checkout, this installation has none")
+    return folder
+
+
+def architectures(folder: Path | None = None) -> list[str]:
+    """Returns the architectures that have captured vectors."""
+    return sorted(path.parent.name for path in (folder or vectors_folder()).glob("*/manifest.json"))
+
+
+def read_manifest(architecture: str, folder: Path | None = None) -> dict[str, Any]:
+    """Returns the checked manifest of one architecture's vectors; raises FileFormatError naming file and key."""
+    path = (folder or vectors_folder()) / architecture / "manifest.json"
+    try:
+        manifest = json.loads(path.read_bytes())
+    except OSError as error:
+        raise FileFormatError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"{path}: not valid JSON: {error}") from None
+    _check_manifest(manifest, architecture, path)
+    checked: dict[str, Any] = manifest
+    return checked
+
+
+def _check_manifest(manifest: Any, architecture: str, path: Path) -> None:
+    if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
+        found = manifest.get("schema") if isinstance(manifest, dict) else type(manifest).__name__
+        raise FileFormatError(f"{path}: schema is {found}, expected {SCHEMA}")
+    wanted = {"architecture": str, "device": dict, "date": str, "seed": int, "operands": str, "operand_classes": dict, "instructions": dict}
+    _check_keys(manifest, wanted, f"{path}")
+    _check_keys(manifest["device"], dict.fromkeys(_DEVICE, str), f"{path}: device")
+    if manifest["architecture"] != architecture:
+        raise FileFormatError(f"{path}: architecture is '{manifest['architecture']}', expected '{architecture}'")
+    for name, entry in manifest["instructions"].items():
+        where = f"{path}: {name}"
+        _check_keys(entry, _ENTRY, where)
+        classes = manifest["operand_classes"].get(entry["class_set"])
+        if not isinstance(classes, list) or len(entry["classes"]) != entry["tiles"]:
+            raise FileFormatError(f"{where}: 'classes' does not name the class of each of the {entry['tiles']} tiles")
+        if not all(isinstance(i, int) and 0 <= i < len(classes) for i in entry["classes"]):
+            raise FileFormatError(f"{where}: 'classes' holds something that is no index of class set '{entry['class_set']}'")
+        if Path(entry["file"]).name != entry["file"] or set(entry["shapes"]) != set(entry["dtypes"]):
+            raise FileFormatError(f"{where}: 'file' is not a plain file name, or 'shapes' and 'dtypes' name different arrays")
+
+
+def _check_keys(value: Any, wanted: Mapping[str, type], where: str) -> None:
+    if not isinstance(value, dict):
+        raise FileFormatError(f"{where}: holds {value!r}, expected a mapping")
+    for key, kind in wanted.items():
+        if not isinstance(value.get(key), kind) or isinstance(value.get(key), bool):
+            raise FileFormatError(f"{where}: key '{key}' is {value.get(key)!r}, expected {kind.__name__}")
+
+
+def load(architecture: str, folder: Path | None = None) -> Iterator[Captured]:
+    """Yields the committed vectors of every captured instruction, each file checked against the manifest.
+
+    Raises:
+        FileFormatError: a file is missing, was edited or cut short, or is not what the manifest says.
+    """
+    manifest = read_manifest(architecture, folder)
+    for name in manifest["instructions"]:
+        yield _load_entry(manifest, name, (folder or vectors_folder()) / architecture)
+
+
+def load_one(architecture: str, name: str, folder: Path | None = None) -> Captured:
+    """Returns the committed vectors of one instruction; raises UnknownNameError when it was not captured."""
+    manifest = read_manifest(architecture, folder)
+    if name not in manifest["instructions"]:
+        raise UnknownNameError(f"'{name}' has no captured vectors on {architecture}{nearest(name, manifest['instructions'])}")
+    return _load_entry(manifest, name, (folder or vectors_folder()) / architecture)
+
+
+def _load_entry(manifest: dict[str, Any], name: str, folder: Path) -> Captured:
+    entry = manifest["instructions"][name]
+    path = folder / entry["file"]
+    arrays = _read_arrays(path, entry)
+    for key in (*ARRAYS[:4], *entry["shapes"]):
+        found = (list(arrays[key].shape), str(arrays[key].dtype)) if key in arrays else "missing"
+        wanted = entry["shapes"].get(key), entry["dtypes"].get(key)
+        if found != wanted:
+            raise FileFormatError(f"{path}: array '{key}' is {found}, expected {wanted}")
+    if arrays["d"].shape[0] != entry["tiles"] or arrays["d"].size != entry["dots"]:
+        raise FileFormatError(f"{path}: holds {arrays['d'].size} results, the manifest says {entry['dots']}")
+    words = manifest["operand_classes"][entry["class_set"]]
+    result = arrays.pop("d")
+    return Captured(name, arrays, result, tuple(words[i] for i in entry["classes"]))
+
+
+def _read_arrays(path: Path, entry: dict[str, Any]) -> dict[str, Bits]:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise FileFormatError(f"{path}: cannot be read: {error.strerror}") from None
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != entry["sha256"]:
+        raise FileFormatError(f"{path}: {len(content)} bytes with sha256 {digest[:16]}..., expected {entry['sha256'][:16]}...: "
+                              "the file was edited or cut short")
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files if key in ARRAYS}
+    except (OSError, ValueError, EOFError, KeyError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
+        raise FileFormatError(f"{path}: not a vector file: {error}") from None
+
+
+# Writing ---------------------------------------------------------------------------------------------------------------
+
+
+def file_name(name: str) -> str:
+    """Returns a file name for an instruction: its name with everything but letters, digits, '.' and '-' made '_'."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "_", name) + ".npz"
+
+
+def save(folder: Path, name: str, arrays: Mapping[str, Bits], class_set: str, classes: list[int]) -> dict[str, Any]:
+    """Writes the vectors of one instruction and returns its manifest entry. The same arrays always give the same bytes."""
+    content = pack(arrays)
+    path = folder / file_name(name)
+    _replace(path, content)
+    ordered = [key for key in ARRAYS if key in arrays]
+    return {"file": path.name, "sha256": hashlib.sha256(content).hexdigest(), "tiles": int(arrays["d"].shape[0]),
+            "dots": int(arrays["d"].size), "shapes": {key: list(arrays[key].shape) for key in ordered},
+            "dtypes": {key: str(arrays[key].dtype) for key in ordered}, "class_set": class_set, "classes": classes}
+
+
+def pack(arrays: Mapping[str, Bits]) -> bytes:
+    """Returns the bytes of a compressed .npz whose every time stamp is the same."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for key in (key for key in ARRAYS if key in arrays):
+            member = io.BytesIO()
+            np.lib.format.write_array(member, np.ascontiguousarray(arrays[key]), version=(1, 0), allow_pickle=False)
+            info = zipfile.ZipInfo(f"{key}.npy", _ZIP_DATE)
+            info.external_attr, info.create_system = 0o644 << 16, 3
+            archive.writestr(info, member.getvalue(), zipfile.ZIP_DEFLATED, 9)
+    return buffer.getvalue()
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Writes a file whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_bytes(content)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def evidence(architecture: str, folder: Path | None = None) -> str:
+    """Returns the text of spec/evidence/ARCHITECTURE.yaml: which instructions are captured, where and how often."""
+    manifest = read_manifest(architecture, folder)
+    device = manifest["device"]
+    lines = [f"# Written by `python -m golden.captured` from vectors/{architecture}/manifest.json; edit neither by hand.",
+             f"architecture: {architecture}", f"source: outputs of a {device['name']}, recorded with operands of known classes",
+             f"device: {device['name']}",
+             *(f"{key}: {json.dumps(device[key])}" for key in _DEVICE[1:]), f"date: {json.dumps(manifest['date'])}", "captured:"]
+    for name, entry in manifest["instructions"].items():
+        lines.append(f"  {json.dumps(name)}: {{vectors: vectors/{architecture}/{entry['file']}, dots: {entry['dots']}, "
+                     f"sha256: \"{entry['sha256']}\"}}")
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Checks all committed vectors and writes spec/evidence; with --check it only compares. Returns the exit status."""
+    if any(argument != "--check" for argument in arguments):
+        print("usage: python -m golden.captured [--check]", file=sys.stderr)
+        return 2
+    try:
+        for architecture in architectures():
+            vectors = list(load(architecture))
+            path, text = spec_folder() / "evidence" / f"{architecture}.yaml", evidence(architecture)
+            if not arguments:
+                path.parent.mkdir(exist_ok=True)
+                _replace(path, text.encode())
+            elif not path.exists() or path.read_text() != text:
+                raise FileFormatError(f"{path}: differs from the manifest; run 'python -m golden.captured'")
+            print(f"{architecture}: {len(vectors)} instructions, {sum(v.d.size for v in vectors)} results, all files as recorded")
+    except FileFormatError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
