@@ -189,6 +189,7 @@ class Engine:
         if kernels is not None:
             self._attach_tables(kernels)
         self.fast = kernels is not None
+        self._reference = ctypes.byref(self._program)
 
     def _lower(self, kernels: list[dict[str, Any]] | None) -> _Program:
         ins, operations = self.instruction, self.instruction.program.operations
@@ -231,6 +232,8 @@ class Engine:
         return self._run(views, 1, 1, general)[..., 0, 0]
 
     def _run(self, operands: dict[str, Bits], m: int, n: int, general: bool) -> Bits:
+        if all(array.ndim == 2 for array in operands.values()):
+            return self._run_one(operands, m, n, general)
         shapes = [array.shape[:-2] for array in operands.values()]
         try:
             batch = shapes[0] if all(shape == shapes[0] for shape in shapes) else np.broadcast_shapes(*shapes)
@@ -252,7 +255,23 @@ class Engine:
             low.data = array.__array_interface__["data"][0]
             low.batch_stride = (_i64 * _MAX_BATCH_DIMS)(*views[1][name])
             low.row, low.column = array.strides[-2:]
-        if self.core.mg_run(ctypes.byref(self._program), ctypes.byref(call)):
+        if self.core.mg_run(self._reference, ctypes.byref(call)):
+            raise CoreError("the C core ran out of memory")
+        return result
+
+
+    def _run_one(self, operands: dict[str, Bits], m: int, n: int, general: bool) -> Bits:
+        """One matrix product: no batch to lay out, which keeps a small call quick."""
+        result = np.empty((m, n), self.instruction.formats["d"].dtype)
+        call = _Call(1, m, n, 1, general)
+        call.batch_shape[0] = 1
+        for name, array in operands.items():
+            low: _Array = getattr(call, "e" if name == "metadata" else name)
+            low.data = array.__array_interface__["data"][0]
+            low.row, low.column = array.strides
+        call.d.data = result.__array_interface__["data"][0]
+        call.d.row, call.d.column = result.strides
+        if self.core.mg_run(self._reference, ctypes.byref(call)):
             raise CoreError("the C core ran out of memory")
         return result
 

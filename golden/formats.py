@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -78,14 +78,14 @@ class Format:
     ignored_high: int = 0
     integer_bits: int = 0
 
-    @property
+    @cached_property
     def bits(self) -> int:
         """Width of one element as the registers hold it (tf32 fills 32 bits; ue4m3 fills 8)."""
         if not self.is_float:
             return self.integer_bits
         return int(self.signed) + self.exponent_bits + self.fraction_bits + self.ignored_low + self.ignored_high
 
-    @property
+    @cached_property
     def dtype(self) -> np.dtype[Any]:
         """NumPy dtype of raw codes."""
         return np.dtype(f"u{self.storage // 8}")

@@ -78,7 +78,7 @@ class Instruction:
         """Elements of A that one dot product multiplies: k, or k/2 when A is sparse."""
         return self.k // 2 if self.sparse else self.k
 
-    @property
+    @cached_property
     def pattern(self) -> Pattern | None:
         """The sparsity pattern, or None for a dense A."""
         return pattern_for(self.formats["a"].name, self.variables.get("kind", "")) if self.sparse else None
@@ -157,8 +157,15 @@ class Instruction:
             scales = operands["scale_a"].tolist(), operands["scale_b"].tolist(), self.scale_block * self.stored_k // self.k
         return operands["a"].tolist(), b.tolist(), scales
 
+    @cached_property
+    def _shapes(self) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
+        return self._operand_shapes(matrices=False), self._operand_shapes(matrices=True)
+
     def operand_shapes(self, matrices: bool) -> dict[str, tuple[int, ...]]:
         """Returns the trailing shape of every operand, of the matrix API or of `dot`."""
+        return self._shapes[matrices]
+
+    def _operand_shapes(self, matrices: bool) -> dict[str, tuple[int, ...]]:
         rows, columns = ((self.m,), (self.n,)) if matrices else ((), ())
         shapes = {"a": (*rows, self.stored_k), "b": (self.k, *columns), "c": (*rows, *columns)}
         if self.pattern is not None:
@@ -173,7 +180,7 @@ class Instruction:
 
     def check_operands(self, given: Sequence[npt.ArrayLike | None], matrices: bool) -> dict[str, Bits]:
         """Checks presence, dtype, trailing shape and codes of (a, b, c, metadata, scale_a, scale_b); returns the arrays."""
-        shapes = self.operand_shapes(matrices)
+        shapes = self._shapes[matrices]
         checked: dict[str, Bits] = {}
         for name, value in zip(("a", "b", "c", "metadata", "scale_a", "scale_b"), given, strict=True):
             if name not in shapes:

@@ -60,7 +60,8 @@ static inline void mg_lane_codes(const char *data, int64_t step, int32_t storage
     }
 }
 
-/* 8-bit storage: integers by sign extension (they have no exponent), the rest by table. */
+/* 8-bit storage: integers by sign extension (they have no exponent), the rest by table. Kernels on
+ * fixed point want no exponent (null). */
 static inline void mg_lane_decode_table(const mg_format *f, const int32_t *table, const char *restrict data, int64_t step, ptrdiff_t count,
                                         int32_t *restrict significand, int32_t *restrict exponent) {
     const int unused = 32 - f->bits;
@@ -69,6 +70,13 @@ static inline void mg_lane_decode_table(const mg_format *f, const int32_t *table
             for (ptrdiff_t i = 0; i < count; i++) significand[i] = (int32_t)((uint32_t)(uint8_t)data[i] << unused) >> unused;
         else
             for (ptrdiff_t i = 0; i < count; i++) significand[i] = (uint8_t)data[i];
+        return;
+    }
+    if (!exponent) {
+        if (step == 1)
+            for (ptrdiff_t i = 0; i < count; i++) significand[i] = table[2 * (uint8_t)data[i]];
+        else
+            for (ptrdiff_t i = 0; i < count; i++) significand[i] = table[2 * (uint8_t)data[i * step]];
         return;
     }
     for (ptrdiff_t i = 0; i < count; i++) {
@@ -297,6 +305,8 @@ static void mg_lane_fdrda(const mg_operation *o, const mg_block *block, const ui
     EACH_LANE all[l] = 2 * MG_E_ZERO;
     mg_lane_products(o, block, p, e, all);
     if (o->product_overflow) mg_lane_product_overflow(o, p, e, all);
+    memset(group_sum[1], 0, sizeof group_sum[1]);
+    memcpy(group_maximum[1], all, sizeof group_maximum[1]);
     for (int32_t g = 0; g < o->group; g++) {
         mg_i32 most = mg_get(all);
         if (o->group > 1) {
@@ -307,8 +317,7 @@ static void mg_lane_fdrda(const mg_operation *o, const mg_block *block, const ui
         mg_lane_aligned_sum(o, p, e, g, o->group, group_maximum[g], group_sum[g]);
     }
     EACH_LANE {
-        int64_t dot = 0;
-        for (int32_t g = 0; g < o->group; g++) dot += group_sum[g][l] >> mg_min32(all[l] - group_maximum[g][l], 63);
+        int64_t dot = (group_sum[0][l] >> mg_min32(all[l] - group_maximum[0][l], 63)) + (group_sum[1][l] >> mg_min32(all[l] - group_maximum[1][l], 63));
         int32_t maximum = mg_max32(mg_max32(all[l], ce[l]), -126);
         int64_t wide = (dot * (INT64_C(1) << (o->dot_fraction_bits - o->fraction_bits))) >> mg_min32(maximum - all[l], 63);
         int64_t c = ((int64_t)cs[l] * (INT64_C(1) << (o->fraction_bits - o->seed_format.fraction_bits))) >> mg_min32(maximum - ce[l], 63);

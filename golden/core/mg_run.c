@@ -74,7 +74,8 @@ static void mg_load_operand(const mg_worker *w, const mg_array *array, int64_t b
         const char *at = data + i * array->row;
         const ptrdiff_t first = (ptrdiff_t)i * columns;
         if (operand->significand)
-            w->kernels->decode(f, table, at, array->column, f->storage, columns, operand->significand + first, operand->exponent + first);
+            w->kernels->decode(f, table, at, array->column, f->storage, columns, operand->significand + first,
+                               operand->exponent ? operand->exponent + first : NULL);
         else
             mg_load_row(at, array->column, f->storage, columns, operand->codes + first);
     }
@@ -152,11 +153,10 @@ static void mg_gather_rows(const mg_lanes *lanes, int32_t count, const mg_operan
         for (int32_t k = 0; k < count; k++)
             for (int l = 0; l < MG_LANES; l++) to->codes[k * MG_LANES + l] = from->codes[row[l] * count + k];
     } else {
-        for (int32_t k = 0; k < count; k++)
-            for (int l = 0; l < MG_LANES; l++) {
-                to->significand[k * MG_LANES + l] = from->significand[row[l] * count + k];
-                to->exponent[k * MG_LANES + l] = from->exponent[row[l] * count + k];
-            }
+        for (int32_t k = 0; k < count; k++) {
+            for (int l = 0; l < MG_LANES; l++) to->significand[k * MG_LANES + l] = from->significand[row[l] * count + k];
+            for (int l = 0; l < MG_LANES && to->exponent; l++) to->exponent[k * MG_LANES + l] = from->exponent[row[l] * count + k];
+        }
     }
 }
 
@@ -165,6 +165,14 @@ static void mg_gather_columns(const mg_worker *w, const mg_lanes *lanes, int32_t
     const mg_program *p = w->program;
     const int32_t columns = w->columns, nibbles = mg_metadata_columns(p);
     int32_t at[MG_LANES], selected = 0;
+    if (!select && columns == 8 && lanes->row[1] == lanes->row[0]) { /* the same eight columns in both halves */
+        for (int32_t half = 0; half < 2 * count; half++) {
+            if (to->codes) memcpy(to->codes + half * 8, from->codes + half / 2 * 8, 8 * sizeof(uint64_t));
+            if (to->significand) memcpy(to->significand + half * 8, from->significand + half / 2 * 8, 8 * sizeof(int32_t));
+            if (to->exponent) memcpy(to->exponent + half * 8, from->exponent + half / 2 * 8, 8 * sizeof(int32_t));
+        }
+        return;
+    }
     for (int32_t k = 0; k < count; k++) {
         for (int l = 0; l < MG_LANES; l++) {
             int32_t row = k;
@@ -176,7 +184,7 @@ static void mg_gather_columns(const mg_worker *w, const mg_lanes *lanes, int32_t
             for (int l = 0; l < MG_LANES; l++) to->codes[k * MG_LANES + l] = from->codes[at[l]];
         } else {
             for (int l = 0; l < MG_LANES; l++) to->significand[k * MG_LANES + l] = from->significand[at[l]];
-            for (int l = 0; l < MG_LANES; l++) to->exponent[k * MG_LANES + l] = from->exponent[at[l]];
+            for (int l = 0; l < MG_LANES && to->exponent; l++) to->exponent[k * MG_LANES + l] = from->exponent[at[l]];
         }
     }
 }
@@ -223,15 +231,30 @@ static mg_block mg_make_block(mg_worker *w) {
     return block;
 }
 
+#define MG_MOVE_RUN(TYPE)                                                                           \
+    for (int i = 0; i < run; i++) {                                                                 \
+        TYPE code = (TYPE)codes[l + i];                                                             \
+        if (store) memcpy(at + i * (ptrdiff_t)sizeof code, &code, sizeof code);                     \
+        else memcpy(&code, at + i * (ptrdiff_t)sizeof code, sizeof code);                           \
+        codes[l + i] = code;                                                                        \
+    }
+
 /* Loads c or stores d of one block, in runs of neighbouring columns. */
-static void mg_move_block(const mg_worker *w, const mg_array *array, char *data, const mg_lanes *lanes, int used, int32_t storage,
-                          uint64_t *codes, int store) {
-    const int run = w->columns % MG_LANES == 0 ? MG_LANES : w->columns == 8 ? 8 : 1;
+static inline void mg_move_block(const mg_worker *w, const mg_array *array, char *data, const mg_lanes *lanes, int used, int32_t storage,
+                                 uint64_t *codes, const int store) {
+    const int packed = array->column == storage / 8;
+    const int run = !packed ? 1 : w->columns % MG_LANES == 0 ? MG_LANES : w->columns == 8 ? 8 : 1;
     for (int l = 0; l < used; l += run) {
         char *at = data + lanes->row[l] * array->row + lanes->column[l] * array->column;
-        for (int i = 0; i < run; i++, at += array->column) {
-            if (store) mg_store(at, storage, codes[l + i]);
-            else codes[l + i] = mg_load(at, storage);
+        if (run > 1 && storage == 32) {
+            MG_MOVE_RUN(uint32_t)
+        } else if (run > 1 && storage == 16) {
+            MG_MOVE_RUN(uint16_t)
+        } else {
+            for (int i = 0; i < run; i++, at += array->column) {
+                if (store) mg_store(at, storage, codes[l + i]);
+                else codes[l + i] = mg_load(at, storage);
+            }
         }
     }
     for (int l = used; l < MG_LANES && !store; l++) codes[l] = codes[used - 1];
@@ -245,9 +268,11 @@ static mg_block mg_prepare_block(mg_worker *w, const mg_lanes *lanes, int first_
     const int halves = w->a.significand && lanes->row[1] == lanes->row[0] && (w->columns == 8 || w->columns % MG_LANES == 0); /* one row of a, or two */
     if (halves) {
         block.a_significand = w->a.significand + lanes->row[0] * p->k;
-        block.a_exponent = w->a.exponent + lanes->row[0] * p->k;
         block.a_significand_high = w->a.significand + lanes->row[MG_LANES / 2] * p->k;
-        block.a_exponent_high = w->a.exponent + lanes->row[MG_LANES / 2] * p->k;
+        if (w->a.exponent) {
+            block.a_exponent = w->a.exponent + lanes->row[0] * p->k;
+            block.a_exponent_high = w->a.exponent + lanes->row[MG_LANES / 2] * p->k;
+        }
     }
     if (new_row) {
         if (!halves) mg_gather_rows(lanes, p->k, &w->a, &w->gathered_a);
@@ -256,8 +281,8 @@ static mg_block mg_prepare_block(mg_worker *w, const mg_lanes *lanes, int first_
     const int same_columns = w->columns == 8 && !first_block; /* 8 wide: the same columns twice in every block */
     if (w->gathered_scale_b.significand && !same_columns) mg_gather_columns(w, lanes, w->scale_columns, 0, &w->scale_b, &w->gathered_scale_b);
     if (direct) {
-        block.b_significand = w->b.significand + lanes->column[0];
-        block.b_exponent = w->b.exponent + lanes->column[0];
+        if (w->b.significand) block.b_significand = w->b.significand + lanes->column[0];
+        if (w->b.exponent) block.b_exponent = w->b.exponent + lanes->column[0];
         block.b64 = w->b.codes + lanes->column[0];
         block.b_stride = w->columns;
     } else if (p->sparsity || !same_columns) {
@@ -342,11 +367,12 @@ static char *mg_take(char **at, size_t bytes) {
     return taken;
 }
 
+/* `decoded`: 0 raw codes only, 1 significands, 2 significands and exponents. */
 static void mg_take_operand(char **at, mg_operand *operand, size_t count, int codes, int decoded, size_t *bytes) {
     operand->codes = codes ? (uint64_t *)(void *)mg_take(at, count * 8) : NULL;
     operand->significand = decoded ? (int32_t *)(void *)mg_take(at, count * 4) : NULL;
-    operand->exponent = decoded ? (int32_t *)(void *)mg_take(at, count * 4) : NULL;
-    *bytes += (size_t)codes * (count * 8 + 63) + 2 * (size_t)decoded * (count * 4 + 63);
+    operand->exponent = decoded > 1 ? (int32_t *)(void *)mg_take(at, count * 4) : NULL;
+    *bytes += (size_t)codes * (count * 8 + 63) + (size_t)decoded * (count * 4 + 63);
 }
 
 /* Lays the scratch out; with a null `at` it only counts the bytes. */
@@ -355,14 +381,16 @@ static size_t mg_lay_out(mg_worker *w, char *at) {
     const int fast = w->kernels != NULL, raw = fast && p->operations[0].fast == MG_FAST_FMA;
     const size_t rows = (size_t)(w->rows > MG_LANES ? w->rows : MG_LANES), columns = (size_t)(w->columns > MG_LANES ? w->columns : MG_LANES);
     const size_t k = (size_t)p->k, logical = (size_t)p->logical_k, scales = (size_t)w->scale_columns;
+    const int fixed_point = p->operations[0].fast == MG_FAST_GDFS || p->operations[0].fast == MG_FAST_INTEGER;
+    const int decoded = !fast || raw ? 0 : fixed_point ? 1 : 2, decoded_scales = fast && scales ? 2 : 0;
     size_t bytes = 64;
-    mg_take_operand(&at, &w->a, rows * k, 1, fast && !raw, &bytes);
-    mg_take_operand(&at, &w->b, logical * columns, 1, fast && !raw, &bytes);
-    mg_take_operand(&at, &w->scale_a, rows * scales, scales != 0, fast && scales, &bytes);
-    mg_take_operand(&at, &w->scale_b, scales * columns, scales != 0, fast && scales, &bytes);
-    mg_take_operand(&at, &w->gathered_a, k * MG_LANES, raw, fast && !raw, &bytes);
-    mg_take_operand(&at, &w->gathered_b, k * MG_LANES, raw, fast && !raw, &bytes);
-    const int keep_scales = fast && p->operations[0].fast == MG_FAST_GDFS;
+    mg_take_operand(&at, &w->a, rows * k, 1, decoded, &bytes);
+    mg_take_operand(&at, &w->b, logical * columns, 1, decoded, &bytes);
+    mg_take_operand(&at, &w->scale_a, rows * scales, scales != 0, decoded_scales, &bytes);
+    mg_take_operand(&at, &w->scale_b, scales * columns, scales != 0, decoded_scales, &bytes);
+    mg_take_operand(&at, &w->gathered_a, k * MG_LANES, raw, decoded, &bytes);
+    mg_take_operand(&at, &w->gathered_b, k * MG_LANES, raw, decoded, &bytes);
+    const int keep_scales = fast && p->operations[0].fast == MG_FAST_GDFS ? 2 : 0;
     mg_take_operand(&at, &w->gathered_scale_a, scales * MG_LANES, 0, keep_scales, &bytes);
     mg_take_operand(&at, &w->gathered_scale_b, scales * MG_LANES, 0, keep_scales, &bytes);
     const size_t lane = (k + 1) * 8, results = (size_t)(p->operation_count + 2) * MG_LANES * 8;
