@@ -1,4 +1,4 @@
-# make demo   a Hopper dot product, explained, and where Hopper and Ampere differ
+# make demo   a Hopper matrix product, one of its dot products explained, and where Hopper and Ampere differ
 # make test   every check: ruff, mypy, pytest (the C core under the sanitizers among them)
 # make bench  speed, latency, import time and memory on this machine
 # make wheel  dist/*.whl and the source distribution
@@ -46,11 +46,28 @@ $(STAMP): pyproject.toml setup.py $(wildcard golden/core/*.c golden/core/*.h)
 	@$(BIN)/pip install -q --disable-pip-version-check --no-build-isolation -e ".[test]"
 	@touch $@
 
+# The first lines of `make demo`: A and B are zero but for two columns and two rows, so that the answer can be checked by eye.
+define DEMO
+import numpy as np, golden
+hmma = golden.instruction("hopper", "HMMA.16816.F32")
+A, B = np.zeros((16, 16)), np.zeros((16, 8))
+A[:, 0], A[:, 1], B[0], B[1] = 1.5 + np.arange(16), 2, 1, 0.5 + np.arange(8)
+D = hmma(golden.from_float("f16", A), golden.from_float("f16", B), np.zeros((16, 8), np.uint32))
+print(hmma.name, "on", hmma.architecture)
+for i in range(3):
+    print(f"D[{i}] = ", *(f"{code:08x}" for code in D[i]), " values ", *golden.to_float("f32", D[i]))
+endef
+export DEMO
+
+SHOW = show() { printf '\n$$ %s\n\n' "$$*"; test -t 1 || export COLUMNS=120; $(BIN)/"$$@"; }; show
+
 demo: $(STAMP)
-	@echo "\n== One dot product of Hopper's HMMA.16816.F32, every step of it; its bits are behind 'd ='"
-	$(BIN)/mmagold explain hopper:HMMA.16816.F32 --a 1.5,2 --b 0x3c00,0.5 --c 0
-	@echo "\n== Operands on which Hopper and Ampere differ"
-	$(BIN)/mmagold compare hopper:HMMA.16816.F32 ampere:HMMA.16816.F32
+	@printf '\n== The bits of a matrix product on Hopper (first rows of D)\n\n'
+	@$(BIN)/python -c "$$DEMO"
+	@printf '\n== One of its dot products, D[0][0], step by step\n'
+	@$(SHOW) mmagold explain hopper:HMMA.16816.F32 --a 1.5,2 --b 0x3c00,0.5 --c 0
+	@printf '\n== Operands on which Hopper and Ampere differ\n'
+	@$(SHOW) mmagold compare hopper:HMMA.16816.F32 ampere:HMMA.16816.F32
 
 test: lint types check
 

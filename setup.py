@@ -51,7 +51,7 @@ class BuildCore(build_ext):
         library = Path(self.get_ext_fullpath(ext.name))
         library.parent.mkdir(parents=True, exist_ok=True)
         partial = library.with_name(f"{library.name}.{os.getpid()}")
-        command = [*compiler(), *FLAGS, *shlex.split(os.environ.get("CFLAGS", "")), *ext.sources, "-o", str(partial)]
+        command = [*compiler(), *FLAGS, *shlex.split(os.environ.get("CFLAGS", "")), *ext.sources, "-lm", "-o", str(partial)]
         print(shlex.join(command), flush=True)
         try:
             subprocess.run(command, cwd=ROOT, check=True)

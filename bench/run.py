@@ -65,7 +65,7 @@ def operands(ins: Instruction, kind: str, batch: int) -> dict[str, Bits]:
             words = np.frombuffer(rng.bytes(fmt.storage // 8 * int(np.prod(size))), fmt.dtype).reshape(size)
             given[name] = words & fmt.dtype.type((1 << fmt.bits) - 1)
         else:
-            values = rng.standard_normal(size) * (1 if fmt.is_float else 32)
+            values = rng.standard_normal(size) if fmt.is_float else np.clip(32 * rng.standard_normal(size), -128, 127)
             given[name] = golden.from_float(fmt, np.abs(values) if name.startswith("scale") else values)
     return given
 
@@ -195,7 +195,7 @@ def show(figures: dict[str, Any]) -> None:
 
     at = figures["machine"]
     table = Table(title=f"{at['cpu']}, {at['cores']} cores, {at['simd']}, Python {at['python']}, NumPy {at['numpy']}")
-    table.add_column("million dot products a second")
+    table.add_column("M dot products / s", no_wrap=True)
     table.add_column("target", justify="right")
     columns = [(threads, kind) for threads in figures["speed"][0]["mdots"] for kind in KINDS]
     for threads, kind in columns:
@@ -206,7 +206,7 @@ def show(figures: dict[str, Any]) -> None:
         table.add_row(f"{case['architecture']} {case['label']}", f"{case['target_mdots']:.0f}", *shown)
     table.add_section()
     for label, key, unit in (("one small call", "latency_us", "us"), ("import golden", "import_s", "s"),
-                             ("peak memory beyond operands and result", "memory_mib", "MiB")):
+                             ("peak extra memory", "memory_mib", "MiB")):
         value, target = figures[key]["value"], figures[key]["target"]
         text = "-" if value is None else f"[{'green' if value <= target else 'yellow'}]{value:.3g} {unit}[/]"
         table.add_row(label, f"< {target:g} {unit}", text)

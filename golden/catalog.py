@@ -164,7 +164,7 @@ def _load_entry(item: Section, programs: dict[str, Any]) -> Entry:
     if program not in programs:
         raise item.error(f"unknown program '{program}'{nearest(program, programs)}", "program")
     evidence = item.take("evidence", Section)
-    evidence.take_choice("kind", EVIDENCE)
+    evidence.take_choice("kind", EVIDENCE[1:])  # "captured" follows from spec/evidence, nobody claims it
     evidence.take("source", str)
     for key in where:
         if any(key not in variables for variables in family.variants):
@@ -202,6 +202,25 @@ def get_architecture(name: str) -> Architecture:
     for part in parts:
         part.done()
     return built
+
+
+@dataclass(frozen=True)
+class Captures:
+    """What was recorded on a real GPU of one architecture: the device and, by instruction name, the vector file."""
+
+    device: str
+    vectors: dict[str, str]
+
+
+@lru_cache(maxsize=16)
+def captures(architecture: str) -> Captures:
+    """Returns the captured instructions of an architecture from spec/evidence (none where there is no such file)."""
+    path = spec_folder() / "evidence" / f"{architecture}.yaml"
+    if not path.exists():
+        return Captures("", {})
+    document = yamlfile.read(path)
+    table = document.take("captured", Section)
+    return Captures(document.take("device", str), {name: table.take(name, Section).take("vectors", str) for name in table})
 
 
 def architectures() -> list[str]:

@@ -91,8 +91,8 @@ class _Call(ctypes.Structure):
 def library() -> ctypes.CDLL:
     """Loads the core; raises CoreError when it is missing or was built from other sources."""
     folder = Path(__file__).resolve().parent
-    default = next((path for suffix in ("so", "dylib") if (path := folder / f"libmmagold_core.{suffix}").exists()), None)
-    path = os.environ.get("MMAGOLD_CORE") or default
+    default = next((found for suffix in ("so", "dylib") if (found := folder / f"libmmagold_core.{suffix}").exists()), None)
+    path: str | Path | None = os.environ.get("MMAGOLD_CORE") or default
     if path is None:
         raise CoreError(f"{folder}: the C core is not built; run 'pip install -e .' in the checkout")
     try:

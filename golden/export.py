@@ -21,7 +21,8 @@ from golden.trace import describe, float_text
 from golden.widths import Node, operation_nodes
 
 _MODES = {"toward_zero": "toward zero (cut)", "nearest_even": "to nearest, ties to even",
-          "nearest_away": "to nearest, ties away from zero", "down": "down (toward minus infinity)", "up": "up (toward plus infinity)"}
+          "nearest_away": "to nearest, ties away from zero", "down": "down (toward minus infinity)",
+          "up": "up (toward plus infinity)"}
 _OVERFLOWS = {"infinity": "becomes infinity", "largest": "becomes the largest finite number",
               "ieee": "by IEEE 754 (depends on the mode)", "wrap": "wraps modulo 2**width", "saturate": "clamps to the range"}
 _FLUSHES = {"none": "", "signed": "subnormal results become zero of their sign", "positive": "subnormal results become +0"}
@@ -66,7 +67,8 @@ def format_dict(fmt: Format) -> dict[str, Any]:
         return {"name": fmt.name, "kind": "integer", "bits": fmt.bits, "signed": fmt.signed, "storage": fmt.storage}
     return {"name": fmt.name, "kind": "float", "bits": fmt.bits, "signed": fmt.signed, "exponent_bits": fmt.exponent_bits,
             "fraction_bits": fmt.fraction_bits, "bias": fmt.bias, "min_exponent": fmt.min_exponent,
-            "max_exponent": fmt.max_exponent, "specials": fmt.specials, "ignored_low": fmt.ignored_low, "ignored_high": fmt.ignored_high, "storage": fmt.storage,
+            "max_exponent": fmt.max_exponent, "specials": fmt.specials, "ignored_low": fmt.ignored_low,
+            "ignored_high": fmt.ignored_high, "storage": fmt.storage,
             "largest": float_text(fmt.decode(fmt.largest).value)}
 
 

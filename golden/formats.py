@@ -237,7 +237,8 @@ def _native_dtype(fmt: Format) -> np.dtype[Any]:
         return np.dtype("f4")
     import ml_dtypes  # imported here: it doubles the start-up time and only conversions need it
 
-    return np.dtype(getattr(ml_dtypes, _ML_DTYPES[fmt.name]))
+    native: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _ML_DTYPES[fmt.name]))
+    return native
 
 
 def to_float(fmt: Format | str, codes: npt.ArrayLike) -> npt.NDArray[np.float64]:

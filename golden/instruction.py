@@ -241,9 +241,17 @@ def _build_uncached(architecture: str, name: str, entry: catalog.Entry, variable
     operands = Operands(formats["a"], formats["b"], formats["c"], formats["d"], k // 2 if family.sparse else k)
     program = compile_program(catalog.fill(entry.program, variables), entry.section, operands)
     return Instruction(
-        name, architecture, m, n, k, formats, program, Evidence(**entry.evidence), _sass(entry, variables, formats, (m, n, k)),
+        name, architecture, m, n, k, formats, program, _evidence(architecture, name, entry), _sass(entry, variables, formats, (m, n, k)),
         entry.emulated, None if entry.layout == "none" else entry.layout, family.sparse, int(catalog.fill(family.blocks, variables)),
         catalog.fill(family.scale_block, variables), family.name, family.source, variables)
+
+
+def _evidence(architecture: str, name: str, entry: catalog.Entry) -> Evidence:
+    """Captured where vectors of exactly this instruction are committed, else what the architecture's file says."""
+    captured = catalog.captures(architecture)
+    if name not in captured.vectors:
+        return Evidence(**entry.evidence)
+    return Evidence("captured", f"recorded on an {captured.device}; rule: {entry.evidence['source']}", captured.vectors[name], captured.device)
 
 
 def _sass(entry: catalog.Entry, variables: dict[str, str], formats: dict[str, Format], shape: tuple[int, int, int]) -> tuple[str, ...]:

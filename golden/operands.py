@@ -267,3 +267,37 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+# Whole calls -------------------------------------------------------------------------------------------------------------
+
+
+def from_text(ins: Instruction, given: dict[str, str | None]) -> dict[str, Bits]:
+    """Reads the operands of one dot product from text; scales default to ones, metadata to the first legal columns."""
+    shapes = ins.operand_shapes(matrices=False)
+    operands = {}
+    for name, text in given.items():
+        if name not in shapes:
+            if text is not None:
+                raise OperandError(f"argument '{name}' was given, but {ins.name} takes none")
+            continue
+        fmt, length = format_of(ins, name), shapes[name][0] if shapes[name] else None
+        if text is not None:
+            operands[name] = parse_codes(text, fmt, length, name)
+        if name in ("metadata", "scale_a", "scale_b"):
+            filler = 0x4 if name == "metadata" else encode_fraction(fmt, 1)
+            count = 0 if text is None else len([word for word in text.split(",") if word.strip()])
+            row = operands.get(name, np.zeros(shapes[name], fmt.dtype))
+            row[count:] = filler
+            operands[name] = row
+    return operands
+
+
+def compute(ins: Instruction, given: dict[str, Bits], dot: bool) -> Bits:
+    """Runs the matrix API or `dot` on operands by name; a missing one is an error that names it."""
+    for name in ("a", "b", "c"):
+        if name not in given:
+            raise OperandError(f"operand '{name}' is missing: give --{name} FILE, or --in FILE.npz")
+    operate = ins.dot if dot else ins.__call__
+    extra = {name: given.get(name) for name in ("metadata", "scale_a", "scale_b")}
+    return operate(given["a"], given["b"], given["c"], **extra)

@@ -7,7 +7,7 @@ output format and a register for its result; an algorithm is a list of primitive
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -185,8 +185,11 @@ class _StepReader:
     def __init__(self, op: str, section: Section, out: Format, local_formats: dict[str, Format]) -> None:
         self.op, self.section, self.out, self.local_formats = op, section, out, local_formats
 
-    def registers(self, key: str = "of") -> tuple[str, ...]:
+    def registers(self, most: int = 4) -> tuple[str, ...]:
+        key = "of"
         names = self.section.take_names(key)
+        if not 1 <= len(names) <= most or len(set(names)) != len(names):
+            raise self.section.error(f"key 'of' names {', '.join(names) or 'nothing'}, expected 1 to {most} different registers", key)
         for name in names:
             if name not in REGISTERS:
                 raise self.section.error(f"'{name}' is no register, expected one of {', '.join(REGISTERS)}{nearest(name, REGISTERS)}", key)
@@ -198,10 +201,12 @@ class _StepReader:
             raise self.section.error(f"'{name}' is no register, expected one of {', '.join(REGISTERS)}{nearest(name, REGISTERS)}", key)
         return name
 
-    def group(self) -> tuple[str, int] | None:
+    def group(self, of: tuple[str, ...]) -> tuple[str, int] | None:
         section = self.section.take("group", Section, None)
         if section is None:
             return None
+        if len(of) != 1:
+            raise self.section.error("a grouped step works on one register", "group")
         if len(section) != 1:
             raise self.section.error("'group' holds one of contiguous, interleaved", "group")
         kind = next(iter(section))
@@ -241,6 +246,12 @@ class _StepReader:
         value = self.section.take_int("nan", 0, (1 << fmt.storage) - 1, None)
         return fmt.nan if value is None else int(value)
 
+    def nan_order(self) -> tuple[str, ...]:
+        names = self.section.take_names("nan_order", [])
+        if any(name not in ("a", "b", "c") for name in names) or len(set(names)) != len(names):
+            raise self.section.error(f"key 'nan_order' is {names}, expected different ones of a, b, c", "nan_order")
+        return tuple(names)
+
     # One method a step; each names exactly the keys that the step knows.
 
     def read(self) -> Step:
@@ -268,7 +279,7 @@ class _StepReader:
 
     def _align(self) -> Step:
         of = self.registers()
-        return Step("align", of, group=self.group(), fraction_bits=self.per_register("fraction_bits", of, 0, MAX_FRACTION_BITS, True),
+        return Step("align", of, group=self.group(of), fraction_bits=self.per_register("fraction_bits", of, 0, MAX_FRACTION_BITS, True),
                     rounding=self.mode(), sticky=self.section.take_choice("cut", ("dropped", "sticky"), "dropped") == "sticky",
                     floor=self.section.take_int("floor", -100000, 100000, None),
                     window=self.per_register("window", of, 0, 10000, False))
@@ -276,10 +287,10 @@ class _StepReader:
     def _sum(self) -> Step:
         of, to, order = self.registers(), self.register("to"), self.section.take_choice("order", ("exact", "tree", "sequential"), "exact")
         if order == "exact":
-            return Step("sum", of, to, self.group(), exponent=self.section.take_int("exponent", -100000, 100000, None),
+            return Step("sum", of, to, self.group(of), exponent=self.section.take_int("exponent", -100000, 100000, None),
                         rounding=self.mode("toward_zero"))
         fmt = self.format()
-        return Step("sum", of, to, self.group(), order=order, format=fmt, rounding=self.mode(), flush=self.flush(), nan=self.nan(fmt))
+        return Step("sum", of, to, self.group(of), order=order, format=fmt, rounding=self.mode(), flush=self.flush(), nan=self.nan(fmt))
 
     def _normalize(self) -> Step:
         of = self.registers()
@@ -288,13 +299,13 @@ class _StepReader:
 
     def _fma(self) -> Step:
         fmt = self.format()
-        return Step("fma", ("a", "b"), self.register("to"), self.group(), format=fmt, rounding=self.mode(), flush=self.flush(),
+        return Step("fma", ("a", "b"), self.register("to"), self.group(("a",)), format=fmt, rounding=self.mode(), flush=self.flush(),
                     start=self.section.take_choice("start", ("c", "zero", "product"), "c"), nan=self.nan(fmt),
-                    nan_order=tuple(self.section.take_names("nan_order", [])))
+                    nan_order=self.nan_order())
 
     def _round(self) -> Step:
         fmt = self.format()
-        return Step("round", self.registers(), self.section.take_choice("to", REGISTERS, "d"), format=fmt, rounding=self.mode(),
+        return Step("round", self.registers(1), self.section.take_choice("to", REGISTERS, "d"), format=fmt, rounding=self.mode(),
                     overflow=self.section.take_choice("overflow", OVERFLOWS), flush=self.flush(), nan=self.nan(fmt),
                     zero=self.section.take_choice("zero", ("positive", "signed")),
                     result_fraction_bits=self.section.take_int("fraction_bits", 0, fmt.fraction_bits, None))
@@ -305,7 +316,7 @@ STEPS = tuple(name[1:] for name in vars(_StepReader) if name.startswith("_") and
 
 def _read_steps(items: list[Any], where: Section, parameters: dict[str, Any], out: Format,
                 local_formats: dict[str, Format]) -> tuple[Step, ...]:
-    steps = []
+    steps: list[Step] = []
     written = {"a", "b", "c", "addends", "scales"}
     for item in items:
         if not isinstance(item, Section) or len(item) != 1:
@@ -320,10 +331,44 @@ def _read_steps(items: list[Any], where: Section, parameters: dict[str, Any], ou
                 raise body.error(f"register '{name}' is read before a step has written it")
         if step.to:
             written.add(step.to)
+        _check_sum(step, steps, body)
         steps.append(step)
     if not steps or steps[-1].to != "d":
         raise where.error("the last step must write d (a 'round', or a 'sum' or 'fma' with 'to: d')")
     return tuple(steps)
+
+
+def _check_sum(step: Step, earlier: list[Step], body: Section) -> None:
+    """An exact sum that feeds another exact sum could need more bits than the core keeps: the two are one sum."""
+    if step.op != "sum" or step.order != "exact":
+        return
+    for name in step.of:
+        last = next((s for s in reversed(earlier) if s.to == name or (name in s.of and s.op in ("align", "normalize"))), None)
+        if last is not None and last.op == "sum" and last.order == "exact" and not _aligned(last, earlier):
+            raise body.error(f"register '{name}' is an exact sum already; sum all of its terms in one step, or align or round it first", "of")
+
+
+def _aligned(total: Step, earlier: list[Step]) -> bool:
+    """Whether all terms of a sum had been aligned, so that it has few bits."""
+    before = earlier[: earlier.index(total)]
+    return all(any(s.op == "align" and name in s.of for s in before) for name in total.of)
+
+
+def _check_widths(steps: tuple[Step, ...], operands: Operands, frame: Operation, where: Section) -> None:
+    """Refuses groups larger than the operation and sums that do not fit the core's 128-bit significands."""
+    count = len(frame.k_index)
+    a, b = ((frame.operand_format or f) for f in (operands.a, operands.b))
+    products = 2 if a.is_float and b.is_float else a.bits + b.bits
+    scales = 8 if any(step.op == "scale" for step in steps) else 0
+    for step in steps:
+        if step.group is not None and step.group[1] > max(count, 1):
+            raise where.error(f"a group of {step.group[1]} is larger than the operation's k of {count}")
+        if step.op == "align":
+            fixed = any(s.exponent is not None for s in steps)
+            reach = max(a.max_exponent + b.max_exponent, 0) if fixed and a.is_float and b.is_float else 0
+            width = max(bits for _, bits in step.fraction_bits) + products + scales + reach + max(count, 1).bit_length() + 2
+            if width > 120:
+                raise where.error(f"the aligned sum needs {width} bits, the core holds 120")
 
 
 # Programs ------------------------------------------------------------------------------------------------------------
@@ -377,11 +422,12 @@ def _compile_operation(item: Section, operands: Operands, earlier: list[Operatio
     to = item.take("to", str, "d" if last else f"result{len(earlier)}")
     if any(results[name] != out for name in addends if name in results):
         raise item.error("addends must have the operation's output format", "addends")
-    common = {"seed_format": results.get(seed, out if seed == "zero" else operands.c), "operand_format": _named_format(item, "operands", operands)}
+    common: dict[str, Any] = {"seed_format": results.get(seed, out if seed == "zero" else operands.c), "operand_format": _named_format(item, "operands", operands)}
     if not names:
         body = item.take("steps", list)
         item.done(_OPERATION_KEYS)
         steps = _read_steps(body, item, {}, out, operands.local_formats)
+        _check_widths(steps, operands, Operation("", (), k_index, seed, addends, out_format=out, to=to, **common), item)
         return [Operation("steps", steps, k_index, seed, addends, out_format=out, to=to, **common)]
     body = item.take(names[0], Section)
     item.done(_OPERATION_KEYS)
@@ -400,6 +446,7 @@ def _apply_algorithm(name: str, given: Section, item: Section, operands: Operand
     shown = tuple((key, value) for key, value in parameters.items() if value is not None)
     slices = [frame.k_index[i:i + size] for i in range(0, len(frame.k_index), size)] or [()]
     chained = []
+    _check_widths(steps, operands, replace(frame, k_index=slices[0]), given)
     for index, part in enumerate(slices):
         to = frame.to if index == len(slices) - 1 else f"{frame.to}.{index}"
         seed, seed_format = (frame.seed, frame.seed_format) if index == 0 else (f"{frame.to}.{index - 1}", frame.out_format)

@@ -122,7 +122,7 @@ static void mg_sum_finite(const mg_number *const *terms, int32_t count, mg_numbe
         return;
     }
     int32_t lsb = low;
-    if (high - low <= 112) {
+    if (high - low <= MG_KEPT_BITS - 12) { /* 4096 terms add at most 12 bits */
         __int128 sum = 0;
         for (int32_t i = 0; i < count; i++) {
             if (terms[i]->kind != MG_FINITE || terms[i]->significand == 0) continue;
@@ -294,15 +294,21 @@ static void mg_step_align(mg_state *s, const mg_step *step, mg_number **terms, i
     }
 }
 
-static mg_number mg_ieee_reduce(const mg_number *const *terms, int32_t count, const mg_step *step) {
-    if (count == 1) return *terms[0];
-    mg_number left, right;
-    int32_t split = step->order == MG_TREE ? count / 2 : count - 1;
-    left = mg_ieee_reduce(terms, split, step);
-    right = mg_ieee_reduce(terms + split, count - split, step);
-    const mg_number *pair[2] = {&left, &right};
+static mg_number mg_ieee_add(const mg_number *x, const mg_number *y, const mg_step *step) {
+    const mg_number *pair[2] = {x, y};
     mg_number exact = mg_exact_sum(pair, 2, step);
     return mg_ieee(&exact, step);
+}
+
+static mg_number mg_ieee_reduce(const mg_number *const *terms, int32_t count, const mg_step *step) {
+    if (count == 1) return *terms[0];
+    if (step->order == MG_TREE) {
+        mg_number left = mg_ieee_reduce(terms, count / 2, step), right = mg_ieee_reduce(terms + count / 2, count - count / 2, step);
+        return mg_ieee_add(&left, &right, step);
+    }
+    mg_number total = *terms[0];
+    for (int32_t i = 1; i < count; i++) total = mg_ieee_add(&total, terms[i], step);
+    return total;
 }
 
 static void mg_step_sum(mg_state *s, const mg_step *step, mg_number **terms, mg_number *sums) {
@@ -396,7 +402,7 @@ static void mg_step_round(mg_state *s, const mg_step *step) {
 /* Operations --------------------------------------------------------------------------------------------------- */
 
 size_t mg_workspace_bytes(const mg_program *program) {
-    size_t terms = (size_t)program->k + 16;
+    size_t terms = 4 * MG_REGISTER_SLOTS(program->k); /* a step reads at most four registers */
     return MG_SLOTS(program->k) * sizeof(mg_number) + terms * sizeof(mg_number) + 2 * terms * sizeof(mg_number *) + terms * sizeof(int32_t) +
            (size_t)(program->operation_count + 2) * sizeof(uint64_t) + 64;
 }
@@ -439,7 +445,7 @@ static uint64_t mg_run_operation(mg_state *s, mg_number **terms, mg_number *sums
 
 uint64_t mg_dot_in(void *workspace, const mg_program *program, const uint64_t *a, const uint64_t *b, uint64_t c,
                    const uint64_t *scale_a, const uint64_t *scale_b) {
-    size_t terms_count = (size_t)program->k + 16;
+    size_t terms_count = 4 * MG_REGISTER_SLOTS(program->k);
     mg_number *slots = workspace, *sums = slots + MG_SLOTS(program->k);
     mg_number **terms = (mg_number **)(sums + terms_count);
     uint64_t *results = (uint64_t *)(terms + 2 * terms_count);

@@ -86,8 +86,12 @@ static inline uint64_t mg_overflow_code(const mg_format *f, int sign, int roundi
 }
 
 static inline uint64_t mg_round_to_integer(const mg_format *f, const mg_number *x, int rounding, int overflow) {
-    mg_u128 magnitude = mg_shift_right(x->sign, x->significand, -(int64_t)mg_lsb(x), rounding);
-    __int128 value = x->sign ? -(__int128)magnitude : (__int128)magnitude;
+    int32_t lsb = mg_lsb(x);
+    int negative = x->sign && x->significand;
+    if (overflow == MG_SATURATE && mg_bit_length(x->significand) + lsb > 120)
+        return negative ? (f->is_signed ? UINT64_C(1) << (f->bits - 1) : 0) : f->largest;
+    mg_u128 magnitude = lsb > 127 ? 0 : mg_shift_right(x->sign, x->significand, -(int64_t)lsb, rounding); /* modulo 2^128 */
+    __int128 value = (__int128)(x->sign ? -magnitude : magnitude);
     if (overflow == MG_SATURATE) {
         __int128 low = f->is_signed ? -((__int128)1 << (f->bits - 1)) : 0, high = (__int128)f->largest;
         value = value < low ? low : value > high ? high : value;

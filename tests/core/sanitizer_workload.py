@@ -1,7 +1,8 @@
 """Pushes every algorithm of every architecture through the C core; tests/core/test_sanitizers.py runs it as a script.
 
 One instruction per (architecture, family, sequence of algorithms), a batch of three matrices of random bits, once
-contiguous and once through transposed and broadcast views, so that every stride is in use. Prints what it did as JSON.
+contiguous and again through transposed and broadcast views, so that every stride is in use, then on the general
+interpreter, then as dot products. Prints what it did as JSON.
 """
 
 from __future__ import annotations
@@ -67,7 +68,15 @@ def main() -> None:
         assert np.array_equal(d, same), f"{ins.architecture} {ins.name}: result depends on the strides"
         one = call(ins, {name: np.broadcast_to(array[0], array.shape) for name, array in given.items()})
         assert np.array_equal(one, np.broadcast_to(d[0], d.shape)), f"{ins.architecture} {ins.name}: result depends on the batch"
-        count, elements = count + 1, elements + 3 * d.size
+        names = ("a", "b", "c", "metadata", "scale_a", "scale_b")
+        general = ins.engine.matrices(*(given.get(name) for name in names), general=True)
+        assert np.array_equal(d, general), f"{ins.architecture} {ins.name}: lane kernel and general interpreter differ"
+        rows = {name: array[:, 0] for name, array in given.items() if name in ("a", "metadata", "scale_a")}
+        columns = {name: array[:, :, 0] for name, array in given.items() if name in ("b", "scale_b")}
+        rest = {name: array for name, array in (rows | columns).items() if name not in "ab"}
+        dots = ins.dot(rows["a"], columns["b"], given["c"][:, 0, 0], **rest)
+        assert np.array_equal(dots, d[:, 0, 0]), f"{ins.architecture} {ins.name}: dot and matrix call differ"
+        count, elements = count + 1, elements + 4 * d.size + dots.size
     print(json.dumps({"instructions": count, "elements": elements, "simd": engine.simd()}))
 
 

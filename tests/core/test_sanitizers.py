@@ -24,7 +24,8 @@ def require(compiler: str) -> None:
 
 
 def build(compiler: str, flags: list[str], library: Path) -> None:
-    made = subprocess.run([compiler, *FLAGS, *flags, *SOURCES, "-o", str(library)], capture_output=True, text=True, check=False)
+    command = [compiler, *FLAGS, *flags, *SOURCES, "-lm", "-o", str(library)]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
 
 

@@ -1,0 +1,313 @@
+"""The command `mmagold`: list, show, run, explain, compare, export and check what the specs say.
+
+Heavy imports (NumPy, Rich, the model) happen inside the commands, so that help and shell completion answer at once.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from golden.compare import Comparison
+    from golden.instruction import Instruction
+
+
+class _Group(TyperGroup):
+    """Turns the package's own errors into one line on stderr and exit status 2."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs the chosen command."""
+        from golden.errors import MmagoldError
+
+        try:
+            return super().invoke(ctx)
+        except (MmagoldError, UnicodeDecodeError) as error:
+            typer.echo(f"mmagold: {' '.join(str(error).split())}", err=True)
+            raise typer.Exit(2) from None
+
+
+app = typer.Typer(cls=_Group, name="mmagold", no_args_is_help=True, pretty_exceptions_enable=False, add_completion=True,
+                  rich_markup_mode="rich", context_settings={"help_option_names": ["-h", "--help"]},
+                  help="A bit-accurate golden model of GPU matrix units.\n\nNAME is [b]architecture:instruction[/b] "
+                       "(hopper:HMMA.16816.F32), an instruction beside --arch, or a unit of your own (my_unit.yaml).")
+spec_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Checks YAML specs.")
+app.add_typer(spec_app, name="spec")
+
+
+# Names and their completion ----------------------------------------------------------------------------------------------
+
+
+def _complete_arch(incomplete: str) -> list[str]:
+    from golden.catalog import architectures
+
+    return [name for name in architectures() if name.startswith(incomplete)]
+
+
+def _complete_name(ctx: typer.Context, incomplete: str) -> list[str]:
+    from golden.catalog import architectures, get_architecture
+
+    known = architectures()
+    arch = ctx.params.get("arch")
+    if arch in known:
+        return [name for name in get_architecture(str(arch)).names() if name.startswith(incomplete)]
+    prefix, colon, rest = incomplete.partition(":")
+    if colon and prefix in known:
+        return [f"{prefix}:{name}" for name in get_architecture(prefix).names() if name.startswith(rest)]
+    return [f"{name}:" for name in known if name.startswith(incomplete)]
+
+
+def _complete_format(incomplete: str) -> list[str]:
+    from golden.formats import formats
+
+    return [name for name in formats() if name.startswith(incomplete)]
+
+
+def resolve(name: str, arch: str | None = None) -> Instruction:
+    """Finds the instruction behind a NAME argument.
+
+    Accepts `architecture:instruction`, an instruction with `arch`, an instruction that only one architecture has, and
+    the path of a custom unit (.yaml or .yml).
+
+    Raises:
+        UnknownNameError: no such thing, or several; the message names candidates.
+        SpecError: the custom unit's file is wrong.
+    """
+    from golden import catalog, errors
+    from golden.instruction import instruction
+
+    if name.endswith((".yaml", ".yml")):
+        from golden.custom import load_instruction
+
+        return load_instruction(name)
+    if arch is not None:
+        return instruction(arch, name.removeprefix(f"{arch}:"))
+    prefix, colon, rest = name.partition(":")
+    if colon and not rest.startswith(":"):
+        return instruction(prefix, rest)
+    found = []
+    for candidate in catalog.architectures():
+        try:
+            found.append(instruction(candidate, name))
+        except errors.UnknownNameError:
+            continue
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise errors.UnknownNameError(f"'{name}' exists on {', '.join(ins.architecture for ins in found)}; "
+                                      f"say which, as {found[0].architecture}:{name}")
+    known = {full for candidate in catalog.architectures() for full in catalog.get_architecture(candidate).names()}
+    raise errors.UnknownNameError(f"unknown instruction '{name}' (expected architecture:instruction or a .yaml file)"
+                                  f"{errors.nearest(name, known)}")
+
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="architecture:instruction, or the .yaml file of a unit.",
+                                     autocompletion=_complete_name, show_default=False)]
+Arch = Annotated[str | None, typer.Option("--arch", help="Architecture of NAME.", autocompletion=_complete_arch,
+                                          show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, indent=2))
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from golden import __version__
+
+        typer.echo(f"mmagold {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _main(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True,
+                                                help="Print the version.")] = False) -> None:
+    """Holds the options of the command itself."""
+
+
+# Commands ----------------------------------------------------------------------------------------------------------------
+
+
+@app.command("list")
+def list_command(
+        text: Annotated[str, typer.Argument(help="Only names (PTX, SASS, AMD) that contain this.", show_default=False)] = "",
+        arch: Annotated[str | None, typer.Option("--arch", help="Only this architecture.", autocompletion=_complete_arch)] = None,
+        type_: Annotated[str | None, typer.Option("--type", help="Only with an operand of this format (f16, e4m3, ...).",
+                                                  autocompletion=_complete_format)] = None,
+        shape: Annotated[str | None, typer.Option("--shape", help="Only this shape (m16n8k16 or 16x8x16).")] = None,
+        evidence: Annotated[str | None, typer.Option("--evidence", help="Only captured, published or derived.")] = None,
+        every: Annotated[bool, typer.Option("--all", help="One row for each N, not a row for the range.")] = False,
+        as_json: Json = False) -> None:
+    """Lists instructions; without filters, the architectures."""
+    from golden import cli_list
+
+    if not any((text, arch, type_, shape, evidence, every, as_json)):
+        cli_list.print_overview()
+        return
+    found = cli_list.select(text, arch, type_, shape, evidence)
+    if as_json:
+        _print_json([cli_list.row_dict(ins) for ins in found])
+    else:
+        cli_list.print_instructions(found, every)
+
+
+@app.command()
+def show(name: Name, arch: Arch = None, as_json: Json = False) -> None:
+    """Shows one instruction: formats, steps, widths of every register, evidence."""
+    from golden import cli_render, export
+
+    ins = resolve(name, arch)
+    if as_json:
+        _print_json(export.specification(ins))
+    else:
+        cli_render.print_specification(ins)
+
+
+@app.command()
+def explain(name: Name,
+            a: Annotated[str, typer.Option("--a", help="Elements: 1.5,-0,inf,2**-24 or codes 0x3c00; zeros follow.")] = "",
+            b: Annotated[str, typer.Option("--b", help="Elements of b, as for --a.")] = "",
+            c: Annotated[str, typer.Option("--c", help="One value or code.")] = "0",
+            scale_a: Annotated[str | None, typer.Option("--scale-a", help="Block scales of a (default: ones).")] = None,
+            scale_b: Annotated[str | None, typer.Option("--scale-b", help="Block scales of b (default: ones).")] = None,
+            metadata: Annotated[str | None, typer.Option("--metadata", help="Sparse: nibbles such as 0x4,0xe.")] = None,
+            arch: Arch = None, as_json: Json = False) -> None:
+    """Explains one dot product: products, exponents, shifts, lost bits, sum, rounding, exact value, error in ULP."""
+    from golden import cli_render, operands
+
+    ins = resolve(name, arch)
+    given = {"a": a, "b": b, "c": c, "scale_a": scale_a, "scale_b": scale_b, "metadata": metadata}
+    trace = ins.trace(**operands.from_text(ins, given))
+    if as_json:
+        _print_json(trace.as_dict())
+    else:
+        cli_render.print_trace(trace)
+
+
+@app.command()
+def run(name: Name,
+        a: Annotated[Path | None, typer.Option("--a", help="Operand a: .npy, or hex text.")] = None,
+        b: Annotated[Path | None, typer.Option("--b", help="Operand b.")] = None,
+        c: Annotated[Path | None, typer.Option("--c", help="Operand c.")] = None,
+        scale_a: Annotated[Path | None, typer.Option("--scale-a", help="Block scales of a.")] = None,
+        scale_b: Annotated[Path | None, typer.Option("--scale-b", help="Block scales of b.")] = None,
+        metadata: Annotated[Path | None, typer.Option("--metadata", help="Sparse: metadata nibbles.")] = None,
+        archive: Annotated[Path | None, typer.Option("--in", help="All operands: .npz with keys a, b, c, ...")] = None,
+        out: Annotated[Path | None, typer.Option("--out", help="Result: .npy, .npz (key d), .hex; else hex on stdout.")] = None,
+        dot: Annotated[bool, typer.Option("--dot", help="Dot products: a, b (..., k), c (...).")] = False,
+        values: Annotated[bool, typer.Option("--values", help="Files hold values; round them to the formats.")] = False,
+        arch: Arch = None) -> None:
+    """Runs operands from files through the instruction: raw bits in, raw bits out."""
+    from golden import operands
+
+    ins = resolve(name, arch)
+    if out is not None:
+        operands.check_output(out)
+    given = operands.read_npz(archive, ins, dot, values) if archive is not None else {}
+    files = {"a": a, "b": b, "c": c, "metadata": metadata, "scale_a": scale_a, "scale_b": scale_b}
+    given |= {key: operands.read_operand(path, ins, key, dot, values) for key, path in files.items() if path is not None}
+    result = operands.compute(ins, given, dot)
+    title = f"{ins.architecture} {ins.name}"
+    if out is None:
+        typer.echo(operands.hex_text(result, ins.formats["d"], title), nl=False)
+    else:
+        operands.write_result(out, result, ins.formats["d"], title)
+        typer.echo(f"{out}: {' x '.join(map(str, result.shape))} {ins.formats['d'].name} codes", err=True)
+
+
+@app.command()
+def compare(first: Annotated[str, typer.Argument(metavar="NAME", help="One instruction or unit.", autocompletion=_complete_name)],
+            second: Annotated[str, typer.Argument(metavar="NAME2", help="The other.", autocompletion=_complete_name)],
+            budget: Annotated[int, typer.Option("--budget", min=1, help="Dot products to try.")] = 100_000,
+            seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random operands.")] = 0,
+            traces: Annotated[bool, typer.Option("--trace", help="Also explain both answers step by step.")] = False,
+            as_json: Json = False) -> None:
+    """Searches for operands where two instructions or units answer differently; shows the shortest found."""
+    from golden import cli_render
+
+    result = _search(resolve(first), resolve(second), seed, budget)
+    if as_json:
+        _print_json(result.as_dict())
+    else:
+        cli_render.print_comparison(result, traces)
+
+
+def _search(x: Instruction, y: Instruction, seed: int, budget: int) -> Comparison:
+    """The search with a progress bar on stderr, where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from golden.compare import compare as search
+
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task("searching", total=budget)
+        return search(x, y, seed, budget, lambda done, total: progress.update(task, completed=done, total=total))
+
+
+@app.command()
+def export(name: Name,
+           format_: Annotated[str, typer.Option("--format", help="md or json.", autocompletion=lambda: ["md", "json"])] = "md",
+           out: Annotated[Path | None, typer.Option("--out", help="Write to a file instead of stdout.")] = None,
+           arch: Arch = None) -> None:
+    """Writes the instruction's specification as a document: steps, widths of every register, special values, sources."""
+    from golden import operands
+    from golden.export import specification, to_markdown
+
+    if format_ not in ("md", "json"):
+        raise typer.BadParameter(f"'{format_}' is not one of md, json", param_hint="--format")
+    ins = resolve(name, arch)
+    text = to_markdown(ins) if format_ == "md" else json.dumps(specification(ins), indent=2) + "\n"
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        operands.write_whole(out, lambda stream: stream.write(text.encode()))
+
+
+@app.command()
+def algorithms(as_json: Json = False) -> None:
+    """Lists the algorithms of spec/algorithms."""
+    from golden import cli_list
+
+    if as_json:
+        _print_json(cli_list.algorithm_dicts())
+    else:
+        cli_list.print_algorithms()
+
+
+@app.command("formats")
+def formats_command(as_json: Json = False) -> None:
+    """Lists the number formats."""
+    from golden import cli_list
+
+    if as_json:
+        _print_json(cli_list.format_dicts())
+    else:
+        cli_list.print_formats()
+
+
+@spec_app.command("check")
+def spec_check(file: Annotated[Path, typer.Argument(help="A custom unit, or a file of the spec folder.", show_default=False)],
+               as_json: Json = False) -> None:
+    """Checks a YAML spec; complaints give file, line, key and what was expected."""
+    from golden import cli_list
+
+    report = cli_list.check_spec(file)
+    if as_json:
+        _print_json(report)
+    else:
+        typer.echo(f"{file}: ok: {report['summary']}")
+
+
+def main() -> None:
+    """Entry point of the console command."""
+    app(prog_name="mmagold")
+
+
+if __name__ == "__main__":
+    main()

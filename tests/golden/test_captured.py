@@ -1,0 +1,208 @@
+"""Every committed captured vector replayed through the three models: not one bit may differ, NaN payloads included."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import golden
+import numpy as np
+import pytest
+from golden import captured, yamlfile
+from golden.captured import Captured
+from golden.errors import FileFormatError, UnknownNameError
+from golden.paths import spec_folder
+
+ORDER = ("a", "b", "c", "metadata", "scale_a", "scale_b")
+REFERENCE_DOTS = 56
+COMMITTED = [(architecture, name) for architecture in captured.architectures()
+             for name in captured.read_manifest(architecture)["instructions"]]
+
+
+def first_difference(vector: Captured, got: np.ndarray) -> str:
+    wrong = np.argwhere(got != vector.d)
+    if not len(wrong):
+        return ""
+    tile, row, column = (int(i) for i in wrong[0])
+    return (f"{vector.name}: {len(wrong)} of {vector.d.size} differ, first in tile {tile} ({vector.classes[tile]}), row {row}, column "
+            f"{column}: {int(got[tile, row, column]):#x}, the hardware gave {int(vector.d[tile, row, column]):#x}")
+
+
+@pytest.mark.parametrize(("architecture", "name"), COMMITTED)
+def test_both_paths_give_what_the_hardware_gave(architecture: str, name: str) -> None:
+    vector, ins = captured.load_one(architecture, name), golden.instruction(architecture, name)
+    assert vector.d.size > 0
+    assert not first_difference(vector, ins(**vector.operands))
+    assert not first_difference(vector, ins.engine.matrices(*(vector.operands.get(key) for key in ORDER), general=True))
+
+
+@pytest.mark.parametrize(("architecture", "name"), COMMITTED)
+def test_the_reference_gives_what_the_hardware_gave(architecture: str, name: str) -> None:
+    """A sample: dot products spread over every tile, so over every operand class."""
+    vector, ins = captured.load_one(architecture, name), golden.instruction(architecture, name)
+    rng = np.random.default_rng(3)
+    for i in range(REFERENCE_DOTS):
+        tile, row, column = i % len(vector.d), int(rng.integers(ins.m)), int(rng.integers(ins.n))
+        dot = {"a": vector.operands["a"][tile, row], "b": vector.operands["b"][tile, :, column], "c": vector.operands["c"][tile, row, column]}
+        if ins.sparse:
+            dot["metadata"] = vector.operands["metadata"][tile, row]
+        got, wanted = ins.reference_dot(**dot), int(vector.d[tile, row, column])
+        assert got == wanted, f"{name} tile {tile} row {row} column {column}: {got:#x}, the hardware gave {wanted:#x}"
+
+
+def test_hopper_vectors_cover_every_kind_of_instruction() -> None:
+    names = list(captured.read_manifest("hopper")["instructions"])
+    assert len(names) >= 147
+    for part in ("f32.f16.f16", "f16.f16.f16", "bf16", "tf32", "f64", "e4m3", "e5m2", "s8", "u8", "s4", "u4", "b1", "satfinite",
+                 "mma.sp::ordered_metadata", "wgmma.mma_async.sync", "wgmma.mma_async.sp", "wmma.mma.sync", "m8n8k4", ".rz", ".rm", ".rp"):
+        assert any(part in name for name in names), part
+
+
+@pytest.mark.parametrize(("architecture", "name"), COMMITTED)
+def test_every_operand_class_is_there(architecture: str, name: str) -> None:
+    manifest, vector = captured.read_manifest(architecture), captured.load_one(architecture, name)
+    entry = manifest["instructions"][name]
+    assert set(entry["classes"]) == set(range(len(manifest["operand_classes"][entry["class_set"]])))
+    assert len(vector.classes) == len(vector.d)
+
+
+def test_the_replay_would_see_one_wrong_bit() -> None:
+    name = COMMITTED[0][1]
+    vector = captured.load_one("hopper", name)
+    vector.d[3, 2, 1] ^= 1
+    assert "1 of" in first_difference(vector, golden.instruction("hopper", name)(**vector.operands))
+
+
+# Files -----------------------------------------------------------------------------------------------------------------
+
+
+def test_the_evidence_file_is_the_one_the_manifest_gives() -> None:
+    for architecture in captured.architectures():
+        path = spec_folder() / "evidence" / f"{architecture}.yaml"
+        assert path.read_text() == captured.evidence(architecture), "run 'python -m golden.captured'"
+
+
+def test_the_evidence_file_names_what_is_captured() -> None:
+    document = yamlfile.read(spec_folder() / "evidence" / "hopper.yaml")
+    assert document["device"] == "NVIDIA H200" and document["driver"] == "580.159"
+    manifest = captured.read_manifest("hopper")
+    assert set(document["captured"]) == set(manifest["instructions"])
+    for name, entry in document["captured"].items():
+        recorded = manifest["instructions"][name]
+        assert (entry["dots"], entry["sha256"]) == (recorded["dots"], recorded["sha256"])
+        assert (captured.vectors_folder().parent / entry["vectors"]).is_file()
+
+
+def test_every_committed_file_is_in_the_manifest_and_small() -> None:
+    files = [path for path in captured.vectors_folder().rglob("*") if path.is_file()]
+    recorded = {captured.vectors_folder() / architecture / entry["file"] for architecture in captured.architectures()
+                for entry in captured.read_manifest(architecture)["instructions"].values()}
+    assert recorded <= set(files)
+    assert {path for path in files if path.suffix == ".npz" and path.parent.name in captured.architectures()} == recorded
+    assert sum(path.stat().st_size for path in files) <= 10 << 20
+
+
+def test_packing_is_the_same_bytes_every_time() -> None:
+    name = COMMITTED[0][1]
+    vector = captured.load_one("hopper", name)
+    entry = captured.read_manifest("hopper")["instructions"][name]
+    content = captured.pack({**vector.operands, "d": vector.d})
+    assert content == captured.pack({"d": vector.d, **vector.operands})
+    with zipfile.ZipFile(captured.vectors_folder() / "hopper" / entry["file"]) as archive:
+        assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> tuple[Path, Path, str]:
+    """A folder with one instruction's vectors, the path of its file, and its name."""
+    name = min(COMMITTED, key=lambda item: captured.read_manifest("hopper")["instructions"][item[1]]["dots"])[1]
+    manifest = captured.read_manifest("hopper")
+    entry = manifest["instructions"][name]
+    manifest["instructions"] = {name: entry}
+    (tmp_path / "hopper").mkdir()
+    (tmp_path / "hopper" / "manifest.json").write_text(json.dumps(manifest))
+    shutil.copy(captured.vectors_folder() / "hopper" / entry["file"], tmp_path / "hopper")
+    return tmp_path, tmp_path / "hopper" / entry["file"], name
+
+
+def test_a_copied_folder_loads(copied: tuple[Path, Path, str]) -> None:
+    folder, _, name = copied
+    assert [vector.name for vector in captured.load("hopper", folder)] == [name]
+
+
+def damaged(content: bytes) -> dict[str, bytes]:
+    middle = len(content) // 2
+    return {"truncated": content[:-100], "empty": b"", "edited": content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1:]}
+
+
+@pytest.mark.parametrize("damage", ["truncated", "empty", "edited", "missing"])
+def test_a_damaged_file_is_refused(copied: tuple[Path, Path, str], damage: str) -> None:
+    folder, path, _ = copied
+    content = path.read_bytes()
+    path.unlink()
+    if damage != "missing":
+        path.write_bytes(damaged(content)[damage])
+    with pytest.raises(FileFormatError, match=path.name):
+        list(captured.load("hopper", folder))
+
+
+def test_a_file_that_matches_its_hash_but_is_no_archive_is_refused(copied: tuple[Path, Path, str]) -> None:
+    folder, path, name = copied
+    for content in (b"PK\x03\x04 not really", b"", path.read_bytes()[:-50]):
+        path.write_bytes(content)
+        change_entry(folder, name, sha256=captured.hashlib.sha256(content).hexdigest())
+        with pytest.raises(FileFormatError, match="not a vector file"):
+            list(captured.load("hopper", folder))
+
+
+def change_entry(folder: Path, name: str, **changes: object) -> None:
+    path = folder / "hopper" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["instructions"][name].update(changes)
+    path.write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize("changes", [{"dots": 7}, {"tiles": 1}, {"sha256": "00"}, {"shapes": {}}, {"classes": [99]}, {"classes": []},
+                                     {"dtypes": {"a": "uint8"}}, {"file": "../x.npz"}, {"class_set": "none"}, {"dots": "many"}])
+def test_a_manifest_that_does_not_fit_its_file_is_refused(copied: tuple[Path, Path, str], changes: dict[str, object]) -> None:
+    folder, _, name = copied
+    change_entry(folder, name, **changes)
+    with pytest.raises(FileFormatError):
+        list(captured.load("hopper", folder))
+
+
+@pytest.mark.parametrize("edit", [lambda m: m.update(schema=99), lambda m: m.pop("device"), lambda m: m["device"].pop("driver"),
+                                  lambda m: m.update(architecture="ada"), lambda m: m.update(instructions=[]), lambda m: m.update(seed="1")])
+def test_a_wrong_manifest_is_refused(copied: tuple[Path, Path, str], edit: Callable[[dict[str, object]], object]) -> None:
+    folder, _, _ = copied
+    path = folder / "hopper" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    edit(manifest)
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(FileFormatError, match=r"manifest\.json"):
+        captured.read_manifest("hopper", folder)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "\x00", "[" * 100000])
+def test_a_manifest_that_is_no_json_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "hopper").mkdir()
+    (tmp_path / "hopper" / "manifest.json").write_text(text)
+    with pytest.raises(FileFormatError, match=r"manifest\.json"):
+        list(captured.load("hopper", tmp_path))
+
+
+def test_an_architecture_or_instruction_without_vectors_is_said(tmp_path: Path) -> None:
+    with pytest.raises(FileFormatError, match="cannot be read"):
+        captured.read_manifest("volta", tmp_path)
+    with pytest.raises(UnknownNameError, match=r"nearest: mma\.sync"):
+        captured.load_one("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f3")
+
+
+def test_the_command_checks_and_refuses_other_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    assert captured.main(["--check"]) == 0
+    assert "hopper" in capsys.readouterr().out
+    assert captured.main(["--force"]) == 2
+    assert "usage" in capsys.readouterr().err
