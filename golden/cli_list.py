@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from golden import catalog, export, yamlfile
-from golden.errors import OperandError, SpecError, UnknownNameError, nearest
+from golden.errors import OperandError, UnknownNameError, nearest
 from golden.formats import formats, get_format
 from golden.instruction import Instruction, instructions
 from golden.paths import spec_folder
@@ -142,18 +142,17 @@ def check_spec(path: Path) -> dict[str, Any]:
 
         ins = load_instruction(path)
         total = sum(len(operation.steps) for operation in ins.program.operations)
+        operations = len(ins.program.operations)
         return {"file": str(path), "kind": "unit", "unit": ins.name, "k": ins.k,
-                "formats": {operand: fmt.name for operand, fmt in ins.formats.items()}, "operations": len(ins.program.operations),
+                "formats": {operand: fmt.name for operand, fmt in ins.formats.items()}, "operations": operations,
                 "summary": f"unit {ins.name}, k = {ins.k}, {'/'.join(f.name for f in ins.formats.values())}, "
-                           f"{len(ins.program.operations)} operations, {total} steps"}
+                           f"{operations} operation{'s' if operations > 1 else ''}, {total} steps"}
     folder = spec_folder().resolve()
     if folder not in path.resolve().parents:
         raise document.error("expected a custom unit (key 'unit'), or a file of the spec folder itself")
     name = document.get("architecture")
     names = [str(name)] if name in catalog.architectures() else catalog.architectures()
     count = sum(len(instructions(arch)) for arch in names)
-    for algorithm in all_algorithms().values():
-        if not algorithm.title:
-            raise SpecError(f"{path}: algorithm '{algorithm.name}' has no title")
+    all_algorithms()
     return {"file": str(path), "kind": "spec", "architectures": names, "instructions": count,
             "summary": f"{count} instructions of {', '.join(names)} compile"}

@@ -41,7 +41,7 @@ def print_specification(ins: Instruction) -> None:
     console.print(_indented(_facts(ins)))
     console.print()
     console.print(_indented(_formats(ins)))
-    for _, run in groupby(ins.program.operations, key=lambda operation: (operation.algorithm, operation.steps, len(operation.k_index))):
+    for _, run in groupby(ins.program.operations, key=lambda item: (item.algorithm, item.steps, len(item.k_index))):
         _print_chain(console, ins, list(run))
     console.print(f"\nevidence: [bold]{ins.evidence.kind}[/], {ins.evidence.source}", highlight=False)
 
@@ -73,6 +73,8 @@ def _facts(ins: Instruction) -> Table:
     grid = Table.grid(padding=(0, 2))
     m, n, k = ins.shape
     grid.add_row("architecture", ins.architecture)
+    if "title" in ins.variables:
+        grid.add_row("title", ins.variables["title"])
     grid.add_row("shape", f"m = {m}, n = {n}, k = {k}" + (f", {ins.blocks} independent blocks" if ins.blocks > 1 else ""))
     if ins.sass:
         grid.add_row("SASS", ", ".join(ins.sass) + (" (emulated)" if ins.emulated else ""))
@@ -88,7 +90,8 @@ def _formats(ins: Instruction) -> Table:
     for operand, fmt in ins.formats.items():
         if fmt.is_float:
             fields = f"{int(fmt.signed)}+{fmt.exponent_bits}+{fmt.fraction_bits}"
-            rows.add_row(operand, fmt.name, str(fmt.bits), fields, str(fmt.bias), f"{fmt.min_exponent} .. {fmt.max_exponent}", float_text(fmt.decode(fmt.largest).value))
+            rows.add_row(operand, fmt.name, str(fmt.bits), fields, str(fmt.bias),
+                         f"{fmt.min_exponent} .. {fmt.max_exponent}", float_text(fmt.decode(fmt.largest).value))
         else:
             rows.add_row(operand, fmt.name, str(fmt.bits), "signed" if fmt.signed else "unsigned", "", "", str(fmt.largest))
     return rows

@@ -8,7 +8,12 @@
 
 #include "mg_internal.h"
 
-#define EACH_LANE _Pragma("omp simd") for (int l = 0; l < MG_LANES; l++)
+/* GCC would unroll the lanes completely before it looks for SIMD, and then finds less. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define EACH_LANE _Pragma("GCC unroll 1") for (int l = 0; l < MG_LANES; l++)
+#else
+#define EACH_LANE for (int l = 0; l < MG_LANES; l++)
+#endif
 
 /* The hot loops keep one value a lane in a vector (GNU C), so that accumulators stay in registers. An instruction set
  * with better instructions for them defines these two before it includes this file. */

@@ -149,7 +149,13 @@ static void mg_locate(const mg_worker *w, int32_t first, mg_lanes *lanes) {
 /* rows x count values of `from` into to[k][lane], each lane its row. */
 static void mg_gather_rows(const mg_lanes *lanes, int32_t count, const mg_operand *from, mg_operand *to) {
     const int32_t *row = lanes->row;
-    if (to->codes) {
+    if (to->codes && row[0] == row[7] && row[8] == row[15]) { /* columns in lanes: one row, or two of eight columns */
+        for (int32_t k = 0; k < count; k++) {
+            const uint64_t low = from->codes[row[0] * count + k], high = from->codes[row[8] * count + k];
+            for (int l = 0; l < 8; l++) to->codes[k * MG_LANES + l] = low;
+            for (int l = 8; l < MG_LANES; l++) to->codes[k * MG_LANES + l] = high;
+        }
+    } else if (to->codes) {
         for (int32_t k = 0; k < count; k++)
             for (int l = 0; l < MG_LANES; l++) to->codes[k * MG_LANES + l] = from->codes[row[l] * count + k];
     } else {
@@ -246,7 +252,9 @@ static inline void mg_move_block(const mg_worker *w, const mg_array *array, char
     const int run = !packed ? 1 : w->columns % MG_LANES == 0 ? MG_LANES : w->columns == 8 ? 8 : 1;
     for (int l = 0; l < used; l += run) {
         char *at = data + lanes->row[l] * array->row + lanes->column[l] * array->column;
-        if (run > 1 && storage == 32) {
+        if (run > 1 && storage == 64) {
+            MG_MOVE_RUN(uint64_t)
+        } else if (run > 1 && storage == 32) {
             MG_MOVE_RUN(uint32_t)
         } else if (run > 1 && storage == 16) {
             MG_MOVE_RUN(uint16_t)
