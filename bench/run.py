@@ -190,16 +190,18 @@ def report() -> dict[str, Any]:
 
 def show(figures: dict[str, Any]) -> None:
     """The figures as one table; green where the target is met."""
+    from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table
 
     at = figures["machine"]
-    table = Table(title=f"{at['cpu']}, {at['cores']} cores, {at['simd']}, Python {at['python']}, NumPy {at['numpy']}")
+    title = f"{at['cpu']}, {at['cores']} cores, {at['simd']}, Python {at['python']}, NumPy {at['numpy']}"
+    table = Table(box=SIMPLE, title=title)
     table.add_column("M dot products / s", no_wrap=True)
-    table.add_column("target", justify="right")
+    table.add_column("target", justify="right", no_wrap=True)
     columns = [(threads, kind) for threads in figures["speed"][0]["mdots"] for kind in KINDS]
     for threads, kind in columns:
-        table.add_column(f"{threads}\n{kind}", justify="right")
+        table.add_column(f"{threads}\n{kind.removesuffix(' bits')}", justify="right", no_wrap=True)
     for case in figures["speed"]:
         cells = [(case["mdots"][threads][kind], case["target_mdots"]) for threads, kind in columns]
         shown = [f"[{'green' if value >= target else 'yellow'}]{value:.1f}[/]" for value, target in cells]
@@ -210,7 +212,7 @@ def show(figures: dict[str, Any]) -> None:
         value, target = figures[key]["value"], figures[key]["target"]
         text = "-" if value is None else f"[{'green' if value <= target else 'yellow'}]{value:.3g} {unit}[/]"
         table.add_row(label, f"< {target:g} {unit}", text)
-    Console().print(table)
+    Console(width=None if sys.stdout.isatty() else 120).print(table)
 
 
 def main() -> None:

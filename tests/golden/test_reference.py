@@ -18,7 +18,7 @@ from golden.instruction import Instruction
 
 Oracle = Callable[..., int]
 MMA = "mma.sync.aligned."
-PER_KIND = 24
+PER_KIND = 36
 EXAMPLES = 60
 
 
@@ -164,3 +164,20 @@ def test_the_reference_is_the_oracle_for_searched_cases(architecture: str, name:
         compare(ins, oracle, dot)
 
     searched()
+
+
+@pytest.mark.parametrize(("architecture", "name", "other"), [
+    ("hopper", f"{MMA}m16n8k16.row.col.f32.f16.f16.f32", exact.cofda("f16", "f16", "f32", "f32", 16, 24, -133)),
+    ("hopper", f"{MMA}m16n8k16.row.col.f32.bf16.bf16.f32", exact.cofda("bf16", "bf16", "f32", "f32", 16, 25, -126)),
+    ("hopper", f"{MMA}m16n8k16.row.col.f16.f16.f16.f16", exact.cofda("f16", "f16", "f16", "f16", 8, 25, -21)),
+    ("ampere", f"{MMA}m16n8k16.row.col.f32.f16.f16.f32", exact.cofda("f16", "f16", "f32", "f32", 16, 24, -132)),
+    ("cdna2", "v_mfma_f32_32x32x8bf16_1k", exact.gps("bf16", 2)),
+    ("hopper", f"{MMA}m16n8k32.row.col.f32.e4m3.e4m3.f32", exact.cofda("e4m3", "e4m3", "f32", "f32", 32, 25, -133))])
+def test_the_comparison_tells_a_wrong_parameter(architecture: str, name: str, other: Oracle) -> None:
+    ins, differ = golden.instruction(architecture, name), 0
+    for kind in stimuli.KINDS:
+        operands = stimuli.generate(ins, kind, PER_KIND, np.random.default_rng(11))
+        for i in range(PER_KIND):
+            dot = {key: array[i] for key, array in operands.items()}
+            differ += ins.reference_dot(**dot) != other(**{key: array.tolist() for key, array in dot.items()})
+    assert differ > 0
