@@ -27,7 +27,7 @@ class _Group(TyperGroup):
 
         try:
             return super().invoke(ctx)
-        except (MmagoldError, UnicodeDecodeError) as error:
+        except MmagoldError as error:
             typer.echo(f"mmagold: {' '.join(str(error).split())}", err=True)
             raise typer.Exit(2) from None
 

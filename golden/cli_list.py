@@ -56,9 +56,14 @@ def select(text: str, arch: str | None, type_: str | None, shape: str | None, ev
                                f"{nearest(evidence, catalog.EVIDENCE)}")
     wanted = None if shape is None else _shape(shape)
     return [ins for name in ([arch] if arch else catalog.architectures()) for ins in instructions(name)
-            if (not text or any(text.lower() in known.lower() for known in (ins.name, *ins.sass)))
+            if (not text or any(_plain(text) in _plain(known) for known in (ins.name, *ins.sass)))
             and (type_ is None or type_ in {fmt.name for fmt in ins.formats.values()})
             and (wanted is None or ins.shape == wanted) and (evidence is None or ins.evidence.kind == evidence)]
+
+
+def _plain(name: str) -> str:
+    """Names without regard to case and to how shapes are spelt: DMMA.16x8x16 is DMMA.16816."""
+    return re.sub(r"(?<=\d)x(?=\d)", "", name.lower())
 
 
 def _shape(text: str) -> tuple[int, int, int]:

@@ -122,7 +122,7 @@ def compare(x: Instruction, y: Instruction, seed: int = 0, budget: int = 100_000
     _check_comparable(x, y)
     if budget < 1:
         raise OperandError(f"budget is {budget}, expected 1 or more")
-    search = _Search(x, y, seed)
+    search = _Search(x, y)
     share = max(budget // len(stimuli.KINDS), 1)
     for index, kind in enumerate(stimuli.KINDS):
         rng = np.random.default_rng([seed, index])
@@ -160,7 +160,7 @@ def pad(operands: Operands, ins: Instruction) -> Operands:
 class _Search:
     """Runs batches on both units, counts, and keeps the first examples of every class of difference."""
 
-    def __init__(self, x: Instruction, y: Instruction, seed: int) -> None:
+    def __init__(self, x: Instruction, y: Instruction) -> None:
         self.x, self.y = x, y
         self.short = x if x.k <= y.k else y
         self.counts = {kind: KindCount(kind) for kind in stimuli.KINDS}
@@ -372,6 +372,9 @@ def _simpler_codes(fmt: Format, code: int) -> list[int]:
     simpler = {one, rest & ~(unit - 1), rest & ~fraction_mask}
     if fraction:
         simpler |= {rest & ~(fraction & -fraction), rest & ~fraction_mask | 1 << (fraction.bit_length() - 1)}
+        # The lowest set bit alone: often it is the bit that one unit keeps and the other cuts.
+        last = exponent - (fmt.fraction_bits + fmt.ignored_low - (fraction & -fraction).bit_length() + 1)
+        simpler |= {last << (fmt.fraction_bits + fmt.ignored_low)} if last > 0 else set()
     base = rest & ~((1 << (fmt.fraction_bits + fmt.ignored_low)) * ((1 << fmt.exponent_bits) - 1))
     for nearer in {fmt.bias, (exponent + fmt.bias) // 2, exponent + (1 if exponent < fmt.bias else -1)}:
         simpler.add(base | nearer << (fmt.fraction_bits + fmt.ignored_low))

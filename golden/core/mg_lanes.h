@@ -321,24 +321,28 @@ static void mg_lane_fdrda(const mg_operation *o, const mg_block *block, const ui
         mg_put(group_maximum[g], most);
         mg_lane_aligned_sum(o, p, e, g, o->group, group_maximum[g], group_sum[g]);
     }
+    const int widen = o->dot_fraction_bits - o->fraction_bits, widen_c = o->fraction_bits - o->seed_format.fraction_bits;
+    const int32_t dot_fraction_bits = o->dot_fraction_bits, window = o->window >= 0 ? o->window : 1 << 18; /* 1 << 18: none */
     EACH_LANE {
-        int64_t dot = (group_sum[0][l] >> mg_min32(all[l] - group_maximum[0][l], 63)) + (group_sum[1][l] >> mg_min32(all[l] - group_maximum[1][l], 63));
+        int64_t first = all[l] - group_maximum[0][l], second = all[l] - group_maximum[1][l];
+        int64_t dot = (group_sum[0][l] >> (first < 63 ? first : 63)) + (group_sum[1][l] >> (second < 63 ? second : 63));
         int32_t maximum = mg_max32(mg_max32(all[l], ce[l]), -126);
-        int64_t wide = (dot * (INT64_C(1) << (o->dot_fraction_bits - o->fraction_bits))) >> mg_min32(maximum - all[l], 63);
-        int64_t c = ((int64_t)cs[l] * (INT64_C(1) << (o->fraction_bits - o->seed_format.fraction_bits))) >> mg_min32(maximum - ce[l], 63);
-        if (o->window >= 0 && ce[l] < maximum - o->window) c = 0;
-        total[l] = wide + c * (INT64_C(1) << (o->dot_fraction_bits - o->fraction_bits));
-        lsb[l] = maximum - o->dot_fraction_bits;
+        int64_t shift = maximum - all[l], shift_c = maximum - ce[l], signed_c = cs[l];
+        int64_t c = (signed_c * (INT64_C(1) << widen_c)) >> (shift_c < 63 ? shift_c : 63);
+        c = shift_c > window ? 0 : c;
+        total[l] = ((dot * (INT64_C(1) << widen)) >> (shift < 63 ? shift : 63)) + c * (INT64_C(1) << widen);
+        lsb[l] = maximum - dot_fraction_bits;
         all[l] = maximum;
     }
+    const int32_t sum_fraction_bits = o->sum_fraction_bits;
     EACH_LANE { /* renormalise and round down at sum_fraction_bits */
         uint64_t bits;
         double exact = (double)(total[l] < 0 ? -total[l] : total[l]);
         memcpy(&bits, &exact, sizeof bits);
         int32_t leading = (int32_t)(bits >> 52) - 1023 + lsb[l];
-        int32_t shift = mg_max32(leading, -126) - o->sum_fraction_bits - lsb[l];
-        shift = total[l] ? mg_min32(mg_max32(shift, 0), 63) : 0;
-        total[l] >>= shift;
+        int32_t shift = mg_max32(leading, -126) - sum_fraction_bits - lsb[l];
+        shift = mg_min32(mg_max32(shift, 0), 63);
+        total[l] >>= (int64_t)shift;
         lsb[l] += shift;
     }
     mg_lane_round(&o->out_format, o->result_fraction_bits, 1, total, lsb, out);
