@@ -32,7 +32,10 @@ Bits = npt.NDArray[Any]
 SCHEMA = 1
 ARRAYS = ("a", "b", "c", "d", "metadata")
 _DEVICE = ("name", "compute_capability", "cuda", "driver")
-_ENTRY = {"file": str, "sha256": str, "tiles": int, "dots": int, "shapes": dict, "dtypes": dict, "class_set": str, "classes": list}
+_ENTRY = {"file": str, "sha256": str, "tiles": int, "dots": int, "shapes": dict, "dtypes": dict, "class_set": str,
+          "classes": list}
+_MANIFEST = {"architecture": str, "device": dict, "date": str, "seed": int, "operands": str, "operand_classes": dict,
+             "instructions": dict}
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 
@@ -78,8 +81,7 @@ def _check_manifest(manifest: Any, architecture: str, path: Path) -> None:
     if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
         found = manifest.get("schema") if isinstance(manifest, dict) else type(manifest).__name__
         raise FileFormatError(f"{path}: schema is {found}, expected {SCHEMA}")
-    wanted = {"architecture": str, "device": dict, "date": str, "seed": int, "operands": str, "operand_classes": dict, "instructions": dict}
-    _check_keys(manifest, wanted, f"{path}")
+    _check_keys(manifest, _MANIFEST, f"{path}")
     _check_keys(manifest["device"], dict.fromkeys(_DEVICE, str), f"{path}: device")
     if manifest["architecture"] != architecture:
         raise FileFormatError(f"{path}: architecture is '{manifest['architecture']}', expected '{architecture}'")
@@ -201,7 +203,7 @@ def evidence(architecture: str, folder: Path | None = None) -> str:
     manifest = read_manifest(architecture, folder)
     device = manifest["device"]
     lines = [f"# Written by `python -m golden.captured` from vectors/{architecture}/manifest.json; edit neither by hand.",
-             f"architecture: {architecture}", f"source: outputs of a {device['name']}, recorded with operands of known classes",
+             f"architecture: {architecture}", f"source: outputs of an {device['name']}, recorded with operands of known classes",
              f"device: {device['name']}",
              *(f"{key}: {json.dumps(device[key])}" for key in _DEVICE[1:]), f"date: {json.dumps(manifest['date'])}", "captured:"]
     for name, entry in manifest["instructions"].items():

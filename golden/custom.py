@@ -8,6 +8,7 @@ from typing import Any
 from golden import yamlfile
 from golden.errors import UnknownNameError
 from golden.formats import Format, build_format, get_format
+from golden.formats import formats as builtin_formats
 from golden.instruction import Evidence, Instruction
 from golden.program import MAX_K, Operands, compile_program
 from golden.yamlfile import Section
@@ -55,6 +56,9 @@ def build_instruction(document: Section) -> Instruction:
 
 def _local_formats(document: Section) -> dict[str, Format]:
     table = document.take("define_formats", Section, None)
+    for name in table or ():
+        if name in builtin_formats():
+            raise table.error(f"format '{name}' exists already; define it under another name", name)
     return {name: build_format(name, table.take(name, Section)) for name in table} if table else {}
 
 

@@ -266,6 +266,16 @@ def _sass(entry: catalog.Entry, variables: dict[str, str], formats: dict[str, Fo
     return tuple(template.format(**words) for template in entry.sass)
 
 
+def _entry_sass(entry: catalog.Entry) -> set[str]:
+    """The SASS mnemonics of an entry's variants that are spelt out one by one (not the sweeps over N)."""
+    return {_sass_of(entry, variables)[0] for variables in entry.variants() if "n" not in variables and "cta" not in variables}
+
+
+def _sass_of(entry: catalog.Entry, variables: dict[str, str]) -> tuple[str, ...]:
+    operands = {name: get_format(catalog.fill(text, variables)) for name, text in entry.family.formats.items()}
+    return _sass(entry, variables, operands, catalog.shape_of(variables, entry.section))
+
+
 def _sass_key(name: str) -> str:
     return re.sub(r"(?<=\d)x(?=\d)", "", name.upper().replace("X", "x"))
 
@@ -277,9 +287,7 @@ def _by_sass(architecture: str, name: str) -> list[str]:
         plain = (variables.get("rnd", "") != ".rn" and variables.get("sp") != "mma.sp" and variables.get("a_layout", "row") == "row"
                  and variables.get("b_layout", "col") == "col" and entry.family.layout != "wmma" and not entry.emulated)
         if plain and len(entry.sass) == 1 and "n" not in variables and "cta" not in variables:
-            ins_sass = _sass(entry, variables, {o: get_format(catalog.fill(t, variables)) for o, t in entry.family.formats.items()},
-                             catalog.shape_of(variables, entry.section))
-            if _sass_key(ins_sass[0]) == wanted:
+            if _sass_key(_sass_of(entry, variables)[0]) == wanted:
                 found.append(full)
     return found
 
@@ -303,7 +311,9 @@ def instruction(architecture: str, name: str) -> Instruction:
     if found:
         raise UnknownNameError(f"'{name}' names {len(found)} instructions of {architecture}: {', '.join(found[:6])}")
     elsewhere = [other for other in catalog.architectures() if name in catalog.get_architecture(other).names()]
-    hint = f" (it exists on {', '.join(elsewhere)})" if elsewhere else nearest(name, names)
+    known = [*names, *(mnemonic for entry in catalog.get_architecture(architecture).entries if len(entry.sass) == 1 and not entry.emulated
+                       for mnemonic in _entry_sass(entry))]
+    hint = f" (it exists on {', '.join(elsewhere)})" if elsewhere else nearest(name, known)
     raise UnknownNameError(f"unknown instruction '{name}' on {architecture}{hint}")
 
 

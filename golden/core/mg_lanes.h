@@ -336,14 +336,15 @@ static void mg_lane_fdrda(const mg_operation *o, const mg_block *block, const ui
     }
     const int32_t sum_fraction_bits = o->sum_fraction_bits;
     EACH_LANE { /* renormalise and round down at sum_fraction_bits */
-        uint64_t bits;
-        double exact = (double)(total[l] < 0 ? -total[l] : total[l]);
+        uint64_t magnitude = (uint64_t)(total[l] < 0 ? -total[l] : total[l]), bits;
+        double exact = (double)(int64_t)magnitude;
         memcpy(&bits, &exact, sizeof bits);
-        int32_t leading = (int32_t)(bits >> 52) - 1023 + lsb[l];
-        int32_t shift = mg_max32(leading, -126) - sum_fraction_bits - lsb[l];
-        shift = mg_min32(mg_max32(shift, 0), 63);
-        total[l] >>= (int64_t)shift;
-        lsb[l] += shift;
+        int64_t leading = (int64_t)(bits >> 52) - 1023 + lsb[l], exponent = leading > -126 ? leading : -126;
+        int64_t shift = exponent - sum_fraction_bits - lsb[l];
+        shift = shift < 0 ? 0 : shift;
+        shift = shift > 63 ? 63 : shift;
+        total[l] = total[l] >> shift;
+        lsb[l] += (int32_t)shift;
     }
     mg_lane_round(&o->out_format, o->result_fraction_bits, 1, total, lsb, out);
     if (mg_lane_any_special(all)) mg_lane_specials(o, p, e, o->k_count, cs, ce, out);

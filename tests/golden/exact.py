@@ -15,9 +15,18 @@ from math import floor
 
 # name: exponent bits, fraction bits, bias, what the odd codes mean
 FLOATS = {
-    "f64": (11, 52, 1023, "ieee"), "f32": (8, 23, 127, "ieee"), "tf32": (8, 10, 127, "ieee"), "bf16": (8, 7, 127, "ieee"),
-    "f16": (5, 10, 15, "ieee"), "e5m2": (5, 2, 15, "ieee"), "e4m3": (4, 3, 7, "fn"), "e5m2fnuz": (5, 2, 16, "fnuz"),
-    "e4m3fnuz": (4, 3, 8, "fnuz"), "e3m2": (3, 2, 3, "finite"), "e2m3": (2, 3, 1, "finite"), "e2m1": (2, 1, 1, "finite"),
+    "f64": (11, 52, 1023, "ieee"),
+    "f32": (8, 23, 127, "ieee"),
+    "tf32": (8, 10, 127, "ieee"),
+    "bf16": (8, 7, 127, "ieee"),
+    "f16": (5, 10, 15, "ieee"),
+    "e5m2": (5, 2, 15, "ieee"),
+    "e4m3": (4, 3, 7, "fn"),
+    "e5m2fnuz": (5, 2, 16, "fnuz"),
+    "e4m3fnuz": (4, 3, 8, "fnuz"),
+    "e3m2": (3, 2, 3, "finite"),
+    "e2m3": (2, 3, 1, "finite"),
+    "e2m1": (2, 1, 1, "finite"),
 }
 INTEGERS = {"s32": (32, True), "s8": (8, True), "u8": (8, False), "s4": (4, True), "u4": (4, False), "b1": (1, False)}
 
@@ -67,7 +76,9 @@ def decode(fmt: str, code: int) -> Value:
     top = exponent == (1 << exponent_bits) - 1
     if odd == "ieee" and top:
         return Value("nan" if fraction else "inf", negative, code=raw)
-    if (odd == "fn" and top and fraction == (1 << fraction_bits) - 1) or (odd == "fnuz" and negative and not fraction and not exponent):
+    if (odd == "fn" and top and fraction == (1 << fraction_bits) - 1) or (
+        odd == "fnuz" and negative and not fraction and not exponent
+    ):
         return Value("nan", negative, code=raw)
     s = Fraction(fraction, 1 << fraction_bits) + (1 if exponent else 0)
     return Value("number", negative, -s if negative else s, max(exponent, 1) - bias)
@@ -99,7 +110,9 @@ def cut(s: Fraction, fraction_bits: int, mode: str = "toward_zero") -> Fraction:
     return Fraction(to_integer(s * (1 << fraction_bits), mode), 1 << fraction_bits)
 
 
-def encode(fmt: str, x: Fraction, mode: str, kept: int | None = None, overflow: str = "infinity", negative_zero: bool = False) -> int:
+def encode(
+    fmt: str, x: Fraction, mode: str, kept: int | None = None, overflow: str = "infinity", negative_zero: bool = False
+) -> int:
     """The code of x, rounded once at `kept` fraction bits. overflow: "infinity", or "ieee" (the mode decides)."""
     exponent_bits, fraction_bits, bias, _ = FLOATS[fmt]
     sign = 1 << (exponent_bits + fraction_bits) if x < 0 or (x == 0 and negative_zero) else 0
@@ -135,7 +148,7 @@ def product_kind(a: Value, b: Value) -> str:
 
 
 def special(addends: Sequence[tuple[str, bool]]) -> str | None:
-    """"nan", "+inf", "-inf" or None for addends given as (kind, negative)."""
+    """ "nan", "+inf", "-inf" or None for addends given as (kind, negative)."""
     signs = {negative for kind, negative in addends if kind == "inf"}
     if any(kind == "nan" for kind, _ in addends) or len(signs) == 2:
         return "nan"
@@ -152,8 +165,16 @@ NVIDIA_NAN = {"f32": 0x7FFFFFFF, "f16": 0x7FFF}
 # FDA, scaled FDA, GDFS ---------------------------------------------------------------------------------------------------
 
 
-def fda(a: Sequence[Value], b: Sequence[Value], c: Value, d: str, f: int, e_zero: int, kept: int | None = None,
-        scales: Sequence[tuple[Value, Value]] | None = None) -> int:
+def fda(
+    a: Sequence[Value],
+    b: Sequence[Value],
+    c: Value,
+    d: str,
+    f: int,
+    e_zero: int,
+    kept: int | None = None,
+    scales: Sequence[tuple[Value, Value]] | None = None,
+) -> int:
     """T-FDPA; with one pair of scales for each product ST-FDPA."""
     pairs = list(zip(a, b, strict=True))
     found = special([(product_kind(x, y), x.negative != y.negative) for x, y in pairs] + [(c.what, c.negative)])
@@ -171,13 +192,22 @@ def fda(a: Sequence[Value], b: Sequence[Value], c: Value, d: str, f: int, e_zero
 
 def cofda(fa: str, fb: str, fc: str, d: str, products: int, f: int, e_zero: int, kept: int | None = None) -> Callable[..., int]:
     """A chain of FDAs, `products` at a time; the running c is rounded to D."""
+
     def run(a: Sequence[int], b: Sequence[int], c: int) -> int:
         code, fmt = c, fc
         for k in range(0, len(a), products):
-            code = fda([decode(fa, x) for x in a[k:k + products]], [decode(fb, x) for x in b[k:k + products]],
-                       decode(fmt, code), d, f, e_zero, kept)
+            code = fda(
+                [decode(fa, x) for x in a[k : k + products]],
+                [decode(fb, x) for x in b[k : k + products]],
+                decode(fmt, code),
+                d,
+                f,
+                e_zero,
+                kept,
+            )
             fmt = d
         return code
+
     return run
 
 
@@ -185,11 +215,13 @@ def scaled_fda(fa: str, fb: str, block: int, f: int, e_zero: int) -> Callable[..
     def run(a: Sequence[int], b: Sequence[int], c: int, scale_a: Sequence[int], scale_b: Sequence[int]) -> int:
         scales = [(decode("ue8m0", scale_a[k // block]), decode("ue8m0", scale_b[k // block])) for k in range(len(a))]
         return fda([decode(fa, x) for x in a], [decode(fb, x) for x in b], decode("f32", c), "f32", f, e_zero, None, scales)
+
     return run
 
 
 def gdfs(scale: str, block: int, f: int = 35, e_zero: int = -139) -> Callable[..., int]:
     """GST-FDPA: groups of 16 e2m1 products, each summed exactly and scaled; aligned by the scales' exponents alone."""
+
     def run(a: Sequence[int], b: Sequence[int], c: int, scale_a: Sequence[int], scale_b: Sequence[int]) -> int:
         value_c = decode("f32", c)
         scales = [(decode(scale, x), decode(scale, y)) for x, y in zip(scale_a, scale_b, strict=True)]
@@ -199,7 +231,7 @@ def gdfs(scale: str, block: int, f: int = 35, e_zero: int = -139) -> Callable[..
             return c
         addends = [(value_c.s, value_c.e if value_c.s else e_zero)]
         for k in range(0, len(a), 16):
-            products = [decode("e2m1", x).x * decode("e2m1", y).x for x, y in zip(a[k:k + 16], b[k:k + 16], strict=True)]
+            products = [decode("e2m1", x).x * decode("e2m1", y).x for x, y in zip(a[k : k + 16], b[k : k + 16], strict=True)]
             x, y = scales[k // block]
             zero = not any(products) or x.is_zero or y.is_zero
             addends.append((sum(products, Fraction(0)) * x.s * y.s, e_zero if zero else x.e + y.e))
@@ -207,6 +239,7 @@ def gdfs(scale: str, block: int, f: int = 35, e_zero: int = -139) -> Callable[..
         total = sum((cut(s * two(e - e_max), f) for s, e in addends), Fraction(0)) * two(e_max)
         code = encode("f32", total, "toward_zero")
         return 0 if code == 0x80000000 else code
+
     return run
 
 
@@ -240,8 +273,10 @@ def round_down_add(dot: tuple[Fraction, int] | None, c: Value, window: int | Non
 def fdrda(a: Sequence[Value], b: Sequence[Value], c: Value) -> int:
     addends = [(x.s * y.s, x.e + y.e) for x, y in zip(a, b, strict=True)]
     kinds = [(product_kind(x, y), x.negative != y.negative) for x, y in zip(a, b, strict=True)]
-    kinds = [("inf", negative) if kind == "number" and abs(s) * two(e) >= two(128) else (kind, negative)
-             for (kind, negative), (s, e) in zip(kinds, addends, strict=True)]
+    kinds = [
+        ("inf", negative) if kind == "number" and abs(s) * two(e) >= two(128) else (kind, negative)
+        for (kind, negative), (s, e) in zip(kinds, addends, strict=True)
+    ]
     found = special([*kinds, (c.what, c.negative)])
     return answer(found, "f32", 0x7FC00000) if found else round_down_add(truncated_sum(addends), c, None)
 
@@ -261,10 +296,12 @@ def gfdrda(a: Sequence[Value], b: Sequence[Value], c: Value) -> int:
 
 def chain(step: Callable[..., int], fa: str, fb: str, products: int) -> Callable[..., int]:
     """The chains of CDNA1 and CDNA3: f32 c, `products` at a time."""
+
     def run(a: Sequence[int], b: Sequence[int], c: int) -> int:
         for k in range(0, len(a), products):
-            c = step([decode(fa, x) for x in a[k:k + products]], [decode(fb, x) for x in b[k:k + products]], decode("f32", c))
+            c = step([decode(fa, x) for x in a[k : k + products]], [decode(fb, x) for x in b[k : k + products]], decode("f32", c))
         return c
+
     return run
 
 
@@ -308,12 +345,14 @@ def ieee_mul(fmt: str, x: Value, y: Value, nan: int) -> int:
 def sfma(fmt: str, mode: str, nan: int, hand_on: bool) -> Callable[..., int]:
     """Algorithm 1. With `hand_on` the first NaN among b, c, a is returned quieted (DMMA on an H200)."""
     quiet = 1 << (FLOATS[fmt][1] - 1)
+
     def run(a: Sequence[int], b: Sequence[int], c: int) -> int:
         for x, y in zip(a, b, strict=True):
             operands = decode(fmt, y), decode(fmt, c), decode(fmt, x)
             first = next((v for v in operands if v.what == "nan"), None)
             c = first.code | quiet if hand_on and first else ieee_fma(fmt, operands[2], operands[0], operands[1], mode, nan)
         return c
+
     return run
 
 
@@ -334,24 +373,27 @@ def gps(fmt: str, group: int) -> Callable[..., int]:
         return flushed(ieee_add("f32", decode("f32", x), decode("f32", y), nan), True)
 
     def pairwise(p: list[int]) -> int:
-        return p[0] if len(p) == 1 else add(pairwise(p[:len(p) // 2]), pairwise(p[len(p) // 2:]))
+        return p[0] if len(p) == 1 else add(pairwise(p[: len(p) // 2]), pairwise(p[len(p) // 2 :]))
 
     def run(a: Sequence[int], b: Sequence[int], c: int) -> int:
         p = [flushed(ieee_mul("f32", operand(fmt, x), operand(fmt, y), nan), True) for x, y in zip(a, b, strict=True)]
         d = flushed(c, False)
         for k in range(0, len(p), group):
-            d = add(d, pairwise(p[k:k + group]))
+            d = add(d, pairwise(p[k : k + group]))
         return d
+
     return run
 
 
 def m8n8k4_f32(fc: str) -> Callable[..., int]:
     """FFMA chain from +0, then one FADD of c."""
+
     def run(a: Sequence[int], b: Sequence[int], c: int) -> int:
         p = 0
         for x, y in zip(a, b, strict=True):
             p = ieee_fma("f32", decode("f16", x), decode("f16", y), decode("f32", p), "nearest_even", 0x7FFFFFFF)
         return ieee_add("f32", decode(fc, c), decode("f32", p), 0x7FFFFFFF)
+
     return run
 
 
@@ -379,6 +421,7 @@ def fp8_rewrite(fa: str, fb: str, d: str) -> Callable[..., int]:
             picked = [k for k in range(len(a)) if k % 4 in half]
             code = fda([as_f16(fa, a[k]) for k in picked], [as_f16(fb, b[k]) for k in picked], decode(d, code), d, 25, e_zero)
         return ieee_add(d, decode(d, c), decode(d, code), NVIDIA_NAN[d])
+
     return run
 
 
@@ -388,7 +431,8 @@ def fp8_rewrite(fa: str, fb: str, d: str) -> Callable[..., int]:
 def integer_dot(fa: str, fb: str, saturate: bool) -> Callable[..., int]:
     def run(a: Sequence[int], b: Sequence[int], c: int) -> int:
         total = integer("s32", c) + sum(integer(fa, x) * integer(fb, y) for x, y in zip(a, b, strict=True))
-        return (max(-2**31, min(2**31 - 1, total)) if saturate else total) % 2**32
+        return (max(-(2**31), min(2**31 - 1, total)) if saturate else total) % 2**32
+
     return run
 
 
@@ -396,4 +440,5 @@ def binary_dot(operation: str) -> Callable[..., int]:
     def run(a: Sequence[int], b: Sequence[int], c: int) -> int:
         bits = sum((x & y) if operation == "and" else (x ^ y) for x, y in zip(a, b, strict=True))
         return (integer("s32", c) + bits) % 2**32
+
     return run

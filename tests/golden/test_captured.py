@@ -8,9 +8,10 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-import golden
 import numpy as np
 import pytest
+
+import golden
 from golden import captured, yamlfile
 from golden.captured import Captured
 from golden.errors import FileFormatError, UnknownNameError
@@ -18,8 +19,11 @@ from golden.paths import spec_folder
 
 ORDER = ("a", "b", "c", "metadata", "scale_a", "scale_b")
 REFERENCE_DOTS = 56
-COMMITTED = [(architecture, name) for architecture in captured.architectures()
-             for name in captured.read_manifest(architecture)["instructions"]]
+COMMITTED = [
+    (architecture, name)
+    for architecture in captured.architectures()
+    for name in captured.read_manifest(architecture)["instructions"]
+]
 
 
 def first_difference(vector: Captured, got: np.ndarray) -> str:
@@ -27,8 +31,10 @@ def first_difference(vector: Captured, got: np.ndarray) -> str:
     if not len(wrong):
         return ""
     tile, row, column = (int(i) for i in wrong[0])
-    return (f"{vector.name}: {len(wrong)} of {vector.d.size} differ, first in tile {tile} ({vector.classes[tile]}), row {row}, column "
-            f"{column}: {int(got[tile, row, column]):#x}, the hardware gave {int(vector.d[tile, row, column]):#x}")
+    return (
+        f"{vector.name}: {len(wrong)} of {vector.d.size} differ, first in tile {tile} ({vector.classes[tile]}), row {row}, column "
+        f"{column}: {int(got[tile, row, column]):#x}, the hardware gave {int(vector.d[tile, row, column]):#x}"
+    )
 
 
 @pytest.mark.parametrize(("architecture", "name"), COMMITTED)
@@ -46,7 +52,11 @@ def test_the_reference_gives_what_the_hardware_gave(architecture: str, name: str
     rng = np.random.default_rng(3)
     for i in range(REFERENCE_DOTS):
         tile, row, column = i % len(vector.d), int(rng.integers(ins.m)), int(rng.integers(ins.n))
-        dot = {"a": vector.operands["a"][tile, row], "b": vector.operands["b"][tile, :, column], "c": vector.operands["c"][tile, row, column]}
+        dot = {
+            "a": vector.operands["a"][tile, row],
+            "b": vector.operands["b"][tile, :, column],
+            "c": vector.operands["c"][tile, row, column],
+        }
         if ins.sparse:
             dot["metadata"] = vector.operands["metadata"][tile, row]
         got, wanted = ins.reference_dot(**dot), int(vector.d[tile, row, column])
@@ -55,9 +65,32 @@ def test_the_reference_gives_what_the_hardware_gave(architecture: str, name: str
 
 def test_hopper_vectors_cover_every_kind_of_instruction() -> None:
     names = list(captured.read_manifest("hopper")["instructions"])
-    assert len(names) >= 147
-    for part in ("f32.f16.f16", "f16.f16.f16", "bf16", "tf32", "f64", "e4m3", "e5m2", "s8", "u8", "s4", "u4", "b1", "satfinite",
-                 "mma.sp::ordered_metadata", "wgmma.mma_async.sync", "wgmma.mma_async.sp", "wmma.mma.sync", "m8n8k4", ".rz", ".rm", ".rp"):
+    assert len(names) >= 149
+    for part in (
+        "f32.f16.f16",
+        "f16.f16.f16",
+        "bf16",
+        "tf32",
+        "f64",
+        "e4m3",
+        "e5m2",
+        "s8",
+        "u8",
+        "s4",
+        "u4",
+        "b1",
+        "satfinite",
+        "mma.sp::ordered_metadata",
+        "wgmma.mma_async.sync",
+        "wgmma.mma_async.sp",
+        "wmma.mma.sync",
+        "m16n16k16.f32.f16",
+        "m16n16k16.f16.f32",
+        "m8n8k4",
+        ".rz",
+        ".rm",
+        ".rp",
+    ):
         assert any(part in name for name in names), part
 
 
@@ -98,8 +131,11 @@ def test_the_evidence_file_names_what_is_captured() -> None:
 
 def test_every_committed_file_is_in_the_manifest_and_small() -> None:
     files = [path for path in captured.vectors_folder().rglob("*") if path.is_file()]
-    recorded = {captured.vectors_folder() / architecture / entry["file"] for architecture in captured.architectures()
-                for entry in captured.read_manifest(architecture)["instructions"].values()}
+    recorded = {
+        captured.vectors_folder() / architecture / entry["file"]
+        for architecture in captured.architectures()
+        for entry in captured.read_manifest(architecture)["instructions"].values()
+    }
     assert recorded <= set(files)
     assert {path for path in files if path.suffix == ".npz" and path.parent.name in captured.architectures()} == recorded
     assert sum(path.stat().st_size for path in files) <= 10 << 20
@@ -135,7 +171,11 @@ def test_a_copied_folder_loads(copied: tuple[Path, Path, str]) -> None:
 
 def damaged(content: bytes) -> dict[str, bytes]:
     middle = len(content) // 2
-    return {"truncated": content[:-100], "empty": b"", "edited": content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1:]}
+    return {
+        "truncated": content[:-100],
+        "empty": b"",
+        "edited": content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :],
+    }
 
 
 @pytest.mark.parametrize("damage", ["truncated", "empty", "edited", "missing"])
@@ -165,8 +205,21 @@ def change_entry(folder: Path, name: str, **changes: object) -> None:
     path.write_text(json.dumps(manifest))
 
 
-@pytest.mark.parametrize("changes", [{"dots": 7}, {"tiles": 1}, {"sha256": "00"}, {"shapes": {}}, {"classes": [99]}, {"classes": []},
-                                     {"dtypes": {"a": "uint8"}}, {"file": "../x.npz"}, {"class_set": "none"}, {"dots": "many"}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"dots": 7},
+        {"tiles": 1},
+        {"sha256": "00"},
+        {"shapes": {}},
+        {"classes": [99]},
+        {"classes": []},
+        {"dtypes": {"a": "uint8"}},
+        {"file": "../x.npz"},
+        {"class_set": "none"},
+        {"dots": "many"},
+    ],
+)
 def test_a_manifest_that_does_not_fit_its_file_is_refused(copied: tuple[Path, Path, str], changes: dict[str, object]) -> None:
     folder, _, name = copied
     change_entry(folder, name, **changes)
@@ -174,8 +227,17 @@ def test_a_manifest_that_does_not_fit_its_file_is_refused(copied: tuple[Path, Pa
         list(captured.load("hopper", folder))
 
 
-@pytest.mark.parametrize("edit", [lambda m: m.update(schema=99), lambda m: m.pop("device"), lambda m: m["device"].pop("driver"),
-                                  lambda m: m.update(architecture="ada"), lambda m: m.update(instructions=[]), lambda m: m.update(seed="1")])
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda m: m.update(schema=99),
+        lambda m: m.pop("device"),
+        lambda m: m["device"].pop("driver"),
+        lambda m: m.update(architecture="ada"),
+        lambda m: m.update(instructions=[]),
+        lambda m: m.update(seed="1"),
+    ],
+)
 def test_a_wrong_manifest_is_refused(copied: tuple[Path, Path, str], edit: Callable[[dict[str, object]], object]) -> None:
     folder, _, _ = copied
     path = folder / "hopper" / "manifest.json"

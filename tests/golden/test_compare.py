@@ -114,14 +114,14 @@ def test_example_is_true_and_minimal() -> None:
 def test_different_k_is_padded() -> None:
     short = golden.instruction("ampere", "HMMA.1688.F32")
     assert compare(short, AMPERE, budget=10_000).numeric == 0, "the second step of Ampere adds zeros"
-    operands = {"a": np.ones((2, 8), np.uint16), "b": np.ones((2, 8), np.uint16), "c": np.zeros(2, np.uint32)}
+    operands: module.Operands = {"a": np.ones((2, 8), np.uint16), "b": np.ones((2, 8), np.uint16), "c": np.zeros(2, np.uint32)}
     padded = module.pad(operands, AMPERE)
     assert padded["a"].shape == padded["b"].shape == (2, 16) and not padded["a"][:, 8:].any()
 
 
 def test_sparse_and_scaled() -> None:
     sparse = [golden.instruction(arch, "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32") for arch in ("hopper", "ampere")]
-    example = compare(*sparse, budget=10_000).example
+    example = compare(sparse[0], sparse[1], budget=10_000).example
     assert example is not None and example.products == 1
     name = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
     scaled = golden.instruction("rtx_blackwell", name)
@@ -129,7 +129,7 @@ def test_sparse_and_scaled() -> None:
 
 
 def test_what_cannot_be_compared() -> None:
-    with pytest.raises(golden.OperandError, match="operand a is f16 in .* but bf16 in"):
+    with pytest.raises(golden.OperandError, match=r"operand a is f16 in .* but bf16 in"):
         compare(HOPPER, golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"))
     with pytest.raises(golden.OperandError, match="sparsity"):
         compare(HOPPER, golden.instruction("hopper", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"))

@@ -7,6 +7,7 @@ import platform
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,9 @@ def operands_of(ins: Instruction, batch: tuple[int, ...], seed: int = 1) -> dict
     """Random matrices with the given leading dimensions."""
     rng, size = np.random.default_rng(seed), int(np.prod(batch))
     rows, columns = (stimuli.generate(ins, "narrow", size * count, rng) for count in (ins.m, ins.n))
-    built = {name: rows[name].reshape(*batch, ins.m, rows[name].shape[-1]) for name in ("a", "metadata", "scale_a") if name in rows}
+    built = {
+        name: rows[name].reshape(*batch, ins.m, rows[name].shape[-1]) for name in ("a", "metadata", "scale_a") if name in rows
+    }
     for name in ("b", "scale_b"):
         if name in columns:
             built[name] = np.ascontiguousarray(columns[name].reshape(*batch, ins.n, columns[name].shape[-1]).swapaxes(-1, -2))
@@ -117,7 +120,7 @@ def test_one_matrix_at_a_time_is_the_batch(ins: Instruction) -> None:
     wanted = ins(**operands)
     for i in range(5):
         assert np.array_equal(ins(**{name: array[i] for name, array in operands.items()}), wanted[i])
-        assert np.array_equal(ins(**{name: array[i:i + 1] for name, array in operands.items()}), wanted[i:i + 1])
+        assert np.array_equal(ins(**{name: array[i : i + 1] for name, array in operands.items()}), wanted[i : i + 1])
 
 
 @pytest.mark.parametrize("general", [False, True])
@@ -134,11 +137,32 @@ def test_broadcasting(ins: Instruction, general: bool) -> None:
 
 @pytest.mark.parametrize("batch", [(0,), (0, 3), (2, 0), (1, 0, 5)])
 def test_empty_batches(ins: Instruction, batch: tuple[int, ...]) -> None:
-    operands = operands_of(ins, batch)
+    operands = {name: np.empty((*batch, *array.shape), array.dtype) for name, array in operands_of(ins, ()).items()}
     assert ins(**operands).shape == (*batch, ins.m, ins.n)
-    k = {name: array[..., 0, :] if name not in ("b", "scale_b", "c") else array[..., 0] if name != "c" else array[..., 0, 0]
-         for name, array in operands.items()}
+    k = {
+        name: array[..., 0, :] if name not in ("b", "scale_b", "c") else array[..., 0] if name != "c" else array[..., 0, 0]
+        for name, array in operands.items()
+    }
     assert ins.dot(**k).shape == batch
+
+
+@pytest.mark.parametrize("name", [DENSE, SPARSE, SCALED, INT4])
+def test_no_stimuli_are_no_results(name: tuple[str, str]) -> None:
+    ins = golden.instruction(*name)
+    for kind in stimuli.KINDS:
+        assert ins.dot(**stimuli.generate(ins, kind, 0, np.random.default_rng(1))).shape == (0,), kind
+
+
+def test_python_threads_share_one_instruction(dense: Instruction) -> None:
+    """Single matrices and batches at once: the core runs without the interpreter's lock."""
+    sets = [operands_of(dense, batch, seed) for seed, batch in enumerate([(), (), (50,), (), (3,), ()])]
+    wanted = [dense(**operands) for operands in sets]
+
+    def repeat(i: int) -> bool:
+        return all(np.array_equal(dense(**sets[i]), wanted[i]) for _ in range(300))
+
+    with ThreadPoolExecutor(len(sets)) as pool:
+        assert all(pool.map(repeat, range(len(sets))))
 
 
 def test_many_batch_dimensions(dense: Instruction) -> None:
@@ -164,7 +188,7 @@ def test_more_batch_dimensions_than_the_core_takes(dense: Instruction) -> None:
 def test_a_big_batch_is_its_parts(dense: Instruction) -> None:
     operands = operands_of(dense, (3001,))
     whole = dense(**operands)
-    parts = [dense(**{name: array[i:i + 97] for name, array in operands.items()}) for i in range(0, 3001, 97)]
+    parts = [dense(**{name: array[i : i + 97] for name, array in operands.items()}) for i in range(0, 3001, 97)]
     assert np.array_equal(whole, np.concatenate(parts))
 
 
@@ -185,27 +209,49 @@ def test_any_broadcast_is_numpys(batch: list[int], data: st.DataObject) -> None:
 # Errors ----------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("change", "error", "words"), [
-    ({"a": np.zeros((16, 8), np.uint16)}, ShapeError, "'a' has shape"), ({"b": np.zeros((8, 16), np.uint16)}, ShapeError, "'b' has shape"),
-    ({"c": np.zeros(8, np.uint32)}, ShapeError, "'c' has shape"), ({"a": np.zeros((16, 16), np.float16)}, DTypeError, "'a' has dtype float16"),
-    ({"c": np.zeros((16, 8), np.int32)}, DTypeError, "'c' has dtype int32"), ({"a": None}, ShapeError, "'a' is missing"),
-    ({"b": np.zeros((16, 8), ">u2")}, DTypeError, "'b' has dtype"), ({"metadata": np.zeros((16, 4), np.uint8)}, ShapeError, "'metadata' was given"),
-    ({"scale_a": np.zeros((16, 1), np.uint8)}, ShapeError, "'scale_a' was given"), ({"a": np.zeros((16, 16), object)}, DTypeError, "'a'"),
-    ({"a": [[70000] * 16] * 16}, DTypeError, "'a'"), ({"a": [[-1] * 16] * 16}, DTypeError, "'a'"), ({"a": "text"}, MmagoldError, "'a'"),
-    ({"a": np.zeros((3, 16, 16), np.uint16), "b": np.zeros((2, 16, 8), np.uint16)}, ShapeError, "do not broadcast")])
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"a": np.zeros((16, 8), np.uint16)}, ShapeError, "'a' has shape"),
+        ({"b": np.zeros((8, 16), np.uint16)}, ShapeError, "'b' has shape"),
+        ({"c": np.zeros(8, np.uint32)}, ShapeError, "'c' has shape"),
+        ({"a": np.zeros((16, 16), np.float16)}, DTypeError, "'a' has dtype float16"),
+        ({"c": np.zeros((16, 8), np.int32)}, DTypeError, "'c' has dtype int32"),
+        ({"a": None}, ShapeError, "'a' is missing"),
+        ({"b": np.zeros((16, 8), ">u2")}, DTypeError, "'b' has dtype"),
+        ({"metadata": np.zeros((16, 4), np.uint8)}, ShapeError, "'metadata' was given"),
+        ({"scale_a": np.zeros((16, 1), np.uint8)}, ShapeError, "'scale_a' was given"),
+        ({"a": np.zeros((16, 16), object)}, DTypeError, "'a'"),
+        ({"a": [[70000] * 16] * 16}, DTypeError, "'a'"),
+        ({"a": [[-1] * 16] * 16}, DTypeError, "'a'"),
+        ({"a": "text"}, MmagoldError, "'a'"),
+        ({"a": np.zeros((3, 16, 16), np.uint16), "b": np.zeros((2, 16, 8), np.uint16)}, ShapeError, "do not broadcast"),
+    ],
+)
 def test_one_clear_error_for_dense_operands(dense: Instruction, change: dict[str, Any], error: type, words: str) -> None:
     with pytest.raises(error, match=words) as caught:
         dense(**{**operands_of(dense, ()), **change})
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("name", "change", "error", "words"), [
-    (SPARSE, {"metadata": None}, ShapeError, "'metadata' is missing"), (SPARSE, {"metadata": np.zeros((16, 8), np.uint8)}, MetadataError, r"\[0, 0\] is 0x0"),
-    (SPARSE, {"metadata": np.full((16, 8), 0x1, np.uint8)}, MetadataError, "0x1"), (SPARSE, {"metadata": np.full((16, 8), 0x14, np.uint8)}, OperandError, "0x14"),
-    (SPARSE, {"metadata": np.full((16, 4), 4, np.uint8)}, ShapeError, "'metadata' has shape"), (SPARSE, {"a": np.zeros((16, 32), np.uint16)}, ShapeError, "'a'"),
-    (SCALED, {"scale_a": None}, ShapeError, "'scale_a' is missing"), (SCALED, {"scale_b": np.zeros((2, 8), np.uint8)}, ShapeError, "'scale_b'"),
-    (SCALED, {"a": np.full((16, 64), 16, np.uint8)}, OperandError, r"'a'\[0, 0\] is 0x10"), (INT4, {"b": np.full((64, 8), 255, np.uint8)}, OperandError, "'b'")])
-def test_one_clear_error_for_metadata_scales_and_codes(name: tuple[str, str], change: dict[str, Any], error: type, words: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "change", "error", "words"),
+    [
+        (SPARSE, {"metadata": None}, ShapeError, "'metadata' is missing"),
+        (SPARSE, {"metadata": np.zeros((16, 8), np.uint8)}, MetadataError, r"\[0, 0\] is 0x0"),
+        (SPARSE, {"metadata": np.full((16, 8), 0x1, np.uint8)}, MetadataError, "0x1"),
+        (SPARSE, {"metadata": np.full((16, 8), 0x14, np.uint8)}, OperandError, "0x14"),
+        (SPARSE, {"metadata": np.full((16, 4), 4, np.uint8)}, ShapeError, "'metadata' has shape"),
+        (SPARSE, {"a": np.zeros((16, 32), np.uint16)}, ShapeError, "'a'"),
+        (SCALED, {"scale_a": None}, ShapeError, "'scale_a' is missing"),
+        (SCALED, {"scale_b": np.zeros((2, 8), np.uint8)}, ShapeError, "'scale_b'"),
+        (SCALED, {"a": np.full((16, 64), 16, np.uint8)}, OperandError, r"'a'\[0, 0\] is 0x10"),
+        (INT4, {"b": np.full((64, 8), 255, np.uint8)}, OperandError, "'b'"),
+    ],
+)
+def test_one_clear_error_for_metadata_scales_and_codes(
+    name: tuple[str, str], change: dict[str, Any], error: type, words: str
+) -> None:
     ins = golden.instruction(*name)
     with pytest.raises(error, match=words):
         ins(**{**operands_of(ins, ()), **change})
@@ -216,8 +262,9 @@ def test_plain_mma_sp_takes_swapped_indices() -> None:
     operands = operands_of(golden.instruction(*SPARSE), ())
     swapped = (operands["metadata"] >> 2 | operands["metadata"] << 2) & 15
     pairs = operands["a"].reshape(16, -1, 2)[..., ::-1].reshape(16, 16)
-    assert np.array_equal(plain(pairs, operands["b"], operands["c"], metadata=swapped.astype(np.uint8)),
-                          golden.instruction(*SPARSE)(**operands))
+    assert np.array_equal(
+        plain(pairs, operands["b"], operands["c"], metadata=swapped.astype(np.uint8)), golden.instruction(*SPARSE)(**operands)
+    )
 
 
 def test_lists_of_integers_are_taken(dense: Instruction) -> None:
@@ -255,8 +302,14 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     root = str(Path(golden.__file__).resolve().parent.parent)
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     kept = {key: value for key, value in os.environ.items() if not key.startswith("MMAGOLD_") or key == "MMAGOLD_CORE"}
-    return subprocess.run([sys.executable, "-c", code], env={**kept, "PYTHONPATH": path, **environment}, capture_output=True,
-                          text=True, check=False, timeout=300)
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**kept, "PYTHONPATH": path, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -286,7 +339,7 @@ def test_every_instruction_set_gives_the_same_bits(one_thread: tuple[str, str], 
 def test_a_wrong_thread_count_is_said(wish: str, monkeypatch: pytest.MonkeyPatch, dense: Instruction) -> None:
     monkeypatch.setenv("MMAGOLD_THREADS", wish)
     with pytest.raises(CoreError, match="MMAGOLD_THREADS"):
-        dense(**operands_of(dense, ()))
+        dense(**operands_of(dense, (4,)))
 
 
 def test_a_missing_core_is_said(tmp_path: Path) -> None:

@@ -22,9 +22,12 @@ def dot(ins: Instruction, a: list[float], b: list[float], c: float = 0.0) -> flo
 
 # A. Accumulation precision -------------------------------------------------------------------------------------------------
 
-FP8 = {"ada": f"{MMA}m16n8k32.row.col.f32.e4m3.e4m3.f32", "hopper": "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3",
-       "blackwell": "tcgen05.mma.cta_group::1.kind::f8f6f4.m64n8k32.f32.e4m3.e4m3",
-       "rtx_blackwell": f"{MMA}m16n8k32.row.col.f32.e4m3.e4m3.f32"}
+FP8 = {
+    "ada": f"{MMA}m16n8k32.row.col.f32.e4m3.e4m3.f32",
+    "hopper": "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3",
+    "blackwell": "tcgen05.mma.cta_group::1.kind::f8f6f4.m64n8k32.f32.e4m3.e4m3",
+    "rtx_blackwell": f"{MMA}m16n8k32.row.col.f32.e4m3.e4m3.f32",
+}
 TINY = {13: [2.0**-7, 2.0**-6], 25: [2.0**-9, 2.0**-9]}
 
 
@@ -42,8 +45,10 @@ def test_fp8_keeps_13_bits_on_ada_and_hopper_and_25_on_both_blackwells(architect
     assert last_kept_bit(golden.instruction(architecture, FP8[architecture])) == wanted
 
 
-@pytest.mark.parametrize(("architecture", "wanted"), [("turing", 24), ("ampere", 24), ("ada", 24), ("hopper", 25), ("blackwell", 25),
-                                                      ("rtx_blackwell", 25)])
+@pytest.mark.parametrize(
+    ("architecture", "wanted"),
+    [("turing", 24), ("ampere", 24), ("ada", 24), ("hopper", 25), ("blackwell", 25), ("rtx_blackwell", 25)],
+)
 def test_f16_keeps_24_or_25_bits(architecture: str, wanted: int) -> None:
     assert last_kept_bit(golden.instruction(architecture, f"{MMA}m16n8k8.row.col.f32.f16.f16.f32")) == wanted
 
@@ -59,9 +64,15 @@ def test_volta_keeps_23_bits_and_cdna3_24() -> None:
 # B. Dynamic range ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("architecture", "name", "flushes"), [
-    ("cdna1", "v_mfma_f32_16x16x16f16", False), ("cdna2", "v_mfma_f32_16x16x16f16", True), ("cdna3", "v_mfma_f32_16x16x16_f16", False),
-    ("hopper", f"{MMA}m16n8k16.row.col.f32.f16.f16.f32", False)])
+@pytest.mark.parametrize(
+    ("architecture", "name", "flushes"),
+    [
+        ("cdna1", "v_mfma_f32_16x16x16f16", False),
+        ("cdna2", "v_mfma_f32_16x16x16f16", True),
+        ("cdna3", "v_mfma_f32_16x16x16_f16", False),
+        ("hopper", f"{MMA}m16n8k16.row.col.f32.f16.f16.f32", False),
+    ],
+)
 def test_cdna2_alone_flushes_subnormals(architecture: str, name: str, flushes: bool) -> None:
     ins = golden.instruction(architecture, name)
     assert dot(ins, [2.0**-20], [1.0]) == (0.0 if flushes else 2.0**-20)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import gfloat
@@ -16,13 +17,29 @@ from golden import Format, formats, from_float, get_format, to_float
 from golden.errors import DTypeError, OperandError, UnknownNameError
 from golden.formats import Kind
 
-GFLOAT = {"f16": known.format_info_binary16, "bf16": known.format_info_bfloat16, "e5m2": known.format_info_ocp_e5m2,
-          "e4m3": known.format_info_ocp_e4m3, "e3m2": known.format_info_ocp_e3m2, "e2m3": known.format_info_ocp_e2m3,
-          "e2m1": known.format_info_ocp_e2m1, "ue8m0": known.format_info_ocp_e8m0}
-ML_DTYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "e5m2": ml_dtypes.float8_e5m2, "e4m3": ml_dtypes.float8_e4m3fn,
-             "e5m2fnuz": ml_dtypes.float8_e5m2fnuz, "e4m3fnuz": ml_dtypes.float8_e4m3fnuz, "e3m2": ml_dtypes.float6_e3m2fn,
-             "e2m3": ml_dtypes.float6_e2m3fn, "e2m1": ml_dtypes.float4_e2m1fn, "ue8m0": ml_dtypes.float8_e8m0fnu}
-SMALL = tuple(GFLOAT) + ("e5m2fnuz", "e4m3fnuz")
+GFLOAT = {
+    "f16": known.format_info_binary16,
+    "bf16": known.format_info_bfloat16,
+    "e5m2": known.format_info_ocp_e5m2,
+    "e4m3": known.format_info_ocp_e4m3,
+    "e3m2": known.format_info_ocp_e3m2,
+    "e2m3": known.format_info_ocp_e2m3,
+    "e2m1": known.format_info_ocp_e2m1,
+    "ue8m0": known.format_info_ocp_e8m0,
+}
+ML_DTYPES = {
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "e5m2": ml_dtypes.float8_e5m2,
+    "e4m3": ml_dtypes.float8_e4m3fn,
+    "e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
+    "e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
+    "e3m2": ml_dtypes.float6_e3m2fn,
+    "e2m3": ml_dtypes.float6_e2m3fn,
+    "e2m1": ml_dtypes.float4_e2m1fn,
+    "ue8m0": ml_dtypes.float8_e8m0fnu,
+}
+SMALL = (*tuple(GFLOAT), "e5m2fnuz", "e4m3fnuz")
 SIGNED = tuple(name for name in SMALL if name != "ue8m0")
 
 
@@ -101,11 +118,21 @@ def test_limits_are_the_largest_and_smallest_finite_codes(name: str) -> None:
     assert fmt.nan is None or fmt.decode(fmt.nan).kind == Kind.NAN
 
 
-@pytest.mark.parametrize(("name", "largest", "least"), [
-    ("f16", 65504, Fraction(1, 2**24)), ("e4m3", 448, Fraction(1, 2**9)), ("e5m2", 57344, Fraction(1, 2**16)),
-    ("e4m3fnuz", 240, Fraction(1, 2**10)), ("e5m2fnuz", 57344, Fraction(1, 2**17)), ("e3m2", 28, Fraction(1, 16)),
-    ("e2m3", Fraction(15, 2), Fraction(1, 8)), ("e2m1", 6, Fraction(1, 2)), ("ue8m0", 2**127, Fraction(1, 2**127)),
-    ("ue4m3", 448, Fraction(1, 2**9))])
+@pytest.mark.parametrize(
+    ("name", "largest", "least"),
+    [
+        ("f16", 65504, Fraction(1, 2**24)),
+        ("e4m3", 448, Fraction(1, 2**9)),
+        ("e5m2", 57344, Fraction(1, 2**16)),
+        ("e4m3fnuz", 240, Fraction(1, 2**10)),
+        ("e5m2fnuz", 57344, Fraction(1, 2**17)),
+        ("e3m2", 28, Fraction(1, 16)),
+        ("e2m3", Fraction(15, 2), Fraction(1, 8)),
+        ("e2m1", 6, Fraction(1, 2)),
+        ("ue8m0", 2**127, Fraction(1, 2**127)),
+        ("ue4m3", 448, Fraction(1, 2**9)),
+    ],
+)
 def test_published_limits(name: str, largest: int, least: Fraction) -> None:
     fmt = get_format(name)
     finite = [fmt.decode(code).value for code in range(1 << fmt.bits) if fmt.decode(code).kind == Kind.FINITE]
@@ -116,9 +143,18 @@ def test_ue4m3_ignores_bit_7() -> None:
     scale, e4m3 = get_format("ue4m3"), get_format("e4m3")
     for code in range(256):
         number, plain = scale.decode(code), e4m3.decode(code & 0x7F)
-        assert (number.kind, number.sign, number.significand, number.exponent) == (plain.kind, 0, plain.significand, plain.exponent)
+        assert (number.kind, number.sign, number.significand, number.exponent) == (
+            plain.kind,
+            0,
+            plain.significand,
+            plain.exponent,
+        )
     values = to_float(scale, np.arange(256, dtype=np.uint8))
-    assert same(values[:128], values[128:]) and np.isnan(values[[0x7F, 0xFF]]).all() and not np.isnan(np.delete(values, [0x7F, 0xFF])).any()
+    assert (
+        same(values[:128], values[128:])
+        and np.isnan(values[[0x7F, 0xFF]]).all()
+        and not np.isnan(np.delete(values, [0x7F, 0xFF])).any()
+    )
 
 
 def test_tf32_ignores_its_low_13_bits() -> None:
@@ -130,7 +166,12 @@ def test_tf32_ignores_its_low_13_bits() -> None:
     assert same(to_float(fmt, clean), clean.view(np.float32).astype(np.float64))
     for code in raw[:2000].tolist():
         number, cut = fmt.decode(code), fmt.decode(code & 0xFFFFE000)
-        assert (number.kind, number.sign, number.significand, number.exponent) == (cut.kind, cut.sign, cut.significand, cut.exponent)
+        assert (number.kind, number.sign, number.significand, number.exponent) == (
+            cut.kind,
+            cut.sign,
+            cut.significand,
+            cut.exponent,
+        )
     assert fmt.decode(0x7F800001).kind == Kind.INFINITY and fmt.decode(0x7F802000).kind == Kind.NAN
 
 
@@ -172,7 +213,7 @@ def test_from_float_rounds_to_nearest_even_between_all_neighbours(name: str) -> 
     """Each midpoint of two neighbours, and the doubles just beside it: a second rounding would break these."""
     fmt = get_format(name)
     finite = sorted({fmt.decode(code).value for code in range(fmt.largest + 1)})
-    middles = np.array([float((x + y) / 2) for x, y in zip(finite, finite[1:], strict=False)])
+    middles = np.array([float((x + y) / 2) for x, y in itertools.pairwise(finite)])
     tests = np.concatenate([middles, np.nextafter(middles, np.inf), np.nextafter(middles, 0)])
     for value, code in zip(tests.tolist(), from_float(fmt, tests).tolist(), strict=True):
         assert fmt.decode(code).value == nearest_even_code(fmt, value), value
@@ -182,7 +223,7 @@ def test_from_float_rounds_to_nearest_even_between_all_neighbours(name: str) -> 
 def test_from_float_rounds_once(name: str) -> None:
     """Just above a midpoint by less than an f32 can show: double rounding would fall to the even neighbour."""
     fmt = get_format(name)
-    unit = 2.0 ** -fmt.fraction_bits
+    unit = 2.0**-fmt.fraction_bits
     for multiple in range(8):
         middle = 1 + (multiple + 0.5) * unit
         above, below = from_float(fmt, [middle + 2.0**-50, middle - 2.0**-50])
@@ -199,7 +240,17 @@ def test_from_float_of_any_double_is_gfloats(value: float) -> None:
 
 
 def test_from_float_refuses_what_a_format_cannot_hold() -> None:
-    for name, value in (("s8", 128), ("s8", -129), ("u8", -1), ("s4", 8), ("u4", 16), ("b1", 2), ("s32", 2.0**31), ("ue4m3", -1.0), ("ue8m0", -2.0)):
+    for name, value in (
+        ("s8", 128),
+        ("s8", -129),
+        ("u8", -1),
+        ("s4", 8),
+        ("u4", 16),
+        ("b1", 2),
+        ("s32", 2.0**31),
+        ("ue4m3", -1.0),
+        ("ue8m0", -2.0),
+    ):
         with pytest.raises(OperandError, match=name):
             from_float(name, [value])
 

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-import golden
 import numpy as np
 import pytest
+
+import golden
 from golden import reference, stimuli
 from golden.instruction import Instruction
 
@@ -55,7 +56,9 @@ def fail(ins: Instruction, operands: Operands, got: Any, wanted: Any, what: str)
     if wrong.size:
         i = int(wrong[0])
         shown = {name: array[i].tolist() for name, array in operands.items()}
-        pytest.fail(f"{ins!r}: {wrong.size} of {wanted.size} differ ({what}): {int(got[i]):#x} and {int(wanted[i]):#x} for {shown}")
+        pytest.fail(
+            f"{ins!r}: {wrong.size} of {wanted.size} differ ({what}): {int(got[i]):#x} and {int(wanted[i]):#x} for {shown}"
+        )
 
 
 @pytest.mark.parametrize("kind", stimuli.KINDS)

@@ -28,8 +28,12 @@ def table() -> list[tuple[str, str, Oracle]]:
 
     def hmma(architecture: str, f: int, l16: int, e32: int, e16: int, shapes: tuple[str, ...]) -> None:
         for shape in shapes:
-            rows.append((architecture, f"{MMA}{shape}.row.col.f32.f16.f16.f32", exact.cofda("f16", "f16", "f32", "f32", l16, f, e32)))
-            rows.append((architecture, f"{MMA}{shape}.row.col.f16.f16.f16.f16", exact.cofda("f16", "f16", "f16", "f16", l16, f, e16)))
+            rows.append(
+                (architecture, f"{MMA}{shape}.row.col.f32.f16.f16.f32", exact.cofda("f16", "f16", "f32", "f32", l16, f, e32))
+            )
+            rows.append(
+                (architecture, f"{MMA}{shape}.row.col.f16.f16.f16.f16", exact.cofda("f16", "f16", "f16", "f16", l16, f, e16))
+            )
 
     hmma("volta", 23, 4, -131, -19, ("m8n8k4",))
     rows.append(("volta", f"{MMA}m8n8k4.row.col.f32.f16.f16.f16", exact.cofda("f16", "f16", "f16", "f32", 4, 23, -131)))
@@ -37,13 +41,21 @@ def table() -> list[tuple[str, str, Oracle]]:
     hmma("turing", 24, 8, -132, -20, ("m16n8k8",))
     for architecture in ("ampere", "ada"):
         hmma(architecture, 24, 8, -132, -20, ("m16n8k8", "m16n8k16"))
-        rows.append((architecture, f"{MMA}m16n8k16.row.col.f32.bf16.bf16.f32", exact.cofda("bf16", "bf16", "f32", "f32", 8, 24, -132)))
+        rows.append(
+            (architecture, f"{MMA}m16n8k16.row.col.f32.bf16.bf16.f32", exact.cofda("bf16", "bf16", "f32", "f32", 8, 24, -132))
+        )
         for shape in ("m16n8k4", "m16n8k8"):
-            rows.append((architecture, f"{MMA}{shape}.row.col.f32.tf32.tf32.f32", exact.cofda("tf32", "tf32", "f32", "f32", 4, 24, -132)))
+            rows.append(
+                (architecture, f"{MMA}{shape}.row.col.f32.tf32.tf32.f32", exact.cofda("tf32", "tf32", "f32", "f32", 4, 24, -132))
+            )
     for architecture in ("hopper", "blackwell", "rtx_blackwell"):
         hmma(architecture, 25, 16, -133, -21, ("m16n8k8", "m16n8k16"))
-        rows.append((architecture, f"{MMA}m16n8k16.row.col.f32.bf16.bf16.f32", exact.cofda("bf16", "bf16", "f32", "f32", 16, 25, -133)))
-        rows.append((architecture, f"{MMA}m16n8k8.row.col.f32.tf32.tf32.f32", exact.cofda("tf32", "tf32", "f32", "f32", 8, 25, -133)))
+        rows.append(
+            (architecture, f"{MMA}m16n8k16.row.col.f32.bf16.bf16.f32", exact.cofda("bf16", "bf16", "f32", "f32", 16, 25, -133))
+        )
+        rows.append(
+            (architecture, f"{MMA}m16n8k8.row.col.f32.tf32.tf32.f32", exact.cofda("tf32", "tf32", "f32", "f32", 8, 25, -133))
+        )
     return rows + fp8_rows() + scaled_rows() + ieee_rows() + amd_rows() + integer_rows()
 
 
@@ -52,9 +64,13 @@ def fp8_rows() -> list[tuple[str, str, Oracle]]:
     for d, e_zero, kept in (("f32", -133, 13), ("f16", -21, 10)):
         for a, b in (("e4m3", "e4m3"), ("e5m2", "e4m3")):
             mma, wgmma = f"{MMA}m16n8k32.row.col.{d}.{a}.{b}.{d}", f"wgmma.mma_async.sync.aligned.m64n8k32.{d}.{a}.{b}"
-            rows += [("ada", mma, exact.cofda(a, b, d, d, 16, 13, e_zero, kept)), ("hopper", mma, exact.fp8_rewrite(a, b, d)),
-                     ("blackwell", mma, exact.fp8_rewrite(a, b, d)), ("hopper", wgmma, exact.cofda(a, b, d, d, 32, 13, e_zero, kept)),
-                     ("rtx_blackwell", mma, exact.cofda(a, b, d, d, 32, 25, e_zero))]
+            rows += [
+                ("ada", mma, exact.cofda(a, b, d, d, 16, 13, e_zero, kept)),
+                ("hopper", mma, exact.fp8_rewrite(a, b, d)),
+                ("blackwell", mma, exact.fp8_rewrite(a, b, d)),
+                ("hopper", wgmma, exact.cofda(a, b, d, d, 32, 13, e_zero, kept)),
+                ("rtx_blackwell", mma, exact.cofda(a, b, d, d, 32, 25, e_zero)),
+            ]
         for a, b in (("e3m2", "e2m1"), ("e2m3", "e5m2")):
             name = f"{MMA}m16n8k32.row.col.kind::f8f6f4.{d}.{a}.{b}.{d}"
             rows.append(("rtx_blackwell", name, exact.cofda(a, b, d, d, 32, 25, e_zero)))
@@ -65,7 +81,8 @@ def scaled_rows() -> list[tuple[str, str, Oracle]]:
     scaled, four = "kind::mxf8f6f4.block_scale.scale_vec::1X.", "m16n8k64.row.col.kind::mxf4"
     rows: list[tuple[str, str, Oracle]] = [
         ("rtx_blackwell", f"{MMA}m16n8k32.row.col.{scaled}f32.{a}.{b}.f32.ue8m0", exact.scaled_fda(a, b, 32, 25, -133))
-        for a, b in (("e4m3", "e4m3"), ("e5m2", "e2m1"), ("e3m2", "e2m3"))]
+        for a, b in (("e4m3", "e4m3"), ("e5m2", "e2m1"), ("e3m2", "e2m3"))
+    ]
     rows.append(("rtx_blackwell", f"{MMA}{four}.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", exact.gdfs("ue8m0", 32)))
     for scale in ("ue4m3", "ue8m0"):
         name = f"{four}nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.{scale}"
@@ -75,8 +92,10 @@ def scaled_rows() -> list[tuple[str, str, Oracle]]:
 
 def ieee_rows() -> list[tuple[str, str, Oracle]]:
     generated = 0xFFF8000000000000
-    rows = [("hopper", f"{MMA}m16n8k8.row.col.f64.f64.f64.f64{suffix}", exact.sfma("f64", mode, generated, True))
-            for suffix, mode in (("", "nearest_even"), (".rz", "toward_zero"), (".rm", "down"), (".rp", "up"))]
+    rows = [
+        ("hopper", f"{MMA}m16n8k8.row.col.f64.f64.f64.f64{suffix}", exact.sfma("f64", mode, generated, True))
+        for suffix, mode in (("", "nearest_even"), (".rz", "toward_zero"), (".rm", "down"), (".rp", "up"))
+    ]
     rows += [("hopper", f"{MMA}m8n8k4.row.col.f32.f16.f16.{c}", exact.m8n8k4_f32(c)) for c in ("f32", "f16")]
     return [*rows, ("hopper", f"{MMA}m8n8k4.row.col.f16.f16.f16.f16", exact.m8n8k4_f16)]
 
@@ -105,7 +124,10 @@ def integer_rows() -> list[tuple[str, str, Oracle]]:
         for satfinite in ("", "satfinite."):
             name = f"{MMA}m16n8k{k}.row.col.{satfinite}s32.{a}.{b}.s32"
             rows.append(("ampere", name, exact.integer_dot(a, b, bool(satfinite))))
-    rows += [("ampere", f"{MMA}m8n8k128.row.col.s32.b1.b1.s32.{operation}.popc", exact.binary_dot(operation)) for operation in ("and", "xor")]
+    rows += [
+        ("ampere", f"{MMA}m8n8k128.row.col.s32.b1.b1.s32.{operation}.popc", exact.binary_dot(operation))
+        for operation in ("and", "xor")
+    ]
     return rows
 
 
@@ -166,13 +188,17 @@ def test_the_reference_is_the_oracle_for_searched_cases(architecture: str, name:
     searched()
 
 
-@pytest.mark.parametrize(("architecture", "name", "other"), [
-    ("hopper", f"{MMA}m16n8k16.row.col.f32.f16.f16.f32", exact.cofda("f16", "f16", "f32", "f32", 16, 24, -133)),
-    ("hopper", f"{MMA}m16n8k16.row.col.f32.bf16.bf16.f32", exact.cofda("bf16", "bf16", "f32", "f32", 16, 25, -126)),
-    ("hopper", f"{MMA}m16n8k16.row.col.f16.f16.f16.f16", exact.cofda("f16", "f16", "f16", "f16", 8, 25, -21)),
-    ("ampere", f"{MMA}m16n8k16.row.col.f32.f16.f16.f32", exact.cofda("f16", "f16", "f32", "f32", 16, 24, -132)),
-    ("cdna2", "v_mfma_f32_32x32x8bf16_1k", exact.gps("bf16", 2)),
-    ("hopper", f"{MMA}m16n8k32.row.col.f32.e4m3.e4m3.f32", exact.cofda("e4m3", "e4m3", "f32", "f32", 32, 25, -133))])
+@pytest.mark.parametrize(
+    ("architecture", "name", "other"),
+    [
+        ("hopper", f"{MMA}m16n8k16.row.col.f32.f16.f16.f32", exact.cofda("f16", "f16", "f32", "f32", 16, 24, -133)),
+        ("hopper", f"{MMA}m16n8k16.row.col.f32.bf16.bf16.f32", exact.cofda("bf16", "bf16", "f32", "f32", 16, 25, -126)),
+        ("hopper", f"{MMA}m16n8k16.row.col.f16.f16.f16.f16", exact.cofda("f16", "f16", "f16", "f16", 8, 25, -21)),
+        ("ampere", f"{MMA}m16n8k16.row.col.f32.f16.f16.f32", exact.cofda("f16", "f16", "f32", "f32", 16, 24, -132)),
+        ("cdna2", "v_mfma_f32_32x32x8bf16_1k", exact.gps("bf16", 2)),
+        ("hopper", f"{MMA}m16n8k32.row.col.f32.e4m3.e4m3.f32", exact.cofda("e4m3", "e4m3", "f32", "f32", 32, 25, -133)),
+    ],
+)
 def test_the_comparison_tells_a_wrong_parameter(architecture: str, name: str, other: Oracle) -> None:
     ins, differ = golden.instruction(architecture, name), 0
     for kind in stimuli.KINDS:

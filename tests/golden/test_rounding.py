@@ -19,8 +19,13 @@ from golden.formats import Kind, Number, get_format
 from golden.rounding import MODES, convert, encode_fraction, round_to_code, shift_right
 
 IEEE = ("f16", "bf16", "f32", "e5m2", "f64")
-GFLOAT_MODES = {"toward_zero": gfloat.RoundMode.TowardZero, "nearest_even": gfloat.RoundMode.TiesToEven,
-                "nearest_away": gfloat.RoundMode.TiesToAway, "down": gfloat.RoundMode.TowardNegative, "up": gfloat.RoundMode.TowardPositive}
+GFLOAT_MODES = {
+    "toward_zero": gfloat.RoundMode.TowardZero,
+    "nearest_even": gfloat.RoundMode.TiesToEven,
+    "nearest_away": gfloat.RoundMode.TiesToAway,
+    "down": gfloat.RoundMode.TowardNegative,
+    "up": gfloat.RoundMode.TowardPositive,
+}
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -59,7 +64,9 @@ def test_round_to_code_about_every_power_of_two(name: str, mode: str) -> None:
             assert round_to_code(fmt, sign, magnitude, lsb, mode, "ieee") == wanted, (top, low, sign)
 
 
-@pytest.mark.parametrize(("name", "native"), [("f16", np.float16), ("f32", np.float32), ("bf16", ml_dtypes.bfloat16), ("e5m2", ml_dtypes.float8_e5m2)])
+@pytest.mark.parametrize(
+    ("name", "native"), [("f16", np.float16), ("f32", np.float32), ("bf16", ml_dtypes.bfloat16), ("e5m2", ml_dtypes.float8_e5m2)]
+)
 def test_nearest_even_is_numpys_cast(name: str, native: type) -> None:
     fmt, rng = get_format(name), np.random.default_rng(4)
     span = fmt.fraction_bits + 8
@@ -78,13 +85,23 @@ def encode_like_ieee(name: str, value: float) -> int:
     if value == float("inf"):
         return exact.infinity(name, False)
     numerator, denominator = value.as_integer_ratio()
-    return round_to_code(get_format(name), int(numerator < 0), abs(numerator), 1 - denominator.bit_length(), "nearest_even", "ieee")
+    return round_to_code(
+        get_format(name), int(numerator < 0), abs(numerator), 1 - denominator.bit_length(), "nearest_even", "ieee"
+    )
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("name", "info"), [("f16", known.format_info_binary16), ("e4m3", known.format_info_ocp_e4m3),
-                                            ("e3m2", known.format_info_ocp_e3m2), ("e2m3", known.format_info_ocp_e2m3),
-                                            ("e2m1", known.format_info_ocp_e2m1), ("bf16", known.format_info_bfloat16)])
+@pytest.mark.parametrize(
+    ("name", "info"),
+    [
+        ("f16", known.format_info_binary16),
+        ("e4m3", known.format_info_ocp_e4m3),
+        ("e3m2", known.format_info_ocp_e3m2),
+        ("e2m3", known.format_info_ocp_e2m3),
+        ("e2m1", known.format_info_ocp_e2m1),
+        ("bf16", known.format_info_bfloat16),
+    ],
+)
 def test_in_range_values_are_gfloats(name: str, info: gfloat.FormatInfo, mode: str) -> None:
     fmt, rng = get_format(name), np.random.default_rng(6)
     limit = float(fmt.decode(fmt.largest).value)
@@ -96,11 +113,23 @@ def test_in_range_values_are_gfloats(name: str, info: gfloat.FormatInfo, mode: s
         assert float(fmt.decode(code).value) == gfloat.round_float(info, value, GFLOAT_MODES[mode], True), value
 
 
-@pytest.mark.parametrize(("overflow", "mode", "sign", "wanted"), [
-    ("infinity", "toward_zero", 0, 0x7C00), ("infinity", "down", 0, 0x7C00), ("infinity", "toward_zero", 1, 0xFC00),
-    ("largest", "nearest_even", 0, 0x7BFF), ("largest", "up", 1, 0xFBFF),
-    ("ieee", "toward_zero", 0, 0x7BFF), ("ieee", "nearest_even", 1, 0xFC00), ("ieee", "nearest_away", 0, 0x7C00),
-    ("ieee", "down", 0, 0x7BFF), ("ieee", "down", 1, 0xFC00), ("ieee", "up", 0, 0x7C00), ("ieee", "up", 1, 0xFBFF)])
+@pytest.mark.parametrize(
+    ("overflow", "mode", "sign", "wanted"),
+    [
+        ("infinity", "toward_zero", 0, 0x7C00),
+        ("infinity", "down", 0, 0x7C00),
+        ("infinity", "toward_zero", 1, 0xFC00),
+        ("largest", "nearest_even", 0, 0x7BFF),
+        ("largest", "up", 1, 0xFBFF),
+        ("ieee", "toward_zero", 0, 0x7BFF),
+        ("ieee", "nearest_even", 1, 0xFC00),
+        ("ieee", "nearest_away", 0, 0x7C00),
+        ("ieee", "down", 0, 0x7BFF),
+        ("ieee", "down", 1, 0xFC00),
+        ("ieee", "up", 0, 0x7C00),
+        ("ieee", "up", 1, 0xFBFF),
+    ],
+)
 def test_overflow(overflow: str, mode: str, sign: int, wanted: int) -> None:
     assert round_to_code(get_format("f16"), sign, 1, 20, mode, overflow) == wanted
 
@@ -140,7 +169,9 @@ def test_integers_wrap_or_saturate(name: str, value: int) -> None:
     assert round_to_code(fmt, *arguments, "saturate") == min(max(value, low), high) % (1 << fmt.bits)
 
 
-@pytest.mark.parametrize(("source", "target"), [("e4m3", "f16"), ("e5m2", "f16"), ("e2m1", "e4m3"), ("bf16", "f32"), ("f16", "f32")])
+@pytest.mark.parametrize(
+    ("source", "target"), [("e4m3", "f16"), ("e5m2", "f16"), ("e2m1", "e4m3"), ("bf16", "f32"), ("f16", "f32")]
+)
 def test_convert_keeps_every_value_and_normalises(source: str, target: str) -> None:
     narrow, wide = get_format(source), get_format(target)
     for code in range(1 << narrow.bits):
@@ -168,7 +199,13 @@ def test_encode_fraction_is_the_oracles(value: Fraction) -> None:
 
 def test_encode_fraction_of_special_values() -> None:
     f16 = get_format("f16")
-    assert [encode_fraction(f16, v) for v in (float("inf"), float("-inf"), float("nan"), -0.0, 0)] == [0x7C00, 0xFC00, 0x7E00, 0x8000, 0]
+    assert [encode_fraction(f16, v) for v in (float("inf"), float("-inf"), float("nan"), -0.0, 0)] == [
+        0x7C00,
+        0xFC00,
+        0x7E00,
+        0x8000,
+        0,
+    ]
     for name, value in (("e4m3", float("inf")), ("e2m1", float("nan"))):
         with pytest.raises(OperandError, match=f"{name} has no code"):
             encode_fraction(get_format(name), value)

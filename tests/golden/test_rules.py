@@ -27,16 +27,25 @@ def code(fmt: str, value: float) -> int:
 
 def dot(ins: Instruction, a: list[float], b: list[float], c: int = 0, **more: Any) -> int:
     """All three models on values padded with zeros; they must agree."""
-    rows = [np.array([code(ins.formats[name].name, v) for v in values] + [0] * (ins.k - len(values)), ins.formats[name].dtype)
-            for name, values in (("a", a), ("b", b))]
+    rows = [
+        np.array([code(ins.formats[name].name, v) for v in values] + [0] * (ins.k - len(values)), ins.formats[name].dtype)
+        for name, values in (("a", a), ("b", b))
+    ]
     return raw_dot(ins, *rows, c, **more)
 
 
 def raw_dot(ins: Instruction, a: Any, b: Any, c: int, **more: Any) -> int:
-    operands = {"a": np.asarray(a, ins.formats["a"].dtype), "b": np.asarray(b, ins.formats["b"].dtype),
-                "c": np.asarray(c, ins.formats["c"].dtype), **more}
-    results = {int(ins.dot(**operands)), ins.reference_dot(**operands),
-               int(ins.engine.dots(*(operands.get(k) for k in ("a", "b", "c", "metadata", "scale_a", "scale_b")), general=True))}
+    operands = {
+        "a": np.asarray(a, ins.formats["a"].dtype),
+        "b": np.asarray(b, ins.formats["b"].dtype),
+        "c": np.asarray(c, ins.formats["c"].dtype),
+        **more,
+    }
+    results = {
+        int(ins.dot(**operands)),
+        ins.reference_dot(**operands),
+        int(ins.engine.dots(*(operands.get(k) for k in ("a", "b", "c", "metadata", "scale_a", "scale_b")), general=True)),
+    }
     assert len(results) == 1, results
     return results.pop()
 
@@ -207,8 +216,11 @@ TWO_STEPS = """\
     to: high
   - {{ieee_add: {{}}, k: none, seed: c, addends: [high]}}
 """
-SPLITS = {"pairs": ("{modulo: 4, residues: [0, 1]}", "{modulo: 4, residues: [2, 3]}"), "even and odd": (
-    "{modulo: 2, residues: [0]}", "{modulo: 2, residues: [1]}"), "halves": ("{from: 0, to: 15}", "{from: 16, to: 31}")}
+SPLITS = {
+    "pairs": ("{modulo: 4, residues: [0, 1]}", "{modulo: 4, residues: [2, 3]}"),
+    "even and odd": ("{modulo: 2, residues: [0]}", "{modulo: 2, residues: [1]}"),
+    "halves": ("{from: 0, to: 15}", "{from: 16, to: 31}"),
+}
 # Two large products that cancel and a small one: it survives only in another step than theirs.
 FP8_A, FP8_B = [448, 448, 2.0**-9, 0], [448, -448, 2.0**-9, 0]
 
@@ -241,8 +253,14 @@ def test_fp8_mma_adds_c_last_with_one_ieee_rounding() -> None:
     assert dot(golden.instruction("rtx_blackwell", name), a, b, c) == c
 
 
-@pytest.mark.parametrize("name", ["wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3", "wgmma.mma_async.sync.aligned.m64n64k32.f32.e5m2.e4m3",
-                                  "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e5m2.e5m2"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3",
+        "wgmma.mma_async.sync.aligned.m64n64k32.f32.e5m2.e4m3",
+        "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e5m2.e5m2",
+    ],
+)
 def test_fp8_wgmma_results_end_in_ten_zero_bits(name: str) -> None:
     ins = golden.instruction("hopper", name)
     for kind in ("narrow", "wide", "random_bits", "cancelling"):
@@ -255,10 +273,15 @@ def test_fp8_wgmma_results_end_in_ten_zero_bits(name: str) -> None:
 # Sparse and integer --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",
-                                  "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32",
-                                  "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32.e5m2.e5m2.f32",
-                                  "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.bf16.bf16"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",
+        "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32",
+        "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32.e5m2.e5m2.f32",
+        "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.bf16.bf16",
+    ],
+)
 def test_unselected_nans_have_no_effect(name: str) -> None:
     ins = golden.instruction("hopper", name)
     operands = stimuli.generate(ins, "narrow", 64, np.random.default_rng(13))
@@ -291,8 +314,18 @@ def test_integers_wrap_or_clamp_the_exact_total_once(architecture: str) -> None:
 # Block scales ----------------------------------------------------------------------------------------------------------------
 
 FOUR = f"{MMA}m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32."
-DATA_A = ("070303030209010d000f0a030d0b0808" "00000000000000000000000000000000" "0f070e060e060b030109050d0d050a02" "0b09020e020d09030d0b0e04010b0304")
-DATA_B = ("0a0b030a0109040d08020804070f0401" "07000d06080b0d0f0b00070204080a01" "01010e0e01010d0d0d0d0e0e0a0a0e0e" "070b000d010b070b0d0b020d0f090d05")
+DATA_A = (
+    "070303030209010d000f0a030d0b0808"
+    "00000000000000000000000000000000"
+    "0f070e060e060b030109050d0d050a02"
+    "0b09020e020d09030d0b0e04010b0304"
+)
+DATA_B = (
+    "0a0b030a0109040d08020804070f0401"
+    "07000d06080b0d0f0b00070204080a01"
+    "01010e0e01010d0d0d0d0e0e0a0a0e0e"
+    "070b000d010b070b0d0b020d0f090d05"
+)
 
 
 @pytest.fixture(params=["rtx_blackwell", "blackwell"])
@@ -340,8 +373,10 @@ def test_ue4m3_bit_7_is_ignored(four_scales: dict[str, Instruction]) -> None:
     assert scaled(ins, [0] * 64, [0] * 64, 0, [0xFF, *scales[1:]], [0x38] * 4) == 0x7FFFFFFF
 
 
-@pytest.mark.parametrize(("name", "scales"), [
-    (f"{MMA}m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0", 1), (FOUR + "ue8m0", 4)])
+@pytest.mark.parametrize(
+    ("name", "scales"),
+    [(f"{MMA}m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0", 1), (FOUR + "ue8m0", 4)],
+)
 def test_a_nan_scale_wins_over_zero_data(name: str, scales: int) -> None:
     ins = golden.instruction("rtx_blackwell", name)
     zeros, ones = [0] * ins.k, [127] * scales
