@@ -75,8 +75,11 @@ class BuildPython(build_py):
 
     def get_outputs(self, include_bytecode: bool = True) -> list[str]:
         """The Python files and the specs."""
-        specs = [] if self.editable_mode else sorted(
-            str(Path(self.build_lib, "golden", path.relative_to(ROOT))) for path in (ROOT / "spec").rglob("*.yaml"))
+        specs = (
+            []
+            if self.editable_mode
+            else sorted(str(Path(self.build_lib, "golden", path.relative_to(ROOT))) for path in (ROOT / "spec").rglob("*.yaml"))
+        )
         return [*super().get_outputs(include_bytecode), *specs]
 
 

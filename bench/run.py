@@ -46,8 +46,12 @@ CASES = (
     Case("m16n8k16 f32.f16", "hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 100),
     Case("m16n8k16 f32.f16", "ampere", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 70),
     Case("wgmma m64n64k32 f32.e4m3", "hopper", "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3", 60),
-    Case("m16n8k64 mxf4nvf4 4X", "rtx_blackwell",
-         "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", 40),
+    Case(
+        "m16n8k64 mxf4nvf4 4X",
+        "rtx_blackwell",
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+        40,
+    ),
     Case("v_mfma_f32_16x16x16_f16", "cdna3", "v_mfma_f32_16x16x16_f16", 40),
     Case("DMMA m8n8k4 f64", "ampere", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", 200),
     Case("m16n8k32 s32.s8", "ampere", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", 200),
@@ -174,8 +178,10 @@ def report() -> dict[str, Any]:
             "instruction": case.name,
             "label": case.label,
             "target_mdots": case.target,
-            "mdots": {f"{threads} thread{'s' * (threads > 1)}": speeds[threads][f"{case.architecture} {case.label}"]
-                      for threads in THREADS},
+            "mdots": {
+                f"{threads} thread{'s' * (threads > 1)}": speeds[threads][f"{case.architecture} {case.label}"]
+                for threads in THREADS
+            },
         }
         for case in CASES
     ]
@@ -207,8 +213,11 @@ def show(figures: dict[str, Any]) -> None:
         shown = [f"[{'green' if value >= target else 'yellow'}]{value:.1f}[/]" for value, target in cells]
         table.add_row(f"{case['architecture']} {case['label']}", f"{case['target_mdots']:.0f}", *shown)
     table.add_section()
-    for label, key, unit in (("one small call", "latency_us", "us"), ("import golden", "import_s", "s"),
-                             ("peak extra memory", "memory_mib", "MiB")):
+    for label, key, unit in (
+        ("one small call", "latency_us", "us"),
+        ("import golden", "import_s", "s"),
+        ("peak extra memory", "memory_mib", "MiB"),
+    ):
         value, target = figures[key]["value"], figures[key]["target"]
         text = "-" if value is None else f"[{'green' if value <= target else 'yellow'}]{value:.3g} {unit}[/]"
         table.add_row(label, f"< {target:g} {unit}", text)

@@ -26,7 +26,24 @@ from golden.instruction import Evidence, Instruction, instruction, instructions
 
 __version__ = "0.1.0"
 __all__ = [
-    "CoreError", "DTypeError", "Evidence", "FileFormatError", "Format", "Instruction", "MetadataError", "MmagoldError",
-    "OperandError", "ShapeError", "SpecError", "UnknownNameError", "architectures", "formats", "from_float", "get_format",
-    "instruction", "instructions", "load_instruction", "to_float",
+    "CoreError",
+    "DTypeError",
+    "Evidence",
+    "FileFormatError",
+    "Format",
+    "Instruction",
+    "MetadataError",
+    "MmagoldError",
+    "OperandError",
+    "ShapeError",
+    "SpecError",
+    "UnknownNameError",
+    "architectures",
+    "formats",
+    "from_float",
+    "get_format",
+    "instruction",
+    "instructions",
+    "load_instruction",
+    "to_float",
 ]

@@ -32,10 +32,25 @@ Bits = npt.NDArray[Any]
 SCHEMA = 1
 ARRAYS = ("a", "b", "c", "d", "metadata")
 _DEVICE = ("name", "compute_capability", "cuda", "driver")
-_ENTRY = {"file": str, "sha256": str, "tiles": int, "dots": int, "shapes": dict, "dtypes": dict, "class_set": str,
-          "classes": list}
-_MANIFEST = {"architecture": str, "device": dict, "date": str, "seed": int, "operands": str, "operand_classes": dict,
-             "instructions": dict}
+_ENTRY = {
+    "file": str,
+    "sha256": str,
+    "tiles": int,
+    "dots": int,
+    "shapes": dict,
+    "dtypes": dict,
+    "class_set": str,
+    "classes": list,
+}
+_MANIFEST = {
+    "architecture": str,
+    "device": dict,
+    "date": str,
+    "seed": int,
+    "operands": str,
+    "operand_classes": dict,
+    "instructions": dict,
+}
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 
@@ -147,8 +162,10 @@ def _read_arrays(path: Path, entry: dict[str, Any]) -> dict[str, Bits]:
         raise FileFormatError(f"{path}: cannot be read: {error.strerror}") from None
     digest = hashlib.sha256(content).hexdigest()
     if digest != entry["sha256"]:
-        raise FileFormatError(f"{path}: {len(content)} bytes with sha256 {digest[:16]}..., expected {entry['sha256'][:16]}...: "
-                              "the file was edited or cut short")
+        raise FileFormatError(
+            f"{path}: {len(content)} bytes with sha256 {digest[:16]}..., expected {entry['sha256'][:16]}...: "
+            "the file was edited or cut short"
+        )
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             return {key: archive[key] for key in archive.files if key in ARRAYS}
@@ -170,9 +187,16 @@ def save(folder: Path, name: str, arrays: Mapping[str, Bits], class_set: str, cl
     path = folder / file_name(name)
     _replace(path, content)
     ordered = [key for key in ARRAYS if key in arrays]
-    return {"file": path.name, "sha256": hashlib.sha256(content).hexdigest(), "tiles": int(arrays["d"].shape[0]),
-            "dots": int(arrays["d"].size), "shapes": {key: list(arrays[key].shape) for key in ordered},
-            "dtypes": {key: str(arrays[key].dtype) for key in ordered}, "class_set": class_set, "classes": classes}
+    return {
+        "file": path.name,
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "tiles": int(arrays["d"].shape[0]),
+        "dots": int(arrays["d"].size),
+        "shapes": {key: list(arrays[key].shape) for key in ordered},
+        "dtypes": {key: str(arrays[key].dtype) for key in ordered},
+        "class_set": class_set,
+        "classes": classes,
+    }
 
 
 def pack(arrays: Mapping[str, Bits]) -> bytes:
@@ -202,13 +226,20 @@ def evidence(architecture: str, folder: Path | None = None) -> str:
     """Returns the text of spec/evidence/ARCHITECTURE.yaml: which instructions are captured, where and how often."""
     manifest = read_manifest(architecture, folder)
     device = manifest["device"]
-    lines = [f"# Written by `python -m golden.captured` from vectors/{architecture}/manifest.json; edit neither by hand.",
-             f"architecture: {architecture}", f"source: outputs of an {device['name']}, recorded with operands of known classes",
-             f"device: {device['name']}",
-             *(f"{key}: {json.dumps(device[key])}" for key in _DEVICE[1:]), f"date: {json.dumps(manifest['date'])}", "captured:"]
+    lines = [
+        f"# Written by `python -m golden.captured` from vectors/{architecture}/manifest.json; edit neither by hand.",
+        f"architecture: {architecture}",
+        f"source: outputs of an {device['name']}, recorded with operands of known classes",
+        f"device: {device['name']}",
+        *(f"{key}: {json.dumps(device[key])}" for key in _DEVICE[1:]),
+        f"date: {json.dumps(manifest['date'])}",
+        "captured:",
+    ]
     for name, entry in manifest["instructions"].items():
-        lines.append(f"  {json.dumps(name)}: {{vectors: vectors/{architecture}/{entry['file']}, dots: {entry['dots']}, "
-                     f"sha256: \"{entry['sha256']}\"}}")
+        lines.append(
+            f"  {json.dumps(name)}: {{vectors: vectors/{architecture}/{entry['file']}, dots: {entry['dots']}, "
+            f'sha256: "{entry["sha256"]}"}}'
+        )
     return "\n".join(lines) + "\n"
 
 

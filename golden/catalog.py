@@ -78,8 +78,11 @@ class Architecture:
 
 @lru_cache(maxsize=16)
 def _names(architecture: str) -> dict[str, tuple[Entry, dict[str, str]]]:
-    return {entry.family.template.format(**variables): (entry, variables)
-            for entry in get_architecture(architecture).entries for variables in entry.variants()}
+    return {
+        entry.family.template.format(**variables): (entry, variables)
+        for entry in get_architecture(architecture).entries
+        for variables in entry.variants()
+    }
 
 
 def fill(value: Any, variables: dict[str, str]) -> Any:
@@ -136,9 +139,17 @@ def _load_family(name: str, section: Section, source: str) -> Family:
     template = section.take("name", str)
     formats = section.take("formats", Section)
     variants = section.take("variants", list)
-    family = Family(name, template, dict(formats), section.take("layout", str, None), section.take("sparse", bool, False),
-                    section.take("blocks", (int, Section), 1), section.take("scale_block", (int, Section), None), source,
-                    tuple(variables for axes in variants for variables in _expand(axes)))
+    family = Family(
+        name,
+        template,
+        dict(formats),
+        section.take("layout", str, None),
+        section.take("sparse", bool, False),
+        section.take("blocks", (int, Section), 1),
+        section.take("scale_block", (int, Section), None),
+        source,
+        tuple(variables for axes in variants for variables in _expand(axes)),
+    )
     section.done()
     return family
 
@@ -170,8 +181,16 @@ def _load_entry(item: Section, programs: dict[str, Any]) -> Entry:
         if any(key not in variables for variables in family.variants):
             raise item.error(f"'{key}' is no variable of family {name}", "where")
     chosen = {key: tuple(str(v) for v in (value if isinstance(value, list) else [value])) for key, value in where.items()}
-    entry = Entry(family, chosen, tuple(item.take_names("sass", [])), item.take("emulated", bool, False),
-                  programs[program], dict(evidence), item, item.take("layout", str, family.layout))
+    entry = Entry(
+        family,
+        chosen,
+        tuple(item.take_names("sass", [])),
+        item.take("emulated", bool, False),
+        programs[program],
+        dict(evidence),
+        item,
+        item.take("layout", str, family.layout),
+    )
     item.done()
     return entry
 
@@ -188,17 +207,26 @@ def get_architecture(name: str) -> Architecture:
     if name not in _files():
         raise UnknownNameError(f"unknown architecture '{name}', expected one of {', '.join(_files())}{nearest(name, _files())}")
     document = _files()[name]
-    parts = [yamlfile.read(spec_folder() / "architectures" / "common" / f"{part}.yaml")
-             for part in document.take_names("include", [])]
+    parts = [
+        yamlfile.read(spec_folder() / "architectures" / "common" / f"{part}.yaml") for part in document.take_names("include", [])
+    ]
     parts.append(document)
     programs: dict[str, Any] = {}
     for part in parts:
         programs |= part.take("programs", Section, None) or {}
     items = [item for part in parts for item in part.take("instructions", list, [])]
     sources = [part.take("source", str) for part in parts]
-    built = Architecture(document.take("architecture", str), document.take("title", str), document.take("vendor", str),
-                         document.take("order", int), tuple(document.take_names("targets")), tuple(document.take_names("devices")),
-                         sources[-1], tuple(document.take_names("notes", [])), tuple(_load_entry(item, programs) for item in items))
+    built = Architecture(
+        document.take("architecture", str),
+        document.take("title", str),
+        document.take("vendor", str),
+        document.take("order", int),
+        tuple(document.take_names("targets")),
+        tuple(document.take_names("devices")),
+        sources[-1],
+        tuple(document.take_names("notes", [])),
+        tuple(_load_entry(item, programs) for item in items),
+    )
     for part in parts:
         part.done()
     return built

@@ -32,10 +32,17 @@ class _Group(TyperGroup):
             raise typer.Exit(2) from None
 
 
-app = typer.Typer(cls=_Group, name="mmagold", no_args_is_help=True, pretty_exceptions_enable=False, add_completion=True,
-                  rich_markup_mode="rich", context_settings={"help_option_names": ["-h", "--help"]},
-                  help="A bit-accurate golden model of GPU matrix units.\n\nNAME is [b]architecture:instruction[/b] "
-                       "(hopper:HMMA.16816.F32), an instruction beside --arch, or a unit of your own (my_unit.yaml).")
+app = typer.Typer(
+    cls=_Group,
+    name="mmagold",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="A bit-accurate golden model of GPU matrix units.\n\nNAME is [b]architecture:instruction[/b] "
+    "(hopper:HMMA.16816.F32), an instruction beside --arch, or a unit of your own (my_unit.yaml).",
+)
 spec_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Checks YAML specs.")
 app.add_typer(spec_app, name="spec")
 
@@ -99,17 +106,27 @@ def resolve(name: str, arch: str | None = None) -> Instruction:
     if len(found) == 1:
         return found[0]
     if found:
-        raise errors.UnknownNameError(f"'{name}' exists on {', '.join(ins.architecture for ins in found)}; "
-                                      f"say which, as {found[0].architecture}:{name}")
+        raise errors.UnknownNameError(
+            f"'{name}' exists on {', '.join(ins.architecture for ins in found)}; say which, as {found[0].architecture}:{name}"
+        )
     known = {full for candidate in catalog.architectures() for full in catalog.get_architecture(candidate).names()}
-    raise errors.UnknownNameError(f"unknown instruction '{name}' (expected architecture:instruction or a .yaml file)"
-                                  f"{errors.nearest(name, known)}")
+    raise errors.UnknownNameError(
+        f"unknown instruction '{name}' (expected architecture:instruction or a .yaml file){errors.nearest(name, known)}"
+    )
 
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="architecture:instruction, or the .yaml file of a unit.",
-                                     autocompletion=_complete_name, show_default=False)]
-Arch = Annotated[str | None, typer.Option("--arch", help="Architecture of NAME.", autocompletion=_complete_arch,
-                                          show_default=False)]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="architecture:instruction, or the .yaml file of a unit.",
+        autocompletion=_complete_name,
+        show_default=False,
+    ),
+]
+Arch = Annotated[
+    str | None, typer.Option("--arch", help="Architecture of NAME.", autocompletion=_complete_arch, show_default=False)
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
@@ -126,8 +143,9 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback()
-def _main(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True,
-                                                help="Print the version.")] = False) -> None:
+def _main(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
     """Holds the options of the command itself."""
 
 
@@ -136,14 +154,17 @@ def _main(version: Annotated[bool, typer.Option("--version", callback=_version, 
 
 @app.command("list")
 def list_command(
-        text: Annotated[str, typer.Argument(help="Only names (PTX, SASS, AMD) that contain this.", show_default=False)] = "",
-        arch: Annotated[str | None, typer.Option("--arch", help="Only this architecture.", autocompletion=_complete_arch)] = None,
-        type_: Annotated[str | None, typer.Option("--type", help="Only with an operand of this format (f16, e4m3, ...).",
-                                                  autocompletion=_complete_format)] = None,
-        shape: Annotated[str | None, typer.Option("--shape", help="Only this shape (m16n8k16 or 16x8x16).")] = None,
-        evidence: Annotated[str | None, typer.Option("--evidence", help="Only captured, published or derived.")] = None,
-        every: Annotated[bool, typer.Option("--all", help="One row for each N, not a row for the range.")] = False,
-        as_json: Json = False) -> None:
+    text: Annotated[str, typer.Argument(help="Only names (PTX, SASS, AMD) that contain this.", show_default=False)] = "",
+    arch: Annotated[str | None, typer.Option("--arch", help="Only this architecture.", autocompletion=_complete_arch)] = None,
+    type_: Annotated[
+        str | None,
+        typer.Option("--type", help="Only with an operand of this format (f16, e4m3, ...).", autocompletion=_complete_format),
+    ] = None,
+    shape: Annotated[str | None, typer.Option("--shape", help="Only this shape (m16n8k16 or 16x8x16).")] = None,
+    evidence: Annotated[str | None, typer.Option("--evidence", help="Only captured, published or derived.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="One row for each N, not a row for the range.")] = False,
+    as_json: Json = False,
+) -> None:
     """Lists instructions; without filters, the architectures."""
     from golden import cli_list
 
@@ -170,14 +191,17 @@ def show(name: Name, arch: Arch = None, as_json: Json = False) -> None:
 
 
 @app.command()
-def explain(name: Name,
-            a: Annotated[str, typer.Option("--a", help="Elements: 1.5,-0,inf,2**-24 or codes 0x3c00; zeros follow.")] = "",
-            b: Annotated[str, typer.Option("--b", help="Elements of b, as for --a.")] = "",
-            c: Annotated[str, typer.Option("--c", help="One value or code.")] = "0",
-            scale_a: Annotated[str | None, typer.Option("--scale-a", help="Block scales of a (default: ones).")] = None,
-            scale_b: Annotated[str | None, typer.Option("--scale-b", help="Block scales of b (default: ones).")] = None,
-            metadata: Annotated[str | None, typer.Option("--metadata", help="Sparse: nibbles such as 0x4,0xe.")] = None,
-            arch: Arch = None, as_json: Json = False) -> None:
+def explain(
+    name: Name,
+    a: Annotated[str, typer.Option("--a", help="Elements: 1.5,-0,inf,2**-24 or codes 0x3c00; zeros follow.")] = "",
+    b: Annotated[str, typer.Option("--b", help="Elements of b, as for --a.")] = "",
+    c: Annotated[str, typer.Option("--c", help="One value or code.")] = "0",
+    scale_a: Annotated[str | None, typer.Option("--scale-a", help="Block scales of a (default: ones).")] = None,
+    scale_b: Annotated[str | None, typer.Option("--scale-b", help="Block scales of b (default: ones).")] = None,
+    metadata: Annotated[str | None, typer.Option("--metadata", help="Sparse: nibbles such as 0x4,0xe.")] = None,
+    arch: Arch = None,
+    as_json: Json = False,
+) -> None:
     """Explains one dot product: products, exponents, shifts, lost bits, sum, rounding, exact value, error in ULP."""
     from golden import cli_render, operands
 
@@ -191,18 +215,20 @@ def explain(name: Name,
 
 
 @app.command()
-def run(name: Name,
-        a: Annotated[Path | None, typer.Option("--a", help="Operand a: .npy, or hex text.")] = None,
-        b: Annotated[Path | None, typer.Option("--b", help="Operand b.")] = None,
-        c: Annotated[Path | None, typer.Option("--c", help="Operand c.")] = None,
-        scale_a: Annotated[Path | None, typer.Option("--scale-a", help="Block scales of a.")] = None,
-        scale_b: Annotated[Path | None, typer.Option("--scale-b", help="Block scales of b.")] = None,
-        metadata: Annotated[Path | None, typer.Option("--metadata", help="Sparse: metadata nibbles.")] = None,
-        archive: Annotated[Path | None, typer.Option("--in", help="All operands: .npz with keys a, b, c, ...")] = None,
-        out: Annotated[Path | None, typer.Option("--out", help="Result: .npy, .npz (key d), .hex; else hex on stdout.")] = None,
-        dot: Annotated[bool, typer.Option("--dot", help="Dot products: a, b (..., k), c (...).")] = False,
-        values: Annotated[bool, typer.Option("--values", help="Files hold values; round them to the formats.")] = False,
-        arch: Arch = None) -> None:
+def run(
+    name: Name,
+    a: Annotated[Path | None, typer.Option("--a", help="Operand a: .npy, or hex text.")] = None,
+    b: Annotated[Path | None, typer.Option("--b", help="Operand b.")] = None,
+    c: Annotated[Path | None, typer.Option("--c", help="Operand c.")] = None,
+    scale_a: Annotated[Path | None, typer.Option("--scale-a", help="Block scales of a.")] = None,
+    scale_b: Annotated[Path | None, typer.Option("--scale-b", help="Block scales of b.")] = None,
+    metadata: Annotated[Path | None, typer.Option("--metadata", help="Sparse: metadata nibbles.")] = None,
+    archive: Annotated[Path | None, typer.Option("--in", help="All operands: .npz with keys a, b, c, ...")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Result: .npy, .npz (key d), .hex; else hex on stdout.")] = None,
+    dot: Annotated[bool, typer.Option("--dot", help="Dot products: a, b (..., k), c (...).")] = False,
+    values: Annotated[bool, typer.Option("--values", help="Files hold values; round them to the formats.")] = False,
+    arch: Arch = None,
+) -> None:
     """Runs operands from files through the instruction: raw bits in, raw bits out."""
     from golden import operands
 
@@ -222,12 +248,14 @@ def run(name: Name,
 
 
 @app.command()
-def compare(first: Annotated[str, typer.Argument(metavar="NAME", help="One instruction or unit.", autocompletion=_complete_name)],
-            second: Annotated[str, typer.Argument(metavar="NAME2", help="The other.", autocompletion=_complete_name)],
-            budget: Annotated[int, typer.Option("--budget", min=1, help="Dot products to try.")] = 100_000,
-            seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random operands.")] = 0,
-            traces: Annotated[bool, typer.Option("--trace", help="Also explain both answers step by step.")] = False,
-            as_json: Json = False) -> None:
+def compare(
+    first: Annotated[str, typer.Argument(metavar="NAME", help="One instruction or unit.", autocompletion=_complete_name)],
+    second: Annotated[str, typer.Argument(metavar="NAME2", help="The other.", autocompletion=_complete_name)],
+    budget: Annotated[int, typer.Option("--budget", min=1, help="Dot products to try.")] = 100_000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random operands.")] = 0,
+    traces: Annotated[bool, typer.Option("--trace", help="Also explain both answers step by step.")] = False,
+    as_json: Json = False,
+) -> None:
     """Searches for operands where two instructions or units answer differently; shows the shortest found."""
     from golden import cli_render
 
@@ -251,10 +279,12 @@ def _search(x: Instruction, y: Instruction, seed: int, budget: int) -> Compariso
 
 
 @app.command()
-def export(name: Name,
-           format_: Annotated[str, typer.Option("--format", help="md or json.", autocompletion=lambda: ["md", "json"])] = "md",
-           out: Annotated[Path | None, typer.Option("--out", help="Write to a file instead of stdout.")] = None,
-           arch: Arch = None) -> None:
+def export(
+    name: Name,
+    format_: Annotated[str, typer.Option("--format", help="md or json.", autocompletion=lambda: ["md", "json"])] = "md",
+    out: Annotated[Path | None, typer.Option("--out", help="Write to a file instead of stdout.")] = None,
+    arch: Arch = None,
+) -> None:
     """Writes the instruction's specification as a document: steps, widths of every register, special values, sources."""
     from golden import operands
     from golden.export import specification, to_markdown
@@ -292,8 +322,10 @@ def formats_command(as_json: Json = False) -> None:
 
 
 @spec_app.command("check")
-def spec_check(file: Annotated[Path, typer.Argument(help="A custom unit, or a file of the spec folder.", show_default=False)],
-               as_json: Json = False) -> None:
+def spec_check(
+    file: Annotated[Path, typer.Argument(help="A custom unit, or a file of the spec folder.", show_default=False)],
+    as_json: Json = False,
+) -> None:
     """Checks a YAML spec; complaints give file, line, key and what was expected."""
     from golden import cli_list
 

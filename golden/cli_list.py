@@ -37,8 +37,11 @@ def print_overview() -> None:
         rows.add_row(f"[bold]{name}[/]", arch.title, str(len(arch.names())), ", ".join(arch.devices), ", ".join(arch.targets))
     console = Console()
     console.print(rows)
-    console.print("\nNext: [bold]mmagold list --arch hopper --type e4m3[/], [bold]mmagold show hopper:HMMA.16816.F32[/], "
-                  "[bold]mmagold compare hopper:HMMA.16816.F32 ampere:HMMA.16816.F32[/]", highlight=False)
+    console.print(
+        "\nNext: [bold]mmagold list --arch hopper --type e4m3[/], [bold]mmagold show hopper:HMMA.16816.F32[/], "
+        "[bold]mmagold compare hopper:HMMA.16816.F32 ampere:HMMA.16816.F32[/]",
+        highlight=False,
+    )
 
 
 def select(text: str, arch: str | None, type_: str | None, shape: str | None, evidence: str | None) -> list[Instruction]:
@@ -52,13 +55,19 @@ def select(text: str, arch: str | None, type_: str | None, shape: str | None, ev
     if type_ is not None:
         get_format(type_)
     if evidence is not None and evidence not in catalog.EVIDENCE:
-        raise UnknownNameError(f"unknown evidence '{evidence}', expected one of {', '.join(catalog.EVIDENCE)}"
-                               f"{nearest(evidence, catalog.EVIDENCE)}")
+        raise UnknownNameError(
+            f"unknown evidence '{evidence}', expected one of {', '.join(catalog.EVIDENCE)}{nearest(evidence, catalog.EVIDENCE)}"
+        )
     wanted = None if shape is None else _shape(shape)
-    return [ins for name in ([arch] if arch else catalog.architectures()) for ins in instructions(name)
-            if (not text or any(_plain(text) in _plain(known) for known in (ins.name, *ins.sass)))
-            and (type_ is None or type_ in {fmt.name for fmt in ins.formats.values()})
-            and (wanted is None or ins.shape == wanted) and (evidence is None or ins.evidence.kind == evidence)]
+    return [
+        ins
+        for name in ([arch] if arch else catalog.architectures())
+        for ins in instructions(name)
+        if (not text or any(_plain(text) in _plain(known) for known in (ins.name, *ins.sass)))
+        and (type_ is None or type_ in {fmt.name for fmt in ins.formats.values()})
+        and (wanted is None or ins.shape == wanted)
+        and (evidence is None or ins.evidence.kind == evidence)
+    ]
 
 
 def _plain(name: str) -> str:
@@ -76,10 +85,21 @@ def _shape(text: str) -> tuple[int, int, int]:
 def row_dict(ins: Instruction) -> dict[str, Any]:
     """One instruction of a listing as plain values."""
     m, n, k = ins.shape
-    return {"architecture": ins.architecture, "name": ins.name, "m": m, "n": n, "k": k, "blocks": ins.blocks,
-            "sparse": ins.sparse, "formats": {operand: fmt.name for operand, fmt in ins.formats.items()},
-            "sass": list(ins.sass), "emulated": ins.emulated,
-            "algorithms": list(ins.program.algorithms), "evidence": ins.evidence.kind, "source": ins.evidence.source}
+    return {
+        "architecture": ins.architecture,
+        "name": ins.name,
+        "m": m,
+        "n": n,
+        "k": k,
+        "blocks": ins.blocks,
+        "sparse": ins.sparse,
+        "formats": {operand: fmt.name for operand, fmt in ins.formats.items()},
+        "sass": list(ins.sass),
+        "emulated": ins.emulated,
+        "algorithms": list(ins.program.algorithms),
+        "evidence": ins.evidence.kind,
+        "source": ins.evidence.source,
+    }
 
 
 def print_instructions(found: list[Instruction], every: bool) -> None:
@@ -103,9 +123,17 @@ def print_instructions(found: list[Instruction], every: bool) -> None:
 
 def algorithm_dicts() -> list[dict[str, Any]]:
     """Every algorithm as plain values."""
-    return [{"name": a.name, "aliases": list(a.aliases), "title": a.title, "source": a.source, "chain_of": a.chain_of,
-             "notes": list(a.notes)}
-            for a in all_algorithms().values()]
+    return [
+        {
+            "name": a.name,
+            "aliases": list(a.aliases),
+            "title": a.title,
+            "source": a.source,
+            "chain_of": a.chain_of,
+            "notes": list(a.notes),
+        }
+        for a in all_algorithms().values()
+    ]
 
 
 def print_algorithms() -> None:
@@ -148,10 +176,16 @@ def check_spec(path: Path) -> dict[str, Any]:
         ins = load_instruction(path)
         total = sum(len(operation.steps) for operation in ins.program.operations)
         operations = len(ins.program.operations)
-        return {"file": str(path), "kind": "unit", "unit": ins.name, "k": ins.k,
-                "formats": {operand: fmt.name for operand, fmt in ins.formats.items()}, "operations": operations,
-                "summary": f"unit {ins.name}, k = {ins.k}, {'/'.join(f.name for f in ins.formats.values())}, "
-                           f"{operations} operation{'s' if operations > 1 else ''}, {total} steps"}
+        return {
+            "file": str(path),
+            "kind": "unit",
+            "unit": ins.name,
+            "k": ins.k,
+            "formats": {operand: fmt.name for operand, fmt in ins.formats.items()},
+            "operations": operations,
+            "summary": f"unit {ins.name}, k = {ins.k}, {'/'.join(f.name for f in ins.formats.values())}, "
+            f"{operations} operation{'s' if operations > 1 else ''}, {total} steps",
+        }
     folder = spec_folder().resolve()
     if folder not in path.resolve().parents:
         raise document.error("expected a custom unit (key 'unit'), or a file of the spec folder itself")
@@ -159,5 +193,10 @@ def check_spec(path: Path) -> dict[str, Any]:
     names = [str(name)] if name in catalog.architectures() else catalog.architectures()
     count = sum(len(instructions(arch)) for arch in names)
     all_algorithms()
-    return {"file": str(path), "kind": "spec", "architectures": names, "instructions": count,
-            "summary": f"{count} instructions of {', '.join(names)} compile"}
+    return {
+        "file": str(path),
+        "kind": "spec",
+        "architectures": names,
+        "instructions": count,
+        "summary": f"{count} instructions of {', '.join(names)} compile",
+    }

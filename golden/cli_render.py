@@ -90,8 +90,15 @@ def _formats(ins: Instruction) -> Table:
     for operand, fmt in ins.formats.items():
         if fmt.is_float:
             fields = f"{int(fmt.signed)}+{fmt.exponent_bits}+{fmt.fraction_bits}"
-            rows.add_row(operand, fmt.name, str(fmt.bits), fields, str(fmt.bias),
-                         f"{fmt.min_exponent} .. {fmt.max_exponent}", float_text(fmt.decode(fmt.largest).value))
+            rows.add_row(
+                operand,
+                fmt.name,
+                str(fmt.bits),
+                fields,
+                str(fmt.bias),
+                f"{fmt.min_exponent} .. {fmt.max_exponent}",
+                float_text(fmt.decode(fmt.largest).value),
+            )
         else:
             rows.add_row(operand, fmt.name, str(fmt.bits), "signed" if fmt.signed else "unsigned", "", "", str(fmt.largest))
     return rows
@@ -131,8 +138,14 @@ def _operands(trace: Trace) -> Table:
             codes_a, codes_b, size = trace.scales
             pair = formats["scale_a"].decode(codes_a[k // size]), formats["scale_b"].decode(codes_b[k // size])
             scales = [" * ".join(map(describe, pair))]
-        rows.add_row(str(k), _code(x, formats["a"]), describe(formats["a"].decode(x)), _code(y, formats["b"]),
-                     describe(formats["b"].decode(y)), *scales)
+        rows.add_row(
+            str(k),
+            _code(x, formats["a"]),
+            describe(formats["a"].decode(x)),
+            _code(y, formats["b"]),
+            describe(formats["b"].decode(y)),
+            *scales,
+        )
     if skipped:
         rows.add_row("...", Text(f"{skipped} times 0", style="dim"), "", "", "")
     rows.add_row("c", _code(trace.c, formats["c"]), describe(formats["c"].decode(trace.c)), "", "")
@@ -237,12 +250,17 @@ def print_comparison(result: Comparison, traces: bool) -> None:
     console.print(_indented(_counts(result)))
     console.print()
     if result.example is None:
-        console.print(f"[bold]no difference[/] in {result.trials:,} dot products (seed {result.seed}); "
-                      "not a proof that the two are equal", highlight=False)
+        console.print(
+            f"[bold]no difference[/] in {result.trials:,} dot products (seed {result.seed}); not a proof that the two are equal",
+            highlight=False,
+        )
         return
     payloads = f", {result.nan_payloads:,} NaN payloads" if result.nan_payloads else ""
-    console.print(f"[bold]{result.numeric:,} of {result.trials:,}[/] dot products answer differently{payloads}. "
-                  "The shortest example found:", highlight=False)
+    console.print(
+        f"[bold]{result.numeric:,} of {result.trials:,}[/] dot products answer differently{payloads}. "
+        "The shortest example found:",
+        highlight=False,
+    )
     console.print(_indented(_example(result.example)))
     if traces:
         for trace in (result.example.trace_x, result.example.trace_y):
@@ -266,14 +284,24 @@ def _example(example: Example) -> Group:
     shown = table("", "a", "", "b", "")
     for k, (a, b) in enumerate(zip(trace.a, trace.b, strict=True)):
         if formats["a"].decode(a).kind != Kind.ZERO or formats["b"].decode(b).kind != Kind.ZERO:
-            shown.add_row(f"k = {k}", _code(a, formats["a"]), describe(formats["a"].decode(a)), _code(b, formats["b"]),
-                          describe(formats["b"].decode(b)))
+            shown.add_row(
+                f"k = {k}",
+                _code(a, formats["a"]),
+                describe(formats["a"].decode(a)),
+                _code(b, formats["b"]),
+                describe(formats["b"].decode(b)),
+            )
     shown.add_row("c", _code(trace.c, formats["c"]), describe(formats["c"].decode(trace.c)))
     answers = table("", "architecture", "d", "", "error")
     for label, side, code in (("A", example.trace_x, example.x), ("B", example.trace_y, example.y)):
         fmt, error = side.instruction.formats["d"], side.error_ulp
-        answers.add_row(label, side.instruction.architecture, Text(_code(code, fmt), style="bold"), describe(fmt.decode(code)),
-                        "" if error is None else f"{error:+.4g} ULP")
+        answers.add_row(
+            label,
+            side.instruction.architecture,
+            Text(_code(code, fmt), style="bold"),
+            describe(fmt.decode(code)),
+            "" if error is None else f"{error:+.4g} ULP",
+        )
     exact = trace.exact
     answers.add_row("", "exact", "", "" if exact is None else float_text(exact), "")
     return Group(shown, Text(), answers)

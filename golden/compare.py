@@ -95,16 +95,26 @@ class Comparison:
         return {
             "x": {"architecture": self.first.architecture, "instruction": self.first.name},
             "y": {"architecture": self.second.architecture, "instruction": self.second.name},
-            "seed": self.seed, "trials": self.trials, "numeric": self.numeric, "nan_payloads": self.nan_payloads,
+            "seed": self.seed,
+            "trials": self.trials,
+            "numeric": self.numeric,
+            "nan_payloads": self.nan_payloads,
             "kinds": [{"kind": c.kind, "trials": c.trials, **c.differences} for c in self.counts],
-            "example": None if example is None else {
-                "kind": example.kind, "difference": example.difference, "products": example.products,
-                "x": example.trace_x.as_dict(), "y": example.trace_y.as_dict()},
+            "example": None
+            if example is None
+            else {
+                "kind": example.kind,
+                "difference": example.difference,
+                "products": example.products,
+                "x": example.trace_x.as_dict(),
+                "y": example.trace_y.as_dict(),
+            },
         }
 
 
-def compare(x: Instruction, y: Instruction, seed: int = 0, budget: int = 100_000,
-            progress: Callable[[int, int], None] | None = None) -> Comparison:
+def compare(
+    x: Instruction, y: Instruction, seed: int = 0, budget: int = 100_000, progress: Callable[[int, int], None] | None = None
+) -> Comparison:
     """Searches operands for which x and y answer differently.
 
     Both must take a, b and c of the same formats, and be both dense or both sparse of one pattern, with equal scale
@@ -175,7 +185,7 @@ class _Search:
             hits = np.flatnonzero(classes == index)
             tally.differences[name] += len(hits)
             if len(hits) and sum(k == kind for k, _ in self.found[name]) == 0:
-                self.found[name].append((kind, {key: codes[hits[0]:hits[0] + 1] for key, codes in operands.items()}))
+                self.found[name].append((kind, {key: codes[hits[0] : hits[0] + 1] for key, codes in operands.items()}))
 
     def differences(self, operands: Operands) -> npt.NDArray[np.int64]:
         """The class of difference of every dot product (an index into CLASSES), or -1 where the two agree."""
@@ -230,7 +240,7 @@ def _minimise(search: _Search, operands: Operands, wanted: int) -> Operands:
         if not len(kept):
             return operands
         best = kept[np.argmin(costs[cheaper][kept])]
-        operands, cost = {key: codes[best:best + 1] for key, codes in candidates.items()}, float(costs[cheaper][best])
+        operands, cost = {key: codes[best : best + 1] for key, codes in candidates.items()}, float(costs[cheaper][best])
 
 
 def _costs(ins: Instruction, operands: Operands) -> npt.NDArray[np.float64]:
@@ -297,12 +307,12 @@ def _zeroings(ins: Instruction, operands: Operands) -> Iterator[Operands]:
     while size <= count:
         for start in range(0, count, size):
             zeroed_a = a.copy()
-            zeroed_a[:, start:start + size] = 0
+            zeroed_a[:, start : start + size] = 0
             if zeroed_a.any() or a.any():
                 change = {"a": zeroed_a}
                 if not ins.sparse:
                     change["b"] = b.copy()
-                    change["b"][:, start:start + size] = 0
+                    change["b"][:, start : start + size] = 0
                 yield change
         size *= 2
     if ins.sparse:
@@ -334,8 +344,8 @@ def _shifts(ins: Instruction, operands: Operands) -> Iterator[Operands]:
         if moved_a is not None and moved_c is not None:
             yield {"a": moved_a, "c": moved_c}
         for place in np.flatnonzero(a[0]).tolist() if not ins.sparse else ():
-            part_a = _rescaled(fmt_a, a[:, place:place + 1], steps)
-            part_b = _rescaled(fmt_b, b[:, place:place + 1], -steps)
+            part_a = _rescaled(fmt_a, a[:, place : place + 1], steps)
+            part_b = _rescaled(fmt_b, b[:, place : place + 1], -steps)
             if part_a is not None and part_b is not None:
                 yield {"a": _replaced(a, (place,), part_a[0, 0]), "b": _replaced(b, (place,), part_b[0, 0])}
 

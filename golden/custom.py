@@ -50,8 +50,20 @@ def build_instruction(document: Section) -> Instruction:
     operands = Operands(formats["a"], formats["b"], formats["c"], formats["d"], k, local)
     program = compile_program(_program_items(document), document, operands)
     document.done()
-    return Instruction(name, "custom", m, n, k, formats, program, Evidence("derived", f"custom unit: {title} ({source})"),
-                       scale_block=scale_block, family="custom", source=source, variables={"title": title})
+    return Instruction(
+        name,
+        "custom",
+        m,
+        n,
+        k,
+        formats,
+        program,
+        Evidence("derived", f"custom unit: {title} ({source})"),
+        scale_block=scale_block,
+        family="custom",
+        source=source,
+        variables={"title": title},
+    )
 
 
 def _local_formats(document: Section) -> dict[str, Format]:

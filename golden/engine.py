@@ -38,10 +38,13 @@ ORDERS = {"exact": 0, "tree": 1, "sequential": 2}
 GROUPS = {"contiguous": 1, "interleaved": 2}
 STARTS = {"c": 0, "zero": 1, "product": 2}
 COMBINES = {"product": 0, "and": 1, "xor": 2}
-REGISTERS = {name: i for i, name in enumerate(
-    ("a", "b", "c", "products", "groups", "dot", "total", "partial", "addends", "scales", "d"))}
-STEP_OPS = {name: i for i, name in enumerate(
-    ("flush", "multiply", "scale", "special_values", "align", "sum", "normalize", "fma", "round"))}
+REGISTERS = {
+    name: i for i, name in enumerate(("a", "b", "c", "products", "groups", "dot", "total", "partial", "addends", "scales", "d"))
+}
+STEP_OPS = {
+    name: i
+    for i, name in enumerate(("flush", "multiply", "scale", "special_values", "align", "sum", "normalize", "fma", "round"))
+}
 FAST = {"fda": 1, "gdfs": 2, "fdrda": 3, "fma": 4, "integer": 5, "add": 6}
 SPARSITY = {None: 0, "2:4": 1, "1:2": 2, "4:8 pairs": 3}
 
@@ -51,31 +54,60 @@ def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
 
 
 class _Format(ctypes.Structure):
-    _fields_ = [*_fields(_i32, "is_float storage bits exponent_bits fraction_bits bias specials is_signed has_zero ignored_low "
-                               "min_exponent max_exponent sign_shift has_infinity has_nan"), *_fields(_u64, "infinity largest nan")]
+    _fields_ = [
+        *_fields(
+            _i32,
+            "is_float storage bits exponent_bits fraction_bits bias specials is_signed has_zero ignored_low "
+            "min_exponent max_exponent sign_shift has_infinity has_nan",
+        ),
+        *_fields(_u64, "infinity largest nan"),
+    ]
 
 
 class _Step(ctypes.Structure):
     _fields_ = [
-        ("op", _i32), ("of_count", _i32), ("of", _i32 * 4), *_fields(_i32, "to group group_size"), ("fraction_bits", _i32 * 4),
-        *_fields(_i32, "rounding sticky has_floor floor"), ("window", _i32 * 4),
-        *_fields(_i32, "normalize has_overflow_exponent overflow_exponent operation has_format flush has_exponent exponent order start"),
-        ("nan_order", _i32 * 3), *_fields(_i32, "nan_order_count signed_zero overflow result_fraction_bits has_min_exponent "
-                                                "min_exponent has_nan"), ("nan", _u64), ("format", _Format)]
+        ("op", _i32),
+        ("of_count", _i32),
+        ("of", _i32 * 4),
+        *_fields(_i32, "to group group_size"),
+        ("fraction_bits", _i32 * 4),
+        *_fields(_i32, "rounding sticky has_floor floor"),
+        ("window", _i32 * 4),
+        *_fields(
+            _i32, "normalize has_overflow_exponent overflow_exponent operation has_format flush has_exponent exponent order start"
+        ),
+        ("nan_order", _i32 * 3),
+        *_fields(_i32, "nan_order_count signed_zero overflow result_fraction_bits has_min_exponent min_exponent has_nan"),
+        ("nan", _u64),
+        ("format", _Format),
+    ]
 
 
 class _Operation(ctypes.Structure):
     _fields_ = [
-        ("steps", ctypes.POINTER(_Step)), ("k_index", ctypes.POINTER(_i32)), *_fields(_i32, "step_count k_count seed addend_count"),
-        ("addends", _i32 * 4), ("has_operand_format", _i32), *_fields(_Format, "operand_format seed_format out_format"),
-        *_fields(_i32, "fast fraction_bits product_fraction floor result_fraction_bits chunk group dot_fraction_bits "
-                       "sum_fraction_bits window product_overflow rounding combine saturate scale_block"), ("nan", _u64)]
+        ("steps", ctypes.POINTER(_Step)),
+        ("k_index", ctypes.POINTER(_i32)),
+        *_fields(_i32, "step_count k_count seed addend_count"),
+        ("addends", _i32 * 4),
+        ("has_operand_format", _i32),
+        *_fields(_Format, "operand_format seed_format out_format"),
+        *_fields(
+            _i32,
+            "fast fraction_bits product_fraction floor result_fraction_bits chunk group dot_fraction_bits "
+            "sum_fraction_bits window product_overflow rounding combine saturate scale_block",
+        ),
+        ("nan", _u64),
+    ]
 
 
 class _Program(ctypes.Structure):
-    _fields_ = [("operations", ctypes.POINTER(_Operation)), *_fields(_i32, "operation_count k logical_k sparsity scale_block"),
-                *_fields(_Format, "a b c d scale_a scale_b"), ("all_fast", _i32),
-                *_fields(ctypes.POINTER(_i32), "table_a table_b table_scale_a table_scale_b")]
+    _fields_ = [
+        ("operations", ctypes.POINTER(_Operation)),
+        *_fields(_i32, "operation_count k logical_k sparsity scale_block"),
+        *_fields(_Format, "a b c d scale_a scale_b"),
+        ("all_fast", _i32),
+        *_fields(ctypes.POINTER(_i32), "table_a table_b table_scale_a table_scale_b"),
+    ]
 
 
 class _Array(ctypes.Structure):
@@ -83,8 +115,11 @@ class _Array(ctypes.Structure):
 
 
 class _Call(ctypes.Structure):
-    _fields_ = [*_fields(_i32, "batch_dims m n threads force_general"), ("batch_shape", _i64 * _MAX_BATCH_DIMS),
-                *_fields(_Array, "a b c d e scale_a scale_b")]
+    _fields_ = [
+        *_fields(_i32, "batch_dims m n threads force_general"),
+        ("batch_shape", _i64 * _MAX_BATCH_DIMS),
+        *_fields(_Array, "a b c d e scale_a scale_b"),
+    ]
 
 
 @lru_cache(maxsize=1)
@@ -134,21 +169,56 @@ def _cores() -> int:
 
 def _lower_format(fmt: Format) -> _Format:
     infinity, nan = fmt.infinity, fmt.nan
-    return _Format(fmt.is_float, fmt.storage, fmt.bits, fmt.exponent_bits, fmt.fraction_bits, fmt.bias, SPECIALS[fmt.specials],
-                   fmt.signed, fmt.has_zero, fmt.ignored_low, fmt.min_exponent, fmt.max_exponent, fmt.sign_shift,
-                   infinity is not None, nan is not None, infinity or 0, fmt.largest, nan or 0)
+    return _Format(
+        fmt.is_float,
+        fmt.storage,
+        fmt.bits,
+        fmt.exponent_bits,
+        fmt.fraction_bits,
+        fmt.bias,
+        SPECIALS[fmt.specials],
+        fmt.signed,
+        fmt.has_zero,
+        fmt.ignored_low,
+        fmt.min_exponent,
+        fmt.max_exponent,
+        fmt.sign_shift,
+        infinity is not None,
+        nan is not None,
+        infinity or 0,
+        fmt.largest,
+        nan or 0,
+    )
 
 
 def _lower_step(step: Step) -> _Step:
-    low = _Step(op=STEP_OPS[step.op], of_count=len(step.of), to=REGISTERS.get(step.to, 0), rounding=ROUNDINGS[step.rounding],
-                sticky=step.sticky, has_floor=step.floor is not None, floor=step.floor or 0, normalize=step.normalize,
-                has_overflow_exponent=step.overflow_exponent is not None, overflow_exponent=step.overflow_exponent or 0,
-                operation=COMBINES[step.operation], has_format=step.format is not None, flush=FLUSHES[step.flush],
-                has_exponent=step.exponent is not None, exponent=step.exponent or 0, order=ORDERS[step.order],
-                start=STARTS[step.start], nan_order_count=len(step.nan_order), signed_zero=step.zero == "signed",
-                overflow=OVERFLOWS[step.overflow], has_min_exponent=step.min_exponent is not None, min_exponent=step.min_exponent or 0,
-                result_fraction_bits=-1 if step.result_fraction_bits is None else step.result_fraction_bits,
-                has_nan=step.nan is not None, nan=step.nan or 0)
+    low = _Step(
+        op=STEP_OPS[step.op],
+        of_count=len(step.of),
+        to=REGISTERS.get(step.to, 0),
+        rounding=ROUNDINGS[step.rounding],
+        sticky=step.sticky,
+        has_floor=step.floor is not None,
+        floor=step.floor or 0,
+        normalize=step.normalize,
+        has_overflow_exponent=step.overflow_exponent is not None,
+        overflow_exponent=step.overflow_exponent or 0,
+        operation=COMBINES[step.operation],
+        has_format=step.format is not None,
+        flush=FLUSHES[step.flush],
+        has_exponent=step.exponent is not None,
+        exponent=step.exponent or 0,
+        order=ORDERS[step.order],
+        start=STARTS[step.start],
+        nan_order_count=len(step.nan_order),
+        signed_zero=step.zero == "signed",
+        overflow=OVERFLOWS[step.overflow],
+        has_min_exponent=step.min_exponent is not None,
+        min_exponent=step.min_exponent or 0,
+        result_fraction_bits=-1 if step.result_fraction_bits is None else step.result_fraction_bits,
+        has_nan=step.nan is not None,
+        nan=step.nan or 0,
+    )
     low.of = (_i32 * 4)(*(REGISTERS[name] for name in step.of))
     low.nan_order = (_i32 * 3)(*("abc".index(name) for name in step.nan_order))
     fraction_bits, window = dict(step.fraction_bits), dict(step.window)
@@ -164,16 +234,31 @@ def _lower_step(step: Step) -> _Step:
 def _lower_operation(operation: Operation, results: dict[str, int], fast: dict[str, Any] | None) -> _Operation:
     steps = (_Step * len(operation.steps))(*(_lower_step(step) for step in operation.steps))
     k_index = (_i32 * max(len(operation.k_index), 1))(*operation.k_index)
-    low = _Operation(step_count=len(steps), k_count=len(operation.k_index), seed=results[operation.seed],
-                     addend_count=len(operation.addends), has_operand_format=operation.operand_format is not None,
-                     seed_format=_lower_format(operation.seed_format), out_format=_lower_format(operation.out_format))
+    low = _Operation(
+        step_count=len(steps),
+        k_count=len(operation.k_index),
+        seed=results[operation.seed],
+        addend_count=len(operation.addends),
+        has_operand_format=operation.operand_format is not None,
+        seed_format=_lower_format(operation.seed_format),
+        out_format=_lower_format(operation.out_format),
+    )
     low.steps, low.k_index = steps, k_index
     low.addends = (_i32 * 4)(*(results[name] for name in operation.addends))
     if operation.operand_format is not None:
         low.operand_format = _lower_format(operation.operand_format)
     for name, value in (fast or {}).items():
-        setattr(low, name, FAST[value] if name == "fast" else ROUNDINGS[value] if name == "rounding" else
-                COMBINES[value] if name == "combine" else value)
+        setattr(
+            low,
+            name,
+            FAST[value]
+            if name == "fast"
+            else ROUNDINGS[value]
+            if name == "rounding"
+            else COMBINES[value]
+            if name == "combine"
+            else value,
+        )
     return low
 
 
@@ -197,11 +282,18 @@ class Engine:
         if max(len(operation.addends) for operation in operations) > 4:
             raise CoreError(f"{ins.name}: an operation adds more than four earlier results")
         lowered = (_Operation * len(operations))(
-            *(_lower_operation(operation, results, kernels[i] if kernels else None) for i, operation in enumerate(operations)))
+            *(_lower_operation(operation, results, kernels[i] if kernels else None) for i, operation in enumerate(operations))
+        )
         pattern = ins.pattern
         stored_block = ins.scale_block * ins.stored_k // ins.k if ins.scale_block else 0
-        program = _Program(operation_count=len(operations), k=ins.stored_k, logical_k=ins.k, all_fast=kernels is not None,
-                           sparsity=SPARSITY[pattern.name if pattern else None], scale_block=stored_block)
+        program = _Program(
+            operation_count=len(operations),
+            k=ins.stored_k,
+            logical_k=ins.k,
+            all_fast=kernels is not None,
+            sparsity=SPARSITY[pattern.name if pattern else None],
+            scale_block=stored_block,
+        )
         program.operations = lowered
         for name, fmt in ins.formats.items():
             setattr(program, name, _lower_format(fmt))
@@ -209,7 +301,9 @@ class Engine:
 
     def _attach_tables(self, kernels: list[dict[str, Any]]) -> None:
         """Decoded codes of the 8-bit storage formats, as the lane kernels read them."""
-        target = next((operation.operand_format for operation in self.instruction.program.operations if operation.operand_format), None)
+        target = next(
+            (operation.operand_format for operation in self.instruction.program.operations if operation.operand_format), None
+        )
         for name, fmt in self.instruction.formats.items():
             if name in ("c", "d") or fmt.storage != 8:
                 continue
@@ -247,8 +341,15 @@ class Engine:
         arrays = {**operands, "d": result}
         views = _collapse(arrays, batch)
         if views is None:
-            return self._run({name: np.ascontiguousarray(np.broadcast_to(array, (*batch, *array.shape[-2:])))
-                              for name, array in operands.items()}, m, n, general)
+            return self._run(
+                {
+                    name: np.ascontiguousarray(np.broadcast_to(array, (*batch, *array.shape[-2:])))
+                    for name, array in operands.items()
+                },
+                m,
+                n,
+                general,
+            )
         call.batch_dims, call.batch_shape = len(views[0]), (_i64 * _MAX_BATCH_DIMS)(*views[0])
         for name, array in arrays.items():
             low: _Array = getattr(call, "e" if name == "metadata" else name)
@@ -258,7 +359,6 @@ class Engine:
         if self.core.mg_run(self._reference, ctypes.byref(call)):
             raise CoreError("the C core ran out of memory")
         return result
-
 
     def _run_one(self, operands: dict[str, Bits], m: int, n: int, general: bool) -> Bits:
         """One matrix product: no batch to lay out, which keeps a small call quick."""
@@ -276,8 +376,14 @@ class Engine:
         return result
 
 
-_AS_MATRIX: dict[str, Any] = {"a": (..., None, slice(None)), "b": (..., None), "c": (..., None, None),
-                              "metadata": (..., None, slice(None)), "scale_a": (..., None, slice(None)), "scale_b": (..., None)}
+_AS_MATRIX: dict[str, Any] = {
+    "a": (..., None, slice(None)),
+    "b": (..., None),
+    "c": (..., None, None),
+    "metadata": (..., None, slice(None)),
+    "scale_a": (..., None, slice(None)),
+    "scale_b": (..., None),
+}
 
 
 def _collapse(arrays: dict[str, Bits], batch: tuple[int, ...]) -> tuple[list[int], dict[str, list[int]]] | None:

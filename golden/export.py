@@ -20,11 +20,20 @@ from golden.program import Algorithm, Operation, Step, get_algorithm
 from golden.trace import describe, float_text
 from golden.widths import Node, operation_nodes
 
-_MODES = {"toward_zero": "toward zero (cut)", "nearest_even": "to nearest, ties to even",
-          "nearest_away": "to nearest, ties away from zero", "down": "down (toward minus infinity)",
-          "up": "up (toward plus infinity)"}
-_OVERFLOWS = {"infinity": "becomes infinity", "largest": "becomes the largest finite number",
-              "ieee": "by IEEE 754 (depends on the mode)", "wrap": "wraps modulo 2**width", "saturate": "clamps to the range"}
+_MODES = {
+    "toward_zero": "toward zero (cut)",
+    "nearest_even": "to nearest, ties to even",
+    "nearest_away": "to nearest, ties away from zero",
+    "down": "down (toward minus infinity)",
+    "up": "up (toward plus infinity)",
+}
+_OVERFLOWS = {
+    "infinity": "becomes infinity",
+    "largest": "becomes the largest finite number",
+    "ieee": "by IEEE 754 (depends on the mode)",
+    "wrap": "wraps modulo 2**width",
+    "saturate": "clamps to the range",
+}
 _FLUSHES = {"none": "", "signed": "subnormal results become zero of their sign", "positive": "subnormal results become +0"}
 
 
@@ -35,14 +44,25 @@ def specification(ins: Instruction) -> dict[str, Any]:
     """Returns the whole specification as plain values."""
     m, n, k = ins.shape
     return {
-        "instruction": ins.name, "architecture": ins.architecture, "sass": list(ins.sass), "emulated": ins.emulated,
-        "family": ins.family, "shape": {"m": m, "n": n, "k": k}, "blocks": ins.blocks,
-        "products": ins.stored_k, "sparsity": ins.pattern.name if ins.pattern else None, "scale_block": ins.scale_block,
+        "instruction": ins.name,
+        "architecture": ins.architecture,
+        "sass": list(ins.sass),
+        "emulated": ins.emulated,
+        "family": ins.family,
+        "shape": {"m": m, "n": n, "k": k},
+        "blocks": ins.blocks,
+        "products": ins.stored_k,
+        "sparsity": ins.pattern.name if ins.pattern else None,
+        "scale_block": ins.scale_block,
         "formats": {operand: format_dict(fmt) for operand, fmt in ins.formats.items()},
         "operations": [_operation_dict(ins, index, operation) for index, operation in enumerate(ins.program.operations)],
         "special_values": special_values(ins),
-        "evidence": {"kind": ins.evidence.kind, "source": ins.evidence.source, "vectors": ins.evidence.vectors,
-                     "device": ins.evidence.device},
+        "evidence": {
+            "kind": ins.evidence.kind,
+            "source": ins.evidence.source,
+            "vectors": ins.evidence.vectors,
+            "device": ins.evidence.device,
+        },
         "sources": _sources(ins),
         "notes": [note for algorithm in _algorithms(ins) for note in algorithm.notes],
     }
@@ -65,11 +85,22 @@ def format_dict(fmt: Format) -> dict[str, Any]:
     """One number format as plain values."""
     if not fmt.is_float:
         return {"name": fmt.name, "kind": "integer", "bits": fmt.bits, "signed": fmt.signed, "storage": fmt.storage}
-    return {"name": fmt.name, "kind": "float", "bits": fmt.bits, "signed": fmt.signed, "exponent_bits": fmt.exponent_bits,
-            "fraction_bits": fmt.fraction_bits, "bias": fmt.bias, "min_exponent": fmt.min_exponent,
-            "max_exponent": fmt.max_exponent, "specials": fmt.specials, "ignored_low": fmt.ignored_low,
-            "ignored_high": fmt.ignored_high, "storage": fmt.storage,
-            "largest": float_text(fmt.decode(fmt.largest).value)}
+    return {
+        "name": fmt.name,
+        "kind": "float",
+        "bits": fmt.bits,
+        "signed": fmt.signed,
+        "exponent_bits": fmt.exponent_bits,
+        "fraction_bits": fmt.fraction_bits,
+        "bias": fmt.bias,
+        "min_exponent": fmt.min_exponent,
+        "max_exponent": fmt.max_exponent,
+        "specials": fmt.specials,
+        "ignored_low": fmt.ignored_low,
+        "ignored_high": fmt.ignored_high,
+        "storage": fmt.storage,
+        "largest": float_text(fmt.decode(fmt.largest).value),
+    }
 
 
 def _operation_dict(ins: Instruction, index: int, operation: Operation) -> dict[str, Any]:
@@ -77,13 +108,24 @@ def _operation_dict(ins: Instruction, index: int, operation: Operation) -> dict[
         title = get_algorithm(operation.algorithm).title
     except UnknownNameError:
         title = ins.variables.get("title", ins.name)
-    steps = [{"step": step.op, "text": step_text(step), "nodes": [node.as_dict() for node in nodes]}
-             for step, nodes in operation_nodes(ins, operation)]
-    return {"index": index, "algorithm": operation.algorithm, "title": title, "k": index_text(operation.k_index),
-            "seed": operation.seed, "seed_format": operation.seed_format.name, "addends": list(operation.addends),
-            "operand_format": operation.operand_format.name if operation.operand_format else None,
-            "result": operation.to, "result_format": operation.out_format.name, "parameters": dict(operation.parameters),
-            "steps": steps}
+    steps = [
+        {"step": step.op, "text": step_text(step), "nodes": [node.as_dict() for node in nodes]}
+        for step, nodes in operation_nodes(ins, operation)
+    ]
+    return {
+        "index": index,
+        "algorithm": operation.algorithm,
+        "title": title,
+        "k": index_text(operation.k_index),
+        "seed": operation.seed,
+        "seed_format": operation.seed_format.name,
+        "addends": list(operation.addends),
+        "operand_format": operation.operand_format.name if operation.operand_format else None,
+        "result": operation.to,
+        "result_format": operation.out_format.name,
+        "parameters": dict(operation.parameters),
+        "steps": steps,
+    }
 
 
 def index_text(k_index: tuple[int, ...]) -> str:
@@ -98,8 +140,17 @@ def index_text(k_index: tuple[int, ...]) -> str:
 
 def step_text(step: Step) -> str:
     """One step with its parameters filled in, as a sentence."""
-    texts = {"flush": _flush_text, "multiply": _multiply_text, "scale": _scale_text, "special_values": _special_text,
-             "align": _align_text, "sum": _sum_text, "normalize": _normalize_text, "fma": _fma_text, "round": _round_text}
+    texts = {
+        "flush": _flush_text,
+        "multiply": _multiply_text,
+        "scale": _scale_text,
+        "special_values": _special_text,
+        "align": _align_text,
+        "sum": _sum_text,
+        "normalize": _normalize_text,
+        "fma": _fma_text,
+        "round": _round_text,
+    }
     return texts[step.op](step)
 
 
@@ -143,8 +194,10 @@ def _scale_text(step: Step) -> str:
 
 
 def _special_text(step: Step) -> str:
-    return (f"NaN in {_names(step.of)}, infinity times zero, or infinities of both signs give the NaN {(step.nan or 0):#x}; "
-            "infinities of one sign give that infinity. Otherwise go on.")
+    return (
+        f"NaN in {_names(step.of)}, infinity times zero, or infinities of both signs give the NaN {(step.nan or 0):#x}; "
+        "infinities of one sign give that infinity. Otherwise go on."
+    )
 
 
 def _align_text(step: Step) -> str:
@@ -153,8 +206,10 @@ def _align_text(step: Step) -> str:
     if len(set(bits.values())) > 1:
         widths = ", ".join(f"{value} for {name}" for name, value in bits.items())
     floor = f", at least {step.floor}" if step.floor is not None else ""
-    text = (f"Align {_names(step.of)}{_group_text(step)} to their largest exponent{floor} (zeros do not take part); "
-            f"fraction bits kept: {widths}; bits below round {_MODES[step.rounding]}")
+    text = (
+        f"Align {_names(step.of)}{_group_text(step)} to their largest exponent{floor} (zeros do not take part); "
+        f"fraction bits kept: {widths}; bits below round {_MODES[step.rounding]}"
+    )
     if step.sticky:
         text += "; one sticky bit below tells that something was cut"
     for name, window in step.window:
@@ -183,8 +238,10 @@ def _fma_text(step: Step) -> str:
     start = {"c": "from c", "zero": "from +0", "product": "from the first product, rounded"}[step.start]
     name = step.format.name if step.format else "the result format"
     order = f"; the first NaN among {', '.join(step.nan_order)} is handed on, quieted" if step.nan_order else ""
-    return (f"{step.to} = chain of fused multiply-adds {start}{_group_text(step)}, k ascending, each rounded to {name} "
-            f"{_MODES[step.rounding]}{order}{_nan_text(step)}.")
+    return (
+        f"{step.to} = chain of fused multiply-adds {start}{_group_text(step)}, k ascending, each rounded to {name} "
+        f"{_MODES[step.rounding]}{order}{_nan_text(step)}."
+    )
 
 
 def _round_text(step: Step) -> str:
@@ -193,8 +250,10 @@ def _round_text(step: Step) -> str:
     flush = f"; {_FLUSHES[step.flush]}" if step.flush != "none" else ""
     sign = "+0" if step.zero == "positive" else "signed"
     zero = f"; a zero is {sign}" if step.format is not None and step.format.is_float else ""
-    return (f"Round {_names(step.of)} to {name}{bits} {_MODES[step.rounding]}; overflow {_OVERFLOWS[step.overflow]}"
-            f"{zero}{flush} -> {step.to}.")
+    return (
+        f"Round {_names(step.of)} to {name}{bits} {_MODES[step.rounding]}; overflow {_OVERFLOWS[step.overflow]}"
+        f"{zero}{flush} -> {step.to}."
+    )
 
 
 # Special values, executed ------------------------------------------------------------------------------------------------
@@ -253,14 +312,15 @@ def _negative(fmt: Format, code: int | None) -> int | None:
 def _operands(ins: Instruction, a: tuple[int, ...], b: tuple[int, ...], c: int, scale: int) -> dict[str, Any]:
     """Fills one dot product: products first, the rest zeros, scales one, metadata the lowest legal columns."""
     shapes = ins.operand_shapes(matrices=False)
-    operands: dict[str, Any] = {name: np.zeros(shape, ins.formats[name].dtype) for name, shape in shapes.items()
-                                if name != "metadata"}
-    operands["a"][:len(a)] = a
+    operands: dict[str, Any] = {
+        name: np.zeros(shape, ins.formats[name].dtype) for name, shape in shapes.items() if name != "metadata"
+    }
+    operands["a"][: len(a)] = a
     columns: Any = np.arange(ins.stored_k)
     if ins.pattern is not None:
         operands["metadata"] = np.full(shapes["metadata"], 0x4, np.uint8)
         columns = ins.pattern.columns(operands["metadata"])
-    operands["b"][columns[:len(b)]] = b
+    operands["b"][columns[: len(b)]] = b
     operands["c"] = np.array(c, ins.formats["c"].dtype)
     if ins.scale_block is not None:
         for name in ("scale_a", "scale_b"):
@@ -277,8 +337,11 @@ def to_markdown(ins: Instruction) -> str:
     data = specification(ins)
     parts = [f"# {ins.name}", _facts(data), "## Formats", _formats_table(data), "## Computation", _intro(data)]
     parts += _operations_text(ins)
-    parts += ["## Special values", "Executed by the reference model; operands that a row does not name are zero.",
-              _table(("Case", "d", "Value"), [(r["case"], f"`{r['d']}`", r["value"]) for r in data["special_values"]])]
+    parts += [
+        "## Special values",
+        "Executed by the reference model; operands that a row does not name are zero.",
+        _table(("Case", "d", "Value"), [(r["case"], f"`{r['d']}`", r["value"]) for r in data["special_values"]]),
+    ]
     parts += ["## Evidence and sources", f"**{data['evidence']['kind']}**: {data['evidence']['source']}."]
     parts += ["\n".join(f"- {source}" for source in data["sources"])]
     if data["notes"]:
@@ -313,8 +376,17 @@ def _formats_table(data: dict[str, Any]) -> str:
             rows.append((operand, fmt["name"], fmt["bits"], "", "", "", kind))
         else:
             fields = f"{int(fmt['signed'])}+{fmt['exponent_bits']}+{fmt['fraction_bits']}"
-            rows.append((operand, fmt["name"], fmt["bits"], fields, fmt["bias"],
-                         f"{fmt['min_exponent']} .. {fmt['max_exponent']}", f"{fmt['specials']}, largest {fmt['largest']}"))
+            rows.append(
+                (
+                    operand,
+                    fmt["name"],
+                    fmt["bits"],
+                    fields,
+                    fmt["bias"],
+                    f"{fmt['min_exponent']} .. {fmt['max_exponent']}",
+                    f"{fmt['specials']}, largest {fmt['largest']}",
+                )
+            )
     return _table(("Operand", "Format", "Bits", "Sign+exponent+fraction", "Bias", "Exponents", "Remarks"), rows)
 
 
@@ -332,8 +404,12 @@ def _operations_text(ins: Instruction) -> list[str]:
         data = _operation_dict(ins, *chain[0])
         numbers = f"{chain[0][0]}" if len(chain) == 1 else f"{chain[0][0]} to {chain[-1][0]}"
         parts.append(f"### Operation{'s' if len(chain) > 1 else ''} {numbers}: {data['title']}")
-        parts.append(_table(("Operation", "k", "Starts from", "Gives"), [
-            (i, index_text(op.k_index), _start(op), f"{op.to} ({op.out_format.name})") for i, op in chain]))
+        parts.append(
+            _table(
+                ("Operation", "k", "Starts from", "Gives"),
+                [(i, index_text(op.k_index), _start(op), f"{op.to} ({op.out_format.name})") for i, op in chain],
+            )
+        )
         if data["parameters"]:
             parts.append(f"Parameters: {parameters_text(data['parameters'])}.")
         parts.append("\n".join(f"{i}. **{step['step']}**: {step['text']}" for i, step in enumerate(data["steps"], 1)))
@@ -349,8 +425,10 @@ def _start(operation: Operation) -> str:
 
 def parameters_text(parameters: dict[str, Any]) -> str:
     """An operation's parameters as "name = value, ..."; NaN words in hex."""
-    return ", ".join(f"{name} = {value:#x}" if name == "nan" and isinstance(value, int) else f"{name} = {value}"
-                     for name, value in parameters.items())
+    return ", ".join(
+        f"{name} = {value:#x}" if name == "nan" and isinstance(value, int) else f"{name} = {value}"
+        for name, value in parameters.items()
+    )
 
 
 def nodes_table(ins: Instruction, operation: Operation) -> str:
@@ -360,9 +438,20 @@ def nodes_table(ins: Instruction, operation: Operation) -> str:
 
 def node_rows(ins: Instruction, operation: Operation) -> list[tuple[str, ...]]:
     """The rows of the table of widths."""
-    return [(step.op, node.register, str(node.count), str(int(node.signed)), str(node.integer_bits), str(node.fraction_bits),
-             f"{node.width} ({node.format.name})" if node.format else str(node.width), _exponents(node))
-            for step, nodes in operation_nodes(ins, operation) for node in nodes]
+    return [
+        (
+            step.op,
+            node.register,
+            str(node.count),
+            str(int(node.signed)),
+            str(node.integer_bits),
+            str(node.fraction_bits),
+            f"{node.width} ({node.format.name})" if node.format else str(node.width),
+            _exponents(node),
+        )
+        for step, nodes in operation_nodes(ins, operation)
+        for node in nodes
+    ]
 
 
 def _exponents(node: Node) -> str:

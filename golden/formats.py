@@ -179,8 +179,10 @@ class Format:
             wrong = codes >> self.bits
             if wrong.any():
                 index = tuple(int(i) for i in np.argwhere(wrong)[0])
-                raise OperandError(f"argument '{argument}'{list(index)} is {int(codes[index]):#x}, "
-                                   f"expected a {self.bits}-bit {self.name} code below {1 << self.bits:#x}")
+                raise OperandError(
+                    f"argument '{argument}'{list(index)} is {int(codes[index]):#x}, "
+                    f"expected a {self.bits}-bit {self.name} code below {1 << self.bits:#x}"
+                )
 
 
 @lru_cache(maxsize=1)
@@ -200,10 +202,19 @@ def build_format(name: str, section: yamlfile.Section) -> Format:
         raise section.error(f"key 'storage' is {storage}, expected 8, 16, 32 or 64", "storage")
     signed = section.take("signed", bool, True)
     if is_float:
-        built = Format(name, True, storage, section.take_int("exponent_bits", 1, 11), section.take_int("fraction_bits", 0, 52),
-                       section.take_int("bias", -1023, 2047), section.take_choice("specials", SPECIALS), signed,
-                       section.take("zero", bool, True), section.take_int("ignored_low", 0, 32, 0),
-                       section.take_int("ignored_high", 0, 8, 0))
+        built = Format(
+            name,
+            True,
+            storage,
+            section.take_int("exponent_bits", 1, 11),
+            section.take_int("fraction_bits", 0, 52),
+            section.take_int("bias", -1023, 2047),
+            section.take_choice("specials", SPECIALS),
+            signed,
+            section.take("zero", bool, True),
+            section.take_int("ignored_low", 0, 32, 0),
+            section.take_int("ignored_high", 0, 8, 0),
+        )
     else:
         built = Format(name, False, storage, signed=signed, integer_bits=section.take_int("bits", 1, 32))
     section.done()
@@ -225,9 +236,18 @@ def get_format(name: str) -> Format:
         raise UnknownNameError(f"unknown format '{name}'{nearest(name, _formats())}") from None
 
 
-_ML_DTYPES = {"bf16": "bfloat16", "e5m2": "float8_e5m2", "e4m3": "float8_e4m3fn", "e5m2fnuz": "float8_e5m2fnuz",
-              "e4m3fnuz": "float8_e4m3fnuz", "e3m2": "float6_e3m2fn", "e2m3": "float6_e2m3fn",
-              "e2m1": "float4_e2m1fn", "ue8m0": "float8_e8m0fnu", "ue4m3": "float8_e4m3fn"}
+_ML_DTYPES = {
+    "bf16": "bfloat16",
+    "e5m2": "float8_e5m2",
+    "e4m3": "float8_e4m3fn",
+    "e5m2fnuz": "float8_e5m2fnuz",
+    "e4m3fnuz": "float8_e4m3fnuz",
+    "e3m2": "float6_e3m2fn",
+    "e2m3": "float6_e2m3fn",
+    "e2m1": "float4_e2m1fn",
+    "ue8m0": "float8_e8m0fnu",
+    "ue4m3": "float8_e4m3fn",
+}
 
 
 def _native_dtype(fmt: Format) -> np.dtype[Any]:
@@ -284,7 +304,9 @@ def from_float(fmt: Format | str, values: npt.ArrayLike) -> npt.NDArray[Any]:
         if fmt.name == "tf32":
             return _round_tf32(_round_to_odd_f32(wide))
         if fmt.name in _ML_DTYPES:
-            return np.asarray(_round_to_odd_f32(wide).astype(_native_dtype(fmt))).view(np.uint8 if fmt.storage == 8 else fmt.dtype)
+            return np.asarray(_round_to_odd_f32(wide).astype(_native_dtype(fmt))).view(
+                np.uint8 if fmt.storage == 8 else fmt.dtype
+            )
     from golden.rounding import encode_fraction
 
     return np.array([encode_fraction(fmt, float(v)) for v in wide.ravel()], dtype=fmt.dtype).reshape(wide.shape)

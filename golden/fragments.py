@@ -119,9 +119,16 @@ def _container(ins: Described, operand: str) -> tuple[int, int, int]:
 
 
 def _parameters(ins: Described) -> dict[str, int]:
-    return {"m": ins.m, "n": ins.n, "k": ins.k, "blocks": ins.blocks or 1, "sparse": int(ins.sparse),
-            "a_bits": _container(ins, "a")[0], "a_col": int(ins.variables.get("a_layout") == "col"),
-            "b_row": int(ins.variables.get("b_layout") == "row")}
+    return {
+        "m": ins.m,
+        "n": ins.n,
+        "k": ins.k,
+        "blocks": ins.blocks or 1,
+        "sparse": int(ins.sparse),
+        "a_bits": _container(ins, "a")[0],
+        "a_col": int(ins.variables.get("a_layout") == "col"),
+        "b_row": int(ins.variables.get("b_layout") == "row"),
+    }
 
 
 def _matrix(ins: Described, operand: str) -> Layout | None:
@@ -130,16 +137,20 @@ def _matrix(ins: Described, operand: str) -> Layout | None:
     if operand not in family(name).operands:
         return None
     bits, element, shift = _container(ins, operand)
-    return family(name).build(operand, container_bits=bits, element_bits=element, element_shift=shift,
-                              name=f"{ins.name} {operand}", **_parameters(ins))
+    return family(name).build(
+        operand, container_bits=bits, element_bits=element, element_shift=shift, name=f"{ins.name} {operand}", **_parameters(ins)
+    )
 
 
 def _metadata(ins: Described) -> Layout | None:
     """Layout of the sparsity metadata, nibbles (m, chunks); None for dense instructions."""
     if not ins.sparse:
         return None
-    source, operand = {"mma": ("sparse_metadata", "mma"), "wgmma": ("sparse_metadata", "wgmma"),
-                       "mfma": ("mfma", "metadata")}.get(str(ins.layout), (None, ""))
+    source, operand = {
+        "mma": ("sparse_metadata", "mma"),
+        "wgmma": ("sparse_metadata", "wgmma"),
+        "mfma": ("mfma", "metadata"),
+    }.get(str(ins.layout), (None, ""))
     if source is None:
         return None
     return family(source).build(operand, container_bits=4, name=f"{ins.name} metadata", **_parameters(ins))
@@ -149,8 +160,9 @@ def _scale(ins: Described, operand: str) -> Layout | None:
     """Layout of the scale factors of A (m, k/block) or B (k/block, n); None without block scaling."""
     if ins.layout != "mma" or not ins.scale_block or operand not in ins.formats:
         return None
-    return family("block_scale").build(operand, container_bits=8, name=f"{ins.name} {operand}",
-                                       scales=ins.k // ins.scale_block, **_parameters(ins))
+    return family("block_scale").build(
+        operand, container_bits=8, name=f"{ins.name} {operand}", scales=ins.k // ins.scale_block, **_parameters(ins)
+    )
 
 
 def matrix_layout(count: int, shape: str = "m8n8", trans: bool = False) -> Layout:
@@ -166,8 +178,10 @@ def matrix_layout(count: int, shape: str = "m8n8", trans: bool = False) -> Layou
     """
     bits = {"m8n8": 16, "m16n8": 8}.get(shape)
     if count not in (1, 2, 4) or bits is None or (bits == 8 and not trans):
-        raise OperandError(f"no matrix load or store of {count} x {shape}{'.trans' if trans else ''}; "
-                           "expected 1, 2 or 4 of m8n8, m8n8.trans or m16n8.trans")
+        raise OperandError(
+            f"no matrix load or store of {count} x {shape}{'.trans' if trans else ''}; "
+            "expected 1, 2 or 4 of m8n8, m8n8.trans or m16n8.trans"
+        )
     operand = f"{shape}.trans.b{bits}" if trans else f"{shape}.b{bits}"
     layout = family("matrix_movement").build(operand, container_bits=bits, count=count, name=f"{operand}.x{count}")
     if layout is None:

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import catalog, reference
-
 from golden.errors import ShapeError, UnknownNameError, nearest
 from golden.formats import Format, get_format
 from golden.program import Operands, Program, compile_program
@@ -102,8 +101,16 @@ class Instruction:
 
         return for_instruction(self)
 
-    def __call__(self, a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, *, metadata: npt.ArrayLike | None = None,
-                 scale_a: npt.ArrayLike | None = None, scale_b: npt.ArrayLike | None = None) -> Bits:
+    def __call__(
+        self,
+        a: npt.ArrayLike,
+        b: npt.ArrayLike,
+        c: npt.ArrayLike,
+        *,
+        metadata: npt.ArrayLike | None = None,
+        scale_a: npt.ArrayLike | None = None,
+        scale_b: npt.ArrayLike | None = None,
+    ) -> Bits:
         """Computes D = A @ B + C as the unit would.
 
         Args:
@@ -122,13 +129,29 @@ class Instruction:
         """
         return self.engine.matrices(a, b, c, metadata, scale_a, scale_b)
 
-    def dot(self, a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, *, metadata: npt.ArrayLike | None = None,
-            scale_a: npt.ArrayLike | None = None, scale_b: npt.ArrayLike | None = None) -> Bits:
+    def dot(
+        self,
+        a: npt.ArrayLike,
+        b: npt.ArrayLike,
+        c: npt.ArrayLike,
+        *,
+        metadata: npt.ArrayLike | None = None,
+        scale_a: npt.ArrayLike | None = None,
+        scale_b: npt.ArrayLike | None = None,
+    ) -> Bits:
         """Computes dot products alone: a, b (..., k), c (...) to d (...). Sparse a is (..., k/2), scales (..., k/scale_block)."""
         return self.engine.dots(a, b, c, metadata, scale_a, scale_b)
 
-    def trace(self, a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, *, metadata: npt.ArrayLike | None = None,
-              scale_a: npt.ArrayLike | None = None, scale_b: npt.ArrayLike | None = None) -> Trace:
+    def trace(
+        self,
+        a: npt.ArrayLike,
+        b: npt.ArrayLike,
+        c: npt.ArrayLike,
+        *,
+        metadata: npt.ArrayLike | None = None,
+        scale_a: npt.ArrayLike | None = None,
+        scale_b: npt.ArrayLike | None = None,
+    ) -> Trace:
         """Explains one dot product step by step with the reference model: a, b (k,), c a single code. `print` it."""
         from golden.trace import Trace
 
@@ -140,14 +163,24 @@ class Instruction:
         code = reference.evaluate(self.program, self.formats, row_a, row_b, int(operands["c"]), scales, events)
         return Trace(self, row_a, row_b, int(operands["c"]), scales, events, code)
 
-    def reference_dot(self, a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, *, metadata: npt.ArrayLike | None = None,
-                      scale_a: npt.ArrayLike | None = None, scale_b: npt.ArrayLike | None = None) -> int:
+    def reference_dot(
+        self,
+        a: npt.ArrayLike,
+        b: npt.ArrayLike,
+        c: npt.ArrayLike,
+        *,
+        metadata: npt.ArrayLike | None = None,
+        scale_a: npt.ArrayLike | None = None,
+        scale_b: npt.ArrayLike | None = None,
+    ) -> int:
         """One dot product by the reference model: a, b (k,), c a single code; returns the raw code of d."""
         operands = self.check_dot(a, b, c, metadata, scale_a, scale_b)
         row_a, row_b, scales = self.reference_operands(operands)
         return reference.evaluate(self.program, self.formats, row_a, row_b, int(operands["c"]), scales)
 
-    def reference_operands(self, operands: dict[str, Bits]) -> tuple[list[int], list[int], tuple[Sequence[int], Sequence[int], int] | None]:
+    def reference_operands(
+        self, operands: dict[str, Bits]
+    ) -> tuple[list[int], list[int], tuple[Sequence[int], Sequence[int], int] | None]:
         """Turns checked one-dot operands into the lists that the reference takes; sparse b is selected by the metadata."""
         b = operands["b"]
         if self.pattern is not None:
@@ -188,14 +221,16 @@ class Instruction:
                     raise ShapeError(f"argument '{name}' was given, but {self.name} takes none")
                 continue
             if value is None:
-                raise ShapeError(f"argument '{name}' is missing: {self.name} needs it with shape (..., {_shape_text(shapes[name])})")
+                raise ShapeError(
+                    f"argument '{name}' is missing: {self.name} needs it with shape (..., {_shape_text(shapes[name])})"
+                )
             checked[name] = self._check_operand(name, value, shapes[name])
         return checked
 
     def _check_operand(self, name: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> Bits:
         fmt = self.formats.get(name, _METADATA)
         array = value if isinstance(value, np.ndarray) else _as_codes(value, fmt)
-        trailing = array.shape[array.ndim - len(shape):] if array.ndim >= len(shape) else None
+        trailing = array.shape[array.ndim - len(shape) :] if array.ndim >= len(shape) else None
         if trailing != shape:
             raise ShapeError(f"argument '{name}' has shape {array.shape}, expected (..., {_shape_text(shape)}) for {self.name}")
         if array.dtype != fmt.dtype or fmt.bits < fmt.storage:
@@ -241,9 +276,24 @@ def _build_uncached(architecture: str, name: str, entry: catalog.Entry, variable
     operands = Operands(formats["a"], formats["b"], formats["c"], formats["d"], k // 2 if family.sparse else k)
     program = compile_program(catalog.fill(entry.program, variables), entry.section, operands)
     return Instruction(
-        name, architecture, m, n, k, formats, program, _evidence(architecture, name, entry), _sass(entry, variables, formats, (m, n, k)),
-        entry.emulated, None if entry.layout == "none" else entry.layout, family.sparse, int(catalog.fill(family.blocks, variables)),
-        catalog.fill(family.scale_block, variables), family.name, family.source, variables)
+        name,
+        architecture,
+        m,
+        n,
+        k,
+        formats,
+        program,
+        _evidence(architecture, name, entry),
+        _sass(entry, variables, formats, (m, n, k)),
+        entry.emulated,
+        None if entry.layout == "none" else entry.layout,
+        family.sparse,
+        int(catalog.fill(family.blocks, variables)),
+        catalog.fill(family.scale_block, variables),
+        family.name,
+        family.source,
+        variables,
+    )
 
 
 def _evidence(architecture: str, name: str, entry: catalog.Entry) -> Evidence:
@@ -251,10 +301,14 @@ def _evidence(architecture: str, name: str, entry: catalog.Entry) -> Evidence:
     captured = catalog.captures(architecture)
     if name not in captured.vectors:
         return Evidence(**entry.evidence)
-    return Evidence("captured", f"recorded on an {captured.device}; rule: {entry.evidence['source']}", captured.vectors[name], captured.device)
+    return Evidence(
+        "captured", f"recorded on an {captured.device}; rule: {entry.evidence['source']}", captured.vectors[name], captured.device
+    )
 
 
-def _sass(entry: catalog.Entry, variables: dict[str, str], formats: dict[str, Format], shape: tuple[int, int, int]) -> tuple[str, ...]:
+def _sass(
+    entry: catalog.Entry, variables: dict[str, str], formats: dict[str, Format], shape: tuple[int, int, int]
+) -> tuple[str, ...]:
     words = {key.upper(): formats[key].name.upper() for key in "abcd"}
     words["SAT"] = ".SAT" if variables.get("satfinite") else ""
     words["RND"] = {".rz": ".RZ", ".rm": ".RM", ".rp": ".RP"}.get(variables.get("rnd", ""), "")
@@ -284,11 +338,17 @@ def _by_sass(architecture: str, name: str) -> list[str]:
     """Names of the instructions that become the one SASS mnemonic `name`, the plainest spelling of each only."""
     wanted, found = _sass_key(name), []
     for full, (entry, variables) in catalog.get_architecture(architecture).names().items():
-        plain = (variables.get("rnd", "") != ".rn" and variables.get("sp") != "mma.sp" and variables.get("a_layout", "row") == "row"
-                 and variables.get("b_layout", "col") == "col" and entry.family.layout != "wmma" and not entry.emulated)
-        if plain and len(entry.sass) == 1 and "n" not in variables and "cta" not in variables:
-            if _sass_key(_sass_of(entry, variables)[0]) == wanted:
-                found.append(full)
+        plain = (
+            variables.get("rnd", "") != ".rn"
+            and variables.get("sp") != "mma.sp"
+            and variables.get("a_layout", "row") == "row"
+            and variables.get("b_layout", "col") == "col"
+            and entry.family.layout != "wmma"
+            and not entry.emulated
+        )
+        single = plain and len(entry.sass) == 1 and "n" not in variables and "cta" not in variables
+        if single and _sass_key(_sass_of(entry, variables)[0]) == wanted:
+            found.append(full)
     return found
 
 
@@ -311,8 +371,15 @@ def instruction(architecture: str, name: str) -> Instruction:
     if found:
         raise UnknownNameError(f"'{name}' names {len(found)} instructions of {architecture}: {', '.join(found[:6])}")
     elsewhere = [other for other in catalog.architectures() if name in catalog.get_architecture(other).names()]
-    known = [*names, *(mnemonic for entry in catalog.get_architecture(architecture).entries if len(entry.sass) == 1 and not entry.emulated
-                       for mnemonic in _entry_sass(entry))]
+    known = [
+        *names,
+        *(
+            mnemonic
+            for entry in catalog.get_architecture(architecture).entries
+            if len(entry.sass) == 1 and not entry.emulated
+            for mnemonic in _entry_sass(entry)
+        ),
+    ]
     hint = f" (it exists on {', '.join(elsewhere)})" if elsewhere else nearest(name, known)
     raise UnknownNameError(f"unknown instruction '{name}' on {architecture}{hint}")
 

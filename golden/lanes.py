@@ -42,17 +42,34 @@ def _ops(operation: Operation) -> list[str]:
 
 def _decodable(*formats: Format) -> bool:
     """Formats that the kernels decode: 8-bit ones by table, wider floats with a sign and IEEE special codes."""
-    return all(f.storage == 8 or (f.is_float and f.signed and f.has_zero and f.specials == "ieee" and f.fraction_bits <= 23 and
-                                  f.storage <= 32) for f in formats)
+    return all(
+        f.storage == 8
+        or (f.is_float and f.signed and f.has_zero and f.specials == "ieee" and f.fraction_bits <= 23 and f.storage <= 32)
+        for f in formats
+    )
 
 
 def _float_frame(operation: Operation, ins: Instruction, final: Step) -> bool:
     """What all float kernels ask of c, d and the last rounding."""
     out, seed = operation.out_format, operation.seed_format
-    return (_decodable(ins.formats["a"], ins.formats["b"]) and seed.is_float and seed.storage in (16, 32) and seed.ignored_low == 0
-            and _decodable(seed) and out.is_float and out.specials == "ieee" and out.storage in (16, 32) and out.ignored_low == 0
-            and final.op == "round" and final.format == out and final.rounding in ("toward_zero", "nearest_even")
-            and final.overflow == "infinity" and final.zero == "positive" and final.flush == "none" and not operation.addends)
+    return (
+        _decodable(ins.formats["a"], ins.formats["b"])
+        and seed.is_float
+        and seed.storage in (16, 32)
+        and seed.ignored_low == 0
+        and _decodable(seed)
+        and out.is_float
+        and out.specials == "ieee"
+        and out.storage in (16, 32)
+        and out.ignored_low == 0
+        and final.op == "round"
+        and final.format == out
+        and final.rounding in ("toward_zero", "nearest_even")
+        and final.overflow == "infinity"
+        and final.zero == "positive"
+        and final.flush == "none"
+        and not operation.addends
+    )
 
 
 def _operand(operation: Operation, fmt: Format) -> Format:
@@ -79,8 +96,18 @@ def _result(operation: Operation, final: Step, nan: int | None) -> Kernel:
 
 def _plain(step: Step, **expected: Any) -> bool:
     """Whether a step holds the expected values and defaults everywhere else that matters to a kernel."""
-    defaults = {"sticky": False, "window": (), "group": None, "normalize": False, "format": None, "flush": "none", "exponent": None,
-                "overflow_exponent": None, "operation": "product", "order": "exact"} | expected
+    defaults = {
+        "sticky": False,
+        "window": (),
+        "group": None,
+        "normalize": False,
+        "format": None,
+        "flush": "none",
+        "exponent": None,
+        "overflow_exponent": None,
+        "operation": "product",
+        "order": "exact",
+    } | expected
     return all(getattr(step, key) == value for key, value in defaults.items())
 
 
@@ -93,20 +120,41 @@ def _fda(operation: Operation, ins: Instruction) -> Kernel | None:
     expected = ("products", "c", "scales") if scaled else ("products", "c")
     fraction, largest = _product_bits(operation, ins)
     kept = dict(align.fraction_bits).get("products", -1)
-    if (not _float_frame(operation, ins, final) or not _plain(multiply) or not _plain(align, rounding="toward_zero") or not _plain(total)
-            or special.of != expected or align.of != ("products", "c") or total.of != ("products", "c") or final.of != ("total",)
-            or total.to != "total" or multiply.to != "products" or len({bits for _, bits in align.fraction_bits}) != 1
-            or not 0 < kept <= _MAX_F or max(_widths(operation, ins)) > 24):
+    if (
+        not _float_frame(operation, ins, final)
+        or not _plain(multiply)
+        or not _plain(align, rounding="toward_zero")
+        or not _plain(total)
+        or special.of != expected
+        or align.of != ("products", "c")
+        or total.of != ("products", "c")
+        or final.of != ("total",)
+        or total.to != "total"
+        or multiply.to != "products"
+        or len({bits for _, bits in align.fraction_bits}) != 1
+        or not 0 < kept <= _MAX_F
+        or max(_widths(operation, ins)) > 24
+    ):
         return None
-    if scaled and (operation.steps[1].of != ("products",) or operation.steps[1].op != "scale" or ins.formats["scale_a"].fraction_bits
-                   or ins.formats["scale_b"].fraction_bits):
+    if scaled and (
+        operation.steps[1].of != ("products",)
+        or operation.steps[1].op != "scale"
+        or ins.formats["scale_a"].fraction_bits
+        or ins.formats["scale_b"].fraction_bits
+    ):
         return None
     chunk = _chunk(fraction, largest, kept)
     floor = align.floor if align.floor is not None else -(1 << 17)
     if not chunk or operation.seed_format.fraction_bits + 1 + max(kept - operation.seed_format.fraction_bits, 0) > 60:
         return None
-    return {"fast": "fda", "fraction_bits": kept, "product_fraction": fraction, "floor": floor, "chunk": chunk,
-            **_result(operation, final, special.nan)}
+    return {
+        "fast": "fda",
+        "fraction_bits": kept,
+        "product_fraction": fraction,
+        "floor": floor,
+        "chunk": chunk,
+        **_result(operation, final, special.nan),
+    }
 
 
 def _widths(operation: Operation, ins: Instruction) -> tuple[int, int]:
@@ -124,19 +172,42 @@ def _gdfs(operation: Operation, ins: Instruction) -> Kernel | None:
     kept = dict(align.fraction_bits).get("groups", -1)
     size = groups.group[1] if groups.group else 0
     stored_block = ins.scale_block * ins.stored_k // ins.k
-    if (not _float_frame(operation, ins, final) or not _plain(multiply) or groups.group != ("contiguous", size) or groups.exponent != 0
-            or groups.order != "exact" or groups.of != ("products",) or scale.of != ("groups",) or align.of != ("groups", "c")
-            or not _plain(align, rounding="toward_zero") or not _plain(total) or total.of != ("groups", "c")
-            or special.of != ("products", "c", "scales") or len(operation.k_index) % size or stored_block % size
-            or operation.k_index != tuple(range(ins.stored_k)) or len({bits for _, bits in align.fraction_bits}) != 1
-            or a.name != "e2m1" or b.name != "e2m1" or not {sa.name, sb.name} <= {"ue8m0", "ue4m3"} or size > 64):
+    if (
+        not _float_frame(operation, ins, final)
+        or not _plain(multiply)
+        or groups.group != ("contiguous", size)
+        or groups.exponent != 0
+        or groups.order != "exact"
+        or groups.of != ("products",)
+        or scale.of != ("groups",)
+        or align.of != ("groups", "c")
+        or not _plain(align, rounding="toward_zero")
+        or not _plain(total)
+        or total.of != ("groups", "c")
+        or special.of != ("products", "c", "scales")
+        or len(operation.k_index) % size
+        or stored_block % size
+        or operation.k_index != tuple(range(ins.stored_k))
+        or len({bits for _, bits in align.fraction_bits}) != 1
+        or a.name != "e2m1"
+        or b.name != "e2m1"
+        or not {sa.name, sb.name} <= {"ue8m0", "ue4m3"}
+        or size > 64
+    ):
         return None
     fraction = a.fraction_bits + b.fraction_bits + sa.fraction_bits + sb.fraction_bits
     if not max(operation.seed_format.fraction_bits, fraction) <= kept <= 35:
         return None
     floor = align.floor if align.floor is not None else -(1 << 17)
-    return {"fast": "gdfs", "fraction_bits": kept, "product_fraction": fraction, "floor": floor, "group": size, "scale_block": stored_block,
-            **_result(operation, final, special.nan)}
+    return {
+        "fast": "gdfs",
+        "fraction_bits": kept,
+        "product_fraction": fraction,
+        "floor": floor,
+        "group": size,
+        "scale_block": stored_block,
+        **_result(operation, final, special.nan),
+    }
 
 
 def _fdrda(operation: Operation, ins: Instruction) -> Kernel | None:
@@ -149,14 +220,31 @@ def _fdrda(operation: Operation, ins: Instruction) -> Kernel | None:
     bits = dict(meet.fraction_bits)
     kept, dot = bits["c"], bits["dot"]
     first = dict(operation.steps[2].fraction_bits)["products"]
-    if (not _float_frame(operation, ins, final) or first != kept or not fraction <= kept <= 24 or not kept <= dot <= 40 or _chunk(fraction, largest, kept) < 1
-            or operation.seed_format.fraction_bits > kept or dict(normal.fraction_bits)["total"] > dot or final.rounding != "nearest_even"
-            or meet.floor != -126 or max(_widths(operation, ins)) > 24):
+    if (
+        not _float_frame(operation, ins, final)
+        or first != kept
+        or not fraction <= kept <= 24
+        or not kept <= dot <= 40
+        or _chunk(fraction, largest, kept) < 1
+        or operation.seed_format.fraction_bits > kept
+        or dict(normal.fraction_bits)["total"] > dot
+        or final.rounding != "nearest_even"
+        or meet.floor != -126
+        or max(_widths(operation, ins)) > 24
+    ):
         return None
-    return {"fast": "fdrda", "fraction_bits": kept, "product_fraction": fraction, "chunk": _chunk(fraction, largest, kept),
-            "group": 2 if grouped else 1, "dot_fraction_bits": dot, "sum_fraction_bits": dict(normal.fraction_bits)["total"],
-            "window": dict(meet.window).get("c", -1), "product_overflow": _reachable_overflow(operation, ins, multiply.overflow_exponent),
-            **_result(operation, final, special.nan)}
+    return {
+        "fast": "fdrda",
+        "fraction_bits": kept,
+        "product_fraction": fraction,
+        "chunk": _chunk(fraction, largest, kept),
+        "group": 2 if grouped else 1,
+        "dot_fraction_bits": dot,
+        "sum_fraction_bits": dict(normal.fraction_bits)["total"],
+        "window": dict(meet.window).get("c", -1),
+        "product_overflow": _reachable_overflow(operation, ins, multiply.overflow_exponent),
+        **_result(operation, final, special.nan),
+    }
 
 
 def _reachable_overflow(operation: Operation, ins: Instruction, exponent: int | None) -> int:
@@ -169,8 +257,18 @@ def _fma(operation: Operation, ins: Instruction) -> Kernel | None:
     step = operation.steps[0]
     out = operation.out_format
     same = {ins.formats[name].name for name in "abcd"} == {out.name} and operation.seed_format == out
-    if (_ops(operation) != ["fma"] or not same or out.name not in ("f32", "f64") or step.rounding != "nearest_even" or step.flush != "none"
-            or step.start != "c" or step.group is not None or step.format != out or operation.operand_format or operation.addends):
+    if (
+        _ops(operation) != ["fma"]
+        or not same
+        or out.name not in ("f32", "f64")
+        or step.rounding != "nearest_even"
+        or step.flush != "none"
+        or step.start != "c"
+        or step.group is not None
+        or step.format != out
+        or operation.operand_format
+        or operation.addends
+    ):
         return None
     return {"fast": "fma"}
 
@@ -180,9 +278,19 @@ def _integer(operation: Operation, ins: Instruction) -> Kernel | None:
         return None
     multiply, total, final = operation.steps
     formats = [ins.formats[name] for name in "ab"]
-    if (any(f.is_float or f.storage != 8 for f in formats) or operation.out_format.name != "s32" or operation.seed_format.name != "s32"
-            or not _plain(total) or total.of != ("products", "c") or final.of != ("total",) or final.overflow not in ("wrap", "saturate")
-            or operation.addends or multiply.format is not None or multiply.normalize or multiply.overflow_exponent is not None):
+    if (
+        any(f.is_float or f.storage != 8 for f in formats)
+        or operation.out_format.name != "s32"
+        or operation.seed_format.name != "s32"
+        or not _plain(total)
+        or total.of != ("products", "c")
+        or final.of != ("total",)
+        or final.overflow not in ("wrap", "saturate")
+        or operation.addends
+        or multiply.format is not None
+        or multiply.normalize
+        or multiply.overflow_exponent is not None
+    ):
         return None
     return {"fast": "integer", "combine": multiply.operation, "saturate": int(final.overflow == "saturate")}
 
@@ -191,8 +299,16 @@ def _add(operation: Operation, ins: Instruction) -> Kernel | None:
     if operation.k_index or _ops(operation) != ["sum"] or len(operation.addends) != 1:
         return None
     step, out = operation.steps[0], operation.out_format
-    if (step.of != ("c", "addends") or step.order == "exact" or step.rounding != "nearest_even" or step.flush != "none" or step.group
-            or out.name not in ("f32", "f16") or operation.seed_format != out or step.format != out):
+    if (
+        step.of != ("c", "addends")
+        or step.order == "exact"
+        or step.rounding != "nearest_even"
+        or step.flush != "none"
+        or step.group
+        or out.name not in ("f32", "f16")
+        or operation.seed_format != out
+        or step.format != out
+    ):
         return None
     return {"fast": "add", "nan": step.nan or 0}
 

@@ -31,10 +31,22 @@ Formulas = tuple[tuple[str, str], ...]
 Integers = tuple[tuple[str, int], ...]
 
 _BINARY: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod, ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
-    ast.Gt: operator.gt, ast.GtE: operator.ge}
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
 _COORDINATES = ("block", "row", "col", "active")
 
 
@@ -104,8 +116,9 @@ def _fold(join: Callable[[Any, Any], Any], values: list[Any]) -> Any:
 
 def storage_dtype(element_bits: int) -> np.dtype[Any]:
     """Returns the dtype of a raw-bit matrix: uint8 for up to 8 bits, then uint16, uint32, uint64."""
-    return np.dtype(next(dtype for dtype in (np.uint8, np.uint16, np.uint32, np.uint64)
-                         if element_bits <= 8 * np.dtype(dtype).itemsize))
+    return np.dtype(
+        next(dtype for dtype in (np.uint8, np.uint16, np.uint32, np.uint64) if element_bits <= 8 * np.dtype(dtype).itemsize)
+    )
 
 
 @dataclass(frozen=True)
@@ -232,7 +245,7 @@ class Layout:
         values = np.asarray(data)
         if values.dtype != dtype:
             raise DTypeError(f"{self.name}: {what} of dtype {values.dtype}, expected {dtype}")
-        if values.shape[-len(shape):] != shape:
+        if values.shape[-len(shape) :] != shape:
             expected = ", ".join(map(str, shape))
             raise ShapeError(f"{self.name}: {what} of shape {values.shape}, expected (..., {expected})")
         return values
@@ -248,8 +261,15 @@ class Layout:
         shape = (self.lanes, self.registers, self.elements_per_register)
         lane, register, element = np.indices(shape)
         width = self.elements_per_register
-        names: dict[str, Any] = {**dict(self.parameters), **dict(self.selectors), "W": width, "L": lane, "r": register,
-                                 "e": element, "i": width * register + element}
+        names: dict[str, Any] = {
+            **dict(self.parameters),
+            **dict(self.selectors),
+            "W": width,
+            "L": lane,
+            "r": register,
+            "e": element,
+            "i": width * register + element,
+        }
         for name, formula in self.formulas:
             names[name] = evaluate(formula, names)
         active = np.broadcast_to(names["active"], shape).astype(bool)
@@ -312,8 +332,16 @@ class Family:
     names: Formulas
     operands: Mapping[str, tuple[_Case, ...]]
 
-    def build(self, operand: str, *, container_bits: int, element_bits: int | None = None, element_shift: int = 0,
-              name: str | None = None, **parameters: int) -> Layout | None:
+    def build(
+        self,
+        operand: str,
+        *,
+        container_bits: int,
+        element_bits: int | None = None,
+        element_shift: int = 0,
+        name: str | None = None,
+        **parameters: int,
+    ) -> Layout | None:
         """Returns the layout of `operand` at a shape, or None where the family has no rule for it.
 
         `parameters` are the integers the formulas name, such as m, n and k. `bits` (the container width) and W
@@ -334,14 +362,25 @@ class Family:
         else:
             return None
         layout = Layout(
-            name=name or f"{self.name} {operand}", operand=operand, lanes=case.lanes,
-            registers=evaluate(case.registers, known), register_bits=register_bits, container_bits=container_bits,
-            element_bits=container_bits if element_bits is None else element_bits, element_shift=element_shift,
-            rows=evaluate(case.rows, known), cols=evaluate(case.cols, known), blocks=evaluate(case.blocks, known),
-            formulas=self.names + case.coordinates, parameters=tuple(known.items()),
+            name=name or f"{self.name} {operand}",
+            operand=operand,
+            lanes=case.lanes,
+            registers=evaluate(case.registers, known),
+            register_bits=register_bits,
+            container_bits=container_bits,
+            element_bits=container_bits if element_bits is None else element_bits,
+            element_shift=element_shift,
+            rows=evaluate(case.rows, known),
+            cols=evaluate(case.cols, known),
+            blocks=evaluate(case.blocks, known),
+            formulas=self.names + case.coordinates,
+            parameters=tuple(known.items()),
             selectors=tuple((selector, 0) for selector, _ in case.selector_rules),
-            selector_rules=case.selector_rules, address_lane=case.address_lane, evidence=case.evidence,
-            source=case.source)
+            selector_rules=case.selector_rules,
+            address_lane=case.address_lane,
+            evidence=case.evidence,
+            source=case.source,
+        )
         return layout
 
 
@@ -368,8 +407,7 @@ def parse_family(top: Section) -> Family:
     names = _formulas(top.take("names", Section, Section(top.file, top.line)))
     operands = top.take("operands", Section)
     top.done()
-    cases = {operand: tuple(_case(item, operands, inherited) for item in operands.take(operand, list))
-             for operand in operands}
+    cases = {operand: tuple(_case(item, operands, inherited) for item in operands.take(operand, list)) for operand in operands}
     return Family(name, constants, names, cases)
 
 
@@ -402,15 +440,22 @@ def _case(item: Any, owner: Section, inherited: dict[str, Any]) -> _Case:
     if len(shape) != 2:
         raise item.error("key 'shape' must be two formulas: rows, columns", "shape")
     item.take("note", str, None)
-    coordinates = tuple((key, _formula(item, key, default)) for key, default in
-                        (("block", "0"), ("row", None), ("col", None), ("active", "1")))
+    coordinates = tuple(
+        (key, _formula(item, key, default)) for key, default in (("block", "0"), ("row", None), ("col", None), ("active", "1"))
+    )
     case = _Case(
-        place=f"{item.file}:{item.line}", lanes=item.take_int("lanes", 1, 1024, inherited["lanes"]),
-        when=_formula(item, "when"), rows=shape[0], cols=shape[1], blocks=_formula(item, "blocks", "1"),
-        registers=_formula(item, "registers"), coordinates=coordinates,
+        place=f"{item.file}:{item.line}",
+        lanes=item.take_int("lanes", 1, 1024, inherited["lanes"]),
+        when=_formula(item, "when"),
+        rows=shape[0],
+        cols=shape[1],
+        blocks=_formula(item, "blocks", "1"),
+        registers=_formula(item, "registers"),
+        coordinates=coordinates,
         selector_rules=_formulas(item.take("selectors", Section, Section(item.file, item.line))),
         address_lane=_formula(item, "address_lane") if "address_lane" in item else None,
         evidence=_evidence(item) if "evidence" in item else inherited["evidence"],
-        source=item.take("source", str, inherited["source"]))
+        source=item.take("source", str, inherited["source"]),
+    )
     item.done()
     return case

@@ -162,8 +162,10 @@ def _as_codes(array: Any, where: str, ins: Instruction, name: str, values: bool)
     if values and name != "metadata":
         return _convert(array, where, fmt)
     if array.dtype.kind == "f":
-        raise FileFormatError(f"{where}: holds {array.dtype} values, expected raw {fmt.name} bits ({fmt.dtype}); "
-                              f"--values converts values to {fmt.name}")
+        raise FileFormatError(
+            f"{where}: holds {array.dtype} values, expected raw {fmt.name} bits ({fmt.dtype}); "
+            f"--values converts values to {fmt.name}"
+        )
     if array.dtype.kind not in "iu":
         raise FileFormatError(f"{where}: holds {array.dtype}, expected raw {fmt.name} bits ({fmt.dtype})")
     if array.dtype.kind == "i" and not fmt.is_float and array.dtype.itemsize == fmt.dtype.itemsize:
@@ -193,8 +195,11 @@ def read_hex(path: str | Path, fmt: Format, shape: tuple[int, ...], name: str) -
         raise FileFormatError(f"{file}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise FileFormatError(f"{file}: not hex text: byte {error.start} is not ASCII") from None
-    codes = [_hex_word(word, fmt, file, number) for number, line in enumerate(text.splitlines(), 1)
-             for word in re.split(r"//|#", line, maxsplit=1)[0].split()]
+    codes = [
+        _hex_word(word, fmt, file, number)
+        for number, line in enumerate(text.splitlines(), 1)
+        for word in re.split(r"//|#", line, maxsplit=1)[0].split()
+    ]
     size = math.prod(shape)
     if not codes or len(codes) % size:
         extent = " x ".join(map(str, shape)) or "one code each"

@@ -100,9 +100,15 @@ class Algorithm:
 
 def _load_algorithm(document: Section) -> Algorithm:
     algorithm = Algorithm(
-        document.take("algorithm", str), document.take("title", str), document.take("source", str),
-        tuple(document.take_names("aliases", [])), tuple(document.take_names("notes", [])),
-        document.take("chain_of", str, None), document.take("parameters", Section, None), document.take("steps", list, []))
+        document.take("algorithm", str),
+        document.take("title", str),
+        document.take("source", str),
+        tuple(document.take_names("aliases", [])),
+        tuple(document.take_names("notes", [])),
+        document.take("chain_of", str, None),
+        document.take("parameters", Section, None),
+        document.take("steps", list, []),
+    )
     document.done()
     if bool(algorithm.steps) == bool(algorithm.chain_of):
         raise document.error(f"algorithm '{algorithm.name}' needs either 'steps' or 'chain_of'")
@@ -189,16 +195,22 @@ class _StepReader:
         key = "of"
         names = self.section.take_names(key)
         if not 1 <= len(names) <= most or len(set(names)) != len(names):
-            raise self.section.error(f"key 'of' names {', '.join(names) or 'nothing'}, expected 1 to {most} different registers", key)
+            raise self.section.error(
+                f"key 'of' names {', '.join(names) or 'nothing'}, expected 1 to {most} different registers", key
+            )
         for name in names:
             if name not in REGISTERS:
-                raise self.section.error(f"'{name}' is no register, expected one of {', '.join(REGISTERS)}{nearest(name, REGISTERS)}", key)
+                raise self.section.error(
+                    f"'{name}' is no register, expected one of {', '.join(REGISTERS)}{nearest(name, REGISTERS)}", key
+                )
         return tuple(names)
 
     def register(self, key: str) -> str:
         name: str = self.section.take(key, str)
         if name not in REGISTERS:
-            raise self.section.error(f"'{name}' is no register, expected one of {', '.join(REGISTERS)}{nearest(name, REGISTERS)}", key)
+            raise self.section.error(
+                f"'{name}' is no register, expected one of {', '.join(REGISTERS)}{nearest(name, REGISTERS)}", key
+            )
         return name
 
     def group(self, of: tuple[str, ...]) -> tuple[str, int] | None:
@@ -235,7 +247,11 @@ class _StepReader:
             raise self.section.error(str(error), "format") from None
 
     def mode(self, default: Any = None) -> str:
-        value: str = self.section.take_choice("rounding", MODES) if default is None else self.section.take_choice("rounding", MODES, default)
+        value: str = (
+            self.section.take_choice("rounding", MODES)
+            if default is None
+            else self.section.take_choice("rounding", MODES, default)
+        )
         return value
 
     def flush(self) -> str:
@@ -265,11 +281,18 @@ class _StepReader:
     def _multiply(self) -> Step:
         rounds = "format" in self.section
         fmt = self.format() if rounds else None
-        return Step("multiply", ("a", "b"), self.register("to"), format=fmt,
-                    rounding=self.mode() if rounds else "toward_zero", flush=self.flush() if rounds else "none",
-                    nan=self.nan(fmt) if fmt else None, normalize=self.section.take("normalize", bool, False),
-                    overflow_exponent=self.section.take_int("overflow_exponent", -100000, 100000, None),
-                    operation=self.section.take_choice("operation", ("product", "and", "xor"), "product"))
+        return Step(
+            "multiply",
+            ("a", "b"),
+            self.register("to"),
+            format=fmt,
+            rounding=self.mode() if rounds else "toward_zero",
+            flush=self.flush() if rounds else "none",
+            nan=self.nan(fmt) if fmt else None,
+            normalize=self.section.take("normalize", bool, False),
+            overflow_exponent=self.section.take_int("overflow_exponent", -100000, 100000, None),
+            operation=self.section.take_choice("operation", ("product", "and", "xor"), "product"),
+        )
 
     def _scale(self) -> Step:
         return Step("scale", self.registers())
@@ -279,43 +302,84 @@ class _StepReader:
 
     def _align(self) -> Step:
         of = self.registers()
-        return Step("align", of, group=self.group(of), fraction_bits=self.per_register("fraction_bits", of, 0, MAX_FRACTION_BITS, True),
-                    rounding=self.mode(), sticky=self.section.take_choice("cut", ("dropped", "sticky"), "dropped") == "sticky",
-                    floor=self.section.take_int("floor", -100000, 100000, None),
-                    window=self.per_register("window", of, 0, 10000, False))
+        return Step(
+            "align",
+            of,
+            group=self.group(of),
+            fraction_bits=self.per_register("fraction_bits", of, 0, MAX_FRACTION_BITS, True),
+            rounding=self.mode(),
+            sticky=self.section.take_choice("cut", ("dropped", "sticky"), "dropped") == "sticky",
+            floor=self.section.take_int("floor", -100000, 100000, None),
+            window=self.per_register("window", of, 0, 10000, False),
+        )
 
     def _sum(self) -> Step:
-        of, to, order = self.registers(), self.register("to"), self.section.take_choice("order", ("exact", "tree", "sequential"), "exact")
+        of, to, order = (
+            self.registers(),
+            self.register("to"),
+            self.section.take_choice("order", ("exact", "tree", "sequential"), "exact"),
+        )
         if order == "exact":
-            return Step("sum", of, to, self.group(of), exponent=self.section.take_int("exponent", -100000, 100000, None),
-                        rounding=self.mode("toward_zero"))
+            return Step(
+                "sum",
+                of,
+                to,
+                self.group(of),
+                exponent=self.section.take_int("exponent", -100000, 100000, None),
+                rounding=self.mode("toward_zero"),
+            )
         fmt = self.format()
-        return Step("sum", of, to, self.group(of), order=order, format=fmt, rounding=self.mode(), flush=self.flush(), nan=self.nan(fmt))
+        return Step(
+            "sum", of, to, self.group(of), order=order, format=fmt, rounding=self.mode(), flush=self.flush(), nan=self.nan(fmt)
+        )
 
     def _normalize(self) -> Step:
         of = self.registers()
-        return Step("normalize", of, fraction_bits=self.per_register("fraction_bits", of, 0, MAX_FRACTION_BITS, True), rounding=self.mode(),
-                    min_exponent=self.section.take_int("min_exponent", -100000, 100000, None))
+        return Step(
+            "normalize",
+            of,
+            fraction_bits=self.per_register("fraction_bits", of, 0, MAX_FRACTION_BITS, True),
+            rounding=self.mode(),
+            min_exponent=self.section.take_int("min_exponent", -100000, 100000, None),
+        )
 
     def _fma(self) -> Step:
         fmt = self.format()
-        return Step("fma", ("a", "b"), self.register("to"), self.group(("a",)), format=fmt, rounding=self.mode(), flush=self.flush(),
-                    start=self.section.take_choice("start", ("c", "zero", "product"), "c"), nan=self.nan(fmt),
-                    nan_order=self.nan_order())
+        return Step(
+            "fma",
+            ("a", "b"),
+            self.register("to"),
+            self.group(("a",)),
+            format=fmt,
+            rounding=self.mode(),
+            flush=self.flush(),
+            start=self.section.take_choice("start", ("c", "zero", "product"), "c"),
+            nan=self.nan(fmt),
+            nan_order=self.nan_order(),
+        )
 
     def _round(self) -> Step:
         fmt = self.format()
-        return Step("round", self.registers(1), self.section.take_choice("to", REGISTERS, "d"), format=fmt, rounding=self.mode(),
-                    overflow=self.section.take_choice("overflow", OVERFLOWS), flush=self.flush(), nan=self.nan(fmt),
-                    zero=self.section.take_choice("zero", ("positive", "signed")),
-                    result_fraction_bits=self.section.take_int("fraction_bits", 0, fmt.fraction_bits, None))
+        return Step(
+            "round",
+            self.registers(1),
+            self.section.take_choice("to", REGISTERS, "d"),
+            format=fmt,
+            rounding=self.mode(),
+            overflow=self.section.take_choice("overflow", OVERFLOWS),
+            flush=self.flush(),
+            nan=self.nan(fmt),
+            zero=self.section.take_choice("zero", ("positive", "signed")),
+            result_fraction_bits=self.section.take_int("fraction_bits", 0, fmt.fraction_bits, None),
+        )
 
 
 STEPS = tuple(name[1:] for name in vars(_StepReader) if name.startswith("_") and not name.startswith("__"))
 
 
-def _read_steps(items: list[Any], where: Section, parameters: dict[str, Any], out: Format,
-                local_formats: dict[str, Format]) -> tuple[Step, ...]:
+def _read_steps(
+    items: list[Any], where: Section, parameters: dict[str, Any], out: Format, local_formats: dict[str, Format]
+) -> tuple[Step, ...]:
     steps: list[Step] = []
     written = {"a", "b", "c", "addends", "scales"}
     for item in items:
@@ -345,7 +409,9 @@ def _check_sum(step: Step, earlier: list[Step], body: Section) -> None:
     for name in step.of:
         last = next((s for s in reversed(earlier) if s.to == name or (name in s.of and s.op in ("align", "normalize"))), None)
         if last is not None and last.op == "sum" and last.order == "exact" and not _aligned(last, earlier):
-            raise body.error(f"register '{name}' is an exact sum already; sum all of its terms in one step, or align or round it first", "of")
+            raise body.error(
+                f"register '{name}' is an exact sum already; sum all of its terms in one step, or align or round it first", "of"
+            )
 
 
 def _aligned(total: Step, earlier: list[Step]) -> bool:
@@ -422,7 +488,10 @@ def _compile_operation(item: Section, operands: Operands, earlier: list[Operatio
     to = item.take("to", str, "d" if last else f"result{len(earlier)}")
     if any(results[name] != out for name in addends if name in results):
         raise item.error("addends must have the operation's output format", "addends")
-    common: dict[str, Any] = {"seed_format": results.get(seed, out if seed == "zero" else operands.c), "operand_format": _named_format(item, "operands", operands)}
+    common: dict[str, Any] = {
+        "seed_format": results.get(seed, out if seed == "zero" else operands.c),
+        "operand_format": _named_format(item, "operands", operands),
+    }
     if not names:
         body = item.take("steps", list)
         item.done(_OPERATION_KEYS)
@@ -431,7 +500,9 @@ def _compile_operation(item: Section, operands: Operands, earlier: list[Operatio
         return [Operation("steps", steps, k_index, seed, addends, out_format=out, to=to, **common)]
     body = item.take(names[0], Section)
     item.done(_OPERATION_KEYS)
-    return _apply_algorithm(names[0], body, item, operands, Operation("", (), k_index, seed, addends, out_format=out, to=to, **common))
+    return _apply_algorithm(
+        names[0], body, item, operands, Operation("", (), k_index, seed, addends, out_format=out, to=to, **common)
+    )
 
 
 def _apply_algorithm(name: str, given: Section, item: Section, operands: Operands, frame: Operation) -> list[Operation]:
@@ -444,13 +515,15 @@ def _apply_algorithm(name: str, given: Section, item: Section, operands: Operand
     parameters = _resolve_parameters(base, given, frame.out_format)
     steps = _read_steps(base.steps, given, parameters, frame.out_format, operands.local_formats)
     shown = tuple((key, value) for key, value in parameters.items() if value is not None)
-    slices = [frame.k_index[i:i + size] for i in range(0, len(frame.k_index), size)] or [()]
+    slices = [frame.k_index[i : i + size] for i in range(0, len(frame.k_index), size)] or [()]
     chained = []
     _check_widths(steps, operands, replace(frame, k_index=slices[0]), given)
     for index, part in enumerate(slices):
         to = frame.to if index == len(slices) - 1 else f"{frame.to}.{index}"
         seed, seed_format = (frame.seed, frame.seed_format) if index == 0 else (f"{frame.to}.{index - 1}", frame.out_format)
-        chained.append(Operation(base.name, steps, part, seed, frame.addends, frame.operand_format, seed_format, frame.out_format, to, shown))
+        chained.append(
+            Operation(base.name, steps, part, seed, frame.addends, frame.operand_format, seed_format, frame.out_format, to, shown)
+        )
     return chained
 
 

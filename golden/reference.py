@@ -49,8 +49,15 @@ class State:
     result: int | None = None
 
 
-def evaluate(program: Program, formats: dict[str, Format], a: Sequence[int], b: Sequence[int], c: int,
-             scales: tuple[Sequence[int], Sequence[int], int] | None = None, events: list[Event] | None = None) -> int:
+def evaluate(
+    program: Program,
+    formats: dict[str, Format],
+    a: Sequence[int],
+    b: Sequence[int],
+    c: int,
+    scales: tuple[Sequence[int], Sequence[int], int] | None = None,
+    events: list[Event] | None = None,
+) -> int:
     """Computes one dot product d = c + sum(a[k] * b[k]) the way the program says.
 
     Args:
@@ -70,17 +77,27 @@ def evaluate(program: Program, formats: dict[str, Format], a: Sequence[int], b: 
     return code
 
 
-def _run_operation(index: int, operation: Operation, formats: dict[str, Format], a: Sequence[int], b: Sequence[int],
-                   results: dict[str, int], scales: tuple[Sequence[int], Sequence[int], int] | None,
-                   events: list[Event] | None) -> int:
+def _run_operation(
+    index: int,
+    operation: Operation,
+    formats: dict[str, Format],
+    a: Sequence[int],
+    b: Sequence[int],
+    results: dict[str, int],
+    scales: tuple[Sequence[int], Sequence[int], int] | None,
+    events: list[Event] | None,
+) -> int:
     def decode(codes: Sequence[int], fmt: Format) -> tuple[Number, ...]:
         numbers = tuple(fmt.decode(codes[k]) for k in operation.k_index)
         target = operation.operand_format
         return tuple(convert(number, target) for number in numbers) if target else numbers
 
-    registers = {"a": decode(a, formats["a"]), "b": decode(b, formats["b"]),
-                 "c": (operation.seed_format.decode(results[operation.seed]),),
-                 "addends": tuple(operation.out_format.decode(results[name]) for name in operation.addends)}
+    registers = {
+        "a": decode(a, formats["a"]),
+        "b": decode(b, formats["b"]),
+        "c": (operation.seed_format.decode(results[operation.seed]),),
+        "addends": tuple(operation.out_format.decode(results[name]) for name in operation.addends),
+    }
     if scales is not None:
         registers["scales"] = _scale_products(scales, operation.k_index, formats)
     state = State(operation, registers, [a[k] for k in operation.k_index], [b[k] for k in operation.k_index])
@@ -93,12 +110,14 @@ def _run_operation(index: int, operation: Operation, formats: dict[str, Format],
     raise AssertionError("a program's last step writes d")
 
 
-def _scale_products(scales: tuple[Sequence[int], Sequence[int], int], k_index: tuple[int, ...],
-                    formats: dict[str, Format]) -> tuple[Number, ...]:
+def _scale_products(
+    scales: tuple[Sequence[int], Sequence[int], int], k_index: tuple[int, ...], formats: dict[str, Format]
+) -> tuple[Number, ...]:
     """The product of the two scale factors of each k, exact and not normalised."""
     scale_a, scale_b, block = scales
-    return tuple(_product(formats["scale_a"].decode(scale_a[k // block]), formats["scale_b"].decode(scale_b[k // block]))
-                 for k in k_index)
+    return tuple(
+        _product(formats["scale_a"].decode(scale_a[k // block]), formats["scale_b"].decode(scale_b[k // block])) for k in k_index
+    )
 
 
 # Steps ---------------------------------------------------------------------------------------------------------------
@@ -108,8 +127,9 @@ def _flush(state: State, step: Step) -> Event:
     written = {}
     for name in step.of:
         fmt = state.operation.seed_format if name == "c" else None
-        written[name] = tuple(_flush_subnormal(number, step.flush) if _is_subnormal(number, fmt) else number
-                              for number in state.registers[name])
+        written[name] = tuple(
+            _flush_subnormal(number, step.flush) if _is_subnormal(number, fmt) else number for number in state.registers[name]
+        )
     state.registers.update(written)
     return Event(0, step, written)
 
@@ -201,7 +221,7 @@ def _groups(terms: Sequence[Any], group: tuple[str, int] | None) -> list[list[in
     kind, size = group
     if kind == "interleaved":
         return [indices[i::size] for i in range(size)]
-    return [indices[i:i + size] for i in range(0, len(indices), size)]
+    return [indices[i : i + size] for i in range(0, len(indices), size)]
 
 
 def _align(state: State, step: Step) -> Event:
@@ -295,8 +315,10 @@ def _sum(state: State, step: Step) -> Event:
     if step.order == "exact":
         sums = tuple(_exact_sum([terms[i] for i in group], step) for group in _groups(terms, step.group))
     else:
+
         def add(x: Number, y: Number) -> Number:
             return _ieee(_exact_sum([x, y], step), step)
+
         sums = tuple(_reduce([terms[i] for i in group], step, add) for group in _groups(terms, step.group))
     return _write(state, step, sums)
 
@@ -310,8 +332,9 @@ def _write(state: State, step: Step, numbers: tuple[Number, ...]) -> Event:
 
 def _normalize(state: State, step: Step) -> Event:
     fraction_bits = dict(step.fraction_bits)
-    written = {name: tuple(_normalize_term(number, fraction_bits[name], step) for number in state.registers[name])
-               for name in step.of}
+    written = {
+        name: tuple(_normalize_term(number, fraction_bits[name], step) for number in state.registers[name]) for name in step.of
+    }
     state.registers.update(written)
     return Event(0, step, written)
 
@@ -368,13 +391,33 @@ def _round(state: State, step: Step) -> Event:
 def _round_code(number: Number, step: Step, fmt: Format) -> int:
     if number.kind >= Kind.INFINITY:
         return _special_code(number, fmt, step.nan)
-    code = round_to_code(fmt, number.sign, number.significand, number.lsb_exponent, step.rounding, step.overflow,
-                         step.result_fraction_bits, step.flush != "none")
-    if fmt.is_float and fmt.decode(code).kind == Kind.ZERO and (step.zero == "positive" or (step.flush == "positive" and number.significand)):
+    code = round_to_code(
+        fmt,
+        number.sign,
+        number.significand,
+        number.lsb_exponent,
+        step.rounding,
+        step.overflow,
+        step.result_fraction_bits,
+        step.flush != "none",
+    )
+    if (
+        fmt.is_float
+        and fmt.decode(code).kind == Kind.ZERO
+        and (step.zero == "positive" or (step.flush == "positive" and number.significand))
+    ):
         return 0
     return code
 
 
 _STEPS: dict[str, Callable[[State, Step], Event]] = {
-    "flush": _flush, "multiply": _multiply, "scale": _scale, "special_values": _special_values, "align": _align,
-    "sum": _sum, "normalize": _normalize, "fma": _fma, "round": _round}
+    "flush": _flush,
+    "multiply": _multiply,
+    "scale": _scale,
+    "special_values": _special_values,
+    "align": _align,
+    "sum": _sum,
+    "normalize": _normalize,
+    "fma": _fma,
+    "round": _round,
+}

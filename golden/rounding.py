@@ -33,8 +33,16 @@ def shift_right(sign: int, magnitude: int, shift: int, mode: str) -> int:
     return kept + (away and cut != 0)
 
 
-def round_to_code(fmt: Format, sign: int, magnitude: int, lsb_exponent: int, mode: str, overflow: str = "infinity",
-                  fraction_bits: int | None = None, flush: bool = False) -> int:
+def round_to_code(
+    fmt: Format,
+    sign: int,
+    magnitude: int,
+    lsb_exponent: int,
+    mode: str,
+    overflow: str = "infinity",
+    fraction_bits: int | None = None,
+    flush: bool = False,
+) -> int:
     """Rounds (-1)**sign * magnitude * 2**lsb_exponent to a code of `fmt`.
 
     Args:

@@ -52,7 +52,9 @@ class Pattern:
         if wrong.any():
             index = tuple(int(i) for i in np.argwhere(wrong)[0])
             names = ", ".join(f"{nibble:#x}" for nibble in legal)
-            raise MetadataError(f"argument 'metadata'{list(index)} is {int(metadata[index]):#x}, expected one of {names} ({self.name})")
+            raise MetadataError(
+                f"argument 'metadata'{list(index)} is {int(metadata[index]):#x}, expected one of {names} ({self.name})"
+            )
 
 
 PATTERNS = {name: Pattern(name, chunk) for name, chunk in (("2:4", 4), ("1:2", 2), ("4:8 pairs", 8))}

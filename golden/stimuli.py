@@ -290,8 +290,8 @@ def _cancelling(draw: _Draw) -> tuple[Bits, Bits, Bits]:
     flip, keep = ((a, draw.a), b) if draw.a.signed else ((b, draw.b), a)
     half = draw.k // 2
     for array in (flip[0], keep):
-        array[:, half:2 * half] = array[:, :half]
-    flip[0][:, half:2 * half] = negate(flip[1], flip[0][:, half:2 * half])
+        array[:, half : 2 * half] = array[:, :half]
+    flip[0][:, half : 2 * half] = negate(flip[1], flip[0][:, half : 2 * half])
     c = draw.numbers(draw.c, top[:, 0] - draw.pick(0, int(draw.window_bits.max()) + 4, (draw.count,)))
     against_c = draw.chance(0.4, (draw.count,)) if flip[1].signed and half else np.ones(draw.count, bool)
     # Against c: product 0 loses its partner (with unsigned operands nothing else cancels, so c takes the whole sum).
@@ -339,8 +339,11 @@ def _tiny_zero_c(draw: _Draw) -> tuple[Bits, Bits, Bits]:
 def _near_overflow(draw: _Draw) -> tuple[Bits, Bits, Bits]:
     """Totals around D's largest number: c at the top, products from half its last place to its own size."""
     top = highest_exponent(draw.d)
-    distance = np.where(draw.chance(0.5, (draw.count, 1)), draw.pick(draw.kept_bits - 1, draw.kept_bits + 3, (draw.count, 1)),
-                        draw.pick(0, draw.k.bit_length() + 1, (draw.count, 1)))
+    distance = np.where(
+        draw.chance(0.5, (draw.count, 1)),
+        draw.pick(draw.kept_bits - 1, draw.kept_bits + 3, (draw.count, 1)),
+        draw.pick(0, draw.k.bit_length() + 1, (draw.count, 1)),
+    )
     a, b = draw.products(top - distance - draw.pick(0, 2, draw.shape))
     same_sign = draw.chance(0.6, (draw.count, 1))
     for array, fmt in ((a, draw.a), (b, draw.b)):
@@ -453,8 +456,19 @@ def _one_hot(draw: _Draw) -> tuple[Bits, Bits, Bits]:
 
 
 _GENERATORS: dict[str, Callable[[_Draw], tuple[Bits, Bits, Bits]]] = {
-    "random_bits": _random_bits, "narrow": _narrow, "wide": _wide, "cancelling": _cancelling, "subnormal": _subnormal,
-    "tiny_zero_c": _tiny_zero_c, "near_overflow": _near_overflow, "tie": _tie, "special_values": _special_values,
-    "zeros": _zeros, "equal_exponents": _equal_exponents, "alignment_edge": _alignment_edge, "c_dominant": _c_dominant,
-    "one_hot": _one_hot}
+    "random_bits": _random_bits,
+    "narrow": _narrow,
+    "wide": _wide,
+    "cancelling": _cancelling,
+    "subnormal": _subnormal,
+    "tiny_zero_c": _tiny_zero_c,
+    "near_overflow": _near_overflow,
+    "tie": _tie,
+    "special_values": _special_values,
+    "zeros": _zeros,
+    "equal_exponents": _equal_exponents,
+    "alignment_edge": _alignment_edge,
+    "c_dominant": _c_dominant,
+    "one_hot": _one_hot,
+}
 KINDS: tuple[str, ...] = tuple(_GENERATORS)

@@ -75,8 +75,16 @@ class Trace:
         return {
             "instruction": self.instruction.name,
             "architecture": self.instruction.architecture,
-            "operands": [{"k": k, "a": _hex(x, formats["a"]), "b": _hex(y, formats["b"]), "a_value": describe(formats["a"].decode(x)),
-                          "b_value": describe(formats["b"].decode(y))} for k, (x, y) in enumerate(zip(self.a, self.b, strict=True))],
+            "operands": [
+                {
+                    "k": k,
+                    "a": _hex(x, formats["a"]),
+                    "b": _hex(y, formats["b"]),
+                    "a_value": describe(formats["a"].decode(x)),
+                    "b_value": describe(formats["b"].decode(y)),
+                }
+                for k, (x, y) in enumerate(zip(self.a, self.b, strict=True))
+            ],
             "c": _hex(self.c, formats["c"]),
             "c_value": describe(formats["c"].decode(self.c)),
             "steps": [_step_dict(event, self.instruction) for event in self.events],
@@ -156,21 +164,34 @@ def _step_dict(event: Event, instruction: Instruction) -> dict[str, Any]:
     for name, numbers in event.written.items():
         cuts = (event.cuts or {}).get(name, (None,) * len(numbers))
         for index, (number, cut) in enumerate(zip(numbers, cuts, strict=True)):
-            row: dict[str, Any] = {"register": name, "index": index, "value": describe(number),
-                                   "significand": significand_text(number), "exponent": None if number.kind != Kind.FINITE else number.exponent}
+            row: dict[str, Any] = {
+                "register": name,
+                "index": index,
+                "value": describe(number),
+                "significand": significand_text(number),
+                "exponent": None if number.kind != Kind.FINITE else number.exponent,
+            }
             if name in ("products", "a", "b") and len(numbers) == len(operation.k_index):
                 row["k"] = operation.k_index[index]
             if cut is not None:
                 row |= {"shift": cut.shift, "lost": bin(cut.lost)[2:] if cut.lost else ""}
             rows.append(row)
-    return {"operation": event.operation, "algorithm": operation.algorithm, "seed": operation.seed, "step": event.step.op,
-            "max_exponents": [e for e in event.max_exponents if e is not None], "rows": rows,
-            "result": None if event.code is None else _hex(event.code, operation.out_format)}
+    return {
+        "operation": event.operation,
+        "algorithm": operation.algorithm,
+        "seed": operation.seed,
+        "step": event.step.op,
+        "max_exponents": [e for e in event.max_exponents if e is not None],
+        "rows": rows,
+        "result": None if event.code is None else _hex(event.code, operation.out_format),
+    }
 
 
 def _lines(data: dict[str, Any]) -> list[str]:
     lines = [f"{data['architecture']}  {data['instruction']}", ""]
-    lines += [f"  k={row['k']:<3} a {row['a']} = {row['a_value']:<22} b {row['b']} = {row['b_value']}" for row in data["operands"]]
+    lines += [
+        f"  k={row['k']:<3} a {row['a']} = {row['a_value']:<22} b {row['b']} = {row['b_value']}" for row in data["operands"]
+    ]
     lines.append(f"  c     {data['c']} = {data['c_value']}")
     previous = None
     for step in data["steps"]:

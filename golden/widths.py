@@ -49,17 +49,30 @@ class Node:
 
     def as_dict(self) -> dict[str, Any]:
         """The node as plain values."""
-        return {"register": self.register, "count": self.count, "sign_bits": int(self.signed), "integer_bits": self.integer_bits,
-                "fraction_bits": self.fraction_bits, "width": self.width, "format": self.format.name if self.format else None,
-                "fixed_point": self.fixed, "exponent_low": self.exponents[0], "exponent_high": self.exponents[1]}
+        return {
+            "register": self.register,
+            "count": self.count,
+            "sign_bits": int(self.signed),
+            "integer_bits": self.integer_bits,
+            "fraction_bits": self.fraction_bits,
+            "width": self.width,
+            "format": self.format.name if self.format else None,
+            "fixed_point": self.fixed,
+            "exponent_low": self.exponents[0],
+            "exponent_high": self.exponents[1],
+        }
 
 
 def operation_nodes(ins: Instruction, operation: Operation) -> list[tuple[Step, list[Node]]]:
     """Returns, step by step, the nodes that an operation writes."""
     a, b = (operation.operand_format or ins.formats[name] for name in "ab")
     count = len(operation.k_index)
-    nodes = {"a": _of_format("a", a, count), "b": _of_format("b", b, count), "c": _of_format("c", operation.seed_format, 1),
-             "addends": _of_format("addends", operation.out_format, len(operation.addends))}
+    nodes = {
+        "a": _of_format("a", a, count),
+        "b": _of_format("b", b, count),
+        "c": _of_format("c", operation.seed_format, 1),
+        "addends": _of_format("addends", operation.out_format, len(operation.addends)),
+    }
     if "scale_a" in ins.formats:
         scale_a, scale_b = (_of_format("", ins.formats[name], count) for name in ("scale_a", "scale_b"))
         nodes["scales"] = _product("scales", scale_a, scale_b)
@@ -81,8 +94,15 @@ def _of_format(register: str, fmt: Format, count: int) -> Node:
 
 def _product(register: str, x: Node, y: Node) -> Node:
     exponents = (x.exponents[0] + y.exponents[0], x.exponents[1] + y.exponents[1])
-    return Node(register, x.count, x.maximum * y.maximum, x.fraction_bits + y.fraction_bits, exponents, x.signed or y.signed,
-                x.fixed and y.fixed)
+    return Node(
+        register,
+        x.count,
+        x.maximum * y.maximum,
+        x.fraction_bits + y.fraction_bits,
+        exponents,
+        x.signed or y.signed,
+        x.fixed and y.fixed,
+    )
 
 
 def _written(step: Step, nodes: dict[str, Node], operation: Operation) -> list[Node]:
@@ -96,8 +116,10 @@ def _written(step: Step, nodes: dict[str, Node], operation: Operation) -> list[N
         return [_summed(step, [nodes[name] for name in step.of])]
     if step.op == "normalize":
         bits = dict(step.fraction_bits)
-        return [replace(nodes[name], maximum=2 - Fraction(1, 1 << bits[name]), fraction_bits=bits[name], fixed=False,
-                        aligned=False) for name in step.of]
+        return [
+            replace(nodes[name], maximum=2 - Fraction(1, 1 << bits[name]), fraction_bits=bits[name], fixed=False, aligned=False)
+            for name in step.of
+        ]
     if step.op in ("fma", "round"):
         fmt = step.format or operation.out_format
         groups = _group_sizes(step, nodes["a"].count if step.op == "fma" else nodes[step.of[0]].count)
@@ -125,9 +147,17 @@ def _aligned(step: Step, terms: list[Node]) -> list[Node]:
     low, high = min(node.exponents[0] for node in terms), max(node.exponents[1] for node in terms)
     if step.floor is not None:
         low, high = max(low, step.floor), max(high, step.floor)
-    return [replace(node, fraction_bits=bits[node.register] + int(step.sticky), exponents=(low, high), fixed=False, aligned=True,
-                    format=None)
-            for node in terms]
+    return [
+        replace(
+            node,
+            fraction_bits=bits[node.register] + int(step.sticky),
+            exponents=(low, high),
+            fixed=False,
+            aligned=True,
+            format=None,
+        )
+        for node in terms
+    ]
 
 
 def _group_sizes(step: Step, count: int) -> list[int]:
@@ -148,8 +178,16 @@ def _summed(step: Step, terms: list[Node]) -> Node:
     signed = any(node.signed for node in terms)
     if all(node.fixed for node in terms) or all(node.aligned for node in terms):
         maximum = sum((node.count * share * node.maximum for node in terms), Fraction(0))
-        return Node(step.to, len(sizes), maximum, max(node.fraction_bits for node in terms), terms[0].exponents, signed,
-                    terms[0].fixed, terms[0].aligned)
+        return Node(
+            step.to,
+            len(sizes),
+            maximum,
+            max(node.fraction_bits for node in terms),
+            terms[0].exponents,
+            signed,
+            terms[0].fixed,
+            terms[0].aligned,
+        )
     # Terms keep their own exponents: one fixed-point register from the lowest bit of any to the carry of all.
     lowest = min(node.exponents[0] - node.fraction_bits for node in terms)
     maximum = sum((node.count * share * node.maximum * Fraction(2) ** node.exponents[1] for node in terms), Fraction(0))

@@ -81,8 +81,15 @@ class Section(dict[str, Any]):
                 raise self.error(f"unknown key '{key}', expected one of {', '.join(expected)}{nearest(key, expected)}", key)
 
 
-_KIND_NAMES: dict[type, str] = {str: "a string", int: "an integer", bool: "true or false", list: "a list",
-                                Section: "a mapping", dict: "a mapping", float: "a number"}
+_KIND_NAMES: dict[type, str] = {
+    str: "a string",
+    int: "an integer",
+    bool: "true or false",
+    list: "a list",
+    Section: "a mapping",
+    dict: "a mapping",
+    float: "a number",
+}
 
 
 def _describe(value: Any) -> str:
