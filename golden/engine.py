@@ -302,7 +302,12 @@ class Engine:
     def _attach_tables(self, kernels: list[dict[str, Any]]) -> None:
         """Decoded codes of the 8-bit storage formats, as the lane kernels read them."""
         target = next(
-            (operation.operand_format for operation in self.instruction.program.operations if operation.operand_format), None
+            (
+                operation.operand_format
+                for operation in self.instruction.program.operations
+                if operation.operand_format and operation.k_index
+            ),
+            None,
         )
         for name, fmt in self.instruction.formats.items():
             if name in ("c", "d") or fmt.storage != 8:

@@ -208,7 +208,7 @@ def build_format(name: str, section: yamlfile.Section) -> Format:
             storage,
             section.take_int("exponent_bits", 1, 11),
             section.take_int("fraction_bits", 0, 52),
-            section.take_int("bias", -1023, 2047),
+            section.take_int("bias", -64, 1087),
             section.take_choice("specials", SPECIALS),
             signed,
             section.take("zero", bool, True),
@@ -218,6 +218,10 @@ def build_format(name: str, section: yamlfile.Section) -> Format:
     else:
         built = Format(name, False, storage, signed=signed, integer_bits=section.take_int("bits", 1, 32))
     section.done()
+    if built.specials in ("ieee", "negative_zero_nan") and not (signed and (built.fraction_bits or built.specials != "ieee")):
+        raise section.error(
+            f"specials '{built.specials}' need a sign, and 'ieee' a fraction bit to tell infinity from NaN", "specials"
+        )
     if built.bits > storage:
         raise section.error(f"format '{name}' needs {built.bits} bits, more than its storage of {storage}")
     return built

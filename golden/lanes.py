@@ -21,19 +21,23 @@ _MAX_F = 28
 
 
 def select_kernels(ins: Instruction) -> list[Kernel] | None:
-    """Returns the kernel of every operation of the instruction, or None unless all of them have one."""
+    """Returns the kernel of every operation of the instruction, or None unless all of them have one.
+
+    A block of lanes is decoded once for the whole program, so all operations with products are of one kind and convert
+    their operands alike; operations without products can only add earlier results.
+    """
     kernels: list[Kernel] = []
     for operation in ins.program.operations:
         kernel = next((found for choose in _CHOICES if (found := choose(operation, ins)) is not None), None)
-        if kernel is None or len(operation.k_index) > _MAX_K:
+        if kernel is None or len(operation.k_index) > _MAX_K or (kernel["fast"] == "add") == bool(operation.k_index):
             return None
         kernels.append(kernel)
+    kinds = {kernel["fast"] for kernel in kernels if kernel["fast"] != "add"}
     targets = {operation.operand_format for operation in ins.program.operations if operation.k_index}
-    fma = {kernel["fast"] == "fma" for kernel in kernels}
     narrow = all(ins.formats[name].storage == 8 for name in ("a", "b"))
-    if len(targets) > 1 or len(fma) > 1 or (targets != {None} and not narrow):
+    if len(kinds) != 1 or kernels[0]["fast"] == "add" or len(targets) != 1 or (targets != {None} and not narrow):
         return None
-    return kernels
+    return None if ins.scale_block is not None and not kinds <= {"fda", "gdfs"} else kernels
 
 
 def _ops(operation: Operation) -> list[str]:
@@ -54,6 +58,10 @@ def _float_frame(operation: Operation, ins: Instruction, final: Step) -> bool:
     out, seed = operation.out_format, operation.seed_format
     return (
         _decodable(ins.formats["a"], ins.formats["b"])
+        and ins.formats["a"].is_float
+        and ins.formats["b"].is_float
+        and out.signed
+        and out.has_zero
         and seed.is_float
         and seed.storage in (16, 32)
         and seed.ignored_low == 0
@@ -112,11 +120,10 @@ def _plain(step: Step, **expected: Any) -> bool:
 
 
 def _fda(operation: Operation, ins: Instruction) -> Kernel | None:
-    ops = [op for op in _ops(operation) if op != "scale"]
-    if ops != ["multiply", "special_values", "align", "sum", "round"]:
+    scaled = ins.scale_block is not None
+    if _ops(operation) != ["multiply", *(["scale"] if scaled else []), "special_values", "align", "sum", "round"]:
         return None
     multiply, special, align, total, final = (step for step in operation.steps if step.op != "scale")
-    scaled = len(ops) != len(operation.steps)
     expected = ("products", "c", "scales") if scaled else ("products", "c")
     fraction, largest = _product_bits(operation, ins)
     kept = dict(align.fraction_bits).get("products", -1)
@@ -136,12 +143,8 @@ def _fda(operation: Operation, ins: Instruction) -> Kernel | None:
         or max(_widths(operation, ins)) > 24
     ):
         return None
-    if scaled and (
-        operation.steps[1].of != ("products",)
-        or operation.steps[1].op != "scale"
-        or ins.formats["scale_a"].fraction_bits
-        or ins.formats["scale_b"].fraction_bits
-    ):
+    scales = [ins.formats[name] for name in ("scale_a", "scale_b") if scaled]
+    if any(not f.is_float or f.signed or f.fraction_bits for f in scales) or (scaled and operation.steps[1].of != ("products",)):
         return None
     chunk = _chunk(fraction, largest, kept)
     floor = align.floor if align.floor is not None else -(1 << 17)
@@ -184,6 +187,9 @@ def _gdfs(operation: Operation, ins: Instruction) -> Kernel | None:
         or not _plain(align, rounding="toward_zero")
         or not _plain(total)
         or total.of != ("groups", "c")
+        or total.to != "total"
+        or final.of != ("total",)
+        or groups.to != "groups"
         or special.of != ("products", "c", "scales")
         or len(operation.k_index) % size
         or stored_block % size
@@ -230,6 +236,7 @@ def _fdrda(operation: Operation, ins: Instruction) -> Kernel | None:
         or dict(normal.fraction_bits)["total"] > dot
         or final.rounding != "nearest_even"
         or meet.floor != -126
+        or _subnormals_overflow(operation, ins, multiply.overflow_exponent)
         or max(_widths(operation, ins)) > 24
     ):
         return None
@@ -251,6 +258,13 @@ def _reachable_overflow(operation: Operation, ins: Instruction, exponent: int | 
     """The product overflow exponent, or 0 where no product of these formats gets there."""
     a, b = _operand(operation, ins.formats["a"]), _operand(operation, ins.formats["b"])
     return exponent if exponent is not None and a.max_exponent + b.max_exponent + 1 >= exponent else 0
+
+
+def _subnormals_overflow(operation: Operation, ins: Instruction, exponent: int | None) -> bool:
+    """Whether a product with a subnormal factor can overflow; the kernel only looks at exponents of normal ones."""
+    a, b = _operand(operation, ins.formats["a"]), _operand(operation, ins.formats["b"])
+    reach = max(a.min_exponent + b.max_exponent, a.max_exponent + b.min_exponent) + 1
+    return exponent is not None and (exponent <= 0 or reach >= exponent)
 
 
 def _fma(operation: Operation, ins: Instruction) -> Kernel | None:
@@ -290,6 +304,9 @@ def _integer(operation: Operation, ins: Instruction) -> Kernel | None:
         or multiply.format is not None
         or multiply.normalize
         or multiply.overflow_exponent is not None
+        or (multiply.operation != "product" and any(f.signed for f in formats))
+        or final.format != operation.out_format
+        or operation.operand_format is not None
     ):
         return None
     return {"fast": "integer", "combine": multiply.operation, "saturate": int(final.overflow == "saturate")}

@@ -191,9 +191,12 @@ class _StepReader:
     def __init__(self, op: str, section: Section, out: Format, local_formats: dict[str, Format]) -> None:
         self.op, self.section, self.out, self.local_formats = op, section, out, local_formats
 
-    def registers(self, most: int = 4) -> tuple[str, ...]:
+    def registers(self, most: int = 4, never: tuple[str, ...] = ()) -> tuple[str, ...]:
         key = "of"
         names = self.section.take_names(key)
+        for name in names:
+            if name in never:
+                raise self.section.error(f"a '{self.op}' does not work on '{name}'", key)
         if not 1 <= len(names) <= most or len(set(names)) != len(names):
             raise self.section.error(
                 f"key 'of' names {', '.join(names) or 'nothing'}, expected 1 to {most} different registers", key
@@ -204,6 +207,23 @@ class _StepReader:
                     f"'{name}' is no register, expected one of {', '.join(REGISTERS)}{nearest(name, REGISTERS)}", key
                 )
         return tuple(names)
+
+    def target(self, also: tuple[str, ...] = ()) -> str:
+        """The register that the step writes; the operands keep what they hold."""
+        name: str = self.section.take("to", str)
+        allowed = ("products", "groups", "dot", "total", "partial", *also)
+        if name not in allowed:
+            raise self.section.error(f"a '{self.op}' cannot write '{name}', expected one of {', '.join(allowed)}", "to")
+        return name
+
+    def checked_format(self, to: str) -> Format:
+        """The step's format; what it writes to d must have d's."""
+        fmt = self.format()
+        if to == "d" and fmt != self.out:
+            raise self.section.error(
+                f"d is {self.out.name}, but the step's format is {fmt.name}; let a 'round' write d", "format"
+            )
+        return fmt
 
     def register(self, key: str) -> str:
         name: str = self.section.take(key, str)
@@ -276,7 +296,11 @@ class _StepReader:
         return step
 
     def _flush(self) -> Step:
-        return Step("flush", self.registers(), flush=self.section.take_choice("sign", _FLUSHES[1:]))
+        return Step(
+            "flush",
+            self.registers(never=("scales", "addends")),
+            flush=self.section.take_choice("sign", _FLUSHES[1:]),
+        )
 
     def _multiply(self) -> Step:
         rounds = "format" in self.section
@@ -284,7 +308,7 @@ class _StepReader:
         return Step(
             "multiply",
             ("a", "b"),
-            self.register("to"),
+            self.target(),
             format=fmt,
             rounding=self.mode() if rounds else "toward_zero",
             flush=self.flush() if rounds else "none",
@@ -295,13 +319,13 @@ class _StepReader:
         )
 
     def _scale(self) -> Step:
-        return Step("scale", self.registers())
+        return Step("scale", self.registers(never=("a", "b", "c", "scales", "addends")))
 
     def _special_values(self) -> Step:
         return Step("special_values", self.registers(), nan=self.nan(self.out))
 
     def _align(self) -> Step:
-        of = self.registers()
+        of = self.registers(never=("a", "b", "scales"))
         return Step(
             "align",
             of,
@@ -316,9 +340,11 @@ class _StepReader:
     def _sum(self) -> Step:
         of, to, order = (
             self.registers(),
-            self.register("to"),
+            self.target(("d",)),
             self.section.take_choice("order", ("exact", "tree", "sequential"), "exact"),
         )
+        if order == "exact" and to == "d":
+            raise self.section.error("an exact sum cannot be d; let a 'round' step write d", "to")
         if order == "exact":
             return Step(
                 "sum",
@@ -328,13 +354,13 @@ class _StepReader:
                 exponent=self.section.take_int("exponent", -100000, 100000, None),
                 rounding=self.mode("toward_zero"),
             )
-        fmt = self.format()
+        fmt = self.checked_format(to)
         return Step(
             "sum", of, to, self.group(of), order=order, format=fmt, rounding=self.mode(), flush=self.flush(), nan=self.nan(fmt)
         )
 
     def _normalize(self) -> Step:
-        of = self.registers()
+        of = self.registers(never=("a", "b", "scales"))
         return Step(
             "normalize",
             of,
@@ -344,11 +370,12 @@ class _StepReader:
         )
 
     def _fma(self) -> Step:
-        fmt = self.format()
+        to = self.target(("d",))
+        fmt = self.checked_format(to)
         return Step(
             "fma",
             ("a", "b"),
-            self.register("to"),
+            to,
             self.group(("a",)),
             format=fmt,
             rounding=self.mode(),
@@ -359,11 +386,12 @@ class _StepReader:
         )
 
     def _round(self) -> Step:
-        fmt = self.format()
+        to = self.target(("d",)) if "to" in self.section else "d"
+        fmt = self.checked_format(to)
         return Step(
             "round",
             self.registers(1),
-            self.section.take_choice("to", REGISTERS, "d"),
+            to,
             format=fmt,
             rounding=self.mode(),
             overflow=self.section.take_choice("overflow", OVERFLOWS),
@@ -378,10 +406,10 @@ STEPS = tuple(name[1:] for name in vars(_StepReader) if name.startswith("_") and
 
 
 def _read_steps(
-    items: list[Any], where: Section, parameters: dict[str, Any], out: Format, local_formats: dict[str, Format]
+    items: list[Any], where: Section, parameters: dict[str, Any], out: Format, operands: Operands, addends: tuple[str, ...]
 ) -> tuple[Step, ...]:
     steps: list[Step] = []
-    written = {"a", "b", "c", "addends", "scales"}
+    written = {"a", "b", "c"} | ({"addends"} if addends else set()) | ({"scales"} if operands.scaled else set())
     for item in items:
         if not isinstance(item, Section) or len(item) != 1:
             raise where.error("each step is one mapping, such as 'round: {...}'")
@@ -389,7 +417,7 @@ def _read_steps(
         if op not in STEPS:
             raise item.error(f"unknown step '{op}', expected one of {', '.join(STEPS)}{nearest(op, STEPS)}", op)
         body = item.take(op, Section)
-        step = _StepReader(op, _substitute(body, parameters, body), out, local_formats).read()
+        step = _StepReader(op, _substitute(body, parameters, body), out, operands.local_formats).read()
         for name in step.of:
             if name not in written:
                 raise body.error(f"register '{name}' is read before a step has written it")
@@ -421,20 +449,47 @@ def _aligned(total: Step, earlier: list[Step]) -> bool:
 
 
 def _check_widths(steps: tuple[Step, ...], operands: Operands, frame: Operation, where: Section) -> None:
-    """Refuses groups larger than the operation and sums that do not fit the core's 128-bit significands."""
-    count = len(frame.k_index)
+    """Refuses step lists that the models cannot run: empty or over-long registers, sums past the core's 128 bits."""
+    _check_counts(steps, operands, frame, where)
     a, b = ((frame.operand_format or f) for f in (operands.a, operands.b))
-    products = 2 if a.is_float and b.is_float else a.bits + b.bits
+    floats = a.is_float and b.is_float
+    products = 2 if floats else a.bits + b.bits
     scales = 8 if any(step.op == "scale" for step in steps) else 0
+    fixed = [step.exponent for step in steps if step.exponent is not None]
+    reach = max(a.max_exponent + b.max_exponent - min(fixed), 0) if fixed and floats else 0
     for step in steps:
-        if step.group is not None and step.group[1] > max(count, 1):
-            raise where.error(f"a group of {step.group[1]} is larger than the operation's k of {count}")
         if step.op == "align":
-            fixed = any(s.exponent is not None for s in steps)
-            reach = max(a.max_exponent + b.max_exponent, 0) if fixed and a.is_float and b.is_float else 0
-            width = max(bits for _, bits in step.fraction_bits) + products + scales + reach + max(count, 1).bit_length() + 2
+            growth = max(len(frame.k_index), 1).bit_length() + 2
+            width = max(bits for _, bits in step.fraction_bits) + products + scales + reach + growth
             if width > 120:
                 raise where.error(f"the aligned sum needs {width} bits, the core holds 120")
+        if step.overflow == "wrap" and step.op == "round" and (a.is_float or b.is_float or frame.seed_format.is_float):
+            raise where.error("overflow 'wrap' is for integer operands; a float total has no exact low bits")
+        same = {a.name, b.name, frame.seed_format.name, step.format.name if step.format else ""}
+        if step.nan_order and (len(same) != 1 or a.fraction_bits == 0):
+            raise where.error("'nan_order' hands NaN words on, so a, b, c and the step's format must be the same")
+
+
+def _check_counts(steps: tuple[Step, ...], operands: Operands, frame: Operation, where: Section) -> None:
+    """Follows how many terms each register holds, and refuses what reads none or writes more than one d."""
+    k = len(frame.k_index)
+    counts = {"a": k, "b": k, "c": 1, "scales": k if operands.scaled else 0, "addends": len(frame.addends)}
+    for step in steps:
+        members = sum(counts.get(name, 0) for name in step.of)
+        if any(counts.get(name, 0) == 0 for name in step.of):
+            raise where.error(f"step '{step.op}' reads a register without terms (operations with 'k: none' have no products)")
+        if step.group is not None and step.group[1] > (k if step.op == "fma" else members):
+            raise where.error(f"a group of {step.group[1]} is larger than the {members} terms that step '{step.op}' reads")
+        groups = 1 if step.group is None else step.group[1] if step.group[0] == "interleaved" else 0
+        terms = k if step.op == "fma" else members
+        counts[step.to] = terms if step.op in ("multiply", "round") else groups or -(-terms // step.group[1])  # type: ignore[index]
+        if step.op == "multiply":
+            counts[step.to] = k
+        if step.to == "d" and counts["d"] != 1:
+            raise where.error(f"step '{step.op}' would write {counts['d']} values to d")
+    scales = sum(step.op == "scale" for step in steps)
+    if scales > 1 or (scales and not operands.scaled):
+        raise where.error("a 'scale' step needs the formats scale_a and scale_b, and there is at most one")
 
 
 # Programs ------------------------------------------------------------------------------------------------------------
@@ -452,6 +507,7 @@ class Operands:
     d: Format
     k: int
     local_formats: dict[str, Format] = field(default_factory=dict)
+    scaled: bool = False
 
 
 def compile_program(items: list[Any], where: Section, operands: Operands) -> Program:
@@ -486,8 +542,18 @@ def _compile_operation(item: Section, operands: Operands, earlier: list[Operatio
         if name not in ("c", "zero", *results):
             raise item.error(f"register '{name}' holds no earlier result", "seed" if name == seed else "addends")
     to = item.take("to", str, "d" if last else f"result{len(earlier)}")
-    if any(results[name] != out for name in addends if name in results):
+    if to in ("c", "zero", *results):
+        raise item.error(f"register '{to}' holds another result already", "to")
+    if any({**results, "c": operands.c}.get(name, out) != out for name in addends):
         raise item.error("addends must have the operation's output format", "addends")
+    if len(addends) > 4:
+        raise item.error(f"key 'addends' names {len(addends)} results, expected at most 4", "addends")
+    target = _named_format(item, "operands", operands)
+    for source in (operands.a, operands.b) if k_index else ():
+        if target is not None and not _holds(target, source):
+            raise item.error(
+                f"key 'operands' is {target.name}, which does not hold every {source.name} value exactly", "operands"
+            )
     common: dict[str, Any] = {
         "seed_format": results.get(seed, out if seed == "zero" else operands.c),
         "operand_format": _named_format(item, "operands", operands),
@@ -495,7 +561,7 @@ def _compile_operation(item: Section, operands: Operands, earlier: list[Operatio
     if not names:
         body = item.take("steps", list)
         item.done(_OPERATION_KEYS)
-        steps = _read_steps(body, item, {}, out, operands.local_formats)
+        steps = _read_steps(body, item, {}, out, operands, addends)
         _check_widths(steps, operands, Operation("", (), k_index, seed, addends, out_format=out, to=to, **common), item)
         return [Operation("steps", steps, k_index, seed, addends, out_format=out, to=to, **common)]
     body = item.take(names[0], Section)
@@ -513,7 +579,10 @@ def _apply_algorithm(name: str, given: Section, item: Section, operands: Operand
     base = get_algorithm(algorithm.chain_of) if algorithm.chain_of else algorithm
     size = given.take_int("products", 1, MAX_K) if algorithm.chain_of else max(len(frame.k_index), 1)
     parameters = _resolve_parameters(base, given, frame.out_format)
-    steps = _read_steps(base.steps, given, parameters, frame.out_format, operands.local_formats)
+    try:
+        steps = _read_steps(base.steps, given, parameters, frame.out_format, operands, frame.addends)
+    except SpecError as error:
+        raise _blame_parameter(error, given) from None
     shown = tuple((key, value) for key, value in parameters.items() if value is not None)
     slices = [frame.k_index[i : i + size] for i in range(0, len(frame.k_index), size)] or [()]
     chained = []
@@ -525,6 +594,24 @@ def _apply_algorithm(name: str, given: Section, item: Section, operands: Operand
             Operation(base.name, steps, part, seed, frame.addends, frame.operand_format, seed_format, frame.out_format, to, shown)
         )
     return chained
+
+
+def _holds(target: Format, source: Format) -> bool:
+    """Whether every finite value of `source` is exact in `target`."""
+    return (
+        target.is_float
+        and source.is_float
+        and (target.signed or not source.signed)
+        and target.fraction_bits >= source.fraction_bits
+        and target.max_exponent >= source.max_exponent
+        and target.min_exponent - target.fraction_bits <= source.min_exponent - source.fraction_bits
+    )
+
+
+def _blame_parameter(error: SpecError, given: Section) -> SpecError:
+    """A step of spec/algorithms that refuses a parameter's value: points at the line that gave the value."""
+    message = str(error).split(": ", 1)[-1]
+    return given.error(message, next((key for key in given if f"'{key}'" in message), None))
 
 
 def _named_format(item: Section, key: str, operands: Operands) -> Format | None:

@@ -135,7 +135,9 @@ def _flush(state: State, step: Step) -> Event:
 
 
 def _is_subnormal(number: Number, fmt: Format | None) -> bool:
-    return number.kind == Kind.FINITE and number.significand >> number.fraction_bits == 0 and (fmt is None or fmt.is_float)
+    return (
+        number.kind == Kind.FINITE and number.significand.bit_length() <= number.fraction_bits and (fmt is None or fmt.is_float)
+    )
 
 
 def _flush_subnormal(number: Number, rule: str) -> Number:
@@ -207,9 +209,11 @@ def _propagate(terms: Sequence[Number]) -> Number | None:
 
 
 def _special_code(number: Number, fmt: Format, nan: int | None) -> int:
-    """The code of an infinity or NaN; a format without infinities answers NaN, one without either its largest."""
+    """The code of an infinity or NaN; a format without infinities answers NaN, an integer its nearest (NaN: the largest)."""
     if number.kind == Kind.INFINITY and fmt.infinity is not None:
         return fmt.infinity | number.sign << fmt.sign_shift
+    if number.kind == Kind.INFINITY and number.sign and not fmt.is_float:
+        return 1 << (fmt.integer_bits - 1) if fmt.signed else 0
     return nan if nan is not None else fmt.largest
 
 

@@ -54,8 +54,9 @@ def round_to_code(
     if not fmt.is_float:
         return _round_to_integer(fmt, sign, magnitude, lsb_exponent, mode, overflow)
     sign_code = sign << fmt.sign_shift if fmt.signed else 0
+    zero_code = 0 if fmt.specials == "negative_zero_nan" else sign_code  # there the code of -0 is the NaN
     if magnitude == 0:
-        return sign_code
+        return zero_code
     kept = fmt.fraction_bits if fraction_bits is None else fraction_bits
     exponent = max(magnitude.bit_length() - 1 + lsb_exponent, fmt.min_exponent)
     significand = shift_right(sign, magnitude, exponent - kept - lsb_exponent, mode)
@@ -63,7 +64,7 @@ def round_to_code(
         significand, exponent = significand >> 1, exponent + 1
     if significand >> kept == 0:
         if flush or significand == 0:
-            return sign_code
+            return zero_code
         return sign_code | significand << (fmt.fraction_bits - kept + fmt.ignored_low)
     fraction = (significand - (1 << kept)) << (fmt.fraction_bits - kept)
     fields = ((exponent + fmt.bias) << fmt.fraction_bits | fraction) << fmt.ignored_low

@@ -43,7 +43,7 @@ class Pattern:
             picked = np.stack([base + first, base + second], axis=-1)
         else:
             picked = np.stack([base + 2 * first, base + 2 * first + 1, base + 2 * second, base + 2 * second + 1], axis=-1)
-        return np.asarray(picked.reshape(*metadata.shape[:-1], -1))
+        return np.asarray(picked.reshape(*metadata.shape[:-1], metadata.shape[-1] * picked.shape[-1]))
 
     def check(self, metadata: npt.NDArray[Any], ordered: bool) -> None:
         """Raises MetadataError for the first illegal nibble, with its index and the legal ones."""

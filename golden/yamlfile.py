@@ -122,9 +122,10 @@ def parse(text: str, name: str = "<text>") -> Section:
         node = yaml.compose(text, Loader=_LOADER)
         value = _build(node, name, 0, set()) if node is not None else None
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f":{mark.line + 1}" if mark else ""
-        raise SpecError(f"{name}{where}: not valid YAML: {getattr(error, 'problem', None) or error}") from None
+        mark, position = getattr(error, "problem_mark", None), getattr(error, "position", 0)
+        line = mark.line + 1 if mark else text.count("\n", 0, position) + 1
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+        raise SpecError(f"{name}:{line}: not valid YAML: {' '.join(problem.split())}") from None
     except RecursionError:
         raise SpecError(f"{name}: nested too deeply") from None
     if not isinstance(value, Section):

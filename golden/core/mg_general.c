@@ -11,7 +11,7 @@
 #include "mg_number.h"
 
 #define MG_KEPT_BITS 100
-#define MG_LIMBS 80
+#define MG_LIMBS 96
 
 typedef struct {
     const mg_operation *operation;
@@ -32,6 +32,7 @@ static void mg_layout_registers(mg_state *s, mg_number *slots, int32_t k) {
 
 static uint64_t mg_special_code(const mg_format *f, const mg_number *x, int has_nan, uint64_t nan) {
     if (x->kind == MG_INFINITY && f->has_infinity) return f->infinity | (f->sign_shift >= 0 ? (uint64_t)x->sign << f->sign_shift : 0);
+    if (x->kind == MG_INFINITY && x->sign && !f->is_float) return f->is_signed ? UINT64_C(1) << (f->bits - 1) : 0;
     return has_nan ? nan : f->largest;
 }
 
@@ -154,6 +155,7 @@ static mg_number mg_exact_sum(const mg_number *const *terms, int32_t count, cons
     if (total.kind >= MG_INFINITY) {
         if (infinities == 3) total.kind = MG_NAN;
         total.sign = infinities == 2;
+        total.exponent = 0;
         return total;
     }
     if (total.kind == MG_ZERO) {
@@ -194,7 +196,7 @@ static void mg_step_flush(mg_state *s, const mg_step *step) {
         mg_number *x = s->registers[step->of[r]];
         if (step->of[r] == MG_REG_C && !s->operation->seed_format.is_float) continue;
         for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
-            if (x[i].kind != MG_FINITE || x[i].significand >> x[i].fraction_bits) continue;
+            if (x[i].kind != MG_FINITE || mg_bit_length(x[i].significand) > x[i].fraction_bits) continue;
             x[i].kind = MG_ZERO;
             x[i].significand = 0;
             if (step->flush == MG_FLUSH_POSITIVE) x[i].sign = 0;

@@ -86,10 +86,10 @@ static inline uint64_t mg_overflow_code(const mg_format *f, int sign, int roundi
 }
 
 static inline uint64_t mg_round_to_integer(const mg_format *f, const mg_number *x, int rounding, int overflow) {
+    if (x->significand == 0) return 0;
     int32_t lsb = mg_lsb(x);
-    int negative = x->sign && x->significand;
     if (overflow == MG_SATURATE && mg_bit_length(x->significand) + lsb > 120)
-        return negative ? (f->is_signed ? UINT64_C(1) << (f->bits - 1) : 0) : f->largest;
+        return x->sign ? (f->is_signed ? UINT64_C(1) << (f->bits - 1) : 0) : f->largest;
     mg_u128 magnitude = lsb > 127 ? 0 : mg_shift_right(x->sign, x->significand, -(int64_t)lsb, rounding); /* modulo 2^128 */
     __int128 value = (__int128)(x->sign ? -magnitude : magnitude);
     if (overflow == MG_SATURATE) {
@@ -103,7 +103,9 @@ static inline uint64_t mg_round_to_integer(const mg_format *f, const mg_number *
 static inline uint64_t mg_round(const mg_format *f, const mg_number *x, int rounding, int overflow, int kept, int flush) {
     if (!f->is_float) return mg_round_to_integer(f, x, rounding, overflow);
     uint64_t sign_code = f->sign_shift >= 0 ? (uint64_t)x->sign << f->sign_shift : 0;
-    if (x->significand == 0) return sign_code;
+    /* where the code of -0 is the NaN, every zero is +0 */
+    uint64_t zero_code = f->specials == MG_SPECIALS_NEGATIVE_ZERO ? 0 : sign_code;
+    if (x->significand == 0) return zero_code;
     if (kept < 0) kept = f->fraction_bits;
     int32_t lsb = mg_lsb(x), exponent = mg_bit_length(x->significand) - 1 + lsb;
     if (exponent < f->min_exponent) exponent = f->min_exponent;
@@ -114,7 +116,7 @@ static inline uint64_t mg_round(const mg_format *f, const mg_number *x, int roun
     }
     int below = f->fraction_bits - kept;
     if (significand >> kept == 0) {
-        if (flush || significand == 0) return sign_code;
+        if (flush || significand == 0) return zero_code;
         return sign_code | significand << (below + f->ignored_low);
     }
     if (exponent > f->max_exponent) return sign_code | mg_overflow_code(f, x->sign, rounding, overflow, below);

@@ -32,7 +32,7 @@ def first_difference(vector: Captured, got: np.ndarray) -> str:
         return ""
     tile, row, column = (int(i) for i in wrong[0])
     return (
-        f"{vector.name}: {len(wrong)} of {vector.d.size} differ, first in tile {tile} ({vector.classes[tile]}), row {row}, column "
+        f"{vector.name}: {len(wrong)} of {vector.d.size} differ, tile {tile} ({vector.classes[tile]}), row {row}, col "
         f"{column}: {int(got[tile, row, column]):#x}, the hardware gave {int(vector.d[tile, row, column]):#x}"
     )
 

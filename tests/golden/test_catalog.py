@@ -302,5 +302,5 @@ def test_the_papers_algorithms_are_there_under_both_names(name: str, alias: str 
 
 
 def test_an_unknown_algorithm_names_near_ones() -> None:
-    with pytest.raises(UnknownNameError, match="nearest: .*fda"):
+    with pytest.raises(UnknownNameError, match=r"nearest: .*fda"):
         get_algorithm("fdaa")

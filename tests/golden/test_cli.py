@@ -20,8 +20,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "spec" / "examples"
 HMMA = "hopper:HMMA.16816.F32"
 SPARSE = "ampere:mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
-SCALED = ("rtx_blackwell:mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X"
-          ".f32.e2m1.e2m1.f32.ue4m3")
+SCALED = "rtx_blackwell:mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
 
 
 def call(*arguments: str, status: int = 0) -> Any:
@@ -59,8 +58,14 @@ def test_list_filters() -> None:
     assert len(everything) == sum(len(golden.instructions(arch)) for arch in golden.architectures())
     kind = golden.instruction("hopper", "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3").evidence.kind
     found = data("list", "--arch", "hopper", "--type", "e4m3", "--shape", "m64n8k32", "--evidence", kind)
-    wanted = [row for row in everything if row["architecture"] == "hopper" and "e4m3" in row["formats"].values()
-              and (row["m"], row["n"], row["k"]) == (64, 8, 32) and row["evidence"] == kind]
+    wanted = [
+        row
+        for row in everything
+        if row["architecture"] == "hopper"
+        and "e4m3" in row["formats"].values()
+        and (row["m"], row["n"], row["k"]) == (64, 8, 32)
+        and row["evidence"] == kind
+    ]
     assert found == wanted and found
     dmma = data("list", "DMMA.16816", "--arch", "hopper", "--shape", "16x8x16")
     assert dmma and all(row["name"].startswith("mma.sync.aligned.m16n8k16.row.col.f64") for row in dmma)
@@ -148,21 +153,38 @@ def test_explain_numbers() -> None:
         assert part in text
 
 
-@pytest.mark.parametrize(("text", "fmt", "codes"), [
-    ("1.5,-0,inf,-inf", "f16", [0x3E00, 0x8000, 0x7C00, 0xFC00]), ("2**-24, 2^-24, 0x1p-24, 3*2**-24", "f16", [1, 1, 1, 3]),
-    ("0x3c00,0x0001", "f16", [0x3C00, 1]), ("-2**1,+2**0", "f16", [0xC000, 0x3C00]), ("nan", "e4m3", [0x7F]), ("", "f16", [0]),
-    ("1e-45", "f32", [1]), ("6,0.5,0xf", "e2m1", [7, 1, 15]), ("-1,0x80,127", "s8", [255, 128, 127]), ("1", "ue8m0", [127])])
+@pytest.mark.parametrize(
+    ("text", "fmt", "codes"),
+    [
+        ("1.5,-0,inf,-inf", "f16", [0x3E00, 0x8000, 0x7C00, 0xFC00]),
+        ("2**-24, 2^-24, 0x1p-24, 3*2**-24", "f16", [1, 1, 1, 3]),
+        ("0x3c00,0x0001", "f16", [0x3C00, 1]),
+        ("-2**1,+2**0", "f16", [0xC000, 0x3C00]),
+        ("nan", "e4m3", [0x7F]),
+        ("", "f16", [0]),
+        ("1e-45", "f32", [1]),
+        ("6,0.5,0xf", "e2m1", [7, 1, 15]),
+        ("-1,0x80,127", "s8", [255, 128, 127]),
+        ("1", "ue8m0", [127]),
+    ],
+)
 def test_operand_text(text: str, fmt: str, codes: list[int]) -> None:
     parsed = operands.parse_codes(text, golden.get_format(fmt), 4, "a")
     assert parsed.tolist() == codes + [0] * (4 - len(codes)) and parsed.dtype == golden.get_format(fmt).dtype
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    (("--a", "1,x"), "argument 'a'[1] is 'x', expected a number"),
-    (("--a", "0x12345"), "expected a 16-bit f16 code"),
-    (("--b", ",".join(["1"] * 17)), "argument 'b' has 17 elements, expected at most 16"), (("--c", "1,2"), "expected one"),
-    (("--scale-a", "1"), "takes none"), (("--a", "1,,2"), "argument 'a'[1] is ''"),
-    (("--c", "2**99999999999"), "expected a number")])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--a", "1,x"), "argument 'a'[1] is 'x', expected a number"),
+        (("--a", "0x12345"), "expected a 16-bit f16 code"),
+        (("--b", ",".join(["1"] * 17)), "argument 'b' has 17 elements, expected at most 16"),
+        (("--c", "1,2"), "expected one"),
+        (("--scale-a", "1"), "takes none"),
+        (("--a", "1,,2"), "argument 'a'[1] is ''"),
+        (("--c", "2**99999999999"), "expected a number"),
+    ],
+)
 def test_explain_complaints(options: tuple[str, ...], message: str) -> None:
     assert message in complaint("explain", HMMA, *options)
 
@@ -194,9 +216,11 @@ def test_explain_special_and_chain() -> None:
 @pytest.fixture
 def matrices() -> dict[str, Any]:
     rng = np.random.default_rng(4)
-    return {"a": golden.from_float("f16", rng.standard_normal((2, 16, 16))),
-            "b": golden.from_float("f16", rng.standard_normal((2, 16, 8))),
-            "c": golden.from_float("f32", rng.standard_normal((2, 16, 8)))}
+    return {
+        "a": golden.from_float("f16", rng.standard_normal((2, 16, 16))),
+        "b": golden.from_float("f16", rng.standard_normal((2, 16, 8))),
+        "c": golden.from_float("f32", rng.standard_normal((2, 16, 8))),
+    }
 
 
 def save(folder: Path, arrays: dict[str, Any], suffix: str) -> list[str]:
@@ -262,17 +286,23 @@ def bad_files(folder: Path) -> dict[str, tuple[str, str]]:
         "value.hex": (b"1.5 0", "value.hex:1: '1.5' is no hex code"),
         "wide.hex": (b"0\n0\n13c00\n", "wide.hex:3: 13c00 does not fit f16's 16 bits"),
         "short.hex": (b"0 " * 255, "holds 255 codes, expected a multiple of 256 for operand a (16 x 16)"),
-        "empty.hex": (b"// nothing\n", "holds 0 codes"), "binary.hex": (b"\xff\xfe", "byte 0 is not ASCII"),
-        "cut.npy": (whole[:-7], "truncated or not a NumPy file"), "head.npy": (whole[:20], "truncated or not a NumPy file"),
-        "none.npy": (b"", "truncated or not a NumPy file"), "words.npy": (b"3c00 3c00", "truncated or not a NumPy file")}
+        "empty.hex": (b"// nothing\n", "holds 0 codes"),
+        "binary.hex": (b"\xff\xfe", "byte 0 is not ASCII"),
+        "cut.npy": (whole[:-7], "truncated or not a NumPy file"),
+        "head.npy": (whole[:20], "truncated or not a NumPy file"),
+        "none.npy": (b"", "truncated or not a NumPy file"),
+        "words.npy": (b"3c00 3c00", "truncated or not a NumPy file"),
+    }
     for name, (content, _) in contents.items():
         (folder / name).write_bytes(content)
     cases = {name: (str(folder / name), message) for name, (_, message) in contents.items()}
     arrays: dict[str, tuple[Any, str]] = {
         "float": (good.astype(np.float32), "--values converts values to f16"),
-        "shape": (good[:, :8], "shape (16, 8), expected"), "text": (np.array(["3c00"]), "expected raw f16 bits"),
+        "shape": (good[:, :8], "shape (16, 8), expected"),
+        "text": (np.array(["3c00"]), "expected raw f16 bits"),
         "big": (good.astype(np.int64) + 70000, "[0, 0]: 70000 is no 16-bit"),
-        "minus": (good.astype(np.int64) - 1, "-1 is no 16-bit f16 code")}
+        "minus": (good.astype(np.int64) - 1, "-1 is no 16-bit f16 code"),
+    }
     for name, (array, message) in arrays.items():
         np.save(folder / f"{name}.npy", array)
         cases[name] = (str(folder / f"{name}.npy"), message)
@@ -361,9 +391,9 @@ def test_as_a_process(tmp_path: Path) -> None:
     """The real entry point: status 2 and one line, no traceback."""
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", "from golden.cli import main; main()"]
-    failed = subprocess.run([*command, "show", "hopper:nothing"], capture_output=True, text=True, env=environment,
-                            check=False)
+    failed = subprocess.run([*command, "show", "hopper:nothing"], capture_output=True, text=True, env=environment, check=False)
     assert failed.returncode == 2 and failed.stdout == "" and len(failed.stderr.splitlines()) == 1
-    done = subprocess.run([*command, "explain", HMMA, "--a", "1", "--b", "1", "--json"], capture_output=True, text=True,
-                          env=environment, check=True)
+    done = subprocess.run(
+        [*command, "explain", HMMA, "--a", "1", "--b", "1", "--json"], capture_output=True, text=True, env=environment, check=True
+    )
     assert json.loads(done.stdout)["d"] == "0x3f800000" and done.stderr == ""

@@ -19,8 +19,10 @@ AMPERE = golden.instruction("ampere", "HMMA.16816.F32")
 
 def truncated_sum(product: Fraction, c: Fraction, fraction_bits: int) -> Fraction:
     """One product of powers of two and c, aligned to the larger with `fraction_bits` kept, added exactly."""
+
     def exponent(x: Fraction) -> int:
         return int(np.frexp(float(abs(x)))[1]) - 1
+
     unit = Fraction(2) ** (max(exponent(product), exponent(c)) - fraction_bits)
     total = sum(((abs(x) // unit) * unit * (-1 if x < 0 else 1) for x in (product, c)), Fraction(0))
     last = Fraction(2) ** (exponent(total) - 23)  # cut to the 24 bits of a float32
@@ -80,13 +82,22 @@ def test_nan_payloads_are_kept_apart() -> None:
     assert np.isnan(np.array([example.x, example.y], np.uint64).view(np.float64)).all()
 
 
-@pytest.mark.parametrize(("name", "old", "new", "difference"), [
-    ("sticky_rne", "fraction_bits: 26", "fraction_bits: 25", "value"), ("sticky_rne", "cut: sticky", "cut: dropped", "value"),
-    ("sticky_rne", "nearest_even", "nearest_away", "value"), ("sticky_rne", "zero: positive", "zero: signed", "zero_sign"),
-    ("sticky_rne", "to: products}", "to: products, normalize: true}", "value"),
-    ("sticky_rne", "0x7FC00000", "0x7FFFFFFF", "nan_payload"), ("exact_pair", "overflow: ieee", "overflow: largest", "special"),
-    ("ieee_tree", "order: tree", "order: sequential", "value"), ("late_c", "fraction_bits: 24", "fraction_bits: 25", "value"),
-    ("bf16_flush", "overflow: largest", "overflow: infinity", "special"), ("block_scaled", "c: 40", "c: 39", "value")])
+@pytest.mark.parametrize(
+    ("name", "old", "new", "difference"),
+    [
+        ("sticky_rne", "fraction_bits: 26", "fraction_bits: 25", "value"),
+        ("sticky_rne", "cut: sticky", "cut: dropped", "value"),
+        ("sticky_rne", "nearest_even", "nearest_away", "value"),
+        ("sticky_rne", "zero: positive", "zero: signed", "zero_sign"),
+        ("sticky_rne", "to: products}", "to: products, normalize: true}", "value"),
+        ("sticky_rne", "0x7FC00000", "0x7FFFFFFF", "nan_payload"),
+        ("exact_pair", "overflow: ieee", "overflow: largest", "special"),
+        ("ieee_tree", "order: tree", "order: sequential", "value"),
+        ("late_c", "fraction_bits: 24", "fraction_bits: 25", "value"),
+        ("bf16_flush", "overflow: largest", "overflow: infinity", "special"),
+        ("block_scaled", "c: 40", "c: 39", "value"),
+    ],
+)
 def test_finds_every_small_change_of_a_unit(tmp_path: Path, name: str, old: str, new: str, difference: str) -> None:
     text = (EXAMPLES / f"{name}.yaml").read_text()
     assert old in text

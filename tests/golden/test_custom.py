@@ -36,7 +36,7 @@ def bf16(code: int) -> float:
 
 def e4m3b11(code: int) -> float:
     sign, exponent, fraction = int(code) >> 7, int(code) >> 3 & 15, int(code) & 7
-    magnitude = fraction / 8 * 2.0 ** -10 if exponent == 0 else (1 + fraction / 8) * 2.0 ** (exponent - 11)
+    magnitude = fraction / 8 * 2.0**-10 if exponent == 0 else (1 + fraction / 8) * 2.0 ** (exponent - 11)
     return -magnitude if sign else magnitude
 
 
@@ -84,8 +84,18 @@ def check(name: str, expected: Callable[[Row], int | None], kinds: tuple[str, ..
     return judged
 
 
-FINITE = ("narrow", "wide", "cancelling", "subnormal", "near_overflow", "tie", "equal_exponents", "alignment_edge", "c_dominant",
-          "one_hot")
+FINITE = (
+    "narrow",
+    "wide",
+    "cancelling",
+    "subnormal",
+    "near_overflow",
+    "tie",
+    "equal_exponents",
+    "alignment_edge",
+    "c_dominant",
+    "one_hot",
+)
 
 
 def all_finite(*values: float) -> bool:
@@ -146,7 +156,7 @@ def late_c(row: Row) -> int | None:
 
 
 def flushed(value: float) -> float:
-    return value if abs(value) >= 2.0 ** -126 else float(np.copysign(0.0, value))
+    return value if abs(value) >= 2.0**-126 else float(np.copysign(0.0, value))
 
 
 def nearest_bf16(exact: Fraction) -> int:
@@ -169,8 +179,10 @@ def bf16_flush(row: Row) -> int | None:
         return None
     for start in (0, 1):
         seed = flushed(bf16(seed_code))
-        terms = [(Fraction(x) * Fraction(y), exponent_of(7, -126, x) + exponent_of(7, -126, y), np.signbit(x) ^ np.signbit(y))
-                 for x, y in zip(a[start::2], b[start::2], strict=True)]
+        terms = [
+            (Fraction(x) * Fraction(y), exponent_of(7, -126, x) + exponent_of(7, -126, y), np.signbit(x) ^ np.signbit(y))
+            for x, y in zip(a[start::2], b[start::2], strict=True)
+        ]
         terms.append((Fraction(seed), exponent_of(7, -126, seed), np.signbit(seed)))
         live = [exponent for value, exponent, _ in terms if value]
         if not live:
@@ -187,8 +199,8 @@ def block_scaled(row: Row) -> int | None:
     if not np.isfinite(c) or 0xFF in (*row["scale_a"], *row["scale_b"]):
         return None
     exponents = [int(x) + int(y) - 254 for x, y in zip(row["scale_a"], row["scale_b"], strict=True)]
-    sums = [sum((x * y for x, y in zip(a[g:g + 16], b[g:g + 16], strict=True)), Fraction(0)) for g in (0, 16)]
-    zero_group = [not any(x * y for x, y in zip(a[g:g + 16], b[g:g + 16], strict=True)) for g in (0, 16)]
+    sums = [sum((x * y for x, y in zip(a[g : g + 16], b[g : g + 16], strict=True)), Fraction(0)) for g in (0, 16)]
+    zero_group = [not any(x * y for x, y in zip(a[g : g + 16], b[g : g + 16], strict=True)) for g in (0, 16)]
     live = [e for e, zero in zip(exponents, zero_group, strict=True) if not zero] + ([exponent_of(23, -126, c)] if c else [])
     if not live:
         return 0
@@ -203,9 +215,13 @@ def block_scaled(row: Row) -> int | None:
 
 
 ORACLES: dict[str, tuple[Callable[[Row], int | None], tuple[str, ...]]] = {
-    "sticky_rne": (sticky_rne, FINITE), "exact_pair": (exact_pair, (*FINITE, "tiny_zero_c", "random_bits")),
-    "ieee_tree": (ieee_tree, (*FINITE, "tiny_zero_c", "zeros", "random_bits")), "late_c": (late_c, FINITE),
-    "bf16_flush": (bf16_flush, (*FINITE, "tiny_zero_c", "zeros")), "block_scaled": (block_scaled, FINITE)}
+    "sticky_rne": (sticky_rne, FINITE),
+    "exact_pair": (exact_pair, (*FINITE, "tiny_zero_c", "random_bits")),
+    "ieee_tree": (ieee_tree, (*FINITE, "tiny_zero_c", "zeros", "random_bits")),
+    "late_c": (late_c, FINITE),
+    "bf16_flush": (bf16_flush, (*FINITE, "tiny_zero_c", "zeros")),
+    "block_scaled": (block_scaled, FINITE),
+}
 
 
 def test_every_example_has_an_oracle() -> None:
@@ -218,8 +234,10 @@ def test_example(name: str) -> None:
     assert check(name, oracle, kinds) > 40 * len(kinds)
 
 
-@pytest.mark.parametrize(("change", "to"), [("nearest_even", "toward_zero"), ("cut: sticky", "cut: dropped"),
-                                            ("fraction_bits: 26", "fraction_bits: 25")])
+@pytest.mark.parametrize(
+    ("change", "to"),
+    [("nearest_even", "toward_zero"), ("cut: sticky", "cut: dropped"), ("fraction_bits: 26", "fraction_bits: 25")],
+)
 def test_oracle_sees_a_changed_unit(tmp_path: Path, change: str, to: str) -> None:
     text = (EXAMPLES / "sticky_rne.yaml").read_text()
     assert change in text
@@ -245,13 +263,17 @@ def test_specials_of_the_examples() -> None:
     assert int(scaled.dot(zeros, zeros, np.uint32(0), scale_a=np.array([127, 255], np.uint8), scale_b=ones)) == 0x7FFFFFFF
 
 
-@pytest.mark.parametrize(("old", "new", "message"), [
-    ("fraction_bits: 26", "fractions: 26", "key 'fraction_bits' is missing"),
-    ("shape: {k: 4}", "shape: {k: four}", "key 'k' is 'four', expected an integer"),
-    ("a: f16", "a: f61", "unknown format 'f61'; nearest: "),
-    ("rounding: nearest_even", "rounding: nearest", "expected one of toward_zero, nearest_even"),
-    ("of: total", "of: totel", "'totel' is no register"),
-    ("unit: sticky_rne", "unit: sticky_rne\nunits: 3", "unknown key 'units'")])
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("fraction_bits: 26", "fractions: 26", "key 'fraction_bits' is missing"),
+        ("shape: {k: 4}", "shape: {k: four}", "key 'k' is 'four', expected an integer"),
+        ("a: f16", "a: f61", "unknown format 'f61'; nearest: "),
+        ("rounding: nearest_even", "rounding: nearest", "expected one of toward_zero, nearest_even"),
+        ("of: total", "of: totel", "'totel' is no register"),
+        ("unit: sticky_rne", "unit: sticky_rne\nunits: 3", "unknown key 'units'"),
+    ],
+)
 def test_errors_name_file_line_and_key(tmp_path: Path, old: str, new: str, message: str) -> None:
     text = (EXAMPLES / "sticky_rne.yaml").read_text()
     assert old in text
@@ -259,5 +281,5 @@ def test_errors_name_file_line_and_key(tmp_path: Path, old: str, new: str, messa
     path.write_text(text.replace(old, new, 1))
     with pytest.raises(golden.SpecError) as caught:
         golden.load_instruction(path)
-    line = text[:text.index(old)].count("\n") + 1 + new.count("\n")
+    line = text[: text.index(old)].count("\n") + 1 + new.count("\n")
     assert str(caught.value).startswith(f"{path}:{line}: ") and message in str(caught.value)

@@ -1,4 +1,4 @@
-"""The C core behind ctypes: every memory layout, batch shape and environment gives the same bits; bad operands one clear error."""
+"""The C core behind ctypes: any memory layout, batch and environment gives the same bits; bad operands one error each."""
 
 from __future__ import annotations
 

@@ -33,10 +33,16 @@ def test_widths_of_hopper() -> None:
     assert (found["sum", "total"].integer_bits, found["sum", "total"].width) == (7, 33)
 
 
-@pytest.mark.parametrize(("architecture", "name", "bits"), [
-    ("volta", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", 5), ("ampere", "HMMA.16816.F32", 6),
-    ("ada", "HMMA.1688.F32.TF32", 5),
-    ("hopper", "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3", 7), ("rtx_blackwell", NVFP4, 13)])
+@pytest.mark.parametrize(
+    ("architecture", "name", "bits"),
+    [
+        ("volta", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", 5),
+        ("ampere", "HMMA.16816.F32", 6),
+        ("ada", "HMMA.1688.F32.TF32", 5),
+        ("hopper", "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3", 7),
+        ("rtx_blackwell", NVFP4, 13),
+    ],
+)
 def test_sum_register_integer_bits(architecture: str, name: str, bits: int) -> None:
     """Hand calculation; the last two are 32 * 1.875**2 + 2 = 114.5 and 4 * 16 * 36 * 1.875**2 + 2 = 8102."""
     ins = golden.instruction(architecture, name)
@@ -129,7 +135,7 @@ def test_special_values_of_hopper() -> None:
     assert cells["inf * 1"] == 0x7F800000 and cells["c = -inf, products zero"] == 0xFF800000
     assert cells["1 * 1 + c = -1"] == 0 and cells["(-1) * 1 + c = 0"] == 0xBF800000
     # 16 * 65504**2, below 2**53 and exact in float64, cut to 24 bits
-    assert np.array(cells["all a and b largest, c = 0"], np.uint32).view(np.float32) == np.float32(16 * 65504.0 ** 2)
+    assert np.array(cells["all a and b largest, c = 0"], np.uint32).view(np.float32) == np.float32(16 * 65504.0**2)
 
 
 def test_special_values_of_ieee_tree() -> None:

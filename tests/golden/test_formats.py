@@ -294,7 +294,7 @@ def test_check_of_an_empty_array_passes() -> None:
 
 
 def test_unknown_formats_name_near_ones() -> None:
-    with pytest.raises(UnknownNameError, match="unknown format 'e4m4'; nearest: .*e4m3"):
+    with pytest.raises(UnknownNameError, match=r"unknown format 'e4m4'; nearest: .*e4m3"):
         get_format("e4m4")
 
 

@@ -14,8 +14,27 @@ from golden.errors import DTypeError, OperandError, ShapeError, SpecError
 from golden.fragments import Fragments, container, for_instruction, matrix_layout, movmatrix_trans
 from golden.layouts import Array, Layout
 
-BITS = {"f64": 64, "f32": 32, "tf32": 32, "s32": 32, "f16": 16, "bf16": 16, "e5m2": 8, "e4m3": 8, "e4m3fnuz": 8, "s8": 8,
-        "u8": 8, "e3m2": 6, "e2m3": 6, "e2m1": 4, "s4": 4, "u4": 4, "b1": 1, "ue8m0": 8, "ue4m3": 8}
+BITS = {
+    "f64": 64,
+    "f32": 32,
+    "tf32": 32,
+    "s32": 32,
+    "f16": 16,
+    "bf16": 16,
+    "e5m2": 8,
+    "e4m3": 8,
+    "e4m3fnuz": 8,
+    "s8": 8,
+    "u8": 8,
+    "e3m2": 6,
+    "e2m3": 6,
+    "e2m1": 4,
+    "s4": 4,
+    "u4": 4,
+    "b1": 1,
+    "ue8m0": 8,
+    "ue4m3": 8,
+}
 
 
 @dataclass(frozen=True)
@@ -40,14 +59,27 @@ class Toy:
     variables: dict[str, Any] = field(default_factory=dict)
 
 
-def toy(layout: str | None, m: int, n: int, k: int, a: str, c: str, b: str = "", *, blocks: int = 1, sparse: bool = False,
-        scale: tuple[str, int] | None = None, **variables: str) -> Toy:
+def toy(
+    layout: str | None,
+    m: int,
+    n: int,
+    k: int,
+    a: str,
+    c: str,
+    b: str = "",
+    *,
+    blocks: int = 1,
+    sparse: bool = False,
+    scale: tuple[str, int] | None = None,
+    **variables: str,
+) -> Toy:
     names = {"a": a, "b": b or a, "c": c, "d": c}
     if scale:
         names |= {"scale_a": scale[0], "scale_b": scale[0]}
     formats = {operand: Format(name, BITS[name]) for operand, name in names.items()}
-    return Toy(f"{layout} m{m}n{n}k{k} {a} {c}", layout, m, n, k, formats, sparse, blocks,
-               scale[1] if scale else None, dict(variables))
+    return Toy(
+        f"{layout} m{m}n{n}k{k} {a} {c}", layout, m, n, k, formats, sparse, blocks, scale[1] if scale else None, dict(variables)
+    )
 
 
 def fragments(ins: Toy) -> Fragments:
@@ -101,8 +133,12 @@ DENSE = [
     (toy("wmma", 8, 8, 128, "b1", "s32"), 1, 1, 2),
     (toy("wmma", 16, 16, 8, "tf32", "f32"), 4, 4, 8),
     (toy("wmma", 8, 8, 4, "f64", "f64"), 1, 1, 2),
-    *[(toy("mma_m8n8k4_f16", 8, 8, 4, "f16", c, blocks=4, a_layout=a, b_layout=b), 2, 2, {"f16": 4, "f32": 8}[c])
-      for c in ("f16", "f32") for a in ("row", "col") for b in ("row", "col")],
+    *[
+        (toy("mma_m8n8k4_f16", 8, 8, 4, "f16", c, blocks=4, a_layout=a, b_layout=b), 2, 2, {"f16": 4, "f32": 8}[c])
+        for c in ("f16", "f32")
+        for a in ("row", "col")
+        for b in ("row", "col")
+    ],
 ]
 SPARSE = [
     (toy("mma", 16, 8, 8, "tf32", "f32", sparse=True), 2, 2, 4),
@@ -119,12 +155,19 @@ SPARSE = [
     (toy("mma", 16, 8, 128, "e2m1", "f32", sparse=True, kind="mxf4", scale=("ue8m0", 64)), 4, 4, 4),
     (toy("mma", 16, 8, 128, "e2m1", "f32", sparse=True, kind="mxf4nvf4", scale=("ue4m3", 32)), 4, 4, 4),
 ]
-WGMMA = [(toy("wgmma", 64, n, k, a, c), 4, None, n // 4 if c == "f16" else n // 2)
-         for n in (8, 24, 40, 128, 256)
-         for a, k, c in (("f16", 16, "f16"), ("bf16", 16, "f32"), ("tf32", 8, "f32"), ("e4m3", 32, "f16"),
-                         ("s8", 32, "s32"), ("b1", 256, "s32"))]
-WGMMA += [(toy("wgmma", 64, 16, k, a, "f32", sparse=True), 4, None, 8)
-          for a, k in (("f16", 32), ("tf32", 16), ("e5m2", 64))]
+WGMMA = [
+    (toy("wgmma", 64, n, k, a, c), 4, None, n // 4 if c == "f16" else n // 2)
+    for n in (8, 24, 40, 128, 256)
+    for a, k, c in (
+        ("f16", 16, "f16"),
+        ("bf16", 16, "f32"),
+        ("tf32", 8, "f32"),
+        ("e4m3", 32, "f16"),
+        ("s8", 32, "s32"),
+        ("b1", 256, "s32"),
+    )
+]
+WGMMA += [(toy("wgmma", 64, 16, k, a, "f32", sparse=True), 4, None, 8) for a, k in (("f16", 32), ("tf32", 16), ("e5m2", 64))]
 MFMA = [
     (toy("mfma", 32, 32, 1, "f32", "f32", blocks=2), 1, 1, 32),
     (toy("mfma", 16, 16, 1, "f32", "f32", blocks=4), 1, 1, 16),
@@ -224,10 +267,22 @@ def test_any_batch(case: tuple[Toy, int, int | None, int], batch: list[int], see
 
 # Containers.
 
-@pytest.mark.parametrize("name, kind, expected", [
-    ("e2m1", "f8f6f4", (8, 4, 2)), ("e2m1", "mxf8f6f4", (8, 4, 2)), ("e2m1", "mxf4", (4, 4, 0)),
-    ("e2m1", "mxf4nvf4", (4, 4, 0)), ("e3m2", "f8f6f4", (8, 6, 0)), ("e2m3", "mxf8f6f4", (8, 6, 0)),
-    ("e4m3", "f8f6f4", (8, 8, 0)), ("s4", None, (4, 4, 0)), ("b1", None, (1, 1, 0)), ("f64", None, (64, 64, 0))])
+
+@pytest.mark.parametrize(
+    "name, kind, expected",
+    [
+        ("e2m1", "f8f6f4", (8, 4, 2)),
+        ("e2m1", "mxf8f6f4", (8, 4, 2)),
+        ("e2m1", "mxf4", (4, 4, 0)),
+        ("e2m1", "mxf4nvf4", (4, 4, 0)),
+        ("e3m2", "f8f6f4", (8, 6, 0)),
+        ("e2m3", "mxf8f6f4", (8, 6, 0)),
+        ("e4m3", "f8f6f4", (8, 8, 0)),
+        ("s4", None, (4, 4, 0)),
+        ("b1", None, (1, 1, 0)),
+        ("f64", None, (64, 64, 0)),
+    ],
+)
 def test_container(name: str, kind: str | None, expected: tuple[int, int, int]) -> None:
     assert container(name, BITS[name], kind) == expected
 
@@ -255,6 +310,7 @@ def test_mxf4_low_nibble_is_even_k() -> None:
 
 
 # Sparse metadata, from chunk to bits: {a: {k: ...}} as section 9.7.14.6 tells it.
+
 
 def metadata_place(bits: int, chunks: int, row: int, chunk: int, f: int) -> tuple[int, int]:
     """Lane and lowest bit of the code of `chunk` in `row` (0..15) for selector f."""
@@ -300,8 +356,10 @@ def test_metadata_nibbles_are_four_bits() -> None:
 
 # Scale factors.
 
-@pytest.mark.parametrize("scales, scale, byte_ids", [(1, ("ue8m0", 32), (0, 1, 2, 3)), (2, ("ue8m0", 32), (0, 2)),
-                                                     (4, ("ue4m3", 16), (0,))])
+
+@pytest.mark.parametrize(
+    "scales, scale, byte_ids", [(1, ("ue8m0", 32), (0, 1, 2, 3)), (2, ("ue8m0", 32), (0, 2)), (4, ("ue4m3", 16), (0,))]
+)
 def test_scale_factors(scales: int, scale: tuple[str, int], byte_ids: tuple[int, ...]) -> None:
     kind, k = ("mxf8f6f4", 32) if scales == 1 else ("mxf4nvf4", 64)
     found = fragments(toy("mma", 16, 8, k, "e2m1", "f32", kind=kind, scale=scale))
@@ -331,6 +389,7 @@ def test_scale_factors(scales: int, scale: tuple[str, int], byte_ids: tuple[int,
 
 # wgmma and wmma.
 
+
 @pytest.mark.parametrize("case", WGMMA, ids=lambda case: case[0].name)
 def test_wgmma_places(case: tuple[Toy, int, int | None, int]) -> None:
     """PTX 9.7.15.5: a warp has 16 rows; D repeats the 16x8 accumulator across N, A is the mma fragment of its warp."""
@@ -346,15 +405,16 @@ def test_wgmma_places(case: tuple[Toy, int, int | None, int]) -> None:
     kind = {32: "tf32", 16: "f16", 8: "e4m3", 1: "b1"}[a.container_bits]
     warp = known(fragments(toy("mma", 16, 8, a.cols, kind, "f32")).a)
     for w in range(4):
-        np.testing.assert_array_equal(a.pack(codes)[32 * w:32 * w + 32], warp.pack(codes[16 * w:16 * w + 16]))
+        np.testing.assert_array_equal(a.pack(codes)[32 * w : 32 * w + 32], warp.pack(codes[16 * w : 16 * w + 16]))
 
 
 def mma(k: int, a: str, c: str) -> Fragments:
     return fragments(toy("mma", 16, 8, k, a, c))
 
 
-@pytest.mark.parametrize("k, a, c", [(16, "f16", "f32"), (16, "f16", "f16"), (16, "bf16", "f32"), (16, "s8", "s32"),
-                                     (8, "tf32", "f32")])
+@pytest.mark.parametrize(
+    "k, a, c", [(16, "f16", "f32"), (16, "f16", "f16"), (16, "bf16", "f32"), (16, "s8", "s32"), (8, "tf32", "f32")]
+)
 def test_wmma_m16n16_is_two_mma(k: int, a: str, c: str) -> None:
     found, half = fragments(toy("wmma", 16, 16, k, a, c)), mma(k, a, c)
     matrix = [random_matrix(known(layout), seed) for seed, layout in enumerate((found.a, found.b, found.c))]
@@ -386,6 +446,7 @@ def test_wmma_m32n8_is_two_mma_and_m8n32_its_transpose(kind: str, c_kind: str) -
 
 
 # AMD: from matrix element to lane and VGPR, as the calculator prints it.
+
 
 def mfma_input(size: int, blocks: int, k_lane: int, line: int, k: int, block: int) -> tuple[int, int]:
     """Lane and position in the lane of A[line][k] or B[k][line]."""
@@ -443,6 +504,7 @@ def test_smfmac_index(case: tuple[Toy, int, int | None, int]) -> None:
 
 # What has no fragment.
 
+
 def test_no_register_layout() -> None:
     assert for_instruction(toy(None, 128, 64, 16, "f16", "f32")) is None
     assert fragments(toy("wgmma", 64, 8, 16, "f16", "f32")).b is None
@@ -452,6 +514,7 @@ def test_no_register_layout() -> None:
 
 
 # ldmatrix, stmatrix, movmatrix.
+
 
 def test_ldmatrix_x4_is_the_a_fragment() -> None:
     tile = random_matrix(known(mma(16, "f16", "f32").a), 0)

@@ -35,6 +35,7 @@ def check(layout: Layout, elements: int, rule: Rule) -> None:
 
 # PTX ISA 9.1, 9.7.14.5.1 to 9.7.14.5.4: the formulas below each figure, as printed there.
 
+
 def figure_46(laneid: int, i: int) -> tuple[int, int]:
     row = laneid % 4 if laneid < 16 else (laneid % 4) + 4
     col = i
@@ -171,18 +172,26 @@ def test_quad_pairs_own_their_block() -> None:
         layout = build("mma_m8n8k4_f16", operand, bits, m=8, k=4)
         assert layout.matrix_shape[0] == 4
         block = layout.coordinates()["block"]
-        for q, lanes in enumerate(((0, 1, 2, 3, 16, 17, 18, 19), (4, 5, 6, 7, 20, 21, 22, 23),
-                                   (8, 9, 10, 11, 24, 25, 26, 27), (12, 13, 14, 15, 28, 29, 30, 31))):
+        for q, lanes in enumerate(
+            (
+                (0, 1, 2, 3, 16, 17, 18, 19),
+                (4, 5, 6, 7, 20, 21, 22, 23),
+                (8, 9, 10, 11, 24, 25, 26, 27),
+                (12, 13, 14, 15, 28, 29, 30, 31),
+            )
+        ):
             assert (block[list(lanes)] == q).all()
 
 
 # The m16n8 shapes, in the words of PTX ISA 9.7.14.5.7 to 9.7.14.5.14: which elements are on the lower rows (group_id)
 # and where the second half of K begins.
 
+
 def a_rule(per_register: int, split: int, lower: Callable[[int], bool]) -> Rule:
     def rule(laneid: int, i: int) -> tuple[int, int]:
         col = (laneid % 4) * per_register + (i & (per_register - 1))
         return (laneid >> 2) + (0 if lower(i) else 8), col + (0 if i < split else 4 * per_register)
+
     return rule
 
 
@@ -190,6 +199,7 @@ def b_rule(per_register: int) -> Rule:
     def rule(laneid: int, i: int) -> tuple[int, int]:
         row = (laneid % 4) * per_register + (i & (per_register - 1))
         return row + (i // per_register) * 4 * per_register, laneid >> 2
+
     return rule
 
 
@@ -236,9 +246,20 @@ def test_elements_lie_low_to_high() -> None:
 
 # The evaluator.
 
-@pytest.mark.parametrize("formula, value", [
-    ("7 // 2 + 7 % 4 * 2", 9), ("1 << 4 | 3", 19), ("29 >> 2 & 3", 3), ("2 if x == 5 else 3", 2), ("1 <= x < 5", 0),
-    ("x == 5 and x > 4 or x == 0", 1), ("4*(x >= 5)", 4), ("x - 7", -2)])
+
+@pytest.mark.parametrize(
+    "formula, value",
+    [
+        ("7 // 2 + 7 % 4 * 2", 9),
+        ("1 << 4 | 3", 19),
+        ("29 >> 2 & 3", 3),
+        ("2 if x == 5 else 3", 2),
+        ("1 <= x < 5", 0),
+        ("x == 5 and x > 4 or x == 0", 1),
+        ("4*(x >= 5)", 4),
+        ("x - 7", -2),
+    ],
+)
 def test_evaluate(formula: str, value: int) -> None:
     assert evaluate(formula, {"x": 5}) == value
     assert np.all(evaluate(formula, {"x": np.full(3, 5)}) == value)
@@ -250,15 +271,37 @@ def test_evaluate_is_elementwise() -> None:
     assert evaluate("1 <= x < 3", {"x": x}).tolist() == [0, 1, 1, 0]
 
 
-@pytest.mark.parametrize("formula", [
-    "f(x)", "x.real", "x[0]", "__import__('os')", "1.5", "'a'", "x **2", "lambda: 1", "x +", "", "y", "x // 0", "x % 0",
-    "x / 2", "True", "not x", "~x", "x is x", "1 << -1"])
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "f(x)",
+        "x.real",
+        "x[0]",
+        "__import__('os')",
+        "1.5",
+        "'a'",
+        "x **2",
+        "lambda: 1",
+        "x +",
+        "",
+        "y",
+        "x // 0",
+        "x % 0",
+        "x / 2",
+        "True",
+        "not x",
+        "~x",
+        "x is x",
+        "1 << -1",
+    ],
+)
 def test_evaluate_refuses(formula: str) -> None:
     with pytest.raises(SpecError, match="formula"):
         evaluate(formula, {"x": 5})
 
 
 # Errors.
+
 
 def test_bad_operands() -> None:
     layout = build("mma", "a", 16)
@@ -324,22 +367,27 @@ def test_toy_spec() -> None:
     assert toy().pack(np.array([[1, 2], [3, 4]], np.uint32)).tolist() == [[1], [3], [2], [4]]
 
 
-@pytest.mark.parametrize("old, new, message", [
-    ("title", "titel", "toy.yaml:1: key 'title' is missing"),
-    ("lanes: 4", "lanes: 0", "toy.yaml:5: key 'lanes' is 0"),
-    ("kind: derived", "kind: guessed", "toy.yaml:4: .*guessed"),
-    ('"2", "2"', '"2"', "toy.yaml:8: key 'shape'"),
-    ("L >> 1", "L >>", "toy.yaml:8: key 'col' is 'L >>'"),
-    ("col:", "cols:", "toy.yaml:8: key 'col' is missing"),
-    ("when: ", "extra: 1, when: ", "toy.yaml:8: unknown key 'extra'"),
-])
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        ("title", "titel", "toy.yaml:1: key 'title' is missing"),
+        ("lanes: 4", "lanes: 0", "toy.yaml:5: key 'lanes' is 0"),
+        ("kind: derived", "kind: guessed", "toy.yaml:4: .*guessed"),
+        ('"2", "2"', '"2"', "toy.yaml:8: key 'shape'"),
+        ("L >> 1", "L >>", "toy.yaml:8: key 'col' is 'L >>'"),
+        ("col:", "cols:", "toy.yaml:8: key 'col' is missing"),
+        ("when: ", "extra: 1, when: ", "toy.yaml:8: unknown key 'extra'"),
+    ],
+)
 def test_wrong_spec_points_at_the_line(old: str, new: str, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         toy(old, new)
 
 
-@pytest.mark.parametrize("old, new, message", [
-    ("L >> 1", "L >> 0", "col outside"), ("L & 1", "0", "exactly once"), ("L & 1", "q & 1", "unknown name 'q'")])
+@pytest.mark.parametrize(
+    "old, new, message",
+    [("L >> 1", "L >> 0", "col outside"), ("L & 1", "0", "exactly once"), ("L & 1", "q & 1", "unknown name 'q'")],
+)
 def test_formulas_that_do_not_place_every_element(old: str, new: str, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         toy(old, new).coordinates()

@@ -125,7 +125,7 @@ def test_cancelling_cancels() -> None:
     a, b, c = values(HMMA, draw("cancelling"))
     products = a * b
     left = np.abs(products.sum(axis=1) + c) / np.maximum(np.abs(products).max(axis=1), np.abs(c))
-    assert np.median(left) < 2.0 ** -8
+    assert np.median(left) < 2.0**-8
 
 
 @pytest.mark.parametrize("types", ["s8.s8", "u8.u8"])
@@ -137,13 +137,13 @@ def test_cancelling_integers(types: str) -> None:
 
 def test_subnormal_and_tiny() -> None:
     a, b, c = values(BF16, draw("subnormal", BF16))
-    least = 2.0 ** -126
+    least = 2.0**-126
     for operand in (a, b, c):
         assert ((np.abs(operand) < least) & (operand != 0)).any()
     a, b, c = values(BF16, draw("tiny_zero_c", BF16))
     assert (c == 0).mean() > 0.5 and (np.signbit(c) & (c == 0)).any()
     largest = np.abs(a * b).max(axis=1)
-    assert ((largest > 2.0 ** -150) & (largest < 2.0 ** -118)).mean() > 0.3
+    assert ((largest > 2.0**-150) & (largest < 2.0**-118)).mean() > 0.3
 
 
 def test_near_overflow_crosses_the_edge() -> None:
@@ -216,4 +216,4 @@ def test_scales_reach_the_ends_of_f32() -> None:
     ins = golden.instruction("rtx_blackwell", name)
     over = golden.to_float("f32", ins.dot(**draw("near_overflow", ins)))
     tiny = golden.to_float("f32", ins.dot(**draw("tiny_zero_c", ins)))
-    assert np.isinf(over).any() and ((np.abs(tiny) < 2.0 ** -126) & (tiny != 0)).any()
+    assert np.isinf(over).any() and ((np.abs(tiny) < 2.0**-126) & (tiny != 0)).any()

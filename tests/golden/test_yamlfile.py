@@ -314,3 +314,34 @@ def test_a_unit_of_the_examples_folder_is_the_instruction_it_copies() -> None:
         except SpecError as error:
             pytest.fail(str(error))
         assert golden.formats() and ins.dot(**stimuli.generate(ins, "narrow", 3, np.random.default_rng(1))).shape == (3,)
+
+
+# What a unit may not do: each of these must be refused when it is built, for the core trusts a program that was built.
+
+
+@pytest.mark.parametrize("register", ["scales", "addends"])
+@pytest.mark.parametrize("step", ["sum", "align", "normalize"])
+def test_a_register_that_the_unit_does_not_have_is_refused(register: str, step: str) -> None:
+    body = {
+        "sum": f"sum: {{of: [{register}], to: total}}",
+        "align": f"align: {{of: [{register}], fraction_bits: 20, rounding: down}}",
+        "normalize": f"normalize: {{of: {register}, fraction_bits: 20, rounding: down}}",
+    }[step]
+    text = IEEE.replace("  - flush", f"  - {body}\n  - flush")
+    with pytest.raises(SpecError, match=register):
+        build_instruction(parse(text, "unit.yaml"))
+
+
+def test_two_operations_cannot_write_one_register() -> None:
+    with pytest.raises(SpecError, match="first"):
+        build_instruction(parse(PROGRAM + "    to: first\n", "unit.yaml"))
+
+
+@pytest.mark.parametrize(("old", "new"), [("{a: f16, b", "{a: s8, b"), ("a: f16, b: f16", "a: f16, b: s8")])
+def test_an_integer_operand_beside_a_float_gives_one_answer(old: str, new: str) -> None:
+    tolerate(PROGRAM.replace(old, new))
+
+
+@pytest.mark.parametrize("d", ["e4m3", "e5m2fnuz"])
+def test_an_ieee_sum_into_a_narrow_format_gives_one_answer(d: str) -> None:
+    tolerate(IEEE.replace("d: f32}", f"d: {d}}}"))
