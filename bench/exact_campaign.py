@@ -19,7 +19,7 @@ import golden
 from golden import stimuli
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "golden"))
-from test_reference import ROWS  # noqa: E402 - the path above makes it importable
+from test_reference import ROWS
 
 BATCH = 64
 
@@ -44,9 +44,8 @@ def main() -> int:
                     count += 1
                     if expected != results[i]:
                         wrong += 1
-                        print(
-                            f"{architecture} {name} {kind}: {results[i]:#x}, exact {expected:#x}: { {k: v[i] for k, v in rows.items()} }"
-                        )
+                        shown = {key: codes[i] for key, codes in rows.items()}
+                        print(f"{architecture} {name} {kind}: {results[i]:#x}, exact {expected:#x}: {shown}")
             if time.monotonic() > end:
                 break
     print(f"{count} dot products against exact rationals, {wrong} differ (seed {arguments.seed})")

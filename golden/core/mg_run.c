@@ -134,6 +134,13 @@ typedef struct {
 
 static void mg_locate(const mg_worker *w, int32_t first, mg_lanes *lanes) {
     int32_t row = first / w->columns, column = first % w->columns;
+    if (w->columns == 8 && row + 1 < w->rows) { /* the common narrow tile: two rows of eight */
+        for (int l = 0; l < MG_LANES; l++) {
+            lanes->row[l] = row + l / 8;
+            lanes->column[l] = l % 8;
+        }
+        return;
+    }
     for (int l = 0; l < MG_LANES; l++) {
         lanes->row[l] = row;
         lanes->column[l] = column;
