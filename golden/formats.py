@@ -6,7 +6,7 @@ arrays, through ml_dtypes where it has the format.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -340,8 +340,3 @@ def _round_tf32(single: npt.NDArray[np.float32]) -> npt.NDArray[np.uint32]:
     rounded = (bits + 0xFFF + ((bits >> np.uint64(13)) & np.uint64(1))) & np.uint64(0xFFFFE000)
     quiet = (bits & np.uint64(0x80000000)) | np.uint64(0x7FC00000)
     return np.where(np.isnan(single), quiet, rounded).astype(np.uint32)
-
-
-def custom(base: Format, **changes: Any) -> Format:
-    """Returns a copy of a format with some fields changed (tests and custom units use it)."""
-    return replace(base, **changes)

@@ -140,7 +140,7 @@ def _fda(operation: Operation, ins: Instruction) -> Kernel | None:
         or multiply.to != "products"
         or len({bits for _, bits in align.fraction_bits}) != 1
         or not 0 < kept <= _MAX_F
-        or max(_widths(operation, ins)) > 24
+        or _product_width(operation, ins) > 24
     ):
         return None
     scales = [ins.formats[name] for name in ("scale_a", "scale_b") if scaled]
@@ -160,11 +160,10 @@ def _fda(operation: Operation, ins: Instruction) -> Kernel | None:
     }
 
 
-def _widths(operation: Operation, ins: Instruction) -> tuple[int, int]:
-    """Significand widths of a and b in bits."""
+def _product_width(operation: Operation, ins: Instruction) -> int:
+    """Significand bits of an exact product."""
     a, b = _operand(operation, ins.formats["a"]), _operand(operation, ins.formats["b"])
-    width = a.fraction_bits + b.fraction_bits + 2
-    return width, width
+    return a.fraction_bits + b.fraction_bits + 2
 
 
 def _gdfs(operation: Operation, ins: Instruction) -> Kernel | None:
@@ -237,7 +236,7 @@ def _fdrda(operation: Operation, ins: Instruction) -> Kernel | None:
         or final.rounding != "nearest_even"
         or meet.floor != -126
         or _subnormals_overflow(operation, ins, multiply.overflow_exponent)
-        or max(_widths(operation, ins)) > 24
+        or _product_width(operation, ins) > 24
     ):
         return None
     return {

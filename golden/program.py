@@ -225,14 +225,6 @@ class _StepReader:
             )
         return fmt
 
-    def register(self, key: str) -> str:
-        name: str = self.section.take(key, str)
-        if name not in REGISTERS:
-            raise self.section.error(
-                f"'{name}' is no register, expected one of {', '.join(REGISTERS)}{nearest(name, REGISTERS)}", key
-            )
-        return name
-
     def group(self, of: tuple[str, ...]) -> tuple[str, int] | None:
         section = self.section.take("group", Section, None)
         if section is None:
