@@ -1,0 +1,139 @@
+"""What every engine takes and what every engine gives back.
+
+An engine runs one DUT on one set of vectors. The three engines (cocotb, selfcheck, fast) differ in speed and in what they
+can see; they share `Job` and `Outcome`, so that the verdict of rtl_tb/check.py does not depend on the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtl_tb.errors import RtlError
+
+if TYPE_CHECKING:
+    from golden.vectors.vectorset import VectorSet
+    from rtl_tb.dut import Dut
+
+Bits = npt.NDArray[Any]
+Progress = Callable[[int, int], None]
+"""Called with (vectors answered so far, vectors in all)."""
+
+FAILURE_KINDS = {
+    "timeout": "the DUT stopped answering",
+    "extra_result": "a result that no vector asked for",
+    "unstable_output": "out_data changed while out_valid waited for out_ready",
+    "valid_dropped": "out_valid fell before out_ready took the result",
+    "x_on_handshake": "in_ready or out_valid is X or Z",
+    "stale_after_reset": "a result after a reset that belongs to a vector from before it",
+}
+"""Kinds of ProtocolFailure and what each means."""
+
+SIMULATORS = ("verilator", "icarus")
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """How the two sides of the DUT behave; all zero is full throughput.
+
+    Attributes:
+        idle: probability that a cycle offers no vector although one waits (in_valid low).
+        backpressure: probability that a cycle does not take a result (out_ready low).
+        resets: number of resets in mid-flight, spread over the run. What was in flight is sent again.
+        seed: of the random decisions above; the same seed gives the same traffic in the same engine.
+    """
+
+    idle: float = 0.0
+    backpressure: float = 0.0
+    resets: int = 0
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuses what no run could finish."""
+        for name in ("idle", "backpressure"):
+            value = getattr(self, name)
+            if not 0.0 <= value <= 0.99:
+                raise RtlError(f"traffic '{name}' is {value}, expected a probability from 0 to 0.99")
+        if self.resets < 0:
+            raise RtlError(f"traffic 'resets' is {self.resets}, expected a number of resets, 0 or more")
+        if not 0 <= self.seed < 2**32:
+            raise RtlError(f"traffic 'seed' is {self.seed}, expected 0 to {2**32 - 1}")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: a DUT, its vectors, a simulator and the traffic.
+
+    Attributes:
+        dut: the description, see rtl_tb/dut.py.
+        build: folder for what is generated and compiled; engines keep their builds there and use them again.
+        vectors: operands and expected results.
+        simulator: one of SIMULATORS.
+        traffic: idle cycles, backpressure, resets.
+        timeout_cycles: cycles without an accepted vector or a result, while some are due, after which the run stops.
+        waves: where to write a waveform (its suffix, .fst or .vcd, chooses the format), or None.
+    """
+
+    dut: Dut
+    build: Path
+    vectors: VectorSet
+    simulator: str = "verilator"
+    traffic: Traffic = Traffic()
+    timeout_cycles: int = 10_000
+    waves: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses an unknown simulator and a timeout that no DUT could meet."""
+        if self.simulator not in SIMULATORS:
+            raise RtlError(f"simulator is {self.simulator!r}, expected one of {', '.join(SIMULATORS)}")
+        if not 1 <= self.timeout_cycles < 2**31:
+            raise RtlError(f"timeout_cycles is {self.timeout_cycles}, expected 1 to {2**31 - 1}")
+
+
+@dataclass(frozen=True)
+class ProtocolFailure:
+    """The DUT broke the handshake.
+
+    Attributes:
+        kind: one of FAILURE_KINDS.
+        cycle: clock cycles since the start of the run.
+        vector: index of the vector concerned, or None where no vector is.
+        text: one sentence for the reader, with the state of the handshake where that helps.
+    """
+
+    kind: str
+    cycle: int
+    vector: int | None
+    text: str
+
+
+@dataclass
+class Outcome:
+    """What a DUT answered. Results that never came have `received` False and `actual` 0.
+
+    Attributes:
+        engine, simulator, version: who ran it.
+        actual: codes of D's format, (count,) at level dot, (count, m*n) at level tile.
+        received: (count,) bool.
+        unknown: (count,) bool, X or Z in some bit of the result; such bits are 0 in `actual`. A 2-state engine
+            (Verilator) never sees one.
+        failures: in the order of their cycles.
+        cycles: clock cycles of the run.
+        seconds_build, seconds_run: wall time.
+    """
+
+    engine: str
+    simulator: str
+    version: str
+    actual: Bits
+    received: npt.NDArray[np.bool_]
+    unknown: npt.NDArray[np.bool_]
+    failures: list[ProtocolFailure] = field(default_factory=list)
+    cycles: int = 0
+    seconds_build: float = 0.0
+    seconds_run: float = 0.0

