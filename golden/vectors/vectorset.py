@@ -1,0 +1,197 @@
+"""Sets of vectors: operands of mixed kinds, the expected results from the C core, reproducible from a seed.
+
+Vectors are drawn in blocks of fixed size, each from a generator seeded with (seed, block number), so that a set is the
+beginning of every longer set with the same seed, and 10**8 vectors need no more memory than one chunk. Inside a block
+the kinds are interleaved evenly: every stretch of it holds each kind in about its share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden import stimuli
+from golden.errors import OperandError, UnknownNameError, nearest
+from golden.instruction import Instruction
+from golden.vectors.word import LEVELS
+
+Bits = npt.NDArray[Any]
+_BLOCK = 8192
+"""Dot products that are drawn from one seeded generator."""
+
+DEFAULT_WEIGHTS: dict[str, float] = dict.fromkeys(stimuli.KINDS, 1.0)
+"""Shares of the kinds where none are given."""
+
+
+@dataclass(frozen=True)
+class VectorSet:
+    """Vectors of one instruction.
+
+    Attributes:
+        level: "dot" or "tile".
+        operands: raw codes by name, (count, *shape) as `ins.dot` or `ins(...)` takes them.
+        d: expected codes, (count,) or (count, m, n).
+        kinds: index into `golden.stimuli.KINDS` of every vector, uint8 (count,).
+        seed: the seed they were drawn from.
+    """
+
+    instruction: Instruction
+    level: str
+    operands: dict[str, Bits]
+    d: Bits
+    kinds: npt.NDArray[np.uint8]
+    seed: int
+
+    def __len__(self) -> int:
+        return len(self.d)
+
+    def __getitem__(self, chosen: slice | Bits) -> VectorSet:
+        """The vectors of a slice, an index array or a mask."""
+        operands = {name: codes[chosen] for name, codes in self.operands.items()}
+        return VectorSet(self.instruction, self.level, operands, self.d[chosen], self.kinds[chosen], self.seed)
+
+
+def default_set(
+    ins: Instruction, count: int = 20_000, seed: int = 1, level: str = "dot", weights: Mapping[str, float] | None = None
+) -> VectorSet:
+    """Draws `count` vectors of mixed kinds with their expected results.
+
+    Args:
+        seed: equal seeds (and weights) give equal vectors, a smaller count the first of them.
+        weights: share of each kind by name; kinds that are not named get none. Default: `DEFAULT_WEIGHTS`.
+
+    Raises:
+        UnknownNameError: a weight names no kind. OperandError: a wrong level, count, seed or weight.
+    """
+    return join(list(stream(ins, count, seed, level, weights, max(count, 1))))
+
+
+def stream(
+    ins: Instruction, count: int, seed: int, level: str = "dot", weights: Mapping[str, float] | None = None, chunk: int = 65536
+) -> Iterator[VectorSet]:
+    """Yields the vectors of `default_set` in chunks of `chunk` (the last one may be shorter, never empty unless count is 0)."""
+    _check(count, seed, level, chunk)
+    shares = shares_of(DEFAULT_WEIGHTS if weights is None else weights)
+    return _rechunk(_blocks(ins, count, seed, level, shares), chunk)
+
+
+def shares_of(weights: Mapping[str, float]) -> Bits:
+    """Weights by name as shares in the order of `stimuli.KINDS`, adding up to 1."""
+    shares = np.zeros(len(stimuli.KINDS))
+    for name, weight in weights.items():
+        if name not in stimuli.KINDS:
+            raise UnknownNameError(
+                f"unknown stimulus kind '{name}', expected one of {', '.join(stimuli.KINDS)}{nearest(name, stimuli.KINDS)}"
+            )
+        if not 0 <= weight < float("inf"):
+            raise OperandError(f"weight of kind '{name}' is {weight}, expected a number of 0 or more")
+        shares[stimuli.KINDS.index(name)] = weight
+    if not shares.sum() > 0:
+        raise OperandError("all weights are 0, expected at least one kind")
+    return np.asarray(shares / shares.sum())
+
+
+def join(parts: list[VectorSet]) -> VectorSet:
+    """Concatenates sets of one instruction and seed."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    operands = {name: np.concatenate([part.operands[name] for part in parts]) for name in first.operands}
+    d, kinds = np.concatenate([part.d for part in parts]), np.concatenate([part.kinds for part in parts])
+    return VectorSet(first.instruction, first.level, operands, d, kinds, first.seed)
+
+
+def _check(count: int, seed: int, level: str, chunk: int) -> None:
+    if level not in LEVELS:
+        raise OperandError(f"level is '{level}', expected {' or '.join(LEVELS)}")
+    for name, value, least in (("count", count, 0), ("seed", seed, 0), ("chunk", chunk, 1)):
+        if value < least:
+            raise OperandError(f"{name} is {value}, expected {least} or more")
+
+
+def _blocks(ins: Instruction, count: int, seed: int, level: str, shares: Bits) -> Iterator[VectorSet]:
+    """The blocks that hold the first `count` vectors, the last one cut short; one empty block when count is 0."""
+    left, number = count, 0
+    while left or not number:
+        drawn = _block(ins, seed, number, level, shares)[:left]
+        yield drawn
+        left, number = left - len(drawn), number + 1
+
+
+def _rechunk(blocks: Iterator[VectorSet], chunk: int) -> Iterator[VectorSet]:
+    """Regroups sets into sets of `chunk` vectors; the last one holds the rest."""
+    waiting: list[VectorSet] = []
+    held, empty = 0, True
+    for drawn in blocks:
+        waiting.append(drawn)
+        held += len(drawn)
+        while held >= chunk:
+            whole = join(waiting)
+            yield whole[:chunk]
+            waiting, held, empty = [whole[chunk:]], held - chunk, False
+    if held or empty:
+        yield join(waiting)
+
+
+def _block(ins: Instruction, seed: int, number: int, level: str, shares: Bits) -> VectorSet:
+    """Block `number` of the vectors of a seed, whole."""
+    rng = np.random.default_rng([seed, number])
+    rows = 1 if level == "dot" else max(ins.m, ins.n)
+    size = max(_BLOCK // rows, 1)
+    kinds, places = _mixed(shares, size, rng)
+    parts = []
+    for index, count in enumerate(np.bincount(kinds, minlength=len(stimuli.KINDS)).tolist()):
+        if count:
+            drawn = stimuli.generate(ins, stimuli.KINDS[index], count * rows, rng)
+            parts.append(drawn if level == "dot" else _tiles(ins, drawn, count, rng))
+    order = np.argsort(places)
+    operands = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
+    d = ins.dot(**operands) if level == "dot" else ins(**operands)
+    return VectorSet(ins, level, operands, d, kinds[order], seed)
+
+
+def _mixed(shares: Bits, size: int, rng: np.random.Generator) -> tuple[npt.NDArray[np.uint8], Bits]:
+    """Kinds of a block, sorted, and a number in 0..1 for each: sorting by it interleaves the kinds evenly."""
+    edges = np.floor(np.cumsum(shares) * size + rng.random()).astype(np.int64)
+    edges[np.flatnonzero(shares)[-1] :] = size
+    edges = np.minimum(edges, size)
+    counts = np.diff(edges, prepend=0)
+    kinds = np.repeat(np.arange(len(shares), dtype=np.uint8), counts)
+    places = np.concatenate([(np.arange(count) + rng.random(count)) / max(count, 1) for count in counts])
+    return kinds, places
+
+
+def _tiles(ins: Instruction, drawn: dict[str, Bits], count: int, rng: np.random.Generator) -> dict[str, Bits]:
+    """Matrices from max(m, n) dot products each: rows of A and columns of B, so that D's diagonal meets the structure.
+
+    C holds the c of dot product i on the diagonal and elsewhere those of the tile in random order. Elements of a sparse
+    B that a column's own metadata do not select come from the tile's next dot product: other rows select them.
+    """
+    rows = max(ins.m, ins.n)
+    if ins.pattern is not None:
+        drawn = drawn | {"b": _filled(ins, drawn, count, rows)}
+    parts = {name: codes.reshape(count, rows, *codes.shape[1:]) for name, codes in drawn.items()}
+    by_column = ("b", "scale_b")
+    tiles = {name: codes[:, : ins.n].swapaxes(1, 2) if name in by_column else codes[:, : ins.m] for name, codes in parts.items()}
+    c = np.take_along_axis(
+        np.broadcast_to(parts["c"][:, :, None], (count, rows, ins.n)), rng.integers(0, rows, (count, ins.m, ins.n)), axis=1
+    )
+    diagonal = np.arange(min(ins.m, ins.n))
+    c[:, diagonal, diagonal] = parts["c"][:, diagonal]
+    return {name: np.ascontiguousarray((tiles | {"c": c})[name]) for name in ins.operand_shapes(True)}
+
+
+def _filled(ins: Instruction, drawn: dict[str, Bits], count: int, rows: int) -> Bits:
+    """B with the columns that the metadata skip taken from the selected ones of the next dot product of the tile."""
+    assert ins.pattern is not None
+    columns = ins.pattern.columns(drawn["metadata"])
+    selected = np.take_along_axis(drawn["b"], columns, axis=1).reshape(count, rows, -1)
+    skipped = np.ones(drawn["b"].shape, bool)
+    np.put_along_axis(skipped, columns, False, axis=1)
+    filled = drawn["b"].copy()
+    filled[skipped] = np.roll(selected, 1, axis=1).reshape(-1)
+    return filled
