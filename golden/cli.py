@@ -280,12 +280,31 @@ def _search(x: Instruction, y: Instruction, seed: int, budget: int) -> Compariso
 
 @app.command()
 def export(
-    name: Name,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|dpi",
+            help="architecture:instruction, or the .yaml file of a unit; or the word dpi, for a DPI-C model of the NAME after it.",
+            autocompletion=_complete_name,
+            show_default=False,
+        ),
+    ],
+    model: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="After dpi: what to model.", autocompletion=_complete_name)
+    ] = None,
     format_: Annotated[str, typer.Option("--format", help="md or json.", autocompletion=lambda: ["md", "json"])] = "md",
-    out: Annotated[Path | None, typer.Option("--out", help="Write to a file instead of stdout.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Write to a file instead of stdout; dpi: to this folder.")] = None,
+    prefix: Annotated[str | None, typer.Option("--prefix", help="dpi: start of all names (default: the instruction's).")] = None,
     arch: Arch = None,
 ) -> None:
-    """Writes the instruction's specification as a document: steps, widths of every register, special values, sources."""
+    """Writes the instruction's specification as a document, or (dpi) the instruction as a C model for simulators.
+
+    The document: steps, widths of every register, special values, sources. The model: self-contained C, a SystemVerilog
+    package with the imported function, an example testbench, a Makefile.
+    """
+    if name == "dpi" or model is not None:
+        _export_dpi(name, model, out, prefix, arch)
+        return
     from golden import operands
     from golden.export import specification, to_markdown
 
@@ -297,6 +316,18 @@ def export(
         typer.echo(text, nl=False)
     else:
         operands.write_whole(out, lambda stream: stream.write(text.encode()))
+
+
+def _export_dpi(word: str, name: str | None, out: Path | None, prefix: str | None, arch: str | None) -> None:
+    from golden import dpi
+    from golden.errors import UnknownNameError
+
+    if word != "dpi" or name is None:
+        raise UnknownNameError(f"arguments are '{word} {name or ''}', expected 'dpi NAME' or one NAME")
+    if out is None:
+        raise typer.BadParameter("dpi writes several files; name a folder", param_hint="--out")
+    for file in dpi.write(resolve(name, arch), out, prefix):
+        typer.echo(str(file))
 
 
 @app.command()

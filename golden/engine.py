@@ -269,14 +269,15 @@ class Engine:
         self.instruction = instruction
         self.core = library()
         kernels = select_kernels(instruction)
-        self._program = self._lower(kernels)
+        self._program = self.lower(kernels)
         self._tables: list[Any] = []
         if kernels is not None:
             self._attach_tables(kernels)
         self.fast = kernels is not None
         self._reference = ctypes.byref(self._program)
 
-    def _lower(self, kernels: list[dict[str, Any]] | None) -> _Program:
+    def lower(self, kernels: list[dict[str, Any]] | None) -> _Program:
+        """The program as the core's structs: with the parameters of the lane kernels, or (None) for the interpreter alone."""
         ins, operations = self.instruction, self.instruction.program.operations
         results = {"c": 0, "zero": 1} | {operation.to: 2 + i for i, operation in enumerate(operations)}
         if max(len(operation.addends) for operation in operations) > 4:

@@ -433,6 +433,12 @@ static void *mg_work(void *argument) {
     return NULL;
 }
 
+#ifdef MG_GENERAL_ONLY
+/* The model exported for simulators (golden/dpi.py) has the general interpreter alone. */
+static const mg_lane_kernels *mg_choose(void) { return NULL; }
+
+const char *mg_simd(void) { return "none"; }
+#else
 static const mg_lane_kernels *mg_choose(void) {
     const char *wish = getenv("MMAGOLD_SIMD");
 #if defined(__x86_64__)
@@ -449,6 +455,7 @@ static const mg_lane_kernels *mg_choose(void) {
 }
 
 const char *mg_simd(void) { return mg_choose()->name; }
+#endif
 
 static int mg_prepare(mg_worker *w, const mg_program *program, const mg_call *call) {
     memset(w, 0, sizeof *w);
