@@ -284,7 +284,7 @@ def export(
         str,
         typer.Argument(
             metavar="NAME|dpi",
-            help="architecture:instruction, or the .yaml file of a unit; or the word dpi, for a DPI-C model of the NAME after it.",
+            help="architecture:instruction, or the .yaml file of a unit; or dpi, for a DPI-C model of the NAME after it.",
             autocompletion=_complete_name,
             show_default=False,
         ),
