@@ -1,0 +1,187 @@
+"""Where the elements of an operand lie in the ports of a designer's unit.
+
+Elements are grouped into words (of one element unless `word` says otherwise); words lie in a vector at a constant stride,
+or one in each entry of an array, or one in each port of a list. `PortMap.places` turns that into one place per element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from golden.errors import SpecError
+from golden.vectors.word import Field
+from golden.yamlfile import Section
+
+ORDERS = ("ascending", "descending")
+ARRAYS = ("packed", "unpacked")
+MAX_BITS = 1 << 20
+_KEYS = ("port", "array", "order", "lsb", "stride", "first", "word", "major", "partial")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one element lies: bit `lsb` of `port`, or of entry `index` (0 is the lowest) where the port is an array."""
+
+    port: str
+    index: int | None
+    lsb: int
+
+
+@dataclass(frozen=True)
+class PortMap:
+    """How the elements of one operand lie in ports.
+
+    Element i is in slot i % word_elements of word i / word_elements. `order` and `word_order` count words and slots from
+    the least significant end (or the lowest index) when ascending. `lsb` is the lowest bit of the first word.
+    """
+
+    operand: str
+    ports: tuple[str, ...]
+    where: str
+    array: str | None = None
+    order: str = "ascending"
+    lsb: int = 0
+    stride: int = 0
+    first: int = 0
+    word_bits: int = 0
+    word_elements: int = 1
+    word_order: str = "ascending"
+    word_stride: int = 0
+    column_major: bool = False
+    partial: bool = False
+
+    def words(self, field: Field) -> int:
+        """Number of words that the operand takes."""
+        return field.elements // self.word_elements
+
+    def places(self, field: Field) -> list[Place]:
+        """Returns the place of every element, in the order of the operand word (row by row for matrices)."""
+        return [self._place(number, self.words(field)) for number in self._numbers(field)]
+
+    def extent(self, field: Field) -> int:
+        """Width of a vector, or of an array entry, that the operand fills up to its last word (gaps included)."""
+        if self.array or len(self.ports) > 1:
+            return self.lsb + self.word_bits
+        return self.lsb + (self.words(field) - 1) * self.stride + self.word_bits
+
+    def describe(self) -> str:
+        """The port's name, for comments and messages."""
+        return self.ports[0] if len(self.ports) == 1 else f"{self.ports[0]}..{self.ports[-1]}"
+
+    def _numbers(self, field: Field) -> Iterator[int]:
+        """The number of each element as the ports count it: columns first when the DUT takes matrices column by column."""
+        if not self.column_major:
+            yield from range(field.elements)
+            return
+        rows, columns = field.shape[-2:]
+        yield from (column * rows + row for row in range(rows) for column in range(columns))
+
+    def _place(self, number: int, words: int) -> Place:
+        word, slot = divmod(number, self.word_elements)
+        word = words - 1 - word if self.order == "descending" else word
+        slot = self.word_elements - 1 - slot if self.word_order == "descending" else slot
+        lsb = self.lsb + slot * self.word_stride
+        if len(self.ports) > 1:
+            return Place(self.ports[word], None, lsb)
+        if self.array:
+            return Place(self.ports[0], self.first + word, lsb)
+        return Place(self.ports[0], None, lsb + word * self.stride)
+
+
+def read_map(section: Section, field: Field) -> PortMap:
+    """Reads the entry of `field.name` in the `ports` section of a dut.yaml.
+
+    Raises:
+        SpecError: a wrong key, or an arrangement that cannot hold the operand's elements.
+    """
+    name = field.name
+    value = section.take(name, (str, list, Section))
+    where = f"{section.file}:{section.lines.get(name, section.line)}"
+    if isinstance(value, Section):
+        return _read_mapping(value, field, where)
+    ports = tuple(section.take_names(name))
+    if not ports:
+        raise section.error(f"key '{name}' is an empty list, expected names of ports", name)
+    return _check(section, PortMap(name, ports, where, stride=field.bits, word_bits=field.bits), field)
+
+
+def _read_mapping(section: Section, field: Field, where: str) -> PortMap:
+    ports = tuple(section.take_names("port"))
+    array = section.take_choice("array", ARRAYS, None)
+    if array and len(ports) != 1:
+        raise section.error("key 'array' goes with one port, not with a list of ports", "array")
+    word_bits, elements, word_order, word_stride = _read_word(section, field)
+    if (array or len(ports) != 1) and "stride" in section:
+        raise section.error("key 'stride' is for vectors; array entries and listed ports hold one word each", "stride")
+    if not array and "first" in section:
+        raise section.error("key 'first' (the entry of the first word) needs 'array'", "first")
+    column_major = section.take_choice("major", ("row", "column"), "row") == "column"
+    if column_major and len(field.shape) != 2:
+        raise section.error(f"key 'major' needs a matrix, but {field.name} has shape {field.shape}", "major")
+    built = PortMap(
+        field.name,
+        ports,
+        where,
+        array,
+        section.take_choice("order", ORDERS, "ascending"),
+        section.take_int("lsb", 0, MAX_BITS, 0),
+        section.take_int("stride", 1, MAX_BITS, word_bits),
+        section.take_int("first", 0, MAX_BITS, 0),
+        word_bits,
+        elements,
+        word_order,
+        word_stride,
+        column_major,
+        section.take("partial", bool, False),
+    )
+    section.done(_KEYS)
+    return _check(section, built, field)
+
+
+def _read_word(section: Section, field: Field) -> tuple[int, int, str, int]:
+    """Returns (bits, elements, order, stride from element to element) of a word; one element without gaps by default."""
+    word = section.take("word", Section, None)
+    if word is None:
+        return field.bits, 1, "ascending", field.bits
+    elements = word.take_int("elements", 1, MAX_BITS)
+    stride = word.take_int("stride", field.bits, MAX_BITS, field.bits)
+    bits = word.take_int("bits", 1, MAX_BITS, elements * stride)
+    order = word.take_choice("order", ORDERS, "ascending")
+    word.done()
+    needed = (elements - 1) * stride + field.bits
+    if bits < needed:
+        raise word.error(f"a word has {bits} bits, but {elements} elements of {field.name} need {needed}", "bits")
+    if field.elements % elements:
+        raise word.error(f"a word has {elements} elements, expected a divisor of {field.elements} ({field.name})", "elements")
+    return bits, elements, order, stride
+
+
+def _check(section: Section, built: PortMap, field: Field) -> PortMap:
+    words = built.words(field)
+    if len(built.ports) not in (1, words):
+        raise SpecError(f"{built.where}: {field.name} lists {len(built.ports)} ports, expected {words} (one for each word)")
+    if len(set(built.ports)) != len(built.ports):
+        raise SpecError(f"{built.where}: {field.name} lists a port twice")
+    if not built.array and len(built.ports) == 1 and built.stride < built.word_bits and words > 1:
+        used = (built.word_elements - 1) * built.word_stride + field.bits
+        if built.stride < used:
+            raise section.error(f"key 'stride' is {built.stride}, but a word of {field.name} takes {used} bits", "stride")
+    return built
+
+
+def check_overlaps(maps: Iterable[PortMap], fields: dict[str, Field]) -> None:
+    """Raises SpecError where two elements share a bit of a port."""
+    taken: dict[tuple[str, int | None], list[tuple[int, int, PortMap, int]]] = {}
+    for port_map in maps:
+        field = fields[port_map.operand]
+        for element, place in enumerate(port_map.places(field)):
+            taken.setdefault((place.port, place.index), []).append((place.lsb, place.lsb + field.bits, port_map, element))
+    for (port, _), runs in taken.items():
+        runs.sort(key=lambda run: run[0])
+        for (_, end, first, i), (start, _, second, j) in pairwise(runs):
+            if start < end:
+                raise SpecError(
+                    f"{second.where}: {second.operand}[{j}] and {first.operand}[{i}] share bit {start} of port '{port}'"
+                )
