@@ -143,8 +143,8 @@ def load_dut(path: str | Path) -> Dut:
     """Reads a dut.yaml.
 
     Raises:
-        SpecError: the file is wrong; the message gives file, line, key and what was expected.
-        UnknownNameError: there is no such instruction.
+        SpecError: the file is wrong, or names an instruction that does not exist; the message gives file, line, key and what
+            was expected.
     """
     return read_dut(yamlfile.read(path), Path(path))
 
@@ -154,6 +154,8 @@ def read_dut(document: Section, path: Path) -> Dut:
     path = path.absolute()
     top = _identifier(document, "top")
     name = document.take("dut", str, top)
+    if not re.fullmatch(r"[\w.+-]+", name) or name.startswith("."):
+        raise document.error(f"key 'dut' is '{name}', expected a name of letters, digits, '_', '-', '+' and '.'", "dut")
     unit, unit_name = _instruction(document, path.parent)
     level = document.take_choice("level", LEVELS, "dot")
     layout = WordLayout.of(unit, level)

@@ -66,10 +66,6 @@ class PortMap:
             return self.lsb + self.word_bits
         return self.lsb + (self.words(field) - 1) * self.stride + self.word_bits
 
-    def describe(self) -> str:
-        """The port's name, for comments and messages."""
-        return self.ports[0] if len(self.ports) == 1 else f"{self.ports[0]}..{self.ports[-1]}"
-
     def _numbers(self, field: Field) -> Iterator[int]:
         """The number of each element as the ports count it: columns first when the DUT takes matrices column by column."""
         if not self.column_major:
