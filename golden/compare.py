@@ -133,13 +133,13 @@ def compare(
     if budget < 1:
         raise OperandError(f"budget is {budget}, expected 1 or more")
     search = _Search(x, y)
-    share = max(budget // len(stimuli.KINDS), 1)
-    for index, kind in enumerate(stimuli.KINDS):
+    share = max(budget // len(stimuli.SEARCH_KINDS), 1)
+    for index, kind in enumerate(stimuli.SEARCH_KINDS):
         rng = np.random.default_rng([seed, index])
         for done in range(0, share, BATCH):
             search.run(kind, min(BATCH, share - done), rng)
             if progress is not None:
-                progress(min(index * share + done + BATCH, (index + 1) * share), share * len(stimuli.KINDS))
+                progress(min(index * share + done + BATCH, (index + 1) * share), share * len(stimuli.SEARCH_KINDS))
     return Comparison(x, y, seed, tuple(search.counts.values()), search.shortest())
 
 
@@ -173,7 +173,7 @@ class _Search:
     def __init__(self, x: Instruction, y: Instruction) -> None:
         self.x, self.y = x, y
         self.short = x if x.k <= y.k else y
-        self.counts = {kind: KindCount(kind) for kind in stimuli.KINDS}
+        self.counts = {kind: KindCount(kind) for kind in stimuli.SEARCH_KINDS}
         self.found: dict[str, list[tuple[str, Operands]]] = {name: [] for name in CLASSES}
 
     def run(self, kind: str, count: int, rng: np.random.Generator) -> None:

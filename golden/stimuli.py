@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import OperandError, UnknownNameError, nearest
-from golden.formats import Format, from_float, to_float
+from golden.formats import Format, Kind, from_float, to_float
 
 if TYPE_CHECKING:
     from golden.instruction import Instruction
@@ -306,7 +306,8 @@ def _negative_sum(draw: _Draw, a: Bits, b: Bits, first_only: bool) -> Bits:
     if draw.scales or draw.a.name == "b1":
         return draw.numbers(draw.c, np.full(draw.count, 4))
     last = 1 if first_only else draw.k
-    total = -(to_float(draw.a, a[:, :last]) * to_float(draw.b, b[:, :last])).sum(axis=1)
+    with np.errstate(over="ignore"):  # f64 products may overflow; the clip below brings them back
+        total = -(to_float(draw.a, a[:, :last]) * to_float(draw.b, b[:, :last])).sum(axis=1)
     if not draw.c.is_float:
         total = np.clip(total, -float(draw.c.largest), float(draw.c.largest))
     limit = float(to_float(draw.c, np.array([draw.c.largest], draw.c.dtype))[0])
@@ -455,6 +456,190 @@ def _one_hot(draw: _Draw) -> tuple[Bits, Bits, Bits]:
     return a, b, np.where(draw.chance(0.6, (draw.count,)), draw.zeros(draw.c, (draw.count,)), c)
 
 
+def _sharp(draw: _Draw, target: Ints) -> tuple[Bits, Bits]:
+    """Products at the target exponents, in half of the rows powers of two: a single bit that is kept or cut."""
+    rough, exact = draw.products(target, normal=False), draw.products(target, normal=False, exact=True)
+    single = draw.chance(0.5, (draw.count, 1))
+    return np.where(single, exact[0], rough[0]), np.where(single, exact[1], rough[1])
+
+
+def _alignment_one_term(draw: _Draw) -> tuple[Bits, Bits, Bits]:
+    """One term exactly F-1, F, F+1 or F+2 binades below one other, nothing else: the last kept and the first cut bit."""
+    size = (draw.count,)
+    distance = draw.rng.choice(draw.window_bits, size=draw.count) + draw.pick(-1, 2, size)
+    c_low, c_high = lowest_exponent(draw.c), highest_exponent(draw.c)
+    against_c, small = np.clip(draw.pick(draw.low, draw.high, size), c_low - distance, c_high - distance), draw.chance(0.5, size)
+    above_c = np.maximum(draw.pick(draw.low, draw.high, size), np.minimum(c_low + distance, draw.high))
+    above_product = draw.pick(np.minimum(draw.tiniest + distance, draw.high), draw.high, size)
+    with_c = draw.chance(0.6, size) if draw.k > 1 else np.ones(draw.count, bool)
+    main = np.where(with_c, np.where(small, against_c, above_c), above_product)
+    place = draw.pick(0, draw.k - 1, size)
+    other = (place + draw.pick(1, max(draw.k - 1, 1), size)) % draw.k
+    columns = np.arange(draw.k)
+    second = (columns == other[:, None]) & ~with_c[:, None]
+    a, b = _sharp(draw, np.where(second, (main - distance)[:, None], main[:, None]))
+    a = np.where(second | (columns == place[:, None]), a, np.zeros((), draw.a.dtype))
+    c = draw.numbers(draw.c, np.where(small, main + distance, main - distance))
+    return a, b, np.where(with_c, c, draw.zeros(draw.c, size))
+
+
+def _half_ulp(draw: _Draw) -> tuple[Bits, Bits, Bits]:
+    """c plus or minus half a unit of its last place, alone or with one bit more or less at every weight below it."""
+    size, drop = (draw.count,), draw.kept_bits + 1
+    depth = max(int(draw.window_bits.max()) - draw.kept_bits, 1) + 2
+    low, high = (edge + drop for edge in (draw.tiniest, draw.high))
+    low, high = max(lowest_exponent(draw.c), min(low + depth, high)), min(highest_exponent(draw.c), high)
+    exponent = draw.pick(min(low, high), high, size)
+    target = np.repeat(exponent[:, None] - drop, draw.k, axis=1)
+    if draw.k > 1:
+        target[:, 1] -= draw.pick(1, depth, size)
+    a, b = draw.products(target, normal=False, exact=True)
+    live = np.arange(draw.k) < np.where(draw.chance(0.3, size), 1, 2)[:, None]
+    a = np.where(live, np.where(draw.chance(0.5, draw.shape), negate(draw.a, a), a), np.zeros((), draw.a.dtype))
+    kept = np.uint64((1 << 64) - (1 << (64 - min(draw.kept_bits, 63)))) if draw.kept_bits else np.uint64(0)
+    c = encode(draw.c, draw.pick(0, 1, size), exponent, draw.fraction(size) & kept)
+    return (*draw.shuffle(a, b), c)  # type: ignore[return-value]
+
+
+def _next_code(fmt: Format, codes: Bits) -> Bits:
+    """Flips the last bit of finite codes; largest numbers, whose neighbour may be a NaN, step down instead."""
+    unit = fmt.dtype.type(1 << fmt.ignored_low)
+    magnitude = codes & fmt.dtype.type((1 << fmt.sign_shift) - 1) if fmt.sign_shift > 0 else codes
+    return np.asarray(np.where(magnitude == fmt.largest, codes - unit, codes ^ unit))
+
+
+def _cancel_last_bit(draw: _Draw) -> tuple[Bits, Bits, Bits]:
+    """Everything cancels but the last bit of one significand: normalisation over the whole register, sign of the rest."""
+    size, half = (draw.count,), draw.k // 2
+    top = draw.pick(draw.low, draw.high, (draw.count, 1))
+    a, b = draw.products(np.maximum(top - draw.pick(0, 3, draw.shape), draw.low))
+    a[:, half : 2 * half], b[:, half : 2 * half] = a[:, :half], b[:, :half]
+    against_c = draw.chance(0.4, size)
+    if draw.a.signed:
+        a[:, half : 2 * half] = negate(draw.a, a[:, :half])
+    else:
+        b[:, half : 2 * half] = negate(draw.b, b[:, :half])
+    single = not half or not (draw.a.signed or draw.b.signed)
+    if single:
+        against_c[:] = True
+    else:
+        if draw.k % 2:
+            a[:, -1] = 0
+        b[~against_c, half] = _next_code(draw.b, b[~against_c, half])
+        a[against_c, half] = 0
+    c = _negative_sum(draw, a, b, not single)
+    c = np.where(draw.chance(0.8, size), _next_code(draw.c, c), c)
+    return (*draw.shuffle(a, b), np.where(against_c, c, draw.zeros(draw.c, size)))  # type: ignore[return-value]
+
+
+def _few(draw: _Draw, a: Bits) -> Bits:
+    """Keeps one to all of the elements of every row, zeroes the others."""
+    density = draw.rng.choice([1 / draw.k, 2 / draw.k, 0.5, 1.0], size=(draw.count, 1))
+    first = np.arange(draw.k) == draw.pick(0, draw.k - 1, (draw.count, 1))
+    return np.where(first | (draw.rng.random(draw.shape) < density), a, np.zeros((), a.dtype))
+
+
+def _subnormal_product(draw: _Draw) -> tuple[Bits, Bits, Bits]:
+    """Products below D's normal range or of two subnormals, c of their size: products that a unit may flush."""
+    row = (draw.count, 1)
+    below_d = lowest_exponent(draw.d) - draw.pick(1, draw.d.fraction_bits + 2, row)
+    least = draw.tiniest + draw.pick(0, draw.a.fraction_bits + draw.b.fraction_bits, row)
+    middle = np.where(draw.chance(0.5, row), below_d, least)
+    a, b = draw.products(middle + draw.pick(-1, 1, draw.shape), normal=False)
+    near = np.maximum(middle[:, 0], draw.tiniest) + draw.pick(-2, 4, (draw.count,))
+    c = draw.numbers(draw.c, np.clip(near, tiniest_exponent(draw.c), highest_exponent(draw.c)))
+    return _few(draw, a), b, np.where(draw.chance(0.3, (draw.count,)), draw.zeros(draw.c, (draw.count,)), c)
+
+
+def _subnormal_result(draw: _Draw) -> tuple[Bits, Bits, Bits]:
+    """Totals in D's subnormal range, from tiny addends or where larger products cancel: denormalising and its rounding."""
+    size = (draw.count,)
+    exponent = draw.pick(tiniest_exponent(draw.d), lowest_exponent(draw.d), size)
+    pairs = draw.chance(0.4, size) | (exponent < draw.tiniest)
+    target = np.where(pairs[:, None], draw.pick(draw.low, min(draw.low + 8, draw.high), draw.shape), exponent[:, None])
+    a, b = draw.products(target + draw.pick(-3, 0, draw.shape), normal=False)
+    a = np.where(pairs[:, None], a, _few(draw, a))
+    half = draw.k // 2
+    a[pairs, 2 * half :] = 0
+    a[pairs, half : 2 * half], b[pairs, half : 2 * half] = a[pairs, :half], b[pairs, :half]
+    if draw.a.signed:
+        a[pairs, half : 2 * half] = negate(draw.a, a[pairs, :half])
+    else:
+        b[pairs, half : 2 * half] = negate(draw.b, b[pairs, :half])
+    a[pairs & draw.chance(0.7, size)] = 0  # c alone: where products are aligned with it, they would push it out
+    c = draw.numbers(draw.c, np.maximum(exponent, tiniest_exponent(draw.c)))
+    zero = draw.chance(0.2, size) & ~pairs
+    return (*draw.shuffle(a, b), np.where(zero, draw.zeros(draw.c, size), c))  # type: ignore[return-value]
+
+
+def special_codes(fmt: Format) -> Bits:
+    """Infinities and NaNs (quiet, signalling) of both signs; where a format has none, its largest numbers."""
+    corners = corner_codes(fmt)
+    found = [code for code in corners.tolist() if fmt.decode(code).kind >= Kind.INFINITY]
+    edges = np.array([fmt.largest], fmt.dtype)
+    return np.array(found, fmt.dtype) if found else np.unique(np.concatenate([edges, negate(fmt, edges)]))
+
+
+def _special_each(draw: _Draw) -> tuple[Bits, Bits, Bits]:
+    """One infinity or NaN, in every element of a, b, c and the scales in turn and of every code; the rest ordinary."""
+    a, b, c = _narrow(draw)
+    places = [(draw.a, a), (draw.b, b), (draw.c, c[:, None])]
+    places += [(draw.ins.formats[name], codes) for name, codes in draw.scales.items()]
+    total = sum(codes.shape[1] for _, codes in places)
+    index = np.arange(draw.count) + draw.rng.integers(0, 1 << 32)
+    place, turn = index % total, index // total
+    for fmt, codes in places:
+        rows = np.flatnonzero((place >= 0) & (place < codes.shape[1]))
+        specials = special_codes(fmt)
+        codes[rows, place[rows]] = specials[turn[rows] % len(specials)]
+        place = place - codes.shape[1]
+    return a, b, c
+
+
+def _special_pairs(draw: _Draw) -> tuple[Bits, Bits, Bits]:
+    """Infinity times zero, infinite products of opposite sign, an infinite product against c, at every k in turn."""
+    a, b, c = _narrow(draw)
+    index = np.arange(draw.count) + draw.rng.integers(0, 1 << 32)
+    place, case, row = index % draw.k, index // draw.k % 3, np.arange(draw.count)
+    huge = {name: fmt.largest if fmt.infinity is None else fmt.infinity for name, fmt in draw.ins.formats.items()}
+    flip = draw.chance(0.5, (draw.count,))
+
+    def signed(fmt: Format, code: int, sign: Bits) -> Bits:
+        codes = np.full(draw.count, code, fmt.dtype)
+        return np.where(sign, negate(fmt, codes), codes)
+
+    ones = np.full(draw.count, one(draw.b), draw.b.dtype)
+    a[row, place] = signed(draw.a, huge["a"], flip)
+    b[row, place] = np.where(case == 0, draw.zeros(draw.b, (draw.count,)), ones)
+    swapped = (case == 0) & draw.chance(0.5, (draw.count,))
+    a[row, place] = np.where(swapped, draw.zeros(draw.a, (draw.count,)), a[row, place])
+    b[row, place] = np.where(swapped, signed(draw.b, huge["b"], flip), b[row, place])
+    second, other = (case == 1) & (draw.k > 1), (place + draw.pick(1, max(draw.k - 1, 1), (draw.count,))) % draw.k
+    a[row, other] = np.where(second, signed(draw.a, huge["a"], ~flip), a[row, other])
+    b[row, other] = np.where(second, ones, b[row, other])
+    return a, b, np.where(case == 2, signed(draw.c, huge["c"], ~flip), c)
+
+
+def _zero_partners(draw: _Draw) -> tuple[Bits, Bits, Bits]:
+    """A zero of either sign against every finite edge of the formats, at every k in turn, all else zeros of one sign."""
+    row, size = np.arange(draw.count), (draw.count,)
+    sign = draw.chance(0.5, size)
+    rest = np.where(sign, negate(draw.a, np.zeros(1, draw.a.dtype)), np.zeros(1, draw.a.dtype))
+    a = np.repeat(rest[:, None].astype(draw.a.dtype), draw.k, axis=1)
+    b = np.full(draw.shape, one(draw.b), draw.b.dtype)
+    index = row + draw.rng.integers(0, 1 << 32)
+    place, turn = index % draw.k, index // draw.k
+
+    def edges(fmt: Format) -> Bits:
+        finite = [code for code in corner_codes(fmt).tolist() if fmt.decode(code).kind < Kind.INFINITY]
+        return np.asarray(np.array(finite, fmt.dtype)[turn // 2 % len(finite)])
+
+    zero_in_a = turn % 2 == 0
+    a[row, place] = np.where(zero_in_a, draw.zeros(draw.a, size), edges(draw.a))
+    b[row, place] = np.where(zero_in_a, edges(draw.b), draw.zeros(draw.b, size))
+    return a, b, np.where(draw.chance(0.7, size), draw.zeros(draw.c, size), edges(draw.c))
+
+
 _GENERATORS: dict[str, Callable[[_Draw], tuple[Bits, Bits, Bits]]] = {
     "random_bits": _random_bits,
     "narrow": _narrow,
@@ -470,5 +655,15 @@ _GENERATORS: dict[str, Callable[[_Draw], tuple[Bits, Bits, Bits]]] = {
     "alignment_edge": _alignment_edge,
     "c_dominant": _c_dominant,
     "one_hot": _one_hot,
+    "alignment_one_term": _alignment_one_term,
+    "half_ulp": _half_ulp,
+    "cancel_last_bit": _cancel_last_bit,
+    "subnormal_product": _subnormal_product,
+    "subnormal_result": _subnormal_result,
+    "special_each": _special_each,
+    "special_pairs": _special_pairs,
+    "zero_partners": _zero_partners,
 }
 KINDS: tuple[str, ...] = tuple(_GENERATORS)
+SEARCH_KINDS = KINDS[: KINDS.index("one_hot") + 1]
+"""The kinds that golden/compare.py spreads its budget over: fixed, so that a seed always finds the same example."""

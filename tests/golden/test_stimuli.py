@@ -105,8 +105,11 @@ def kinds_of(fmt: Format, codes: Any) -> set[Kind]:
     return {fmt.decode(int(code)).kind for code in np.ravel(codes)}
 
 
-@pytest.mark.parametrize("kind", [kind for kind in stimuli.KINDS if kind not in ("random_bits", "special_values")])
-def test_only_two_kinds_hold_infinities_and_nans(kind: str) -> None:
+SPECIAL = ("random_bits", "special_values", "special_each", "special_pairs")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in stimuli.KINDS if kind not in SPECIAL])
+def test_only_the_special_kinds_hold_infinities_and_nans(kind: str) -> None:
     for ins in (HMMA, BF16):
         operands = draw(kind, ins)
         for name in "abc":
@@ -217,3 +220,80 @@ def test_scales_reach_the_ends_of_f32() -> None:
     over = golden.to_float("f32", ins.dot(**draw("near_overflow", ins)))
     tiny = golden.to_float("f32", ins.dot(**draw("tiny_zero_c", ins)))
     assert np.isinf(over).any() and ((np.abs(tiny) < 2.0**-126) & (tiny != 0)).any()
+
+
+def exponents_of_terms(operands: dict[str, Any]) -> Any:
+    """Exponents of c and the products of HMMA, largest first, before the carry of the significands; zeros: -1000."""
+    a, b, c = values(HMMA, operands)
+    terms = np.concatenate([np.frexp(a)[1] + np.frexp(b)[1] - 2, np.frexp(c)[1][:, None] - 1], axis=1)
+    live = np.concatenate([a * b != 0, c[:, None] != 0], axis=1)
+    return -np.sort(-np.where(live, terms, -1000), axis=1)
+
+
+def test_alignment_one_term_is_two_terms_at_the_edge() -> None:
+    """Hopper keeps 25 fraction bits: distances of F-1, F, F+1 and F+2, nothing else alive."""
+    terms = exponents_of_terms(draw("alignment_one_term", count=2000))
+    assert (terms[:, 2:] == -1000).all()
+    assert set((terms[:, 0] - terms[:, 1]).tolist()) == {24, 25, 26, 27}
+
+
+def test_half_ulp_is_half_an_ulp_and_a_bit() -> None:
+    a, b, c = values(HMMA, draw("half_ulp", count=2000))
+    ulp = 2.0 ** (np.frexp(c)[1] - 24)
+    products = np.sort(np.abs(a * b), axis=1)[:, ::-1]
+    assert (products[:, 0] == ulp / 2).all() and (products[:, 2:] == 0).all()
+    ratio = products[:, 1] / ulp
+    assert {0.0, 0.25, 0.125, 2.0**-3, 2.0**-4} <= set(ratio.tolist())
+    odd = golden.from_float("f32", c) & 1
+    assert 0.3 < odd.mean() < 0.7, "ties to even need both"
+
+
+def test_cancel_last_bit_leaves_one_bit() -> None:
+    a, b, c = values(HMMA, draw("cancel_last_bit", count=1000))
+    products = a * b
+    left = [abs(sum(map(Fraction, row)) + Fraction(one)) for row, one in zip(products.tolist(), c.tolist(), strict=True)]
+    largest = np.maximum(np.abs(products).max(axis=1), np.abs(c))
+    ratio = np.array([float(x) for x in left]) / largest
+    assert (ratio < 2.0**-9).all() and ((ratio > 0) & (ratio < 2.0**-20)).mean() > 0.2 and (ratio > 2.0**-13).mean() > 0.4
+
+
+def test_subnormal_products_and_results() -> None:
+    a, b, _ = values(BF16, draw("subnormal_product", BF16))
+    least = 2.0**-126
+    products = np.abs(a * b)
+    assert (((products < least) & (products > 0)).any(axis=1)).mean() > 0.8
+    assert ((np.abs(a) < least) & (np.abs(b) < least) & (a != 0) & (b != 0)).any(), "two subnormals"
+    for ins in (HMMA, BF16):
+        d = np.abs(golden.to_float("f32", ins.dot(**draw("subnormal_result", ins))))
+        assert ((d < least) & (d > 0)).mean() > 0.6
+
+
+def test_special_each_visits_every_place_with_every_code() -> None:
+    operands = draw("special_each", count=33 * 6)
+    for name in "abc":
+        codes = operands[name].reshape(33 * 6, -1)
+        for column in codes.T:
+            seen = {int(code) for code in column if HMMA.formats[name].decode(int(code)).kind >= Kind.INFINITY}
+            assert seen == {int(code) for code in stimuli.special_codes(HMMA.formats[name])} and len(seen) == 6
+    alone = sum((~np.isfinite(x)).reshape(33 * 6, -1).sum(axis=1) for x in values(HMMA, operands))
+    assert (alone == 1).all()
+
+
+def test_special_pairs_meet_everywhere() -> None:
+    a, b, c = values(HMMA, draw("special_pairs", count=48))
+    assert np.isnan(golden.to_float("f32", HMMA.dot(**draw("special_pairs", count=48)))).all()
+    with np.errstate(invalid="ignore"):
+        products = a * b
+    assert np.isnan(products).any(axis=0).all() and np.isinf(products[np.isinf(c)]).any(axis=0).all()
+    assert ((np.isinf(products) & (products > 0)).any(axis=1) & (products == -np.inf).any(axis=1)).sum() == 16
+
+
+def test_zero_partners_give_zeros_or_c() -> None:
+    operands = draw("zero_partners", count=640)
+    a, b, c = values(HMMA, operands)
+    assert (a * b == 0).all()
+    d = HMMA.dot(**operands)
+    assert (golden.to_float("f32", d)[c != 0] == c[c != 0]).all() and set(d[c == 0].tolist()) <= {0, 1 << 31}
+    for x in (a, b):
+        zero = x == 0
+        assert (np.signbit(x) & zero).any(axis=0).all() and (~np.signbit(x) & zero).any(axis=0).all()
