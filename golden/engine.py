@@ -43,8 +43,15 @@ REGISTERS = {
 }
 STEP_OPS = {
     name: i
-    for i, name in enumerate(("flush", "multiply", "scale", "special_values", "align", "sum", "normalize", "fma", "round"))
+    for i, name in enumerate(
+        ("flush", "multiply", "scale", "special_values", "align", "sum", "normalize", "fma", "round", "hidden_bit")
+    )
 }
+ZEROS = {"ignored": 0, "maximum": 1, "sticky": 2, "set": 3}
+LEFT_OUT = {"dropped": 1, "unshifted": 2}
+ZERO_TIMES_INFINITY = {"nan": 0, "infinity": 1, "zero": 2}
+OPPOSITE_INFINITIES = {"nan": 0, "first": 1, "last": 2, "positive": 3, "negative": 4}
+ZERO_RULES = {"positive": 0, "signed": 1, "signed_underflow": 2}
 FAST = {"fda": 1, "gdfs": 2, "fdrda": 3, "fma": 4, "integer": 5, "add": 6}
 SPARSITY = {None: 0, "2:4": 1, "1:2": 2, "4:8 pairs": 3}
 
@@ -77,7 +84,10 @@ class _Step(ctypes.Structure):
             _i32, "normalize has_overflow_exponent overflow_exponent operation has_format flush has_exponent exponent order start"
         ),
         ("nan_order", _i32 * 3),
-        *_fields(_i32, "nan_order_count signed_zero overflow result_fraction_bits has_min_exponent min_exponent has_nan"),
+        *_fields(_i32, "nan_order_count zero_rule overflow result_fraction_bits has_min_exponent min_exponent has_nan"),
+        *_fields(_i32, "zeros sticky_gap has_shift_limit shift_limit"),
+        ("left_out", _i32 * 4),
+        *_fields(_i32, "has_width width cancelled_is_zero zero_times_infinity opposite_infinities subnormal_carry_lost"),
         ("nan", _u64),
         ("format", _Format),
     ]
@@ -211,19 +221,31 @@ def _lower_step(step: Step) -> _Step:
         order=ORDERS[step.order],
         start=STARTS[step.start],
         nan_order_count=len(step.nan_order),
-        signed_zero=step.zero == "signed",
+        zero_rule=ZERO_RULES[step.zero],
         overflow=OVERFLOWS[step.overflow],
         has_min_exponent=step.min_exponent is not None,
         min_exponent=step.min_exponent or 0,
         result_fraction_bits=-1 if step.result_fraction_bits is None else step.result_fraction_bits,
         has_nan=step.nan is not None,
         nan=step.nan or 0,
+        zeros=ZEROS[step.zeros],
+        sticky_gap=step.sticky_gap,
+        has_shift_limit=step.shift_limit is not None,
+        shift_limit=step.shift_limit or 0,
+        has_width=step.width is not None,
+        width=step.width or 0,
+        cancelled_is_zero=step.cancelled == "zero",
+        zero_times_infinity=ZERO_TIMES_INFINITY[step.zero_times_infinity],
+        opposite_infinities=OPPOSITE_INFINITIES[step.opposite_infinities],
+        subnormal_carry_lost=step.subnormal_carry == "lost",
     )
     low.of = (_i32 * 4)(*(REGISTERS[name] for name in step.of))
     low.nan_order = (_i32 * 3)(*("abc".index(name) for name in step.nan_order))
     fraction_bits, window = dict(step.fraction_bits), dict(step.window)
     low.fraction_bits = (_i32 * 4)(*(fraction_bits.get(name, 0) for name in step.of))
     low.window = (_i32 * 4)(*(window.get(name, -1) for name in step.of))
+    left_out = dict(step.left_out)
+    low.left_out = (_i32 * 4)(*(LEFT_OUT.get(left_out.get(name, ""), 0) for name in step.of))
     if step.group is not None:
         low.group, low.group_size = GROUPS[step.group[0]], step.group[1]
     if step.format is not None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from golden.formats import Format
-from golden.program import Operation, Step
+from golden.program import FAULTS, Operation, Step
 
 if TYPE_CHECKING:
     from golden.instruction import Instruction
@@ -26,6 +26,8 @@ def select_kernels(ins: Instruction) -> list[Kernel] | None:
     A block of lanes is decoded once for the whole program, so all operations with products are of one kind and convert
     their operands alike; operations without products can only add earlier results.
     """
+    if any(_faulty(step) for operation in ins.program.operations for step in operation.steps):
+        return None
     kernels: list[Kernel] = []
     for operation in ins.program.operations:
         kernel = next((found for choose in _CHOICES if (found := choose(operation, ins)) is not None), None)
@@ -38,6 +40,12 @@ def select_kernels(ins: Instruction) -> list[Kernel] | None:
     if len(kinds) != 1 or kernels[0]["fast"] == "add" or len(targets) != 1 or (targets != {None} and not narrow):
         return None
     return None if ins.scale_block is not None and not kinds <= {"fda", "gdfs"} else kernels
+
+
+def _faulty(step: Step) -> bool:
+    """Whether a step does what only the general interpreter can: a behaviour of faulty datapaths (docs/diagnosis.md)."""
+    sound = Step(step.op)
+    return step.op == "hidden_bit" or any(getattr(step, name) != getattr(sound, name) for name in FAULTS)
 
 
 def _ops(operation: Operation) -> list[str]:

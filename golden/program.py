@@ -50,6 +50,30 @@ class Step:
     overflow: str = "infinity"
     result_fraction_bits: int | None = None
     min_exponent: int | None = None
+    # What a faulty datapath may do besides (docs/diagnosis.md); the defaults are the sound behaviour.
+    zeros: str = "ignored"
+    sticky_gap: int = 0
+    shift_limit: int | None = None
+    left_out: tuple[tuple[str, str], ...] = ()
+    width: int | None = None
+    cancelled: str = "keeps_exponent"
+    zero_times_infinity: str = "nan"
+    opposite_infinities: str = "nan"
+    subnormal_carry: str = "kept"
+
+
+FAULTS = (
+    "zeros",
+    "sticky_gap",
+    "shift_limit",
+    "left_out",
+    "width",
+    "cancelled",
+    "zero_times_infinity",
+    "opposite_infinities",
+    "subnormal_carry",
+)
+"""Fields of a step that only faulty datapaths set."""
 
 
 @dataclass(frozen=True)
@@ -183,6 +207,8 @@ def _substitute(value: Any, parameters: dict[str, Any], section: Section) -> Any
 # Steps ---------------------------------------------------------------------------------------------------------------
 
 _FLUSHES = ("none", "signed", "positive")
+_ZERO_TIMES_INFINITY = ("nan", "infinity", "zero")
+_OPPOSITE_INFINITIES = ("nan", "first", "last", "positive", "negative")
 
 
 class _StepReader:
@@ -280,6 +306,21 @@ class _StepReader:
             raise self.section.error(f"key 'nan_order' is {names}, expected different ones of a, b, c", "nan_order")
         return tuple(names)
 
+    def zero_times_infinity(self) -> str:
+        value: str = self.section.take_choice("zero_times_infinity", _ZERO_TIMES_INFINITY, "nan")
+        return value
+
+    def left_out(self, of: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        """Registers that do not enter the maximum exponent, and what happens to their terms above it."""
+        section = self.section.take("left_out", Section, None)
+        if section is None:
+            return ()
+        table = tuple((name, section.take_choice(name, ("dropped", "unshifted"))) for name in of if name in section)
+        section.done(of)
+        if len(table) == len(of):
+            raise self.section.error("key 'left_out' leaves no register to take the maximum of", "left_out")
+        return table
+
     # One method a step; each names exactly the keys that the step knows.
 
     def read(self) -> Step:
@@ -294,8 +335,17 @@ class _StepReader:
             flush=self.section.take_choice("sign", _FLUSHES[1:]),
         )
 
+    def _hidden_bit(self) -> Step:
+        of = self.registers(3, never=tuple(name for name in REGISTERS if name not in ("a", "b", "c")))
+        zeros = self.section.take_choice("zeros", ("kept", "set"), "kept")
+        return Step("hidden_bit", of, zeros="set" if zeros == "set" else "ignored")
+
     def _multiply(self) -> Step:
         rounds = "format" in self.section
+        operation = self.section.take_choice("operation", ("product", "and", "xor"), "product")
+        rule = self.zero_times_infinity()
+        if rule != "nan" and operation != "product":
+            raise self.section.error(f"key 'zero_times_infinity' is for products, not for '{operation}'", "zero_times_infinity")
         fmt = self.format() if rounds else None
         return Step(
             "multiply",
@@ -307,24 +357,36 @@ class _StepReader:
             nan=self.nan(fmt) if fmt else None,
             normalize=self.section.take("normalize", bool, False),
             overflow_exponent=self.section.take_int("overflow_exponent", -100000, 100000, None),
-            operation=self.section.take_choice("operation", ("product", "and", "xor"), "product"),
+            operation=operation,
+            zero_times_infinity=rule,
         )
 
     def _scale(self) -> Step:
         return Step("scale", self.registers(never=("a", "b", "c", "scales", "addends")))
 
     def _special_values(self) -> Step:
-        return Step("special_values", self.registers(), nan=self.nan(self.out))
+        rule = self.section.take_choice("opposite_infinities", _OPPOSITE_INFINITIES, "nan")
+        return Step("special_values", self.registers(), nan=self.nan(self.out), opposite_infinities=rule)
 
     def _align(self) -> Step:
         of = self.registers(never=("a", "b", "scales"))
+        sticky = self.section.take_choice("cut", ("dropped", "sticky"), "dropped") == "sticky"
+        zeros = self.section.take_choice("zeros", ("ignored", "maximum", "sticky"), "ignored")
+        gap = self.section.take_int("sticky_gap", 0, 64, 0)
+        for key, meant in (("zeros", zeros == "sticky"), ("sticky_gap", gap > 0)):
+            if meant and not sticky:
+                raise self.section.error(f"key '{key}' speaks of a sticky bit, which needs 'cut: sticky'", key)
         return Step(
             "align",
             of,
             group=self.group(of),
             fraction_bits=self.per_register("fraction_bits", of, 0, MAX_FRACTION_BITS, True),
             rounding=self.mode(),
-            sticky=self.section.take_choice("cut", ("dropped", "sticky"), "dropped") == "sticky",
+            sticky=sticky,
+            zeros=zeros,
+            sticky_gap=gap,
+            shift_limit=self.section.take_int("shift_limit", 0, 10000, None),
+            left_out=self.left_out(of),
             floor=self.section.take_int("floor", -100000, 100000, None),
             window=self.per_register("window", of, 0, 10000, False),
         )
@@ -345,11 +407,29 @@ class _StepReader:
                 self.group(of),
                 exponent=self.section.take_int("exponent", -100000, 100000, None),
                 rounding=self.mode("toward_zero"),
+                width=self.section.take_int("width", 1, 120, None),
+                cancelled=self.section.take_choice("cancelled", ("keeps_exponent", "zero"), "keeps_exponent"),
             )
         fmt = self.checked_format(to)
         return Step(
-            "sum", of, to, self.group(of), order=order, format=fmt, rounding=self.mode(), flush=self.flush(), nan=self.nan(fmt)
+            "sum",
+            of,
+            to,
+            self.group(of),
+            order=order,
+            format=fmt,
+            rounding=self.mode(),
+            flush=self.flush(),
+            nan=self.nan(fmt),
+            overflow=self.sum_overflow(fmt),
         )
+
+    def sum_overflow(self, fmt: Format) -> str:
+        """IEEE 754 for floating point; integers wrap ("ieee") or clamp after every addition."""
+        value: str = self.section.take_choice("overflow", ("ieee", "saturate"), "ieee")
+        if value == "saturate" and fmt.is_float:
+            raise self.section.error(f"overflow 'saturate' is for integers, the sum's format is {fmt.name}", "overflow")
+        return value
 
     def _normalize(self) -> Step:
         of = self.registers(never=("a", "b", "scales"))
@@ -373,6 +453,7 @@ class _StepReader:
             rounding=self.mode(),
             flush=self.flush(),
             start=self.section.take_choice("start", ("c", "zero", "product"), "c"),
+            zero_times_infinity=self.zero_times_infinity(),
             nan=self.nan(fmt),
             nan_order=self.nan_order(),
         )
@@ -389,9 +470,16 @@ class _StepReader:
             overflow=self.section.take_choice("overflow", OVERFLOWS),
             flush=self.flush(),
             nan=self.nan(fmt),
-            zero=self.section.take_choice("zero", ("positive", "signed")),
+            zero=self.section.take_choice("zero", ("positive", "signed", "signed_underflow")),
+            subnormal_carry=self.subnormal_carry(fmt),
             result_fraction_bits=self.section.take_int("fraction_bits", 0, fmt.fraction_bits, None),
         )
+
+    def subnormal_carry(self, fmt: Format) -> str:
+        value: str = self.section.take_choice("subnormal_carry", ("kept", "lost"), "kept")
+        if value == "lost" and not (fmt.is_float and fmt.has_zero):
+            raise self.section.error(f"{fmt.name} has no subnormal numbers that could lose a carry", "subnormal_carry")
+        return value
 
 
 STEPS = tuple(name[1:] for name in vars(_StepReader) if name.startswith("_") and not name.startswith("__"))
@@ -455,11 +543,20 @@ def _check_widths(steps: tuple[Step, ...], operands: Operands, frame: Operation,
             width = max(bits for _, bits in step.fraction_bits) + products + scales + reach + growth
             if width > 120:
                 raise where.error(f"the aligned sum needs {width} bits, the core holds 120")
+        if step.op == "hidden_bit":
+            _check_hidden_bit(step, a, b, frame.seed_format, where)
         if step.overflow == "wrap" and step.op == "round" and (a.is_float or b.is_float or frame.seed_format.is_float):
             raise where.error("overflow 'wrap' is for integer operands; a float total has no exact low bits")
         same = {a.name, b.name, frame.seed_format.name, step.format.name if step.format else ""}
         if step.nan_order and (len(same) != 1 or a.fraction_bits == 0):
             raise where.error("'nan_order' hands NaN words on, so a, b, c and the step's format must be the same")
+
+
+def _check_hidden_bit(step: Step, a: Format, b: Format, c: Format, where: Section) -> None:
+    for name in step.of:
+        fmt = {"a": a, "b": b, "c": c}[name]
+        if not (fmt.is_float and fmt.has_zero):
+            raise where.error(f"step 'hidden_bit' is for formats with subnormal numbers, {name} is {fmt.name}")
 
 
 def _check_counts(steps: tuple[Step, ...], operands: Operands, frame: Operation, where: Section) -> None:
@@ -617,13 +714,17 @@ def _named_format(item: Section, key: str, operands: Operands) -> Format | None:
 
 
 def _k_subset(item: Section, k: int) -> tuple[int, ...]:
-    """`k: all | none | {first: n} | {from: i, to: j} | {modulo: 4, residues: [0, 1]} | {half: 0 or 1}`."""
+    """`k: all | none | {from: i, to: j} | {modulo: 4, residues: [0, 1]} | {list: [3, 2, 1, 0]}`; chains follow the order."""
     choice = item.take("k", (str, Section), "all")
     if isinstance(choice, str):
         if choice not in ("all", "none"):
             raise item.error(f"key 'k' is '{choice}', expected all, none or a mapping", "k")
         return tuple(range(k)) if choice == "all" else ()
-    if "modulo" in choice:
+    if "list" in choice:
+        picked = tuple(choice.take("list", list))
+        if not all(isinstance(i, int) and 0 <= i < k for i in picked):
+            raise choice.error(f"key 'list' must hold integers from 0 to {k - 1}", "list")
+    elif "modulo" in choice:
         modulo, residues = choice.take_int("modulo", 1, MAX_K), choice.take("residues", list)
         picked = tuple(i for i in range(k) if i % modulo in residues)
     else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from golden.formats import Format, Kind, Number
@@ -141,13 +142,32 @@ def _is_subnormal(number: Number, fmt: Format | None) -> bool:
 
 
 def _flush_subnormal(number: Number, rule: str) -> Number:
-    return Number(Kind.ZERO, number.sign if rule == "signed" else 0)
+    return replace(number, kind=Kind.ZERO, sign=number.sign if rule == "signed" else 0, significand=0)
 
 
-def _product(x: Number, y: Number) -> Number:
+def _hidden_bit(state: State, step: Step) -> Event:
+    written = {name: tuple(_with_hidden_bit(number, step) for number in state.registers[name]) for name in step.of}
+    state.registers.update(written)
+    return Event(0, step, written)
+
+
+def _with_hidden_bit(number: Number, step: Step) -> Number:
+    """What a multiplier sees that takes every significand as 1.f: subnormals too, and zeros if the step says so."""
+    hit = number.kind == Kind.FINITE or (number.kind == Kind.ZERO and step.zeros == "set")
+    return replace(number, kind=Kind.FINITE, significand=number.significand | 1 << number.fraction_bits) if hit else number
+
+
+def _product(x: Number, y: Number, zero_times_infinity: str = "nan") -> Number:
     sign = x.sign ^ y.sign
-    if Kind.NAN in (x.kind, y.kind) or {x.kind, y.kind} == {Kind.INFINITY, Kind.ZERO}:
+    if Kind.NAN in (x.kind, y.kind):
         return Number(Kind.NAN, sign)
+    if {x.kind, y.kind} == {Kind.INFINITY, Kind.ZERO}:
+        zero = x if x.kind == Kind.ZERO else y
+        return {
+            "nan": Number(Kind.NAN, sign),
+            "infinity": Number(Kind.INFINITY, sign),
+            "zero": replace(zero, sign=sign),
+        }[zero_times_infinity]
     if Kind.INFINITY in (x.kind, y.kind):
         return Number(Kind.INFINITY, sign)
     kind = Kind.ZERO if Kind.ZERO in (x.kind, y.kind) else Kind.FINITE
@@ -166,7 +186,9 @@ def _multiply(state: State, step: Step) -> Event:
         combined = [x & y if step.operation == "and" else x ^ y for x, y in zip(state.a_codes, state.b_codes, strict=True)]
         products = tuple(Number(Kind.FINITE if bit else Kind.ZERO, 0, bit) for bit in combined)
     else:
-        products = tuple(_product(x, y) for x, y in zip(state.registers["a"], state.registers["b"], strict=True))
+        products = tuple(
+            _product(x, y, step.zero_times_infinity) for x, y in zip(state.registers["a"], state.registers["b"], strict=True)
+        )
     if step.overflow_exponent is not None:
         products = tuple(_overflowed(p, step.overflow_exponent) for p in products)
     if step.normalize:
@@ -194,18 +216,21 @@ def _scale(state: State, step: Step) -> Event:
 
 
 def _special_values(state: State, step: Step) -> Event:
-    total = _propagate([number for name in step.of for number in state.registers[name]])
+    total = _propagate([number for name in step.of for number in state.registers[name]], step.opposite_infinities)
     if total is not None:
         state.result = _special_code(total, state.operation.out_format, step.nan)
     return Event(0, step, {})
 
 
-def _propagate(terms: Sequence[Number]) -> Number | None:
-    """NaN, or the infinity that a sum of these terms is; None when all are finite."""
-    signs = {term.sign for term in terms if term.kind == Kind.INFINITY}
-    if any(term.kind == Kind.NAN for term in terms) or len(signs) == 2:
+def _propagate(terms: Sequence[Number], opposite: str = "nan") -> Number | None:
+    """NaN, or the infinity that a sum of these terms is; None when all are finite. `opposite`: infinities of both signs."""
+    signs = [term.sign for term in terms if term.kind == Kind.INFINITY]
+    if any(term.kind == Kind.NAN for term in terms) or (len(set(signs)) == 2 and opposite == "nan"):
         return NAN
-    return Number(Kind.INFINITY, signs.pop()) if signs else None
+    if not signs:
+        return None
+    picked = {"nan": signs[0], "first": signs[0], "last": signs[-1], "positive": 0, "negative": 1}
+    return Number(Kind.INFINITY, picked[opposite] if len(set(signs)) == 2 else signs[0])
 
 
 def _special_code(number: Number, fmt: Format, nan: int | None) -> int:
@@ -235,14 +260,17 @@ def _align(state: State, step: Step) -> Event:
     cuts: list[Cut | None] = [None] * len(terms)
     maxima: list[int | None] = []
     for indices in _groups(terms, step.group):
-        present = [terms[i][1].exponent for i in indices if terms[i][1].kind == Kind.FINITE]
-        if step.floor is not None and (present or indices):
-            present.append(step.floor)
-        maxima.append(max(present) if present else None)
+        maximum = _maximum([terms[i] for i in indices], step)
+        maxima.append(maximum)
+        if maximum is None:
+            continue
         for i in indices:
             name, number = terms[i]
             if number.kind == Kind.FINITE:
-                aligned[i], cuts[i] = _align_term(number, max(present), fraction_bits[name], window.get(name), step)
+                number, outside = _placed(name, number, maximum, window.get(name), step)
+                aligned[i], cuts[i] = _align_term(number, maximum, fraction_bits[name], outside, step)
+            elif number.kind == Kind.ZERO:
+                aligned[i] = _align_zero(number, maximum, fraction_bits[name], step)
     written: dict[str, tuple[Number, ...]] = {}
     shifts: dict[str, tuple[Cut | None, ...]] = {}
     for name in step.of:
@@ -252,14 +280,46 @@ def _align(state: State, step: Step) -> Event:
     return Event(0, step, written, tuple(maxima), shifts)
 
 
-def _align_term(number: Number, maximum: int, fraction_bits: int, window: int | None, step: Step) -> tuple[Number, Cut]:
+def _maximum(terms: Sequence[tuple[str, Number]], step: Step) -> int | None:
+    """The exponent that these terms align to: the largest of the non-zero ones (of zeros too, if they take part) and the
+    floor; None where there is nothing to align. Registers left out count only where there is nothing else."""
+    takes_part = (Kind.FINITE, Kind.ZERO) if step.zeros == "maximum" else (Kind.FINITE,)
+    left_out = dict(step.left_out)
+    candidates = [(name in left_out, number.exponent) for name, number in terms if number.kind in takes_part]
+    inside = [exponent for out, exponent in candidates if not out]
+    if step.floor is not None and terms:
+        inside.append(step.floor)
+    return max(inside or [exponent for _, exponent in candidates], default=None)
+
+
+def _placed(name: str, number: Number, maximum: int, window: int | None, step: Step) -> tuple[Number, bool]:
+    """The number where the shifter takes it to lie, and whether it counts as zero."""
+    outside = window is not None and number.exponent < maximum - window
+    if number.exponent > maximum:  # only a register that was left out of the maximum gets here
+        return replace(number, exponent=maximum), outside or dict(step.left_out)[name] == "dropped"
+    if step.shift_limit is not None:
+        return replace(number, exponent=max(number.exponent, maximum - step.shift_limit)), outside
+    return number, outside
+
+
+def _align_zero(number: Number, maximum: int, fraction_bits: int, step: Step) -> Number:
+    """A zero moves along where zeros take part in the maximum; it sets its sticky bit where "all shifted out" alone does."""
+    if step.zeros == "maximum":
+        return replace(number, exponent=maximum, fraction_bits=fraction_bits)
+    if step.zeros == "sticky" and maximum - number.exponent > fraction_bits:
+        return Number(Kind.FINITE, number.sign, 1, maximum, fraction_bits + 1)
+    return number
+
+
+def _align_term(number: Number, maximum: int, fraction_bits: int, outside: bool, step: Step) -> tuple[Number, Cut]:
     shift = (maximum - fraction_bits) - number.lsb_exponent
     lost = number.significand & ((1 << shift) - 1) if shift > 0 else 0
-    if window is not None and number.exponent < maximum - window:
+    if outside:
         return replace(number, significand=0, exponent=maximum, fraction_bits=fraction_bits), Cut(shift, number.significand)
     kept = shift_right(number.sign, number.significand, shift, step.rounding)
     if step.sticky:
-        kept, fraction_bits = kept << 1 | (lost != 0), fraction_bits + 1
+        seen = number.significand & ((1 << max(shift - step.sticky_gap, 0)) - 1)
+        kept, fraction_bits = kept << 1 | (seen != 0), fraction_bits + 1
     return replace(number, significand=kept, exponent=maximum, fraction_bits=fraction_bits), Cut(shift, lost)
 
 
@@ -269,12 +329,23 @@ def _exact_sum(terms: Sequence[Number], step: Step) -> Number:
         return special
     finite = [term for term in terms if term.kind == Kind.FINITE]
     if not finite:
-        return Number(Kind.ZERO, _zero_sign(terms, step.rounding))
+        exponent = max((term.exponent for term in terms), default=0) if step.exponent is None else step.exponent
+        return Number(Kind.ZERO, _zero_sign(terms, step.rounding), 0, exponent)
     lsb = min(term.lsb_exponent for term in finite)
     total = sum((-1) ** term.sign * (term.significand << (term.lsb_exponent - lsb)) for term in finite)
     exponent = max(term.exponent for term in finite) if step.exponent is None else step.exponent
+    if step.width is not None:
+        total = _wrapped(total, max(exponent + step.width - lsb, 0))
     sign = int(total < 0) if total else _zero_sign(terms, step.rounding)
+    if total == 0 and step.cancelled == "zero":
+        return Number(Kind.ZERO, sign, 0, exponent)
     return Number(Kind.FINITE, sign, abs(total), exponent, exponent - lsb)
+
+
+def _wrapped(total: int, bits: int) -> int:
+    """`total` as a two's complement register of `bits` bits holds it."""
+    half = 1 << bits >> 1
+    return (total + half) % (1 << bits) - half
 
 
 def _zero_sign(terms: Sequence[Number], rounding: str) -> int:
@@ -296,7 +367,8 @@ def _ieee_code(exact: Number, step: Step, fmt: Format) -> int:
     if exact.kind >= Kind.INFINITY:
         return _special_code(exact, fmt, step.nan)
     flush = step.flush != "none"
-    code = round_to_code(fmt, exact.sign, exact.significand, exact.lsb_exponent, step.rounding, "ieee", flush=flush)
+    overflow = "saturate" if step.op == "sum" and step.overflow == "saturate" else "ieee"
+    code = round_to_code(fmt, exact.sign, exact.significand, exact.lsb_exponent, step.rounding, overflow, flush=flush)
     if step.flush == "positive" and fmt.decode(code).kind == Kind.ZERO and exact.significand:
         return 0
     return code
@@ -374,7 +446,7 @@ def _fma_step(a: Number, b: Number, c: Number | None, step: Step) -> Number:
         if operand is not None and operand.kind == Kind.NAN:
             assert step.format is not None
             return replace(operand, payload=operand.payload | 1 << (step.format.fraction_bits - 1))
-    product = _product(a, b)
+    product = _product(a, b, step.zero_times_infinity)
     exact = product if c is None else _exact_sum([product, c], step)
     if exact.kind == Kind.NAN:
         return Number(Kind.NAN, payload=step.nan or 0)
@@ -405,17 +477,28 @@ def _round_code(number: Number, step: Step, fmt: Format) -> int:
         step.result_fraction_bits,
         step.flush != "none",
     )
-    if (
-        fmt.is_float
-        and fmt.decode(code).kind == Kind.ZERO
-        and (step.zero == "positive" or (step.flush == "positive" and number.significand))
-    ):
-        return 0
-    return code
+    if not fmt.is_float:
+        return code
+    if step.subnormal_carry == "lost" and _rounded_up_to_normal(number, fmt.decode(code), fmt):
+        code = round_to_code(fmt, number.sign, 0, 0, step.rounding)
+    return 0 if fmt.decode(code).kind == Kind.ZERO and _drops_zero_sign(number, step) else code
+
+
+def _rounded_up_to_normal(number: Number, rounded: Number, fmt: Format) -> bool:
+    least = Fraction(2) ** fmt.min_exponent
+    return rounded.kind == Kind.FINITE and abs(number.value) < least <= abs(rounded.value)
+
+
+def _drops_zero_sign(number: Number, step: Step) -> bool:
+    """Whether a result that is zero is +0 whatever the sign of the number that was rounded."""
+    if number.significand and step.flush == "positive":
+        return True
+    return step.zero == "positive" or (step.zero == "signed_underflow" and number.significand == 0)
 
 
 _STEPS: dict[str, Callable[[State, Step], Event]] = {
     "flush": _flush,
+    "hidden_bit": _hidden_bit,
     "multiply": _multiply,
     "scale": _scale,
     "special_values": _special_values,

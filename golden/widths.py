@@ -178,6 +178,8 @@ def _summed(step: Step, terms: list[Node]) -> Node:
     signed = any(node.signed for node in terms)
     if all(node.fixed for node in terms) or all(node.aligned for node in terms):
         maximum = sum((node.count * share * node.maximum for node in terms), Fraction(0))
+        if step.width is not None:
+            maximum = min(maximum, Fraction(1 << (step.width - 1)) - Fraction(1, 2))
         return Node(
             step.to,
             len(sizes),

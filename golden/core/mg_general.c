@@ -36,11 +36,17 @@ static uint64_t mg_special_code(const mg_format *f, const mg_number *x, int has_
     return has_nan ? nan : f->largest;
 }
 
-static mg_number mg_product(const mg_number *x, const mg_number *y) {
+static mg_number mg_product(const mg_number *x, const mg_number *y, int zero_times_infinity) {
     mg_number p = {0, 0, x->exponent + y->exponent, x->fraction_bits + y->fraction_bits, MG_FINITE, x->sign ^ y->sign};
     if (x->kind == MG_NAN || y->kind == MG_NAN || (x->kind == MG_INFINITY && y->kind == MG_ZERO) ||
         (x->kind == MG_ZERO && y->kind == MG_INFINITY)) {
-        p.kind = MG_NAN;
+        int number = x->kind != MG_NAN && y->kind != MG_NAN;
+        p.kind = !number || zero_times_infinity == MG_ZTI_NAN ? MG_NAN : zero_times_infinity == MG_ZTI_ZERO ? MG_ZERO : MG_INFINITY;
+        if (p.kind == MG_ZERO) {
+            const mg_number *zero = x->kind == MG_ZERO ? x : y;
+            p.exponent = zero->exponent;
+            p.fraction_bits = zero->fraction_bits;
+        }
     } else if (x->kind == MG_INFINITY || y->kind == MG_INFINITY) {
         p.kind = MG_INFINITY;
     } else {
@@ -79,6 +85,19 @@ static void mg_accumulate(uint64_t *limbs, mg_u128 x, int64_t shift, int negativ
     }
 }
 
+/* Keeps `bits` bits of a two's-complement accumulator: the carry beyond them is lost, the top one left is the sign. */
+static void mg_wrap(uint64_t *limbs, int64_t bits) {
+    if (bits >= MG_LIMBS * 64) return;
+    if (bits <= 0) {
+        memset(limbs, 0, MG_LIMBS * sizeof *limbs);
+        return;
+    }
+    int64_t top = (bits - 1) / 64;
+    int unused = 63 - (int)((bits - 1) % 64);
+    limbs[top] = (uint64_t)((int64_t)(limbs[top] << unused) >> unused);
+    for (int64_t i = top + 1; i < MG_LIMBS; i++) limbs[i] = limbs[top] >> 63 ? ~UINT64_C(0) : 0;
+}
+
 /* Magnitude of the accumulator as at most MG_KEPT_BITS bits, lost bits ORed into the lowest; returns bits dropped. */
 static int64_t mg_compress(uint64_t *limbs, mg_u128 *magnitude, uint8_t *sign) {
     *sign = (uint8_t)(limbs[MG_LIMBS - 1] >> 63);
@@ -109,7 +128,7 @@ static int64_t mg_compress(uint64_t *limbs, mg_u128 *magnitude, uint8_t *sign) {
 }
 
 /* Sum of finite terms: 128-bit where the span allows, the wide accumulator otherwise. */
-static void mg_sum_finite(const mg_number *const *terms, int32_t count, mg_number *total) {
+static void mg_sum_finite(const mg_number *const *terms, int32_t count, const mg_step *step, mg_number *total) {
     int32_t low = INT32_MAX, high = INT32_MIN;
     for (int32_t i = 0; i < count; i++) {
         if (terms[i]->kind != MG_FINITE || terms[i]->significand == 0) continue;
@@ -123,7 +142,7 @@ static void mg_sum_finite(const mg_number *const *terms, int32_t count, mg_numbe
         return;
     }
     int32_t lsb = low;
-    if (high - low <= MG_KEPT_BITS - 12) { /* 4096 terms add at most 12 bits */
+    if (high - low <= MG_KEPT_BITS - 12 && !step->has_width) { /* 4096 terms add at most 12 bits */
         __int128 sum = 0;
         for (int32_t i = 0; i < count; i++) {
             if (terms[i]->kind != MG_FINITE || terms[i]->significand == 0) continue;
@@ -138,6 +157,7 @@ static void mg_sum_finite(const mg_number *const *terms, int32_t count, mg_numbe
             if (terms[i]->kind != MG_FINITE || terms[i]->significand == 0) continue;
             mg_accumulate(limbs, terms[i]->significand, mg_lsb(terms[i]) - low, terms[i]->sign);
         }
+        if (step->has_width) mg_wrap(limbs, (int64_t)total->exponent + step->width - low);
         lsb += (int32_t)mg_compress(limbs, &total->significand, &total->sign);
     }
     total->fraction_bits = total->exponent - lsb;
@@ -146,11 +166,13 @@ static void mg_sum_finite(const mg_number *const *terms, int32_t count, mg_numbe
 static mg_number mg_exact_sum(const mg_number *const *terms, int32_t count, const mg_step *step) {
     mg_number total = {0, 0, INT32_MIN, 0, MG_ZERO, 0};
     int infinities = 0;
+    int32_t zeros = INT32_MIN; /* largest exponent of the zeros */
     for (int32_t i = 0; i < count; i++) {
         const mg_number *x = terms[i];
         if (x->kind == MG_INFINITY) infinities |= x->sign ? 2 : 1;
         if (x->kind > total.kind) total.kind = x->kind;
         if (x->kind == MG_FINITE && x->exponent > total.exponent) total.exponent = x->exponent;
+        if (x->kind == MG_ZERO && x->exponent > zeros) zeros = x->exponent;
     }
     if (total.kind >= MG_INFINITY) {
         if (infinities == 3) total.kind = MG_NAN;
@@ -159,20 +181,24 @@ static mg_number mg_exact_sum(const mg_number *const *terms, int32_t count, cons
         return total;
     }
     if (total.kind == MG_ZERO) {
-        total.exponent = 0;
+        total.exponent = step->has_exponent ? step->exponent : count ? zeros : 0;
         total.sign = mg_zero_sign(terms, count, step->rounding);
         return total;
     }
     if (step->has_exponent) total.exponent = step->exponent;
-    mg_sum_finite(terms, count, &total);
-    if (total.significand == 0) total.sign = mg_zero_sign(terms, count, step->rounding);
+    mg_sum_finite(terms, count, step, &total);
+    if (total.significand == 0) {
+        total.sign = mg_zero_sign(terms, count, step->rounding);
+        if (step->cancelled_is_zero) total.kind = MG_ZERO;
+    }
     return total;
 }
 
 static uint64_t mg_ieee_code(const mg_number *x, const mg_step *step, const mg_format *f) {
     if (x->kind == MG_NAN && x->payload && step->nan_order_count) return x->payload;
     if (x->kind >= MG_INFINITY) return mg_special_code(f, x, step->has_nan, step->nan);
-    uint64_t code = mg_round(f, x, step->rounding, MG_TO_IEEE, -1, step->flush != MG_FLUSH_NONE);
+    const int overflow = step->op == MG_STEP_SUM && step->overflow == MG_SATURATE ? MG_SATURATE : MG_TO_IEEE;
+    uint64_t code = mg_round(f, x, step->rounding, overflow, -1, step->flush != MG_FLUSH_NONE);
     if (step->flush == MG_FLUSH_POSITIVE && x->significand && mg_decode(f, code).kind == MG_ZERO) return 0;
     return code;
 }
@@ -204,6 +230,16 @@ static void mg_step_flush(mg_state *s, const mg_step *step) {
     }
 }
 
+/* The hidden bit that subnormal numbers (and, if asked, zeros) must not have. */
+static void mg_step_hidden_bit(mg_state *s, const mg_step *step) {
+    for (int r = 0; r < step->of_count; r++)
+        for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
+            mg_number *x = &s->registers[step->of[r]][i];
+            if (x->kind == MG_ZERO && step->zeros == MG_ZEROS_SET) x->kind = MG_FINITE;
+            if (x->kind == MG_FINITE) x->significand |= (mg_u128)1 << x->fraction_bits;
+        }
+}
+
 static void mg_step_multiply(mg_state *s, const mg_step *step) {
     int32_t count = s->count[MG_REG_A];
     const mg_number *a = s->registers[MG_REG_A], *b = s->registers[MG_REG_B];
@@ -215,7 +251,7 @@ static void mg_step_multiply(mg_state *s, const mg_step *step) {
             mg_number x = {bits, 0, 0, 0, bits ? MG_FINITE : MG_ZERO, 0};
             p[i] = x;
         } else {
-            p[i] = mg_product(&a[i], &b[i]);
+            p[i] = mg_product(&a[i], &b[i], step->zero_times_infinity);
         }
         if (step->has_overflow_exponent && p[i].kind == MG_FINITE &&
             mg_bit_length(p[i].significand) + mg_lsb(&p[i]) > step->overflow_exponent)
@@ -231,7 +267,7 @@ static void mg_step_scale(mg_state *s, const mg_step *step) {
         mg_number *x = s->registers[step->of[r]];
         int32_t count = s->count[step->of[r]], stride = count ? s->count[MG_REG_SCALES] / count : 1;
         if (stride < 1) stride = 1;
-        for (int32_t i = 0; i < count; i++) x[i] = mg_product(&x[i], &s->registers[MG_REG_SCALES][i * stride]);
+        for (int32_t i = 0; i < count; i++) x[i] = mg_product(&x[i], &s->registers[MG_REG_SCALES][i * stride], MG_ZTI_NAN);
     }
 }
 
@@ -248,15 +284,27 @@ static int32_t mg_collect(mg_state *s, const mg_step *step, mg_number **terms, i
 
 static void mg_step_special_values(mg_state *s, const mg_step *step) {
     uint8_t kind = MG_ZERO;
-    int infinities = 0;
+    int infinities = 0, first = -1, last = 0; /* signs of the first and the last infinity */
     for (int r = 0; r < step->of_count; r++)
         for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
             const mg_number *x = &s->registers[step->of[r]][i];
             if (x->kind > kind) kind = x->kind;
-            if (x->kind == MG_INFINITY) infinities |= x->sign ? 2 : 1;
+            if (x->kind != MG_INFINITY) continue;
+            infinities |= x->sign ? 2 : 1;
+            first = first < 0 ? x->sign : first;
+            last = x->sign;
         }
     if (kind < MG_INFINITY) return;
-    mg_number total = {0, 0, 0, 0, infinities == 3 ? MG_NAN : kind, infinities == 2};
+    mg_number total = {0, 0, 0, 0, kind, infinities == 2};
+    if (infinities == 3 && kind == MG_INFINITY) {
+        switch (step->opposite_infinities) {
+        case MG_OPPOSITE_FIRST: total.sign = first > 0; break;
+        case MG_OPPOSITE_LAST: total.sign = (uint8_t)last; break;
+        case MG_OPPOSITE_POSITIVE: total.sign = 0; break;
+        case MG_OPPOSITE_NEGATIVE: total.sign = 1; break;
+        default: total.kind = MG_NAN;
+        }
+    }
     s->result = mg_special_code(&s->operation->out_format, &total, step->has_nan, step->nan);
     s->done = 1;
 }
@@ -271,10 +319,27 @@ static int32_t mg_group_of(const mg_step *step, int32_t i) {
     return step->group == MG_CONTIGUOUS ? i / step->group_size : 0;
 }
 
-static void mg_align_term(mg_number *x, int32_t maximum, int32_t fraction_bits, int32_t window, const mg_step *step) {
-    int64_t shift = (int64_t)maximum - fraction_bits - mg_lsb(x);
-    int lost = shift > 0 && (shift > 127 ? x->significand != 0 : (x->significand & (((mg_u128)1 << shift) - 1)) != 0);
+/* A zero meets the maximum: it moves there with the others, or sets its sticky bit if it lies below all kept bits. */
+static void mg_align_zero(mg_number *x, int32_t maximum, int32_t fraction_bits, const mg_step *step) {
+    if (step->zeros == MG_ZEROS_IN_MAXIMUM) {
+        x->exponent = maximum;
+        x->fraction_bits = fraction_bits;
+    } else if (step->zeros == MG_ZEROS_IN_STICKY && step->sticky && x->exponent < maximum - fraction_bits) {
+        mg_number sticky = {1, 0, maximum, fraction_bits + 1, MG_FINITE, x->sign};
+        *x = sticky;
+    }
+}
+
+static void mg_align_term(mg_number *x, int32_t maximum, int r, const mg_step *step) {
+    const int32_t fraction_bits = step->fraction_bits[r], window = step->window[r];
     int outside = window >= 0 && x->exponent < maximum - window;
+    if (x->exponent > maximum) { /* its register was left out of the maximum */
+        outside |= step->left_out[r] == MG_OUT_DROPPED;
+        x->exponent = maximum;
+    }
+    if (step->has_shift_limit && maximum - x->exponent > step->shift_limit) x->exponent = maximum - step->shift_limit;
+    int64_t shift = (int64_t)maximum - fraction_bits - mg_lsb(x), seen = shift - step->sticky_gap;
+    int lost = seen > 0 && (seen > 127 ? x->significand != 0 : (x->significand & (((mg_u128)1 << seen) - 1)) != 0);
     x->significand = outside ? 0 : mg_shift_right(x->sign, x->significand, shift, step->rounding);
     x->exponent = maximum;
     x->fraction_bits = fraction_bits;
@@ -284,15 +349,27 @@ static void mg_align_term(mg_number *x, int32_t maximum, int32_t fraction_bits, 
     }
 }
 
+/* The exponent that one group aligns to; registers left out count only where there is nothing else. */
+static int32_t mg_maximum(const mg_step *step, mg_number *const *terms, const int32_t *owner, int32_t count, int32_t g) {
+    int32_t maximum = step->has_floor ? step->floor : INT32_MIN, left_out = INT32_MIN;
+    for (int32_t i = 0; i < count; i++) {
+        int counts = terms[i]->kind == MG_FINITE || (terms[i]->kind == MG_ZERO && step->zeros == MG_ZEROS_IN_MAXIMUM);
+        int32_t *largest = step->left_out[owner[i]] == MG_IN_MAXIMUM ? &maximum : &left_out;
+        if (mg_group_of(step, i) == g && counts && terms[i]->exponent > *largest) *largest = terms[i]->exponent;
+    }
+    return maximum == INT32_MIN ? left_out : maximum;
+}
+
 static void mg_step_align(mg_state *s, const mg_step *step, mg_number **terms, int32_t *owner) {
     int32_t count = mg_collect(s, step, terms, owner), groups = mg_group_count(step, count);
     for (int32_t g = 0; g < groups; g++) {
-        int32_t maximum = step->has_floor ? step->floor : INT32_MIN;
-        for (int32_t i = 0; i < count; i++)
-            if (mg_group_of(step, i) == g && terms[i]->kind == MG_FINITE && terms[i]->exponent > maximum) maximum = terms[i]->exponent;
-        for (int32_t i = 0; i < count; i++)
-            if (mg_group_of(step, i) == g && terms[i]->kind == MG_FINITE)
-                mg_align_term(terms[i], maximum, step->fraction_bits[owner[i]], step->window[owner[i]], step);
+        int32_t maximum = mg_maximum(step, terms, owner, count, g);
+        if (maximum == INT32_MIN) continue; /* nothing but zeros that take no part */
+        for (int32_t i = 0; i < count; i++) {
+            if (mg_group_of(step, i) != g) continue;
+            if (terms[i]->kind == MG_FINITE) mg_align_term(terms[i], maximum, owner[i], step);
+            if (terms[i]->kind == MG_ZERO) mg_align_zero(terms[i], maximum, step->fraction_bits[owner[i]], step);
+        }
     }
 }
 
@@ -350,7 +427,7 @@ static mg_number mg_fma_step(const mg_number *a, const mg_number *b, const mg_nu
             return quiet;
         }
     }
-    mg_number product = mg_product(a, b), exact = product;
+    mg_number product = mg_product(a, b, step->zero_times_infinity), exact = product;
     if (c) {
         const mg_number *pair[2] = {&product, c};
         exact = mg_exact_sum(pair, 2, step);
@@ -382,8 +459,17 @@ static uint64_t mg_round_number(const mg_number *x, const mg_step *step) {
     const mg_format *f = &step->format;
     if (x->kind >= MG_INFINITY) return mg_special_code(f, x, step->has_nan, step->nan);
     uint64_t code = mg_round(f, x, step->rounding, step->overflow, step->result_fraction_bits, step->flush != MG_FLUSH_NONE);
-    int positive = !step->signed_zero || (step->flush == MG_FLUSH_POSITIVE && x->significand);
-    return positive && f->is_float && mg_decode(f, code).kind == MG_ZERO ? 0 : code;
+    if (!f->is_float) return code;
+    mg_number rounded = mg_decode(f, code);
+    if (step->subnormal_carry_lost && mg_bit_length(x->significand) - 1 + mg_lsb(x) < f->min_exponent &&
+        mg_bit_length(rounded.significand) == f->fraction_bits + 1) {
+        mg_number zero = {0, 0, 0, 0, MG_ZERO, x->sign};
+        code = mg_round(f, &zero, step->rounding, step->overflow, -1, 0);
+        rounded.kind = MG_ZERO;
+    }
+    int positive = step->zero_rule == MG_ZERO_POSITIVE || (step->zero_rule == MG_ZERO_SIGNED_UNDERFLOW && !x->significand) ||
+                   (step->flush == MG_FLUSH_POSITIVE && x->significand);
+    return positive && rounded.kind == MG_ZERO ? 0 : code;
 }
 
 static void mg_step_round(mg_state *s, const mg_step *step) {
@@ -420,7 +506,7 @@ static void mg_load_operands(mg_state *s, const mg_program *program, const uint6
         if (program->scale_block) {
             mg_number p = mg_decode(&program->scale_a, scale_a[k / program->scale_block]);
             mg_number q = mg_decode(&program->scale_b, scale_b[k / program->scale_block]);
-            s->registers[MG_REG_SCALES][i] = mg_product(&p, &q);
+            s->registers[MG_REG_SCALES][i] = mg_product(&p, &q, MG_ZTI_NAN);
         }
     }
     s->count[MG_REG_A] = s->count[MG_REG_B] = o->k_count;
@@ -439,6 +525,7 @@ static uint64_t mg_run_operation(mg_state *s, mg_number **terms, mg_number *sums
         case MG_STEP_SUM: mg_step_sum(s, step, terms, sums); break;
         case MG_STEP_NORMALIZE: mg_step_normalize(s, step); break;
         case MG_STEP_FMA: mg_step_fma(s, step, sums); break;
+        case MG_STEP_HIDDEN_BIT: mg_step_hidden_bit(s, step); break;
         default: mg_step_round(s, step); break;
         }
     }

@@ -25,6 +25,12 @@ enum mg_flush { MG_FLUSH_NONE, MG_FLUSH_SIGNED, MG_FLUSH_POSITIVE };
 enum mg_order { MG_EXACT, MG_TREE, MG_SEQUENTIAL };
 enum mg_group { MG_ONE_GROUP, MG_CONTIGUOUS, MG_INTERLEAVED };
 enum mg_start { MG_START_C, MG_START_ZERO, MG_START_PRODUCT };
+/* What zeros do. Alignment: nothing, enter the maximum exponent, set their sticky bit; hidden_bit: get the bit as well. */
+enum mg_zeros { MG_ZEROS_IGNORED, MG_ZEROS_IN_MAXIMUM, MG_ZEROS_IN_STICKY, MG_ZEROS_SET };
+enum mg_left_out { MG_IN_MAXIMUM, MG_OUT_DROPPED, MG_OUT_UNSHIFTED };
+enum mg_zero_times_infinity { MG_ZTI_NAN, MG_ZTI_INFINITY, MG_ZTI_ZERO };
+enum mg_opposite { MG_OPPOSITE_NAN, MG_OPPOSITE_FIRST, MG_OPPOSITE_LAST, MG_OPPOSITE_POSITIVE, MG_OPPOSITE_NEGATIVE };
+enum mg_zero_rule { MG_ZERO_POSITIVE, MG_ZERO_SIGNED, MG_ZERO_SIGNED_UNDERFLOW };
 enum mg_operation_kind { MG_PRODUCT, MG_AND, MG_XOR };
 enum mg_register {
     MG_REG_A, MG_REG_B, MG_REG_C, MG_REG_PRODUCTS, MG_REG_GROUPS, MG_REG_DOT, MG_REG_TOTAL, MG_REG_PARTIAL,
@@ -32,7 +38,7 @@ enum mg_register {
 };
 enum mg_step_op {
     MG_STEP_FLUSH, MG_STEP_MULTIPLY, MG_STEP_SCALE, MG_STEP_SPECIAL_VALUES, MG_STEP_ALIGN, MG_STEP_SUM,
-    MG_STEP_NORMALIZE, MG_STEP_FMA, MG_STEP_ROUND
+    MG_STEP_NORMALIZE, MG_STEP_FMA, MG_STEP_ROUND, MG_STEP_HIDDEN_BIT
 };
 
 /* A number format; see golden/formats.py for the meaning of each field. */
@@ -48,8 +54,11 @@ typedef struct {
     int32_t window[4]; /* -1: none */
     int32_t normalize, has_overflow_exponent, overflow_exponent, operation, has_format, flush, has_exponent, exponent;
     int32_t order, start, nan_order[3], nan_order_count; /* 0 a, 1 b, 2 c */
-    int32_t signed_zero, overflow, result_fraction_bits; /* -1: the format's */
+    int32_t zero_rule, overflow, result_fraction_bits; /* -1: the format's */
     int32_t has_min_exponent, min_exponent, has_nan;
+    /* What a faulty datapath may do besides; 0 is the sound behaviour. left_out stands at the index of its register. */
+    int32_t zeros, sticky_gap, has_shift_limit, shift_limit, left_out[4], has_width, width, cancelled_is_zero;
+    int32_t zero_times_infinity, opposite_infinities, subnormal_carry_lost;
     uint64_t nan;
     mg_format format;
 } mg_step;
