@@ -1,0 +1,232 @@
+"""The cocotb engine: the library of rtl_tb/agents.py and rtl_tb/testbench.py, in Verilator or Icarus Verilog.
+
+It is the slowest engine and sees the most: random idle cycles and backpressure, resets in mid-flight, X and Z (Icarus).
+This is the host side: it builds, starts the simulator, and turns the answer of rtl_tb/engines/cocotb_test.py into an
+Outcome.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from rtl_tb import simulators
+from rtl_tb.engines.job import Job, Outcome, Progress, ProtocolFailure
+from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing
+from rtl_tb.scoreboard import unpack_bits
+from rtl_tb.simulators import Simulator, ToolFailed, first_error
+from rtl_tb.wrapper import NAME, write_wrapper
+
+try:
+    from cocotb_tools import runner
+except ModuleNotFoundError as error:
+    raise SimulatorMissing('cocotb was not found; install it with: pip install "cocotb>=2.1,<3"') from error
+
+_NOT_FOR_US = ("WAVES", "GUI", "COCOTB_TEST_FILTER", "COCOTB_TESTCASE", "COCOTB_TEST_MODULES", "COCOTB_TRUST_INERTIAL_WRITES")
+"""Variables of a surrounding cocotb run. The last one moves results by a cycle on Icarus Verilog."""
+
+
+def run(job: Job, progress: Progress | None = None) -> Outcome:
+    """Runs a job, see rtl_tb/engines/job.py.
+
+    Raises:
+        SimulatorMissing, SimulatorTooOld: no such simulator, or no cocotb.
+        ElaborationError: the simulator refused the design. SpecError: the description does not fit the design.
+        RtlError: the simulator or the testbench failed; the message names the log.
+    """
+    simulator = simulators.find(job.simulator)
+    folder = job.build.absolute() / f"cocotb_{job.simulator}{'_waves' if job.waves else ''}"
+    with _environment(simulator):
+        start = time.monotonic()
+        tool = _build(job, simulator, folder)
+        built = time.monotonic()
+        answer = _simulate(job, tool, folder, progress)
+    outcome = _outcome(job, answer)
+    outcome.version = simulator.version_text
+    outcome.seconds_build, outcome.seconds_run = built - start, time.monotonic() - built
+    return outcome
+
+
+@contextlib.contextmanager
+def _environment(simulator: Simulator) -> Iterator[None]:
+    """The simulator's environment, without what would make cocotb run something else."""
+    with simulator.activated():
+        for name in _NOT_FOR_US:
+            os.environ.pop(name, None)
+        yield
+
+
+# Runners ---------------------------------------------------------------------------------------------------------------
+
+
+class _Grouped(runner.Runner):
+    """Starts every command in a process group of its own, which ends with us (Ctrl-C included), and keeps its output."""
+
+    tick: Callable[[], None] | None = None
+
+    def _execute_cmds(self, cmds: Sequence[list[str]], cwd: Any, stdout: TextIO | None = None) -> None:
+        for words in cmds:
+            log = Path(self.build_dir) / f"{Path(words[0]).name}.log"
+            simulators.run(words, folder=Path(cwd), env=self.env, log=log, tick=self.tick)
+
+
+class PortsOnlyVerilator(_Grouped, runner.Verilator):
+    """Verilator with access to the ports of the top level alone.
+
+    cocotb makes every signal public, which costs a factor of 2 in speed and 5 in build time on larger units.
+    """
+
+    def _build_command(self) -> list[list[str]]:
+        control = Path(self.build_dir) / "ports.vlt"
+        control.write_text(f'`verilator_config\npublic_flat_rw -module "{self.hdl_toplevel}" -port "*"\n')
+        commands = super()._build_command()
+        commands[0] = [word for word in commands[0] if word != "--public-flat-rw"] + [str(control)]
+        return commands
+
+
+class GroupedIcarus(_Grouped, runner.Icarus):
+    """Icarus Verilog that writes its waveform as VCD or FST."""
+
+    vcd = False
+
+    def _test_command(self) -> list[list[str]]:
+        commands = super()._test_command()
+        return [[("-vcd" if word == "-fst" and self.vcd else word) for word in words] for words in commands]
+
+
+def _build(job: Job, simulator: Simulator, folder: Path) -> PortsOnlyVerilator | GroupedIcarus:
+    tool = PortsOnlyVerilator() if job.simulator == "verilator" else GroupedIcarus()
+    tool.log.setLevel(logging.ERROR)
+    folder.mkdir(parents=True, exist_ok=True)
+    wrapper = write_wrapper(job.dut, folder)
+    arguments = ["-Wno-fatal"] if job.simulator == "verilator" else []
+    if job.simulator == "verilator" and job.waves is not None and job.waves.suffix == ".fst":
+        arguments.append("--trace-fst")
+    try:
+        tool.build(
+            sources=[runner.Verilog(source) for source in (*job.dut.sources, wrapper)],
+            includes=list(job.dut.include),
+            defines=_defines(job.dut.defines),
+            build_args=arguments,
+            hdl_toplevel=NAME,
+            build_dir=folder,
+            always=_changed(job, folder),
+            timescale=("1ns", "1ps"),
+            waves=job.waves is not None,
+        )
+    except ToolFailed as error:
+        raise ElaborationError(
+            f"{simulator.version_text} refused the DUT {job.dut.name}: {first_error(error.text)} (all in {error.log})"
+        ) from error
+    return tool
+
+
+def _defines(defines: Mapping[str, str]) -> dict[str, object]:
+    return {name: value if value else "1" for name, value in defines.items()}
+
+
+def _changed(job: Job, folder: Path) -> bool:
+    """Whether Icarus must compile again: cocotb's runner looks at the times of the sources, not at the options or includes."""
+    text = json.dumps([sorted(job.dut.defines.items()), [str(path) for path in (*job.dut.sources, *job.dut.include)]])
+    stamp = folder / "options.json"
+    same = stamp.is_file() and stamp.read_text() == text
+    stamp.write_text(text)
+    return not same or bool(job.dut.include)
+
+
+# The run ---------------------------------------------------------------------------------------------------------------
+
+
+def _simulate(job: Job, tool: PortsOnlyVerilator | GroupedIcarus, folder: Path, progress: Progress | None) -> dict[str, Any]:
+    """Runs the simulator on files in a temporary folder and returns its answer."""
+    with tempfile.TemporaryDirectory(prefix="run_", dir=folder) as name:
+        place = Path(name)
+        _write_job(job, place)
+        tool.tick = _ticker(place / "progress", len(job.vectors), progress)
+        if isinstance(tool, GroupedIcarus):
+            tool.vcd = job.waves is not None and job.waves.suffix == ".vcd"
+        try:
+            # Under pytest the runner exits when the results file tells of a failure; the answer tells more.
+            with contextlib.suppress(SystemExit):
+                tool.test(
+                    test_module="rtl_tb.engines.cocotb_test",
+                    hdl_toplevel=NAME,
+                    hdl_toplevel_lang="verilog",
+                    seed=job.traffic.seed,
+                    build_dir=folder,
+                    test_dir=place,
+                    results_xml=str(place / "results.xml"),
+                    waves=job.waves is not None,
+                )
+        finally:
+            _keep_waves(job, folder, place)
+        return _read_answer(place / "answer.json", folder)
+
+
+def _write_job(job: Job, place: Path) -> None:
+    """Writes the files that rtl_tb/engines/cocotb_test.py finds in its working directory."""
+    np.save(place / "operands.npy", job.dut.layout.pack_operands(job.vectors.operands))
+    (place / "progress").write_bytes(bytes(8))
+    reset = job.dut.reset
+    settings = {
+        "idle": job.traffic.idle,
+        # A result that a unit without backpressure gives is lost if it is not taken.
+        "backpressure": job.traffic.backpressure if job.dut.can_stall_output else 0.0,
+        # A unit without a reset goes on with what it was given.
+        "resets": job.traffic.resets if reset is not None else 0,
+        "timeout_cycles": job.timeout_cycles,
+        "reset_cycles": reset.cycles if reset is not None else 1,
+    }
+    (place / "job.json").write_text(json.dumps(settings))
+
+
+def _ticker(file: Path, total: int, progress: Progress | None) -> Callable[[], None] | None:
+    if progress is None:
+        return None
+
+    def tick() -> None:
+        progress(int.from_bytes(file.read_bytes(), "little"), total)
+
+    return tick
+
+
+def _keep_waves(job: Job, folder: Path, place: Path) -> None:
+    """Moves the waveform to where the job wants it; also that of a run that failed."""
+    if job.waves is None:
+        return
+    for found in (folder / f"{NAME}.fst", place / "dump.fst", place / "dump.vcd"):
+        if found.is_file():
+            job.waves.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(found, job.waves)
+
+
+def _read_answer(file: Path, folder: Path) -> dict[str, Any]:
+    if not file.is_file():
+        log = max(folder.glob("*.log"), key=lambda path: path.stat().st_mtime)
+        raise RtlError(f"the testbench ended without an answer: {first_error(log.read_text(errors='replace'))} (all in {log})")
+    answer: dict[str, Any] = json.loads(file.read_text())
+    return answer
+
+
+def _outcome(job: Job, answer: Mapping[str, Any]) -> Outcome:
+    layout, count = job.dut.layout, len(job.vectors)
+    results = answer["results"]
+    codes, unknown = unpack_bits(results, layout)
+    shape = (count,) if job.vectors.level == "dot" else (count, layout.fields[-1].elements)
+    actual = np.zeros(shape, codes.dtype)
+    actual[: len(results)] = codes.reshape(len(results), *shape[1:])
+    outcome = Outcome("cocotb", job.simulator, "", actual, np.arange(count) < len(results), np.zeros(count, np.bool_))
+    outcome.unknown[: len(results)] = unknown
+    outcome.failures = [ProtocolFailure(**failure) for failure in answer["failures"]]
+    outcome.cycles = answer["cycles"]
+    return outcome
