@@ -5,7 +5,7 @@
 // parameters alone. A unit for K larger than one step is a chain of these (fda_chain.sv).
 //
 // Latency 5 cycles, one dot product a cycle: here 1 multiplication, then the four stages of fused_sum.sv.
-// Element k of a is a[k*AW +: AW], element 0 in the least significant bits; b alike.
+// Element 0 of a and of b is in the least significant bits.
 //
 // Widths for 16 products of f16 with F = 25 (Hopper): product 2 + 20, aligned addend 1 + 2 + 25, sum 1 + 7 + 25 bits.
 
@@ -45,9 +45,6 @@ module fda #(
     output logic [D_EXP+D_FRAC:0]                d
 );
 
-    localparam int AW = 1 + A_EXP + A_FRAC + A_DROP;
-    localparam int BW = 1 + B_EXP + B_FRAC + B_DROP;
-
     // Exponents: a product's needs one bit more than the wider operand's EXP + 1; c's and d's need their EXP + 1.
     localparam int P_EXP_W = (A_EXP > B_EXP ? A_EXP : B_EXP) + 2;
     localparam int C_EXP_W = (C_EXP > D_EXP ? C_EXP : D_EXP) + 1;
@@ -59,45 +56,24 @@ module fda #(
     localparam int LARGEST = ((K * ((2 << A_FRAC) - 1) * ((2 << B_FRAC) - 1)) >> FRAC) + 3;
     localparam int SUM_INT = $clog2(LARGEST);
 
-    genvar g;
-
     // Stage 1: decode and multiply.
-    logic [K-1:0]       live, sign, is_nan, is_inf;
+    logic [K-1:0]       live, sign;
     logic [K*EXP_W-1:0] exponent;
     logic [K*SIG_W-1:0] significand;
+    logic               c_sign;
+    logic [EXP_W-1:0]   c_exponent;
+    logic [C_FRAC:0]    c_significand;
+    logic [2:0]         special;
 
-    generate
-        for (g = 0; g < K; g = g + 1) begin : g_product
-            fp_product #(
-                .A_EXP(A_EXP), .A_FRAC(A_FRAC), .A_DROP(A_DROP), .A_BIAS(A_BIAS), .A_SPECIALS(A_SPECIALS),
-                .B_EXP(B_EXP), .B_FRAC(B_FRAC), .B_DROP(B_DROP), .B_BIAS(B_BIAS), .B_SPECIALS(B_SPECIALS),
-                .EXP_W(EXP_W)
-            ) u_product (
-                .a(a[g*AW+:AW]), .b(b[g*BW+:BW]),
-                .sign(sign[g]), .exponent(exponent[g*EXP_W+:EXP_W]), .significand(significand[g*SIG_W+:SIG_W]),
-                .is_nan(is_nan[g]), .is_inf(is_inf[g])
-            );
-            assign live[g] = significand[g*SIG_W+:SIG_W] != 0;
-        end
-    endgenerate
-
-    logic             c_sign, c_nan, c_inf;
-    logic [EXP_W-1:0] c_exponent;
-    logic [C_FRAC:0]  c_significand;
-
-    fp_decode #(
-        .EXP(C_EXP), .FRAC(C_FRAC), .BIAS((1 << (C_EXP - 1)) - 1), .SPECIALS(1), .EXP_W(EXP_W)
-    ) u_c (
-        .code(c), .sign(c_sign), .exponent(c_exponent), .significand(c_significand), .is_nan(c_nan), .is_inf(c_inf)
+    product_array #(
+        .K(K), .C_EXP(C_EXP), .C_FRAC(C_FRAC), .EXP_W(EXP_W),
+        .A_EXP(A_EXP), .A_FRAC(A_FRAC), .A_DROP(A_DROP), .A_BIAS(A_BIAS), .A_SPECIALS(A_SPECIALS),
+        .B_EXP(B_EXP), .B_FRAC(B_FRAC), .B_DROP(B_DROP), .B_BIAS(B_BIAS), .B_SPECIALS(B_SPECIALS)
+    ) u_products (
+        .a(a), .b(b), .c(c),
+        .live(live), .sign(sign), .exponent(exponent), .significand(significand),
+        .c_sign(c_sign), .c_exponent(c_exponent), .c_significand(c_significand), .special(special)
     );
-
-    // NaN: a NaN anywhere, infinity times zero, or infinities of both signs (MMA-Sim IV-C, special values).
-    logic       plus_inf, minus_inf;
-    logic [2:0] special;
-
-    assign plus_inf  = |(is_inf & ~sign) || (c_inf && !c_sign);
-    assign minus_inf = |(is_inf & sign) || (c_inf && c_sign);
-    assign special   = {|is_nan || c_nan || (plus_inf && minus_inf), plus_inf || minus_inf, minus_inf};
 
     localparam int W1 = K * (2 + EXP_W + SIG_W) + 1 + EXP_W + C_FRAC + 1 + 3;
 

@@ -1,0 +1,35 @@
+// The exact dot product of one group of e2m1 (FP4) elements, as an integer of quarters (MMA-Sim IV-E). Combinational.
+//
+// An e2m1 magnitude is 0, 0.5, 1, 1.5, 2, 3, 4 or 6: 4 bits of halves, at most 12. A product is at most 144 quarters (8 bits);
+// N of them are below N * 2**8, so SUM_W = 8 + clog2(N) + 1 bits hold the sum in two's complement (N = 16: 13 bits).
+
+module group_dot #(
+    parameter int N     = 16,
+    parameter int SUM_W = 9 + $clog2(N)
+) (
+    input  logic        [N*4-1:0]   a,
+    input  logic        [N*4-1:0]   b,
+    output logic signed [SUM_W-1:0] sum,
+    output logic                    live  // some product is not zero; the sum still may be
+);
+
+    // Magnitude in halves: subnormal 0.M, otherwise 1.M shifted by the exponent 0..2.
+    function automatic [3:0] halves(input [2:0] code);
+        halves = code[2:1] == 2'd0 ? {3'd0, code[0]} : {2'd0, 1'b1, code[0]} << (code[2:1] - 2'd1);
+    endfunction
+
+    logic [7:0] product;
+    integer     i;
+
+    always_comb begin
+        sum  = 0;
+        live = 1'b0;
+        for (i = 0; i < N; i = i + 1) begin
+            product = 8'(halves(a[4*i+:3])) * 8'(halves(b[4*i+:3]));
+            live    = live || product != 0;
+            if (a[4*i+3] ^ b[4*i+3]) sum = sum - SUM_W'(product);
+            else sum = sum + SUM_W'(product);
+        end
+    end
+
+endmodule
