@@ -61,10 +61,10 @@ class PortMap:
         return [self._place(number, self.words(field)) for number in self._numbers(field)]
 
     def extent(self, field: Field) -> int:
-        """Width of a vector, or of an array entry, that the operand fills up to its last word (gaps included)."""
+        """Width of a vector, or of an array entry, that the operand fills, the gaps between words and after the last included."""
         if self.array or len(self.ports) > 1:
             return self.lsb + self.word_bits
-        return self.lsb + (self.words(field) - 1) * self.stride + self.word_bits
+        return self.lsb + self.words(field) * self.stride
 
     def _numbers(self, field: Field) -> Iterator[int]:
         """The number of each element as the ports count it: columns first when the DUT takes matrices column by column."""
