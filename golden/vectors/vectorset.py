@@ -20,6 +20,7 @@ from golden.instruction import Instruction
 from golden.vectors.word import LEVELS
 
 Bits = npt.NDArray[Any]
+STREAM_LEVELS = (*LEVELS, "fragment")
 _BLOCK = 8192
 """Dot products that are drawn from one seeded generator."""
 
@@ -73,10 +74,25 @@ def default_set(
 def stream(
     ins: Instruction, count: int, seed: int, level: str = "dot", weights: Mapping[str, float] | None = None, chunk: int = 65536
 ) -> Iterator[VectorSet]:
-    """Yields the vectors of `default_set` in chunks of `chunk` (the last one may be shorter, never empty unless count is 0)."""
+    """Yields the vectors of `default_set` in chunks of `chunk` (the last one may be shorter, never empty unless count is 0).
+
+    Level "fragment" draws `count` executions of the instruction: sets of level "tile" with `ins.blocks` tiles of one kind
+    for each.
+    """
     _check(count, seed, level, chunk)
-    shares = shares_of(DEFAULT_WEIGHTS if weights is None else weights)
-    return _rechunk(_blocks(ins, count, seed, level, shares), chunk)
+    shares, group = shares_of(DEFAULT_WEIGHTS if weights is None else weights), _group(ins, level)
+    return _rechunk(_blocks(ins, count * group, seed, level, shares), chunk * group)
+
+
+def excerpt(ins: Instruction, seed: int, level: str, weights: Mapping[str, float] | None, start: int, count: int) -> VectorSet:
+    """Vectors number start to start + count - 1 of a stream, without drawing those before."""
+    _check(count, seed, level, 1)
+    shares, group = shares_of(DEFAULT_WEIGHTS if weights is None else weights), _group(ins, level)
+    size = _block_size(ins, level)
+    first, last = start // size, max(start + count - 1, start) // size
+    whole = join([_block(ins, seed, number, level, shares) for number in range(first, last + 1)])
+    skipped = (start - first * size) * group
+    return whole[skipped : skipped + count * group]
 
 
 def shares_of(weights: Mapping[str, float]) -> Bits:
@@ -106,8 +122,8 @@ def join(parts: list[VectorSet]) -> VectorSet:
 
 
 def _check(count: int, seed: int, level: str, chunk: int) -> None:
-    if level not in LEVELS:
-        raise OperandError(f"level is '{level}', expected {' or '.join(LEVELS)}")
+    if level not in STREAM_LEVELS:
+        raise OperandError(f"level is '{level}', expected {', '.join(STREAM_LEVELS)}{nearest(level, STREAM_LEVELS)}")
     for name, value, least in (("count", count, 0), ("seed", seed, 0), ("chunk", chunk, 1)):
         if value < least:
             raise OperandError(f"{name} is {value}, expected {least} or more")
@@ -137,21 +153,32 @@ def _rechunk(blocks: Iterator[VectorSet], chunk: int) -> Iterator[VectorSet]:
         yield join(waiting)
 
 
+def _group(ins: Instruction, level: str) -> int:
+    """Tiles of one record: an execution of an instruction with several blocks computes that many."""
+    return ins.blocks if level == "fragment" else 1
+
+
+def _block_size(ins: Instruction, level: str) -> int:
+    """Records of one block."""
+    return _BLOCK if level == "dot" else max(_BLOCK // (max(ins.m, ins.n) * _group(ins, level)), 1)
+
+
 def _block(ins: Instruction, seed: int, number: int, level: str, shares: Bits) -> VectorSet:
     """Block `number` of the vectors of a seed, whole."""
     rng = np.random.default_rng([seed, number])
+    group = _group(ins, level)
     rows = 1 if level == "dot" else max(ins.m, ins.n)
-    size = max(_BLOCK // rows, 1)
-    kinds, places = _mixed(shares, size, rng)
+    kinds, places = _mixed(shares, _block_size(ins, level), rng)
     parts = []
     for index, count in enumerate(np.bincount(kinds, minlength=len(stimuli.KINDS)).tolist()):
         if count:
-            drawn = stimuli.generate(ins, stimuli.KINDS[index], count * rows, rng)
-            parts.append(drawn if level == "dot" else _tiles(ins, drawn, count, rng))
-    order = np.argsort(places)
+            drawn = stimuli.generate(ins, stimuli.KINDS[index], count * group * rows, rng)
+            parts.append(drawn if level == "dot" else _tiles(ins, drawn, count * group, rng))
+    records = np.argsort(places)
+    order = (records[:, None] * group + np.arange(group)).ravel()
     operands = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
     d = ins.dot(**operands) if level == "dot" else ins(**operands)
-    return VectorSet(ins, level, operands, d, kinds[order], seed)
+    return VectorSet(ins, "dot" if level == "dot" else "tile", operands, d, np.repeat(kinds[records], group), seed)
 
 
 def _mixed(shares: Bits, size: int, rng: np.random.Generator) -> tuple[npt.NDArray[np.uint8], Bits]:

@@ -1,0 +1,297 @@
+"""Writes vector files with their manifest and reads them back.
+
+    files.write_stream("hmma.hex", ins, 1_000_000, seed=7)       # drawn, computed and written chunk by chunk
+    vectors = files.read("hmma.hex")                             # checked against hmma.hex.manifest.json
+
+Formats: golden/vectors/text.py and npz. Memory holds one chunk whatever the count. Nothing is ever half written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden import stimuli
+from golden.errors import FileFormatError, OperandError, nearest
+from golden.instruction import Instruction
+from golden.operands import write_whole
+from golden.vectors import archive, manifest, registers, signals
+from golden.vectors.manifest import Manifest, Part
+from golden.vectors.text import FORMATS, TextFormat
+from golden.vectors.vectorset import VectorSet, stream
+from golden.vectors.word import WordLayout
+
+Bits = npt.NDArray[Any]
+Progress = Callable[[int, int], None]
+NAMES = (*FORMATS, "npz")
+CHUNK = 65536
+"""Dot products of one part of a file; the manifest holds a checksum of each part."""
+_SUFFIXES = {suffix: form.name for form in FORMATS.values() for suffix in form.suffixes} | {".npz": "npz"}
+
+
+def format_of(path: str | Path, name: str | None = None) -> str:
+    """The format called `name`, or that of the file's suffix.
+
+    Raises:
+        FileFormatError: neither is known.
+    """
+    if name is not None:
+        if name not in NAMES:
+            raise FileFormatError(f"unknown vector format '{name}', expected {', '.join(NAMES)}{nearest(name, NAMES)}")
+        return name
+    suffix = Path(path).suffix
+    if suffix not in _SUFFIXES:
+        raise FileFormatError(f"{path}: no vector format has the suffix '{suffix}', expected {', '.join(_SUFFIXES)}")
+    return _SUFFIXES[suffix]
+
+
+def layout_of(ins: Instruction, level: str) -> WordLayout:
+    """The word of a record: a dot product, a tile, or the registers of an execution ("fragment")."""
+    return registers.register_word(ins) if level == "fragment" else WordLayout.of(ins, level)
+
+
+def chunk_of(layout: WordLayout) -> int:
+    """Records of one part of a file: as many as hold about the bits of `CHUNK` short dot products."""
+    return max(min(CHUNK, CHUNK * 1024 // (layout.operand_width + layout.result_width)), 1)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Records to write: how many, and chunks of them as often as asked."""
+
+    count: int
+    chunks: Callable[[], Iterator[VectorSet]]
+    progress: Progress | None
+
+
+def write_stream(
+    path: str | Path,
+    ins: Instruction,
+    count: int,
+    seed: int = 1,
+    level: str = "dot",
+    weights: Mapping[str, float] | None = None,
+    form: str | None = None,
+    with_signals: bool = False,
+    progress: Progress | None = None,
+) -> Manifest:
+    """Draws vectors and writes them, chunk by chunk, with their manifest.
+
+    Args:
+        level: "dot", "tile", or "fragment" (tiles as the registers of the lanes).
+        weights: shares of the kinds, see `vectorset.default_set`.
+        form: name of the format; default: by the suffix of `path`.
+        with_signals: adds the intermediate values (level "dot" only): inside csv and jsonl, else in FILE.signals.jsonl.
+        progress: called with (records done, count).
+
+    Raises:
+        FileFormatError: unknown format, or the file cannot be written. OperandError, UnknownNameError: wrong arguments.
+    """
+    chosen = format_of(path, form)
+    layout = layout_of(ins, level)
+    source = _Source(count, partial(stream, ins, count, seed, level, weights, chunk_of(layout)), progress)
+    every = dict.fromkeys(stimuli.KINDS, 1.0) if weights is None else weights
+    made = manifest.describe(ins, layout, Path(path).name, chosen, seed, every)
+    return _write(Path(path), made, layout, ins, source, with_signals)
+
+
+def write(
+    path: str | Path, vectors: VectorSet, form: str | None = None, with_signals: bool = False, level: str | None = None
+) -> Manifest:
+    """Writes a set of vectors, whatever it came from. `level` "fragment" writes tiles as registers. Raises as `write_stream`."""
+    chosen, level = format_of(path, form), level or vectors.level
+    group = vectors.instruction.blocks if level == "fragment" else 1
+    if level != vectors.level and (level, vectors.level) != ("fragment", "tile"):
+        raise OperandError(f"level is '{level}', but the vectors are of level '{vectors.level}'")
+    if len(vectors) % group:
+        raise OperandError(f"{len(vectors)} tiles, expected a multiple of the {group} blocks of {vectors.instruction.name}")
+    layout = layout_of(vectors.instruction, level)
+    step = chunk_of(layout) * group
+
+    def chunks() -> Iterator[VectorSet]:
+        return (vectors[start : start + step] for start in range(0, max(len(vectors), 1), step))
+
+    made = manifest.describe(vectors.instruction, layout, Path(path).name, chosen, vectors.seed, None)
+    return _write(Path(path), made, layout, vectors.instruction, _Source(len(vectors) // group, chunks, None), with_signals)
+
+
+def _write(path: Path, made: Manifest, layout: WordLayout, ins: Instruction, source: _Source, with_signals: bool) -> Manifest:
+    if with_signals and made.level != "dot":
+        raise OperandError(f"signals explain dot products, but the level is '{made.level}'; expected level 'dot'")
+    made.count = source.count
+    made.classes = dict.fromkeys(stimuli.KINDS, 0)
+    inline = with_signals and made.format in ("csv", "jsonl")
+    if with_signals and not inline:
+        made.signals = _write_companion(path, source)
+    if made.format == "npz":
+        records = ((arrays, kinds) for _, arrays, kinds in _records(made, source))
+        write_whole(path, lambda out: archive.write(out, layout, source.count, records, path.parent))
+        made.sha256, made.bytes = _file_hash(path)
+    else:
+        write_whole(path, lambda out: _Writer(out, made, layout, FORMATS[made.format]).run(ins, source, inline))
+    made.classes = {name: count for name, count in made.classes.items() if count}
+    write_whole(manifest.beside(path), lambda out: out.write(made.text().encode()))
+    return made
+
+
+def arrays_of(vectors: VectorSet, level: str) -> tuple[dict[str, Bits], Bits]:
+    """The fields of every record by name, and its kind."""
+    if level == "fragment":
+        return registers.to_registers(vectors), vectors.kinds[:: vectors.instruction.blocks]
+    return vectors.operands | {"d": vectors.d}, vectors.kinds
+
+
+def _records(made: Manifest, source: _Source) -> Iterator[tuple[VectorSet, dict[str, Bits], Bits]]:
+    """The chunks with their fields and kinds; counts the classes and reports progress."""
+    done = 0
+    for chunk in source.chunks():
+        arrays, kinds = arrays_of(chunk, made.level)
+        for number, count in enumerate(np.bincount(kinds, minlength=len(stimuli.KINDS)).tolist()):
+            made.classes[stimuli.KINDS[number]] += count
+        yield chunk, arrays, kinds
+        done += len(kinds)
+        if source.progress is not None:
+            source.progress(done, source.count)
+
+
+class _Writer:
+    """Writes one text file and keeps the checksums of its parts."""
+
+    def __init__(self, out: IO[bytes], made: Manifest, layout: WordLayout, form: TextFormat) -> None:
+        self.out, self.made, self.layout, self.form = out, made, layout, form
+        self.digest, self.line = hashlib.sha256(), 1
+
+    def run(self, ins: Instruction, source: _Source, inline: bool) -> None:
+        """Header, records, footer."""
+        columns = signals.columns(ins) if inline else ()
+        lines, done = self.form.lines(self.layout, source.count), 0
+        self.part(as_text(self.form.header(self.made, self.layout, columns)))
+        for chunk, arrays, kinds in _records(self.made, source):
+            tails = list(tails_of(self.made.format, chunk, columns)) if inline else None
+            self.part(lines.encode(arrays, kinds, done, tails))
+            done += len(kinds)
+        self.part(as_text(self.form.footer(self.made, self.layout)))
+        self.made.sha256 = self.digest.hexdigest()
+
+    def part(self, text: bytes) -> None:
+        """Writes one part and notes its checksums."""
+        lines = text.count(b"\n")
+        self.made.parts.append(Part(self.line, lines, len(text), f"{zlib.crc32(text):08x}"))
+        self.made.bytes += len(text)
+        self.line += lines
+        self.digest.update(text)
+        self.out.write(text)
+
+
+def as_text(lines: list[str]) -> bytes:
+    """Lines as the bytes of a file."""
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def tails_of(form: str, chunk: VectorSet, columns: tuple[str, ...]) -> Iterator[bytes]:
+    """The signals of a chunk as the ends of csv or jsonl lines."""
+    for steps in signals.rows(chunk):
+        yield signals.csv_tail(steps, columns) if form == "csv" else signals.json_tail(steps)
+
+
+def _write_companion(path: Path, source: _Source) -> dict[str, str]:
+    """FILE.signals.jsonl: the signals of every vector, one JSON list a line."""
+    file, digest = Path(f"{path}.signals.jsonl"), hashlib.sha256()
+
+    def fill(out: IO[bytes]) -> None:
+        import json
+
+        done = 0
+        for chunk in source.chunks():
+            for steps in signals.rows(chunk):
+                text = json.dumps(steps).encode() + b"\n"
+                digest.update(text)
+                out.write(text)
+            done += len(chunk)
+            if source.progress is not None:
+                source.progress(done, source.count)
+
+    write_whole(file, fill)
+    return {"file": file.name, "sha256": digest.hexdigest()}
+
+
+def _file_hash(path: Path) -> tuple[str, int]:
+    digest, size = hashlib.sha256(), 0
+    try:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+                size += len(block)
+    except OSError as error:
+        raise FileFormatError(f"{path}: cannot be read: {error.strerror}") from None
+    return digest.hexdigest(), size
+
+
+# Reading -----------------------------------------------------------------------------------------------------------------
+
+
+def instruction_of(made: Manifest, path: Path, ins: Instruction | None) -> Instruction:
+    """The instruction of a file: the one given, or looked up by the manifest's names; its specification must be the same."""
+    from golden.instruction import instruction
+
+    if ins is None:
+        if made.architecture == "custom":
+            raise FileFormatError(f"{path}: vectors of the custom unit {made.instruction}; give its instruction to check them")
+        ins = instruction(made.architecture, made.instruction)
+    if (ins.architecture, ins.name) != (made.architecture, made.instruction):
+        raise FileFormatError(f"{path}: vectors of {made.architecture}:{made.instruction}, not of {ins.architecture}:{ins.name}")
+    manifest.check_instruction(made, ins, path)
+    return ins
+
+
+def check(path: str | Path, ins: Instruction | None = None) -> Manifest:
+    """Checks a file against its manifest: checksums, and that the instruction's specification is still the same.
+
+    Raises:
+        FileFormatError: the message names the file and, where lines were edited or are missing, the line.
+    """
+    file = Path(path)
+    made = manifest.load(file)
+    found = instruction_of(made, file, ins)
+    if _file_hash(file) != (made.sha256, made.bytes):
+        from golden.vectors.diagnose import explain
+
+        raise explain(file, made, found)
+    if made.signals is not None:
+        companion = file.parent / made.signals["file"]
+        if _file_hash(companion)[0] != made.signals["sha256"]:
+            raise FileFormatError(f"{companion}: differs from what {manifest.beside(file)} says (SHA-256)")
+    return made
+
+
+def read(path: str | Path, ins: Instruction | None = None) -> VectorSet:
+    """Reads a vector file after checking it.
+
+    Args:
+        ins: the instruction, needed for custom units only. Files of level "fragment" give tiles.
+
+    Raises:
+        FileFormatError: as `check`.
+    """
+    file = Path(path)
+    made = check(file, ins)
+    found = instruction_of(made, file, ins)
+    layout = layout_of(found, made.level)
+    if made.format == "npz":
+        arrays, kinds = archive.read(file, layout)
+    else:
+        lines = file.read_bytes().split(b"\n")
+        first, last = made.parts[0].lines, made.parts[-1].line - 1
+        arrays, kinds = FORMATS[made.format].lines(layout, made.count).decode(lines[first:last])
+    if made.level == "fragment":
+        arrays, kinds = registers.from_registers(found, arrays), np.repeat(kinds, found.blocks)
+    d = arrays.pop("d")
+    return VectorSet(found, "dot" if made.level == "dot" else "tile", arrays, d, kinds, made.seed)
