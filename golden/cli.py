@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from golden.cli_vectors import vectors
+
 if TYPE_CHECKING:
     from golden.compare import Comparison
     from golden.instruction import Instruction
@@ -365,6 +367,9 @@ def spec_check(
         _print_json(report)
     else:
         typer.echo(f"{file}: ok: {report['summary']}")
+
+
+app.command("vectors")(vectors)
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ from golden.operands import write_whole
 from golden.vectors import archive, manifest, registers, signals
 from golden.vectors.manifest import Manifest, Part
 from golden.vectors.text import FORMATS, TextFormat
-from golden.vectors.vectorset import VectorSet, stream
+from golden.vectors.vectorset import STREAM_LEVELS, VectorSet, stream
 from golden.vectors.word import WordLayout
 
 Bits = npt.NDArray[Any]
@@ -54,7 +54,13 @@ def format_of(path: str | Path, name: str | None = None) -> str:
 
 
 def layout_of(ins: Instruction, level: str) -> WordLayout:
-    """The word of a record: a dot product, a tile, or the registers of an execution ("fragment")."""
+    """The word of a record: a dot product, a tile, or the registers of an execution ("fragment").
+
+    Raises:
+        OperandError: another level, or an instruction without register fragments.
+    """
+    if level not in STREAM_LEVELS:
+        raise OperandError(f"level is '{level}', expected {', '.join(STREAM_LEVELS)}{nearest(level, STREAM_LEVELS)}")
     return registers.register_word(ins) if level == "fragment" else WordLayout.of(ins, level)
 
 
