@@ -97,7 +97,7 @@ class Lines:
         if isinstance(piece, bytes):
             return np.broadcast_to(np.frombuffer(piece, np.uint8), (count, len(piece)))
         if isinstance(piece, Hex):
-            return _hex_elements(piece, arrays[piece.field.name].reshape(count, -1))
+            return _hex_elements(piece, arrays[piece.field.name].reshape(count, piece.field.elements))
         if isinstance(piece, Word):
             words = self.layout.join(self.layout.pack_operands(arrays), self.layout.pack_result(arrays["d"]))
             return _hex_chars(np.ascontiguousarray(words[:, ::-1]))[:, -piece.width :]
@@ -163,15 +163,16 @@ def _names() -> Chars:
 
 def _hex_chars(rows: Bits) -> Chars:
     """Bytes (count, n) as lower-case hex digits (count, 2 n)."""
-    return np.frombuffer(rows.tobytes().hex().encode(), np.uint8).reshape(len(rows), -1)
+    return np.frombuffer(rows.tobytes().hex().encode(), np.uint8).reshape(len(rows), 2 * rows.shape[1])
 
 
 def _hex_elements(piece: Hex, codes: Bits) -> Chars:
     count, item = len(codes), piece.field.dtype.itemsize
     big = np.ascontiguousarray(codes, piece.field.dtype.newbyteorder(">"))
-    digits = _hex_chars(big.view(np.uint8).reshape(count, -1)).reshape(count, piece.field.elements, 2 * item)
+    digits = _hex_chars(big.view(np.uint8).reshape(count, codes.shape[1] * item)).reshape(count, piece.field.elements, 2 * item)
     separator = np.broadcast_to(np.frombuffer(piece.between, np.uint8), (*digits.shape[:2], len(piece.between)))
-    return np.concatenate([digits[:, :, -piece.digits :], separator], axis=2).reshape(count, -1)[:, : piece.width]
+    cells = np.concatenate([digits[:, :, -piece.digits :], separator], axis=2)
+    return cells.reshape(count, cells.shape[1] * cells.shape[2])[:, : piece.width]
 
 
 def _bytes_of_hex(chars: Chars) -> Bits:
@@ -182,7 +183,7 @@ def _bytes_of_hex(chars: Chars) -> Bits:
     wrong = ~_IS_HEX[chars]
     if wrong.any():
         raise FileFormatError(f"[{int(np.argwhere(wrong)[0, 0])}] '{chr(chars[wrong][0])}' is no hex digit")
-    return np.frombuffer(bytes.fromhex(chars.tobytes().decode("ascii")), np.uint8).reshape(count, -1)
+    return np.frombuffer(bytes.fromhex(chars.tobytes().decode("ascii")), np.uint8).reshape(count, chars.shape[1] // 2)
 
 
 _IS_HEX = np.isin(np.arange(256), np.frombuffer(b"0123456789abcdefABCDEF", np.uint8))
@@ -199,7 +200,11 @@ def _elements_of_hex(piece: Hex, chars: Chars) -> Bits:
         )
     digits = np.full((count, field.elements, 2 * field.dtype.itemsize), ord("0"), np.uint8)
     digits[:, :, -piece.digits :] = cells[:, :, : piece.digits]
-    codes = _bytes_of_hex(digits.reshape(count, -1)).view(field.dtype.newbyteorder(">")).astype(field.dtype)
+    codes = (
+        _bytes_of_hex(digits.reshape(count, digits.shape[1] * digits.shape[2]))
+        .view(field.dtype.newbyteorder(">"))
+        .astype(field.dtype)
+    )
     above = (codes >> (field.bits - 1)) > 1  # twice, because a shift by all bits of the dtype is undefined
     if above.any():
         raise FileFormatError(

@@ -19,7 +19,8 @@ from golden.instruction import Instruction
 from golden.reference import Cut, Event
 from golden.vectors.vectorset import VectorSet
 
-_NUMBER = ("sign", "significand", "exponent", "fraction_bits")
+_EARLY = "special_values"
+"""The one step that may write the result before the last one does."""
 
 
 def of(ins: Instruction, operands: dict[str, Any]) -> list[dict[str, Any]]:
@@ -59,20 +60,26 @@ def rows(vectors: VectorSet) -> Iterator[list[dict[str, Any]]]:
 
 
 def columns(ins: Instruction) -> tuple[str, ...]:
-    """Column names of the signals of ordinary operands: operation.step.register[i].value, the same for every vector."""
+    """Column names of the signals: operation.step.register[i].value, the same for every vector of the instruction.
+
+    Ordinary operands run every step; operands with special values end a program's operations early, in that step.
+    """
     found: dict[str, Any] = {}
     for kind in ("narrow", "alignment_edge"):
         drawn = stimuli.generate(ins, kind, 2, np.random.default_rng(1))
         for index in range(2):
-            found |= flat(of(ins, {name: codes[index] for name, codes in drawn.items()}))
+            steps = of(ins, {name: codes[index] for name, codes in drawn.items()})
+            early = [step | {"code": 0} if step["step"] == _EARLY else step for step in steps]
+            found |= flat(early)
     return tuple(found)
 
 
 def flat(steps: list[dict[str, Any]]) -> dict[str, int]:
-    """The steps of one vector as column name to value; infinities and NaNs have only their sign."""
+    """The steps of one vector as column name to value, steps numbered within their operation; infinities and NaNs have only their sign."""
     values: dict[str, int] = {}
+    operations = [step["operation"] for step in steps]
     for index, step in enumerate(steps):
-        prefix = f"{step['operation']}.{index}_{step['step']}"
+        prefix = f"{step['operation']}.{index - operations.index(step['operation'])}_{step['step']}"
         values |= {f"{prefix}.max_exponent[{i}]": e for i, e in enumerate(step.get("max_exponents", ())) if e is not None}
         for name, numbers in step["registers"].items():
             for i, number in enumerate(numbers):
