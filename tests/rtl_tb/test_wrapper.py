@@ -68,7 +68,8 @@ def simulate(name: str, folder: Path, files: list[Path]) -> list[str]:
         )  # fmt: skip
         command = [sim.runtime, "-n", "bench.vvp"]
     else:
-        flags = ["--binary", "--timing", "-Wall", "-Wno-fatal", "-O0", "-CFLAGS", "-O0", "--Mdir", "obj", "--top-module", "bench"]
+        # --flatten: one C++ file instead of one for each of the many modules.
+        flags = ["--binary", "--timing", "-Wall", "-Wno-fatal", "--flatten", "-CFLAGS", "-O0", "--Mdir", "obj", "--top-module", "bench"]
         said = simulators.run([sim.compiler, *flags, *files], folder=folder, env=sim.env, log=folder / "verilator.log")
         command = [folder / "obj" / "Vbench"]
     assert [line for line in said.splitlines() if "wrap_" in line and "arning" in line] == []
