@@ -32,12 +32,13 @@ try:
 except ModuleNotFoundError as error:
     raise SimulatorMissing('cocotb was not found; install it with: pip install "cocotb>=2.1,<3"') from error
 
-_NOT_FOR_US = ("WAVES", "GUI", "COCOTB_TEST_FILTER", "COCOTB_TESTCASE", "COCOTB_TEST_MODULES", "COCOTB_TRUST_INERTIAL_WRITES")
-"""Variables of a surrounding cocotb run. The last one moves results by a cycle on Icarus Verilog."""
+_SEED = "COCOTB_RANDOM_SEED"
+_NOT_FOR_US = (_SEED, "WAVES", "GUI", "COCOTB_TEST_FILTER", "COCOTB_TESTCASE", "COCOTB_TRUST_INERTIAL_WRITES")
+"""Variables for other cocotb runs. The last one moves results by a cycle on Icarus Verilog."""
 
 
 def run(job: Job, progress: Progress | None = None) -> Outcome:
-    """Runs a job, see rtl_tb/engines/job.py.
+    """Runs a job, see rtl_tb/engines/job.py. COCOTB_RANDOM_SEED, where it is set, is the seed of the traffic.
 
     Raises:
         SimulatorMissing, SimulatorTooOld: no such simulator, or no cocotb.
@@ -46,11 +47,12 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
     """
     simulator = simulators.find(job.simulator)
     folder = job.build.absolute() / f"cocotb_{job.simulator}{'_waves' if job.waves else ''}"
+    seed = os.environ.get(_SEED, str(job.traffic.seed))
     with _environment(simulator):
         start = time.monotonic()
         tool = _build(job, simulator, folder)
         built = time.monotonic()
-        answer = _simulate(job, tool, folder, progress)
+        answer = _simulate(job, tool, folder, seed, progress)
     outcome = _outcome(job, answer)
     outcome.version = simulator.version_text
     outcome.seconds_build, outcome.seconds_run = built - start, time.monotonic() - built
@@ -147,7 +149,9 @@ def _changed(job: Job, folder: Path) -> bool:
 # The run ---------------------------------------------------------------------------------------------------------------
 
 
-def _simulate(job: Job, tool: PortsOnlyVerilator | GroupedIcarus, folder: Path, progress: Progress | None) -> dict[str, Any]:
+def _simulate(
+    job: Job, tool: PortsOnlyVerilator | GroupedIcarus, folder: Path, seed: str, progress: Progress | None
+) -> dict[str, Any]:
     """Runs the simulator on files in a temporary folder and returns its answer."""
     with tempfile.TemporaryDirectory(prefix="run_", dir=folder) as name:
         place = Path(name)
@@ -162,7 +166,7 @@ def _simulate(job: Job, tool: PortsOnlyVerilator | GroupedIcarus, folder: Path, 
                     test_module="rtl_tb.engines.cocotb_test",
                     hdl_toplevel=NAME,
                     hdl_toplevel_lang="verilog",
-                    seed=job.traffic.seed,
+                    seed=seed,
                     build_dir=folder,
                     test_dir=place,
                     results_xml=str(place / "results.xml"),
