@@ -1,0 +1,81 @@
+"""Catalogued instructions that take the operands of another one: what else a unit may be.
+
+An instruction of a smaller K counts as a chain of itself, as software would run it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from golden import catalog
+from golden.formats import get_format
+from golden.instruction import Instruction, instruction
+from golden.program import Operation, Program
+
+
+def kin(ins: Instruction) -> Iterator[tuple[Instruction, Instruction]]:
+    """Yields (catalogued instruction, the same over the K of `ins`) for every different arithmetic with its operands.
+
+    Both take operands of the same formats, sparsity and scale blocks. One instruction stands for all with its program.
+    """
+    seen = [signature(ins)]
+    for architecture in catalog.architectures():
+        for name in _candidates(architecture, ins):
+            other = instruction(architecture, name)
+            stretched = _stretched(other, ins)
+            if stretched is not None and signature(stretched) not in seen:
+                seen.append(signature(stretched))
+                yield other, stretched
+
+
+def signature(ins: Instruction) -> tuple[object, ...]:
+    """What decides an instruction's results: the steps of its operations, over which k and from which seed."""
+    return tuple((o.steps, o.k_index, o.seed, o.operand_format, o.out_format) for o in ins.program.operations)
+
+
+def _candidates(architecture: str, ins: Instruction) -> Iterator[str]:
+    """Names whose formats and sparsity fit, told from the catalogue without building the instructions."""
+    wanted = {operand: fmt.name for operand, fmt in ins.formats.items()}
+    for name, (entry, variables) in catalog.get_architecture(architecture).names().items():
+        family = entry.family
+        if family.sparse != ins.sparse or set(family.formats) != set(wanted):
+            continue
+        found = {operand: get_format(catalog.fill(text, variables)).name for operand, text in family.formats.items()}
+        k = catalog.shape_of(variables, entry.section)[2]
+        if found == wanted and k <= ins.k and ins.k % k == 0:
+            yield name
+
+
+def _stretched(other: Instruction, ins: Instruction) -> Instruction | None:
+    """`other` over the K of `ins`: itself, or a chain of it, each from the result before."""
+    if other.pattern != ins.pattern or other.scale_block != ins.scale_block or other.formats != ins.formats:
+        return None
+    if other.k == ins.k:
+        return other
+    if other.formats["c"] != other.formats["d"]:
+        return None
+    operations: list[Operation] = []
+    for part in range(ins.k // other.k):
+        before = f"part{part - 1}.d" if part else "c"
+        for operation in other.program.operations:
+            operations.append(_moved(operation, part, other.stored_k, before))
+    operations[-1] = replace(operations[-1], to="d")
+    return replace(other, k=ins.k, program=Program(tuple(operations)))
+
+
+def _moved(operation: Operation, part: int, size: int, before: str) -> Operation:
+    """One operation of link `part` of the chain: its own k, its own registers, c taken from the link before."""
+
+    def named(register: str) -> str:
+        return before if register == "c" else register if register == "zero" else f"part{part}.{register}"
+
+    return replace(
+        operation,
+        algorithm="steps",
+        parameters=(),
+        k_index=tuple(k + part * size for k in operation.k_index),
+        seed=named(operation.seed),
+        addends=tuple(named(name) for name in operation.addends),
+        to=f"part{part}.{operation.to}",
+    )
