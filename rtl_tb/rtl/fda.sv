@@ -75,8 +75,6 @@ module fda #(
         .c_sign(c_sign), .c_exponent(c_exponent), .c_significand(c_significand), .special(special)
     );
 
-    localparam int W1 = K * (2 + EXP_W + SIG_W) + 1 + EXP_W + C_FRAC + 1 + 3;
-
     logic               valid1, ready1;
     logic [K-1:0]       live1, sign1;
     logic [K*EXP_W-1:0] exponent1;
@@ -86,15 +84,22 @@ module fda #(
     logic [C_FRAC:0]    c_significand1;
     logic [2:0]         special1;
 
-    pipe_stage #(
-        .WIDTH(W1)
-    ) u_stage1 (
-        .clk(clk), .rst_n(rst_n),
-        .in_valid(in_valid), .in_ready(in_ready),
-        .in_data({live, sign, exponent, significand, c_sign, c_exponent, c_significand, special}),
-        .out_valid(valid1), .out_ready(ready1),
-        .out_data({live1, sign1, exponent1, significand1, c_sign1, c_exponent1, c_significand1, special1})
-    );
+    assign in_ready = !valid1 || ready1;
+
+    always_ff @(posedge clk) begin
+        if (!rst_n) valid1 <= 1'b0;
+        else if (in_ready) valid1 <= in_valid;
+        if (in_valid && in_ready) begin
+            live1          <= live;
+            sign1          <= sign;
+            exponent1      <= exponent;
+            significand1   <= significand;
+            c_sign1        <= c_sign;
+            c_exponent1    <= c_exponent;
+            c_significand1 <= c_significand;
+            special1       <= special;
+        end
+    end
 
     fused_sum #(
         .TERMS(K), .INT(2), .FRAC(FRAC), .SUM_INT(SUM_INT), .EXP_W(EXP_W), .F(F), .FLOOR(FLOOR),

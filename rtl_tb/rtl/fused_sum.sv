@@ -56,8 +56,6 @@ module fused_sum #(
         .live({c_significand != 0, live}), .exponents({c_exponent, exponent}), .maximum(maximum)
     );
 
-    localparam int W1 = TERMS * (1 + EXP_W + SIG_W) + 1 + EXP_W + C_FRAC + 1 + EXP_W + 3;
-
     logic                    valid1, ready1;
     logic [TERMS-1:0]        sign1;
     logic [TERMS*EXP_W-1:0]  exponent1;
@@ -67,15 +65,22 @@ module fused_sum #(
     logic [C_FRAC:0]         c_significand1;
     logic [2:0]              special1;
 
-    pipe_stage #(
-        .WIDTH(W1)
-    ) u_stage1 (
-        .clk(clk), .rst_n(rst_n),
-        .in_valid(in_valid), .in_ready(in_ready),
-        .in_data({sign, exponent, significand, c_sign, c_exponent, c_significand, maximum, special}),
-        .out_valid(valid1), .out_ready(ready1),
-        .out_data({sign1, exponent1, significand1, c_sign1, c_exponent1, c_significand1, maximum1, special1})
-    );
+    assign in_ready = !valid1 || ready1;
+
+    always_ff @(posedge clk) begin
+        if (!rst_n) valid1 <= 1'b0;
+        else if (in_ready) valid1 <= in_valid;
+        if (in_valid && in_ready) begin
+            sign1          <= sign;
+            exponent1      <= exponent;
+            significand1   <= significand;
+            c_sign1        <= c_sign;
+            c_exponent1    <= c_exponent;
+            c_significand1 <= c_significand;
+            maximum1       <= maximum;
+            special1       <= special;
+        end
+    end
 
     // Stage 2: alignment and truncation, in sign and magnitude.
     logic [TERMS*ADD_W-1:0] aligned;
@@ -83,12 +88,16 @@ module fused_sum #(
 
     generate
         for (g = 0; g < TERMS; g = g + 1) begin : g_align
+            logic [ADD_W-1:0] addend;
+
             align_shift #(
                 .INT(INT), .IN_FRAC(FRAC), .OUT_FRAC(F), .EXP_W(EXP_W)
             ) u_align (
                 .magnitude(significand1[g*SIG_W+:SIG_W]), .exponent(exponent1[g*EXP_W+:EXP_W]),
-                .maximum(maximum1), .aligned(aligned[g*ADD_W+:ADD_W])
+                .maximum(maximum1), .aligned(addend)
             );
+
+            always_comb aligned[g*ADD_W+:ADD_W] = addend;  // see product_array.sv
         end
     endgenerate
 
@@ -98,8 +107,6 @@ module fused_sum #(
         .magnitude(c_significand1), .exponent(c_exponent1), .maximum(maximum1), .aligned(c_aligned)
     );
 
-    localparam int W2 = TERMS * (1 + ADD_W) + 1 + C_ADD_W + EXP_W + 3;
-
     logic                   valid2, ready2;
     logic [TERMS-1:0]       sign2;
     logic [TERMS*ADD_W-1:0] aligned2;
@@ -108,22 +115,27 @@ module fused_sum #(
     logic [EXP_W-1:0]       maximum2;
     logic [2:0]             special2;
 
-    pipe_stage #(
-        .WIDTH(W2)
-    ) u_stage2 (
-        .clk(clk), .rst_n(rst_n),
-        .in_valid(valid1), .in_ready(ready1),
-        .in_data({sign1, aligned, c_sign1, c_aligned, maximum1, special1}),
-        .out_valid(valid2), .out_ready(ready2),
-        .out_data({sign2, aligned2, c_sign2, c_aligned2, maximum2, special2})
-    );
+    assign ready1 = !valid2 || ready2;
+
+    always_ff @(posedge clk) begin
+        if (!rst_n) valid2 <= 1'b0;
+        else if (ready1) valid2 <= valid1;
+        if (valid1 && ready1) begin
+            sign2      <= sign1;
+            aligned2   <= aligned;
+            c_sign2    <= c_sign1;
+            c_aligned2 <= c_aligned;
+            maximum2   <= maximum1;
+            special2   <= special1;
+        end
+    end
 
     // Stage 3: the exact sum, in two's complement.
     logic [SUM_W-1:0] sum;
     integer           i;
 
     always_comb begin
-        sum = c_sign2 ? -SUM_W'(c_aligned2) : SUM_W'(c_aligned2);
+        sum = c_sign2 ? SUM_W'(0) - SUM_W'(c_aligned2) : SUM_W'(c_aligned2);
         for (i = 0; i < TERMS; i = i + 1) begin
             if (sign2[i]) sum = sum - SUM_W'(aligned2[i*ADD_W+:ADD_W]);
             else sum = sum + SUM_W'(aligned2[i*ADD_W+:ADD_W]);
@@ -135,13 +147,17 @@ module fused_sum #(
     logic [EXP_W-1:0] maximum3;
     logic [2:0]       special3;
 
-    pipe_stage #(
-        .WIDTH(SUM_W + EXP_W + 3)
-    ) u_stage3 (
-        .clk(clk), .rst_n(rst_n),
-        .in_valid(valid2), .in_ready(ready2), .in_data({sum, maximum2, special2}),
-        .out_valid(valid3), .out_ready(ready3), .out_data({sum3, maximum3, special3})
-    );
+    assign ready2 = !valid3 || ready3;
+
+    always_ff @(posedge clk) begin
+        if (!rst_n) valid3 <= 1'b0;
+        else if (ready2) valid3 <= valid2;
+        if (valid2 && ready2) begin
+            sum3     <= sum;
+            maximum3 <= maximum2;
+            special3 <= special2;
+        end
+    end
 
     // Stage 4: back to sign and magnitude, one rounding, special results.
     logic                    negative;
@@ -164,12 +180,14 @@ module fused_sum #(
                   : special3[1] ? {special3[0], {D_EXP{1'b1}}, {D_FRAC{1'b0}}}
                   : rounded;
 
-    pipe_stage #(
-        .WIDTH(D_EXP + D_FRAC + 1)
-    ) u_stage4 (
-        .clk(clk), .rst_n(rst_n),
-        .in_valid(valid3), .in_ready(ready3), .in_data(result),
-        .out_valid(out_valid), .out_ready(out_ready), .out_data(d)
-    );
+    assign ready3 = !out_valid || out_ready;
+
+    always_ff @(posedge clk) begin
+        if (!rst_n) out_valid <= 1'b0;
+        else if (ready3) out_valid <= valid3;
+        if (valid3 && ready3) begin
+            d <= result;
+        end
+    end
 
 endmodule

@@ -108,16 +108,24 @@ module gdfs #(
     logic [C_FRAC:0]         c_significand1;
     logic [2:0]              special1;
 
-    pipe_stage #(
-        .WIDTH(GROUPS * (SUM_W + 1) + 2 * BLOCKS * (EXP_W + S_W) + 1 + EXP_W + C_FRAC + 1 + 3)
-    ) u_stage1 (
-        .clk(clk), .rst_n(rst_n),
-        .in_valid(in_valid), .in_ready(in_ready),
-        .in_data({group_sum, group_live, a_exponent, b_exponent, a_scale, b_scale, c_sign, c_exponent, c_significand, special}),
-        .out_valid(valid1), .out_ready(ready1),
-        .out_data({group_sum1, group_live1, a_exponent1, b_exponent1, a_scale1, b_scale1,
-                   c_sign1, c_exponent1, c_significand1, special1})
-    );
+    assign in_ready = !valid1 || ready1;
+
+    always_ff @(posedge clk) begin
+        if (!rst_n) valid1 <= 1'b0;
+        else if (in_ready) valid1 <= in_valid;
+        if (in_valid && in_ready) begin
+            group_sum1     <= group_sum;
+            group_live1    <= group_live;
+            a_exponent1    <= a_exponent;
+            b_exponent1    <= b_exponent;
+            a_scale1       <= a_scale;
+            b_scale1       <= b_scale;
+            c_sign1        <= c_sign;
+            c_exponent1    <= c_exponent;
+            c_significand1 <= c_significand;
+            special1       <= special;
+        end
+    end
 
     // Stage 2: each group in sign and magnitude, times its scales.
     logic [GROUPS-1:0]       live, sign;
@@ -149,15 +157,22 @@ module gdfs #(
     logic [C_FRAC:0]         c_significand2;
     logic [2:0]              special2;
 
-    pipe_stage #(
-        .WIDTH(GROUPS * (2 + EXP_W + SIG_W) + 1 + EXP_W + C_FRAC + 1 + 3)
-    ) u_stage2 (
-        .clk(clk), .rst_n(rst_n),
-        .in_valid(valid1), .in_ready(ready1),
-        .in_data({live, sign, exponent, significand, c_sign1, c_exponent1, c_significand1, special1}),
-        .out_valid(valid2), .out_ready(ready2),
-        .out_data({live2, sign2, exponent2, significand2, c_sign2, c_exponent2, c_significand2, special2})
-    );
+    assign ready1 = !valid2 || ready2;
+
+    always_ff @(posedge clk) begin
+        if (!rst_n) valid2 <= 1'b0;
+        else if (ready1) valid2 <= valid1;
+        if (valid1 && ready1) begin
+            live2          <= live;
+            sign2          <= sign;
+            exponent2      <= exponent;
+            significand2   <= significand;
+            c_sign2        <= c_sign1;
+            c_exponent2    <= c_exponent1;
+            c_significand2 <= c_significand1;
+            special2       <= special1;
+        end
+    end
 
     fused_sum #(
         .TERMS(GROUPS), .INT(INT), .FRAC(FRAC), .SUM_INT(SUM_INT), .EXP_W(EXP_W), .F(F), .FLOOR(FLOOR),

@@ -13,9 +13,15 @@ module group_dot #(
     output logic                    live  // some product is not zero; the sum still may be
 );
 
-    // Magnitude in halves: subnormal 0.M, otherwise 1.M shifted by the exponent 0..2.
+    // Magnitude in halves.
     function automatic [3:0] halves(input [2:0] code);
-        halves = code[2:1] == 2'd0 ? {3'd0, code[0]} : {2'd0, 1'b1, code[0]} << (code[2:1] - 2'd1);
+        case (code)
+            3'd4: halves = 4'd4;
+            3'd5: halves = 4'd6;
+            3'd6: halves = 4'd8;
+            3'd7: halves = 4'd12;
+            default: halves = {1'b0, code};  // 0, 0.5 (subnormal), 1, 1.5
+        endcase
     endfunction
 
     logic [7:0] product;

@@ -39,16 +39,28 @@ module product_array #(
 
     generate
         for (g = 0; g < K; g = g + 1) begin : g_product
+            logic             p_sign, p_nan, p_inf;
+            logic [EXP_W-1:0] p_exponent;
+            logic [SIG_W-1:0] p_significand;
+
             fp_product #(
                 .A_EXP(A_EXP), .A_FRAC(A_FRAC), .A_DROP(A_DROP), .A_BIAS(A_BIAS), .A_SPECIALS(A_SPECIALS),
                 .B_EXP(B_EXP), .B_FRAC(B_FRAC), .B_DROP(B_DROP), .B_BIAS(B_BIAS), .B_SPECIALS(B_SPECIALS),
                 .EXP_W(EXP_W)
             ) u_product (
                 .a(a[g*AW+:AW]), .b(b[g*BW+:BW]),
-                .sign(sign[g]), .exponent(exponent[g*EXP_W+:EXP_W]), .significand(significand[g*SIG_W+:SIG_W]),
-                .is_nan(is_nan[g]), .is_inf(is_inf[g])
+                .sign(p_sign), .exponent(p_exponent), .significand(p_significand), .is_nan(p_nan), .is_inf(p_inf)
             );
-            assign live[g] = significand[g*SIG_W+:SIG_W] != 0;
+
+            // Not connected directly: Icarus takes a long time over a net that many instances drive in parts.
+            always_comb begin
+                live[g]   = p_significand != 0;
+                sign[g]   = p_sign;
+                is_nan[g] = p_nan;
+                is_inf[g] = p_inf;
+                exponent[g*EXP_W+:EXP_W]    = p_exponent;
+                significand[g*SIG_W+:SIG_W] = p_significand;
+            end
         end
     endgenerate
 

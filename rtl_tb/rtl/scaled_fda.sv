@@ -88,8 +88,6 @@ module scaled_fda #(
         for (i = 0; i < K; i = i + 1) scaled[i*EXP_W+:EXP_W] = exponent[i*EXP_W+:EXP_W] + a_scale + b_scale;
     end
 
-    localparam int W1 = K * (2 + EXP_W + SIG_W) + 1 + EXP_W + C_FRAC + 1 + 3;
-
     logic               valid1, ready1;
     logic [K-1:0]       live1, sign1;
     logic [K*EXP_W-1:0] exponent1;
@@ -99,15 +97,22 @@ module scaled_fda #(
     logic [C_FRAC:0]    c_significand1;
     logic [2:0]         special1;
 
-    pipe_stage #(
-        .WIDTH(W1)
-    ) u_stage1 (
-        .clk(clk), .rst_n(rst_n),
-        .in_valid(in_valid), .in_ready(in_ready),
-        .in_data({live, sign, scaled, significand, c_sign, c_exponent, c_significand, special | {a_nan || b_nan, 2'b00}}),
-        .out_valid(valid1), .out_ready(ready1),
-        .out_data({live1, sign1, exponent1, significand1, c_sign1, c_exponent1, c_significand1, special1})
-    );
+    assign in_ready = !valid1 || ready1;
+
+    always_ff @(posedge clk) begin
+        if (!rst_n) valid1 <= 1'b0;
+        else if (in_ready) valid1 <= in_valid;
+        if (in_valid && in_ready) begin
+            live1          <= live;
+            sign1          <= sign;
+            exponent1      <= scaled;
+            significand1   <= significand;
+            c_sign1        <= c_sign;
+            c_exponent1    <= c_exponent;
+            c_significand1 <= c_significand;
+            special1       <= special | {a_nan || b_nan, 2'b00};
+        end
+    end
 
     fused_sum #(
         .TERMS(K), .INT(2), .FRAC(FRAC), .SUM_INT(SUM_INT), .EXP_W(EXP_W), .F(F), .FLOOR(FLOOR),
