@@ -100,7 +100,11 @@ class Summed:
 
 @dataclass(frozen=True)
 class Rounded:
-    """One rounding to a format: the exact value, what was cut (see REMAINDERS) and whether the significand went up."""
+    """One rounding to a format.
+
+    `remainder` is the index into REMAINDERS of what was cut, `increment` whether the magnitude went up by one, `carry`
+    whether that reached the exponent, `overflow` whether the rounded number is past the largest finite one.
+    """
 
     operation: int
     step: Step
@@ -109,6 +113,7 @@ class Rounded:
     remainder: Array
     increment: Array
     carry: Array
+    overflow: Array
     result: Numbers
 
 
@@ -305,8 +310,8 @@ def exact_sum(terms: Numbers, rounding: str, exponent: int | None = None) -> Num
     return Numbers(kind, sign, abs(total), lsb, np.where(some, top, 0))
 
 
-def round_to(fmt: Format, exact: Numbers, step: Step, overflow: str) -> tuple[Numbers, Array, Array, Array]:
-    """Rounds to a float format; returns the numbers as `decode` would give them, remainder, increment and carry."""
+def round_to(fmt: Format, exact: Numbers, step: Step, overflow: str) -> tuple[Numbers, dict[str, Array]]:
+    """Rounds to a float format; returns the numbers as `decode` would give them, and the arrays of `Rounded` by name."""
     kept = fmt.fraction_bits if step.result_fraction_bits is None else step.result_fraction_bits
     live = exact.nonzero
     mag = np.where(live, exact.significand, 0)
@@ -330,7 +335,7 @@ def round_to(fmt: Format, exact: Numbers, step: Step, overflow: str) -> tuple[Nu
     significand = np.where(over, (1 << (kept + 1)) - 1 << (fmt.fraction_bits - kept), significand)
     exponent = np.where(over, fmt.max_exponent, exponent)
     result = Numbers(kind, exact.sign, significand, exponent - fmt.fraction_bits, exponent)
-    return result, remainder, increment, carry
+    return result, {"remainder": remainder, "increment": increment, "carry": carry, "overflow": over}
 
 
 def _too_large(fmt: Format, significand: Array, exponent: Array) -> Array:
@@ -487,8 +492,8 @@ class _Run:
 
     def _ieee(self, exact: Numbers, step: Step) -> Any:
         assert step.format is not None
-        result, remainder, increment, carry = round_to(step.format, exact, step, "ieee")
-        yield Rounded(self.index, step, step.format, exact, remainder, increment, carry, result)
+        result, details = round_to(step.format, exact, step, "ieee")
+        yield Rounded(self.index, step, step.format, exact, result=result, **details)
         return result
 
     def _normalize(self, step: Step) -> Iterator[Seen]:
@@ -533,10 +538,10 @@ class _Run:
         if not fmt.is_float:
             yield from self._round_integer(step, fmt, exact)
             return
-        result, remainder, increment, carry = round_to(fmt, exact, step, step.overflow)
+        result, details = round_to(fmt, exact, step, step.overflow)
         if step.zero == "positive":
             result = replace(result, sign=np.where(result.kind == Kind.ZERO, 0, result.sign).astype(np.uint8))
-        yield Rounded(self.index, step, fmt, exact, remainder, increment, carry, result)
+        yield Rounded(self.index, step, fmt, exact, result=result, **details)
         self.registers[step.to] = result
 
     def _round_integer(self, step: Step, fmt: Format, exact: Numbers) -> Iterator[Seen]:
@@ -548,7 +553,7 @@ class _Run:
         code = np.asarray(value & ((1 << fmt.integer_bits) - 1)).astype(np.uint64)
         result = decode(fmt, code)
         no = np.zeros(code.shape, bool)
-        yield Rounded(self.index, step, fmt, exact, remainder, no, no, result)
+        yield Rounded(self.index, step, fmt, exact, remainder, no, no, no, result)
         self.registers[step.to] = result
 
 

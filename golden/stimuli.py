@@ -608,7 +608,8 @@ def _special_pairs(draw: _Draw) -> tuple[Bits, Bits, Bits]:
         codes = np.full(draw.count, code, fmt.dtype)
         return np.where(sign, negate(fmt, codes), codes)
 
-    ones = np.full(draw.count, one(draw.b), draw.b.dtype)
+    only_b = draw.a.infinity is None and draw.b.infinity is not None  # then b brings the infinity of a product
+    ones = np.where(only_b | draw.chance(0.2, (draw.count,)), draw.b.dtype.type(huge["b"]), draw.b.dtype.type(one(draw.b)))
     a[row, place] = signed(draw.a, huge["a"], flip)
     b[row, place] = np.where(case == 0, draw.zeros(draw.b, (draw.count,)), ones)
     swapped = (case == 0) & draw.chance(0.5, (draw.count,))
@@ -640,6 +641,104 @@ def _zero_partners(draw: _Draw) -> tuple[Bits, Bits, Bits]:
     return a, b, np.where(draw.chance(0.7, size), draw.zeros(draw.c, size), edges(draw.c))
 
 
+def _counts(draw: _Draw) -> tuple[Bits, Bits, Bits]:
+    """None, all but one or two, or all products non-zero, zeros of one sign or of both, c at any corner of its format."""
+    row = (draw.count, 1)
+    a, b, _ = _narrow(draw)
+    if draw.a.bits == 1:
+        a, b = np.ones(draw.shape, draw.a.dtype), np.ones(draw.shape, draw.b.dtype)
+    missing = draw.rng.choice([0, 1, 2, draw.k], size=row)
+    order = draw.rng.permuted(np.broadcast_to(np.arange(draw.k), draw.shape), axis=1)
+    sign, shared = draw.pick(0, 1, draw.shape), draw.chance(0.7, row)
+    sign = np.where(shared, sign[:, :1], sign)
+    b_sign = (b >> draw.b.dtype.type(draw.b.sign_shift)) & 1 if draw.b.signed and draw.b.is_float else np.zeros(draw.shape)
+    zeros = np.zeros(draw.shape, draw.a.dtype)
+    # A zero of b's sign gives +0, one of the other sign -0; where a has no -0, b's sign is set instead.
+    if draw.a.is_float:
+        b = np.where((order < missing) & (b_sign != sign), negate(draw.b, b), b)
+    a = np.where(order < missing, zeros, a)
+    corners = corner_codes(draw.c)
+    c = np.where(
+        draw.chance(0.7, (draw.count,)), corners[draw.pick(0, len(corners) - 1, (draw.count,))], draw.zeros(draw.c, (draw.count,))
+    )
+    return a, b, c
+
+
+def _deep_cancellation(draw: _Draw) -> tuple[Bits, Bits, Bits]:
+    """The largest addends cancel exactly and one far smaller addend is left, or none: long normalisation shifts."""
+    size, row = (draw.count,), (draw.count, 1)
+    limit = min(draw.high, highest_exponent(draw.c), highest_exponent(draw.d))
+    top = draw.pick(max(limit - 8, draw.low) if draw.high < 64 else min(draw.low, 0), limit, row)
+    target = np.broadcast_to(top, draw.shape).copy()
+    anywhere, near = draw.pick(draw.tiniest, draw.high, draw.shape), top - draw.pick(8, draw.kept_bits + 2, draw.shape)
+    target[:, 1 if draw.k < 3 else 2 :] = np.where(draw.chance(0.5, row), anywhere, near)[:, 1 if draw.k < 3 else 2 :]
+    a, b = draw.products(target, normal=False, exact=True)
+    against_c = draw.chance(0.5, row) if draw.k > 1 else np.ones(row, bool)
+    if draw.k > 1:
+        a[:, 1], b[:, 1] = negate(draw.a, a[:, 0]), b[:, 0]
+        if not draw.a.signed:
+            b[:, 1] = negate(draw.b, b[:, 0])
+    places = np.arange(draw.k)
+    left = np.where(draw.chance(0.5, row), min(2, draw.k), draw.pick(1 if draw.k < 3 else 2, draw.k, row))
+    used = (places == 0) | (~against_c & (places == 1)) | (places == left)
+    a = np.where(used, a, np.zeros((), draw.a.dtype))
+    c = np.where(against_c[:, 0], _negative_sum(draw, a, b, True), draw.zeros(draw.c, size))
+    order = draw.rng.permuted(np.broadcast_to(places, draw.shape), axis=1)
+    if draw.k >= 4:  # in half of the rows x, what is left, -x: an adder tree meets the small one before x cancels
+        near_first = np.r_[0, 2, 1, 3 : draw.k]
+        order = np.where(draw.chance(0.5, row), near_first[(places + 4 * draw.pick(0, draw.k // 4, row)) % draw.k], order)
+    return np.take_along_axis(a, order, axis=1), np.take_along_axis(b, order, axis=1), c
+
+
+def _widest_sum(draw: _Draw) -> tuple[Bits, Bits, Bits]:
+    """The largest significands of one sign at one exponent, scales and c included: every integer bit of the sum."""
+    row, size, ones = (draw.count, 1), (draw.count,), np.uint64((1 << 64) - 1)
+    minus = draw.pick(0, 1, row)
+    total = np.zeros(row, np.int64)
+
+    def largest(fmt: Format, sign: Ints, shape: tuple[int, ...], low: int, high: int) -> Bits:
+        exponent = np.where(draw.chance(0.3, row), high, draw.pick(low, high, row))
+        total[...] += exponent
+        return encode(fmt, np.broadcast_to(sign, shape), np.broadcast_to(exponent, shape), np.full(shape, ones))
+
+    a = largest(draw.a, minus, draw.shape, lowest_exponent(draw.a), highest_exponent(draw.a))
+    b = largest(draw.b, 0 * minus, draw.shape, lowest_exponent(draw.b), highest_exponent(draw.b))
+    for name, codes in draw.scales.items():
+        codes[...] = largest(draw.ins.formats[name], 0 * minus, codes.shape, -2, 2)
+    c = encode(draw.c, minus[:, 0], total[:, 0] + draw.pick(0, 2, size), np.full(size, ones))
+    return a, b, np.where(draw.chance(0.2, size), draw.zeros(draw.c, size), c)
+
+
+def _round_up(draw: _Draw) -> tuple[Bits, Bits, Bits]:
+    """Just below a power of two, the least normal among them: c with all ones and half a place, or 1 minus a half place."""
+    size, drop = (draw.count,), draw.kept_bits + 1
+    lowest, highest = lowest_exponent(draw.d), min(highest_exponent(draw.d), highest_exponent(draw.c))
+    at_least = draw.chance(0.4, size)
+    last = np.where(at_least, lowest, draw.pick(max(draw.tiniest + drop, lowest), min(draw.high + drop, highest), size))
+    pair = draw.chance(0.3 if draw.k > 1 else 0.0, size)
+    top = np.maximum(draw.pick(draw.low, draw.high, size), np.minimum(draw.tiniest + drop + 1, draw.high))
+    target = np.repeat(np.where(pair, top, last - drop)[:, None], draw.k, axis=1)
+    target[:, 1:] = np.where(pair[:, None], (top - drop - 1)[:, None], target[:, 1:])
+    alone = ~pair & draw.chance(0.25, size)  # without c: what is lost below D's last place
+    exact, rough = draw.products(target, normal=False, exact=True), draw.products(target, normal=False)
+    inexact = (alone & draw.chance(0.5, size))[:, None]
+    a, b = (np.where(inexact, loose, sharp) for loose, sharp in zip(rough, exact, strict=True))
+    place = np.arange(draw.k)
+    a = np.where((place == 0) | (pair[:, None] & (place == 1)), a, np.zeros((), draw.a.dtype))
+    minus = draw.pick(0, 1, size)
+    signs = np.where(place == 0, minus[:, None], 1 - minus[:, None])
+    if draw.a.signed:
+        a = np.where(signs == 1, negate(draw.a, a), a)
+    else:
+        b = np.where(signs == 1, negate(draw.b, b), b)
+    ones = np.uint64((1 << 64) - 1) << np.uint64(64 - max(draw.kept_bits, 1))
+    c = encode(draw.c, minus, np.where(at_least, lowest - 1, last), np.full(size, ones))
+    c = np.where(pair | alone, draw.zeros(draw.c, size), c)
+    # Moved by even distances: the two products of a pair stay neighbours, as an adder tree has them.
+    order = (place + np.where(pair, 2 * draw.pick(0, draw.k // 2, size), draw.pick(0, draw.k, size))[:, None]) % draw.k
+    return np.take_along_axis(a, order, axis=1), np.take_along_axis(b, order, axis=1), c
+
+
 _GENERATORS: dict[str, Callable[[_Draw], tuple[Bits, Bits, Bits]]] = {
     "random_bits": _random_bits,
     "narrow": _narrow,
@@ -663,6 +762,10 @@ _GENERATORS: dict[str, Callable[[_Draw], tuple[Bits, Bits, Bits]]] = {
     "special_each": _special_each,
     "special_pairs": _special_pairs,
     "zero_partners": _zero_partners,
+    "counts": _counts,
+    "deep_cancellation": _deep_cancellation,
+    "widest_sum": _widest_sum,
+    "round_up": _round_up,
 }
 KINDS: tuple[str, ...] = tuple(_GENERATORS)
 SEARCH_KINDS = KINDS[: KINDS.index("one_hot") + 1]
