@@ -75,7 +75,7 @@ def columns(ins: Instruction) -> tuple[str, ...]:
 
 
 def flat(steps: list[dict[str, Any]]) -> dict[str, int]:
-    """The steps of one vector as column name to value, steps numbered within their operation; infinities and NaNs have only their sign."""
+    """The steps of one vector as column name to value, steps numbered in their operation; infinities and NaNs: only a sign."""
     values: dict[str, int] = {}
     operations = [step["operation"] for step in steps]
     for index, step in enumerate(steps):
