@@ -357,7 +357,8 @@ def _ports(document: Section, layout: WordLayout, unit_name: str) -> dict[str, P
         raise section.error(f"'ports' lacks {', '.join(missing)}: {unit_name} has the operands {', '.join(fields)}")
     maps = {name: read_map(section, field) for name, field in fields.items()}
     section.done()
-    check_overlaps((port_map for port_map in maps.values()), fields)
+    check_overlaps([port_map for name, port_map in maps.items() if name != "d"], fields)
+    check_overlaps([maps["d"]], fields)
     return maps
 
 

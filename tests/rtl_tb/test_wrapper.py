@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from golden.errors import SpecError
 from rtl_tb import simulators
 from rtl_tb.dut import Dut, load_dut
+from rtl_tb.errors import ElaborationError, SimulatorMissing
 from rtl_tb.wrapper import write_wrapper
 
 UNIT = """
@@ -69,7 +71,19 @@ def simulate(name: str, folder: Path, files: list[Path]) -> list[str]:
         command = [sim.runtime, "-n", "bench.vvp"]
     else:
         # --flatten: one C++ file instead of one for each of the many modules.
-        flags = ["--binary", "--timing", "-Wall", "-Wno-fatal", "--flatten", "-CFLAGS", "-O0", "--Mdir", "obj", "--top-module", "bench"]
+        flags = [
+            "--binary",
+            "--timing",
+            "-Wall",
+            "-Wno-fatal",
+            "--flatten",
+            "-CFLAGS",
+            "-O0",
+            "--Mdir",
+            "obj",
+            "--top-module",
+            "bench",
+        ]
         said = simulators.run([sim.compiler, *flags, *files], folder=folder, env=sim.env, log=folder / "verilator.log")
         command = [folder / "obj" / "Vbench"]
     assert [line for line in said.splitlines() if "wrap_" in line and "arning" in line] == []
@@ -413,3 +427,109 @@ def test_every_handshake_loses_and_invents_nothing(simulator: str, flows: tuple[
     printed = set(simulate(simulator, *flows))
     wanted = {f"{case.name} got 150 bad 0 delay {case.latency} gap {case.gap}" for case in FLOWS}
     assert wanted - printed == set(), sorted(printed)
+
+
+# What does not fit -----------------------------------------------------------------------------------------------------
+
+FITTING = "input wire [63:0] a, b, input wire [31:0] c, output wire [31:0] d"
+MISFITS = [
+    ("input wire [47:0] a, " + BCD, "a: a", "port 'a' has 48 bits, operand a of f16.yaml needs 4 x 16 = 64"),
+    ("input wire [63:0] aa, " + BCD, "a: a", "misfit has no port 'a'; nearest: aa"),
+    ("output wire [63:0] a, " + BCD, "a: a", "port 'a' of misfit is an output, expected an input"),
+    ("input wire [127:0] a, " + BCD, "a: a", "64 of the 128 bits of port 'a'; if that is meant, add 'partial: true'"),
+    ("input wire [63:0] a, " + BCD, "a: {port: a, stride: 24}", "operand a of f16.yaml as arranged here needs 88"),
+    ("input wire [15:0] a [0:3], " + BCD, "a: a", "port 'a' is an unpacked array; write {port: a, array: unpacked}"),
+    ("input wire [63:0] a, " + BCD, "a: {port: a, array: unpacked}", "port 'a' is a vector of 64 bits, not an unpacked array"),
+    ("input wire [63:0] a, " + BCD, "a: {port: a, array: packed}", "not a packed array of two dimensions"),
+    ("input wire [15:0] a [0:2], " + BCD, "a: {port: a, array: unpacked}", "'a' has 3 entries, operand a of f16.yaml as"),
+    ("input wire [7:0] a [0:3], " + BCD, "a: {port: a, array: unpacked}", "each entry of port 'a' has 8 bits"),
+    ("input wire [15:0] a [0:4], " + BCD, "a: {port: a, array: unpacked}", "a takes only 4 of the 5 entries of port 'a'"),
+    ("input wire [7:0] a [0:1][0:3], " + BCD, "a: {port: a, array: unpacked}", "has 2 unpacked dimensions, expected at most one"),
+    ("input real a, " + BCD, "a: a", "port 'a' of misfit is of type real, expected bits"),
+    ("input wire [63:0] a, input wire m, s, " + BCD, "a: a", "nothing drives the inputs m, s of misfit"),
+    ("input wire [63:0] a, input wire [1:0] mode, " + BCD, "a: a, mode: 4", "port 'mode' has 2 bits, too few for the constant 4"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("declare", "entry", "said"), MISFITS)
+def test_misfits(tmp_path: Path, declare: str, entry: str, said: str) -> None:
+    entry, _, constant = entry.partition(", mode")
+    tie = f"constants: {{mode{constant}}}\n" if constant else ""
+    yaml = f"handshake: {{kind: combinational}}\nports: {{{entry}, {REST}}}\n{tie}"
+    dut = write(tmp_path, "misfit", f"module misfit({declare}); assign d = c; endmodule\n", yaml)
+    with pytest.raises(SpecError) as caught:
+        write_wrapper(dut, tmp_path)
+    assert said in str(caught.value)
+    assert str(caught.value).startswith(f"{tmp_path}/misfit.yaml:")
+
+
+def test_wide_control_port(tmp_path: Path) -> None:
+    yaml = "handshake: {kind: latency, latency: 1}\nclock: clk\n" + PORTS
+    dut = write(tmp_path, "misfit", f"module misfit(input wire [1:0] clk, {FITTING}); assign d = c; endmodule\n", yaml)
+    with pytest.raises(SpecError, match=r"misfit.yaml:5: port 'clk' has 2 bits, expected 1 bit"):
+        write_wrapper(dut, tmp_path)
+
+
+def test_rtl_that_does_not_elaborate(tmp_path: Path) -> None:
+    """The simulator's own message, once, with the designer's file and line."""
+    rtl = f"module broken({FITTING});\n    assign d = c +;\nendmodule\n"
+    dut = write(tmp_path, "broken", rtl, "handshake: {kind: combinational}\n" + PORTS)
+    with pytest.raises(ElaborationError) as caught:
+        write_wrapper(dut, tmp_path)
+    assert str(caught.value).count("broken.sv:2:") == 1
+    assert "syntax error" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_parameters_defines_and_includes_reach_the_design(tmp_path: Path) -> None:
+    """Widths are those after elaboration: K comes from the file, the width of c from an include, d from a define."""
+    (tmp_path / "inc").mkdir()
+    (tmp_path / "inc" / "w.svh").write_text("`define CW 32\n")
+    rtl = """`include "w.svh"
+module tuned #(parameter int K = 1, parameter NAME = "x") (
+    input wire [K*16-1:0] a, b, input wire [`CW-1:0] c, output wire [`DW-1:0] d);
+    assign d = c; if (NAME != "long name") wrong_name u ();
+endmodule
+"""
+    more = 'include: inc\ndefines: {DW: 32}\nparameters: {K: 4, NAME: "long name"}\nhandshake: {kind: combinational}\n'
+    text = write_wrapper(write(tmp_path, "tuned", rtl, more + PORTS), tmp_path).read_text()
+    assert 'tuned #(.K (4), .NAME ("long name")) u_dut (' in text
+
+
+def test_unchanged_wrapper_keeps_its_time(tmp_path: Path) -> None:
+    dut = write(
+        tmp_path, "same", f"module same({FITTING}); assign d = c; endmodule\n", "handshake: {kind: combinational}\n" + PORTS
+    )
+    before = write_wrapper(dut, tmp_path / "out").stat().st_mtime_ns
+    assert write_wrapper(dut, tmp_path / "out").stat().st_mtime_ns == before
+
+
+@pytest.fixture
+def no_verilator(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> simulators.Simulator:
+        raise SimulatorMissing("Verilator was not found")
+
+    monkeypatch.setattr(simulators, "verilator", missing)
+
+
+@pytest.mark.usefixtures("no_verilator")
+def test_icarus_alone(tmp_path: Path) -> None:
+    """Without Verilator the same wrapper comes out, but that ranges of packed arrays are refused instead of guessed."""
+    rtl = f"module alone #(parameter K = 1) (input wire [15:0] a [0:K-1], {BCD}); sub u (.c, .d); endmodule\n"
+    rtl += "module sub(input wire [31:0] c, output wire [31:0] d); assign d = c; endmodule\n"
+    yaml = f"handshake: {{kind: combinational}}\nparameters: {{K: 4}}\nports: {{a: {{port: a, array: unpacked}}, {REST}}}\n"
+    text = write_wrapper(write(tmp_path, "alone", rtl, yaml), tmp_path).read_text()
+    assert "assign p_a[3][15:0] = in_data[159:144];  // a[3]" in text and "u_dut" in text
+    rtl = f"module alone(input wire [0:3][15:0] a, {BCD}); assign d = c; endmodule\n"
+    yaml = f"handshake: {{kind: combinational}}\nports: {{a: {{port: a, array: packed}}, {REST}}}\n"
+    with pytest.raises(SpecError, match="only Verilator tells them"):
+        write_wrapper(write(tmp_path, "alone", rtl, yaml), tmp_path)
+
+
+@pytest.mark.usefixtures("no_verilator")
+def test_no_simulator_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulators, "icarus", simulators.verilator)
+    dut = write(
+        tmp_path, "none", f"module none({FITTING}); assign d = c; endmodule\n", "handshake: {kind: combinational}\n" + PORTS
+    )
+    with pytest.raises(SimulatorMissing, match="Verilator was not found"):
+        write_wrapper(dut, tmp_path)
