@@ -39,29 +39,28 @@ module gfdrda #(
     localparam int BW    = 1 + B_EXP + B_FRAC + B_DROP;
     localparam int TAG   = K * (AW + BW);  // {a, b} that wait for later steps; those of the next step are at the bottom
 
-    // Link s goes into step s. Unpacked arrays, so that simulators see that ready runs backward without a loop.
-    logic           valid   [0:STEPS];
-    logic           ready   [0:STEPS];
-    logic [TAG-1:0] waiting [0:STEPS];
-    logic [31:0]    running [0:STEPS];
-    logic           unused;
-    genvar          s;
+    // Link s goes into step s.
+    logic [STEPS:0]           valid, ready;
+    logic [(STEPS+1)*TAG-1:0] waiting;
+    logic [(STEPS+1)*32-1:0]  running;
+    logic                     unused;
+    genvar                    s;
 
-    assign valid[0]     = in_valid;
-    assign in_ready     = ready[0];
-    assign waiting[0]   = {a, b};
-    assign running[0]   = c;
-    assign out_valid    = valid[STEPS];
-    assign ready[STEPS] = out_ready;
-    assign d            = running[STEPS];
-    assign unused       = &{1'b0, waiting[STEPS]};  // nothing is left behind the last step
+    assign valid[0]         = in_valid;
+    assign in_ready         = ready[0];
+    assign waiting[TAG-1:0] = {a, b};
+    assign running[31:0]    = c;
+    assign out_valid        = valid[STEPS];
+    assign ready[STEPS]     = out_ready;
+    assign d                = running[STEPS*32+:32];
+    assign unused           = &{1'b0, waiting[STEPS*TAG+:TAG]};  // nothing is left behind the last step
 
     generate
         for (s = 0; s < STEPS; s = s + 1) begin : g_step
             logic [K*AW-1:0] a_left;
             logic [K*BW-1:0] b_left;
-            assign a_left = waiting[s][TAG-1:K*BW];
-            assign b_left = waiting[s][K*BW-1:0];
+            assign a_left = waiting[s*TAG+K*BW+:K*AW];
+            assign b_left = waiting[s*TAG+:K*BW];
 
             gfdrda_step #(
                 .P(P), .A_EXP(A_EXP), .A_FRAC(A_FRAC), .A_DROP(A_DROP), .A_BIAS(A_BIAS), .A_SPECIALS(A_SPECIALS),
@@ -70,9 +69,9 @@ module gfdrda #(
             ) u_step (
                 .clk(clk), .rst_n(rst_n),
                 .in_valid(valid[s]), .in_ready(ready[s]),
-                .a(a_left[P*AW-1:0]), .b(b_left[P*BW-1:0]), .c(running[s]),
+                .a(a_left[P*AW-1:0]), .b(b_left[P*BW-1:0]), .c(running[s*32+:32]),
                 .tag_in({a_left >> (P * AW), b_left >> (P * BW)}),
-                .out_valid(valid[s+1]), .out_ready(ready[s+1]), .d(running[s+1]), .tag_out(waiting[s+1])
+                .out_valid(valid[s+1]), .out_ready(ready[s+1]), .d(running[(s+1)*32+:32]), .tag_out(waiting[(s+1)*TAG+:TAG])
             );
         end
     endgenerate
