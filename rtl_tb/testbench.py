@@ -215,9 +215,8 @@ class _Ports:
     def __init__(self, dut: Handle, names: Mapping[str, str | Sequence[str] | None]) -> None:
         unknown = [role for role in names if role not in (*DEFAULT_PORTS, "rst")]
         if unknown:
-            raise RtlError(
-                f"unknown port role '{unknown[0]}', expected {', '.join(DEFAULT_PORTS)}{nearest(unknown[0], DEFAULT_PORTS)}"
-            )
+            known = ", ".join(DEFAULT_PORTS)
+            raise RtlError(f"unknown port role '{unknown[0]}', expected one of {known}{nearest(unknown[0], DEFAULT_PORTS)}")
         self._dut = dut
         self._names: dict[str, str | Sequence[str] | None] = {**DEFAULT_PORTS, **names}
         if "rst" in names:
@@ -308,7 +307,13 @@ class DotProductTB(Bench):
 
     @cached_property
     def coverage(self) -> Coverage:
-        """Functional coverage of what was checked so far (golden/coverage.py); asked for the first time, it starts."""
+        """Functional coverage of what is checked from the first use of this on, see golden/coverage.py.
+
+        Raises:
+            RtlError: the level is "tile"; coverage looks at dot products.
+        """
+        if self.level != "dot":
+            raise RtlError("functional coverage looks at dot products, but the level of this bench is 'tile'")
         from golden.coverage import Coverage
 
         coverage = Coverage(self.instruction)

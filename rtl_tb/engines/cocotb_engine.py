@@ -11,6 +11,7 @@ import contextlib
 import json
 import logging
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -217,7 +218,9 @@ def _keep_waves(job: Job, folder: Path, place: Path) -> None:
 def _read_answer(file: Path, folder: Path) -> dict[str, Any]:
     if not file.is_file():
         log = max(folder.glob("*.log"), key=lambda path: path.stat().st_mtime)
-        raise RtlError(f"the testbench ended without an answer: {first_error(log.read_text(errors='replace'))} (all in {log})")
+        text = log.read_text(errors="replace")
+        raised = re.findall(r"^ *((?:\w+\.)*\w*(?:Error|Exception)\b: .*)", text, re.MULTILINE)
+        raise RtlError(f"the testbench ended without an answer: {raised[-1] if raised else first_error(text)} (all in {log})")
     answer: dict[str, Any] = json.loads(file.read_text())
     return answer
 

@@ -20,26 +20,14 @@ from rtl_tb.errors import ElaborationError
 HERE = Path(__file__).parent
 INSTRUCTION = "turing:mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32"
 WRONG, DROPS, UNKNOWN, MUTE, DEAF, TWICE, STALE, SHAKY, READY_X = range(1, 10)
-DESCRIPTION = f"""
-dut: faulty
-top: faulty_dot
-sources: [{HERE / "faulty_dot.sv"}]
-instruction: {INSTRUCTION}
-clock: clk
-reset: {{port: rst_n, active: low, cycles: 3}}
-handshake:
-  kind: valid_ready
-  input: {{valid: in_valid, ready: in_ready}}
-  output: {{valid: out_valid, ready: out_ready}}
-ports: {{a: a, b: b, c: c, d: d}}
-"""
+DESCRIPTION = (HERE / "faulty_dot.yaml").read_text()
 BUSY = Traffic(idle=0.3, backpressure=0.4, seed=7)
 
 
 @pytest.fixture(scope="module")
 def dut(tmp_path_factory: pytest.TempPathFactory) -> Dut:
     file = tmp_path_factory.mktemp("faulty") / "dut.yaml"
-    file.write_text(DESCRIPTION)
+    file.write_text(DESCRIPTION.replace("faulty_dot.sv", str(HERE / "faulty_dot.sv")))
     return load_dut(file)
 
 
@@ -176,7 +164,7 @@ def test_progress_and_no_files_left(dut: Dut) -> None:
 
 def test_rtl_that_does_not_compile(tmp_path: Path, simulator: str) -> None:
     (tmp_path / "broken.sv").write_text((HERE / "faulty_dot.sv").read_text().replace("sum = c;", "sum = c"))
-    (tmp_path / "dut.yaml").write_text(DESCRIPTION.replace(str(HERE / "faulty_dot.sv"), "broken.sv"))
+    (tmp_path / "dut.yaml").write_text(DESCRIPTION.replace("faulty_dot.sv", "broken.sv"))
     with pytest.raises(ElaborationError, match=r"broken\.sv:3\d.*syntax error") as caught:
         run(load_dut(tmp_path / "dut.yaml"), simulator, vectors())
     assert "\n" not in str(caught.value)
