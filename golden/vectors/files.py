@@ -26,7 +26,7 @@ from golden.operands import write_whole
 from golden.vectors import archive, manifest, registers, signals
 from golden.vectors.manifest import Manifest, Part
 from golden.vectors.text import FORMATS, TextFormat
-from golden.vectors.vectorset import STREAM_LEVELS, VectorSet, stream
+from golden.vectors.vectorset import DEFAULT_WEIGHTS, STREAM_LEVELS, VectorSet, stream
 from golden.vectors.word import WordLayout
 
 Bits = npt.NDArray[Any]
@@ -104,8 +104,8 @@ def write_stream(
     chosen = format_of(path, form)
     layout = layout_of(ins, level)
     source = _Source(count, partial(stream, ins, count, seed, level, weights, chunk_of(layout)), progress)
-    every = dict.fromkeys(stimuli.KINDS, 1.0) if weights is None else weights
-    made = manifest.describe(ins, layout, Path(path).name, chosen, seed, every)
+    shares = DEFAULT_WEIGHTS if weights is None else weights
+    made = manifest.describe(ins, layout, Path(path).name, chosen, seed, shares)
     return _write(Path(path), made, layout, ins, source, with_signals)
 
 
