@@ -228,6 +228,7 @@ class Monitor:
     Attributes:
         transfers: everything that passed, unless `on_transfer` takes it.
         failures: broken rules, in the order of their cycles, at most MOST_FAILURES of a kind.
+        index: the number of the transfer that comes next, for failures; whoever takes the transfers counts.
     """
 
     def __init__(self, channel: Channel, on_transfer: Callable[[str, int], None] | None = None) -> None:
@@ -236,6 +237,7 @@ class Monitor:
         self.transfers: list[Transfer] = []
         self.failures: list[ProtocolFailure] = []
         self.on_transfer = on_transfer or self._record
+        self.index = 0
         self._held: str | None = None
         self._counts: dict[str, int] = {}
 
@@ -253,11 +255,12 @@ class Monitor:
         if not channel.valid:
             if self._held is not None:
                 self._held = None
-                self.fail("valid_dropped", cycle, f"valid fell before ready took the word: {channel.describe()}")
+                self.fail("valid_dropped", cycle, f"valid fell before ready took the word: {channel.describe()}", self.index)
             return
         bits = channel.data.read()
         if self._held is not None and bits != self._held:
-            self.fail("unstable_output", cycle, f"the data changed from {_hex(self._held)} to {_hex(bits)} while valid waited")
+            text = f"the data changed from {_hex(self._held)} to {_hex(bits)} while valid waited"
+            self.fail("unstable_output", cycle, text, self.index)
         if channel.ready:
             self._held = None
             self.on_transfer(bits, cycle)
@@ -270,6 +273,7 @@ class Monitor:
 
     def _record(self, bits: str, cycle: int) -> None:
         self.transfers.append(Transfer(bits, cycle))
+        self.index += 1
 
     def _unknown(self, cycle: int) -> None:
         self.fail("x_on_handshake", cycle, " and ".join(self.channel.unknown))
@@ -292,12 +296,14 @@ class Clocked:
         self.clock, self.agents = clock, agents
         self._steps = [agent.step for agent in agents] + ([then] if then else [])
         self.cycle, self.held = 0, 0
-        self.running = True
+        self.running = False
         self._released: Callable[[], None] = lambda: None
 
     def start(self) -> None:
-        """Starts the coroutine; it ends with the test or when `running` is made False."""
-        cocotb.start_soon(self.run())
+        """Starts the coroutine unless it runs; it ends with the test, or when `running` is made False."""
+        if not self.running:
+            self.running = True
+            cocotb.start_soon(self._run())
 
     def hold(self, cycles: int, then: Callable[[], None]) -> None:
         """Tells the agents of a reset, lets them rest for some cycles, then calls `then`."""
@@ -305,8 +311,7 @@ class Clocked:
         for agent in self.agents:
             agent.reset()
 
-    async def run(self) -> None:
-        """The coroutine."""
+    async def _run(self) -> None:
         edge = self.clock.rising_edge
         samples = [channel.sample for channel in dict.fromkeys(agent.channel for agent in self.agents)]
         steps = self._steps

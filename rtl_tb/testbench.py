@@ -26,7 +26,7 @@ from golden.instruction import Instruction
 from golden.vectors.vectorset import VectorSet, default_set
 from golden.vectors.word import WordLayout
 from rtl_tb.agents import Bus, Channel, Clocked, Handle, Monitor, Sink, Source
-from rtl_tb.engines.job import ProtocolFailure
+from rtl_tb.engines.job import ProtocolFailure, Traffic
 from rtl_tb.errors import DutTimeout, RtlError
 from rtl_tb.scoreboard import Compare, Scoreboard
 
@@ -82,6 +82,7 @@ class Bench:
             timeout_cycles: cycles without progress after which `run` gives up.
             reset_cycles: length of a reset.
         """
+        Traffic(idle, backpressure)  # refuses what is no probability
         handles = _Ports(dut, ports or {})
         self.timeout_cycles, self.reset_cycles = timeout_cycles, reset_cycles
         self.rng = np.random.default_rng(cocotb.RANDOM_SEED if seed is None else seed)
@@ -91,7 +92,7 @@ class Bench:
         self.results: list[str] = []
         self.result_cycles: list[int] = []
         self.on_result: Callable[[int], None] = lambda _count: None
-        self._reset: Handle = None
+        self._reset: Handle
         self._reset, self._reset_level = handles.reset()
         self._resets: list[int] = []
         self._progress = (0, 0)
@@ -104,8 +105,8 @@ class Bench:
         clock = handles.clock()
         # The GPI clock saves 30 to 70 us a cycle on Icarus, where cocotb's default is a clock in Python.
         Clock(clock, 10, "ns", impl="gpi").start(start_high=False)
+        # It runs from the first reset or vector on: before, the unit's outputs may well be X.
         self.clocked = Clocked(clock, self.source, self.sink, self.monitor, then=self._step)
-        self.clocked.start()
 
     @property
     def failures(self) -> list[ProtocolFailure]:
@@ -121,6 +122,7 @@ class Bench:
         """Resets the unit and watches for stale results. What was in flight is sent again by the next `run_words`."""
         if self._reset is None:
             return
+        self.clocked.start()
         self._begin_reset()
         await ClockCycles(self.clocked.clock, self.reset_cycles + 1)
 
@@ -136,6 +138,7 @@ class Bench:
             self._resets = sorted(self.rng.integers(first, len(self.source.words), resets, endpoint=True).tolist())
         self._last_progress, self._finish_at, self._timeout = self.clocked.cycle, 0, None
         self._finished.clear()
+        self.clocked.start()
         await self._finished.wait()
         if self._timeout is not None:
             raise DutTimeout(self._timeout)
@@ -185,6 +188,7 @@ class Bench:
         if len(self.results) < self.source.position:
             self.results.append(bits)
             self.result_cycles.append(cycle)
+            self.monitor.index = len(self.results)
             self.on_result(len(self.results))
         elif cycle <= self._quiet_until:
             self.monitor.fail("stale_after_reset", cycle, "a result came after the reset, before anything was sent again")
@@ -298,6 +302,7 @@ class DotProductTB(Bench):
         self.instruction, self.level = instruction, level
         self.layout = WordLayout.of(instruction, level)
         self.scoreboard = Scoreboard(instruction, level, compare)
+        self.scoreboard.failures = self.failures
         for name, channel, width in (
             ("in_data", self.source.channel, self.layout.operand_width),
             ("out_data", self.sink.channel, self.layout.result_width),
@@ -338,4 +343,3 @@ class DotProductTB(Bench):
             await self.run_words((int.from_bytes(word, "little") for word in words), resets)
         finally:
             self.scoreboard.receive(self.results[first:])
-            self.scoreboard.failures = self.failures

@@ -102,7 +102,8 @@ def test_results_dropped_under_backpressure(dut: Dut, simulator: str) -> None:
 def test_data_that_change_while_they_wait(dut: Dut, simulator: str) -> None:
     outcome = run(dut, simulator, vectors(fault=SHAKY))
     assert kinds(outcome) == {"unstable_output"}
-    assert "while valid waited" in outcome.failures[0].text
+    first = outcome.failures[0]
+    assert "while valid waited" in first.text and first.vector is not None and 48 <= first.vector <= 52
     assert len(outcome.failures) <= 16
 
 
@@ -143,6 +144,35 @@ def test_an_unknown_handshake(dut: Dut) -> None:
     assert {"x_on_handshake", "timeout"} == kinds(outcome)
     assert outcome.failures[0].text == "in_ready is X"
     assert "in_ready=X" in outcome.failures[-1].text
+
+
+SUM = "c + " + " + ".join(f"$signed(a[{8 * k}+:8]) * $signed(b[{8 * k}+:8])" for k in range(16))
+OTHER_HANDSHAKES = {
+    "{kind: combinational}": f"assign d = {SUM};",
+    "{kind: latency, latency: 3}": f"""
+        reg signed [31:0] d1, d2, d3;
+        always @(posedge clk) begin d1 <= {SUM}; d2 <= d1; d3 <= d2; end
+        assign d = d3;""",
+    "{kind: valid, input: {valid: in_valid}, output: {valid: out_valid}}": f"""
+        reg signed [31:0] d1; reg valid1; assign d = d1; assign out_valid = valid1;
+        always @(posedge clk) begin valid1 <= rst_n & in_valid; if (in_valid) d1 <= {SUM}; end""",
+}
+
+
+@pytest.mark.parametrize("handshake", OTHER_HANDSHAKES)
+def test_units_without_backpressure(handshake: str, tmp_path: Path) -> None:
+    ports = "input clk, input signed [31:0] c, input [127:0] a, b, output signed [31:0] d"
+    text = DESCRIPTION.replace("faulty_dot.sv", "plain.sv").replace("faulty_dot", "plain")
+    if "valid:" in handshake:
+        ports += ", input rst_n, in_valid, output out_valid"
+    else:
+        text = text.replace("reset: {port: rst_n, active: low, cycles: 3}\n", "")
+    text = text[: text.index("handshake:")] + f"handshake: {handshake}\n" + text[text.index("ports:") :]
+    (tmp_path / "plain.sv").write_text(f"module plain({ports});\n{OTHER_HANDSHAKES[handshake]}\nendmodule\n")
+    (tmp_path / "dut.yaml").write_text(text)
+    chosen = vectors()
+    outcome = run(load_dut(tmp_path / "dut.yaml"), "icarus", chosen, Traffic(0.3, 0.3, resets=3))
+    assert outcome.failures == [] and np.array_equal(outcome.actual, chosen.d)
 
 
 @pytest.mark.parametrize(("simulator", "suffix"), [("icarus", ".fst"), ("icarus", ".vcd"), ("verilator", ".fst")])
