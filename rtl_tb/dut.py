@@ -153,6 +153,8 @@ def read_dut(document: Section, path: Path) -> Dut:
     """Builds a Dut from the parsed `document`; relative paths in it are relative to the folder of `path`."""
     path = path.absolute()
     top = _identifier(document, "top")
+    if top == "mmagold_dut":
+        raise document.error("key 'top' is 'mmagold_dut', the name of the generated wrapper; name the designer's module", "top")
     name = document.take("dut", str, top)
     if not re.fullmatch(r"[\w.+-]+", name) or name.startswith("."):
         raise document.error(f"key 'dut' is '{name}', expected a name of letters, digits, '_', '-', '+' and '.'", "dut")
@@ -210,11 +212,13 @@ def _instruction(document: Section, folder: Path) -> tuple[Instruction, str]:
     name = document.take("instruction", str)
     architecture, colon, rest = name.partition(":")
     if not colon or rest.startswith(":"):
-        raise document.error(f"key 'instruction' is '{name}', expected architecture:name, as hopper:{name}", "instruction")
+        raise document.error(
+            f"key 'instruction' is {name!r}, expected architecture:name, as hopper:HMMA.16816.F32", "instruction"
+        )
     try:
         return instruction(architecture, rest), name
     except MmagoldError as error:
-        raise document.error(str(error), "instruction") from None
+        raise document.error(" ".join(str(error).split()), "instruction") from None
 
 
 def _sources(document: Section, folder: Path) -> tuple[Path, ...]:

@@ -11,6 +11,7 @@ from rtl_tb.ports import Module, Port
 
 def check_fit(dut: Dut, module: Module) -> None:
     """Raises SpecError, with file and line, for the first thing in which the description and the module differ."""
+    _check_parameters(dut, module)
     _check_controls(dut, module)
     for name, port_map in dut.ports.items():
         for port in port_map.ports:
@@ -43,6 +44,14 @@ def _port(dut: Dut, module: Module, name: str, where: str, direction: str) -> Po
             f"{where}: port '{name}' of {module.name} is {port.problem}, expected bits; write a shell around the module"
         )
     return port
+
+
+def _check_parameters(dut: Dut, module: Module) -> None:
+    for name in dut.parameters:
+        if name not in module.parameters:
+            raise SpecError(
+                f"{dut.where['parameters']}: {module.name} has no parameter '{name}'{nearest(name, module.parameters)}"
+            )
 
 
 def _check_controls(dut: Dut, module: Module) -> None:

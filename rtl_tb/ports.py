@@ -54,10 +54,11 @@ class Port:
 
 @dataclass(frozen=True)
 class Module:
-    """An elaborated top module: its name and its ports in the order of their declaration."""
+    """An elaborated top module: its ports in the order of their declaration, and the names of its parameters."""
 
     name: str
     ports: dict[str, Port]
+    parameters: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -121,8 +122,9 @@ def _with_verilator(simulator: Simulator, design: Design) -> Module:
     tops = {name: node for name, node in modules.items() if node["level"] == lowest}
     name = _only_top(design.top, tops)
     types = {node["addr"]: node for table in tree["miscsp"] if table["type"] == "TYPETABLE" for node in table["typesp"]}
-    variables = [node for node in tops[name]["stmtsp"] if node["type"] == "VAR" and node.get("direction", "NONE") != "NONE"]
-    return Module(name, {node["origName"]: _verilator_port(node, types) for node in variables})
+    variables = [node for node in tops[name]["stmtsp"] if node["type"] == "VAR"]
+    ports = {node["origName"]: _verilator_port(node, types) for node in variables if node.get("direction", "NONE") != "NONE"}
+    return Module(name, ports, tuple(node["origName"] for node in variables if node.get("varType") == "GPARAM"))
 
 
 def _only_top(wanted: str | None, tops: Iterable[str]) -> str:
@@ -186,6 +188,7 @@ def _entries(ranges: Iterable[Range]) -> int:
 
 _SCOPE = re.compile(r'^S_\w+ \.scope (?P<kind>\w+), "[^"]*" "(?P<name>[^"]*)" \d+ \d+(?P<nested>, .*)?;')
 _PORT = re.compile(r'^ +\.port_info \d+ /(?P<direction>\w+) (?P<width>\d+) "(?P<name>[^"]*)"')
+_PARAMETER = re.compile(r'^P_\w+ \.param/\w+ "(?P<name>[^"]*)" (?P<local>\d)')
 _ARRAY = re.compile(r'^v\w+ \.array(?:/\w+)? "(?P<name>[^"]*)", (?P<left>-?\d+) (?P<right>-?\d+);')
 
 
@@ -200,18 +203,21 @@ def _with_icarus(simulator: Simulator, design: Design) -> Module:
         _elaborate(simulator, design, options, folder)
         roots = _icarus_roots((folder / "out.vvp").read_text(errors="replace"))
     name = _only_top(design.top, roots)
-    return Module(name, roots[name])
+    return roots[name]
 
 
-def _icarus_roots(program: str) -> dict[str, dict[str, Port]]:
-    """The ports of every root module of a vvp program."""
-    roots: dict[str, dict[str, Port]] = {}
+def _icarus_roots(program: str) -> dict[str, Module]:
+    """Every root module of a vvp program."""
+    roots: dict[str, Module] = {}
     current: dict[str, Port] = {}
+    parameters: list[str] = []
     for line in program.splitlines():
         if scope := _SCOPE.match(line):
-            current = {}
+            current, parameters = {}, []
             if scope["kind"] == "module" and not scope["nested"]:
-                roots[scope["name"]] = current
+                roots[scope["name"]] = Module(scope["name"], current, parameters)
+        elif (parameter := _PARAMETER.match(line)) and parameter["local"] == "0":
+            parameters.append(parameter["name"])
         elif port := _PORT.match(line):
             name = port["name"]
             current[name] = Port(name, port["direction"].lower(), int(port["width"]), packed=None)

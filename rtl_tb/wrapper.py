@@ -251,11 +251,13 @@ def _instance(dut: Dut, module: Module) -> list[str]:
             pins.append(f".{name} ({connected.get(name, '')})")
     return [
         "",
-        "    // Outputs that nobody looks at stay open.",
+        "    // Outputs that nobody looks at stay open. Numbers stand for the names of enumerated parameters and constants.",
         "    // verilator lint_off PINCONNECTEMPTY",
+        "    // verilator lint_off ENUMVALUE",
         f"    {dut.top} " + (f"#({', '.join(values)}) " if values else "") + "u_dut (",
         *(f"        {pin}{',' * (pin is not pins[-1])}" for pin in pins),
         "    );",
+        "    // verilator lint_on ENUMVALUE",
         "    // verilator lint_on PINCONNECTEMPTY",
     ]
 

@@ -101,6 +101,8 @@ OUTPUT = "  output: {valid: out_valid, ready: out_ready}\n"
 MISTAKES = [
     ("top: my_dot\n", "topp: my_dot\n", 1, "key 'top' is missing; nearest: topp"),
     ("top: my_dot", "top: my-dot", 2, "'my-dot', expected a Verilog identifier"),
+    ("top: my_dot", "top: mmagold_dut", 2, "'mmagold_dut', the name of the generated wrapper"),
+    ("hopper:HMMA.16816.F32", '"hopper:HMMA 1\\n2"', 7, "unknown instruction 'HMMA 1 2' on hopper"),
     ("dut: my_dot", "dut: ../x", 1, "key 'dut' is '../x', expected a name of letters"),
     ("my_dot.sv", "my_dott.sv", 3, "'my_dott.sv' is no file in {folder}; nearest: my_dot.sv"),
     ("lib/*.sv", "lib/*.vhd", 3, "'lib/*.vhd' is no file in"),
@@ -113,7 +115,7 @@ MISTAKES = [
         7,
         "unknown instruction 'HMMA.16816.F31' on hopper; nearest: HMMA.16816.F32",
     ),
-    ("hopper:HMMA.16816.F32", "HMMA.16816.F32", 7, "expected architecture:name, as hopper:HMMA.16816.F32"),
+    ("hopper:HMMA.16816.F32", "HMMA.16816.F32", 7, "is 'HMMA.16816.F32', expected architecture:name, as hopper:HMMA.16816.F32"),
     ("hopper:HMMA", "hoper:HMMA", 7, "unknown architecture 'hoper'"),
     ("instruction: hopper:HMMA.16816.F32", "unit: none.yaml", 7, "key 'unit' is 'none.yaml'"),
     ("instruction: hopper:HMMA.16816.F32\n", "", 1, "expected either 'instruction' (architecture:name) or 'unit'"),

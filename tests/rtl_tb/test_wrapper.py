@@ -495,6 +495,13 @@ endmodule
     assert 'tuned #(.K (4), .NAME ("long name")) u_dut (' in text
 
 
+def test_unknown_parameter(tmp_path: Path) -> None:
+    rtl = f"module misfit #(parameter WIDTH = 1) ({FITTING}); localparam WITHD = 2; assign d = c; endmodule\n"
+    dut = write(tmp_path, "misfit", rtl, "parameters: {WITHD: 3}\nhandshake: {kind: combinational}\n" + PORTS)
+    with pytest.raises(SpecError, match=r"misfit\.yaml:4: misfit has no parameter 'WITHD'; nearest: WIDTH"):
+        write_wrapper(dut, tmp_path)
+
+
 def test_unchanged_wrapper_keeps_its_time(tmp_path: Path) -> None:
     dut = write(
         tmp_path, "same", f"module same({FITTING}); assign d = c; endmodule\n", "handshake: {kind: combinational}\n" + PORTS
