@@ -8,7 +8,6 @@ for Icarus (engines selfcheck and cocotb).
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import shutil
 import sys
@@ -21,7 +20,8 @@ import numpy.typing as npt
 
 from rtl_tb import simulators
 from rtl_tb.dut import Dut
-from rtl_tb.engines.job import FAILURE_KINDS, Job, Outcome, Progress, ProtocolFailure
+from rtl_tb.engines.common import PINS, design_options, digest, failure
+from rtl_tb.engines.job import Job, Outcome, Progress, ProtocolFailure
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import Simulator
 from rtl_tb.wrapper import NAME, write_wrapper
@@ -29,15 +29,10 @@ from rtl_tb.wrapper import NAME, write_wrapper
 HARNESS = Path(__file__).with_name("fast_harness.cpp")
 CHUNK = 1 << 16
 """Vectors between two looks at the progress and at Ctrl-C."""
-KINDS = ("timeout", "extra_result", "unstable_output", "valid_dropped", "stale_after_reset")
-"""FAILURE_KINDS in the order of the harness's numbers; it cannot see an X."""
-PINS = ("in_valid", "in_ready", "out_valid", "out_ready")
-
 VERILATE = ["--cc", "--exe", "--build", "-O3", "--x-initial", "unique", "--x-assign", "unique", "--no-timing", "-Wno-fatal"]
 VERILATE += ["-MAKEFLAGS", "OPT_FAST=-O2", "-MAKEFLAGS", "OPT_GLOBAL=-O2", "-LDFLAGS", "-shared"]
 COMPILE = "-fPIC -fvisibility=hidden -fno-gnu-unique -DVL_USER_FATAL -DVL_USER_STOP -DVL_USER_FINISH"
 """Hidden symbols: every library has its own Vmmagold_dut and its own Verilator runtime, so that many load side by side."""
-INCLUDABLE = {".v", ".sv", ".vh", ".svh", ".svi", ".inc", ".h", ".mem", ".hex"}
 
 
 class _Settings(ctypes.Structure):
@@ -108,8 +103,7 @@ def build(dut: Dut, folder: Path, simulator: Simulator) -> Path:
     """Returns the shared library of a DUT, compiled only if none of the same content lies in `folder`."""
     place = folder.absolute() / "fast"
     wrapper = write_wrapper(dut, place)
-    digest = _digest(dut, wrapper, simulator)
-    library = place / f"{dut.top}_{digest}.so"
+    library = place / f"{dut.top}_{digest(dut, (wrapper, HARNESS), (simulator.version_text, VERILATE, COMPILE))}.so"
     if not library.is_file():
         scratch = Path(tempfile.mkdtemp(prefix="build_", dir=place))
         try:
@@ -124,25 +118,17 @@ def build(dut: Dut, folder: Path, simulator: Simulator) -> Path:
 
 def _verilate(dut: Dut, wrapper: Path, simulator: Simulator, scratch: Path) -> None:
     sizes = f"-DMG_IN_BYTES={(dut.layout.operand_width + 7) // 8} -DMG_OUT_BYTES={(dut.layout.result_width + 7) // 8}"
-    arguments = [*VERILATE, "-CFLAGS", f"{COMPILE} {sizes}", "--build-jobs", str(os.cpu_count() or 1), "--Mdir", scratch]
+    arguments: list[str | Path] = [
+        *VERILATE,
+        "-CFLAGS",
+        f"{COMPILE} {sizes}",
+        "--build-jobs",
+        str(os.cpu_count() or 1),
+        "--Mdir",
+        scratch,
+    ]
     arguments += [*design_options(dut), "--top-module", NAME, *dut.sources, wrapper, HARNESS, "-o", scratch / "dut.so"]
     simulators.elaborate(simulator, arguments, folder=scratch, what=f"the DUT {dut.name}")
-
-
-def design_options(dut: Dut) -> list[str]:
-    """Include folders and macros, in the spelling that Verilator and Icarus share."""
-    macros = [f"-D{name}={value}" if value else f"-D{name}" for name, value in dut.defines.items()]
-    return [f"-I{path}" for path in dut.include] + macros
-
-
-def _digest(dut: Dut, wrapper: Path, simulator: Simulator) -> str:
-    """Over all that the library depends on; the parameters and the latency stand in the wrapper."""
-    included = (path for folder in dut.include for path in sorted(folder.rglob("*")) if path.suffix in INCLUDABLE)
-    digest = hashlib.sha256(repr((simulator.version_text, VERILATE, COMPILE, design_options(dut))).encode())
-    for path in (*dut.sources, wrapper, HARNESS, *included):
-        content = path.read_bytes() if path.is_file() else b""
-        digest.update(f"{path.name} {len(content)}\n".encode() + content)
-    return digest.hexdigest()[:16]
 
 
 # Run -------------------------------------------------------------------------------------------------------------------
@@ -231,8 +217,5 @@ def _failures(library: ctypes.CDLL, harness: int) -> list[ProtocolFailure]:
 
 
 def _failure(raw: _Failure) -> ProtocolFailure:
-    kind = KINDS[raw.kind]
-    pins = ", ".join(f"{name} {raw.pins >> bit & 1}" for bit, name in enumerate(PINS))
-    where = "" if kind in ("extra_result", "stale_after_reset") else f" at vector {raw.vector}"
-    text = f"{FAILURE_KINDS[kind]}{where}, in cycle {raw.cycle}: {pins}; {raw.in_flight} in flight"
-    return ProtocolFailure(kind, raw.cycle, raw.vector if where else None, text)
+    pins = (str(raw.pins >> bit & 1) for bit in range(len(PINS)))
+    return failure(raw.kind, raw.cycle, raw.vector, pins, raw.in_flight)

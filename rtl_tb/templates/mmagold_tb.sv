@@ -1,0 +1,232 @@
+// @HEADER@
+// Plain SystemVerilog, no Python and no DPI: Icarus Verilog 11, Verilator (--binary --timing), VCS, Questa, Xcelium.
+//
+// Reads from the working directory
+//   run.hex        the settings: number of vectors, probabilities, resets, seed, timeout (a comment names each)
+//   vectors_N.hex  DEPTH vectors each, one a line: operand word, then expected result word
+// Writes answers.txt: one line for each wrong or unknown result and each failure of the handshake, a summary at the end.
+// +waves=FILE writes a waveform.
+//
+// Results come in the order of the vectors, so what is in flight is the range answered..sent. A reset loses it: `sent` goes
+// back to `answered` and the vectors are sent again.
+`timescale 1ns / 1ps
+module mmagold_tb;
+// @PARAMETERS@
+    localparam integer TAIL = 256;      // cycles after the last result in which an extra one is noticed
+    localparam integer DRAIN = 64;      // idle cycles after every other reset, in which a result from before it is noticed
+    localparam integer PER_KIND = 16;   // failures of one kind that are written
+    localparam integer PRINTED = 10;    // wrong results that are printed
+
+    // The numbers of the kinds, as rtl_tb/engines/common.py reads them.
+    localparam integer TIMEOUT = 0, EXTRA = 1, UNSTABLE = 2, DROPPED = 3, STALE = 4, X_ON_HANDSHAKE = 5;
+
+    reg clk, rst_n, in_valid, out_ready;
+    reg [IN_BITS-1:0] in_data;
+    wire in_ready, out_valid;
+    wire [OUT_BITS-1:0] out_data;
+
+    mmagold_dut dut (
+        .clk(clk), .rst_n(rst_n), .in_valid(in_valid), .in_ready(in_ready), .in_data(in_data),
+        .out_valid(out_valid), .out_ready(out_ready), .out_data(out_data)
+    );
+
+    reg [31:0] settings[0:5];
+    reg [IN_BITS+OUT_BITS-1:0] bank[0:2*DEPTH-1];  // the vectors loaded..loaded-2*DEPTH, vector i in entry i mod 2*DEPTH
+    reg [31:0] count, idle, backpressure, resets, timeout, random;
+    reg [31:0] loaded, sent, answered, wrong, unknown, cycles, quiet;
+    reg [31:0] resets_done, reset_left, drain_left, tail_left, countdown;
+    reg [31:0] kept[0:5];
+    reg [31:0] failed, chosen;
+    reg offering, stalled, fresh_reset, finished;
+    reg [OUT_BITS-1:0] held, expected;
+    reg [IN_BITS-1:0] operands;
+    integer answers, i;
+
+// @COMPARE@
+    // One step of a 32-bit xorshift generator: the same traffic in every simulator.
+    task step_random;
+        begin
+            random = random ^ (random << 13);
+            random = random ^ (random >> 17);
+            random = random ^ (random << 5);
+        end
+    endtask
+
+    task load_bank;
+        reg [31:0] first, length;
+        begin
+            first = loaded % (2 * DEPTH);
+            length = count - loaded < DEPTH ? count - loaded : DEPTH;
+            $readmemh($sformatf("vectors_%0d.hex", loaded / DEPTH), bank, first, first + length - 1);
+            loaded = loaded + length;
+            $fdisplay(answers, "P %0d", answered);
+            $fflush(answers);
+        end
+    endtask
+
+    task record(input integer kind);
+        begin
+            failed = failed + 1;
+            kept[kind] = kept[kind] + 1;
+            if (kept[kind] <= PER_KIND)
+                $fdisplay(answers, "F %0d %0d %0d %b%b%b%b %0d", kind, cycles, answered,
+                          in_valid, in_ready, out_valid, out_ready, sent - answered);
+        end
+    endtask
+
+    task check_result;
+        begin
+            {operands, expected} = bank[answered % (2 * DEPTH)];
+            if (^out_data === 1'bx) begin
+                unknown = unknown + 1;
+                $fdisplay(answers, "X %0d %b", answered, out_data);
+            end else if (!accepted(expected, out_data)) begin
+                wrong = wrong + 1;
+                $fdisplay(answers, "M %0d %h", answered, out_data);
+                if (wrong <= PRINTED)
+                    $display("WRONG vector %0d: operands %h expected %h got %h", answered, operands, expected, out_data);
+            end
+        end
+    endtask
+
+    task take_result;
+        begin
+            if (answered == sent) record(fresh_reset ? STALE : EXTRA);
+            else begin
+                check_result;
+                answered = answered + 1;
+                quiet = 0;
+            end
+        end
+    endtask
+
+    // What the pins show just before a rising edge.
+    task observe;
+        begin
+            quiet = quiet + 1;
+            if (^{in_ready, out_valid} === 1'bx) record(X_ON_HANDSHAKE);
+            if (stalled && out_valid !== 1'b1) record(DROPPED);
+            else if (stalled && out_data !== held) record(UNSTABLE);
+            if (in_valid && in_ready === 1'b1) begin
+                sent = sent + 1;
+                offering = 1'b0;
+                fresh_reset = 1'b0;
+                quiet = 0;
+            end
+            if (out_valid === 1'b1 && out_ready) take_result;
+            stalled = out_valid === 1'b1 && !out_ready;
+            held = out_data;
+        end
+    endtask
+
+    // Reset number r comes 1 to 8 cycles after vector r / (resets + 1) of the run was taken.
+    function reset_due(input integer unused);
+        reset_due = resets_done != resets && {32'd0, sent} * (resets + 1) >= (64'd1 + resets_done) * count;
+    endfunction
+
+    task start_reset;
+        begin
+            rst_n <= 1'b0;
+            in_valid <= 1'b0;
+            out_ready <= 1'b0;
+            sent = answered;
+            offering = 1'b0;
+            stalled = 1'b0;
+            fresh_reset = 1'b1;
+            quiet = 0;
+            reset_left = RESET_CYCLES;
+            drain_left = resets_done[0] ? 0 : DRAIN;
+            resets_done = resets_done + 1;
+        end
+    endtask
+
+    // A vector once offered stays until it is taken, as the protocol demands of a source. An idle cycle carries some other
+    // vector, so that a DUT that ignores in_valid is noticed.
+    task drive;
+        begin
+            if (sent == loaded && loaded != count && answered + DEPTH >= loaded) load_bank;
+            if (drain_left != 0) begin
+                drain_left = drain_left - 1;
+                quiet = 0;
+            end else if (!offering && sent != loaded) begin
+                step_random;
+                offering = idle == 0 || random >= idle;
+                chosen = (offering ? sent : random % loaded) % (2 * DEPTH);
+                in_data <= bank[chosen][IN_BITS+OUT_BITS-1:OUT_BITS];
+            end
+            in_valid <= offering;
+            step_random;
+            out_ready <= backpressure == 0 || answered == count || drain_left != 0 || random >= backpressure;
+        end
+    endtask
+
+    task finish;
+        begin
+            finished = 1'b1;
+            $fdisplay(answers, "D %0d %0d %0d %0d %0d", cycles, answered, wrong, unknown, failed);
+            $fclose(answers);
+            $display("%0s: %0d of %0d vectors answered in %0d cycles, %0d wrong, %0d with X or Z, %0d handshake failures",
+                     answered == count && wrong + unknown + failed == 0 ? "PASS" : "FAIL",
+                     answered, count, cycles, wrong, unknown, failed);
+            $finish;
+        end
+    endtask
+
+    task advance;
+        begin
+            observe;
+            if (answered == count) begin
+                if (tail_left == 0) finish;
+                tail_left = tail_left - 1;
+            end else if (quiet > timeout) begin
+                record(TIMEOUT);
+                finish;
+            end
+            if (countdown == 0 && answered != count && reset_due(0)) begin
+                step_random;
+                countdown = random[2:0] + 1;
+            end
+            if (countdown == 1) start_reset;
+            else drive;
+            if (countdown != 0) countdown = countdown - 1;
+        end
+    endtask
+
+    reg [8*1024-1:0] waves;
+
+    initial begin
+        if ($value$plusargs("waves=%s", waves)) begin
+            $dumpfile(waves);
+            $dumpvars(0, mmagold_tb);
+        end
+        $readmemh("run.hex", settings);
+        count = settings[0];
+        idle = settings[1];
+        backpressure = settings[2];
+        resets = settings[3];
+        random = settings[4] == 0 ? 32'h9e3779b9 : settings[4];
+        timeout = settings[5];
+        answers = $fopen("answers.txt", "w");
+        {loaded, sent, answered, wrong, unknown, cycles, quiet, failed} = 0;
+        {resets_done, drain_left, countdown} = 0;
+        {offering, stalled, fresh_reset, finished} = 0;
+        for (i = 0; i < 6; i = i + 1) kept[i] = 0;
+        reset_left = RESET_CYCLES;
+        tail_left = TAIL;
+        {clk, rst_n, in_valid, out_ready} = 0;
+        in_data = 0;
+        forever #5 clk = !clk;
+    end
+
+    always @(posedge clk) begin
+        if (!finished) begin
+            if (reset_left > 1) reset_left = reset_left - 1;
+            else if (reset_left == 1) begin
+                reset_left = 0;
+                rst_n <= 1'b1;
+                drive;
+            end else advance;
+            cycles = cycles + 1;
+        end
+    end
+endmodule
