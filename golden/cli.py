@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from golden.cli_vectors import vectors
+from rtl_tb.cli import add_commands
 
 if TYPE_CHECKING:
     from golden.compare import Comparison
@@ -47,6 +48,8 @@ app = typer.Typer(
 )
 spec_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Checks YAML specs.")
 app.add_typer(spec_app, name="spec")
+rtl_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Checks RTL against an instruction, bit for bit.")
+app.add_typer(rtl_app, name="rtl")
 
 
 # Names and their completion ----------------------------------------------------------------------------------------------
@@ -370,6 +373,7 @@ def spec_check(
 
 
 app.command("vectors")(vectors)
+add_commands(app, rtl_app)
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from fractions import Fraction
 from itertools import groupby
 from typing import Any
@@ -21,6 +22,7 @@ from golden.reference import Cut, Event
 from golden.trace import Trace, describe, float_text, significand_text
 
 _CUT_STYLE = "bold red"
+TEXT_WIDTH = 120
 
 
 def _code(code: int, fmt: Format) -> str:
@@ -107,10 +109,17 @@ def _formats(ins: Instruction) -> Table:
 # One dot product ---------------------------------------------------------------------------------------------------------
 
 
-def print_trace(trace: Trace) -> None:
+def trace_text(trace: Trace) -> str:
+    """What `print_trace` prints, as plain text for reports."""
+    text = io.StringIO()
+    print_trace(trace, Console(file=text, width=TEXT_WIDTH))
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+
+def print_trace(trace: Trace, console: Console | None = None) -> None:
     """The whole explanation of one dot product."""
     ins = trace.instruction
-    console = Console()
+    console = console or Console()
     console.print(Text.assemble((ins.architecture, "cyan"), "  ", (ins.name, "bold")))
     console.print(_indented(_operands(trace)))
     for index, events in groupby(trace.events, key=lambda event: event.operation):

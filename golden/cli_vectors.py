@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from golden.vectors.manifest import Manifest
 
 
-def _kinds(text: str | None) -> dict[str, float] | None:
+def parse_kinds(text: str | None) -> dict[str, float] | None:
     """Reads `narrow=2,tie=1,zeros`; a kind without a weight has 1."""
     from golden.errors import OperandError
 
@@ -30,14 +30,37 @@ def _kinds(text: str | None) -> dict[str, float] | None:
     return weights
 
 
+def _complete_name(ctx: typer.Context, incomplete: str) -> list[str]:
+    from golden import cli
+
+    return cli._complete_name(ctx, incomplete)
+
+
 def vectors(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="architecture:instruction, or a .yaml unit.")] = None,
-    level: Annotated[str, typer.Option("--level", help="dot, tile or fragment (registers of the lanes).")] = "dot",
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]", help="architecture:instruction, or the .yaml file of a unit.", autocompletion=_complete_name
+        ),
+    ] = None,
+    level: Annotated[
+        str,
+        typer.Option(
+            "--level",
+            help="dot, tile or fragment (registers of the lanes).",
+            autocompletion=lambda: ["dot", "tile", "fragment"],
+        ),
+    ] = "dot",
     count: Annotated[int, typer.Option("--count", min=0, help="Vectors to write.")] = 20_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the operands.")] = 1,
     kinds: Annotated[str | None, typer.Option("--kinds", help="Weights by kind, as narrow=2,tie=1; default: all alike.")] = None,
     format_: Annotated[
-        str | None, typer.Option("--format", help="readmemh, testfloat, npz, csv, jsonl or sv; default: by the suffix.")
+        str | None,
+        typer.Option(
+            "--format",
+            help="readmemh, testfloat, npz, csv, jsonl or sv; default: by the suffix.",
+            autocompletion=lambda: ["readmemh", "testfloat", "npz", "csv", "jsonl", "sv"],
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="File to write, with FILE.manifest.json beside it.")] = None,
     signals: Annotated[bool, typer.Option("--signals", help="Add the intermediate values of every step (level dot).")] = False,
@@ -59,7 +82,7 @@ def vectors(
         from golden.errors import OperandError
 
         raise OperandError(f"argument '{'NAME' if name is None else '--out'}' is missing, expected NAME --out FILE")
-    made = _write(out, resolve(name, arch), count, seed, level, _kinds(kinds), format_, signals)
+    made = _write(out, resolve(name, arch), count, seed, level, parse_kinds(kinds), format_, signals)
     _report(made, out, "written", as_json)
 
 

@@ -1,0 +1,146 @@
+"""The capsule that a failed check leaves in failures/<id>/: everything that is needed to look again, or to hand it on.
+
+report.md, report.html, report.json, junit.xml      the story
+failing.npz, failing.hex                            the first failing vectors with golden's results, and a manifest each
+actual.txt                                          what the DUT answered to each of them
+trace.txt                                           golden's steps on the smallest operands that fail
+unit.yaml                                           the diagnosed unit, where the schema can express it
+waves.fst (or .vcd)                                 a rerun of the first few failing vectors
+dut.yaml, capsule.json                              the description; versions, seeds, the command that repeats the check
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import re
+import shlex
+import shutil
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden import __version__
+from golden.errors import FileFormatError, MmagoldError
+from golden.operands import write_whole
+from golden.vectors import files as vector_files
+from rtl_tb import report
+from rtl_tb.engines.job import Job
+from rtl_tb.verdict import Verdict
+
+if TYPE_CHECKING:
+    from rtl_tb.check import Check
+
+KEPT = 1000
+"""Failing vectors that a capsule holds."""
+SHOWN = 16
+"""Failing vectors that the waveform shows."""
+_PACKAGES = ("cocotb", "numpy")
+
+
+def write_capsule(result: Check, job: Job, folder: Path) -> Path:
+    """Writes the capsule and returns its folder. The same failure of the same DUT gets the same name.
+
+    Raises:
+        FileFormatError: the folder cannot be written.
+    """
+    failing = np.flatnonzero(result.verdict.failed)[:KEPT]
+    target = folder / _identity(result, failing)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileFormatError(f"{target}: cannot be made: {error.strerror}") from None
+    result.capsule = target
+    notes = _vector_files(result, failing, target)
+    notes |= _waves(result, job, failing[:SHOWN], target)
+    _texts(result, target, notes)
+    return target
+
+
+def _identity(result: Check, failing: npt.NDArray[Any]) -> str:
+    digest = hashlib.sha256(repr((str(result.dut.file), result.options.seed, result.options.engine)).encode())
+    digest.update(failing.tobytes())
+    return f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', result.dut.name)}-{digest.hexdigest()[:8]}"
+
+
+def _vector_files(result: Check, failing: npt.NDArray[Any], target: Path) -> dict[str, Any]:
+    if not len(failing):
+        return {}
+    vectors = result.verdict.vectors[failing]
+    vector_files.write(target / "failing.npz", vectors, "npz")
+    vector_files.write(target / "failing.hex", vectors, "readmemh")
+    _write(target / "actual.txt", _answers(result.verdict, failing))
+    words = ["mmagold", "rtl", "check", str(result.dut.file), "--vectors", str(target / "failing.npz")]
+    return {"repeat_failing": shlex.join(words)}
+
+
+def _answers(verdict: Verdict, failing: npt.NDArray[Any]) -> str:
+    """One line a vector: its index in the run, its kind, expected and actual codes of its first wrong element."""
+    fmt = verdict.vectors.instruction.formats["d"]
+    digits = (fmt.bits + 3) // 4
+    expected, actual = (
+        verdict.vectors.d.reshape(len(verdict.vectors), -1),
+        verdict.outcome.actual.reshape(len(verdict.vectors), -1),
+    )
+    lines = ["// vector element expected actual"]
+    for i in failing.tolist():
+        element = int(np.argmax(expected[i] != actual[i]))
+        answer = (
+            "never" if verdict.missing[i] else "x" * digits if verdict.unknown[i] else f"{int(actual[i, element]):0{digits}x}"
+        )
+        lines.append(f"{i} {element} {int(expected[i, element]):0{digits}x} {answer}")
+    return "\n".join(lines) + "\n"
+
+
+def _waves(result: Check, job: Job, failing: npt.NDArray[Any], target: Path) -> dict[str, Any]:
+    """Reruns a few failing vectors with the waveform on; a simulator that cannot leaves a note instead."""
+    from rtl_tb import engines
+
+    vectors = result.verdict.vectors
+    few = vectors[failing] if len(failing) else vectors[:SHOWN]
+    engine = "cocotb" if result.options.engine == "cocotb" else "selfcheck"
+    wanted = Job(job.dut, job.build, few, job.simulator, job.traffic, job.timeout_cycles, target / "waves.fst")
+    try:
+        engines.run(engine, wanted)
+    except MmagoldError as error:
+        return {"waves": f"none: {error}"}
+    return {"waves": "waves.fst"}
+
+
+def _texts(result: Check, target: Path, notes: dict[str, Any]) -> None:
+    data = result.as_dict()
+    for name, writer in (("report.md", "md"), ("report.html", "html"), ("report.json", "json"), ("junit.xml", "xml")):
+        _write(target / name, report.WRITERS[writer](data))
+    if result.example is not None:
+        _write(target / "trace.txt", result.example.as_dict()["trace"] + "\n")
+    unit = result.diagnosis.unit_yaml() if result.diagnosis is not None else None
+    if unit is not None:
+        _write(target / "unit.yaml", unit)
+    shutil.copyfile(result.dut.file, target / "dut.yaml")
+    versions = {"mmagold": __version__, "python": platform.python_version(), "simulator": data["version"]}
+    facts = {
+        "repeat": result.command,
+        **notes,
+        "seed": result.options.seed,
+        "traffic": data["traffic"],
+        "versions": versions | _versions(),
+    }
+    _write(target / "capsule.json", json.dumps(facts, indent=2) + "\n")
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def _write(path: Path, text: str) -> None:
+    write_whole(path, lambda stream: stream.write(text.encode()))

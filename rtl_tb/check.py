@@ -1,0 +1,252 @@
+"""One check of a DUT: run, judge, and when it fails find the smallest operands, the reason, and leave a capsule.
+
+result = check("dut.yaml", Options(count=200_000))
+result.passed, result.as_dict()
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from golden.errors import OperandError
+from golden.vectors.vectorset import VectorSet, default_set, join
+from rtl_tb import engines
+from rtl_tb.dut import Dut, load_dut
+from rtl_tb.engines.job import Job, Outcome, Traffic
+from rtl_tb.example import Example, smallest
+from rtl_tb.latency import measure
+from rtl_tb.verdict import Verdict, judge
+
+if TYPE_CHECKING:
+    from golden.birth import Birth
+    from golden.coverage import Coverage
+    from golden.diagnose import Diagnosis
+
+Progress = Callable[[str, int, int], None]
+"""Called with (what is being done, done, total); total 0 when unknown."""
+
+DEFAULT_COUNTS = {"fast": 200_000, "selfcheck": 20_000, "cocotb": 5_000}
+"""Vectors that an engine runs where no count is given: what it does in a few seconds."""
+DEFAULT_TRAFFIC = {"fast": Traffic(), "selfcheck": Traffic(0.2, 0.3), "cocotb": Traffic(0.2, 0.3, resets=2)}
+"""Idle cycles, backpressure and resets where none are given. `fast` counts on the others for the handshake."""
+COVERED = 20_000
+"""Vectors of a check that functional coverage looks at: it costs more than the run itself."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to check.
+
+    Attributes:
+        engine: fast, selfcheck or cocotb.
+        simulator: verilator or icarus (not with fast).
+        count: vectors; None: DEFAULT_COUNTS. A tile counts as one vector.
+        weights: shares of the stimulus kinds, None: the default mix.
+        traffic: None: DEFAULT_TRAFFIC.
+        vectors: a vector file to run instead of drawn ones.
+        until_covered: draw until every reachable coverage bin is hit, at most `count` vectors.
+        explain: whether a failure is minimised and diagnosed.
+        failures: folder for the capsule of a failure, None: no capsule.
+        waves: write a waveform of the whole run here.
+        build: folder for what is generated and compiled; runs with the same sources use it again.
+    """
+
+    engine: str = "fast"
+    simulator: str = "verilator"
+    count: int | None = None
+    seed: int = 1
+    weights: Mapping[str, float] | None = None
+    traffic: Traffic | None = None
+    timeout_cycles: int = 10_000
+    vectors: Path | None = None
+    until_covered: bool = False
+    explain: bool = True
+    failures: Path | None = field(default_factory=lambda: Path("failures"))
+    waves: Path | None = None
+    build: Path = Path("build")
+
+    @property
+    def vector_count(self) -> int:
+        """The number of vectors to draw."""
+        return DEFAULT_COUNTS[self.engine] if self.count is None else self.count
+
+    @property
+    def chosen_traffic(self) -> Traffic:
+        """The traffic given, or the engine's default."""
+        return DEFAULT_TRAFFIC[self.engine] if self.traffic is None else self.traffic
+
+
+@dataclass
+class Check:
+    """A finished check."""
+
+    dut: Dut
+    options: Options
+    verdict: Verdict
+    coverage: Coverage | None = None
+    example: Example | None = None
+    diagnosis: Diagnosis | None = None
+    birth: Birth | None = None
+    capsule: Path | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the DUT is the instruction, as far as these vectors tell."""
+        return self.verdict.passed
+
+    @property
+    def command(self) -> str:
+        """The command that repeats the check."""
+        options, traffic = self.options, self.options.chosen_traffic
+        words = ["mmagold", "rtl", "check", str(self.dut.file), "--engine", options.engine, "--sim", options.simulator]
+        words += ["--vectors", str(options.vectors)] if options.vectors else ["--count", str(len(self.verdict.vectors))]
+        words += ["--until-covered"] * options.until_covered + ["--seed", str(options.seed)]
+        words += ["--idle", str(traffic.idle), "--backpressure", str(traffic.backpressure), "--resets", str(traffic.resets)]
+        if options.weights is not None:
+            words += ["--kinds", ",".join(f"{kind}={weight:g}" for kind, weight in options.weights.items())]
+        return shlex.join(words)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything that reports show, as plain values, stable for machines."""
+        verdict, outcome = self.verdict, self.verdict.outcome
+        return {
+            "dut": self.dut.name,
+            "file": str(self.dut.file),
+            "instruction": self.dut.instruction_name,
+            "level": self.dut.level,
+            "passed": self.passed,
+            "engine": outcome.engine,
+            "simulator": outcome.simulator,
+            "version": outcome.version,
+            "seed": self.options.seed,
+            "traffic": {key: getattr(self.options.chosen_traffic, key) for key in ("idle", "backpressure", "resets", "seed")},
+            "vectors": len(verdict.vectors),
+            **{key: int(np.count_nonzero(getattr(verdict, key))) for key in ("wrong", "unknown", "missing")},
+            "protocol": [
+                {"kind": one.kind, "cycle": one.cycle, "vector": one.vector, "text": one.text} for one in outcome.failures
+            ],
+            "kinds": [
+                {key: getattr(row, key) for key in ("kind", "tried", "wrong", "unknown", "missing")} for row in verdict.by_kind()
+            ],
+            "example": None if self.example is None else self.example.as_dict(),
+            "diagnosis": None if self.diagnosis is None else self.diagnosis.as_dict(),
+            "birth": None if self.birth is None else self.birth.as_dict(),
+            "coverage": None if self.coverage is None else self._coverage_dict(self.coverage),
+            "cycles": outcome.cycles,
+            "seconds_build": outcome.seconds_build,
+            "seconds_run": outcome.seconds_run,
+            "capsule": None if self.capsule is None else str(self.capsule),
+            "repeat": self.command,
+        }
+
+    @staticmethod
+    def _coverage_dict(coverage: Coverage) -> dict[str, Any]:
+        holes = [f"{point}: {label}" for point, label in coverage.holes()]
+        return {"percent": coverage.percent, "reachable": coverage.counts[1], "vectors": coverage.vectors, "holes": holes}
+
+
+def check(file: str | Path, options: Options | None = None, progress: Progress | None = None) -> Check:
+    """Checks the DUT that `file` describes.
+
+    Raises:
+        SpecError: the description is wrong. OperandError: vectors of another instruction.
+        SimulatorMissing, SimulatorTooOld, ElaborationError: as their names say.
+    """
+    options = options or Options()
+    report = progress or (lambda _what, _done, _total: None)
+    dut = load_dut(file)
+    engines.check_choice(options.engine, options.simulator)
+    build = options.build / dut.name
+    if dut.handshake.measured:
+        report("measuring the latency", 0, 0)
+        dut = measure(dut, options.engine, options.simulator, build)
+    report("drawing vectors", 0, 0)
+    vectors, coverage = draw(dut, options)
+    job = Job(dut, build, vectors, options.simulator, options.chosen_traffic, options.timeout_cycles, options.waves)
+    outcome = engines.run(options.engine, job, lambda done, total: report("running", done, total))
+    result = Check(dut, options, judge(vectors, outcome, dut.compare), coverage)
+    if not result.passed and options.explain:
+        explain(result, job, report)
+    if not result.passed and options.failures is not None:
+        from rtl_tb.capsule import write_capsule
+
+        report("writing the failure capsule", 0, 0)
+        result.capsule = write_capsule(result, job, options.failures)
+    return result
+
+
+def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
+    """The vectors of a check, and what they cover (dot products only; the first COVERED of them)."""
+    from golden.coverage import Coverage, until_covered
+    from golden.vectors.files import read
+
+    ins = dut.instruction
+    coverage = Coverage(ins) if dut.level == "dot" else None
+    if options.until_covered:
+        if coverage is None:
+            raise OperandError("--until-covered works on dot products; this DUT computes tiles")
+        return join(list(until_covered(ins, options.seed, options.vector_count, coverage))), coverage
+    if options.vectors is not None:
+        vectors = _matching(read(options.vectors, ins), dut)
+    else:
+        vectors = default_set(ins, options.vector_count, options.seed, dut.level, options.weights)
+    if coverage is not None:
+        coverage.sample_set(vectors[:COVERED])
+    return vectors, coverage
+
+
+def _matching(vectors: VectorSet, dut: Dut) -> VectorSet:
+    theirs = f"{vectors.instruction.architecture}:{vectors.instruction.name}"
+    ours = f"{dut.instruction.architecture}:{dut.instruction.name}"
+    if (theirs, vectors.level) != (ours, dut.level):
+        raise OperandError(f"the vectors are of {theirs}, level {vectors.level}; {dut.file} is {ours}, level {dut.level}")
+    return vectors
+
+
+# When it differs ---------------------------------------------------------------------------------------------------------
+
+
+def explain(result: Check, job: Job, report: Progress) -> None:
+    """Adds the smallest failing operands and the diagnosis to a failed check."""
+    from golden.diagnose import diagnose
+    from rtl_tb.dots import as_dots
+
+    verdict = result.verdict
+    if verdict.wrong.any() or verdict.unknown.any():
+        report("looking for the smallest operands that fail", 0, 0)
+        result.example = smallest(verdict, result.options.engine, job, lambda done, total: report("minimising", done, total))
+    if verdict.wrong.any():
+        report("looking for the reason", 0, 0)
+        operands, actual = as_dots(verdict)
+        result.diagnosis = diagnose(
+            job.vectors.instruction,
+            operands,
+            actual,
+            policy=result.dut.compare,
+            progress=lambda done, total: report("trying hypotheses", done, total),
+        )
+        result.birth = find_birth(result)
+
+
+def find_birth(result: Check) -> Birth | None:
+    """The step of the smallest example at which the diagnosed unit first differs, where it answers as the DUT did."""
+    from golden.birth import first_difference
+
+    example, best = result.example, result.diagnosis.hypotheses[:1] if result.diagnosis else ()
+    if example is None or not best or best[0].instruction is None or best[0].rewire or best[0].constant is not None:
+        return None
+    suspect = best[0].instruction.trace(**example.operands)
+    if suspect.code != example.actual:
+        return None
+    return first_difference(example.instruction.trace(**example.operands), suspect)
+
+
+def rerun(job: Job, engine: str, vectors: VectorSet, waves: Path | None = None) -> Outcome:
+    """Runs other vectors through a DUT that is already built, at full throughput."""
+    return engines.run(engine, replace(job, vectors=vectors, traffic=Traffic(), waves=waves))

@@ -1,0 +1,231 @@
+"""The commands `mmagold rtl check`, `rtl init`, `rtl qualify` and `mmagold doctor`.
+
+golden/cli.py hangs them into the command; heavy imports happen inside.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from golden.coverage import Coverage
+    from rtl_tb.engines.job import Traffic
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def _engines() -> list[str]:
+    from rtl_tb.engines import ENGINES
+
+    return list(ENGINES)
+
+
+def _simulators() -> list[str]:
+    from rtl_tb.engines.job import SIMULATORS
+
+    return list(SIMULATORS)
+
+
+@contextmanager
+def _bar(shown: bool = True) -> Iterator[Callable[[str, int, int], None]]:
+    """A progress bar on stderr, where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    quiet = not shown or not sys.stderr.isatty()
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda what, done, total: progress.update(task, description=what, completed=done, total=total or None)
+
+
+def check(
+    file: Annotated[Path, typer.Argument(metavar="DUT.YAML", help="The description of your unit.", show_default=False)],
+    engine: Annotated[str, typer.Option("--engine", help="fast, selfcheck or cocotb.", autocompletion=_engines)] = "fast",
+    sim: Annotated[str, typer.Option("--sim", help="verilator or icarus.", autocompletion=_simulators)] = "verilator",
+    count: Annotated[int | None, typer.Option("--count", min=1, help="Vectors (default: a few seconds of work).")] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of vectors and traffic.")] = 1,
+    kinds: Annotated[str | None, typer.Option("--kinds", help="Shares of the kinds, such as tie=2,narrow=1.")] = None,
+    vectors: Annotated[Path | None, typer.Option("--vectors", help="These vectors (a file of mmagold vectors).")] = None,
+    until_covered: Annotated[bool, typer.Option("--until-covered", help="Draw until every reachable bin is hit.")] = False,
+    idle: Annotated[float | None, typer.Option("--idle", min=0, max=0.99, help="Probability of an idle input cycle.")] = None,
+    backpressure: Annotated[
+        float | None, typer.Option("--backpressure", min=0, max=0.99, help="Probability that a result has to wait a cycle.")
+    ] = None,
+    resets: Annotated[int | None, typer.Option("--resets", min=0, help="Resets in mid-flight.")] = None,
+    timeout: Annotated[int, typer.Option("--timeout", min=1, help="Cycles without an answer.")] = 10_000,
+    waves: Annotated[Path | None, typer.Option("--waves", help="Write a waveform (.fst or .vcd); not with fast.")] = None,
+    failures: Annotated[Path, typer.Option("--failures", help="Folder for the capsule of a failure.")] = Path("failures"),
+    build: Annotated[Path, typer.Option("--build", help="Folder for what is compiled.")] = Path("build"),
+    coverage: Annotated[Path | None, typer.Option("--coverage", help="Merge coverage into this .json and its .html.")] = None,
+    report: Annotated[list[Path] | None, typer.Option("--report", help="Also write .md, .html, .json or .xml (JUnit).")] = None,
+    as_json: Json = False,
+) -> None:
+    """Checks your RTL bit for bit against the instruction it implements. Exit status: 0 equal, 1 not, 2 could not be run."""
+    from golden.cli_vectors import parse_kinds
+    from rtl_tb.check import Options
+    from rtl_tb.check import check as run_check
+
+    _check_suffixes(report or [], coverage)
+    options = Options(
+        engine=engine,
+        simulator=sim,
+        count=count,
+        seed=seed,
+        weights=parse_kinds(kinds),
+        traffic=_traffic(engine, idle, backpressure, resets, seed),
+        timeout_cycles=timeout,
+        vectors=vectors,
+        until_covered=until_covered,
+        failures=failures,
+        waves=waves,
+        build=build,
+    )
+    with _bar(not as_json) as progress:
+        result = run_check(file, options, progress)
+    data = result.as_dict()
+    _write_reports(data, report or [])
+    if coverage is not None and result.coverage is not None:
+        _merge_coverage(result.coverage, coverage)
+    if as_json:
+        typer.echo(json.dumps(data, indent=2))
+    else:
+        from rich.console import Console
+
+        from rtl_tb.report import print_text
+
+        print_text(data, Console())
+    if not result.passed:
+        raise typer.Exit(1)
+
+
+def _traffic(engine: str, idle: float | None, backpressure: float | None, resets: int | None, seed: int) -> Traffic:
+    """The engine's default traffic with what was given instead."""
+    from rtl_tb.check import DEFAULT_TRAFFIC
+    from rtl_tb.engines import check_choice
+    from rtl_tb.engines.job import Traffic
+
+    check_choice(engine, "verilator")
+    base = DEFAULT_TRAFFIC[engine]
+    return Traffic(
+        base.idle if idle is None else idle,
+        base.backpressure if backpressure is None else backpressure,
+        base.resets if resets is None else resets,
+        seed,
+    )
+
+
+def _check_suffixes(reports: list[Path], coverage: Path | None) -> None:
+    """Refuses what could not be written, before anything runs."""
+    from rtl_tb.report import WRITERS
+
+    for path in reports:
+        if path.suffix[1:] not in WRITERS:
+            raise typer.BadParameter(f"'{path}' does not end in one of .{', .'.join(WRITERS)}", param_hint="--report")
+    if coverage is not None and coverage.suffix != ".json":
+        raise typer.BadParameter(f"'{coverage}' does not end in .json", param_hint="--coverage")
+
+
+def _write_reports(data: dict[str, Any], paths: list[Path]) -> None:
+    from golden.operands import write_whole
+    from rtl_tb.report import WRITERS
+
+    for path in paths:
+        text = WRITERS[path.suffix[1:]](data)
+        write_whole(path, lambda stream, text=text: stream.write(text.encode()))
+
+
+def _merge_coverage(new: Coverage, path: Path) -> None:
+    """Adds a run to saved coverage and writes the page of all of it."""
+    from golden import coverage
+    from golden.coverage_page import page
+    from golden.operands import write_whole
+
+    before = coverage.load(path, [new.instruction]) if path.exists() else []
+    together = coverage.merged([*before, new])
+    coverage.save(together, path)
+    write_whole(path.with_suffix(".html"), lambda stream: stream.write(page(together).encode()))
+
+
+def init(
+    sources: Annotated[list[Path], typer.Argument(metavar="FILE.SV...", help="The unit's sources.", show_default=False)],
+    top: Annotated[str | None, typer.Option("--top", help="Top module (default: the only one).")] = None,
+    instruction: Annotated[str | None, typer.Option("--instruction", help="What it implements: hopper:HMMA.16816.F32.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Write here instead of stdout.")] = None,
+) -> None:
+    """Reads the ports of your unit and drafts its dut.yaml; guesses are marked."""
+    from golden.operands import write_whole
+    from rtl_tb.init import draft
+
+    text = draft(sources, top, instruction)
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        write_whole(out, lambda stream: stream.write(text.encode()))
+        typer.echo(f"{out}: written; look at the lines marked 'guess'", err=True)
+
+
+def qualify(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[MUTANT]...", help="Only these mutants.", show_default=False)
+    ] = None,
+    count: Annotated[int, typer.Option("--count", min=1, help="Vectors for each mutant.")] = 20_000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the vectors.")] = 1,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Builds at a time.")] = 2,
+    report: Annotated[list[Path] | None, typer.Option("--report", help="Also write .md, .html or .json.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Proves that the bench bites: faults planted in the reference units must be found. Exit status 1 if one survives."""
+    from rich.console import Console
+
+    from golden.operands import write_whole
+    from rtl_tb import qualify as qualification
+
+    for path in report or []:
+        if path.suffix[1:] not in qualification.WRITERS:
+            raise typer.BadParameter(
+                f"'{path}' does not end in one of .{', .'.join(qualification.WRITERS)}", param_hint="--report"
+            )
+    with _bar(not as_json) as progress:
+        result = qualification.qualify(names or None, count, seed, jobs, progress)
+    for path in report or []:
+        text = qualification.WRITERS[path.suffix[1:]](result)
+        write_whole(path, lambda stream, text=text: stream.write(text.encode()))
+    if as_json:
+        typer.echo(json.dumps(result.as_dict(), indent=2))
+    else:
+        qualification.print_matrix(result, Console())
+    if not result.passed:
+        raise typer.Exit(1)
+
+
+def doctor(as_json: Json = False) -> None:
+    """Looks for the simulators, says how to install what is missing, and tries a small DUT on each. Exit status 1: one fails."""
+    from rich.console import Console
+
+    from rtl_tb.doctor import doctor as examine
+    from rtl_tb.doctor import print_table
+
+    with _bar(not as_json) as progress:
+        rows = examine(progress)
+    if as_json:
+        typer.echo(json.dumps([row.as_dict() for row in rows], indent=2))
+    else:
+        print_table(rows, Console())
+    if any(row.required and not row.ok for row in rows):
+        raise typer.Exit(1)
+
+
+def add_commands(app: typer.Typer, rtl: typer.Typer) -> None:
+    """Hangs the commands into `mmagold` and `mmagold rtl`."""
+    rtl.command()(check)
+    rtl.command()(init)
+    rtl.command()(qualify)
+    app.command()(doctor)
