@@ -12,7 +12,7 @@ cannot tell apart is listed beside it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -24,7 +24,7 @@ from golden.errors import ShapeError
 from golden.formats import Format, Kind
 from golden.hypotheses import Change, changes
 from golden.instruction import Instruction
-from golden.kin import kin
+from golden.kin import kin, signature
 from golden.unit_yaml import unit_text
 
 Bits = npt.NDArray[Any]
@@ -32,7 +32,7 @@ Mask = npt.NDArray[np.bool_]
 Operands = dict[str, Bits]
 Progress = Callable[[int, int], None]
 _FAILING, _PASSING = 384, 384
-_BEAM, _CONFIRMED, _SHOWN = 14, 10, 8
+_BEAM, _CONFIRMED, _SHOWN = 14, 6, 8
 _DEPTH = 3
 _MISSED = 32
 
@@ -181,6 +181,7 @@ class _Search:
         self.wrong = ~policy.equal(self.fmt, self.expected, actual)
         self.sample = self._informative()
         self.confirmed: dict[str, Hypothesis] = {}
+        self.tried: set[Any] = set()
 
     def _informative(self) -> npt.NDArray[np.intp]:
         """Indices of some failing and some passing results."""
@@ -206,11 +207,17 @@ class _Search:
             if self._explained() or time.monotonic() > deadline:
                 break
             found = self.confirm(self._combined(found, steps, deadline))
-        best = sorted(self.confirmed.values(), key=lambda h: (h.remaining, h.weight))
-        better = [h for h in best if h.remaining < failing]
-        shown = [h for h in better if h.remaining == 0] or better[:_SHOWN]
-        near = [h for h in better if h.remaining][: _SHOWN - min(len(shown), _SHOWN)] if shown and not shown[0].remaining else []
-        return Diagnosis(self.ins, tuple(shown + near), failing, len(self.actual), time.monotonic() - started)
+        return Diagnosis(self.ins, self._ranked(failing), failing, len(self.actual), time.monotonic() - started)
+
+    def _ranked(self, failing: int) -> tuple[Hypothesis, ...]:
+        """All that explain everything, then the nearest; without those that add a change for nothing."""
+        ranked: list[Hypothesis] = []
+        for hypothesis in sorted(self.confirmed.values(), key=lambda h: (h.remaining, h.weight)):
+            parts = set(hypothesis.slug.split("+"))
+            if hypothesis.remaining < failing and not any(parts > set(better.slug.split("+")) for better in ranked):
+                ranked.append(hypothesis)
+        explaining = sum(hypothesis.remaining == 0 for hypothesis in ranked)
+        return tuple(ranked[: max(explaining, _SHOWN)])
 
     def _explained(self) -> bool:
         return any(hypothesis.remaining == 0 for hypothesis in self.confirmed.values())
@@ -219,14 +226,27 @@ class _Search:
 
     def _singles(self, steps: list[Change]) -> list[Hypothesis]:
         base = Hypothesis("", "", self.ins, 0.0)
-        return [new for change in steps if (new := _changed(base, change)) is not None]
+        return self._different(new for change in steps if (new := _changed(base, change)) is not None)
+
+    def _different(self, hypotheses: Iterable[Hypothesis]) -> list[Hypothesis]:
+        """Leaves out those whose program another one had already."""
+        found = []
+        for hypothesis in hypotheses:
+            assert hypothesis.instruction is not None
+            formats = tuple(hypothesis.instruction.formats.items())
+            if (key := (signature(hypothesis.instruction), formats)) not in self.tried:
+                self.tried.add(key)
+                found.append(hypothesis)
+        return found
 
     def _known(self) -> list[Hypothesis]:
         found = []
-        for other, stretched in kin(self.ins):
-            chain = f" in a chain of {self.ins.k // other.k}" if other.k < self.ins.k else ""
-            text = f"{other.architecture}:{other.name}{chain}"
-            found.append(Hypothesis(f"known-{other.architecture}", text, stretched, 1.3, known=True))
+        for one in kin(self.ins):
+            chain = f" in a chain of {one.links}" if one.links > 1 else ""
+            shared = f" (the same on {', '.join(one.shared_by)})" if one.shared_by else ""
+            text = f"{one.instruction.architecture}:{one.instruction.name}{chain}{shared}"
+            slug = f"known-{one.instruction.architecture}"
+            found.append(Hypothesis(slug, text, one.stretched, 1.3 + 0.1 * (one.links > 1), known=True))
         return found
 
     def _wiring(self) -> list[Hypothesis]:
@@ -255,7 +275,7 @@ class _Search:
         for scored in found[:_BEAM]:
             if scored.hypothesis.rewire is None and scored.hypothesis.constant is None:
                 fresh += [new for change in steps if (new := _changed(scored.hypothesis, change)) is not None]
-        return self.score(fresh, deadline)
+        return self.score(self._different(fresh), deadline)
 
     # Scoring
 

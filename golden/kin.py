@@ -6,7 +6,7 @@ An instruction of a smaller K counts as a chain of itself, as software would run
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from golden import catalog
 from golden.formats import get_format
@@ -14,19 +14,43 @@ from golden.instruction import Instruction, instruction
 from golden.program import Operation, Program
 
 
-def kin(ins: Instruction) -> Iterator[tuple[Instruction, Instruction]]:
-    """Yields (catalogued instruction, the same over the K of `ins`) for every different arithmetic with its operands.
+@dataclass(frozen=True)
+class Kin:
+    """Another arithmetic with the operands of an instruction.
 
-    Both take operands of the same formats, sparsity and scale blocks. One instruction stands for all with its program.
+    `instruction` is the catalogued one, `stretched` the same over the wanted K, `shared_by` other architectures that have it.
     """
-    seen = [signature(ins)]
+
+    instruction: Instruction
+    stretched: Instruction
+    shared_by: tuple[str, ...] = ()
+
+    @property
+    def links(self) -> int:
+        """How many of the instruction make one of `stretched`."""
+        return self.stretched.k // self.instruction.k
+
+
+def kin(ins: Instruction) -> list[Kin]:
+    """Returns every different arithmetic in the catalogue with the operand formats, sparsity and scale blocks of `ins`.
+
+    Of the instructions that share one, the one with the same K stands for all, and the one of the same name first.
+    """
+    found: dict[tuple[object, ...], list[Kin]] = {}
     for architecture in catalog.architectures():
         for name in _candidates(architecture, ins):
             other = instruction(architecture, name)
             stretched = _stretched(other, ins)
-            if stretched is not None and signature(stretched) not in seen:
-                seen.append(signature(stretched))
-                yield other, stretched
+            if stretched is not None:
+                found.setdefault(signature(stretched), []).append(Kin(other, stretched))
+    found.pop(signature(ins), None)
+    return [_first(same, ins) for same in found.values()]
+
+
+def _first(same: list[Kin], ins: Instruction) -> Kin:
+    best = min(same, key=lambda one: (one.links, one.instruction.name != ins.name))
+    others = dict.fromkeys(one.instruction.architecture for one in same)
+    return replace(best, shared_by=tuple(name for name in others if name != best.instruction.architecture))
 
 
 def signature(ins: Instruction) -> tuple[object, ...]:
