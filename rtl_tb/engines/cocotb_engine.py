@@ -161,8 +161,8 @@ def _simulate(
         if isinstance(tool, GroupedIcarus):
             tool.vcd = job.waves is not None and job.waves.suffix == ".vcd"
         try:
-            # Under pytest the runner exits when the results file tells of a failure; the answer tells more.
-            with contextlib.suppress(SystemExit):
+            # Under pytest the runner exits when the results file tells of a failure; a missing answer tells more.
+            with contextlib.suppress(SystemExit, ToolFailed):
                 tool.test(
                     test_module="rtl_tb.engines.cocotb_test",
                     hdl_toplevel=NAME,
@@ -218,11 +218,20 @@ def _keep_waves(job: Job, folder: Path, place: Path) -> None:
 def _read_answer(file: Path, folder: Path) -> dict[str, Any]:
     if not file.is_file():
         log = max(folder.glob("*.log"), key=lambda path: path.stat().st_mtime)
-        text = log.read_text(errors="replace")
-        raised = re.findall(r"^ *((?:\w+\.)*\w*(?:Error|Exception)\b: .*)", text, re.MULTILINE)
-        raise RtlError(f"the testbench ended without an answer: {raised[-1] if raised else first_error(text)} (all in {log})")
+        raise RtlError(f"the simulation ended without an answer: {_reason(log.read_text(errors='replace'))} (all in {log})")
     answer: dict[str, Any] = json.loads(file.read_text())
     return answer
+
+
+def _reason(log: str) -> str:
+    """Why a simulation ended early: the DUT's own message, or that it called $finish, or an exception of the testbench."""
+    fatal = re.search(r"^(?:\[\d+\] )?%?(?:fatal|error): (.*)", log, re.IGNORECASE | re.MULTILINE)
+    if fatal:
+        return fatal[1]
+    if "SimFailure" in log:
+        return "the DUT or the simulator stopped it; does the RTL call $finish?"
+    raised = re.findall(r"^ *((?:\w+\.)*\w*(?:Error|Exception)\b: .*)", log, re.MULTILINE)
+    return raised[-1] if raised else first_error(log)
 
 
 def _outcome(job: Job, answer: Mapping[str, Any]) -> Outcome:

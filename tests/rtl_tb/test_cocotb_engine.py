@@ -15,7 +15,7 @@ from golden.vectors import VectorSet
 from rtl_tb.dut import Dut, load_dut
 from rtl_tb.engines import cocotb_engine
 from rtl_tb.engines.job import Job, Outcome, Traffic
-from rtl_tb.errors import ElaborationError
+from rtl_tb.errors import ElaborationError, RtlError
 
 HERE = Path(__file__).parent
 INSTRUCTION = "turing:mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32"
@@ -196,6 +196,18 @@ def test_rtl_that_does_not_compile(tmp_path: Path, simulator: str) -> None:
     (tmp_path / "broken.sv").write_text((HERE / "faulty_dot.sv").read_text().replace("sum = c;", "sum = c"))
     (tmp_path / "dut.yaml").write_text(DESCRIPTION.replace("faulty_dot.sv", "broken.sv"))
     with pytest.raises(ElaborationError, match=r"broken\.sv:3\d.*syntax error") as caught:
+        run(load_dut(tmp_path / "dut.yaml"), simulator, vectors())
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"), [("$finish;", "does the RTL call"), ('$fatal(1, "out of range");', r"stops\.sv:\d+: .*out of range")]
+)
+def test_a_unit_that_ends_the_simulation(call: str, text: str, simulator: str, tmp_path: Path) -> None:
+    stop = f"int n = 0; always @(posedge clk) begin n <= n + 1; if (n == 40) {call} end endmodule"
+    (tmp_path / "stops.sv").write_text((HERE / "faulty_dot.sv").read_text().replace("endmodule", stop))
+    (tmp_path / "dut.yaml").write_text(DESCRIPTION.replace("faulty_dot.sv", "stops.sv"))
+    with pytest.raises(RtlError, match=text) as caught:
         run(load_dut(tmp_path / "dut.yaml"), simulator, vectors())
     assert "\n" not in str(caught.value)
 
