@@ -44,12 +44,11 @@ module fda_chain #(
     localparam int B_W     = STEP * (1 + B_EXP + B_FRAC + B_DROP);
     localparam int D_W     = 1 + D_EXP + D_FRAC;
 
-    // Into step s go the running c (link s) and a slice of a and b, together.
+    // Link s goes into step s, the last one out: the running c.
     logic [STEPS:0]           c_valid;
     logic [(STEPS+1)*D_W-1:0] c_data;
+    // The slice of a and b for step s is there; the waiting line for it has room; step s, and what follows it, has room.
     logic [STEPS-1:0]         slice_valid, take_ready, step_ready, next_ready;
-    logic [STEPS*A_W-1:0]     a_slice;
-    logic [STEPS*B_W-1:0]     b_slice;
     genvar                    s;
 
     // An input is taken when the first step and every waiting line have room.
@@ -59,11 +58,14 @@ module fda_chain #(
 
     generate
         for (s = 0; s < STEPS; s = s + 1) begin : g_step
+            logic [A_W-1:0] a_slice;
+            logic [B_W-1:0] b_slice;
+
             if (s == 0) begin : g_direct
-                assign take_ready[0]    = step_ready[0];
-                assign slice_valid[0]   = c_valid[0];
-                assign a_slice[A_W-1:0] = a[A_W-1:0];
-                assign b_slice[B_W-1:0] = b[B_W-1:0];
+                assign take_ready[0]  = step_ready[0];
+                assign slice_valid[0] = c_valid[0];
+                assign a_slice        = a[A_W-1:0];
+                assign b_slice        = b[B_W-1:0];
             end else begin : g_wait
                 pipe_delay #(
                     .WIDTH(A_W + B_W), .STAGES(LATENCY * s)
@@ -71,7 +73,7 @@ module fda_chain #(
                     .clk(clk), .rst_n(rst_n),
                     .in_valid(c_valid[0]), .in_ready(take_ready[s]), .in_data({a[s*A_W+:A_W], b[s*B_W+:B_W]}),
                     .out_valid(slice_valid[s]), .out_ready(step_ready[s] && c_valid[s]),
-                    .out_data({a_slice[s*A_W+:A_W], b_slice[s*B_W+:B_W]})
+                    .out_data({a_slice, b_slice})
                 );
                 assign next_ready[s-1] = step_ready[s] && slice_valid[s];
             end
@@ -84,7 +86,7 @@ module fda_chain #(
             ) u_fda (
                 .clk(clk), .rst_n(rst_n),
                 .in_valid(c_valid[s] && slice_valid[s]), .in_ready(step_ready[s]),
-                .a(a_slice[s*A_W+:A_W]), .b(b_slice[s*B_W+:B_W]), .c(c_data[s*D_W+:D_W]),
+                .a(a_slice), .b(b_slice), .c(c_data[s*D_W+:D_W]),
                 .out_valid(c_valid[s+1]), .out_ready(next_ready[s]), .d(c_data[(s+1)*D_W+:D_W])
             );
         end

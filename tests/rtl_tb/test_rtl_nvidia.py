@@ -1,0 +1,195 @@
+"""The reference units of NVIDIA's algorithms: their parameters against the specification, their results against golden.
+
+Every description is checked against the specification and linted. Simulated here are a few units of each kind; with
+MMAGOLD_FULL=1 it is all of them, with 10**6 vectors, on every engine and simulator.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import rtl_tb
+from golden import stimuli
+from golden.formats import Format
+from golden.instruction import Instruction
+from golden.vectors import VectorSet, default_set
+from rtl_tb import engines, simulators
+from rtl_tb.dut import Dut, load_dut
+from rtl_tb.engines.job import Job, Outcome, Traffic
+from rtl_tb.verdict import Verdict, judge
+
+FULL = bool(os.environ.get("MMAGOLD_FULL"))
+FOLDER = Path(rtl_tb.__file__).parent / "rtl" / "duts"
+TOPS = ("fda", "fda_chain", "scaled_fda", "gdfs")
+NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml") if load_dut(path).top in TOPS)
+
+# The units that are simulated: every module, each kind of operand format and of result in one of them at least.
+ON_FAST = NAMES if FULL else ["fda_hopper_bf16", "fda_chain_ampere_f16_f16", "scaled_fda_mxfp8_e5m2", "gdfs_nvfp4"]
+ON_ICARUS = NAMES if FULL else ["fda_volta_mixed", "gdfs_mxfp4"]
+OTHER_ENGINES = [("selfcheck", "verilator"), ("cocotb", "icarus"), ("cocotb", "verilator")] if FULL else []
+FAST_COUNT, SLOW_COUNT = (1_000_000, 20_000) if FULL else (28_000, 1_400)
+BUSY = Traffic(idle=0.2, backpressure=0.3, resets=3, seed=11)
+
+SPECIALS = {"none": 0, "ieee": 1, "all_ones_nan": 2, "negative_zero_nan": 3}
+
+
+def load(name: str) -> Dut:
+    return load_dut(FOLDER / f"{name}.yaml")
+
+
+def element(letter: str, fmt: Format) -> dict[str, int]:
+    """The parameters that describe the format of an operand of product_array.sv."""
+    values = (fmt.exponent_bits, fmt.fraction_bits, fmt.ignored_low, fmt.bias, SPECIALS[fmt.specials])
+    return dict(zip((f"{letter}_{key}" for key in ("EXP", "FRAC", "DROP", "BIAS", "SPECIALS")), values, strict=True))
+
+
+def specified(ins: Instruction, top: str) -> dict[str, Any]:
+    """The parameters that the specification gives a unit."""
+    operations = ins.program.operations
+    align, last = (next(step for step in operations[0].steps if step.op == op) for op in ("align", "round"))
+    c, d = ins.formats["c"], ins.formats["d"]
+    wanted: dict[str, Any] = {"K": ins.k, "F": dict(align.fraction_bits)["c"], "FLOOR": align.floor}
+    wanted |= {"C_EXP": c.exponent_bits, "C_FRAC": c.fraction_bits, "D_EXP": d.exponent_bits, "D_FRAC": d.fraction_bits}
+    wanted |= {"D_KEEP": last.result_fraction_bits or d.fraction_bits, "NEAREST": int(last.rounding == "nearest_even")}
+    wanted |= {"STEP": len(operations[0].k_index)}
+    if top == "gdfs":
+        scale = ins.formats["scale_a"]
+        return wanted | {"S_EXP": scale.exponent_bits, "S_FRAC": scale.fraction_bits, "BLOCK": ins.scale_block}
+    return wanted | element("A", ins.formats["a"]) | element("B", ins.formats["b"])
+
+
+def described(dut: Dut) -> dict[str, Any]:
+    """The parameters of a description, those left out as the module's defaults make them of the others."""
+    given: dict[str, Any] = dict(dut.parameters)
+    if dut.top != "gdfs":
+        given = {"A_DROP": 0, "A_SPECIALS": 1} | given
+        given = {f"B_{key}": given[f"A_{key}"] for key in ("EXP", "FRAC", "DROP", "SPECIALS")} | given
+        given = {f"{x}_BIAS": 2 ** (given[f"{x}_EXP"] - 1) - 1 for x in "AB"} | given
+    given = {"STEP": given["K"], "D_EXP": 8, "D_FRAC": 23} | given
+    given = {"C_EXP": given["D_EXP"], "C_FRAC": given["D_FRAC"], "NEAREST": int(given["D_EXP"] == 5)} | given
+    return {"D_KEEP": given["D_FRAC"]} | given
+
+
+def simulate(dut: Dut, engine: str, simulator: str, vectors: VectorSet, traffic: Traffic, build: Path) -> Outcome:
+    return engines.run(engine, Job(dut, build, vectors, simulator, traffic))
+
+
+def complaints(verdict: Verdict) -> dict[str, Any]:
+    """What failed, kind by kind, and how the handshake was broken; empty when the unit passed."""
+    found: dict[str, Any] = {row.kind: row.failed for row in verdict.by_kind() if row.failed}
+    return found | {failure.kind: failure.text for failure in verdict.outcome.failures}
+
+
+def check(name: str, engine: str, simulator: str, count: int, build: Path) -> None:
+    dut = load(name)
+    vectors = default_set(dut.instruction, count, seed=3)
+    outcome = simulate(dut, engine, simulator, vectors, BUSY, build)
+    assert complaints(judge(vectors, outcome, dut.compare)) == {}
+
+
+def test_every_kind_of_unit_is_described() -> None:
+    assert {load(name).top for name in NAMES} == set(TOPS)
+    assert {load(name).parameters["K"] for name in NAMES if load(name).top == "fda"} == {4, 8, 16, 32}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_are_those_of_the_specification(name: str) -> None:
+    dut = load(name)
+    assert described(dut) == specified(dut.instruction, dut.top)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lint_finds_nothing(name: str, tmp_path: Path) -> None:
+    dut = load(name)
+    parameters = [f"-G{key}={value}" for key, value in dut.parameters.items()]
+    options = ["--lint-only", "-Wall", "--top-module", dut.top, *parameters, *dut.sources]
+    printed = simulators.elaborate(simulators.verilator(), options, folder=tmp_path, what=name)
+    assert "%Warning" not in printed
+
+
+@pytest.mark.parametrize("name", ON_FAST)
+def test_fast(name: str, tmp_path: Path) -> None:
+    check(name, "fast", "verilator", FAST_COUNT, tmp_path)
+
+
+@pytest.mark.parametrize("name", ON_ICARUS)
+def test_selfcheck_on_icarus(name: str, tmp_path: Path) -> None:
+    check(name, "selfcheck", "icarus", SLOW_COUNT, tmp_path)
+
+
+@pytest.mark.parametrize(("engine", "simulator"), OTHER_ENGINES)
+@pytest.mark.parametrize("name", NAMES if FULL else [])
+def test_other_engines(name: str, engine: str, simulator: str, tmp_path: Path) -> None:
+    check(name, engine, simulator, SLOW_COUNT, tmp_path)
+
+
+def test_one_result_a_cycle(tmp_path: Path) -> None:
+    """Chains too: their waiting registers are as long as the steps that they wait for."""
+    dut = load("fda_chain_ampere_f16_f16")
+    vectors = default_set(dut.instruction, 2000, seed=4)
+    whole, half = (simulate(dut, "fast", "verilator", part, Traffic(), tmp_path) for part in (vectors, vectors[:1000]))
+    assert judge(vectors, whole, dut.compare).passed
+    assert whole.cycles - half.cycles == 1000
+
+
+@pytest.mark.parametrize(
+    ("parameter", "wrong", "seen_in"), [("F", 23, "alignment_edge"), ("NAN_WORD", 0x7FC00000, "special_values")]
+)
+def test_a_wrong_parameter_is_found(parameter: str, wrong: int, seen_in: str, tmp_path: Path) -> None:
+    dut = load("fda_ampere_tf32")
+    changed = dataclasses.replace(dut, parameters=dut.parameters | {parameter: wrong})
+    vectors = default_set(dut.instruction, 2_000, seed=5)
+    found = complaints(judge(vectors, simulate(changed, "selfcheck", "icarus", vectors, Traffic(), tmp_path), dut.compare))
+    assert seen_in in found
+
+
+def power(fmt: Format, exponents: npt.NDArray[np.int64], negative: int = 0, half: int = 0) -> npt.NDArray[Any]:
+    """Codes of (-1)**negative * (1 + half / 2) * 2**exponents."""
+    flags = np.full(exponents.shape, negative)
+    return stimuli.encode(fmt, flags, exponents, np.full(exponents.shape, half << 63, np.uint64))
+
+
+def floor_vectors(dut: Dut) -> VectorSet:
+    """Vectors at the exponent that zeros hold: c is 0, one product lies on a rounding boundary of d, a tiny one below it.
+
+    Whether the tiny one is kept depends on FLOOR alone: the last bit that is kept weighs 2**(FLOOR - F), and every other
+    exponent lies below FLOOR. One unit's four vectors have tiny products of 2**(FLOOR - F - 2 .. FLOOR - F + 1).
+    """
+    ins, floor = dut.instruction, int(dut.parameters["FLOOR"])
+    a, b, d = (ins.formats[name] for name in "abd")
+    tie = int(d.name == "f16")  # to nearest: half-way between two numbers; toward zero: on a number
+    tiny = floor - int(dut.parameters["F"]) + np.arange(-2, 2)
+    targets = np.stack([np.full(4, d.min_exponent - d.fraction_bits), tiny], axis=1)
+    operands = {name: np.zeros((4, ins.k), ins.formats[name].dtype) for name in "ab"} | {"c": np.zeros(4, ins.formats["c"].dtype)}
+    scale = np.zeros_like(targets)
+    if "scale_a" in ins.formats:
+        # The products of a block are as far apart as their targets, the scales do the rest; with two blocks they do it all.
+        blocks = ins.k // ins.scale_block
+        scale = targets if blocks == 2 else np.repeat(targets[:, :1] + 4, 2, axis=1)
+        for name, part in (("scale_a", scale[:, :blocks] // 2), ("scale_b", scale[:, :blocks] - scale[:, :blocks] // 2)):
+            operands[name] = power(ins.formats[name], part)
+    left = targets - scale
+    places = (0, ins.k - 1)
+    for term, negative in enumerate((0, 1)):
+        first = left[:, term] // 2
+        operands["a"][:, places[term]] = power(a, first, negative, half=0 if negative else tie)
+        operands["b"][:, places[term]] = power(b, left[:, term] - first)
+    return VectorSet(ins, "dot", operands, ins.dot(**operands), np.zeros(4, np.uint8), 0)
+
+
+@pytest.mark.parametrize("name", ["fda_ampere_tf32", "fda_volta_f16_f16", "scaled_fda_mxfp8_e5m2", "gdfs_mxfp4"])
+def test_the_exponent_of_zeros(name: str, tmp_path: Path) -> None:
+    """Random vectors hardly ever see an exponent floor that is off by one; these do."""
+    dut = load(name)
+    vectors = floor_vectors(dut)
+    for offset in (0, 1, -1):
+        changed = dataclasses.replace(dut, parameters=dut.parameters | {"FLOOR": int(dut.parameters["FLOOR"]) + offset})
+        outcome = simulate(changed, "selfcheck", "icarus", vectors, Traffic(), tmp_path / str(offset))
+        assert judge(vectors, outcome, dut.compare).wrong.sum() == abs(offset), offset
