@@ -297,7 +297,7 @@ class Clocked:
         self._steps = [agent.step for agent in agents] + ([then] if then else [])
         self.cycle, self.held = 0, 0
         self.running = False
-        self._released: Callable[[], None] = lambda: None
+        self._released: Callable[[], None]
 
     def start(self) -> None:
         """Starts the coroutine unless it runs; it ends with the test, or when `running` is made False."""
@@ -305,7 +305,7 @@ class Clocked:
             self.running = True
             cocotb.start_soon(self._run())
 
-    def hold(self, cycles: int, then: Callable[[], None]) -> None:
+    def hold(self, cycles: int, then: Callable[[], None] = lambda: None) -> None:
         """Tells the agents of a reset, lets them rest for some cycles, then calls `then`."""
         self.held, self._released = cycles, then
         for agent in self.agents:
