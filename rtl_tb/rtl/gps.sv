@@ -26,11 +26,6 @@ module gps #(
     localparam int LEVELS = $clog2(G);
     localparam int STAGES = 1 + LEVELS + K / G;
 
-    // A stage's word: in the lowest 32 bits c and what was added to it (`running`), above it the terms that are left, f32
-    // codes too. It is as wide in every stage; the places of terms that are used up hold zeros.
-    localparam int TERMS_W = K * 32;
-    localparam int W       = TERMS_W + 32;
-
     logic [STAGES:0] valid, ready;
     genvar           s, k;
 
@@ -38,58 +33,48 @@ module gps #(
     assign in_ready      = ready[0];
     assign out_valid     = valid[STAGES];
     assign ready[STAGES] = out_ready;
-    assign d             = g_stage[STAGES-1].word[31:0];
+    assign d             = g_stage[STAGES-1].word;
 
     generate
         for (s = 0; s < STAGES; s = s + 1) begin : g_stage
-            logic [W-1:0]       next, word;  // what the stage takes, what it holds
-            logic [31:0]        running;     // of the stage before
-            logic [TERMS_W-1:0] terms;
-            logic               unused;
+            // A stage's word: in the lowest 32 bits c and what was added to it, above it the terms that are left, f32 too.
+            localparam int LEFT = s <= LEVELS ? K >> s : STAGES - 1 - s;
+            localparam int W    = 32 * (LEFT + 1);
 
-            assign unused = &{1'b0, running, terms, word};  // the zeros of used up terms, and everything in stage 0
+            logic [W-1:0] next, word;  // what the stage takes, what it holds
 
             if (s == 0) begin : g_multiply
-                assign {terms, running} = '0;
+                assign next[31:0] = c[30:23] == 0 && c[22:0] != 0 ? 32'd0 : c;  // a subnormal c counts as +0
 
                 for (k = 0; k < K; k = k + 1) begin : g_product
                     gps_product #(
                         .EXP(EXP), .FRAC(FRAC)
                     ) u_product (
-                        .a(a[k*AW+:AW]), .b(b[k*AW+:AW]), .p(next[32+k*32+:32])
+                        .a(a[k*AW+:AW]), .b(b[k*AW+:AW]), .p(next[32*(k+1)+:32])
                     );
                 end
-
-                assign next[31:0] = c[30:23] == 0 && c[22:0] != 0 ? 32'd0 : c;  // a subnormal c counts as +0
             end else if (s <= LEVELS) begin : g_tree
                 // One level of all trees: neighbours are added, half as many terms are left.
-                localparam int LEFT = K >> s;
-                logic [LEFT*32-1:0] sums;
-
-                assign {terms, running} = g_stage[s-1].word;
+                assign next[31:0] = g_stage[s-1].word[31:0];
 
                 for (k = 0; k < LEFT; k = k + 1) begin : g_pair
                     fp_add_rne #(
                         .FLUSH(1)
                     ) u_add (
-                        .x(terms[2*k*32+:32]), .y(terms[(2*k+1)*32+:32]), .z(sums[k*32+:32])
+                        .x(g_stage[s-1].word[32*(2*k+1)+:32]), .y(g_stage[s-1].word[32*(2*k+2)+:32]), .z(next[32*(k+1)+:32])
                     );
                 end
-
-                assign next = {TERMS_W'(sums), running};
             end else begin : g_chain
                 // c + group 0, + group 1, ...: the groups that are still to come move down.
                 logic [31:0] total;
 
-                assign {terms, running} = g_stage[s-1].word;
-
                 fp_add_rne #(
                     .FLUSH(1)
                 ) u_add (
-                    .x(running), .y(terms[31:0]), .z(total)
+                    .x(g_stage[s-1].word[31:0]), .y(g_stage[s-1].word[63:32]), .z(total)
                 );
 
-                assign next = {terms >> 32, total};
+                assign next = W'({g_stage[s-1].word >> 64, total});
             end
 
             pipe_stage #(
