@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from golden import stimuli
 from golden.errors import ShapeError
-from golden.formats import Format, Kind
+from golden.formats import Format, Kind, to_float
 from golden.hypotheses import Change, changes
 from golden.instruction import Instruction
 from golden.kin import kin, signature
@@ -262,9 +262,8 @@ class _Search:
         """The word that the unit answers most often where a NaN is expected, if it is another one."""
         if not self.fmt.is_float:
             return None
-        codes = np.unique(self.expected)
-        nans = codes[[self.fmt.decode(int(code)).kind == Kind.NAN for code in codes]]
-        answers, counts = np.unique(self.actual[self.wrong & np.isin(self.expected, nans)], return_counts=True)
+        expected_nan = np.isnan(to_float(self.fmt, self.expected))
+        answers, counts = np.unique(self.actual[self.wrong & expected_nan], return_counts=True)
         order = np.argsort(-counts)
         words = [int(answers[i]) for i in order if self.fmt.decode(int(answers[i])).kind == Kind.NAN]
         return words[0] if words else None
