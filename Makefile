@@ -13,30 +13,53 @@ STAMP := $(VENV)/.installed
 .PHONY: demo test lint types check bench wheel clean
 .DELETE_ON_ERROR:
 
-# What pip cannot bring: Python with venv, and a C compiler with its headers. Installed with apt-get where that is
-# allowed (root, or sudo without a password); otherwise one line says what to install.
+# What pip cannot bring: Python with venv and its shared library (cocotb embeds it), compilers with their headers, Icarus
+# Verilog, and what Verilator builds with. Installed with apt-get where that is allowed (root, or sudo without a password);
+# otherwise one line says what to install. The shared library comes last: its name depends on the Python.
 define SYSTEM_PACKAGES
+install() {
+    test $$# != 0 || return 0
+    if [ "$$(id -u)" = 0 ]; then as_root=""; elif sudo -n true 2>/dev/null; then as_root="sudo -n"; else as_root="none"; fi
+    if ! command -v apt-get >/dev/null || [ "$$as_root" = none ]; then
+        echo "Please install first (names of Debian and Ubuntu): $$*" >&2
+        exit 1
+    fi
+    echo "Installing with apt-get: $$*"
+    $$as_root apt-get -qq update
+    $$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$$@" >/dev/null
+}
 missing=""
 command -v "$$PYTHON" >/dev/null || missing="python3"
 "$$PYTHON" -c 'import ensurepip, venv' 2>/dev/null || missing="$$missing python3-venv"
 compiler=$${CC:-$$(command -v gcc || command -v clang || command -v cc || echo none)}
-echo '#include <stdint.h>' | $$compiler -x c -fsyntax-only - 2>/dev/null || missing="$$missing gcc libc6-dev"
-if [ -n "$$missing" ]; then
-    if [ "$$(id -u)" = 0 ]; then as_root=""; elif sudo -n true 2>/dev/null; then as_root="sudo -n"; else as_root="none"; fi
-    if ! command -v apt-get >/dev/null || [ "$$as_root" = none ]; then
-        echo "Please install first (names of Debian and Ubuntu): $$missing" >&2
-        exit 1
-    fi
-    echo "Installing with apt-get: $$missing"
-    $$as_root apt-get -qq update
-    $$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $$missing >/dev/null
-fi
+header() { echo "#include <$$1>" | $$compiler -x c -fsyntax-only - 2>/dev/null; }
+header stdint.h || missing="$$missing gcc libc6-dev"
+header lz4.h || missing="$$missing liblz4-dev"
+header zlib.h || missing="$$missing zlib1g-dev"
+for tool in g++ make perl ccache; do
+    command -v $$tool >/dev/null || missing="$$missing $$tool"
+done
+command -v "$${MMAGOLD_IVERILOG:-iverilog}" >/dev/null || missing="$$missing iverilog"
+install $$missing
+install $$("$$PYTHON" -c "$$SHARED_LIBRARY")
 if ! "$$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
     echo "$$("$$PYTHON" --version) is too old: mmagold needs 3.11 or newer; name one with make PYTHON=python3.x" >&2
     exit 1
 fi
 endef
 export SYSTEM_PACKAGES PYTHON
+
+# Prints the package of Python's shared library if the dynamic loader does not find it and it lies in no folder of Python's.
+define SHARED_LIBRARY
+import ctypes, pathlib, sys, sysconfig
+name = sysconfig.get_config_var("INSTSONAME") or ""
+if ".so" not in name: name = "libpython%d.%d.so.1.0" % sys.version_info[:2]
+folders = [sysconfig.get_config_var(key) or "/" for key in ("LIBDIR", "LIBPL")] + [sys.base_prefix + "/lib"]
+try: ctypes.CDLL(name)
+except OSError:
+    if not any(pathlib.Path(folder, name).exists() for folder in folders): print(" libpython%d.%d" % sys.version_info[:2])
+endef
+export SHARED_LIBRARY
 
 $(STAMP): pyproject.toml setup.py $(wildcard golden/core/*.c golden/core/*.h)
 	@sh -e -c "$$SYSTEM_PACKAGES"
