@@ -15,9 +15,9 @@
 // bits after one leading zero ends one bit below the product, and the round bit is the next.
 
 module fp_fma #(
-    parameter int EXP     = 8,   // exponent bits
-    parameter int FRAC    = 23,  // fraction bits
-    parameter int HAND_ON = 0,
+    parameter int EXP      = 8,   // exponent bits
+    parameter int FRAC     = 23,  // fraction bits
+    parameter int HAND_ON  = 0,
     parameter int NAN_SIGN = 0
 ) (
     input  logic [EXP+FRAC:0] a,
@@ -47,7 +47,7 @@ module fp_fma #(
         .code(c), .sign(c_sign), .exponent(c_exponent), .significand(c_significand), .is_nan(c_nan), .is_inf(c_inf)
     );
 
-    // 2. Align. From the left edge, c has its last place FRAC + 4 binades too high when the exponents are equal.
+    // 2. Align. At the left edge c stands FRAC + 4 places higher than beside a product of its own exponent.
     wire                    p_zero   = p_significand == 0;
     wire                    c_zero   = c_significand == 0;
     wire signed [EXP_W-1:0] distance = p_exponent - c_exponent + EXP_W'(FRAC + 4);
