@@ -11,8 +11,6 @@ JSON and shown as one HTML page (golden/coverage_page.py).
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from golden import stimuli
 from golden.coverpoints import Coverpoint, coverpoints, samples
 from golden.errors import FileFormatError, OperandError
 from golden.instruction import Instruction, instruction
+from golden.operands import write_whole
 from golden.vectors.vectorset import VectorSet
 
 Bits = npt.NDArray[Any]
@@ -147,16 +146,8 @@ class Coverage:
 
 def save(coverages: list[Coverage], path: str | Path) -> None:
     """Writes coverage of one or several instructions as JSON; an earlier file is replaced only when all is written."""
-    target = Path(path)
-    text = json.dumps([coverage.as_dict() for coverage in coverages], indent=1)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name)
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(text + "\n")
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    text = json.dumps([coverage.as_dict() for coverage in coverages], indent=1) + "\n"
+    write_whole(path, lambda stream: stream.write(text.encode()))
 
 
 def load(path: str | Path, instructions: list[Instruction] | None = None) -> list[Coverage]:

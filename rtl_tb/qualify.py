@@ -1,7 +1,8 @@
 """Qualification: runs the default vector set on every mutant and says which stimulus kinds find it, and after how many vectors.
 
     result = qualify()
-    result.survivors, result.as_dict(), result.markdown()
+    result.survivors, result.as_dict()
+    print_matrix(result, Console())
 
 A set of vectors is worth what it finds. Each mutant of rtl_tb/mutants/ is a reference unit with one planted fault; a
 vector kills it when the unit's answer is wrong or never comes, and a protocol failure kills it too. Beside the default
@@ -18,18 +19,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from golden.diagnose import diagnose
 from golden.errors import MmagoldError
-from golden.stimuli import KINDS
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
 from rtl_tb.dut import Dut
 from rtl_tb.engines.job import Job, Outcome
+from rtl_tb.kill_matrix import WRITERS, print_matrix
 from rtl_tb.mutants import Mutant, load_mutants
 from rtl_tb.verdict import Verdict, judge
 
+__all__ = ["WRITERS", "Qualification", "Row", "Score", "print_matrix", "qualify"]
 Progress = Callable[[str, int, int], None]
 """Called with (the mutant that was finished, finished, all)."""
 _MOST_DIAGNOSED = 20_000
@@ -118,37 +119,6 @@ class Qualification:
             "mutants": [_row_dict(row) for row in self.rows],
         }
 
-    def table(self) -> Table:
-        """A table for the terminal: one line a mutant."""
-        table = Table("Mutant", "Unit", "Default set", "First at", "Random bits", "First at", "Best kind", "Diagnosis")
-        for row in self.rows:
-            table.add_row(
-                row.mutant.name,
-                row.mutant.unit.stem,
-                _found(row.default),
-                _first(row.default),
-                _found(row.random),
-                _first(row.random),
-                _best(row),
-                _named(row),
-            )
-        return table
-
-    def markdown(self) -> str:
-        """The kill matrix as Markdown: the same table, then the share of each kind's vectors that fail, in percent."""
-        head = "| Mutant | Unit | Default set | First at | Random bits | First at | Diagnosis |\n|---|---|---|---|---|---|---|\n"
-        lines = [
-            f"| `{row.mutant.name}` | `{row.mutant.unit.stem}` | {_found(row.default)} | {_first(row.default)} "
-            f"| {_found(row.random)} | {_first(row.random)} | {_named(row)} |\n"
-            for row in self.rows
-        ]
-        kinds = [kind for kind in KINDS if any(kind in row.kinds for row in self.rows)]
-        matrix = f"| Mutant | {' | '.join(kinds)} |\n|---|{'---|' * len(kinds)}\n"
-        cells = [
-            f"| `{row.mutant.name}` | {' | '.join(_share(row.kinds.get(kind, 0.0)) for kind in kinds)} |\n" for row in self.rows
-        ]
-        return f"{self.summary()}.\n\n{head}{''.join(lines)}\n{matrix}{''.join(cells)}"
-
 
 def _row_dict(row: Row) -> dict[str, Any]:
     scores = {
@@ -167,32 +137,6 @@ def _row_dict(row: Row) -> dict[str, Any]:
         "named": row.named,
         "sentence": row.sentence,
     }
-
-
-def _found(score: Score) -> str:
-    parts = [f"{score.kills:,}"] if score.kills else []
-    parts += score.protocol
-    return ", ".join(parts) or "survives"
-
-
-def _first(score: Score) -> str:
-    return f"{score.first:,}" if score.first else ""
-
-
-def _share(share: float) -> str:
-    """Percent: a kill is never shown as 0."""
-    return "" if not share else "<1" if share < 0.01 else f"{100 * share:.0f}"
-
-
-def _best(row: Row) -> str:
-    best = max(row.kinds, key=lambda kind: row.kinds[kind], default="")
-    return f"{best} {_share(row.kinds[best])} %" if best and row.kinds[best] else ""
-
-
-def _named(row: Row) -> str:
-    if row.mutant.diagnosis is None:
-        return "" if row.diagnosed is None else ", ".join(row.diagnosed[:2])
-    return row.mutant.diagnosis if row.named else f"not named ({row.mutant.diagnosis})"
 
 
 # Running -----------------------------------------------------------------------------------------------------------------

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from golden.errors import SpecError, UnknownNameError
 from golden.hypotheses import changes
 from rtl_tb.dut import load_dut
 from rtl_tb.mutants import Mutant, load_mutants
-from rtl_tb.qualify import Qualification, Row, Score, qualify
+from rtl_tb.qualify import WRITERS, Qualification, Row, Score, print_matrix, qualify
 
 MUTANTS = load_mutants()
 
@@ -112,8 +114,14 @@ def test_reports_say_survivors_and_shares() -> None:
     killed = Row(second, Score(100, 3, 7), Score(100, 0, None), {"tie": 0.004, "wide": 0.5}, ("nan-word",))
     result = Qualification(100, 1, [survivor, killed])
     assert result.survivors == [first.name] == result.unnamed and not result.passed
-    lines = result.markdown().splitlines()
+    lines = WRITERS["md"](result).splitlines()
     assert lines[0].startswith("1 of 2 mutants die in the default set of 100 vectors, 0 in as many random ones;")
-    assert "| `nan_word` | `fda_hopper_f16` | 3 | 7 | survives |  | nan-word |" in lines
+    assert "| `nan_word` | `fda_hopper_f16` | 3 | 7 | survives |  | wide 50 % | nan-word |" in lines
     assert "| Mutant | wide | tie |" in lines and "| `nan_word` | 50 | <1 |" in lines
-    assert result.table().row_count == 2
+    html = WRITERS["html"](result)
+    assert "survives" in html and "&lt;1" in html and "http" not in html and "<script" not in html
+    assert json.loads(WRITERS["json"](result))["survivors"] == [first.name]
+    console = Console(file=io.StringIO(), width=200)
+    print_matrix(result, console)
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "survives" in printed and "wide 50 %" in printed and "1 of 2 mutants die" in printed
