@@ -55,6 +55,9 @@ def first_difference(expected: Trace, actual: Trace) -> Birth | None:
         if found is not None:
             register, index, pair = found
             return Birth(ours.operation, steps[ours.operation], ours.step.op, register, index, *map(_text, pair))
+        if ours.code is not None and theirs.code is not None and ours.code != theirs.code:
+            codes = (f"{code:#x}" for code in (ours.code, theirs.code))
+            return Birth(ours.operation, steps[ours.operation], ours.step.op, ours.step.to, 0, *codes)
     return None
 
 

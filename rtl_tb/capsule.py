@@ -97,18 +97,25 @@ def _answers(verdict: Verdict, failing: npt.NDArray[Any]) -> str:
 
 
 def _waves(result: Check, job: Job, failing: npt.NDArray[Any], target: Path) -> dict[str, Any]:
-    """Reruns a few failing vectors with the waveform on; a simulator that cannot leaves a note instead."""
+    """Reruns a few failing vectors with the waveform on; where no simulator can, the note says why.
+
+    Icarus comes first: it starts at once and shows X, while Verilator has to compile the unit again.
+    """
     from rtl_tb import engines
 
     vectors = result.verdict.vectors
     few = vectors[failing] if len(failing) else vectors[:SHOWN]
     engine = "cocotb" if result.options.engine == "cocotb" else "selfcheck"
-    wanted = Job(job.dut, job.build, few, job.simulator, job.traffic, job.timeout_cycles, target / "waves.fst")
-    try:
-        engines.run(engine, wanted)
-    except MmagoldError as error:
-        return {"waves": f"none: {error}"}
-    return {"waves": "waves.fst"}
+    notes = []
+    for simulator in dict.fromkeys(("icarus", job.simulator)):
+        wanted = Job(job.dut, job.build, few, simulator, job.traffic, job.timeout_cycles, target / "waves.fst")
+        try:
+            outcome = engines.run(engine, wanted)
+        except MmagoldError as error:
+            notes.append(f"{simulator}: {error}")
+        else:
+            return {"waves": f"waves.fst, {len(few)} vectors, {outcome.engine} on {outcome.version}"}
+    return {"waves": f"none: {'; '.join(notes)}"}
 
 
 def _texts(result: Check, target: Path, notes: dict[str, Any]) -> None:

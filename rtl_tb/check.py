@@ -120,6 +120,7 @@ class Check:
             "file": str(self.dut.file),
             "instruction": self.dut.instruction_name,
             "level": self.dut.level,
+            "latency": self.dut.handshake.latency,
             "passed": self.passed,
             "engine": outcome.engine,
             "simulator": outcome.simulator,
@@ -155,7 +156,7 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
     """Checks the DUT that `file` describes.
 
     Raises:
-        SpecError: the description is wrong. OperandError: vectors of another instruction.
+        SpecError: the description is wrong. FileFormatError, OperandError: the vector file is damaged or of another unit.
         SimulatorMissing, SimulatorTooOld, ElaborationError: as their names say.
     """
     options = options or Options()
@@ -193,20 +194,14 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
             raise OperandError("--until-covered works on dot products; this DUT computes tiles")
         return join(list(until_covered(ins, options.seed, options.vector_count, coverage))), coverage
     if options.vectors is not None:
-        vectors = _matching(read(options.vectors, ins), dut)
+        vectors = read(options.vectors, ins)
+        if vectors.level != dut.level:
+            raise OperandError(f"{options.vectors}: vectors of level {vectors.level}, but {dut.file} is of level {dut.level}")
     else:
         vectors = default_set(ins, options.vector_count, options.seed, dut.level, options.weights)
     if coverage is not None:
         coverage.sample_set(vectors[:COVERED])
     return vectors, coverage
-
-
-def _matching(vectors: VectorSet, dut: Dut) -> VectorSet:
-    theirs = f"{vectors.instruction.architecture}:{vectors.instruction.name}"
-    ours = f"{dut.instruction.architecture}:{dut.instruction.name}"
-    if (theirs, vectors.level) != (ours, dut.level):
-        raise OperandError(f"the vectors are of {theirs}, level {vectors.level}; {dut.file} is {ours}, level {dut.level}")
-    return vectors
 
 
 # When it differs ---------------------------------------------------------------------------------------------------------

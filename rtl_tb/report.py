@@ -68,8 +68,9 @@ def print_text(report: Report, console: Console) -> None:
 def run_line(report: Report) -> str:
     """How the check was run, in one line."""
     speed = report["vectors"] / max(report["seconds_run"], 1e-9)
+    latency = "" if report["latency"] is None else f"latency {report['latency']}, "
     return (
-        f"{report['engine']} on {report['version']}, seed {report['seed']}, {report['cycles']:,} cycles; "
+        f"{report['engine']} on {report['version']}, seed {report['seed']}, {latency}{report['cycles']:,} cycles; "
         f"build {report['seconds_build']:.1f} s, run {report['seconds_run']:.2f} s ({speed:,.0f} vectors/s)"
     )
 
