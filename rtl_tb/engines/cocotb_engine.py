@@ -22,6 +22,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from rtl_tb import simulators
+from rtl_tb.engines.common import design_options, digest
 from rtl_tb.engines.job import Job, Outcome, Progress, ProtocolFailure
 from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing
 from rtl_tb.scoreboard import unpack_bits
@@ -47,11 +48,10 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
         RtlError: the simulator or the testbench failed; the message names the log.
     """
     simulator = simulators.find(job.simulator)
-    folder = job.build.absolute() / f"cocotb_{job.simulator}{'_waves' if job.waves else ''}"
     seed = os.environ.get(_SEED, str(job.traffic.seed))
     with _environment(simulator):
         start = time.monotonic()
-        tool = _build(job, simulator, folder)
+        tool, folder = _build(job, simulator)
         built = time.monotonic()
         answer = _simulate(job, tool, folder, seed, progress)
     outcome = _outcome(job, answer)
@@ -107,52 +107,45 @@ class GroupedIcarus(_Grouped, runner.Icarus):
         return [[("-vcd" if word == "-fst" and self.vcd else word) for word in words] for words in commands]
 
 
-def _build(job: Job, simulator: Simulator, folder: Path) -> PortsOnlyVerilator | GroupedIcarus:
+Tool = PortsOnlyVerilator | GroupedIcarus
+
+
+def _build(job: Job, simulator: Simulator) -> tuple[Tool, Path]:
+    """Compiles the design, unless it was compiled before; returns the runner and the build folder."""
     tool = PortsOnlyVerilator() if job.simulator == "verilator" else GroupedIcarus()
     tool.log.setLevel(logging.ERROR)
-    folder.mkdir(parents=True, exist_ok=True)
-    wrapper = write_wrapper(job.dut, folder)
+    place = job.build.absolute() / "cocotb"
+    place.mkdir(parents=True, exist_ok=True)
+    wrapper = write_wrapper(job.dut, place)
     arguments = ["-Wno-fatal"] if job.simulator == "verilator" else []
     if job.simulator == "verilator" and job.waves is not None and job.waves.suffix == ".fst":
         arguments.append("--trace-fst")
-    try:
-        tool.build(
-            sources=[runner.Verilog(source) for source in (*job.dut.sources, wrapper)],
-            includes=list(job.dut.include),
-            defines=_defines(job.dut.defines),
-            build_args=arguments,
-            hdl_toplevel=NAME,
-            build_dir=folder,
-            always=_changed(job, folder),
-            timescale=("1ns", "1ps"),
-            waves=job.waves is not None,
-        )
-    except ToolFailed as error:
-        raise ElaborationError(
-            f"{simulator.version_text} refused the DUT {job.dut.name}: {first_error(error.text)} (all in {error.log})"
-        ) from error
-    return tool
-
-
-def _defines(defines: Mapping[str, str]) -> dict[str, object]:
-    return {name: value if value else "1" for name, value in defines.items()}
-
-
-def _changed(job: Job, folder: Path) -> bool:
-    """Whether Icarus must compile again: cocotb's runner looks at the times of the sources, not at the options or includes."""
-    text = json.dumps([sorted(job.dut.defines.items()), [str(path) for path in (*job.dut.sources, *job.dut.include)]])
-    stamp = folder / "options.json"
-    same = stamp.is_file() and stamp.read_text() == text
-    stamp.write_text(text)
-    return not same or bool(job.dut.include)
+    waves = job.waves is not None
+    folder = place / f"{job.simulator}_{digest(job.dut, [wrapper], (simulator.version_text, arguments, waves))}"
+    finished = folder / "finished"
+    if not finished.is_file():
+        try:
+            tool.build(
+                sources=[runner.Verilog(source) for source in (*job.dut.sources, wrapper)],
+                build_args=[*design_options(job.dut), *arguments],
+                hdl_toplevel=NAME,
+                build_dir=folder,
+                always=True,
+                timescale=("1ns", "1ps"),
+                waves=waves,
+            )
+        except ToolFailed as error:
+            raise ElaborationError(
+                f"{simulator.version_text} refused the DUT {job.dut.name}: {first_error(error.text)} (all in {error.log})"
+            ) from error
+        finished.touch()
+    return tool, folder
 
 
 # The run ---------------------------------------------------------------------------------------------------------------
 
 
-def _simulate(
-    job: Job, tool: PortsOnlyVerilator | GroupedIcarus, folder: Path, seed: str, progress: Progress | None
-) -> dict[str, Any]:
+def _simulate(job: Job, tool: Tool, folder: Path, seed: str, progress: Progress | None) -> dict[str, Any]:
     """Runs the simulator on files in a temporary folder and returns its answer."""
     with tempfile.TemporaryDirectory(prefix="run_", dir=folder) as name:
         place = Path(name)

@@ -175,7 +175,7 @@ def test_units_without_backpressure(handshake: str, tmp_path: Path) -> None:
     assert outcome.failures == [] and np.array_equal(outcome.actual, chosen.d)
 
 
-@pytest.mark.parametrize(("simulator", "suffix"), [("icarus", ".fst"), ("icarus", ".vcd"), ("verilator", ".fst")])
+@pytest.mark.parametrize(("simulator", "suffix"), [("icarus", ".vcd"), ("verilator", ".fst")])
 def test_waves(dut: Dut, simulator: str, suffix: str, tmp_path: Path) -> None:
     file = tmp_path / f"waves{suffix}"
     run(dut, simulator, vectors(20), waves=file)
@@ -189,7 +189,21 @@ def test_progress_and_no_files_left(dut: Dut) -> None:
     cocotb_engine.run(job, lambda done, total: seen.append((done, total)))
     assert seen and all(total == 3000 and done <= 3000 for done, total in seen)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
-    assert not list((job.build / "cocotb_icarus").glob("run_*"))
+    assert not list(job.build.glob("cocotb/*/run_*"))
+
+
+def test_a_changed_unit_is_compiled_again_and_an_old_one_is_not(tmp_path: Path) -> None:
+    source = tmp_path / "faulty_dot.sv"
+    text = (HERE / "faulty_dot.sv").read_text()
+    (tmp_path / "dut.yaml").write_text(DESCRIPTION)
+    chosen = vectors(20)
+    folders = []
+    for sign, right in (("+", True), ("-", False), ("+", True)):
+        source.write_text(text.replace("sum + product", f"sum {sign} product"))
+        os.utime(source, (1, 1))
+        assert np.array_equal(run(load_dut(tmp_path / "dut.yaml"), "icarus", chosen).actual, chosen.d) == right
+        folders.append(len(list((tmp_path / "build" / "cocotb").glob("icarus_*"))))
+    assert folders == [1, 2, 2]
 
 
 def test_rtl_that_does_not_compile(tmp_path: Path, simulator: str) -> None:
@@ -201,9 +215,14 @@ def test_rtl_that_does_not_compile(tmp_path: Path, simulator: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "text"), [("$finish;", "does the RTL call"), ('$fatal(1, "out of range");', r"stops\.sv:\d+: .*out of range")]
+    ("simulator", "call", "text"),
+    [
+        ("icarus", "$finish;", "does the RTL call"),
+        ("icarus", '$fatal(1, "out of range");', r"stops\.sv:\d+: out of range"),
+        ("verilator", '$fatal(1, "out of range");', r"stops\.sv:\d+: .*out of range"),
+    ],
 )
-def test_a_unit_that_ends_the_simulation(call: str, text: str, simulator: str, tmp_path: Path) -> None:
+def test_a_unit_that_ends_the_simulation(simulator: str, call: str, text: str, tmp_path: Path) -> None:
     stop = f"int n = 0; always @(posedge clk) begin n <= n + 1; if (n == 40) {call} end endmodule"
     (tmp_path / "stops.sv").write_text((HERE / "faulty_dot.sv").read_text().replace("endmodule", stop))
     (tmp_path / "dut.yaml").write_text(DESCRIPTION.replace("faulty_dot.sv", "stops.sv"))
@@ -229,7 +248,7 @@ except KeyboardInterrupt:
 
 def test_ctrl_c_leaves_no_simulator(dut: Dut) -> None:
     run(dut, "icarus", vectors(10))  # So that it is built.
-    folder = dut.file.parent / "build" / "cocotb_icarus"
+    folder = dut.file.parent / "build" / "cocotb"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     child = subprocess.Popen([sys.executable, "-c", INTERRUPTED, str(HERE), str(dut.file)], env=environment)
     deadline = time.monotonic() + 60
@@ -240,7 +259,7 @@ def test_ctrl_c_leaves_no_simulator(dut: Dut) -> None:
     child.send_signal(signal.SIGINT)
     assert child.wait(30) == 130
     assert not _running(folder)
-    assert not list(folder.glob("run_*"))
+    assert not list(folder.glob("*/run_*"))
 
 
 def _running(folder: Path) -> list[str]:
