@@ -479,7 +479,8 @@ def _read_as(ins: Instruction, table: dict[str, Format]) -> Instruction | None:
     if not table or all(ins.formats[name] == fmt for name, fmt in table.items()):
         return None
     operations = tuple(replace(operation, algorithm="steps", parameters=()) for operation in ins.program.operations)
-    return replace(ins, formats=ins.formats | table, program=Program(operations))
+    changed = replace(ins, formats=ins.formats | table, program=Program(operations))
+    return changed if changed.pattern == ins.pattern else None  # the meaning of metadata follows the format of a
 
 
 def _scale_formats() -> Iterator[Change]:

@@ -75,6 +75,7 @@ def _stretched(other: Instruction, ins: Instruction) -> Instruction | None:
     """`other` over the K of `ins`: itself, or a chain of it, each from the result before."""
     if other.pattern != ins.pattern or other.scale_block != ins.scale_block or other.formats != ins.formats:
         return None
+    other = replace(other, variables=ins.variables)  # mma.sp and mma.sp::ordered_metadata refuse different nibbles
     if other.k == ins.k:
         return other
     if other.formats["c"] != other.formats["d"]:
