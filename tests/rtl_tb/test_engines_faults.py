@@ -1,0 +1,132 @@
+"""fast and selfcheck on a unit that breaks the handshake on demand: the right vectors fail, each failure has its kind."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import engine_dut as small
+import numpy as np
+import pytest
+
+from rtl_tb import engines
+from rtl_tb.engines.job import Job, Outcome, Traffic
+from rtl_tb.errors import ElaborationError, RtlError
+from rtl_tb.verdict import Verdict, judge
+
+COUNT = 400
+AT = 100
+ENGINES = [("fast", "verilator"), ("selfcheck", "icarus"), ("selfcheck", "verilator")]
+BUSY = Traffic(idle=0.3, backpressure=0.4, resets=3, seed=5)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """run(engine, simulator, fault, traffic) -> Verdict, from one build of the unit for each engine."""
+    folder = tmp_path_factory.mktemp("small")
+    dut = small.write_small(folder)
+
+    def run(engine: str, simulator: str, fault: int = 0, traffic: Traffic = Traffic(), **changes) -> Verdict:  # noqa: B008
+        vectors = small.small_vectors(dut, changes.pop("count", COUNT), fault, AT)
+        job = Job(dut, folder / "build", vectors, simulator, traffic, timeout_cycles=300)
+        return judge(vectors, engines.run(engine, dataclasses.replace(job, **changes)), dut.compare)
+
+    return run
+
+
+def kinds(outcome: Outcome) -> set[str]:
+    """Kinds of failures."""
+    return {failure.kind for failure in outcome.failures}
+
+
+@pytest.mark.parametrize("traffic", [Traffic(), BUSY, Traffic(backpressure=0.9, seed=7)], ids=["full", "busy", "slow"])
+@pytest.mark.parametrize(("engine", "simulator"), ENGINES)
+def test_a_right_unit_passes(run, engine, simulator, traffic):
+    """Every traffic; at full throughput the run needs hardly more cycles than vectors."""
+    verdict = run(engine, simulator, traffic=traffic)
+    assert verdict.passed, verdict.outcome.failures
+    assert verdict.outcome.received.all()
+    assert verdict.outcome.cycles > COUNT * 1.3 if traffic.backpressure else verdict.outcome.cycles < COUNT + 300
+
+
+@pytest.mark.parametrize(("engine", "simulator"), ENGINES)
+@pytest.mark.parametrize("count", [1, 3])
+def test_few_vectors(run, engine, simulator, count):
+    """Fewer vectors than resets and pipeline stages."""
+    assert run(engine, simulator, traffic=BUSY, count=count).passed
+
+
+def test_more_vectors_than_two_files_hold(run):
+    """The testbench swaps its two banks of vectors; resets send again what lies in the other bank."""
+    verdict = run("selfcheck", "verilator", small.WRONG, Traffic(0.1, 0.1, 40, 2), count=70_000)
+    assert np.flatnonzero(verdict.failed).tolist() == [AT]
+    assert verdict.outcome.failures == []
+
+
+@pytest.mark.parametrize(("engine", "simulator"), ENGINES)
+def test_a_wrong_result_is_that_vector_alone(run, engine, simulator):
+    """The actual code is the DUT's."""
+    verdict = run(engine, simulator, small.WRONG, BUSY)
+    assert np.flatnonzero(verdict.wrong).tolist() == [AT]
+    assert verdict.outcome.actual[AT] == verdict.vectors.d[AT] + 1
+    assert verdict.outcome.failures == []
+
+
+def test_x_is_a_failure_of_its_own(run):
+    """Icarus sees the X; its bit reads 0, the known bits are kept."""
+    verdict = run("selfcheck", "icarus", small.UNKNOWN, BUSY)
+    assert np.flatnonzero(verdict.unknown).tolist() == [AT]
+    assert not verdict.wrong.any()
+    assert verdict.outcome.actual[AT] == verdict.vectors.d[AT] & 0xFFFFFF9F
+
+
+@pytest.mark.parametrize(("engine", "simulator"), ENGINES)
+def test_a_unit_that_stops_answering(run, engine, simulator):
+    """One timeout, with the state of the handshake; what had been answered is kept."""
+    outcome = run(engine, simulator, small.DEAF).outcome
+    (failure,) = outcome.failures
+    assert failure.kind == "timeout"
+    assert "in_valid 1, in_ready 0, out_valid 0, out_ready 1" in failure.text
+    assert np.count_nonzero(outcome.received) == failure.vector == AT + 1
+
+
+def test_x_on_the_handshake(run):
+    """Neither accepted nor silently ignored."""
+    outcome = run("selfcheck", "icarus", small.X_READY).outcome
+    assert kinds(outcome) == {"x_on_handshake", "timeout"}
+    assert "in_ready x" in outcome.failures[0].text
+
+
+@pytest.mark.parametrize(("engine", "simulator"), ENGINES)
+@pytest.mark.parametrize(
+    ("fault", "kind", "traffic"),
+    [
+        (small.EXTRA, "extra_result", Traffic(idle=0.3)),
+        (small.UNSTABLE, "unstable_output", Traffic(backpressure=0.4)),
+        (small.DROPPED, "valid_dropped", Traffic(backpressure=0.4)),
+        (small.STALE, "stale_after_reset", Traffic(backpressure=0.2, resets=3)),
+    ],
+)
+def test_broken_handshakes(run, engine, simulator, fault, kind, traffic):
+    """Each is named; a unit without the fault has none of them under the same traffic."""
+    assert kind in kinds(run(engine, simulator, fault, traffic).outcome)
+    assert run(engine, simulator, 0, traffic).passed
+
+
+@pytest.mark.parametrize(("engine", "simulator"), ENGINES)
+def test_a_unit_that_ends_the_simulation(run, engine, simulator):
+    """$finish in the unit is one clear line, and this process goes on."""
+    with pytest.raises(RtlError, match=r"ended the simulation|ended before the testbench"):
+        run(engine, simulator, small.FINISH)
+
+
+@pytest.mark.parametrize(("engine", "simulator"), ENGINES)
+def test_a_refused_design(run, engine, simulator, tmp_path):
+    """The simulator's own message, once, with file and line."""
+    dut = small.write_small(tmp_path)
+    good = (tmp_path / "small.sv").read_text()
+    (tmp_path / "small.sv").write_text(good.replace("if (extra) once <= 1;", "if (extra) nowhere <= 1;"))
+    job = Job(dut, tmp_path / "build", small.small_vectors(dut, 4), simulator)
+    with pytest.raises(ElaborationError, match=r"small\.sv:\d+") as caught:
+        engines.run(engine, job)
+    assert str(caught.value).count("nowhere") == 1
+    assert "\n" not in str(caught.value)
