@@ -739,6 +739,105 @@ def _round_up(draw: _Draw) -> tuple[Bits, Bits, Bits]:
     return np.take_along_axis(a, order, axis=1), np.take_along_axis(b, order, axis=1), c
 
 
+def _signed(draw: _Draw, a: Bits, b: Bits, sign: Bits) -> tuple[Bits, Bits]:
+    """Products of the given signs from positive factors; with unsigned a the sign goes to b, where that has one."""
+    if draw.a.signed:
+        return np.where(sign == 1, negate(draw.a, a), a), b
+    return a, np.where(sign == 1, negate(draw.b, b), b)
+
+
+def _few_powers(draw: _Draw, exponents: list[Ints], signs: list[Ints], present: list[Bits]) -> tuple[Bits, Bits]:
+    """Products that are powers of two at the given exponents (each (count,)), in random order; all others are zero."""
+    terms = min(len(exponents), draw.k)
+    target = np.repeat(exponents[0][:, None], draw.k, axis=1)
+    sign, live = np.zeros(draw.shape, np.int64), np.zeros(draw.shape, bool)
+    for column in range(terms):
+        target[:, column], sign[:, column], live[:, column] = exponents[column], signs[column], present[column]
+    a, b = draw.products(target, normal=False, exact=True)
+    a, b = _signed(draw, np.where(live, a, np.zeros((), draw.a.dtype)), b, sign)
+    return draw.shuffle(a, b)  # type: ignore[return-value]
+
+
+def _floor_edge(draw: _Draw) -> tuple[Bits, Bits, Bits]:
+    """Products below the exponent floor: one at D's last place or half of it, one around the last bit kept below the floor."""
+    size, steps = (draw.count,), [step for operation in draw.ins.program.operations for step in operation.steps]
+    edges = [step.floor - bits for step in steps if step.floor is not None for _, bits in step.fraction_bits]
+    last = lowest_exponent(draw.d) - draw.kept_bits
+    edge = draw.rng.choice(edges or [last - 2], size=draw.count)
+    minus = draw.pick(0, 1, size)
+    at = np.maximum(last + draw.rng.choice([-1, -1, -1, 0, 0, 1, 2, 3], size=draw.count), draw.tiniest)
+    small = [edge + draw.pick(-1, 1, size), edge + draw.pick(-1, 1, size)]
+    other = np.where(draw.chance(0.7, size), 1 - minus, minus)
+    always, often = np.ones(size, bool), draw.chance(0.3, size)
+    a, b = _few_powers(draw, [at, *small], [minus, other, other], [always, always, often])
+    return a, b, draw.zeros(draw.c, size)
+
+
+def _below_power(draw: _Draw) -> tuple[Bits, Bits, Bits]:
+    """c a power of two, less half a unit (or 3 or 5 halves) of the binade below, and one bit more or less at any weight."""
+    size = (draw.count,)
+    half, least = draw.kept_bits + 2, int(draw.window_bits.max()) + 2
+    low, high = draw.tiniest + least, draw.high + half - 3
+    low, high = max(lowest_exponent(draw.c), min(low, high)), min(highest_exponent(draw.c), high)
+    exponent = draw.pick(min(low, high), high, size)
+    minus = draw.pick(0, 1, size)
+    weight = draw.pick(min(half + 1, least), least, size)
+    exponents = [exponent - half, exponent - half + draw.pick(1, 2, size), exponent - weight]
+    signs = [1 - minus, 1 - minus, draw.pick(0, 1, size)]
+    a, b = _few_powers(draw, exponents, signs, [np.ones(size, bool), draw.chance(0.6, size), draw.chance(0.8, size)])
+    return a, b, draw.powers(draw.c, exponent, minus)
+
+
+def _cancelled_groups(draw: _Draw) -> tuple[Bits, Bits, Bits]:
+    """Groups that cancel exactly but keep their exponent or scale, beside small groups and a small c."""
+    size, quads = (draw.count,), draw.k // 4
+    high = min(draw.high, highest_exponent(draw.d))
+    a, b = draw.products(np.maximum(draw.pick(high - 8, high, draw.shape), draw.low))
+    first, second = np.arange(quads * 4).reshape(quads, 4)[:, :2].ravel(), np.arange(quads * 4).reshape(quads, 4)[:, 2:].ravel()
+    a[:, second], b[:, second] = a[:, first], b[:, first]
+    if draw.a.signed:
+        a[:, second] = negate(draw.a, a[:, first])
+    else:
+        b[:, second] = negate(draw.b, b[:, first])
+    a[:, quads * 4 :] = 0
+    blocks = max(draw.scales["scale_a"].shape[1] if draw.scales else draw.ins.k // 16, 1)
+    live = draw.chance(0.3, (draw.count, blocks)) & draw.chance(0.7, (draw.count, 1))
+    for name, codes in draw.scales.items():
+        fmt = draw.ins.formats[name]
+        top = min(highest_exponent(fmt), 60)
+        exponent = np.where(live, draw.pick(max(lowest_exponent(fmt), -24), 0, codes.shape), draw.pick(top - 2, top, codes.shape))
+        codes[...] = draw.numbers(fmt, exponent)
+    spread = np.repeat(live, -(-draw.k // blocks), axis=1)[:, : draw.k]
+    odd = np.arange(draw.k) % 4 == 0
+    a = np.where(spread & odd, np.zeros((), draw.a.dtype), a)
+    scale_top = sum(min(highest_exponent(draw.ins.formats[name]), 60) for name in draw.scales)
+    reach = int(draw.window_bits.max()) + 4
+    top = high + scale_top if draw.scales else high
+    c = draw.numbers(draw.c, np.clip(top - draw.pick(0, reach, size), tiniest_exponent(draw.c), highest_exponent(draw.c)))
+    return a, b, c
+
+
+def _product_tie(draw: _Draw) -> tuple[Bits, Bits, Bits]:
+    """One product with a bit or two more than D keeps (or all that the factors have), c zero: its rounding, ties first."""
+    size = (draw.count,)
+    digits = draw.kept_bits + 1 + draw.pick(1, 2, size)
+    of_b = np.minimum(draw.pick(1, draw.kept_bits + 1, size), draw.b.fraction_bits + 1)
+    of_a = np.clip(digits - of_b, 1, draw.a.fraction_bits + 1)
+    place = np.arange(draw.k) == draw.pick(0, draw.k - 1, (draw.count, 1))
+    low, high = max(lowest_exponent(draw.d), draw.low), min(highest_exponent(draw.d) - 1, draw.high)
+    first, second = draw.split(draw.pick(min(low, high), high, size), draw.a, draw.b)
+    codes = []
+    for fmt, exponent, length in ((draw.a, first, of_a), (draw.b, second, of_b)):
+        # `length` digits, the last of them set, counted from the leading one.
+        kept = np.uint64(64) - (length - 1).astype(np.uint64)
+        cut = np.where(length > 1, draw.fraction(size) >> np.minimum(kept, np.uint64(63)) | np.uint64(1), np.uint64(0))
+        fraction = np.where(length > 1, cut << np.minimum(kept, np.uint64(63)), np.uint64(0))
+        codes.append(draw.numbers(fmt, exponent) if fmt.bits == 1 else encode(fmt, draw.pick(0, 1, size), exponent, fraction))
+    a = np.where(place, codes[0][:, None], np.zeros((), draw.a.dtype))
+    b = np.where(place, codes[1][:, None], draw.b.dtype.type(one(draw.b)))
+    return a, b, draw.zeros(draw.c, size)
+
+
 _GENERATORS: dict[str, Callable[[_Draw], tuple[Bits, Bits, Bits]]] = {
     "random_bits": _random_bits,
     "narrow": _narrow,
@@ -766,6 +865,10 @@ _GENERATORS: dict[str, Callable[[_Draw], tuple[Bits, Bits, Bits]]] = {
     "deep_cancellation": _deep_cancellation,
     "widest_sum": _widest_sum,
     "round_up": _round_up,
+    "floor_edge": _floor_edge,
+    "below_power": _below_power,
+    "cancelled_groups": _cancelled_groups,
+    "product_tie": _product_tie,
 }
 KINDS: tuple[str, ...] = tuple(_GENERATORS)
 SEARCH_KINDS = KINDS[: KINDS.index("one_hot") + 1]
