@@ -1,4 +1,4 @@
-# make demo   a Hopper matrix product, one of its dot products explained, and where Hopper and Ampere differ
+# make demo   a Hopper matrix product, a dot product explained, where Hopper and Ampere differ, RTL checked and a fault named
 # make test   every check: ruff, mypy, pytest (the C core under the sanitizers among them)
 # make bench  speed, latency, import time and memory on this machine
 # make wheel  dist/*.whl and the source distribution
@@ -91,6 +91,11 @@ demo: $(STAMP)
 	@$(SHOW) mmagold explain hopper:HMMA.16816.F32 --a 1.5,2 --b 0x3c00,0.5 --c 0
 	@printf '\n== Operands on which Hopper and Ampere differ\n'
 	@$(SHOW) mmagold compare hopper:HMMA.16816.F32 ampere:HMMA.16816.F32
+	@printf '\n== The reference RTL of that instruction, checked bit for bit on two simulators\n'
+	@$(SHOW) mmagold rtl check rtl_tb/rtl/duts/fda_hopper_f16.yaml
+	@$(SHOW) mmagold rtl check rtl_tb/rtl/duts/fda_hopper_f16.yaml --engine cocotb --sim icarus
+	@printf '\n== The same RTL with a fault in it, caught and named\n'
+	@$(SHOW) mmagold rtl check rtl_tb/examples/wrong_f/dut.yaml; test $$? = 1
 
 test: lint types check
 

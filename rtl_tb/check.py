@@ -6,6 +6,7 @@ result.passed, result.as_dict()
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -104,7 +105,7 @@ class Check:
     def command(self) -> str:
         """The command that repeats the check."""
         options, traffic = self.options, self.options.chosen_traffic
-        words = ["mmagold", "rtl", "check", str(self.dut.file), "--engine", options.engine, "--sim", options.simulator]
+        words = ["mmagold", "rtl", "check", shown(self.dut.file), "--engine", options.engine, "--sim", options.simulator]
         words += ["--vectors", str(options.vectors)] if options.vectors else ["--count", str(len(self.verdict.vectors))]
         words += ["--until-covered"] * options.until_covered + ["--seed", str(options.seed)]
         words += ["--idle", str(traffic.idle), "--backpressure", str(traffic.backpressure), "--resets", str(traffic.resets)]
@@ -180,6 +181,12 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
         report("writing the failure capsule", 0, 0)
         result.capsule = write_capsule(result, job, options.failures)
     return result
+
+
+def shown(path: Path) -> str:
+    """A path as one would type it here."""
+    near = os.path.relpath(path)
+    return str(path) if near.startswith("..") else near
 
 
 def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
