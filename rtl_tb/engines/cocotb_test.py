@@ -7,6 +7,7 @@ host does that for all vectors at once.
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ async def run_job(dut: Any) -> None:
         timeout_cycles=job["timeout_cycles"],
         reset_cycles=job["reset_cycles"],
     )
+    start = time.monotonic()
     with Path("progress").open("r+b", buffering=0) as progress:
 
         def report(done: int) -> None:
@@ -46,6 +48,7 @@ async def run_job(dut: Any) -> None:
         except DutTimeout:
             pass  # It is one of the failures.
     answer = {
+        "seconds": time.monotonic() - start,
         "cycles": bench.clocked.cycle,
         "failures": [asdict(failure) for failure in bench.failures],
         "results": bench.results,

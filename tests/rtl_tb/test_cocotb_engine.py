@@ -70,6 +70,7 @@ def test_a_right_unit_passes_under_every_traffic(dut: Dut, simulator: str, traff
     assert outcome.received.all() and not outcome.unknown.any()
     assert np.array_equal(outcome.actual, chosen.d)
     assert (outcome.engine, outcome.simulator) == ("cocotb", simulator) and outcome.version
+    assert outcome.seconds_build > outcome.seconds_run > 0
     # 300 vectors, one a cycle; the rest are the reset and the cycles that are watched after it and at the end.
     assert outcome.cycles < 345 if traffic == Traffic() else outcome.cycles > 345
 
