@@ -286,11 +286,12 @@ def _round_text(step: Step) -> str:
     bits = f", {step.result_fraction_bits} fraction bits" if step.result_fraction_bits is not None else ""
     flush = f"; {_FLUSHES[step.flush]}" if step.flush != "none" else ""
     sign = _ZERO_SIGNS[step.zero]
+    gap = f"; the {step.sticky_gap} bits right below the round bit are not seen" if step.sticky_gap else ""
     carry = "; a subnormal that rounds up to the least normal number becomes zero" if step.subnormal_carry == "lost" else ""
     zero = f"; a zero is {sign}" if step.format is not None and step.format.is_float else ""
     return (
         f"Round {_names(step.of)} to {name}{bits} {_MODES[step.rounding]}; overflow {_OVERFLOWS[step.overflow]}"
-        f"{zero}{flush}{carry} -> {step.to}."
+        f"{gap}{zero}{flush}{carry} -> {step.to}."
     )
 
 

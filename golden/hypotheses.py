@@ -389,6 +389,10 @@ def _results(ins: Instruction) -> Iterator[Change]:
         apply = _rewrite(lambda s, _, f=flush: replace(s, flush=f) if _rounds_last(s) else s)  # type: ignore[misc]
         text = "subnormal results are kept" if flush == "none" else f"subnormal results become {_flushed(flush)}"
         yield Change("result-not-flushed" if flush == "none" else f"result-flushed-{flush}", text, apply)
+    for gap in range(1, 5):
+        apply = _on("round", lambda s, g=gap: replace(s, sticky_gap=g))  # type: ignore[misc]
+        unseen = "the bit" if gap == 1 else f"the {gap} bits"
+        yield Change(f"round-sticky-gap-{gap}", f"the final rounding does not see {unseen} right below the round bit", apply)
     lost = _on("round", lambda s: replace(s, subnormal_carry="lost"))
     yield Change("subnormal-carry-lost", "a subnormal result that rounds up to the least normal number becomes zero", lost)
     for bits in sorted({fmt.fraction_bits - 1, fmt.fraction_bits - 2, 13, 10, 7, fmt.fraction_bits}):

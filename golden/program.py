@@ -472,8 +472,15 @@ class _StepReader:
             nan=self.nan(fmt),
             zero=self.section.take_choice("zero", ("positive", "signed", "signed_underflow")),
             subnormal_carry=self.subnormal_carry(fmt),
+            sticky_gap=self.rounding_gap(fmt),
             result_fraction_bits=self.section.take_int("fraction_bits", 0, fmt.fraction_bits, None),
         )
+
+    def rounding_gap(self, fmt: Format) -> int:
+        gap: int = self.section.take_int("sticky_gap", 0, 64, 0)
+        if gap and not fmt.is_float:
+            raise self.section.error(f"key 'sticky_gap' is for floating-point results, not {fmt.name}", "sticky_gap")
+        return gap
 
     def subnormal_carry(self, fmt: Format) -> str:
         value: str = self.section.take_choice("subnormal_carry", ("kept", "lost"), "kept")

@@ -467,6 +467,8 @@ def _round(state: State, step: Step) -> Event:
 def _round_code(number: Number, step: Step, fmt: Format) -> int:
     if number.kind >= Kind.INFINITY:
         return _special_code(number, fmt, step.nan)
+    if step.sticky_gap and number.significand:
+        number = _with_gap(number, step, fmt)
     code = round_to_code(
         fmt,
         number.sign,
@@ -482,6 +484,15 @@ def _round_code(number: Number, step: Step, fmt: Format) -> int:
     if step.subnormal_carry == "lost" and _rounded_up_to_normal(number, fmt.decode(code), fmt):
         code = round_to_code(fmt, number.sign, 0, 0, step.rounding)
     return 0 if fmt.decode(code).kind == Kind.ZERO and _drops_zero_sign(number, step) else code
+
+
+def _with_gap(number: Number, step: Step, fmt: Format) -> Number:
+    """The number as a rounding sees it whose sticky bit misses the bits right below the round bit."""
+    kept = fmt.fraction_bits if step.result_fraction_bits is None else step.result_fraction_bits
+    last = max(_normalized(number).exponent, fmt.min_exponent) - kept  # exponent of the result's last place
+    cut = max(last - number.lsb_exponent, 0)
+    unseen = ((1 << cut) >> 1) - (((1 << cut) >> 1) >> step.sticky_gap)
+    return replace(number, significand=number.significand & ~unseen)
 
 
 def _rounded_up_to_normal(number: Number, rounded: Number, fmt: Format) -> bool:

@@ -166,6 +166,7 @@ def _round(step: Step) -> dict[str, Any]:
         "zero": step.zero,
         "fraction_bits": step.result_fraction_bits,
         "subnormal_carry": _unless(step.subnormal_carry, "kept"),
+        "sticky_gap": step.sticky_gap or None,
     }
 
 

@@ -455,9 +455,28 @@ static void mg_step_fma(mg_state *s, const mg_step *step, mg_number *sums) {
     mg_write(s, step, sums, groups);
 }
 
-static uint64_t mg_round_number(const mg_number *x, const mg_step *step) {
+/* Clears the bits that the sticky OR of the rounding does not see: `sticky_gap` of them, right below the round bit. */
+static mg_number mg_with_gap(const mg_number *x, const mg_step *step) {
     const mg_format *f = &step->format;
-    if (x->kind >= MG_INFINITY) return mg_special_code(f, x, step->has_nan, step->nan);
+    mg_number y = *x;
+    const int kept = step->result_fraction_bits < 0 ? f->fraction_bits : step->result_fraction_bits;
+    int32_t exponent = mg_bit_length(x->significand) - 1 + mg_lsb(x);
+    if (exponent < f->min_exponent) exponent = f->min_exponent;
+    const int64_t round_bit = (int64_t)exponent - kept - 1 - mg_lsb(x);
+    for (int64_t bit = round_bit - step->sticky_gap; bit < round_bit; bit++)
+        if (bit >= 0 && bit < 128) y.significand &= ~((mg_u128)1 << bit);
+    return y;
+}
+
+static uint64_t mg_round_number(const mg_number *given, const mg_step *step) {
+    const mg_format *f = &step->format;
+    if (given->kind >= MG_INFINITY) return mg_special_code(f, given, step->has_nan, step->nan);
+    mg_number gapped;
+    const mg_number *x = given;
+    if (step->sticky_gap && f->is_float && given->significand) {
+        gapped = mg_with_gap(given, step);
+        x = &gapped;
+    }
     uint64_t code = mg_round(f, x, step->rounding, step->overflow, step->result_fraction_bits, step->flush != MG_FLUSH_NONE);
     if (!f->is_float) return code;
     mg_number rounded = mg_decode(f, code);

@@ -138,6 +138,7 @@ FAULTS: list[tuple[str, str, Callable[[Keys], None]]] = [
     ("hidden-bit-set", "f16", first({"hidden_bit": {"of": ["a", "b"]}})),
     ("operands-flushed-signed", "bf16", first({"flush": {"of": ["a", "b", "c"], "sign": "signed"}})),
     ("subnormal-carry-lost", "f16_f16", steps("round", subnormal_carry="lost")),
+    ("round-sticky-gap-2", "f16_f16", steps("round", sticky_gap=2)),
     ("product-normalized", "f16", steps("multiply", normalize=True)),
     ("floor-minus-126", "bf16", steps("align", floor=-126)),
     ("c-left-out-dropped", "f16", steps("align", left_out={"c": "dropped"})),

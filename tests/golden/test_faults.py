@@ -42,6 +42,7 @@ def spoil(rng: random.Random, op: str, keys: Keys) -> None:
     elif op == "round":
         keys["zero"] = rng.choice(("positive", "signed", "signed_underflow"))
         keys |= {"subnormal_carry": "lost"} if chance else {}
+        keys |= {"sticky_gap": rng.randint(1, 5)} if rng.random() < 0.4 else {}
 
 
 def faulty_unit(rng: random.Random) -> str:
@@ -159,6 +160,16 @@ def test_results_near_zero(keys: str, a: int, b: int, d: int) -> None:
     ins = custom.build_instruction(yamlfile.parse(NARROW_UNIT.format(keys=keys)))
     minus_zero_or_zero = np.array(0x8000 if a & 0x8000 else 0, np.uint16)
     operands = np.array([a], np.uint16), np.array([b], np.uint16), minus_zero_or_zero
+    assert int(ins.dot(*operands)) == ins.reference_dot(*operands) == d
+
+
+@pytest.mark.parametrize(("low", "d"), [(12, 0x3C00), (13, 0x3C00), (14, 0x3C01)])
+def test_sticky_gap_of_the_rounding(low: int, d: int) -> None:
+    """1 + 2^-11 is a tie; what lies just above it decides, unless it stands in the two bits below the round bit."""
+    text = NARROW_UNIT.format(keys=", zero: signed, sticky_gap: 2").replace("k: 1", "k: 3").replace("c: f16", "c: f32")
+    ins = custom.build_instruction(yamlfile.parse(text.replace("a: f16, b: f16", "a: f32, b: f32")))
+    a = np.array([f32(1.0), f32(2.0**-11), f32(2.0**-low)], np.uint32)
+    operands = a, np.full(3, f32(1.0), np.uint32), np.uint32(0)
     assert int(ins.dot(*operands)) == ins.reference_dot(*operands) == d
 
 
