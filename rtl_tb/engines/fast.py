@@ -29,6 +29,9 @@ from rtl_tb.wrapper import NAME, write_wrapper
 HARNESS = Path(__file__).with_name("fast_harness.cpp")
 CHUNK = 1 << 16
 """Vectors between two looks at the progress and at Ctrl-C."""
+DONE, TIMED_OUT, ENDED, MORE = range(4)
+"""What a call of the harness returns."""
+
 VERILATE = ["--cc", "--exe", "--build", "-O3", "--x-initial", "unique", "--x-assign", "unique", "--no-timing", "-Wno-fatal"]
 VERILATE += ["-MAKEFLAGS", "OPT_FAST=-O2", "-MAKEFLAGS", "OPT_GLOBAL=-O2", "-LDFLAGS", "-shared"]
 COMPILE = "-fPIC -fvisibility=hidden -fno-gnu-unique -DVL_USER_FATAL -DVL_USER_STOP -DVL_USER_FINISH"
@@ -189,17 +192,18 @@ def _drive(
     if not harness:
         raise _ended(job, message.value, 0)
     try:
-        status = 0
+        status = DONE
         for target in [*range(CHUNK, len(words), CHUNK), len(words)]:
-            status = library.mg_run(harness, target)
+            while (status := library.mg_run(harness, target)) == MORE:
+                pass  # a slow unit: the loop gives Ctrl-C a chance
             if status:
                 break
             if progress:
                 progress(target, len(words))
-        if status == 0:
+        if status == DONE:
             status = library.mg_tail(harness)
         cycles = int(library.mg_cycles(harness))
-        if status == 2:
+        if status == ENDED:
             raise _ended(job, library.mg_error(harness), cycles)
         return cycles, _failures(library, harness)
     finally:

@@ -21,8 +21,10 @@ constexpr unsigned kTail = 256;      // cycles after the last result in which an
 constexpr unsigned kDrain = 64;      // idle cycles after every other reset, in which a result from before it is noticed
 constexpr unsigned kPerKind = 16;    // failures of one kind that are kept
 constexpr unsigned kKinds = 5;
+constexpr unsigned kBudget = 1 << 20;  // cycles of one call of mg_run
 
 enum Kind : uint32_t { kTimeout, kExtra, kUnstable, kDropped, kStale };
+enum Status { kDone, kTimedOut, kEnded, kMore };  // as in fast.py
 enum Pins : uint32_t { kInValid = 1, kInReady = 2, kOutValid = 4, kOutReady = 8 };
 
 }  // namespace
@@ -67,18 +69,19 @@ public:
         reset();
     }
 
-    // Runs until `target` vectors are answered; returns false when the DUT stopped answering.
-    bool run(uint64_t target) {
-        while (answered < target) {
+    // Runs until `target` vectors are answered, the DUT stopped answering, or it is time to look for Ctrl-C.
+    Status run(uint64_t target) {
+        for (unsigned budget = kBudget; answered < target; --budget) {
+            if (!budget) return kMore;
             if (reset_due()) reset_in_flight();
             const bool offer = choose_input();
             cycle(offer, !chance(s.backpressure));
             if (quiet > s.timeout) {
                 record(kTimeout);
-                return false;
+                return kTimedOut;
             }
         }
-        return true;
+        return kDone;
     }
 
     void tail() {
@@ -197,8 +200,6 @@ private:
 
 #define MG_API extern "C" __attribute__((visibility("default")))
 
-enum Status { kDone = 0, kTimedOut = 1, kEnded = 2 };
-
 // Every call catches what vl_fatal throws: the message is then in mg_error.
 template <typename Work>
 int guarded(Harness* harness, Work work) {
@@ -218,7 +219,7 @@ MG_API Harness* mg_open(const Settings* settings, char* error, uint32_t size) {
         return nullptr;
     }
 }
-MG_API int mg_run(Harness* h, uint64_t target) { return guarded(h, [&] { return h->run(target) ? kDone : kTimedOut; }); }
+MG_API int mg_run(Harness* h, uint64_t target) { return guarded(h, [&] { return h->run(target); }); }
 MG_API int mg_tail(Harness* h) { return guarded(h, [&] { h->tail(); return kDone; }); }
 MG_API uint64_t mg_cycles(const Harness* h) { return h->cycles; }
 MG_API const char* mg_error(const Harness* h) { return h->error; }

@@ -41,7 +41,7 @@ def test_progress_and_interruption(job):
     seen = []
     outcome = fast.run(job, lambda done, total: seen.append((done, total)))
     assert seen == [(fast.CHUNK * (i + 1), len(job.vectors)) for i in range(3)]
-    assert outcome.seconds_build < 5
+    assert outcome.cycles >= len(job.vectors)
 
     def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt
