@@ -765,9 +765,12 @@ def _floor_edge(draw: _Draw) -> tuple[Bits, Bits, Bits]:
     last = lowest_exponent(draw.d) - draw.kept_bits
     edge = draw.rng.choice(edges or [last - 2], size=draw.count)
     minus = draw.pick(0, 1, size)
-    at = np.maximum(last + draw.rng.choice([-1, -1, -1, 0, 0, 1, 2, 3], size=draw.count), draw.tiniest)
+    at = np.maximum(last + draw.rng.choice([-3, -2, -1, -1, -1, 0, 0, 1, 2, 3], size=draw.count), draw.tiniest)
     small = [edge + draw.pick(-1, 1, size), edge + draw.pick(-1, 1, size)]
     other = np.where(draw.chance(0.7, size), 1 - minus, minus)
+    near = draw.chance(0.3, size)  # three bits in a row: remainders below and above half
+    small = [np.where(near, at - step, low) for step, low in zip((1, 2), small, strict=True)]
+    other = np.where(near, minus, other)
     always, often = np.ones(size, bool), draw.chance(0.3, size)
     a, b = _few_powers(draw, [at, *small], [minus, other, other], [always, always, often])
     return a, b, draw.zeros(draw.c, size)
@@ -838,6 +841,17 @@ def _product_tie(draw: _Draw) -> tuple[Bits, Bits, Bits]:
     return a, b, draw.zeros(draw.c, size)
 
 
+def _corner_pairs(draw: _Draw) -> tuple[Bits, Bits, Bits]:
+    """Every corner of a's format against every corner of b's, in turn, at one k; the rest ordinary."""
+    a, b, c = _narrow(draw)
+    first, second = corner_codes(draw.a), corner_codes(draw.b)
+    row = np.arange(draw.count)
+    index = row + draw.rng.integers(0, 1 << 32)
+    place = draw.pick(0, draw.k - 1, (draw.count,))
+    a[row, place], b[row, place] = first[index % len(first)], second[index // len(first) % len(second)]
+    return a, b, c
+
+
 _GENERATORS: dict[str, Callable[[_Draw], tuple[Bits, Bits, Bits]]] = {
     "random_bits": _random_bits,
     "narrow": _narrow,
@@ -869,6 +883,7 @@ _GENERATORS: dict[str, Callable[[_Draw], tuple[Bits, Bits, Bits]]] = {
     "below_power": _below_power,
     "cancelled_groups": _cancelled_groups,
     "product_tie": _product_tie,
+    "corner_pairs": _corner_pairs,
 }
 KINDS: tuple[str, ...] = tuple(_GENERATORS)
 SEARCH_KINDS = KINDS[: KINDS.index("one_hot") + 1]
