@@ -169,7 +169,7 @@ def init(
         typer.echo(text, nl=False)
     else:
         write_whole(out, lambda stream: stream.write(text.encode()))
-        typer.echo(f"{out}: written; look at the lines marked 'guess'", err=True)
+        typer.echo(f"{out}: written; look at the lines marked GUESS", err=True)
 
 
 def qualify(

@@ -69,7 +69,7 @@ def draft(sources: Sequence[Path], top: str | None = None, instruction: str | No
         UnknownNameError, SpecError: there is no such instruction, or the unit's file is wrong.
     """
     folder = folder or Path()
-    module = read_ports(Design([Path(source) for source in sources], top))
+    module = read_ports(Design([Path(source).absolute() for source in sources], top))
     roles = _roles(module)
     candidates = [instruction] if instruction else _candidates(module, roles)
     layout = WordLayout.of(_instruction(candidates[0])) if candidates else None

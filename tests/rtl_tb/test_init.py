@@ -119,3 +119,19 @@ def test_unknown_instruction(tmp_path: Path) -> None:
         draft([source], instruction="hopper:HMMA.1")
     with pytest.raises(ElaborationError, match=r"absent\.sv"):
         draft([tmp_path / "absent.sv"])
+
+
+def test_the_command_drafts_from_files_named_relative_to_the_working_folder(tmp_path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from golden.cli import app
+
+    (tmp_path / "pass.sv").write_text(
+        "module pass (input [31:0] a, input [31:0] b, output [31:0] d); assign d = a ^ b; endmodule\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    run = CliRunner().invoke(app, ["rtl", "init", "pass.sv", "--out", "dut.yaml"])
+    assert run.exit_code == 0, run.output
+    assert "sources: [pass.sv]" in (tmp_path / "dut.yaml").read_text()
+    refused = CliRunner().invoke(app, ["rtl", "init", "absent.sv"])
+    assert refused.exit_code == 2 and "absent.sv" in refused.output
