@@ -490,8 +490,11 @@ def _with_gap(number: Number, step: Step, fmt: Format) -> Number:
     """The number as a rounding sees it whose sticky bit misses the bits right below the round bit."""
     kept = fmt.fraction_bits if step.result_fraction_bits is None else step.result_fraction_bits
     last = max(_normalized(number).exponent, fmt.min_exponent) - kept  # exponent of the result's last place
-    cut = max(last - number.lsb_exponent, 0)
-    unseen = ((1 << cut) >> 1) - (((1 << cut) >> 1) >> step.sticky_gap)
+    cut = last - number.lsb_exponent  # bits cut, the round bit is the highest of them
+    if cut < 2:
+        return number
+    round_bit = 1 << (cut - 1)
+    unseen = round_bit - max(round_bit >> step.sticky_gap, 1)
     return replace(number, significand=number.significand & ~unseen)
 
 
