@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class _Group(TyperGroup):
-    """Turns the package's own errors into one line on stderr and exit status 2."""
+    """Turns the package's own errors into one line on stderr and exit status 2; Ctrl-C into one line and 130."""
 
     def invoke(self, ctx: Any) -> Any:
         """Runs the chosen command."""
@@ -33,6 +33,9 @@ class _Group(TyperGroup):
         except MmagoldError as error:
             typer.echo(f"mmagold: {' '.join(str(error).split())}", err=True)
             raise typer.Exit(2) from None
+        except KeyboardInterrupt:
+            typer.echo("mmagold: interrupted", err=True)
+            raise typer.Exit(130) from None
 
 
 app = typer.Typer(

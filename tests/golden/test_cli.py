@@ -397,3 +397,12 @@ def test_as_a_process(tmp_path: Path) -> None:
         [*command, "explain", HMMA, "--a", "1", "--b", "1", "--json"], capture_output=True, text=True, env=environment, check=True
     )
     assert json.loads(done.stdout)["d"] == "0x3f800000" and done.stderr == ""
+
+
+def test_an_interrupt_gives_one_line_and_its_own_status(monkeypatch):
+    def interrupted(*_args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("golden.cli_list.print_overview", interrupted)
+    done = CliRunner().invoke(app, ["list"])
+    assert done.exit_code == 130 and done.stderr == "mmagold: interrupted\n"
