@@ -404,5 +404,5 @@ def test_an_interrupt_gives_one_line_and_its_own_status(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("golden.cli_list.print_overview", interrupted)
-    done = CliRunner().invoke(app, ["list"])
+    done = CliRunner().invoke(cli.app, ["list"])
     assert done.exit_code == 130 and done.stderr == "mmagold: interrupted\n"
