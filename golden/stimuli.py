@@ -765,7 +765,8 @@ def _floor_edge(draw: _Draw) -> tuple[Bits, Bits, Bits]:
     last = lowest_exponent(draw.d) - draw.kept_bits
     edge = draw.rng.choice(edges or [last - 2], size=draw.count)
     minus = draw.pick(0, 1, size)
-    at = np.maximum(last + draw.rng.choice([-3, -2, -1, -1, -1, 0, 0, 1, 2, 3], size=draw.count), draw.tiniest)
+    reach = draw.tiniest + sum(lowest_exponent(draw.ins.formats[name]) for name in draw.scales)
+    at = np.maximum(last + draw.rng.choice([-3, -2, -1, -1, -1, 0, 0, 1, 2, 3], size=draw.count), reach)
     small = [edge + draw.pick(-1, 1, size), edge + draw.pick(-1, 1, size)]
     other = np.where(draw.chance(0.7, size), 1 - minus, minus)
     near = draw.chance(0.3, size)  # three bits in a row: remainders below and above half
