@@ -29,7 +29,7 @@ def print_matrix(result: Qualification, console: Console) -> None:
     """Prints one line a mutant, and the sum of it."""
     from rich.table import Table
 
-    table = Table(*_COLUMNS)
+    table = Table(*_COLUMNS, box=None, pad_edge=False)
     for row in result.rows:
         table.add_row(*_cells(row), style=None if row.default.killed else "red")
     console.print(table)
