@@ -1,0 +1,215 @@
+"""Reads spec/timing: the published timing tables and those that `mmagold bench-gpu` writes, in one form.
+
+    for figure in tables.load("sun_a100"):
+        print(figure.instruction, figure.quantity, figure.warps, figure.ilp, figure.value, figure.unit)
+
+A file names its source and device once and holds tables of rows. A row is one instruction with one or several numbers:
+
+- `completion`: cycles from issue to the result's next use, 1 warp, ILP 1, through C (`completion_a`: through A);
+- `points`: [warps, ILP, cycles of one round of ILP instructions, throughput] each;
+- `interval`: cycles from one instruction to the next, in a long sequence;
+- `ways`: completion latency by the number of conflicting bank accesses;
+- `value`, `range` ([low, high]) or `text`: what the table's `quantity` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from golden.errors import UnknownNameError, nearest
+from golden.paths import spec_folder
+from golden.yamlfile import Section, read
+
+CYCLES = "cycles"
+QUANTITIES = (
+    "completion_latency",
+    "latency",
+    "throughput",
+    "issue_interval",
+    "cycles_per_instruction",
+    "cycles_dependent",
+    "cycles_independent",
+    "chip_throughput",
+    "bytes_per_warp",
+    "kernel_cycles",
+)
+_PLACEHOLDERS = ("shape", "ab", "cd", "suffix")
+_NUMBERS = ("value", "range", "text", "completion", "completion_a", "interval", "points", "ways")
+
+
+@dataclass(frozen=True)
+class Key:
+    """What a figure measures; two figures of one key can be compared.
+
+    variant: "SS" or "RS" for wgmma with A from shared memory or registers; "A" for a latency through operand A;
+    "2-way" and so on for bank conflicts; else "". warps and ilp are None where the source does not say.
+    """
+
+    instruction: str
+    variant: str
+    quantity: str
+    warps: int | None = None
+    ilp: int | None = None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number of one table. `low` and `high` are equal unless the source gives a range; both None for words alone."""
+
+    key: Key
+    low: float | None
+    high: float | None
+    unit: str
+    device: str
+    architecture: str
+    source: str
+    table: str
+    text: str = ""
+    sass: str = ""
+
+    @property
+    def value(self) -> float | None:
+        """The number, or None for a range or for words."""
+        return self.low if self.low == self.high else None
+
+    @property
+    def instruction(self) -> str:
+        """The PTX name."""
+        return self.key.instruction
+
+    @property
+    def quantity(self) -> str:
+        """One of QUANTITIES."""
+        return self.key.quantity
+
+    @property
+    def warps(self) -> int | None:
+        """Warps on the multiprocessor."""
+        return self.key.warps
+
+    @property
+    def ilp(self) -> int | None:
+        """Independent instructions of a warp in one round."""
+        return self.key.ilp
+
+
+def names() -> list[str]:
+    """Returns the names of the files in spec/timing, without the suffix."""
+    return sorted(path.stem for path in (spec_folder() / "timing").glob("*.yaml"))
+
+
+def load(name: str | Path) -> list[Figure]:
+    """Returns all figures of one file: a name of `names()`, or a path.
+
+    Raises:
+        UnknownNameError: no such name.
+        SpecError: the file is wrong; file and line.
+    """
+    path = Path(name)
+    if path.suffix != ".yaml":
+        if str(name) not in names():
+            raise UnknownNameError(
+                f"no timing tables '{name}', expected one of {', '.join(names())}{nearest(str(name), names())}"
+            )
+        path = spec_folder() / "timing" / f"{name}.yaml"
+    top = read(path)
+    origin = {key: str(top.take(key, str)).strip() for key in ("source", "device", "architecture")}
+    top.take("measured", Section, None)
+    figures = [figure for table in sections(top, "tables") for figure in _table(table, origin)]
+    top.done()
+    return figures
+
+
+def load_all() -> list[Figure]:
+    """Returns the figures of every file in spec/timing."""
+    return [figure for name in names() for figure in load(name)]
+
+
+def conflict(ways: str | int) -> str:
+    """Returns the variant of an access in which `ways` lanes meet in a bank: "" for 1, else such as "2-way"."""
+    return "" if int(ways) == 1 else f"{ways}-way"
+
+
+def sections(parent: Section, key: str) -> list[Section]:
+    """Returns a list of mappings; raises SpecError for anything else."""
+    items: list[Section] = parent.take(key, list)
+    for item in items:
+        if not isinstance(item, Section):
+            raise parent.error(f"key '{key}' holds {item!r}, expected mappings only", key)
+    return items
+
+
+def _table(table: Section, origin: dict[str, str]) -> Iterator[Figure]:
+    number = str(table.take("table", (str, int)))
+    table.take("title", str)
+    table.take("note", str, None)
+    unit = table.take("unit", str, CYCLES)
+    quantity = table.take_choice("quantity", QUANTITIES, None)
+    template = table.take("instruction", str, "{instruction}")
+    for row in sections(table, "rows"):
+        name, variant, sass = _instruction(row, template), row.take("variant", str, ""), row.take("sass", str, "")
+        for key in ("repeats", "loop", "zeros"):
+            row.take(key, (int, float, Section), None)
+        found = list(_row(row, name, variant, quantity))
+        if not found:
+            raise row.error(f"the row holds none of {', '.join(_NUMBERS)}")
+        row.done()
+        for figure_key, low, high, text in found:
+            its_unit = CYCLES if figure_key.quantity in ("latency", "completion_latency", "issue_interval") else unit
+            yield Figure(figure_key, low, high, its_unit, table=number, text=text, sass=sass, **origin)
+    table.done()
+
+
+def _instruction(row: Section, template: str) -> str:
+    if template == "{instruction}":
+        return str(row.take("instruction", str))
+    values = {key: row.take(key, str, "" if key == "suffix" else None) for key in _PLACEHOLDERS}
+    missing = [key for key, value in values.items() if value is None]
+    if missing:
+        raise row.error(f"key '{missing[0]}' is missing; the table's instruction is '{template}'")
+    return template.format(**values)
+
+
+_Found = tuple[Key, float | None, float | None, str]
+
+
+def _row(row: Section, name: str, variant: str, quantity: str | None) -> Iterator[_Found]:
+    """Yields key, low, high and text of every number in the row."""
+    for column, its_variant, its_quantity in (
+        ("completion", variant, "completion_latency"),
+        ("completion_a", "A", "completion_latency"),
+        ("interval", variant, "issue_interval"),
+    ):
+        value = row.take(column, (int, float), None)
+        if value is not None:
+            yield Key(name, its_variant, its_quantity), float(value), float(value), ""
+    by_ways = row.take("ways", Section, Section("", 0))
+    for ways in by_ways:
+        value = float(by_ways.take(ways, (int, float)))
+        yield Key(name, conflict(ways), "completion_latency"), value, value, ""
+    for point in row.take("points", list, []):
+        yield from _point(row, Key(name, variant, ""), point)
+    yield from _plain(row, name, variant, quantity)
+
+
+def _point(row: Section, key: Key, point: Any) -> Iterator[_Found]:
+    if not isinstance(point, list) or len(point) != 4 or not all(isinstance(n, int) for n in point[:2]):
+        raise row.error(f"key 'points' holds {point!r}, expected [warps, ILP, latency, throughput]", "points")
+    for quantity, value in zip(("latency", "throughput"), point[2:], strict=True):
+        if value is not None:
+            yield Key(key.instruction, key.variant, quantity, *point[:2]), float(value), float(value), ""
+
+
+def _plain(row: Section, name: str, variant: str, quantity: str | None) -> Iterator[_Found]:
+    value, limits, text = row.take("value", (int, float), None), row.take("range", list, None), row.take("text", str, "")
+    if value is None and limits is None and not text:
+        return
+    if quantity is None:
+        raise row.error("the row has a value, but its table names no 'quantity'")
+    if limits is not None and (len(limits) != 2 or not all(isinstance(x, (int, float)) for x in limits)):
+        raise row.error(f"key 'range' is {limits!r}, expected [low, high]", "range")
+    low, high = limits if limits is not None else (value, value)
+    yield Key(name, variant, quantity), None if low is None else float(low), None if high is None else float(high), text
