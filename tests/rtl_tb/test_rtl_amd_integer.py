@@ -1,46 +1,31 @@
 """The reference units of AMD's algorithms, of integers and of FMA chains: their parameters against the specification, their
 results against golden.
 
-Every description is checked against the specification and linted. Simulated here are a few units of different kinds; with
-MMAGOLD_FULL=1 it is all of them, with 10**6 vectors, on every engine and simulator.
+Every description is checked against the specification and linted; a few are simulated (see reference_units.py).
 """
 
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
+from reference_units import assert_golden, assert_lint_clean, complaints, element, load, names, runs, simulate
 
-import rtl_tb
-from golden.formats import Format
 from golden.instruction import Instruction
 from golden.program import Step
-from golden.vectors import VectorSet, default_set
-from rtl_tb import engines, simulators
-from rtl_tb.dut import Dut, load_dut
-from rtl_tb.engines.job import Job, Outcome, Traffic
+from golden.vectors import default_set
+from rtl_tb.dut import Dut
 from rtl_tb.verdict import judge
 
-FULL = bool(os.environ.get("MMAGOLD_FULL"))
-RTL = Path(rtl_tb.__file__).parent / "rtl"
 TOPS = ("fdrda", "gfdrda", "gps", "integer_dot", "fma_chain")
-NAMES = sorted(path.stem for path in (RTL / "duts").glob("*.yaml") if load_dut(path).top in TOPS)
-
-ON_FAST = NAMES if FULL else ["fdrda_chain_bf16", "gfdrda_chain_fp8_bf8", "gps_bf16", "fma_f64_dmma", "integer_s8_saturate"]
-ON_ICARUS = NAMES if FULL else ["gfdrda_fp8", "gps_f16", "fma_f32", "integer_s8_wrap"]
-OTHER_ENGINES = [("selfcheck", "verilator"), ("cocotb", "icarus"), ("cocotb", "verilator")] if FULL else []
-FAST_COUNT, SLOW_COUNT = (1_000_000, 20_000) if FULL else (28_000, 700)
-BUSY = Traffic(idle=0.2, backpressure=0.3, resets=3, seed=11)
-
-SPECIALS = {"none": 0, "ieee": 1, "all_ones_nan": 2, "negative_zero_nan": 3}
-
-
-def load(name: str) -> Dut:
-    return load_dut(RTL / "duts" / f"{name}.yaml")
+NAMES = names(TOPS)
+FEW_RUNS = [
+    *((name, "fast", "verilator") for name in ("fdrda_chain_bf16", "gfdrda_chain_fp8_bf8", "gps_bf16", "fma_f64_dmma")),
+    ("integer_s8_saturate", "fast", "verilator"),
+    *((name, "selfcheck", "icarus") for name in ("gfdrda_fp8", "gps_f16", "fma_f32", "integer_s8_wrap")),
+]
 
 
 def described(dut: Dut) -> dict[str, int]:
@@ -51,12 +36,6 @@ def described(dut: Dut) -> dict[str, int]:
         values[name] = int(dut.parameters.get(name, default if default.isdigit() else values[default]))
     assert set(dut.parameters) <= set(values)
     return values
-
-
-def element(letter: str, fmt: Format) -> dict[str, int]:
-    """The parameters that describe the format of an operand of product_array.sv."""
-    values = (fmt.exponent_bits, fmt.fraction_bits, fmt.ignored_low, fmt.bias, SPECIALS[fmt.specials])
-    return dict(zip((f"{letter}_{key}" for key in ("EXP", "FRAC", "DROP", "BIAS", "SPECIALS")), values, strict=True))
 
 
 def steps_of(ins: Instruction, op: str) -> list[Step]:
@@ -86,24 +65,6 @@ def specified(ins: Instruction, top: str) -> dict[str, int]:
     return shape | {"HAND_ON": int(fma.nan_order == ("b", "c", "a")), "NAN_SIGN": fma.nan >> c.sign_shift}
 
 
-def simulate(dut: Dut, engine: str, simulator: str, vectors: VectorSet, build: Path) -> Outcome:
-    return engines.run(engine, Job(dut, build, vectors, simulator, BUSY))
-
-
-def complaints(dut: Dut, vectors: VectorSet, outcome: Outcome) -> dict[str, Any]:
-    """What failed, kind by kind, and how the handshake was broken; empty when the unit passed."""
-    failed: dict[str, Any] = {row.kind: row.failed for row in judge(vectors, outcome, dut.compare).by_kind() if row.failed}
-    return failed | {failure.kind: failure.text for failure in outcome.failures}
-
-
-def check(name: str, engine: str, simulator: str, count: int, build: Path) -> None:
-    dut = load(name)
-    vectors = default_set(dut.instruction, count, seed=3)
-    outcome = simulate(dut, engine, simulator, vectors, build)
-    assert bool(outcome.received.all())
-    assert complaints(dut, vectors, outcome) == {}
-
-
 def test_every_unit_is_described() -> None:
     assert {load(name).top for name in NAMES} == set(TOPS)
 
@@ -116,27 +77,12 @@ def test_parameters_are_those_of_the_specification(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_lint_finds_nothing(name: str, tmp_path: Path) -> None:
-    dut = load(name)
-    parameters = [f"-G{key}={value}" for key, value in dut.parameters.items()]
-    options = ["--lint-only", "-Wall", "--top-module", dut.top, *parameters, *dut.sources]
-    printed = simulators.elaborate(simulators.verilator(), options, folder=tmp_path, what=name)
-    assert "%Warning" not in printed
+    assert_lint_clean(name, tmp_path)
 
 
-@pytest.mark.parametrize("name", ON_FAST)
-def test_fast(name: str, tmp_path: Path) -> None:
-    check(name, "fast", "verilator", FAST_COUNT, tmp_path)
-
-
-@pytest.mark.parametrize("name", ON_ICARUS)
-def test_selfcheck_on_icarus(name: str, tmp_path: Path) -> None:
-    check(name, "selfcheck", "icarus", SLOW_COUNT, tmp_path)
-
-
-@pytest.mark.parametrize(("engine", "simulator"), OTHER_ENGINES)
-@pytest.mark.parametrize("name", NAMES if FULL else [])
-def test_other_engines(name: str, engine: str, simulator: str, tmp_path: Path) -> None:
-    check(name, engine, simulator, SLOW_COUNT, tmp_path)
+@pytest.mark.parametrize(("name", "engine", "simulator"), runs(NAMES, FEW_RUNS))
+def test_results_are_those_of_golden(name: str, engine: str, simulator: str, tmp_path: Path) -> None:
+    assert_golden(name, engine, simulator, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -152,4 +98,4 @@ def test_a_wrong_parameter_is_found(name: str, parameter: str, wrong: int, seen_
     changed = dataclasses.replace(dut, parameters=dut.parameters | {parameter: wrong})
     vectors = default_set(dut.instruction, 28_000, seed=5)
     outcome = simulate(changed, "fast", "verilator", vectors, tmp_path)
-    assert seen_in in complaints(dut, vectors, outcome)
+    assert seen_in in complaints(judge(vectors, outcome, dut.compare))

@@ -1,42 +1,29 @@
 """The reference units of NVIDIA's algorithms: their parameters against the specification, their results against golden.
 
-Every description is checked against the specification and linted. Simulated here are a few units of each kind; with
-MMAGOLD_FULL=1 it is all of them, with 10**6 vectors, on every engine and simulator.
+Every description is checked against the specification and linted; a few are simulated (see reference_units.py).
 """
 
 from __future__ import annotations
 
 import dataclasses
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from reference_units import assert_golden, assert_lint_clean, complaints, element, load, names, runs, simulate
 
-import rtl_tb
 from golden import stimuli
 from golden.formats import Format
 from golden.instruction import Instruction
 from golden.vectors import VectorSet, default_set
-from rtl_tb import engines, simulators
-from rtl_tb.dut import Dut, load_dut
-from rtl_tb.engines.job import Job, Outcome, Traffic
-from rtl_tb.verdict import Verdict, judge
+from rtl_tb.dut import Dut
+from rtl_tb.engines.job import Traffic
+from rtl_tb.verdict import judge
 
-FULL = bool(os.environ.get("MMAGOLD_FULL"))
-FOLDER = Path(rtl_tb.__file__).parent / "rtl" / "duts"
 TOPS = ("fda", "fda_chain", "scaled_fda", "gdfs")
-NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml") if load_dut(path).top in TOPS)
-
-ALL_RUNS = [
-    ("fast", "verilator"),
-    ("selfcheck", "verilator"),
-    ("selfcheck", "icarus"),
-    ("cocotb", "verilator"),
-    ("cocotb", "icarus"),
-]
+NAMES = names(TOPS)
 FEW_RUNS = [  # every module, each kind of operand format, of rounding and of engine in one of them at least
     ("fda_hopper_bf16", "fast", "verilator"),
     ("fda_chain_ampere_f16_f16", "fast", "verilator"),
@@ -46,21 +33,6 @@ FEW_RUNS = [  # every module, each kind of operand format, of rounding and of en
     ("gdfs_mxfp4", "selfcheck", "icarus"),
     ("fda_volta_mixed", "cocotb", "icarus"),
 ]
-RUNS = [(name, *run) for name in NAMES for run in ALL_RUNS] if FULL else FEW_RUNS
-FAST_COUNT, SLOW_COUNT = (1_000_000, 20_000) if FULL else (28_000, 1_400)
-BUSY = Traffic(idle=0.2, backpressure=0.3, resets=3, seed=11)
-
-SPECIALS = {"none": 0, "ieee": 1, "all_ones_nan": 2, "negative_zero_nan": 3}
-
-
-def load(name: str) -> Dut:
-    return load_dut(FOLDER / f"{name}.yaml")
-
-
-def element(letter: str, fmt: Format) -> dict[str, int]:
-    """The parameters that describe the format of an operand of product_array.sv."""
-    values = (fmt.exponent_bits, fmt.fraction_bits, fmt.ignored_low, fmt.bias, SPECIALS[fmt.specials])
-    return dict(zip((f"{letter}_{key}" for key in ("EXP", "FRAC", "DROP", "BIAS", "SPECIALS")), values, strict=True))
 
 
 def specified(ins: Instruction, top: str) -> dict[str, Any]:
@@ -90,16 +62,6 @@ def described(dut: Dut) -> dict[str, Any]:
     return {"D_KEEP": given["D_FRAC"]} | given
 
 
-def simulate(dut: Dut, engine: str, simulator: str, vectors: VectorSet, traffic: Traffic, build: Path) -> Outcome:
-    return engines.run(engine, Job(dut, build, vectors, simulator, traffic))
-
-
-def complaints(verdict: Verdict) -> dict[str, Any]:
-    """What failed, kind by kind, and how the handshake was broken; empty when the unit passed."""
-    found: dict[str, Any] = {row.kind: row.failed for row in verdict.by_kind() if row.failed}
-    return found | {failure.kind: failure.text for failure in verdict.outcome.failures}
-
-
 def test_every_kind_of_unit_is_described() -> None:
     assert {load(name).top for name in NAMES} == set(TOPS)
     assert {load(name).parameters["K"] for name in NAMES if load(name).top == "fda"} == {4, 8, 16, 32}
@@ -113,26 +75,19 @@ def test_parameters_are_those_of_the_specification(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_lint_finds_nothing(name: str, tmp_path: Path) -> None:
-    dut = load(name)
-    parameters = [f"-G{key}={value}" for key, value in dut.parameters.items()]
-    options = ["--lint-only", "-Wall", "--top-module", dut.top, *parameters, *dut.sources]
-    printed = simulators.elaborate(simulators.verilator(), options, folder=tmp_path, what=name)
-    assert "%Warning" not in printed
+    assert_lint_clean(name, tmp_path)
 
 
-@pytest.mark.parametrize(("name", "engine", "simulator"), RUNS)
+@pytest.mark.parametrize(("name", "engine", "simulator"), runs(NAMES, FEW_RUNS))
 def test_results_are_those_of_golden(name: str, engine: str, simulator: str, tmp_path: Path) -> None:
-    dut = load(name)
-    vectors = default_set(dut.instruction, FAST_COUNT if engine == "fast" else SLOW_COUNT, seed=3)
-    outcome = simulate(dut, engine, simulator, vectors, BUSY, tmp_path)
-    assert complaints(judge(vectors, outcome, dut.compare)) == {}
+    assert_golden(name, engine, simulator, tmp_path)
 
 
 def test_one_result_a_cycle(tmp_path: Path) -> None:
     """Chains too: their waiting registers are as long as the steps that they wait for."""
     dut = load("fda_chain_ampere_f16_f16")
     vectors = default_set(dut.instruction, 2000, seed=4)
-    whole, half = (simulate(dut, "selfcheck", "icarus", part, Traffic(), tmp_path) for part in (vectors, vectors[:1000]))
+    whole, half = (simulate(dut, "selfcheck", "icarus", part, tmp_path, Traffic()) for part in (vectors, vectors[:1000]))
     assert judge(vectors, whole, dut.compare).passed
     assert whole.cycles - half.cycles == 1000
 
@@ -144,7 +99,7 @@ def test_a_wrong_parameter_is_found(parameter: str, wrong: int, seen_in: str, tm
     dut = load("fda_ampere_tf32")
     changed = dataclasses.replace(dut, parameters=dut.parameters | {parameter: wrong})
     vectors = default_set(dut.instruction, 2_000, seed=5)
-    found = complaints(judge(vectors, simulate(changed, "selfcheck", "icarus", vectors, Traffic(), tmp_path), dut.compare))
+    found = complaints(judge(vectors, simulate(changed, "selfcheck", "icarus", vectors, tmp_path, Traffic()), dut.compare))
     assert seen_in in found
 
 
@@ -189,5 +144,5 @@ def test_the_exponent_of_zeros(name: str, tmp_path: Path) -> None:
     vectors = floor_vectors(dut)
     for offset in (0, 1, -1):
         changed = dataclasses.replace(dut, parameters=dut.parameters | {"FLOOR": int(dut.parameters["FLOOR"]) + offset})
-        outcome = simulate(changed, "selfcheck", "icarus", vectors, Traffic(), tmp_path / str(offset))
+        outcome = simulate(changed, "selfcheck", "icarus", vectors, tmp_path / str(offset), Traffic())
         assert judge(vectors, outcome, dut.compare).wrong.sum() == abs(offset), offset
