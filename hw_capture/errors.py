@@ -1,0 +1,29 @@
+"""The exceptions of hw_capture. Each message is one line that says what to do."""
+
+from __future__ import annotations
+
+from golden.errors import MmagoldError
+
+
+class HwError(MmagoldError, RuntimeError):
+    """Base class: something about the GPU, its tools or the captured outputs."""
+
+
+class ToolMissing(HwError):
+    """nvcc, a disassembler or PyCUDA is not installed."""
+
+
+class CompileError(HwError):
+    """nvcc or ptxas refused a kernel."""
+
+
+class NoKernelError(HwError):
+    """The generator has no kernel for an instruction."""
+
+
+class SassError(HwError):
+    """The compiled kernel does not hold the instructions that the spec names."""
+
+
+class DeviceError(HwError):
+    """No GPU, another GPU than asked for, not enough memory, or a kernel that failed."""

@@ -1,0 +1,148 @@
+"""nvcc and the disassembler: finds them, compiles CUDA C++ to a cubin, disassembles it. Both results are cached.
+
+A tool is looked for on PATH, in $CUDA_HOME/bin and $CUDA_PATH/bin, in /usr/local/cuda/bin, and among the packages
+nvidia-cuda-nvcc, nvidia-cuda-nvdisasm and nvidia-cuda-cuobjdump of this Python. The cache is $MMAGOLD_CACHE, else
+~/.cache/mmagold; a file's name is a hash of everything that its content depends on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+from golden.errors import FileFormatError
+from golden.operands import write_whole
+from hw_capture.errors import CompileError, HwError, ToolMissing
+
+OPTIONS = ("-std=c++17", "-O3", "-w")
+_PACKAGES = {"nvcc": "the CUDA toolkit", "nvdisasm": "pip install nvidia-cuda-nvdisasm", "cuobjdump": "the CUDA toolkit"}
+_TIMEOUT = 600.0
+
+
+def find(tool: str) -> str | None:
+    """Returns the path of a CUDA tool, or None."""
+    roots = [os.environ[key] for key in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(key)]
+    folders = [Path(root, "bin") for root in (*roots, "/usr/local/cuda")]
+    folders += [found for entry in sys.path for found in sorted(Path(entry or ".", "nvidia").glob("*/bin"))]
+    return shutil.which(tool) or next((path for path in (shutil.which(tool, path=str(f)) for f in folders) if path), None)
+
+
+def require(*tools: str) -> str:
+    """Returns the path of the first of `tools` that is installed; raises ToolMissing."""
+    for tool in tools:
+        path = find(tool)
+        if path:
+            return path
+    raise ToolMissing(
+        f"{' or '.join(tools)} not found on PATH, in CUDA_HOME, in /usr/local/cuda or among Python's packages: "
+        f"install {_PACKAGES[tools[0]]}"
+    )
+
+
+@cache
+def version(tool_path: str) -> str:
+    """Returns the version of a CUDA tool, e.g. "13.0.88"."""
+    found = re.search(r"\bV(\d+(?:\.\d+)+)", _run([tool_path, "--version"], HwError))
+    if not found:
+        raise HwError(f"{tool_path} --version tells no version")
+    return found.group(1)
+
+
+def target_option(arch: str) -> str:
+    """Returns nvcc's option for a real target: "sm_90a" -> "-gencode=arch=compute_90a,code=sm_90a"."""
+    found = re.fullmatch(r"sm_(\d{2,3}[af]?)", arch)
+    if not found:
+        raise HwError(f"target is '{arch}', expected sm_ and a number, such as sm_90a")
+    return f"-gencode=arch=compute_{found.group(1)},code={arch}"
+
+
+def compile(source: str, arch: str, options: Sequence[str] = ()) -> bytes:
+    """Compiles CUDA C++ to a cubin of one target, such as "sm_90a".
+
+    Raises:
+        CompileError: nvcc's or ptxas's first complaint. ToolMissing: no nvcc.
+    """
+    nvcc = require("nvcc")
+    arguments = [target_option(arch), *OPTIONS, *options]
+    key = _key("cubin", version(nvcc), *arguments, source)
+    return _cached(f"{key}.cubin", lambda: _compile(nvcc, arguments, source))
+
+
+def _compile(nvcc: str, arguments: list[str], source: str) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="mmagold-") as folder:
+        unit, cubin = Path(folder, "unit.cu"), Path(folder, "unit.cubin")
+        unit.write_text(source)
+        _run([nvcc, "-cubin", *arguments, "-o", str(cubin), str(unit)], CompileError)
+        return cubin.read_bytes()
+
+
+def disassemble(cubin: bytes) -> str:
+    """Returns the SASS of a cubin as nvdisasm or, where that is missing, cuobjdump prints it.
+
+    Raises:
+        ToolMissing: neither is installed. HwError: the tool refused the file.
+    """
+    tool = require("nvdisasm", "cuobjdump")
+    key = _key("sass", Path(tool).name, version(tool), hashlib.sha256(cubin).hexdigest())
+    return _cached(f"{key}.sass", lambda: _disassemble(tool, cubin).encode()).decode()
+
+
+def _disassemble(tool: str, cubin: bytes) -> str:
+    with tempfile.TemporaryDirectory(prefix="mmagold-") as folder:
+        path = Path(folder, "unit.cubin")
+        path.write_bytes(cubin)
+        return _run([tool, "-c" if Path(tool).name == "nvdisasm" else "-sass", str(path)], HwError)
+
+
+def disassembler() -> str:
+    """Returns name and version of the disassembler in use."""
+    tool = require("nvdisasm", "cuobjdump")
+    return f"{Path(tool).name} {version(tool)}"
+
+
+def cache_folder() -> Path:
+    """Returns the folder of compiled kernels: $MMAGOLD_CACHE, else ~/.cache/mmagold."""
+    return Path(os.environ.get("MMAGOLD_CACHE") or Path.home() / ".cache" / "mmagold")
+
+
+def _key(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def _cached(name: str, make: Callable[[], bytes]) -> bytes:
+    """What `make` gives, kept in the cache; a cache that cannot be used costs time, nothing else."""
+    path = cache_folder() / name
+    try:
+        return path.read_bytes()
+    except OSError:
+        content = make()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, lambda stream: stream.write(content))
+    except (OSError, FileFormatError):
+        return content
+    return content
+
+
+def _run(command: list[str], error: type[HwError]) -> str:
+    """Output of a tool; its first complaint becomes the message of `error`."""
+    name = Path(command[0]).name
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
+    except subprocess.TimeoutExpired:
+        raise error(f"{name} gave no answer within {_TIMEOUT:.0f} s") from None
+    except OSError as problem:
+        raise error(f"{command[0]} cannot be run: {problem.strerror}") from None
+    if done.returncode:
+        lines = (done.stderr + done.stdout).strip().splitlines()
+        chosen = [line for line in lines if re.search(r"error|fatal", line, re.IGNORECASE)] or lines
+        raise error(f"{name}: {re.sub(r'/tmp/mmagold-[^/]*/', '', chosen[0]) if chosen else f'exit status {done.returncode}'}")
+    return done.stdout
