@@ -1,0 +1,105 @@
+"""golden/device.py: the scalar C text of an instruction, compiled and held against the core over every stimulus kind."""
+
+import ctypes
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import golden
+from golden import device, stimuli
+from golden.errors import CoreError
+
+FAMILIES = [
+    "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+    "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16",
+    "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+    "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
+    "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32",
+    "mma.sync.aligned.m16n8k32.row.col.f16.e5m2.e4m3.f16",
+    "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e5m2",
+    "wgmma.mma_async.sync.aligned.m64n64k32.f16.e5m2.e4m3",
+    "mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32",
+    "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.s8.s32",
+    "mma.sync.aligned.m16n8k64.row.col.satfinite.s32.u4.s4.s32",
+    "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.xor.popc",
+    "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64",
+    "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64.rz",
+    "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",
+]
+ENTRY = """
+void dots(int64_t count, const uint64_t *a, const uint64_t *b, const uint64_t *c, uint64_t *d);
+void dots(int64_t count, const uint64_t *a, const uint64_t *b, const uint64_t *c, uint64_t *d) {
+    for (int64_t i = 0; i < count; i++) {
+        unit_element x[K], y[K];
+        for (int k = 0; k < K; k++) x[k] = unit_decode_a(a[i * K + k]), y[k] = unit_decode_b(b[i * K + k]);
+        d[i] = unit_dot(x, y, c[i]);
+    }
+}
+"""
+CC = shutil.which("gcc") or shutil.which("cc")
+pytestmark = pytest.mark.skipif(CC is None, reason="no C compiler")
+
+
+def compiled(ins, folder, faults=None):
+    """The unit as a function of the operands that `ins.dot` takes."""
+    unit, library = folder / "unit.c", folder / "unit.so"
+    unit.write_text(device.source(ins, faults) + ENTRY.replace("K", str(ins.stored_k)))
+    flags = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-frounding-math", "-shared", "-fPIC"]
+    subprocess.run([CC, *flags, "-o", library, unit, "-lm"], check=True)
+    run = ctypes.CDLL(str(library)).dots
+
+    def dot(a, b, c, metadata=None):
+        if metadata is not None:
+            b = np.take_along_axis(b, ins.pattern.columns(metadata), axis=1)
+        codes = [np.ascontiguousarray(operand.astype(np.uint64)) for operand in (a, b, c)]
+        d = np.zeros(len(c), np.uint64)
+        run(ctypes.c_int64(len(c)), *(ctypes.c_void_p(array.ctypes.data) for array in (*codes, d)))
+        return d.astype(ins.formats["d"].dtype)
+
+    return dot
+
+
+def differences(ins, dot, count):
+    """Kind by kind, how many of `count` results differ."""
+    found = {}
+    for i, kind in enumerate(stimuli.KINDS):
+        operands = stimuli.generate(ins, kind, count, np.random.default_rng([7, i]))
+        found[kind] = int((dot(**operands) != ins.dot(**operands)).sum())
+    return found
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_device_arithmetic_is_the_golden_core(name, tmp_path):
+    ins = golden.instruction("hopper", name)
+    wrong = {kind: count for kind, count in differences(ins, compiled(ins, tmp_path), 400).items() if count}
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "name, fault",
+    [
+        (FAMILIES[0], {"fraction_bits": 24}),
+        (FAMILIES[0], {"rounding": "nearest_even"}),
+        (FAMILIES[2], {"floor": -126}),
+        (FAMILIES[6], {"result_fraction_bits": 12}),
+        (FAMILIES[9], {"saturate": 0}),
+        (FAMILIES[13], {"rounding": "up"}),
+    ],
+)
+def test_a_planted_fault_is_another_unit(name, fault, tmp_path):
+    ins = golden.instruction("hopper", name)
+    assert sum(differences(ins, compiled(ins, tmp_path, fault), 400).values()) > 0
+
+
+def test_a_fault_that_the_unit_does_not_have_is_refused():
+    with pytest.raises(CoreError, match="no parameter 'floors', expected one of chunk"):
+        device.source(golden.instruction("hopper", FAMILIES[0]), {"floors": 1})
+
+
+def test_arithmetic_without_a_device_form_is_refused():
+    ins = golden.instruction("cdna3", "v_mfma_f32_32x32x8_f16")
+    assert not device.supported(ins)
+    with pytest.raises(CoreError, match="no device form"):
+        device.source(ins)
