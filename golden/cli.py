@@ -323,7 +323,7 @@ def export(
     if out is None:
         typer.echo(text, nl=False)
     else:
-        operands.write_whole(out, lambda stream: stream.write(text.encode()))
+        operands.write_text(out, text)
 
 
 def _export_dpi(word: str, name: str | None, out: Path | None, prefix: str | None, arch: str | None) -> None:

@@ -22,7 +22,7 @@ from golden import stimuli
 from golden.coverpoints import Coverpoint, coverpoints, samples
 from golden.errors import FileFormatError, OperandError
 from golden.instruction import Instruction, instruction
-from golden.operands import write_whole
+from golden.operands import write_text
 from golden.vectors.vectorset import VectorSet
 
 Bits = npt.NDArray[Any]
@@ -147,7 +147,7 @@ class Coverage:
 def save(coverages: list[Coverage], path: str | Path) -> None:
     """Writes coverage of one or several instructions as JSON; an earlier file is replaced only when all is written."""
     text = json.dumps([coverage.as_dict() for coverage in coverages], indent=1) + "\n"
-    write_whole(path, lambda stream: stream.write(text.encode()))
+    write_text(path, text)
 
 
 def load(path: str | Path, instructions: list[Instruction] | None = None) -> list[Coverage]:

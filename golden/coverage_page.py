@@ -7,7 +7,7 @@ from pathlib import Path
 
 from golden.coverage import Coverage
 from golden.coverpoints import Coverpoint
-from golden.operands import write_whole
+from golden.operands import write_text
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --good: #2e9e5b; --bad: #d6455d; --dim: #888; }
@@ -47,7 +47,7 @@ The number beside a bin is how often it was hit.</p>
 def write_page(coverages: list[Coverage], path: str | Path, title: str = "Functional coverage") -> None:
     """Writes the page to a file."""
     text = page(coverages, title)
-    write_whole(path, lambda stream: stream.write(text.encode()))
+    write_text(path, text)
 
 
 def _share(coverage: Coverage) -> str:

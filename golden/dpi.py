@@ -24,7 +24,7 @@ from golden import __version__
 from golden.engine import Engine
 from golden.errors import FileFormatError, OperandError
 from golden.instruction import Instruction
-from golden.operands import write_whole
+from golden.operands import write_text
 from golden.vectors.vectorset import VectorSet, default_set
 from golden.vectors.word import Field, WordLayout
 
@@ -64,7 +64,7 @@ def write(ins: Instruction, folder: str | Path, prefix: str | None = None) -> li
         "README.md": _fill("README.md", words),
     }
     for name, text in texts.items():
-        write_whole(target / name, lambda stream, text=text: stream.write(text.encode()))  # type: ignore[misc]
+        write_text(target / name, text)
     return [target / name for name in texts]
 
 

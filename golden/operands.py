@@ -246,7 +246,7 @@ def write_result(path: str | Path, codes: Bits, fmt: Format, title: str) -> None
     elif file.suffix == ".npz":
         write_whole(file, lambda stream: np.savez_compressed(stream, d=codes))
     else:
-        write_whole(file, lambda stream: stream.write(hex_text(codes, fmt, title).encode()))
+        write_text(file, hex_text(codes, fmt, title))
 
 
 def write_whole(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
@@ -265,6 +265,11 @@ def write_whole(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
         raise FileFormatError(f"{file}: cannot be written: {error.strerror}") from None
     finally:
         Path(temporary).unlink(missing_ok=True)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Writes a whole text file as `write_whole` does."""
+    write_whole(path, lambda stream: stream.write(text.encode()))
 
 
 def _umask() -> int:

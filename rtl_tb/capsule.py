@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from golden import __version__
 from golden.errors import FileFormatError, MmagoldError
-from golden.operands import write_whole
+from golden.operands import write_text
 from golden.vectors import files as vector_files
 from rtl_tb import report
 from rtl_tb.engines.job import Job
@@ -73,7 +73,7 @@ def _vector_files(result: Check, failing: npt.NDArray[Any], target: Path) -> dic
     vectors = result.verdict.vectors[failing]
     vector_files.write(target / "failing.npz", vectors, "npz")
     vector_files.write(target / "failing.hex", vectors, "readmemh")
-    _write(target / "actual.txt", _answers(result.verdict, failing))
+    write_text(target / "actual.txt", _answers(result.verdict, failing))
     words = ["mmagold", "rtl", "check", str(result.dut.file), "--vectors", str(target / "failing.npz")]
     return {"repeat_failing": shlex.join(words)}
 
@@ -121,12 +121,12 @@ def _waves(result: Check, job: Job, failing: npt.NDArray[Any], target: Path) -> 
 def _texts(result: Check, target: Path, notes: dict[str, Any]) -> None:
     data = result.as_dict()
     for name, writer in (("report.md", "md"), ("report.html", "html"), ("report.json", "json"), ("junit.xml", "xml")):
-        _write(target / name, report.WRITERS[writer](data))
+        write_text(target / name, report.WRITERS[writer](data))
     if result.example is not None:
-        _write(target / "trace.txt", result.example.as_dict()["trace"] + "\n")
+        write_text(target / "trace.txt", result.example.as_dict()["trace"] + "\n")
     unit = result.diagnosis.unit_yaml() if result.diagnosis is not None else None
     if unit is not None:
-        _write(target / "unit.yaml", unit)
+        write_text(target / "unit.yaml", unit)
     shutil.copyfile(result.dut.file, target / "dut.yaml")
     versions = {"mmagold": __version__, "python": platform.python_version(), "simulator": data["version"]}
     facts = {
@@ -136,7 +136,7 @@ def _texts(result: Check, target: Path, notes: dict[str, Any]) -> None:
         "traffic": data["traffic"],
         "versions": versions | _versions(),
     }
-    _write(target / "capsule.json", json.dumps(facts, indent=2) + "\n")
+    write_text(target / "capsule.json", json.dumps(facts, indent=2) + "\n")
 
 
 def _versions() -> dict[str, str]:
@@ -147,7 +147,3 @@ def _versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             found[package] = "not installed"
     return found
-
-
-def _write(path: Path, text: str) -> None:
-    write_whole(path, lambda stream: stream.write(text.encode()))

@@ -134,24 +134,23 @@ def _check_suffixes(reports: list[Path], coverage: Path | None) -> None:
 
 
 def _write_reports(data: dict[str, Any], paths: list[Path]) -> None:
-    from golden.operands import write_whole
+    from golden.operands import write_text
     from rtl_tb.report import WRITERS
 
     for path in paths:
-        text = WRITERS[path.suffix[1:]](data)
-        write_whole(path, lambda stream, text=text: stream.write(text.encode()))
+        write_text(path, WRITERS[path.suffix[1:]](data))
 
 
 def _merge_coverage(new: Coverage, path: Path) -> None:
     """Adds a run to saved coverage and writes the page of all of it."""
     from golden import coverage
     from golden.coverage_page import page
-    from golden.operands import write_whole
+    from golden.operands import write_text
 
     before = coverage.load(path, [new.instruction]) if path.exists() else []
     together = coverage.merged([*before, new])
     coverage.save(together, path)
-    write_whole(path.with_suffix(".html"), lambda stream: stream.write(page(together).encode()))
+    write_text(path.with_suffix(".html"), page(together))
 
 
 def init(
@@ -161,14 +160,14 @@ def init(
     out: Annotated[Path | None, typer.Option("--out", help="Write here instead of stdout.")] = None,
 ) -> None:
     """Reads the ports of your unit and drafts its dut.yaml; guesses are marked."""
-    from golden.operands import write_whole
+    from golden.operands import write_text
     from rtl_tb.init import draft
 
     text = draft(sources, top, instruction)
     if out is None:
         typer.echo(text, nl=False)
     else:
-        write_whole(out, lambda stream: stream.write(text.encode()))
+        write_text(out, text)
         typer.echo(f"{out}: written; look at the lines marked GUESS", err=True)
 
 
@@ -185,7 +184,7 @@ def qualify(
     """Proves that the bench bites: faults planted in the reference units must be found. Exit status 1 if one survives."""
     from rich.console import Console
 
-    from golden.operands import write_whole
+    from golden.operands import write_text
     from rtl_tb import qualify as qualification
 
     for path in report or []:
@@ -196,8 +195,7 @@ def qualify(
     with _bar(not as_json) as progress:
         result = qualification.qualify(names or None, count, seed, jobs, progress)
     for path in report or []:
-        text = qualification.WRITERS[path.suffix[1:]](result)
-        write_whole(path, lambda stream, text=text: stream.write(text.encode()))
+        write_text(path, qualification.WRITERS[path.suffix[1:]](result))
     if as_json:
         typer.echo(json.dumps(result.as_dict(), indent=2))
     else:
