@@ -144,13 +144,12 @@ def _write_reports(data: dict[str, Any], paths: list[Path]) -> None:
 def _merge_coverage(new: Coverage, path: Path) -> None:
     """Adds a run to saved coverage and writes the page of all of it."""
     from golden import coverage
-    from golden.coverage_page import page
-    from golden.operands import write_text
+    from golden.coverage_page import write_page
 
     before = coverage.load(path, [new.instruction]) if path.exists() else []
     together = coverage.merged([*before, new])
     coverage.save(together, path)
-    write_text(path.with_suffix(".html"), page(together))
+    write_page(together, path.with_suffix(".html"))
 
 
 def init(
