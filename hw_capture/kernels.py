@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,8 @@ from hw_capture.errors import NoKernelError
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+    from golden.fragments import Fragments
 
 FORMS = ("registers", "shared")
 """Where wgmma takes A from. Everything else has the form "registers" alone."""
@@ -102,6 +104,12 @@ def geometry(ins: Instruction, count: int) -> tuple[int, int]:
     return max(1, min(blocks, _MOST_BLOCKS)), BLOCK
 
 
+@lru_cache(maxsize=256)
+def fragments(ins: Instruction) -> Fragments | None:
+    """`ins.fragments`, kept: the layouts are asked for again and again while a kernel is made and its buffers are packed."""
+    return ins.fragments
+
+
 def registers(ins: Instruction, operand: str) -> Registers:
     """The registers of operand a, b, c or d; raises NoKernelError where it does not live in registers."""
     fmt = ins.formats[operand]
@@ -111,7 +119,7 @@ def registers(ins: Instruction, operand: str) -> Registers:
     count = rows * columns * fmt.bits // (32 * (64 if wide else 32))
     repeated = ins.family.startswith("wmma_") and operand in "ab" and fmt.name == "f16"
     if not opaque(ins):
-        layout = getattr(ins.fragments, operand, None)
+        layout = getattr(fragments(ins), operand, None)
         if layout is None:
             raise NoKernelError(f"{ins.name}: operand {operand} has no register layout")
         count = layout.registers

@@ -144,5 +144,6 @@ def _run(command: list[str], error: type[HwError]) -> str:
     if done.returncode:
         lines = (done.stderr + done.stdout).strip().splitlines()
         chosen = [line for line in lines if re.search(r"error|fatal", line, re.IGNORECASE)] or lines
-        raise error(f"{name}: {re.sub(r'/\S*/', '', chosen[0]) if chosen else f'exit status {done.returncode}'}")
+        complaint = re.sub(r"/\S*/", "", chosen[0]) if chosen else f"exit status {done.returncode}"
+        raise error(f"{name}: {complaint}")
     return done.stdout
