@@ -1,4 +1,4 @@
-"""Lets the tests of this folder import their shared units (engine_dut.py)."""
+"""Lets the tests of this folder import what they share (engine_dut.py, interrupts.py, reference_units.py)."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from interrupts import hears_interrupts
 
 import golden
 from golden.vectors import VectorSet
@@ -251,7 +252,9 @@ def test_ctrl_c_leaves_no_simulator(dut: Dut) -> None:
     run(dut, "icarus", vectors(10))  # So that it is built.
     folder = dut.file.parent / "build" / "cocotb"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    child = subprocess.Popen([sys.executable, "-c", INTERRUPTED, str(HERE), str(dut.file)], env=environment)
+    child = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, str(HERE), str(dut.file)], env=environment, preexec_fn=hears_interrupts
+    )
     deadline = time.monotonic() + 60
     while not _running(folder) and time.monotonic() < deadline:
         time.sleep(0.1)

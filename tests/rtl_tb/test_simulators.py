@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from interrupts import hears_interrupts
 
 from rtl_tb import simulators
 from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing, SimulatorTooOld
@@ -123,7 +124,9 @@ def test_ctrl_c_in_a_terminal(tmp_path):
     code = "import os, sys; from pathlib import Path; from rtl_tb import simulators; here = Path(sys.argv[1]); "
     code += "simulators.run([here / 'tool'], folder=here, env=dict(os.environ), log=Path(os.devnull))"
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    python = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], env=env, stderr=subprocess.DEVNULL)
+    python = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], env=env, stderr=subprocess.DEVNULL, preexec_fn=hears_interrupts
+    )
     limit = time.monotonic() + 20
     while not (tmp_path / "pid").is_file() or not (tmp_path / "pid").read_text().strip():
         assert time.monotonic() < limit
