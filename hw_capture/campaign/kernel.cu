@@ -1,0 +1,222 @@
+// Tiles of operands through the matrix unit and through the golden arithmetic, side by side.
+//
+// CAMPAIGN_LANES threads (a warp, or a warpgroup for wgmma) make a tile's operands in shared memory, as the raw words that
+// the instruction takes and decoded for the golden arithmetic; then every lane checks its own elements of D. Loops stay
+// rolled and values pass through shared memory, so that one copy of the dot product fits the instruction cache.
+
+#if CAMPAIGN_LANES == 32
+#define CAMPAIGN_SYNC() __syncwarp()
+#else
+#define CAMPAIGN_SYNC() __syncthreads()
+#endif
+
+typedef CAMPAIGN_REGISTER campaign_register;
+
+struct campaign_area {
+    campaign_register *raw_a, *raw_b, *c, *d;
+    unit_element *a, *b;
+    campaign_slot *slots;
+    unsigned char *columns;
+};
+
+// Numbers of dots, mismatches, and results by class.
+enum { COUNT_DOTS, COUNT_MISMATCHES, COUNT_NAN, COUNT_INFINITY, COUNT_ZERO, COUNT_SUBNORMAL, COUNT_OTHER, CAMPAIGN_COUNTS };
+
+static __device__ __forceinline__ campaign_area campaign_areas(unsigned char *base)
+{
+    campaign_area s;
+    s.raw_a = (campaign_register *)(base + CAMPAIGN_AT_RAW_A);
+    s.raw_b = (campaign_register *)(base + CAMPAIGN_AT_RAW_B);
+    s.c = (campaign_register *)(base + CAMPAIGN_AT_C);
+    s.d = (campaign_register *)(base + CAMPAIGN_AT_D);
+    s.a = (unit_element *)(base + CAMPAIGN_AT_A);
+    s.b = (unit_element *)(base + CAMPAIGN_AT_B);
+    s.slots = (campaign_slot *)(base + CAMPAIGN_AT_SLOTS);
+    s.columns = base + CAMPAIGN_AT_COLUMNS;
+    return s;
+}
+
+static __device__ __forceinline__ campaign_code campaign_extract(const campaign_register *words, int lane, int i, int bits)
+{
+    const campaign_register word = words[i / CAMPAIGN_C_PER_REGISTER * CAMPAIGN_LANES + lane];
+    if (CAMPAIGN_C_PER_REGISTER == 1) return (campaign_code)word;
+    return (campaign_code)(word >> i % CAMPAIGN_C_PER_REGISTER * bits & ((1u << bits % 32) - 1));
+}
+
+// A and B of the tile, raw and decoded.
+static __device__ __forceinline__ void campaign_make(const campaign_plan &plan, const campaign_area &s, int lane)
+{
+#pragma unroll 1
+    for (int k = lane; k < CAMPAIGN_K; k += CAMPAIGN_LANES)
+        s.slots[k] = campaign_slot_of(&plan, k);
+    CAMPAIGN_SYNC();
+#pragma unroll 1
+    for (int i = lane; i < CAMPAIGN_A_WORDS; i += CAMPAIGN_LANES) {
+        campaign_register word = 0;
+#pragma unroll 1
+        for (int e = 0; e < CAMPAIGN_A_PER_WORD; e++) {
+            const int row = CAMPAIGN_A_ROW(i, e), k = CAMPAIGN_A_COLUMN(i, e);
+            const campaign_code code = campaign_operand(&plan, &s.slots[k], 0, row);
+            word |= (campaign_register)code << e * CAMPAIGN_A_BITS;
+            s.a[row * CAMPAIGN_A_STRIDE + k] = unit_decode_a(code);
+        }
+        s.raw_a[CAMPAIGN_A_PLACE(i)] = word;
+    }
+#pragma unroll 1
+    for (int i = lane; i < CAMPAIGN_B_WORDS; i += CAMPAIGN_LANES) {
+        campaign_register word = 0;
+#pragma unroll 1
+        for (int e = 0; e < CAMPAIGN_B_PER_WORD; e++) {
+            const int k = CAMPAIGN_B_ROW(i, e), column = CAMPAIGN_B_COLUMN(i, e);
+            const campaign_code code = campaign_b_of(&plan, s.slots, k, column);
+            word |= (campaign_register)code << e * CAMPAIGN_B_BITS;
+            s.b[column * CAMPAIGN_B_STRIDE + k] = unit_decode_b(code);
+        }
+        s.raw_b[CAMPAIGN_B_PLACE(i)] = word;
+    }
+#if CAMPAIGN_PATTERN
+#pragma unroll 1
+    for (int i = lane; i < CAMPAIGN_M * CAMPAIGN_K; i += CAMPAIGN_LANES)
+        s.columns[i] = (unsigned char)campaign_column(&plan, i / CAMPAIGN_K, i % CAMPAIGN_K);
+#endif
+    CAMPAIGN_SYNC();
+}
+
+static __device__ __forceinline__ int campaign_partner_row(const campaign_area &s, int row, int k)
+{
+    return CAMPAIGN_PATTERN ? s.columns[row * CAMPAIGN_K + k] : k;
+}
+
+// c of the lane's own elements.
+static __device__ __forceinline__ void campaign_make_c(const campaign_plan &plan, const campaign_area &s, int lane)
+{
+    const int first = plan.turn;
+#pragma unroll 1
+    for (int r = 0; r < CAMPAIGN_C_REGISTERS; r++) {
+        campaign_register word = 0;
+#pragma unroll 1
+        for (int e = 0; e < CAMPAIGN_C_PER_REGISTER; e++) {
+            const int row = CAMPAIGN_D_ROW(lane, r, e), column = CAMPAIGN_D_COLUMN(lane, r, e);
+            const unit_element a = s.a[row * CAMPAIGN_A_STRIDE + first];
+            const unit_element b = s.b[column * CAMPAIGN_B_STRIDE + campaign_partner_row(s, row, first)];
+            word |= (campaign_register)campaign_c_of(&plan, row, column, a, b) << e * CAMPAIGN_C_BITS;
+        }
+        s.c[r * CAMPAIGN_LANES + lane] = word;
+    }
+}
+
+#if CAMPAIGN_PATTERN
+static __device__ __forceinline__ u32 campaign_metadata_register(const campaign_plan &plan, int lane)
+{
+    u32 word = 0;
+#pragma unroll 1
+    for (int e = 0; e < 8; e++)
+        if (CAMPAIGN_METADATA_ACTIVE(lane, e))
+            word |= campaign_metadata(&plan, CAMPAIGN_METADATA_ROW(lane, e), CAMPAIGN_METADATA_CHUNK(lane, e)) << 4 * e;
+    return word;
+}
+#define CAMPAIGN_AND_METADATA , metadata
+#else
+#define CAMPAIGN_AND_METADATA
+#endif
+
+// The instruction itself, from the words in shared memory to the words of d.
+static __device__ __forceinline__ void campaign_execute(const campaign_plan &plan, const campaign_area &s, int lane)
+{
+    campaign_register d[CAMPAIGN_C_REGISTERS];
+#if CAMPAIGN_PATTERN
+    const u32 metadata = campaign_metadata_register(plan, lane);
+#endif
+#if CAMPAIGN_LANES == 32
+    campaign_register a[CAMPAIGN_A_WORDS / 32], b[CAMPAIGN_B_WORDS / 32], c[CAMPAIGN_C_REGISTERS];
+#pragma unroll
+    for (int r = 0; r < CAMPAIGN_A_WORDS / 32; r++) a[r] = s.raw_a[r * 32 + lane];
+#pragma unroll
+    for (int r = 0; r < CAMPAIGN_B_WORDS / 32; r++) b[r] = s.raw_b[r * 32 + lane];
+#pragma unroll
+    for (int r = 0; r < CAMPAIGN_C_REGISTERS; r++) c[r] = s.c[r * 32 + lane];
+    mma(d, a, b, c CAMPAIGN_AND_METADATA);
+#else
+#pragma unroll
+    for (int r = 0; r < CAMPAIGN_C_REGISTERS; r++) d[r] = s.c[r * CAMPAIGN_LANES + lane];
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); // wgmma reads shared memory through the async proxy
+    __syncthreads();
+    wgmma_begin();
+    mma(d, descriptor(s.raw_a, CAMPAIGN_A_WORDS * 4 / CAMPAIGN_M * 8), descriptor(s.raw_b, CAMPAIGN_B_WORDS * 4 / CAMPAIGN_N * 8)
+            CAMPAIGN_AND_METADATA);
+    wgmma_end();
+#endif
+#pragma unroll
+    for (int r = 0; r < CAMPAIGN_C_REGISTERS; r++) s.d[r * CAMPAIGN_LANES + lane] = d[r];
+}
+
+static __device__ __forceinline__ campaign_code campaign_golden(const campaign_area &s, int row, int column, campaign_code c)
+{
+    const unit_element *a = (const unit_element *)__builtin_assume_aligned(s.a + row * CAMPAIGN_A_STRIDE, 16);
+    const unit_element *b = (const unit_element *)__builtin_assume_aligned(s.b + column * CAMPAIGN_B_STRIDE, 16);
+#if CAMPAIGN_PATTERN
+    unit_element y[CAMPAIGN_K];
+#pragma unroll
+    for (int k = 0; k < CAMPAIGN_K; k++) y[k] = b[s.columns[row * CAMPAIGN_K + k]];
+    return (campaign_code)unit_dot(a, y, c);
+#else
+    return (campaign_code)unit_dot(a, b, c);
+#endif
+}
+
+static __device__ __forceinline__ int campaign_class(campaign_code d)
+{
+    const mg_format f = unit_d();
+    if (!f.is_float) return d == 0 ? COUNT_ZERO : COUNT_OTHER;
+    const campaign_code magnitude = d & (((campaign_code)1 << f.sign_shift) - 1);
+    if (magnitude > (campaign_code)f.infinity) return COUNT_NAN;
+    if (magnitude == (campaign_code)f.infinity) return COUNT_INFINITY;
+    return magnitude == 0 ? COUNT_ZERO : magnitude >> f.fraction_bits == 0 ? COUNT_SUBNORMAL : COUNT_OTHER;
+}
+
+// Keeps one of the first mismatches: where, both results, and the operands, made again from the plan.
+static __device__ __noinline__ void campaign_record(u64 seed, u64 tile, int kind, int row, int column, campaign_code c, campaign_code d,
+    campaign_code expected, const campaign_slot *slots, unsigned long long *counts, u64 *records)
+{
+    const u64 index = atomicAdd(&counts[COUNT_MISMATCHES], 1ull);
+    if (index >= CAMPAIGN_RECORDS) return;
+    const campaign_plan made = campaign_plan_tile(seed, tile, kind), *plan = &made;
+    u64 *record = records + index * (7 + 2 * CAMPAIGN_K);
+    const u64 head[7] = {tile, (u64)plan->kind, (u64)row, (u64)column, c, d, expected};
+    for (int i = 0; i < 7; i++) record[i] = head[i];
+    for (int k = 0; k < CAMPAIGN_K; k++) {
+        record[7 + k] = campaign_operand(plan, &slots[k], 0, row);
+        record[7 + CAMPAIGN_K + k] = campaign_b_of(plan, slots, campaign_column(plan, row, k), column);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(128)
+campaign(u64 seed, u64 first, u64 tiles, int kind, unsigned long long *counts, u64 *records)
+{
+    extern __shared__ __align__(1024) unsigned char shared[];
+    const int lane = threadIdx.x % CAMPAIGN_LANES, group = threadIdx.x / CAMPAIGN_LANES, groups = 128 / CAMPAIGN_LANES;
+    const campaign_area s = campaign_areas(shared + group * CAMPAIGN_AREA);
+    u32 classes[CAMPAIGN_COUNTS] = {0};
+    for (u64 i = (u64)blockIdx.x * groups + group; i < tiles; i += (u64)gridDim.x * groups) {
+        const campaign_plan plan = campaign_plan_tile(seed, first + i, kind);
+        campaign_make(plan, s, lane);
+        campaign_make_c(plan, s, lane);
+        campaign_execute(plan, s, lane);
+#pragma unroll 1
+        for (int j = 0; j < CAMPAIGN_C_REGISTERS * CAMPAIGN_C_PER_REGISTER; j++) {
+            const int r = j / CAMPAIGN_C_PER_REGISTER, e = j % CAMPAIGN_C_PER_REGISTER;
+            const int row = CAMPAIGN_D_ROW(lane, r, e), column = CAMPAIGN_D_COLUMN(lane, r, e);
+            const campaign_code c = campaign_extract(s.c, lane, j, CAMPAIGN_C_BITS), d = campaign_extract(s.d, lane, j, CAMPAIGN_C_BITS);
+            const campaign_code expected = campaign_golden(s, row, column, c);
+            const int found = campaign_class(d);
+#pragma unroll
+            for (int k = COUNT_NAN; k < CAMPAIGN_COUNTS; k++) classes[k] += found == k;
+            classes[COUNT_DOTS]++;
+            if (d != expected) campaign_record(seed, first + i, kind, row, column, c, d, expected, s.slots, counts, records);
+        }
+        CAMPAIGN_SYNC();
+    }
+#pragma unroll
+    for (int k = 0; k < CAMPAIGN_COUNTS; k++)
+        if (classes[k]) atomicAdd(&counts[k], (unsigned long long)classes[k]);
+}

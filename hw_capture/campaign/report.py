@@ -1,0 +1,108 @@
+"""Reports of campaigns: one JSON file that later campaigns add to, and the same as Markdown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from golden import __version__
+from golden.errors import FileFormatError
+from golden.operands import write_text
+from hw_capture.campaign.run import Outcome
+
+_FORMAT = 1
+
+
+class Report:
+    """The outcomes of campaigns on one GPU. Outcomes that continue each other are added up."""
+
+    def __init__(self, facts: Mapping[str, Any], compiler: str, outcomes: Iterable[Outcome] = ()) -> None:
+        self.facts, self.compiler, self.outcomes = dict(facts), compiler, list(outcomes)
+
+    def add(self, outcome: Outcome) -> None:
+        """Adds an outcome, to an earlier one where it begins at that one's next tile."""
+        for i, old in enumerate(self.outcomes):
+            if _series(old) == _series(outcome) and old.next_tile == outcome.first_tile:
+                self.outcomes[i] = _joined(old, outcome)
+                return
+        self.outcomes.append(outcome)
+
+    def next_tile(self, instruction: str, architecture: str, seed: int, kind: str) -> int:
+        """The first tile that no outcome of this series has executed."""
+        series = (architecture, instruction, seed, kind)
+        return max((old.next_tile for old in self.outcomes if _series(old) == series), default=0)
+
+    def data(self) -> dict[str, Any]:
+        """The report as plain data."""
+        return {
+            "format": _FORMAT,
+            "mmagold": __version__,
+            "device": self.facts,
+            "compiler": self.compiler,
+            "date": datetime.now(UTC).date().isoformat(),
+            "dots": sum(outcome.dots for outcome in self.outcomes),
+            "mismatches": sum(outcome.mismatches for outcome in self.outcomes),
+            "campaigns": [asdict(outcome) for outcome in self.outcomes],
+        }
+
+    def write(self, path: str | Path) -> None:
+        """Writes the JSON file, whole or not at all."""
+        write_text(path, json.dumps(self.data(), indent=1) + "\n")
+
+    def markdown(self) -> str:
+        """The report as a page."""
+        data = self.data()
+        facts = self.facts
+        return "\n".join(
+            [
+                "# Campaign: the tensor core beside the golden arithmetic",
+                "",
+                f"{facts.get('name', 'GPU')}, driver {facts.get('driver', '?')}, CUDA {facts.get('cuda', '?')}, "
+                f"nvcc {self.compiler}, {data['date']}: {data['dots']:.3e} dot products, {data['mismatches']} mismatches.",
+                "",
+                "| Instruction | SASS | Kinds | Seed | Dot products | A second | Mismatches | NaN | Infinity | Zero | Subnormal |",
+                "|---|---|---|---|---|---|---|---|---|---|---|",
+                *(_row(outcome) for outcome in self.outcomes),
+                "",
+            ]
+        )
+
+
+def _series(outcome: Outcome) -> tuple[str, str, int, str]:
+    return outcome.architecture, outcome.instruction, outcome.seed, outcome.kind
+
+
+def _joined(old: Outcome, new: Outcome) -> Outcome:
+    values = {item.name: getattr(old, item.name) for item in fields(Outcome)}
+    for name in ("dots", "mismatches", "seconds"):
+        values[name] = round(getattr(old, name) + getattr(new, name), 3)
+    values["next_tile"], values["sass"] = new.next_tile, new.sass or old.sass
+    values["results"] = {name: count + new.results.get(name, 0) for name, count in old.results.items()}
+    values["records"] = (old.records + new.records)[:100]
+    return Outcome(**values)
+
+
+def _row(outcome: Outcome) -> str:
+    shares = (f"{outcome.results.get(name, 0) / max(outcome.dots, 1):.2%}" for name in ("nan", "infinity", "zero", "subnormal"))
+    return (
+        f"| `{outcome.instruction}` | {', '.join(outcome.sass)} | {outcome.kind} | {outcome.seed} | {outcome.dots:.3e} "
+        f"| {outcome.rate:.2e} | {outcome.mismatches} | {' | '.join(shares)} |"
+    )
+
+
+def load(path: str | Path) -> Report:
+    """Reads a report; raises FileFormatError."""
+    try:
+        data = json.loads(Path(path).read_text())
+        outcomes = [Outcome(**{**item, "sass": tuple(item["sass"])}) for item in data["campaigns"]]
+        if data["format"] != _FORMAT:
+            raise FileFormatError(f"{path}: report of format {data['format']}, expected {_FORMAT}")
+        return Report(data["device"], data["compiler"], outcomes)
+    except OSError as error:
+        raise FileFormatError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise FileFormatError(f"{path}: not a campaign report: {error}") from None

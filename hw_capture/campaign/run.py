@@ -1,0 +1,189 @@
+"""Runs campaigns: launches of a fraction of a second, counters read after each, until enough dot products are checked.
+
+    with device.open() as gpu:
+        outcome = run(Campaign(gpu, ins), Plan(dots=10**11, seconds=30.0, seed=1))
+
+The operands depend on nothing but seed, kind and tile number, so a campaign goes on where another ended (`Plan.first`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from golden.instruction import Instruction
+from golden.stimuli import KINDS
+from hw_capture import sass, toolchain
+from hw_capture.campaign.source import COUNTS, EXHAUSTIVE, RECORDS, device_source
+from hw_capture.device import Device
+from hw_capture.errors import DeviceError, ToolMissing
+
+ALL_KINDS = -1
+_LAUNCH_SECONDS = 0.2
+_BLOCKS_AN_SM = 16
+_FIRST_LAUNCH = 1 << 14
+
+
+class Bench(Protocol):
+    """What `run` needs: an instruction that can be executed on tiles and counts."""
+
+    ins: Instruction
+    sass: tuple[str, ...]
+
+    def launch(self, seed: int, first: int, tiles: int, kind: int) -> None:
+        """Executes tiles first, ... first + tiles - 1 and waits."""
+
+    def counts(self) -> dict[str, int]:
+        """Everything counted since the bench was made, by source.COUNTS."""
+
+    def records(self, count: int) -> list[dict[str, Any]]:
+        """The first `count` mismatches, at most source.RECORDS."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much to check: until `dots` dot products or `seconds` of time, whichever is first.
+
+    kind: an index of golden.stimuli.KINDS, ALL_KINDS in turn, or source.EXHAUSTIVE. first: number of the first tile.
+    """
+
+    dots: float
+    seconds: float
+    seed: int = 1
+    kind: int = ALL_KINDS
+    first: int = 0
+
+
+@dataclass
+class Outcome:
+    """What one campaign found. `next_tile` is where to go on; `results` counts the unit's results by class."""
+
+    instruction: str
+    architecture: str
+    sass: tuple[str, ...]
+    seed: int
+    kind: str
+    first_tile: int
+    next_tile: int
+    dots: int
+    mismatches: int
+    seconds: float
+    results: dict[str, int] = field(default_factory=dict)
+    records: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def rate(self) -> float:
+        """Dot products checked a second."""
+        return self.dots / self.seconds if self.seconds else 0.0
+
+
+def kind_name(kind: int) -> str:
+    """The name of a plan's kind."""
+    return {ALL_KINDS: "all", EXHAUSTIVE: "exhaustive"}.get(kind) or KINDS[kind]
+
+
+class Campaign:
+    """One instruction's campaign, compiled and loaded."""
+
+    def __init__(self, gpu: Device, ins: Instruction, faults: Mapping[str, Any] | None = None) -> None:
+        """Compiles for the GPU's own architecture. `faults` plants faults in the golden arithmetic (golden.device.source).
+
+        Raises:
+            NoKernelError, CompileError, ToolMissing, DeviceError: as their names say.
+        """
+        self.ins, self._gpu, self._unit = ins, gpu, device_source(ins, faults)
+        cubin = toolchain.compile(self._unit.source, _target(gpu))
+        self.sass = _found(cubin)
+        self._kernel = gpu.load(cubin).get("campaign")
+        self._kernel.function.set_attribute(gpu.cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self._unit.shared_bytes)
+        self._counts = gpu.empty(8 * len(COUNTS), 0)
+        self._records = gpu.empty(8 * RECORDS * self._unit.record_words, 0)
+
+    def launch(self, seed: int, first: int, tiles: int, kind: int) -> None:
+        """See Bench."""
+        blocks = min(-(-tiles // self._unit.groups), self._gpu.sm_count * _BLOCKS_AN_SM)
+        numbers = np.uint64(seed), np.uint64(first), np.uint64(tiles), np.int32(kind)
+        self._kernel(*numbers, self._counts, self._records, grid=blocks, block=128, shared=self._unit.shared_bytes)
+
+    def counts(self) -> dict[str, int]:
+        """See Bench."""
+        found = self._gpu.download(self._counts, (len(COUNTS),), np.uint64)
+        return dict(zip(COUNTS, found.tolist(), strict=True))
+
+    def records(self, count: int) -> list[dict[str, Any]]:
+        """See Bench."""
+        shape = (RECORDS, self._unit.record_words)
+        rows = self._gpu.download(self._records, shape, np.uint64)[: min(count, RECORDS)].tolist()
+        return [_record(row, self.ins.stored_k) for row in rows]
+
+
+def _target(gpu: Device) -> str:
+    """The target with the architecture's own instructions: sm_90a on Hopper."""
+    major, minor = gpu.compute_capability
+    return f"sm_{major}{minor}{'a' if major >= 9 else ''}"
+
+
+def _found(cubin: bytes) -> tuple[str, ...]:
+    """The matrix instructions in the compiled campaign; none where no disassembler is installed."""
+    try:
+        return tuple(dict.fromkeys(sass.matrix_instructions(toolchain.disassemble(cubin))))
+    except ToolMissing:
+        return ()
+
+
+def _record(row: list[int], k: int) -> dict[str, Any]:
+    head = dict(zip(("tile", "kind", "row", "column", "c", "d", "expected"), row, strict=False))
+    codes = {name: f"{head[name]:#x}" for name in ("c", "d", "expected")}
+    operands = {"a": [f"{code:#x}" for code in row[7 : 7 + k]], "b": [f"{code:#x}" for code in row[7 + k :]]}
+    return {**head, "kind": kind_name(head["kind"]), **codes, **operands}
+
+
+def run(bench: Bench, plan: Plan, progress: Callable[[int, int], None] | None = None) -> Outcome:
+    """Checks until the plan is fulfilled. `progress` gets the dot products so far and those wanted after every launch.
+
+    Ctrl-C ends it early; what was counted by then is the outcome.
+
+    Raises:
+        DeviceError: a launch failed, or counted other than it should.
+    """
+    ins = bench.ins
+    per_tile = ins.m * ins.n
+    wanted = -(-int(plan.dots) // per_tile)
+    before, done, size, spent = bench.counts(), 0, min(_FIRST_LAUNCH, wanted), 0.0
+    while done < wanted and spent < plan.seconds:
+        start = time.perf_counter()
+        try:
+            bench.launch(plan.seed, plan.first + done, size, plan.kind)
+        except KeyboardInterrupt:
+            break
+        took = time.perf_counter() - start
+        done, spent = done + size, spent + took
+        if progress:
+            progress(done * per_tile, wanted * per_tile)
+        size = max(1, min(int(size * min(_LAUNCH_SECONDS / max(took, 1e-6), 64.0)), wanted - done))
+    return _outcome(bench, plan, before, done, spent)
+
+
+def _outcome(bench: Bench, plan: Plan, before: Mapping[str, int], tiles: int, seconds: float) -> Outcome:
+    ins = bench.ins
+    found = {name: count - before[name] for name, count in bench.counts().items()}
+    if found["dots"] != tiles * ins.m * ins.n:
+        raise DeviceError(f"{ins.name}: the GPU counted {found['dots']} dot products, expected {tiles * ins.m * ins.n}")
+    return Outcome(
+        ins.name,
+        ins.architecture,
+        bench.sass,
+        plan.seed,
+        kind_name(plan.kind),
+        plan.first,
+        plan.first + tiles,
+        found["dots"],
+        found["mismatches"],
+        round(seconds, 3),
+        {name: found[name] for name in COUNTS[2:]},
+        bench.records(found["mismatches"]),
+    )

@@ -1,0 +1,297 @@
+"""The CUDA source of a campaign: operands made on the GPU, the instruction, and the golden arithmetic beside it.
+
+`device_source` is what nvcc compiles; `host_source` is the part without the instruction for a C compiler, so that operands
+and results of any tile can be made again without a GPU (hw_capture/campaign/replay.py).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from golden import device
+from golden.formats import Format
+from golden.instruction import Instruction
+from golden.layouts import Layout
+from golden.sparsity import PATTERNS
+from golden.stimuli import KINDS, highest_exponent, lowest_exponent, tiniest_exponent
+from hw_capture import kernels
+from hw_capture.errors import NoKernelError
+
+RECORDS = 100
+"""Mismatches that a campaign keeps."""
+COUNTS = ("dots", "mismatches", "nan", "infinity", "zero", "subnormal", "other")
+"""What a campaign counts: dot products, mismatches, and results by class."""
+EXHAUSTIVE = len(KINDS)
+"""The kind that takes all pairs of codes in turn."""
+_FOLDER = Path(__file__).resolve().parent
+_THREADS = 128
+_ELEMENT_BYTES = {"float": 8, "integer": 2, "double": 8}
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A compiled campaign's shape: its source, bytes of shared memory a block, tiles a block works on, words of a record."""
+
+    source: str
+    shared_bytes: int
+    groups: int
+    record_words: int
+
+
+def supported(ins: Instruction) -> bool:
+    """Whether a campaign can run the instruction: mma.sync, mma.sp, wgmma with arithmetic that golden/device.py has."""
+    fragments = ins.layout in ("mma", "wgmma") and ins.fragments is not None and ins.blocks == 1
+    return bool(fragments) and kernels.supported(ins) and device.supported(ins)
+
+
+def exhaustive_tiles(ins: Instruction) -> int | None:
+    """Tiles that take all pairs of an A code and a B code once, at one k with one c; None where that cannot be done.
+
+    Tile number t has pair block t % (this), k = t / (this) % K, and c number t / (this * K).
+    """
+    bits = [ins.formats[name].bits - ins.formats[name].ignored_low for name in "ab"]
+    blocks = [(1 << width) // size for width, size in zip(bits, (ins.m, ins.n), strict=True)]
+    return blocks[0] * blocks[1] if not ins.sparse and max(bits) <= 19 and min(blocks) else None
+
+
+def device_source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> Unit:
+    """The compilation unit with the kernel `campaign`. `faults`: see golden.device.source.
+
+    Raises:
+        NoKernelError: see `supported`.
+    """
+    if not supported(ins):
+        raise NoKernelError(f"{ins.name}: no campaign for this instruction (mma.sync, mma.sp and wgmma have one)")
+    area, places = _areas(ins)
+    macros = {**places, "AREA": area, "LANES": kernels.lanes(ins), "RECORDS": RECORDS}
+    form = "shared" if ins.layout == "wgmma" else "registers"
+    parts = [
+        _common(ins, faults),
+        kernels.prelude(),
+        kernels.inline(ins, form),
+        _defines(macros | _register_macros(ins)),
+        _layout_macros(ins),
+        (_FOLDER / "kernel.cu").read_text(),
+    ]
+    groups = _THREADS // kernels.lanes(ins)
+    return Unit("\n".join(parts), area * groups, groups, 7 + 2 * ins.stored_k)
+
+
+def host_source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> str:
+    """The same operands and arithmetic as a C library with the function `campaign_tile` (hw_capture/campaign/host.c)."""
+    return "\n".join([_common(ins, faults), (_FOLDER / "host.c").read_text()])
+
+
+def _common(ins: Instruction, faults: Mapping[str, Any] | None) -> str:
+    operands = (_FOLDER / "operands.h").read_text().replace('#include "kinds.h"', (_FOLDER / "kinds.h").read_text())
+    wide = ins.formats["a"].storage == 64
+    kinds = "enum campaign_kind { " + ", ".join(f"KIND_{kind}" for kind in KINDS) + " };"
+    code = f"typedef uint{64 if wide else 32}_t campaign_code;"
+    return "\n".join([device.source(ins, faults), _defines(_constants(ins)), kinds, code, operands])
+
+
+# Constants ---------------------------------------------------------------------------------------------------------------
+
+
+def _defines(values: Mapping[str, object]) -> str:
+    return "".join(f"#define CAMPAIGN_{name} {value}\n" for name, value in values.items())
+
+
+def _constants(ins: Instruction) -> dict[str, object]:
+    a, b, d = (ins.formats[name] for name in "abd")
+    steps = [step for operation in ins.program.operations for step in operation.steps]
+    window = max((bits for step in steps for _, bits in step.fraction_bits), default=d.fraction_bits + 1 if d.is_float else 8)
+    kept = next((step.result_fraction_bits for step in steps if step.result_fraction_bits is not None), d.fraction_bits)
+    floor = next((step.floor for step in steps if step.floor is not None), lowest_exponent(d))
+    target = next((o.operand_format for o in ins.program.operations if o.operand_format), None)
+    fractions = (target or a).fraction_bits + (target or b).fraction_bits
+    reaches = {f"{name.upper()}_{key}": value for name in "abcd" for key, value in _reach(ins.formats[name]).items()}
+    return {
+        "M": ins.m,
+        "N": ins.n,
+        "K": ins.stored_k,
+        "LOGICAL_K": ins.k,
+        "IS_FLOAT": int(a.is_float),
+        "WIDE": int(a.storage == 64),
+        "KINDS": len(KINDS),
+        "EXHAUSTIVE": EXHAUSTIVE,
+        "F": window,
+        "KEPT": max(kept, 1),
+        "FLOOR": f"({floor})",
+        "PRODUCT_FRACTION": fractions,
+        "CAN_EXHAUST": int(exhaustive_tiles(ins) is not None),
+        "BITS_A": a.bits - a.ignored_low,
+        "BITS_B": b.bits - b.ignored_low,
+        **reaches,
+        "REACH_A": "{CAMPAIGN_A_LOWEST, CAMPAIGN_A_TINIEST, CAMPAIGN_A_HIGHEST}",
+        "REACH_B": "{CAMPAIGN_B_LOWEST, CAMPAIGN_B_TINIEST, CAMPAIGN_B_HIGHEST}",
+        "REACH_C_TINIEST": "CAMPAIGN_C_TINIEST",
+        **_sparsity(ins),
+    }
+
+
+def _reach(fmt: Format) -> dict[str, str]:
+    values = {"LOWEST": lowest_exponent(fmt), "TINIEST": tiniest_exponent(fmt), "HIGHEST": highest_exponent(fmt)}
+    return {key: f"({value})" for key, value in values.items()}
+
+
+def _sparsity(ins: Instruction) -> dict[str, object]:
+    if ins.pattern is None:
+        return {"PATTERN": 0}
+    legal = ins.pattern.legal(ins.ordered_metadata)
+    word = sum(nibble << 4 * i for i, nibble in enumerate(legal))
+    index = list(PATTERNS).index(ins.pattern.name) + 1
+    return {"PATTERN": index, "CHUNKS": ins.k // ins.pattern.chunk, "LEGAL": f"{word}ull", "LEGAL_COUNT": len(legal)}
+
+
+def _register_macros(ins: Instruction) -> dict[str, object]:
+    d = ins.fragments.d  # type: ignore[union-attr]
+    assert d is not None
+    return {
+        "REGISTER": f"uint{d.register_bits}_t",
+        "C_REGISTERS": d.registers,
+        "C_PER_REGISTER": d.elements_per_register,
+        "C_BITS": d.container_bits,
+        **_strides(ins),
+    }
+
+
+# Shared memory -----------------------------------------------------------------------------------------------------------
+
+
+def _strides(ins: Instruction) -> dict[str, int]:
+    """Elements from one row of decoded operands to the next: 16 bytes more than a row, so that rows use other banks."""
+    extra = 16 // _ELEMENT_BYTES[device.element_kind(ins)]
+    return {"A_STRIDE": ins.stored_k + extra, "B_STRIDE": ins.k + extra}
+
+
+def _areas(ins: Instruction) -> tuple[int, dict[str, int]]:
+    """Bytes of shared memory that a tile needs, and where in them each part begins."""
+    element, strides = _ELEMENT_BYTES[device.element_kind(ins)], _strides(ins)
+    words = ins.fragments.d  # type: ignore[union-attr]
+    assert words is not None
+    staged = words.registers * kernels.lanes(ins) * words.register_bits // 8
+    sizes = {
+        "RAW_A": ins.m * ins.stored_k * ins.formats["a"].bits // 8,
+        "RAW_B": ins.n * ins.k * ins.formats["b"].bits // 8,
+        "A": ins.m * strides["A_STRIDE"] * element,
+        "B": ins.n * strides["B_STRIDE"] * element,
+        "C": staged,
+        "D": staged,
+        "SLOTS": 28 * ins.stored_k,
+        "COLUMNS": ins.m * ins.stored_k if ins.sparse else 0,
+    }
+    places, end = {}, 0
+    for name, size in sizes.items():
+        places[f"AT_{name}"] = end
+        end += -(-size // 128) * 128
+    return end, places
+
+
+# Layouts as C ------------------------------------------------------------------------------------------------------------
+
+
+def _layout_macros(ins: Instruction) -> str:
+    fragments = ins.fragments
+    assert fragments is not None and fragments.d is not None
+    lines = _shared_words(ins) if ins.layout == "wgmma" else _register_words(ins)
+    lines += [
+        f"#define CAMPAIGN_D_ROW(L, r, e) ({formula(fragments.d, 'row')})",
+        f"#define CAMPAIGN_D_COLUMN(L, r, e) ({formula(fragments.d, 'col')})",
+    ]
+    if fragments.metadata is not None:
+        for name, key in (("ACTIVE", "active"), ("ROW", "row"), ("CHUNK", "col")):
+            text = re.sub(r"\br\b", "0", formula(fragments.metadata, key))
+            lines.append(f"#define CAMPAIGN_METADATA_{name}(L, e) ({text})")
+    return "\n".join(lines)
+
+
+def _register_words(ins: Instruction) -> list[str]:
+    """Word i of A or B is register i / 32 of lane i % 32."""
+    lines = []
+    for name, layout in (("A", ins.fragments.a), ("B", ins.fragments.b)):  # type: ignore[union-attr]
+        assert layout is not None
+        lines += [
+            f"#define CAMPAIGN_{name}_WORDS {32 * layout.registers}",
+            f"#define CAMPAIGN_{name}_PER_WORD {layout.elements_per_register}",
+            f"#define CAMPAIGN_{name}_BITS {layout.container_bits}",
+            f"#define CAMPAIGN_{name}_PLACE(i) (i)",
+        ]
+        for macro, key in (("ROW", "row"), ("COLUMN", "col")):
+            text = re.sub(r"\bL\b", "((i) % 32)", re.sub(r"\br\b", "((i) / 32)", formula(layout, key)))
+            lines.append(f"#define CAMPAIGN_{name}_{macro}(i, e) ({text})")
+    return lines
+
+
+def _shared_words(ins: Instruction) -> list[str]:
+    """Words of A by rows and of B by columns, placed as the descriptors say: K-major, no swizzle (PTX ISA 9.7.15.5.1)."""
+    lines = []
+    for name, lines_of, k in (("A", ins.m, ins.stored_k), ("B", ins.n, ins.k)):
+        bits = ins.formats[name.lower()].bits
+        per_word, words = 32 // bits, k * bits // 32
+        line, word = f"((i) / {words})", f"((i) % {words})"
+        place = f"({word} / 4 * 32 + {line} / 8 * {8 * words} + {line} % 8 * 4 + {word} % 4)"
+        along = f"({word} * {per_word} + (e))"
+        lines += [
+            f"#define CAMPAIGN_{name}_WORDS {lines_of * words}",
+            f"#define CAMPAIGN_{name}_PER_WORD {per_word}",
+            f"#define CAMPAIGN_{name}_BITS {bits % 32}",
+            f"#define CAMPAIGN_{name}_PLACE(i) {place}",
+            f"#define CAMPAIGN_{name}_ROW(i, e) {line if name == 'A' else along}",
+            f"#define CAMPAIGN_{name}_COLUMN(i, e) {along if name == 'A' else line}",
+        ]
+    return lines
+
+
+def formula(layout: Layout, key: str) -> str:
+    """A coordinate of the layout as a C expression of L, r and e."""
+    names: dict[str, str] = {name: str(value) for name, value in (*layout.parameters, *layout.selectors)}
+    names |= {"W": str(layout.elements_per_register), "L": "(L)", "r": "(r)", "e": "(e)"}
+    names["i"] = f"({names['W']} * (r) + (e))"
+    for name, text in layout.formulas:
+        names[name] = _c_text(ast.parse(text, mode="eval").body, names)
+    return names[key]
+
+
+_OPERATORS = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.FloorDiv: "/",
+    ast.Mod: "%",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+
+
+def _c_text(node: ast.expr, names: Mapping[str, str]) -> str:
+    """A layout formula (golden/layouts.py) as C; all numbers in it are non-negative, so that // is C's division."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.Name):
+        return names[node.id]
+    if isinstance(node, ast.BinOp):
+        return f"({_c_text(node.left, names)} {_OPERATORS[type(node.op)]} {_c_text(node.right, names)})"
+    if isinstance(node, ast.Compare):
+        terms = [_c_text(term, names) for term in (node.left, *node.comparators)]
+        pairs = (f"{x} {_OPERATORS[type(op)]} {y}" for x, op, y in zip(terms, node.ops, terms[1:], strict=False))
+        return "(" + " && ".join(f"({pair})" for pair in pairs) + ")"
+    if isinstance(node, ast.BoolOp):
+        join = " && " if isinstance(node.op, ast.And) else " || "
+        return "(" + join.join(_c_text(term, names) for term in node.values) + ")"
+    if isinstance(node, ast.IfExp):
+        return f"({_c_text(node.test, names)} ? {_c_text(node.body, names)} : {_c_text(node.orelse, names)})"
+    raise NoKernelError(f"'{ast.unparse(node)}' has no form in C")
