@@ -5,6 +5,10 @@
 
 `python -m golden.captured` checks every committed file against its manifest and writes spec/evidence again. The vectors
 come with a checkout, not with an installed wheel; spec/evidence comes with both.
+
+A manifest of schema 1 names device, date, seed and, for each instruction, its file, hash, shapes and the operand class of
+every tile. Schema 2 adds scales, the `tools` that built the kernels and, for each instruction that hw_capture recorded,
+`ptx` and `sass` (lines by form of the kernel), `emulated`, `seed` and `date`. Both are read.
 """
 
 from __future__ import annotations
@@ -12,12 +16,11 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import re
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,11 +29,14 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import FileFormatError, UnknownNameError, nearest
+from golden.operands import write_whole
 from golden.paths import spec_folder
 
 Bits = npt.NDArray[Any]
-SCHEMA = 1
-ARRAYS = ("a", "b", "c", "d", "metadata")
+SCHEMA = 2
+"""The schema that is written."""
+_READABLE = (1, 2)
+ARRAYS = ("a", "b", "c", "d", "metadata", "scale_a", "scale_b")
 _DEVICE = ("name", "compute_capability", "cuda", "driver")
 _ENTRY = {
     "file": str,
@@ -42,6 +48,7 @@ _ENTRY = {
     "class_set": str,
     "classes": list,
 }
+_RECORDED = {"ptx": dict, "sass": dict, "emulated": bool, "seed": int, "date": str}
 _MANIFEST = {
     "architecture": str,
     "device": dict,
@@ -80,7 +87,11 @@ def architectures(folder: Path | None = None) -> list[str]:
 
 def read_manifest(architecture: str, folder: Path | None = None) -> dict[str, Any]:
     """Returns the checked manifest of one architecture's vectors; raises FileFormatError naming file and key."""
-    path = (folder or vectors_folder()) / architecture / "manifest.json"
+    return read_manifest_file((folder or vectors_folder()) / architecture / "manifest.json", architecture)
+
+
+def read_manifest_file(path: Path, architecture: str | None = None) -> dict[str, Any]:
+    """Returns the checked manifest in `path`, of any or of the one architecture; raises FileFormatError."""
     try:
         manifest = json.loads(path.read_bytes())
     except OSError as error:
@@ -92,17 +103,18 @@ def read_manifest(architecture: str, folder: Path | None = None) -> dict[str, An
     return checked
 
 
-def _check_manifest(manifest: Any, architecture: str, path: Path) -> None:
-    if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
+def _check_manifest(manifest: Any, architecture: str | None, path: Path) -> None:
+    if not isinstance(manifest, dict) or manifest.get("schema") not in _READABLE:
         found = manifest.get("schema") if isinstance(manifest, dict) else type(manifest).__name__
-        raise FileFormatError(f"{path}: schema is {found}, expected {SCHEMA}")
+        raise FileFormatError(f"{path}: schema is {found}, expected {' or '.join(map(str, _READABLE))}")
     _check_keys(manifest, _MANIFEST, f"{path}")
     _check_keys(manifest["device"], dict.fromkeys(_DEVICE, str), f"{path}: device")
-    if manifest["architecture"] != architecture:
+    if architecture is not None and manifest["architecture"] != architecture:
         raise FileFormatError(f"{path}: architecture is '{manifest['architecture']}', expected '{architecture}'")
     for name, entry in manifest["instructions"].items():
         where = f"{path}: {name}"
         _check_keys(entry, _ENTRY, where)
+        _check_keys(entry, {key: kind for key, kind in _RECORDED.items() if key in entry}, where)
         classes = manifest["operand_classes"].get(entry["class_set"])
         if not isinstance(classes, list) or len(entry["classes"]) != entry["tiles"]:
             raise FileFormatError(f"{where}: 'classes' does not name the class of each of the {entry['tiles']} tiles")
@@ -116,7 +128,7 @@ def _check_keys(value: Any, wanted: Mapping[str, type], where: str) -> None:
     if not isinstance(value, dict):
         raise FileFormatError(f"{where}: holds {value!r}, expected a mapping")
     for key, kind in wanted.items():
-        if not isinstance(value.get(key), kind) or isinstance(value.get(key), bool):
+        if not isinstance(value.get(key), kind) or (isinstance(value.get(key), bool) and kind is not bool):
             raise FileFormatError(f"{where}: key '{key}' is {value.get(key)!r}, expected {kind.__name__}")
 
 
@@ -127,8 +139,13 @@ def load(architecture: str, folder: Path | None = None) -> Iterator[Captured]:
         FileFormatError: a file is missing, was edited or cut short, or is not what the manifest says.
     """
     manifest = read_manifest(architecture, folder)
-    for name in manifest["instructions"]:
-        yield _load_entry(manifest, name, (folder or vectors_folder()) / architecture)
+    yield from load_entries(manifest, (folder or vectors_folder()) / architecture)
+
+
+def load_entries(manifest: dict[str, Any], folder: Path, names: Iterable[str] | None = None) -> Iterator[Captured]:
+    """Yields the vectors of a checked manifest (of `names` only, if given) whose files lie in `folder`; see `load`."""
+    for name in manifest["instructions"] if names is None else names:
+        yield _load_entry(manifest, name, folder)
 
 
 def load_one(architecture: str, name: str, folder: Path | None = None) -> Captured:
@@ -212,14 +229,27 @@ def pack(arrays: Mapping[str, Bits]) -> bytes:
     return buffer.getvalue()
 
 
+def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Writes folder/manifest.json whole or not at all: one line for each key, each class and each instruction."""
+
+    def inner(key: str, value: Any) -> str:
+        if key == "instructions":
+            lines = (f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in value.items())
+            return "{\n" + ",\n".join(lines) + "}"
+        if key == "operand_classes":
+            sets = (
+                f"  {json.dumps(name)}: [\n   " + ",\n   ".join(map(json.dumps, words)) + "]" for name, words in value.items()
+            )
+            return "{\n" + ",\n".join(sets) + "\n }"
+        return json.dumps(value)
+
+    text = "{\n" + ",\n".join(f" {json.dumps(key)}: {inner(key, value)}" for key, value in manifest.items()) + "\n}\n"
+    _replace(folder / "manifest.json", text.encode())
+
+
 def _replace(path: Path, content: bytes) -> None:
-    """Writes a file whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    """Writes a file whole or not at all; raises FileFormatError when it cannot be written."""
+    write_whole(path, lambda stream: stream.write(content))
 
 
 def evidence(architecture: str, folder: Path | None = None) -> str:

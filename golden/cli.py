@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from golden.cli_vectors import vectors
+from hw_capture.cli import add_commands as add_hardware
 from rtl_tb.cli import add_commands
 
 if TYPE_CHECKING:
@@ -377,6 +378,7 @@ def spec_check(
 
 app.command("vectors")(vectors)
 add_commands(app, rtl_app)
+add_hardware(app)
 
 
 def main() -> None:

@@ -1,0 +1,199 @@
+"""The commands `mmagold capture` and `mmagold verify`; add_commands hangs in those of cli_<name>.py too."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pkgutil
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from hw_capture.capture import Report
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+@contextmanager
+def progress_bar(shown: bool = True) -> Iterator[Callable[[str, int, int], None]]:
+    """A progress bar on stderr, where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    quiet = not shown or not sys.stderr.isatty()
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda what, done, total: progress.update(task, description=what[-60:], completed=done, total=total or None)
+
+
+def _pattern(text: str | None) -> Callable[[str], bool] | None:
+    """A test of names from a regular expression; a wrong one is the user's error."""
+    if text is None:
+        return None
+    try:
+        expression = re.compile(text)
+    except re.error as error:
+        raise typer.BadParameter(f"'{text}' is no regular expression: {error}", param_hint="--only") from None
+    return lambda name: expression.search(name) is not None
+
+
+def _columns(text: str | None, default: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    if text is None:
+        return default
+    if text == "all":
+        return None
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise typer.BadParameter(f"'{text}' is neither 'all' nor numbers with commas between", param_hint="--n") from None
+
+
+def capture(
+    arch: Annotated[str, typer.Option("--arch", help="An architecture (hopper) or a target (sm_90a).")],
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for files and manifest, such as vectors/hopper.")] = None,
+    only: Annotated[str | None, typer.Option("--only", metavar="REGEX", help="Only instructions whose name matches.")] = None,
+    n: Annotated[str | None, typer.Option("--n", help="N of the wgmma instructions, such as 8,64, or all.")] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the operands.")] = 1,
+    per_kind: Annotated[int, typer.Option("--per-kind", min=1, help="Tiles of each stimulus kind.")] = 1,
+    max_mib: Annotated[int, typer.Option("--max-mib", min=1, help="Limit on all files together.")] = 40,
+    gpu: Annotated[int, typer.Option("--gpu", min=0, help="Number of the GPU.")] = 0,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Compilers at a time.")] = max(1, min(os.cpu_count() or 1, 16)),
+    compile_only: Annotated[bool, typer.Option("--compile-only", help="Build and check the SASS; needs no GPU.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Records what the GPU in this machine answers, into files with a manifest; a second call goes on where one stopped.
+
+    Exit status: 0 done, 1 some kernel is not what the spec says or gave no result, 2 could not be run.
+    """
+    from hw_capture import build
+    from hw_capture.capture import COLUMNS
+
+    target = arch if arch.startswith("sm_") else None
+    architecture = build.architecture_of(arch) if target else arch
+    chosen, left = build.select(architecture, _pattern(only), _columns(n, None if compile_only else COLUMNS))
+    if not chosen:
+        raise typer.BadParameter(f"no instruction of {architecture} is chosen{_left_text(left)}", param_hint="--only")
+    if compile_only:
+        _compile_only(chosen, left, target or _first_target(architecture), jobs, as_json)
+        return
+    if out is None:
+        raise typer.BadParameter("name a folder, such as vectors/hopper", param_hint="--out")
+    from hw_capture import device
+    from hw_capture.capture import Options
+    from hw_capture.capture import capture as record
+    from hw_capture.runner import GpuRunner
+
+    options = Options(seed, per_kind, jobs, max_mib << 20)
+    with device.open(gpu) as card, progress_bar(not as_json) as progress:
+        report = record(chosen, out, GpuRunner(card), options, progress)
+    _print_capture(report, out, as_json)
+    if report.failed:
+        raise typer.Exit(1)
+
+
+def _left_text(left: list[tuple[str, str]]) -> str:
+    return f" ({len(left)} without a kernel: {left[0][1]})" if left else ""
+
+
+def _first_target(architecture: str) -> str:
+    from golden.catalog import get_architecture
+
+    return get_architecture(architecture).targets[0]
+
+
+def _print_capture(report: Report, out: Path, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(vars(report), indent=2))
+        return
+    for name, reason in report.failed:
+        typer.echo(f"not recorded: {name}: {reason}")
+    for name, count in report.differ:
+        typer.echo(f"differs from the model: {name}: {count} results (mmagold verify says where)")
+    typer.echo(f"{out}: {report.recorded} recorded, {report.kept} already there, {report.nbytes / (1 << 20):.1f} MiB")
+
+
+def _compile_only(chosen: list[Any], left: list[tuple[str, str]], target: str, jobs: int, as_json: bool) -> None:
+    """Builds and checks every kernel; prints what is wrong and the count of mnemonics; exit status 1 if anything is."""
+    from hw_capture import build
+
+    late = [(ins.name, reason) for ins in chosen if (reason := build.too_new(ins))]
+    skipped = {name for name, _ in late}
+    groups = build.groups([ins for ins in chosen if ins.name not in skipped])
+    rows: list[dict[str, Any]] = []
+    with progress_bar(not as_json) as progress:
+        for group in build.build(groups, target, jobs, progress):
+            rows += [_row(one) for one in group]
+    wrong = [row for row in rows if row["error"]]
+    if as_json:
+        typer.echo(json.dumps({"target": target, "kernels": rows, "skipped": dict(left + late)}, indent=2))
+    else:
+        for row in wrong:
+            typer.echo(f"{row['name']} ({row['form']}): {row['error']}")
+        emulated = len({row["name"] for row in rows if row["emulated"]})
+        for name, reason in late:
+            typer.echo(f"skipped: {name}: {reason}")
+        if left:
+            typer.echo(f"skipped: {len(left)} instructions: {left[0][1]}")
+        names = len({row["name"] for row in rows})
+        typer.echo(
+            f"{target}: {names} instructions ({emulated} emulated), {len(rows)} kernels, {len(wrong)} not as the spec says"
+        )
+    if wrong:
+        raise typer.Exit(1)
+
+
+def _row(one: Any) -> dict[str, Any]:
+    from hw_capture.sass import counted, mnemonic
+
+    became = counted(mnemonic(line) for line in one.sass)
+    ins = one.instruction
+    return {"name": ins.name, "form": one.form, "emulated": ins.emulated, "sass": became, "error": one.error}
+
+
+def verify(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="vectors/ or vectors/hopper.")] = Path("vectors"),
+    only: Annotated[str | None, typer.Option("--only", metavar="REGEX", help="Only instructions whose name matches.")] = None,
+    reference: Annotated[
+        int, typer.Option("--reference", min=0, help="Dot products of each tile for the slow model; 0: all of them.")
+    ] = 1,
+    as_json: Json = False,
+) -> None:
+    """Replays captured vectors through both models, without a GPU. Exit status: 0 equal, 1 not, 2 could not be run."""
+    from hw_capture.verify import verify as replay
+
+    with progress_bar(not as_json) as progress:
+        report = replay(folder, matching=_pattern(only), reference=reference, progress=progress)
+    if as_json:
+        typer.echo(json.dumps(report.as_dict(), indent=2))
+    else:
+        for item in report.differences:
+            typer.echo(item.sentence())
+            if item.trace:
+                typer.echo(f"  to blame: {item.blame}\n{item.trace}\n")
+        typer.echo(
+            f"{report.instructions} instructions, {report.results:,} results through the core, {report.reference_results:,} "
+            f"of them through the reference: {'no difference' if report.passed else f'{len(report.differences)} differences'}"
+        )
+    if not report.passed:
+        raise typer.Exit(1)
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Hangs the commands into `mmagold`: these, and the function `x` of every module cli_x.py, or what its add_commands adds."""
+    app.command()(capture)
+    app.command()(verify)
+    for found in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        if found.name.startswith("cli_"):
+            module, name = importlib.import_module(f"hw_capture.{found.name}"), found.name.removeprefix("cli_")
+            if hasattr(module, "add_commands"):
+                module.add_commands(app)
+            else:
+                app.command(name.replace("_", "-"))(getattr(module, name))

@@ -1,0 +1,57 @@
+"""Runs the kernel of an instruction on tiles and gives the result matrices."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.instruction import Instruction
+from hw_capture import buffers, kernels
+from hw_capture.build import Built
+from hw_capture.device import Device, Module
+
+Bits = npt.NDArray[Any]
+_UNWRITTEN = 0xCD
+
+
+class Runner(Protocol):
+    """What the capture needs of a GPU."""
+
+    def facts(self) -> dict[str, Any]:
+        """The device, as the manifest has it."""
+
+    def run(self, built: Built, operands: dict[str, Bits]) -> Bits:
+        """Results (tiles, m, n) of one kernel; raises DeviceError."""
+
+
+class GpuRunner:
+    """Runs kernels on an open GPU; a group's module is loaded once."""
+
+    def __init__(self, gpu: Device) -> None:
+        self._gpu = gpu
+        self._loaded: tuple[bytes, Module] | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """The facts of the GPU."""
+        return self._gpu.facts()
+
+    def run(self, built: Built, operands: dict[str, Bits]) -> Bits:
+        """Results (tiles, m, n); raises DeviceError."""
+        if self._loaded is None or self._loaded[0] is not built.cubin:
+            self._loaded = built.cubin, self._gpu.load(built.cubin)
+        return execute(self._gpu, self._loaded[1], built.kernel, built.instruction, built.form, operands)
+
+
+def execute(gpu: Device, module: Module, kernel: str, ins: Instruction, form: str, operands: dict[str, Bits]) -> Bits:
+    """Runs one kernel on tiles (tiles, ...) as `ins(...)` takes them; returns D (tiles, m, n); raises DeviceError."""
+    chosen = buffers.for_kernel(ins, form)
+    executions = len(operands["c"]) // ins.blocks
+    held = {name: gpu.upload(chosen[name].pack(codes)) for name, codes in operands.items()}
+    result = chosen["d"]
+    held["d"] = gpu.empty(executions * result.nbytes, _UNWRITTEN)
+    grid, block = kernels.geometry(ins, executions)
+    pointers = [held.get(name, np.uint64(0)) for name in kernels.PARAMETERS]
+    module.get(kernel)(*pointers, np.uint32(executions), grid=grid, block=block)
+    return result.unpack(gpu.download(held["d"], (executions, *result.shape), result.dtype))
