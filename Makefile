@@ -36,9 +36,10 @@ header() { echo "#include <$$1>" | $$compiler -x c -fsyntax-only - 2>/dev/null; 
 header stdint.h || missing="$$missing gcc libc6-dev"
 header lz4.h || missing="$$missing liblz4-dev"
 header zlib.h || missing="$$missing zlib1g-dev"
-for tool in g++ make perl ccache; do
+for tool in g++ make ccache; do
     command -v $$tool >/dev/null || missing="$$missing $$tool"
 done
+perl -MFindBin -MPod::Usage -e 1 2>/dev/null || missing="$$missing perl" # Debian's perl-base lacks what Verilator loads
 command -v "$${MMAGOLD_IVERILOG:-iverilog}" >/dev/null || missing="$$missing iverilog"
 install $$missing
 install $$("$$PYTHON" -c "$$SHARED_LIBRARY")

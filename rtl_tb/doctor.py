@@ -10,6 +10,7 @@ import importlib.metadata
 import importlib.util
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -45,7 +46,6 @@ ports: {a: a, b: b, c: c, d: d}
 TOOLS = (
     ("g++", ("g++", "c++", "clang++"), "compiles what Verilator writes", "apt-get install g++"),
     ("make", ("make", "gmake"), "builds what Verilator writes", "apt-get install make"),
-    ("perl", ("perl",), "starts Verilator", "apt-get install perl"),
     ("ccache", ("ccache",), "optional: makes rebuilds short", "apt-get install ccache"),
 )
 OPTIONAL = (
@@ -91,7 +91,7 @@ class Row:
 
 def doctor(progress: Report | None = None) -> list[Row]:
     """Examines this machine; never raises for what is missing or broken. `progress` gets (what, done, total)."""
-    rows = [*_simulators(), _cocotb(), *_tools(), *_optional()]
+    rows = [*_simulators(), _cocotb(), *_tools(), _perl(), *_optional()]
     for number, (engine, simulator) in enumerate(TRIALS):
         if progress:
             progress(f"trying {engine} on {simulator}", number, len(TRIALS))
@@ -115,6 +115,17 @@ def _cocotb() -> Row:
     version = importlib.metadata.version("cocotb")
     good = tuple(map(int, version.split(".")[:2])) >= (2, 1)
     return Row("cocotb", good, True, version, "" if good else 'expected 2.1 or newer: pip install "cocotb>=2.1,<2.2"')
+
+
+def _perl() -> Row:
+    """Verilator's start script needs modules that Debian's perl-base does not have."""
+    program = shutil.which("perl")
+    if (
+        program
+        and subprocess.run([program, "-MFindBin", "-MPod::Usage", "-e", "1"], capture_output=True, check=False).returncode == 0
+    ):
+        return Row("perl", True, True, "", program)
+    return Row("perl", False, True, "", "incomplete or missing; it starts Verilator: apt-get install perl")
 
 
 def _tools() -> Iterator[Row]:
