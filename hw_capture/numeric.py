@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,9 @@ from golden.formats import from_float, to_float
 from golden.instruction import Instruction, instruction
 from golden.paths import spec_folder
 from golden.yamlfile import Section, read
+
+if TYPE_CHECKING:
+    from hw_capture.device import Device, Module
 
 Bits = npt.NDArray[Any]
 Single = npt.NDArray[np.float32]
@@ -96,6 +99,27 @@ class Published:
 def model(ins: Instruction, a: Bits, b: Bits, c: Bits) -> Bits:
     """The golden model as a unit."""
     return ins(a, b, c)
+
+
+def gpu_unit(gpu: Device, architecture: str) -> Unit:
+    """A GPU as a unit; each instruction is compiled once.
+
+    Raises:
+        DeviceError: the GPU is not of the architecture.
+    """
+    from hw_capture import kernels, toolchain
+    from hw_capture.capture import target_for
+    from hw_capture.runner import execute
+
+    target = target_for(architecture, gpu.facts())
+    modules: dict[str, Module] = {}
+
+    def run(ins: Instruction, a: Bits, b: Bits, c: Bits) -> Bits:
+        if ins.name not in modules:
+            modules[ins.name] = gpu.load(toolchain.compile(kernels.source(ins), target))
+        return execute(gpu, modules[ins.name], "run", ins, "registers", {"a": a, "b": b, "c": c})
+
+    return run
 
 
 def profile(

@@ -1,0 +1,110 @@
+"""Throughput and latency of an instruction by warps and ILP, drawn as Figures 6, 7, 10, 11 and 15 of Sun et al. are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from golden.errors import UnknownNameError, nearest
+from golden.operands import write_whole
+from hw_capture.errors import ToolMissing
+from hw_capture.timing.tables import Figure, load
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+FIGURES = {
+    "figure06": "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+    "figure07": "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32",
+    "figure10": "mma.sp.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32",
+    "figure11": "mma.sp.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+    "figure15": "ldmatrix.x4",
+}
+"""The paper's figures and what they show."""
+_SIZE = (11.0, 4.2)
+_COLOURS = ("#1b3a57", "#2a6f97", "#46a6a1", "#8bbf5a", "#e0a030", "#c8553d")
+
+
+def draw(ours: str | Path, folder: Path, chosen: Sequence[str] | None = None, form: str = "svg") -> list[Path]:
+    """Writes a picture for each instruction, those of FIGURES by default; returns the files.
+
+    Raises:
+        ToolMissing: no matplotlib. UnknownNameError: an instruction has no points in the file.
+    """
+    figures = load(ours)
+    wanted = {name.replace("/", "_").replace(":", "_"): name for name in chosen} if chosen else FIGURES
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for stem, instruction in wanted.items():
+        picture = _picture(instruction, figures)
+        path = folder / f"{stem}.{form}"
+        write_whole(path, lambda stream, p=picture: p.savefig(stream, format=form, dpi=130, metadata=_metadata(form)))  # type: ignore[misc]
+        written.append(path)
+    return written
+
+
+def _metadata(form: str) -> dict[str, Any]:
+    """No date in the file: the same numbers always give the same picture."""
+    return {"Date": None} if form == "svg" else {"Software": None}
+
+
+def _picture(instruction: str, figures: Sequence[Figure]) -> Picture:
+    mine = [figure for figure in figures if figure.instruction == instruction and figure.warps is not None]
+    if not mine:
+        known = {figure.instruction for figure in figures if figure.warps is not None}
+        raise UnknownNameError(f"no points of '{instruction}' in these timings{nearest(instruction, known)}")
+    try:
+        import matplotlib
+
+        matplotlib.rcParams.update({"svg.hashsalt": "mmagold", "font.size": 10})
+        from matplotlib.figure import Figure as Canvas
+    except ImportError:
+        raise ToolMissing("matplotlib is not installed: pip install 'mmagold[plots]'") from None
+    picture = Canvas(figsize=_SIZE, layout="constrained")
+    left, right = picture.subplots(1, 2)
+    unit = next(figure.unit for figure in mine if figure.quantity == "throughput")
+    _bars(left, [figure for figure in mine if figure.quantity == "throughput"], f"Throughput ({unit})")
+    _lines(right, [figure for figure in mine if figure.quantity == "latency"], "Latency of one round (cycles)")
+    picture.suptitle(f"{instruction}, {mine[0].device}", fontsize=11)
+    return picture
+
+
+def _by_ilp(figures: Sequence[Figure]) -> dict[int, dict[int, float]]:
+    found: dict[int, dict[int, float]] = {}
+    for figure in figures:
+        found.setdefault(figure.ilp or 0, {})[figure.warps or 0] = figure.value or 0.0
+    return dict(sorted(found.items()))
+
+
+def _warps(figures: Sequence[Figure]) -> list[int]:
+    return sorted({figure.warps or 0 for figure in figures})
+
+
+def _bars(axes: Any, figures: Sequence[Figure], title: str) -> None:
+    chains, warps = _by_ilp(figures), _warps(figures)
+    width = 0.8 / len(chains)
+    for place, (ilp, points) in enumerate(chains.items()):
+        x = [warps.index(n) + (place - (len(chains) - 1) / 2) * width for n in points]
+        axes.bar(x, list(points.values()), width, label=f"ILP {ilp}", color=_COLOURS[place % len(_COLOURS)])
+    _finish(axes, warps, title)
+
+
+def _lines(axes: Any, figures: Sequence[Figure], title: str) -> None:
+    chains, warps = _by_ilp(figures), _warps(figures)
+    for place, (ilp, points) in enumerate(chains.items()):
+        x = [warps.index(n) for n in points]
+        axes.plot(x, list(points.values()), marker="o", markersize=4, label=f"ILP {ilp}", color=_COLOURS[place % len(_COLOURS)])
+    axes.set_ylim(bottom=0)
+    _finish(axes, warps, title)
+
+
+def _finish(axes: Any, warps: Sequence[int], title: str) -> None:
+    axes.set_xticks(range(len(warps)), [str(n) for n in warps])
+    axes.set_xlabel("Warps on the multiprocessor")
+    axes.set_title(title, fontsize=10)
+    axes.grid(axis="y", alpha=0.3)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.legend(frameon=False, fontsize=8, ncols=2)

@@ -1,0 +1,28 @@
+
+// {{ title }}: {{ ilp }} independent chains, {{ unroll }} rounds to one turn of the loop
+extern "C" __global__ void {{ name }}(const u32 *data, u64 *clocks, u32 *sink, u32 turns)
+{
+    const u32 lane = threadIdx.x % 32;
+{{ setup }}
+    __syncthreads();
+    const u64 start = now();
+{{ begin }}
+#pragma unroll 1
+    for (u32 turn = 0; turn < turns; turn++) {
+#pragma unroll
+        for (int round = 0; round < {{ unroll }}; round++) {
+#pragma unroll
+            for (int i = 0; i < {{ ilp }}; i++) {
+{{ step }}
+            }
+        }
+{{ after }}
+    }
+{{ end }}
+    const u64 stop = now();
+    if (lane == 0) {
+        clocks[threadIdx.x / 32 * 2] = start;
+        clocks[threadIdx.x / 32 * 2 + 1] = stop;
+    }
+{{ finish }}
+}
