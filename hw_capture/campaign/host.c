@@ -4,22 +4,23 @@ int campaign_tile(uint64_t seed, uint64_t tile, int32_t kind, uint64_t *a, uint6
     const campaign_plan plan = campaign_plan_tile(seed, tile, kind);
     campaign_slot slots[CAMPAIGN_K];
     for (int k = 0; k < CAMPAIGN_K; k++) slots[k] = campaign_slot_of(&plan, k);
+#if CAMPAIGN_PATTERN
+    for (int row = 0; row < CAMPAIGN_M; row++)
+        for (int i = 0; i < CAMPAIGN_CHUNKS; i++) metadata[row * CAMPAIGN_CHUNKS + i] = campaign_metadata(&plan, row, i);
+    const int chunks = CAMPAIGN_CHUNKS;
+#else
+    const int chunks = 0;
+#endif
     for (int row = 0; row < CAMPAIGN_M; row++)
         for (int k = 0; k < CAMPAIGN_K; k++) a[row * CAMPAIGN_K + k] = campaign_operand(&plan, &slots[k], 0, row);
     for (int k = 0; k < CAMPAIGN_LOGICAL_K; k++)
-        for (int column = 0; column < CAMPAIGN_N; column++) b[k * CAMPAIGN_N + column] = campaign_b_of(&plan, slots, k, column);
-#if CAMPAIGN_PATTERN
-    for (int row = 0; row < CAMPAIGN_M; row++)
-        for (int i = 0; i < CAMPAIGN_CHUNKS; i++) metadata[row * CAMPAIGN_CHUNKS + i] = (uint8_t)campaign_metadata(&plan, row, i);
-#else
-    (void)metadata;
-#endif
+        for (int column = 0; column < CAMPAIGN_N; column++) b[k * CAMPAIGN_N + column] = campaign_b_of(&plan, slots, metadata, k, column);
     for (int row = 0; row < CAMPAIGN_M; row++)
         for (int column = 0; column < CAMPAIGN_N; column++) {
             unit_element x[CAMPAIGN_K], y[CAMPAIGN_K];
             for (int k = 0; k < CAMPAIGN_K; k++) {
                 x[k] = unit_decode_a(a[row * CAMPAIGN_K + k]);
-                y[k] = unit_decode_b(b[campaign_column(&plan, row, k) * CAMPAIGN_N + column]);
+                y[k] = unit_decode_b(b[campaign_column(metadata + row * chunks, k) * CAMPAIGN_N + column]);
             }
             const int at = row * CAMPAIGN_N + column;
             c[at] = campaign_c_of(&plan, row, column, x[plan.turn], y[plan.turn]);

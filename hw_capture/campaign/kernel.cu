@@ -16,7 +16,7 @@ struct campaign_area {
     campaign_register *raw_a, *raw_b, *c, *d;
     unit_element *a, *b;
     campaign_slot *slots;
-    unsigned char *columns;
+    unsigned char *nibbles;
 };
 
 // Numbers of dots, mismatches, and results by class.
@@ -32,7 +32,7 @@ static __device__ __forceinline__ campaign_area campaign_areas(unsigned char *ba
     s.a = (unit_element *)(base + CAMPAIGN_AT_A);
     s.b = (unit_element *)(base + CAMPAIGN_AT_B);
     s.slots = (campaign_slot *)(base + CAMPAIGN_AT_SLOTS);
-    s.columns = base + CAMPAIGN_AT_COLUMNS;
+    s.nibbles = base + CAMPAIGN_AT_NIBBLES;
     return s;
 }
 
@@ -49,6 +49,11 @@ static __device__ __forceinline__ void campaign_make(const campaign_plan &plan, 
 #pragma unroll 1
     for (int k = lane; k < CAMPAIGN_K; k += CAMPAIGN_LANES)
         s.slots[k] = campaign_slot_of(&plan, k);
+#if CAMPAIGN_PATTERN
+#pragma unroll 1
+    for (int i = lane; i < CAMPAIGN_M * CAMPAIGN_CHUNKS; i += CAMPAIGN_LANES)
+        s.nibbles[i] = campaign_metadata(&plan, i / CAMPAIGN_CHUNKS, i % CAMPAIGN_CHUNKS);
+#endif
     CAMPAIGN_SYNC();
 #pragma unroll 1
     for (int i = lane; i < CAMPAIGN_A_WORDS; i += CAMPAIGN_LANES) {
@@ -68,23 +73,19 @@ static __device__ __forceinline__ void campaign_make(const campaign_plan &plan, 
 #pragma unroll 1
         for (int e = 0; e < CAMPAIGN_B_PER_WORD; e++) {
             const int k = CAMPAIGN_B_ROW(i, e), column = CAMPAIGN_B_COLUMN(i, e);
-            const campaign_code code = campaign_b_of(&plan, s.slots, k, column);
+            const campaign_code code = campaign_b_of(&plan, s.slots, s.nibbles, k, column);
             word |= (campaign_register)code << e * CAMPAIGN_B_BITS;
             s.b[column * CAMPAIGN_B_STRIDE + k] = unit_decode_b(code);
         }
         s.raw_b[CAMPAIGN_B_PLACE(i)] = word;
     }
-#if CAMPAIGN_PATTERN
-#pragma unroll 1
-    for (int i = lane; i < CAMPAIGN_M * CAMPAIGN_K; i += CAMPAIGN_LANES)
-        s.columns[i] = (unsigned char)campaign_column(&plan, i / CAMPAIGN_K, i % CAMPAIGN_K);
-#endif
     CAMPAIGN_SYNC();
 }
 
-static __device__ __forceinline__ int campaign_partner_row(const campaign_area &s, int row, int k)
+// The metadata of a row of A.
+static __device__ __forceinline__ const unsigned char *campaign_row(const campaign_area &s, int row)
 {
-    return CAMPAIGN_PATTERN ? s.columns[row * CAMPAIGN_K + k] : k;
+    return s.nibbles + (CAMPAIGN_PATTERN ? row * CAMPAIGN_CHUNKS : 0);
 }
 
 // c of the lane's own elements.
@@ -98,7 +99,7 @@ static __device__ __forceinline__ void campaign_make_c(const campaign_plan &plan
         for (int e = 0; e < CAMPAIGN_C_PER_REGISTER; e++) {
             const int row = CAMPAIGN_D_ROW(lane, r, e), column = CAMPAIGN_D_COLUMN(lane, r, e);
             const unit_element a = s.a[row * CAMPAIGN_A_STRIDE + first];
-            const unit_element b = s.b[column * CAMPAIGN_B_STRIDE + campaign_partner_row(s, row, first)];
+            const unit_element b = s.b[column * CAMPAIGN_B_STRIDE + campaign_column(campaign_row(s, row), first)];
             word |= (campaign_register)campaign_c_of(&plan, row, column, a, b) << e * CAMPAIGN_C_BITS;
         }
         s.c[r * CAMPAIGN_LANES + lane] = word;
@@ -106,13 +107,13 @@ static __device__ __forceinline__ void campaign_make_c(const campaign_plan &plan
 }
 
 #if CAMPAIGN_PATTERN
-static __device__ __forceinline__ u32 campaign_metadata_register(const campaign_plan &plan, int lane)
+static __device__ __forceinline__ u32 campaign_metadata_register(const campaign_area &s, int lane)
 {
     u32 word = 0;
 #pragma unroll 1
     for (int e = 0; e < 8; e++)
         if (CAMPAIGN_METADATA_ACTIVE(lane, e))
-            word |= campaign_metadata(&plan, CAMPAIGN_METADATA_ROW(lane, e), CAMPAIGN_METADATA_CHUNK(lane, e)) << 4 * e;
+            word |= (u32)campaign_row(s, CAMPAIGN_METADATA_ROW(lane, e))[CAMPAIGN_METADATA_CHUNK(lane, e)] << 4 * e;
     return word;
 }
 #define CAMPAIGN_AND_METADATA , metadata
@@ -121,11 +122,11 @@ static __device__ __forceinline__ u32 campaign_metadata_register(const campaign_
 #endif
 
 // The instruction itself, from the words in shared memory to the words of d.
-static __device__ __forceinline__ void campaign_execute(const campaign_plan &plan, const campaign_area &s, int lane)
+static __device__ __forceinline__ void campaign_execute(const campaign_area &s, int lane)
 {
     campaign_register d[CAMPAIGN_C_REGISTERS];
 #if CAMPAIGN_PATTERN
-    const u32 metadata = campaign_metadata_register(plan, lane);
+    const u32 metadata = campaign_metadata_register(s, lane);
 #endif
 #if CAMPAIGN_LANES == 32
     campaign_register a[CAMPAIGN_A_WORDS / 32], b[CAMPAIGN_B_WORDS / 32], c[CAMPAIGN_C_REGISTERS];
@@ -157,7 +158,7 @@ static __device__ __forceinline__ campaign_code campaign_golden(const campaign_a
 #if CAMPAIGN_PATTERN
     unit_element y[CAMPAIGN_K];
 #pragma unroll
-    for (int k = 0; k < CAMPAIGN_K; k++) y[k] = b[s.columns[row * CAMPAIGN_K + k]];
+    for (int k = 0; k < CAMPAIGN_K; k++) y[k] = b[campaign_column(campaign_row(s, row), k)];
     return (campaign_code)unit_dot(a, y, c);
 #else
     return (campaign_code)unit_dot(a, b, c);
@@ -176,7 +177,7 @@ static __device__ __forceinline__ int campaign_class(campaign_code d)
 
 // Keeps one of the first mismatches: where, both results, and the operands, made again from the plan.
 static __device__ __noinline__ void campaign_record(u64 seed, u64 tile, int kind, int row, int column, campaign_code c, campaign_code d,
-    campaign_code expected, const campaign_slot *slots, unsigned long long *counts, u64 *records)
+    campaign_code expected, const campaign_area &s, unsigned long long *counts, u64 *records)
 {
     const u64 index = atomicAdd(&counts[COUNT_MISMATCHES], 1ull);
     if (index >= CAMPAIGN_RECORDS) return;
@@ -185,8 +186,8 @@ static __device__ __noinline__ void campaign_record(u64 seed, u64 tile, int kind
     const u64 head[7] = {tile, (u64)plan->kind, (u64)row, (u64)column, c, d, expected};
     for (int i = 0; i < 7; i++) record[i] = head[i];
     for (int k = 0; k < CAMPAIGN_K; k++) {
-        record[7 + k] = campaign_operand(plan, &slots[k], 0, row);
-        record[7 + CAMPAIGN_K + k] = campaign_b_of(plan, slots, campaign_column(plan, row, k), column);
+        record[7 + k] = campaign_operand(plan, &s.slots[k], 0, row);
+        record[7 + CAMPAIGN_K + k] = campaign_b_of(plan, s.slots, s.nibbles, campaign_column(campaign_row(s, row), k), column);
     }
 }
 
@@ -201,7 +202,7 @@ campaign(u64 seed, u64 first, u64 tiles, int kind, unsigned long long *counts, u
         const campaign_plan plan = campaign_plan_tile(seed, first + i, kind);
         campaign_make(plan, s, lane);
         campaign_make_c(plan, s, lane);
-        campaign_execute(plan, s, lane);
+        campaign_execute(s, lane);
 #pragma unroll 1
         for (int j = 0; j < CAMPAIGN_C_REGISTERS * CAMPAIGN_C_PER_REGISTER; j++) {
             const int r = j / CAMPAIGN_C_PER_REGISTER, e = j % CAMPAIGN_C_PER_REGISTER;
@@ -212,7 +213,7 @@ campaign(u64 seed, u64 first, u64 tiles, int kind, unsigned long long *counts, u
 #pragma unroll
             for (int k = COUNT_NAN; k < CAMPAIGN_COUNTS; k++) classes[k] += found == k;
             classes[COUNT_DOTS]++;
-            if (d != expected) campaign_record(seed, first + i, kind, row, column, c, d, expected, s.slots, counts, records);
+            if (d != expected) campaign_record(seed, first + i, kind, row, column, c, d, expected, s, counts, records);
         }
         CAMPAIGN_SYNC();
     }

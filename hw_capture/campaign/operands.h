@@ -2,8 +2,8 @@
  *
  * A tile is one execution of the matrix instruction. Its plan says what the tile's dot products look like: a kind of
  * golden/stimuli.py in the form that a whole tile can have, since a row of A meets every column of B. Each product has a
- * slot with the exponents that its factors share; the first two roles are singled out. Random numbers are Philox4x32-10
- * (Salmon et al., SC11), counter (place, stream, tile), key seed.
+ * slot with the exponents that its factors share; the first two roles are singled out. Random numbers are Philox4x32-7
+ * (Salmon et al., SC11: the fewest rounds that pass BigCrush), counter (place, stream, tile), key seed.
  *
  * hw_capture/campaign/source.py puts the unit's constants (CAMPAIGN_*) and arithmetic (golden/device.py) before this text.
  */
@@ -40,7 +40,7 @@ typedef struct {
 
 MG_HD campaign_words campaign_random(const uint32_t *key, const uint32_t *tile, uint32_t stream, uint32_t place) {
     uint32_t c0 = place, c1 = stream, c2 = tile[0], c3 = tile[1], k0 = key[0], k1 = key[1];
-    MG_UNROLL for (int i = 0; i < 10; i++) {
+    MG_UNROLL for (int i = 0; i < 7; i++) {
         const uint64_t p = (uint64_t)0xD2511F53u * c0, q = (uint64_t)0xCD9E8D57u * c2;
         c0 = (uint32_t)(q >> 32) ^ c1 ^ k0;
         c2 = (uint32_t)(p >> 32) ^ c3 ^ k1;
@@ -304,50 +304,51 @@ MG_HD campaign_code campaign_c_of(const campaign_plan *p, int32_t row, int32_t c
     return campaign_encode(f, sign, campaign_pick(r.w, p->c_low, p->c_high), campaign_fraction_of(p->c_fraction, CAMPAIGN_KEPT, r.x, r.y));
 }
 
-/* Sparse A ------------------------------------------------------------------------------------------------------------ */
+/* Sparse A: `nibbles` are the metadata of one row ---------------------------------------------------------------------- */
 
 #if CAMPAIGN_PATTERN
 /* The index nibble of a chunk. Structured tiles have the same in every row, so that each row of B belongs to one slot. */
-MG_HD uint32_t campaign_metadata(const campaign_plan *p, int32_t row, int32_t chunk) {
-    const int32_t shared = !p->raw && !p->elementwise;
-    const campaign_words r = campaign_random(p->key, p->tile, STREAM_METADATA, (uint32_t)(shared ? chunk : row * CAMPAIGN_CHUNKS + chunk));
-    return (uint32_t)(CAMPAIGN_LEGAL >> 4 * (r.x % CAMPAIGN_LEGAL_COUNT)) & 15u;
+MG_HD uint8_t campaign_metadata(const campaign_plan *p, int32_t row, int32_t chunk) {
+    const int32_t shared = !p->raw && !p->elementwise, place = shared ? chunk : row * CAMPAIGN_CHUNKS + chunk;
+    const campaign_words r = campaign_random(p->key, p->tile, STREAM_METADATA, (uint32_t)place >> 2);
+    const uint32_t word = place & 2 ? (place & 1 ? r.w : r.z) : (place & 1 ? r.y : r.x);
+    return (uint8_t)(CAMPAIGN_LEGAL >> 4 * (word % CAMPAIGN_LEGAL_COUNT) & 15u);
 }
 
 /* The logical column of stored element s (golden/sparsity.py). */
-MG_HD int32_t campaign_column(const campaign_plan *p, int32_t row, int32_t s) {
+MG_HD int32_t campaign_column(const uint8_t *nibbles, int32_t s) {
 #if CAMPAIGN_PATTERN == 1 /* 2:4 */
-    const uint32_t nibble = campaign_metadata(p, row, s >> 1);
+    const uint32_t nibble = nibbles[s >> 1];
     return (s & ~1) * 2 + (int32_t)(s & 1 ? nibble >> 2 : nibble & 3);
 #elif CAMPAIGN_PATTERN == 2 /* 1:2 */
-    return 2 * s + (campaign_metadata(p, row, s) == 0xE);
+    return 2 * s + (nibbles[s] == 0xE);
 #else /* 4:8 pairs */
-    const uint32_t nibble = campaign_metadata(p, row, s >> 2);
+    const uint32_t nibble = nibbles[s >> 2];
     return (s & ~3) * 2 + 2 * (int32_t)(s & 2 ? nibble >> 2 : nibble & 3) + (s & 1);
 #endif
 }
 
-/* The stored element that row k of B meets in row 0 of A, or -1. */
-MG_HD int32_t campaign_stored(const campaign_plan *p, int32_t k) {
+/* The stored element that logical column k belongs to, or -1. */
+MG_HD int32_t campaign_stored(const uint8_t *nibbles, int32_t k) {
     const int32_t chunk = CAMPAIGN_LOGICAL_K / CAMPAIGN_CHUNKS, stored = chunk / 2, base = k / chunk * stored;
-    MG_UNROLL for (int32_t s = 0; s < stored; s++)
-        if (campaign_column(p, 0, base + s) == k) return base + s;
-    return -1;
+    int32_t found = -1;
+    MG_UNROLL for (int32_t s = 0; s < stored; s++) found = campaign_column(nibbles, base + s) == k ? base + s : found;
+    return found;
 }
 #else
-MG_HD int32_t campaign_column(const campaign_plan *p, int32_t row, int32_t s) {
-    (void)p, (void)row;
+MG_HD int32_t campaign_column(const uint8_t *nibbles, int32_t s) {
+    (void)nibbles;
     return s;
 }
-MG_HD int32_t campaign_stored(const campaign_plan *p, int32_t k) {
-    (void)p;
+MG_HD int32_t campaign_stored(const uint8_t *nibbles, int32_t k) {
+    (void)nibbles;
     return k;
 }
 #endif
 
-/* The code of B at logical (k, column): the slot's, or random bits where no element of A selects it. */
-MG_HD campaign_code campaign_b_of(const campaign_plan *p, const campaign_slot *slots, int32_t k, int32_t column) {
-    const int32_t s = campaign_stored(p, k);
+/* The code of B at logical (k, column): the slot's, or random bits where row 0 of A (`nibbles`) does not select it. */
+MG_HD campaign_code campaign_b_of(const campaign_plan *p, const campaign_slot *slots, const uint8_t *nibbles, int32_t k, int32_t column) {
+    const int32_t s = campaign_stored(nibbles, k);
     if (s >= 0) return campaign_operand(p, &slots[s], 1, column);
     const campaign_words r = campaign_random(p->key, p->tile, STREAM_UNSELECTED, (uint32_t)(column * CAMPAIGN_LOGICAL_K + k));
     return (campaign_code)r.x & (((campaign_code)1 << (unit_b().bits - 1)) - 1 + ((campaign_code)1 << (unit_b().bits - 1)));

@@ -64,7 +64,7 @@ class Report:
                 f"{facts.get('name', 'GPU')}, driver {facts.get('driver', '?')}, CUDA {facts.get('cuda', '?')}, "
                 f"nvcc {self.compiler}, {data['date']}: {data['dots']:.3e} dot products, {data['mismatches']} mismatches.",
                 "",
-                "| Instruction | SASS | Kinds | Seed | Dot products | A second | Mismatches | NaN | Infinity | Zero | Subnormal |",
+                "| Instruction | SASS | Kind | Seed | Dot products | A second | Mismatches | NaN | Infinity | Zero | Subnormal |",
                 "|---|---|---|---|---|---|---|---|---|---|---|",
                 *(_row(outcome) for outcome in self.outcomes),
                 "",

@@ -44,9 +44,12 @@ class Unit:
 
 
 def supported(ins: Instruction) -> bool:
-    """Whether a campaign can run the instruction: mma.sync, mma.sp, wgmma with arithmetic that golden/device.py has."""
-    fragments = ins.layout in ("mma", "wgmma") and ins.fragments is not None and ins.blocks == 1
-    return bool(fragments) and kernels.supported(ins) and device.supported(ins)
+    """Whether a campaign can run the instruction: mma, mma.sp, wgmma, wmma with arithmetic of golden/device.py."""
+    fragments = ins.fragments if ins.layout in ("mma", "wgmma", "wmma") and ins.blocks == 1 else None
+    if fragments is None or not kernels.supported(ins) or not device.supported(ins):
+        return False
+    held = (fragments.c, fragments.d) if ins.layout == "wgmma" else (fragments.a, fragments.b, fragments.c, fragments.d)
+    return all(layout is not None and bool(layout.coordinates()["active"].all()) for layout in held)
 
 
 def exhaustive_tiles(ins: Instruction) -> int | None:
@@ -66,7 +69,7 @@ def device_source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> 
         NoKernelError: see `supported`.
     """
     if not supported(ins):
-        raise NoKernelError(f"{ins.name}: no campaign for this instruction (mma.sync, mma.sp and wgmma have one)")
+        raise NoKernelError(f"{ins.name}: no campaign: its kernel, register layout or device arithmetic is missing")
     area, places = _areas(ins)
     macros = {**places, "AREA": area, "LANES": kernels.lanes(ins), "RECORDS": RECORDS}
     form = "shared" if ins.layout == "wgmma" else "registers"
@@ -142,7 +145,7 @@ def _reach(fmt: Format) -> dict[str, str]:
 
 def _sparsity(ins: Instruction) -> dict[str, object]:
     if ins.pattern is None:
-        return {"PATTERN": 0}
+        return {"PATTERN": 0, "CHUNKS": 0}
     legal = ins.pattern.legal(ins.ordered_metadata)
     word = sum(nibble << 4 * i for i, nibble in enumerate(legal))
     index = list(PATTERNS).index(ins.pattern.name) + 1
@@ -184,7 +187,7 @@ def _areas(ins: Instruction) -> tuple[int, dict[str, int]]:
         "C": staged,
         "D": staged,
         "SLOTS": 28 * ins.stored_k,
-        "COLUMNS": ins.m * ins.stored_k if ins.sparse else 0,
+        "NIBBLES": ins.m * ins.k // ins.pattern.chunk if ins.pattern else 0,
     }
     places, end = {}, 0
     for name, size in sizes.items():
