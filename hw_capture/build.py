@@ -85,10 +85,11 @@ def build(
     """Builds groups of kernels, `jobs` at a time, and yields each as it is ready, in order.
 
     Raises:
-        ToolMissing: no nvcc or no disassembler. What is wrong with one kernel stands in its `error`.
+        ToolMissing: no nvcc or no disassembler. CompileError: nvcc does not know the target. What is wrong with one
+        kernel stands in its `error`.
     """
-    toolchain.require("nvcc")
     toolchain.require("nvdisasm", "cuobjdump")
+    toolchain.compile(kernels.prelude(), target)
     with ThreadPoolExecutor(jobs) as pool:
         waiting: list[Future[list[Built]]] = []
         ahead = iter(chosen)

@@ -26,8 +26,6 @@ from hw_capture.runner import Runner
 
 Bits = npt.NDArray[Any]
 Builder = Callable[[Sequence[list[tuple[Instruction, str]]], str], Iterable[list[Built]]]
-COLUMNS = (8, 24, 64, 128, 256)
-"""N of the wgmma instructions that are captured unless others are asked for."""
 _OPERANDS = (
     "Class sets 'stimuli' and 'mixed': drawn by hw_capture/tiles.py from golden/stimuli.py with the entry's seed; every kernel "
     "ran twice, and wgmma with A from registers and from shared memory, with equal results. Matrices in the shapes of the "

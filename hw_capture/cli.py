@@ -45,22 +45,18 @@ def _pattern(text: str | None) -> Callable[[str], bool] | None:
     return lambda name: expression.search(name) is not None
 
 
-def _columns(text: str | None, default: tuple[int, ...] | None) -> tuple[int, ...] | None:
-    if text is None:
-        return default
-    if text == "all":
-        return None
+def _columns(text: str | None) -> tuple[int, ...] | None:
     try:
-        return tuple(int(part) for part in text.split(","))
+        return None if text is None else tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise typer.BadParameter(f"'{text}' is neither 'all' nor numbers with commas between", param_hint="--n") from None
+        raise typer.BadParameter(f"'{text}' is not numbers with commas between", param_hint="--n") from None
 
 
 def capture(
     arch: Annotated[str, typer.Option("--arch", help="An architecture (hopper) or a target (sm_90a).")],
     out: Annotated[Path | None, typer.Option("--out", help="Folder for files and manifest, such as vectors/hopper.")] = None,
     only: Annotated[str | None, typer.Option("--only", metavar="REGEX", help="Only instructions whose name matches.")] = None,
-    n: Annotated[str | None, typer.Option("--n", help="N of the wgmma instructions, such as 8,64, or all.")] = None,
+    n: Annotated[str | None, typer.Option("--n", help="Of wgmma only these N, such as 8,64.")] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the operands.")] = 1,
     per_kind: Annotated[int, typer.Option("--per-kind", min=1, help="Tiles of each stimulus kind.")] = 1,
     max_mib: Annotated[int, typer.Option("--max-mib", min=1, help="Limit on all files together.")] = 40,
@@ -74,11 +70,10 @@ def capture(
     Exit status: 0 done, 1 some kernel is not what the spec says or gave no result, 2 could not be run.
     """
     from hw_capture import build
-    from hw_capture.capture import COLUMNS
 
     target = arch if arch.startswith("sm_") else None
     architecture = build.architecture_of(arch) if target else arch
-    chosen, left = build.select(architecture, _pattern(only), _columns(n, None if compile_only else COLUMNS))
+    chosen, left = build.select(architecture, _pattern(only), _columns(n))
     if not chosen:
         raise typer.BadParameter(f"no instruction of {architecture} is chosen{_left_text(left)}", param_hint="--only")
     if compile_only:

@@ -19,7 +19,7 @@ CLASS_SETS = {
     MIXED: ["every kind: row i of A, column i of B and C[i][i] are dot product i, the kinds in turn"],
 }
 """Words for the class of a tile, as the manifest has them."""
-_LARGE = 12 << 10
+_LARGE = 8 << 10
 """Bytes of a tile from which on one tile holds every kind, instead of one tile for each kind."""
 
 

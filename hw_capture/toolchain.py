@@ -22,6 +22,7 @@ from golden.errors import FileFormatError
 from golden.operands import write_whole
 from hw_capture.errors import CompileError, HwError, ToolMissing
 
+SYSTEM_FOLDERS = ("/usr/local/cuda",)
 OPTIONS = ("-std=c++17", "-O3", "-w")
 _PACKAGES = {"nvcc": "the CUDA toolkit", "nvdisasm": "pip install nvidia-cuda-nvdisasm", "cuobjdump": "the CUDA toolkit"}
 _TIMEOUT = 600.0
@@ -30,7 +31,7 @@ _TIMEOUT = 600.0
 def find(tool: str) -> str | None:
     """Returns the path of a CUDA tool, or None."""
     roots = [os.environ[key] for key in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(key)]
-    folders = [Path(root, "bin") for root in (*roots, "/usr/local/cuda")]
+    folders = [Path(root, "bin") for root in (*roots, *SYSTEM_FOLDERS)]
     folders += [found for entry in sys.path for found in sorted(Path(entry or ".", "nvidia").glob("*/bin"))]
     return shutil.which(tool) or next((path for path in (shutil.which(tool, path=str(f)) for f in folders) if path), None)
 
