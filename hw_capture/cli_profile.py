@@ -15,7 +15,7 @@ _TITLES = {
     "multiplication": "multiplication",
     "inner_product": "inner product",
     "accumulation": "accumulation",
-    "accumulation_f32_c": "accumulation, C kept in f32",
+    "accumulation_f32_c": "..., C stays f32",
 }
 
 
@@ -68,16 +68,19 @@ def _print_errors(found: Profile) -> None:
     from hw_capture.numeric import CASES, INITS, OPERATIONS, published
 
     paper = {(f.case, f.against, f.operation, f.init): f"{f.value:.2e}" for f in published()}
-    rows = table("types", "against", "operation", "drawn in type>", "A100, paper>", "drawn in f32>", "A100, paper>")
+    rows = table("types", "CPU", "operation", "in type>", "paper>", "in f32>", "paper>")
     for case in CASES:
         for against, errors in (("f32", found.errors), ("f16", found.errors_f16)):
             for operation in OPERATIONS if case.name in errors else ():
                 cells = []
                 for init in INITS:
                     cells += [f"{errors[case.name][operation][init]:.2e}", paper.get((case.name, against, operation, init), "")]
-                rows.add_row(f"{case.ab} -> {case.cd}", f"CPU {against}", _TITLES[operation], *cells)
+                rows.add_row(f"{case.ab}, {case.cd}", against, _TITLES[operation], *cells)
     Console().print(rows)
-    typer.echo(f"Mean absolute errors on {found.architecture}, {found.samples} samples of N(0, 1), seed {found.seed}")
+    typer.echo(
+        f"Mean absolute errors on {found.architecture}, {found.samples} samples of N(0, 1), seed {found.seed}, drawn in the "
+        "operand type or in f32. Paper: A100, arXiv 2206.02874, Tables XII to XV."
+    )
 
 
 def _print_chain(found: Profile) -> None:
@@ -86,13 +89,13 @@ def _print_chain(found: Profile) -> None:
     from golden.cli_list import table
     from hw_capture.numeric import CASES, INITS
 
-    lines = [(f"{case.ab} -> {case.cd}", init, found.chain[case.name][init]) for case in CASES for init in INITS]
+    lines = [(f"{case.ab}, {case.cd}", init, found.chain[case.name][init]) for case in CASES for init in INITS]
     length = len(lines[0][2])
-    shown = [n for n in (1, 2, 5, 8, 10, 15, 20) if n <= length] or [length]
-    rows = table("chain of products, N =", "drawn in", *(f"{n}>" for n in shown))
+    shown = [n for n in (1, 2, 5, 10, 20) if n <= length] or [length]
+    rows = table("types", "drawn", *(f"N = {n}>" for n in shown))
     for types, init, errors in lines:
         values = [errors[n - 1] for n in shown]
-        rows.add_row(types, "type" if init == "low" else "f32", *("overflow" if v is None else f"{v:.2e}" for v in values))
+        rows.add_row(types, "in type" if init == "low" else "in f32", *("overflow" if v is None else f"{v:.2e}" for v in values))
     typer.echo("")
     Console().print(rows)
-    typer.echo(f"Mean l2 errors relative to the result, {found.chains} chains")
+    typer.echo(f"Mean l2 errors relative to the result after N products, {found.chains} chains")

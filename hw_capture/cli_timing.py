@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 timing_app = typer.Typer(no_args_is_help=True, help="Cycle counts: published tables and our measurements.")
 OURS = "hopper_h200"
-_GPU_BENCH = "sm_90a"
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
@@ -67,7 +66,10 @@ def _target(arch: str) -> str:
     """The newest real target of an architecture."""
     from golden.catalog import get_architecture
 
-    return next((name for name in reversed(get_architecture(arch).targets) if name.startswith("sm_")), _GPU_BENCH)
+    targets = [name for name in get_architecture(arch).targets if name.startswith("sm_")]
+    if not targets:
+        raise typer.BadParameter(f"'{arch}' is no architecture that nvcc compiles for", param_hint="--arch")
+    return targets[-1]
 
 
 def _report_loops(chosen: list[Subject], arch: str, progress: Progress) -> int:

@@ -23,10 +23,9 @@ from hw_capture import toolchain
 from hw_capture.device import Device, Kernel
 from hw_capture.errors import HwError
 from hw_capture.timing import loops
-from hw_capture.timing.programs import DATA_WORDS, UNROLL, Program, Subject
+from hw_capture.timing.programs import DATA_WORDS, Program, Subject
 
-TURNS = 64
-ROUNDS = TURNS * UNROLL
+ROUNDS = 1024
 OPERANDS = ("random", "zeros")
 _STATE = (
     "pstate",
@@ -117,7 +116,7 @@ def check(subject: Subject, disassembly: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for program in subject.programs():
         label = f"{subject.label} ({program.name})"
-        found = loops.check(label, codes[program.name], once, program.ilp * UNROLL, subject.mnemonics)
+        found = loops.check(label, codes[program.name], once, program.ilp * subject.unroll, subject.mnemonics)
     return found
 
 
@@ -176,14 +175,14 @@ def _time(buffers: _Buffers, subject: Subject, program: Program, kernel: Kernel,
         held = buffers.operands(subject.operands, operands)
         for warps in subject.warps():
             if warps * 32 <= most_threads:
-                runs = [_run(buffers, kernel, held, warps) for _ in range(repeats + 1)][1:]
+                runs = [_run(buffers, kernel, held, warps, ROUNDS // subject.unroll) for _ in range(repeats + 1)][1:]
                 cycles = (statistics.median(runs), min(runs), max(runs))
                 yield Timing(subject, program.chain, program.ilp, warps, operands, *(c / ROUNDS for c in cycles))
 
 
-def _run(buffers: _Buffers, kernel: Kernel, operands: Any, warps: int) -> int:
+def _run(buffers: _Buffers, kernel: Kernel, operands: Any, warps: int, turns: int) -> int:
     """Cycles of one launch."""
-    kernel(operands, buffers.clocks, buffers.sink, np.uint32(TURNS), grid=1, block=warps * 32)
+    kernel(operands, buffers.clocks, buffers.sink, np.uint32(turns), grid=1, block=warps * 32)
     clocks = buffers.gpu.download(buffers.clocks, (warps, 2), np.uint64)
     return int(clocks[:, 1].max() - clocks[:, 0].min())
 

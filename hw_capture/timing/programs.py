@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 ILPS = (1, 2, 3, 4, 5, 6)
 WARPS = (1, 2, 4, 6, 8, 12, 16, 32)
-UNROLL = 16
+UNROLL = 64
+"""Rounds in one turn of a loop: its branch costs up to 20 cycles, which are a third of a cycle a round then."""
+UNROLL_EMULATED = 4
+"""The same where one instruction is up to 200: the loop has to stay in the instruction cache."""
 DATA_WORDS = 4096
 """Words of the buffer that operands are loaded from."""
 
@@ -72,6 +75,11 @@ class Subject:
         return f"{self.name} {self.variant}".strip()
 
     @property
+    def unroll(self) -> int:
+        """Rounds in one turn of the loop."""
+        return UNROLL_EMULATED if self.group == "emulated" else UNROLL
+
+    @property
     def lanes(self) -> int:
         """Threads of one execution."""
         return 128 if self.group.startswith("wgmma") else 32
@@ -100,7 +108,15 @@ class Subject:
         return "".join(parts + [program.source for program in self.programs()])
 
     def _plain(self, ilp: int) -> Program:
-        text = _render(f"c_{ilp}", self.label, ilp, setup=self.setup.replace("ILP", str(ilp)), step=self.step, finish=self.finish)
+        text = _render(
+            f"c_{ilp}",
+            self.label,
+            ilp,
+            self.unroll,
+            setup=self.setup.replace("ILP", str(ilp)),
+            step=self.step,
+            finish=self.finish,
+        )
         return Program(f"c_{ilp}", "c", ilp, text.replace("ILP", str(ilp)))
 
 
@@ -115,7 +131,7 @@ def _template(name: str) -> Template:
     return environment.get_template(f"{name}.cu")
 
 
-def _render(name: str, title: str, ilp: int, unroll: int = UNROLL, **parts: str) -> str:
+def _render(name: str, title: str, ilp: int, unroll: int, **parts: str) -> str:
     empty = dict.fromkeys(("setup", "begin", "step", "after", "end", "finish"), "")
     return _template("loop").render(name=name, title=title, ilp=ilp, unroll=unroll, **(empty | parts))
 
@@ -156,7 +172,9 @@ def _warp(subject: Subject, ins: Instruction, chain: str, ilp: int) -> Program:
         setup += _load(c, "c", 0, zero=True) + f"    {d.word} d[{ilp}][{d.count}];\n"
         step = f"                mma(d[i], a[i], b[i], c{metadata});\n" + _feedback(subject, a, b, d)
     name = f"{chain}_{ilp}"
-    return Program(name, chain, ilp, _render(name, ins.name, ilp, setup=setup, step=step, finish=_store(d, "d", ilp)))
+    return Program(
+        name, chain, ilp, _render(name, ins.name, ilp, subject.unroll, setup=setup, step=step, finish=_store(d, "d", ilp))
+    )
 
 
 def _feedback(subject: Subject, a: kernels.Registers, b: kernels.Registers, d: kernels.Registers) -> str:
@@ -188,7 +206,7 @@ def _warpgroup(subject: Subject, ins: Instruction, chain: str) -> Program:
         wait = '    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");'
         commit = '        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");'
         parts |= {"begin": "    wgmma_begin();", "after": commit, "end": wait}
-    return Program(chain, chain, 1, _render(chain, subject.label, 1, UNROLL, **parts))
+    return Program(chain, chain, 1, _render(chain, subject.label, 1, subject.unroll, **parts))
 
 
 def _shared(name: str, size: int, stride: int, offset: int) -> str:

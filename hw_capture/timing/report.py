@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import statistics
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 from golden.operands import write_whole
 from hw_capture import toolchain
 from hw_capture.timing.bench import ROUNDS, Result, Timing
-from hw_capture.timing.programs import UNROLL, Subject
+from hw_capture.timing.programs import UNROLL, UNROLL_EMULATED, Subject
 
 _TITLES = {
     "mma": "Native mma.sync",
@@ -73,7 +74,7 @@ def yaml_text(result: Result, architecture: str, repeats: int) -> str:
         "nvcc": toolchain.version(toolchain.require("nvcc")),
         "sm_clock_mhz_while_working": round(result.sm_mhz),
         "rounds": ROUNDS,
-        "unroll": UNROLL,
+        "unroll": {"emulated": UNROLL_EMULATED, "else": UNROLL},
         "runs": repeats,
         "state_before": result.state_before,
         "state_after": result.state_after,
@@ -81,7 +82,7 @@ def yaml_text(result: Result, architecture: str, repeats: int) -> str:
     }
     lines = [
         "# Written by `mmagold bench-gpu`. A point is [warps, ILP, cycles of one round, throughput]; random operands. `zeros`:",
-        "# cycles with zeros by cycles with random operands, where they differ most. `loop`: SASS of one instruction.",
+        "# cycles with zeros by cycles with random operands, the median of all points. `loop`: SASS of one instruction.",
         f"source: mmagold bench-gpu on one multiprocessor of an {device}, clock64, the median of {repeats} runs",
         f"device: {device}",
         f"architecture: {architecture}",
@@ -90,8 +91,10 @@ def yaml_text(result: Result, architecture: str, repeats: int) -> str:
         "tables:",
     ]
     subjects = list(dict.fromkeys(timing.subject for timing in result.timings))
-    for group in dict.fromkeys(subject.group for subject in subjects):
+    for group in _TITLES:
         chosen = [subject for subject in subjects if subject.group == group]
+        if not chosen:
+            continue
         lines += [f"  - table: {group}", f"    title: {_value(_TITLES[group])}", f"    unit: {chosen[0].unit}", "    rows:"]
         for subject in chosen:
             lines.append(_row(subject, [t for t in result.timings if t.subject is subject], result.loops[subject.label]))
@@ -144,7 +147,7 @@ def summary(subject: Subject, timings: Sequence[Timing]) -> dict[str, float]:
 
 
 def _zeros(timings: Sequence[Timing]) -> float:
-    """Cycles with zeros by cycles with random operands, of the point where they differ most."""
+    """Cycles with zeros by cycles with random operands, the median of all points."""
     drawn = {(t.chain, t.ilp, t.warps): t.cycles for t in timings if t.operands == "random"}
     ratios = [t.cycles / drawn[t.chain, t.ilp, t.warps] for t in timings if t.operands == "zeros"]
-    return max(ratios, key=lambda ratio: abs(ratio - 1), default=1.0)
+    return statistics.median(ratios) if ratios else 1.0
