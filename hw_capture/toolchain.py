@@ -31,9 +31,13 @@ _TIMEOUT = 600.0
 def find(tool: str) -> str | None:
     """Returns the path of a CUDA tool, or None."""
     roots = [os.environ[key] for key in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(key)]
-    folders = [Path(root, "bin") for root in (*roots, *SYSTEM_FOLDERS)]
-    folders += [found for entry in sys.path for found in sorted(Path(entry or ".", "nvidia").glob("*/bin"))]
+    folders = [Path(root, "bin") for root in (*roots, *SYSTEM_FOLDERS)] + package_folders()
     return shutil.which(tool) or next((path for path in (shutil.which(tool, path=str(f)) for f in folders) if path), None)
+
+
+def package_folders() -> list[Path]:
+    """Returns the folders of CUDA tools that Python packages brought: nvidia/*/bin beside the other packages."""
+    return [found for entry in sys.path for found in sorted(Path(entry or ".", "nvidia").glob("*/bin"))]
 
 
 def require(*tools: str) -> str:

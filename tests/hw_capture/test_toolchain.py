@@ -22,6 +22,9 @@ cp "$1" "$out"
 """
 
 
+PACKAGE_FOLDERS = toolchain.package_folders
+
+
 @pytest.fixture
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A CUDA_HOME whose nvcc copies its input; nothing else is found."""
@@ -30,7 +33,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("CUDA_PATH", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setenv("MMAGOLD_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(sys, "path", [])
+    monkeypatch.setattr(toolchain, "package_folders", list)
     monkeypatch.setattr(toolchain, "SYSTEM_FOLDERS", ())
     script(tmp_path, "nvcc", NVCC.replace("cp ", "/bin/cp "))
     toolchain.version.cache_clear()
@@ -51,8 +54,10 @@ def test_a_tool_of_a_python_package_is_found(tools: Path, monkeypatch: pytest.Mo
     package = tools / "site" / "nvidia" / "cu13"
     (package / "bin").mkdir(parents=True)
     script(package, "nvdisasm", "#!/bin/sh\n")
-    monkeypatch.setattr(sys, "path", [str(tools / "site")])
-    assert toolchain.find("nvdisasm") == str(package / "bin" / "nvdisasm")
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "path", [str(tools / "site")])
+        patch.setattr(toolchain, "package_folders", PACKAGE_FOLDERS)
+        assert toolchain.find("nvdisasm") == str(package / "bin" / "nvdisasm")
 
 
 def test_a_missing_tool_says_what_to_install(tools: Path) -> None:
