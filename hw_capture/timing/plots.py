@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,7 @@ def draw(ours: str | Path, folder: Path, chosen: Sequence[str] | None = None, fo
     for stem, instruction in wanted.items():
         picture = _picture(instruction, figures)
         path = folder / f"{stem}.{form}"
-        write_whole(path, lambda stream, p=picture: p.savefig(stream, format=form, dpi=130, metadata=_metadata(form)))  # type: ignore[misc]
+        write_whole(path, partial(picture.savefig, format=form, dpi=130, metadata=_metadata(form)))
         written.append(path)
     return written
 
