@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,38 +15,56 @@ import typer
 if TYPE_CHECKING:
     from golden.instruction import Instruction
     from hw_capture.campaign.report import Report
-    from hw_capture.campaign.run import Outcome
+    from hw_capture.campaign.run import Plan
+    from hw_capture.device import Device
 
 
 def campaign(
     names: Annotated[list[str], typer.Argument(help="Instructions: full names, SASS names, or patterns such as 'wgmma*n64*'.")],
     arch: Annotated[str, typer.Option(help="Architecture of the instructions.")] = "hopper",
-    dots: Annotated[float, typer.Option(help="Dot products of each instruction.")] = 1e9,
+    dots: Annotated[float, typer.Option(help="Dot products of each instruction, those in the report included.")] = 1e9,
     seconds: Annotated[float, typer.Option(help="Most time for each instruction.")] = 60.0,
+    limit: Annotated[float, typer.Option(help="Most time for all of them.")] = 1e9,
     seed: Annotated[int, typer.Option(help="Seed of the operands.")] = 1,
     kind: Annotated[str, typer.Option(help="A stimulus kind, 'all' in turn, or 'exhaustive' pairs of codes.")] = "all",
     out: Annotated[Path | None, typer.Option(help="Report (.json); a report that is there is continued.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="The same report as a page.")] = None,
     fault: Annotated[list[str] | None, typer.Option(help="KEY=VALUE: plant a fault in the golden arithmetic.")] = None,
+    jobs: Annotated[int, typer.Option(help="Compilations at a time.")] = 4,
 ) -> None:
     """Executes instructions on the GPU and the golden arithmetic beside them, and counts differences."""
     from hw_capture import device, toolchain
     from hw_capture.campaign import report
-    from hw_capture.campaign.run import Campaign, Plan, run
+    from hw_capture.campaign.run import Plan, compile_ahead, target
 
-    chosen, faults = _chosen(arch, names), _faults(fault or [])
-    index = _kind(kind)
+    chosen, faults, index = _chosen(arch, names), _faults(fault or []), _kind(kind)
+    compiler = toolchain.version(toolchain.require("nvcc"))
     with device.open() as gpu:
-        pages = report.load(out) if out and out.exists() else report.Report(gpu.facts(), _compiler(toolchain.require("nvcc")))
-        for ins in chosen:
-            plan = Plan(dots, seconds, seed, index, pages.next_tile(ins.name, ins.architecture, seed, kind))
-            with _bar(ins.name) as progress:
-                outcome = run(Campaign(gpu, ins, faults), plan, progress)
-            _say(outcome)
-            pages.add(outcome)
-            _write(pages, out, markdown)
-    if any(outcome.mismatches for outcome in pages.outcomes):
+        pages = report.load(out) if out and out.exists() else report.Report(gpu.facts(), compiler)
+        start, pool = time.monotonic(), compile_ahead(chosen, target(gpu), faults, jobs)
+        try:
+            for ins in chosen:
+                first = pages.next_tile(arch, ins.name, seed, kind, faults)
+                left = min(seconds, limit - (time.monotonic() - start))
+                plan = Plan(dots - first * ins.m * ins.n, left, seed, index, first)
+                if left > 0 and plan.dots > 0:
+                    _one(gpu, ins, faults, plan, pages)
+                    _write(pages, out, markdown)
+        finally:
+            pool.shutdown(cancel_futures=True)
+    if any(outcome.mismatches for outcome in pages.outcomes if outcome.faults == faults):
         raise typer.Exit(1)
+
+
+def _one(gpu: Device, ins: Instruction, faults: dict[str, int | str], plan: Plan, pages: Report) -> None:
+    """Runs one instruction's campaign, says what came of it and adds it to the report."""
+    from hw_capture.campaign.run import Campaign, run
+
+    with _bar(ins.name) as progress:
+        outcome = run(Campaign(gpu, ins, faults), plan, progress)
+    verdict = "no mismatch" if not outcome.mismatches else f"{outcome.mismatches} MISMATCHES"
+    typer.echo(f"{ins.name}: {outcome.dots:.3e} dot products, {outcome.rate:.2e} a second, {verdict}")
+    pages.add(outcome)
 
 
 def _chosen(arch: str, names: list[str]) -> list[Instruction]:
@@ -90,12 +109,6 @@ def _faults(given: list[str]) -> dict[str, int | str]:
     return faults
 
 
-def _compiler(nvcc: str) -> str:
-    from hw_capture import toolchain
-
-    return toolchain.version(nvcc)
-
-
 @contextmanager
 def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
     """A progress bar on stderr, where that is a terminal."""
@@ -105,11 +118,6 @@ def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
         task = progress.add_task(name, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
-
-
-def _say(outcome: Outcome) -> None:
-    verdict = "no mismatch" if not outcome.mismatches else f"{outcome.mismatches} MISMATCHES"
-    typer.echo(f"{outcome.instruction}: {outcome.dots:.3e} dot products, {outcome.rate:.2e} a second, {verdict}")
 
 
 def _write(pages: Report, out: Path | None, markdown: Path | None) -> None:

@@ -31,9 +31,9 @@ class Report:
                 return
         self.outcomes.append(outcome)
 
-    def next_tile(self, instruction: str, architecture: str, seed: int, kind: str) -> int:
+    def next_tile(self, architecture: str, instruction: str, seed: int, kind: str, faults: Mapping[str, Any]) -> int:
         """The first tile that no outcome of this series has executed."""
-        series = (architecture, instruction, seed, kind)
+        series = (architecture, instruction, seed, kind, dict(faults))
         return max((old.next_tile for old in self.outcomes if _series(old) == series), default=0)
 
     def data(self) -> dict[str, Any]:
@@ -72,8 +72,8 @@ class Report:
         )
 
 
-def _series(outcome: Outcome) -> tuple[str, str, int, str]:
-    return outcome.architecture, outcome.instruction, outcome.seed, outcome.kind
+def _series(outcome: Outcome) -> tuple[str, str, int, str, dict[str, Any]]:
+    return outcome.architecture, outcome.instruction, outcome.seed, outcome.kind, outcome.faults
 
 
 def _joined(old: Outcome, new: Outcome) -> Outcome:
@@ -88,8 +88,9 @@ def _joined(old: Outcome, new: Outcome) -> Outcome:
 
 def _row(outcome: Outcome) -> str:
     shares = (f"{outcome.results.get(name, 0) / max(outcome.dots, 1):.2%}" for name in ("nan", "infinity", "zero", "subnormal"))
+    planted = "".join(f", fault {key} = {value}" for key, value in outcome.faults.items())
     return (
-        f"| `{outcome.instruction}` | {', '.join(outcome.sass)} | {outcome.kind} | {outcome.seed} | {outcome.dots:.3e} "
+        f"| `{outcome.instruction}`{planted} | {', '.join(outcome.sass)} | {outcome.kind} | {outcome.seed} | {outcome.dots:.3e} "
         f"| {outcome.rate:.2e} | {outcome.mismatches} | {' | '.join(shares)} |"
     )
 

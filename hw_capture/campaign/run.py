@@ -9,7 +9,8 @@ The operands depend on nothing but seed, kind and tile number, so a campaign goe
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -33,6 +34,7 @@ class Bench(Protocol):
 
     ins: Instruction
     sass: tuple[str, ...]
+    faults: dict[str, Any]
 
     def launch(self, seed: int, first: int, tiles: int, kind: int) -> None:
         """Executes tiles first, ... first + tiles - 1 and waits."""
@@ -60,7 +62,10 @@ class Plan:
 
 @dataclass
 class Outcome:
-    """What one campaign found. `next_tile` is where to go on; `results` counts the unit's results by class."""
+    """What one campaign found.
+
+    next_tile: where to go on. results: the unit's results by class. faults: what was planted in the golden arithmetic.
+    """
 
     instruction: str
     architecture: str
@@ -74,6 +79,7 @@ class Outcome:
     seconds: float
     results: dict[str, int] = field(default_factory=dict)
     records: list[dict[str, Any]] = field(default_factory=list)
+    faults: dict[str, Any] = field(default_factory=dict)
 
     @property
     def rate(self) -> float:
@@ -95,8 +101,8 @@ class Campaign:
         Raises:
             NoKernelError, CompileError, ToolMissing, DeviceError: as their names say.
         """
-        self.ins, self._gpu, self._unit = ins, gpu, device_source(ins, faults)
-        cubin = toolchain.compile(self._unit.source, _target(gpu))
+        self.ins, self.faults, self._gpu, self._unit = ins, dict(faults or {}), gpu, device_source(ins, faults)
+        cubin = toolchain.compile(self._unit.source, target(gpu))
         self.sass = _found(cubin)
         self._kernel = gpu.load(cubin).get("campaign")
         self._kernel.function.set_attribute(gpu.cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self._unit.shared_bytes)
@@ -121,7 +127,7 @@ class Campaign:
         return [_record(row, self.ins.stored_k) for row in rows]
 
 
-def _target(gpu: Device) -> str:
+def target(gpu: Device) -> str:
     """The target with the architecture's own instructions: sm_90a on Hopper."""
     major, minor = gpu.compute_capability
     return f"sm_{major}{minor}{'a' if major >= 9 else ''}"
@@ -140,6 +146,18 @@ def _record(row: list[int], k: int) -> dict[str, Any]:
     codes = {name: f"{head[name]:#x}" for name in ("c", "d", "expected")}
     operands = {"a": [f"{code:#x}" for code in row[7 : 7 + k]], "b": [f"{code:#x}" for code in row[7 + k :]]}
     return {**head, "kind": kind_name(head["kind"]), **codes, **operands}
+
+
+def compile_ahead(chosen: Iterable[Instruction], architecture: str, faults: Mapping[str, Any] | None, jobs: int) -> Executor:
+    """Compiles campaigns into the toolchain's cache, `jobs` at a time; shut the executor down to stop it."""
+
+    def build(ins: Instruction) -> None:
+        toolchain.compile(device_source(ins, faults).source, architecture)
+
+    pool = ThreadPoolExecutor(jobs)
+    for ins in chosen:
+        pool.submit(build, ins)  # an error comes again where the campaign is compiled
+    return pool
 
 
 def run(bench: Bench, plan: Plan, progress: Callable[[int, int], None] | None = None) -> Outcome:
@@ -186,4 +204,5 @@ def _outcome(bench: Bench, plan: Plan, before: Mapping[str, int], tiles: int, se
         round(seconds, 3),
         {name: found[name] for name in COUNTS[2:]},
         bench.records(found["mismatches"]),
+        bench.faults,
     )
