@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from golden.engine import COMBINES, ROUNDINGS, _lower_format
+from golden.engine import COMBINES, ROUNDINGS, lower_format
 from golden.errors import CoreError
 from golden.formats import Format
 from golden.instruction import Instruction
@@ -108,7 +108,7 @@ def _values(struct: Any) -> str:
 
 
 def _format_function(name: str, fmt: Format) -> str:
-    return f"MG_HD mg_format {name}(void) {{\n    const mg_format f = {_values(_lower_format(fmt))};\n    return f;\n}}"
+    return f"MG_HD mg_format {name}(void) {{\n    const mg_format f = {_values(lower_format(fmt))};\n    return f;\n}}"
 
 
 def _decoders(ins: Instruction) -> list[str]:

@@ -177,7 +177,8 @@ def _cores() -> int:
 # Lowering --------------------------------------------------------------------------------------------------------------
 
 
-def _lower_format(fmt: Format) -> _Format:
+def lower_format(fmt: Format) -> _Format:
+    """Returns the format as the core's struct mg_format."""
     infinity, nan = fmt.infinity, fmt.nan
     return _Format(
         fmt.is_float,
@@ -249,7 +250,7 @@ def _lower_step(step: Step) -> _Step:
     if step.group is not None:
         low.group, low.group_size = GROUPS[step.group[0]], step.group[1]
     if step.format is not None:
-        low.format = _lower_format(step.format)
+        low.format = lower_format(step.format)
     return low
 
 
@@ -262,13 +263,13 @@ def _lower_operation(operation: Operation, results: dict[str, int], fast: dict[s
         seed=results[operation.seed],
         addend_count=len(operation.addends),
         has_operand_format=operation.operand_format is not None,
-        seed_format=_lower_format(operation.seed_format),
-        out_format=_lower_format(operation.out_format),
+        seed_format=lower_format(operation.seed_format),
+        out_format=lower_format(operation.out_format),
     )
     low.steps, low.k_index = steps, k_index
     low.addends = (_i32 * 4)(*(results[name] for name in operation.addends))
     if operation.operand_format is not None:
-        low.operand_format = _lower_format(operation.operand_format)
+        low.operand_format = lower_format(operation.operand_format)
     for name, value in (fast or {}).items():
         setattr(
             low,
@@ -319,7 +320,7 @@ class Engine:
         )
         program.operations = lowered
         for name, fmt in ins.formats.items():
-            setattr(program, name, _lower_format(fmt))
+            setattr(program, name, lower_format(fmt))
         return program
 
     def _attach_tables(self, kernels: list[dict[str, Any]]) -> None:
@@ -336,9 +337,9 @@ class Engine:
             if name in ("c", "d") or fmt.storage != 8:
                 continue
             table = (_i32 * 512)()
-            low_target = ctypes.byref(_lower_format(target)) if target and name in ("a", "b") else None
+            low_target = ctypes.byref(lower_format(target)) if target and name in ("a", "b") else None
             fixed = kernels[0]["fast"] in ("gdfs", "integer") and name in ("a", "b")
-            self.core.mg_build_table(ctypes.byref(_lower_format(fmt)), low_target, int(fixed), table)
+            self.core.mg_build_table(ctypes.byref(lower_format(fmt)), low_target, int(fixed), table)
             self._tables.append(table)
             setattr(self._program, f"table_{name}", table)
 

@@ -149,10 +149,10 @@ def _record(row: list[int], k: int) -> dict[str, Any]:
 
 
 def compile_ahead(chosen: Iterable[Instruction], architecture: str, faults: Mapping[str, Any] | None, jobs: int) -> Executor:
-    """Compiles campaigns into the toolchain's cache, `jobs` at a time; shut the executor down to stop it."""
+    """Compiles and disassembles campaigns into the toolchain's cache, `jobs` at a time; shut the executor down to stop it."""
 
     def build(ins: Instruction) -> None:
-        toolchain.compile(device_source(ins, faults).source, architecture)
+        _found(toolchain.compile(device_source(ins, faults).source, architecture))
 
     pool = ThreadPoolExecutor(jobs)
     for ins in chosen:

@@ -30,6 +30,8 @@ EXHAUSTIVE = len(KINDS)
 """The kind that takes all pairs of codes in turn."""
 _FOLDER = Path(__file__).resolve().parent
 _THREADS = 128
+_MOST_SHARED = 227 << 10
+"""Bytes of shared memory that a block can have on sm_90."""
 _ELEMENT_BYTES = {"float": 8, "integer": 2, "double": 8}
 
 
@@ -44,12 +46,16 @@ class Unit:
 
 
 def supported(ins: Instruction) -> bool:
-    """Whether a campaign can run the instruction: mma, mma.sp, wgmma, wmma with arithmetic of golden/device.py."""
+    """Whether a campaign can run the instruction: mma, mma.sp, wgmma, wmma with arithmetic of golden/device.py.
+
+    The widest wgmma (b1, and sparse FP8 with f32 results, from N = 192) need more shared memory than there is.
+    """
     fragments = ins.fragments if ins.layout in ("mma", "wgmma", "wmma") and ins.blocks == 1 else None
     if fragments is None or not kernels.supported(ins) or not device.supported(ins):
         return False
     held = (fragments.c, fragments.d) if ins.layout == "wgmma" else (fragments.a, fragments.b, fragments.c, fragments.d)
-    return all(layout is not None and bool(layout.coordinates()["active"].all()) for layout in held)
+    whole = all(layout is not None and bool(layout.coordinates()["active"].all()) for layout in held)
+    return whole and _areas(ins)[0] * (_THREADS // kernels.lanes(ins)) <= _MOST_SHARED
 
 
 def exhaustive_tiles(ins: Instruction) -> int | None:
@@ -69,7 +75,9 @@ def device_source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> 
         NoKernelError: see `supported`.
     """
     if not supported(ins):
-        raise NoKernelError(f"{ins.name}: no campaign: its kernel, register layout or device arithmetic is missing")
+        raise NoKernelError(
+            f"{ins.name}: no campaign: its kernel, register layout or device arithmetic is missing, or it is too large"
+        )
     area, places = _areas(ins)
     macros = {**places, "AREA": area, "LANES": kernels.lanes(ins), "RECORDS": RECORDS}
     form = "shared" if ins.layout == "wgmma" else "registers"
