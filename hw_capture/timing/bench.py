@@ -21,11 +21,10 @@ import numpy.typing as npt
 from golden.formats import from_float, get_format
 from hw_capture import toolchain
 from hw_capture.device import Device, Kernel
-from hw_capture.errors import HwError
+from hw_capture.errors import HwError, SassError
 from hw_capture.timing import loops
-from hw_capture.timing.programs import DATA_WORDS, Program, Subject
+from hw_capture.timing.programs import DATA_WORDS, ROUNDS, UNROLL, Program, Subject
 
-ROUNDS = 1024
 OPERANDS = ("random", "zeros")
 _STATE = (
     "pstate",
@@ -116,7 +115,9 @@ def check(subject: Subject, disassembly: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for program in subject.programs():
         label = f"{subject.label} ({program.name})"
-        found = loops.check(label, codes[program.name], once, program.ilp * subject.unroll, subject.mnemonics)
+        found = loops.check(label, codes[program.name], once, program.ilp * UNROLL, subject.mnemonics)
+        if program.chain == "steady" and any(name.startswith("WARPGROUP.DEPBAR") for name in codes[program.name].loop()):
+            raise SassError(f"{label}: the compiler waits inside the loop")
     return found
 
 
@@ -170,14 +171,15 @@ def data(fmt: str, kind: str, seed: int = 1) -> npt.NDArray[np.uint32]:
 
 
 def _time(buffers: _Buffers, subject: Subject, program: Program, kernel: Kernel, repeats: int) -> Iterator[Timing]:
+    rounds = ROUNDS[subject.lanes]
     most_threads = int(kernel.function.max_threads_per_block)
     for operands in OPERANDS:
         held = buffers.operands(subject.operands, operands)
         for warps in subject.warps():
             if warps * 32 <= most_threads:
-                runs = [_run(buffers, kernel, held, warps, ROUNDS // subject.unroll) for _ in range(repeats + 1)][1:]
+                runs = [_run(buffers, kernel, held, warps, rounds // UNROLL) for _ in range(repeats + 1)][1:]
                 cycles = (statistics.median(runs), min(runs), max(runs))
-                yield Timing(subject, program.chain, program.ilp, warps, operands, *(c / ROUNDS for c in cycles))
+                yield Timing(subject, program.chain, program.ilp, warps, operands, *(c / rounds for c in cycles))
 
 
 def _run(buffers: _Buffers, kernel: Kernel, operands: Any, warps: int, turns: int) -> int:

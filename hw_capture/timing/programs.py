@@ -4,9 +4,11 @@
 for every degree of instruction-level parallelism (ILP).
 
 Method: W. Sun et al. (arXiv 2206.02874), section 4. One block on one multiprocessor; every warp reads `clock64` before and
-after a loop; ILP independent chains of one warp share A and B, so that 32 warps find registers. Emulated instructions add C
-at the end, so their chain runs through A and B: every register of A is a register of the result before, every one of B
-such a register XOR a number unknown to the compiler. Otherwise the compiler merges them.
+after a loop. The loop runs once before, untimed: code that is not in the instruction cache costs hundreds of cycles. (Not
+so wgmma: around such a pair of loops the compiler waits for every group. It runs more rounds instead.) ILP
+independent chains of one warp share A and B, so that 32 warps find registers. Emulated instructions add C at the end, so
+their chain runs through A and B: every register of A is a register of the result before, every one of B such a register XOR
+a number unknown to the compiler. Otherwise the compiler merges them.
 """
 
 from __future__ import annotations
@@ -24,10 +26,10 @@ if TYPE_CHECKING:
 
 ILPS = (1, 2, 3, 4, 5, 6)
 WARPS = (1, 2, 4, 6, 8, 12, 16, 32)
-UNROLL = 64
-"""Rounds in one turn of a loop: its branch costs up to 20 cycles, which are a third of a cycle a round then."""
-UNROLL_EMULATED = 4
-"""The same where one instruction is up to 200: the loop has to stay in the instruction cache."""
+UNROLL = 16
+"""Rounds in one turn of a loop."""
+ROUNDS = {32: 1024, 128: 8192}
+"""Rounds of one run, by the threads of one execution."""
 DATA_WORDS = 4096
 """Words of the buffer that operands are loaded from."""
 
@@ -75,11 +77,6 @@ class Subject:
         return f"{self.name} {self.variant}".strip()
 
     @property
-    def unroll(self) -> int:
-        """Rounds in one turn of the loop."""
-        return UNROLL_EMULATED if self.group == "emulated" else UNROLL
-
-    @property
     def lanes(self) -> int:
         """Threads of one execution."""
         return 128 if self.group.startswith("wgmma") else 32
@@ -112,7 +109,6 @@ class Subject:
             f"c_{ilp}",
             self.label,
             ilp,
-            self.unroll,
             setup=self.setup.replace("ILP", str(ilp)),
             step=self.step,
             finish=self.finish,
@@ -131,9 +127,9 @@ def _template(name: str) -> Template:
     return environment.get_template(f"{name}.cu")
 
 
-def _render(name: str, title: str, ilp: int, unroll: int, **parts: str) -> str:
+def _render(name: str, title: str, ilp: int, warm: bool = True, **parts: str) -> str:
     empty = dict.fromkeys(("setup", "begin", "step", "after", "end", "finish"), "")
-    return _template("loop").render(name=name, title=title, ilp=ilp, unroll=unroll, **(empty | parts))
+    return _template("loop").render(name=name, title=title, ilp=ilp, warm=warm, unroll=UNROLL, **(empty | parts))
 
 
 # Instructions of a warp and of a warpgroup ---------------------------------------------------------------------------------
@@ -172,9 +168,7 @@ def _warp(subject: Subject, ins: Instruction, chain: str, ilp: int) -> Program:
         setup += _load(c, "c", 0, zero=True) + f"    {d.word} d[{ilp}][{d.count}];\n"
         step = f"                mma(d[i], a[i], b[i], c{metadata});\n" + _feedback(subject, a, b, d)
     name = f"{chain}_{ilp}"
-    return Program(
-        name, chain, ilp, _render(name, ins.name, ilp, subject.unroll, setup=setup, step=step, finish=_store(d, "d", ilp))
-    )
+    return Program(name, chain, ilp, _render(name, ins.name, ilp, setup=setup, step=step, finish=_store(d, "d", ilp)))
 
 
 def _feedback(subject: Subject, a: kernels.Registers, b: kernels.Registers, d: kernels.Registers) -> str:
@@ -206,7 +200,7 @@ def _warpgroup(subject: Subject, ins: Instruction, chain: str) -> Program:
         wait = '    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");'
         commit = '        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");'
         parts |= {"begin": "    wgmma_begin();", "after": commit, "end": wait}
-    return Program(chain, chain, 1, _render(chain, subject.label, 1, subject.unroll, **parts))
+    return Program(chain, chain, 1, _render(chain, subject.label, 1, False, **parts))
 
 
 def _shared(name: str, size: int, stride: int, offset: int) -> str:
