@@ -16,7 +16,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import re
 import sys
 import zipfile
 import zlib
@@ -31,6 +30,7 @@ import numpy.typing as npt
 from golden.errors import FileFormatError, UnknownNameError, nearest
 from golden.operands import write_whole
 from golden.paths import spec_folder
+from golden.paths import vector_file as file_name
 
 Bits = npt.NDArray[Any]
 SCHEMA = 2
@@ -193,11 +193,6 @@ def _read_arrays(path: Path, entry: dict[str, Any]) -> dict[str, Bits]:
 # Writing ---------------------------------------------------------------------------------------------------------------
 
 
-def file_name(name: str) -> str:
-    """Returns a file name for an instruction: its name with everything but letters, digits, '.' and '-' made '_'."""
-    return re.sub(r"[^A-Za-z0-9.-]+", "_", name) + ".npz"
-
-
 def save(folder: Path, name: str, arrays: Mapping[str, Bits], class_set: str, classes: list[int]) -> dict[str, Any]:
     """Writes the vectors of one instruction and returns its manifest entry. The same arrays always give the same bytes."""
     content = pack(arrays)
@@ -254,7 +249,8 @@ def _replace(path: Path, content: bytes) -> None:
 
 def evidence(architecture: str, folder: Path | None = None) -> str:
     """Returns the text of spec/evidence/ARCHITECTURE.yaml: which instructions are captured, where and how often."""
-    manifest = read_manifest(architecture, folder)
+    path = (folder or vectors_folder()) / architecture / "manifest.json"
+    manifest = read_manifest_file(path, architecture)
     device = manifest["device"]
     lines = [
         f"# Written by `python -m golden.captured` from vectors/{architecture}/manifest.json; edit neither by hand.",
@@ -263,13 +259,11 @@ def evidence(architecture: str, folder: Path | None = None) -> str:
         f"device: {device['name']}",
         *(f"{key}: {json.dumps(device[key])}" for key in _DEVICE[1:]),
         f"date: {json.dumps(manifest['date'])}",
-        "captured:",
+        f"vectors: vectors/{architecture}",
+        f"manifest_sha256: {hashlib.sha256(path.read_bytes()).hexdigest()}",
+        "captured:   # results recorded of each instruction",
     ]
-    for name, entry in manifest["instructions"].items():
-        lines.append(
-            f"  {json.dumps(name)}: {{vectors: vectors/{architecture}/{entry['file']}, dots: {entry['dots']}, "
-            f'sha256: "{entry["sha256"]}"}}'
-        )
+    lines += [f"  {json.dumps(name)}: {entry['dots']}" for name, entry in manifest["instructions"].items()]
     return "\n".join(lines) + "\n"
 
 

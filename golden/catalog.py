@@ -15,7 +15,7 @@ from typing import Any
 
 from golden import yamlfile
 from golden.errors import UnknownNameError, nearest
-from golden.paths import spec_folder
+from golden.paths import spec_folder, vector_file
 from golden.yamlfile import Section
 
 EVIDENCE = ("captured", "published", "derived")
@@ -247,8 +247,10 @@ def captures(architecture: str) -> Captures:
     if not path.exists():
         return Captures("", {})
     document = yamlfile.read(path)
-    table = document.take("captured", Section)
-    return Captures(document.take("device", str), {name: table.take(name, Section).take("vectors", str) for name in table})
+    folder = document.take("vectors", str)
+    return Captures(
+        document.take("device", str), {name: f"{folder}/{vector_file(name)}" for name in document.take("captured", Section)}
+    )
 
 
 def architectures() -> list[str]:

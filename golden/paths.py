@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from golden.errors import SpecError
@@ -15,3 +16,8 @@ def spec_folder() -> Path:
         if (folder / "formats").is_dir():
             return folder
     raise SpecError(f"{_PACKAGE}: the spec folder is missing from this installation")
+
+
+def vector_file(name: str) -> str:
+    """Returns the name of an instruction's file in vectors/: everything but letters, digits, '.' and '-' made '_'."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "_", name) + ".npz"

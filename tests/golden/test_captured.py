@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +18,15 @@ from golden.errors import FileFormatError, UnknownNameError
 from golden.paths import spec_folder
 
 ORDER = ("a", "b", "c", "metadata", "scale_a", "scale_b")
-REFERENCE_DOTS = 56
-COMMITTED = [
-    (architecture, name)
-    for architecture in captured.architectures()
-    for name in captured.read_manifest(architecture)["instructions"]
-]
+REFERENCE_DOTS = 32
+MANIFEST = captured.read_manifest("hopper")
+COMMITTED = list(MANIFEST["instructions"])
+SAMPLE = sorted(np.random.default_rng(5).choice(COMMITTED, 160, replace=False).tolist())
+"""Some instructions; tests/hw_capture/test_verify.py replays all of them."""
+
+
+def sample() -> Iterator[Captured]:
+    yield from captured.load_entries(MANIFEST, captured.vectors_folder() / "hopper", SAMPLE)
 
 
 def first_difference(vector: Captured, got: np.ndarray) -> str:
@@ -37,73 +40,45 @@ def first_difference(vector: Captured, got: np.ndarray) -> str:
     )
 
 
-@pytest.mark.parametrize(("architecture", "name"), COMMITTED)
-def test_both_paths_give_what_the_hardware_gave(architecture: str, name: str) -> None:
-    vector, ins = captured.load_one(architecture, name), golden.instruction(architecture, name)
-    assert vector.d.size > 0
-    assert not first_difference(vector, ins(**vector.operands))
-    assert not first_difference(vector, ins.engine.matrices(*(vector.operands.get(key) for key in ORDER), general=True))
+def test_both_paths_give_what_the_hardware_gave() -> None:
+    for vector in sample():
+        ins = golden.instruction("hopper", vector.name)
+        assert vector.d.size > 0
+        assert not first_difference(vector, ins(**vector.operands))
+        assert not first_difference(vector, ins.engine.matrices(*(vector.operands.get(key) for key in ORDER), general=True))
 
 
-@pytest.mark.parametrize(("architecture", "name"), COMMITTED)
-def test_the_reference_gives_what_the_hardware_gave(architecture: str, name: str) -> None:
-    """A sample: dot products spread over every tile, so over every operand class."""
-    vector, ins = captured.load_one(architecture, name), golden.instruction(architecture, name)
+def test_the_reference_gives_what_the_hardware_gave() -> None:
+    """Dot products from anywhere in the tiles, so of every operand class."""
     rng = np.random.default_rng(3)
-    for i in range(REFERENCE_DOTS):
-        tile, row, column = i % len(vector.d), int(rng.integers(ins.m)), int(rng.integers(ins.n))
-        dot = {
-            "a": vector.operands["a"][tile, row],
-            "b": vector.operands["b"][tile, :, column],
-            "c": vector.operands["c"][tile, row, column],
-        }
-        if ins.sparse:
-            dot["metadata"] = vector.operands["metadata"][tile, row]
-        got, wanted = ins.reference_dot(**dot), int(vector.d[tile, row, column])
-        assert got == wanted, f"{name} tile {tile} row {row} column {column}: {got:#x}, the hardware gave {wanted:#x}"
+    for vector in sample():
+        ins = golden.instruction("hopper", vector.name)
+        for i in range(REFERENCE_DOTS):
+            tile, row, column = i % len(vector.d), int(rng.integers(ins.m)), int(rng.integers(ins.n))
+            dot = {
+                "a": vector.operands["a"][tile, row],
+                "b": vector.operands["b"][tile, :, column],
+                "c": vector.operands["c"][tile, row, column],
+            }
+            if ins.sparse:
+                dot["metadata"] = vector.operands["metadata"][tile, row]
+            got, wanted = ins.reference_dot(**dot), int(vector.d[tile, row, column])
+            where = f"{vector.name} tile {tile} row {row} column {column}"
+            assert got == wanted, f"{where}: {got:#x}, the hardware gave {wanted:#x}"
 
 
-def test_hopper_vectors_cover_every_kind_of_instruction() -> None:
-    names = list(captured.read_manifest("hopper")["instructions"])
-    assert len(names) >= 149
-    for part in (
-        "f32.f16.f16",
-        "f16.f16.f16",
-        "bf16",
-        "tf32",
-        "f64",
-        "e4m3",
-        "e5m2",
-        "s8",
-        "u8",
-        "s4",
-        "u4",
-        "b1",
-        "satfinite",
-        "mma.sp::ordered_metadata",
-        "wgmma.mma_async.sync",
-        "wgmma.mma_async.sp",
-        "wmma.mma.sync",
-        "m16n16k16.f32.f16",
-        "m16n16k16.f16.f32",
-        "m8n8k4",
-        ".rz",
-        ".rm",
-        ".rp",
-    ):
-        assert any(part in name for name in names), part
+def test_every_instruction_of_hopper_is_captured() -> None:
+    assert set(captured.read_manifest("hopper")["instructions"]) == set(golden.catalog.get_architecture("hopper").names())
 
 
-@pytest.mark.parametrize(("architecture", "name"), COMMITTED)
-def test_every_operand_class_is_there(architecture: str, name: str) -> None:
-    manifest, vector = captured.read_manifest(architecture), captured.load_one(architecture, name)
-    entry = manifest["instructions"][name]
-    assert set(entry["classes"]) == set(range(len(manifest["operand_classes"][entry["class_set"]])))
-    assert len(vector.classes) == len(vector.d)
+def test_every_operand_class_is_there() -> None:
+    for name, entry in MANIFEST["instructions"].items():
+        assert set(entry["classes"]) == set(range(len(MANIFEST["operand_classes"][entry["class_set"]]))), name
+        assert len(entry["classes"]) == entry["tiles"]
 
 
 def test_the_replay_would_see_one_wrong_bit() -> None:
-    name = COMMITTED[0][1]
+    name = COMMITTED[0]
     vector = captured.load_one("hopper", name)
     vector.d[3, 2, 1] ^= 1
     assert "1 of" in first_difference(vector, golden.instruction("hopper", name)(**vector.operands))
@@ -120,13 +95,12 @@ def test_the_evidence_file_is_the_one_the_manifest_gives() -> None:
 
 def test_the_evidence_file_names_what_is_captured() -> None:
     document = yamlfile.read(spec_folder() / "evidence" / "hopper.yaml")
-    assert document["device"] == "NVIDIA H200" and document["driver"] == "580.159"
+    assert document["device"] == "NVIDIA H200" and document["driver"] == "580.159.04"
     manifest = captured.read_manifest("hopper")
-    assert set(document["captured"]) == set(manifest["instructions"])
-    for name, entry in document["captured"].items():
-        recorded = manifest["instructions"][name]
-        assert (entry["dots"], entry["sha256"]) == (recorded["dots"], recorded["sha256"])
-        assert (captured.vectors_folder().parent / entry["vectors"]).is_file()
+    assert document["captured"] == {name: entry["dots"] for name, entry in manifest["instructions"].items()}
+    found = golden.catalog.captures("hopper").vectors
+    assert set(found) == set(document["captured"])
+    assert all((captured.vectors_folder().parent / path).is_file() for path in found.values())
 
 
 def test_every_committed_file_is_in_the_manifest_and_small() -> None:
@@ -138,11 +112,11 @@ def test_every_committed_file_is_in_the_manifest_and_small() -> None:
     }
     assert recorded <= set(files)
     assert {path for path in files if path.suffix == ".npz" and path.parent.name in captured.architectures()} == recorded
-    assert sum(path.stat().st_size for path in files) <= 10 << 20
+    assert sum(path.stat().st_size for path in files) <= 40 << 20
 
 
 def test_packing_is_the_same_bytes_every_time() -> None:
-    name = COMMITTED[0][1]
+    name = COMMITTED[0]
     vector = captured.load_one("hopper", name)
     entry = captured.read_manifest("hopper")["instructions"][name]
     content = captured.pack({**vector.operands, "d": vector.d})
@@ -154,7 +128,7 @@ def test_packing_is_the_same_bytes_every_time() -> None:
 @pytest.fixture
 def copied(tmp_path: Path) -> tuple[Path, Path, str]:
     """A folder with one instruction's vectors, the path of its file, and its name."""
-    name = min(COMMITTED, key=lambda item: captured.read_manifest("hopper")["instructions"][item[1]]["dots"])[1]
+    name = min(COMMITTED, key=lambda name: MANIFEST["instructions"][name]["dots"])
     manifest = captured.read_manifest("hopper")
     entry = manifest["instructions"][name]
     manifest["instructions"] = {name: entry}
