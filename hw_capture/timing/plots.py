@@ -58,7 +58,7 @@ def _picture(instruction: str, figures: Sequence[Figure]) -> Picture:
     try:
         import matplotlib
 
-        matplotlib.rcParams.update({"svg.hashsalt": "mmagold", "font.size": 10})
+        matplotlib.rcParams.update({"svg.hashsalt": "mmagold", "svg.fonttype": "none", "font.size": 10})
         from matplotlib.figure import Figure as Canvas
     except ImportError:
         raise ToolMissing("matplotlib is not installed: pip install 'mmagold[plots]'") from None

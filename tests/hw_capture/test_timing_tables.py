@@ -7,7 +7,10 @@ import pytest
 
 import golden
 from golden.errors import SpecError, UnknownNameError
+from golden.paths import spec_folder
+from golden.yamlfile import read
 from hw_capture.timing import tables
+from hw_capture.timing.compare import pairs
 from hw_capture.timing.tables import Key
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -89,3 +92,39 @@ def test_errors_name_line_and_key(tmp_path: Path) -> None:
             tables.load(path)
     with pytest.raises(UnknownNameError, match="sun_a100"):
         tables.load("sun_a10")
+
+
+@pytest.mark.parametrize(
+    ("instruction", "variant", "quantity", "warps", "ilp", "published"),
+    [
+        (F16, "", "completion_latency", None, None, 24.1),
+        (F16, "", "throughput", 8, 4, 1365),
+        ("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16", "", "completion_latency", None, None, 16.0),
+        ("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16", "", "throughput", 8, 4, 1024),
+        ("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "", "throughput", 8, 4, 683),
+        ("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", "", "throughput", 8, 4, 2724),
+        ("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16", "SS", "issue_interval", None, None, 128),
+        ("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16", "RS", "issue_interval", None, None, 128),
+        ("ldmatrix.x4", "", "completion_latency", None, None, 29.3),
+    ],
+)
+def test_h200_stands_within_3_percent(instruction, variant, quantity, warps, ilp, published) -> None:
+    assert _values("hopper_h200")[Key(instruction, variant, quantity, warps, ilp)] == pytest.approx(published, rel=0.03)
+
+
+def test_h200_beside_everything_published_on_hopper() -> None:
+    """All but the two that docs/timing.md explains."""
+    ours = tables.load("hopper_h200")
+    found = pairs(ours, [*tables.load("h100_logs"), *tables.load("luo_h800")])
+    outside = {(p.theirs.instruction, p.theirs.quantity) for p in found if not p.within(0.03)}
+    assert len(found) == 59
+    assert outside == {
+        ("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", "completion_latency"),
+        ("ld.shared.u32", "completion_latency"),
+    }
+
+
+def test_h200_says_how_it_was_measured() -> None:
+    measured = read(spec_folder() / "timing" / "hopper_h200.yaml").take("measured", dict)
+    assert measured["state_before"]["clocks.sm"] == measured["state_after"]["clocks.sm"] == "1980 MHz"
+    assert measured["left_out"] == {} and measured["name"] == "NVIDIA H200"
