@@ -24,17 +24,17 @@ class Code:
     labels: dict[str, int]
 
     def loop(self) -> list[str]:
-        """Returns the mnemonics of the longest loop (what lies between a branch and its earlier target)."""
-        found: list[str] = []
+        """Returns the mnemonics of the longest loop that holds no other (from an earlier target to the branch to it)."""
+        spans = []
         for address, line in self.lines:
             branch = _TARGET.search(line)
-            if branch is None:
-                continue
-            target = self.labels.get(branch.group(1), address) if branch.group(1) else int(branch.group(2), 16)
-            body = [mnemonic(text) for place, text in self.lines if target <= place <= address]
-            if target < address and len(body) > len(found):
-                found = body
-        return found
+            if branch is not None:
+                target = self.labels.get(branch.group(1), address) if branch.group(1) else int(branch.group(2), 16)
+                if target < address:
+                    spans.append((target, address))
+        inner = [a for a in spans if not any(a != b and a[0] <= b[0] and b[1] <= a[1] for b in spans)]
+        bodies = [[mnemonic(text) for place, text in self.lines if first <= place <= last] for first, last in inner]
+        return max(bodies, key=len, default=[])
 
     def names(self) -> list[str]:
         """Returns all mnemonics."""

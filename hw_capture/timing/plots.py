@@ -97,6 +97,7 @@ def _lines(axes: Any, figures: Sequence[Figure], title: str) -> None:
         x = [warps.index(n) for n in points]
         axes.plot(x, list(points.values()), marker="o", markersize=4, label=f"ILP {ilp}", color=_COLOURS[place % len(_COLOURS)])
     axes.set_ylim(bottom=0)
+    axes.legend(frameon=False, fontsize=8, ncols=2)  # the bars have the same colours, and no room
     _finish(axes, warps, title)
 
 
@@ -108,4 +109,3 @@ def _finish(axes: Any, warps: Sequence[int], title: str) -> None:
     axes.set_axisbelow(True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    axes.legend(frameon=False, fontsize=8, ncols=2)

@@ -59,6 +59,16 @@ def test_the_loop_of_both_disassemblers(text: str) -> None:
     assert loops.check("x", code, once, 1) == {"HMMA.16816.F32": 1}
 
 
+def test_what_a_loop_around_the_loop_holds_does_not_count() -> None:
+    line = "        /*0020*/                   HMMA.16816.F32 R4, R8, R10, R4 ;\n"
+    outer = NVDISASM.replace(".L_x_1:", ".L_x_0:\n        /*0018*/                   HMMA.16816.F32 R4, R8, R10, R4 ;\n.L_x_1:")
+    outer = outer.replace("/*0050*/                   EXIT", "/*0050*/              @!P1 BRA `(.L_x_0)")
+    code = loops.kernels(outer)["c_1"]
+    assert line in outer and code.loop() == ["HMMA.16816.F32", "BRA"]
+    with pytest.raises(SassError, match="the timed loop holds 1 x HMMA.16816.F32, the kernel 2 x"):
+        loops.check("x", code, loops.counted(["HMMA.16816.F32"]), 2)
+
+
 def test_merged_hoisted_doubled_and_missing() -> None:
     once = loops.counted(["HMMA.16816.F32"])
     good = loops.kernels(NVDISASM)["c_1"]
