@@ -245,7 +245,9 @@ def _begun(known: dict[str, Any], architecture: str, facts: dict[str, Any], opti
 
 def _tools() -> dict[str, str]:
     nvcc = toolchain.find("nvcc")
-    return {"nvcc": toolchain.version(nvcc), "disassembler": toolchain.disassembler()} if nvcc else {}
+    found = {"nvcc": toolchain.version(nvcc)} if nvcc else {}
+    disassembles = toolchain.find("nvdisasm") or toolchain.find("cuobjdump")
+    return found | ({"disassembler": toolchain.disassembler()} if disassembles else {})
 
 
 def _today() -> str:

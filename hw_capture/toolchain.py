@@ -75,8 +75,8 @@ def compile(source: str, arch: str, options: Sequence[str] = ()) -> bytes:
     Raises:
         CompileError: nvcc's or ptxas's first complaint. ToolMissing: no nvcc.
     """
-    nvcc = require("nvcc")
     arguments = [target_option(arch), *OPTIONS, *options]
+    nvcc = require("nvcc")
     key = _key("cubin", version(nvcc), *arguments, source)
     return _cached(f"{key}.cubin", lambda: _compile(nvcc, arguments, source))
 
