@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from rtl_tb.dut import Dut
@@ -13,7 +14,8 @@ KINDS = ("timeout", "extra_result", "unstable_output", "valid_dropped", "stale_a
 """FAILURE_KINDS in the order of the numbers that fast_harness.cpp and mmagold_tb.sv give them."""
 PINS = ("in_valid", "in_ready", "out_valid", "out_ready")
 _OF_NO_VECTOR = ("extra_result", "stale_after_reset")
-_INCLUDABLE = {".v", ".sv", ".vh", ".svh", ".svi", ".inc", ".h", ".mem", ".hex"}
+_NAMED_FILES = re.compile(rb'(?:`include\s*|\$readmem[hb]\s*\(\s*)["<]([^">\n]+)[">]')
+"""Other files that RTL names: headers and the contents of memories."""
 
 
 def design_options(dut: Dut) -> list[str]:
@@ -22,17 +24,51 @@ def design_options(dut: Dut) -> list[str]:
     return [f"-I{path}" for path in dut.include] + macros
 
 
-def digest(dut: Dut, generated: Iterable[Path], options: object) -> str:
+def digest(dut: Dut, generated: Sequence[Path], options: object) -> str:
     """Names a build by all that it depends on: the design, the generated files, the options and the tool.
 
-    Parameters and latency stand in the generated wrapper.
+    Parameters and latency stand in the generated wrapper, which is `generated[0]` and lies in <build folder>/<engine>/.
     """
-    included = (path for folder in dut.include for path in sorted(folder.rglob("*")) if path.suffix in _INCLUDABLE)
     found = hashlib.sha256(repr((options, design_options(dut))).encode())
-    for path in (*dut.sources, *generated, *included):
+    for path in _design_files(dut, generated):
         content = path.read_bytes() if path.is_file() else b""
         found.update(f"{path.name} {len(content)}\n".encode() + content)
     return found.hexdigest()[:16]
+
+
+def _design_files(dut: Dut, generated: Sequence[Path]) -> Iterator[Path]:
+    """Sources, generated files, everything in the include folders, and what these name, each once.
+
+    The include folders are taken whole, whatever the suffixes: a macro may hold the name of a header. Only hidden files and
+    the build folder itself are left out.
+    """
+    build = generated[0].absolute().parent.parent
+    folders = [path.absolute() for path in dut.include]
+    included = (path for folder in folders for path in sorted(folder.rglob("*")) if _is_input(path, folder, build))
+    waiting = [path.absolute() for path in (*dut.sources, *generated, *included)]
+    seen = set(waiting)
+    for path in waiting:  # grows while it is walked
+        yield path
+        if path.is_file():
+            for named in _named_files(path, folders):
+                if named not in seen:
+                    seen.add(named)
+                    waiting.append(named)
+
+
+def _is_input(path: Path, folder: Path, build: Path) -> bool:
+    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+    return path.is_file() and not hidden and not path.is_relative_to(build)
+
+
+def _named_files(path: Path, folders: Iterable[Path]) -> Iterator[Path]:
+    """The existing files that a source names, in every place where a simulator may look for them."""
+    for raw in _NAMED_FILES.findall(path.read_bytes()):
+        name = raw.decode(errors="replace")
+        for folder in (path.parent, *folders, Path.cwd()):
+            candidate = (folder / name).resolve()
+            if candidate.is_file():
+                yield candidate
 
 
 def failure(kind: int, cycle: int, vector: int, pins: Iterable[str], in_flight: int) -> ProtocolFailure:

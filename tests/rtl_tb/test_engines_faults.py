@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rtl_tb import engines
+from rtl_tb.engines.common import digest
 from rtl_tb.engines.job import Job, Outcome, Traffic
 from rtl_tb.errors import ElaborationError, RtlError
 from rtl_tb.verdict import Verdict, judge
@@ -130,3 +131,27 @@ def test_a_refused_design(run, engine, simulator, tmp_path):
         engines.run(engine, job)
     assert str(caught.value).count("nowhere") == 1
     assert "\n" not in str(caught.value)
+
+
+def test_a_changed_header_is_another_build(tmp_path):
+    """Headers of any suffix, in an include folder or beside the source, those of headers, and contents of memories."""
+    dut = small.write_small(tmp_path)
+    (tmp_path / "inc").mkdir()
+    (tmp_path / "hdr").mkdir()
+    names = ["inc/sum.defs", "hdr/sum.svh", "hdr/deep.svh", "rom.hex"]
+    for name in names:
+        (tmp_path / name).write_text("// one\n")
+    (tmp_path / "hdr" / "sum.svh").write_text('`include "deep.svh"\n')
+    top = '`include "hdr/sum.svh"\nmodule m; reg [7:0] rom [0:1]; initial $readmemh("rom.hex", rom); endmodule\n'
+    (tmp_path / "small.sv").write_text(top + small.RTL)
+    dut = dataclasses.replace(dut, include=(tmp_path / "inc",))
+    wrapper = tmp_path / "inc" / "build" / "fast" / "mmagold_dut.sv"  # a build folder inside an include folder
+    wrapper.parent.mkdir(parents=True)
+    wrapper.write_text("")
+    seen = [digest(dut, [wrapper], "")]
+    for name in names:
+        (tmp_path / name).write_text((tmp_path / name).read_text() + "// two\n")
+        seen.append(digest(dut, [wrapper], ""))
+    assert len(set(seen)) == len(seen)
+    (wrapper.parent / "old.so").write_text("a product of the build")
+    assert digest(dut, [wrapper], "") == seen[-1]
