@@ -46,6 +46,7 @@ def bench_gpu(
     from hw_capture.cli import progress_bar
     from hw_capture.timing import subjects
 
+    target = _target(arch)
     chosen = subjects.select(subjects.all_subjects(arch), only)
     if not chosen:
         raise typer.BadParameter(f"nothing that is measured has '{only}' in its name", param_hint="--only")
@@ -53,7 +54,7 @@ def bench_gpu(
         raise typer.BadParameter("name a file", param_hint="--out")
     with progress_bar() as progress:
         if compile_only:
-            raise typer.Exit(_report_loops(chosen, arch, progress))
+            raise typer.Exit(_report_loops(chosen, target, progress))
         result = _measure(chosen, arch, gpu, runs, progress)
     _write(result, out, csv, arch, runs)
     for label, reason in result.left_out.items():
@@ -72,11 +73,11 @@ def _target(arch: str) -> str:
     return targets[-1]
 
 
-def _report_loops(chosen: list[Subject], arch: str, progress: Progress) -> int:
+def _report_loops(chosen: list[Subject], target: str, progress: Progress) -> int:
     from hw_capture.timing import bench
 
     wrong = 0
-    for item in bench.build(chosen, _target(arch), progress):
+    for item in bench.build(chosen, target, progress):
         if isinstance(item, tuple):
             wrong += 1
             typer.echo(f"{item[0].label}: {item[1]}")

@@ -41,6 +41,7 @@ _WMMA = (
     "m16n16k16.s32.u8.u8.s32",
     "m8n8k4.f64.f64.f64.f64.rn",
 )
+_STMATRIX = ("hopper", "blackwell", "rtx_blackwell")
 FORM_NAMES = {"shared": "SS", "registers": "RS"}
 
 
@@ -57,8 +58,9 @@ def of_instruction(ins: Instruction, form: str = "registers") -> Subject:
 
 
 def all_subjects(architecture: str = "hopper") -> list[Subject]:
-    """Everything that is measured on an architecture; wgmma on Hopper only."""
-    return [*_mma(architecture), *_wmma(architecture), *movement.subjects(), *(_wgmma() if architecture == "hopper" else ())]
+    """Everything that is measured on an architecture; stmatrix from Hopper on, wgmma on Hopper only."""
+    moved = [s for s in movement.subjects() if architecture in _STMATRIX or not s.name.startswith("stmatrix")]
+    return [*_mma(architecture), *_wmma(architecture), *moved, *(_wgmma() if architecture == "hopper" else ())]
 
 
 def _mma(architecture: str) -> Iterable[Subject]:
@@ -73,9 +75,12 @@ def _mma(architecture: str) -> Iterable[Subject]:
 
 
 def _wmma(architecture: str) -> Iterable[Subject]:
+    known = {ins.name for ins in instructions(architecture)}
     for order in ("row.col", "row.row"):
         for shape in _WMMA:
-            yield of_instruction(instruction(architecture, f"wmma.mma.sync.aligned.{order}.{shape}"))
+            name = f"wmma.mma.sync.aligned.{order}.{shape}"
+            if name in known:
+                yield of_instruction(instruction(architecture, name))
 
 
 def _wgmma() -> Iterable[Subject]:

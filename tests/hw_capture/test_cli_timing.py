@@ -1,0 +1,65 @@
+"""`mmagold profile`, `bench-gpu` and `timing`: what they print and how they fail."""
+
+import json
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from golden.cli import app
+
+F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+RUN = CliRunner(env={"COLUMNS": "200"})
+
+
+def test_profile() -> None:
+    text = RUN.invoke(app, ["profile", "--samples", "64", "--chains", "2", "--length", "3"])
+    assert text.exit_code == 0 and "1.89e-08" in text.stdout and "N = 2" in text.stdout
+    found = json.loads(RUN.invoke(app, ["profile", "--samples", "64", "--chains", "2", "--length", "3", "--json"]).stdout)
+    assert found["architecture"] == "ampere" and len(found["chain"]["tf32"]["low"]) == 3 and found["mismatches"] is None
+
+
+def test_profile_of_an_architecture_without_the_types() -> None:
+    result = RUN.invoke(app, ["profile", "--arch", "turing", "--samples", "8"])
+    assert result.exit_code == 2 and result.stderr.startswith("mmagold: ") and "bf16" in result.stderr
+
+
+def test_timing_show() -> None:
+    text = RUN.invoke(app, ["timing", "show", "sun_a100", "--only", "ldmatrix.x4"])
+    assert text.exit_code == 0 and "29.3" in text.stdout and "2206.02874" in text.stdout
+    rows = json.loads(RUN.invoke(app, ["timing", "show", "abdelkhalik_a100", "--only", "sqrt.rn.f32", "--json"]).stdout)
+    assert [(row["low"], row["high"]) for row in rows] == [(190, 235)]
+
+
+def test_timing_compare() -> None:
+    text = RUN.invoke(app, ["timing", "compare"])
+    assert text.exit_code == 0 and "57 of 59 figures within 3 %" in text.stdout
+    strict = RUN.invoke(app, ["timing", "compare", "--with", "luo_h800", "--tolerance", "0.01"])
+    assert strict.exit_code == 0 and "28 figures within 0.01 %" in strict.stdout
+    unknown = RUN.invoke(app, ["timing", "compare", "--with", "sun_a10"])
+    assert unknown.exit_code == 2 and "sun_a100" in unknown.stderr
+
+
+def test_timing_plot_refuses_other_formats(tmp_path) -> None:
+    result = RUN.invoke(app, ["timing", "plot", "--out", str(tmp_path), "--format", "gif"])
+    assert result.exit_code == 2 and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--only", "hmma"], "nothing that is measured"),
+        ([], "name a file"),
+        (["--compile-only", "--arch", "cdna3", "--only", "ld.shared"], "nvcc"),
+    ],
+)
+def test_bench_usage(arguments: list[str], message: str) -> None:
+    result = RUN.invoke(app, ["bench-gpu", *arguments])
+    assert result.exit_code == 2 and message in result.output
+
+
+def test_bench_without_pycuda_leaves_no_file(tmp_path, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "pycuda", None)
+    monkeypatch.setitem(sys.modules, "pycuda.driver", None)
+    result = RUN.invoke(app, ["bench-gpu", "--out", str(tmp_path / "ours.yaml"), "--only", "ldmatrix.x1"])
+    assert result.exit_code == 2 and "PyCUDA is not installed" in result.stderr and not list(tmp_path.iterdir())
