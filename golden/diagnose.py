@@ -35,6 +35,8 @@ _FAILING, _PASSING = 384, 384
 _BEAM, _CONFIRMED, _SHOWN = 14, 6, 8
 _DEPTH = 3
 _MISSED = 32
+_FEWEST_DELAYED = 16
+"""Results below which a shift by one vector explains too much by chance."""
 
 
 class Policy(Protocol):
@@ -113,8 +115,9 @@ class Diagnosis:
             left = f"{best.remaining:,} of {self.total:,} differ, where {self.failing:,} did"
             return f"nothing explains all results; the nearest: {unit}: {left}"
         others = [hypothesis.text for hypothesis in self.explaining[1:4]]
-        also = f". These vectors cannot tell it from: {'; '.join(others)}" if others else ""
-        return f"{unit}: 0 of {self.total:,} differ{also}"
+        more = f" and {len(self.explaining) - 4} more" if len(self.explaining) > 4 else ""
+        also = f". These vectors cannot tell it from: {'; '.join(others)}{more}" if others else ""
+        return f"{unit}: 0 of {best.total:,} differ{also}"
 
     def _unit(self, best: Hypothesis, name: str) -> str:
         return f"your unit is {best.text}, not {name}" if best.known else f"your unit is {name} with {best.text}"
@@ -313,12 +316,14 @@ class _Search:
         return self.score([scored.hypothesis for scored in found])
 
     def _delays(self) -> None:
-        """Results that belong to the vector before or after."""
+        """Results that belong to the vector before or after; the one without a partner tells nothing and does not count."""
+        if len(self.actual) < _FEWEST_DELAYED:
+            return
         for delay, slug in ((1, "delayed-by-one"), (-1, "early-by-one")):
             shifted = self.policy.equal(self.fmt, np.roll(self.expected, delay), self.actual)
             left = int((~(shifted[1:] if delay > 0 else shifted[:-1])).sum())
             text = f"results that are {'late' if delay > 0 else 'early'} by one vector"
-            self.confirmed[slug] = Hypothesis(slug, text, self.ins, 1.0, delay=delay, remaining=left, total=len(self.actual))
+            self.confirmed[slug] = Hypothesis(slug, text, self.ins, 1.0, delay=delay, remaining=left, total=len(self.actual) - 1)
 
 
 def _changed(base: Hypothesis, change: Change) -> Hypothesis | None:

@@ -30,6 +30,7 @@ from golden.operands import write_text
 from golden.vectors import files as vector_files
 from rtl_tb import report
 from rtl_tb.engines.job import Job
+from rtl_tb.policy import ComparePolicy
 from rtl_tb.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 KEPT = 1000
 """Failing vectors that a capsule holds."""
+BEFORE = 8
+"""Vectors kept before each failing one where none fails alone."""
 SHOWN = 16
 """Failing vectors that the waveform shows."""
 _PACKAGES = ("cocotb", "numpy")
@@ -70,15 +73,17 @@ def _identity(result: Check, failing: npt.NDArray[Any]) -> str:
 def _vector_files(result: Check, failing: npt.NDArray[Any], target: Path) -> dict[str, Any]:
     if not len(failing):
         return {}
+    if result.example is None or not result.example.alone:  # the failure may need the vectors before it
+        failing = np.unique(np.clip(failing[:, None] - np.arange(BEFORE), 0, None))
     vectors = result.verdict.vectors[failing]
     vector_files.write(target / "failing.npz", vectors, "npz")
     vector_files.write(target / "failing.hex", vectors, "readmemh")
-    write_text(target / "actual.txt", _answers(result.verdict, failing))
+    write_text(target / "actual.txt", _answers(result.verdict, failing, result.dut.compare))
     words = ["mmagold", "rtl", "check", str(result.dut.file), "--vectors", str(target / "failing.npz")]
     return {"repeat_failing": shlex.join(words)}
 
 
-def _answers(verdict: Verdict, failing: npt.NDArray[Any]) -> str:
+def _answers(verdict: Verdict, failing: npt.NDArray[Any], policy: ComparePolicy) -> str:
     """One line a vector: its index in the run, its kind, expected and actual codes of its first wrong element."""
     fmt = verdict.vectors.instruction.formats["d"]
     digits = (fmt.bits + 3) // 4
@@ -88,7 +93,7 @@ def _answers(verdict: Verdict, failing: npt.NDArray[Any]) -> str:
     )
     lines = ["// vector element expected actual"]
     for i in failing.tolist():
-        element = int(np.argmax(expected[i] != actual[i]))
+        element = verdict.wrong_element(i, policy)
         answer = (
             "never" if verdict.missing[i] else "x" * digits if verdict.unknown[i] else f"{int(actual[i, element]):0{digits}x}"
         )

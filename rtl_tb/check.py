@@ -35,7 +35,9 @@ Progress = Callable[[str, int, int], None]
 DEFAULT_COUNTS = {"fast": 200_000, "selfcheck": 20_000, "cocotb": 5_000}
 """Vectors that an engine runs where no count is given: what it does in a few seconds."""
 DEFAULT_TRAFFIC = {"fast": Traffic(), "selfcheck": Traffic(0.2, 0.3), "cocotb": Traffic(0.2, 0.3, resets=2)}
-"""Idle cycles, backpressure and resets where none are given. `fast` counts on the others for the handshake."""
+"""Idle cycles, backpressure and resets where none are given."""
+HANDSHAKE_COUNT, HANDSHAKE_TRAFFIC = 2_000, Traffic(0.2, 0.3, resets=3)
+"""`fast` runs at full throughput, and then this many vectors under this traffic: the unit is built, so it costs nothing."""
 COVERED = 20_000
 """Vectors of a check that functional coverage looks at: it costs more than the run itself."""
 
@@ -90,11 +92,14 @@ class Check:
     dut: Dut
     options: Options
     verdict: Verdict
+    traffic: Traffic
     coverage: Coverage | None = None
     example: Example | None = None
     diagnosis: Diagnosis | None = None
     birth: Birth | None = None
     capsule: Path | None = None
+    handshake: Traffic | None = None
+    """The traffic of a second, short run of `fast`, where there was one."""
 
     @property
     def passed(self) -> bool:
@@ -104,11 +109,12 @@ class Check:
     @property
     def command(self) -> str:
         """The command that repeats the check."""
-        options, traffic = self.options, self.options.chosen_traffic
+        options, traffic = self.options, self.traffic
         words = ["mmagold", "rtl", "check", shown(self.dut.file), "--engine", options.engine, "--sim", options.simulator]
         words += ["--vectors", str(options.vectors)] if options.vectors else ["--count", str(len(self.verdict.vectors))]
         words += ["--until-covered"] * options.until_covered + ["--seed", str(options.seed)]
         words += ["--idle", str(traffic.idle), "--backpressure", str(traffic.backpressure), "--resets", str(traffic.resets)]
+        words += ["--timeout", str(options.timeout_cycles)] * (options.timeout_cycles != Options.timeout_cycles)
         if options.weights is not None:
             words += ["--kinds", ",".join(f"{kind}={weight:g}" for kind, weight in options.weights.items())]
         return shlex.join(words)
@@ -127,7 +133,8 @@ class Check:
             "simulator": outcome.simulator,
             "version": outcome.version,
             "seed": self.options.seed,
-            "traffic": {key: getattr(self.options.chosen_traffic, key) for key in ("idle", "backpressure", "resets", "seed")},
+            "traffic": _traffic_dict(self.traffic),
+            "handshake": None if self.handshake is None else _traffic_dict(self.handshake) | {"vectors": HANDSHAKE_COUNT},
             "vectors": len(verdict.vectors),
             **{key: int(np.count_nonzero(getattr(verdict, key))) for key in ("wrong", "unknown", "missing")},
             "protocol": [
@@ -172,7 +179,13 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
     vectors, coverage = draw(dut, options)
     job = Job(dut, build, vectors, options.simulator, options.chosen_traffic, options.timeout_cycles, options.waves)
     outcome = engines.run(options.engine, job, lambda done, total: report("running", done, total))
-    result = Check(dut, options, judge(vectors, outcome, dut.compare), coverage)
+    result = Check(dut, options, judge(vectors, outcome, dut.compare), applied(dut, job.traffic), coverage)
+    if result.passed and options.traffic is None and options.engine == "fast":
+        job = replace(job, vectors=vectors[:HANDSHAKE_COUNT], traffic=HANDSHAKE_TRAFFIC)
+        busy = judge(job.vectors, engines.run("fast", job), dut.compare)
+        result.handshake = applied(dut, job.traffic)
+        if not busy.passed:
+            result.verdict, result.traffic = busy, result.handshake
     if not result.passed and options.explain:
         explain(result, job, report)
     if not result.passed and options.failures is not None:
@@ -181,6 +194,19 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
         report("writing the failure capsule", 0, 0)
         result.capsule = write_capsule(result, job, options.failures)
     return result
+
+
+def applied(dut: Dut, traffic: Traffic) -> Traffic:
+    """The traffic that the DUT can be given: no resets without a reset port, no backpressure that nobody would heed."""
+    return replace(
+        traffic,
+        resets=traffic.resets if dut.reset is not None else 0,
+        backpressure=traffic.backpressure if dut.can_stall_output else 0.0,
+    )
+
+
+def _traffic_dict(traffic: Traffic) -> dict[str, Any]:
+    return {key: getattr(traffic, key) for key in ("idle", "backpressure", "resets", "seed")}
 
 
 def shown(path: Path) -> str:
@@ -206,6 +232,8 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
             raise OperandError(f"{options.vectors}: vectors of level {vectors.level}, but {dut.file} is of level {dut.level}")
     else:
         vectors = default_set(ins, options.vector_count, options.seed, dut.level, options.weights)
+    if not len(vectors):
+        raise OperandError(f"{options.vectors}: holds no vectors; a check of nothing proves nothing")
     if coverage is not None:
         coverage.sample_set(vectors[:COVERED])
     return vectors, coverage

@@ -16,6 +16,7 @@ from golden.trace import describe
 from golden.vectors.vectorset import VectorSet
 from rtl_tb import dots, engines
 from rtl_tb.engines.job import Job, Traffic
+from rtl_tb.policy import ComparePolicy, is_nan
 from rtl_tb.verdict import Verdict, judge
 
 Bits = npt.NDArray[Any]
@@ -26,7 +27,7 @@ Operands = dict[str, Bits]
 class Example:
     """One failing dot product: raw codes, the expected and the actual result (None: X or Z), and where it stood.
 
-    `alone`: whether it fails when it is the only vector. If not, the failure needs the vectors before it.
+    `alone`: whether it fails when it is the only vector. If not, the failure needs other vectors around it.
     """
 
     instruction: Instruction
@@ -72,34 +73,45 @@ class _Probe:
         at = () if self.place is None else (slice(None), *self.place)
         return (actual[at] if at else actual), verdict.wrong | verdict.unknown, verdict.unknown
 
+    def alone(self, operands: Operands) -> tuple[int, bool, bool]:
+        """(result, failed, unknown) of one dot product that is the only vector."""
+        results, failed, unknown = self({name: np.asarray(codes)[None] for name, codes in operands.items()})
+        return int(results[0]), bool(failed[0]), bool(unknown[0])
+
 
 def smallest(verdict: Verdict, engine: str, job: Job, progress: Callable[[int, int], None] | None = None) -> Example:
-    """Minimises a failing vector as long as it still fails when it is run alone."""
-    vector, place = _first(verdict)
-    vectors = verdict.vectors
-    ins = vectors.instruction
-    row, column = place or (0, 0)
+    """Minimises a failing vector as long as it still fails when it is run alone; one that does not fail alone stays as it is."""
+    vectors, policy = verdict.vectors, job.dut.compare
+    vector, place = _first(verdict, policy)
+    ins, index = vectors.instruction, (vector,) if place is None else (vector, *place)
     operands = (
         {name: codes[vector] for name, codes in vectors.operands.items()}
         if place is None
-        else dots.element(vectors.operands, vector, row, column)
+        else dots.element(vectors.operands, vector, *place)
     )
     probe = _Probe(verdict, engine, job, place)
-    if not probe({name: codes[None] for name, codes in operands.items()})[1][0]:
-        index = (vector,) if place is None else (vector, row, column)
-        actual = None if verdict.unknown[vector] else int(verdict.outcome.actual.reshape(vectors.d.shape)[index])
-        return Example(ins, operands, int(vectors.d[index]), actual, vector, alone=False)
+    actual = None if verdict.unknown[vector] else int(verdict.outcome.actual.reshape(vectors.d.shape)[index])
+    as_it_came = Example(ins, operands, _accepted(ins, policy, int(vectors.d[index])), actual, vector, alone=False)
+    if not probe.alone(operands)[1]:
+        return as_it_came
     least = minimise(ins, operands, lambda batch: probe(batch)[1], progress=progress)
-    found, _, unknown = probe({name: codes[None] for name, codes in least.items()})
-    return Example(ins, least, int(ins.dot(**least)), None if unknown[0] else int(found[0]), vector, alone=True)
+    code, failed, unknown = probe.alone(least)
+    if not failed:  # the batches of candidates failed because of each other: the unit remembers
+        return as_it_came
+    return Example(ins, least, _accepted(ins, policy, int(ins.dot(**least))), None if unknown else code, vector, alone=True)
 
 
-def _first(verdict: Verdict) -> tuple[int, tuple[int, int] | None]:
+def _accepted(ins: Instruction, policy: ComparePolicy, expected: int) -> int:
+    """The code that the policy asks for: the canonical NaN in place of the instruction's own."""
+    fmt = ins.formats["d"]
+    canonical = policy.nan == "canonical" and fmt.nan is not None and bool(is_nan(fmt, np.array([expected], fmt.dtype))[0])
+    return fmt.nan if canonical and fmt.nan is not None else expected
+
+
+def _first(verdict: Verdict, policy: ComparePolicy) -> tuple[int, tuple[int, int] | None]:
     """The first failing vector, a wrong one rather than one with X, and its first wrong element where it is a tile."""
     failing = verdict.wrong if verdict.wrong.any() else verdict.unknown
     vector = int(np.argmax(failing))
     if verdict.vectors.level == "dot":
         return vector, None
-    actual = verdict.outcome.actual.reshape(verdict.vectors.d.shape)[vector]
-    rows, columns = np.nonzero(actual != verdict.vectors.d[vector])
-    return vector, (int(rows[0]), int(columns[0])) if len(rows) else (0, 0)
+    return vector, divmod(verdict.wrong_element(vector, policy), verdict.vectors.d.shape[2])

@@ -43,13 +43,14 @@ def print_text(report: Report, console: Console) -> None:
 
     say(f"[bold {'green' if report['passed'] else 'red'}]{escape(headline(report))}[/]")
     say(escape(run_line(report)), "dim")
+    say(escape(traffic_line(report)), "dim")
     if not report["passed"]:
         console.print(_kind_table(report))
     for failure in report["protocol"][:5]:
         say(f"[red]handshake[/]  {escape(failure['text'])}")
     if report["example"] is not None:
         example = report["example"]
-        say(f"\n[bold]The smallest operands that fail[/]\n{escape(example['trace'])}")
+        say(f"\n[bold]{example_title(example)}[/]\n{escape(example['trace'])}")
         say(f"\ngolden  {example['expected']}  {example['expected_value']}")
         say(f"[red]DUT     {example['actual']}  {example['actual_value']}[/]")
     if report["diagnosis"] is not None:
@@ -73,6 +74,27 @@ def run_line(report: Report) -> str:
         f"{report['engine']} on {report['version']}, seed {report['seed']}, {latency}{report['cycles']:,} cycles; "
         f"build {report['seconds_build']:.1f} s, run {report['seconds_run']:.2f} s ({speed:,.0f} vectors/s)"
     )
+
+
+def traffic_line(report: Report) -> str:
+    """What the handshake had to bear, in one line."""
+
+    def words(traffic: Report) -> str:
+        resets = f"{traffic['resets']} resets in mid-flight"
+        return f"{traffic['idle']:.0%} idle cycles, {traffic['backpressure']:.0%} backpressure, {resets}"
+
+    quiet = not any(report["traffic"][key] for key in ("idle", "backpressure", "resets"))
+    main = "full throughput" if quiet else words(report["traffic"])
+    if report["handshake"] is not None and quiet:
+        return f"traffic: {main}; then {report['handshake']['vectors']:,} vectors with {words(report['handshake'])}"
+    return f"traffic: {main}" + ("; idle cycles, backpressure and resets were not tried" if quiet else "")
+
+
+def example_title(example: Report) -> str:
+    """The heading of the example: it says so when the vector does not fail alone."""
+    if example["alone"]:
+        return "The smallest operands that fail"
+    return f"Vector {example['vector']}, the first that failed; alone it passes, so the failure needs other vectors around it"
 
 
 def coverage_line(coverage: Report) -> str:
@@ -114,12 +136,13 @@ def _environment() -> jinja2.Environment:
 
 
 def _render(template: str, report: Report) -> str:
-    coverage = None if report["coverage"] is None else coverage_line(report["coverage"])
-    return (
-        _environment()
-        .get_template(template)
-        .render(report=report, headline=headline(report), run_line=run_line(report), coverage=coverage)
-    )
+    words = {
+        "headline": headline(report),
+        "run_line": f"{run_line(report)}; {traffic_line(report)}",
+        "example_title": example_title(report["example"]) if report["example"] else "",
+        "coverage": None if report["coverage"] is None else coverage_line(report["coverage"]),
+    }
+    return _environment().get_template(template).render(report=report, **words)
 
 
 def markdown(report: Report) -> str:

@@ -58,6 +58,13 @@ class Verdict:
         """(count,): vectors that did not pass."""
         return self.wrong | self.unknown | self.missing
 
+    def wrong_element(self, vector: int, policy: ComparePolicy) -> int:
+        """Index of the first element of a vector's result that the policy does not accept (0 at level dot)."""
+        fmt = self.vectors.instruction.formats["d"]
+        expected = self.vectors.d[vector].reshape(-1)
+        actual = self.outcome.actual.reshape(self.vectors.d.shape)[vector].reshape(-1)
+        return int(np.argmin(policy.equal(fmt, expected, actual)))
+
     def by_kind(self) -> list[KindRow]:
         """Counts of every stimulus kind that was tried, in the order of golden.stimuli.KINDS."""
         rows = []

@@ -308,3 +308,51 @@ def test_the_engines_have_traffic_of_their_own():
     assert Options().chosen_traffic == Traffic()
     assert Options(engine="cocotb").chosen_traffic.backpressure > 0
     assert Options(engine="cocotb", traffic=Traffic()).chosen_traffic == Traffic()
+
+
+REMEMBERS = "if (&total[3:0]) remembered = 1'b1; if (remembered && i == 1 && j == 1) total[97] = ~total[97];"
+
+
+def test_a_unit_that_remembers_is_not_said_to_fail_alone(tmp_path):
+    """Once a result ends in four ones the flag stays set: no single vector fails, and none is claimed to."""
+    file = tile(tmp_path, REMEMBERS, handshake={"kind": "latency", "latency": 3})
+    text = (tmp_path / "tile.sv").read_text()
+    (tmp_path / "tile.sv").write_text(text.replace("integer i, j, s;", "integer i, j, s; reg remembered = 1'b0;"))
+    result = check(file, icarus(tmp_path))
+    assert not result.passed and result.example is not None
+    if not result.example.alone:
+        assert "other vectors around it" in CliRunner().invoke(app, repeat(result, tmp_path)).output
+    else:
+        assert result.example.actual != result.example.expected
+
+
+def repeat(result, folder):
+    return [*result.command.split()[1:], "--build", str(folder / "build"), "--failures", str(folder / "failures")]
+
+
+def test_fast_also_tries_the_handshake(tmp_path):
+    """After full throughput come idle cycles, backpressure and resets, unless the traffic was given."""
+    file, _ = reference(tmp_path)
+    result = check(file, Options(count=3000, build=tmp_path / "build"))
+    assert result.passed and result.as_dict()["handshake"]["backpressure"] == 0.3
+    quiet = check(file, Options(count=3000, build=tmp_path / "build", traffic=Traffic()))
+    assert quiet.passed and quiet.handshake is None
+
+
+def test_no_vectors_are_no_check(tmp_path):
+    from golden.vectors.files import write
+
+    file, _ = reference(tmp_path)
+    ins = check(file, Options(count=10, build=tmp_path / "build")).dut.instruction
+    write(tmp_path / "none.npz", default_set(ins, 0))
+    run = CliRunner().invoke(app, ["rtl", "check", str(file), "--vectors", str(tmp_path / "none.npz")])
+    assert run.exit_code == 2 and "holds no vectors" in run.output
+
+
+def test_reports_say_what_the_handshake_had_to_bear(tmp_path):
+    """No reset port: resets that were asked for are not reported as done."""
+    result = check(
+        tile(tmp_path, handshake={"kind": "latency", "latency": 3}), icarus(tmp_path, traffic=Traffic(0.1, 0.5, resets=4))
+    )
+    assert result.passed
+    assert result.as_dict()["traffic"] == {"idle": 0.1, "backpressure": 0.0, "resets": 0, "seed": 1}
