@@ -209,7 +209,8 @@ class Sink:
             self.channel.drive_ready(ready)
 
     def reset(self) -> None:
-        """Nothing to do: out_ready has no state."""
+        """Takes nothing during the reset, or a word that it does not flush would drain unseen."""
+        self.channel.drive_ready(False)
 
 
 @dataclass(frozen=True)

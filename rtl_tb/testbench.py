@@ -206,6 +206,7 @@ class Bench:
 
     def _end_reset(self) -> None:
         self._reset.value = 1 - self._reset_level
+        self.sink.channel.drive_ready(True)
 
     def _window(self) -> int:
         """Cycles in which a late result would come: twice the longest time that one took so far."""

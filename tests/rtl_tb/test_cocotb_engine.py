@@ -133,6 +133,29 @@ def test_results_from_before_a_reset(dut: Dut, simulator: str) -> None:
     assert np.array_equal(outcome.actual, vectors(400, STALE, 5).d)
 
 
+def test_a_reset_that_flushes_nothing(simulator: str, tmp_path: Path) -> None:
+    """The unit goes on during the reset: its result must not drain unseen."""
+    text = (HERE / "faulty_dot.sv").read_text().replace("if (!rst_n) begin", "if (1'b0) begin")
+    text = text.replace("logic        valid1,", "logic        valid1 = 0,").replace(
+        "logic         out_valid", "logic out_valid = 0"
+    )
+    (tmp_path / "noflush.sv").write_text(text)
+    (tmp_path / "dut.yaml").write_text(DESCRIPTION.replace("faulty_dot.sv", "noflush.sv"))
+    outcome = run(load_dut(tmp_path / "dut.yaml"), simulator, vectors(), Traffic(0.2, 0.3, resets=4, seed=1))
+    assert "stale_after_reset" in kinds(outcome)
+
+
+def test_verilator_starts_registers_at_random(tmp_path: Path) -> None:
+    """A register that nothing initialises is not 0 by chance of the simulator; the seed decides."""
+    text = (HERE / "faulty_dot.sv").read_text().replace("if (valid1) d <= sum1", "if (valid1) d <= sum1 ^ junk")
+    junk = "logic [31:0] junk; always_ff @(posedge clk) if (fault == 15) junk <= c; endmodule"
+    (tmp_path / "junk.sv").write_text(text.replace("endmodule", junk))
+    (tmp_path / "dut.yaml").write_text(DESCRIPTION.replace("faulty_dot.sv", "junk.sv"))
+    unit, chosen = load_dut(tmp_path / "dut.yaml"), vectors(20)
+    started = {int((run(unit, "verilator", chosen, Traffic(seed=seed)).actual ^ chosen.d)[0]) for seed in (1, 2)}
+    assert len(started) == 2 and 0 not in started
+
+
 def test_an_unknown_bit_is_never_a_silent_zero(dut: Dut) -> None:
     chosen = vectors(fault=UNKNOWN)
     outcome = run(dut, "icarus", chosen)
