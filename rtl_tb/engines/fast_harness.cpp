@@ -85,7 +85,7 @@ public:
     }
 
     void tail() {
-        for (unsigned i = 0; i < kTail; ++i) cycle(false, true);
+        for (unsigned i = 0; i < kTail; ++i) idle_cycle();
     }
 
     Settings s;
@@ -113,14 +113,21 @@ private:
 
     // A vector once offered stays until it is taken, as the protocol demands of a source.
     bool choose_input() {
-        if (sent == s.count) return false;
         if (!offering) {
-            offering = !chance(s.idle);
-            // An idle cycle carries some other vector, so that a DUT that ignores in_valid is noticed.
-            const uint64_t index = offering ? sent : next_random() % s.count;
-            std::memcpy(static_cast<void*>(&top->in_data), s.in + index * MG_IN_BYTES, MG_IN_BYTES);
+            offering = sent != s.count && !chance(s.idle);
+            show(offering ? sent : next_random() % s.count);
         }
         return offering;
+    }
+
+    // An idle cycle, also one after the last vector, carries some other vector, so that a DUT that ignores in_valid is noticed.
+    void idle_cycle() {
+        if (s.count) show(next_random() % s.count);
+        cycle(false, true);
+    }
+
+    void show(uint64_t index) {
+        std::memcpy(static_cast<void*>(&top->in_data), s.in + index * MG_IN_BYTES, MG_IN_BYTES);
     }
 
     void cycle(bool in_valid, bool out_ready) {
@@ -178,7 +185,7 @@ private:
         sent = answered;
         reset();
         fresh_reset = true;
-        for (unsigned i = 0; resets_done % 2 == 0 && i < kDrain; ++i) cycle(false, true);
+        for (unsigned i = 0; resets_done % 2 == 0 && i < kDrain; ++i) idle_cycle();
         ++resets_done;
         quiet = 0;
     }

@@ -26,6 +26,10 @@ from rtl_tb.simulators import Simulator, ToolFailed
 from rtl_tb.wrapper import NAME, write_wrapper
 
 TESTBENCH = "mmagold_tb"
+TIMESCALE = "mmagold_timescale.sv"
+TIMESCALE_TEXT = (
+    "// Compiled first: without it a delay of #1 in RTL that has no timescale is a second on Icarus.\n`timescale 1ns / 1ps\n"
+)
 VERILATE = ["--binary", "--timing", "-O3", "--x-initial", "unique", "--x-assign", "unique", "-Wno-fatal"]
 VERILATE += ["--timescale", "1ns/1ps", "-MAKEFLAGS", "OPT_FAST=-O2", "-MAKEFLAGS", "OPT_GLOBAL=-O2"]
 
@@ -68,7 +72,8 @@ def build(job: Job, simulator: Simulator) -> Path:
     dut = job.dut
     generated = [write_wrapper(dut, place), _write_if_changed(place / f"{TESTBENCH}.sv", testbench_text(dut))]
     options = [*VERILATE, *_trace(job.waves)] if simulator.name == "verilator" else ["-g2012"]
-    program = place / f"{dut.top}_{digest(dut, generated, (simulator.version_text, options))}"
+    timescale = _write_if_changed(place / TIMESCALE, TIMESCALE_TEXT)
+    program = place / f"{dut.top}_{digest(dut, [*generated, timescale], (simulator.version_text, options))}"
     if program.is_file():
         return program
     scratch = Path(tempfile.mkdtemp(prefix="build_", dir=place))
@@ -77,7 +82,7 @@ def build(job: Job, simulator: Simulator) -> Path:
         arguments += ["--build-jobs", str(os.cpu_count() or 1), "--Mdir", scratch, "--top-module", TESTBENCH]
     else:
         arguments += ["-s", TESTBENCH]
-    arguments += [*dut.sources, *generated, "-o", scratch / "testbench"]
+    arguments += [timescale, *dut.sources, *generated, "-o", scratch / "testbench"]
     try:
         simulators.elaborate(simulator, arguments, folder=scratch, what=f"the DUT {dut.name}")
         os.replace(scratch / "testbench", program)
@@ -191,10 +196,11 @@ def write_testbench(dut: Dut, vectors: VectorSet, folder: Path, traffic: Traffic
         folder.mkdir(parents=True, exist_ok=True)
         wrapper = write_wrapper(dut, folder)
         testbench = _write_if_changed(folder / f"{TESTBENCH}.sv", testbench_text(dut))
+        timescale = _write_if_changed(folder / TIMESCALE, TIMESCALE_TEXT)
         write_run(dut, vectors, folder, traffic, 10_000)
         options = [f"+incdir+{path}" for path in dut.include]
         options += [f"+define+{name}={value}" if value else f"+define+{name}" for name, value in dut.defines.items()]
-        lines = [*options, *map(str, dut.sources), wrapper.name, testbench.name]
+        lines = [*options, timescale.name, *map(str, dut.sources), wrapper.name, testbench.name]
         (folder / "files.f").write_text("\n".join(lines) + "\n")
         (folder / "README.md").write_text(_readme(dut, vectors, traffic))
     except OSError as error:

@@ -22,12 +22,14 @@ module mmagold_tb;
 
     reg clk, rst_n, in_valid, out_ready;
     reg [IN_BITS-1:0] in_data;
-    wire in_ready, out_valid;
-    wire [OUT_BITS-1:0] out_data;
+    wire pin_in_ready, pin_out_valid;
+    wire [OUT_BITS-1:0] pin_out_data;
+    reg in_ready, out_valid;  // the pins, sampled 1 ns before the edge: at the edge the DUT may already have changed them
+    reg [OUT_BITS-1:0] out_data;
 
     mmagold_dut dut (
-        .clk(clk), .rst_n(rst_n), .in_valid(in_valid), .in_ready(in_ready), .in_data(in_data),
-        .out_valid(out_valid), .out_ready(out_ready), .out_data(out_data)
+        .clk(clk), .rst_n(rst_n), .in_valid(in_valid), .in_ready(pin_in_ready), .in_data(in_data),
+        .out_valid(pin_out_valid), .out_ready(out_ready), .out_data(pin_out_data)
     );
 
     reg [31:0] settings[0:5];
@@ -140,8 +142,8 @@ module mmagold_tb;
         end
     endtask
 
-    // A vector once offered stays until it is taken, as the protocol demands of a source. An idle cycle carries some other
-    // vector, so that a DUT that ignores in_valid is noticed.
+    // A vector once offered stays until it is taken, as the protocol demands of a source. An idle cycle, also one
+    // after the last vector, carries some other vector, so that a DUT that ignores in_valid is noticed.
     task drive;
         begin
             if (sent == loaded && loaded != count && answered + DEPTH >= loaded) load_bank;
@@ -151,9 +153,10 @@ module mmagold_tb;
             end else if (!offering && sent != loaded) begin
                 step_random;
                 offering = idle == 0 || random >= idle;
-                chosen = (offering ? sent : random % loaded) % (2 * DEPTH);
-                in_data <= bank[chosen][IN_BITS+OUT_BITS-1:OUT_BITS];
             end
+            if (!offering) step_random;
+            chosen = (offering ? sent : random % loaded) % (2 * DEPTH);
+            in_data <= bank[chosen][IN_BITS+OUT_BITS-1:OUT_BITS];
             in_valid <= offering;
             step_random;
             out_ready <= backpressure == 0 || answered == count || drain_left != 0 || random >= backpressure;
@@ -215,7 +218,13 @@ module mmagold_tb;
         tail_left = TAIL;
         {clk, rst_n, in_valid, out_ready} = 0;
         in_data = 0;
-        forever #5 clk = !clk;
+        forever begin
+            #4 in_ready = pin_in_ready;
+            out_valid = pin_out_valid;
+            out_data = pin_out_data;
+            #1 clk = 1'b1;
+            #5 clk = 1'b0;
+        end
     end
 
     always @(posedge clk) begin

@@ -155,3 +155,48 @@ def test_a_changed_header_is_another_build(tmp_path):
     assert len(set(seen)) == len(seen)
     (wrapper.parent / "old.so").write_text("a product of the build")
     assert digest(dut, [wrapper], "") == seen[-1]
+
+
+def changed_unit(folder, *replacements: tuple[str, str]):
+    """The small unit with parts of its text replaced."""
+    dut = small.write_small(folder)
+    text = small.RTL
+    for old, new in replacements:
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "small.sv").write_text(text)
+    return dut
+
+
+@pytest.mark.parametrize("simulator", ["icarus", "verilator"])
+def test_delays_in_rtl_without_a_timescale(tmp_path, simulator):
+    """A delay of #1 is 1 ns, not 1 s."""
+    dut = changed_unit(
+        tmp_path, ("{v1, v2, v3} <= {accept", "{v1, v2, v3} <= #1 {accept"), ("{d1, d2, d3} <=", "{d1, d2, d3} <= #1")
+    )
+    vectors = small.small_vectors(dut, 30)
+    verdict = judge(vectors, engines.run("selfcheck", Job(dut, tmp_path / "build", vectors, simulator)), dut.compare)
+    assert verdict.passed, verdict.outcome.failures
+
+
+def test_outputs_are_sampled_before_the_edge(tmp_path):
+    """A DUT that writes its output registers with blocking assignments is as good as any to what stands behind it."""
+    dut = changed_unit(
+        tmp_path,
+        ("{v1, v2, v3} <= {accept || extra, v1, v2}", "{v1, v2, v3} = {accept || extra, v1, v2}"),
+        ("{d1, d2, d3} <= {", "{d1, d2, d3} = {"),
+    )
+    vectors = small.small_vectors(dut, 30)
+    verdict = judge(vectors, engines.run("selfcheck", Job(dut, tmp_path / "build", vectors, "icarus")), dut.compare)
+    assert verdict.passed, verdict.outcome.failures
+
+
+@pytest.mark.parametrize(("engine", "simulator"), ENGINES)
+def test_the_last_vector_is_not_held(tmp_path, engine, simulator):
+    """A unit that takes its operands a cycle late is seen at the last vector, too."""
+    late = "reg [31:0] late; always @(posedge clk) late <= total; endmodule"
+    dut = changed_unit(tmp_path, ("endmodule", late), ("{d1, d2, d3} <= {total, d1, d2};", "{d1, d2, d3} <= {total, total, d2};"))
+    vectors = small.small_vectors(dut, 20)
+    job = Job(dut, tmp_path / "build", vectors, simulator, Traffic(seed=3))
+    wrong = judge(vectors, engines.run(engine, job), dut.compare).wrong
+    assert wrong[-1]
