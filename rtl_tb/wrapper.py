@@ -215,25 +215,29 @@ def _latency(shake: Handshake) -> list[str]:
     enable = bool(shake.enable)
     lines = ["", "    wire accept = in_valid && in_ready;"]
     if enable:
+        lines[1:1] = ["    // verilator lint_off UNUSEDSIGNAL"]  # with LATENCY 0
+        lines += ["    // verilator lint_on UNUSEDSIGNAL"]
         lines += ["    // A result that is not taken stops the DUT through its enable.", "    wire stall;"]
     lines += _interval(shake, stall=enable)
     step = "else if (!stall) busy" if enable else "else busy"
+    offered = "accept"
+    if enable:  # `accept` waits for out_ready, which valid must not
+        offered = "in_valid" if shake.interval == 1 else f"in_valid && pause == {(shake.interval - 1).bit_length()}'d0"
     return [
         *lines,
         "    // The result comes LATENCY edges after the operands were taken; 0 shows the DUT's output as it is.",
         "    generate",
         "        if (LATENCY == 0) begin : g_through",
-        "            assign out_valid = accept;",
-        *(["            assign stall = 1'b0;"] if enable else []),
+        f"            assign out_valid = {offered};",
         "        end else begin : g_delay",
         "            reg [LATENCY:1] busy;",
         "            always @(posedge clk)",
         "                if (!rst_n) busy <= {LATENCY{1'b0}};",
         f"                {step} <= LATENCY'({{busy, accept}});",
         "            assign out_valid = busy[LATENCY];",
-        *(["            assign stall = out_valid && !out_ready;"] if enable else []),
         "        end",
         "    endgenerate",
+        *(["    assign stall = out_valid && !out_ready;"] if enable else []),
     ]
 
 

@@ -345,6 +345,11 @@ FLOWS = [
         latency=3,
     ),
     flow(
+        "enabled_through", "input wire clk, input wire en", "assign d = c + a[31:0];",
+        "clock: clk\nhandshake: {kind: latency, latency: measure, enable: en}\n" + PORTS, stall_input=True, stall_output=True,
+        latency=0,
+    ),
+    flow(
         "every_4", f"{CLOCK}, input wire start", FRAGILE % "", CLOCKED +
         "handshake: {kind: latency, latency: 2, interval: 4, input: {valid: start}}\n", stall_input=True, stall_output=False,
         latency=2, gap=4,
