@@ -22,7 +22,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from rtl_tb import simulators
-from rtl_tb.engines.common import design_options, digest
+from rtl_tb.engines.common import complaint, design_options, digest
 from rtl_tb.engines.job import Job, Outcome, Progress, ProtocolFailure
 from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing
 from rtl_tb.scoreboard import unpack_bits
@@ -221,9 +221,13 @@ def _keep_waves(job: Job, folder: Path, place: Path) -> None:
 
 
 def _read_answer(file: Path, folder: Path) -> dict[str, Any]:
+    log = max(folder.glob("*.log"), key=lambda path: path.stat().st_mtime)
+    text = log.read_text(errors="replace")
     if not file.is_file():
-        log = max(folder.glob("*.log"), key=lambda path: path.stat().st_mtime)
-        raise RtlError(f"the simulation ended without an answer: {_reason(log.read_text(errors='replace'))} (all in {log})")
+        raise RtlError(f"the simulation ended without an answer: {_reason(text)} (all in {log})")
+    complained = complaint(text)
+    if complained:
+        raise RtlError(f"the DUT reported an error: {complained} (all in {log})")
     answer: dict[str, Any] = json.loads(file.read_text())
     return answer
 

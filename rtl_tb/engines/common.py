@@ -16,6 +16,12 @@ PINS = ("in_valid", "in_ready", "out_valid", "out_ready")
 _OF_NO_VECTOR = ("extra_result", "stale_after_reset")
 _NAMED_FILES = re.compile(rb'(?:`include\s*|\$readmem[hb]\s*\(\s*)["<]([^">\n]+)[">]')
 """Other files that RTL names: headers and the contents of memories."""
+_COMPLAINT = re.compile(
+    r"^ERROR: .*\$readmem[hb]: Unable to open (?P<opened>.+?) for reading"
+    r"|^%Warning: (?P<read>.+?):\d+: \$readmem file not found"
+    r"|^(?:ERROR|\[\d+\] %Error): *(?P<error>.*)",
+    re.MULTILINE,
+)
 
 
 def design_options(dut: Dut) -> list[str]:
@@ -69,6 +75,20 @@ def _named_files(path: Path, folders: Iterable[Path]) -> Iterator[Path]:
             candidate = (folder / name).resolve()
             if candidate.is_file():
                 yield candidate
+
+
+def complaint(log: str) -> str | None:
+    """What the RTL complained of in a simulator's output, or None: $error, a failed assertion, a missing $readmem file.
+
+    Icarus Verilog goes on after each of them; Verilator only after the last.
+    """
+    found = _COMPLAINT.search(log)
+    if found is None:
+        return None
+    name = found["opened"] or found["read"]
+    if name is None:
+        return found["error"].strip()
+    return f"$readmem did not find {name}; it is looked for in a temporary folder, so write an absolute path"
 
 
 def failure(kind: int, cycle: int, vector: int, pins: Iterable[str], in_flight: int) -> ProtocolFailure:

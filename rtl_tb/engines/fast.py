@@ -7,13 +7,16 @@ for Icarus (engines selfcheck and cocotb).
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +37,7 @@ DONE, TIMED_OUT, ENDED, MORE = range(4)
 
 VERILATE = ["--cc", "--exe", "--build", "-O3", "--x-initial", "unique", "--x-assign", "unique", "--no-timing", "-Wno-fatal"]
 VERILATE += ["-MAKEFLAGS", "OPT_FAST=-O2", "-MAKEFLAGS", "OPT_GLOBAL=-O2", "-LDFLAGS", "-shared"]
-COMPILE = "-fPIC -fvisibility=hidden -fno-gnu-unique -DVL_USER_FATAL -DVL_USER_STOP -DVL_USER_FINISH"
+COMPILE = "-fPIC -fvisibility=hidden -fno-gnu-unique -DVL_USER_FATAL -DVL_USER_STOP -DVL_USER_FINISH -DVL_USER_WARN"
 """Hidden symbols: every library has its own Vmmagold_dut and its own Verilator runtime, so that many load side by side."""
 
 
@@ -188,26 +191,47 @@ def _drive(
     library = _load(path)
     settings = _settings(job, words, out, received)
     message = ctypes.create_string_buffer(400)
-    harness = library.mg_open(ctypes.byref(settings), message, len(message))
+    harness = _call(library.mg_open, ctypes.byref(settings), message, len(message))
     if not harness:
         raise _ended(job, message.value, 0)
     try:
         status = DONE
         for target in [*range(CHUNK, len(words), CHUNK), len(words)]:
-            while (status := library.mg_run(harness, target)) == MORE:
+            while (status := _call(library.mg_run, harness, target)) == MORE:
                 pass  # a slow unit: the loop gives Ctrl-C a chance
             if status:
                 break
             if progress:
                 progress(target, len(words))
         if status == DONE:
-            status = library.mg_tail(harness)
+            status = _call(library.mg_tail, harness)
         cycles = int(library.mg_cycles(harness))
         if status == ENDED:
             raise _ended(job, library.mg_error(harness), cycles)
         return cycles, _failures(library, harness)
     finally:
-        library.mg_close(harness)
+        _call(library.mg_close, harness)
+
+
+def _call(function: Callable[..., Any], *arguments: object) -> Any:
+    """Calls the library, in which the DUT may print."""
+    with _stdout_to_stderr():
+        return function(*arguments)
+
+
+@contextlib.contextmanager
+def _stdout_to_stderr() -> Iterator[None]:
+    """Sends what C code prints to stderr: the $display of a DUT must not get into the JSON on stdout."""
+    libc = ctypes.CDLL(None)
+    libc.fflush(None)
+    kept = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        yield
+        libc.fflush(None)
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _ended(job: Job, message: bytes, cycle: int) -> RtlError:

@@ -60,6 +60,12 @@ void vl_fatal(const char* file, int line, const char*, const char* message) {
 void vl_stop(const char* file, int line, const char* scope) { vl_fatal(file, line, scope, "$stop, $error or $fatal"); }
 void vl_finish(const char* file, int line, const char* scope) { vl_fatal(file, line, scope, "$finish"); }
 
+// A missing file leaves the memory as it was, so that all results are wrong without a reason.
+void vl_warn(const char* file, int line, const char* scope, const char* message) {
+    if (message && std::strstr(message, "$readmem file not found")) vl_fatal(file, line, scope, message);
+    std::fprintf(stderr, "%%Warning: %s:%d: %s\n", file ? file : "?", line, message ? message : "");
+}
+
 class Harness {
 public:
     explicit Harness(const Settings& settings) : s(settings), random(settings.seed * 0x9E3779B97F4A7C15ull | 1) {

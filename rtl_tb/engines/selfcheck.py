@@ -18,7 +18,7 @@ import numpy as np
 from golden.vectors.vectorset import VectorSet
 from rtl_tb import simulators
 from rtl_tb.dut import Dut
-from rtl_tb.engines.common import design_options, digest, failure
+from rtl_tb.engines.common import complaint, design_options, digest, failure
 from rtl_tb.engines.job import Job, Outcome, Progress, Traffic
 from rtl_tb.errors import RtlError
 from rtl_tb.selfcheck_sv import DEPTH, testbench_text
@@ -40,7 +40,8 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
     Raises:
         SimulatorMissing, SimulatorTooOld: no such simulator.
         ElaborationError: the simulator refused the design.
-        RtlError: the simulation ended without a summary, for example because the DUT called $finish.
+        RtlError: the simulation ended without a summary, for example because the DUT called $finish; or the DUT called
+            $error, or an assertion failed, or a $readmem file is missing.
     """
     simulator = simulators.find(job.simulator)
     start = time.monotonic()
@@ -52,10 +53,15 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
         command = _command(job, simulator, program)
         answers = folder / "answers.txt"
         log = program.parent / "run.log"
-        simulators.run(command, folder=folder, env=simulator.env, log=log, tick=_ticker(answers, len(job.vectors), progress))
+        tick = _ticker(answers, len(job.vectors), progress)
+        complained = complaint(simulators.run(command, folder=folder, env=simulator.env, log=log, tick=tick))
+        if complained:
+            raise RtlError(f"the DUT {job.dut.name} reported an error: {complained} (see {log})")
         outcome = read_answers(job, answers, log)
     except ToolFailed as error:
-        raise RtlError(f"the simulation of {job.dut.name} failed: {error}") from error
+        complained = complaint(error.text)
+        reason = f"{complained} (see {error.log})" if complained else error
+        raise RtlError(f"the simulation of {job.dut.name} failed: {reason}") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     outcome.version = simulator.version_text

@@ -200,3 +200,23 @@ def test_the_last_vector_is_not_held(tmp_path, engine, simulator):
     job = Job(dut, tmp_path / "build", vectors, simulator, Traffic(seed=3))
     wrong = judge(vectors, engines.run(engine, job), dut.compare).wrong
     assert wrong[-1]
+
+
+EVERY_ENGINE = [*ENGINES, ("cocotb", "icarus"), ("cocotb", "verilator")]
+
+
+@pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
+@pytest.mark.parametrize(
+    ("added", "text"),
+    [
+        ('always @(posedge clk) if (v3) $error("my assertion fired");', r"my assertion fired|small\.sv:\d+"),
+        ('reg [7:0] rom [0:1]; initial $readmemh("nowhere.hex", rom);', r"nowhere\.hex"),
+    ],
+    ids=["error", "readmem"],
+)
+def test_what_the_rtl_complains_of(tmp_path, engine, simulator, added, text):
+    """$error and a missing file of a memory are no PASS, also where the simulator goes on."""
+    dut = changed_unit(tmp_path, ("endmodule", f"{added} endmodule"))
+    job = Job(dut, tmp_path / "build", small.small_vectors(dut, 20), simulator)
+    with pytest.raises(RtlError, match=text):
+        engines.run(engine, job)

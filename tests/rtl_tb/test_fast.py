@@ -78,3 +78,15 @@ def test_an_unreadable_library(job):
     library.write_bytes(b"not a library")
     with pytest.raises(RtlError, match=r"cannot be loaded.*remove it"):
         fast.run(few)
+
+
+def test_what_the_unit_prints_is_not_on_stdout(tmp_path, capfd):
+    """It would break the JSON of --json."""
+    dut = small.write_small(tmp_path)
+    printing = 'always @(posedge clk) if (v3) $display("hello"); endmodule'
+    (tmp_path / "small.sv").write_text(small.RTL.replace("endmodule", printing))
+    fast.run(Job(dut, tmp_path / "build", small.small_vectors(dut, 5)))
+    print("the end", flush=True)
+    out, err = capfd.readouterr()
+    assert out == "the end\n"
+    assert "hello" in err
