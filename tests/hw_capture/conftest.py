@@ -16,7 +16,7 @@ def _kernel_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def nvcc(_kernel_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skips where kernels cannot be compiled and disassembled; the cache is one of this session."""
+    """Skips where kernels cannot be compiled and disassembled; the cache is new."""
     if not toolchain.find("nvcc"):
         pytest.skip("nvcc is not installed: no kernel is compiled")
     if not (toolchain.find("nvdisasm") or toolchain.find("cuobjdump")):
