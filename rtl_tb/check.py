@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from golden.errors import OperandError
 from golden.vectors.vectorset import VectorSet, default_set, join
 from rtl_tb import engines
 from rtl_tb.dut import Dut, load_dut
-from rtl_tb.engines.job import Job, Outcome, Traffic
+from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.example import Example, smallest
 from rtl_tb.latency import measure
 from rtl_tb.verdict import Verdict, judge
@@ -133,8 +133,8 @@ class Check:
             "simulator": outcome.simulator,
             "version": outcome.version,
             "seed": self.options.seed,
-            "traffic": _traffic_dict(self.traffic),
-            "handshake": None if self.handshake is None else _traffic_dict(self.handshake) | {"vectors": HANDSHAKE_COUNT},
+            "traffic": asdict(self.traffic),
+            "handshake": None if self.handshake is None else asdict(self.handshake) | {"vectors": HANDSHAKE_COUNT},
             "vectors": len(verdict.vectors),
             **{key: int(np.count_nonzero(getattr(verdict, key))) for key in ("wrong", "unknown", "missing")},
             "protocol": [
@@ -179,11 +179,11 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
     vectors, coverage = draw(dut, options)
     job = Job(dut, build, vectors, options.simulator, options.chosen_traffic, options.timeout_cycles, options.waves)
     outcome = engines.run(options.engine, job, lambda done, total: report("running", done, total))
-    result = Check(dut, options, judge(vectors, outcome, dut.compare), applied(dut, job.traffic), coverage)
+    result = Check(dut, options, judge(vectors, outcome, dut.compare), job.traffic.on(dut), coverage)
     if result.passed and options.traffic is None and options.engine == "fast":
         job = replace(job, vectors=vectors[:HANDSHAKE_COUNT], traffic=HANDSHAKE_TRAFFIC)
         busy = judge(job.vectors, engines.run("fast", job), dut.compare)
-        result.handshake = applied(dut, job.traffic)
+        result.handshake = job.traffic.on(dut)
         if not busy.passed:
             result.verdict, result.traffic = busy, result.handshake
     if not result.passed and options.explain:
@@ -194,19 +194,6 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
         report("writing the failure capsule", 0, 0)
         result.capsule = write_capsule(result, job, options.failures)
     return result
-
-
-def applied(dut: Dut, traffic: Traffic) -> Traffic:
-    """The traffic that the DUT can be given: no resets without a reset port, no backpressure that nobody would heed."""
-    return replace(
-        traffic,
-        resets=traffic.resets if dut.reset is not None else 0,
-        backpressure=traffic.backpressure if dut.can_stall_output else 0.0,
-    )
-
-
-def _traffic_dict(traffic: Traffic) -> dict[str, Any]:
-    return {key: getattr(traffic, key) for key in ("idle", "backpressure", "resets", "seed")}
 
 
 def shown(path: Path) -> str:
@@ -275,8 +262,3 @@ def find_birth(result: Check) -> Birth | None:
     if suspect.code != example.actual:
         return None
     return first_difference(example.instruction.trace(**example.operands), suspect)
-
-
-def rerun(job: Job, engine: str, vectors: VectorSet, waves: Path | None = None) -> Outcome:
-    """Runs other vectors through a DUT that is already built, at full throughput."""
-    return engines.run(engine, replace(job, vectors=vectors, traffic=Traffic(), waves=waves))

@@ -123,11 +123,6 @@ def load(name: str | Path) -> list[Figure]:
     return figures
 
 
-def load_all() -> list[Figure]:
-    """Returns the figures of every file in spec/timing."""
-    return [figure for name in names() for figure in load(name)]
-
-
 def conflict(ways: str | int) -> str:
     """Returns the variant of an access in which `ways` lanes meet in a bank: "" for 1, else such as "2-way"."""
     return "" if int(ways) == 1 else f"{ways}-way"

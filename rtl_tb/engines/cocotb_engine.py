@@ -22,7 +22,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from rtl_tb import simulators
-from rtl_tb.engines.common import complaint, design_options, digest
+from rtl_tb.engines.common import complaint, design_options, digest, random_start
 from rtl_tb.engines.job import Job, Outcome, Progress, ProtocolFailure
 from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing
 from rtl_tb.scoreboard import unpack_bits
@@ -180,20 +180,18 @@ def _plusargs(job: Job, seed: str) -> list[str]:
     if job.simulator != "verilator":
         return []
     number = int(seed) if seed.strip().isdecimal() else job.traffic.seed
-    return ["+verilator+rand+reset+2", f"+verilator+seed+{max(number & 0x7FFFFFFF, 1)}"]
+    return random_start(number)
 
 
 def _write_job(job: Job, place: Path) -> None:
     """Writes the files that rtl_tb/engines/cocotb_test.py finds in its working directory."""
     np.save(place / "operands.npy", job.dut.layout.pack_operands(job.vectors.operands))
     (place / "progress").write_bytes(bytes(8))
-    reset = job.dut.reset
+    reset, traffic = job.dut.reset, job.traffic.on(job.dut)
     settings = {
-        "idle": job.traffic.idle,
-        # A result that a unit without backpressure gives is lost if it is not taken.
-        "backpressure": job.traffic.backpressure if job.dut.can_stall_output else 0.0,
-        # A unit without a reset goes on with what it was given.
-        "resets": job.traffic.resets if reset is not None else 0,
+        "idle": traffic.idle,
+        "backpressure": traffic.backpressure,
+        "resets": traffic.resets,
         "timeout_cycles": job.timeout_cycles,
         "reset_cycles": reset.cycles if reset is not None else 1,
     }

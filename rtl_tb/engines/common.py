@@ -30,6 +30,11 @@ def design_options(dut: Dut) -> list[str]:
     return [f"-I{path}" for path in dut.include] + macros
 
 
+def random_start(seed: int) -> list[str]:
+    """Arguments of a verilated program: registers without a reset start as random bits of this seed (not 0, which means none)."""
+    return ["+verilator+rand+reset+2", f"+verilator+seed+{max(seed & 0x7FFFFFFF, 1)}"]
+
+
 def digest(dut: Dut, generated: Sequence[Path], options: object) -> str:
     """Names a build by all that it depends on: the design, the generated files, the options and the tool.
 

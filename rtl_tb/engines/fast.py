@@ -164,7 +164,7 @@ def _load(library: Path) -> ctypes.CDLL:
 
 
 def _settings(job: Job, words: npt.NDArray[np.uint8], out: npt.NDArray[np.uint8], received: npt.NDArray[np.uint8]) -> _Settings:
-    dut, traffic = job.dut, job.traffic
+    dut, traffic = job.dut, job.traffic.on(job.dut)
     return _Settings(
         words.ctypes.data,
         out.ctypes.data,
@@ -172,8 +172,8 @@ def _settings(job: Job, words: npt.NDArray[np.uint8], out: npt.NDArray[np.uint8]
         len(words),
         traffic.seed,
         int(traffic.idle * 2**32),
-        int(traffic.backpressure * 2**32) if dut.can_stall_output else 0,
-        traffic.resets if dut.reset else 0,
+        int(traffic.backpressure * 2**32),
+        traffic.resets,
         dut.reset.cycles if dut.reset else 4,
         job.timeout_cycles,
     )

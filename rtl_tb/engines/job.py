@@ -7,7 +7,7 @@ can see; they share `Job` and `Outcome`, so that the verdict of rtl_tb/check.py 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +63,18 @@ class Traffic:
             raise RtlError(f"traffic 'resets' is {self.resets}, expected a number of resets, 0 or more")
         if not 0 <= self.seed < 2**32:
             raise RtlError(f"traffic 'seed' is {self.seed}, expected 0 to {2**32 - 1}")
+
+    def on(self, dut: Dut) -> Traffic:
+        """The part of it that a DUT can be given.
+
+        A DUT without a reset port would go on with what it was given; a result that it offers without heeding out_ready is
+        lost if it is not taken.
+        """
+        return replace(
+            self,
+            resets=self.resets if dut.reset is not None else 0,
+            backpressure=self.backpressure if dut.can_stall_output else 0.0,
+        )
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import numpy as np
 from golden.vectors.vectorset import VectorSet
 from rtl_tb import simulators
 from rtl_tb.dut import Dut
-from rtl_tb.engines.common import complaint, design_options, digest, failure
+from rtl_tb.engines.common import complaint, design_options, digest, failure, random_start
 from rtl_tb.engines.job import Job, Outcome, Progress, Traffic
 from rtl_tb.errors import RtlError
 from rtl_tb.selfcheck_sv import DEPTH, testbench_text
@@ -118,16 +118,17 @@ def _command(job: Job, simulator: Simulator, program: Path) -> list[str | Path]:
     waves = [f"+waves={job.waves.absolute()}"] if job.waves else []
     if simulator.name == "icarus":
         return [simulator.runtime, "-n", program, *(["-fst"] if job.waves and job.waves.suffix == ".fst" else []), *waves]
-    return [program, *waves, "+verilator+rand+reset+2", f"+verilator+seed+{max(job.traffic.seed & 0x7FFFFFFF, 1)}"]
+    return [program, *waves, *random_start(job.traffic.seed)]
 
 
 def write_run(dut: Dut, vectors: VectorSet, folder: Path, traffic: Traffic, timeout_cycles: int) -> None:
     """Writes what the testbench reads: run.hex and vectors_N.hex of DEPTH vectors each."""
+    traffic = traffic.on(dut)
     settings = [
         ("vectors", len(vectors)),
         ("probability of an idle cycle, times 2**32", int(traffic.idle * 2**32)),
-        ("probability of backpressure, times 2**32", int(traffic.backpressure * 2**32) if dut.can_stall_output else 0),
-        ("resets in mid-flight", traffic.resets if dut.reset else 0),
+        ("probability of backpressure, times 2**32", int(traffic.backpressure * 2**32)),
+        ("resets in mid-flight", traffic.resets),
         ("seed", traffic.seed),
         ("cycles without progress after which the run stops", timeout_cycles),
     ]
