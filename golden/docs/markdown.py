@@ -1,0 +1,41 @@
+"""Pieces of Markdown (CommonMark with tables) that every generated page uses.
+
+Links to other pages of the site have the scheme `site:` and a path from the site's root
+(`site:architectures/hopper.md#evidence`, `site:vectors/hopper/x.npz`): the site makes relative links of them, a standalone
+document keeps their text alone.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+SITE = "site:"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table; bars in cells are escaped, line breaks become spaces."""
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    lines += ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    return str(value).replace("\\|", "|").replace("|", "\\|").replace("\n", " ")
+
+
+def link(text: str, path: str) -> str:
+    """A link to a path of the site."""
+    return f"[{text}]({SITE}{path})"
+
+
+def code(text: str, language: str = "text") -> str:
+    """A block of code."""
+    return f"```{language}\n{text.rstrip()}\n```"
+
+
+def figure(svg: str, caption: str) -> str:
+    """A picture (one <svg> element) with its caption, plain text. An HTML block: no blank line may stand in the SVG."""
+    lines = "\n".join(line for line in svg.splitlines() if line.strip())
+    return f'<figure class="mg-figure">\n{lines}\n<figcaption>{html.escape(caption)}</figcaption>\n</figure>'
