@@ -1,4 +1,4 @@
-"""The specs as design documents: pages in Markdown generated from the specs, models, vectors and timings, and what is made of them.
+"""The specs as design documents: Markdown pages generated from the specs, models, vectors and timings.
 
 `families` says which instructions share a page; `instruction_page`, `architecture_page`, `comparison` and `format_page` write
 Markdown; `pictures` draws; `document` makes one standalone document (Markdown, HTML, PDF, JSON) and `site` the whole site.
