@@ -1,0 +1,151 @@
+"""Which instructions share a page: the variants of one family that compute by the same rule.
+
+A group is what one page describes. Its instructions belong to one family of `spec/families` and run operations with the same
+algorithms, parameters and output formats; they differ in shape, operand types or layout only. Slugs are made of the family's
+name, the result's format and the modifiers (rounding, saturation, bit operation), so a page keeps its address while variants
+come and go, and an NVIDIA instruction has the same slug on every architecture. (One family of AMD has all operand types; which
+of them share a rule differs by chip.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from golden import catalog
+from golden.formats import Format
+from golden.instruction import Instruction, instructions
+
+MANY = 3
+"""A title lists up to so many values of one kind; more are summed up."""
+
+_KIND = re.compile(r"kind::(\w+)")
+
+
+@dataclass(frozen=True)
+class Group:
+    """The instructions of one page. `representative`: the one that pictures and examples are made of."""
+
+    architecture: str
+    slug: str
+    title: str
+    variants: tuple[Instruction, ...]
+    representative: Instruction
+
+    @property
+    def path(self) -> str:
+        """Where the page lies in the site."""
+        return f"instructions/{self.architecture}/{self.slug}.md"
+
+
+@lru_cache(maxsize=16)
+def groups(architecture: str) -> tuple[Group, ...]:
+    """Returns the groups of an architecture, in the order of its spec.
+
+    Raises:
+        UnknownNameError: no such architecture.
+    """
+    found: dict[tuple[object, ...], list[Instruction]] = {}
+    for ins in instructions(architecture):
+        found.setdefault(_key(ins), []).append(ins)
+    return tuple(_group(architecture, tuple(variants)) for variants in found.values())
+
+
+def group_of(ins: Instruction) -> Group:
+    """Returns the group of a catalogued instruction; a unit from a designer's own file is a group of its own."""
+    found = _index(ins.architecture).get(ins.name) if ins.architecture in catalog.architectures() else None
+    return found or own_group(ins)
+
+
+def own_group(ins: Instruction) -> Group:
+    """A group of one: a unit that no architecture of the catalogue has."""
+    return Group(ins.architecture, ins.name, ins.variables.get("title", ins.name), (ins,), ins)
+
+
+@lru_cache(maxsize=16)
+def _index(architecture: str) -> dict[str, Group]:
+    return {ins.name: group for group in groups(architecture) for ins in group.variants}
+
+
+def _key(ins: Instruction) -> tuple[object, ...]:
+    return ins.family, frozenset((op.algorithm, str(op.parameters), op.out_format.name) for op in ins.program.operations)
+
+
+def _group(architecture: str, variants: tuple[Instruction, ...]) -> Group:
+    return Group(architecture, _slug(variants), _title(variants), variants, _representative(variants))
+
+
+def _representative(variants: tuple[Instruction, ...]) -> Instruction:
+    """The variant of fewest blocks, then longest K, then smallest tile; of equals the first in the order of the spec."""
+    return min(variants, key=lambda ins: (ins.blocks, -ins.k, ins.m * ins.n))
+
+
+# Slugs and titles --------------------------------------------------------------------------------------------------------
+
+
+def _different(variants: Iterable[Instruction], of: Callable[[Instruction], str]) -> list[str]:
+    return list(dict.fromkeys(of(ins) for ins in variants))
+
+
+def _formats(variants: Iterable[Instruction], operand: str) -> list[str]:
+    return _different(variants, lambda ins: ins.formats[operand].name)
+
+
+def _modifiers(variants: tuple[Instruction, ...]) -> list[str]:
+    """What the variants' names add to the family: "rz", "satfinite", "xor"; to nearest is the unmarked rounding."""
+    rounding = {ins.variables.get("rnd", "") for ins in variants} - {"", ".rn"}
+    saturation = {ins.variables.get("satfinite", "") for ins in variants} - {""}
+    operations = {ins.variables.get("operation", "") for ins in variants} - {""}
+    return [word.strip(".") for words in (rounding, saturation, operations) for word in sorted(words)]
+
+
+def _slug(variants: tuple[Instruction, ...]) -> str:
+    family, operands = variants[0].family, []
+    if family in ("mfma", "mfma_old"):  # one family for all operand types
+        operands = ["from", *_formats(variants, "a")]
+    return "-".join([family, *_formats(variants, "d"), *operands, *_modifiers(variants)])
+
+
+def _title(variants: tuple[Instruction, ...]) -> str:
+    mnemonic = _mnemonic(variants)
+    extra = "".join(f", {word}" for word in _modifiers(variants) if f".{word}." not in mnemonic)
+    return f"{mnemonic}: {_operands(variants)}{extra}"
+
+
+def _mnemonic(variants: tuple[Instruction, ...]) -> str:
+    """ "mma.sync kind::f8f6f4 m16n8k32", "wgmma.mma_async.sp m64nNk32", "v_mfma_f32"."""
+    first = variants[0]
+    if first.name.startswith("v_mfma"):
+        return first.name[: first.name.index("_", len("v_mfma_"))]
+    stem = first.name.replace("::ordered_metadata", "").split(".cta_group")[0].split(".aligned")[0]
+    if not first.name.startswith("mma.sync"):
+        stem = stem.removesuffix(".sync")
+    kinds = _different(variants, lambda ins: "".join(_KIND.findall(ins.name)))
+    kind = f" kind::{'/'.join(kinds)}" if kinds != [""] else ""
+    return f"{stem}{kind} {_shapes(variants)}"
+
+
+def _shapes(variants: tuple[Instruction, ...]) -> str:
+    """ "m16n8k8, m16n8k16"; of a sweep "m64nNk16": a dimension of many values is its capital letter."""
+    shapes = list(dict.fromkeys(ins.shape for ins in variants))
+    if len(shapes) <= MANY + 1:
+        return ", ".join("m{}n{}k{}".format(*shape) for shape in shapes)
+    parts = []
+    for letter, values in zip("mnk", zip(*shapes, strict=True), strict=True):
+        different = dict.fromkeys(values)
+        parts.append(f"{letter}{values[0] if len(different) == 1 else letter.upper()}")
+    return "".join(parts)
+
+
+def _operands(variants: tuple[Instruction, ...]) -> str:
+    a, b, c, d = (_short(variants, operand) for operand in "abcd")
+    return f"{a} x {b} + {c}" if c == d else f"{a} x {b} + {c} to {d}"
+
+
+def _short(variants: tuple[Instruction, ...], operand: str) -> str:
+    formats: list[Format] = list({ins.formats[operand].name: ins.formats[operand] for ins in variants}.values())
+    if len(formats) <= MANY:
+        return "/".join(fmt.name for fmt in formats)
+    return "/".join(str(bits) for bits in sorted({fmt.bits for fmt in formats}, reverse=True)) + "-bit floats"
