@@ -38,9 +38,9 @@ def draw(ours: str | Path, folder: Path, chosen: Sequence[str] | None = None, fo
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for stem, instruction in wanted.items():
-        picture = _picture(instruction, figures)
+        drawn = picture(instruction, figures)
         path = folder / f"{stem}.{form}"
-        write_whole(path, partial(picture.savefig, format=form, dpi=130, metadata=_metadata(form)))
+        write_whole(path, partial(drawn.savefig, format=form, dpi=130, metadata=_metadata(form)))
         written.append(path)
     return written
 
@@ -50,7 +50,12 @@ def _metadata(form: str) -> dict[str, Any]:
     return {"Date": None} if form == "svg" else {"Software": None}
 
 
-def _picture(instruction: str, figures: Sequence[Figure]) -> Picture:
+def picture(instruction: str, figures: Sequence[Figure]) -> Picture:
+    """Returns throughput (bars) and latency (lines) of one instruction by warps and ILP as a matplotlib figure.
+
+    Raises:
+        ToolMissing: no matplotlib. UnknownNameError: the instruction has no points in `figures`.
+    """
     mine = [figure for figure in figures if figure.instruction == instruction and figure.warps is not None]
     if not mine:
         known = {figure.instruction for figure in figures if figure.warps is not None}
@@ -62,13 +67,13 @@ def _picture(instruction: str, figures: Sequence[Figure]) -> Picture:
         from matplotlib.figure import Figure as Canvas
     except ImportError:
         raise ToolMissing("matplotlib is not installed: pip install 'mmagold[plots]'") from None
-    picture = Canvas(figsize=_SIZE, layout="constrained")
-    left, right = picture.subplots(1, 2)
+    canvas = Canvas(figsize=_SIZE, layout="constrained")
+    left, right = canvas.subplots(1, 2)
     unit = next(figure.unit for figure in mine if figure.quantity == "throughput")
     _bars(left, [figure for figure in mine if figure.quantity == "throughput"], f"Throughput ({unit})")
     _lines(right, [figure for figure in mine if figure.quantity == "latency"], "Latency of one round (cycles)")
-    picture.suptitle(f"{instruction}, {mine[0].device}", fontsize=11)
-    return picture
+    canvas.suptitle(f"{instruction}, {mine[0].device}", fontsize=11)
+    return canvas
 
 
 def _by_ilp(figures: Sequence[Figure]) -> dict[int, dict[int, float]]:

@@ -1,0 +1,76 @@
+"""matplotlib figures as inline SVG, and the plots of timing by ILP and warps."""
+
+from __future__ import annotations
+
+import io
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hw_capture.timing.tables import Figure as Timing
+
+_SVG = "http://www.w3.org/2000/svg"
+_HREF = "{http://www.w3.org/1999/xlink}href"
+_DROPPED = (f"{{{_SVG}}}metadata", f"{{{_SVG}}}style")
+_REFERENCE = re.compile(r"url\(#([^)]+)\)")
+
+
+def inline(figure: Any, name: str, title: str = "") -> str:
+    """Returns a matplotlib Figure as one <svg> element for a page; the same figure always gives the same text.
+
+    name: prefix of its ids. title: read aloud by screen readers. Black becomes the page's text colour and white the
+    page's background, so that the picture can be read in dark mode. Text stays text.
+    """
+    import matplotlib
+
+    out = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
+        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
+    root = ElementTree.fromstring(out.getvalue())
+    for parent in list(root.iter()):
+        for child in [child for child in parent if child.tag in _DROPPED]:
+            parent.remove(child)
+    for item in root.iter():
+        _adapt(item, name)
+    _, _, width, height = root.attrib["viewBox"].split()
+    root.attrib.update(
+        {
+            "width": width,
+            "height": height,
+            "class": "mg-picture mg-plot",
+            "role": "img",
+            "style": "max-width:100%;height:auto;stroke-linejoin:round;stroke-linecap:butt",
+        }
+    )
+    if title:
+        root.attrib["aria-label"] = title
+    ElementTree.register_namespace("", _SVG)
+    return "\n".join(line for line in ElementTree.tostring(root, encoding="unicode").splitlines() if line.strip())
+
+
+def _adapt(item: ElementTree.Element, name: str) -> None:
+    """Prefixes ids and references; black and white give way to the page's colours."""
+    if "id" in item.attrib:
+        item.attrib["id"] = f"{name}-{item.attrib['id']}"
+    if _HREF in item.attrib:
+        item.attrib["href"] = f"#{name}-{item.attrib.pop(_HREF)[1:]}"
+    for key, value in item.attrib.items():
+        value = _REFERENCE.sub(rf"url(#{name}-\1)", value)
+        item.attrib[key] = value.replace("#000000", "currentColor").replace("fill: #ffffff", "fill: none")
+    if item.tag == f"{{{_SVG}}}text" and "fill" not in item.attrib.get("style", ""):
+        item.attrib |= {"class": "mg-text", "fill": "#1b2229"}
+
+
+def ilp_warps(instruction: str, figures: Sequence[Timing], name: str = "timing") -> str:
+    """Returns throughput and latency of an instruction by ILP and warps as SVG; name: prefix of its ids.
+
+    figures: as `hw_capture.timing.tables.load("hopper_h200")` gives them.
+
+    Raises:
+        ToolMissing: no matplotlib. UnknownNameError: the instruction has no points in these figures.
+    """
+    from hw_capture.timing import plots as timing
+
+    return inline(timing.picture(instruction, figures), name, f"Throughput and latency of {instruction} by warps and ILP")
