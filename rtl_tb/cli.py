@@ -162,7 +162,7 @@ def init(
     from golden.operands import write_text
     from rtl_tb.init import draft
 
-    text = draft(sources, top, instruction)
+    text = draft(sources, top, instruction, out.parent if out is not None else None)
     if out is None:
         typer.echo(text, nl=False)
     else:

@@ -133,5 +133,8 @@ def test_the_command_drafts_from_files_named_relative_to_the_working_folder(tmp_
     run = CliRunner().invoke(app, ["rtl", "init", "pass.sv", "--out", "dut.yaml"])
     assert run.exit_code == 0, run.output
     assert "sources: [pass.sv]" in (tmp_path / "dut.yaml").read_text()
+    (tmp_path / "checks").mkdir()
+    assert CliRunner().invoke(app, ["rtl", "init", "pass.sv", "--out", "checks/dut.yaml"]).exit_code == 0
+    assert "sources: [../pass.sv]" in (tmp_path / "checks" / "dut.yaml").read_text(), "paths are relative to the file"
     refused = CliRunner().invoke(app, ["rtl", "init", "absent.sv"])
     assert refused.exit_code == 2 and "absent.sv" in refused.output

@@ -1,0 +1,260 @@
+"""Runs the code of a Markdown page: what the page shows is what happens.
+
+The blocks of a page run in order in one temporary folder that sees the repository's folders, so that a tutorial can build on
+the step before. What the word after the fence means:
+
+    ```python             runs; all blocks of a page share their names. A ```text block right below shows what it prints
+    ```console            lines "$ command" run in bash, the lines below show what it prints; status 0, or 1 where that begins
+                          with FAIL; ```console status=2 says another
+    ```console no-run     needs a GPU, a tool that CI lacks, or minutes: the command and its options exist
+    ```python no-run      compiles, and what it imports exists
+    ```yaml file=NAME     is saved under that name (any language); ```yaml without a name has to be YAML
+    ```text, ```systemverilog    are shown
+
+In output "..." stands for anything.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import doctest
+import importlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+FENCE = re.compile(r"^(?P<indent> *)```(?P<info>\S.*)?$")
+SHARED = ("rtl_tb", "spec", "vectors", "docs", "Makefile")
+SHOWN = ("text", "systemverilog")
+OUTSIDE = ("apt-get", "cd", "git", "iverilog", "python3", "source")  # other people's commands: not checked
+
+
+class PageError(AssertionError):
+    """A block that does not do what the page says; the message begins with file and line."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block. line: of its fence, from 1. flags: the words after the language."""
+
+    language: str
+    flags: tuple[str, ...]
+    body: str
+    line: int
+    below: bool  # nothing but empty lines between this block and the one before
+
+    def flag(self, name: str) -> str | None:
+        """The value of a flag `name=value`."""
+        return next((word.partition("=")[2] for word in self.flags if word.startswith(f"{name}=")), None)
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """The fenced blocks of a page, also those indented in lists."""
+    lines = text.splitlines()
+    start, last_end = 0, -2
+    while start < len(lines):
+        opened = FENCE.match(lines[start])
+        if not opened:
+            start += 1
+            continue
+        indent = len(opened["indent"])
+        end = next((i for i in range(start + 1, len(lines)) if lines[i].strip() == "```"), None)
+        if end is None:
+            raise PageError(f"line {start + 1}: the block has no end")
+        words = (opened["info"] or "").split()
+        body = "".join(line[indent:] + "\n" for line in lines[start + 1 : end])
+        below = last_end >= 0 and not any(line.strip() for line in lines[last_end + 1 : start])
+        yield Block(words[0] if words else "", tuple(words[1:]), body, start + 1, below)
+        start, last_end = end + 1, end
+
+
+def commands(block: Block) -> list[tuple[str, str]]:
+    """The commands of a console block with the output shown below each; "\\" at a line's end continues the command."""
+    joined = re.sub(r"\\\n(?:> )?", "", block.body)
+    if joined.strip() and not joined.startswith("$ "):
+        raise PageError("a console block begins with '$ '")
+    return re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", joined, re.M)
+
+
+def tidy(text: str) -> str:
+    """Without spaces at line ends and empty lines at either end."""
+    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines()) + "\n"
+
+
+def same(shown: str, got: str) -> bool:
+    """Whether the output is the one shown, in which "..." stands for anything."""
+    return doctest.OutputChecker().check_output(tidy(shown), tidy(got), doctest.ELLIPSIS)
+
+
+def environment() -> dict[str, str]:
+    """120 columns, no colours, this Python's commands first, the repository's packages importable."""
+    values = os.environ | {"COLUMNS": "120", "NO_COLOR": "1", "TERM": "dumb"}
+    values["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{values['PATH']}"
+    values["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    return values
+
+
+@dataclass
+class PageRun:
+    """One page and the folder that its blocks share."""
+
+    page: Path
+    folder: Path
+    names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__page__"})
+    ran: int = 0
+
+    def run(self) -> None:
+        """Runs every block.
+
+        Raises:
+            PageError: the first block that fails, prints something else, or is of an unknown kind.
+        """
+        for name in SHARED:
+            (self.folder / name).symlink_to(ROOT / name)
+        found = list(blocks(self.page.read_text("utf-8")))
+        for index, block in enumerate(found):
+            after = found[index + 1] if index + 1 < len(found) and found[index + 1].below else None
+            try:
+                self._block(block, after.body if after is not None and after.language == "text" else None)
+            except PageError as error:
+                raise PageError(f"{self.page.relative_to(ROOT)}:{block.line}: {error}") from None
+
+    def _block(self, block: Block, output: str | None) -> None:
+        if (name := block.flag("file")) is not None:
+            (self.folder / name).write_text(block.body, "utf-8")
+        if block.language == "python":
+            check_python(block.body) if "no-run" in block.flags else self._python(block, output)
+        elif block.language == "console":
+            for command, shown in commands(block):
+                check_command(command) if "no-run" in block.flags else self._command(command, shown, block.flag("status"))
+        elif block.language == "yaml":
+            list(yaml.safe_load_all(block.body))
+        elif block.language not in SHOWN:
+            raise PageError(f"a block of '{block.language}', expected python, console, yaml, {', '.join(SHOWN)}")
+
+    def _python(self, block: Block, shown: str | None) -> None:
+        self.ran += 1
+        printed = io.StringIO()
+        code = compile("\n" * block.line + block.body, str(self.page), "exec")
+        try:
+            with contextlib.chdir(self.folder), contextlib.redirect_stdout(printed):
+                exec(code, self.names)
+        except Exception:
+            raise PageError(traceback.format_exc()) from None
+        if shown is not None and not same(shown, printed.getvalue()):
+            raise PageError(f"prints\n{printed.getvalue()}\nthe page shows\n{shown}")
+
+    def _command(self, command: str, shown: str, status: str | None) -> None:
+        self.ran += 1
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=self.folder,
+            env=environment(),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        expected = int(status) if status is not None else int(shown.startswith("FAIL"))
+        if done.returncode != expected:
+            raise PageError(f"$ {command}\nhas status {done.returncode}, expected {expected}:\n{done.stdout}")
+        if shown.strip() and not same(shown, done.stdout):
+            raise PageError(f"$ {command}\nprints\n{done.stdout}\nthe page shows\n{shown}")
+
+
+# Blocks that are not run -------------------------------------------------------------------------------------------------
+
+
+def check_python(code: str) -> None:
+    """The code compiles, and everything that it imports from this repository's packages exists."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            modules = [(alias.name, None) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            modules = [(node.module or "", alias.name) for alias in node.names]
+        else:
+            continue
+        for module, name in modules:
+            if module.split(".")[0] not in ("golden", "rtl_tb", "hw_capture"):
+                continue
+            loaded = importlib.import_module(module)
+            if name is not None and not hasattr(loaded, name):
+                importlib.import_module(f"{module}.{name}")
+
+
+def check_command(command: str) -> None:
+    """The command and all of its options exist; nothing is run."""
+    words = shlex.split(command, comments=True)
+    while words and re.fullmatch(r"\w+=.*", words[0]):
+        words.pop(0)
+    program, *arguments = words
+    if program == "mmagold":
+        _check_mmagold(arguments)
+    elif program == "make":
+        _check_make(arguments)
+    elif program.endswith("pip"):
+        _check_pip(arguments)
+    elif program.endswith(("python", "pytest")):
+        _check_python_call(arguments)
+    elif program not in OUTSIDE:
+        raise PageError(f"$ {command}\nnobody knows how to check '{program}'")
+
+
+def _check_mmagold(arguments: list[str]) -> None:
+    import typer.main
+
+    from golden.cli import app
+
+    command: Any = typer.main.get_command(app)
+    name = "mmagold"
+    while hasattr(command, "commands"):
+        if not arguments or arguments[0] not in command.commands:
+            if arguments == ["--help"]:
+                return
+            raise PageError(f"'{name}' has no command '{' '.join(arguments[:1])}', only {', '.join(command.commands)}")
+        word, *arguments = arguments
+        command, name = command.commands[word], f"{name} {word}"
+    try:
+        command.make_context(name, arguments)
+    except Exception as error:  # click's, or typer's copy of it
+        message = error.format_message() if hasattr(error, "format_message") else error
+        raise PageError(f"{name} {' '.join(arguments)}: {message}") from None
+
+
+def _check_make(arguments: list[str]) -> None:
+    folder = ROOT
+    if arguments[:1] == ["-C"]:
+        folder, arguments = ROOT / arguments[1], arguments[2:]
+    makefile = (folder / "Makefile").read_text("utf-8")
+    for target in (word for word in arguments if "=" not in word):
+        if not re.search(rf"^{re.escape(target)}:", makefile, re.M):
+            raise PageError(f"{folder / 'Makefile'} has no target '{target}'")
+
+
+def _check_pip(arguments: list[str]) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    for extra in re.findall(r"\[(\w+)\]", " ".join(arguments)):
+        if extra not in project["optional-dependencies"]:
+            raise PageError(f"pyproject.toml has no extra '{extra}'")
+
+
+def _check_python_call(arguments: list[str]) -> None:
+    if arguments[:1] == ["-m"]:
+        if arguments[1] not in ("venv", "pip"):
+            importlib.import_module(arguments[1])
+        return
+    for path in (word.split("::")[0] for word in arguments if word.endswith(".py")):
+        if not (ROOT / path).exists():
+            raise PageError(f"there is no {path}")
