@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from golden.formats import Format, Kind, Number
@@ -35,19 +36,19 @@ class Trace:
         return self.instruction.formats["d"].decode(self.code)
 
     @property
+    def terms(self) -> list[Fraction] | None:
+        """c and every product (with its scales) in exact rationals, or None when an operand is infinite or NaN."""
+        c = self.instruction.formats["c"].decode(self.c)
+        factors = [(c,)] + [self._factors(k) for k in range(len(self.a))]
+        if any(number.kind >= Kind.INFINITY for numbers in factors for number in numbers):
+            return None
+        return [prod((number.value for number in numbers), start=Fraction(1)) for numbers in factors]
+
+    @property
     def exact(self) -> Fraction | None:
         """c + sum(a[k] * b[k]) in exact rationals, or None when an operand is infinite or NaN."""
-        formats = self.instruction.formats
-        total = Fraction(0)
-        terms = [(formats["c"].decode(self.c),)] + [self._factors(k) for k in range(len(self.a))]
-        for factors in terms:
-            if any(x.kind >= Kind.INFINITY for x in factors):
-                return None
-            product = Fraction(1)
-            for x in factors:
-                product *= x.value
-            total += product
-        return total
+        terms = self.terms
+        return None if terms is None else sum(terms, Fraction(0))
 
     def _factors(self, k: int) -> tuple[Number, ...]:
         formats = self.instruction.formats
@@ -67,7 +68,7 @@ class Trace:
         exact, result, fmt = self.exact, self.result, self.instruction.formats["d"]
         if exact is None or result.kind >= Kind.INFINITY:
             return None
-        return float((result.value - exact) / Fraction(2) ** _ulp_exponent(exact, fmt))
+        return float((result.value - exact) / Fraction(2) ** ulp_exponent(exact, fmt))
 
     def as_dict(self) -> dict[str, Any]:
         """The whole trace as plain values (hex codes as strings), stable for machines."""
@@ -96,10 +97,15 @@ class Trace:
         }
 
     def __str__(self) -> str:
-        return "\n".join(_lines(self.as_dict()))
+        return self.text()
+
+    def text(self, zeros: bool = True) -> str:
+        """The explanation as plain text. With `zeros` false, operands and registers that are zero are counted, not listed."""
+        return "\n".join(_lines(self.as_dict(), zeros))
 
 
-def _ulp_exponent(exact: Fraction, fmt: Format) -> int:
+def ulp_exponent(exact: Fraction, fmt: Format) -> int:
+    """The exponent of the last place that a number of this size has in the format."""
     if not fmt.is_float:
         return 0
     exponent = fmt.min_exponent
@@ -187,11 +193,15 @@ def _step_dict(event: Event, instruction: Instruction) -> dict[str, Any]:
     }
 
 
-def _lines(data: dict[str, Any]) -> list[str]:
+_ZEROS = ("+0", "-0")
+
+
+def _lines(data: dict[str, Any], zeros: bool) -> list[str]:
     lines = [f"{data['architecture']}  {data['instruction']}", ""]
-    lines += [
-        f"  k={row['k']:<3} a {row['a']} = {row['a_value']:<22} b {row['b']} = {row['b_value']}" for row in data["operands"]
-    ]
+    operands = [row for row in data["operands"] if zeros or row["a_value"] not in _ZEROS or row["b_value"] not in _ZEROS]
+    lines += [f"  k={row['k']:<3} a {row['a']} = {row['a_value']:<22} b {row['b']} = {row['b_value']}" for row in operands]
+    if len(operands) < len(data["operands"]):
+        lines.append(f"  a and b are zero at {'the other ' if operands else 'all '}{len(data['operands']) - len(operands)} k")
     lines.append(f"  c     {data['c']} = {data['c_value']}")
     previous = None
     for step in data["steps"]:
@@ -202,7 +212,10 @@ def _lines(data: dict[str, Any]) -> list[str]:
         if step["max_exponents"]:
             head += f"  max exponent {', '.join(map(str, step['max_exponents']))}"
         lines.append(head + (f"  -> {step['result']}" if step["result"] else ""))
-        lines += [_row_line(row) for row in step["rows"]]
+        rows = [row for row in step["rows"] if zeros or row["value"] not in _ZEROS or row.get("lost")]
+        lines += [_row_line(row) for row in rows]
+        if len(rows) < len(step["rows"]):
+            lines.append(f"    {len(step['rows']) - len(rows)} zero{'s' if len(step['rows']) - len(rows) > 1 else ''}")
     lines += ["", f"d = {data['d']} = {data['d_value']}"]
     if data["exact"] is not None:
         ulp = data["error_ulp"]
