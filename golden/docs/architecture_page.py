@@ -1,0 +1,360 @@
+"""Pages on the architectures: what the chip is, its instruction table, and what changed from the generation before.
+
+The tables are the ones of the MMA-Sim paper (III for NVIDIA, IV for AMD), written anew from spec/: one row for each group
+of instructions that computes by one rule, with the parameters, the machine's own names and the evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import groupby
+
+from golden import catalog
+from golden.catalog import Architecture
+from golden.docs import generations
+from golden.docs.dot_text import command, operands_text, result_text
+from golden.docs.families import Group, group_of, groups
+from golden.docs.generations import Changes, Pair
+from golden.docs.markdown import code, link, table
+from golden.docs.page import Page
+from golden.hypotheses import MODE_NAMES
+from golden.instruction import Instruction
+from golden.kin import signature
+from golden.program import Operation, Step, get_algorithm
+
+_LISTED = 8
+"""Names of one group that stand in a cell before it says how many more there are."""
+_LABELS = {
+    "fraction_bits": "F",
+    "exponent_floor": "floor",
+    "dot_fraction_bits": "F2",
+    "sum_fraction_bits": "sum bits",
+    "c_window": "c window",
+    "group": "group",
+    "product_overflow": "products overflow at 2^",
+    "operation": "operation",
+    "overflow": "overflow",
+}
+"""Parameters of spec/algorithms that the table shows, and what they are called there."""
+
+
+def pages() -> list[Page]:
+    """The page of every architecture and their index."""
+    found = [
+        Page(path_of(name), catalog.get_architecture(name).title, partial(markdown, name)) for name in catalog.architectures()
+    ]
+    return [Page("architectures/index.md", "Architectures", index), *found]
+
+
+def path_of(architecture: str) -> str:
+    """Where the page of an architecture lies in the site."""
+    return f"architectures/{architecture}.md"
+
+
+def architecture_link(architecture: str) -> str:
+    """A link to the page of an architecture, with its title."""
+    return link(catalog.get_architecture(architecture).title, path_of(architecture))
+
+
+def index() -> str:
+    """Returns the table of all architectures."""
+    rows = []
+    for name in catalog.architectures():
+        chip = catalog.get_architecture(name)
+        members = [ins for group in groups(name) for ins in group.variants]
+        captured = sum(ins.evidence.kind == "captured" for ins in members)
+        rules = len({signature(ins) for ins in members})
+        rows.append(
+            [
+                architecture_link(name),
+                ", ".join(chip.devices),
+                ", ".join(f"`{target}`" for target in chip.targets),
+                f"{len(members):,}",
+                rules,
+                f"{captured:,}" if captured else "none",
+            ]
+        )
+    head = ["Architecture", "Devices", "Targets", "Instructions", "Different programs", "Captured on hardware"]
+    return "\n\n".join(
+        [
+            "# Architectures",
+            "NVIDIA by age, then AMD by age. Two instructions have the same program when they run the same steps, with the same "
+            f"parameters, over the same k. The {link('comparison', 'comparison.md')} sets the architectures side by side.",
+            table(head, rows),
+        ]
+    )
+
+
+def markdown(architecture: str) -> str:
+    """Returns the page of one architecture.
+
+    Raises:
+        UnknownNameError: no such architecture.
+    """
+    chip = catalog.get_architecture(architecture)
+    parts = [f"# {chip.title}", _chip(chip), *_notes(chip), "## Instructions", *_instructions(architecture)]
+    before = generations.previous(architecture)
+    if before is not None:
+        parts += [
+            f"## What changed from {catalog.get_architecture(before).title}",
+            *_changes(generations.changes(before, architecture)),
+        ]
+    return "\n\n".join(parts)
+
+
+def _chip(chip: Architecture) -> str:
+    members = [ins for group in groups(chip.name) for ins in group.variants]
+    evidence = {kind: sum(ins.evidence.kind == kind for ins in members) for kind in catalog.EVIDENCE}
+    targets = ", ".join(f"`{target}`" for target in chip.targets)
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in evidence.items() if count)
+    file = f"spec/architectures/{chip.name}.yaml"
+    rows = [
+        ["Devices", ", ".join(chip.devices)],
+        ["Compiler targets", targets],
+        ["Instructions", f"{len(members):,} in {len(groups(chip.name))} groups"],
+        ["Evidence", kinds],
+        ["Source", chip.source],
+        ["Spec", link(f"`{file}`", f"sources/{file}")],
+    ]
+    return table(["", ""], rows)
+
+
+def _notes(chip: Architecture) -> Iterator[str]:
+    if chip.notes:
+        yield "\n".join(f"- {note}" for note in chip.notes)
+
+
+# The instruction table ---------------------------------------------------------------------------------------------------
+
+
+def _instructions(architecture: str) -> Iterator[str]:
+    yield (
+        "One row for each group of instructions that computes by one rule; its page has the steps, the datapath and the vectors. "
+        "F: fraction bits kept after the alignment shift. Floor: the least exponent that terms are aligned to. "
+        "RZ, RNE, RD: round toward zero, to nearest even, down. Captured: recorded on hardware in this repository; published: "
+        "from the named paper; derived: argued from others, as said."
+    )
+    floats = [group for group in groups(architecture) if group.representative.formats["d"].is_float]
+    others = [group for group in groups(architecture) if not group.representative.formats["d"].is_float]
+    for title, found in (("Floating point", floats), ("Integer and binary", others)):
+        native = [group for group in found if not group.representative.emulated]
+        emulated = [group for group in found if group.representative.emulated]
+        if native:
+            yield f"### {title}"
+            yield _instruction_table(native)
+        if emulated:
+            yield f"### {title}, emulated"
+            yield "The chip has no such instruction: the compiler writes a sequence of others."
+            yield _instruction_table(emulated)
+
+
+def _instruction_table(found: Iterable[Group]) -> str:
+    machine = "SASS"
+    rows = []
+    for group in found:
+        names = _machine_names(group)
+        machine = "AMD name" if group.representative.name.startswith("v_") else machine
+        rows.append([link(group.title, group.path), names, algorithm_text(group), parameter_text(group), evidence_text(group)])
+    return table(["Instructions", machine, "Algorithm", "Parameters", "Evidence"], rows)
+
+
+def _machine_names(group: Group) -> str:
+    """What the instructions are called by the machine: SASS mnemonics, or AMD's own names."""
+    if group.representative.name.startswith("v_"):
+        names = list(dict.fromkeys(ins.name for ins in group.variants))
+    elif group.representative.emulated:
+        return " ".join(f"`{word}`" for word in group.representative.sass)
+    else:
+        names = list(dict.fromkeys(" ".join(ins.sass) for ins in group.variants))
+    shown = [f"`{name}`" for name in names[:_LISTED]]
+    return ", ".join(shown) + (f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else "")
+
+
+def algorithm_text(group: Group) -> str:
+    """The algorithm of a group with its slices of K, by the names of the papers: "2 x FDA of 8 products for k16"."""
+    found: dict[str, list[int]] = {}
+    for ins in group.variants:
+        found.setdefault(_program_text(ins), []).append(ins.k)
+    if len(found) == 1:
+        return next(iter(found))
+    return "; ".join(f"K {', '.join(map(str, sorted(set(sizes))))}: {text}" for text, sizes in found.items())
+
+
+def _program_text(ins: Instruction) -> str:
+    runs = [(name, len(list(run))) for name, run in groupby(_operation_text(operation) for operation in ins.program.operations)]
+    return ", then ".join(name if count == 1 else f"{count} x {name}" for name, count in runs)
+
+
+def _operation_text(operation: Operation) -> str:
+    algorithm = get_algorithm(operation.algorithm)
+    aliases = f" ({algorithm.aliases[0].upper().replace('_', '-')})" if algorithm.aliases else ""
+    products = f" of {len(operation.k_index)} products" if operation.k_index else f" of {operation.seed}"
+    return f"{algorithm.name.upper() if aliases else algorithm.name.replace('_', ' ')}{aliases}{products}"
+
+
+def parameter_text(group: Group) -> str:
+    """The parameters of a group's program: F, exponent floor, widths, rounding and bits of the result, NaN word."""
+    operations = [operation for operation in group.representative.program.operations if operation.k_index]
+    values = dict(operations[0].parameters)
+    words = [_assigned(label, values[name]) for name, label in _LABELS.items() if name in values]
+    return "; ".join([*words, *_result_text(group.representative)])
+
+
+def _assigned(label: str, value: object) -> str:
+    return f"{label}{value}" if label.endswith("^") else f"{label} {value}" if label in _WORDS else f"{label} = {value}"
+
+
+_WORDS = {"floor", "operation", "overflow", "group", "c window"}
+
+
+def _result_text(ins: Instruction) -> Iterator[str]:
+    last = ins.program.operations[-1].steps[-1]
+    fmt = ins.formats["d"]
+    if not fmt.is_float:
+        return
+    bits = fmt.fraction_bits if last.result_fraction_bits is None else last.result_fraction_bits
+    yield f"{MODE_NAMES[last.rounding]} to {bits} bits"
+    word = _nan_word(ins.program.operations[-1].steps)
+    if word is not None:
+        yield f"NaN `0x{word:0{fmt.storage // 4}X}`"
+
+
+def _nan_word(steps: tuple[Step, ...]) -> int | None:
+    words = [step.nan for step in steps if step.nan is not None]
+    return words[-1] if words else None
+
+
+def evidence_text(group: Group) -> str:
+    """How the rule of a group is known: kinds with their sources; captured ones with how many of the instructions."""
+    found: dict[tuple[str, str], int] = {}
+    for ins in group.variants:
+        key = ins.evidence.kind, ins.evidence.source
+        found[key] = found.get(key, 0) + 1
+    total = len(group.variants)
+    return "; ".join(
+        f"**{kind}**{'' if count == total else f' ({count:,} of {total:,})'}: {source}" for (kind, source), count in found.items()
+    )
+
+
+# What changed ------------------------------------------------------------------------------------------------------------
+
+
+def _changes(found: Changes) -> Iterator[str]:
+    titles = {name: catalog.get_architecture(name).title for name in (found.old, found.new)}
+    by_program = generations.by_program(found)
+    different = [
+        pairs for pairs in by_program.values() if generations.tally(pairs[0]).count or generations.tally(pairs[0]).nan_payloads
+    ]
+    equal = [pairs for pairs in by_program.values() if pairs not in different]
+    tried = sum(generations.tally(pairs[0]).tried for pairs in by_program.values())
+    yield (
+        f"{len(found.pairs):,} instructions exist on both. Both models ran {tried:,} dot products, every kind of "
+        f"{link('stimulus', 'vectors.md')} once for each pair of different programs and operand formats: "
+        f"{sum(map(len, equal)):,} instructions gave the same bits, {sum(map(len, different)):,} did not. "
+        f"{len(found.added):,} are new, {len(found.gone):,} are gone."
+    )
+    if different:
+        yield "### Other results"
+        yield from _different(different, titles[found.old], titles[found.new])
+    if equal:
+        yield "### Same results"
+        yield _same(equal)
+    emulated = [pair for pair in found.pairs if pair.became_emulated or pair.became_native]
+    if emulated:
+        yield "### Native and emulated"
+        yield _emulated(emulated)
+    for title, members in (("New", found.added), ("Gone", found.gone)):
+        if members:
+            yield f"### {title}"
+            yield _listed(members)
+
+
+def _different(found: list[list[Pair]], old: str, new: str) -> Iterator[str]:
+    rows = []
+    for pairs in found:
+        tally, pair = generations.tally(pairs[0]), pairs[0]
+        share = f"{tally.count:,} of {tally.tried:,} ({tally.count / tally.tried:.1%})"
+        nan = f", {tally.nan_payloads:,} NaN words" if tally.nan_payloads else ""
+        worst = f"{tally.worst} ({tally.different[tally.worst] / (tally.tried // len(tally.different)):.0%})"
+        rows.append([_names_text([p.new for p in pairs]), share + nan, worst, _why(pair)])
+    yield (
+        "The same operands, other bits. The last column names the parameter that, taken over from the newer chip alone, turns "
+        f"the answer of {old} into that of {new} on the example below."
+    )
+    yield table(["Instructions", "Different results", "Most in stimulus kind", "Why"], rows)
+    yield from _examples(found, old, new)
+
+
+def _why(pair: Pair) -> str:
+    reasons = generations.explanation(pair)
+    if reasons:
+        return "; ".join(f"{name}: {old} became {new}" for name, old, new in reasons)
+    old, new = (_program_text(ins) for ins in (pair.old, pair.new))
+    return f"another algorithm: {old} became {new}" if old != new else "several parameters"
+
+
+def _examples(found: list[list[Pair]], old: str, new: str) -> Iterator[str]:
+    shown = set()
+    for pairs in found:
+        result = generations.example(pairs[0])
+        if result is None or id(result[1]) in shown:
+            continue
+        run, shortest = result
+        shown.add(id(shortest))
+        yield f"**{run.new.name}** ({shortest.kind}): {operands_text(run.new, shortest.operands_y)}."
+        yield table(
+            [old, new],
+            [[result_text(run.old.formats["d"], shortest.x), result_text(run.new.formats["d"], shortest.y)]],
+        )
+        yield code("\n".join(command(ins, shortest.operands_y) for ins in (run.old, run.new)), "console")
+
+
+def _same(found: list[list[Pair]]) -> str:
+    """Groups whose instructions all gave the same bits, with how many and how hard it was tried."""
+    table_rows: dict[str, list[int]] = {}
+    for pairs in found:
+        for pair in pairs:
+            group = group_of(pair.new)
+            entry = table_rows.setdefault(link(group.title, group.path), [0, 0])
+            entry[0] += 1
+        group = group_of(pairs[0].new)
+        table_rows[link(group.title, group.path)][1] += generations.tally(pairs[0]).tried
+    rows = [[name, f"{count:,}", f"{tried:,}" if tried else "as above"] for name, (count, tried) in table_rows.items()]
+    return table(["Instructions", "Count", "Dot products tried"], rows)
+
+
+def _emulated(pairs: list[Pair]) -> str:
+    rows: dict[tuple[str, str, str], int] = {}
+    for pair in pairs:
+        group = group_of(pair.new)
+        old, new = (_becomes(ins) for ins in (pair.old, pair.new))
+        key = link(group.title, group.path), old, new
+        rows[key] = rows.get(key, 0) + 1
+    old, new = (catalog.get_architecture(ins.architecture).title for ins in (pairs[0].old, pairs[0].new))
+    return table(["Instructions", "Count", old, new], [[name, count, *what] for (name, *what), count in rows.items()])
+
+
+def _becomes(ins: Instruction) -> str:
+    kind = "emulated" if ins.emulated else "native"
+    return f"{kind}: {' '.join(f'`{word}`' for word in (ins.sass if ins.emulated else ins.sass[:1]))}"
+
+
+def _names_text(members: list[Instruction]) -> str:
+    """The groups of instructions, each with how many of them."""
+    found: dict[str, list[Instruction]] = {}
+    for ins in members:
+        group = group_of(ins)
+        found.setdefault(link(group.title, group.path), []).append(ins)
+    return "; ".join(
+        f"{name}: `{some[0].name}`{f' and {len(some) - 1:,} more' if len(some) > 1 else ''}" for name, some in found.items()
+    )
+
+
+def _listed(members: Iterable[Instruction]) -> str:
+    counts: dict[str, int] = {}
+    for ins in members:
+        group = group_of(ins)
+        name = link(group.title, group.path)
+        counts[name] = counts.get(name, 0) + 1
+    return table(["Instructions", "Count"], [[name, f"{count:,}"] for name, count in counts.items()])

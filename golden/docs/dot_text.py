@@ -1,0 +1,68 @@
+"""One dot product as text: the command that explains it, its operands and results as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.formats import Format
+from golden.instruction import Instruction
+from golden.operands import format_of
+from golden.stimuli import one
+from golden.trace import describe
+
+Operands = Mapping[str, npt.NDArray[Any]]
+_FLAGS = {"a": "--a", "b": "--b", "c": "--c", "scale_a": "--scale-a", "scale_b": "--scale-b", "metadata": "--metadata"}
+_SMALLEST_METADATA = 0x4
+
+
+def command(ins: Instruction, operands: Operands) -> str:
+    """Returns the `mmagold explain` line of one dot product; what the command fills in itself is left out."""
+    words = [f"mmagold explain {ins.architecture}:{ins.name}"]
+    for name, flag in _FLAGS.items():
+        if name in operands:
+            codes = _written(ins, name, operands[name])
+            words += [f"{flag} {','.join(codes)}"] if codes else []
+    return " ".join(words)
+
+
+def _written(ins: Instruction, name: str, codes: npt.NDArray[Any]) -> list[str]:
+    """The codes up to the last one that the command would not fill in."""
+    fmt = format_of(ins, name)
+    filler = _SMALLEST_METADATA if name == "metadata" else one(fmt) if name.startswith("scale") else 0
+    row = np.atleast_1d(codes)
+    used = np.flatnonzero(row != filler)
+    return [hex_text(fmt, int(code)) for code in row[: used[-1] + 1]] if len(used) else []
+
+
+def hex_text(fmt: Format, code: int) -> str:
+    """A raw code in hex, as wide as the format."""
+    return f"0x{code:0{(fmt.bits + 3) // 4}x}"
+
+
+def result_text(fmt: Format, code: int) -> str:
+    """A result as code and number: "0x3f800000 (1.0)"."""
+    return f"`{hex_text(fmt, code)}` ({describe(fmt.decode(code))})"
+
+
+def operands_text(ins: Instruction, operands: Operands) -> str:
+    """The products that are not zero and c, as numbers: "a0 b0 = 1.0 x 1.0, c = -2^-30", with scales that are not one."""
+    fmt_a, fmt_b = ins.formats["a"], ins.formats["b"]
+    a, b = operands["a"], operands["b"]
+    if ins.pattern is not None:
+        b = b[ins.pattern.columns(operands["metadata"])]
+    words = [
+        f"{describe(fmt_a.decode(int(x)))} x {describe(fmt_b.decode(int(y)))} at k = {k}"
+        for k, (x, y) in enumerate(zip(a, b, strict=True))
+        if x or y
+    ]
+    for name in ("scale_a", "scale_b"):
+        if name in operands:
+            fmt = ins.formats[name]
+            codes = [int(code) for code in operands[name]]
+            if any(code != one(fmt) for code in codes):
+                words.append(f"{name} = {', '.join(describe(fmt.decode(code)) for code in codes)}")
+    return "; ".join([*words, f"c = {describe(ins.formats['c'].decode(int(operands['c'])))}"])

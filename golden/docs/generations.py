@@ -1,0 +1,261 @@
+"""What changed from one generation to the next, found by running both on the same operands.
+
+Instructions of the same name (AMD renames: of the same formats, shape and blocks) are compared with `golden.compare`, once
+for each distinct pair of programs. Where they differ, the shortest example is kept, and the parameters of the older program
+are replaced by those of the newer one until it answers as the newer does: these parameters explain the example.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from golden import catalog
+from golden.compare import CLASSES, Comparison, Example, classify, compare
+from golden.instruction import Instruction, instructions
+from golden.kin import signature
+from golden.program import Operation, Program, Step
+from golden.stimuli import SEARCH_KINDS, generate
+
+TRIES_OF_A_KIND = 384
+"""Dot products of each stimulus kind that a pair of different programs is run on."""
+TRIES_WHERE_EQUAL = 32
+"""The same where both programs are the same steps: running them only checks the bookkeeping."""
+
+_SEED = 0
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One instruction on both generations."""
+
+    old: Instruction
+    new: Instruction
+
+    @property
+    def became_emulated(self) -> bool:
+        """Whether the newer chip has no instruction of its own for it any more."""
+        return self.new.emulated and not self.old.emulated
+
+    @property
+    def became_native(self) -> bool:
+        """Whether only the newer chip has an instruction of its own for it."""
+        return self.old.emulated and not self.new.emulated
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Two generations: the pairs, what only the newer one has, and what only the older one had."""
+
+    old: str
+    new: str
+    pairs: tuple[Pair, ...]
+    added: tuple[Instruction, ...]
+    gone: tuple[Instruction, ...]
+
+
+def previous(architecture: str) -> str | None:
+    """Returns the generation before: the nearest earlier architecture of the same vendor, or None for the first."""
+    chosen = catalog.get_architecture(architecture)
+    earlier = [catalog.get_architecture(name) for name in catalog.architectures()]
+    earlier = [other for other in earlier if other.vendor == chosen.vendor and other.order < chosen.order]
+    return max(earlier, key=lambda other: other.order).name if earlier else None
+
+
+@lru_cache(maxsize=16)
+def changes(old: str, new: str) -> Changes:
+    """Returns the instructions that both architectures have, and those that only one has, in the order of the specs."""
+    key = _name if _same_names(old, new) else _operands
+    before = {key(ins): ins for ins in reversed(instructions(old))}
+    after = {key(ins): ins for ins in reversed(instructions(new))}
+    found = [ins for ins in instructions(new) if after[key(ins)] is ins]
+    pairs = tuple(Pair(before[key(ins)], ins) for ins in found if key(ins) in before)
+    added = tuple(ins for ins in instructions(new) if key(ins) not in before)
+    return Changes(old, new, pairs, added, tuple(ins for ins in instructions(old) if key(ins) not in after))
+
+
+def _same_names(old: str, new: str) -> bool:
+    """NVIDIA keeps the names of PTX; AMD renamed its instructions between CDNA2 and CDNA3."""
+    return catalog.get_architecture(old).vendor == "NVIDIA" or old != "cdna2"
+
+
+def _name(ins: Instruction) -> Key:
+    return (ins.name,)
+
+
+def _operands(ins: Instruction) -> Key:
+    return (*((name, fmt.name) for name, fmt in ins.formats.items()), ins.shape, ins.blocks)
+
+
+def pair_key(pair: Pair) -> Key:
+    """What decides a comparison: both programs and what they take."""
+    formats = tuple(fmt.name for fmt in pair.new.formats.values())
+    return (signature(pair.old), signature(pair.new), formats, pair.new.sparse, pair.new.scale_block)
+
+
+def by_program(found: Changes) -> dict[Key, list[Pair]]:
+    """The pairs of two generations, those with the same two programs together."""
+    groups: dict[Key, list[Pair]] = {}
+    for pair in found.pairs:
+        groups.setdefault(pair_key(pair), []).append(pair)
+    return groups
+
+
+@dataclass
+class Tally:
+    """How often two units answered differently: dot products tried, differences by kind of stimulus."""
+
+    tried: int
+    different: dict[str, int]
+    nan_payloads: int
+
+    @property
+    def count(self) -> int:
+        """Results that differ in more than the payload of a NaN."""
+        return sum(self.different.values())
+
+    @property
+    def worst(self) -> str:
+        """The stimulus kind with the most differences."""
+        return max(self.different, key=lambda kind: self.different[kind])
+
+
+_tallies: dict[Key, Tally] = {}
+_examples: dict[Key, Comparison] = {}
+
+
+def tally(pair: Pair) -> Tally:
+    """Runs both units of a pair on every stimulus kind; pairs of the same programs and formats are run once."""
+    key = pair_key(pair)
+    if key not in _tallies:
+        tries = TRIES_WHERE_EQUAL if signature(pair.old) == signature(pair.new) else TRIES_OF_A_KIND
+        _tallies[key] = _run(pair, tries)
+    return _tallies[key]
+
+
+def _run(pair: Pair, tries: int) -> Tally:
+    found = Tally(0, {}, 0)
+    for index, kind in enumerate(SEARCH_KINDS):
+        operands = generate(pair.new, kind, tries, np.random.default_rng([_SEED, index]))
+        classes = classify(pair.old.dot(**operands), pair.new.dot(**operands), pair.old.formats["d"], pair.new.formats["d"])
+        payload = classes == CLASSES.index("nan_payload")
+        found.tried += tries
+        found.different[kind] = int(((classes >= 0) & ~payload).sum())
+        found.nan_payloads += int(payload.sum())
+    return found
+
+
+def example(pair: Pair) -> tuple[Pair, Example] | None:
+    """Returns the shortest operands on which two programs differ, with the pair that was run; None where none was found.
+
+    Pairs that differ in operand types alone share one example.
+    """
+    key = (signature(pair.old), signature(pair.new), pair.new.sparse, pair.new.scale_block, pair.new.formats["d"].name)
+    if key not in _examples:
+        _examples[key] = compare(pair.old, pair.new, seed=_SEED, budget=TRIES_OF_A_KIND * len(SEARCH_KINDS))
+    found = _examples[key]
+    return None if found.example is None else (Pair(found.first, found.second), found.example)
+
+
+# Which parameter explains an example -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Aspect:
+    """One parameter of a program: its name, how it reads, and how it is taken over from another program."""
+
+    name: str
+    value: Callable[[Program], str]
+    take: Callable[[Program, Program], Program]
+
+
+def explanation(pair: Pair) -> list[tuple[str, str, str]]:
+    """Returns the fewest parameters (name, old value, new value) that make the older unit answer the example as the newer.
+
+    Empty where there is no example, or where the programs are of different kinds, so that no parameter alone tells.
+    """
+    found = example(pair)
+    if found is None or not _alike(pair.old.program, pair.new.program):
+        return []
+    (run, shortest), old, new = found, pair.old.program, pair.new.program
+    different = [aspect for aspect in ASPECTS if aspect.value(old) != aspect.value(new)]
+    for count in range(1, len(different) + 1):
+        for chosen in itertools.combinations(different, count):
+            program = old
+            for aspect in chosen:
+                program = aspect.take(program, new)
+            if replace(run.old, program=program).reference_dot(**shortest.operands_x) == shortest.y:
+                return [(aspect.name, aspect.value(old), aspect.value(new)) for aspect in chosen]
+    return []
+
+
+def _alike(old: Program, new: Program) -> bool:
+    """Whether both are chains of one operation, with the same kinds of steps."""
+    shapes = [[step.op for step in operation.steps] for operation in (*old.operations, *new.operations)]
+    chains = all(operation.k_index and not operation.addends for operation in (*old.operations, *new.operations))
+    return chains and all(shape == shapes[0] for shape in shapes)
+
+
+def _slices(program: Program) -> str:
+    sizes = dict.fromkeys(len(operation.k_index) for operation in program.operations)
+    return "/".join(map(str, sizes))
+
+
+def _take_slices(program: Program, other: Program) -> Program:
+    """The first operation's steps over the slices of k of another program."""
+    first = program.operations[0]
+    return Program(
+        tuple(
+            replace(
+                wanted,
+                steps=first.steps,
+                algorithm="steps",
+                parameters=(),
+                seed_format=first.seed_format if wanted.seed == "c" else first.out_format,
+                out_format=first.out_format,
+            )
+            for wanted in other.operations
+        )
+    )
+
+
+def _step_aspect(name: str, field: str, op: str) -> Aspect:
+    def value(program: Program) -> str:
+        found = [getattr(step, field) for step in program.operations[0].steps if step.op == op]
+        return ", ".join(_text(one) for one in dict.fromkeys(found))
+
+    def take(program: Program, other: Program) -> Program:
+        return Program(tuple(_with_field(operation, other.operations[0], field, op) for operation in program.operations))
+
+    return Aspect(name, value, take)
+
+
+def _with_field(operation: Operation, other: Operation, field: str, op: str) -> Operation:
+    steps: Iterator[tuple[Step, Step]] = zip(operation.steps, other.steps, strict=True)
+    new = tuple(replace(mine, **{field: getattr(theirs, field)}) if mine.op == op else mine for mine, theirs in steps)
+    return replace(operation, steps=new, algorithm="steps", parameters=())
+
+
+def _text(value: object) -> str:
+    if isinstance(value, tuple):
+        widths = dict.fromkeys(str(width) for _, width in value)
+        return "/".join(widths)
+    return "none" if value is None else str(value).replace("_", " ")
+
+
+ASPECTS = (
+    _step_aspect("fraction bits after alignment (F)", "fraction_bits", "align"),
+    Aspect("products in one step", _slices, _take_slices),
+    _step_aspect("exponent floor", "floor", "align"),
+    _step_aspect("rounding of the result", "rounding", "round"),
+    _step_aspect("fraction bits of the result", "result_fraction_bits", "round"),
+    _step_aspect("group", "group", "sum"),
+    _step_aspect("NaN word", "nan", "special_values"),
+    _step_aspect("NaN word", "nan", "fma"),
+)
