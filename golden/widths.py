@@ -63,8 +63,8 @@ class Node:
         }
 
 
-def operation_nodes(ins: Instruction, operation: Operation) -> list[tuple[Step, list[Node]]]:
-    """Returns, step by step, the nodes that an operation writes."""
+def operand_nodes(ins: Instruction, operation: Operation) -> dict[str, Node]:
+    """Returns the nodes that an operation begins with: a, b, c, the addends and, where there are any, the scale products."""
     a, b = (operation.operand_format or ins.formats[name] for name in "ab")
     count = len(operation.k_index)
     nodes = {
@@ -76,6 +76,12 @@ def operation_nodes(ins: Instruction, operation: Operation) -> list[tuple[Step, 
     if "scale_a" in ins.formats:
         scale_a, scale_b = (_of_format("", ins.formats[name], count) for name in ("scale_a", "scale_b"))
         nodes["scales"] = _product("scales", scale_a, scale_b)
+    return nodes
+
+
+def operation_nodes(ins: Instruction, operation: Operation) -> list[tuple[Step, list[Node]]]:
+    """Returns, step by step, the nodes that an operation writes."""
+    nodes = operand_nodes(ins, operation)
     steps = []
     for step in operation.steps:
         written = _written(step, nodes, operation)
