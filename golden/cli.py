@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from golden.cli_docs import add_commands as add_docs
+from golden.cli_study import study
 from golden.cli_vectors import vectors
 from hw_capture.cli import add_commands as add_hardware
 from rtl_tb.cli import add_commands
@@ -54,6 +56,8 @@ spec_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Checks YAML specs
 app.add_typer(spec_app, name="spec")
 rtl_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Checks RTL against an instruction, bit for bit.")
 app.add_typer(rtl_app, name="rtl")
+docs_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Builds the docs: a site, or one document.")
+app.add_typer(docs_app, name="docs")
 
 
 # Names and their completion ----------------------------------------------------------------------------------------------
@@ -377,7 +381,9 @@ def spec_check(
 
 
 app.command("vectors")(vectors)
+app.command("study")(study)
 add_commands(app, rtl_app)
+add_docs(docs_app)
 add_hardware(app)
 
 

@@ -1,7 +1,11 @@
-"""Where the YAML specs lie: beside the package in a checkout, inside it in an installed wheel."""
+"""Where specs and pages lie: beside the package in a checkout, inside it in an installed wheel.
+
+The variable MMAGOLD_SPEC names another spec folder, such as a changed copy.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -12,10 +16,28 @@ _PACKAGE = Path(__file__).resolve().parent
 
 def spec_folder() -> Path:
     """Returns the folder that holds formats/, algorithms/, families/, architectures/, layouts/ and examples/."""
+    if chosen := os.environ.get("MMAGOLD_SPEC"):
+        if not Path(chosen, "formats").is_dir():
+            raise SpecError(f"MMAGOLD_SPEC is '{chosen}', expected a spec folder (one that holds formats/, algorithms/, ...)")
+        return Path(chosen)
     for folder in (_PACKAGE.parent / "spec", _PACKAGE / "spec"):
         if (folder / "formats").is_dir():
             return folder
     raise SpecError(f"{_PACKAGE}: the spec folder is missing from this installation")
+
+
+def docs_folder() -> Path:
+    """Returns the folder of the hand-written pages."""
+    for folder in (_PACKAGE.parent / "docs", _PACKAGE / "docs" / "pages"):
+        if (folder / "dut.md").is_file():
+            return folder
+    raise SpecError(f"{_PACKAGE}: the hand-written pages are missing from this installation")
+
+
+def checkout() -> Path | None:
+    """Returns the root of the checkout that the package lies in, which has vectors/ and everything else; None in a wheel."""
+    root = _PACKAGE.parent
+    return root if (root / "pyproject.toml").is_file() and (root / "spec").is_dir() else None
 
 
 def vector_file(name: str) -> str:

@@ -1,0 +1,75 @@
+"""What the site adds to Sphinx: breadcrumbs over pages that the side bar does not list, and plain docstrings as reStructuredText."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import TYPE_CHECKING, Any
+
+from golden.docs import navigation
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+_SECTION = re.compile(r"(Args|Attributes|Raises|Returns|Yields|Example|Note):$")
+_ITEM = re.compile(r"[-*] |\d+\. ")
+_SPAN = re.compile(r"(`[^`]+`)")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Called by Sphinx."""
+    app.connect("html-page-context", _breadcrumbs)
+    app.connect("autodoc-process-docstring", _docstring, priority=100)  # before Napoleon, which reads Args: and the like
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _breadcrumbs(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Puts the way back, such as "Architectures > NVIDIA Hopper", over the page."""
+    above = [name for name in navigation.parents(page) if name in app.env.titles]
+    if not above or "body" not in context:
+        return
+    links = "".join(
+        f'<a href="{html.escape(context["pathto"](name))}">{html.escape(app.env.titles[name].astext())}</a><span>&rsaquo;</span>'
+        for name in above
+    )
+    context["body"] = f'<nav class="mg-crumbs" aria-label="Breadcrumbs">{links}</nav>{context["body"]}'
+
+
+def _docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    lines[:] = as_restructured(lines)
+
+
+def as_restructured(lines: list[str]) -> list[str]:
+    """A plain docstring as reStructuredText: indented text that is no section and no list becomes a block of code.
+
+    Elsewhere the characters that mean something there are escaped; single backticks stay, as code.
+    """
+    out: list[str] = []
+    opened: str | None = None  # the line that the indented text belongs to
+    in_code = False
+    for line in lines:
+        indented = line.startswith(" ")
+        if line.strip() and not indented:
+            opened, in_code = line, False
+        starts = indented and not in_code and (not opened or not (_SECTION.match(opened.strip()) or _ITEM.match(opened)))
+        if starts and line.strip():
+            out += ["", ".. code-block:: python" if _is_python(line) else ".. code-block:: text", ""]
+            in_code = True
+        if _SECTION.match(line) and out and out[-1].strip():
+            out.append("")
+        out.append(line if in_code else _escaped(line))
+    return out
+
+
+def _is_python(line: str) -> bool:
+    return re.match(r"\s*(import |from |for |with |print\(|[\w, ]+ = |\w+(\.\w+)*\()", line) is not None
+
+
+def _escaped(line: str) -> str:
+    parts = _SPAN.split(line)
+    for index in range(0, len(parts), 2):
+        part = re.sub(r"(?<!^)(?<!^ )([*|])", r"\\\1", parts[index])
+        parts[index] = re.sub(r"(?<=\w)_(?!\w)", r"\\_", part)
+        if index and re.match(r"\w", parts[index]):
+            parts[index] = "\\ " + parts[index]
+    return "".join(parts)

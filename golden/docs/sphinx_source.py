@@ -1,0 +1,183 @@
+"""The source tree that Sphinx builds the site from: every page with its links made relative, and the files beside them.
+
+Pages are independent of each other, so several processes write them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import multiprocessing
+import shutil
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+
+from golden.docs import claims, navigation, source_page
+from golden.docs.errors import DocsError
+from golden.docs.links import VECTORS, Links
+from golden.docs.page import Page
+from golden.errors import MmagoldError
+from golden.paths import checkout, docs_folder
+
+Progress = Callable[[str, int, int], None]
+GENERATORS = (
+    "golden.docs.instruction_page",
+    "golden.docs.architecture_page",
+    "golden.docs.comparison",
+    "golden.docs.format_page",
+    "golden.docs.study_page",
+    "golden.docs.source_page",
+    "golden.docs.api_page",
+)
+"""Modules with a function `pages() -> list[Page]`."""
+TEMPLATES = Path(__file__).parent / "templates"
+STATIC = (
+    *sorted((TEMPLATES / "static").iterdir()),
+    Path(__file__).parent / "pictures" / "fragments.css",
+    Path(__file__).parent / "pictures" / "fragments.js",
+)
+"""Style sheets and scripts of the site."""
+
+
+@dataclass(frozen=True)
+class HandWritten:
+    """A page of docs/; a Page's `write`."""
+
+    path: Path
+
+    def __call__(self) -> str:
+        """Its text, without the claims."""
+        return claims.without_claims(self.path.read_text("utf-8"))
+
+
+def all_pages() -> list[Page]:
+    """Every page, generated and hand-written, in the order of the side bar.
+
+    Raises:
+        DocsError: two pages of the same path.
+    """
+    pages = hand_written()
+    for name in GENERATORS:
+        if importlib.util.find_spec(name) is None:
+            continue
+        pages += import_module(name).pages()
+    seen: set[str] = set()
+    for page in pages:
+        if page.path in seen:
+            raise DocsError(f"two pages have the path '{page.path}', expected one")
+        seen.add(page.path)
+    return pages
+
+
+def hand_written() -> list[Page]:
+    """The pages of docs/."""
+    folder = docs_folder()
+    return [
+        Page(path.relative_to(folder).as_posix(), _title(path), HandWritten(path))
+        for path in sorted(folder.rglob("*.md"))
+        if not path.name.startswith(".")
+    ]
+
+
+def _title(path: Path) -> str:
+    first = next((line for line in path.read_text("utf-8").splitlines() if line.strip()), "")
+    if not first.startswith("# "):
+        raise DocsError(f"{path}:1: the page begins with '{first[:40]}', expected its title, '# ...'")
+    return first[2:].strip()
+
+
+def write(folder: Path, pages: Sequence[Page], jobs: int, progress: Progress) -> None:
+    """Writes the tree into an empty folder; `progress` is told what is being done, how much and of how much.
+
+    Raises:
+        DocsError: a link leads nowhere, or a page could not be written; the message names the page.
+    """
+    for path in (TEMPLATES / "conf.py", *STATIC):
+        target = folder / (path.name if path.parent == TEMPLATES else f"_static/{path.name}")
+        target.parent.mkdir(exist_ok=True)
+        shutil.copyfile(path, target)
+    for name in assets():
+        _copy(docs_folder() / name, folder / name)
+    known = frozenset(page.path for page in pages)
+    linked: set[str] = set()
+    tasks = [partial(_write_page, folder, page, navigation.toctrees(page.path, pages)) for page in pages]
+    for done, sources in enumerate(_results(tasks, known, jobs), 1):
+        linked |= sources
+        progress("writing pages", done, len(pages))
+    _start(known | {source_page.file_page(path).path for path in linked})
+    for path in sorted(linked - set(source_page.spec_paths())):
+        _write_page(folder, source_page.file_page(path), "")
+
+
+def _write_page(folder: Path, page: Page, toctrees: str) -> set[str]:
+    """Writes one page; returns the files of the repository that it links to."""
+    links = Links(_known)
+    try:
+        text = links.relink(page.write(), page.path, isinstance(page.write, HandWritten))
+    except MmagoldError as error:
+        raise DocsError(f"{error}" if page.path in str(error) else f"{page.path}: {error}") from error
+    except Exception as error:
+        raise DocsError(f"{page.path}: {type(error).__name__}: {error}") from error
+    target = folder / page.path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text("\n\n".join(part for part in (_front_matter(page.path), text.rstrip(), toctrees) if part) + "\n", "utf-8")
+    return links.sources
+
+
+def _front_matter(path: str) -> str:
+    """What Sphinx wants to know of a page: that no table of contents lists it, that the search shall not read it."""
+    keys = [] if navigation.is_listed(path) else ["orphan: true"]
+    if path.startswith("sources/spec/evidence"):
+        keys.append("nosearch: true")
+    return "\n".join(["---", *keys, "---"]) if keys else ""
+
+
+_known: frozenset[str] = frozenset()  # the paths of all pages, in each process
+
+
+def _start(known: frozenset[str], worker: bool = False) -> None:
+    global _known
+    _known = known
+    if worker:  # Ctrl-C is the parent's
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _results(tasks: Sequence[Callable[[], set[str]]], known: frozenset[str], jobs: int) -> Iterator[set[str]]:
+    """Runs the tasks in `jobs` processes, in any order; the first error stops them all."""
+    if jobs == 1:
+        _start(known)
+        yield from (task() for task in tasks)
+        return
+    # Fresh processes: a fork of one that has threads (the C core's, NumPy's) can hang.
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _start, (known, True)) as pool:
+        try:
+            for future in as_completed([pool.submit(task) for task in tasks]):
+                yield future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def assets() -> list[str]:
+    """Files beside the hand-written pages: pictures, reports for machines."""
+    folder = docs_folder()
+    files = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".md" and not path.name.startswith("."))
+    return sorted(path.relative_to(folder).as_posix() for path in files)
+
+
+def copy_files(site: Path) -> None:
+    """Copies into the built site what its pages link to as files: pictures and the captured vectors."""
+    for name in assets():
+        _copy(docs_folder() / name, site / name)
+    root = checkout()
+    if root is not None and (root / "vectors").is_dir():
+        shutil.copytree(root / "vectors", site / VECTORS, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*"))
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)

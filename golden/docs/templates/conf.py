@@ -1,0 +1,46 @@
+"""Sphinx's configuration of the site; golden/docs/site.py copies it beside the pages."""
+
+import importlib.util
+
+import golden
+
+project = "mmagold"
+version = release = golden.__version__
+html_title = f"mmagold {version}"
+html_short_title = "mmagold"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "golden.docs.sphinx_extension"]
+exclude_patterns = ["_static"]
+default_role = "code"
+nitpicky = False
+keep_warnings = True
+
+myst_heading_anchors = 5
+myst_enable_extensions = ["attrs_inline"]
+myst_links_external_new_tab = False
+suppress_warnings = ["myst.header"]
+
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+autodoc_class_signature = "mixed"
+autodoc_mock_imports = [name for name in ("cocotb", "pycuda") if importlib.util.find_spec(name) is None]
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 80
+napoleon_numpy_docstring = False
+napoleon_use_rtype = False
+toc_object_entries = False
+add_module_names = False
+
+html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["mmagold.css", "fragments.css"]
+html_js_files = [("local_search.js", {"priority": 100}), "fragments.js"]
+html_copy_source = False
+html_show_copyright = False
+html_use_index = True
+html_theme_options = {
+    "top_of_page_buttons": [],
+    "light_css_variables": {"color-brand-primary": "#0b5cad", "color-brand-content": "#0b5cad"},
+    "dark_css_variables": {"color-brand-primary": "#7ab7ff", "color-brand-content": "#7ab7ff"},
+}
