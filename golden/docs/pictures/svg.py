@@ -12,12 +12,14 @@ from typing import Any
 
 SANS = "DejaVu Sans, Helvetica, Arial, DejaVu Sans Mono, sans-serif"
 MONO = "DejaVu Sans Mono, Menlo, Consolas, monospace"
+TIMES, MINUS = "\N{MULTIPLICATION SIGN}", "\N{MINUS SIGN}"
 SIZE = 11
 """Font size of most text."""
 
 STYLES: dict[str, dict[str, str]] = {
     "line": {"class": "mg-line", "fill": "none", "stroke": "#4a5560"},
     "block": {"class": "mg-block", "fill": "#e6eef7", "stroke": "#54708f"},
+    "paper": {"class": "mg-paper", "fill": "#ffffff", "stroke": "#54708f"},
     "block2": {"class": "mg-block2", "fill": "#f5ecd9", "stroke": "#94783f"},
     "accent": {"class": "mg-accent", "fill": "#d5e9cf", "stroke": "#55834a"},
     "lost": {"class": "mg-lost", "fill": "#f7d6d2", "stroke": "#b5453c"},
