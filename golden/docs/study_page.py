@@ -1,0 +1,67 @@
+"""The pages of the studies: the index, and for each study its findings, figures and tables as `mmagold study` gives them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from golden import studies
+from golden.docs.markdown import code, figure, link, table
+from golden.docs.page import Page
+
+
+def pages() -> list[Page]:
+    """Returns studies/index.md and a page for each study."""
+    index = Page("studies/index.md", "Studies", write_index)
+    return [index, *(Page(f"studies/{name}.md", studies.title(name), partial(write_study, name)) for name in studies.names())]
+
+
+def write_index() -> str:
+    """The list of studies: question, source, command."""
+    rows = [
+        (link(studies.title(name), f"studies/{name}.md"), studies.question(name), studies.source(name))
+        for name in studies.names()
+    ]
+    return "\n\n".join(
+        [
+            "# Studies",
+            "What the papers found out about matrix units, as experiments on the models. Each page was computed when this site was "
+            "built, with operands of a fixed seed, and stands beside the numbers that the papers print. The same on your machine:",
+            code(
+                "mmagold study                                # the list\n"
+                f"mmagold study {studies.names()[0]}               # findings and tables\n"
+                f"mmagold study {studies.names()[0]} --out figures # and files: text, CSV, SVG, PNG\n"
+                f"mmagold study {studies.names()[0]} --samples 5000 --json",
+                "console",
+            ),
+            table(("study", "question", "after"), rows),
+        ]
+    )
+
+
+def write_study(name: str) -> str:
+    """Runs a study at its default size and writes its page.
+
+    Raises:
+        ToolMissing: matplotlib is not installed.
+    """
+    from golden.docs.pictures.plots import inline
+
+    found = studies.run(name)
+    pictures = [figure(inline(item.draw(), f"{name}-{item.name}", item.caption), item.caption) for item in found.figures]
+    head = [f"# {found.title}", found.question, f"After {found.source}."]
+    again = code(f"{found.command} --out figures", "console")
+    foot = f"Computed with {found.samples:,} samples of each experiment and fixed seeds; `--samples` takes another number."
+    tables = [item.markdown() for item in found.tables]
+    return "\n\n".join(
+        [
+            *head,
+            "## Findings",
+            found.findings,
+            *(["## Figures", *pictures] if pictures else []),
+            "## Tables",
+            *tables,
+            "## Run it",
+            again,
+            foot,
+        ]
+    )

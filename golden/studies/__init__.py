@@ -1,0 +1,82 @@
+"""Studies: findings about matrix units as runnable experiments on the models, beside what the papers print.
+
+    study = studies.run("cdna3-rounding")
+    print(study.findings)
+
+Each module holds one study: its TITLE, QUESTION, SOURCE, SAMPLES (by default) and `run(samples, progress)`. `study` says what comes
+out, `units` names the units and feeds them, `published` reads the printed numbers, `draw` is the style of the figures. Operands
+come from NumPy generators with fixed seeds, so a study always gives the same numbers. Like the command line this stands at
+the end of the flow: nothing imports it but the command line and the pages.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+from golden.errors import OperandError, UnknownNameError, nearest
+from golden.studies.study import Progress, Study
+
+_MODULES = {
+    "fp8-accumulation": "fp8_accumulation",
+    "accumulation-precision": "accumulation_precision",
+    "cdna2-range": "cdna2_range",
+    "product-overflow": "product_overflow",
+    "cdna3-rounding": "cdna3_rounding",
+    "tf32-nan": "tf32_nan",
+    "numeric-profile": "numeric_profile",
+}
+
+
+def names() -> tuple[str, ...]:
+    """The studies, in the order of the paper's findings."""
+    return tuple(_MODULES)
+
+
+def run(name: str, samples: int | None = None, progress: Progress | None = None) -> Study:
+    """Runs a study.
+
+    Args:
+        name: one of `names()`.
+        samples: random samples of each experiment, by default what takes a few seconds.
+        progress: called as progress(done, total).
+
+    Raises:
+        UnknownNameError: no such study. OperandError: samples below 1.
+    """
+    module = _module(name)
+    if samples is not None and samples < 1:
+        raise OperandError(f"samples is {samples}, expected 1 or more")
+    count = module.SAMPLES if samples is None else samples
+    study: Study = module.run(count, progress or _silent)
+    return study
+
+
+def title(name: str) -> str:
+    """The study's title."""
+    return str(_module(name).TITLE)
+
+
+def question(name: str) -> str:
+    """The question that it answers, one sentence."""
+    return str(_module(name).QUESTION)
+
+
+def source(name: str) -> str:
+    """The paper and section that it follows."""
+    return str(_module(name).SOURCE)
+
+
+def default_samples(name: str) -> int:
+    """Samples of each experiment unless told otherwise."""
+    return int(_module(name).SAMPLES)
+
+
+def _module(name: str) -> ModuleType:
+    if name not in _MODULES:
+        raise UnknownNameError(f"unknown study '{name}', expected one of {', '.join(_MODULES)}{nearest(name, _MODULES)}")
+    return import_module(f"golden.studies.{_MODULES[name]}")
+
+
+def _silent(done: int, total: int) -> None:
+    """No progress is shown."""

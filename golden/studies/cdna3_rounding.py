@@ -1,0 +1,288 @@
+"""Asymmetric rounding of CDNA3: the histogram of the paper's Figure 2, the bias in numbers, and what avoids it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.docs.markdown import link
+from golden.hypotheses import with_operations
+from golden.instruction import Instruction, instruction
+from golden.studies import draw
+from golden.studies.published import published
+from golden.studies.study import Figure, Progress, Study, Table, bullets, number, percent
+from golden.studies.units import MMA, Floats, Unit, decode, dot, encode
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+NAME = "cdna3-rounding"
+TITLE = "Asymmetric rounding of CDNA3"
+QUESTION = "How far does rounding down move the results of CDNA3's f16 instructions, and what avoids it?"
+SOURCE = "MMA-Sim (arXiv 2511.10909), section VI-C and Figure 2"
+SAMPLES = 1_000_000
+
+DEVIATIONS = (1, 3, 10, 30, 100, 300, 1000, 3000)
+_BLOCK = 1 << 17
+_BINS = np.linspace(-0.25, 0.25, 101)
+
+Compute = Callable[[Any, Any, Any], npt.NDArray[Any]]
+
+
+@dataclass
+class Deviations:
+    """Moments of delta = D - real, and its histogram over _BINS."""
+
+    count: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+    below: int = 0
+    above: int = 0
+    histogram: npt.NDArray[np.int64] | None = None
+
+    def add(self, delta: Floats) -> None:
+        """Takes in a block."""
+        self.count += delta.size
+        self.total += float(delta.sum())
+        self.squares += float((delta**2).sum())
+        self.below += int((delta < 0).sum())
+        self.above += int((delta > 0).sum())
+        binned = np.histogram(delta, _BINS)[0]
+        self.histogram = binned if self.histogram is None else self.histogram + binned
+
+    @property
+    def mean(self) -> float:
+        """The bias."""
+        return self.total / self.count
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation."""
+        return float(np.sqrt(max(self.squares / self.count - self.mean**2, 0.0)))
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error of the mean."""
+        return self.deviation / float(np.sqrt(self.count))
+
+
+@lru_cache(maxsize=1)
+def cdna3() -> Instruction:
+    """The paper's instruction."""
+    return instruction("cdna3", published(NAME)["instruction"])
+
+
+@lru_cache(maxsize=1)
+def hypothetical() -> Instruction:
+    """The paper's hypothetical instruction: every rounding down made a rounding to zero."""
+    ins = cdna3()
+    operations = [
+        replace(
+            operation, steps=tuple(replace(s, rounding="toward_zero") if s.rounding == "down" else s for s in operation.steps)
+        )
+        for operation in ins.program.operations
+    ]
+    changed = with_operations(ins, operations)
+    assert changed is not None
+    return changed
+
+
+def separate_c(a: Any, b: Any, c: Any) -> npt.NDArray[Any]:
+    """The paper's advice for software: the matrix product with C = 0, then one addition in f32."""
+    product = cdna3().dot(a, b, np.zeros_like(c))
+    return (product.view(np.float32) + c.view(np.float32)).view(np.uint32)
+
+
+def units() -> dict[str, Compute]:
+    """What is compared; all take the codes of f16 rows of 8 and an f32 c."""
+    return {
+        "CDNA3 (rounds down)": cdna3().dot,
+        "hypothetical, rounds to zero": hypothetical().dot,
+        "CDNA3 with C = 0, then f32 add": separate_c,
+        "CDNA2 (nearest, f32)": instruction("cdna2", "v_mfma_f32_32x32x8f16").dot,
+        "Hopper mma (to zero)": instruction("hopper", f"{MMA}m16n8k8.row.col.f32.f16.f16.f32").dot,
+    }
+
+
+def measure(
+    computes: dict[str, Compute], samples: int, deviation: float, progress: Progress | None = None
+) -> dict[str, Deviations]:
+    """Deviations from the result in f64 of A, B from deviation * N(0, 1) in f16 and C from N(0, 1), as the paper draws them."""
+    found = {label: Deviations() for label in computes}
+    ins = cdna3()
+    for start in range(0, samples, _BLOCK):
+        count = min(_BLOCK, samples - start)
+        rng = np.random.default_rng([2, start])
+        a, b = (encode(ins, name, deviation * rng.standard_normal((count, ins.k), dtype=np.float32)) for name in "ab")
+        c = encode(ins, "c", rng.standard_normal(count, dtype=np.float32))
+        real = np.einsum("ij,ij->i", a.view(np.float16).astype(np.float64), b.view(np.float16).astype(np.float64))
+        real += c.view(np.float32)
+        for label, compute in computes.items():
+            found[label].add(decode(ins, compute(a, b, c)) - real)
+        if progress is not None:
+            progress(start + count, samples)
+    return found
+
+
+def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
+    """Runs the paper's example, its histogram, and the bias over a range of magnitudes (a tenth of the samples each)."""
+    found = measure(units(), samples, published(NAME)["histogram"]["a_b_deviation"], progress)
+    pair = dict(list(units().items())[:2])
+    few = max(samples // 10, 1)
+    growth = {scale: measure(pair, few, scale) for scale in DEVIATIONS}
+    return Study(
+        NAME,
+        TITLE,
+        QUESTION,
+        SOURCE,
+        samples,
+        _findings(found, growth),
+        [_case_table(), _bias_table(found), _growth_table(growth)],
+        _figures(found, growth),
+        {
+            "bias": {
+                label: {
+                    "mean": d.mean,
+                    "deviation": d.deviation,
+                    "standard_error": d.standard_error,
+                    "below": d.below,
+                    "above": d.above,
+                    "count": d.count,
+                }
+                for label, d in found.items()
+            },
+            "bins": _BINS.tolist(),
+            "histograms": {label: d.histogram.tolist() for label, d in found.items() if d.histogram is not None},
+            "bias_by_deviation": {str(scale): {label: d.mean for label, d in ways.items()} for scale, ways in growth.items()},
+        },
+    )
+
+
+def case_result(ins: Instruction) -> float:
+    """The paper's example on an instruction with f32 results: 2048 * 2048 - 2048 * 2048 - 0.000001."""
+    case = published(NAME)["case"]
+    return float(dot(ins, case["a"], case["b"], case["c"]))
+
+
+def case_units() -> list[Unit]:
+    """The f16 instructions of every architecture, CDNA3's bf16, xf32 and FP8 ones besides."""
+    names = {
+        "volta": f"{MMA}m8n8k4.row.col.f32.f16.f16.f32",
+        "cdna1": "v_mfma_f32_32x32x8f16",
+        "cdna2": "v_mfma_f32_32x32x8f16",
+        "cdna3": published(NAME)["instruction"],
+    }
+    nvidia = ("turing", "ampere", "ada", "hopper", "blackwell", "rtx_blackwell")
+    names |= dict.fromkeys(nvidia, f"{MMA}m16n8k8.row.col.f32.f16.f16.f32")
+    others = ("v_mfma_f32_16x16x16_f16", "v_mfma_f32_32x32x8_bf16", "v_mfma_f32_32x32x4_xf32")
+    return [Unit(architecture, name) for architecture, name in names.items()] + [Unit("cdna3", name) for name in others]
+
+
+def _case_table() -> Table:
+    paper = published(NAME)["case"]
+    rows: list[tuple[Any, ...]] = []
+    exact = paper["c"]
+    for unit in case_units():
+        result = case_result(unit.ins)
+        printed = paper["result"] if unit.architecture == "cdna3" else paper["other_result"]
+        rows.append((unit.chip, f"`{unit.name}`", f"{result:g}", f"{printed:g}", f"{abs(result - exact):g}"))
+    caption = "2048 * 2048 - 2048 * 2048 - 0.000001, executed"
+    return Table("case", caption, ("chip", "instruction", "result", "the paper's", "absolute error"), rows)
+
+
+def _bias_table(found: dict[str, Deviations]) -> Table:
+    rows = [
+        (label, d.mean, d.standard_error, d.deviation, percent(d.below / d.count), percent(d.above / d.count))
+        for label, d in found.items()
+    ]
+    head = ("unit", "mean", "standard error", "standard deviation", "below real", "above real")
+    return Table("bias", "delta = D - real: A, B from 1000 * N(0, 1), C from N(0, 1)", head, rows)
+
+
+def _growth_table(growth: dict[int, dict[str, Deviations]]) -> Table:
+    labels = list(next(iter(growth.values())))
+    rows = [(scale, *(ways[label].mean for label in labels), ways[labels[0]].deviation) for scale, ways in growth.items()]
+    head = ("deviation of A and B", *(f"mean, {label}" for label in labels), f"standard deviation, {labels[0]}")
+    return Table("growth", "The bias by the magnitude of A and B", head, rows)
+
+
+def _findings(found: dict[str, Deviations], growth: dict[int, dict[str, Deviations]]) -> str:
+    down, zero, separate = (found[label] for label in list(found)[:3])
+    case = published(NAME)["case"]
+    fp8 = fp8_case()
+    printed = published(NAME)["histogram"]
+    return bullets(
+        [
+            f"The paper's example gives {case_result(cdna3()):g} on CDNA3 (printed: {case['result']:g}) and 0 on every Tensor Core, CDNA1 "
+            f"and CDNA2 (printed: {case['other_result']:g}): c = -0.000001 is rounded down at 24 fraction bits below 2^22.",
+            f"With the paper's operands and {down.count:,} samples, CDNA3's deviation has mean {number(down.mean)} (standard error "
+            f"{number(down.standard_error)}): {number(abs(down.mean) / down.standard_error)} standard errors below zero. The paper: "
+            f'"{printed["down"]}". It prints no figure; the bias is half a unit of the place at which c is cut.',
+            f"The hypothetical instruction that rounds to zero has mean {number(zero.mean)}, {number(abs(zero.mean) / zero.standard_error)} "
+            f'standard errors from zero. The paper: "{printed["toward_zero"]}".',
+            f"The bias grows in step with the products: {number(growth[100][list(found)[0]].mean)} for a deviation of 100, "
+            f"{number(growth[1000][list(found)[0]].mean)} for 1000, that is with the square.",
+            f"The paper's advice holds: C = 0 in the instruction and an f32 addition after it leave a mean of {number(separate.mean)} "
+            f"({number(abs(separate.mean) / separate.standard_error)} standard errors).",
+            f"CDNA3's FP8 instructions do not have the case: c lies more than 25 binades below the products and counts as zero "
+            f"({fp8['far']:g}). Nearer, rounding down is still there: with c 25 binades below, -2^-9 beside 2^16 - 2^16, the "
+            f"result is {fp8['near']:g}.",
+            "How the steps round is on the pages of the instructions: "
+            + link("CDNA3", "architectures/cdna3.md")
+            + ", "
+            + link("Hopper", "architectures/hopper.md")
+            + ".",
+        ]
+    )
+
+
+def fp8_case() -> dict[str, float]:
+    """256 * 256 - 256 * 256 + c on CDNA3's FP8: c beyond and at the edge of the window in which it is rounded down."""
+    ins = instruction("cdna3", "v_mfma_f32_32x32x16_fp8_fp8")
+    top = 128.0
+    products = [top, 0, top], [top, 0, -top]
+    return {"far": float(dot(ins, *products, -(2.0**-12))), "near": float(dot(ins, *products, -(2.0**-11)))}
+
+
+def _figures(found: dict[str, Deviations], growth: dict[int, dict[str, Deviations]]) -> list[Figure]:
+    pair = {label: found[label] for label in list(found)[:2]}
+    caption = (
+        f"The paper's Figure 2 from the models: distributions of D - real over {next(iter(found.values())).count:,} samples, "
+        "A and B from 1000 * N(0, 1), C from N(0, 1); dotted lines: the means."
+    )
+    means = {label: [abs(ways[label].mean) for ways in growth.values()] for label in pair}
+    return [
+        Figure("histogram", caption, partial(_histogram, pair)),
+        Figure("growth", "Magnitude of the mean of D - real by the standard deviation of A and B.", partial(_growth, means)),
+    ]
+
+
+def _histogram(pair: dict[str, Deviations]) -> Picture:
+    picture, axes = draw.canvas()
+    for index, (label, found) in enumerate(pair.items()):
+        colour = draw.COLOURS[1 - index]
+        share = np.asarray(found.histogram) / found.count * 100
+        axes.stairs(share, _BINS, fill=True, alpha=0.3, color=colour)
+        axes.stairs(share, _BINS, color=colour, linewidth=1.6, linestyle=("-", "--")[index], label=label)
+        axes.axvline(found.mean, color=colour, linestyle=":", linewidth=1.6)
+    axes.set_xlabel("D - real")
+    axes.set_ylabel("Samples (% per bin of 0.005)")
+    draw.legend(axes, 1)
+    return picture
+
+
+def _growth(means: dict[str, list[float]]) -> Picture:
+    picture, axes = draw.canvas(height=3.8)
+    for index, (label, values) in enumerate(means.items()):
+        axes.plot(DEVIATIONS, values, label=label, **draw.style(1 - index))
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("Standard deviation of A and B")
+    axes.set_ylabel("|mean of D - real|")
+    draw.legend(axes, 1)
+    return picture

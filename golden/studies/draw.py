@@ -1,0 +1,74 @@
+"""One style for the figures of all studies: legible at the width of a phone, told apart without colours, light or dark.
+
+Black marks text and axes (the site recolours it for dark pages); the background stays transparent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from hw_capture.errors import ToolMissing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#B2619A", "#C78500", "#3A9BDC", "#7A7A7A", "#8C564B")
+"""After Okabe and Ito, with the light ones darkened: tell-apart for the colour-blind, and seen on white and on near black."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+LINES = ("-", "--", "-", "--", "-.", ":", "-", "--")
+_STYLE = {
+    "svg.hashsalt": "mmagold",
+    "svg.fonttype": "none",
+    "font.family": "DejaVu Sans",
+    "font.size": 10,
+    "axes.labelsize": 10,
+    "legend.fontsize": 9,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5,
+}
+
+
+def canvas(width: float = 5.6, height: float = 4.0) -> tuple[Picture, Any]:
+    """A picture (inches) with one set of axes in the house style.
+
+    Raises:
+        ToolMissing: matplotlib is not installed.
+    """
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ToolMissing('matplotlib is not installed: pip install "mmagold[docs]"') from None
+    matplotlib.rcParams.update(_STYLE)
+    picture = Figure(figsize=(width, height), layout="constrained")
+    picture.patch.set_alpha(0)
+    axes = picture.subplots()
+    axes.patch.set_alpha(0)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.grid(axis="y", alpha=0.3)
+    axes.set_axisbelow(True)
+    return picture, axes
+
+
+def style(index: int) -> dict[str, Any]:
+    """Colour, marker and line of the index-th curve."""
+    return {
+        "color": COLOURS[index % len(COLOURS)],
+        "marker": MARKERS[index % len(MARKERS)],
+        "linestyle": LINES[index % len(LINES)],
+    }
+
+
+def legend(axes: Any, columns: int = 2) -> None:
+    """The legend below the axes, where no curve runs."""
+    axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=columns, frameon=False)
+
+
+def powers_of_two(axes: Any, values: Sequence[float], which: str = "x") -> None:
+    """Logarithmic axis to base 2 with plain numbers at the given ticks."""
+    getattr(axes, f"set_{which}scale")("log", base=2)
+    axis = getattr(axes, f"{which}axis")
+    axis.set_ticks(list(values), [f"{value:g}" for value in values])
+    axis.minorticks_off()

@@ -1,0 +1,117 @@
+"""What a study hands back: text, tables, figures and plain values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from golden.docs import markdown
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+Progress = Callable[[int, int], None]
+"""Called as progress(done, total) while a study runs."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; cells are numbers as they came or text. `name` makes the name of its CSV file."""
+
+    name: str
+    caption: str
+    head: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+
+    def texts(self) -> list[list[str]]:
+        """The cells as they are printed: numbers with three digits."""
+        return [[text(cell) for cell in row] for row in self.rows]
+
+    def markdown(self) -> str:
+        """The table with its caption above."""
+        return f"**{self.caption}**\n\n{markdown.table(self.head, self.texts())}"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure that is drawn on demand, so that a study runs without matplotlib."""
+
+    name: str
+    caption: str
+    draw: Callable[[], Picture]
+
+
+@dataclass
+class Study:
+    """A finished study. `findings` is Markdown whose numbers are those of this run; `data` goes to JSON."""
+
+    name: str
+    title: str
+    question: str
+    source: str
+    samples: int
+    findings: str
+    tables: list[Table] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+    data: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def command(self) -> str:
+        """What reproduces it."""
+        return f"mmagold study {self.name}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: all but the figures' drawings."""
+        return {
+            "study": self.name,
+            "title": self.title,
+            "question": self.question,
+            "source": self.source,
+            "samples": self.samples,
+            "command": self.command,
+            "findings": plain(self.findings),
+            "tables": [{"caption": t.caption, "head": list(t.head), "rows": [list(row) for row in t.rows]} for t in self.tables],
+            "figures": [{"name": f.name, "caption": f.caption} for f in self.figures],
+            "data": self.data,
+        }
+
+
+def text(cell: Any) -> str:
+    """A cell as text: floats with three significant digits, counts with thousands separated."""
+    if isinstance(cell, bool) or cell is None:
+        return {True: "yes", False: "no", None: ""}[cell]
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    if isinstance(cell, float):
+        return number(cell)
+    return str(cell)
+
+
+def number(value: float) -> str:
+    """A float with three significant digits; small and large ones with an exponent."""
+    if value == 0 or value != value or value in (float("inf"), -float("inf")):
+        return f"{value:g}"
+    if 1e-3 <= abs(value) < 1e5:
+        return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+    mantissa, exponent = f"{value:.2e}".split("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def percent(share: float) -> str:
+    """A share as per cent; 100 % and 0 % only when they are exact."""
+    if share in (0.0, 1.0):
+        return f"{share:.0%}".replace("%", " %")
+    digits = 3 if share < 0.001 or share > 0.999 else 1
+    return f"{100 * share:.{digits}f} %"
+
+
+def plain(findings: str) -> str:
+    """Markdown without the links of the site."""
+    return re.sub(r"\[([^\]]*)\]\(site:[^)]*\)", r"\1", findings)
+
+
+def bullets(lines: Sequence[str]) -> str:
+    """A Markdown list."""
+    return "\n".join(f"- {line}" for line in lines)
