@@ -45,7 +45,7 @@ def specification(ins: Instruction) -> dict[str, Any]:
             "vectors": ins.evidence.vectors,
             "device": ins.evidence.device,
         },
-        "sources": _sources(ins),
+        "sources": sources(ins),
         "notes": [note for algorithm in _algorithms(ins) for note in algorithm.notes],
     }
 
@@ -58,7 +58,8 @@ def _algorithms(ins: Instruction) -> Iterator[Algorithm]:
             continue  # 'steps': a unit written out in its own file
 
 
-def _sources(ins: Instruction) -> list[str]:
+def sources(ins: Instruction) -> list[str]:
+    """Where the instruction and its algorithms come from, a line each."""
     sources = [ins.source] + [f"{algorithm.name}: {algorithm.source}" for algorithm in _algorithms(ins)]
     return [" ".join(source.split()) for source in sources if source]
 

@@ -1,0 +1,195 @@
+"""What an instruction answers: special values, a telling example step by step, and where it departs from IEEE 754."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from golden import stimuli
+from golden.compare import classify
+from golden.docs import ieee
+from golden.docs.families import Group
+from golden.docs.markdown import code, table
+from golden.docs.operand_text import code_text, command, short
+from golden.formats import Format
+from golden.instruction import Instruction
+from golden.special_values import special_cases
+from golden.trace import describe
+
+
+def result_text(fmt: Format, raw: int) -> str:
+    """A result as code and value."""
+    return f"`{code_text(raw, fmt)}` {describe(fmt.decode(raw))}"
+
+
+# Special values ----------------------------------------------------------------------------------------------------------
+
+
+def special_values(group: Group) -> str:
+    """Each question with its operands, executed, beside the correctly rounded sum where results are floating point."""
+    ins = group.representative
+    d = ins.formats["d"]
+    exact = ieee.rounded_sum(ins) if d.is_float else None
+    rows = []
+    for question, operands in special_cases(ins):
+        got = int(ins.dot(**operands))
+        row = [question, f"`{short(ins, operands)}`", result_text(d, got)]
+        if exact is not None:
+            row.append(_against(d, got, int(exact.dot(**operands))))
+        rows.append(row)
+    told = "Each line was run through the model; operands that a line does not name are zero (scales one)."
+    head = ["Case", "Operands", "d"]
+    if exact is not None:
+        told += " The last column is the sum rounded once as IEEE 754 does, where it gives something else; NaN words aside."
+        head.append("IEEE 754")
+    return f"{told}\n\n{table(head, rows)}"
+
+
+def _against(d: Format, got: int, wanted: int) -> str:
+    """The correctly rounded result where it is another number; "same" also for two NaNs."""
+    kind = int(classify(np.array([got], d.dtype), np.array([wanted], d.dtype), d, d)[0])
+    return "same" if kind in (-1, 3) else result_text(d, wanted)
+
+
+# One telling example -----------------------------------------------------------------------------------------------------
+
+
+def example(group: Group) -> str:
+    """The trace of the simplest operands found that tell the unit from the correctly rounded sum."""
+    ins = group.representative
+    if not ins.formats["d"].is_float:
+        operands = ieee.overflow(ins).example
+        why = "The simplest operands found whose sum leaves the range of D."
+        return "\n\n".join([why, *_traced(ins, operands)])
+    found = ieee.findings(ins)
+    if found.telling is None:
+        return "No operands were found on which the unit differs from the correctly rounded sum."
+    other, what = ieee.rounded_sum(ins), "the correctly rounded sum"
+    if found.telling_against == "chain":
+        other, what = ieee.fma_chain(ins), "a chain of IEEE fused multiply-adds (it gives the correctly rounded sum)"
+    wanted = int(other.dot(**found.telling))
+    why = f"The simplest operands found on which the unit differs from {what}, which is {result_text(ins.formats['d'], wanted)}."
+    return "\n\n".join([why, *_traced(ins, found.telling)])
+
+
+def _traced(ins: Instruction, operands: dict[str, Any]) -> list[str]:
+    trace = ins.trace(**operands).text(zeros=False)
+    return [code(trace), "The same from the command line:", code(command(ins, operands), "sh")]
+
+
+# Against IEEE 754 --------------------------------------------------------------------------------------------------------
+
+
+def against_ieee(group: Group) -> str:
+    """How often and how far results differ from the correctly rounded sum and from a chain of fused multiply-adds."""
+    ins = group.representative
+    if not ins.formats["d"].is_float:
+        return _integer(ins)
+    found = ieee.findings(ins)
+    told = (
+        f"{found.tried:,} dot products were tried, {found.per_kind} of each of the {len(stimuli.KINDS)} stimulus kinds with "
+        f"seed {ieee.SEED}. The kinds aim at differences; the shares say how easily the units are told apart, not how often "
+        "results differ in a workload. Correctly rounded: the exact sum, rounded once to nearest even. FMA chain: from c, "
+        f"k ascending, each step rounded to {ins.formats['d'].name}."
+    )
+    return "\n\n".join([told, _tallies(found), _errors(ins, found), _order(ins, found), _by_kind(found)])
+
+
+_LABELS = {
+    "value": "another finite number",
+    "special": "a number against an infinity or a NaN",
+    "zero_sign": "+0 against -0",
+    "nan_payload": "NaNs with another word",
+}
+
+
+def share(part: int, whole: int) -> str:
+    """A count with its percentage."""
+    return f"{part:,} ({100 * part / whole:.1f} %)" if part else "0"
+
+
+def _tallies(found: ieee.Findings) -> str:
+    rows = [
+        (label, share(found.rounded.classes[name], found.tried), share(found.chain.classes[name], found.tried))
+        for name, label in _LABELS.items()
+    ]
+    rows.append(
+        ("any difference but the NaN word", share(found.rounded.numeric, found.tried), share(found.chain.numeric, found.tried))
+    )
+    return table(("Result is", "Unlike correctly rounded", "Unlike the FMA chain"), rows)
+
+
+def _errors(ins: Instruction, found: ieee.Findings) -> str:
+    """The worst errors, with operands and the command that shows them."""
+    d, rows, commands = ins.formats["d"], [], []
+    for error, unit in ((found.worst, "the exact sum"), (found.worst_addend, "the largest addend")):
+        if error is None:
+            continue
+        size = ulp_text(error.ulp)
+        rows.append((f"ULP of {unit}", size, f"`{error.kind}`", result_text(d, error.d), result_text(d, error.rounded)))
+        commands.append(f"# {size} ULP of {unit}\n{command(ins, error.operands)}")
+    if not rows:
+        return "Every result was within half a unit in the last place of the exact sum."
+    told = (
+        "The worst errors found, result less exact sum, in rational arithmetic. After cancellation the sum is small against "
+        "the addends, and an error in its own ULP can be as large as it likes; the ULP of the largest addend shows what the "
+        "datapath itself loses. Sums below the normal numbers do not count in the first line."
+    )
+    head = ("Measured in", "Worst error", "Stimulus kind", "d", "Correctly rounded")
+    return "\n\n".join([told, table(head, rows), code("\n".join(commands), "sh")])
+
+
+def ulp_text(ulp: Fraction) -> str:
+    """An error for a reader: four digits, or a power of two where it is beyond float64's decimals that anybody reads."""
+    if abs(ulp) >= 10**9:
+        exponent = abs(ulp.numerator).bit_length() - ulp.denominator.bit_length()
+        return f"about {'-' if ulp < 0 else '+'}2^{exponent}"
+    return f"{float(ulp):+,.4g}" if abs(ulp) < 10_000 else f"{float(ulp):+,.0f}"
+
+
+def _order(ins: Instruction, found: ieee.Findings) -> str:
+    if not found.reordered or found.reordered_example is None:
+        return (
+            f"**Order.** The products in another order gave the same result in all {found.tried:,} cases: the sum does not "
+            "depend on the order of k."
+        )
+    return (
+        f"**Order.** The products in another order gave another result in {share(found.reordered, found.tried)} cases: "
+        f"the sum depends on the order of k. One of them: `{short(ins, found.reordered_example)}`."
+    )
+
+
+def _by_kind(found: ieee.Findings) -> str:
+    rows = [
+        (
+            f"`{kind}`",
+            stimuli.describe(kind),
+            f"{100 * found.rounded.kinds[kind] / found.per_kind:.1f} %",
+            f"{100 * found.chain.kinds[kind] / found.per_kind:.1f} %",
+        )
+        for kind in stimuli.KINDS
+    ]
+    head = ("Kind", "What it aims at", "Unlike correctly rounded", "Unlike the FMA chain")
+    return f"<details>\n<summary>By stimulus kind</summary>\n\n{table(head, rows)}\n\n</details>"
+
+
+_OVERFLOW = {
+    "wrap": "wraps modulo 2**32",
+    "saturate": "clamps to the ends of the range, once, after the exact total",
+}
+
+
+def _integer(ins: Instruction) -> str:
+    found = ieee.overflow(ins)
+    d = ins.formats["d"]
+    exact = int(ieee.integer_sum(ins, found.example))
+    got = int(ins.dot(**found.example))
+    agreed = "all" if not found.unlike else f"all but {found.unlike:,}"
+    return (
+        f"Integer sums are exact; what remains is overflow. A total beyond {d.name} {_OVERFLOW[found.rule]}: "
+        f"`{short(ins, found.example)}` adds up to {exact} and gives {result_text(d, got)}. "
+        f"Of {found.tried:,} dot products ({ieee.PER_KIND} of each stimulus kind, seed {ieee.SEED}), {found.beyond:,} leave the "
+        f"range; {agreed} results are what this rule says."
+    )

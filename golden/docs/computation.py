@@ -1,0 +1,135 @@
+"""How an instruction computes: formats, steps with their parameters, diagrams and the width of every register."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from golden import export
+from golden.docs.families import Group
+from golden.docs.markdown import figure, link, table
+from golden.docs.pictures import chain as chain_picture
+from golden.docs.pictures import datapath as datapath_picture
+from golden.docs.pictures import formats as format_pictures
+from golden.docs.pictures import tree as tree_picture
+from golden.errors import UnknownNameError
+from golden.formats import Format
+from golden.formats import formats as builtin
+from golden.instruction import Instruction
+from golden.program import Algorithm, Operation, get_algorithm
+
+# Formats -----------------------------------------------------------------------------------------------------------------
+
+
+def formats(group: Group) -> str:
+    """Which operand has which formats, and the bit fields of each."""
+    used = used_formats(group)
+    operands: dict[str, list[str]] = {}
+    for ins in group.variants:
+        for operand, fmt in ins.formats.items():
+            operands.setdefault(fmt.name, []).append(operand)
+    rows = [(_format_link(fmt), ", ".join(dict.fromkeys(operands[fmt.name])), fmt.bits, *_format_cells(fmt)) for fmt in used]
+    head = ("Format", "Operands", "Bits", "Fields", "Bias", "Exponents", "Largest", "Special codes")
+    pictures = [
+        figure(format_pictures.bit_fields(fmt, f"bits-{fmt.name}"), f"{fmt.name}: bit fields, most significant bit left.")
+        for fmt in used
+    ]
+    return "\n\n".join([table(head, rows), *pictures])
+
+
+def used_formats(group: Group) -> list[Format]:
+    """The formats of the operands of all variants, in order of first use."""
+    return list({fmt.name: fmt for ins in group.variants for fmt in ins.formats.values()}.values())
+
+
+def _format_link(fmt: Format) -> str:
+    return link(fmt.name, f"formats/{fmt.name}.md") if fmt.name in builtin() else fmt.name
+
+
+_SPECIALS = {
+    "ieee": "infinities and NaNs as IEEE 754",
+    "all_ones_nan": "NaN: all ones; no infinity",
+    "negative_zero_nan": "NaN: the code of -0; no infinity",
+    "none": "none",
+}
+
+
+def _format_cells(fmt: Format) -> tuple[str, ...]:
+    told = export.format_dict(fmt)
+    if not fmt.is_float:
+        return "two's complement" if fmt.signed else "unsigned", "-", "-", str(fmt.decode(fmt.largest).value), "-"
+    fields = f"{'1 sign + ' if fmt.signed else ''}{fmt.exponent_bits} exponent + {fmt.fraction_bits} fraction"
+    if fmt.ignored_low or fmt.ignored_high:
+        fields += f" ({fmt.ignored_low + fmt.ignored_high} bits ignored)"
+    return fields, str(fmt.bias), f"{fmt.min_exponent} .. {fmt.max_exponent}", told["largest"], _SPECIALS[fmt.specials]
+
+
+# Steps -------------------------------------------------------------------------------------------------------------------
+
+
+def steps(group: Group) -> str:
+    """Every chain of operations: slices, parameters, steps in words; the order of the operations as a picture."""
+    ins = group.representative
+    parts = [f"{_of(group)}d = c + sum of {ins.stored_k} products, in {_count(ins)}."]
+    if len(ins.program.operations) > 1:
+        parts.append(figure(chain_picture.program(ins, "program"), f"The operations of {ins.name} and what they hand on."))
+    for chain in export.chains(ins):
+        operation = chain[0][1]
+        parts += [export.chain_title(ins, chain, 3), export.slices_table(chain)]
+        parts += [part for part in (parameters(operation), f"Steps:\n\n{export.steps_list(operation)}") if part]
+    parts.append(figure(tree_picture.summation_tree(ins, "tree"), "Summation tree: what is added together, and in which order."))
+    return "\n\n".join(parts)
+
+
+def _of(group: Group) -> str:
+    """Says which variant is meant, where there are several."""
+    return f"Shown for `{group.representative.name}`. " if len(group.variants) > 1 else ""
+
+
+def _count(ins: Instruction) -> str:
+    count = len(ins.program.operations)
+    return f"{count} operation{'s' if count > 1 else ''}"
+
+
+def algorithm_of(operation: Operation) -> Algorithm | None:
+    """The algorithm's file; None where a unit writes its steps out itself."""
+    try:
+        return get_algorithm(operation.algorithm)
+    except UnknownNameError:
+        return None
+
+
+def parameters(operation: Operation) -> str:
+    """The parameters of an operation with their meaning and where the algorithm comes from; empty without parameters."""
+    algorithm = algorithm_of(operation)
+    if algorithm is None or not operation.parameters:
+        return ""
+    declared: dict[str, Any] = algorithm.parameters or {}
+    rows = []
+    for name, value in operation.parameters:
+        rule = declared[name]
+        shown = f"{value:#x}" if rule["type"] == "word" else ", ".join(value) if isinstance(value, list) else str(value)
+        rows.append((f"`{name}`", rule.get("symbol", ""), shown, rule.get("meaning", "")))
+    source = " ".join(algorithm.source.split())
+    return f"{table(('Parameter', 'Symbol', 'Value', 'Meaning'), rows)}\n\nAlgorithm `{algorithm.name}`: {source}."
+
+
+# Datapath ----------------------------------------------------------------------------------------------------------------
+
+
+def datapath(group: Group) -> str:
+    """The block diagram and the widths of every distinct operation."""
+    ins, parts = group.representative, []
+    for number, chain in enumerate(export.chains(ins)):
+        index, operation = chain[0]
+        title = export.algorithm_title(ins, operation)
+        which = f"operation {index}" if len(chain) == 1 else f"operations {index} to {chain[-1][0]}"
+        parts.append(figure(datapath_picture.datapath(ins, index, f"datapath{number}"), f"Datapath of {which}: {title}."))
+        parts.append(f"Registers of {which}, as wide as operands can make them:")
+        parts.append(table(export.NODE_HEAD, export.node_rows(ins, operation)))
+    return "\n\n".join(parts)
+
+
+def notes(ins: Instruction) -> list[str]:
+    """What the algorithms' files remark."""
+    found = [algorithm_of(operation) for operation in ins.program.operations]
+    return list(dict.fromkeys(" ".join(note.split()) for algorithm in found if algorithm for note in algorithm.notes))

@@ -1,0 +1,73 @@
+"""The page of a group of instructions: one document from which the unit could be built, every number out of spec and model.
+
+`pages()` lists the pages of all architectures; `markdown(group)` is the text of one, also of a designer's own unit
+(`families.own_group`).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from golden import catalog
+from golden.docs import answers, computation, evidence, placement, related, variants
+from golden.docs.families import Group, groups
+from golden.docs.markdown import link
+from golden.docs.page import Page
+
+
+def pages() -> list[Page]:
+    """The pages of every group of every architecture."""
+    return [
+        Page(group.path, group.title, partial(write, architecture, group.slug))
+        for architecture in catalog.architectures()
+        for group in groups(architecture)
+    ]
+
+
+def write(architecture: str, slug: str) -> str:
+    """The Markdown of one page, found again by its address (so that other processes can write it)."""
+    return markdown(next(group for group in groups(architecture) if group.slug == slug))
+
+
+def markdown(group: Group) -> str:
+    """The whole page."""
+    return "\n\n".join([f"# {group.title}", *core(group), *rest(group)]) + "\n"
+
+
+def core(group: Group, level: int = 2) -> list[str]:
+    """What the unit computes: summary, variants, formats, steps, datapath, special values. `level`: of the headings."""
+    parts = [variants.summary(group), _where(group)]
+    sections = [
+        ("Variants", variants.variants(group) if group.architecture != "custom" else ""),
+        ("Formats", computation.formats(group)),
+        ("Computation", computation.steps(group)),
+        ("Datapath", computation.datapath(group)),
+        ("Special values", answers.special_values(group)),
+    ]
+    return [part for part in (*parts, *_sections(sections, level)) if part]
+
+
+def rest(group: Group, level: int = 2) -> list[str]:
+    """Example, comparison with IEEE 754, fragments, other architectures, timing and evidence."""
+    catalogued = group.architecture in catalog.architectures()
+    sections = [
+        ("Example", answers.example(group)),
+        ("Against IEEE 754", answers.against_ieee(group)),
+        ("Fragments", placement.fragments(group)),
+        ("Other architectures", related.elsewhere(group) if catalogued else ""),
+        ("Timing", evidence.timing(group) if catalogued else ""),
+        ("Evidence", evidence.evidence(group)),
+    ]
+    return _sections(sections, level)
+
+
+def _sections(sections: list[tuple[str, str]], level: int) -> list[str]:
+    return [part for title, text in sections if text for part in (f"{'#' * level} {title}", text)]
+
+
+def _where(group: Group) -> str:
+    """The way to the architecture's page."""
+    if group.architecture not in catalog.architectures():
+        return ""
+    title = catalog.get_architecture(group.architecture).title
+    return f"Architecture: {link(title, f'architectures/{group.architecture}.md')}."

@@ -1,0 +1,100 @@
+"""The same instruction on the other architectures, and where its arithmetic is another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from golden import catalog, kin
+from golden.docs.families import Group, group_of, groups
+from golden.docs.markdown import link, table
+from golden.docs.variants import sass_text
+from golden.instruction import Instruction, instruction
+from golden.program import Operation
+
+
+def elsewhere(group: Group) -> str:
+    """One row for each other architecture: the page of the same instruction, or of one with the same operands."""
+    rows = [_row(group, name) for name in catalog.architectures() if name != group.architecture]
+    head = ("Architecture", "Instruction", "Relation", "SASS", "Arithmetic")
+    own = f"On {_title(group.architecture)}: {sass_list(group)}." if group.representative.sass else ""
+    told = (
+        "The same name where the architecture has it; else the instruction with the same operand formats whose shape is nearest. "
+        "Arithmetic is compared for this page's example variant."
+    )
+    return "\n\n".join(part for part in (own, told, table(head, rows)) if part)
+
+
+def sass_list(group: Group) -> str:
+    """The SASS mnemonics of the variants, the first few."""
+    names = list(dict.fromkeys(sass_text(ins) for ins in group.variants))
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+
+
+def _title(architecture: str) -> str:
+    return catalog.get_architecture(architecture).title
+
+
+def _row(group: Group, architecture: str) -> tuple[str, ...]:
+    mine, other = counterpart(group, architecture)
+    place = link(_title(architecture), f"architectures/{architecture}.md")
+    if mine is None or other is None:
+        return place, "none", "-", "-", "-"
+    page = group_of(other)
+    relation = "same name" if other.name == mine.name else "same operand formats"
+    return place, link(page.title, page.path), relation, sass_text(other), difference(mine, other)
+
+
+def counterpart(group: Group, architecture: str) -> tuple[Instruction | None, Instruction | None]:
+    """A variant of the group and what stands for it on another architecture; None where nothing does."""
+    names = catalog.get_architecture(architecture).names()
+    variants = sorted(group.variants, key=lambda ins: ins is not group.representative)
+    same = next((ins for ins in variants if ins.name in names), None)
+    if same is not None:
+        return same, instruction(architecture, same.name)
+    mine = group.representative
+    near = min(_alike(mine, architecture), key=lambda ins: (ins.emulated, abs(ins.k - mine.k), ins.m * ins.n), default=None)
+    return (mine, near) if near is not None else (None, None)
+
+
+def _alike(mine: Instruction, architecture: str) -> Iterator[Instruction]:
+    """Instructions of the other architecture that take the same operands, one for each group of theirs."""
+    for group in groups(architecture):
+        for ins in group.variants:
+            alike = ins.formats == mine.formats and ins.pattern == mine.pattern and ins.scale_block == mine.scale_block
+            if alike and all(
+                ins.variables.get(key, "") == mine.variables.get(key, "") for key in ("operation", "rnd", "satfinite")
+            ):
+                yield ins
+                break
+
+
+def difference(mine: Instruction, other: Instruction) -> str:
+    """How the other's arithmetic differs: algorithm, parameters, how the products are split into operations."""
+    if kin.signature(mine) == kin.signature(other):
+        return "the same"
+    first, second = mine.program.operations[0], other.program.operations[0]
+    if first.algorithm != second.algorithm:
+        return f"differs: `{second.algorithm}`, here `{first.algorithm}`"
+    found = _changed(first, second)
+    if len(first.k_index) != len(second.k_index) and not len(mine.program.operations) == len(other.program.operations) == 1:
+        found.append(f"{_split(other)} (here {_split(mine)})")
+    if found:
+        return f"differs: {'; '.join(found)}"
+    return "the same" if mine.k == other.k else f"the same, over K = {other.k} (here {mine.k})"
+
+
+def _changed(here: Operation, there: Operation) -> list[str]:
+    """Parameters that differ, the other architecture's value first."""
+    mine, theirs = dict(here.parameters), dict(there.parameters)
+    names = [name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name)]
+    return [f"{name} {_value(theirs.get(name))} (here {_value(mine.get(name))})" for name in names]
+
+
+def _value(value: object) -> str:
+    return "none" if value is None else hex(value) if isinstance(value, int) and value > 0xFFFF else str(value)
+
+
+def _split(ins: Instruction) -> str:
+    sizes = list(dict.fromkeys(len(operation.k_index) for operation in ins.program.operations if operation.k_index))
+    count = sum(1 for operation in ins.program.operations if operation.k_index)
+    return f"{count} operation{'s' if count > 1 else ''} of {' and '.join(map(str, sizes))} products"

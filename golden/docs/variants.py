@@ -1,0 +1,190 @@
+"""What an instruction computes, in one paragraph, and the table of its variants."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from golden import captured
+from golden.docs.families import Group
+from golden.docs.markdown import code, link, table
+from golden.errors import MmagoldError
+from golden.instruction import Instruction
+
+LISTED = 24
+"""So many variants have a row each; more are folded by N and operand types, with the full names in a list."""
+_N = re.compile(r"(?<=\d)n\d+(?=k\d)")
+
+
+# What it computes --------------------------------------------------------------------------------------------------------
+
+
+def summary(group: Group) -> str:
+    """One paragraph: formula, shape, sparsity, scales, blocks, native or emulated."""
+    ins = group.representative
+    formats = {name: "/".join(_different(group, name)) for name in "abcd"}
+    what = "D = A x B + C" if ins.formats["a"].bits > 1 else "D = C + popcount of A and B, combined bit by bit"
+    text = [
+        f"{what}, A of {formats['a']}, B of {formats['b']}, C of {formats['c']}, D of {formats['d']}. "
+        f"Every element of D is one dot product on its own: {_formula(ins)}"
+    ]
+    text += [part(group) for part in (_sparse, _scaled, _blocks, _satfinite, _operations, _native) if part(group)]
+    return " ".join(text)
+
+
+def _different(group: Group, operand: str) -> list[str]:
+    return list(dict.fromkeys(ins.formats[operand].name for ins in group.variants))
+
+
+def _formula(ins: Instruction) -> str:
+    product = "scale_a[k] * scale_b[k] * a[k] * b[k]" if ins.scale_block else "a[k] * b[k]"
+    if ins.formats["a"].bits == 1:
+        product = f"(a[k] {ins.variables.get('operation', 'and').upper()} b[k])"
+    return f"d = c + the sum of {product}, k = 0 .. {ins.stored_k - 1}."
+
+
+def _sparse(group: Group) -> str:
+    ins = group.representative
+    if ins.pattern is None:
+        return ""
+    order = "must ascend" if all(each.ordered_metadata for each in group.variants) else "must ascend in the ordered_metadata form"
+    return (
+        f"A is sparse ({ins.pattern.name}): it stores {ins.stored_k} of {ins.k} elements, and the metadata say which elements "
+        f"of B they meet; the indices within a nibble {order}."
+    )
+
+
+def _scaled(group: Group) -> str:
+    ins = group.representative
+    if ins.scale_block is None:
+        return ""
+    kinds = ", ".join(dict.fromkeys(f"{each.formats['scale_a'].name} for each {each.scale_block}" for each in group.variants))
+    return f"Neighbouring elements along k share a scale of A and one of B ({kinds} elements)."
+
+
+def _blocks(group: Group) -> str:
+    most = max(ins.blocks for ins in group.variants)
+    return f"One instruction does up to {most} independent products at once (blocks)." if most > 1 else ""
+
+
+def _satfinite(group: Group) -> str:
+    return "The exact total is clamped to the range of s32." if group.representative.variables.get("satfinite") else ""
+
+
+def _operations(group: Group) -> str:
+    ins = group.representative
+    count = len(ins.program.operations)
+    if count == 1:
+        return "All products and c enter one operation." if ins.formats["d"].is_float else ""
+    return f"For K = {ins.k} the unit runs {count} operations, one after the other, each with a rounding of its own."
+
+
+def _native(group: Group) -> str:
+    ins = group.representative
+    if ins.architecture == "custom":
+        return ""
+    if ins.emulated:
+        return f"The architecture has no such unit: the compiler emits {', '.join(f'`{word}`' for word in ins.sass)} (emulated)."
+    return ""
+
+
+# The table of variants ---------------------------------------------------------------------------------------------------
+
+
+def variants(group: Group) -> str:
+    """The table; many variants are folded, with every full name in a list below."""
+    if len(group.variants) <= LISTED:
+        return table(("Instruction", "Shape", "SASS", "Evidence", "Captured results"), [_row(ins) for ins in group.variants])
+    names = code("\n".join(ins.name for ins in group.variants))
+    rows = [_folded_row(label, members) for label, members in _folded(group).items()]
+    head = ("Instruction", "N", "A and B", "Variants", "SASS", "Evidence", "Captured results")
+    return f"{table(head, rows)}\n\n<details>\n<summary>All {len(group.variants):,} names</summary>\n\n{names}\n\n</details>"
+
+
+def _row(ins: Instruction) -> tuple[str, ...]:
+    blocks = f", {ins.blocks} blocks" if ins.blocks > 1 else ""
+    return f"`{ins.name}`", "m{}n{}k{}".format(*ins.shape) + blocks, sass_text(ins), ins.evidence.kind, captured_cell([ins])
+
+
+def sass_text(ins: Instruction) -> str:
+    """The SASS of one instruction; several together where it is emulated."""
+    names = " + ".join(f"`{name}`" for name in ins.sass)
+    return f"{names} (emulated)" if ins.emulated else names or "-"
+
+
+def captured_cell(members: Sequence[Instruction]) -> str:
+    """The number of captured results, with a link to the vectors where there is one file."""
+    entries = [entry for ins in members if (entry := captured_entry(ins)) is not None]
+    if not entries:
+        return "none"
+    total = f"{sum(entry['dots'] for entry in entries):,}"
+    return link(total, f"vectors/{members[0].architecture}/{entries[0]['file']}") if len(entries) == 1 else total
+
+
+def captured_entry(ins: Instruction) -> dict[str, Any] | None:
+    """What the manifest of the captured vectors says of an instruction; None where nothing was captured."""
+    entry: dict[str, Any] | None = manifest(ins.architecture).get("instructions", {}).get(ins.name)
+    return entry
+
+
+@cache
+def manifest(architecture: str) -> dict[str, Any]:
+    """The manifest of an architecture's vectors; empty where there is none, or no checkout."""
+    try:
+        return captured.read_manifest(architecture) if architecture in captured.architectures() else {}
+    except MmagoldError:
+        return {}
+
+
+def _folded(group: Group) -> dict[str, list[Instruction]]:
+    """The variants by their name without N and without the types of A and B, where the family leaves them open."""
+    found: dict[str, list[Instruction]] = {}
+    for ins in group.variants:
+        label = _N.sub("nN", ins.name)
+        if "a" in ins.variables and len(_different(group, "a")) > 1:
+            a, b = ins.formats["a"].name, ins.formats["b"].name
+            label = label.replace(f".{a}.{b}", ".A.B", 1)
+        found.setdefault(label, []).append(ins)
+    return found
+
+
+def _folded_row(label: str, members: list[Instruction]) -> tuple[str, ...]:
+    shown = _N.sub("nN", members[0].sass[0]) if members[0].sass else "-"
+    sass = sass_text(members[0]) if len(members) == 1 else f"`{_without_n(members)}`" if members[0].sass else shown
+    pairs = list(dict.fromkeys((ins.formats["a"].name, ins.formats["b"].name) for ins in members))
+    evidence = ", ".join(dict.fromkeys(ins.evidence.kind for ins in members))
+    n = progression(sorted({ins.n for ins in members}))
+    return f"`{label}`", n, pairs_text(pairs), str(len(members)), sass, evidence, captured_cell(members)
+
+
+def _without_n(members: list[Instruction]) -> str:
+    """The SASS of several N and types: the first one's, N and types replaced where they stand in it."""
+    text = " + ".join(members[0].sass)
+    for ins in members[:1]:
+        text = re.sub(rf"(?<=x){ins.n}(?=x)", "N", text)
+        if len({each.formats["a"].name for each in members}) > 1:
+            text = text.replace(f".{ins.formats['a'].name.upper()}.{ins.formats['b'].name.upper()}", ".A.B")
+    return text
+
+
+def pairs_text(pairs: list[tuple[str, str]]) -> str:
+    """Pairs of types: "f16 x f16", "e4m3, e5m2 in every pair", else all pairs."""
+    first, second = list(dict.fromkeys(a for a, _ in pairs)), list(dict.fromkeys(b for _, b in pairs))
+    if len(pairs) > 1 and first == second and len(pairs) == len(first) * len(second):
+        return f"{', '.join(first)} in every pair"
+    return ", ".join(f"{a} x {b}" for a, b in pairs)
+
+
+def progression(values: list[int]) -> str:
+    """ "8 to 256 by 8", "8, 16, 24, 32 to 256 by 16", or the values."""
+    parts: list[str] = []
+    while values:
+        step = values[1] - values[0] if len(values) > 1 else 0
+        length = next((i for i in range(1, len(values)) if values[i] - values[i - 1] != step), len(values))
+        if length < 4:
+            parts, values = [*parts, str(values[0])], values[1:]
+        else:
+            parts, values = [*parts, f"{values[0]} to {values[length - 1]} by {step}"], values[length:]
+    return ", ".join(parts)
