@@ -116,7 +116,8 @@ def format_fields(fmt: Format) -> list[tuple[int, str, tuple[str, ...]]]:
     """(bits, style, names from long to short) of a format's fields from the most significant bit down; empty ones left out."""
     if not fmt.is_float:
         kind = "two's complement" if fmt.signed else "unsigned"
-        return [(fmt.bits, "paper", (f"{fmt.bits} bits, {kind}", f"{fmt.bits} bits", str(fmt.bits)))]
+        bits = f"{fmt.bits} bit{'s' if fmt.bits > 1 else ''}"
+        return [(fmt.bits, "paper", (f"{bits}, {kind}", bits, str(fmt.bits)))]
     e, f = fmt.exponent_bits, fmt.fraction_bits
     found = [
         (fmt.ignored_high, "lost", ("ignored",)),

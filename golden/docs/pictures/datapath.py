@@ -24,7 +24,7 @@ from golden.errors import UnknownNameError
 from golden.export import index_text
 from golden.formats import Format
 from golden.instruction import Instruction
-from golden.program import Operation, Step
+from golden.program import Operation, Step, get_algorithm
 from golden.widths import Node, operand_nodes, operation_nodes
 
 _LEGEND = "s2.20: sign, 2 integer and 20 fraction bits; u: no sign; e: exponent; dashed: exponents and special values"
@@ -57,7 +57,8 @@ def datapath(ins: Instruction, index: int = 0, name: str = "datapath") -> str:
 
 def _head(sheet: Sheet, index: int) -> None:
     operation, count = sheet.operation, len(sheet.ins.program.operations)
-    words = f"Operation {index} of {count}: {operation.algorithm}" if count > 1 else operation.algorithm
+    words = f"Operation {index} of {count}: " if count > 1 else ""
+    words += title_of(operation)
     if operation.k_index:
         words += f", k = {index_text(operation.k_index)}"
     sheet.parts.append(svg.text(LEFT, 18, words, font_size=13, font_weight="bold"))
@@ -65,35 +66,41 @@ def _head(sheet: Sheet, index: int) -> None:
     sheet.y = 44
 
 
+def title_of(operation: Operation) -> str:
+    """An operation's algorithm in words and by name; operations of a unit's own steps have neither."""
+    try:
+        return f"{get_algorithm(operation.algorithm).title} ({operation.algorithm})"
+    except UnknownNameError:
+        return "steps of the unit"
+
+
 def _inputs(sheet: Sheet, nodes: dict[str, Node]) -> None:
     """The operands with their bit fields, decoded unless the first step that reads them works on a number format."""
     operation, formats = sheet.operation, sheet.ins.formats
-    bottoms = []
+    boxes = []
     if operation.k_index:
-        for name, left, right in (("a", LEFT, 176.0), ("b", 188.0, 352.0)):
-            fmt = formats[name]
-            bottoms.append(_input(sheet, name, nodes[name], fmt, left, right))
+        boxes += [("a", nodes["a"], formats["a"], LEFT, 176.0), ("b", nodes["b"], formats["b"], 188.0, 352.0)]
     for i, addend in enumerate(operation.addends):
         left = LEFT + 176 * (i % 2)
-        bottoms.append(_input(sheet, addend, replace(nodes["addends"], count=1), operation.out_format, left, left + 164))
-    seed = operation.seed if operation.seed in ("c", "zero") else f"c = {operation.seed}"
-    bottoms.append(_input(sheet, "c = +0" if seed == "zero" else seed, nodes["c"], operation.seed_format, 372.0, WIDE))
-    sheet.y = max(bottoms)
+        boxes.append((addend, replace(nodes["addends"], count=1), operation.out_format, left, left + 164))
+    seed = {"c": "c", "zero": "c = +0"}.get(operation.seed, f"c = {operation.seed}")
+    boxes.append((seed, nodes["c"], operation.seed_format, 372.0, WIDE))
+    height = max(_input(sheet, *box) for box in boxes)
+    sheet.parts[:0] = [svg.rect(left, sheet.y, right - left, height, "block", rx=4) for *_, left, right in boxes]
+    sheet.y += height
     _wires(sheet, nodes)
     sheet.y += GAP
 
 
 def _input(sheet: Sheet, words: str, node: Node, fmt: Format, left: float, right: float) -> float:
-    """One operand's box; returns its bottom."""
+    """The contents of one operand's box; returns the height that they need."""
     top = sheet.y
     count = f"{node.count} {svg.TIMES} " if node.count > 1 else ""
     lines = _decoded(sheet, words, node, fmt)
-    height = 46 + 13 * len(lines) + 4
-    sheet.parts.append(svg.rect(left, top, right - left, height, "block", rx=4))
     sheet.parts.append(svg.text(left + 8, top + 16, f"{count}{words}: {fmt.name}", font_size=12, font_weight="bold"))
     sheet.parts += bars.fields(left + 8, top + 23, right - left - 16, fmt)
     sheet.parts += [svg.text(left + 8, top + 52 + 13 * i, line, "muted", font_size=10) for i, line in enumerate(lines)]
-    return top + height
+    return 46 + 13 * len(lines) + (4 if lines else 0)
 
 
 def _decoded(sheet: Sheet, words: str, node: Node, fmt: Format) -> list[str]:

@@ -99,7 +99,7 @@ class Sheet:
     def block(self, title: str, notes: Sequence[str], right: float, body: float = 0.0, style: str = "block") -> float:
         """A stage's frame from self.y: title, `body` pixels for a drawing, notes. Moves y below it; returns the body's top."""
         width, top = right - LEFT, self.y
-        heads = svg.wrap(title, width - 16, 12)
+        heads = svg.wrap(title, width - 16, 12 * svg.BOLD)
         lines = [line for note in notes for line in svg.wrap(note, width - 16, 10.5)]
         head = 6 + 15 * len(heads)
         height = head + body + _LINE * len(lines) + 6

@@ -44,6 +44,7 @@ _ZERO = {
     "signed_underflow": "a cancelled sum is +0, a result that underflows keeps its sign",
 }
 _FLUSH = {"signed": "subnormal results become zero of their sign", "positive": "subnormal results become +0"}
+_TREE_LEVEL = 22.0
 _LEFT_OUT = {"dropped": "lost", "unshifted": "not shifted"}
 
 
@@ -95,8 +96,8 @@ def _product_title(step: Step, node: Node, a: Node, b: Node) -> str:
         return f"{node.count} {step.operation.upper()} gates, one bit each"
     if step.format is not None:
         return f"{node.count} multipliers, rounded to {step.format.name} {MODES_SHORT[step.rounding]}"
-    size = node.integer_bits + node.fraction_bits
-    return f"{node.count} multipliers: {_magnitude(a)} {svg.TIMES} {_magnitude(b)} → {size} bits, exact"
+    size = (lambda n: n.width) if node.fixed else _magnitude
+    return f"{node.count} multipliers: {size(a)} {svg.TIMES} {size(b)} → {size(node)} bits, exact"
 
 
 def _magnitude(node: Node) -> int:
@@ -346,20 +347,16 @@ def _rounded_sum(sheet: Sheet, step: Step, node: Node, before: dict[str, Node]) 
     terms = [words for register in step.of for words in _term_names(sheet, register, before[register].count)]
     size = len(terms) // node.count if step.group else len(terms)
     picture = tree.of_sum(terms[:size], step.order)
-    drawn, height = tree.drawing(picture, LEFT + 12, sheet.y + 24, RIGHT - LEFT - 24)
     groups = f"{node.count} groups of {size}, each " if node.count > 1 else ""
-    order = "as a balanced tree" if step.order == "tree" and size > 2 else "one after the other" if size > 2 else ""
+    order = " as a balanced tree" if step.order == "tree" and size > 2 else " one after the other" if size > 2 else ""
+    additions = f"{groups}{size - 1} addition{'s' if size != 2 else ''} in {name}{order}"
     notes = [_FLUSH[step.flush]] if step.flush != "none" else []
     if step.overflow == "saturate":
         notes.append("every addition clamps to the range")
     sheet.enter(step.of, top)
-    sheet.block(
-        f"{groups}{size - 1} addition{'s' if size != 2 else ''} in {name} {order}, each rounded {MODES_SHORT[step.rounding]}",
-        notes,
-        right,
-        height + 10,
-    )
-    sheet.parts += drawn
+    height = tree.height(picture, _TREE_LEVEL) + 6
+    y = sheet.block(f"{additions}, each rounded {MODES_SHORT[step.rounding]}", notes, right, height)
+    sheet.parts += tree.drawing(picture, LEFT + 12, y, RIGHT - LEFT - 24, _TREE_LEVEL)
     _ieee_side(sheet, step, top)
     sheet.put(node)
 

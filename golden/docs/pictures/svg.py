@@ -15,6 +15,8 @@ MONO = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 TIMES, MINUS = "\N{MULTIPLICATION SIGN}", "\N{MINUS SIGN}"
 SIZE = 11
 """Font size of most text."""
+BOLD = 1.12
+"""Bold text is wider by this factor."""
 
 STYLES: dict[str, dict[str, str]] = {
     "line": {"class": "mg-line", "fill": "none", "stroke": "#4a5560"},

@@ -14,11 +14,11 @@ from golden.instruction import Instruction
 from golden.program import Operation, Step
 
 WIDTH = 760
-_WIDEST = 9
-"""Children of a fused node that are drawn; more are abbreviated."""
+_WIDEST = (9, 7, 5, 4)
+"""Children of a fused node that are drawn; more are abbreviated. The first that makes the tree fit is taken."""
 _DEEPEST = 8
 """Additions of a chain that are drawn; more are abbreviated."""
-_SLOT = 26.0
+_SLOT, _STRETCH = 26.0, 1.7
 _LEVEL = 34.0
 
 
@@ -44,10 +44,11 @@ class Tree:
 def summation_tree(ins: Instruction, name: str = "tree") -> str:
     """Returns the order in which c and the products are added as SVG; name: prefix of its ids."""
     tree = of_instruction(ins)
-    parts, height = drawing(abbreviated(tree), 16, 34, WIDTH - 32)
+    short = abbreviated(tree)
+    parts = drawing(short, 16, 34, WIDTH - 32)
     kinds = "wide nodes are fused sums, two-way nodes rounded additions"
     head = svg.text(16, 18, f"{tree.terms} terms: c and {ins.stored_k} products #k = a[k] {svg.TIMES} b[k]; {kinds}", "muted")
-    return svg.document(WIDTH, height + 44, [head, *parts], name, f"Summation tree of {ins.name}")
+    return svg.document(WIDTH, height(short) + 44, [head, *parts], name, f"Summation tree of {ins.name}")
 
 
 def of_instruction(ins: Instruction) -> Tree:
@@ -94,8 +95,8 @@ def of_sum(terms: Sequence[Tree] | Sequence[str], order: str) -> Tree:
     nodes = tuple(Tree(term) if isinstance(term, str) else term for term in terms)
     if len(nodes) == 1:
         return nodes[0]
-    if order == "exact":
-        return Tree("", nodes, fused=True)
+    if order == "exact":  # the order within a fused sum does not matter: c, or what it went into, first
+        return Tree("", tuple(sorted(nodes, key=lambda node: not _has_c(node))), fused=True)
     if order == "tree":
         half = len(nodes) // 2
         return Tree("", (of_sum(nodes[:half], order), of_sum(nodes[half:], order)))
@@ -105,21 +106,33 @@ def of_sum(terms: Sequence[Tree] | Sequence[str], order: str) -> Tree:
     return total
 
 
+def _has_c(tree: Tree) -> bool:
+    return tree.words == "c" or any(_has_c(child) for child in tree.children[:2])
+
+
 # Abbreviation ------------------------------------------------------------------------------------------------------------
 
 
-def abbreviated(tree: Tree) -> Tree:
+def abbreviated(tree: Tree, width: float = WIDTH - 32) -> Tree:
     """The tree with long rows of leaves, long chains and large subtrees of one kind cut short; hidden terms are counted."""
-    return _short_chain(_short_rows(tree))
+    for widest in _WIDEST:
+        short = _short_chain(_short_rows(tree, widest))
+        leaves: list[_Placed] = []
+        _place(short, leaves)
+        if sum(_slots(leaves)) <= width:
+            break
+    return short
 
 
-def _short_rows(tree: Tree) -> Tree:
+def _short_rows(tree: Tree, widest: int) -> Tree:
     if not tree.children:
         return tree
-    children = tuple(_short_rows(child) for child in tree.children)
-    if len(children) > _WIDEST:
-        hidden = sum(child.terms for child in tree.children[4:-2])
-        children = (*children[:4], Tree("…", hidden=hidden), *children[-2:])
+    children = tuple(_short_rows(child, widest) for child in tree.children)
+    if len(children) > widest:
+        last = 2 if widest > 5 else 1
+        first = widest - 1 - last
+        hidden = sum(child.terms for child in tree.children[first:-last])
+        children = (*children[:first], Tree("…", hidden=hidden), *children[-last:])
     elif len(children) == 2 and tree.terms > 32 and all(child.terms > 4 for child in tree.children) and not tree.fused:
         children = (children[0], Tree(f"… {tree.children[1].terms} more", hidden=tree.children[1].terms))
     return Tree(tree.words, children, tree.fused, tree.hidden, f"{len(tree.children)} terms" if tree.fused else "")
@@ -152,24 +165,33 @@ class _Placed:
     children: list[_Placed]
 
 
-def drawing(tree: Tree, x: float, y: float, width: float) -> tuple[list[str], float]:
-    """Draws a tree with its leaves in one row at the top and the sum at the bottom; returns markup and height."""
+def height(tree: Tree, level: float = _LEVEL) -> float:
+    """The height of `drawing`."""
+    return _place(tree, []).level * level + 36
+
+
+def drawing(tree: Tree, x: float, y: float, width: float, level: float = _LEVEL) -> list[str]:
+    """Draws a tree with its leaves in one row at the top and the sum at the bottom; level: pixels from node to node."""
     leaves: list[_Placed] = []
     root = _place(tree, leaves)
-    gaps = [max(_SLOT, svg.width_of(leaf.tree.words) + 10) for leaf in leaves]
-    stretch = min(1.0 if sum(gaps) <= width else width / sum(gaps), 1.0)
-    left = x
+    gaps = _slots(leaves)
+    stretch = min(_STRETCH, width / sum(gaps))
+    left = x + (width - stretch * sum(gaps)) / 2
     for leaf, gap in zip(leaves, gaps, strict=True):
         leaf.x = left + gap * stretch / 2
         left += gap * stretch
     _centre(root)
-    level = _LEVEL if root.level <= 6 else _LEVEL * 0.8
     lines: list[str] = []
     marks: list[str] = []
     _draw(root, y, level, lines, marks)
-    bottom = y + 12 + root.level * level
-    marks.append(svg.arrow([(root.x, bottom), (root.x, bottom + 20)]))
-    return [*lines, *marks], root.level * level + 36
+    bottom = y + 12 + root.level * level + (9 if tree.fused else 5)
+    marks.append(svg.arrow([(root.x, bottom), (root.x, bottom + 16)]))
+    return [*lines, *marks]
+
+
+def _slots(leaves: Sequence[_Placed]) -> list[float]:
+    """The least width of each leaf's place."""
+    return [max(_SLOT, svg.width_of(leaf.tree.words) + 10) for leaf in leaves]
 
 
 def _place(tree: Tree, leaves: list[_Placed]) -> _Placed:
