@@ -24,8 +24,8 @@ def write_index() -> str:
     return "\n\n".join(
         [
             "# Studies",
-            "What the papers found out about matrix units, as experiments on the models. Each page was computed when this site was "
-            "built, with operands of a fixed seed, and stands beside the numbers that the papers print. The same on your machine:",
+            "What the papers found out about matrix units, as experiments on the models. Each page was computed when this "
+            "site was built, with fixed seeds, and has the numbers that the papers print beside its own. On your machine:",
             code(
                 "mmagold study                                # the list\n"
                 f"mmagold study {studies.names()[0]}               # findings and tables\n"

@@ -3,10 +3,10 @@
     study = studies.run("cdna3-rounding")
     print(study.findings)
 
-Each module holds one study: its TITLE, QUESTION, SOURCE, SAMPLES (by default) and `run(samples, progress)`. `study` says what comes
-out, `units` names the units and feeds them, `published` reads the printed numbers, `draw` is the style of the figures. Operands
-come from NumPy generators with fixed seeds, so a study always gives the same numbers. Like the command line this stands at
-the end of the flow: nothing imports it but the command line and the pages.
+Each module holds one study: TITLE, QUESTION, SOURCE, SAMPLES (the default) and `run(samples, progress)`. `study` says what
+comes out, `units` names the units and feeds them, `published` reads the printed numbers, `draw` is the style of the figures,
+`write` makes files. Operands come from NumPy generators with fixed seeds, so a study always gives the same numbers. Like
+the command line this stands at the end of the flow: nothing imports it but the command line and the pages.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ _MODULES = {
     "product-overflow": "product_overflow",
     "cdna3-rounding": "cdna3_rounding",
     "tf32-nan": "tf32_nan",
+    "summation-order": "summation_order",
+    "consistency": "consistency",
     "numeric-profile": "numeric_profile",
 }
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from golden.studies import draw
 from golden.studies.published import published
-from golden.studies.study import Figure, Progress, Study, Table, bullets
+from golden.studies.study import Figure, Progress, Study, Table
 from golden.studies.units import MMA, Unit, dot, sparse_row
 
 if TYPE_CHECKING:
@@ -46,6 +46,15 @@ _TOP = {"e4m3": 7, "e4m3fnuz": 6}
 _PLACES = {"e4m3fnuz": (0, 2, 4)}
 """Elements that hold X, the small addend and -X: all in the same fused sum (CDNA3's FP8 splits even and odd k)."""
 MOST = 40
+
+
+FINDINGS = """\
+- The probe -X + X + e finds the fraction bits that the paper prints in {equal} of {printed} cases.
+- Fewer than the 23 bits of f32 are kept by {few} only. Both Blackwells keep 25 with the same operands.
+- CDNA2 adds in f32 ({cdna2} bits), to nearest. Its products cancel before c comes, so that c keeps all its bits.
+- CDNA3 rounds c down ({down}); every other cut of a fused sum is towards zero. So are the f32 results of NVIDIA's units; AMD
+  rounds them to nearest, ties to even.
+"""
 
 
 @dataclass(frozen=True)
@@ -225,34 +234,25 @@ def _table(found: list[Found]) -> Table:
 
 def _findings(found: list[Found]) -> str:
     printed = [item for item in found if item.printed is not None]
-    equal = [item for item in printed if item.printed == item.product_bits]
     few = [item for item in found if item.product_bits is not None and item.product_bits < 23]
-    down = sorted({item.unit.what for item in found if item.c_rounding == "down"})
-    binary = [item for item in found if item.unit.architecture == "cdna2"]
-    return bullets(
-        [
-            f"The probe -X + X + e finds the paper's fraction bits in {len(equal)} of {len(printed)} cases.",
-            "Fewer than the 23 of f32 are kept only by "
-            + " and ".join(f"{i.unit.label} ({i.product_bits})" for i in few)
-            + ". Both Blackwells keep 25.",
-            f"CDNA2 adds in f32 ({_bits(binary[0].product_bits)} bits), to nearest. In its tree c comes last, so the products cancel first and "
-            "c keeps all its bits.",
-            f"CDNA3 rounds c down ({', '.join(down)}); every other cut of a fused sum is towards zero. So are the f32 results of NVIDIA's "
-            "units; AMD rounds them to nearest, ties to even.",
-        ]
+    return FINDINGS.format(
+        equal=sum(item.printed == item.product_bits for item in printed),
+        printed=len(printed),
+        few=" and ".join(f"{item.unit.label} ({item.product_bits})" for item in few),
+        cdna2=next(item.product_bits for item in found if item.unit.architecture == "cdna2"),
+        down=", ".join(item.unit.what for item in found if item.c_rounding == "down"),
     )
 
 
 def _draw(found: list[Found]) -> Picture:
     picture, axes = draw.canvas(height=5.8)
     types = list(dict.fromkeys(item.unit.what.replace("fnuz", "") for item in found))
-    shown = [item for item in found if item.product_bits is not None][::-1]
-    for row, item in enumerate(shown):
-        index = types.index(item.unit.what.replace("fnuz", ""))
-        axes.barh(row, item.product_bits, color=draw.COLOURS[index], height=0.7)
-        axes.text(item.product_bits + 0.4, row, str(item.product_bits), va="center", fontsize=9)
+    shown = [(item.unit, item.product_bits) for item in reversed(found) if item.product_bits is not None]
+    for row, (unit, bits) in enumerate(shown):
+        axes.barh(row, bits, color=draw.COLOURS[types.index(unit.what.replace("fnuz", ""))], height=0.7)
+        axes.text(bits + 0.4, row, str(bits), va="center", fontsize=9)
     axes.axvline(23, color="black", linestyle=":", linewidth=1.2)
-    axes.set_yticks(range(len(shown)), [item.unit.label for item in shown], fontsize=9)
+    axes.set_yticks(range(len(shown)), [unit.label for unit, _ in shown], fontsize=9)
     axes.set_xlabel("Fraction bits (dotted: the 23 of f32)")
     axes.grid(axis="y", visible=False)
     axes.grid(axis="x", alpha=0.3)

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.docs.markdown import link
 from golden.hypotheses import with_operations
 from golden.instruction import Instruction, instruction
 from golden.studies import draw
 from golden.studies.published import published
-from golden.studies.study import Figure, Progress, Study, Table, bullets, number, percent
+from golden.studies.study import Figure, Progress, Study, Table, number, percent
 from golden.studies.units import MMA, Floats, Unit, decode, dot, encode
 
 if TYPE_CHECKING:
@@ -32,6 +31,23 @@ _BLOCK = 1 << 17
 _BINS = np.linspace(-0.25, 0.25, 101)
 
 Compute = Callable[[Any, Any, Any], npt.NDArray[Any]]
+
+
+FINDINGS = """\
+- The paper's example gives {case} on CDNA3 (printed: {printed}): c = {c} is rounded down at 24 fraction bits below
+  2^22. Every Tensor Core gives {other}, as the paper says of instructions that round otherwise. CDNA1 and CDNA2 give c itself,
+  against that sentence: the one sums exactly, and in the other the products cancel before c comes.
+- With the paper's operands and {count:,} samples, CDNA3's deviation has the mean {down} (standard error
+  {down_error}), {down_sigma} standard errors below zero. The paper calls it "{printed_down}" and prints no
+  figure. It is half a unit of the last place that c keeps.
+- The hypothetical instruction that rounds to zero has the mean {zero}, {zero_sigma} standard errors away from zero. The paper:
+  "{printed_zero}".
+- The bias grows with the size of the products: {at_100} for a deviation of 100, {at_1000} for 1000.
+- The paper's advice holds: C = 0 in the instruction and an f32 addition after it leave a mean of {separate}, {separate_sigma}
+  standard errors away from zero.
+- CDNA3's FP8 instructions do not have the case. With c more than 25 binades below the products it counts as zero: 2^14 - 2^14 -
+  2^-12 gives {far}. At 25 binades it is still rounded down: 2^14 - 2^14 - 2^-11 gives {near}, twice as much.
+"""
 
 
 @dataclass
@@ -95,7 +111,8 @@ def hypothetical() -> Instruction:
 def separate_c(a: Any, b: Any, c: Any) -> npt.NDArray[Any]:
     """The paper's advice for software: the matrix product with C = 0, then one addition in f32."""
     product = cdna3().dot(a, b, np.zeros_like(c))
-    return (product.view(np.float32) + c.view(np.float32)).view(np.uint32)
+    added: npt.NDArray[Any] = product.view(np.float32) + c.view(np.float32)
+    return added.view(np.uint32)
 
 
 def units() -> dict[str, Compute]:
@@ -212,33 +229,34 @@ def _growth_table(growth: dict[int, dict[str, Deviations]]) -> Table:
 
 
 def _findings(found: dict[str, Deviations], growth: dict[int, dict[str, Deviations]]) -> str:
-    down, zero, separate = (found[label] for label in list(found)[:3])
-    case = published(NAME)["case"]
-    fp8 = fp8_case()
-    printed = published(NAME)["histogram"]
-    return bullets(
-        [
-            f"The paper's example gives {case_result(cdna3()):g} on CDNA3 (printed: {case['result']:g}) and 0 on every Tensor Core, CDNA1 "
-            f"and CDNA2 (printed: {case['other_result']:g}): c = -0.000001 is rounded down at 24 fraction bits below 2^22.",
-            f"With the paper's operands and {down.count:,} samples, CDNA3's deviation has mean {number(down.mean)} (standard error "
-            f"{number(down.standard_error)}): {number(abs(down.mean) / down.standard_error)} standard errors below zero. The paper: "
-            f'"{printed["down"]}". It prints no figure; the bias is half a unit of the place at which c is cut.',
-            f"The hypothetical instruction that rounds to zero has mean {number(zero.mean)}, {number(abs(zero.mean) / zero.standard_error)} "
-            f'standard errors from zero. The paper: "{printed["toward_zero"]}".',
-            f"The bias grows in step with the products: {number(growth[100][list(found)[0]].mean)} for a deviation of 100, "
-            f"{number(growth[1000][list(found)[0]].mean)} for 1000, that is with the square.",
-            f"The paper's advice holds: C = 0 in the instruction and an f32 addition after it leave a mean of {number(separate.mean)} "
-            f"({number(abs(separate.mean) / separate.standard_error)} standard errors).",
-            f"CDNA3's FP8 instructions do not have the case: c lies more than 25 binades below the products and counts as zero "
-            f"({fp8['far']:g}). Nearer, rounding down is still there: with c 25 binades below, -2^-9 beside 2^16 - 2^16, the "
-            f"result is {fp8['near']:g}.",
-            "How the steps round is on the pages of the instructions: "
-            + link("CDNA3", "architectures/cdna3.md")
-            + ", "
-            + link("Hopper", "architectures/hopper.md")
-            + ".",
-        ]
+    down, zero, separate = list(found.values())[:3]
+    paper, fp8 = published(NAME), fp8_case()
+    first = next(iter(found))
+    return FINDINGS.format(
+        case=f"{case_result(cdna3()):g}",
+        printed=f"{paper['case']['result']:g}",
+        c=f"{paper['case']['c']:f}",
+        other=f"{case_result(instruction('hopper', f'{MMA}m16n8k8.row.col.f32.f16.f16.f32')):g}",
+        count=down.count,
+        down=number(down.mean),
+        down_error=number(down.standard_error),
+        down_sigma=_sigmas(down),
+        printed_down=paper["histogram"]["down"],
+        zero=number(zero.mean),
+        zero_sigma=_sigmas(zero),
+        printed_zero=paper["histogram"]["toward_zero"],
+        at_100=number(growth[100][first].mean),
+        at_1000=number(growth[1000][first].mean),
+        separate=number(separate.mean),
+        separate_sigma=_sigmas(separate),
+        far=f"{fp8['far']:g}",
+        near=f"{fp8['near']:g}",
     )
+
+
+def _sigmas(found: Deviations) -> str:
+    """The mean in standard errors."""
+    return f"{abs(found.mean) / found.standard_error:.1f}"
 
 
 def fp8_case() -> dict[str, float]:

@@ -40,7 +40,7 @@ def canvas(width: float = 5.6, height: float = 4.0) -> tuple[Picture, Any]:
         from matplotlib.figure import Figure
     except ImportError:
         raise ToolMissing('matplotlib is not installed: pip install "mmagold[docs]"') from None
-    matplotlib.rcParams.update(_STYLE)
+    matplotlib.rcParams.update(_STYLE)  # type: ignore[arg-type]
     picture = Figure(figsize=(width, height), layout="constrained")
     picture.patch.set_alpha(0)
     axes = picture.subplots()

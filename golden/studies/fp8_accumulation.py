@@ -12,7 +12,7 @@ import numpy as np
 from golden.formats import from_float, to_float
 from golden.studies import draw
 from golden.studies.published import published
-from golden.studies.study import Figure, Progress, Study, Table, bullets, number, percent
+from golden.studies.study import Figure, Progress, Study, Table, number, percent
 from golden.studies.units import MMA, Bits, Floats, Unit
 
 if TYPE_CHECKING:
@@ -31,6 +31,25 @@ DATA = {"signed": "both signs", "positive": "one sign"}
 _BLOCK = 1000
 WGMMA = "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3"
 QMMA = f"{MMA}m16n8k32.row.col.f32.e4m3.e4m3.f32"
+
+
+FINDINGS = """\
+- At K = {length} and operands of one sign, Hopper's `wgmma` loses {hopper} of the sum on average. All of it is
+  bias: every addend is cut towards zero, so that the sum comes out too small. Blackwell, with
+  F = {blackwell_bits}, loses {blackwell} of it.
+- The error grows with K because the window follows the sum: whenever the sum doubles, one more bit of every product is cut.
+  From K = 128 to {length} the error grows {growth}-fold. With F = 13 a product is lost whole when its exponent lies 15 or more
+  below that of the sum.
+- Operands of both signs are kinder: {signed} on average at K = {length}, at most {signed_largest} of the mean magnitude of the
+  sums. The DeepSeek-V3 report has "nearly {printed}" at the same K for operands that it does not describe; ours lie on either
+  side of it.
+- An f32 addition every {interval} elements, as in that report, brings the error for operands of one sign down to {promoted}.
+  What stays is lost by `wgmma` within the {interval}; shorter intervals lose less (least here: {best}).
+- The paper's advice, f16 instructions for FP8 data, gives Blackwell's accuracy on Hopper: see `Hopper wgmma f16`. `mma.sync`
+  with FP8 operands is built of f16 instructions there and needs no advice.
+- Ada and Hopper both keep {bits} fraction bits, which the paper prints in place of the {reported} bits of the report. Ada rounds
+  after 16 products and Hopper after 32, so that Ada errs more in short sums.
+"""
 
 
 @dataclass(frozen=True)
@@ -175,32 +194,22 @@ def _at(errors: Errors, length: int) -> tuple[float, float, float]:
 
 def _findings(found: dict[str, dict[str, Errors]], promoted: dict[str, list[float]]) -> str:
     paper = published(NAME)
-    length = paper["length"]
-    hopper, blackwell = (_at(found["positive"][key], length) for key in ("hopper", "blackwell"))
-    signed = _at(found["signed"]["hopper"], length)
-    helped = found["positive"]["hopper_promoted"].mean[LENGTHS.index(length)]
-    best = INTERVALS[int(np.argmin(promoted["positive"]))]
-    ratio = found["positive"]["hopper"].mean[LENGTHS.index(length)] / found["positive"]["hopper"].mean[LENGTHS.index(128)]
-    return bullets(
-        [
-            f"At K = {length} and operands of one sign, Hopper's `wgmma` loses {percent(hopper[0])} of the sum on average. All of "
-            f"it is bias: every addend is cut towards zero, so the sum comes out too small. Blackwell, with F = "
-            f"{paper['fraction_bits']['blackwell']}, loses {number(blackwell[0])} of it.",
-            f"The error grows with K because the window follows the sum: each doubling of the sum cuts one more bit of every "
-            f"product. From K = 128 to {length} it grows {number(ratio)}-fold. With F = 13 a product is lost whole once the sum "
-            f"is 2^14 times as large.",
-            f"Operands of both signs are kinder: {percent(signed[0])} on average at K = {length}, at most {percent(signed[1])} of "
-            f'the mean magnitude. The DeepSeek-V3 report has "nearly {percent(paper["largest_relative_error"])}" at the same K for operands that '
-            f"it does not describe; ours lie on either side of it.",
-            f"Adding to f32 registers every {paper['promotion_interval']} elements, as that report does, brings the error for operands of "
-            f"one sign down to {percent(helped)}. What stays is what `wgmma` loses within the {paper['promotion_interval']}; shorter "
-            f"intervals lose less (best here: {best}).",
-            "The paper's advice, f16 instructions for FP8 data, gives Blackwell's accuracy on Hopper: see `Hopper wgmma f16`. "
-            "`mma.sync` with FP8 operands does so on its own, because the compiler builds it of f16 instructions there.",
-            f"Ada and Hopper both keep {paper['fraction_bits']['hopper']} fraction bits (the report says {paper['reported_mantissa_bits']} bits of "
-            "mantissa; with the leading one that is the same). Ada errs a little more often, because it rounds after 16 products "
-            "and Hopper after 32.",
-        ]
+    length, interval, bits = paper["length"], paper["promotion_interval"], paper["fraction_bits"]
+    one, both = found["positive"], found["signed"]
+    return FINDINGS.format(
+        length=length,
+        interval=interval,
+        bits=bits["hopper"],
+        blackwell_bits=bits["blackwell"],
+        reported=paper["reported_mantissa_bits"],
+        printed=f"{100 * paper['largest_relative_error']:g} %",
+        hopper=percent(_at(one["hopper"], length)[0]),
+        blackwell=number(_at(one["blackwell"], length)[0]),
+        growth=number(_at(one["hopper"], length)[0] / _at(one["hopper"], 128)[0]),
+        signed=percent(_at(both["hopper"], length)[0]),
+        signed_largest=percent(_at(both["hopper"], length)[1]),
+        promoted=percent(_at(one["hopper_promoted"], length)[0]),
+        best=INTERVALS[int(np.argmin(promoted["positive"]))],
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from golden.studies import draw
-from golden.studies.study import Figure, Progress, Study, Table, bullets, percent
+from golden.studies.study import Figure, Progress, Study, Table, percent
 from golden.studies.units import MMA, Unit, decode, dot, encode
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ NAME = "product-overflow"
 TITLE = "Products that overflow"
 QUESTION = "On which units does a product of 2^128 or more become infinity although the sum would be finite?"
 SOURCE = "MMA-Sim (arXiv 2511.10909), sections III-F, IV-F and VI-B"
-SAMPLES = 20_000
+SAMPLES = 5000
 
 NVIDIA = ("ampere", "ada", "hopper", "blackwell", "rtx_blackwell")
 UNITS = (
@@ -37,6 +37,18 @@ CASES = {
 }
 """Dot products (a, b, c); the exact values are 0, 2^127, 2^127 and 2^128, which no f32 holds."""
 SCALES = tuple(61 + step / 4 for step in range(17))
+
+
+FINDINGS = """\
+- Products overflow on {bad}. On {good}
+  they stay inside the sum and only results overflow. For CDNA3 and the Tensor Cores the paper says the same.
+  CDNA2's products are f32 multiplications, so they overflow too.
+- Infinities of both signs make NaN: 2^70 * 2^70 - 2^70 * 2^70 is 0 on a Tensor Core and NaN on CDNA2 and CDNA3.
+- With 8 products of operands 2^63 N(0, 1), the share of finite results that is lost is {CDNA3} on CDNA3, {CDNA2} on CDNA2,
+  {CDNA1} on CDNA1 and {Hopper} on Hopper.
+- On CDNA1 and CDNA2 sums overflow before they are complete as well, because they pass through f32 on their way:
+  2^127 + 2^127 - 2^127 is infinity on CDNA2, where c meets the products last.
+"""
 
 
 def result(unit: Unit, case: str) -> float:
@@ -115,20 +127,9 @@ def _share_table(curves: dict[str, list[float]]) -> Table:
 
 
 def _findings(curves: dict[str, list[float]]) -> str:
-    bad = sorted({unit.chip for unit in UNITS if overflows(unit)})
-    good = sorted({unit.chip for unit in UNITS if not overflows(unit)})
+    chips = {answer: sorted({unit.chip for unit in UNITS if overflows(unit) == answer}) for answer in (True, False)}
     lost = {chip: percent(curve[SCALES.index(63)]) for chip, curve in curves.items()}
-    return bullets(
-        [
-            f"Products overflow on {' and '.join(bad)}. On {', '.join(good)} they stay inside the sum and only results overflow. For "
-            "CDNA3 and the Tensor Cores the paper says the same. CDNA2's products are f32 multiplications, so they overflow too.",
-            "Infinities of both signs make NaN: 2^70 * 2^70 - 2^70 * 2^70 is 0 on a Tensor Core and NaN on CDNA2 and CDNA3.",
-            f"With 8 products of operands 2^63 N(0, 1), the share of finite results that is lost is {lost['CDNA3']} on CDNA3, "
-            f"{lost['CDNA2']} on CDNA2, {lost['CDNA1']} on CDNA1 and {lost['Hopper']} on Hopper.",
-            "On CDNA1 and CDNA2 sums overflow before they are complete as well, because they pass through f32 on their way: "
-            "2^127 + 2^127 - 2^127 is infinity on CDNA2, where c meets the products last.",
-        ]
-    )
+    return FINDINGS.format(bad=" and ".join(chips[True]), good=", ".join(chips[False]), **lost)
 
 
 def _draw(curves: dict[str, list[float]]) -> Picture:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -103,15 +103,10 @@ def percent(share: float) -> str:
     """A share as per cent; 100 % and 0 % only when they are exact."""
     if share in (0.0, 1.0):
         return f"{share:.0%}".replace("%", " %")
-    digits = 3 if share < 0.001 or share > 0.999 else 1
+    digits = 3 if share < 0.001 or share > 0.999 else 2 if share < 0.1 else 1
     return f"{100 * share:.{digits}f} %"
 
 
 def plain(findings: str) -> str:
     """Markdown without the links of the site."""
     return re.sub(r"\[([^\]]*)\]\(site:[^)]*\)", r"\1", findings)
-
-
-def bullets(lines: Sequence[str]) -> str:
-    """A Markdown list."""
-    return "\n".join(f"- {line}" for line in lines)

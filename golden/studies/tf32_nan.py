@@ -12,7 +12,7 @@ import numpy.typing as npt
 from golden import catalog
 from golden.formats import from_float, get_format
 from golden.instruction import Instruction, instructions
-from golden.studies.study import Progress, Study, Table, bullets, percent
+from golden.studies.study import Progress, Study, Table, percent
 from golden.studies.units import Unit
 
 NAME = "tf32-nan"
@@ -35,6 +35,20 @@ WORDS = {
     0x3F801FFF: "a number just below 1 + 2^-10",
     0x00001FFF: "a subnormal number of dropped bits alone",
 }
+
+
+FINDINGS = """\
+- {word} becomes {result} in {infinite} of {tries} tries, in a or in b of {total} instructions on {chips}.
+  It is the paper's example, and all chips with TF32 operands do it. In c, which is an f32, the word stays NaN everywhere.
+- {doomed:,} of the {every:,} NaN words of f32 turn ({share}): those whose payload lies in the {bits} dropped bits alone.
+  {random:,} random NaNs follow that rule with {odd} exceptions.
+- The NaNs that hardware makes have high payload bits and stay NaN. In danger are NaNs made by software: payloads that carry a
+  tag, signalling NaNs that mark memory never written.
+- A conversion that makes NaN quiet keeps every NaN. Rounding with integers is worse than none: it turns 0x7FFFFFFF, the NaN of
+  NVIDIA's own units, into a word that multiplies as {lost}.
+- The committed vectors of the H200 hold no such word. That the dropped bits do not count is captured; that they do not count for
+  a NaN either rests on the paper.
+"""
 
 
 @dataclass(frozen=True)
@@ -69,17 +83,17 @@ def answer_to(ins: Instruction, operand: str, word: int) -> int:
     """The result when every element of one operand is the word, the other factor 1 (and c 0, or the products 0)."""
     a, b = np.full(ins.stored_k, ONE, np.uint32), np.full(ins.k, ONE, np.uint32)
     c = np.uint32(0)
-    extra = {}
+    metadata = None
     if ins.pattern is not None:
         legal = ins.pattern.legal(ins.ordered_metadata)[0]
-        extra["metadata"] = np.full(ins.k // ins.pattern.chunk, legal, np.uint8)
+        metadata = np.full(ins.k // ins.pattern.chunk, legal, np.uint8)
     if operand == "a":
         a[:] = word
     elif operand == "b":
         b[:] = word
     else:
         a[:], c = 0, np.uint32(word)
-    return int(ins.dot(a, b, c, **extra))
+    return int(ins.dot(a, b, c, metadata=metadata))
 
 
 @lru_cache(maxsize=1)
@@ -237,23 +251,20 @@ def _other_table() -> Table:
 def _findings(counts: list[tuple[Unit, int, int, int]], samples: int) -> str:
     found = answers()
     total = sum(len(answer.names) for answer in found)
-    infinite = sum(result == PAPER_RESULT for answer in found for result in (*answer.a, *answer.b))
     every = 2 * ((1 << 23) - 1)
-    chips = ", ".join(unit.chip for unit, *_ in counts)
-    odd = sum(row[3] for row in counts)
-    canonical = np.array([0x7FFFFFFF], np.uint32)
-    lost = int(times_one(plainest("hopper"), conversions()[list(conversions())[2]](canonical))[0])
-    return bullets(
-        [
-            f"{_hex(PAPER_WORD)} becomes {_hex(PAPER_RESULT)} in {infinite} of {2 * total} tries, in a or b of {total} instructions on {chips}. "
-            "That is the paper's example, and all chips with TF32 operands do it. As c, an f32, it stays NaN everywhere.",
-            f"{len(doomed()):,} of the {every:,} NaN words of f32 turn ({percent(len(doomed()) / every)}): those whose payload lies in the 13 "
-            f"dropped bits alone. {len(counts) * samples:,} random NaNs follow that rule with {odd} exceptions.",
-            "The NaNs that hardware makes have high payload bits and stay NaN. In danger are NaNs made by software: payloads as tags, "
-            "signalling NaNs as marks of memory never written.",
-            "A conversion that makes NaN quiet keeps every NaN. Rounding with integers is worse than none: it turns 0x7FFFFFFF, the NaN of "
-            f"NVIDIA's own units, into a word that multiplies as {meaning(lost)}.",
-            "No committed vector of the H200 holds such a word; that the dropped bits do not count is captured, that they do not count for "
-            "NaN rests on the paper.",
-        ]
+    integer = list(conversions().values())[-1]
+    return FINDINGS.format(
+        word=_hex(PAPER_WORD),
+        result=_hex(PAPER_RESULT),
+        infinite=sum(result == PAPER_RESULT for answer in found for result in (*answer.a, *answer.b)),
+        tries=2 * total,
+        total=total,
+        chips=", ".join(unit.chip for unit, *_ in counts),
+        doomed=len(doomed()),
+        every=every,
+        share=percent(len(doomed()) / every),
+        bits=get_format("tf32").ignored_low,
+        random=len(counts) * samples,
+        odd=sum(row[3] for row in counts),
+        lost=meaning(int(times_one(plainest("hopper"), integer(np.array([0x7FFFFFFF], np.uint32)))[0])),
     )

@@ -1,0 +1,187 @@
+"""Consistency: which architectures answer with the same bits to the same operands, and how often the others differ."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.formats import from_float, to_float
+from golden.studies import draw
+from golden.studies.study import Figure, Progress, Study, Table, number, percent
+from golden.studies.units import MMA, Unit
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+NAME = "consistency"
+TITLE = "Consistency across architectures"
+QUESTION = "Which architectures give the same bits for the same matrix product, and how far are the others apart?"
+SOURCE = "MMA-Sim (arXiv 2511.10909), sections I, II and VII"
+SAMPLES = 20_000
+
+FINDINGS = """\
+- With f16 operands and f32 results the architectures here fall into {f16_groups} groups: {f16}.
+- Between groups {least} to {most} of the results differ with operands of one size ({types} of N(0, 1), K = {k}): nearly always in
+  the last bits, for the median difference is {median} of the result. The paper's sections I and II name the effect without
+  figures.
+- FP8 parts the generations further: {fp8}. Hopper has two answers, one for `wgmma` and one for `mma.sync`.
+- Equal bits on everyday operands do not mean equal units: Blackwell and RTX Blackwell share all parameters with Hopper's f16
+  instructions, Volta and Turing only look alike where no bit is cut. `mmagold compare` searches for operands that tell two units
+  apart.
+"""
+K = 32
+_NVIDIA = ("turing", "ampere", "ada", "hopper", "blackwell", "rtx_blackwell")
+_SPARSE_K = f"{MMA}m16n8k16.row.col.f32"
+_QMMA = f"{MMA}m16n8k32.row.col.f32.e4m3.e4m3.f32"
+
+
+def _largest(name: str, types: str) -> str:
+    return f"{MMA}m16n8k8.row.col.f32.{types}.{types}.f32" if name == "turing" else f"{_SPARSE_K}.{types}.{types}.f32"
+
+
+GROUPS = {
+    "f16": (
+        Unit("volta", f"{MMA}m8n8k4.row.col.f32.f16.f16.f32"),
+        *(Unit(name, _largest(name, "f16")) for name in _NVIDIA),
+        Unit("cdna1", "v_mfma_f32_16x16x16f16"),
+        Unit("cdna2", "v_mfma_f32_16x16x16f16"),
+        Unit("cdna3", "v_mfma_f32_16x16x16_f16"),
+    ),
+    "bf16": (
+        *(Unit(name, _largest(name, "bf16")) for name in _NVIDIA[1:]),
+        Unit("cdna1", "v_mfma_f32_16x16x8bf16"),
+        Unit("cdna2", "v_mfma_f32_16x16x16bf16_1k"),
+        Unit("cdna3", "v_mfma_f32_16x16x16_bf16"),
+    ),
+    "tf32": (
+        *(Unit(name, f"{MMA}m16n8k8.row.col.f32.tf32.tf32.f32") for name in _NVIDIA[1:]),
+        Unit("cdna3", "v_mfma_f32_16x16x8_xf32"),
+    ),
+    "e4m3": (
+        Unit("ada", _QMMA, "mma"),
+        Unit("hopper", "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3", "wgmma"),
+        Unit("hopper", _QMMA, "mma"),
+        Unit("blackwell", "tcgen05.mma.cta_group::1.kind::f8f6f4.m64n8k32.f32.e4m3.e4m3", "tcgen05"),
+        Unit("rtx_blackwell", _QMMA, "mma"),
+        Unit("cdna3", "v_mfma_f32_16x16x32_fp8_fp8"),
+    ),
+}
+
+
+def results(types: str, samples: int) -> npt.NDArray[np.uint32]:
+    """The results of every unit for the same values: (units, samples) f32 words of a sum of K products of N(0, 1) and c."""
+    rng = np.random.default_rng(7)
+    a, b = (to_float(types, from_float(types, rng.standard_normal((samples, K)))) for _ in range(2))
+    c = rng.standard_normal(samples, dtype=np.float32).view(np.uint32)
+    return np.stack([_chained(unit, a, b, c) for unit in GROUPS[types]])
+
+
+def _chained(unit: Unit, a: Any, b: Any, c: Any) -> npt.NDArray[np.uint32]:
+    """K products by as many instructions as it takes, each with the result before it as its c."""
+    ins = unit.ins
+    x, y = (from_float(ins.formats[name], values) for name, values in (("a", a), ("b", b)))
+    for k in range(0, K, ins.k):
+        c = ins.dot(x[:, k : k + ins.k], y[:, k : k + ins.k], c)
+    return np.asarray(c)
+
+
+def differing(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.float64]:
+    """The share of results in which two units differ, for all pairs."""
+    return np.array([[(x != y).mean() for y in words] for x in words])
+
+
+def classes(units: tuple[Unit, ...], shares: npt.NDArray[np.float64]) -> list[list[Unit]]:
+    """Units with the same bits in every sample, together."""
+    found: list[list[Unit]] = []
+    for place, unit in enumerate(units):
+        twin = next((group for group in found if shares[units.index(group[0]), place] == 0), None)
+        if twin is None:
+            found.append([unit])
+        else:
+            twin.append(unit)
+    return found
+
+
+def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
+    """Compares all units of each operand type."""
+    words, shares = {}, {}
+    for step, types in enumerate(GROUPS):
+        words[types] = results(types, samples)
+        shares[types] = differing(words[types])
+        progress(step + 1, len(GROUPS))
+    caption = f"Share of results (%) in which two architectures differ: {K} products of f16 N(0, 1) and an f32 c, {samples:,} dot products."
+    return Study(
+        NAME,
+        TITLE,
+        QUESTION,
+        SOURCE,
+        samples,
+        _findings(words, shares),
+        [_class_table(shares), *(_pair_table(types, shares[types]) for types in GROUPS)],
+        [Figure("f16", caption, partial(_draw, shares["f16"]))],
+        {types: {"units": [u.label for u in GROUPS[types]], "differing": shares[types].tolist()} for types in GROUPS},
+    )
+
+
+def _names(group: list[Unit]) -> str:
+    return " = ".join(unit.label for unit in group)
+
+
+def _class_table(shares: dict[str, npt.NDArray[np.float64]]) -> Table:
+    rows = [
+        (types, number_, _names(group), ", ".join(f"`{unit.name}`" for unit in group[:1]))
+        for types, found in shares.items()
+        for number_, group in enumerate(classes(GROUPS[types], found), 1)
+    ]
+    return Table("classes", "Units that agree in every sample", ("operands", "group", "chips", "instruction"), rows)
+
+
+def _pair_table(types: str, shares: npt.NDArray[np.float64]) -> Table:
+    labels = [unit.label for unit in GROUPS[types]]
+    rows = [(label, *(percent(float(share)) for share in row)) for label, row in zip(labels, shares, strict=True)]
+    return Table(f"pairs_{types}", f"Results that differ, {types} operands", ("chip", *labels), rows)
+
+
+def _median_difference(words: npt.NDArray[np.uint32]) -> float:
+    """The median of the relative differences that are not zero, between all pairs."""
+    values = words.view(np.float32).astype(np.float64)
+    found = []
+    for place in range(len(values)):
+        for other in range(place):
+            apart = words[place] != words[other]
+            found.append(np.abs(values[place] / values[other] - 1)[apart])
+    return float(np.median(np.concatenate(found)))
+
+
+def _findings(words: dict[str, npt.NDArray[np.uint32]], shares: dict[str, npt.NDArray[np.float64]]) -> str:
+    f16 = classes(GROUPS["f16"], shares["f16"])
+    apart = shares["f16"][shares["f16"] > 0]
+    return FINDINGS.format(
+        f16_groups=len(f16),
+        f16="; ".join(_names(group) for group in f16),
+        least=percent(float(apart.min())),
+        most=percent(float(apart.max())),
+        types="f16",
+        k=K,
+        median=number(_median_difference(words["f16"])),
+        fp8="; ".join(_names(group) for group in classes(GROUPS["e4m3"], shares["e4m3"])),
+    )
+
+
+def _draw(shares: npt.NDArray[np.float64]) -> Picture:
+    labels = [unit.chip for unit in GROUPS["f16"]]
+    picture, axes = draw.canvas(height=5.2)
+    axes.grid(visible=False)
+    percents = 100 * shares
+    axes.imshow(percents, cmap="cividis", vmin=0, vmax=100, aspect="auto")
+    for row in range(len(labels)):
+        for column in range(len(labels)):
+            colour = "#ffffff" if percents[row, column] < 50 else "#101010"
+            text = "=" if shares[row, column] == 0 else f"{percents[row, column]:.0f}"
+            axes.text(column, row, text, ha="center", va="center", fontsize=9, color=colour)
+    axes.set_xticks(range(len(labels)), labels, rotation=45, ha="right", fontsize=9)
+    axes.set_yticks(range(len(labels)), labels, fontsize=9)
+    return picture
