@@ -10,19 +10,13 @@ import numpy as np
 from golden import stimuli
 from golden.compare import classify
 from golden.docs import ieee
+from golden.docs.dot_text import command, result_text
 from golden.docs.families import Group
 from golden.docs.markdown import code, table
-from golden.docs.operand_text import code_text, command, short
+from golden.docs.operand_text import short
 from golden.formats import Format
 from golden.instruction import Instruction
 from golden.special_values import special_cases
-from golden.trace import describe
-
-
-def result_text(fmt: Format, raw: int) -> str:
-    """A result as code and value."""
-    return f"`{code_text(raw, fmt)}` {describe(fmt.decode(raw))}"
-
 
 # Special values ----------------------------------------------------------------------------------------------------------
 

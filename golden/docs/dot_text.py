@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from golden.catalog import architectures
 from golden.formats import Format
 from golden.instruction import Instruction
 from golden.operands import format_of
@@ -21,12 +23,19 @@ _SMALLEST_METADATA = 0x4
 
 def command(ins: Instruction, operands: Operands) -> str:
     """Returns the `mmagold explain` line of one dot product; what the command fills in itself is left out."""
-    words = [f"mmagold explain {ins.architecture}:{ins.name}"]
+    words = [f"mmagold explain {name_argument(ins)}"]
     for name, flag in _FLAGS.items():
         if name in operands:
             codes = _written(ins, name, operands[name])
             words += [f"{flag} {','.join(codes)}"] if codes else []
     return " ".join(words)
+
+
+def name_argument(ins: Instruction) -> str:
+    """The NAME by which the command line finds the instruction; a designer's own unit by its file."""
+    if ins.architecture in architectures():
+        return f"{ins.architecture}:{ins.name}"
+    return shlex.quote(ins.source if ins.source.endswith((".yaml", ".yml")) else f"{ins.name}.yaml")
 
 
 def _written(ins: Instruction, name: str, codes: npt.NDArray[Any]) -> list[str]:
@@ -45,7 +54,8 @@ def hex_text(fmt: Format, code: int) -> str:
 
 def result_text(fmt: Format, code: int) -> str:
     """A result as code and number: "0x3f800000 (1.0)"."""
-    return f"`{hex_text(fmt, code)}` ({describe(fmt.decode(code))})"
+    number = fmt.decode(code)
+    return f"`{hex_text(fmt, code)}` ({describe(number) if fmt.is_float else number.value})"
 
 
 def operands_text(ins: Instruction, operands: Operands) -> str:

@@ -6,9 +6,9 @@ import json
 from functools import cache
 from typing import Any
 
+from golden.docs.dot_text import name_argument
 from golden.docs.families import Group
 from golden.docs.markdown import code, figure, link, table
-from golden.docs.operand_text import name_argument
 from golden.docs.variants import LISTED, captured_entry, manifest, progression
 from golden.instruction import Instruction
 from golden.paths import docs_folder
@@ -111,7 +111,11 @@ def _more(group: Group) -> str:
     ins = group.representative
     name = name_argument(ins)
     lines = ["# 20,000 operands and results for a simulator", f"mmagold vectors {name} --out {group.slug}.hex"]
-    lines += ["# check your unit against it", f"mmagold rtl init my_unit.sv --instruction {name}", "mmagold rtl check dut.yaml"]
+    lines += [
+        "# check your unit against it",
+        f"mmagold rtl init my_unit.sv --instruction {name} --out dut.yaml",
+        "mmagold rtl check dut.yaml",
+    ]
     if group.architecture in _recordable():
         pattern = ins.name.replace(".", r"\.")
         lines += ["# record more on a GPU", f"mmagold capture --arch {ins.architecture} --only '^{pattern}$' --out captured/"]

@@ -34,8 +34,8 @@ def markdown(group: Group) -> str:
     return "\n\n".join([f"# {group.title}", *core(group), *rest(group)]) + "\n"
 
 
-def core(group: Group, level: int = 2) -> list[str]:
-    """What the unit computes: summary, variants, formats, steps, datapath, special values. `level`: of the headings."""
+def core(group: Group) -> list[str]:
+    """What the unit computes: summary, variants, formats, steps, datapath, special values."""
     parts = [variants.summary(group), _where(group)]
     sections = [
         ("Variants", variants.variants(group) if group.architecture != "custom" else ""),
@@ -44,10 +44,10 @@ def core(group: Group, level: int = 2) -> list[str]:
         ("Datapath", computation.datapath(group)),
         ("Special values", answers.special_values(group)),
     ]
-    return [part for part in (*parts, *_sections(sections, level)) if part]
+    return [part for part in (*parts, *_sections(sections)) if part]
 
 
-def rest(group: Group, level: int = 2) -> list[str]:
+def rest(group: Group) -> list[str]:
     """Example, comparison with IEEE 754, fragments, other architectures, timing and evidence."""
     catalogued = group.architecture in catalog.architectures()
     sections = [
@@ -58,11 +58,11 @@ def rest(group: Group, level: int = 2) -> list[str]:
         ("Timing", evidence.timing(group) if catalogued else ""),
         ("Evidence", evidence.evidence(group)),
     ]
-    return _sections(sections, level)
+    return _sections(sections)
 
 
-def _sections(sections: list[tuple[str, str]], level: int) -> list[str]:
-    return [part for title, text in sections if text for part in (f"{'#' * level} {title}", text)]
+def _sections(sections: list[tuple[str, str]]) -> list[str]:
+    return [part for title, text in sections if text for part in (f"## {title}", text)]
 
 
 def _where(group: Group) -> str:
