@@ -28,6 +28,8 @@ from golden.lanes import Kernel, select_kernels
 from golden.program import Operation
 
 _CORE = Path(__file__).resolve().parent / "core"
+_WORDS: dict[str, Mapping[str, int]] = {"combine": COMBINES, "rounding": ROUNDINGS}
+"""Parameters whose values are words; all others are integers."""
 _HEADERS = ("mmagold.h", "mg_internal.h", "mg_device.h")
 
 
@@ -45,10 +47,12 @@ def source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> str:
     kernels = _kernels(ins)
     if kernels is None:
         raise CoreError(f"{ins.name}: no device form of this arithmetic")
-    for name in faults or {}:
+    for name, value in (faults or {}).items():
         if not any(name in kernel for kernel in kernels):
             known = ", ".join(sorted({key for kernel in kernels for key in kernel} - {"fast"}))
             raise CoreError(f"{ins.name}: no parameter '{name}', expected one of {known}")
+        if value not in _WORDS[name] if name in _WORDS else not isinstance(value, int):
+            raise CoreError(f"{ins.name}: {name} is '{value}', expected {' or '.join(_WORDS.get(name, ['an integer']))}")
     kernels = [kernel | {key: value for key, value in (faults or {}).items() if key in kernel} for kernel in kernels]
     operations = ins.program.operations
     most = max(len(operation.k_index) for operation in operations)
@@ -70,17 +74,31 @@ def element_kind(ins: Instruction) -> str:
 
 
 def _kernels(ins: Instruction) -> list[Kernel] | None:
-    """The parameters of every operation: those of the lane kernels, and FMA chains in any rounding."""
+    """The parameters of every operation: those of the lane kernels, conversions, and FMA chains in any rounding."""
     if ins.scale_block is not None:
         return None
-    kernels = select_kernels(ins)
+    converts = [_convert(operation) for operation in ins.program.operations]
+    kernels = select_kernels(ins, [o for o, convert in zip(ins.program.operations, converts, strict=True) if convert is None])
     if kernels is None:
         kernels = [kernel for operation in ins.program.operations if (kernel := _fma(ins, operation)) is not None]
         return kernels if len(kernels) == len(ins.program.operations) else None
     if {kernel["fast"] for kernel in kernels} <= {"fda", "add", "integer"}:
-        return kernels
+        sums = iter(kernels)
+        return [convert or next(sums) for convert in converts]
     fma = [_fma(ins, operation) for operation in ins.program.operations]
     return None if None in fma else fma  # type: ignore[return-value]
+
+
+def _convert(operation: Operation) -> Kernel | None:
+    """A conversion of one number, rounded once to nearest even."""
+    if [step.op for step in operation.steps] != ["special_values", "sum", "round"] or operation.k_index or operation.addends:
+        return None
+    special, total, final = operation.steps
+    formats = operation.seed_format, operation.out_format
+    plain = all(f.is_float and f.signed and f.specials == "ieee" and f.storage <= 32 and f.ignored_low == 0 for f in formats)
+    own = special.of == total.of == ("c",) and final.flush == "none" and final.result_fraction_bits is None
+    exact = (final.rounding, final.overflow, final.zero) == ("nearest_even", "ieee", "signed")
+    return {"fast": "convert", "nan": special.nan or 0} if plain and own and exact else None
 
 
 def _fma(ins: Instruction, operation: Operation) -> Kernel | None:
@@ -134,9 +152,9 @@ def _decoders(ins: Instruction) -> list[str]:
 
 def _operation(ins: Instruction, index: int, operation: Operation, kernel: Kernel) -> str:
     """One operation as a function of all elements and of its seed (and addend) codes."""
-    make = {"fda": _fda_text, "add": _add_text, "integer": _integer_text, "fma": _fma_text}[kernel["fast"]]
+    texts = {"fda": _fda_text, "add": _add_text, "integer": _integer_text, "fma": _fma_text, "convert": _convert_text}
     formats = [_format_function(f"unit_{name}_{index}", getattr(operation, f"{name}_format")) for name in ("seed", "out")]
-    return "\n".join([*formats, make(ins, index, operation, kernel)])
+    return "\n".join([*formats, texts[kernel["fast"]](ins, index, operation, kernel)])
 
 
 def _picked(ins: Instruction, operation: Operation) -> tuple[str, str, str]:
@@ -166,6 +184,13 @@ def _add_text(ins: Instruction, index: int, operation: Operation, kernel: Kernel
     wide = operation.out_format.storage == 32
     add = f"mg_device_add_f32(x, y, {nan})" if wide else f"mg_device_add_f16(unit_out_{index}(), x, y, {nan})"
     return f"MG_HD uint64_t unit_operation_{index}(uint32_t x, uint32_t y) {{ return {add}; }}"
+
+
+def _convert_text(ins: Instruction, index: int, operation: Operation, kernel: Kernel) -> str:
+    return (
+        f"MG_HD uint64_t unit_operation_{index}(uint32_t x) {{"
+        f" return mg_device_convert_code(unit_seed_{index}(), unit_out_{index}(), x, {kernel['nan']}u); }}"
+    )
 
 
 def _integer_text(ins: Instruction, index: int, operation: Operation, kernel: Kernel) -> str:

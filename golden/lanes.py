@@ -6,7 +6,7 @@ the two. Every bound below keeps the kernel's 32- and 64-bit integers from overf
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from golden.formats import Format
@@ -20,22 +20,23 @@ _MAX_K = 256
 _MAX_F = 28
 
 
-def select_kernels(ins: Instruction) -> list[Kernel] | None:
-    """Returns the kernel of every operation of the instruction, or None unless all of them have one.
+def select_kernels(ins: Instruction, operations: Sequence[Operation] | None = None) -> list[Kernel] | None:
+    """Returns the kernel of every operation of the instruction (or of those given), or None unless all of them have one.
 
     A block of lanes is decoded once for the whole program, so all operations with products are of one kind and convert
     their operands alike; operations without products can only add earlier results.
     """
     if any(_faulty(step) for operation in ins.program.operations for step in operation.steps):
         return None
+    operations = ins.program.operations if operations is None else operations
     kernels: list[Kernel] = []
-    for operation in ins.program.operations:
+    for operation in operations:
         kernel = next((found for choose in _CHOICES if (found := choose(operation, ins)) is not None), None)
         if kernel is None or len(operation.k_index) > _MAX_K or (kernel["fast"] == "add") == bool(operation.k_index):
             return None
         kernels.append(kernel)
     kinds = {kernel["fast"] for kernel in kernels if kernel["fast"] != "add"}
-    targets = {operation.operand_format for operation in ins.program.operations if operation.k_index}
+    targets = {operation.operand_format for operation in operations if operation.k_index}
     narrow = all(ins.formats[name].storage == 8 for name in ("a", "b"))
     if len(kinds) != 1 or kernels[0]["fast"] == "add" or len(targets) != 1 or (targets != {None} and not narrow):
         return None

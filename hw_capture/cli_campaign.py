@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 def campaign(
-    names: Annotated[list[str], typer.Argument(help="Instructions: full names, SASS names, or patterns such as 'wgmma*n64*'.")],
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Instructions: full names, SASS names, or patterns such as 'wgmma*n64*'.")
+    ] = None,
     arch: Annotated[str, typer.Option(help="Architecture of the instructions.")] = "hopper",
     dots: Annotated[float, typer.Option(help="Dot products of each instruction, those in the report included.")] = 1e9,
     seconds: Annotated[float, typer.Option(help="Most time for each instruction.")] = 60.0,
@@ -31,12 +33,23 @@ def campaign(
     markdown: Annotated[Path | None, typer.Option(help="The same report as a page.")] = None,
     fault: Annotated[list[str] | None, typer.Option(help="KEY=VALUE: plant a fault in the golden arithmetic.")] = None,
     jobs: Annotated[int, typer.Option(help="Compilations at a time.")] = 4,
+    merge: Annotated[list[Path] | None, typer.Option(help="Report of another GPU of the same kind, merged into --out.")] = None,
 ) -> None:
     """Executes instructions on the GPU and the golden arithmetic beside them, and counts differences."""
+    from golden.errors import OperandError
     from hw_capture import device, toolchain
     from hw_capture.campaign import report
     from hw_capture.campaign.run import Plan, compile_ahead, target
 
+    if merge:
+        pages = report.load(out if out and out.exists() else merge[0])
+        for path in merge:
+            pages.merge(report.load(path))
+        _write(pages, out, markdown)
+    if not names:
+        if merge:
+            return
+        raise OperandError("argument 'names' is missing, expected instructions or --merge")
     chosen, faults, index = _chosen(arch, names), _faults(fault or []), _kind(kind)
     compiler = toolchain.version(toolchain.require("nvcc"))
     with device.open() as gpu:

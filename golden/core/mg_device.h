@@ -171,6 +171,15 @@ MG_HD uint32_t mg_device_fda(mg_fused u, const mg_element *a, const mg_element *
     return mg_device_round(u.out, u.kept, u.nearest, total, maximum - u.fraction_bits);
 }
 
+/* A number of one format rounded to another, to nearest even; zeros keep their sign. */
+MG_HD uint32_t mg_device_convert_code(mg_format from, mg_format to, uint32_t code, uint32_t nan) {
+    const mg_element x = mg_device_decode(from, code);
+    if (x.exponent >= MG_E_SPECIAL) return mg_device_special(to, nan, mg_device_flags(x.significand, x.exponent));
+    const int64_t magnitude = x.significand < 0 ? -x.significand : x.significand;
+    const uint32_t sign = (code >> from.sign_shift & 1u) << to.sign_shift;
+    return mg_device_round(to, to.fraction_bits, 1, magnitude, x.exponent - from.fraction_bits) | sign;
+}
+
 /* IEEE addition ------------------------------------------------------------------------------------------------------- */
 
 MG_HD uint32_t mg_device_add_f32(uint32_t x, uint32_t y, uint32_t nan) {

@@ -2,7 +2,8 @@
 //
 // CAMPAIGN_LANES threads (a warp, or a warpgroup for wgmma) make a tile's operands in shared memory, as the raw words that
 // the instruction takes and decoded for the golden arithmetic; then every lane checks its own elements of D. Loops stay
-// rolled and values pass through shared memory, so that one copy of the dot product fits the instruction cache.
+// rolled and values pass through shared memory, so that one copy of the dot product fits the instruction cache. Words of C
+// and D that shared memory has no room for (CAMPAIGN_OWN_RESULTS) pass through local memory instead.
 
 #if CAMPAIGN_LANES == 32
 #define CAMPAIGN_SYNC() __syncwarp()
@@ -11,6 +12,13 @@
 #endif
 
 typedef CAMPAIGN_REGISTER campaign_register;
+
+// Where register r of a lane lies in the words of C and D.
+#if CAMPAIGN_OWN_RESULTS
+#define CAMPAIGN_OWN(r, lane) (r)
+#else
+#define CAMPAIGN_OWN(r, lane) ((r) * CAMPAIGN_LANES + (lane))
+#endif
 
 struct campaign_area {
     campaign_register *raw_a, *raw_b, *c, *d;
@@ -36,11 +44,12 @@ static __device__ __forceinline__ campaign_area campaign_areas(unsigned char *ba
     return s;
 }
 
-static __device__ __forceinline__ campaign_code campaign_extract(const campaign_register *words, int lane, int i, int bits)
+// Element i of a lane, of words with `count` elements of `bits` bits.
+static __device__ __forceinline__ campaign_code campaign_extract(const campaign_register *words, int lane, int i, int count, int bits)
 {
-    const campaign_register word = words[i / CAMPAIGN_C_PER_REGISTER * CAMPAIGN_LANES + lane];
-    if (CAMPAIGN_C_PER_REGISTER == 1) return (campaign_code)word;
-    return (campaign_code)(word >> i % CAMPAIGN_C_PER_REGISTER * bits & ((1u << bits % 32) - 1));
+    const campaign_register word = words[CAMPAIGN_OWN(i / count, lane)];
+    if (count == 1) return (campaign_code)word;
+    return (campaign_code)(word >> i % count * bits & ((1u << bits % 32) - 1));
 }
 
 // A and B of the tile, raw and decoded.
@@ -97,12 +106,12 @@ static __device__ __forceinline__ void campaign_make_c(const campaign_plan &plan
         campaign_register word = 0;
 #pragma unroll 1
         for (int e = 0; e < CAMPAIGN_C_PER_REGISTER; e++) {
-            const int row = CAMPAIGN_D_ROW(lane, r, e), column = CAMPAIGN_D_COLUMN(lane, r, e);
+            const int row = CAMPAIGN_C_ROW(lane, r, e), column = CAMPAIGN_C_COLUMN(lane, r, e);
             const unit_element a = s.a[row * CAMPAIGN_A_STRIDE + first];
             const unit_element b = s.b[column * CAMPAIGN_B_STRIDE + campaign_column(campaign_row(s, row), first)];
             word |= (campaign_register)campaign_c_of(&plan, row, column, a, b) << e * CAMPAIGN_C_BITS;
         }
-        s.c[r * CAMPAIGN_LANES + lane] = word;
+        s.c[CAMPAIGN_OWN(r, lane)] = word;
     }
 }
 
@@ -124,7 +133,7 @@ static __device__ __forceinline__ u32 campaign_metadata_register(const campaign_
 // The instruction itself, from the words in shared memory to the words of d.
 static __device__ __forceinline__ void campaign_execute(const campaign_area &s, int lane)
 {
-    campaign_register d[CAMPAIGN_C_REGISTERS];
+    campaign_register d[CAMPAIGN_D_REGISTERS];
 #if CAMPAIGN_PATTERN
     const u32 metadata = campaign_metadata_register(s, lane);
 #endif
@@ -135,11 +144,11 @@ static __device__ __forceinline__ void campaign_execute(const campaign_area &s, 
 #pragma unroll
     for (int r = 0; r < CAMPAIGN_B_WORDS / 32; r++) b[r] = s.raw_b[r * 32 + lane];
 #pragma unroll
-    for (int r = 0; r < CAMPAIGN_C_REGISTERS; r++) c[r] = s.c[r * 32 + lane];
+    for (int r = 0; r < CAMPAIGN_C_REGISTERS; r++) c[r] = s.c[CAMPAIGN_OWN(r, lane)];
     mma(d, a, b, c CAMPAIGN_AND_METADATA);
 #else
 #pragma unroll
-    for (int r = 0; r < CAMPAIGN_C_REGISTERS; r++) d[r] = s.c[r * CAMPAIGN_LANES + lane];
+    for (int r = 0; r < CAMPAIGN_C_REGISTERS; r++) d[r] = s.c[CAMPAIGN_OWN(r, lane)];
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); // wgmma reads shared memory through the async proxy
     __syncthreads();
     wgmma_begin();
@@ -148,7 +157,7 @@ static __device__ __forceinline__ void campaign_execute(const campaign_area &s, 
     wgmma_end();
 #endif
 #pragma unroll
-    for (int r = 0; r < CAMPAIGN_C_REGISTERS; r++) s.d[r * CAMPAIGN_LANES + lane] = d[r];
+    for (int r = 0; r < CAMPAIGN_D_REGISTERS; r++) s.d[CAMPAIGN_OWN(r, lane)] = d[r];
 }
 
 static __device__ __forceinline__ campaign_code campaign_golden(const campaign_area &s, int row, int column, campaign_code c)
@@ -196,7 +205,13 @@ campaign(u64 seed, u64 first, u64 tiles, int kind, unsigned long long *counts, u
 {
     extern __shared__ __align__(1024) unsigned char shared[];
     const int lane = threadIdx.x % CAMPAIGN_LANES, group = threadIdx.x / CAMPAIGN_LANES, groups = 128 / CAMPAIGN_LANES;
+#if CAMPAIGN_OWN_RESULTS
+    campaign_register own_c[CAMPAIGN_C_REGISTERS], own_d[CAMPAIGN_D_REGISTERS];
+    campaign_area s = campaign_areas(shared + group * CAMPAIGN_AREA);
+    s.c = own_c, s.d = own_d;
+#else
     const campaign_area s = campaign_areas(shared + group * CAMPAIGN_AREA);
+#endif
     u32 classes[CAMPAIGN_COUNTS] = {0};
     for (u64 i = (u64)blockIdx.x * groups + group; i < tiles; i += (u64)gridDim.x * groups) {
         const campaign_plan plan = campaign_plan_tile(seed, first + i, kind);
@@ -204,10 +219,11 @@ campaign(u64 seed, u64 first, u64 tiles, int kind, unsigned long long *counts, u
         campaign_make_c(plan, s, lane);
         campaign_execute(s, lane);
 #pragma unroll 1
-        for (int j = 0; j < CAMPAIGN_C_REGISTERS * CAMPAIGN_C_PER_REGISTER; j++) {
-            const int r = j / CAMPAIGN_C_PER_REGISTER, e = j % CAMPAIGN_C_PER_REGISTER;
+        for (int j = 0; j < CAMPAIGN_D_REGISTERS * CAMPAIGN_D_PER_REGISTER; j++) {
+            const int r = j / CAMPAIGN_D_PER_REGISTER, e = j % CAMPAIGN_D_PER_REGISTER;
             const int row = CAMPAIGN_D_ROW(lane, r, e), column = CAMPAIGN_D_COLUMN(lane, r, e);
-            const campaign_code c = campaign_extract(s.c, lane, j, CAMPAIGN_C_BITS), d = campaign_extract(s.d, lane, j, CAMPAIGN_C_BITS);
+            const campaign_code c = campaign_extract(s.c, lane, j, CAMPAIGN_C_PER_REGISTER, CAMPAIGN_C_BITS);
+            const campaign_code d = campaign_extract(s.d, lane, j, CAMPAIGN_D_PER_REGISTER, CAMPAIGN_D_BITS);
             const campaign_code expected = campaign_golden(s, row, column, c);
             const int found = campaign_class(d);
 #pragma unroll

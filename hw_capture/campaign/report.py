@@ -31,6 +31,21 @@ class Report:
                 return
         self.outcomes.append(outcome)
 
+    def merge(self, other: Report) -> None:
+        """Takes from another report, of a GPU of the same kind, the series in which it went further than this one.
+
+        Raises:
+            FileFormatError: the other report is of another device, driver or compiler.
+        """
+        if (other.facts, other.compiler) != (self.facts, self.compiler):
+            raise FileFormatError(f"report of {_origin(other)}, expected {_origin(self)}")
+        for outcome in other.outcomes:
+            series = _series(outcome)
+            theirs = [found for found in other.outcomes if _series(found) == series]
+            ours = [found for found in self.outcomes if _series(found) == series]
+            if max(found.next_tile for found in theirs) > max((found.next_tile for found in ours), default=0):
+                self.outcomes = [found for found in self.outcomes if _series(found) != series] + theirs
+
     def next_tile(self, architecture: str, instruction: str, seed: int, kind: str, faults: Mapping[str, Any]) -> int:
         """The first tile that no outcome of this series has executed."""
         series = (architecture, instruction, seed, kind, dict(faults))
@@ -70,6 +85,10 @@ class Report:
                 "",
             ]
         )
+
+
+def _origin(report: Report) -> str:
+    return f"{report.facts.get('name', 'GPU')}, driver {report.facts.get('driver', '?')}, nvcc {report.compiler}"
 
 
 def _series(outcome: Outcome) -> tuple[str, str, int, str, dict[str, Any]]:

@@ -46,10 +46,7 @@ class Unit:
 
 
 def supported(ins: Instruction) -> bool:
-    """Whether a campaign can run the instruction: mma, mma.sp, wgmma, wmma with arithmetic of golden/device.py.
-
-    The widest wgmma (b1, and sparse FP8 with f32 results, from N = 192) need more shared memory than there is.
-    """
+    """Whether a campaign can run the instruction: mma, mma.sp, wgmma, wmma with arithmetic of golden/device.py."""
     fragments = ins.fragments if ins.layout in ("mma", "wgmma", "wmma") and ins.blocks == 1 else None
     if fragments is None or not kernels.supported(ins) or not device.supported(ins):
         return False
@@ -79,7 +76,7 @@ def device_source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> 
             f"{ins.name}: no campaign: its kernel, register layout or device arithmetic is missing, or it is too large"
         )
     area, places = _areas(ins)
-    macros = {**places, "AREA": area, "LANES": kernels.lanes(ins), "RECORDS": RECORDS}
+    macros = {**places, "AREA": area, "LANES": kernels.lanes(ins), "RECORDS": RECORDS, "OWN_RESULTS": int(_own_results(ins))}
     form = "shared" if ins.layout == "wgmma" else "registers"
     parts = [
         _common(ins, faults),
@@ -161,15 +158,18 @@ def _sparsity(ins: Instruction) -> dict[str, object]:
 
 
 def _register_macros(ins: Instruction) -> dict[str, object]:
-    d = ins.fragments.d  # type: ignore[union-attr]
-    assert d is not None
-    return {
-        "REGISTER": f"uint{d.register_bits}_t",
-        "C_REGISTERS": d.registers,
-        "C_PER_REGISTER": d.elements_per_register,
-        "C_BITS": d.container_bits,
-        **_strides(ins),
-    }
+    values: dict[str, object] = dict(_strides(ins))
+    for name, layout in _results(ins).items():
+        values |= {f"{name}_REGISTERS": layout.registers, f"{name}_PER_REGISTER": layout.elements_per_register}
+        values |= {f"{name}_BITS": layout.container_bits, "REGISTER": f"uint{layout.register_bits}_t"}
+    return values
+
+
+def _results(ins: Instruction) -> dict[str, Layout]:
+    """The layouts of C and D: element i of a lane is the same place in both."""
+    c, d = ins.fragments.c, ins.fragments.d  # type: ignore[union-attr]
+    assert c is not None and d is not None
+    return {"C": c, "D": d}
 
 
 # Shared memory -----------------------------------------------------------------------------------------------------------
@@ -181,19 +181,29 @@ def _strides(ins: Instruction) -> dict[str, int]:
     return {"A_STRIDE": ins.stored_k + extra, "B_STRIDE": ins.k + extra}
 
 
+def _staged_bytes(ins: Instruction) -> dict[str, int]:
+    """Bytes of C and of D of a tile."""
+    return {name: words.registers * kernels.lanes(ins) * words.register_bits // 8 for name, words in _results(ins).items()}
+
+
+def _own_results(ins: Instruction) -> bool:
+    """Whether every lane keeps its words of C and D to itself: the widest wgmma leave no shared memory for them."""
+    return _places(ins, _staged_bytes(ins))[0] * (_THREADS // kernels.lanes(ins)) > _MOST_SHARED
+
+
 def _areas(ins: Instruction) -> tuple[int, dict[str, int]]:
     """Bytes of shared memory that a tile needs, and where in them each part begins."""
+    return _places(ins, {"C": 0, "D": 0} if _own_results(ins) else _staged_bytes(ins))
+
+
+def _places(ins: Instruction, staged: Mapping[str, int]) -> tuple[int, dict[str, int]]:
     element, strides = _ELEMENT_BYTES[device.element_kind(ins)], _strides(ins)
-    words = ins.fragments.d  # type: ignore[union-attr]
-    assert words is not None
-    staged = words.registers * kernels.lanes(ins) * words.register_bits // 8
     sizes = {
         "RAW_A": ins.m * ins.stored_k * ins.formats["a"].bits // 8,
         "RAW_B": ins.n * ins.k * ins.formats["b"].bits // 8,
         "A": ins.m * strides["A_STRIDE"] * element,
         "B": ins.n * strides["B_STRIDE"] * element,
-        "C": staged,
-        "D": staged,
+        **staged,
         "SLOTS": 28 * ins.stored_k,
         "NIBBLES": ins.m * ins.k // ins.pattern.chunk if ins.pattern else 0,
     }
@@ -209,12 +219,10 @@ def _areas(ins: Instruction) -> tuple[int, dict[str, int]]:
 
 def _layout_macros(ins: Instruction) -> str:
     fragments = ins.fragments
-    assert fragments is not None and fragments.d is not None
+    assert fragments is not None
     lines = _shared_words(ins) if ins.layout == "wgmma" else _register_words(ins)
-    lines += [
-        f"#define CAMPAIGN_D_ROW(L, r, e) ({formula(fragments.d, 'row')})",
-        f"#define CAMPAIGN_D_COLUMN(L, r, e) ({formula(fragments.d, 'col')})",
-    ]
+    for name, layout in _results(ins).items():
+        lines += [f"#define CAMPAIGN_{name}_{key}(L, r, e) ({formula(layout, key[:3].lower())})" for key in ("ROW", "COLUMN")]
     if fragments.metadata is not None:
         for name, key in (("ACTIVE", "active"), ("ROW", "row"), ("CHUNK", "col")):
             text = re.sub(r"\br\b", "0", formula(fragments.metadata, key))

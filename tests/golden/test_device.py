@@ -27,6 +27,8 @@ FAMILIES = [
     "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64",
     "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64.rz",
     "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",
+    "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f16",
+    "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f32",
 ]
 ENTRY = """
 void dots(int64_t count, const uint64_t *a, const uint64_t *b, const uint64_t *c, uint64_t *d);
@@ -86,6 +88,8 @@ def test_device_arithmetic_is_the_golden_core(name, tmp_path):
         (FAMILIES[6], {"result_fraction_bits": 12}),
         (FAMILIES[9], {"saturate": 0}),
         (FAMILIES[13], {"rounding": "up"}),
+        (FAMILIES[15], {"fraction_bits": 24}),
+        (FAMILIES[16], {"fraction_bits": 24}),
     ],
 )
 def test_a_planted_fault_is_another_unit(name, fault, tmp_path):
@@ -96,6 +100,12 @@ def test_a_planted_fault_is_another_unit(name, fault, tmp_path):
 def test_a_fault_that_the_unit_does_not_have_is_refused():
     with pytest.raises(CoreError, match="no parameter 'floors', expected one of chunk"):
         device.source(golden.instruction("hopper", FAMILIES[0]), {"floors": 1})
+
+
+@pytest.mark.parametrize("key, value, said", [("combine", "nand", "product or and or xor"), ("saturate", "x", "an integer")])
+def test_a_fault_of_another_value_is_refused(key, value, said):
+    with pytest.raises(CoreError, match=f"{key} is '{value}', expected {said}"):
+        device.source(golden.instruction("hopper", FAMILIES[8]), {key: value})
 
 
 def test_arithmetic_without_a_device_form_is_refused():
