@@ -1,4 +1,4 @@
-"""README.md, CONTRIBUTING.md and the pages of docs/: their code runs, their links and anchors exist, their tables are true."""
+"""README.md, CONTRIBUTING.md and the pages of docs/: their code runs, their links exist, their tables are what the code says."""
 
 from __future__ import annotations
 
@@ -6,15 +6,205 @@ import re
 from pathlib import Path
 
 import pytest
-from pages import ROOT, PageError, PageRun, blocks, check_command, same
+from pages import ROOT, PageError, PageRun, blocks, check_command, check_python
+from schema import step_keys
 
 import golden
+from golden import custom, program, yamlfile
+from golden.rounding import MODES
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+# What the site builder makes; only the start page links there.
 GENERATED = ("architectures/", "formats/", "studies/", "instructions/", "api/", "comparison.md")
-LINK = re.compile(r"(?<!!)\[[^]]*\]\(([^)\s]+)\)|!\[[^]]*\]\(([^)\s]+)\)")
+LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]\(([^()\s]+)\)")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
 def test_code_of_page_runs(page: Path, tmp_path: Path) -> None:
-    PageRun(page, tmp_path).run()
+    PageRun(str(page.relative_to(ROOT)), page.read_text("utf-8"), tmp_path).run()
+
+
+# Links -------------------------------------------------------------------------------------------------------------------
+
+
+def prose(page: Path) -> str:
+    """The page without its code."""
+    text = re.sub(r"^ *```.*?^ *```$", "", page.read_text("utf-8"), flags=re.M | re.S)
+    return re.sub(r"`[^`\n]+`", lambda code: re.sub(r"[^`\w -]", "", code[0]), text)
+
+
+def slug(heading: str) -> str:
+    """The anchor that code hosts and MyST give to a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def anchors(page: Path) -> set[str]:
+    text = re.sub(r"^ *```.*?^ *```$", "", page.read_text("utf-8"), flags=re.M | re.S)
+    return {slug(heading) for heading in re.findall(r"^#{1,6} (.+)$", text, re.M)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_links_of_page_exist(page: Path) -> None:
+    for target in LINK.findall(prose(page)):
+        if re.match(r"https?:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        assert not target.startswith("site:"), "generated pages alone use site:"
+        if page.name == "index.md" and path.startswith(GENERATED):
+            continue
+        file = page if not path else (page.parent / path).resolve()
+        assert file.exists(), f"{page.name}: [{target}]"
+        if anchor:
+            assert anchor in anchors(file), f"{page.name}: [{target}], there are {', '.join(sorted(anchors(file)))}"
+
+
+def test_every_page_can_be_reached_from_the_start() -> None:
+    reached, found = set(), [DOCS / "index.md"]
+    while found:
+        page = found.pop()
+        if page in reached or page.suffix != ".md" or page.parent != DOCS or not page.exists():
+            continue
+        reached.add(page)
+        found += [(DOCS / target.partition("#")[0]).resolve() for target in LINK.findall(prose(page)) if ":" not in target]
+    assert reached == set(DOCS.glob("*.md"))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent == DOCS], ids=lambda page: page.stem)
+def test_page_begins_with_a_title_and_a_sentence(page: Path) -> None:
+    """And has one heading of the first level, and no code without a fence, which no test would run."""
+    text = prose(page)
+    assert re.match(r"# [^\n]+\n\n[A-Za-z`\[][^\n]{20,}", text)
+    assert len(re.findall(r"^# ", text, re.M)) == 1
+    assert not re.search(r"\n\n {4,}\S", text)
+
+
+# Tables ------------------------------------------------------------------------------------------------------------------
+
+
+def test_table_of_architectures_is_the_catalog() -> None:
+    """Names in order, with the number of instructions of each."""
+    rows = re.findall(r"^\| `(\w+)` \|.*\| (\d+) \|$", (ROOT / "README.md").read_text("utf-8"), re.M)
+    assert rows == [(name, str(len(golden.instructions(name)))) for name in golden.architectures()]
+
+
+def section(text: str, heading: str) -> str:
+    """The text below a heading, up to the next one of any level."""
+    match = re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#|\Z)", text, re.M | re.S)
+    assert match, heading
+    return match[1]
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of a table's rows, without its head."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def words(cell: str) -> set[str]:
+    return set(re.findall(r"`([^`]+)`", cell))
+
+
+SPEC_PAGE = (DOCS / "write-a-spec.md").read_text("utf-8")
+FAULTS = rows(section((DOCS / "diagnosis.md").read_text("utf-8"), "The same faults in a unit of your own"))
+
+
+def fault_keys(op: str) -> dict[str, set[str]]:
+    """The keys of a step in diagnosis.md, each with every word of its cell."""
+    named = [re.findall(r"`(\w+): ([^`]*)`", keys) for ops, keys, *_ in FAULTS if op in words(ops)]
+    return {key: set(re.findall(r"\w+", values)) for row in named for key, values in row}
+
+
+@pytest.mark.parametrize("op", [op for op in step_keys() if op != "hidden_bit"])
+def test_table_of_a_step_is_what_the_program_reads(op: str) -> None:
+    """Every key of the step, its choices and its default, in write-a-spec.md or, for faults, in diagnosis.md."""
+    shown = {next(iter(words(key))): (values, default) for key, values, default, _ in rows(section(SPEC_PAGE, f"`{op}`"))}
+    faults = fault_keys(op)
+    asked = step_keys()[op]
+    assert set(asked) == set(shown) | set(faults)
+    for name, (values, default) in shown.items():
+        key = asked[name]
+        if key.choices == MODES:
+            assert values == "a rounding"
+        elif key.choices:
+            assert set(key.choices) == words(values) | (faults.get(name, set()) & set(key.choices)), name
+        if key.choices and key.default:
+            assert key.default in words(default), name
+        if name != "to":  # a round's goes to d without being asked
+            assert (default == "" or default.startswith("needed")) == key.needed, name
+
+
+def test_hidden_bit_is_a_fault_alone() -> None:
+    assert set(fault_keys("hidden_bit")) == set(step_keys()["hidden_bit"])
+
+
+def keys_shown(heading: str) -> set[str]:
+    """The keys in the first column of the table below a heading of write-a-spec.md."""
+    return {word for key, *_ in rows(section(SPEC_PAGE, heading)) for word in words(key)}
+
+
+def test_tables_of_the_file_hold_every_key() -> None:
+    """The keys that reading spec/examples asks for; those of operations, which depend on what an item holds, by their list."""
+    examples = [yamlfile.read(path) for path in sorted((ROOT / "spec" / "examples").glob("*.yaml"))]
+    for example in examples:
+        custom.build_instruction(example)
+    local = [table for example in examples for table in example.get("define_formats", {}).values()]
+    assert {key for example in examples for key in example._taken} == keys_shown("Every key of the file")
+    assert {key for table in local for key in table._taken} | {"bits"} == keys_shown("A number format of your own")
+    assert keys_shown("Several operations") == set(program._OPERATION_KEYS)
+    assert set(program.REGISTERS) == words(section(SPEC_PAGE, "Registers"))
+    assert set(MODES) <= words(section(SPEC_PAGE, "Every step"))
+
+
+def test_glossary_is_in_order_and_used() -> None:
+    """Terms in alphabetical order, each once, each linked from its own page or another, or named on another."""
+    text = (DOCS / "glossary.md").read_text("utf-8")
+    terms = re.findall(r"^### (.+)$", text, re.M)
+    assert terms == sorted(set(terms), key=str.lower) and len(terms) > 40
+    others = " ".join(page.read_text("utf-8").lower() for page in PAGES if page.name != "glossary.md")
+    assert [term for term in terms if re.split(r" \(|,", term.lower())[0] not in others] == []
+
+
+# The machinery itself ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("```python\nprint(1)\n```\n\n```text\n2\n```\n", "prints"),
+        ("```python\n1 / 0\n```\n", "ZeroDivisionError"),
+        ("```python no-run\nfrom golden.dut import load\n```\n", "golden.dut"),
+        ("```console\n$ echo 1\n2\n```\n", "prints"),
+        ("```console\n$ false\n```\n", "status 1"),
+        ("```console\n$ mmagold spec check absent.yaml\n```\n", "status 2"),
+        ("```console\nmmagold list\n```\n", "begins with"),
+        ("```console no-run\n$ mmagold capture --arhc hopper\n```\n", "--arhc"),
+        ("```console no-run\n$ mmagold rtl chek x.yaml\n```\n", "chek"),
+        ("```console no-run\n$ mmagold campaign --dots many\n```\n", "--dots"),
+        ("```console no-run\n$ make demonstration\n```\n", "no target"),
+        ("```console no-run\n$ pip install 'mmagold[cpu]'\n```\n", "no extra"),
+        ("```console no-run\n$ frobnicate\n```\n", "frobnicate"),
+        ("```cosnole\n$ true\n```\n", "cosnole"),
+        ("```\ntext\n```\n", "a block of ''"),
+        ("```text\n", "no end"),
+    ],
+)
+def test_a_page_that_is_wrong_fails(text: str, problem: str, tmp_path: Path) -> None:
+    with pytest.raises((PageError, ImportError), match=re.escape(problem)):
+        PageRun("page.md", text, tmp_path).run()
+
+
+def test_blocks_build_on_each_other(tmp_path: Path) -> None:
+    text = (
+        "```yaml file=x.yaml\nkey: 1\n```\n```python\nfrom pathlib import Path\nx = Path('x.yaml').read_text()\n```\n"
+        "- in a list\n\n  ```python\n  print(x)\n  ```\n\n  ```text\n  key: ...\n  ```\n"
+        "```console\n$ cat \\\n    x.yaml\nkey: 1\n```\n"
+    )
+    assert [block.language for block in blocks(text)] == ["yaml", "python", "python", "text", "console"]
+    PageRun("page.md", text, tmp_path).run()
+
+
+def test_commands_that_are_right_pass() -> None:
+    check_command("mmagold campaign 'wgmma*' --dots 1e9 --out x.json   # a remark")
+    check_command("make -C rtl_tb/examples/own_unit SIM=icarus")
+    check_python("import golden\nfrom rtl_tb import DotProductTB\nfrom golden.docs import page\n")

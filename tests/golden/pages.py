@@ -5,7 +5,7 @@ the step before. What the word after the fence means:
 
     ```python             runs; all blocks of a page share their names. A ```text block right below shows what it prints
     ```console            lines "$ command" run in bash, the lines below show what it prints; status 0, or 1 where that begins
-                          with FAIL; ```console status=2 says another
+                          with FAIL; ```console status=2 says another for the last command
     ```console no-run     needs a GPU, a tool that CI lacks, or minutes: the command and its options exist
     ```python no-run      compiles, and what it imports exists
     ```yaml file=NAME     is saved under that name (any language); ```yaml without a name has to be YAML
@@ -111,7 +111,8 @@ def environment() -> dict[str, str]:
 class PageRun:
     """One page and the folder that its blocks share."""
 
-    page: Path
+    name: str
+    text: str
     folder: Path
     names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__page__"})
     ran: int = 0
@@ -124,13 +125,13 @@ class PageRun:
         """
         for name in SHARED:
             (self.folder / name).symlink_to(ROOT / name)
-        found = list(blocks(self.page.read_text("utf-8")))
+        found = list(blocks(self.text))
         for index, block in enumerate(found):
             after = found[index + 1] if index + 1 < len(found) and found[index + 1].below else None
             try:
                 self._block(block, after.body if after is not None and after.language == "text" else None)
             except PageError as error:
-                raise PageError(f"{self.page.relative_to(ROOT)}:{block.line}: {error}") from None
+                raise PageError(f"{self.name}:{block.line}: {error}") from None
 
     def _block(self, block: Block, output: str | None) -> None:
         if (name := block.flag("file")) is not None:
@@ -138,8 +139,10 @@ class PageRun:
         if block.language == "python":
             check_python(block.body) if "no-run" in block.flags else self._python(block, output)
         elif block.language == "console":
-            for command, shown in commands(block):
-                check_command(command) if "no-run" in block.flags else self._command(command, shown, block.flag("status"))
+            found = commands(block)
+            for command, shown in found:
+                status = block.flag("status") if command == found[-1][0] else None
+                check_command(command) if "no-run" in block.flags else self._command(command, shown, status)
         elif block.language == "yaml":
             list(yaml.safe_load_all(block.body))
         elif block.language not in SHOWN:
@@ -148,7 +151,7 @@ class PageRun:
     def _python(self, block: Block, shown: str | None) -> None:
         self.ran += 1
         printed = io.StringIO()
-        code = compile("\n" * block.line + block.body, str(self.page), "exec")
+        code = compile("\n" * block.line + block.body, self.name, "exec")
         try:
             with contextlib.chdir(self.folder), contextlib.redirect_stdout(printed):
                 exec(code, self.names)
