@@ -28,6 +28,11 @@ class Grid:
     across: int = 1
 
     @property
+    def count(self) -> int:
+        """Elements of a cell."""
+        return self.down * self.across
+
+    @property
     def values(self) -> Array:
         """(3, blocks, rows, columns): lane, register, element."""
         return np.stack([self.lane, self.register, self.element])
@@ -74,10 +79,12 @@ def elements(layout: Layout) -> tuple[Array, Array, Array]:
     """Lane, register and number in the register of every element, (blocks, rows, columns) each."""
     places = layout.coordinates()
     active = places["active"]
-    found = np.zeros((3, layout.blocks, layout.rows, layout.cols), np.int64)
     at = (places["block"][active], places["row"][active], places["col"][active])
-    for target, values in zip(found, np.indices(active.shape), strict=True):
-        target[at] = values[active]
+    found: list[Array] = []
+    for values in np.nonzero(active):
+        target = np.zeros((layout.blocks, layout.rows, layout.cols), np.int64)
+        target[at] = values
+        found.append(target)
     return found[0], found[1], found[2]
 
 
