@@ -19,6 +19,7 @@ from golden.formats import Format, Kind, Number
 from golden.instruction import Instruction
 from golden.program import Operation, Step
 from golden.reference import Cut, Event
+from golden.step_text import step_text
 from golden.trace import Trace, describe, float_text, significand_text
 
 _CUT_STYLE = "bold red"
@@ -66,7 +67,7 @@ def _print_chain(console: Console, ins: Instruction, chain: list[Operation]) -> 
 
 def _step_line(number: int, step: Step, style: str = "") -> Table:
     line = Table.grid(padding=(0, 1))
-    line.add_row(f"{number}", Text(step.op, style="cyan"), Text(export.step_text(step), style=style))
+    line.add_row(f"{number}", Text(step.op, style="cyan"), Text(step_text(step), style=style))
     line.columns[0].min_width, line.columns[1].min_width = 2, 14
     return line
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from functools import cache
 from typing import Any
 
@@ -47,9 +48,10 @@ def _vectors(group: Group) -> str:
     about = manifest(group.architecture)
     device = about["device"]
     total = sum(entry["dots"] for _, entry in entries)
+    files = f"{len(entries):,} file{'s' if len(entries) > 1 else ''}"
     told = (
-        f"{total:,} results in {len(entries):,} files, recorded on an {device['name']} (CUDA {device['cuda']}, driver "
-        f"{device['driver']}, {about['date']}); see {link('the list of all files', f'vectors/{group.architecture}/index.md')}."
+        f"{total:,} results in {files}, recorded on an {device['name']} (CUDA {device['cuda']}, driver {device['driver']}, "
+        f"{about['date']}); see {link('the list of all files', f'vectors/{group.architecture}/index.md')}."
     )
     rows = [
         (
@@ -158,11 +160,13 @@ def timing(group: Group) -> str:
         "Cycles of the multiprocessor's clock. Completion: from issue to the result's next use, one warp. Interval: from one "
         f"instruction to the next. How it was measured: {link('timing', 'timing.md')}."
     )
-    head = ("Instruction", "Device", "Completion (cycles)", "Interval (cycles)", "Best throughput", "At", "Source")
+    head = ("Instruction", "Device", "Completion", "Interval", "Best throughput", "At")
+    sources = dict.fromkeys((one.device, one.source) for ins in group.variants for one in figures(ins))
+    listed_sources = "\n".join(f"- {device}: {source}" for device, source in sources)
     listed = table(head, rows)
     if len(rows) > LISTED:
         listed = f"<details>\n<summary>All {len(rows)} measurements</summary>\n\n{listed}\n\n</details>"
-    return "\n\n".join([told, listed, *_plot(group)])
+    return "\n\n".join([told, listed, listed_sources, *_plot(group)])
 
 
 def _timing_rows(ins: Instruction) -> list[tuple[str, ...]]:
@@ -171,13 +175,13 @@ def _timing_rows(ins: Instruction) -> list[tuple[str, ...]]:
         variant = one.key.variant if one.key.variant in ("SS", "RS") else ""
         by_source.setdefault((one.device, one.source, variant), []).append(one)
     rows = []
-    for (device, source, variant), found in by_source.items():
+    for (device, _, variant), found in by_source.items():
         plain = [one for one in found if one.key.variant == variant]
         best = max((one for one in plain if one.quantity == "throughput" and one.high), key=lambda one: one.high, default=None)
         at = f"{best.warps} warps, ILP {best.ilp}" if best is not None and best.warps else ""
         name = f"`{ins.name}`" + (f" ({variant})" if variant else "")
         peak = f"{best.high:,.1f} {best.unit}" if best is not None else ""
-        rows.append((name, device, _one(plain, "completion_latency"), _one(plain, "issue_interval"), peak, at, source))
+        rows.append((name, device, _one(plain, "completion_latency"), _one(plain, "issue_interval"), peak, at))
     return [row for row in rows if any(row[2:5])]
 
 
@@ -196,7 +200,8 @@ def _plot(group: Group) -> list[str]:
     ordered = sorted(group.variants, key=lambda ins: ins is not group.representative)
     for ins in ordered:
         found = figures(ins)
-        device = next((one.device for one in found if one.quantity == "latency" and one.warps is not None), None)
+        points = Counter(one.device for one in found if one.quantity == "latency" and one.warps is not None)
+        device = max(points, key=lambda name: points[name], default=None)
         if device is not None:
             mine = [one for one in found if one.device == device]
             picture = plots.ilp_warps(ins.name, mine, "timing")

@@ -47,6 +47,16 @@ def core(group: Group) -> list[str]:
     return [part for part in (*parts, *_sections(sections)) if part]
 
 
+def brief(group: Group) -> list[str]:
+    """What an architecture's document says of a group: summary, variants, steps, datapath."""
+    sections = [
+        ("Variants", variants.variants(group, names=False)),
+        ("Computation", computation.steps(group)),
+        ("Datapath", computation.datapath(group)),
+    ]
+    return [variants.summary(group), *_sections(sections)]
+
+
 def rest(group: Group) -> list[str]:
     """Example, comparison with IEEE 754, fragments, other architectures, timing and evidence."""
     catalogued = group.architecture in catalog.architectures()

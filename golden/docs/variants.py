@@ -93,14 +93,16 @@ def _native(group: Group) -> str:
 # The table of variants ---------------------------------------------------------------------------------------------------
 
 
-def variants(group: Group) -> str:
-    """The table; many variants are folded, with every full name in a list below."""
+def variants(group: Group, names: bool = True) -> str:
+    """The table; many variants are folded, with every full name in a list below (unless `names` is false)."""
     if len(group.variants) <= LISTED:
         return table(("Instruction", "Shape", "SASS", "Evidence", "Captured results"), [_row(ins) for ins in group.variants])
-    names = code("\n".join(ins.name for ins in group.variants))
     rows = [_folded_row(label, members) for label, members in _folded(group).items()]
-    head = ("Instruction", "N", "A and B", "Variants", "SASS", "Evidence", "Captured results")
-    return f"{table(head, rows)}\n\n<details>\n<summary>All {len(group.variants):,} names</summary>\n\n{names}\n\n</details>"
+    folded = table(("Instruction", "N", "A and B", "Variants", "SASS", "Evidence", "Captured results"), rows)
+    if not names:
+        return folded
+    listed = code("\n".join(ins.name for ins in group.variants))
+    return f"{folded}\n\n<details>\n<summary>All {len(group.variants):,} names</summary>\n\n{listed}\n\n</details>"
 
 
 def _row(ins: Instruction) -> tuple[str, ...]:

@@ -1,0 +1,285 @@
+"""One document to hand on: an instruction, a designer's own unit or an architecture as Markdown, HTML, PDF or JSON.
+
+    export("hopper:HMMA.16816.F32", "pdf", "hmma.pdf")
+    export("my_unit.yaml", "html", "my_unit.html")
+    export("hopper", "pdf", "hopper.pdf")
+
+Markdown, HTML and PDF are made of the text of the site's pages. HTML is one file that needs nothing else; Markdown written
+to a file has its pictures in a folder beside it, on standard output it has none; PDF is set by Typst. JSON holds
+`golden.export.specification` with variants, captured vectors and times.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from golden import __version__, catalog
+from golden.docs import instruction_page, typst_writer
+from golden.docs.errors import DocsError, missing
+from golden.docs.families import Group, group_of, groups, own_group
+from golden.docs.markdown import SITE
+from golden.docs.variants import captured_entry
+from golden.errors import UnknownNameError, nearest
+from golden.export import specification
+from golden.instruction import Instruction
+from golden.operands import write_text, write_whole
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+FORMS = ("md", "html", "pdf", "json")
+_LINK = re.compile(r"\[((?:[^\[\]`]|`[^`]*`)*)\]\(" + re.escape(SITE) + r"[^()\s]*\)")
+_HREF = re.compile(r'<a [^>]*href="' + re.escape(SITE) + r'[^"]*"[^>]*>(.*?)</a>', re.S)
+_FENCE = re.compile(r"^(`{3,}|~{3,})")
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def export(what: Instruction | str, form: str = "md", out: str | Path | None = None) -> None:
+    """Writes a document.
+
+    Args:
+        what: an Instruction (also one of golden.load_instruction), or a name as the command line takes it:
+            "architecture:instruction", the path of a unit's YAML file, or an architecture.
+        form: md, html, pdf or json.
+        out: the file to write; None: standard output, which takes all forms but pdf.
+
+    Raises:
+        UnknownNameError: no such name or form.
+        DocsError: pdf without a file; a package that the form needs is not installed.
+        SpecError, OperandError: the unit's file is wrong; the output cannot be written.
+    """
+    if form not in FORMS:
+        raise UnknownNameError(f"format is '{form}', expected one of {', '.join(FORMS)}{nearest(form, FORMS)}")
+    if form == "pdf" and out is None:
+        raise DocsError("a pdf goes to a file, none was given; expected --out FILE.pdf")
+    subject = _subject(what)
+    if form == "json":
+        _write(json.dumps(as_dict(subject), indent=2) + "\n", out)
+    elif form == "pdf":
+        content = to_pdf(subject)
+        write_whole(str(out), lambda file: file.write(content))
+    elif form == "html":
+        _write(to_html(subject), out)
+    else:
+        _export_markdown(subject, out)
+
+
+def _subject(what: Instruction | str) -> Instruction | str:
+    """The instruction, or the name of an architecture."""
+    if isinstance(what, Instruction) or what in catalog.architectures():
+        return what
+    from golden.cli import resolve  # the rules for names are the command line's
+
+    return resolve(what)
+
+
+def _write(text: str, out: str | Path | None) -> None:
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        write_text(out, text)
+
+
+# Text --------------------------------------------------------------------------------------------------------------------
+
+
+def to_markdown(subject: Instruction | str) -> str:
+    """The document as one Markdown text with the pictures as inline SVG and without links into the site."""
+    text = _architecture(subject) if isinstance(subject, str) else instruction_page.markdown(group_alone(subject))
+    return _HREF.sub(r"\1", _LINK.sub(r"\1", text))
+
+
+def group_alone(ins: Instruction) -> Group:
+    """The page's group with only this instruction, under its own name."""
+    slug = group_of(ins).slug if ins.architecture in catalog.architectures() else ins.name
+    return replace(own_group(ins), slug=slug, title=ins.variables.get("title", ins.name))
+
+
+def _architecture(name: str) -> str:
+    """The architecture's page, then what each group of its instructions computes."""
+    from golden.docs import architecture_page
+
+    parts = [architecture_page.markdown(name).rstrip()]
+    parts.append(
+        "## Instructions in detail\n\nEach with its computation; formats and examples stand on the instruction's own page."
+    )
+    for number, group in enumerate(groups(name)):
+        parts += [f"### {group.title}", _deeper(_own_ids("\n\n".join(instruction_page.brief(group)), f"g{number}-"), 2)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _own_ids(text: str, prefix: str) -> str:
+    """The ids of the pictures made different from those of the same picture of another group."""
+    for name in dict.fromkeys(re.findall(r'\bid="([^"]+)"', text)):
+        text = re.sub(rf'(\bid="|aria-labelledby="|href="#|url\(#){re.escape(name)}(?=["\)])', rf"\g<1>{prefix}{name}", text)
+    return text
+
+
+def _deeper(text: str, levels: int) -> str:
+    """The headings of a text moved down, those in code left alone."""
+    lines, fenced = [], False
+    for line in text.split("\n"):
+        fenced ^= bool(_FENCE.match(line))
+        lines.append("#" * levels + line if line.startswith("#") and not fenced else line)
+    return "\n".join(lines)
+
+
+def _export_markdown(subject: Instruction | str, out: str | Path | None) -> None:
+    text = to_markdown(subject)
+    if out is None:
+        sys.stdout.write(re.sub(r"\n{3,}", "\n\n", typst_writer.without_figures(text)))
+        return
+    folder = Path(out).with_suffix("").name + "_pictures"
+    beside, found = Path(out).parent / folder, list(typst_writer.figures(text))
+    numbers = {match.start(): number for number, match in enumerate(found, 1)}
+
+    def image(match: re.Match[str]) -> str:
+        caption = html.unescape(match["caption"]).replace("[", "(").replace("]", ")")
+        return f"![{caption}](<{folder}/figure{numbers[match.start()]}.svg>)"
+
+    write_text(out, typst_writer.without_figures(text, image))
+    if found:
+        beside.mkdir(parents=True, exist_ok=True)
+    for number, match in enumerate(found, 1):
+        write_text(beside / f"figure{number}.svg", match["svg"] + "\n")
+
+
+def _reader() -> MarkdownIt:
+    """CommonMark with tables, as the site reads it."""
+    try:
+        from markdown_it import MarkdownIt
+    except ImportError:
+        raise missing("markdown-it-py") from None
+    return MarkdownIt("commonmark").enable("table")
+
+
+def _titled(text: str) -> tuple[str, str]:
+    """The first heading and the rest."""
+    head, _, body = text.partition("\n")
+    return head.removeprefix("# ").strip(), body
+
+
+def _subtitle(subject: Instruction | str) -> str:
+    if isinstance(subject, str):
+        return f"Specification of {catalog.get_architecture(subject).title}, generated by mmagold {__version__}"
+    if subject.architecture not in catalog.architectures():
+        return f"Specification of the unit {subject.name}, generated by mmagold {__version__} from {Path(subject.source).name}"
+    title = catalog.get_architecture(subject.architecture).title
+    return f"Specification of an instruction of {title}, generated by mmagold {__version__}"
+
+
+# PDF and HTML ------------------------------------------------------------------------------------------------------------
+
+
+def to_pdf(subject: Instruction | str) -> bytes:
+    """The document as PDF."""
+    title, body = _titled(to_markdown(subject))
+    return typst_writer.pdf(_reader().parse(body), title, _subtitle(subject), f"mmagold {__version__}")
+
+
+def to_html(subject: Instruction | str) -> str:
+    """The document as one HTML file: pictures, styles and scripts inside it, nothing loaded from anywhere."""
+    title, body = _titled(to_markdown(subject))
+    reader = _reader()
+    tokens = reader.parse(body)
+    contents = _with_anchors(tokens)
+    rendered = str(reader.renderer.render(tokens, reader.options, {}))
+    rendered = rendered.replace("<table>", '<div class="table"><table>').replace("</table>", "</table></div>")
+    listed = "\n".join(f'<li><a href="#{anchor}">{html.escape(text)}</a></li>' for anchor, text in contents)
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{html.escape(title)}</title>\n'
+        f"<style>\n{_style()}</style>\n</head>\n<body>\n<main>\n<h1>{html.escape(title)}</h1>\n"
+        f"<p>{html.escape(_subtitle(subject))}</p>\n<nav>\n<ul>\n{listed}\n</ul>\n</nav>\n{rendered}"
+        f"<footer>mmagold {__version__}</footer>\n</main>\n<script>\n{_script()}</script>\n</body>\n</html>\n"
+    )
+
+
+def _with_anchors(tokens: Sequence[Token]) -> list[tuple[str, str]]:
+    """Gives every heading an id; returns those of the second level with their texts."""
+    contents: list[tuple[str, str]] = []
+    used: set[str] = set()
+    for token, inner in pairwise(tokens):
+        if token.type != "heading_open":
+            continue
+        anchor = base = re.sub(r"[^\w-]+", "-", inner.content.lower()).strip("-")
+        while anchor in used:
+            anchor = f"{base}-{sum(name.startswith(base) for name in used)}"
+        used.add(anchor)
+        token.attrSet("id", anchor)
+        if token.tag in ("h2", "h3"):
+            contents.append((anchor, inner.content))
+    return contents
+
+
+def _style() -> str:
+    pictures = Path(__file__).parent / "pictures"
+    dark = (_TEMPLATES / "dark.css").read_text("utf-8")
+    parts = [(_TEMPLATES / "document.css").read_text("utf-8"), (pictures / "fragments.css").read_text("utf-8")]
+    return "\n".join([*parts, f"@media (prefers-color-scheme: dark) {{\n{dark}}}\n"])
+
+
+def _script() -> str:
+    return (Path(__file__).parent / "pictures" / "fragments.js").read_text("utf-8")
+
+
+# JSON --------------------------------------------------------------------------------------------------------------------
+
+
+def as_dict(subject: Instruction | str) -> dict[str, Any]:
+    """The document for machines: plain values."""
+    if not isinstance(subject, str):
+        return _instruction_dict(subject, [subject])
+    chip = catalog.get_architecture(subject)
+    return {
+        "architecture": chip.name,
+        "title": chip.title,
+        "vendor": chip.vendor,
+        "targets": list(chip.targets),
+        "devices": list(chip.devices),
+        "source": " ".join(chip.source.split()),
+        "groups": [
+            {"slug": group.slug, "title": group.title, **_instruction_dict(group.representative, group.variants)}
+            for group in groups(subject)
+        ],
+    }
+
+
+def _instruction_dict(ins: Instruction, variants: Sequence[Instruction]) -> dict[str, Any]:
+    return {**specification(ins), "variants": [_variant_dict(variant) for variant in variants]}
+
+
+def _variant_dict(ins: Instruction) -> dict[str, Any]:
+    from golden.docs.evidence import figures
+
+    entry = captured_entry(ins)
+    return {
+        "instruction": ins.name,
+        "shape": list(ins.shape),
+        "sass": list(ins.sass),
+        "evidence": ins.evidence.kind,
+        "captured": None if entry is None else {key: entry[key] for key in ("file", "sha256", "tiles", "dots")},
+        "timing": [
+            {
+                "quantity": one.quantity,
+                "variant": one.key.variant,
+                "warps": one.warps,
+                "ilp": one.ilp,
+                "low": one.low,
+                "high": one.high,
+                "unit": one.unit,
+                "device": one.device,
+                "table": one.table,
+            }
+            for one in figures(ins)
+        ],
+    }
