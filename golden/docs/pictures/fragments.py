@@ -123,7 +123,7 @@ class _Size:
         lane, _, rest = longest.partition(":")
         narrow = max(svg.width_of(lane, _FONT), svg.width_of(rest, _FONT)) + 2
         if columns * label > _ROOM and columns * narrow <= _ROOM:
-            return cls(narrow, 25, True)
+            return cls(min(label, _ROOM / columns), 25, True)
         return cls(min(label + 6, max(label, _ROOM / columns)), 16)
 
 
