@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.catalog import architectures
+from golden.docs.numbers import hex_text, power_text
+from golden.export import index_text
 from golden.formats import Format
 from golden.instruction import Instruction
 from golden.operands import format_of
@@ -47,32 +49,34 @@ def _written(ins: Instruction, name: str, codes: npt.NDArray[Any]) -> list[str]:
     return [hex_text(fmt, int(code)) for code in row[: used[-1] + 1]] if len(used) else []
 
 
-def hex_text(fmt: Format, code: int) -> str:
-    """A raw code in hex, as wide as the format."""
-    return f"0x{code:0{(fmt.bits + 3) // 4}x}"
+def number_text(fmt: Format, code: int) -> str:
+    """A number, the shorter of its decimal and m*2^e."""
+    number = fmt.decode(code)
+    return min(describe(number).removesuffix(".0"), power_text(number) if number.significand else describe(number), key=len)
 
 
 def result_text(fmt: Format, code: int) -> str:
-    """A result as code and number: "0x3f800000 (1.0)"."""
-    number = fmt.decode(code)
-    return f"`{hex_text(fmt, code)}` ({describe(number) if fmt.is_float else number.value})"
+    """A result as code and number: "0x3f800000 (1)"."""
+    return f"`{hex_text(fmt, code)}` ({number_text(fmt, code)})"
 
 
 def operands_text(ins: Instruction, operands: Operands) -> str:
-    """The products that are not zero and c, as numbers: "a0 b0 = 1.0 x 1.0, c = -2^-30", with scales that are not one."""
-    fmt_a, fmt_b = ins.formats["a"], ins.formats["b"]
+    """The products that are not zero and c, as numbers: "1 x 1 at k = 0-3; c = -2^-30", with scales that are not one."""
     a, b = operands["a"], operands["b"]
     if ins.pattern is not None:
         b = b[ins.pattern.columns(operands["metadata"])]
+    places: dict[tuple[int, int], list[int]] = {}
+    for k, (x, y) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
+        if x or y:
+            places.setdefault((x, y), []).append(k)
     words = [
-        f"{describe(fmt_a.decode(int(x)))} x {describe(fmt_b.decode(int(y)))} at k = {k}"
-        for k, (x, y) in enumerate(zip(a, b, strict=True))
-        if x or y
+        f"{number_text(ins.formats['a'], x)} x {number_text(ins.formats['b'], y)} at k = {index_text(tuple(found))}"
+        for (x, y), found in places.items()
     ]
     for name in ("scale_a", "scale_b"):
         if name in operands:
             fmt = ins.formats[name]
             codes = [int(code) for code in operands[name]]
             if any(code != one(fmt) for code in codes):
-                words.append(f"{name} = {', '.join(describe(fmt.decode(code)) for code in codes)}")
-    return "; ".join([*words, f"c = {describe(ins.formats['c'].decode(int(operands['c'])))}"])
+                words.append(f"{name} = {', '.join(number_text(fmt, code) for code in codes)}")
+    return "; ".join([*words, f"c = {number_text(ins.formats['c'], int(operands['c']))}"])

@@ -6,12 +6,12 @@ Everything comes from `golden.formats`: values are decoded code by code, in exac
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from fractions import Fraction
 from functools import lru_cache, partial
 
 from golden import catalog, yamlfile
 from golden.docs.families import Group, groups
 from golden.docs.markdown import figure, link, table
+from golden.docs.numbers import both_text, code_text, decimal_text, power_text, short_text
 from golden.docs.page import Page
 from golden.docs.pictures.formats import bit_fields, number_line
 from golden.formats import Format, Kind, Number, formats, get_format
@@ -21,8 +21,6 @@ LISTED_BITS = 8
 """Formats up to this width get a table of all codes."""
 _GRID_BITS = 7
 """From this width on the table is a grid of 16 columns, and the list of all codes is folded away."""
-_DECIMALS = 24
-"""Digits after the point up to which a decimal is written out in full."""
 _SPECIALS = {
     "ieee": "exponent all ones: fraction 0 is infinity, anything else a NaN",
     "all_ones_nan": "exponent and fraction all ones is the NaN; there is no infinity",
@@ -52,12 +50,12 @@ def index() -> str:
     head = ["Format", "Bits", "Stored in", "Fields", "Bias", "Largest", "Least normal", "Least above zero", "Special codes"]
     rows = []
     for fmt in (get_format(name) for name in formats()):
-        largest = _short(fmt.decode(fmt.largest))
+        largest = short_text(fmt.decode(fmt.largest))
         if not fmt.is_float:
             fields = ("signed" if fmt.signed else "unsigned") + " integer"
             rows.append([format_link(fmt.name), fmt.bits, fmt.storage, fields, "", largest, "", 1, ""])
             continue
-        low = [_short(fmt.decode(code)) for code in (_least_normal(fmt), _least(fmt))]
+        low = [short_text(fmt.decode(code)) for code in (_least_normal(fmt), _least(fmt))]
         special = fmt.specials if fmt.specials != "none" else "none: all codes are numbers"
         rows.append([format_link(fmt.name), fmt.bits, fmt.storage, _field_text(fmt), fmt.bias, largest, *low, special])
     return "\n\n".join(
@@ -97,54 +95,6 @@ def markdown(name: str) -> str:
 @lru_cache(maxsize=1)
 def _source() -> str:
     return str(yamlfile.read(spec_folder() / "formats" / "formats.yaml").take("source", str)).strip()
-
-
-# Numbers as text -----------------------------------------------------------------------------------------------------------
-
-
-def code_text(fmt: Format, code: int) -> str:
-    """A raw code in hex, as wide as the format."""
-    return f"`0x{code:0{(fmt.bits + 3) // 4}x}`"
-
-
-def power_text(number: Number) -> str:
-    """A number as m*2^e with m odd, exact: "7*2^-9"; zeros and specials in words."""
-    sign = "-" if number.sign else ""
-    if number.kind != Kind.FINITE:
-        return {Kind.ZERO: f"{sign}0", Kind.INFINITY: f"{sign}Inf", Kind.NAN: "NaN"}[number.kind]
-    low = number.significand & -number.significand
-    odd, exponent = number.significand // low, number.lsb_exponent + low.bit_length() - 1
-    if exponent == 0:
-        return f"{sign}{odd}"
-    return f"{sign}2^{exponent}" if odd == 1 else f"{sign}{odd}*2^{exponent}"
-
-
-def decimal_text(number: Number) -> str:
-    """A number as an exact decimal; where that has too many digits, six of them behind ≈."""
-    if number.kind != Kind.FINITE:
-        return power_text(number)
-    value = number.value
-    if abs(value) < 1 << 64 and value.denominator.bit_length() - 1 <= _DECIMALS:
-        return _exact_decimal(value)
-    return f"≈ {float(value):.6g}"
-
-
-def _exact_decimal(value: Fraction) -> str:
-    places = value.denominator.bit_length() - 1  # the denominator is a power of two: so many decimal places
-    digits = f"{abs(value.numerator) * 5**places:0{places + 1}d}"
-    whole, rest = digits[: len(digits) - places], digits[len(digits) - places :]
-    return ("-" if value < 0 else "") + (f"{whole}.{rest}" if places else whole)
-
-
-def _short(number: Number) -> str:
-    """The decimal where it is short, m*2^e otherwise."""
-    decimal = decimal_text(number)
-    return decimal if len(decimal) <= 7 and not decimal.startswith("≈") else power_text(number)
-
-
-def _both(number: Number) -> str:
-    decimal, power = decimal_text(number), power_text(number)
-    return power if decimal == power else f"{power} = {decimal}".replace("= ≈", "≈")
 
 
 # Properties ----------------------------------------------------------------------------------------------------------------
@@ -192,15 +142,15 @@ def _range_rows(fmt: Format) -> Iterator[list[str]]:
     if not fmt.is_float:
         least = 1 << (fmt.bits - 1) if fmt.signed else 0
         for what, code in (("largest", fmt.largest), ("least", least)):
-            yield [what, _both(fmt.decode(code)), code_text(fmt, code)]
+            yield [what, both_text(fmt.decode(code)), code_text(fmt, code)]
         return
     named = [("largest finite", fmt.largest), ("least normal" if fmt.has_zero else "least", _least_normal(fmt))]
     if fmt.has_zero and fmt.fraction_bits:
         named += [("largest subnormal", _least_normal(fmt) - (1 << fmt.ignored_low)), ("least subnormal", _least(fmt))]
     named.append(("one", _one(fmt)))
     for what, code in named:
-        yield [what, _both(fmt.decode(code)), code_text(fmt, code)]
-    yield ["epsilon (from 1 to the next number)", _both(_epsilon(fmt)), ""]
+        yield [what, both_text(fmt.decode(code)), code_text(fmt, code)]
+    yield ["epsilon (from 1 to the next number)", both_text(_epsilon(fmt)), ""]
     yield ["exponents of normal numbers", f"{fmt.min_exponent} to {fmt.max_exponent}", ""]
 
 
@@ -255,14 +205,14 @@ def _ignored(fmt: Format) -> Iterator[str]:
         wide = get_format("f32")
         yield table(
             ["Code", "Read as f32", f"Read as {fmt.name}"],
-            [[code_text(fmt, code), _both(wide.decode(code)), _both(fmt.decode(code))] for code in codes],
+            [[code_text(fmt, code), both_text(wide.decode(code)), both_text(fmt.decode(code))] for code in codes],
         )
         yield "A NaN whose payload lies in the ignored bits alone becomes an infinity."
     if fmt.ignored_high:
         top = 1 << (fmt.bits - 1)
         codes = [_one(fmt), _one(fmt) | top, top]
         yield "The unit drops the highest bit: it is no sign."
-        yield table(["Code", "Read as"], [[code_text(fmt, code), _both(fmt.decode(code))] for code in codes])
+        yield table(["Code", "Read as"], [[code_text(fmt, code), both_text(fmt.decode(code))] for code in codes])
 
 
 def _storage(fmt: Format) -> str:
@@ -284,7 +234,7 @@ def _every_code(fmt: Format) -> Iterator[str]:
     yield "Row: high half of the code; column: low half. Values that would need many digits stand as m*2^e."
     yield table(
         ["", *(f"`_{low:x}`" for low in range(16))],
-        ([f"**`{high:x}_`**", *(_short(fmt.decode(high << 4 | low)) for low in range(16))] for high in range(16)),
+        ([f"**`{high:x}_`**", *(short_text(fmt.decode(high << 4 | low)) for low in range(16))] for high in range(16)),
     )
     yield f"<details><summary>All {1 << fmt.bits} codes with their bits and exact values</summary>"
     yield table(["Code", "Bits", "Decimal", "m*2^e"], _code_rows(fmt))

@@ -5,12 +5,13 @@ As in `golden/docs/probes.py` a probe knows formats and K alone, and says what i
 
 from __future__ import annotations
 
+from contextlib import suppress
 from fractions import Fraction
 
 from golden import stimuli
-from golden.docs.dot_text import hex_text
+from golden.docs.numbers import hex_text, power_text
 from golden.docs.probes import Shot, Unit, Unreachable, exact_code
-from golden.formats import Kind
+from golden.formats import Format, Kind
 from golden.trace import describe
 
 _PAYLOAD = 0x5
@@ -34,11 +35,11 @@ def zeros(unit: Unit) -> dict[str, str]:
     operands["c"][...] = exact_code(unit.ins.formats["c"], -0.0)
     found["all -0"] = shown(unit, unit.run("every product 0 x -1 = -0, c = -0", operands))
     found["1 - 1"] = shown(unit, unit.fire("1 - 1, c = -0", {unit.slots[0]: 1, unit.slots[1]: -1}, -0.0))
-    try:
+    with suppress(Unreachable):
         tiny = -(Fraction(2) ** (unit.d.min_exponent - unit.d.fraction_bits - 3))
-        found["underflow"] = shown(unit, unit.fire("a negative total of an eighth of the least subnormal", {unit.slots[0]: tiny}))
-    except Unreachable:
-        pass
+        found["underflow"] = shown(
+            unit, unit.fire("a negative total of an eighth of the least subnormal", {unit.slots[-1]: tiny})
+        )
     return found
 
 
@@ -68,18 +69,16 @@ def generated_nans(unit: Unit) -> dict[str, str]:
     return found
 
 
-def payloads(unit: Unit) -> dict[str, str]:
-    """What becomes of the payload of a NaN in c, and of one in a beside it."""
+def payload_kept(unit: Unit) -> bool:
+    """Whether the low bits of a NaN in c, quiet or signalling, stand in the result."""
     c = unit.ins.formats["c"]
-    quiet = c.nan or 0
-    operands = unit.zeros()
-    operands["c"][...] = quiet | _PAYLOAD
-    found = {f"c = {hex_text(c, quiet | _PAYLOAD)}": shown(unit, unit.run("a quiet NaN with a payload in c", operands))}
-    signalling = (c.infinity or 0) | _PAYLOAD
-    operands = unit.zeros()
-    operands["c"][...] = signalling
-    found[f"c = {hex_text(c, signalling)}"] = shown(unit, unit.run("a signalling NaN in c", operands))
-    return found
+    kept = []
+    for kind, code in (("quiet", c.nan or 0), ("signalling", c.infinity or 0)):
+        operands = unit.zeros()
+        operands["c"][...] = code | _PAYLOAD
+        shot = unit.run(f"a {kind} NaN with payload {_PAYLOAD} in c", operands)
+        kept.append(unit.number(shot).kind == Kind.NAN and shot.code & 0xF == _PAYLOAD)
+    return all(kept)
 
 
 # Overflow ----------------------------------------------------------------------------------------------------------------
@@ -110,18 +109,20 @@ def inner_overflow(unit: Unit) -> dict[str, str]:
     first, second = unit.slots[:2]
     half = unit.fire("c = 2^e_max, a product of 2^e_max, another of -2^e_max", {first: top / 2, second: -top / 2}, top / 2)
     found = {"sum": shown(unit, half)}
-    try:
+    with suppress(Unreachable):
         found["product"] = shown(unit, unit.fire("products of 2^(e_max + 1) and -2^(e_max + 1)", {first: top, second: -top}))
-    except Unreachable:
-        pass
     return found
 
 
 # Subnormal numbers -------------------------------------------------------------------------------------------------------
 
 
-def subnormals(unit: Unit) -> dict[str, str]:
-    """Whether subnormal a, c and results count: "kept" or what they become; those that cannot be made are left out."""
+def subnormals(unit: Unit, bits: int) -> dict[str, str]:
+    """Whether subnormal a, c and results count: "kept" or what they become; those that cannot be made are left out.
+
+    Args:
+        bits: fraction bits of results.
+    """
     found = {}
     a, b, c, d = (unit.ins.formats[name] for name in "abcd")
     if a.is_float and a.has_zero and a.fraction_bits:
@@ -130,26 +131,15 @@ def subnormals(unit: Unit) -> dict[str, str]:
         operands["a"][0], operands["b"][0] = 1 << a.ignored_low, exact_code(b, partner)
         wanted = Fraction(2) ** stimuli.tiniest_exponent(a) * partner
         found["a"] = _kept(unit, unit.run("the least subnormal a against the largest power of two in b", operands), wanted)
-    least = Fraction(2) ** (c.min_exponent - c.fraction_bits)
-    half = Fraction(2) ** (c.min_exponent - 1)
-    found["c"] = _kept(
-        unit, unit.fire("a subnormal c alone", {}, half + least if _whole(unit) else half), half + least if _whole(unit) else half
-    )
-    try:
+    least = Fraction(2) ** (c.min_exponent - bits)
+    found["c"] = _kept(unit, unit.fire("a subnormal c alone", {}, least), least)
+    with suppress(Unreachable):
         normal = Fraction(2) ** d.min_exponent
         shot = unit.fire(
             "1.5 and -1 times the least normal number", {unit.slots[0]: normal * Fraction(3, 2), unit.slots[1]: -normal}
         )
         found["result"] = _kept(unit, shot, normal / 2)
-    except Unreachable:
-        pass
     return found
-
-
-def _whole(unit: Unit) -> bool:
-    """Whether a result has all fraction bits of c, so that the least subnormal can come back."""
-    kept = unit.ins.program.operations[-1].steps[-1].result_fraction_bits
-    return kept is None or kept == unit.d.fraction_bits
 
 
 def _kept(unit: Unit, shot: Shot, wanted: Fraction) -> str:
@@ -171,17 +161,22 @@ def ignored_bits(unit: Unit) -> dict[str, str]:
     return found
 
 
+def scale_codes(fmt: Format) -> list[int]:
+    """The scales that are tried: code 0, code 1, and one with the ignored bit set."""
+    return [0, 1, *([exact_code(fmt, 1) | 1 << (fmt.bits - 1)] if fmt.ignored_high else [])]
+
+
 def scales(unit: Unit) -> dict[str, str]:
-    """What special scales do: the NaN beside data that are all zero, code 0, the highest bit, the least above zero."""
+    """What special scales do: the NaN beside data that are all zero, then 1 x 1 with `scale_codes`."""
     fmt = unit.ins.formats["scale_a"]
-    found = {}
     operands = unit.zeros()
     operands["scale_a"][0] = fmt.nan or 0
-    found[f"NaN scale {hex_text(fmt, fmt.nan or 0)}, zero data"] = shown(unit, unit.run("a NaN scale, all data zero", operands))
-    codes = [0, 1] if not fmt.ignored_high else [0, 1, exact_code(fmt, 1) | 1 << (fmt.bits - 1)]
-    for code in codes:
+    found = {hex_text(fmt, fmt.nan or 0): shown(unit, unit.run("a NaN scale, all data zero", operands))}
+    for code in scale_codes(fmt):
         operands = unit.zeros()
         operands["a"][0], operands["b"][0] = (exact_code(unit.ins.formats[name], 1) for name in "ab")
         operands["scale_a"][0] = code
-        found[f"scale {hex_text(fmt, code)}"] = shown(unit, unit.run(f"1 x 1 with scale {hex_text(fmt, code)}", operands))
+        shot = unit.run(f"1 x 1 with scale {hex_text(fmt, code)}", operands)
+        number = unit.number(shot)
+        found[hex_text(fmt, code)] = power_text(number) if number.kind < Kind.INFINITY else shown(unit, shot)
     return found

@@ -1,0 +1,234 @@
+"""The comparison of all architectures: a matrix of properties for each operand type, and a page of witnesses for each row.
+
+Every cell is measured by a probe, held against the spec, and linked to the dot products that show it; where the instruction
+was captured, also to a recorded result that any other value would have got wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache, partial
+
+from golden import catalog
+from golden.docs import captured_witness
+from golden.docs.captured_witness import Evidence
+from golden.docs.compared_units import BLOCKS, Block, units
+from golden.docs.dot_text import command, operands_text, result_text
+from golden.docs.families import group_of
+from golden.docs.markdown import code, link, table
+from golden.docs.page import Page
+from golden.docs.properties import PROPERTIES, Finding, Property, by_slug, facts, measure
+from golden.instruction import Instruction
+
+_NONE = "-"
+_MARKS = {"captured": "C", "published": "P", "derived": "D"}
+_REFUTED_LISTED = 4
+"""Other units of one place that are written out before it says how many more."""
+
+
+def pages() -> list[Page]:
+    """The matrix and one page of witnesses for each property."""
+    found = [Page(f"comparison/{one.slug}.md", one.title, partial(property_page, one.slug)) for one in PROPERTIES]
+    return [Page("comparison.md", "Comparison", matrix), *found]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One property of one unit, with every architecture of the block whose program is the same."""
+
+    row: Property
+    block: Block
+    architectures: tuple[str, ...]
+    instruction: Instruction
+    finding: Finding
+
+    @property
+    def heading(self) -> str:
+        """The heading of its witnesses."""
+        titles = [_short_title(name) for name in self.architectures]
+        return f"{self.block.title} on {', '.join(titles)}"
+
+    @property
+    def link_path(self) -> str:
+        """Where its witnesses stand."""
+        return f"comparison/{self.row.slug}.md#{_slug(self.heading)}"
+
+
+def _short_title(architecture: str) -> str:
+    """The architecture's title without its vendor."""
+    chip = catalog.get_architecture(architecture)
+    return chip.title.removeprefix(f"{chip.vendor} ")
+
+
+def _slug(heading: str) -> str:
+    """The anchor of a heading, as MyST and code hosts make it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def cases(chosen: Property, block: Block) -> list[Case]:
+    """Measures a property on every architecture of a block; those of one program and formats are one case.
+
+    Raises:
+        ProbeError: a probe found something else than the spec says.
+    """
+    found: dict[int, tuple[Finding, list[str]]] = {}
+    for architecture, ins in units(block).items():
+        finding = measure(chosen, ins)
+        if finding is not None:
+            found.setdefault(id(facts(ins)), (finding, []))[1].append(architecture)
+    return [Case(chosen, block, tuple(names), units(block)[names[0]], finding) for finding, names in found.values()]
+
+
+# The matrix --------------------------------------------------------------------------------------------------------------
+
+
+def matrix() -> str:
+    """Returns the page with the matrix.
+
+    Raises:
+        ProbeError: a probe found something else than the spec says.
+        DocsError: a captured result contradicts the model.
+    """
+    parts = [
+        "# Comparison",
+        "What the matrix units of ten architectures do with the same operands. Each cell is measured: a probe runs dot products "
+        "whose results tell the property, and finds the same as the spec says, or this page cannot be built. The link leads to "
+        "these dot products.",
+        "The letter says how the rule is known. **C**: results recorded on hardware show it, any other value would have got some "
+        "of them wrong. **c**: the instruction was recorded, but no recorded result would tell. **P**: published in the source "
+        "that the instruction names. **D**: derived from others. RZ, RNE, RD: round toward zero, to nearest even, down.",
+        "## Units",
+        "The plainest native instruction of each operand type stands for all of them; sparse, emulated and wmma instructions are "
+        f"on the {link('pages of the architectures', 'architectures/index.md')}.",
+        _unit_table(),
+    ]
+    for block in BLOCKS:
+        parts += [f"## {block.title}", _block_table(block)]
+        missing = [_short_title(name) for name in catalog.architectures() if name not in units(block)]
+        parts += [f"No such native instruction: {', '.join(missing)}."] if missing else []
+    return "\n\n".join(parts)
+
+
+def _unit_table() -> str:
+    rows = []
+    for block in BLOCKS:
+        found = units(block)
+        cells = [_unit_cell(found[name]) if name in found else _NONE for name in catalog.architectures()]
+        rows.append([link(block.title, f"comparison.md#{_slug(block.title)}"), *cells])
+    return table(["Operands", *(_architecture(name) for name in catalog.architectures())], rows)
+
+
+def _architecture(name: str) -> str:
+    return link(_short_title(name), f"architectures/{name}.md")
+
+
+def _unit_cell(ins: Instruction) -> str:
+    name = ins.name if ins.name.startswith("v_") or len(ins.sass) != 1 else ins.sass[0]
+    return f"{link(f'`{name}`', group_of(ins).path)}, K = {ins.k}"
+
+
+def _block_table(block: Block) -> str:
+    found = units(block)
+    rows = []
+    for chosen in PROPERTIES:
+        cells = {name: case for case in cases(chosen, block) for name in case.architectures}
+        if cells:
+            row = [_cell(cells.get(name), found[name]) for name in found]
+            rows.append([link(chosen.title, f"comparison/{chosen.slug}.md"), *row])
+    return table(["Property", *(_architecture(name) for name in found)], rows)
+
+
+def _cell(case: Case | None, ins: Instruction) -> str:
+    if case is None:
+        return _NONE
+    return f"{link(case.finding.text, case.link_path)} {_mark(case.row, ins)}" if case.finding.shots else case.finding.text
+
+
+def _mark(chosen: Property, ins: Instruction) -> str:
+    """C, c, P or D."""
+    if ins.evidence.kind != "captured":
+        return _MARKS[ins.evidence.kind]
+    found = _evidence(chosen, ins)
+    return "C" if found is not None and found.places else "c"
+
+
+@lru_cache(maxsize=256)
+def _evidence(chosen: Property, ins: Instruction) -> Evidence | None:
+    return captured_witness.evidence(ins, chosen.against)
+
+
+# Witnesses ---------------------------------------------------------------------------------------------------------------
+
+
+def property_page(slug: str) -> str:
+    """Returns the page of one property: what it is, its values, and the dot products that show each."""
+    chosen = by_slug()[slug]
+    parts = [f"# {chosen.title}", chosen.text, link("All properties", "comparison.md"), "## Values", _values(chosen)]
+    for block in BLOCKS:
+        for case in cases(chosen, block):
+            parts += [f"## {case.heading}", *_witness(case)]
+    return "\n\n".join(parts)
+
+
+def _values(chosen: Property) -> str:
+    rows = []
+    for block in BLOCKS:
+        found = {name: case for case in cases(chosen, block) for name in case.architectures}
+        if found:
+            row = [
+                link(found[name].finding.text, found[name].link_path) if name in found else _NONE
+                for name in catalog.architectures()
+            ]
+            rows.append([block.title, *row])
+    return table(["Operands", *(_architecture(name) for name in catalog.architectures())], rows)
+
+
+def _witness(case: Case) -> Iterator[str]:
+    ins, finding = case.instruction, case.finding
+    yield f"**{finding.text}**. {finding.reading}".rstrip()
+    yield "\n".join(f"- {line}" for line in _sources(case))
+    if finding.shots:
+        fmt = ins.formats["d"]
+        rows = [[shot.what, operands_text(ins, shot.operands), result_text(fmt, shot.code)] for shot in finding.shots]
+        yield table(["Try", "Operands", "Result"], rows)
+        yield code("\n".join(dict.fromkeys(command(ins, shot.operands) for shot in finding.shots)), "console")
+    for architecture in case.architectures:
+        found = _evidence(case.row, units(case.block)[architecture]) if finding.shots else None
+        if found is not None:
+            yield from _recorded(case, architecture, found)
+
+
+def _sources(case: Case) -> Iterator[str]:
+    """For each architecture of a case how its rule is known."""
+    for architecture in case.architectures:
+        ins = units(case.block)[architecture]
+        name = link(f"`{ins.name}`", group_of(ins).path)
+        yield f"{_short_title(architecture)}: {name}, {ins.evidence.kind} ({ins.evidence.source})"
+
+
+def _recorded(case: Case, architecture: str, found: Evidence) -> Iterator[str]:
+    """What the recorded results of one architecture say."""
+    ins = units(case.block)[architecture]
+    title, file = _short_title(architecture), link(f"`{found.file.rsplit('/', 1)[-1]}`", found.file)
+    if not found.places:
+        yield f"Recorded on {title}: none of the {found.results:,} results in {file} would tell."
+        return
+    yield (
+        f"Recorded on {title}, {found.results:,} results in {file}, all as the model gives them. "
+        f"{len(found.counts)} units with another value were tried against them: each is refuted, by "
+        f"{min(count for _, count in found.counts):,} results or more."
+    )
+    fmt = ins.formats["d"]
+    rows = []
+    for place in found.places:
+        others = [f"{text}: {result_text(fmt, value)}" for text, value in place.others[:_REFUTED_LISTED]]
+        more = len(place.others) - _REFUTED_LISTED
+        words = "; ".join(others) + (f"; and {more} more" if more > 0 else "")
+        where = f"tile {place.tile} ({place.kind.split(':')[0]}), row {place.row}, column {place.column}"
+        rows.append([where, result_text(fmt, place.recorded), words])
+    yield table(["Where", "Recorded", "Other units would have given"], rows)
+    yield code("\n".join(command(ins, place.operands) for place in found.places), "console")
+    if found.silent:
+        yield f"Not told apart by any recorded result: {'; '.join(found.silent)}."
