@@ -61,8 +61,10 @@ def campaign(
                 left = min(seconds, limit - (time.monotonic() - start))
                 plan = Plan(dots - first * ins.m * ins.n, left, seed, index, first)
                 if left > 0 and plan.dots > 0:
-                    _one(gpu, ins, faults, plan, pages)
-                    _write(pages, out, markdown)
+                    try:
+                        _one(gpu, ins, faults, plan, pages)
+                    finally:
+                        _write(pages, out, markdown)
         finally:
             pool.shutdown(cancel_futures=True)
     if any(outcome.mismatches for outcome in pages.outcomes if outcome.faults == faults):
@@ -71,10 +73,15 @@ def campaign(
 
 def _one(gpu: Device, ins: Instruction, faults: dict[str, int | str], plan: Plan, pages: Report) -> None:
     """Runs one instruction's campaign, says what came of it and adds it to the report."""
-    from hw_capture.campaign.run import Campaign, run
+    from hw_capture.campaign.run import Campaign, Interrupted, run
 
-    with _bar(ins.name) as progress:
-        outcome = run(Campaign(gpu, ins, faults), plan, progress)
+    try:
+        with _bar(ins.name) as progress:
+            outcome = run(Campaign(gpu, ins, faults), plan, progress)
+    except Interrupted as stop:
+        if stop.outcome.dots:
+            pages.add(stop.outcome)
+        raise
     verdict = "no mismatch" if not outcome.mismatches else f"{outcome.mismatches} MISMATCHES"
     typer.echo(f"{ins.name}: {outcome.dots:.3e} dot products, {outcome.rate:.2e} a second, {verdict}")
     pages.add(outcome)

@@ -87,6 +87,14 @@ class Outcome:
         return self.dots / self.seconds if self.seconds else 0.0
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a campaign; `outcome` is what was checked before."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__()
+        self.outcome = outcome
+
+
 def kind_name(kind: int) -> str:
     """The name of a plan's kind."""
     return {ALL_KINDS: "all", EXHAUSTIVE: "exhaustive"}.get(kind) or KINDS[kind]
@@ -163,10 +171,9 @@ def compile_ahead(chosen: Iterable[Instruction], architecture: str, faults: Mapp
 def run(bench: Bench, plan: Plan, progress: Callable[[int, int], None] | None = None) -> Outcome:
     """Checks until the plan is fulfilled. `progress` gets the dot products so far and those wanted after every launch.
 
-    Ctrl-C ends it early; what was counted by then is the outcome.
-
     Raises:
         DeviceError: a launch failed, or counted other than it should.
+        Interrupted: Ctrl-C; it holds the outcome of what was counted by then.
     """
     ins = bench.ins
     per_tile = ins.m * ins.n
@@ -176,8 +183,9 @@ def run(bench: Bench, plan: Plan, progress: Callable[[int, int], None] | None = 
         start = time.perf_counter()
         try:
             bench.launch(plan.seed, plan.first + done, size, plan.kind)
-        except KeyboardInterrupt:
-            break
+        except KeyboardInterrupt:  # the launch may have run to its end all the same: what the GPU counted decides
+            done = (bench.counts()["dots"] - before["dots"]) // per_tile
+            raise Interrupted(_outcome(bench, plan, before, done, spent + time.perf_counter() - start)) from None
         took = time.perf_counter() - start
         done, spent = done + size, spent + took
         if progress:

@@ -17,7 +17,7 @@ from golden.errors import FileFormatError
 from golden.stimuli import KINDS
 from hw_capture import kernels, sass, toolchain
 from hw_capture.campaign import report, source
-from hw_capture.campaign.run import ALL_KINDS, Outcome, Plan, kind_name, run
+from hw_capture.campaign.run import ALL_KINDS, Interrupted, Outcome, Plan, kind_name, run
 from hw_capture.errors import DeviceError, NoKernelError
 
 HMMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -206,17 +206,22 @@ def test_kernels_compile_to_the_instruction(name):
 
 
 class CountingBench:
-    """Counts what it is asked to launch; `lost` launches are not counted, the one with `interrupt` ends in Ctrl-C."""
+    """Counts what it is asked to launch; `lost` launches are not counted, the one with `interrupt` ends in Ctrl-C.
 
-    def __init__(self, mismatches=0, lost=0, interrupt=None):
+    `counted`: that launch has run to its end all the same.
+    """
+
+    def __init__(self, mismatches=0, lost=0, interrupt=None, counted=False):
         self.ins, self.sass, self.faults = golden.instruction("hopper", HMMA), ("HMMA.16816.F32",), {}
-        self.mismatches, self.lost, self.interrupt = mismatches, lost, interrupt
+        self.mismatches, self.lost, self.interrupt, self.counted = mismatches, lost, interrupt, counted
         self.launches = []
 
     def launch(self, seed, first, tiles, kind):
-        if len(self.launches) == self.interrupt:
+        interrupted = len(self.launches) == self.interrupt
+        if not interrupted or self.counted:
+            self.launches.append((seed, first, tiles, kind))
+        if interrupted:
             raise KeyboardInterrupt
-        self.launches.append((seed, first, tiles, kind))
 
     def counts(self):
         tiles = sum(tiles for _, _, tiles, _ in self.launches[self.lost :])
@@ -242,7 +247,10 @@ def test_a_campaign_checks_what_was_asked_for_in_one_piece():
 
 def test_a_campaign_ends_with_its_time_or_ctrl_c():
     assert run(CountingBench(), Plan(dots=1e30, seconds=1e-9)).dots == 128 << 14
-    assert run(CountingBench(interrupt=1), Plan(dots=1e30, seconds=60)).dots == 128 << 14
+    for counted, dots in ((False, 128 << 14), (True, 128 * 65 << 14)):
+        with pytest.raises(Interrupted) as stop:
+            run(CountingBench(interrupt=1, counted=counted), Plan(dots=1e30, seconds=60))
+        assert stop.value.outcome.dots == dots
 
 
 def test_a_campaign_keeps_a_hundred_mismatches():
