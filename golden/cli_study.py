@@ -92,9 +92,7 @@ def _print(found: Study, drawn: bool) -> None:
     from golden.studies.study import plain
 
     console = Console()
-    console.print(
-        f"[bold]{found.title}[/] [dim]{found.source}; {found.samples:,} samples[/]\n{found.question}\n", highlight=False
-    )
+    console.print(f"[bold]{found.title}[/] [dim]{found.source}; {found.effort}[/]\n{found.question}\n", highlight=False)
     console.print(Markdown(plain(found.findings)))
     for item in found.tables:
         _print_table(item)
@@ -117,9 +115,14 @@ def _print_table(item: Table) -> None:
     from golden.cli_list import table
 
     numeric = [all(isinstance(row[place], (int, float)) for row in item.rows) for place in range(len(item.head))]
-    shown = table(*(head + ">" * right for head, right in zip(item.head, numeric, strict=True)))
+    shown = table(*(_bare(head) + ">" * right for head, right in zip(item.head, numeric, strict=True)))
     for row in item.texts():
-        shown.add_row(*(cell.replace("`", "").replace("[", "\\[") for cell in row))
+        shown.add_row(*map(_bare, row))
     console = Console()
-    console.print(f"\n[bold]{item.caption.replace('`', '')}[/]", highlight=False)
+    console.print(f"\n[bold]{_bare(item.caption)}[/]", highlight=False)
     console.print(shown, highlight=False)
+
+
+def _bare(text: str) -> str:
+    """Text for Rich, without Markdown's marks for code."""
+    return text.replace("`", "").replace("[", "\\[")

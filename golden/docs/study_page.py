@@ -47,10 +47,10 @@ def write_study(name: str) -> str:
     from golden.docs.pictures.plots import inline
 
     found = studies.run(name)
-    pictures = [figure(inline(item.draw(), f"{name}-{item.name}", item.caption), item.caption) for item in found.figures]
+    pictures = [figure(_sized(inline(item.draw(), f"{name}-{item.name}", item.caption)), item.caption) for item in found.figures]
     head = [f"# {found.title}", found.question, f"After {found.source}."]
     again = code(f"{found.command} --out figures", "console")
-    foot = f"Computed with {found.samples:,} samples of each experiment and fixed seeds; `--samples` takes another number."
+    foot = f"Computed from {found.effort}" + ("; `--samples` takes another number." if found.random else ".")
     tables = [item.markdown() for item in found.tables]
     return "\n\n".join(
         [
@@ -65,3 +65,8 @@ def write_study(name: str) -> str:
             foot,
         ]
     )
+
+
+def _sized(svg: str) -> str:
+    """The picture as wide as a phone, larger where there is room; its text has the size of the page's."""
+    return svg.replace('style="', 'style="width:min(100%,32rem);', 1)

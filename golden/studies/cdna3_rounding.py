@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +59,7 @@ class Deviations:
     squares: float = 0.0
     below: int = 0
     above: int = 0
-    histogram: npt.NDArray[np.int64] | None = None
+    histogram: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(_BINS) - 1, np.int64))
 
     def add(self, delta: Floats) -> None:
         """Takes in a block."""
@@ -68,8 +68,7 @@ class Deviations:
         self.squares += float((delta**2).sum())
         self.below += int((delta < 0).sum())
         self.above += int((delta > 0).sum())
-        binned = np.histogram(delta, _BINS)[0]
-        self.histogram = binned if self.histogram is None else self.histogram + binned
+        self.histogram = self.histogram + np.histogram(delta, _BINS)[0]
 
     @property
     def mean(self) -> float:
@@ -174,7 +173,7 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
                 for label, d in found.items()
             },
             "bins": _BINS.tolist(),
-            "histograms": {label: d.histogram.tolist() for label, d in found.items() if d.histogram is not None},
+            "histograms": {label: d.histogram.tolist() for label, d in found.items()},
             "bias_by_deviation": {str(scale): {label: d.mean for label, d in ways.items()} for scale, ways in growth.items()},
         },
     )
@@ -269,14 +268,17 @@ def fp8_case() -> dict[str, float]:
 
 def _figures(found: dict[str, Deviations], growth: dict[int, dict[str, Deviations]]) -> list[Figure]:
     pair = {label: found[label] for label in list(found)[:2]}
+    outside = 1 - min(float(np.sum(deviations.histogram)) / deviations.count for deviations in pair.values())
     caption = (
         f"The paper's Figure 2 from the models: distributions of D - real over {next(iter(found.values())).count:,} samples, "
-        "A and B from 1000 * N(0, 1), C from N(0, 1); dotted lines: the means."
+        f"A and B from 1000 * N(0, 1), C from N(0, 1). Dotted lines: the means. At most {percent(outside)} lie outside."
     )
     means = {label: [abs(ways[label].mean) for ways in growth.values()] for label in pair}
     return [
         Figure("histogram", caption, partial(_histogram, pair)),
-        Figure("growth", "Magnitude of the mean of D - real by the standard deviation of A and B.", partial(_growth, means)),
+        Figure(
+            "growth", "Magnitude of the mean of D - real; the lower curve is about its sampling error.", partial(_growth, means)
+        ),
     ]
 
 
@@ -284,7 +286,7 @@ def _histogram(pair: dict[str, Deviations]) -> Picture:
     picture, axes = draw.canvas()
     for index, (label, found) in enumerate(pair.items()):
         colour = draw.COLOURS[1 - index]
-        share = np.asarray(found.histogram) / found.count * 100
+        share = found.histogram / found.count * 100
         axes.stairs(share, _BINS, fill=True, alpha=0.3, color=colour)
         axes.stairs(share, _BINS, color=colour, linewidth=1.6, linestyle=("-", "--")[index], label=label)
         axes.axvline(found.mean, color=colour, linestyle=":", linewidth=1.6)

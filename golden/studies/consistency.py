@@ -27,10 +27,10 @@ FINDINGS = """\
 - Between groups {least} to {most} of the results differ with operands of one size ({types} of N(0, 1), K = {k}): nearly always in
   the last bits, for the median difference is {median} of the result. The paper's sections I and II name the effect without
   figures.
-- FP8 parts the generations further: {fp8}. Hopper has two answers, one for `wgmma` and one for `mma.sync`.
-- Equal bits on everyday operands do not mean equal units: Blackwell and RTX Blackwell share all parameters with Hopper's f16
-  instructions, Volta and Turing only look alike where no bit is cut. `mmagold compare` searches for operands that tell two units
-  apart.
+- FP8 parts the generations further: {fp8}. Hopper has two answers, one for `wgmma`
+  and one for `mma.sync`.
+- Units of one group run the same steps with the same parameters (their specifications say so; samples could not). For two
+  others `mmagold compare` searches the shortest operands that tell them apart.
 """
 K = 32
 _NVIDIA = ("turing", "ampere", "ada", "hopper", "blackwell", "rtx_blackwell")
@@ -112,7 +112,10 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
         words[types] = results(types, samples)
         shares[types] = differing(words[types])
         progress(step + 1, len(GROUPS))
-    caption = f"Share of results (%) in which two architectures differ: {K} products of f16 N(0, 1) and an f32 c, {samples:,} dot products."
+    caption = (
+        f"Results (%) in which two architectures differ: {K} products of f16 N(0, 1) and an f32 c, {samples:,} dot products. "
+        "An equals sign: none."
+    )
     return Study(
         NAME,
         TITLE,
@@ -132,9 +135,9 @@ def _names(group: list[Unit]) -> str:
 
 def _class_table(shares: dict[str, npt.NDArray[np.float64]]) -> Table:
     rows = [
-        (types, number_, _names(group), ", ".join(f"`{unit.name}`" for unit in group[:1]))
+        (types, index, _names(group), ", ".join(f"`{unit.name}`" for unit in group[:1]))
         for types, found in shares.items()
-        for number_, group in enumerate(classes(GROUPS[types], found), 1)
+        for index, group in enumerate(classes(GROUPS[types], found), 1)
     ]
     return Table("classes", "Units that agree in every sample", ("operands", "group", "chips", "instruction"), rows)
 
@@ -176,12 +179,14 @@ def _draw(shares: npt.NDArray[np.float64]) -> Picture:
     picture, axes = draw.canvas(height=5.2)
     axes.grid(visible=False)
     percents = 100 * shares
-    axes.imshow(percents, cmap="cividis", vmin=0, vmax=100, aspect="auto")
+    axes.pcolormesh(percents, cmap="cividis", vmin=0, vmax=100)
+    axes.invert_yaxis()
     for row in range(len(labels)):
         for column in range(len(labels)):
-            colour = "#ffffff" if percents[row, column] < 50 else "#101010"
+            colour = "#fdfdfd" if percents[row, column] < 50 else "#101010"
             text = "=" if shares[row, column] == 0 else f"{percents[row, column]:.0f}"
-            axes.text(column, row, text, ha="center", va="center", fontsize=9, color=colour)
-    axes.set_xticks(range(len(labels)), labels, rotation=45, ha="right", fontsize=9)
-    axes.set_yticks(range(len(labels)), labels, fontsize=9)
+            axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=9, color=colour)
+    middles = [place + 0.5 for place in range(len(labels))]
+    axes.set_xticks(middles, labels, rotation=45, ha="right", fontsize=9)
+    axes.set_yticks(middles, labels, fontsize=9)
     return picture

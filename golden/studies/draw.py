@@ -21,15 +21,15 @@ _STYLE = {
     "svg.hashsalt": "mmagold",
     "svg.fonttype": "none",
     "font.family": "DejaVu Sans",
-    "font.size": 10,
-    "axes.labelsize": 10,
-    "legend.fontsize": 9,
+    "font.size": 10.5,
+    "axes.labelsize": 10.5,
+    "legend.fontsize": 10,
     "lines.linewidth": 1.8,
     "lines.markersize": 5,
 }
 
 
-def canvas(width: float = 5.6, height: float = 4.0) -> tuple[Picture, Any]:
+def canvas(width: float = 4.9, height: float = 3.8) -> tuple[Picture, Any]:
     """A picture (inches) with one set of axes in the house style.
 
     Raises:

@@ -174,7 +174,11 @@ def _draw(chain: dict[str, dict[str, list[float | None]]]) -> Picture:
     for index, (types, by_init) in enumerate(chain.items()):
         for init, errors in by_init.items():
             known = [(n + 1, error) for n, error in enumerate(errors) if error is not None]
-            look = draw.style(index) | ({} if init == "low" else {"markerfacecolor": "none", "linewidth": 1.2})
+            look = (
+                draw.style(index)
+                | {"zorder": 3 if types.startswith("f16") else 2}
+                | ({} if init == "low" else {"markerfacecolor": "none", "linewidth": 1.2})
+            )
             axes.plot(*zip(*known, strict=True), label=f"{types}, {_DRAWN[init]}", markevery=2, **look)
     axes.set_yscale("log")
     axes.set_xticks(range(0, 21, 5))

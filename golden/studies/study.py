@@ -45,7 +45,7 @@ class Figure:
 
 @dataclass
 class Study:
-    """A finished study. `findings` is Markdown whose numbers are those of this run; `data` goes to JSON."""
+    """A finished study. `findings` is Markdown whose numbers are those of this run; `data` goes to JSON; `random`: it samples."""
 
     name: str
     title: str
@@ -56,6 +56,14 @@ class Study:
     tables: list[Table] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
     data: dict[str, Any] = field(default_factory=dict)
+    random: bool = True
+
+    @property
+    def effort(self) -> str:
+        """How much was computed."""
+        return (
+            f"{self.samples:,} sample{'s' * (self.samples != 1)} of each experiment" if self.random else "directed operands only"
+        )
 
     @property
     def command(self) -> str:

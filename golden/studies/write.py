@@ -43,5 +43,5 @@ def csv_text(table: Table) -> str:
 def document(study: Study) -> str:
     """The study as Markdown beside its figures' files."""
     figures = [f"![{figure.caption}]({study.name}_{figure.name}.svg)\n\n{figure.caption}" for figure in study.figures]
-    parts = [f"# {study.title}", f"{study.question} Source: {study.source}.", f"`{study.command}`, {study.samples:,} samples."]
+    parts = [f"# {study.title}", f"{study.question} Source: {study.source}.", f"`{study.command}`, {study.effort}."]
     return "\n\n".join([*parts, plain(study.findings), *figures, *(plain(table.markdown()) for table in study.tables)]) + "\n"
