@@ -159,7 +159,7 @@ def test_tables_of_the_file_hold_every_key() -> None:
 def test_glossary_is_in_order_and_used() -> None:
     """Terms in alphabetical order, each once, each linked from its own page or another, or named on another."""
     text = (DOCS / "glossary.md").read_text("utf-8")
-    terms = re.findall(r"^### (.+)$", text, re.M)
+    terms = re.findall(r"^## (.+)$", text, re.M)
     assert terms == sorted(set(terms), key=str.lower) and len(terms) > 40
     others = " ".join(page.read_text("utf-8").lower() for page in PAGES if page.name != "glossary.md")
     assert [term for term in terms if re.split(r" \(|,", term.lower())[0] not in others] == []
