@@ -24,7 +24,7 @@ FIGURES = {
 }
 """The paper's figures and what they show."""
 _SIZE = (11.0, 4.2)
-_COLOURS = ("#1b3a57", "#2a6f97", "#46a6a1", "#8bbf5a", "#e0a030", "#c8553d")
+_COLOURS = ("#6673b3", "#2a7fb5", "#35a19b", "#86b84f", "#e0a030", "#d0553d")
 
 
 def draw(ours: str | Path, folder: Path, chosen: Sequence[str] | None = None, form: str = "svg") -> list[Path]:

@@ -72,7 +72,7 @@ def number_line(fmt: Format, name: str = "line") -> str:
     numbers = [fmt.decode(code) for code in range(1 << fmt.bits)] if small else []
     finite = sorted({number.value for number in numbers if number.kind <= Kind.FINITE})
     sheet = _Lines(fmt)
-    if small:
+    if small and fmt.has_zero:  # powers of two alone would all but one lie at the left end
         _all_numbers(sheet, finite)
     if fmt.is_float:
         _powers(sheet, finite)
@@ -189,15 +189,14 @@ def _near_zero(sheet: _Lines, finite: list[Fraction]) -> None:
 def _plain(value: Fraction) -> str:
     """A number as readers write it: 448, 0.5, 2^-9, 3 x 2^-9."""
     if value.denominator == 1 and abs(value) < 1_000_000:
-        words = str(value.numerator)
-    elif value.denominator <= 16:
-        words = f"{float(value):g}"
-    else:
-        odd, power = abs(value.numerator), -(value.denominator.bit_length() - 1)
-        while odd % 2 == 0:
-            odd, power = odd // 2, power + 1
-        size = f"2^{power}" if odd == 1 else f"{odd} {svg.TIMES} 2^{power}" if odd < 100 else f"{float(abs(value)):.3g}"
-        words = ("-" if value < 0 else "") + size
+        return str(value.numerator).replace("-", svg.MINUS)
+    if 1 < value.denominator <= 16:
+        return f"{float(value):g}".replace("-", svg.MINUS)
+    odd, power = abs(value.numerator), 1 - value.denominator.bit_length()
+    while odd % 2 == 0:
+        odd, power = odd // 2, power + 1
+    words = f"2^{power}" if odd == 1 else f"{odd} {svg.TIMES} 2^{power}" if odd < 100 else f"{float(abs(value)):.3g}"
+    words = ("-" if value < 0 else "") + words
     return words.replace("-", svg.MINUS)
 
 

@@ -113,7 +113,7 @@ class _Size:
         """The size at which the longest label fits; on two lines where that brings all columns on the picture."""
         layout, columns = cells.layout, int(cells.lane.shape[2])
         longest = words.label(cells, layout.lanes - 1, layout.registers - 1, words.parts - 1)
-        label = svg.width_of(longest, _FONT) + 2
+        label = svg.sans_width_of(longest, _FONT) + 2
         if cells.across > 1:
             head = svg.width_of(span(columns - 1, cells.across), _FONT) + 6
             return cls(max(label + 4, head, 11.0 * cells.across if cells.across <= 8 else 0), 30)
@@ -121,7 +121,7 @@ class _Size:
             head = svg.width_of(span(int(cells.lane.shape[1]) - 1, cells.down), _FONT) + 6
             return cls(label + 16, 11.0 * cells.down if cells.down <= 8 else 32, head=head)
         lane, _, rest = longest.partition(":")
-        narrow = max(svg.width_of(lane, _FONT), svg.width_of(rest, _FONT)) + 2
+        narrow = max(svg.sans_width_of(lane, _FONT), svg.sans_width_of(rest, _FONT)) + 2
         if columns * label > _ROOM and columns * narrow <= _ROOM:
             return cls(min(label, _ROOM / columns), 25, True)
         return cls(min(label + 6, max(label, _ROOM / columns)), 16)
@@ -184,14 +184,18 @@ def _label(cells: Grid, size: _Size, words: str, x: float, y: float) -> str:
     middle = x + size.width / 2
     if size.stacked:
         lane, _, rest = words.partition(":")
-        return svg.element("text", lane, x=middle, y=y + 11) + svg.element("text", rest, x=middle, y=y + 21)
+        return _tight(lane, middle, y + 11, size.width) + _tight(rest, middle, y + 21, size.width)
     if cells.across > 1:
-        return svg.element("text", words, x=middle, y=y + 12)
+        return _tight(words, middle, y + 12, size.width)
     if cells.down > 1:
-        return svg.element("text", words, x=middle + 7, y=y + size.height / 2 + (0 if cells.count > 8 else 4))
-    width = svg.width_of(words, _FONT)
-    tight = round(width, 1) if width > size.width - 4 else None  # keeps a wider font than DejaVu Sans inside the cell
-    return svg.element("text", words, x=middle, y=y + size.height / 2 + 4, textLength=tight)
+        return _tight(words, middle + 7, y + size.height / 2 + (0 if cells.count > 8 else 4), size.width - 14)
+    return _tight(words, middle, y + size.height / 2 + 4, size.width)
+
+
+def _tight(words: str, x: float, y: float, room: float) -> str:
+    """A label; where the monospaced font of a PDF would not fit, it is squeezed to the width in DejaVu Sans."""
+    squeezed = svg.sans_width_of(words, _FONT) if svg.width_of(words, _FONT) > room - 1 else None
+    return svg.element("text", words, x=x, y=y, textLength=squeezed)
 
 
 def _digits(cells: Grid, size: _Size, places: list[_Place]) -> list[str]:

@@ -8,12 +8,15 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from golden.docs.pictures import svg
+
 if TYPE_CHECKING:
     from hw_capture.timing.tables import Figure as Timing
 
 _SVG = "http://www.w3.org/2000/svg"
 _HREF = "{http://www.w3.org/1999/xlink}href"
 _DROPPED = (f"{{{_SVG}}}metadata", f"{{{_SVG}}}style")
+_FAMILY = re.compile(r"font-family: [^;]+")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 
 
@@ -58,9 +61,10 @@ def _adapt(item: ElementTree.Element, name: str) -> None:
         item.attrib["href"] = f"#{name}-{item.attrib.pop(_HREF)[1:]}"
     for key, value in item.attrib.items():
         value = _REFERENCE.sub(rf"url(#{name}-\1)", value)
+        value = _FAMILY.sub(f"font-family: {svg.SANS}", value)
         item.attrib[key] = value.replace("#000000", "currentColor").replace("fill: #ffffff", "fill: none")
     if item.tag == f"{{{_SVG}}}text" and "fill" not in item.attrib.get("style", ""):
-        item.attrib |= {"class": "mg-text", "fill": "#1b2229"}
+        item.attrib |= {"class": "mg-text", "fill": svg.STYLES["text"]["fill"]}
 
 
 def ilp_warps(instruction: str, figures: Sequence[Timing], name: str = "timing") -> str:

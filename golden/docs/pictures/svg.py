@@ -106,7 +106,12 @@ def group(content: str | Iterable[str], **attributes: Any) -> str:
 
 
 def width_of(words: str, size: float = SIZE) -> float:
-    """Estimated width of a text in DejaVu Sans; Helvetica and Arial are narrower."""
+    """Estimated width of a text: in DejaVu Sans, or in the monospaced font that takes its place in a PDF, the wider of both."""
+    return max(sans_width_of(words, size), 0.602 * size * len(words))
+
+
+def sans_width_of(words: str, size: float = SIZE) -> float:
+    """Width of a text in DejaVu Sans; Helvetica and Arial are narrower."""
     return size * sum(_ADVANCE.get(letter, 0.84) for letter in words)
 
 
