@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from golden import studies
+from golden.docs.families import group_of
 from golden.docs.markdown import code, figure, link, table
 from golden.docs.page import Page
+from golden.studies.study import Study
 
 
 def pages() -> list[Page]:
@@ -60,11 +62,26 @@ def write_study(name: str) -> str:
             *(["## Figures", *pictures] if pictures else []),
             "## Tables",
             *tables,
+            "## Units",
+            _units(found),
             "## Run it",
             again,
             foot,
         ]
     )
+
+
+def _units(found: Study) -> str:
+    """What was run, linked to its pages, and what the model of each rests on."""
+    rows = [
+        (
+            link(unit.chip, f"architectures/{unit.architecture}.md"),
+            link(f"`{unit.ins.name}`", group_of(unit.ins).path),
+            unit.ins.evidence.kind,
+        )
+        for unit in found.units
+    ]
+    return "All numbers come from the models. What a model rests on:\n\n" + table(("chip", "instruction", "evidence"), rows)
 
 
 def _sized(svg: str) -> str:

@@ -195,6 +195,7 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
             }
             for item in found
         },
+        units=UNITS,
         random=False,
     )
 

@@ -147,6 +147,7 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
             "scales": list(SCALES),
             "errors": found,
         },
+        units=UNITS,
     )
 
 

@@ -176,6 +176,7 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
             "histograms": {label: d.histogram.tolist() for label, d in found.items()},
             "bias_by_deviation": {str(scale): {label: d.mean for label, d in ways.items()} for scale, ways in growth.items()},
         },
+        units=tuple(case_units()),
     )
 
 

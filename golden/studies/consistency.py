@@ -126,6 +126,7 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
         [_class_table(shares), *(_pair_table(types, shares[types]) for types in GROUPS)],
         [Figure("f16", caption, partial(_draw, shares["f16"]))],
         {types: {"units": [u.label for u in GROUPS[types]], "differing": shares[types].tolist()} for types in GROUPS},
+        units=tuple(unit for units in GROUPS.values() for unit in units),
     )
 
 

@@ -184,6 +184,7 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
         [_table(data, found[data]) for data in DATA] + [_growth_table(found), _interval_table(promoted)],
         _figures(found, promoted),
         {"lengths": list(LENGTHS), "errors": _plain(found), "intervals": list(INTERVALS), "promoted": promoted},
+        units=tuple(dict.fromkeys(way.unit for way in WAYS)),
     )
 
 

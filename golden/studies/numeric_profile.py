@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from golden.docs.markdown import link
 from golden.studies import draw
 from golden.studies.study import Figure, Progress, Study, Table, number, percent
+from golden.studies.units import Unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -62,6 +63,7 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
         [_element_table(compared), _c_table(found), _chain_table(chain)],
         [Figure("chain", _CAPTION, partial(_draw, {key: value for key, value in chain.items() if key != "f16 to f16"}))],
         dataclasses.asdict(found),
+        units=tuple(Unit(ARCHITECTURE, case.ptx) for case in numeric.CASES),
     )
 
 

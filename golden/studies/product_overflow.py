@@ -103,6 +103,7 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
             "scales": list(SCALES),
             "shares": curves,
         },
+        units=UNITS,
     )
 
 

@@ -12,6 +12,8 @@ from golden.docs import markdown
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
+    from golden.studies.units import Unit
+
 Progress = Callable[[int, int], None]
 """Called as progress(done, total) while a study runs."""
 
@@ -45,7 +47,8 @@ class Figure:
 
 @dataclass
 class Study:
-    """A finished study. `findings` is Markdown whose numbers are those of this run; `data` goes to JSON; `random`: it samples."""
+    """A finished study. `findings` is Markdown whose numbers are those of this run; `data` goes to JSON; `random`: it samples;
+    `units`: what was run."""
 
     name: str
     title: str
@@ -56,6 +59,7 @@ class Study:
     tables: list[Table] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
     data: dict[str, Any] = field(default_factory=dict)
+    units: tuple[Unit, ...] = ()
     random: bool = True
 
     @property
@@ -80,6 +84,10 @@ class Study:
             "samples": self.samples,
             "command": self.command,
             "findings": plain(self.findings),
+            "units": [
+                {"architecture": unit.architecture, "instruction": unit.ins.name, "evidence": unit.ins.evidence.kind}
+                for unit in self.units
+            ],
             "tables": [{"caption": t.caption, "head": list(t.head), "rows": [list(row) for row in t.rows]} for t in self.tables],
             "figures": [{"name": f.name, "caption": f.caption} for f in self.figures],
             "data": self.data,

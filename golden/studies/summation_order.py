@@ -169,6 +169,7 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
             "trees": {case.unit.label: text for case, text in trees.items()},
             "changed": {case.unit.label: share for case, share in changed.items()},
         },
+        units=tuple(case.unit for case in CASES),
     )
 
 

@@ -29,7 +29,7 @@ WORDS = {
     0x7F801FFF: "NaN, all dropped bits set",
     0xFF800001: "NaN with a sign, payload in the dropped bits",
     0x7F802000: "NaN, payload in the lowest kept bit",
-    0x7FC00000: "the quiet NaN of x86, ARM and AMD",
+    0x7FC00000: "the usual quiet NaN",
     0x7FFFFFFF: "the NaN that NVIDIA's units make",
     0x7F800000: "infinity",
     0x3F801FFF: "a number just below 1 + 2^-10",
@@ -156,6 +156,7 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
             "answers": {answer.architecture: dict(zip(answer.names, answer.a, strict=True)) for answer in found},
             "turned": {unit.label: turned for unit, turned, _, _ in counts},
         },
+        units=tuple(unit for unit, *_ in counts),
     )
 
 

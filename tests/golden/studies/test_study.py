@@ -43,6 +43,7 @@ def test_every_module_is_a_study_under_its_own_name() -> None:
 def test_a_study_is_whole_plain_and_says_what_makes_it_again(study: Study) -> None:
     assert study.findings.startswith("- ") and "{" not in study.findings and "nan" not in study.findings.split()
     assert study.command == f"mmagold study {study.name}"
+    assert study.units and all(unit["evidence"] in ("captured", "published", "derived") for unit in study.as_dict()["units"])
     for table in study.tables:
         assert table.rows and all(len(row) == len(table.head) for row in table.rows)
     assert len({table.name for table in study.tables}) == len(study.tables)
@@ -154,7 +155,8 @@ def test_a_page_has_findings_figures_tables_and_the_command() -> None:
     pytest.importorskip("matplotlib")
     text = study_page.write_study("accumulation-precision")
     assert text.startswith("# Accumulation precision and rounding\n")
-    assert re.findall(r"^## (.*)$", text, re.M) == ["Findings", "Figures", "Tables", "Run it"]
+    assert re.findall(r"^## (.*)$", text, re.M) == ["Findings", "Figures", "Tables", "Units", "Run it"]
+    assert "[Hopper](site:architectures/hopper.md)" in text and "(site:instructions/hopper/" in text
     assert "mmagold study accumulation-precision --out figures" in text
     svg = re.search(r"<figure.*?</figure>", text, re.S)
     assert svg is not None and "\n\n" not in svg[0] and "width:min(100%" in svg[0] and "#000000" not in svg[0]
