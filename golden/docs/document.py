@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from golden import __version__, catalog
 from golden.docs import instruction_page, typst_writer
 from golden.docs.errors import DocsError, missing
+from golden.docs.evidence import figures
 from golden.docs.families import Group, group_of, groups, own_group
 from golden.docs.markdown import SITE
 from golden.docs.variants import captured_entry
@@ -183,7 +184,8 @@ def _subtitle(subject: Instruction | str) -> str:
 def to_pdf(subject: Instruction | str) -> bytes:
     """The document as PDF."""
     title, body = _titled(to_markdown(subject))
-    return typst_writer.pdf(_reader().parse(body), title, _subtitle(subject), f"mmagold {__version__}")
+    depth = 3 if isinstance(subject, str) else 2
+    return typst_writer.pdf(_reader().parse(body), title, _subtitle(subject), f"mmagold {__version__}", depth)
 
 
 def to_html(subject: Instruction | str) -> str:
@@ -194,7 +196,12 @@ def to_html(subject: Instruction | str) -> str:
     contents = _with_anchors(tokens)
     rendered = str(reader.renderer.render(tokens, reader.options, {}))
     rendered = rendered.replace("<table>", '<div class="table"><table>').replace("</table>", "</table></div>")
-    listed = "\n".join(f'<li><a href="#{anchor}">{html.escape(text)}</a></li>' for anchor, text in contents)
+    deep = isinstance(subject, str)
+    listed = "\n".join(
+        f'<li class="{tag}"><a href="#{anchor}">{html.escape(text)}</a></li>'
+        for tag, anchor, text in contents
+        if deep or tag == "h2"
+    )
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{html.escape(title)}</title>\n'
@@ -204,9 +211,9 @@ def to_html(subject: Instruction | str) -> str:
     )
 
 
-def _with_anchors(tokens: Sequence[Token]) -> list[tuple[str, str]]:
-    """Gives every heading an id; returns those of the second level with their texts."""
-    contents: list[tuple[str, str]] = []
+def _with_anchors(tokens: Sequence[Token]) -> list[tuple[str, str, str]]:
+    """Gives every heading an id; returns (tag, id, text) of those of the second and third level."""
+    contents: list[tuple[str, str, str]] = []
     used: set[str] = set()
     for token, inner in pairwise(tokens):
         if token.type != "heading_open":
@@ -217,15 +224,13 @@ def _with_anchors(tokens: Sequence[Token]) -> list[tuple[str, str]]:
         used.add(anchor)
         token.attrSet("id", anchor)
         if token.tag in ("h2", "h3"):
-            contents.append((anchor, inner.content))
+            contents.append((token.tag, anchor, inner.content))
     return contents
 
 
 def _style() -> str:
-    pictures = Path(__file__).parent / "pictures"
-    dark = (_TEMPLATES / "dark.css").read_text("utf-8")
-    parts = [(_TEMPLATES / "document.css").read_text("utf-8"), (pictures / "fragments.css").read_text("utf-8")]
-    return "\n".join([*parts, f"@media (prefers-color-scheme: dark) {{\n{dark}}}\n"])
+    pictures = Path(__file__).parent / "pictures" / "fragments.css"
+    return "\n".join(path.read_text("utf-8") for path in (_TEMPLATES / "document.css", pictures))
 
 
 def _script() -> str:
@@ -238,7 +243,7 @@ def _script() -> str:
 def as_dict(subject: Instruction | str) -> dict[str, Any]:
     """The document for machines: plain values."""
     if not isinstance(subject, str):
-        return _instruction_dict(subject, [subject])
+        return {**specification(subject), "variants": [_variant_dict(subject)], "timing": _timing(subject)}
     chip = catalog.get_architecture(subject)
     return {
         "architecture": chip.name,
@@ -248,19 +253,18 @@ def as_dict(subject: Instruction | str) -> dict[str, Any]:
         "devices": list(chip.devices),
         "source": " ".join(chip.source.split()),
         "groups": [
-            {"slug": group.slug, "title": group.title, **_instruction_dict(group.representative, group.variants)}
+            {
+                "slug": group.slug,
+                "title": group.title,
+                **specification(group.representative),
+                "variants": [_variant_dict(variant) for variant in group.variants],
+            }
             for group in groups(subject)
         ],
     }
 
 
-def _instruction_dict(ins: Instruction, variants: Sequence[Instruction]) -> dict[str, Any]:
-    return {**specification(ins), "variants": [_variant_dict(variant) for variant in variants]}
-
-
 def _variant_dict(ins: Instruction) -> dict[str, Any]:
-    from golden.docs.evidence import figures
-
     entry = captured_entry(ins)
     return {
         "instruction": ins.name,
@@ -268,18 +272,9 @@ def _variant_dict(ins: Instruction) -> dict[str, Any]:
         "sass": list(ins.sass),
         "evidence": ins.evidence.kind,
         "captured": None if entry is None else {key: entry[key] for key in ("file", "sha256", "tiles", "dots")},
-        "timing": [
-            {
-                "quantity": one.quantity,
-                "variant": one.key.variant,
-                "warps": one.warps,
-                "ilp": one.ilp,
-                "low": one.low,
-                "high": one.high,
-                "unit": one.unit,
-                "device": one.device,
-                "table": one.table,
-            }
-            for one in figures(ins)
-        ],
     }
+
+
+def _timing(ins: Instruction) -> list[dict[str, Any]]:
+    keys = ("quantity", "warps", "ilp", "low", "high", "unit", "device", "table")
+    return [{**{key: getattr(one, key) for key in keys}, "variant": one.key.variant} for one in figures(ins)]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import stimuli
-from golden.docs.dot_text import hex_text
+from golden.docs.numbers import hex_text
 from golden.formats import Format
 from golden.instruction import Instruction
 from golden.operands import format_of

@@ -24,8 +24,9 @@ _FIGURE = re.compile(
 _SUMMARY = re.compile(r"<summary>(.*?)</summary>", re.S)
 _TAG = re.compile(r"<[^>]*>")
 _SIZE = re.compile(r'viewBox="0 0 (?P<width>[\d.]+) (?P<height>[\d.]+)"')
-_LINE, _SHORT, _LONG = 120, 12, 60
-"""Characters of a table's line on a page; of a column that keeps its width; of the widest one, for the shares of the page."""
+_LINE, _LONG = 120, 60
+"""Characters of a table's line on a page; of the widest column, for the shares of the page."""
+_BREAKS = re.compile(r"(?<=[.,:_/=*])|(?<=[0-9a-f]{8})")
 _OPEN = {"strong_open": "#strong[", "em_open": "#emph[", "s_open": "#strike[", "blockquote_open": "#quote(block: true)["}
 _CLOSE = ("strong_close", "em_close", "s_close", "blockquote_close", "link_close")
 
@@ -160,21 +161,35 @@ class _Writer:
             elif token.type == "inline":
                 rows[-1].append(token)
         head, body = (", ".join(f"[{self._block(cell)}]" for row in part for cell in row) for part in (rows[:1], rows[1:]))
-        return f"\n\n#table(columns: {_columns(rows)}, table.header({head}), {body})\n\n"
+        header = f"table.header({head}), " if any(cell.content for cell in rows[0]) else ""
+        return f"\n\n#table(columns: {_columns(rows)}, {'' if header else 'fill: none, '}{header}{body})\n\n"
 
 
 def _columns(rows: Sequence[Sequence[Token]]) -> str:
-    """As wide as their text where all of it fits the page, else shares of the page by the length of the longest cell."""
-    lengths = [max(_length(cell) for cell in column) for column in zip(*rows, strict=True)]
-    if sum(lengths) + 2 * len(lengths) <= _LINE:
-        return str(len(lengths))
-    # A short column keeps its width; the long ones share what is left.
-    return f"({', '.join('auto' if length <= _SHORT else f'{min(length, _LONG)}fr' for length in lengths)},)"
+    """As wide as their text where all of it fits the page; else shares of the page, at least the longest word of each."""
+    columns = list(zip(*rows, strict=True))
+    wanted = [min(max(_length(cell) for cell in column), _LONG) + 1 for column in columns]
+    if sum(wanted) + 2 * len(wanted) <= _LINE:
+        return str(len(wanted))
+    least = [min(max(_longest_word(cell) for cell in column) + 1, wish) for column, wish in zip(columns, wanted, strict=True)]
+    spare, wishes = max(_LINE - sum(least), 0), max(sum(wanted) - sum(least), 1)
+    shares = [low + spare * (wish - low) / wishes for low, wish in zip(least, wanted, strict=True)]
+    return f"({', '.join(f'{share:.1f}fr' for share in shares)},)"
 
 
 def _length(cell: Token) -> int:
     """Characters as wide as those of the text face; code is half as wide again."""
     return sum(len(part.content) * (3 if part.type == "code_inline" else 2) for part in cell.children or []) // 2
+
+
+def _longest_word(cell: Token) -> int:
+    """Characters that cannot be broken; code breaks at its punctuation."""
+    words = [
+        word
+        for part in cell.children or []
+        for word in (_BREAKS.sub(" ", part.content) if part.type == "code_inline" else part.content).split()
+    ]
+    return max((len(word) * 5 // 4 for word in words), default=0)
 
 
 def figures(text: str) -> Iterator[re.Match[str]]:

@@ -27,7 +27,7 @@ def summary(group: Group) -> str:
     formats = {name: "/".join(_different(group, name)) for name in "abcd"}
     what = "D = A x B + C" if ins.formats["a"].bits > 1 else "D = C + popcount of A and B, combined bit by bit"
     text = [
-        f"{what}, A of {formats['a']}, B of {formats['b']}, C of {formats['c']}, D of {formats['d']}. "
+        f"{what}, with A in {formats['a']}, B in {formats['b']}, C in {formats['c']} and D in {formats['d']}. "
         f"Every element of D is one dot product on its own: {_formula(ins)}"
     ]
     text += [part(group) for part in (_sparse, _scaled, _blocks, _satfinite, _operations, _native) if part(group)]
