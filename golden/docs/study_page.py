@@ -33,7 +33,7 @@ def write_index() -> str:
                 f"mmagold study {studies.names()[0]}               # findings and tables\n"
                 f"mmagold study {studies.names()[0]} --out figures # and files: text, CSV, SVG, PNG\n"
                 f"mmagold study {studies.names()[0]} --samples 5000 --json",
-                "console",
+                "sh",
             ),
             table(("study", "question", "after"), rows),
         ]
@@ -51,7 +51,7 @@ def write_study(name: str) -> str:
     found = studies.run(name)
     pictures = [figure(_sized(inline(item.draw(), f"{name}-{item.name}", item.caption)), item.caption) for item in found.figures]
     head = [f"# {found.title}", found.question, f"After {found.source}."]
-    again = code(f"{found.command} --out figures", "console")
+    again = code(f"{found.command} --out figures", "sh")
     foot = f"Computed from {found.effort}" + ("; `--samples` takes another number." if found.random else ".")
     tables = [item.markdown() for item in found.tables]
     return "\n\n".join(
