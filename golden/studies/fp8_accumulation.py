@@ -254,7 +254,10 @@ def _figures(found: dict[str, dict[str, Errors]], promoted: dict[str, list[float
     figures = []
     for data, title in DATA.items():
         curves = {way.label: found[data][way.key].mean for way in WAYS if way.key in SHOWN}
-        caption = f"Mean error of a sum of K FP8 products, operands of {title}: N(0, 1) in e4m3, by the mean magnitude of the sums. No point: no error."
+        caption = (
+            f"Mean error of a sum of K FP8 products, operands of {title}: N(0, 1) in e4m3, by the mean magnitude of the sums. "
+            "Where there is no point there is no error."
+        )
         figures.append(Figure(f"growth_{data}", caption, partial(_growth, curves)))
     caption = "Hopper wgmma with an f32 addition every so many elements: the cheapest cure, and what it leaves."
     return [*figures, Figure("intervals", caption, partial(_intervals, promoted))]
