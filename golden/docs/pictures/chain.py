@@ -67,7 +67,9 @@ def _lanes(sheet: _Sheet, operations: list[Operation]) -> None:
 def _box(sheet: _Sheet, ins: Instruction, index: int, operation: Operation, y: float) -> None:
     """One operation: its name, the strip of its k, what it starts from and what it gives."""
     sheet.parts.append(svg.rect(_LEFT, y, _RIGHT - _LEFT, _HEIGHT, "block" if operation.k_index else "block2", rx=4))
-    sheet.parts.append(svg.text(_LEFT + 10, y + 17, f"{index}: {title_of(operation)}", font_size=12, font_weight="bold"))
+    head = svg.wrap(f"{index}: {title_of(operation)}", _RIGHT - _LEFT - 20, 12 * svg.BOLD)
+    words = head[0] if len(head) == 1 else f"{index}: {operation.algorithm}"
+    sheet.parts.append(svg.text(_LEFT + 10, y + 17, words, font_size=12, font_weight="bold"))
     start = {"zero": "+0"}.get(operation.seed, operation.seed)
     words = f"starts from {start} ({operation.seed_format.name})"
     if operation.addends:

@@ -61,9 +61,12 @@ def _head(sheet: Sheet, index: int) -> None:
     words += title_of(operation)
     if operation.k_index:
         words += f", k = {index_text(operation.k_index)}"
-    sheet.parts.append(svg.text(LEFT, 18, words, font_size=13, font_weight="bold"))
-    sheet.parts.append(svg.text(LEFT, 34, _LEGEND, "muted", font_size=10))
-    sheet.y = 44
+    y = 18.0
+    for line in svg.wrap(words, WIDTH - 2 * LEFT, 13 * svg.BOLD):
+        sheet.parts.append(svg.text(LEFT, y, line, font_size=13, font_weight="bold"))
+        y += 17
+    sheet.parts.append(svg.text(LEFT, y - 1, _LEGEND, "muted", font_size=10))
+    sheet.y = y + 9
 
 
 def title_of(operation: Operation) -> str:
