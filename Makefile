@@ -1,5 +1,6 @@
 # make demo   a Hopper matrix product, a dot product explained, where Hopper and Ampere differ, RTL checked and a fault named
 # make test   every check: ruff, mypy, pytest (the C core under the sanitizers among them)
+# make docs   the specs, studies and guides as a website in site/
 # make bench  speed, latency, import time and memory on this machine
 # make wheel  dist/*.whl and the source distribution
 # make clean  removes everything that was built
@@ -10,13 +11,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint types check bench wheel clean
+.PHONY: demo test lint types check docs bench wheel clean
 .DELETE_ON_ERROR:
 
-# What pip cannot bring: Python with venv and its shared library (cocotb embeds it), compilers with their headers, Icarus
-# Verilog, and what Verilator builds with. Installed with apt-get where that is allowed (root, or sudo without a password);
-# otherwise one line says what to install. The shared library comes last: its name depends on the Python.
-define SYSTEM_PACKAGES
+# install PACKAGE...: with apt-get, where that is allowed.
+define INSTALL
 install() {
     test $$# != 0 || return 0
     if [ "$$(id -u)" = 0 ]; then as_root=""; elif sudo -n true 2>/dev/null; then as_root="sudo -n"; else as_root="none"; fi
@@ -28,6 +27,14 @@ install() {
     $$as_root apt-get -qq update
     $$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$$@" >/dev/null
 }
+endef
+export INSTALL
+
+# What pip cannot bring: Python with venv and its shared library (cocotb embeds it), compilers with their headers, Icarus
+# Verilog, and what Verilator builds with. Installed with apt-get where that is allowed (root, or sudo without a password);
+# otherwise one line says what to install. The shared library comes last: its name depends on the Python.
+define SYSTEM_PACKAGES
+eval "$$INSTALL"
 missing=""
 command -v "$$PYTHON" >/dev/null || missing="python3"
 "$$PYTHON" -c 'import ensurepip, venv' 2>/dev/null || missing="$$missing python3-venv"
@@ -49,6 +56,16 @@ if ! "$$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
 fi
 endef
 export SYSTEM_PACKAGES PYTHON
+
+# A browser for the tests of the docs: Debian's Chromium (Ubuntu's is a snap). Without one they are skipped.
+define BROWSER
+for name in chromium chromium-browser google-chrome; do
+    if command -v $$name >/dev/null; then exit 0; fi
+done
+eval "$$INSTALL"
+(install chromium) 2>/dev/null || echo "No Chromium, and none could be installed: the tests that open the docs in it are skipped."
+endef
+export BROWSER
 
 # Prints the package of Python's shared library if the dynamic loader does not find it and it lies in no folder of Python's.
 define SHARED_LIBRARY
@@ -108,7 +125,11 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 check: $(STAMP)
+	@sh -e -c "$$BROWSER"
 	$(BIN)/pytest -q
+
+docs: $(STAMP)
+	$(BIN)/mmagold docs build --out site
 
 bench: $(STAMP)
 	$(BIN)/python bench/run.py

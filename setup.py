@@ -1,4 +1,4 @@
-"""Builds the C core into one plain shared library beside the package and copies the specs into the wheel.
+"""Builds the C core into one plain shared library beside the package and copies specs and pages into the wheel.
 
 The rest is in pyproject.toml. The library has no Python API (golden/engine.py loads it with ctypes), so one wheel per
 platform serves every Python 3. CC chooses the compiler, CFLAGS is appended to the flags below.
@@ -21,6 +21,8 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).resolve().parent
 CORE = Path("golden", "core")
 FLAGS = ["-std=gnu11", "-O3", "-fPIC", "-shared", "-pthread", "-ffp-contract=off", "-Wall", "-Wextra"]
+ADDED = {"spec": Path("golden", "spec"), "docs": Path("golden", "docs", "pages")}
+"""Folders that go into the wheel, and where."""
 LIBRARY_SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
 
 
@@ -63,24 +65,26 @@ class BuildCore(build_ext):
 
 
 class BuildPython(build_py):
-    """Adds spec/ to the package; an editable install reads spec/ of the checkout instead."""
+    """Adds spec/ and the pages of docs/ to the package; an editable install reads those of the checkout instead."""
 
     def run(self) -> None:
-        """Copies the Python files, then the specs."""
+        """Copies the Python files, then the specs and pages."""
         super().run()
         if not self.editable_mode:
-            target = Path(self.build_lib, "golden", "spec")
-            shutil.rmtree(target, ignore_errors=True)
-            shutil.copytree(ROOT / "spec", target, ignore=shutil.ignore_patterns(".*", "__pycache__"))
+            for folder, place in ADDED.items():
+                target = Path(self.build_lib, place)
+                shutil.rmtree(target, ignore_errors=True)
+                shutil.copytree(ROOT / folder, target, ignore=shutil.ignore_patterns(".*", "__pycache__"))
 
     def get_outputs(self, include_bytecode: bool = True) -> list[str]:
-        """The Python files and the specs."""
-        specs = (
-            []
-            if self.editable_mode
-            else sorted(str(Path(self.build_lib, "golden", path.relative_to(ROOT))) for path in (ROOT / "spec").rglob("*.yaml"))
-        )
-        return [*super().get_outputs(include_bytecode), *specs]
+        """The Python files, the specs and the pages."""
+        files = [
+            str(Path(self.build_lib, place, path.relative_to(ROOT / folder)))
+            for folder, place in ADDED.items()
+            for path in sorted((ROOT / folder).rglob("*"))
+            if path.is_file() and not self.editable_mode
+        ]
+        return [*super().get_outputs(include_bytecode), *files]
 
 
 class PlatformWheel(bdist_wheel):

@@ -90,7 +90,7 @@ class Links:
 
     def _find(self, path: str, what: str) -> str | None:
         """The path of the page (.md, with its anchor) or file to link to; None where this installation lacks the file."""
-        bare, hash_, anchor = path.partition("#")
+        bare = path.partition("#")[0]
         if bare in self.pages:
             return path
         if bare.startswith(VECTORS):

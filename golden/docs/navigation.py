@@ -16,7 +16,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "check-my-unit",
         "write-a-spec",
         "capture-a-gpu",
-        "read-a-mismatch",
+        "read-a-mismatch-report",
         "arithmetic",
         "add-an-architecture",
     ),

@@ -86,7 +86,9 @@ def write_vectors(manifest: Path) -> str:
     """Device, date and every file, with the number of its dot products and its hash."""
     content = json.loads(manifest.read_text("utf-8"))
     name, device = manifest.parent.name, content["device"]
-    facts = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in device.items() if isinstance(value, str))
+    facts = (
+        f"{device['name']}, compute capability {device['compute_capability']}, CUDA {device['cuda']}, driver {device['driver']}"
+    )
     entries = content["instructions"]
     rows = [
         (link(f"`{key}`", f"{VECTORS}{name}/{entry['file']}"), f"{entry['dots']:,}", f"`{entry['sha256'][:16]}`")
@@ -96,9 +98,9 @@ def write_vectors(manifest: Path) -> str:
     return "\n\n".join(
         [
             f"# Captured vectors: {name}",
-            f"{len(entries):,} files with {total:,} results that this device gave: {facts}. Each file (.npz) holds the raw operands "
-            f"and results of one instruction; {link('manifest.json', f'{VECTORS}{name}/manifest.json')} says how it was recorded. "
-            "`mmagold verify vectors` replays them all.",
+            f"{len(entries):,} files with {total:,} results that this device gave: {facts}. Each file (.npz) holds the raw "
+            f"operands and results of one instruction; {link('manifest.json', f'{VECTORS}{name}/manifest.json')} says how it was "
+            "recorded. `mmagold verify vectors` replays them all.",
             table(("Instruction", "Dot products", "SHA-256 begins"), rows),
         ]
     )

@@ -1,4 +1,4 @@
-"""What the site adds to Sphinx: breadcrumbs over pages that the side bar does not list, and plain docstrings as reStructuredText."""
+"""What the site adds to Sphinx: breadcrumbs over the pages below others, and plain docstrings as reStructuredText."""
 
 from __future__ import annotations
 

@@ -96,10 +96,9 @@ def write(folder: Path, pages: Sequence[Page], jobs: int, progress: Progress) ->
     Raises:
         DocsError: a link leads nowhere, or a page could not be written; the message names the page.
     """
-    for path in (TEMPLATES / "conf.py", *STATIC):
-        target = folder / (path.name if path.parent == TEMPLATES else f"_static/{path.name}")
-        target.parent.mkdir(exist_ok=True)
-        shutil.copyfile(path, target)
+    shutil.copyfile(TEMPLATES / "conf.py", folder / "conf.py")
+    for path in STATIC:
+        _copy(path, folder / "_static" / path.name)
     for name in assets():
         _copy(docs_folder() / name, folder / name)
     known = frozenset(page.path for page in pages)
@@ -109,8 +108,8 @@ def write(folder: Path, pages: Sequence[Page], jobs: int, progress: Progress) ->
         linked |= sources
         progress("writing pages", done, len(pages))
     _start(known | {source_page.file_page(path).path for path in linked})
-    for path in sorted(linked - set(source_page.spec_paths())):
-        _write_page(folder, source_page.file_page(path), "")
+    for source in sorted(linked - set(source_page.spec_paths())):
+        _write_page(folder, source_page.file_page(source), "")
 
 
 def _write_page(folder: Path, page: Page, toctrees: str) -> set[str]:

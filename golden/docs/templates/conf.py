@@ -25,6 +25,7 @@ autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_class_signature = "mixed"
 autodoc_mock_imports = [name for name in ("cocotb", "pycuda") if importlib.util.find_spec(name) is None]
+autodoc_type_aliases = {name: name for name in ("Bits", "Mask", "Operands", "Handle", "OnChecked", "npt.ArrayLike")}
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 80
 napoleon_numpy_docstring = False
@@ -35,10 +36,11 @@ add_module_names = False
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["mmagold.css", "fragments.css"]
-html_js_files = [("local_search.js", {"priority": 100}), "fragments.js"]
+html_js_files = ["local_search.js", "fragments.js"]
 html_copy_source = False
 html_show_copyright = False
-html_use_index = True
+html_use_index = False
+html_domain_indices = False
 html_theme_options = {
     "top_of_page_buttons": [],
     "light_css_variables": {"color-brand-primary": "#0b5cad", "color-brand-content": "#0b5cad"},

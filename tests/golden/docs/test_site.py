@@ -1,0 +1,263 @@
+"""The built site: complete, nothing leads nowhere, nothing comes from elsewhere, and its numbers are the model's."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+import yaml
+
+import golden
+from golden.docs import families, links, sphinx_source, stale
+from golden.docs import site as builder
+from golden.docs.errors import DocsError
+from golden.docs.markdown import link
+from golden.docs.page import Page
+
+ROOT = Path(__file__).resolve().parents[3]
+TAG = re.compile(r"<[a-zA-Z][^>]*>")
+ATTRIBUTE = re.compile(r'\s(id|name|href|src|srcset|poster|data)="([^"]*)"')
+
+
+# What is there ------------------------------------------------------------------------------------------------------------
+
+
+def test_there_is_a_page_for_every_group_of_instructions(site: Path) -> None:
+    wanted = {group.path for name in golden.architectures() for group in families.groups(name)}
+    assert len(wanted) > 250
+    assert not {path for path in wanted if not (site / path).with_suffix(".html").is_file()}
+
+
+def test_there_is_a_page_for_every_architecture_and_format(site: Path) -> None:
+    wanted = [f"architectures/{name}.html" for name in golden.architectures()]
+    formats = yaml.safe_load((ROOT / "spec" / "formats" / "formats.yaml").read_text("utf-8"))["formats"]
+    wanted += [f"formats/{name}.html" for name in formats] + ["comparison.html", "studies/index.html", "api/index.html"]
+    wanted += [path.with_suffix(".html").name for path in (ROOT / "docs").glob("*.md")]
+    assert not [path for path in wanted if not (site / path).is_file()]
+
+
+def test_side_bar_is_small_and_reaches_every_hand_written_page(site: Path) -> None:
+    text = (site / "index.html").read_text("utf-8")
+    listed = re.findall(r'<a class="reference internal" href="([^"]+)"', text[: text.index('<div class="main">')])
+    assert len(listed) < 120
+    assert {path.with_suffix(".html").name for path in (ROOT / "docs").glob("*.md")} - {"index.html"} <= set(listed)
+
+
+def test_pages_below_others_say_where_they_are(site: Path) -> None:
+    text = (site / "instructions" / "hopper" / "mma_f16-f32.html").read_text("utf-8")
+    crumbs = re.search(r'<nav class="mg-crumbs".*?</nav>', text, re.S)
+    assert crumbs is not None
+    assert re.findall(r'href="([^"]+)">([^<]+)<', crumbs[0]) == [
+        ("../../architectures/index.html", "Architectures"),
+        ("../../architectures/hopper.html", "NVIDIA Hopper"),
+    ]
+
+
+def test_claims_do_not_reach_the_reader(site: Path) -> None:
+    claim = re.compile(r"spec: \w+:\S+ [\w.]+ = ")
+    assert not [path for path in site.glob("*.html") if claim.search(path.read_text("utf-8"))]
+
+
+# Where things lead --------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Seen:
+    """The addresses and anchors of one page."""
+
+    anchors: set[str] = field(default_factory=set)
+    links: set[str] = field(default_factory=set)
+    loads: set[str] = field(default_factory=set)
+
+
+class Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = Seen()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value for name, value in attrs if value is not None}
+        self.seen.anchors.update(given[name] for name in ("id", "name") if name in given)
+        if tag in ("a", "area") and "href" in given:
+            self.seen.links.add(given["href"])
+        elif "href" in given:  # link, use, image
+            self.seen.loads.add(given["href"])
+        self.seen.loads.update(given[name] for name in ("src", "srcset", "poster", "data") if name in given)
+        if "url(" in given.get("style", ""):
+            self.seen.loads.update(re.findall(r"url\(([^)]*)\)", given["style"]))
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Seen]:
+    found = {}
+    for path in sorted(site.rglob("*.html")):
+        reader = Reader()
+        # Only tags that carry an address or an anchor: the cells of the pictures are most of the text.
+        text = path.read_text("utf-8")
+        reader.feed("\n".join(tag for tag in TAG.findall(text) if ATTRIBUTE.search(tag)))
+        found[path.resolve()] = reader.seen
+    return found
+
+
+def targets(page: Path, addresses: set[str]) -> Iterator[tuple[str, Path, str]]:
+    """The addresses inside the site: as written, as a path, and the anchor."""
+    for address in addresses:
+        parts = urlsplit(address)
+        if not parts.scheme and not parts.netloc:
+            path = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            yield address, path, unquote(parts.fragment)
+
+
+def test_every_link_and_anchor_leads_somewhere(site: Path, pages: dict[Path, Seen]) -> None:
+    wrong, count = [], 0
+    for page, seen in pages.items():
+        for address, path, anchor in targets(page, seen.links | seen.loads):
+            count += 1
+            known = path in pages or path.is_file()
+            if not known or (anchor and path in pages and anchor not in pages[path].anchors):
+                wrong.append(f"{page.relative_to(site.resolve())}: {address}")
+    assert not wrong, "\n".join(wrong[:40])
+    assert count > 10_000
+
+
+def test_links_go_to_pages_and_files_of_the_site_alone(site: Path, pages: dict[Path, Seen]) -> None:
+    root = site.resolve()
+    outside = [
+        (page, path) for page, seen in pages.items() for _, path, _ in targets(page, seen.links) if root not in path.parents
+    ]
+    assert not outside
+
+
+def test_nothing_is_loaded_from_another_host(site: Path, pages: dict[Path, Seen]) -> None:
+    foreign = re.compile(r"(https?:)?//")
+    loads = {(page.name, address) for page, seen in pages.items() for address in seen.loads if foreign.match(address)}
+    assert not loads
+    for style in site.rglob("*.css"):
+        text = style.read_text("utf-8")
+        assert not re.search(r"""(url\(\s*["']?|@import\s+["']?)(https?:)?//""", text), style
+    for script in site.rglob("*.js"):
+        text = script.read_text("utf-8") if script.name != "searchindex.js" else ""
+        assert not re.search(r"""(fetch\(|import\(|\.src\s*=|\.href\s*=|importScripts\()\s*["'`](https?:)?//""", text), script
+
+
+# How it is built ----------------------------------------------------------------------------------------------------------
+
+
+def page_of(text: str) -> str:
+    return text
+
+
+def small(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Has the next build make a site of two pages."""
+    two = [Page("index.md", "Start", partial(page_of, "# Start\n\nHere.")), Page("a/b.md", "B", partial(page_of, text))]
+    monkeypatch.setattr(sphinx_source, "all_pages", lambda: two)
+
+
+@pytest.fixture
+def earlier(tmp_path: Path) -> Path:
+    """A folder that looks like an earlier site."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    stale.write(folder, stale.inputs())
+    (folder / "old.html").write_text("old")
+    return folder
+
+
+def unchanged(folder: Path) -> bool:
+    return {path.name for path in folder.iterdir()} == {"old.html", stale.MANIFEST} and [folder] == list(folder.parent.iterdir())
+
+
+def test_link_without_target_fails_with_page_and_link(monkeypatch: pytest.MonkeyPatch, earlier: Path) -> None:
+    small(monkeypatch, f"# B\n\nSee {link('there', 'formats/e4m4.md')}.")
+    with pytest.raises(DocsError, match=r"a/b\.md: link 'site:formats/e4m4\.md' leads nowhere"):
+        builder.build(earlier, 1)
+    assert unchanged(earlier)
+
+
+def test_link_to_a_missing_heading_fails_with_the_page(monkeypatch: pytest.MonkeyPatch, earlier: Path) -> None:
+    small(monkeypatch, f"# B\n\nSee {link('there', 'index.md#nowhere')}.")
+    with pytest.raises(DocsError, match=r"a/b\.md:\d+: WARNING: .*nowhere"):
+        builder.build(earlier, 1)
+    assert unchanged(earlier)
+
+
+def test_interrupted_build_leaves_the_earlier_site(monkeypatch: pytest.MonkeyPatch, earlier: Path) -> None:
+    small(monkeypatch, "# B\n\nText.")
+
+    def interrupt(what: str, done: int, total: int) -> None:
+        if what.startswith("Sphinx"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        builder.build(earlier, 1, interrupt)
+    assert unchanged(earlier)
+
+
+def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(DocsError, match="no earlier site"):
+        builder.build(tmp_path)
+    with pytest.raises(DocsError, match="is a file"):
+        builder.build(tmp_path / "thesis.tex")
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.parametrize(
+    ("written", "became"),
+    [
+        ("[a](dut.md#ports)", "[a](dut.md#ports)"),
+        ("[a](timing/figure06.svg)", '<a href="timing/figure06.svg">a</a>'),
+        ("[a](../vectors/hopper/manifest.json)", '<a href="vectors/hopper/manifest.json">a</a>'),
+        ("[a](../vectors/hopper)", "[a](vectors/hopper/index.md)"),
+        ("[a](../spec/formats/formats.yaml)", "[a](sources/spec/formats/formats.yaml.md)"),
+        ("[`a`](../setup.py)", "[`a`](sources/setup.py.md)"),
+        ("[a](https://example.org/b) and [c](#d)", "[a](https://example.org/b) and [c](#d)"),
+        ("`[a](b.md)` and\n```\n[a](b.md)\n```", "`[a](b.md)` and\n```\n[a](b.md)\n```"),
+    ],
+)
+def test_links_of_hand_written_pages(written: str, became: str) -> None:
+    known = frozenset({"dut.md", "vectors/hopper/index.md"})
+    assert links.Links(known).relink(written, "timing.md", hand_written=True) == became
+
+
+def test_links_are_relative_to_their_page() -> None:
+    vectors = link("v", "vectors/hopper/manifest.json")
+    text = f'{link("F", "formats/f16.md#range")}\n<a href="site:architectures/hopper.md#f">x</a> {vectors}'
+    known = frozenset({"formats/f16.md", "architectures/hopper.md"})
+    assert links.Links(known).relink(text, "instructions/hopper/x.md") == (
+        '[F](../../formats/f16.md#range)\n<a href="../../architectures/hopper.html#f">x</a> '
+        '<a href="../../vectors/hopper/manifest.json">v</a>'
+    )
+
+
+def test_vectors_that_are_not_installed_are_not_linked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "checkout", lambda: None)
+    text = f"see {link('the file', 'vectors/hopper/x.npz')} and [README](../README.md)"
+    assert links.Links(frozenset()).relink(text, "a.md", hand_written=True) == "see the file and README"
+
+
+# What it belongs to -------------------------------------------------------------------------------------------------------
+
+
+def docs_check(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "golden.cli", "docs", "check", str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_check_passes_for_the_site_of_today(site: Path) -> None:
+    done = docs_check(site)
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
+
+
+def test_check_of_something_else_is_an_error(tmp_path: Path) -> None:
+    done = docs_check(tmp_path)
+    assert done.returncode == 2
+    assert "holds no site" in done.stderr
