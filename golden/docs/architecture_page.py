@@ -12,16 +12,17 @@ from itertools import groupby
 
 from golden import catalog
 from golden.catalog import Architecture
-from golden.docs import generations
+from golden.docs import generations, special_probes
 from golden.docs.dot_text import command, operands_text, result_text
 from golden.docs.families import Group, group_of, groups
 from golden.docs.generations import Changes, Pair
 from golden.docs.markdown import code, link, table
 from golden.docs.page import Page
+from golden.docs.properties import facts
 from golden.hypotheses import MODE_NAMES
 from golden.instruction import Instruction
 from golden.kin import signature
-from golden.program import Operation, Step, get_algorithm
+from golden.program import Operation, get_algorithm
 
 _LISTED = 8
 """Names of one group that stand in a cell before it says how many more there are."""
@@ -132,8 +133,8 @@ def _instructions(architecture: str) -> Iterator[str]:
     yield (
         "One row for each group of instructions that computes by one rule; its page has the steps, the datapath and the vectors. "
         "F: fraction bits kept after the alignment shift. Floor: the least exponent that terms are aligned to. "
-        "RZ, RNE, RD: round toward zero, to nearest even, down. Captured: recorded on hardware in this repository; published: "
-        "from the named paper; derived: argued from others, as said."
+        "RZ, RNE, RD, RU: round toward zero, to nearest even, down, up. Captured: recorded on hardware, in this repository; "
+        "published: from the named paper; derived: argued from others, as said."
     )
     floats = [group for group in groups(architecture) if group.representative.formats["d"].is_float]
     others = [group for group in groups(architecture) if not group.representative.formats["d"].is_float]
@@ -172,25 +173,35 @@ def _machine_names(group: Group) -> str:
 
 
 def algorithm_text(group: Group) -> str:
-    """The algorithm of a group with its slices of K, by the names of the papers: "2 x FDA of 8 products for k16"."""
+    """The algorithm of a group with its steps: "FDA over K = 8; 2 x FDA of 8 for K = 16"."""
     found: dict[str, list[int]] = {}
     for ins in group.variants:
         found.setdefault(_program_text(ins), []).append(ins.k)
-    if len(found) == 1:
-        return next(iter(found))
-    return "; ".join(f"K {', '.join(map(str, sorted(set(sizes))))}: {text}" for text, sizes in found.items())
+    texts = []
+    for text, sizes in found.items():
+        lengths = ", ".join(map(str, sorted(set(sizes))))
+        several = "" if len(found) == 1 else f" for K = {lengths}"
+        texts.append(f"{text} over K = {lengths}" if text.isalnum() else f"{text}{several}")
+    return "; ".join(texts)
 
 
 def _program_text(ins: Instruction) -> str:
-    runs = [(name, len(list(run))) for name, run in groupby(_operation_text(operation) for operation in ins.program.operations)]
+    operations = ins.program.operations
+    if len(operations) == 1:
+        return _algorithm_name(operations[0])
+    runs = [(name, len(list(run))) for name, run in groupby(_operation_text(operation) for operation in operations)]
     return ", then ".join(name if count == 1 else f"{count} x {name}" for name, count in runs)
 
 
 def _operation_text(operation: Operation) -> str:
+    seed = f" from {operation.seed}" if operation.seed == "zero" else ""
+    return f"{_algorithm_name(operation)} of {len(operation.k_index)}{seed}" if operation.k_index else _algorithm_name(operation)
+
+
+def _algorithm_name(operation: Operation) -> str:
+    """The name that the papers use; others in words."""
     algorithm = get_algorithm(operation.algorithm)
-    aliases = f" ({algorithm.aliases[0].upper().replace('_', '-')})" if algorithm.aliases else ""
-    products = f" of {len(operation.k_index)} products" if operation.k_index else f" of {operation.seed}"
-    return f"{algorithm.name.upper() if aliases else algorithm.name.replace('_', ' ')}{aliases}{products}"
+    return algorithm.name.upper() if "_" not in algorithm.name and algorithm.aliases else algorithm.name.replace("_", " ")
 
 
 def parameter_text(group: Group) -> str:
@@ -215,21 +226,16 @@ def _result_text(ins: Instruction) -> Iterator[str]:
         return
     bits = fmt.fraction_bits if last.result_fraction_bits is None else last.result_fraction_bits
     yield f"{MODE_NAMES[last.rounding]} to {bits} bits"
-    word = _nan_word(ins.program.operations[-1].steps)
-    if word is not None:
-        yield f"NaN `0x{word:0{fmt.storage // 4}X}`"
-
-
-def _nan_word(steps: tuple[Step, ...]) -> int | None:
-    words = [step.nan for step in steps if step.nan is not None]
-    return words[-1] if words else None
+    nan = facts(ins).measured(special_probes.generated_nans)[0]
+    if nan:
+        yield f"NaN `{next(iter(nan.values()))}`"
 
 
 def evidence_text(group: Group) -> str:
     """How the rule of a group is known: kinds with their sources; captured ones with how many of the instructions."""
     found: dict[tuple[str, str], int] = {}
     for ins in group.variants:
-        key = ins.evidence.kind, ins.evidence.source
+        key = ins.evidence.kind, ins.evidence.source.removeprefix("recorded on an ").replace("; rule: ", "; rule from: ")
         found[key] = found.get(key, 0) + 1
     total = len(group.variants)
     return "; ".join(
@@ -271,25 +277,31 @@ def _changes(found: Changes) -> Iterator[str]:
 
 
 def _different(found: list[list[Pair]], old: str, new: str) -> Iterator[str]:
-    rows = []
+    merged: dict[tuple[str, str], list[list[Pair]]] = {}
     for pairs in found:
-        tally, pair = generations.tally(pairs[0]), pairs[0]
-        share = f"{tally.count:,} of {tally.tried:,} ({tally.count / tally.tried:.1%})"
-        nan = f", {tally.nan_payloads:,} NaN words" if tally.nan_payloads else ""
-        worst = f"{tally.worst} ({tally.different[tally.worst] / (tally.tried // len(tally.different)):.0%})"
-        rows.append([_names_text([p.new for p in pairs]), share + nan, worst, _why(pair)])
+        merged.setdefault((group_of(pairs[0].new).slug, _why(pairs[0])), []).append(pairs)
+    rows = []
+    for (_, why), several in merged.items():
+        total = generations.together(generations.tally(pairs[0]) for pairs in several)
+        share = f"{total.count:,} of {total.tried:,} ({total.count / total.tried:.1%})"
+        nan = f", {total.nan_payloads:,} NaN words" if total.nan_payloads else ""
+        worst = f"{total.worst} ({total.different[total.worst] / (total.tried // len(total.different)):.0%})"
+        rows.append([_names_text([pair.new for pairs in several for pair in pairs]), share + nan, worst, why])
     yield (
-        "The same operands, other bits. The last column names the parameter that, taken over from the newer chip alone, turns "
-        f"the answer of {old} into that of {new} on the example below."
+        "The same operands, other bits. The last column lists the parameters that changed. Those in bold explain the example "
+        f"below: {old} with them alone answers as {new} does."
     )
-    yield table(["Instructions", "Different results", "Most in stimulus kind", "Why"], rows)
+    yield table(["Instructions", "Different results", "Most in stimulus kind", "What changed"], rows)
     yield from _examples(found, old, new)
 
 
 def _why(pair: Pair) -> str:
-    reasons = generations.explanation(pair)
-    if reasons:
-        return "; ".join(f"{name}: {old} became {new}" for name, old, new in reasons)
+    changed = [
+        f"**{one.name}: {one.old} became {one.new}**" if one.explains else f"{one.name}: {one.old} became {one.new}"
+        for one in generations.parameters(pair)
+    ]
+    if changed:
+        return "; ".join(changed)
     old, new = (_program_text(ins) for ins in (pair.old, pair.new))
     return f"another algorithm: {old} became {new}" if old != new else "several parameters"
 

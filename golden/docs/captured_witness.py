@@ -19,7 +19,8 @@ from golden.captured import Captured
 from golden.docs.errors import DocsError
 from golden.errors import FileFormatError
 from golden.hypotheses import Change, changes
-from golden.instruction import Instruction
+from golden.instruction import Instruction, instructions
+from golden.kin import signature
 from golden.minimise import cost
 from golden.paths import vector_file
 
@@ -27,12 +28,15 @@ Bits = npt.NDArray[Any]
 _PLACES = 3
 """At most so many results are shown for one property."""
 _CANDIDATES = 64
+_PEERS = 12
+"""Files of other instructions with the same program that are searched when the first does not tell everything."""
 
 
 @dataclass(frozen=True)
 class Place:
     """One recorded result, and what other units would have answered: (what is changed, code)."""
 
+    instruction: Instruction
     tile: int
     row: int
     column: int
@@ -41,23 +45,28 @@ class Place:
     recorded: int
     others: tuple[tuple[str, int], ...]
 
+    @property
+    def file(self) -> str:
+        """The file of the result, from the site's root."""
+        return f"vectors/{self.instruction.architecture}/{vector_file(self.instruction.name)}"
+
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the recorded results of one instruction say of a property.
+    """What the recorded results of one program say of a property.
 
-    places: few results that together refute all that can be refuted. counts: for every changed unit how many results
-    refute it. silent: changed units that no recorded result tells from the real one.
+    results: how many were looked at, of how many instructions. places: few of them that together refute all that can be
+    refuted. told: the changed units that they refute. silent: those that no recorded result tells from the real one.
     """
 
-    file: str
     results: int
+    instructions: int
     places: tuple[Place, ...]
-    counts: tuple[tuple[str, int], ...]
+    told: tuple[str, ...]
     silent: tuple[str, ...]
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def recorded(ins: Instruction) -> Captured | None:
     """The recorded results of an instruction, or None: never captured, or an installation without vectors.
 
@@ -77,28 +86,60 @@ def recorded(ins: Instruction) -> Captured | None:
 
 
 def evidence(ins: Instruction, against: str) -> Evidence | None:
-    """Searches the recorded results of an instruction for those that refute changed units.
+    """Searches recorded results for those that refute changed units: of the instruction, then of others of its program.
 
     Args:
         against: a regular expression for the names of the changes.
 
     Returns:
-        None where nothing was recorded or no change of these names exists for the instruction.
+        None where nothing was recorded or no change of these names makes another function of the instruction.
     """
-    vector = recorded(ins)
-    tried = [change for change in changes(ins, _another_nan(ins)) if re.fullmatch(against, change.slug)] if against else []
-    if vector is None or not tried:
+    left = [change for change in changes(ins, _another_nan(ins)) if against and re.fullmatch(against, change.slug)]
+    left = [change for change in left if change.apply(ins) is not None and _another_function(ins, change)]
+    if recorded(ins) is None or not left:
         return None
-    wrong, answers = _run(ins, vector, tried)
-    names = [change for change in tried if change.slug in wrong]
-    told = [change for change in names if wrong[change.slug].any()]
+    places: list[Place] = []
+    told: list[Change] = []
+    results = instructions = 0
+    for other in (ins, *_peers(ins)):
+        vector = recorded(other)
+        if vector is not None and left:
+            results, instructions = results + vector.d.size, instructions + 1
+            found, refuted = _search(other, vector, left)
+            places += found
+            told += refuted
+            left = [change for change in left if change not in refuted]
     return Evidence(
-        f"vectors/{ins.architecture}/{vector_file(ins.name)}",
-        vector.d.size,
-        tuple(_cover(ins, vector, told, wrong, answers)),
-        tuple((change.text, int(wrong[change.slug].sum())) for change in told),
-        tuple(change.text for change in names if change not in told),
+        results, instructions, tuple(places), tuple(change.text for change in told), tuple(change.text for change in left)
     )
+
+
+def _peers(ins: Instruction) -> list[Instruction]:
+    """Other instructions of the chip that run the same program on the same formats, the small ones first."""
+    key = signature(ins), ins.formats, ins.sparse
+    found = [other for other in instructions(ins.architecture) if (signature(other), other.formats, other.sparse) == key]
+    return sorted((other for other in found if other is not ins), key=lambda other: other.m * other.n)[:_PEERS]
+
+
+def _another_function(ins: Instruction, change: Change) -> bool:
+    """Whether a change can make a difference at all: some name what the unit does already, by its formats or its steps."""
+    operations, last = ins.program.operations, ins.program.operations[-1].steps[-1]
+    fmt = ins.formats["d"]
+    kept = fmt.fraction_bits if last.result_fraction_bits is None else last.result_fraction_bits
+    if change.slug == f"result-bits-{kept}" or (change.slug.startswith("chain-of") and last.op == "fma"):
+        return False
+    if change.slug in ("k-reversed", "chain-halves-swapped") and len(operations) == 1 and last.op != "fma":
+        return False
+    if change.slug == "overflow-ieee" and last.rounding == "nearest_even":
+        return False
+    return ins.formats["a"].infinity is not None or not change.slug.startswith(("zero-times", "opposite"))
+
+
+def _search(ins: Instruction, vector: Captured, tried: list[Change]) -> tuple[list[Place], list[Change]]:
+    """The places of one file that refute changes, and which are refuted."""
+    wrong, answers = _run(ins, vector, tried)
+    told = [change for change in tried if change.slug in wrong and wrong[change.slug].any()]
+    return _cover(ins, vector, told, wrong, answers), told
 
 
 def _another_nan(ins: Instruction) -> int | None:
@@ -137,7 +178,7 @@ def _cover(
         tile, row, column = min((tuple(int(i) for i in place) for place in best), key=lambda p: cost(ins, dot_of(vector, *p)))
         where = (tile, row, column)
         others = tuple((change.text, int(answers[change.slug][where])) for change in left if wrong[change.slug][where])
-        places.append(Place(*where, vector.classes[tile], dot_of(vector, *where), int(vector.d[where]), others))
+        places.append(Place(ins, *where, vector.classes[tile], dot_of(vector, *where), int(vector.d[where]), others))
         left = [change for change in left if not wrong[change.slug][where]]
     return places
 

@@ -67,7 +67,8 @@ def _slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-def cases(chosen: Property, block: Block) -> list[Case]:
+@lru_cache(maxsize=512)
+def cases(chosen: Property, block: Block) -> tuple[Case, ...]:
     """Measures a property on every architecture of a block; those of one program and formats are one case.
 
     Raises:
@@ -78,7 +79,7 @@ def cases(chosen: Property, block: Block) -> list[Case]:
         finding = measure(chosen, ins)
         if finding is not None:
             found.setdefault(id(facts(ins)), (finding, []))[1].append(architecture)
-    return [Case(chosen, block, tuple(names), units(block)[names[0]], finding) for finding, names in found.values()]
+    return tuple(Case(chosen, block, tuple(names), units(block)[names[0]], finding) for finding, names in found.values())
 
 
 # The matrix --------------------------------------------------------------------------------------------------------------
@@ -96,9 +97,10 @@ def matrix() -> str:
         "What the matrix units of ten architectures do with the same operands. Each cell is measured: a probe runs dot products "
         "whose results tell the property, and finds the same as the spec says, or this page cannot be built. The link leads to "
         "these dot products.",
-        "The letter says how the rule is known. **C**: results recorded on hardware show it, any other value would have got some "
-        "of them wrong. **c**: the instruction was recorded, but no recorded result would tell. **P**: published in the source "
-        "that the instruction names. **D**: derived from others. RZ, RNE, RD: round toward zero, to nearest even, down.",
+        "The letter says how the rule is known. **C**: results recorded on hardware show it; units with another value get some "
+        "of them wrong. **(C)**: the same, but some other values would have gone unseen; the page of the property says which. "
+        "**c**: the instruction was recorded, but no recorded result tells this. **P**: published in the source that the "
+        "instruction names. **D**: derived from others. RZ, RNE, RD: round toward zero, to nearest even, down.",
         "## Units",
         "The plainest native instruction of each operand type stands for all of them; sparse, emulated and wmma instructions are "
         f"on the {link('pages of the architectures', 'architectures/index.md')}.",
@@ -143,15 +145,18 @@ def _block_table(block: Block) -> str:
 def _cell(case: Case | None, ins: Instruction) -> str:
     if case is None:
         return _NONE
-    return f"{link(case.finding.text, case.link_path)} {_mark(case.row, ins)}" if case.finding.shots else case.finding.text
+    cell = link(case.finding.text, case.link_path)
+    return f"{cell} {_mark(case.row, ins)}" if case.finding.shots else cell
 
 
 def _mark(chosen: Property, ins: Instruction) -> str:
-    """C, c, P or D."""
+    """C, (C), c, P or D."""
     if ins.evidence.kind != "captured":
         return _MARKS[ins.evidence.kind]
     found = _evidence(chosen, ins)
-    return "C" if found is not None and found.places else "c"
+    if found is None or not found.places:
+        return "c"
+    return "(C)" if found.silent else "C"
 
 
 @lru_cache(maxsize=256)
@@ -205,30 +210,32 @@ def _sources(case: Case) -> Iterator[str]:
     for architecture in case.architectures:
         ins = units(case.block)[architecture]
         name = link(f"`{ins.name}`", group_of(ins).path)
-        yield f"{_short_title(architecture)}: {name}, {ins.evidence.kind} ({ins.evidence.source})"
+        chip = catalog.get_architecture(architecture)
+        yield f"{_short_title(architecture)}: {name}, {ins.evidence.kind} ({ins.evidence.source}); chip: {chip.source}"
 
 
 def _recorded(case: Case, architecture: str, found: Evidence) -> Iterator[str]:
     """What the recorded results of one architecture say."""
-    ins = units(case.block)[architecture]
-    title, file = _short_title(architecture), link(f"`{found.file.rsplit('/', 1)[-1]}`", found.file)
+    title = _short_title(architecture)
+    of = "" if found.instructions == 1 else f" of {found.instructions} instructions of this program"
     if not found.places:
-        yield f"Recorded on {title}: none of the {found.results:,} results in {file} would tell."
+        yield f"Recorded on {title}: none of {found.results:,} results{of} tells this."
         return
+    count = len(found.told)
     yield (
-        f"Recorded on {title}, {found.results:,} results in {file}, all as the model gives them. "
-        f"{len(found.counts)} units with another value were tried against them: each is refuted, by "
-        f"{min(count for _, count in found.counts):,} results or more."
+        f"Recorded on {title}: {found.results:,} results{of}, all as the model gives them. "
+        f"{'One unit' if count == 1 else f'{count} units'} with another value {'is' if count == 1 else 'are'} refuted by them:"
     )
-    fmt = ins.formats["d"]
     rows = []
     for place in found.places:
+        fmt = place.instruction.formats["d"]
         others = [f"{text}: {result_text(fmt, value)}" for text, value in place.others[:_REFUTED_LISTED]]
         more = len(place.others) - _REFUTED_LISTED
         words = "; ".join(others) + (f"; and {more} more" if more > 0 else "")
         where = f"tile {place.tile} ({place.kind.split(':')[0]}), row {place.row}, column {place.column}"
-        rows.append([where, result_text(fmt, place.recorded), words])
-    yield table(["Where", "Recorded", "Other units would have given"], rows)
-    yield code("\n".join(command(ins, place.operands) for place in found.places), "console")
+        file = link(f"`{place.file.rsplit('/', 1)[-1]}`", place.file)
+        rows.append([file, where, result_text(fmt, place.recorded), words])
+    yield table(["File", "Where", "Recorded", "Other units would have given"], rows)
+    yield code("\n".join(command(place.instruction, place.operands) for place in found.places), "console")
     if found.silent:
-        yield f"Not told apart by any recorded result: {'; '.join(found.silent)}."
+        yield f"Not told apart by any of these results: {'; '.join(found.silent)}."

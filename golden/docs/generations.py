@@ -8,7 +8,7 @@ are replaced by those of the newer one until it answers as the newer does: these
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -81,8 +81,8 @@ def changes(old: str, new: str) -> Changes:
 
 
 def _same_names(old: str, new: str) -> bool:
-    """NVIDIA keeps the names of PTX; AMD renamed its instructions between CDNA2 and CDNA3."""
-    return catalog.get_architecture(old).vendor == "NVIDIA" or old != "cdna2"
+    """Whether both use the same names: AMD renamed all its instructions between CDNA2 and CDNA3."""
+    return bool(catalog.get_architecture(old).names().keys() & catalog.get_architecture(new).names().keys())
 
 
 def _name(ins: Instruction) -> Key:
@@ -126,6 +126,17 @@ class Tally:
         return max(self.different, key=lambda kind: self.different[kind])
 
 
+def together(tallies: Iterable[Tally]) -> Tally:
+    """Returns the sum of tallies."""
+    total = Tally(0, dict.fromkeys(SEARCH_KINDS, 0), 0)
+    for one in tallies:
+        total.tried += one.tried
+        total.nan_payloads += one.nan_payloads
+        for kind, count in one.different.items():
+            total.different[kind] += count
+    return total
+
+
 _tallies: dict[Key, Tally] = {}
 _examples: dict[Key, Comparison] = {}
 
@@ -154,9 +165,9 @@ def _run(pair: Pair, tries: int) -> Tally:
 def example(pair: Pair) -> tuple[Pair, Example] | None:
     """Returns the shortest operands on which two programs differ, with the pair that was run; None where none was found.
 
-    Pairs that differ in operand types alone share one example.
+    Pairs that differ in operand types or sparsity alone share one example.
     """
-    key = (signature(pair.old), signature(pair.new), pair.new.sparse, pair.new.scale_block, pair.new.formats["d"].name)
+    key = (signature(pair.old), signature(pair.new), pair.new.scale_block, pair.new.formats["d"].name)
     if key not in _examples:
         _examples[key] = compare(pair.old, pair.new, seed=_SEED, budget=TRIES_OF_A_KIND * len(SEARCH_KINDS))
     found = _examples[key]
@@ -175,24 +186,42 @@ class Aspect:
     take: Callable[[Program, Program], Program]
 
 
-def explanation(pair: Pair) -> list[tuple[str, str, str]]:
-    """Returns the fewest parameters (name, old value, new value) that make the older unit answer the example as the newer.
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter that two programs have otherwise. `explains`: it is one of those that the shortest example shows."""
 
-    Empty where there is no example, or where the programs are of different kinds, so that no parameter alone tells.
+    name: str
+    old: str
+    new: str
+    explains: bool
+
+
+def parameters(pair: Pair) -> list[Parameter]:
+    """Returns the parameters in which two programs of one kind differ; empty for programs of different kinds.
+
+    The fewest that make the older unit answer the example as the newer does are those that explain it.
     """
-    found = example(pair)
-    if found is None or not _alike(pair.old.program, pair.new.program):
+    old, new = pair.old.program, pair.new.program
+    if not _alike(old, new):
         return []
-    (run, shortest), old, new = found, pair.old.program, pair.new.program
     different = [aspect for aspect in ASPECTS if aspect.value(old) != aspect.value(new)]
+    explaining = _explaining(pair, different)
+    return [Parameter(aspect.name, aspect.value(old), aspect.value(new), aspect in explaining) for aspect in different]
+
+
+def _explaining(pair: Pair, different: list[Aspect]) -> tuple[Aspect, ...]:
+    found = example(pair)
+    if found is None:
+        return ()
+    run, shortest = found
     for count in range(1, len(different) + 1):
         for chosen in itertools.combinations(different, count):
-            program = old
+            program = pair.old.program
             for aspect in chosen:
-                program = aspect.take(program, new)
+                program = aspect.take(program, pair.new.program)
             if replace(run.old, program=program).reference_dot(**shortest.operands_x) == shortest.y:
-                return [(aspect.name, aspect.value(old), aspect.value(new)) for aspect in chosen]
-    return []
+                return chosen
+    return ()
 
 
 def _alike(old: Program, new: Program) -> bool:
@@ -250,7 +279,7 @@ def _text(value: object) -> str:
 
 
 ASPECTS = (
-    _step_aspect("fraction bits after alignment (F)", "fraction_bits", "align"),
+    _step_aspect("F", "fraction_bits", "align"),
     Aspect("products in one step", _slices, _take_slices),
     _step_aspect("exponent floor", "floor", "align"),
     _step_aspect("rounding of the result", "rounding", "round"),

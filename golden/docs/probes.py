@@ -21,11 +21,14 @@ from golden import stimuli
 from golden.errors import OperandError
 from golden.formats import Format, Kind, Number, get_format
 from golden.instruction import Instruction
+from golden.operands import format_of
 from golden.rounding import encode_fraction
 from golden.trace import float_text
 
 Operands = dict[str, npt.NDArray[Any]]
 Value = Fraction | int
+FIRST_COLUMNS = 0x4
+"""The metadata nibble that selects the first elements, for every pattern."""
 _REACH = 40
 """Exponent of the large terms, where the formats allow it."""
 _DEEP = 64
@@ -47,7 +50,10 @@ class Shot:
 
 @dataclass
 class Unit:
-    """A unit under probe: a dense instruction, run by the reference model. `shots` holds what was fired last."""
+    """A unit under probe: a dense instruction, run by the reference model. `shots` holds what was fired last.
+
+    Of a sparse one only probes of the first product work.
+    """
 
     ins: Instruction
     shots: list[Shot] = field(default_factory=list)
@@ -113,11 +119,12 @@ class Unit:
         return shot
 
     def zeros(self) -> Operands:
-        """Operands that are all zero, with scales of one."""
+        """Operands that are all zero, with scales of one and metadata that select the first elements."""
         operands = {}
         for name, shape in self.ins.operand_shapes(matrices=False).items():
-            fmt = self.ins.formats[name]
-            operands[name] = np.full(shape, stimuli.one(fmt) if name.startswith("scale") else 0, fmt.dtype)
+            fmt = format_of(self.ins, name)
+            fill = FIRST_COLUMNS if name == "metadata" else stimuli.one(fmt) if name.startswith("scale") else 0
+            operands[name] = np.full(shape, fill, fmt.dtype)
         return operands
 
     def _set_scales(self, operands: Operands, products: Mapping[int, Value]) -> Any:
@@ -289,17 +296,17 @@ def slices(unit: Unit, bits: int) -> list[tuple[int, ...]]:
 
 
 def survivors(unit: Unit, bits: int | None) -> dict[tuple[int, int], int | None]:
-    """How many of the small terms are left when X at one place cancels -X at another; place -1 is c.
+    """How many of the small terms are left when X (in c, the first two products or the middle) cancels -X at a place after it.
 
     All other places hold a y so far below X that all of them together are lost where they meet an X. The counts tell the
-    order of the sum: terms that are added after the two have cancelled are left. None: the result is no multiple of y.
+    order of the sum: terms that are added after the two have cancelled are left. Place -1 is c. None: no multiple of y.
     """
     x = unit.top
     y = Fraction(2) ** max(x - (_REACH if bits is None else bits + 2 + unit.ins.k.bit_length()), unit.lowest)
     places = (-1, *unit.slots)
     counts: dict[tuple[int, int], int | None] = {}
-    for i, first in enumerate(places):
-        for second in places[i + 1 :]:
+    for first in sorted({*places[:3], places[len(places) // 2]}):
+        for second in places[places.index(first) + 1 :]:
             terms = dict.fromkeys(places, y) | {first: Fraction(2) ** x, second: -(Fraction(2) ** x)}
             c = terms.pop(-1)
             where = "c" if first < 0 else f"k = {first}"
