@@ -6,7 +6,8 @@ the pictures of a page and makes taps and arrow keys work, fragments.css holds t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from golden.docs.pictures import fragment_lanes, svg
@@ -30,8 +31,12 @@ _Place = tuple[float, float, tuple[int, int, int]]
 
 def operands(ins: Instruction) -> tuple[str, ...]:
     """The operands whose register layout is known; `matrix` and `lanes` draw exactly these."""
-    layouts = ins.fragments
-    return tuple(name for name in OPERANDS if getattr(layouts, name, None) is not None)
+    return tuple(_layouts(ins))
+
+
+def _layouts(ins: Instruction) -> dict[str, Layout]:
+    known = ins.fragments
+    return {name: layout for name in OPERANDS if (layout := getattr(known, name, None)) is not None}
 
 
 def matrix(ins: Instruction, operand: str, name: str = "matrix", register_view: bool = False) -> str:
@@ -45,14 +50,10 @@ def matrix(ins: Instruction, operand: str, name: str = "matrix", register_view: 
     """
     if register_view:
         return lanes(ins, operand, name)
-    cells = grid(_layout(ins, operand))
-    words = Words.of(ins, cells.layout)
-    size = _Size.fitting(cells, words)
-    shown = _shown(cells, size)
-    body, height = _panels(cells, size, shown, words)
-    notes = [*cut_notes(cells, shown), *layout_notes(cells.layout, words)]
-    head = (title(ins, operand, cells.layout), words.legend(cells))
-    return _figure(head, body, height, notes, name, f"Matrix {operand} of {ins.name}: lane and register of each element")
+    layout = _layout(ins, operand)
+    legend, drawn = _matrix(replace(layout, name=""), Words.of(ins, layout))
+    head = (title(ins, operand, layout), legend)
+    return _figure(head, drawn, name, f"Matrix {operand} of {ins.name}: lane and register of each element")
 
 
 def lanes(ins: Instruction, operand: str, name: str = "lanes") -> str:
@@ -62,37 +63,64 @@ def lanes(ins: Instruction, operand: str, name: str = "lanes") -> str:
         UnknownNameError: the operand has no register layout.
     """
     layout = _layout(ins, operand)
-    words = Words.of(ins, layout)
-    body, height, notes = fragment_lanes.table(layout, words, _MARGIN + _ROW_HEAD, _HEAD, _ROOM)
     rows, columns = axes(operand)
     block = "block: " if layout.blocks > 1 else ""
     head = (
         f"{letter(operand)}: what each register of a lane holds",
         f"{block}row ({rows}), column ({columns}); several elements from the lowest bits up",
     )
-    notes += layout_notes(layout, words)
-    return _figure(head, body, height, notes, name, f"Registers of {operand} of {ins.name}: elements in each lane")
+    return _figure(
+        head,
+        _lanes(replace(layout, name=""), Words.of(ins, layout)),
+        name,
+        f"Registers of {operand} of {ins.name}: elements in each lane",
+    )
 
 
 def _layout(ins: Instruction, operand: str) -> Layout:
-    known = operands(ins)
+    known = _layouts(ins)
     if operand not in known:
         expected = f"expected one of {', '.join(known)}{nearest(operand, known)}" if known else "expected an operand in registers"
         raise UnknownNameError(f"operand '{operand}' of {ins.name} has no register layout, {expected}")
-    layout: Layout = getattr(ins.fragments, operand)
-    return layout
+    return known[operand]
 
 
-def _figure(head: tuple[str, str], body: list[str], height: float, notes: list[str], name: str, words: str) -> str:
+@dataclass(frozen=True)
+class _Drawn:
+    """The part of a figure that instructions of one layout share."""
+
+    body: str
+    height: float
+    notes: tuple[str, ...]
+
+
+@lru_cache(maxsize=256)
+def _matrix(layout: Layout, words: Words) -> tuple[str, _Drawn]:
+    """The legend and the drawing of a matrix; many instructions share one."""
+    cells = grid(layout)
+    size = _Size.fitting(cells, words)
+    shown = _shown(cells, size)
+    body, height = _panels(cells, size, shown, words)
+    notes = (*cut_notes(cells, shown), *layout_notes(layout, words))
+    return words.legend(cells), _Drawn("\n".join(body), height, notes)
+
+
+@lru_cache(maxsize=256)
+def _lanes(layout: Layout, words: Words) -> _Drawn:
+    body, height, notes = fragment_lanes.table(layout, words, _MARGIN + _ROW_HEAD, _HEAD, _ROOM)
+    return _Drawn("\n".join(body), height, (*notes, *layout_notes(layout, words)))
+
+
+def _figure(head: tuple[str, str], drawn: _Drawn, name: str, words: str) -> str:
     readout = {"class": "mg-text mg-readout", "fill": svg.STYLES["text"]["fill"], "text-anchor": "end", "font-weight": "bold"}
     parts = [
         svg.text(_MARGIN, 15, head[0], font_size=12, font_weight="bold"),
         svg.text(_MARGIN, 30, head[1], "muted", font_size=10.5),
         svg.element("text", " ", x=WIDTH - _MARGIN, y=15, **readout),
-        *body,
+        drawn.body,
     ]
-    y = _HEAD + height + 16
-    for line in [line for note in notes for line in svg.wrap(note, WIDTH - 2 * _MARGIN, 10.5)]:
+    y = _HEAD + drawn.height + 16
+    for line in [line for note in drawn.notes for line in svg.wrap(note, WIDTH - 2 * _MARGIN, 10.5)]:
         parts.append(svg.text(_MARGIN, y, line, "muted", font_size=10.5))
         y += 14
     return svg.document(WIDTH, y - 6, [svg.group("\n".join(parts), class_="mg-fragment")], name, words)

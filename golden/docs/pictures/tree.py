@@ -220,7 +220,7 @@ def _draw(placed: _Placed, y: float, level: float, lines: list[str], marks: list
     if not placed.children:
         marks.append(svg.text(placed.x, here - 2, placed.tree.words, anchor="middle"))
         if placed.tree.hidden:
-            marks.append(svg.text(placed.x, here - 13, f"{placed.tree.hidden}", "muted", anchor="middle", font_size=10))
+            marks.append(svg.text(placed.x, here - 13, f"+{placed.tree.hidden}", "muted", anchor="middle", font_size=10))
     elif placed.tree.fused:
         size = max(30.0, svg.width_of(placed.tree.note, 10) + 12)
         marks.append(svg.rect(placed.x - size / 2, here - 8, size, 17, "accent", rx=8))
