@@ -6,6 +6,7 @@ so the document cannot say anything that the model does not do.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
@@ -180,6 +181,14 @@ def _intro(data: dict[str, Any]) -> str:
     return f"d = c + sum of {data['products']} products, in {count} operation{'s' if count > 1 else ''}:"
 
 
+_MARKUP = re.compile(r"[\\`*<>\[\]&#~]|(?<!\w)_|_(?!\w)")
+
+
+def escaped(text: str) -> str:
+    """Text from outside (a unit's title) so that Markdown takes no character of it for markup."""
+    return _MARKUP.sub(r"\\g<0>", text)
+
+
 Chain = list[tuple[int, Operation]]
 """Neighbouring operations that run the same steps, with their numbers."""
 
@@ -204,7 +213,8 @@ def _chain_parts(ins: Instruction, chain: Chain) -> list[str]:
 def chain_title(ins: Instruction, chain: Chain, level: int) -> str:
     """The heading of a chain: the numbers of its operations and the algorithm's title."""
     numbers = f"{chain[0][0]}" if len(chain) == 1 else f"{chain[0][0]} to {chain[-1][0]}"
-    return f"{'#' * level} Operation{'s' if len(chain) > 1 else ''} {numbers}: {algorithm_title(ins, chain[0][1])}"
+    title = escaped(algorithm_title(ins, chain[0][1]))
+    return f"{'#' * level} Operation{'s' if len(chain) > 1 else ''} {numbers}: {title}"
 
 
 def slices_table(chain: Chain) -> str:

@@ -278,7 +278,9 @@ def to_float(fmt: Format | str, codes: npt.ArrayLike) -> npt.NDArray[np.float64]
     if fmt.name in _ML_DTYPES or fmt.name in ("f64", "f32", "tf32", "f16"):
         with np.errstate(invalid="ignore"):
             return np.asarray(raw.view(_native_dtype(fmt)).astype(np.float64))
-    return np.array([_float_value(fmt.decode(int(code))) for code in raw.ravel()]).reshape(raw.shape)
+    different, place = np.unique(raw, return_inverse=True)
+    values = np.array([_float_value(fmt.decode(int(code))) for code in different], np.float64)
+    return np.asarray(values[place.reshape(raw.shape)])
 
 
 def _float_value(number: Number) -> float:

@@ -164,9 +164,9 @@ def _reader() -> MarkdownIt:
 
 
 def _titled(text: str) -> tuple[str, str]:
-    """The first heading and the rest."""
+    """The first heading, as plain text, and the rest."""
     head, _, body = text.partition("\n")
-    return head.removeprefix("# ").strip(), body
+    return re.sub(r"\\([^\w\s])", r"\1", head.removeprefix("# ").strip()), body
 
 
 def _subtitle(subject: Instruction | str) -> str:

@@ -11,6 +11,7 @@ from golden.docs.dot_text import name_argument
 from golden.docs.families import Group
 from golden.docs.markdown import code, figure, link, table
 from golden.docs.variants import LISTED, captured_entry, manifest, progression
+from golden.export import escaped
 from golden.instruction import Instruction
 from golden.paths import docs_folder
 
@@ -36,7 +37,7 @@ def _kinds(group: Group) -> str:
         key = ins.evidence.kind, " ".join(ins.evidence.source.split())
         found[key] = found.get(key, 0) + 1
     if group.architecture == "custom":
-        return f"A unit of its own file; nothing stands behind it but the file itself. {next(iter(found))[1]}."
+        return f"A unit of its own file; nothing stands behind it but the file itself ({escaped(next(iter(found))[1])})."
     rows = [(kind, str(count), _MEANING[kind], source) for (kind, source), count in found.items()]
     return table(("Evidence", "Variants", "Meaning", "Source"), rows)
 

@@ -13,6 +13,7 @@ from golden.docs import answers, computation, evidence, placement, related, vari
 from golden.docs.families import Group, groups
 from golden.docs.markdown import link
 from golden.docs.page import Page
+from golden.export import escaped
 
 
 def pages() -> list[Page]:
@@ -31,7 +32,7 @@ def write(architecture: str, slug: str) -> str:
 
 def markdown(group: Group) -> str:
     """The whole page."""
-    return "\n\n".join([f"# {group.title}", *core(group), *rest(group)]) + "\n"
+    return "\n\n".join([f"# {escaped(group.title)}", *core(group), *rest(group)]) + "\n"
 
 
 def core(group: Group) -> list[str]:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from golden import stimuli
 from golden.docs.numbers import hex_text
+from golden.export import index_text
 from golden.formats import Format
 from golden.instruction import Instruction
 from golden.operands import format_of
@@ -40,10 +41,13 @@ def _codes(ins: Instruction, name: str, codes: Bits) -> str:
 
 
 def sparse_text(values: list[int], fmt: Format) -> str:
-    """Codes by position where most are zero: "0x3c00 at 0, 0xbc00 at 17"; the first few, then how many more."""
-    places = [(index, code) for index, code in enumerate(values) if code]
-    told = ", ".join(f"{hex_text(fmt, code)} at {index}" for index, code in places[:_MANY])
-    return told + (f" and {len(places) - _MANY} more" if len(places) > _MANY else "")
+    """Codes by position where most are zero: "0x3c00 at 0-1, 4-5; 0xbc00 at 17"; the first few, then how many more."""
+    places: dict[int, list[int]] = {}
+    for index, code in enumerate(values):
+        if code:
+            places.setdefault(code, []).append(index)
+    told = [f"{hex_text(fmt, code)} at {index_text(tuple(found))}" for code, found in places.items()]
+    return ", ".join(told[:_MANY]) + (f" and {len(told) - _MANY} more" if len(told) > _MANY else "")
 
 
 def trimmed(values: list[int]) -> list[int]:

@@ -28,7 +28,7 @@ def summary(group: Group) -> str:
     what = "D = A x B + C" if ins.formats["a"].bits > 1 else "D = C + popcount of A and B, combined bit by bit"
     text = [
         f"{what}, with A in {formats['a']}, B in {formats['b']}, C in {formats['c']} and D in {formats['d']}. "
-        f"Every element of D is one dot product on its own: {_formula(ins)}"
+        f"Every element of D is one dot product on its own: {_formula(group)}"
     ]
     text += [part(group) for part in (_sparse, _scaled, _blocks, _satfinite, _operations, _native) if part(group)]
     return " ".join(text)
@@ -38,11 +38,13 @@ def _different(group: Group, operand: str) -> list[str]:
     return list(dict.fromkeys(ins.formats[operand].name for ins in group.variants))
 
 
-def _formula(ins: Instruction) -> str:
+def _formula(group: Group) -> str:
+    ins = group.representative
     product = "scale_a[k] * scale_b[k] * a[k] * b[k]" if ins.scale_block else "a[k] * b[k]"
     if ins.formats["a"].bits == 1:
         product = f"(a[k] {ins.variables.get('operation', 'and').upper()} b[k])"
-    return f"d = c + the sum of {product}, k = 0 .. {ins.stored_k - 1}."
+    last = str(ins.stored_k - 1) if len({each.stored_k for each in group.variants}) == 1 else "K - 1"
+    return f"d = c + the sum of {product}, k = 0 .. {last}."
 
 
 def _sparse(group: Group) -> str:
