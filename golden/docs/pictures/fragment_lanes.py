@@ -13,8 +13,8 @@ _FONT, _STEP = 10, 15.0
 _MOST_LANES = 32
 
 
-def table(layout: Layout, words: Words, x: float, y: float, width: float) -> tuple[list[str], float, list[str]]:
-    """Draws the table with its top left corner at x, y; returns markup, height and the notes on what is left out."""
+def table(layout: Layout, words: Words, x: float, y: float, width: float) -> tuple[list[str], float, float, list[str]]:
+    """Draws the table with its top left corner at x, y; returns markup, right edge, height and the notes on what is left out."""
     labels = held(layout)
     widest = max(max(svg.width_of(text, _FONT) for text in labels.ravel()) + 8, 44)
     columns = _fitting(layout.registers, int(width / widest))
@@ -30,7 +30,7 @@ def table(layout: Layout, words: Words, x: float, y: float, width: float) -> tup
     ]
     for lane in range(rows):
         parts.append(_row(layout, words, lane, labels[lane, :columns], x, y + 14 + lane * _STEP, widest))
-    return parts, 18 + rows * _STEP, notes
+    return parts, x + columns * widest, 18 + rows * _STEP, notes
 
 
 def _fitting(registers: int, most: int) -> int:

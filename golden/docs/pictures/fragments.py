@@ -25,6 +25,8 @@ _MOST_TITLES = 520
 """Cells that can have a tooltip each; larger pictures have one for each lane, to stay small."""
 _MARGIN, _HEAD, _ROW_HEAD = 8.0, 40.0, 30.0
 _ROOM = WIDTH - 2 * _MARGIN - _ROW_HEAD
+_READOUT = 64.0
+"""Room for the words "lane 127"."""
 _Place = tuple[float, float, tuple[int, int, int]]
 """x, y and (block, row, column) of a cell that is drawn."""
 
@@ -90,6 +92,7 @@ class _Drawn:
     """The part of a figure that instructions of one layout share."""
 
     body: str
+    right: float
     height: float
     notes: tuple[str, ...]
 
@@ -100,30 +103,32 @@ def _matrix(layout: Layout, words: Words) -> tuple[str, _Drawn]:
     cells = grid(layout)
     size = _Size.fitting(cells, words)
     shown = _shown(cells, size)
-    body, height = _panels(cells, size, shown, words)
+    body, right, height = _panels(cells, size, shown, words)
     notes = (*cut_notes(cells, shown), *layout_notes(layout, words))
-    return words.legend(cells), _Drawn("\n".join(body), height, notes)
+    return words.legend(cells), _Drawn("\n".join(body), right, height, notes)
 
 
 @lru_cache(maxsize=256)
 def _lanes(layout: Layout, words: Words) -> _Drawn:
-    body, height, notes = fragment_lanes.table(layout, words, _MARGIN + _ROW_HEAD, _HEAD, _ROOM)
-    return _Drawn("\n".join(body), height, (*notes, *layout_notes(layout, words)))
+    body, right, height, notes = fragment_lanes.table(layout, words, _MARGIN + _ROW_HEAD, _HEAD, _ROOM)
+    return _Drawn("\n".join(body), right, height, (*notes, *layout_notes(layout, words)))
 
 
 def _figure(head: tuple[str, str], drawn: _Drawn, name: str, words: str) -> str:
+    told = svg.width_of(head[0], 12 * svg.BOLD) + _READOUT, svg.width_of(head[1], 10.5)
+    width = min(max(drawn.right, *(_MARGIN + words for words in told)) + _MARGIN, WIDTH)
     readout = {"class": "mg-text mg-readout", "fill": svg.STYLES["text"]["fill"], "text-anchor": "end", "font-weight": "bold"}
     parts = [
         svg.text(_MARGIN, 15, head[0], font_size=12, font_weight="bold"),
         svg.text(_MARGIN, 30, head[1], "muted", font_size=10.5),
-        svg.element("text", " ", x=WIDTH - _MARGIN, y=15, **readout),
+        svg.element("text", " ", x=width - _MARGIN, y=15, **readout),
         drawn.body,
     ]
     y = _HEAD + drawn.height + 16
-    for line in [line for note in drawn.notes for line in svg.wrap(note, WIDTH - 2 * _MARGIN, 10.5)]:
+    for line in [line for note in drawn.notes for line in svg.wrap(note, width - 2 * _MARGIN, 10.5)]:
         parts.append(svg.text(_MARGIN, y, line, "muted", font_size=10.5))
         y += 14
-    return svg.document(WIDTH, y - 6, [svg.group("\n".join(parts), class_="mg-fragment")], name, words)
+    return svg.document(width, y - 6, [svg.group("\n".join(parts), class_="mg-fragment")], name, words)
 
 
 @dataclass(frozen=True)
@@ -168,8 +173,8 @@ def _beside(columns: int, size: _Size) -> int:
     return max(int((WIDTH - 2 * _MARGIN) / (columns * size.width + size.head)), 1)
 
 
-def _panels(cells: Grid, size: _Size, shown: tuple[int, int, int], words: Words) -> tuple[list[str], float]:
-    """All blocks that are drawn; returns markup and height."""
+def _panels(cells: Grid, size: _Size, shown: tuple[int, int, int], words: Words) -> tuple[list[str], float, float]:
+    """All blocks that are drawn; returns markup, right edge and height."""
     blocks, rows, columns = shown
     beside, head = _beside(columns, size), 30 if blocks > 1 else 14
     step = rows * size.height + head + 2
@@ -188,7 +193,8 @@ def _panels(cells: Grid, size: _Size, shown: tuple[int, int, int], words: Words)
     titles = blocks * rows * columns <= _MOST_TITLES
     parts += [_lane(cells, size, words, lane, found[lane], titles) for lane in sorted(found)]
     parts += _digits(cells, size, [place for places in found.values() for place in places])
-    return parts, -(-blocks // beside) * step + 4
+    right = _MARGIN + min(blocks, beside) * (columns * size.width + size.head)
+    return parts, right, -(-blocks // beside) * step + 4
 
 
 def _rulers(cells: Grid, size: _Size, rows: int, columns: int, x: float, y: float) -> list[str]:
