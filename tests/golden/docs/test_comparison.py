@@ -1,0 +1,253 @@
+"""The comparison: cells against the papers, witnesses run again by the C core, by the oracle and held against the vectors."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import exact
+import numpy as np
+import pytest
+
+import golden
+from golden.docs import captured_witness, comparison
+from golden.docs.compared_units import BLOCKS, Block, units
+from golden.docs.errors import DocsError
+from golden.docs.properties import PROPERTIES, ProbeError, by_slug, measure
+from golden.operands import from_text
+from golden.paths import spec_folder
+from golden.program import Program
+
+BLOCK = {block.slug: block for block in BLOCKS}
+NVIDIA = ["volta", "turing", "ampere", "ada", "hopper", "blackwell", "rtx_blackwell"]
+
+# MMA-Sim (arXiv 2511.10909) Tables III and IV: F, and the products of one step (half of K where the table has a chain).
+PAPER = {
+    "f16-f32": {"volta": (23, 4), "turing": (24, 8), "ampere": (24, 8), "ada": (24, 8), "hopper": (25, 16), "cdna3": (24, 8)},
+    "f16-f16": {"volta": (23, 4), "ampere": (24, 8), "blackwell": (25, 16), "rtx_blackwell": (25, 16)},
+    "bf16": {"ampere": (24, 8), "hopper": (25, 16), "cdna3": (24, 8)},
+    "tf32": {"ampere": (24, 4), "hopper": (25, 8), "cdna3": (24, 4)},
+    "fp8": {"ada": (13, 16), "hopper": (13, 32), "rtx_blackwell": (25, 32), "cdna3": (24, 16)},
+    "nvfp4": {"blackwell": (35, 64), "rtx_blackwell": (35, 64)},
+}
+# Exponent floors of its version 2.1.1: e_min of the result, less the 5, 6, 7 or 13 integer bits of the sum.
+FLOORS = {
+    "f16-f16": {"volta": -14 - 5, "turing": -14 - 6, "ampere": -14 - 6, "hopper": -14 - 7},
+    "bf16": {"ampere": -126 - 6, "hopper": -126 - 7},
+    "mxfp8": {"blackwell": -126 - 7},
+    "mxfp4": {"rtx_blackwell": -126 - 13},
+}
+
+
+def cell(slug: str, block: Block, architecture: str) -> str:
+    finding = measure(by_slug()[slug], units(block)[architecture])
+    assert finding is not None
+    return finding.text
+
+
+def test_f_and_products_are_those_of_the_paper() -> None:
+    for slug, row in PAPER.items():
+        for architecture, (f, products) in row.items():
+            assert cell("fraction-bits", BLOCK[slug], architecture) == str(f), (slug, architecture)
+            assert cell("products", BLOCK[slug], architecture).split()[0] == str(products), (slug, architecture)
+
+
+def test_floors_are_those_of_the_corrected_paper() -> None:
+    for slug, row in FLOORS.items():
+        for architecture, floor in row.items():
+            assert cell("exponent-floor", BLOCK[slug], architecture) == str(floor), (slug, architecture)
+
+
+def test_other_cells_of_the_papers() -> None:
+    """Sections IV-B to IV-H and VI: flushing on CDNA2, rounding down on CDNA3, NaN words of NVIDIA, 13 bits of FP8."""
+    f16 = BLOCK["f16-f32"]
+    assert [cell("subnormal-operands", f16, name) for name in ("cdna1", "cdna2", "cdna3")] == ["kept", "flushed to 0", "kept"]
+    assert cell("cut-bits", f16, "cdna3") == "c RD; products RZ"
+    assert "even against odd k RD" in cell("cut-bits", BLOCK["fp8"], "cdna3")
+    assert {cell("nan-word", f16, name) for name in NVIDIA} == {"0x7fffffff"}
+    assert {cell("rounding", BLOCK["f16-f16"], name) for name in NVIDIA} == {"RNE, 10 bits"}
+    assert cell("rounding", BLOCK["fp8"], "ada") == cell("rounding", BLOCK["fp8"], "hopper") == "RZ, 13 bits"
+    assert cell("rounding", f16, "cdna3") == "RNE, 23 bits"
+    assert cell("order", f16, "cdna2") == "tree of 4 products, then c"
+    assert cell("order", BLOCK["f64"], "ampere") == "chain of FMA from c"
+    assert cell("inner-overflow", BLOCK["bf16"], "cdna3") == "products"
+    assert cell("inner-overflow", BLOCK["bf16"], "hopper") == "no"
+    assert {cell("ignored-bits", BLOCK["tf32"], name) for name in units(BLOCK["tf32"])} == {"ignored: a NaN becomes Inf"}
+    assert cell("nan-payload", BLOCK["f64"], "hopper") == "handed on, quieted"
+
+
+def test_every_witness_is_what_the_core_answers() -> None:
+    count = 0
+    for chosen in PROPERTIES:
+        for block in BLOCKS:
+            for case in comparison.cases(chosen, block):
+                for architecture in case.architectures:
+                    for shot in case.finding.shots:
+                        assert int(units(block)[architecture].dot(**shot.operands)) == shot.code, (case.heading, shot.what)
+                        count += 1
+    assert count > 1000
+
+
+def commands(text: str) -> list[tuple[golden.Instruction, dict[str, np.ndarray]]]:
+    found = []
+    for line in re.findall(r"^mmagold explain (.*)$", text, re.M):
+        words = line.split()
+        given = dict(zip((flag[2:].replace("-", "_") for flag in words[1::2]), words[2::2], strict=True))
+        ins = golden.instruction(*words[0].split(":", 1))
+        none = {"a": "", "b": "", "c": "0", "metadata": None, "scale_a": None, "scale_b": None}
+        found.append((ins, from_text(ins, none | given)))
+    return found
+
+
+@pytest.mark.parametrize("slug", ["exponent-floor", "fraction-bits", "scale-rules", "zero-sign"])
+def test_commands_of_a_page_give_its_results(slug: str) -> None:
+    """The n-th command of a section belongs to the n-th row of the table above it."""
+    for section in comparison.property_page(slug).split("\n## ")[2:]:
+        probes = section.split("Recorded on ", 1)[0]
+        shown = [int(code, 16) for code in re.findall(r"\| `(0x\w+)` \([^|]*\) \|$", probes, re.M)]
+        answered = [int(ins.dot(**operands)) for ins, operands in commands(probes)]
+        assert answered == shown, section.splitlines()[0]
+
+
+# The vectors -----------------------------------------------------------------------------------------------------------
+
+ORACLES = {
+    "f16-f32": lambda f, e: exact.cofda("f16", "f16", "f32", "f32", 16, f, e),
+    "f16-f16": lambda f, e: exact.cofda("f16", "f16", "f16", "f16", 16, f, e),
+    "bf16": lambda f, e: exact.cofda("bf16", "bf16", "f32", "f32", 16, f, e),
+    "tf32": lambda f, e: exact.cofda("tf32", "tf32", "f32", "f32", 8, f, e),
+    "fp8": lambda f, e: exact.cofda("e4m3", "e4m3", "f32", "f32", 32, f, e, 13),
+}
+
+
+def places(slug: str, block: str) -> list[captured_witness.Place]:
+    found = comparison._evidence(by_slug()[slug], units(BLOCK[block])["hopper"])
+    assert found is not None and found.places
+    return list(found.places)
+
+
+@pytest.mark.parametrize("block", ORACLES)
+def test_recorded_results_need_the_f_of_the_page(block: str) -> None:
+    """The file holds the recorded word; the oracle gives it with Hopper's F alone, and the other words with the other F."""
+    f, floor = (13 if block == "fp8" else 25), (-21 if block == "f16-f16" else -133)
+    seen = 0
+    for place in places("fraction-bits", block):
+        arrays = np.load(spec_folder().parent / place.file)
+        assert int(arrays["d"][place.tile, place.row, place.column]) == place.recorded
+        a, b = arrays["a"][place.tile, place.row].tolist(), arrays["b"][place.tile, :, place.column].tolist()
+        c = int(arrays["c"][place.tile, place.row, place.column])
+        assert ORACLES[block](f, floor)(a, b, c) == place.recorded
+        for text, code in place.others:
+            other = int(re.match(r"F = (\d+) instead of (\d+)$", text)[1])
+            assert ORACLES[block](other, floor)(a, b, c) == code != place.recorded
+            seen += 1
+    assert seen == 8
+
+
+def test_recorded_results_tell_the_floor_of_bf16() -> None:
+    told = [text for place in places("exponent-floor", "bf16") for text, _ in place.others]
+    assert any("-132" in text for text in told) and any("-134" in text for text in told)
+
+
+def test_marks_claim_no_more_than_the_vectors_tell() -> None:
+    for chosen in PROPERTIES:
+        for block in BLOCKS:
+            if "hopper" in units(block):
+                ins = units(block)["hopper"]
+                found, mark = comparison._evidence(chosen, ins), comparison._mark(chosen, ins)
+                assert (mark == "C") == (found is not None and bool(found.places) and not found.silent)
+    assert comparison._mark(by_slug()["fraction-bits"], units(BLOCK["f16-f32"])["volta"]) == "P"
+    assert comparison._mark(by_slug()["nan-payload"], units(BLOCK["f16-f32"])["hopper"]) == "c"
+
+
+# The page itself --------------------------------------------------------------------------------------------------------
+
+
+def anchors(text: str) -> set[str]:
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in re.findall(r"^#+ (.*)$", text, re.M)}
+
+
+def test_every_cell_is_linked_to_a_heading_that_exists() -> None:
+    text = comparison.matrix()
+    pages = {page.path: page for page in comparison.pages()}
+    wanted: dict[str, set[str]] = {}
+    for path, anchor in re.findall(r"\(site:(comparison[^)#]*)#([^)]*)\)", text):
+        wanted.setdefault(path, set()).add(anchor)
+    assert len(wanted) == len(PROPERTIES) + 1
+    for path, names in wanted.items():
+        assert names <= anchors(pages[path].write()), path
+    cells = [cell for line in text.splitlines() if "](site:comparison/" in line for cell in line.strip("|").split("|")[1:]]
+    assert all("](site:comparison/" in cell or cell.strip() == "-" for cell in cells)
+
+
+def test_all_architectures_are_compared() -> None:
+    assert list(units(BLOCK["f16-f32"])) == golden.architectures()
+    assert {name for block in BLOCKS for name in units(block)} == set(golden.architectures())
+
+
+# What must not build ---------------------------------------------------------------------------------------------------
+
+
+def with_step(ins: golden.Instruction, op: str, **fields: object) -> golden.Instruction:
+    """The instruction with other fields in its steps; the parameters still say what the YAML says."""
+    operations = [
+        replace(one, steps=tuple(replace(step, **fields) if step.op == op else step for step in one.steps))
+        for one in ins.program.operations
+    ]
+    return replace(ins, program=Program(tuple(operations)))
+
+
+@pytest.mark.parametrize(
+    ("slug", "block", "op", "fields"),
+    [
+        ("fraction-bits", "f16-f32", "align", {"fraction_bits": (("products", 26), ("c", 26))}),
+        ("exponent-floor", "bf16", "align", {"floor": -126}),
+        ("exponent-floor", "f16-f16", "align", {"floor": None}),
+        ("rounding", "f16-f32", "round", {"rounding": "nearest_even"}),
+        ("rounding", "fp8", "round", {"result_fraction_bits": 12}),
+        ("nan-word", "tf32", "special_values", {"nan": 0x7FC00000}),
+    ],
+)
+def test_probe_sees_a_changed_program(slug: str, block: str, op: str, fields: dict[str, object]) -> None:
+    chosen, ins = by_slug()[slug], units(BLOCK[block])["hopper"]
+    assert measure(chosen, ins) is not None
+    with pytest.raises(ProbeError, match=re.escape(ins.name) + ".*the probe found"):
+        measure(chosen, with_step(ins, op, **fields))
+
+
+@pytest.mark.parametrize("architecture", ["ampere", "hopper"])
+def test_page_with_a_changed_program_does_not_build(architecture: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    block = BLOCK["f16-f32"]
+    changed = with_step(units(block)[architecture], "align", fraction_bits=(("products", 26), ("c", 26)))
+    monkeypatch.setattr(comparison, "units", lambda one: {**units(one), **({architecture: changed} if one is block else {})})
+    comparison.cases.cache_clear()
+    try:
+        with pytest.raises(DocsError, match=f"{architecture}:{re.escape(changed.name)}"):
+            comparison.matrix()
+    finally:
+        comparison.cases.cache_clear()
+
+
+def test_spec_that_the_vectors_contradict_does_not_build(tmp_path: Path) -> None:
+    """A whole changed copy of spec/ agrees with itself; the recorded results do not agree with it."""
+    copy = shutil.copytree(spec_folder(), tmp_path / "spec")
+    file = copy / "architectures" / "common" / "nvidia_f25.yaml"
+    text = file.read_text()
+    file.write_text(
+        text.replace("hmma: [{cofda: {products: 16, fraction_bits: 25", "hmma: [{cofda: {products: 16, fraction_bits: 26")
+    )
+    assert file.read_text() != text
+    done = subprocess.run(
+        [sys.executable, "-c", "from golden.docs import comparison; comparison.matrix()"],
+        env={**os.environ, "MMAGOLD_SPEC": str(copy)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "captured results" in done.stderr and "hopper" in done.stderr
