@@ -396,10 +396,10 @@ def last_weight(unit: Unit, mode: str, within: int) -> int | None:
         mode: the rounding of results. within: products in the first step.
 
     Returns:
-        The exponent, or None where every bit is kept.
+        The exponent, or None where every bit that products have is kept.
 
     Raises:
-        Unreachable: the products are not small enough to show it.
+        Unreachable: no product is below the least subnormal result.
     """
     least = unit.d.min_exponent - unit.d.fraction_bits
     for t in range(least - 2, least - _DEEP, -1):
@@ -409,7 +409,7 @@ def last_weight(unit: Unit, mode: str, within: int) -> int | None:
             else {unit.slots[0]: Fraction(2) ** (least - 1), unit.slots[1]: Fraction(2) ** t}
         )
         if t < unit.lowest or terms is None:
-            if t == least - 2 or unit.lowest > least - 40:
+            if t == least - 2:
                 raise Unreachable(f"the least product is 2^{unit.lowest}")
             return None
         unit.shots = unit.shots[-1:]
