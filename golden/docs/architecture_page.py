@@ -287,9 +287,9 @@ def _different(found: list[list[Pair]], old: str, new: str) -> Iterator[str]:
         nan = f", {total.nan_payloads:,} NaN words" if total.nan_payloads else ""
         worst = f"{total.worst} ({total.different[total.worst] / (total.tried // len(total.different)):.0%})"
         rows.append([_names_text([pair.new for pairs in several for pair in pairs]), share + nan, worst, why])
-    yield (
-        "The same operands, other bits. The last column lists the parameters that changed. Those in bold explain the example "
-        f"below: {old} with them alone answers as {new} does."
+    bold = any("**" in why for _, why in merged)
+    yield "The same operands, other bits. The last column lists what changed." + (
+        f" Parameters in bold explain the example below: {old} with them alone answers as {new} does." if bold else ""
     )
     yield table(["Instructions", "Different results", "Most in stimulus kind", "What changed"], rows)
     yield from _examples(found, old, new)
