@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from golden.docs.pictures import svg
 from golden.docs.pictures.bars import Scale
@@ -47,7 +47,6 @@ class Sheet:
     wires: list[str] = field(default_factory=list)
     parts: list[str] = field(default_factory=list)
     special_y: float | None = None
-    common_exponent: bool = False
 
     def right(self, names: Sequence[str]) -> float:
         """The right edge of a stage on these registers."""
@@ -128,10 +127,6 @@ class Sheet:
             self.parts += circled(x, y, sign, style)
         if dots:
             self.parts.append(svg.text(DOTS, y + 4, "…", anchor="middle", font_size=14))
-
-    def move(self, name: str, y: float) -> None:
-        """The wires of a register begin again at y (below a stage that only looks at it)."""
-        self.rails[name] = replace(self.rails[name], y=y)
 
 
 def places(count: int) -> tuple[tuple[float, ...], bool]:

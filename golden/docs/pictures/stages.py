@@ -151,7 +151,7 @@ def _scale(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str,
 
 def _special_values(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str, Node]) -> None:
     y = sheet.y - GAP / 2 + 12
-    lines = _special_lines(sheet, step)
+    lines = _special_lines(sheet, step, before)
     if not lines:
         sheet.y -= GAP
         return
@@ -167,25 +167,40 @@ def _special_values(sheet: Sheet, step: Step, written: dict[str, Node], before: 
 _DOT = {"class": "mg-line mg-head", "fill": svg.STYLES["line"]["stroke"]}
 
 
-def _special_lines(sheet: Sheet, step: Step) -> list[str]:
-    formats, d = sheet.ins.formats, sheet.operation.out_format
-    fa, fb = (sheet.operation.operand_format or formats[name] for name in "ab")
-    fc = sheet.operation.seed_format
-    if not d.is_float and not any(fmt.is_float for fmt in (fa, fb, fc)):
+def _special_lines(sheet: Sheet, step: Step, before: dict[str, Node]) -> list[str]:
+    """What leaves the datapath here and as which code; only what these formats can express."""
+    d = sheet.operation.out_format
+    if not d.is_float and before["products" if "products" in step.of else step.of[0]].fixed:
         return []
     nan = f"0x{step.nan or 0:0{(d.bits + 3) // 4}X}"
-    lines = [f"a NaN in {_names(step.of)}"]
-    infinite = (fa.infinity is not None or fb.infinity is not None) and sheet.operation.k_index
-    if infinite and "products" in step.of:
+    lines, rule, infinite = [f"a NaN in {_names(step.of)}"], step.opposite_infinities, _infinite_terms(sheet, step, before)
+    product = next((s for s in sheet.operation.steps if s.op == "multiply"), None)
+    if "products" in step.of and _operand_infinity(sheet) and product and product.zero_times_infinity == "nan":
         lines.append(f"infinity {svg.TIMES} 0")
-    if step.opposite_infinities == "nan":
+    if infinite > 1 and rule == "nan":
         lines.append("infinities of both signs")
-        lines.append(f"→ {nan}")
-    else:
-        lines.append(f"→ {nan}")
-        lines.append(f"infinities of both signs → the {step.opposite_infinities} one")
-    lines.append("infinities of one sign → that infinity")
+    lines.append(f"→ {nan}")
+    if infinite > 1 and rule != "nan":
+        lines.append(f"infinities of both signs → the {rule} one")
+    if infinite:
+        lines.append("infinities of one sign → that infinity" if infinite > 1 else "an infinity → that infinity")
     return lines
+
+
+def _operand_infinity(sheet: Sheet) -> bool:
+    formats = [sheet.operation.operand_format or sheet.ins.formats[name] for name in "ab"]
+    return any(fmt.infinity is not None for fmt in formats)
+
+
+def _infinite_terms(sheet: Sheet, step: Step, before: dict[str, Node]) -> int:
+    """How many of the terms can be infinite."""
+    overflow = any(s.op == "multiply" and (s.overflow_exponent is not None or s.format) for s in sheet.operation.steps)
+    capable = {
+        "products": _operand_infinity(sheet) or overflow,
+        "c": sheet.operation.seed_format.infinity is not None,
+        "scales": any(fmt.infinity is not None for name, fmt in sheet.ins.formats.items() if name.startswith("scale")),
+    }
+    return sum(before[name].count for name in step.of if capable.get(name, True))
 
 
 def _ieee_side(sheet: Sheet, step: Step, y: float) -> None:
@@ -220,7 +235,6 @@ def _align(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str,
         cuts = _can_cut(step, before, node)
         sheet.parts.append(svg.text(LEFT + 8, line + 12, node.register, font_size=10.5))
         sheet.parts += bars.aligned(sheet.scale, line, node, step.sticky, cuts)
-    sheet.common_exponent = True
     for name, node in written.items():
         sheet.put(node, _labels(sheet, node), C in xs.get(name, ()))
     _common_exponent(sheet, next(iter(written.values())), step)

@@ -219,6 +219,14 @@ def test_the_picture_follows_the_steps_and_not_the_name() -> None:
     assert "32 bits (s7.24)" in found and "33 bits (s7.25)" not in found and "at least -132" in found
 
 
+def test_special_values_are_those_that_the_formats_have() -> None:
+    """e4m3 has no infinity: nothing times zero is NaN, and c alone can be infinite; e5m2 has."""
+    name = "wgmma.mma_async.sync.aligned.m64n8k32.f32.{0}.{0}"
+    e4m3, e5m2 = (told(datapath(golden.instruction("hopper", name.format(fmt)), 0, "x")) for fmt in ("e4m3", "e5m2"))
+    assert "infinity x 0" not in e4m3 and "both signs" not in e4m3 and "an infinity → that infinity" in e4m3
+    assert "infinity x 0 infinities of both signs → 0x7FFFFFFF" in e5m2
+
+
 def test_every_step_has_a_drawing() -> None:
     routines = draw.__globals__["_ROUTINES"]
     assert set(routines) == set(STEPS)
