@@ -38,7 +38,7 @@ def align(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str, 
 
 def _max_box(sheet: Sheet, step: Step, top: float, y: float, words: str) -> None:
     """The maximum unit, with the exponents' wires into it."""
-    left = EXPONENT - 60
+    left = EXPONENT - 76
     sheet.parts.append(svg.rect(left, y, RIGHT - 8 - left, 20, "accent", rx=3))
     sheet.parts.append(svg.text((left + RIGHT - 8) / 2, y + 14, words, anchor="middle", font_size=10.5))
     for name in step.of:
