@@ -14,11 +14,11 @@ from golden import catalog
 from golden.catalog import Architecture
 from golden.docs import generations, special_probes
 from golden.docs.dot_text import command, operands_text, result_text
+from golden.docs.facts import facts
 from golden.docs.families import Group, group_of, groups
 from golden.docs.generations import Changes, Pair
 from golden.docs.markdown import code, link, table
 from golden.docs.page import Page
-from golden.docs.properties import facts
 from golden.hypotheses import MODE_NAMES
 from golden.instruction import Instruction
 from golden.kin import signature

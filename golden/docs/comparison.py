@@ -16,10 +16,11 @@ from golden.docs import captured_witness
 from golden.docs.captured_witness import Evidence
 from golden.docs.compared_units import BLOCKS, Block, units
 from golden.docs.dot_text import command, operands_text, result_text
+from golden.docs.facts import Finding, facts
 from golden.docs.families import group_of
 from golden.docs.markdown import code, link, table
 from golden.docs.page import Page
-from golden.docs.properties import PROPERTIES, Finding, Property, by_slug, facts, measure
+from golden.docs.properties import PROPERTIES, Property, by_slug, measure
 from golden.instruction import Instruction
 
 _NONE = "-"
