@@ -103,7 +103,8 @@ def matrix() -> str:
         "**c**: the instruction was recorded, but no recorded result tells this. **P**: published in the source that the "
         "instruction names. **D**: derived from others. RZ, RNE, RD: round toward zero, to nearest even, down.",
         "## Units",
-        "The plainest native instruction of each operand type stands for all of them; sparse, emulated and wmma instructions are "
+        "The plainest native instruction of each operand type stands for all of them (FP8: e4m3; FP4: e2m1, the smallest scale "
+        "blocks); sparse, emulated and wmma instructions are "
         f"on the {link('pages of the architectures', 'architectures/index.md')}.",
         _unit_table(),
     ]
@@ -129,7 +130,7 @@ def _architecture(name: str) -> str:
 
 def _unit_cell(ins: Instruction) -> str:
     name = ins.name if ins.name.startswith("v_") or len(ins.sass) != 1 else ins.sass[0]
-    return f"{link(f'`{name}`', group_of(ins).path)}, K = {ins.k}"
+    return f"{link(f'`{name}`', group_of(ins).path)} (K {ins.k})"
 
 
 def _block_table(block: Block) -> str:
