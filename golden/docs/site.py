@@ -46,6 +46,7 @@ def build(out: Path, jobs: int | None = None, progress: Progress = lambda what, 
         sphinx_source.write(source, pages, jobs, progress)
         _run_sphinx(source, site, work / "doctrees", jobs, progress)
         shutil.rmtree(site / "_sources", ignore_errors=True)
+        sphinx_source.put_pictures(work / sphinx_source.PICTURES, site)
         sphinx_source.copy_files(site)
         stale.write(site, made_from)
         _publish(site, out, work / "earlier")

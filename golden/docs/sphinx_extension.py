@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+import posixpath
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from golden.docs import navigation
@@ -18,9 +20,28 @@ _SPAN = re.compile(r"(`[^`]+`)")
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx."""
+    app.connect("html-page-context", _side_bar, priority=100)  # before the theme, which asks for the side bar
     app.connect("html-page-context", _breadcrumbs)
     app.connect("autodoc-process-docstring", _docstring, priority=100)  # before Napoleon, which reads Args: and the like
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+_side_bars: dict[tuple[str, str], str] = {}
+
+
+def _side_bar(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Has the side bar made once for each folder of pages that it does not list: it is the same for all of them."""
+    make: Callable[..., str] | None = context.get("toctree")
+    if make is None or navigation.is_listed(f"{page}.md"):
+        return
+
+    def once(**options: Any) -> str:
+        key = posixpath.dirname(page), repr(options)
+        if key not in _side_bars:
+            _side_bars[key] = make(**options)
+        return _side_bars[key]
+
+    context["toctree"] = once
 
 
 def _breadcrumbs(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:

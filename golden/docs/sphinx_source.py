@@ -1,12 +1,15 @@
 """The source tree that Sphinx builds the site from: every page with its links made relative, and the files beside them.
 
-Pages are independent of each other, so several processes write them.
+Pages are independent of each other, so several processes write them. Pictures are most of their text, and Sphinx would only
+hand them on: they wait in a folder of their own until the HTML is there.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import multiprocessing
+import re
 import shutil
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -41,6 +44,10 @@ STATIC = (
     Path(__file__).parent / "pictures" / "fragments.js",
 )
 """Style sheets and scripts of the site."""
+PICTURES = "pictures"
+"""The folder beside the source tree where the pictures wait."""
+_PICTURE = re.compile(r"<svg\b.*?</svg>", re.S)
+_SLOT = re.compile(r'<svg data-slot="(\d+)"></svg>')
 
 
 @dataclass(frozen=True)
@@ -121,10 +128,34 @@ def _write_page(folder: Path, page: Page, toctrees: str) -> set[str]:
         raise DocsError(f"{error}" if page.path in str(error) else f"{page.path}: {error}") from error
     except Exception as error:
         raise DocsError(f"{page.path}: {type(error).__name__}: {error}") from error
-    target = folder / page.path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text("\n\n".join(part for part in (_front_matter(page.path), text.rstrip(), toctrees) if part) + "\n", "utf-8")
+    pictures: list[str] = []
+
+    def slot(match: re.Match[str]) -> str:
+        pictures.append(match[0])
+        return f'<svg data-slot="{len(pictures) - 1}"></svg>'
+
+    text = _PICTURE.sub(slot, text).rstrip()
+    parts = [part for part in (_front_matter(page.path), text, toctrees) if part]
+    _write(folder / page.path, "\n\n".join(parts) + "\n")
+    if pictures:
+        _write(folder.parent / PICTURES / f"{page.path}.json", json.dumps(pictures))
     return links.sources
+
+
+def put_pictures(folder: Path, site: Path) -> None:
+    """Puts the pictures that wait in `folder` into the built pages."""
+    for path in folder.rglob("*.json"):
+        pictures = json.loads(path.read_text("utf-8"))
+        page = site / path.relative_to(folder).with_suffix("").with_suffix(".html")
+        text, count = _SLOT.subn(lambda match, pictures=pictures: pictures[int(match[1])], page.read_text("utf-8"))
+        if count != len(pictures):
+            raise DocsError(f"{page.relative_to(site)}: {count} of {len(pictures)} pictures found their place")
+        page.write_text(text, "utf-8")
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
 
 
 def _front_matter(path: str) -> str:

@@ -13,6 +13,7 @@ exclude_patterns = ["_static"]
 default_role = "code"
 nitpicky = False
 keep_warnings = True
+smartquotes = False
 
 myst_heading_anchors = 5
 myst_enable_extensions = ["attrs_inline"]
