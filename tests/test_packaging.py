@@ -66,6 +66,8 @@ def test_wheel_holds_specs_sources_and_one_library(dist: Path) -> None:
     assert re.fullmatch(rf"mmagold-{re.escape(golden.__version__)}-py3-none-(?!any)\w+\.whl", wheel.name)
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {f"golden/{name}" for name in relative(ROOT / "spec", "*.yaml")} <= names
+    pages = {f"golden/docs/pages/{path.relative_to(ROOT / 'docs')}" for path in (ROOT / "docs").rglob("*.*") if path.is_file()}
+    assert pages | relative(ROOT / "golden" / "docs", "*.css") | relative(ROOT / "golden" / "docs", "*.js") <= names
     assert relative(ROOT / "golden", "*.py") | relative(ROOT / "golden" / "core", "*.[ch]") <= names
     assert len([name for name in names if name.endswith((".so", ".dylib"))]) == 1
     assert not [name for name in names if name.startswith(("tests/", "bench/", "spec/"))]
@@ -95,7 +97,7 @@ a, b = [0x0c00] * 4 + [0] * 12, [0x0800] * 4 + [0] * 12
 print(json.dumps({
     "hopper": int(golden.instruction("hopper", "HMMA.16816.F32").dot(a, b, 0x3f800000)),
     "ampere": int(golden.instruction("ampere", "HMMA.16816.F32").dot(a, b, 0x3f800000)),
-    "package": golden.__file__, "spec": str(golden.paths.spec_folder()),
+    "package": golden.__file__, "spec": str(golden.paths.spec_folder()), "docs": str(golden.paths.docs_folder()),
 }))
 """
 
@@ -107,6 +109,14 @@ def test_installed_wheel_computes_a_hand_made_dot_product(installed: Path, tmp_p
     package = Path(report["package"]).parent
     assert package.is_relative_to(installed.parent) and not package.is_relative_to(ROOT)
     assert Path(report["spec"]) == package / "spec"
+    assert Path(report["docs"]) == package / "docs" / "pages"
+
+
+def test_installed_wheel_has_every_page(installed: Path, tmp_path: Path) -> None:
+    """The pages of the site are those of a checkout but for the list of the captured vectors, which the wheel does not have."""
+    code = "import golden.docs.sphinx_source as s; print(*(page.path for page in s.all_pages()), sep=chr(10))"
+    pages = set(run(tmp_path, installed / "python", "-c", code).splitlines())
+    assert set(run(ROOT, sys.executable, "-c", code).splitlines()) - pages == {"vectors/hopper/index.md"}
 
 
 def test_installed_command_lists_the_architectures(installed: Path, tmp_path: Path) -> None:

@@ -147,10 +147,11 @@ def put_pictures(folder: Path, site: Path) -> None:
     for path in folder.rglob("*.json"):
         pictures = json.loads(path.read_text("utf-8"))
         page = site / path.relative_to(folder).with_suffix("").with_suffix(".html")
-        text, count = _SLOT.subn(lambda match, pictures=pictures: pictures[int(match[1])], page.read_text("utf-8"))
-        if count != len(pictures):
-            raise DocsError(f"{page.relative_to(site)}: {count} of {len(pictures)} pictures found their place")
-        page.write_text(text, "utf-8")
+        text, *rest = _SLOT.split(page.read_text("utf-8"))  # text, number, text, number, ...
+        if len(rest) != 2 * len(pictures):
+            raise DocsError(f"{page.relative_to(site)}: {len(rest) // 2} of {len(pictures)} pictures found their place")
+        parts = [part for number, after in zip(rest[::2], rest[1::2], strict=True) for part in (pictures[int(number)], after)]
+        page.write_text("".join([text, *parts]), "utf-8")
 
 
 def _write(path: Path, text: str) -> None:
