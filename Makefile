@@ -126,7 +126,7 @@ types: $(STAMP)
 
 check: $(STAMP)
 	@sh -e -c "$$BROWSER"
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q -n auto --dist loadfile
 
 docs: $(STAMP)
 	$(BIN)/mmagold docs build --out site
