@@ -189,7 +189,7 @@ def _results(tasks: Sequence[Callable[[], set[str]]], known: frozenset[str], job
             for future in as_completed([pool.submit(task) for task in tasks]):
                 yield future.result()
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)  # waits for the pages that are being written
             raise
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,7 +17,7 @@ import pytest
 import yaml
 
 import golden
-from golden.docs import families, links, sphinx_source, stale
+from golden.docs import families, links, source_page, sphinx_source, stale
 from golden.docs import site as builder
 from golden.docs.errors import DocsError
 from golden.docs.markdown import link
@@ -198,6 +199,22 @@ def test_interrupted_build_leaves_the_earlier_site(monkeypatch: pytest.MonkeyPat
 
     with pytest.raises(KeyboardInterrupt):
         builder.build(earlier, 1, interrupt)
+    assert unchanged(earlier)
+
+
+def test_interrupted_processes_leave_nothing(monkeypatch: pytest.MonkeyPatch, earlier: Path) -> None:
+    """Pages that were being written when the interrupt came do not bring the folder back."""
+    # A function of the package: the other processes cannot import the tests.
+    write = partial(source_page.write_file, "spec/timing/hopper_h200.yaml")
+    pages = [Page(f"a/{number}.md", "A", write) for number in range(200)]
+    monkeypatch.setattr(sphinx_source, "all_pages", lambda: pages)
+
+    def interrupt(what: str, done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        builder.build(earlier, 2, interrupt)
+    time.sleep(0.5)
     assert unchanged(earlier)
 
 
