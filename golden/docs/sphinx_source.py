@@ -6,7 +6,6 @@ hand them on: they wait in a folder of their own until the HTML is there.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import multiprocessing
 import re
@@ -69,8 +68,6 @@ def all_pages() -> list[Page]:
     """
     pages = hand_written()
     for name in GENERATORS:
-        if importlib.util.find_spec(name) is None:
-            continue
         pages += import_module(name).pages()
     seen: set[str] = set()
     for page in pages:
