@@ -23,6 +23,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-page-context", _side_bar, priority=100)  # before the theme, which asks for the side bar
     app.connect("html-page-context", _breadcrumbs)
     app.connect("autodoc-process-docstring", _docstring, priority=100)  # before Napoleon, which reads Args: and the like
+    app.connect("doctree-resolved", _dashes)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -54,6 +55,15 @@ def _breadcrumbs(app: Sphinx, page: str, template: str, context: dict[str, Any],
         for name in above
     )
     context["body"] = f'<nav class="mg-crumbs" aria-label="Breadcrumbs">{links}</nav>{context["body"]}'
+
+
+def _dashes(app: Sphinx, doctree: Any, page: str) -> None:
+    """Sphinx writes "name -- text" for parameters and errors, and leaves the dash to its typographic quotes, which are off."""
+    from docutils import nodes
+
+    for text in list(doctree.findall(nodes.Text)) if page.startswith("api/") else []:
+        if text == " -- ":
+            text.parent.replace(text, nodes.Text(" \N{EN DASH} "))
 
 
 def _docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
