@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -138,7 +139,7 @@ def _errors(ins: Instruction, found: ieee.Findings) -> str:
 def ulp_text(ulp: Fraction) -> str:
     """An error for a reader: four digits, or a power of two where it is beyond float64's decimals that anybody reads."""
     if abs(ulp) >= 10**9:
-        exponent = abs(ulp.numerator).bit_length() - ulp.denominator.bit_length()
+        exponent = round(math.log2(abs(ulp.numerator)) - math.log2(ulp.denominator))
         return f"about {'-' if ulp < 0 else '+'}2^{exponent}"
     return f"{float(ulp):+,.4g}" if abs(ulp) < 10_000 else f"{float(ulp):+,.0f}"
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import groupby
 
 from golden import catalog
 from golden.catalog import Architecture
@@ -19,25 +18,13 @@ from golden.docs.families import Group, group_of, groups
 from golden.docs.generations import Changes, Pair
 from golden.docs.markdown import code, link, table
 from golden.docs.page import Page
+from golden.docs.program_text import LABELS, changed_parameters, program_text
 from golden.hypotheses import MODE_NAMES
 from golden.instruction import Instruction
 from golden.kin import signature
-from golden.program import Operation, get_algorithm
 
 _LISTED = 8
 """Names of one group that stand in a cell before it says how many more there are."""
-_LABELS = {
-    "fraction_bits": "F",
-    "exponent_floor": "floor",
-    "dot_fraction_bits": "F2",
-    "sum_fraction_bits": "sum bits",
-    "c_window": "c window",
-    "group": "group",
-    "product_overflow": "products overflow at 2^",
-    "operation": "operation",
-    "overflow": "overflow",
-}
-"""Parameters of spec/algorithms that the table shows, and what they are called there."""
 
 
 def pages() -> list[Page]:
@@ -174,41 +161,29 @@ def _machine_names(group: Group) -> str:
 
 def algorithm_text(group: Group) -> str:
     """The algorithm of a group with its steps: "FDA over K = 8; 2 x FDA of 8 for K = 16"."""
-    found: dict[str, list[int]] = {}
+    found: dict[tuple[str, str], list[int]] = {}
     for ins in group.variants:
-        found.setdefault(_program_text(ins), []).append(ins.k)
+        found.setdefault((program_text(ins), _types_told(group, ins)), []).append(ins.k)
     texts = []
-    for text, sizes in found.items():
+    for (text, types), sizes in found.items():
         lengths = ", ".join(map(str, sorted(set(sizes))))
         several = "" if len(found) == 1 else f" for K = {lengths}"
-        texts.append(f"{text} over K = {lengths}" if text.isalnum() else f"{text}{several}")
+        texts.append((f"{text} over K = {lengths}" if text.isalnum() else f"{text}{several}") + types)
     return "; ".join(texts)
 
 
-def _program_text(ins: Instruction) -> str:
-    operations = ins.program.operations
-    if len(operations) == 1:
-        return _algorithm_name(operations[0])
-    runs = [(name, len(list(run))) for name, run in groupby(_operation_text(operation) for operation in operations)]
-    return ", then ".join(name if count == 1 else f"{count} x {name}" for name, count in runs)
-
-
-def _operation_text(operation: Operation) -> str:
-    seed = f" from {operation.seed}" if operation.seed == "zero" else ""
-    return f"{_algorithm_name(operation)} of {len(operation.k_index)}{seed}" if operation.k_index else _algorithm_name(operation)
-
-
-def _algorithm_name(operation: Operation) -> str:
-    """The name that the papers use; others in words."""
-    algorithm = get_algorithm(operation.algorithm)
-    return algorithm.name.upper() if "_" not in algorithm.name and algorithm.aliases else algorithm.name.replace("_", " ")
+def _types_told(group: Group, ins: Instruction) -> str:
+    """The operand type, where K alone does not tell the program in this group."""
+    programs = {(other.k, program_text(other)) for other in group.variants}
+    return f" ({ins.formats['a'].name})" if len(programs) > len({k for k, _ in programs}) else ""
 
 
 def parameter_text(group: Group) -> str:
     """The parameters of a group's program: F, exponent floor, widths, rounding and bits of the result, NaN word."""
     operations = [operation for operation in group.representative.program.operations if operation.k_index]
     values = dict(operations[0].parameters)
-    words = [_assigned(label, values[name]) for name, label in _LABELS.items() if name in values]
+    values.pop("result_fraction_bits", None)  # `_result_text` has them
+    words = [_assigned(label, values[name]) for name, label in LABELS.items() if name in values]
     return "; ".join([*words, *_result_text(group.representative)])
 
 
@@ -302,8 +277,15 @@ def _why(pair: Pair) -> str:
     ]
     if changed:
         return "; ".join(changed)
-    old, new = (_program_text(ins) for ins in (pair.old, pair.new))
-    return f"another algorithm: {old} became {new}" if old != new else "several parameters"
+    old, new = (program_text(ins) for ins in (pair.old, pair.new))
+    same = set(pair.old.program.algorithms) == set(pair.new.program.algorithms)
+    told = [f"another {'sequence' if same else 'algorithm'}: {old} became {new}"] if old != new else []
+    told += [f"{LABELS.get(name, name)}: {_plain(x)} became {_plain(y)}" for name, x, y in changed_parameters(pair.old, pair.new)]
+    return "; ".join(told) or "several parameters"
+
+
+def _plain(value: object) -> str:
+    return "none" if value is None else f"{value:#x}" if isinstance(value, int) and value > 0xFFFF else str(value)
 
 
 def _examples(found: list[list[Pair]], old: str, new: str) -> Iterator[str]:

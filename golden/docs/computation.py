@@ -59,8 +59,12 @@ def _format_cells(fmt: Format) -> tuple[str, ...]:
         return "two's complement" if fmt.signed else "unsigned", "-", "-", str(fmt.decode(fmt.largest).value), "-"
     fields = f"{'1 sign + ' if fmt.signed else ''}{fmt.exponent_bits} exponent + {fmt.fraction_bits} fraction"
     if fmt.ignored_low or fmt.ignored_high:
-        fields += f" ({fmt.ignored_low + fmt.ignored_high} bits ignored)"
+        fields += f" ({_count_bits(fmt.ignored_low + fmt.ignored_high)} ignored)"
     return fields, str(fmt.bias), f"{fmt.min_exponent} .. {fmt.max_exponent}", told["largest"], _SPECIALS[fmt.specials]
+
+
+def _count_bits(count: int) -> str:
+    return f"{count} bit" if count == 1 else f"{count} bits"
 
 
 # Steps -------------------------------------------------------------------------------------------------------------------

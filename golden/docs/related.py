@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from golden import catalog, kin
 from golden.docs.families import Group, group_of, groups
 from golden.docs.markdown import link, table
+from golden.docs.program_text import changed_parameters, program_text, summing
 from golden.docs.variants import sass_text
 from golden.instruction import Instruction, instruction
-from golden.program import Operation
 
 
 def elsewhere(group: Group) -> str:
@@ -72,29 +72,28 @@ def difference(mine: Instruction, other: Instruction) -> str:
     """How the other's arithmetic differs: algorithm, parameters, how the products are split into operations."""
     if kin.signature(mine) == kin.signature(other):
         return "the same"
-    first, second = mine.program.operations[0], other.program.operations[0]
+    first, second = summing(mine), summing(other)
     if first.algorithm != second.algorithm:
         return f"differs: `{second.algorithm}`, here `{first.algorithm}`"
-    found = _changed(first, second)
-    if len(first.k_index) != len(second.k_index) and not len(mine.program.operations) == len(other.program.operations) == 1:
-        found.append(f"{_split(other)} (here {_split(mine)})")
+    found = [f"{name} {_value(theirs)} (here {_value(ours)})" for name, ours, theirs in changed_parameters(mine, other)]
+    if _rounds_elsewhere(mine, other):
+        found.append(f"{_sequence(other)} (here {_sequence(mine)})")
     if found:
         return f"differs: {'; '.join(found)}"
     return "the same" if mine.k == other.k else f"the same, over K = {other.k} (here {mine.k})"
-
-
-def _changed(here: Operation, there: Operation) -> list[str]:
-    """Parameters that differ, the other architecture's value first."""
-    mine, theirs = dict(here.parameters), dict(there.parameters)
-    names = [name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name)]
-    return [f"{name} {_value(theirs.get(name))} (here {_value(mine.get(name))})" for name in names]
 
 
 def _value(value: object) -> str:
     return "none" if value is None else hex(value) if isinstance(value, int) and value > 0xFFFF else str(value)
 
 
-def _split(ins: Instruction) -> str:
-    sizes = list(dict.fromkeys(len(operation.k_index) for operation in ins.program.operations if operation.k_index))
-    count = sum(1 for operation in ins.program.operations if operation.k_index)
-    return f"{count} operation{'s' if count > 1 else ''} of {' and '.join(map(str, sizes))} products"
+def _rounds_elsewhere(mine: Instruction, other: Instruction) -> bool:
+    """Whether two programs of the same algorithm round in other places: not where both are one sum over all of k."""
+    single = len(mine.program.operations) == len(other.program.operations) == 1
+    return not single and _sequence(mine) != _sequence(other)
+
+
+def _sequence(ins: Instruction) -> str:
+    """The operations in words; of a single one also how many products it takes."""
+    text = program_text(ins)
+    return f"{text} of {len(summing(ins).k_index)}" if " of " not in text else text

@@ -22,7 +22,7 @@ def find_f(known: Facts) -> Finding | None:
         "The last pair is still right, the next bit is lost." if value is not None else "Even the least product is not lost."
     )
     return Finding(
-        _f_text(value), shots, f"{reading} Each shot is X, a small term and -X; a result other than the small term shows a cut."
+        _f_text(value), shots, f"{reading} Each try is X, a small term and -X; a result other than the small term shows a cut."
     )
 
 
@@ -93,7 +93,7 @@ def find_order(known: Facts) -> Finding | None:
     picked = [shots[0], shots[count], shots[2 * count - 2], *one]
     reading = (
         "How many of the small terms are left tells which were added after X and -X had cancelled; "
-        f"{len(shots)} pairs of places were tried, three stand here. The last shot: small products that are lost one by one, "
+        f"{len(shots)} pairs of places were tried, three stand here. The last try: small products that are lost one by one, "
         "but not together, show whether they are summed before they meet c."
     )
     return Finding(text, tuple(picked), reading)
@@ -167,7 +167,7 @@ def find_floor(known: Facts) -> Finding | None:
         last, shots = known.measured(probes.last_weight, known.rounding[0], len(known.slices[0][0]))
     except Unreachable:
         return Finding("not observable", (), f"The least product is 2^{known.unit.lowest}: no operands show the floor.")
-    reading = "The last shot but one is the last that makes the least subnormal: its smallest bit is the last one kept."
+    reading = "The last try but one is the last that makes the least subnormal: its smallest bit is the last one kept."
     return Finding(_floor_text(known, last), shots, reading)
 
 

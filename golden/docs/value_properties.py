@@ -18,7 +18,7 @@ def find_rounding(known: Facts) -> Finding | None:
     mode, shots = known.rounding
     bits, one = known.bits
     reading = (
-        "u is one last place of the result; the table of the paper (I and II) gives the mode. The first shot gives the bits."
+        "u is one last place of the result; the table of the paper (I and II) gives the mode. The first try gives the bits."
     )
     return Finding(f"{mode}, {bits} bits", (*one, *shots), reading)
 
@@ -182,7 +182,7 @@ def find_scales(known: Facts) -> Finding | None:
         return None
     found, shots = known.measured(special_probes.scales)
     return Finding(
-        _scales_text(found), shots, "The first shot: all data are zero, one scale is the NaN. The others: 1 x 1 with that scale."
+        _scales_text(found), shots, "The first try: all data are zero, one scale is the NaN. The others: 1 x 1 with that scale."
     )
 
 

@@ -68,7 +68,7 @@ def _scaled(group: Group) -> str:
 
 def _blocks(group: Group) -> str:
     most = max(ins.blocks for ins in group.variants)
-    return f"One instruction does up to {most} independent products at once (blocks)." if most > 1 else ""
+    return f"One instruction does up to {most} independent matrix products at once (blocks)." if most > 1 else ""
 
 
 def _satfinite(group: Group) -> str:
@@ -76,11 +76,34 @@ def _satfinite(group: Group) -> str:
 
 
 def _operations(group: Group) -> str:
-    ins = group.representative
-    count = len(ins.program.operations)
-    if count == 1:
-        return "All products and c enter one operation." if ins.formats["d"].is_float else ""
-    return f"For K = {ins.k} the unit runs {count} operations, one after the other, each with a rounding of its own."
+    """How the products are split into operations, for every length and, where it differs, operand type."""
+    operations = [operation for ins in group.variants for operation in ins.program.operations]
+    if not group.representative.formats["d"].is_float:
+        return ""
+    steps = operations[0].steps
+    if any(step.op == "fma" for step in steps):
+        return "Every fused multiply-add is rounded on its own."
+    if any(step.op == "sum" and step.format for step in steps):
+        return "Every product and every sum of two numbers is rounded on its own."
+    if all(len(ins.program.operations) == 1 for ins in group.variants):
+        return "All products and c enter one operation, which rounds once."
+    found = dict.fromkeys(f"{_typed(group, ins)}{split_text(ins)}" for ins in sorted(group.variants, key=lambda ins: -ins.k))
+    return f"The operations run one after the other, each with a rounding of its own: {'; '.join(found)}."
+
+
+def _typed(group: Group, ins: Instruction) -> str:
+    """The operand type, where the length alone does not tell the split in this group."""
+    splits = {(other.stored_k, split_text(other)) for other in group.variants}
+    return f"{ins.formats['a'].name}: " if len(splits) > len({k for k, _ in splits}) else ""
+
+
+def split_text(ins: Instruction) -> str:
+    """How an instruction splits its products: "16 products in 2 operations of 8"."""
+    sizes = [len(operation.k_index) for operation in ins.program.operations if operation.k_index]
+    rest = len(ins.program.operations) - len(sizes)
+    count = f"{len(sizes)} operation{'s' if len(sizes) > 1 else ''} of {' and '.join(map(str, dict.fromkeys(sizes)))}"
+    more = f" and {rest} without products" if rest else ""
+    return f"{ins.stored_k} products in {count}{more}"
 
 
 def _native(group: Group) -> str:
@@ -98,9 +121,13 @@ def _native(group: Group) -> str:
 def variants(group: Group, names: bool = True) -> str:
     """The table; many variants are folded, with every full name in a list below (unless `names` is false)."""
     if len(group.variants) <= LISTED:
-        return table(("Instruction", "Shape", "SASS", "Evidence", "Captured results"), [_row(ins) for ins in group.variants])
-    rows = [_folded_row(label, members) for label, members in _folded(group).items()]
-    folded = table(("Instruction", "N", "A and B", "Variants", "SASS", "Evidence", "Captured results"), rows)
+        head: tuple[str, ...] = ("Instruction", "Shape", "SASS", "Evidence", "Captured results")
+        rows: list[tuple[str, ...]] = [_row(ins) for ins in group.variants]
+        if not any(ins.sass for ins in group.variants):  # AMD's names are the machine's own
+            head, rows = (*head[:2], *head[3:]), [(*row[:2], *row[3:]) for row in rows]
+        return table(head, rows)
+    folded_rows = [_folded_row(label, members) for label, members in _folded(group).items()]
+    folded = table(("Instruction", "N", "A and B", "Variants", "SASS", "Evidence", "Captured results"), folded_rows)
     if not names:
         return folded
     listed = code("\n".join(ins.name for ins in group.variants))

@@ -126,3 +126,12 @@ def test_explaining_parameter_is_the_one_that_matters() -> None:
         "products in one step": ("8", "16", False),
         "exponent floor": ("-132", "-133", False),
     }
+
+
+def test_another_sequence_says_its_parameters_too() -> None:
+    why = {}
+    for slug in ("mma_fp8-f32", "mma_fp8-f16"):
+        new = next(group for group in families.groups("hopper") if group.slug == slug).representative
+        why[slug] = architecture_page._why(generations.Pair(golden.instruction("ada", new.name), new))
+    assert "then ieee add; F: 13 became 25; fraction bits of the result: 13 became 23" in why["mma_fp8-f32"]
+    assert why["mma_fp8-f16"].endswith("F: 13 became 25")

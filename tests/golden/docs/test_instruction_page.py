@@ -20,7 +20,7 @@ import yaml
 import golden
 from golden import operands as operand_files
 from golden import stimuli
-from golden.docs import instruction_page, variants
+from golden.docs import answers, instruction_page, variants
 from golden.docs.families import Group, groups
 from golden.docs.page import Page
 
@@ -267,3 +267,31 @@ def test_links_lead_to_pages_of_the_site(path: str) -> None:
             assert target in known
         else:
             assert folder in ("architectures", "formats", "vectors") or target in ("timing.md", "campaign.md"), target
+
+
+def test_split_of_products_by_type() -> None:
+    # MMA-Sim 2, E-FDPA: 4 products of f16 and 2 of bf16 for each rounding; K of both types is 4 and 8
+    summary = text("cdna1/mfma_old-f32-from-f16-bf16").split("## Variants")[0]
+    assert "f16: 8 products in 2 operations of 4;" in summary
+    assert "bf16: 8 products in 4 operations of 2;" in summary
+    assert "16 products in 2 operations of 8; 8 products in 1 operation of 8." in text("ampere/mma_f16-f32")
+
+
+def test_amd_has_no_sass() -> None:
+    assert "SASS" not in section("cdna3/mfma_fp8-f32", "Variants")
+    assert "SASS" in section("hopper/mma_f16-f32", "Variants")
+
+
+def test_emulated_fp8_differs_in_more_than_parameters() -> None:
+    # c is added last by an IEEE addition; k mod 4 in 0, 1 comes before 2, 3
+    found = {row[0]: row[-1] for row in rows(section("hopper/mma_fp8-f32", "Other architectures"))}
+    for name in ("NVIDIA Ada Lovelace", "NVIDIA RTX Blackwell"):
+        cell = next(value for key, value in found.items() if name + "]" in key)
+        assert cell.startswith("differs") and "FDA of 16 (k = 2-3, 6-7, ..), then ieee add" in cell, cell
+
+
+@pytest.mark.parametrize(
+    ("ulp", "wanted"), [(2**34 - 1, "about +2^34"), (-(2**34) - 1, "about -2^34"), (3 * 2**32, "about +2^34")]
+)
+def test_large_errors_round_to_the_nearest_power(ulp: int, wanted: str) -> None:
+    assert answers.ulp_text(Fraction(ulp)) == wanted
