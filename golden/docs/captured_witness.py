@@ -18,6 +18,7 @@ from golden import captured, catalog
 from golden.captured import Captured
 from golden.docs.errors import DocsError
 from golden.errors import FileFormatError
+from golden.formats import Format
 from golden.hypotheses import Change, changes
 from golden.instruction import Instruction, instructions
 from golden.kin import signature
@@ -112,6 +113,21 @@ def evidence(ins: Instruction, against: str) -> Evidence | None:
     return Evidence(
         results, instructions, tuple(places), tuple(change.text for change in told), tuple(change.text for change in left)
     )
+
+
+def unseen_tf32_nan(ins: Instruction) -> str:
+    """Says that no recorded tf32 operand is a NaN by its ignored bits alone, where that is so."""
+    for other in (ins, *_peers(ins)):
+        vector = recorded(other)
+        if vector is not None and any(_nan_by_ignored_bits(other.formats[name], vector.operands[name]) for name in "ab"):
+            return ""
+    return "the low bits are ignored in numbers, but looked at to see a NaN (no recorded operand is such a NaN)"
+
+
+def _nan_by_ignored_bits(fmt: Format, codes: Bits) -> bool:
+    low, sign = (1 << fmt.ignored_low) - 1, 1 << fmt.sign_shift
+    magnitudes = codes.astype(np.int64) & ~sign
+    return bool(((magnitudes & ~low == fmt.infinity) & (magnitudes & low != 0)).any())
 
 
 def _peers(ins: Instruction) -> list[Instruction]:

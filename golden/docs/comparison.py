@@ -101,7 +101,8 @@ def matrix() -> str:
         "The letter says how the rule is known. **C**: results recorded on hardware show it; units with another value get some "
         "of them wrong. **(C)**: the same, but some other values would have gone unseen; the page of the property says which. "
         "**c**: the instruction was recorded, but no recorded result tells this. **P**: published in the source that the "
-        "instruction names. **D**: derived from others. RZ, RNE, RD: round toward zero, to nearest even, down.",
+        "instruction names. **D**: derived from others. **?**: no source says it; the model's value "
+        "stands for any. RZ, RNE, RD: round toward zero, to nearest even, down.",
         "## Units",
         "The plainest native instruction of each operand type stands for all of them (FP8: e4m3; FP4: e2m1, the smallest scale "
         "blocks); sparse, emulated and wmma instructions are "
@@ -152,13 +153,21 @@ def _cell(case: Case | None, ins: Instruction) -> str:
 
 
 def _mark(chosen: Property, ins: Instruction) -> str:
-    """C, (C), c, P or D."""
+    """C, (C), c, P, D or ?."""
+    finding = measure(chosen, ins)
+    if finding is not None and chosen.assumed(ins, finding):
+        return "?"
     if ins.evidence.kind != "captured":
         return _MARKS[ins.evidence.kind]
     found = _evidence(chosen, ins)
     if found is None or not found.places:
         return "c"
-    return "(C)" if found.silent else "C"
+    return "(C)" if _silent(chosen, ins, found) else "C"
+
+
+def _silent(chosen: Property, ins: Instruction, found: Evidence) -> list[str]:
+    """What no recorded result tells from the model."""
+    return [text for text in (*found.silent, chosen.unseen(ins)) if text]
 
 
 @lru_cache(maxsize=256)
@@ -196,6 +205,8 @@ def _witness(case: Case) -> Iterator[str]:
     ins, finding = case.instruction, case.finding
     yield f"**{finding.text}**. {finding.reading}".rstrip()
     yield "\n".join(f"- {line}" for line in _sources(case))
+    if case.row.assumed(ins, finding):
+        yield "No source says this: the model's value stands for any."
     if finding.shots:
         fmt = ins.formats["d"]
         rows = [[shot.what, operands_text(ins, shot.operands), result_text(fmt, shot.code)] for shot in finding.shots]
@@ -239,5 +250,6 @@ def _recorded(case: Case, architecture: str, found: Evidence) -> Iterator[str]:
         rows.append([file, where, result_text(fmt, place.recorded), words])
     yield table(["File", "Where", "Recorded", "Other units would have given"], rows)
     yield code("\n".join(command(place.instruction, place.operands) for place in found.places), "console")
-    if found.silent:
-        yield f"Not told apart by any of these results: {'; '.join(found.silent)}."
+    silent = _silent(case.row, units(case.block)[architecture], found)
+    if silent:
+        yield f"Not told apart by any of these results: {'; '.join(silent)}."

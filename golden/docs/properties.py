@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from golden.docs import sum_properties, value_properties
+from golden.docs import captured_witness, sum_properties, value_properties
 from golden.docs.errors import DocsError
 from golden.docs.facts import Facts, Finding, facts
 from golden.instruction import Instruction
@@ -20,6 +20,14 @@ class ProbeError(DocsError):
     """A probe found something else than the spec says."""
 
 
+def _nothing_unseen(ins: Instruction) -> str:
+    return ""
+
+
+def _nothing_assumed(ins: Instruction, finding: Finding) -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class Property:
     """One row of the comparison.
@@ -27,6 +35,8 @@ class Property:
     find: measures; returns None where the property means nothing for the unit. declared: what the spec says, in the words of
     the cell; None where it says nothing that a probe could be held against. against: names of golden/hypotheses.py
     (a regular expression) of the units that have the property otherwise; captured results are searched for what refutes them.
+    unseen: what else a unit may do that no recorded operands can tell; empty where there is nothing. assumed: whether no
+    source says what the model does, so that the value stands for any.
     """
 
     slug: str
@@ -35,6 +45,8 @@ class Property:
     find: Callable[[Facts], Finding | None]
     declared: Callable[[Facts], str | None]
     against: str = ""
+    unseen: Callable[[Instruction], str] = _nothing_unseen
+    assumed: Callable[[Instruction, Finding], bool] = _nothing_assumed
 
 
 def measure(chosen: Property, ins: Instruction) -> Finding | None:
@@ -116,6 +128,7 @@ PROPERTIES = (
         value_properties.find_zero,
         value_properties.declared_zero,
         r"zero-(signed|signed-underflow|positive)",
+        assumed=value_properties.assumed_zero,
     ),
     Property(
         "nan-word",
@@ -124,6 +137,7 @@ PROPERTIES = (
         value_properties.find_nan,
         value_properties.declared_nan,
         r"nan-word|zero-times-.*|opposite-.*",
+        assumed=value_properties.assumed_nan,
     ),
     Property(
         "nan-payload",
@@ -131,6 +145,7 @@ PROPERTIES = (
         "Whether the payload of a NaN operand reaches the result.",
         value_properties.find_payload,
         value_properties.declared_payload,
+        assumed=value_properties.assumed_nan,
     ),
     Property(
         "overflow",
@@ -178,6 +193,7 @@ PROPERTIES = (
         value_properties.find_ignored,
         _nothing,
         r"tf32-low-bits",
+        captured_witness.unseen_tf32_nan,
     ),
     Property(
         "scale-rules",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from golden import catalog
 from golden.docs import special_probes
 from golden.docs.facts import Facts, Finding, gives_floats
 from golden.docs.numbers import hex_text, power_text
 from golden.docs.probes import Unreachable
 from golden.hypotheses import MODE_NAMES
+from golden.instruction import Instruction
 
 
 def find_rounding(known: Facts) -> Finding | None:
@@ -17,9 +19,7 @@ def find_rounding(known: Facts) -> Finding | None:
         return None
     mode, shots = known.rounding
     bits, one = known.bits
-    reading = (
-        "u is one last place of the result; the table of the paper (I and II) gives the mode. The first try gives the bits."
-    )
+    reading = "u is one last place of the result; the table of the paper (I and II) gives the mode. The first try gives the bits."
     return Finding(f"{mode}, {bits} bits", (*one, *shots), reading)
 
 
@@ -49,6 +49,17 @@ def declared_zero(known: Facts) -> str | None:
         return _zero_text({})
     found, _ = known.measured(special_probes.zeros)
     return _zero_text({what: "-0" for what in found if what == "all -0" or (what == "underflow" and known.last.op == "fma")})
+
+
+def assumed_zero(ins: Instruction, finding: Finding) -> bool:
+    """Whether the chip's file says that nobody recorded the sign of the zeros of its own sums (those of IEEE have one)."""
+    notes = " ".join(catalog.get_architecture(ins.architecture).notes)
+    return "sign of a zero result" in notes and "not recorded" in notes and finding.text == _zero_text({})
+
+
+def assumed_nan(ins: Instruction, finding: Finding) -> bool:
+    """Whether the instruction's source leaves the NaN word open."""
+    return "NaN payload unknown" in ins.evidence.source
 
 
 def find_nan(known: Facts) -> Finding | None:
