@@ -16,6 +16,7 @@ from golden.formats import Format
 from golden.formats import formats as builtin
 from golden.instruction import Instruction
 from golden.program import Algorithm, Operation, get_algorithm
+from golden.widths import Node, operation_nodes
 
 # Formats -----------------------------------------------------------------------------------------------------------------
 
@@ -129,8 +130,37 @@ def datapath(group: Group) -> str:
         which = f"operation {index}" if len(chain) == 1 else f"operations {index} to {chain[-1][0]}"
         parts.append(figure(datapath_picture.datapath(ins, index, f"datapath{number}"), f"Datapath of {which}: {title}."))
         parts.append(f"Registers of {which}, as wide as operands can make them:")
-        parts.append(table(export.NODE_HEAD, export.node_rows(ins, operation)))
+        own, widest = export.node_rows(ins, operation), widest_rows(group, operation)
+        parts.append(table(export.NODE_HEAD, own))
+        if widest != own:
+            parts += ["As wide as any operand type and length of this page needs them:", table(export.NODE_HEAD, widest)]
     return "\n\n".join(parts)
+
+
+def widest_rows(group: Group, operation: Operation) -> list[tuple[str, ...]]:
+    """The rows of the table of widths for a unit that serves all variants: of each register the most that any needs."""
+    alike = [
+        (step.op, nodes)
+        for ins in group.variants
+        for other in ins.program.operations
+        if (other.algorithm, other.parameters) == (operation.algorithm, operation.parameters)
+        for step, nodes in operation_nodes(ins, other)
+    ]
+    found: dict[tuple[str, str], list[Node]] = {}
+    for op, nodes in alike:
+        for node in nodes:
+            found.setdefault((op, node.register), []).append(node)
+    return [(op, register, *_widest(nodes)) for (op, register), nodes in found.items()]
+
+
+def _widest(nodes: list[Node]) -> tuple[str, ...]:
+    formats = {node.format.name: node.format for node in nodes if node.format}
+    count, whole, fraction = (max(getattr(node, name) for node in nodes) for name in ("count", "integer_bits", "fraction_bits"))
+    signed = int(any(node.signed for node in nodes))
+    width = f"{next(iter(formats.values())).bits} ({'/'.join(formats)})" if formats else str(signed + whole + fraction)
+    low, high = min(node.exponents[0] for node in nodes), max(node.exponents[1] for node in nodes)
+    exponents = "fixed point" if nodes[0].fixed else f"{low} .. {high}"
+    return str(count), str(signed), str(whole), str(fraction), width, exponents
 
 
 def notes(ins: Instruction) -> list[str]:

@@ -159,7 +159,8 @@ def timing(group: Group) -> str:
         return ""
     told = (
         "Cycles of the multiprocessor's clock. Completion: from issue to the result's next use, one warp. Interval: from one "
-        f"instruction to the next. How it was measured: {link('timing', 'timing.md')}."
+        f"instruction to the next. SS, RS: A from shared memory, or from registers. FMA: multiply-adds of the whole shape, zeros "
+        f"of sparse operands and single bits included. How it was measured: {link('timing', 'timing.md')}."
     )
     head = ("Instruction", "Device", "Completion", "Interval", "Best throughput", "At")
     sources = dict.fromkeys((one.device, one.source) for ins in group.variants for one in figures(ins))

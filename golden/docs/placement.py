@@ -34,6 +34,10 @@ def fragments(group: Group) -> str:
             figure(pictures.matrix(ins, name, f"matrix-{name}"), f"{title}: lane:register of every element."),
             figure(pictures.lanes(ins, name, f"lanes-{name}"), f"{title}: what each lane's registers hold."),
         ]
+    if "metadata" in known:
+        parts.append("The metadata are drawn for sparsity selector 0; other selectors, where there are any, name other lanes.")
+    if "scale_a" in known:
+        parts.append("The scales are drawn for byte-id 0 and thread-id 0; these selectors name other bytes and lanes.")
     sources = dict.fromkeys(_source(layout_of(ins, name)) for name in known)
     return "\n\n".join(part for part in [*parts, *sources, *_missing(ins, known)] if part)
 

@@ -51,10 +51,24 @@ def _sparse(group: Group) -> str:
     ins = group.representative
     if ins.pattern is None:
         return ""
-    order = "must ascend" if all(each.ordered_metadata for each in group.variants) else "must ascend in the ordered_metadata form"
+    order = "" if ins.pattern.name == "1:2" else "; the two indices of a nibble must ascend"
+    if order and not all(each.ordered_metadata for each in group.variants):
+        order += " in the ordered_metadata form"
+    codes = ", ".join(f"{code:#x}" for code in ins.pattern.legal(ins.ordered_metadata))
     return (
         f"A is sparse ({ins.pattern.name}): it stores {ins.stored_k} of {ins.k} elements, and the metadata say which elements "
-        f"of B they meet; the indices within a nibble {order}."
+        f"of B they meet. A nibble of metadata stands for {ins.pattern.chunk} columns, {_places(ins.pattern.name)}; it is one of "
+        f"{codes}{order}."
+    )
+
+
+def _places(pattern: str) -> str:
+    """How a nibble names the columns of the stored elements (golden/sparsity.py)."""
+    if pattern == "1:2":
+        return "0x4: the first is stored, 0xe: the second"
+    what = "pairs of columns" if "pairs" in pattern else "columns"
+    return (
+        f"its bits 1:0 and 3:2 are the numbers of the {what} that the first and the second half of its stored elements stand in"
     )
 
 

@@ -295,3 +295,18 @@ def test_emulated_fp8_differs_in_more_than_parameters() -> None:
 )
 def test_large_errors_round_to_the_nearest_power(ulp: int, wanted: str) -> None:
     assert answers.ulp_text(Fraction(ulp)) == wanted
+
+
+def test_widths_of_every_operand_type() -> None:
+    # NVFP4: two significands of 4 bits scale the group, and 4 x 16 x 36 x (15/8)^2 + 2 < 2^13; ue8m0 scales need 12 bits
+    part = section("rtx_blackwell/mma_sp_mxf4-f32", "Datapath").split("As wide as any operand type")
+    totals = [next(row for row in rows(half) if row[:2] == ["sum", "total"]) for half in part]
+    assert [row[4] for row in totals] == ["12", "13"]
+    assert "As wide as any" not in section("hopper/mma_f16-f32", "Datapath")
+
+
+def test_metadata_codes_are_those_of_the_ptx_text() -> None:
+    assert "one of 0x4, 0x8, 0x9, 0xc, 0xd, 0xe; the two" in text("rtx_blackwell/mma_sp_mxf4-f32")
+    assert "0x4: the first is stored, 0xe: the second; it is one of 0x4, 0xe." in text("ampere/mma_sp_tf32-f32")
+    assert "drawn for sparsity selector 0" in text("ampere/mma_sp_tf32-f32")
+    assert "drawn for byte-id 0 and thread-id 0" in text("rtx_blackwell/mma_sp_mxf4-f32")
