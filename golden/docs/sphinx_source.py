@@ -107,7 +107,9 @@ def write(folder: Path, pages: Sequence[Page], jobs: int, progress: Progress) ->
         _copy(docs_folder() / name, folder / name)
     known = frozenset(page.path for page in pages)
     linked: set[str] = set()
-    tasks = [partial(_write_page, folder, page, navigation.toctrees(page.path, pages)) for page in pages]
+    # The pages of instructions come last: they are many and quick, so that no process ends on a slow one.
+    order = sorted(pages, key=lambda page: page.path.startswith("instructions/"))
+    tasks = [partial(_write_page, folder, page, navigation.toctrees(page.path, pages)) for page in order]
     for done, sources in enumerate(_results(tasks, known, jobs), 1):
         linked |= sources
         progress("writing pages", done, len(pages))
