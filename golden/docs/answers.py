@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from golden import stimuli
+from golden.catalog import architectures
 from golden.compare import classify
 from golden.docs import ieee
 from golden.docs.dot_text import command, result_text
+from golden.docs.facts import facts
 from golden.docs.families import Group
 from golden.docs.markdown import code, table
 from golden.docs.operand_text import short
+from golden.docs.value_properties import assumed_nan, assumed_zero, find_nan, find_zero
 from golden.formats import Format
 from golden.instruction import Instruction
 from golden.special_values import special_cases
@@ -39,7 +42,17 @@ def special_values(group: Group) -> str:
     if exact is not None:
         told += " The last column is the sum rounded once as IEEE 754 does, where it gives something else; NaN words aside."
         head.append("IEEE 754")
-    return f"{told}\n\n{table(head, rows)}"
+    return f"{told}{_assumed(ins)}\n\n{table(head, rows)}"
+
+
+def _assumed(ins: Instruction) -> str:
+    """Says which of the answers nobody published: NaN words and signs of zeros that the model fills in."""
+    if ins.architecture not in architectures() or ins.sparse:  # the probes are for dense units
+        return ""
+    known = facts(ins)
+    findings = [("NaN words", assumed_nan, find_nan(known)), ("signs of zero sums", assumed_zero, find_zero(known))]
+    open_ones = [f"{what} ({found.text})" for what, assumed, found in findings if found is not None and assumed(ins, found)]
+    return f" No source says the {' and the '.join(open_ones)} of this unit: the model's stand for any." if open_ones else ""
 
 
 def _against(d: Format, got: int, wanted: int) -> str:
@@ -146,14 +159,20 @@ def ulp_text(ulp: Fraction) -> str:
 
 def _order(ins: Instruction, found: ieee.Findings) -> str:
     if not found.reordered or found.reordered_example is None:
-        return (
-            f"**Order.** The products in another order gave the same result in all {found.tried:,} cases: the sum does not "
-            "depend on the order of k."
-        )
+        if _one_sum(ins):
+            told = "The order of the products cannot matter: they enter one sum after one alignment."
+            return f"**Order.** {told} In no trial of {found.tried:,} did another order give another result."
+        return f"**Order.** The products in another order gave another result in no trial of {found.tried:,}."
     return (
         f"**Order.** The products in another order gave another result in {share(found.reordered, found.tried)} cases: "
         f"the sum depends on the order of k. One of them: `{short(ins, found.reordered_example)}`."
     )
+
+
+def _one_sum(ins: Instruction) -> bool:
+    """Whether the program is one operation with one alignment and one sum at most: only then no order of k can matter."""
+    steps = [step.op for operation in ins.program.operations for step in operation.steps]
+    return len(ins.program.operations) == 1 and "fma" not in steps and max(steps.count("align"), steps.count("sum")) <= 1
 
 
 def _by_kind(found: ieee.Findings) -> str:

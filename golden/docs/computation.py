@@ -11,6 +11,8 @@ from golden.docs.pictures import chain as chain_picture
 from golden.docs.pictures import datapath as datapath_picture
 from golden.docs.pictures import formats as format_pictures
 from golden.docs.pictures import tree as tree_picture
+from golden.docs.sum_properties import floor_hidden
+from golden.docs.variants import split_text
 from golden.errors import UnknownNameError
 from golden.formats import Format
 from golden.formats import formats as builtin
@@ -80,9 +82,29 @@ def steps(group: Group) -> str:
     for chain in export.chains(ins):
         operation = chain[0][1]
         parts += [export.chain_title(ins, chain, 3), export.slices_table(chain)]
-        parts += [part for part in (parameters(operation), f"Steps:\n\n{export.steps_list(operation)}") if part]
+        parts += [
+            part
+            for part in (parameters(operation), _unseen(group, operation), f"Steps:\n\n{export.steps_list(ins, operation)}")
+            if part
+        ]
     parts.append(figure(tree_picture.summation_tree(ins, "tree"), "Summation tree: what is added together, and in which order."))
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *_not_drawn(group)])
+
+
+def _not_drawn(group: Group) -> list[str]:
+    """Names the splits of the variants whose trees look otherwise."""
+    others = dict.fromkeys(split_text(ins) for ins in group.variants)
+    others.pop(split_text(group.representative))
+    return [f"The trees of other lengths are not drawn: {'; '.join(others)}."] if others else []
+
+
+def _unseen(group: Group, operation: Operation) -> str:
+    """Says that no operands of the page show the exponent floor, where that is so."""
+    values = dict(operation.parameters)
+    floor, kept = values.get("exponent_floor"), values.get("fraction_bits")
+    if floor is None or kept is None or not all(floor_hidden(ins, floor, kept) for ins in group.variants):
+        return ""
+    return f"No operands show the exponent floor: every value below {floor} gives the same results."
 
 
 def _of(group: Group) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from golden.docs.dot_text import name_argument
 from golden.docs.families import Group
 from golden.docs.markdown import code, figure, link, table
-from golden.docs.variants import LISTED, captured_entry, manifest, progression
+from golden.docs.variants import LISTED, captured_entry, manifest
 from golden.export import escaped
 from golden.instruction import Instruction
 from golden.paths import docs_folder
@@ -92,7 +92,8 @@ def _campaigns(group: Group) -> str:
         return ""
     tried, wrong = (sum(int(row[i].replace(",", "")) for row in rows) for i in (2, 3))
     told = (
-        f"{tried:,} further dot products were compared on the GPU itself, with {wrong:,} mismatches; see "
+        f"{tried:,} further dot products were compared on the GPU itself with the model's arithmetic, written in CUDA, with "
+        f"{wrong:,} mismatches; see "
         f"{link('campaigns', 'campaign.md')}."
     )
     listed = table(("Instruction", "Operands", "Dot products", "Mismatches", "Device"), rows)
@@ -213,4 +214,4 @@ def _plot(group: Group) -> list[str]:
     return []
 
 
-__all__ = ["campaigns", "evidence", "figures", "progression", "timing"]
+__all__ = ["campaigns", "evidence", "figures", "timing"]

@@ -15,11 +15,15 @@ from golden.program import Operation, Step
 
 @dataclass(frozen=True)
 class Finding:
-    """What a property is for one unit: the text of its cell, the dot products that show it, how to read them."""
+    """What a property is for one unit: the text of its cell, the dot products that show it, how to read them.
+
+    declared: the spec has a value although no dot product shows it.
+    """
 
     text: str
     shots: tuple[Shot, ...] = ()
     reading: str = ""
+    declared: bool = False
 
 
 @dataclass

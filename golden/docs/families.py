@@ -140,8 +140,21 @@ def _shapes(variants: tuple[Instruction, ...]) -> str:
 
 
 def _operands(variants: tuple[Instruction, ...]) -> str:
-    a, b, c, d = (_short(variants, operand) for operand in "abcd")
-    return f"{a} x {b} + {c}" if c == d else f"{a} x {b} + {c} to {d}"
+    c, d = (_short(variants, operand) for operand in "cd")
+    return f"{_factors(variants)} + {c}" if c == d else f"{_factors(variants)} + {c} to {d}"
+
+
+def _factors(variants: tuple[Instruction, ...]) -> str:
+    """ "f16 x f16 or bf16 x bf16" where both factors have one type, "e4m3/e5m2 x e4m3/e5m2" where types are mixed."""
+    own = _formats(variants, "a")
+    if own_type(variants) and 1 < len(own) <= MANY:
+        return f"{', '.join(f'{name} x {name}' for name in own[:-1])} or {own[-1]} x {own[-1]}"
+    return f"{_short(variants, 'a')} x {_short(variants, 'b')}"
+
+
+def own_type(variants: Iterable[Instruction]) -> bool:
+    """Whether A and B have the same type in every variant."""
+    return all(ins.formats["a"] == ins.formats["b"] for ins in variants)
 
 
 def _short(variants: tuple[Instruction, ...], operand: str) -> str:

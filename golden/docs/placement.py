@@ -19,7 +19,7 @@ _TITLES = {
 
 
 def fragments(group: Group) -> str:
-    """The pictures of the smallest variant's operands, with what is missing."""
+    """The pictures of one variant's operands, with what is missing."""
     ins = drawn(group)
     known = [name for name in pictures.operands(ins) if not _same_as_c(ins, name)] if ins is not None else []
     if ins is None or not known:
@@ -43,7 +43,9 @@ def fragments(group: Group) -> str:
 
 
 def drawn(group: Group) -> Instruction | None:
-    """The variant that is drawn: of those with a known layout the one with the fewest elements."""
+    """The variant that is drawn: the one that the whole page shows; where its layout is unknown the smallest with a layout."""
+    if group.representative.fragments is not None:
+        return group.representative
     known = [ins for ins in group.variants if ins.fragments is not None]
     return min(known, key=lambda ins: (ins.blocks > 1, ins.m * ins.n + ins.k * (ins.m + ins.n)), default=None)
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from golden.docs import probes
 from golden.docs.facts import Facts, Finding, gives_floats
-from golden.docs.probes import Shot, Unreachable
+from golden.docs.probes import Shot, Unit, Unreachable
 from golden.hypotheses import MODE_NAMES
+from golden.instruction import Instruction
 
 _FUSED = ("fda", "scaled_fda", "gdfs", "fdrda", "gfdrda")
 _SUM_FIRST = ("fdrda", "gfdrda", "gps", "exact_dot_add")
@@ -166,9 +167,26 @@ def find_floor(known: Facts) -> Finding | None:
     try:
         last, shots = known.measured(probes.last_weight, known.rounding[0], len(known.slices[0][0]))
     except Unreachable:
-        return Finding("not observable", (), f"The least product is 2^{known.unit.lowest}: no operands show the floor.")
+        return _unseen_floor(known)
     reading = "The last try but one is the last that makes the least subnormal: its smallest bit is the last one kept."
     return Finding(_floor_text(known, last), shots, reading)
+
+
+def _unseen_floor(known: Facts) -> Finding:
+    reading = f"The least product is 2^{known.unit.lowest}: no operands show the floor."
+    value = known.parameters.get("exponent_floor")
+    if value is not None:
+        reading += f" The spec says {value}; every value below gives the same results."
+    return Finding("not observable", (), reading, value is not None)
+
+
+def floor_hidden(ins: Instruction, floor: int, kept: int) -> bool:
+    """Whether every lower exponent floor gives the same results.
+
+    A c that is not zero lifts the alignment above the floor anyway; without one the floor cuts below 2^(floor - kept), where
+    no product has a bit.
+    """
+    return all(ins.formats[name].min_exponent >= floor for name in "cd") and Unit(ins).lowest >= floor - kept
 
 
 def _floor_text(known: Facts, last: int | None) -> str:

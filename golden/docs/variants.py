@@ -8,8 +8,9 @@ from functools import cache
 from typing import Any
 
 from golden import captured
-from golden.docs.families import Group
+from golden.docs.families import Group, own_type
 from golden.docs.markdown import code, link, table
+from golden.docs.sass_text import patterns, progression
 from golden.errors import MmagoldError
 from golden.instruction import Instruction
 
@@ -24,7 +25,9 @@ _N = re.compile(r"(?<=\d)n\d+(?=k\d)")
 def summary(group: Group) -> str:
     """One paragraph: formula, shape, sparsity, scales, blocks, native or emulated."""
     ins = group.representative
-    formats = {name: "/".join(_different(group, name)) for name in "abcd"}
+    formats = {name: " or ".join(_different(group, name)) for name in "abcd"}
+    if own_type(group.variants) and len(_different(group, "a")) > 1:
+        formats["b"] = "the same type"
     what = "D = A x B + C" if ins.formats["a"].bits > 1 else "D = C + popcount of A and B, combined bit by bit"
     text = [
         f"{what}, with A in {formats['a']}, B in {formats['b']}, C in {formats['c']} and D in {formats['d']}. "
@@ -117,7 +120,7 @@ def split_text(ins: Instruction) -> str:
     rest = len(ins.program.operations) - len(sizes)
     count = f"{len(sizes)} operation{'s' if len(sizes) > 1 else ''} of {' and '.join(map(str, dict.fromkeys(sizes)))}"
     more = f" and {rest} without products" if rest else ""
-    return f"{ins.stored_k} products in {count}{more}"
+    return f"{ins.stored_k} product{'s' if ins.stored_k > 1 else ''} in {count}{more}"
 
 
 def _native(group: Group) -> str:
@@ -196,22 +199,11 @@ def _folded(group: Group) -> dict[str, list[Instruction]]:
 
 
 def _folded_row(label: str, members: list[Instruction]) -> tuple[str, ...]:
-    shown = _N.sub("nN", members[0].sass[0]) if members[0].sass else "-"
-    sass = sass_text(members[0]) if len(members) == 1 else f"`{_without_n(members)}`" if members[0].sass else shown
+    sass = sass_text(members[0]) if len(members) == 1 else " or ".join(patterns(members)) or "-"
     pairs = list(dict.fromkeys((ins.formats["a"].name, ins.formats["b"].name) for ins in members))
     evidence = ", ".join(dict.fromkeys(ins.evidence.kind for ins in members))
     n = progression(sorted({ins.n for ins in members}))
     return f"`{label}`", n, pairs_text(pairs), str(len(members)), sass, evidence, captured_cell(members)
-
-
-def _without_n(members: list[Instruction]) -> str:
-    """The SASS of several N and types: the first one's, N and types replaced where they stand in it."""
-    text = " + ".join(members[0].sass)
-    for ins in members[:1]:
-        text = re.sub(rf"(?<=x){ins.n}(?=x)", "N", text)
-        if len({each.formats["a"].name for each in members}) > 1:
-            text = text.replace(f".{ins.formats['a'].name.upper()}.{ins.formats['b'].name.upper()}", ".A.B")
-    return text
 
 
 def pairs_text(pairs: list[tuple[str, str]]) -> str:
@@ -220,16 +212,3 @@ def pairs_text(pairs: list[tuple[str, str]]) -> str:
     if len(pairs) > 1 and first == second and len(pairs) == len(first) * len(second):
         return f"{', '.join(first)} in every pair"
     return ", ".join(f"{a} x {b}" for a, b in pairs)
-
-
-def progression(values: list[int]) -> str:
-    """ "8 to 256 by 8", "8, 16, 24, 32 to 256 by 16", or the values."""
-    parts: list[str] = []
-    while values:
-        step = values[1] - values[0] if len(values) > 1 else 0
-        length = next((i for i in range(1, len(values)) if values[i] - values[i - 1] != step), len(values))
-        if length < 4:
-            parts, values = [*parts, str(values[0])], values[1:]
-        else:
-            parts, values = [*parts, f"{values[0]} to {values[length - 1]} by {step}"], values[length:]
-    return ", ".join(parts)
