@@ -11,7 +11,7 @@ from functools import partial
 
 from golden import catalog
 from golden.catalog import Architecture
-from golden.docs import generations, special_probes
+from golden.docs import generations, sass_text, special_probes
 from golden.docs.dot_text import command, operands_text, result_text
 from golden.docs.facts import facts
 from golden.docs.families import Group, group_of, groups
@@ -22,9 +22,6 @@ from golden.docs.program_text import LABELS, changed_parameters, program_text
 from golden.hypotheses import MODE_NAMES
 from golden.instruction import Instruction
 from golden.kin import signature
-
-_LISTED = 8
-"""Names of one group that stand in a cell before it says how many more there are."""
 
 
 def pages() -> list[Page]:
@@ -121,7 +118,8 @@ def _instructions(architecture: str) -> Iterator[str]:
         "One row for each group of instructions that computes by one rule; its page has the steps, the datapath and the vectors. "
         "F: fraction bits kept after the alignment shift. Floor: the least exponent that terms are aligned to. "
         "RZ, RNE, RD, RU: round toward zero, to nearest even, down, up. Captured: recorded on hardware, in this repository; "
-        "published: from the named paper; derived: argued from others, as said."
+        "published: from the named paper; derived: argued from others, as said. "
+        "N, A and B in machine names: any of the sizes or operand types of the row."
     )
     floats = [group for group in groups(architecture) if group.representative.formats["d"].is_float]
     others = [group for group in groups(architecture) if not group.representative.formats["d"].is_float]
@@ -148,15 +146,12 @@ def _instruction_table(found: Iterable[Group]) -> str:
 
 
 def _machine_names(group: Group) -> str:
-    """What the instructions are called by the machine: SASS mnemonics, or AMD's own names."""
+    """What the instructions are called by the machine: patterns of SASS mnemonics, or AMD's own names."""
     if group.representative.name.startswith("v_"):
-        names = list(dict.fromkeys(ins.name for ins in group.variants))
-    elif group.representative.emulated:
+        return ", ".join(f"`{ins.name}`" for ins in group.variants)
+    if group.representative.emulated:
         return " ".join(f"`{word}`" for word in group.representative.sass)
-    else:
-        names = list(dict.fromkeys(" ".join(ins.sass) for ins in group.variants))
-    shown = [f"`{name}`" for name in names[:_LISTED]]
-    return ", ".join(shown) + (f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else "")
+    return sass_text.cell(group.variants)
 
 
 def algorithm_text(group: Group) -> str:
@@ -264,7 +259,7 @@ def _different(found: list[list[Pair]], old: str, new: str) -> Iterator[str]:
         rows.append([_names_text([pair.new for pairs in several for pair in pairs]), share + nan, worst, why])
     bold = any("**" in why for _, why in merged)
     yield "The same operands, other bits. The last column lists what changed." + (
-        f" Parameters in bold explain the example below: {old} with them alone answers as {new} does." if bold else ""
+        f" Parameters in bold explain the example: {old} with them alone answers as {new} does." if bold else ""
     )
     yield table(["Instructions", "Different results", "Most in stimulus kind", "What changed"], rows)
     yield from _examples(found, old, new)
@@ -289,19 +284,28 @@ def _plain(value: object) -> str:
 
 
 def _examples(found: list[list[Pair]], old: str, new: str) -> Iterator[str]:
-    shown = set()
-    for pairs in found:
-        result = generations.example(pairs[0])
-        if result is None or id(result[1]) in shown:
-            continue
-        run, shortest = result
-        shown.add(id(shortest))
-        yield f"**{run.new.name}** ({shortest.kind}): {operands_text(run.new, shortest.operands_y)}."
-        yield table(
-            [old, new],
-            [[result_text(run.old.formats["d"], shortest.x), result_text(run.new.formats["d"], shortest.y)]],
-        )
-        yield code("\n".join(command(ins, shortest.operands_y) for ins in (run.old, run.new)), "console")
+    """The examples of all pairs of programs; one that shows the difference of several stands once."""
+    shown: list[dict[int, Pair]] = []  # by example: the pair whose example it is
+    for first, *_ in found:
+        result = generations.example(first)
+        if result is not None and not any(id(result[1]) in pairs for pairs in shown):
+            same = next((pairs for pairs in shown if generations.shows(next(iter(pairs.values())), first)), None)
+            shown += [{}] if same is None else []
+            (shown[-1] if same is None else same)[id(result[1])] = first
+    for pairs in shown:
+        yield from _example(list(pairs.values()), old, new)
+
+
+def _example(pairs: list[Pair], old: str, new: str) -> Iterator[str]:
+    """The example of the first pair, and where else the same numbers do the same."""
+    result = generations.example(pairs[0])
+    assert result is not None
+    run, shortest = result
+    others = ", ".join(f"`{pair.new.name}`" for pair in pairs[1:])
+    same = f" The same numbers give the same results on {others}." if others else ""
+    yield f"**{run.new.name}** ({shortest.kind}): {operands_text(run.new, shortest.operands_y)}.{same}"
+    yield table([old, new], [[result_text(run.old.formats["d"], shortest.x), result_text(run.new.formats["d"], shortest.y)]])
+    yield code("\n".join(command(ins, shortest.operands_y) for ins in (run.old, run.new)), "console")
 
 
 def _same(found: list[list[Pair]]) -> str:
@@ -319,19 +323,25 @@ def _same(found: list[list[Pair]]) -> str:
 
 
 def _emulated(pairs: list[Pair]) -> str:
-    rows: dict[tuple[str, str, str], int] = {}
+    """Native against emulated, one row for each group and pattern of machine names."""
+    by_group: dict[str, list[Pair]] = {}
     for pair in pairs:
         group = group_of(pair.new)
-        old, new = (_becomes(ins) for ins in (pair.old, pair.new))
-        key = link(group.title, group.path), old, new
-        rows[key] = rows.get(key, 0) + 1
+        by_group.setdefault(link(group.title, group.path), []).append(pair)
+    rows = []
+    for name, found in by_group.items():
+        for before, olds in sass_text.patterns([pair.old for pair in found]).items():
+            news = [pair.new for pair in found if pair.old in olds]
+            after = " or ".join(
+                dict.fromkeys(_becomes(ins, text) for text, same in sass_text.patterns(news).items() for ins in same)
+            )
+            rows.append([name, len(olds), _becomes(olds[0], before), after])
     old, new = (catalog.get_architecture(ins.architecture).title for ins in (pairs[0].old, pairs[0].new))
-    return table(["Instructions", "Count", old, new], [[name, count, *what] for (name, *what), count in rows.items()])
+    return table(["Instructions", "Count", old, new], rows)
 
 
-def _becomes(ins: Instruction) -> str:
-    kind = "emulated" if ins.emulated else "native"
-    return f"{kind}: {' '.join(f'`{word}`' for word in (ins.sass if ins.emulated else ins.sass[:1]))}"
+def _becomes(ins: Instruction, text: str) -> str:
+    return f"{'emulated' if ins.emulated else 'native'}: {text}"
 
 
 def _names_text(members: list[Instruction]) -> str:

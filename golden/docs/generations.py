@@ -11,11 +11,14 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from golden import catalog
-from golden.compare import CLASSES, Comparison, Example, classify, compare
+from golden.compare import CLASSES, Comparison, Example, Operands, classify, compare
+from golden.docs.probes import Unreachable, exact_code
+from golden.formats import Kind
 from golden.instruction import Instruction, instructions
 from golden.kin import signature
 from golden.program import Operation, Program, Step
@@ -201,12 +204,15 @@ def parameters(pair: Pair) -> list[Parameter]:
 
     The fewest that make the older unit answer the example as the newer does are those that explain it.
     """
-    old, new = pair.old.program, pair.new.program
-    if not _alike(old, new):
-        return []
-    different = [aspect for aspect in ASPECTS if aspect.value(old) != aspect.value(new)]
+    old, new, different = pair.old.program, pair.new.program, _different(pair)
     explaining = _explaining(pair, different)
     return [Parameter(aspect.name, aspect.value(old), aspect.value(new), aspect in explaining) for aspect in different]
+
+
+def _different(pair: Pair) -> list[Aspect]:
+    """What two programs of one kind have otherwise; empty for programs of different kinds."""
+    old, new = pair.old.program, pair.new.program
+    return [aspect for aspect in ASPECTS if aspect.value(old) != aspect.value(new)] if _alike(old, new) else []
 
 
 def _explaining(pair: Pair, different: list[Aspect]) -> tuple[Aspect, ...]:
@@ -216,12 +222,53 @@ def _explaining(pair: Pair, different: list[Aspect]) -> tuple[Aspect, ...]:
     run, shortest = found
     for count in range(1, len(different) + 1):
         for chosen in itertools.combinations(different, count):
-            program = pair.old.program
-            for aspect in chosen:
-                program = aspect.take(program, pair.new.program)
-            if replace(run.old, program=program).reference_dot(**shortest.operands_x) == shortest.y:
+            if _with(run, chosen).reference_dot(**shortest.operands_x) == shortest.y:
                 return chosen
     return ()
+
+
+def _with(pair: Pair, chosen: Iterable[Aspect]) -> Instruction:
+    """The older unit of a pair with some parameters of the newer."""
+    program = pair.old.program
+    for aspect in chosen:
+        program = aspect.take(program, pair.new.program)
+    return replace(pair.old, program=program)
+
+
+def shows(pair: Pair, other: Pair) -> bool:
+    """Whether the example of one pair shows the difference of another too: the same numbers give both the same two results.
+
+    The same parameters, if any, have to explain both.
+    """
+    found = example(pair)
+    aspects = [_explaining(one, _different(one)) for one in (pair, other)]
+    if found is None or aspects[0] != aspects[1] or pair.new.formats["d"] != other.new.formats["d"]:
+        return False
+    run, shortest = found
+    operands = _carried(run.new, other.new, shortest.operands_y)
+    if operands is None or (int(other.old.dot(**operands)), int(other.new.dot(**operands))) != (shortest.x, shortest.y):
+        return False
+    return not aspects[0] or _with(other, aspects[0]).reference_dot(**operands) == shortest.y
+
+
+def _carried(source: Instruction, target: Instruction, operands: Operands) -> dict[str, Any] | None:
+    """The same numbers as operands of another instruction; None where it cannot take them."""
+    if set(operands) != set("abc") or target.sparse or target.scale_block:
+        return None
+    moved = {name: np.zeros(shape, target.formats[name].dtype) for name, shape in target.operand_shapes(matrices=False).items()}
+    for name, codes in operands.items():
+        fmt, row = source.formats[name], np.atleast_1d(codes)
+        places = np.flatnonzero(row)
+        numbers = [fmt.decode(int(code)) for code in row[places]]
+        if any(number.kind >= Kind.INFINITY or not number.significand for number in numbers) or (
+            name != "c" and any(places >= target.k)
+        ):
+            return None
+        try:
+            moved[name].reshape(-1)[places] = [exact_code(target.formats[name], number.value) for number in numbers]
+        except Unreachable:
+            return None
+    return moved
 
 
 def _alike(old: Program, new: Program) -> bool:
