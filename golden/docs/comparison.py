@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from golden import catalog
-from golden.docs import captured_witness
+from golden.docs import captured_witness, planted_faults
 from golden.docs.captured_witness import Evidence
 from golden.docs.compared_units import BLOCKS, Block, units
 from golden.docs.dot_text import command, operands_text, result_text
@@ -25,6 +25,8 @@ from golden.instruction import Instruction
 
 _NONE = "-"
 _MARKS = {"captured": "C", "published": "P", "derived": "D"}
+_UNSEEN_MARKS = _MARKS | {"captured": "c"}
+"""The same for a value that no result can show."""
 _REFUTED_LISTED = 4
 """Other units of one place that are written out before it says how many more."""
 
@@ -100,8 +102,8 @@ def matrix() -> str:
         "these dot products.",
         "The letter says how the rule is known. **C**: results recorded on hardware show it; units with another value get some "
         "of them wrong. **(C)**: the same, but some other values would have gone unseen; the page of the property says which. "
-        "**c**: the instruction was recorded, but no recorded result tells this. **P**: published in the source that the "
-        "instruction names. **D**: derived from others. **?**: no source says it; the model's value "
+        "**c**: the instruction was recorded, but no recorded result tells this, or none can. **P**: published in the source "
+        "that the instruction names. **D**: derived from others. **?**: no source says it; the model's value "
         "stands for any. RZ, RNE, RD: round toward zero, to nearest even, down.",
         "## Units",
         "The plainest native instruction of each operand type stands for all of them (FP8: e4m3; FP4: e2m1, the smallest scale "
@@ -149,7 +151,9 @@ def _cell(case: Case | None, ins: Instruction) -> str:
     if case is None:
         return _NONE
     cell = link(case.finding.text, case.link_path)
-    return f"{cell} {_mark(case.row, ins)}" if case.finding.shots else cell
+    if case.finding.shots:
+        return f"{cell} {_mark(case.row, ins)}"
+    return f"{cell} {_UNSEEN_MARKS[ins.evidence.kind]}" if case.finding.declared else cell
 
 
 def _mark(chosen: Property, ins: Instruction) -> str:
@@ -216,6 +220,7 @@ def _witness(case: Case) -> Iterator[str]:
         found = _evidence(case.row, units(case.block)[architecture]) if finding.shots else None
         if found is not None:
             yield from _recorded(case, architecture, found)
+            yield from planted_faults.told(units(case.block)[architecture], case.row.fault)
 
 
 def _sources(case: Case) -> Iterator[str]:

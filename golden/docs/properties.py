@@ -36,7 +36,8 @@ class Property:
     the cell; None where it says nothing that a probe could be held against. against: names of golden/hypotheses.py
     (a regular expression) of the units that have the property otherwise; captured results are searched for what refutes them.
     unseen: what else a unit may do that no recorded operands can tell; empty where there is nothing. assumed: whether no
-    source says what the model does, so that the value stands for any.
+    source says what the model does, so that the value stands for any. fault: the parameter of a campaign's planted fault
+    that changes the property.
     """
 
     slug: str
@@ -47,6 +48,7 @@ class Property:
     against: str = ""
     unseen: Callable[[Instruction], str] = _nothing_unseen
     assumed: Callable[[Instruction, Finding], bool] = _nothing_assumed
+    fault: str = ""
 
 
 def measure(chosen: Property, ins: Instruction) -> Finding | None:
@@ -78,6 +80,7 @@ PROPERTIES = (
         sum_properties.find_f,
         sum_properties.declared_f,
         r"fraction-bits-(plus|minus)-\d",
+        fault="fraction_bits",
     ),
     Property(
         "products",
@@ -104,6 +107,7 @@ PROPERTIES = (
         sum_properties.find_floor,
         sum_properties.declared_floor,
         r"floor-.*",
+        fault="floor",
     ),
     Property(
         "cut-bits",
@@ -120,6 +124,7 @@ PROPERTIES = (
         value_properties.find_rounding,
         value_properties.declared_rounding,
         r"round-(toward-zero|nearest-even|nearest-away|down|up)|result-bits-\d+",
+        fault="rounding",
     ),
     Property(
         "zero-sign",
