@@ -46,8 +46,9 @@ FINDINGS = """\
 - Infinities of both signs make NaN: 2^70 * 2^70 - 2^70 * 2^70 is 0 on a Tensor Core and NaN on CDNA2 and CDNA3.
 - With 8 products of operands 2^63 N(0, 1), the share of finite results that is lost is {CDNA3} on CDNA3, {CDNA2} on CDNA2,
   {CDNA1} on CDNA1 and {Hopper} on Hopper.
-- On CDNA1 and CDNA2 sums overflow before they are complete as well, because they pass through f32 on their way:
-  2^127 + 2^127 - 2^127 is infinity on CDNA2, where c meets the products last.
+- With 8 products, sums on CDNA1 and CDNA2 overflow before they are complete as well, because they pass through f32 on their
+  way: 2^127 + 2^127 - 2^127 is infinity on CDNA2, where c meets the products last. With more products so do the sums of units
+  that chain operations, such as Ampere, Ada and CDNA3 with K = 16: every operation hands an f32 on.
 """
 
 

@@ -32,7 +32,8 @@ FINDINGS = """\
   in between, so that a large addend hides the small ones even after it is cancelled. The experiment cannot tell these apart.
 - Within one fused sum the order of k does not matter: {fused} of the results change when k is shuffled. Where sums are
   chained or form a tree it may: {changing}.
-- CDNA1 is missing here: it sums groups exactly, so that no large addend can hide a small one.
+- CDNA1 is missing here: it sums groups exactly. Within a group no large addend can hide a small one; between groups the
+  rounding to f32 can.
 """
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3"
 

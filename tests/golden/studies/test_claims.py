@@ -22,7 +22,7 @@ from golden.studies import (
     tf32_nan,
 )
 from golden.studies.published import published
-from golden.studies.units import Unit
+from golden.studies.units import Unit, dot
 
 ROOT = Path(__file__).parents[3]
 
@@ -184,6 +184,15 @@ def test_products_overflow_on_cdna2_and_cdna3_only() -> None:
     values = [[exact.decode("bf16", x) for x in row] for row in ([code[0], code[1]], [code[0], code[2]])]
     assert exact.fdrda(*values, exact.decode("f32", 0)) == 0x7FC00000
     assert exact.fda(*values, exact.decode("f32", 0), "f32", 25, -133) == 0
+
+
+def test_sums_of_chained_operations_overflow_between_them() -> None:
+    """2^127 + 2^127 in the first half of K = 16 and -2^127 in the second: f32 between them is infinite, as the study says."""
+    a, b = (np.zeros(16) for _ in range(2))
+    a[[0, 1, 8]], b[[0, 1, 8]] = 2.0**64, (2.0**63, 2.0**63, -(2.0**63))
+    units = {unit.architecture: unit for unit in product_overflow.UNITS if unit.what == "bf16" and unit.ins.k == 16}
+    infinite = {name for name, unit in units.items() if np.isinf(dot(unit.ins, a, b, 0.0))}
+    assert infinite == {"ampere", "ada", "cdna2", "cdna3"}
 
 
 def test_hopper_loses_no_finite_result_and_cdna3_does() -> None:
