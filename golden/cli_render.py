@@ -19,8 +19,8 @@ from golden.formats import Format, Kind, Number
 from golden.instruction import Instruction
 from golden.program import Operation, Step
 from golden.reference import Cut, Event
-from golden.step_text import step_text
-from golden.trace import Trace, describe, float_text, significand_text
+from golden.step_text import is_integer, step_text
+from golden.trace import Trace, describe, describe_code, float_text, lost_bits, shortened_bits, significand_text
 
 _CUT_STYLE = "bold red"
 TEXT_WIDTH = 120
@@ -57,7 +57,7 @@ def _print_chain(console: Console, ins: Instruction, chain: list[Operation]) -> 
     about = f"  k = {slices}; from {first.seed}, to {last.to} ({last.out_format.name})"
     console.print(Text.assemble("\n", (first.algorithm + times, "bold"), (about, "dim")))
     for number, step in enumerate(first.steps, 1):
-        console.print(_indented(_step_line(number, step)), highlight=False)
+        console.print(_indented(_step_line(number, step, is_integer(ins))), highlight=False)
     widths = table(*(name.lower() + (">" if 1 < i < 7 else "") for i, name in enumerate(export.NODE_HEAD)))
     for row in export.node_rows(ins, first):
         widths.add_row(*row)
@@ -65,9 +65,9 @@ def _print_chain(console: Console, ins: Instruction, chain: list[Operation]) -> 
     console.print(_indented(widths))
 
 
-def _step_line(number: int, step: Step, style: str = "") -> Table:
+def _step_line(number: int, step: Step, integer: bool, style: str = "") -> Table:
     line = Table.grid(padding=(0, 1))
-    line.add_row(f"{number}", Text(step.op, style="cyan"), Text(step_text(step), style=style))
+    line.add_row(f"{number}", Text(step.op, style="cyan"), Text(step_text(step, integer), style=style))
     line.columns[0].min_width, line.columns[1].min_width = 2, 14
     return line
 
@@ -151,20 +151,20 @@ def _operands(trace: Trace) -> Table:
         rows.add_row(
             str(k),
             _code(x, formats["a"]),
-            describe(formats["a"].decode(x)),
+            describe_code(formats["a"], x),
             _code(y, formats["b"]),
-            describe(formats["b"].decode(y)),
+            describe_code(formats["b"], y),
             *scales,
         )
     if skipped:
         rows.add_row("...", Text(f"{skipped} times 0", style="dim"), "", "", "")
-    rows.add_row("c", _code(trace.c, formats["c"]), describe(formats["c"].decode(trace.c)), "", "")
+    rows.add_row("c", _code(trace.c, formats["c"]), describe_code(formats["c"], trace.c), "", "")
     return rows
 
 
 def _print_step(console: Console, number: int, event: Event, trace: Trace, registers: dict[str, tuple[Number, ...]]) -> None:
     """One step: its sentence, then a table of the numbers that it wrote."""
-    console.print(_indented(_step_line(number, event.step, "dim")), highlight=False)
+    console.print(_indented(_step_line(number, event.step, is_integer(trace.instruction), "dim")), highlight=False)
     if event.max_exponents and any(e is not None for e in event.max_exponents):
         maxima = ", ".join("-" if e is None else str(e) for e in event.max_exponents)
         console.print(_indented(f"largest exponent [bold]{maxima}[/]", 6), highlight=False)
@@ -174,14 +174,14 @@ def _print_step(console: Console, number: int, event: Event, trace: Trace, regis
         console.print(_indented(_rounding(event, trace, registers), 6))
     elif event.code is not None:
         fmt = trace.instruction.program.operations[event.operation].out_format
-        console.print(_indented(f"special: {_code(event.code, fmt)} = {describe(fmt.decode(event.code))}", 6), highlight=False)
+        console.print(_indented(f"special: {_code(event.code, fmt)} = {describe_code(fmt, event.code)}", 6), highlight=False)
     registers.update(event.written)
 
 
 def _numbers(event: Event, trace: Trace) -> Table:
     operation = trace.instruction.program.operations[event.operation]
-    shifts = event.cuts is not None
-    rows = table("", "significand", *(("lost", "shift>") if shifts else ()), "exponent>", "value")
+    shifts, integer = event.cuts is not None, is_integer(trace.instruction)
+    rows = table("", *(("bits",) if integer else ("significand", *(("lost", "shift>") if shifts else ()), "exponent>")), "value")
     zeros = 0
     for name, numbers in event.written.items():
         cuts = (event.cuts or {}).get(name, (None,) * len(numbers))
@@ -191,7 +191,8 @@ def _numbers(event: Event, trace: Trace) -> Table:
                 zeros += 1
                 continue
             label = f"{name}[{operation.k_index[index] if by_k else index}]" if len(numbers) > 1 else name
-            rows.add_row(label, *_number_cells(number, cut, shifts))
+            cells = (significand_text(number, True), describe(number, True)) if integer else _number_cells(number, cut, shifts)
+            rows.add_row(label, *cells)
     if zeros:
         rows.add_row(Text(f"and {zeros} zeros", style="dim"))
     return rows
@@ -200,18 +201,10 @@ def _numbers(event: Event, trace: Trace) -> Table:
 def _number_cells(number: Number, cut: Cut | None, shifts: bool) -> list[Any]:
     cells: list[Any] = [significand_text(number)]
     if shifts:
-        lost = "" if cut is None or cut.shift <= 0 or cut.lost == 0 else f"{cut.lost:0{min(cut.shift, 64)}b}".rstrip("0")
-        cells += [Text(_shortened(lost), style=_CUT_STYLE), "" if cut is None else _shift_text(cut.shift)]
+        lost = "" if cut is None else shortened_bits(lost_bits(cut).rstrip("0"))
+        cells += [Text(lost, style=_CUT_STYLE), "" if cut is None else f"{cut.shift} >>" if cut.shift else "0"]
     exponent = "" if number.kind != Kind.FINITE else f"2^{number.exponent}"
     return [*cells, exponent, describe(number)]
-
-
-def _shift_text(shift: int) -> str:
-    return f"{shift} >>" if shift > 0 else f"{-shift} <<" if shift else "0"
-
-
-def _shortened(bits: str) -> str:
-    return bits if len(bits) <= 24 else f"{bits[:21]}..."
 
 
 def _rounding(event: Event, trace: Trace, registers: dict[str, tuple[Number, ...]]) -> Text:
@@ -220,11 +213,13 @@ def _rounding(event: Event, trace: Trace, registers: dict[str, tuple[Number, ...
     fmt, code = operation.out_format, event.code
     assert code is not None
     result = fmt.decode(code)
-    text = Text.assemble((_code(code, fmt), "bold"), f" = {describe(result)}")
+    text = Text.assemble((_code(code, fmt), "bold"), f" = {describe_code(fmt, code)}")
     source = registers.get(event.step.of[0], ())
     if source and source[0].kind <= Kind.FINITE and result.kind <= Kind.FINITE:
         error = result.value - source[0].value
-        if error:
+        if error and not fmt.is_float and is_integer(trace.instruction):
+            text.append(f"   overflow changed the total by {error}", style="yellow")
+        elif error:
             last = Fraction(2) ** (result.lsb_exponent if fmt.is_float else 0)
             text.append(f"   rounding changed the sum by {float(error / last):+.4g} ULP", style="yellow")
         else:
@@ -235,7 +230,7 @@ def _rounding(event: Event, trace: Trace, registers: dict[str, tuple[Number, ...
 def _verdict(trace: Trace) -> Table:
     grid = Table.grid(padding=(0, 2))
     fmt = trace.instruction.formats["d"]
-    grid.add_row("d", Text(_code(trace.code, fmt), style="bold green"), describe(trace.result))
+    grid.add_row("d", Text(_code(trace.code, fmt), style="bold green"), describe_code(fmt, trace.code))
     exact, error = trace.exact, trace.error_ulp
     if exact is None:
         grid.add_row("exact", "", "an operand is infinite or NaN")
@@ -297,11 +292,11 @@ def _example(example: Example) -> Group:
             shown.add_row(
                 f"k = {k}",
                 _code(a, formats["a"]),
-                describe(formats["a"].decode(a)),
+                describe_code(formats["a"], a),
                 _code(b, formats["b"]),
-                describe(formats["b"].decode(b)),
+                describe_code(formats["b"], b),
             )
-    shown.add_row("c", _code(trace.c, formats["c"]), describe(formats["c"].decode(trace.c)))
+    shown.add_row("c", _code(trace.c, formats["c"]), describe_code(formats["c"], trace.c))
     answers = table("", "architecture", "d", "", "error")
     for label, side, code in (("A", example.trace_x, example.x), ("B", example.trace_y, example.y)):
         fmt, error = side.instruction.formats["d"], side.error_ulp
@@ -309,7 +304,7 @@ def _example(example: Example) -> Group:
             label,
             side.instruction.architecture,
             Text(_code(code, fmt), style="bold"),
-            describe(fmt.decode(code)),
+            describe_code(fmt, code),
             "" if error is None else f"{error:+.4g} ULP",
         )
     exact = trace.exact

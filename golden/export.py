@@ -16,7 +16,7 @@ from golden.formats import Format
 from golden.instruction import Instruction
 from golden.program import Algorithm, Operation, get_algorithm
 from golden.special_values import special_values
-from golden.step_text import step_text
+from golden.step_text import is_integer, step_text
 from golden.trace import float_text
 from golden.widths import Node, operation_nodes
 
@@ -89,7 +89,7 @@ def format_dict(fmt: Format) -> dict[str, Any]:
 
 def _operation_dict(ins: Instruction, index: int, operation: Operation) -> dict[str, Any]:
     steps = [
-        {"step": step.op, "text": step_text(step), "nodes": [node.as_dict() for node in nodes]}
+        {"step": step.op, "text": step_text(step, is_integer(ins)), "nodes": [node.as_dict() for node in nodes]}
         for step, nodes in operation_nodes(ins, operation)
     ]
     return {
@@ -207,7 +207,7 @@ def _chain_parts(ins: Instruction, chain: Chain) -> list[str]:
     """Operations that run the same steps (a chain) are described once, with the list of their slices."""
     parameters = dict(chain[0][1].parameters)
     told = [f"Parameters: {parameters_text(parameters)}."] if parameters else []
-    return [slices_table(chain), *told, steps_list(chain[0][1]), nodes_table(ins, chain[0][1])]
+    return [slices_table(chain), *told, steps_list(ins, chain[0][1]), nodes_table(ins, chain[0][1])]
 
 
 def chain_title(ins: Instruction, chain: Chain, level: int) -> str:
@@ -223,9 +223,10 @@ def slices_table(chain: Chain) -> str:
     return _table(("Operation", "k", "Starts from", "Gives"), rows)
 
 
-def steps_list(operation: Operation) -> str:
+def steps_list(ins: Instruction, operation: Operation) -> str:
     """The steps of an operation as a numbered Markdown list."""
-    return "\n".join(f"{i}. **{step.op}**: {step_text(step)}" for i, step in enumerate(operation.steps, 1))
+    integer = is_integer(ins)
+    return "\n".join(f"{i}. **{step.op}**: {step_text(step, integer)}" for i, step in enumerate(operation.steps, 1))
 
 
 def algorithm_title(ins: Instruction, operation: Operation) -> str:

@@ -107,6 +107,12 @@ class Program:
         """Names of the algorithms used, in order of first use."""
         return tuple(dict.fromkeys(operation.algorithm for operation in self.operations))
 
+    @property
+    def bit_operation(self) -> str | None:
+        """What two bits are combined with before they are counted ("and", "xor"); None where numbers are multiplied."""
+        steps = (step for operation in self.operations for step in operation.steps if step.op == "multiply")
+        return next((step.operation for step in steps if step.operation != "product"), None)
+
 
 @dataclass(frozen=True)
 class Algorithm:

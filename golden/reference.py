@@ -21,9 +21,14 @@ NAN = Number(Kind.NAN)
 
 @dataclass(frozen=True)
 class Cut:
-    """What alignment did to one term: the right shift in bits (negative: left) and the magnitude of the bits cut off."""
+    """What alignment did to one term.
+
+    shift: the right shift, maximum - e (0: a term at the maximum). bits: how many low bits were cut off; all where the whole
+    term counts as zero. lost: their magnitude.
+    """
 
     shift: int
+    bits: int
     lost: int
 
 
@@ -312,15 +317,18 @@ def _align_zero(number: Number, maximum: int, fraction_bits: int, step: Step) ->
 
 
 def _align_term(number: Number, maximum: int, fraction_bits: int, outside: bool, step: Step) -> tuple[Number, Cut]:
-    shift = (maximum - fraction_bits) - number.lsb_exponent
-    lost = number.significand & ((1 << shift) - 1) if shift > 0 else 0
+    cut = (maximum - fraction_bits) - number.lsb_exponent  # negative: zeros are appended
+    shift = maximum - number.exponent
     if outside:
-        return replace(number, significand=0, exponent=maximum, fraction_bits=fraction_bits), Cut(shift, number.significand)
-    kept = shift_right(number.sign, number.significand, shift, step.rounding)
+        whole = max(number.fraction_bits + 1, number.significand.bit_length(), cut)
+        zero = replace(number, significand=0, exponent=maximum, fraction_bits=fraction_bits)
+        return zero, Cut(shift, whole, number.significand)
+    lost = number.significand & ((1 << max(cut, 0)) - 1)
+    kept = shift_right(number.sign, number.significand, cut, step.rounding)
     if step.sticky:
-        seen = number.significand & ((1 << max(shift - step.sticky_gap, 0)) - 1)
+        seen = number.significand & ((1 << max(cut - step.sticky_gap, 0)) - 1)
         kept, fraction_bits = kept << 1 | (seen != 0), fraction_bits + 1
-    return replace(number, significand=kept, exponent=maximum, fraction_bits=fraction_bits), Cut(shift, lost)
+    return replace(number, significand=kept, exponent=maximum, fraction_bits=fraction_bits), Cut(shift, max(cut, 0), lost)
 
 
 def _exact_sum(terms: Sequence[Number], step: Step) -> Number:

@@ -10,7 +10,7 @@ import numpy as np
 from golden import stimuli
 from golden.formats import Format
 from golden.instruction import Instruction
-from golden.trace import describe
+from golden.trace import describe_code
 
 
 def special_values(ins: Instruction) -> list[dict[str, Any]]:
@@ -19,13 +19,14 @@ def special_values(ins: Instruction) -> list[dict[str, Any]]:
     for question, operands in special_cases(ins):
         code = ins.reference_dot(**operands)
         digits = (ins.formats["d"].bits + 3) // 4
-        rows.append({"case": question, "d": f"0x{code:0{digits}x}", "value": describe(ins.formats["d"].decode(code))})
+        rows.append({"case": question, "d": f"0x{code:0{digits}x}", "value": describe_code(ins.formats["d"], code)})
     return rows
 
 
 def special_cases(ins: Instruction) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields each question that the formats can express, and the operands (as `ins.dot` takes them) that ask it."""
-    for question, a, b, c, scale in _cases(ins):
+    operation = ins.program.bit_operation
+    for question, a, b, c, scale in _cases(ins) if operation is None else _bit_cases(ins, operation.upper()):
         if None not in (*a, *b, c, scale):
             yield question, _operands(ins, a, b, c, scale)
 
@@ -58,6 +59,17 @@ def _cases(ins: Instruction) -> Iterator[tuple[str, tuple[Any, ...], tuple[Any, 
     yield "least a * least b, c = 0", (1 << fa.ignored_low,), (1 << fb.ignored_low,), 0, 0
     if ins.scale_block is not None:
         yield "a NaN scale, all data zero", (0,), (0,), 0, ins.formats["scale_a"].nan
+
+
+def _bit_cases(ins: Instruction, operation: str) -> Iterator[tuple[str, tuple[Any, ...], tuple[Any, ...], Any, Any]]:
+    """The questions as in `_cases`, of bits that are combined and counted."""
+    c, every = ins.formats["c"], (1,) * ins.stored_k
+    yield f"1 {operation} 1 + c = -1", (1,), (1,), _negative(c, stimuli.one(c)), 0
+    yield f"1 {operation} 0 + c = 0", (1,), (0,), 0, 0
+    yield "all bits of a and b set, c = 0", every, every, 0, 0
+    yield "all bits of a set, none of b, c = 0", every, (0,), 0, 0
+    yield "all bits of a and b set, c = largest", every, every, c.largest, 0
+    yield "all bits of a set, none of b, c = largest", every, (0,), c.largest, 0
 
 
 def _negative(fmt: Format, code: int | None) -> int | None:

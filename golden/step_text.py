@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from golden.program import Step
+
+if TYPE_CHECKING:
+    from golden.instruction import Instruction
 
 _MODES = {
     "toward_zero": "toward zero (cut)",
@@ -29,6 +34,7 @@ _ZEROS = {
     "sticky": "zeros do not take part, but set the sticky bit where they lie below all kept bits",
 }
 _FLUSHES = {"none": "", "signed": "subnormal results become zero of their sign", "positive": "subnormal results become +0"}
+_ORDERS = {"tree": "as a balanced tree of two-input additions", "sequential": "one after the other"}
 _OPPOSITES = {
     "first": "where both signs occur with the sign of the first one",
     "last": "where both signs occur with the sign of the last one",
@@ -37,8 +43,20 @@ _OPPOSITES = {
 }
 
 
-def step_text(step: Step) -> str:
-    """One step with its parameters filled in, as a sentence."""
+_INTEGER_STEPS = ("multiply", "sum", "round")
+
+
+def is_integer(ins: Instruction) -> bool:
+    """Whether every number of the instruction is an integer: its registers have no exponents and nothing is rounded."""
+    steps = [step for operation in ins.program.operations for step in operation.steps]
+    rounded = any(step.op not in _INTEGER_STEPS or (step.op == "multiply" and step.format is not None) for step in steps)
+    return not rounded and not any(fmt.is_float for fmt in ins.formats.values())
+
+
+def step_text(step: Step, integer: bool = False) -> str:
+    """One step with its parameters filled in, as a sentence; integer: a step of an instruction that `is_integer`."""
+    if integer:
+        return _integer_text(step)
     texts = {
         "flush": _flush_text,
         "hidden_bit": _hidden_bit_text,
@@ -52,6 +70,19 @@ def step_text(step: Step) -> str:
         "round": _round_text,
     }
     return texts[step.op](step)
+
+
+def _integer_text(step: Step) -> str:
+    if step.op == "multiply":
+        return _multiply_text(step) if step.operation != "product" else f"{step.to} = a * b, exact."
+    if step.op == "sum" and step.order == "exact":
+        return _sum_text(step)
+    fmt = step.format
+    assert fmt is not None
+    result = f"clamped to the range of {fmt.name}" if step.overflow == "saturate" else f"taken modulo 2**{fmt.integer_bits}"
+    if step.op == "sum":
+        return f"{step.to} = sum of {_names(step.of)}{_group_text(step)}, {_ORDERS[step.order]}, each sum {result}."
+    return f"{step.to} = {_names(step.of)} {result}" + ("." if step.overflow == "saturate" else f" ({fmt.name}).")
 
 
 def _names(names: tuple[str, ...]) -> str:
@@ -141,7 +172,7 @@ def _sum_text(step: Step) -> str:
         wraps = f"; the register has {step.width} integer bits and wraps" if step.width is not None else ""
         cancelled = "; a sum of zero loses its exponent" if step.cancelled == "zero" else ""
         return f"{what}, exact{fixed}{wraps}{cancelled}."
-    order = "as a balanced tree of two-input additions" if step.order == "tree" else "one after the other"
+    order = _ORDERS[step.order]
     flush = f"; {_FLUSHES[step.flush]}" if step.flush != "none" else ""
     name = step.format.name if step.format else "the result format"
     clamp = ", clamped to its range" if step.overflow == "saturate" else ""

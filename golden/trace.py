@@ -12,10 +12,13 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from golden.formats import Format, Kind, Number
-from golden.reference import Event
+from golden.reference import Cut, Event
+from golden.step_text import is_integer
 
 if TYPE_CHECKING:
     from golden.instruction import Instruction
+
+_MANY_BITS = 24
 
 
 @dataclass(frozen=True)
@@ -53,8 +56,8 @@ class Trace:
     def _factors(self, k: int) -> tuple[Number, ...]:
         formats = self.instruction.formats
         if formats["a"].name == "b1":
-            operation = self.instruction.variables.get("operation")
-            bit = self.a[k] ^ self.b[k] if operation == "xor" else self.a[k] & self.b[k]
+            xor = self.instruction.program.bit_operation == "xor"
+            bit = self.a[k] ^ self.b[k] if xor else self.a[k] & self.b[k]
             return (Number(Kind.FINITE if bit else Kind.ZERO, 0, bit),)
         factors: tuple[Number, ...] = (formats["a"].decode(self.a[k]), formats["b"].decode(self.b[k]))
         if self.scales is not None:
@@ -73,6 +76,7 @@ class Trace:
     def as_dict(self) -> dict[str, Any]:
         """The whole trace as plain values (hex codes as strings), stable for machines."""
         formats, exact = self.instruction.formats, self.exact
+        whole = str(exact) if is_integer(self.instruction) else None
         return {
             "instruction": self.instruction.name,
             "architecture": self.instruction.architecture,
@@ -81,18 +85,18 @@ class Trace:
                     "k": k,
                     "a": _hex(x, formats["a"]),
                     "b": _hex(y, formats["b"]),
-                    "a_value": describe(formats["a"].decode(x)),
-                    "b_value": describe(formats["b"].decode(y)),
+                    "a_value": describe_code(formats["a"], x),
+                    "b_value": describe_code(formats["b"], y),
                 }
                 for k, (x, y) in enumerate(zip(self.a, self.b, strict=True))
             ],
             "c": _hex(self.c, formats["c"]),
-            "c_value": describe(formats["c"].decode(self.c)),
+            "c_value": describe_code(formats["c"], self.c),
             "steps": [_step_dict(event, self.instruction) for event in self.events],
             "d": _hex(self.code, formats["d"]),
-            "d_value": describe(self.result),
-            "exact": None if exact is None else _fraction_text(exact),
-            "exact_value": None if exact is None else float_text(exact),
+            "d_value": describe_code(formats["d"], self.code),
+            "exact": None if exact is None else whole or _fraction_text(exact),
+            "exact_value": None if exact is None else whole or float_text(exact),
             "error_ulp": self.error_ulp,
         }
 
@@ -143,8 +147,10 @@ def _fraction_text(value: Fraction) -> str:
     return f"{numerator}*2^{-shift}" if shift else str(numerator)
 
 
-def describe(number: Number) -> str:
-    """One number for a reader: its value, signed zero, inf or nan."""
+def describe(number: Number, integer: bool = False) -> str:
+    """One number for a reader: its value, signed zero, inf or nan; integers without sign of zero and decimal point."""
+    if integer:
+        return str(number.value)
     sign = "-" if number.sign else "+"
     if number.kind == Kind.NAN:
         return "nan"
@@ -155,17 +161,39 @@ def describe(number: Number) -> str:
     return float_text(number.value)
 
 
-def significand_text(number: Number) -> str:
-    """The significand in binary with its point, as the datapath holds it."""
+def describe_code(fmt: Format, code: int) -> str:
+    """A code for a reader: its number as `describe` says it."""
+    return describe(fmt.decode(code), not fmt.is_float)
+
+
+def lost_bits(cut: Cut) -> str:
+    """The bits that alignment cut off, the first of them right below the last one kept; empty where all are zero."""
+    return f"{cut.lost:0{cut.bits}b}" if cut.lost else ""
+
+
+def shortened_bits(bits: str) -> str:
+    """Bits for a reader: of many, the leading zeros are counted."""
+    ones = bits.lstrip("0")
+    if len(bits) <= _MANY_BITS:
+        return bits
+    zeros = len(bits) - len(ones)
+    shown = ones if len(ones) <= _MANY_BITS else f"{ones[: _MANY_BITS - 3]}..."
+    return f"{zeros} zeros, {shown}" if zeros else shown
+
+
+def significand_text(number: Number, integer: bool = False) -> str:
+    """The significand in binary with its point, as the datapath holds it; the magnitude of an integer without a plus sign."""
     if number.kind >= Kind.INFINITY:
         return "-"
     digits = f"{number.significand:0{max(number.fraction_bits, 0) + 1}b}"
     point = len(digits) - max(number.fraction_bits, 0)
-    return ("-" if number.sign else "+") + digits[:point] + ("." + digits[point:] if number.fraction_bits > 0 else "")
+    plus = "" if integer else "+"
+    return ("-" if number.sign else plus) + digits[:point] + ("." + digits[point:] if number.fraction_bits > 0 else "")
 
 
 def _step_dict(event: Event, instruction: Instruction) -> dict[str, Any]:
     operation = instruction.program.operations[event.operation]
+    integer = is_integer(instruction)
     rows = []
     for name, numbers in event.written.items():
         cuts = (event.cuts or {}).get(name, (None,) * len(numbers))
@@ -173,14 +201,14 @@ def _step_dict(event: Event, instruction: Instruction) -> dict[str, Any]:
             row: dict[str, Any] = {
                 "register": name,
                 "index": index,
-                "value": describe(number),
-                "significand": significand_text(number),
-                "exponent": None if number.kind != Kind.FINITE else number.exponent,
+                "value": describe(number, integer),
+                "significand": significand_text(number, integer),
+                "exponent": None if number.kind != Kind.FINITE or integer else number.exponent,
             }
             if name in ("products", "a", "b") and len(numbers) == len(operation.k_index):
                 row["k"] = operation.k_index[index]
             if cut is not None:
-                row |= {"shift": cut.shift, "lost": bin(cut.lost)[2:] if cut.lost else ""}
+                row |= {"shift": cut.shift, "lost": lost_bits(cut)}
             rows.append(row)
     return {
         "operation": event.operation,
@@ -193,7 +221,7 @@ def _step_dict(event: Event, instruction: Instruction) -> dict[str, Any]:
     }
 
 
-_ZEROS = ("+0", "-0")
+_ZEROS = ("+0", "-0", "0")
 
 
 def _lines(data: dict[str, Any], zeros: bool) -> list[str]:
@@ -229,5 +257,5 @@ def _row_line(row: dict[str, Any]) -> str:
     if row["exponent"] is not None:
         text += f" * 2^{row['exponent']}"
     if "shift" in row:
-        text += f"  shift {row['shift']}" + (f", cut {row['lost']}" if row["lost"] else "")
+        text += f"  shift {row['shift']}" + (f", cut {shortened_bits(row['lost'])}" if row["lost"] else "")
     return f"{text}  = {row['value']}"

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from golden.cli_render import trace_text
 from golden.instruction import Instruction
 from golden.minimise import minimise
-from golden.trace import describe
+from golden.trace import describe_code
 from golden.vectors.vectorset import VectorSet
 from rtl_tb import dots, engines
 from rtl_tb.engines.job import Job, Traffic
@@ -46,9 +46,9 @@ class Example:
             "alone": self.alone,
             "operands": {name: [int(code) for code in np.atleast_1d(codes)] for name, codes in self.operands.items()},
             "expected": f"0x{self.expected:0{digits}x}",
-            "expected_value": describe(fmt.decode(self.expected)),
+            "expected_value": describe_code(fmt, self.expected),
             "actual": "0x" + "x" * digits if self.actual is None else f"0x{self.actual:0{digits}x}",
-            "actual_value": "X or Z" if self.actual is None else describe(fmt.decode(self.actual)),
+            "actual_value": "X or Z" if self.actual is None else describe_code(fmt, self.actual),
             "trace": trace_text(self.instruction.trace(**self.operands)),
         }
 

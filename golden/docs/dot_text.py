@@ -16,7 +16,7 @@ from golden.formats import Format
 from golden.instruction import Instruction
 from golden.operands import format_of
 from golden.stimuli import one
-from golden.trace import describe
+from golden.trace import describe_code
 
 Operands = Mapping[str, npt.NDArray[Any]]
 _FLAGS = {"a": "--a", "b": "--b", "c": "--c", "scale_a": "--scale-a", "scale_b": "--scale-b", "metadata": "--metadata"}
@@ -52,7 +52,8 @@ def _written(ins: Instruction, name: str, codes: npt.NDArray[Any]) -> list[str]:
 def number_text(fmt: Format, code: int) -> str:
     """A number, the shorter of its decimal and m*2^e."""
     number = fmt.decode(code)
-    return min(describe(number).removesuffix(".0"), power_text(number) if number.significand else describe(number), key=len)
+    decimal = describe_code(fmt, code).removesuffix(".0")
+    return min(decimal, power_text(number) if number.significand else decimal, key=len)
 
 
 def result_text(fmt: Format, code: int) -> str:

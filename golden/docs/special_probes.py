@@ -12,7 +12,7 @@ from golden import stimuli
 from golden.docs.numbers import hex_text, power_text
 from golden.docs.probes import Shot, Unit, Unreachable, exact_code
 from golden.formats import Format, Kind
-from golden.trace import describe
+from golden.trace import describe_code
 
 _PAYLOAD = 0x5
 """Low bits of the NaN that shows whether payloads are handed on."""
@@ -21,7 +21,7 @@ _PAYLOAD = 0x5
 def shown(unit: Unit, shot: Shot) -> str:
     """A result in a few characters: +0, -0, +inf, its NaN word, or its value."""
     number = unit.number(shot)
-    return hex_text(unit.d, shot.code) if number.kind == Kind.NAN else describe(number)
+    return hex_text(unit.d, shot.code) if number.kind == Kind.NAN else describe_code(unit.d, shot.code)
 
 
 # Zeros -------------------------------------------------------------------------------------------------------------------

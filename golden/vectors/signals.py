@@ -29,7 +29,8 @@ def of(ins: Instruction, operands: dict[str, Any]) -> list[dict[str, Any]]:
     Returns:
         For each executed step: `operation` (its number in the program), `step` (its name), `max_exponents` (of each
         alignment), `registers` written, each a list of numbers (`kind`, sign, significand, exponent, fraction_bits; after
-        an alignment also `shift` and `lost`, the magnitude of the bits cut off), and `code`, the result, in its last step.
+        an alignment also `shift`, the right shift maximum - e, and `lost`, the magnitude of the bits cut off), and `code`,
+        the result, in its last step.
     """
     return [_step(event) for event in ins.trace(**operands).events]
 

@@ -1,7 +1,7 @@
 """Summation trees in the style of Figure 1 of the MMA-Sim paper (arXiv 2511.10909): in which order the terms are added.
 
-A leaf is c or a product #k = a[k] * b[k]. A node with two children is one rounded addition (or one fused multiply-add); a
-node with more is a fused sum: its terms are added before anything is rounded to a number format.
+A leaf is c or a product #k = a[k] * b[k] (of bits: AND or XOR). A node with two children is one rounded addition (or one
+fused multiply-add); a node with more is a fused sum: its terms are added before anything is rounded to a number format.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def summation_tree(ins: Instruction, name: str = "tree") -> str:
     short = abbreviated(tree)
     parts = drawing(short, 16, 34, WIDTH - 32)
     kinds = "wide nodes are fused sums, two-way nodes rounded additions"
-    head = svg.text(16, 18, f"{tree.terms} terms: c and {ins.stored_k} products #k = a[k] {svg.TIMES} b[k]; {kinds}", "muted")
+    bits = ins.program.bit_operation
+    products = f"products #k = a[k] {svg.TIMES} b[k]" if bits is None else f"bits #k = a[k] {bits.upper()} b[k]"
+    head = svg.text(16, 18, f"{tree.terms} terms: c and {ins.stored_k} {products}; {kinds}", "muted")
     return svg.document(WIDTH, height(short) + 44, [head, *parts], name, f"Summation tree of {ins.name}")
 
 
