@@ -156,21 +156,17 @@ def _machine_names(group: Group) -> str:
 
 def algorithm_text(group: Group) -> str:
     """The algorithm of a group with its steps: "FDA over K = 8; 2 x FDA of 8 for K = 16"."""
+    programs = [(ins, program_text(ins)) for ins in group.variants]
+    ambiguous = len({(ins.k, text) for ins, text in programs}) > len({ins.k for ins, _ in programs})  # K alone does not tell
     found: dict[tuple[str, str], list[int]] = {}
-    for ins in group.variants:
-        found.setdefault((program_text(ins), _types_told(group, ins)), []).append(ins.k)
+    for ins, text in programs:
+        found.setdefault((text, f" ({ins.formats['a'].name})" if ambiguous else ""), []).append(ins.k)
     texts = []
     for (text, types), sizes in found.items():
         lengths = ", ".join(map(str, sorted(set(sizes))))
         several = "" if len(found) == 1 else f" for K = {lengths}"
         texts.append((f"{text} over K = {lengths}" if text.isalnum() else f"{text}{several}") + types)
     return "; ".join(texts)
-
-
-def _types_told(group: Group, ins: Instruction) -> str:
-    """The operand type, where K alone does not tell the program in this group."""
-    programs = {(other.k, program_text(other)) for other in group.variants}
-    return f" ({ins.formats['a'].name})" if len(programs) > len({k for k, _ in programs}) else ""
 
 
 def parameter_text(group: Group) -> str:
