@@ -13,6 +13,7 @@ import shutil
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -187,6 +188,8 @@ def _results(tasks: Sequence[Callable[[], set[str]]], known: frozenset[str], job
         try:
             for future in as_completed([pool.submit(task) for task in tasks]):
                 yield future.result()
+        except BrokenProcessPool as error:
+            raise DocsError("a process that wrote pages was killed, perhaps for lack of memory; --jobs 1 needs least") from error
         except BaseException:
             pool.shutdown(cancel_futures=True)  # waits for the pages that are being written
             raise

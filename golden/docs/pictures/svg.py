@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 SANS = "DejaVu Sans, Helvetica, Arial, DejaVu Sans Mono, sans-serif"
-MONO = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 TIMES, MINUS = "\N{MULTIPLICATION SIGN}", "\N{MINUS SIGN}"
 SIZE = 11
 """Font size of most text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -216,6 +217,11 @@ def test_interrupted_processes_leave_nothing(monkeypatch: pytest.MonkeyPatch, ea
         builder.build(earlier, 2, interrupt)
     time.sleep(0.5)
     assert unchanged(earlier)
+
+
+def test_a_killed_process_is_one_line() -> None:
+    with pytest.raises(DocsError, match="was killed"):
+        list(sphinx_source._results([partial(os._exit, 9)] * 2, frozenset(), 2))
 
 
 def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
