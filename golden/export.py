@@ -7,7 +7,7 @@ so the document cannot say anything that the model does not do.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -126,7 +126,7 @@ def to_markdown(ins: Instruction) -> str:
     parts += [
         "## Special values",
         "Executed by the reference model; operands that a row does not name are zero.",
-        _table(("Case", "d", "Value"), [(r["case"], f"`{r['d']}`", r["value"]) for r in data["special_values"]]),
+        table(("Case", "d", "Value"), [(r["case"], f"`{r['d']}`", r["value"]) for r in data["special_values"]]),
     ]
     parts += ["## Evidence and sources", f"**{data['evidence']['kind']}**: {data['evidence']['source']}."]
     parts += ["\n".join(f"- {source}" for source in data["sources"])]
@@ -135,9 +135,15 @@ def to_markdown(ins: Instruction) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table in Markdown; bars in cells are escaped, line breaks become spaces."""
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    return "\n".join(lines + ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows])
+    lines += ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _cell(value: Any) -> str:
+    return str(value).replace("\\|", "|").replace("|", "\\|").replace("\n", " ")
 
 
 def _facts(data: dict[str, Any]) -> str:
@@ -151,7 +157,7 @@ def _facts(data: dict[str, Any]) -> str:
         rows.append(("Sparsity", f"{data['sparsity']}: {data['products']} stored elements of {shape['k']}"))
     if data["scale_block"]:
         rows.append(("Block scale", f"one scale for {data['scale_block']} elements"))
-    return _table(("", ""), [*rows, ("Evidence", data["evidence"]["kind"])])
+    return table(("", ""), [*rows, ("Evidence", data["evidence"]["kind"])])
 
 
 def _formats_table(data: dict[str, Any]) -> str:
@@ -173,7 +179,7 @@ def _formats_table(data: dict[str, Any]) -> str:
                     f"{fmt['specials']}, largest {fmt['largest']}",
                 )
             )
-    return _table(("Operand", "Format", "Bits", "Sign+exponent+fraction", "Bias", "Exponents", "Remarks"), rows)
+    return table(("Operand", "Format", "Bits", "Sign+exponent+fraction", "Bias", "Exponents", "Remarks"), rows)
 
 
 def _intro(data: dict[str, Any]) -> str:
@@ -220,7 +226,7 @@ def chain_title(ins: Instruction, chain: Chain, level: int) -> str:
 def slices_table(chain: Chain) -> str:
     """What each operation of a chain takes and gives, as a Markdown table."""
     rows: list[tuple[Any, ...]] = [(i, index_text(op.k_index), _start(op), f"{op.to} ({op.out_format.name})") for i, op in chain]
-    return _table(("Operation", "k", "Starts from", "Gives"), rows)
+    return table(("Operation", "k", "Starts from", "Gives"), rows)
 
 
 def steps_list(ins: Instruction, operation: Operation) -> str:
@@ -253,7 +259,7 @@ def parameters_text(parameters: dict[str, Any]) -> str:
 
 def nodes_table(ins: Instruction, operation: Operation) -> str:
     """The widths of every register that an operation writes, as a Markdown table."""
-    return _table(NODE_HEAD, node_rows(ins, operation))
+    return table(NODE_HEAD, node_rows(ins, operation))
 
 
 def node_rows(ins: Instruction, operation: Operation) -> list[tuple[str, ...]]:

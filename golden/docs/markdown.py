@@ -8,21 +8,12 @@ document keeps their text alone.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
-from typing import Any
+
+from golden.export import table
+
+__all__ = ["SITE", "code", "figure", "link", "table"]
 
 SITE = "site:"
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table; bars in cells are escaped, line breaks become spaces."""
-    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    lines += ["| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows]
-    return "\n".join(lines)
-
-
-def _cell(value: Any) -> str:
-    return str(value).replace("\\|", "|").replace("|", "\\|").replace("\n", " ")
 
 
 def link(text: str, path: str) -> str:

@@ -1,4 +1,4 @@
-"""The site, built once for all tests of it."""
+"""The site, built once for all tests of it, and a browser to open its pages."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browser import NAMES, Browser, find
 from filelock import FileLock
 
 
@@ -23,6 +25,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if not folder.exists():
             _build(folder)
     return folder
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium without a window, one for the tests of a file; they are skipped where there is none."""
+    program = find()
+    if program is None:
+        pytest.skip(f"no browser that starts: none of {', '.join(NAMES)}")
+    started = Browser(program)
+    yield started
+    started.close()
 
 
 def _build(folder: Path) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import NAMES, Browser, find
+from browser import Browser
 
 PHONE, DESK = (390, 844), (1280, 800)
 KINDS = {
@@ -29,16 +28,6 @@ LUMINANCE = """const channel = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.
 const light = c => { const [r, g, b] = c.match(/[0-9.]+/g).map(Number);
   return 0.2126*channel(r) + 0.7152*channel(g) + 0.0722*channel(b); };
 const contrast = (x, y) => { const [a, b] = [light(x), light(y)].sort((p, q) => q - p); return (a + 0.05) / (b + 0.05); };"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    program = find()
-    if program is None:
-        pytest.skip(f"no browser that starts: none of {', '.join(NAMES)}")
-    started = Browser(program)
-    yield started
-    started.close()
 
 
 def sample(site: Path) -> list[Path]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-from browser import NAMES, Browser, find
+from browser import Browser
 
 import golden
 from golden.docs.pictures import fragments
@@ -24,16 +22,6 @@ def cell(lane: int, event: str) -> str:
 
 def key(name: str) -> str:
     return f"document.querySelector('svg').dispatchEvent(new KeyboardEvent('keydown', {{key: '{name}', bubbles: true}}))"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    program = find()
-    if program is None:
-        pytest.skip(f"no browser that starts: none of {', '.join(NAMES)}")
-    started = Browser(program)
-    yield started
-    started.close()
 
 
 def test_a_lane_lights_up_in_all_pictures(browser: Browser, tmp_path: Path) -> None:
