@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import gfloat
 import gfloat.formats as known
-import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from native import ML_DTYPES
 
 from golden import Format, formats, from_float, get_format, to_float
 from golden.errors import DTypeError, OperandError, UnknownNameError
@@ -26,18 +26,6 @@ GFLOAT = {
     "e2m3": known.format_info_ocp_e2m3,
     "e2m1": known.format_info_ocp_e2m1,
     "ue8m0": known.format_info_ocp_e8m0,
-}
-ML_DTYPES = {
-    "f16": np.float16,
-    "bf16": ml_dtypes.bfloat16,
-    "e5m2": ml_dtypes.float8_e5m2,
-    "e4m3": ml_dtypes.float8_e4m3fn,
-    "e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
-    "e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
-    "e3m2": ml_dtypes.float6_e3m2fn,
-    "e2m3": ml_dtypes.float6_e2m3fn,
-    "e2m1": ml_dtypes.float4_e2m1fn,
-    "ue8m0": ml_dtypes.float8_e8m0fnu,
 }
 SMALL = (*tuple(GFLOAT), "e5m2fnuz", "e4m3fnuz")
 SIGNED = tuple(name for name in SMALL if name != "ue8m0")
