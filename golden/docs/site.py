@@ -95,10 +95,14 @@ def _run_sphinx(source: Path, site: Path, doctrees: Path, jobs: int, progress: P
 
 
 def _environment() -> dict[str, str]:
-    """Sphinx imports the same package as this process, whatever the folder."""
+    """Sphinx imports the same package as this process, whatever the folder, and prints plain lines.
+
+    On a CI server (CI=true) or with FORCE_COLOR it would put terminal codes before its progress, --no-color or not.
+    """
     root = str(Path(__file__).resolve().parents[2])
     inherited = os.environ.get("PYTHONPATH")
-    return os.environ | {"PYTHONPATH": f"{root}{os.pathsep}{inherited}" if inherited else root, "PYTHONWARNINGS": "ignore"}
+    path = f"{root}{os.pathsep}{inherited}" if inherited else root
+    return os.environ | {"PYTHONPATH": path, "PYTHONWARNINGS": "ignore", "NO_COLOR": "1"}
 
 
 def _publish(site: Path, out: Path, earlier: Path) -> None:

@@ -191,7 +191,15 @@ def test_link_to_a_missing_heading_fails_with_the_page(monkeypatch: pytest.Monke
     assert unchanged(earlier)
 
 
-def test_interrupted_build_leaves_the_earlier_site(monkeypatch: pytest.MonkeyPatch, earlier: Path) -> None:
+@pytest.mark.parametrize("terminal", [{}, {"CI": "true"}, {"FORCE_COLOR": "1"}, {"NO_COLOR": "1"}], ids=str)
+def test_interrupted_build_leaves_the_earlier_site(
+    monkeypatch: pytest.MonkeyPatch, earlier: Path, terminal: dict[str, str]
+) -> None:
+    """Sphinx's progress is understood, whatever it thinks of the terminal."""
+    for name in ("CI", "FORCE_COLOR", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in terminal.items():
+        monkeypatch.setenv(name, value)
     small(monkeypatch, "# B\n\nText.")
 
     def interrupt(what: str, done: int, total: int) -> None:
