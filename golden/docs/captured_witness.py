@@ -7,7 +7,7 @@ recorded operands are run through each; a result that differs from the hardware'
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -19,7 +19,7 @@ from golden.captured import Captured
 from golden.docs.errors import DocsError
 from golden.errors import FileFormatError
 from golden.formats import Format
-from golden.hypotheses import Change, changes
+from golden.hypotheses import Change, changes, with_operations
 from golden.instruction import Instruction, instructions
 from golden.kin import signature
 from golden.minimise import cost
@@ -95,7 +95,8 @@ def evidence(ins: Instruction, against: str) -> Evidence | None:
     Returns:
         None where nothing was recorded or no change of these names makes another function of the instruction.
     """
-    left = [change for change in changes(ins, _another_nan(ins)) if against and re.fullmatch(against, change.slug)]
+    tried = [*changes(ins, _another_nan(ins)), *_other_bit_operations(ins)]
+    left = [change for change in tried if against and re.fullmatch(against, change.slug)]
     left = [change for change in left if change.apply(ins) is not None and _another_function(ins, change)]
     if recorded(ins) is None or not left:
         return None
@@ -113,6 +114,25 @@ def evidence(ins: Instruction, against: str) -> Evidence | None:
     return Evidence(
         results, instructions, tuple(places), tuple(change.text for change in told), tuple(change.text for change in left)
     )
+
+
+def _other_bit_operations(ins: Instruction) -> list[Change]:
+    """The other operation on bits; the diagnosis does not try it, for the names of the instructions tell it."""
+    operation = ins.program.bit_operation
+    return [_bits(other) for other in ("and", "xor") if operation is not None and other != operation]
+
+
+def _bits(operation: str) -> Change:
+    def apply(ins: Instruction) -> Instruction | None:
+        return with_operations(
+            ins,
+            (
+                replace(one, steps=tuple(replace(s, operation=operation) if s.op == "multiply" else s for s in one.steps))
+                for one in ins.program.operations
+            ),
+        )
+
+    return Change(f"bits-{operation}", f"two bits become their {operation}", apply)
 
 
 def unseen_tf32_nan(ins: Instruction) -> str:

@@ -12,13 +12,17 @@ from golden.instruction import Instruction
 
 @dataclass(frozen=True)
 class Block:
-    """One operand type: the formats of a and b (any of these), of d, and of scales."""
+    """One operand type: the formats of a and b (any of these), of d, and of scales.
+
+    modifier: what else makes it another function: saturation, the operation on bits (see `modifier`).
+    """
 
     slug: str
     title: str
     operands: tuple[str, ...]
     result: str
     scale: str | None = None
+    modifier: str = ""
 
 
 BLOCKS = (
@@ -33,24 +37,52 @@ BLOCKS = (
     Block("f32", "f32 to f32", ("f32",), "f32"),
     Block("f64", "f64 to f64", ("f64",), "f64"),
     Block("s8", "s8 to s32", ("s8",), "s32"),
+    Block("s8-satfinite", "s8 to s32, satfinite", ("s8",), "s32", modifier="satfinite"),
+    Block("s4", "s4 to s32", ("s4",), "s32"),
+    Block("s4-satfinite", "s4 to s32, satfinite", ("s4",), "s32", modifier="satfinite"),
+    Block("b1-xor", "b1 to s32, xor", ("b1",), "s32", modifier="xor"),
+    Block("b1-and", "b1 to s32, and", ("b1",), "s32", modifier="and"),
 )
+
+
+def modifier(ins: Instruction) -> str:
+    """What an instruction's name adds to its types and changes results: "satfinite", "xor", "rz"; to nearest is unmarked."""
+    words = [ins.variables.get("rnd", "").strip(".").removeprefix("rn"), ins.variables.get("satfinite", "").strip(".")]
+    return " ".join(word for word in (*words, ins.program.bit_operation or "") if word)
 
 
 @lru_cache(maxsize=256)
 def unit(block: Block, architecture: str) -> Instruction | None:
     """The native dense instruction of a block on an architecture that does most products (of small scale blocks), or None.
 
-    Of those of one length the first in the order of the spec: `mma.sync` before `wgmma`, plain before `.satfinite`. `wmma` is
-    left out: it is made of the others.
+    Of those of one length the first in the order of the spec: `mma.sync` before `wgmma`. `wmma` is left out: it is made of
+    the others.
     """
-    found = [ins for group in groups(architecture) for ins in group.variants if _fits(block, ins)]
-    return min(found, key=lambda ins: (ins.scale_block or 0, -ins.k), default=None)
+    return min(plain(block, architecture), key=lambda ins: (ins.scale_block or 0, -ins.k), default=None)
+
+
+def plain(block: Block, architecture: str) -> list[Instruction]:
+    """The native dense instructions of a block on an architecture that are not `wmma`, in the order of the spec."""
+    return [ins for ins in members(block, architecture) if not kind_of(ins)]
+
+
+@lru_cache(maxsize=512)
+def members(block: Block, architecture: str) -> tuple[Instruction, ...]:
+    """Every instruction of a block on an architecture, in the order of the spec."""
+    return tuple(ins for group in groups(architecture) for ins in group.variants if _fits(block, ins))
+
+
+def kind_of(ins: Instruction) -> str:
+    """ "emulated", "sparse", "wmma", or "" for a plain instruction."""
+    if ins.emulated:
+        return "emulated"
+    return "sparse" if ins.sparse else "wmma" if ins.family.startswith("wmma") else ""
 
 
 def _fits(block: Block, ins: Instruction) -> bool:
     names = {operand: fmt.name for operand, fmt in ins.formats.items()}
     types = names["a"] == names["b"] and names["a"] in block.operands and names["c"] == names["d"] == block.result
-    return types and names.get("scale_a") == block.scale and not (ins.sparse or ins.emulated or ins.family.startswith("wmma"))
+    return types and names.get("scale_a") == block.scale and modifier(ins) == block.modifier
 
 
 @lru_cache(maxsize=16)

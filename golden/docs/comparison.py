@@ -6,18 +6,19 @@ was captured, also to a recorded result that any other value would have got wron
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from golden import catalog
-from golden.docs import captured_witness, planted_faults
+from golden.docs import captured_witness, forms_page, planted_faults
 from golden.docs.captured_witness import Evidence
 from golden.docs.compared_units import BLOCKS, Block, units
 from golden.docs.dot_text import command, operands_text, result_text
 from golden.docs.facts import Finding, facts
 from golden.docs.families import group_of
+from golden.docs.forms_page import short_title as _short_title
+from golden.docs.forms_page import slug as _slug
 from golden.docs.markdown import code, link, table
 from golden.docs.page import Page
 from golden.docs.properties import PROPERTIES, Property, by_slug, measure
@@ -34,7 +35,8 @@ _REFUTED_LISTED = 4
 def pages() -> list[Page]:
     """The matrix and one page of witnesses for each property."""
     found = [Page(f"comparison/{one.slug}.md", one.title, partial(property_page, one.slug)) for one in PROPERTIES]
-    return [Page("comparison.md", "Comparison", matrix), *found]
+    forms = Page(forms_page.PATH, forms_page.TITLE, forms_page.markdown)
+    return [Page("comparison.md", "Comparison", matrix), *found, forms]
 
 
 @dataclass(frozen=True)
@@ -57,17 +59,6 @@ class Case:
     def link_path(self) -> str:
         """Where its witnesses stand."""
         return f"comparison/{self.row.slug}.md#{_slug(self.heading)}"
-
-
-def _short_title(architecture: str) -> str:
-    """The architecture's title without its vendor."""
-    chip = catalog.get_architecture(architecture)
-    return chip.title.removeprefix(f"{chip.vendor} ")
-
-
-def _slug(heading: str) -> str:
-    """The anchor of a heading, as MyST and code hosts make it."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 @lru_cache(maxsize=512)
@@ -107,13 +98,14 @@ def matrix() -> str:
         "stands for any. RZ, RNE, RD: round toward zero, to nearest even, down.",
         "## Units",
         "The plainest native instruction of each operand type stands for all of them (FP8: e4m3; FP4: e2m1, the smallest scale "
-        "blocks); sparse, emulated and wmma instructions are "
-        f"on the {link('pages of the architectures', 'architectures/index.md')}.",
+        "blocks). The last rows of a table say whether the sparse, `wmma` and emulated instructions of these types "
+        f"{link('gave the same bits on the same operands', forms_page.PATH)}; all instructions of a chip are on the "
+        f"{link('page of its architecture', 'architectures/index.md')}.",
         _unit_table(),
     ]
     for block in BLOCKS:
         parts += [f"## {block.title}", _block_table(block)]
-        missing = [_short_title(name) for name in catalog.architectures() if name not in units(block)]
+        missing = [forms_page.not_native(block, name) for name in catalog.architectures() if name not in units(block)]
         parts += [f"No such native instruction: {', '.join(missing)}."] if missing else []
     return "\n\n".join(parts)
 
@@ -144,6 +136,7 @@ def _block_table(block: Block) -> str:
         if cells:
             row = [_cell(cells.get(name), found[name]) for name in found]
             rows.append([link(chosen.title, f"comparison/{chosen.slug}.md"), *row])
+    rows += forms_page.rows(block, list(found))
     return table(["Property", *(_architecture(name) for name in found)], rows)
 
 

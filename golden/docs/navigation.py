@@ -75,6 +75,6 @@ def parents(page: str) -> list[str]:
         return ["architectures/index", f"architectures/{parts[1]}"]
     if parts[0] == "sources" and parts != ["sources", "index"]:
         return ["sources/index"]
-    if parts[0] == "campaigns":
-        return ["campaign"]
+    if parts[0] in ("campaigns", "comparison") and len(parts) == 2:
+        return [parts[0].removesuffix("s")]
     return [f"{parts[0]}/index"] if parts[0] in _UNDER_INDEX and parts[1:] != ["index"] else []

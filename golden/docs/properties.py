@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from golden.docs import captured_witness, sum_properties, value_properties
+from golden.docs import captured_witness, integer_properties, sum_properties, value_properties
 from golden.docs.errors import DocsError
 from golden.docs.facts import Facts, Finding, facts
 from golden.instruction import Instruction
@@ -161,11 +161,30 @@ PROPERTIES = (
         r"overflow-.*",
     ),
     Property(
+        "bit-operation",
+        "Operation on bits",
+        "What two bits of a and b become before the ones are counted (popc).",
+        integer_properties.find_bits,
+        integer_properties.declared_bits,
+        r"bits-(and|xor)",
+    ),
+    Property(
+        "integer-range",
+        "Range of sums of products",
+        "The least and the largest sum of all K products of integers, with c = 0: operands are signed in two's complement, and "
+        "no product or sum of products is cut.",
+        integer_properties.find_range,
+        integer_properties.declared_range,
+        r"sum-width-(16|24)|(a|b|operands)-read-as-.*",
+    ),
+    Property(
         "inner-overflow",
         "Overflow inside a step",
-        "Whether products or partial sums past the largest exponent of the result become infinite although they cancel.",
+        "Whether products or partial sums past the largest exponent of the result become infinite although they cancel; of "
+        "integers that saturate, whether partial sums are clamped. (Sums that wrap come out the same in any order.)",
         value_properties.find_inner,
         value_properties.declared_inner,
+        r"saturate-per-step",
     ),
     Property(
         "subnormal-operands",

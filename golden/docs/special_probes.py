@@ -91,9 +91,6 @@ def overflow(unit: Unit) -> str:
         Unreachable: no product is large enough.
     """
     c = unit.ins.formats["c"]
-    if not c.is_float:
-        shot = unit.fire("c = the largest number, one product 1", {unit.slots[0]: 1}, c.largest)
-        return {c.largest: "saturates", 1 << (c.bits - 1): "wraps"}.get(shot.code, "?")
     place = Fraction(2) ** (unit.d.max_exponent - unit.d.fraction_bits)
     largest = c.decode(c.largest).value
     return shown(unit, unit.fire("c = the largest number, a product of its last place", {unit.slots[0]: place}, largest))
@@ -144,6 +141,85 @@ def subnormals(unit: Unit, bits: int) -> dict[str, str]:
 
 def _kept(unit: Unit, shot: Shot, wanted: Fraction) -> str:
     return "kept" if unit.value(shot) == wanted else f"{shown(unit, shot)}"
+
+
+# Integers ----------------------------------------------------------------------------------------------------------------
+
+
+def bit_table(unit: Unit) -> tuple[int, ...]:
+    """What a = 0, 0, 1, 1 and b = 0, 1, 0, 1 add to a zero c, all other bits being zero."""
+    counts = []
+    for x, y in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        operands = unit.zeros()
+        operands["a"][0], operands["b"][0] = x, y
+        counts.append(unit.run(f"a = {x}, b = {y}", operands).code)
+    return tuple(counts)
+
+
+def _pairs(unit: Unit) -> dict[int, tuple[int, int]]:
+    """Codes of a and b by what they add to the sum, found by trying the least and largest codes, 0, 1 and -1."""
+    a, b = (unit.ins.formats[name] for name in "ab")
+    found: dict[int, tuple[int, int]] = {}
+    for x in _codes(a):
+        for y in _codes(b):
+            operands = unit.zeros()
+            operands["a"][0], operands["b"][0] = x, y
+            found.setdefault(_integer(unit, unit.run("one product", operands)), (x, y))
+    return found
+
+
+def _codes(fmt: Format) -> list[int]:
+    top = 1 << (fmt.bits - 1)
+    return list(dict.fromkeys((1, 0, 2 * top - 1, top, top - 1)))
+
+
+def _integer(unit: Unit, shot: Shot) -> int:
+    return shot.code - (1 << unit.d.bits) if shot.code >> (unit.d.bits - 1) else shot.code
+
+
+def _sum(unit: Unit, what: str, products: dict[int, tuple[int, int]], c: int) -> int:
+    """c and products (codes of a and b by k), the others as in `Unit.zeros`."""
+    operands = unit.zeros()
+    for k, (x, y) in products.items():
+        operands["a"][k], operands["b"][k] = x, y
+    operands["c"][...] = c & ((1 << unit.d.bits) - 1)
+    return _integer(unit, unit.run(what, operands))
+
+
+def integer_overflow(unit: Unit) -> str:
+    """What a sum of one more than the largest number becomes, and one less than the least where products can be negative."""
+    pairs, top = _pairs(unit), 1 << (unit.d.bits - 1)
+    unit.shots = []
+    found = [_sum(unit, "c = the largest number, one product 1", {0: pairs[1]}, top - 1)]
+    kinds = {top - 1: "saturates", -top: "wraps"}
+    kind = kinds.get(found[0], "?")
+    if -1 in pairs:
+        below = _sum(unit, "c = the least number, one product -1", {0: pairs[-1]}, -top)
+        kind = kind if {-top: "saturates", top - 1: "wraps"}.get(below) == kind else "?"
+    return kind
+
+
+def integer_range(unit: Unit) -> tuple[int, int]:
+    """The sums of K products that are all the least, and all the largest."""
+    pairs = _pairs(unit)
+    unit.shots = []
+    low, high = (
+        _sum(unit, f"every product {value:,}", dict.fromkeys(range(unit.ins.k), pairs[value]), 0)
+        for value in (min(pairs), max(pairs))
+    )
+    return low, high
+
+
+def integer_cancelling(unit: Unit) -> bool:
+    """Whether products that cancel do so at both ends of the range, wherever the second stands."""
+    pairs, top, last = _pairs(unit), 1 << (unit.d.bits - 1), unit.ins.k - 1
+    unit.shots = []
+    held = True
+    for name, end, step in (("largest", top - 1, 1), ("least", -top, -1)):
+        for other in (1, last):
+            what = f"c = the {name} number, {step} at k = 0, {-step} at k = {other}"
+            held &= _sum(unit, what, {0: pairs[step], other: pairs[-step]}, end) == end
+    return held
 
 
 # Formats -----------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from golden import catalog
-from golden.docs import special_probes
+from golden.docs import integer_properties, special_probes
 from golden.docs.facts import Facts, Finding, gives_floats
 from golden.docs.numbers import hex_text, power_text
 from golden.docs.probes import Unreachable
@@ -96,6 +96,9 @@ def declared_payload(known: Facts) -> str | None:
 
 def find_overflow(known: Facts) -> Finding | None:
     """Measures what overflow gives."""
+    if not gives_floats(known):
+        found, shots = known.measured(special_probes.integer_overflow)
+        return Finding(found, shots, "One past the largest number, and one below the least where products can be negative.")
     try:
         found, shots = known.measured(special_probes.overflow)
     except Unreachable:
@@ -109,14 +112,14 @@ def declared_overflow(known: Facts) -> str | None:
     if finding is None or not finding.shots:
         return None
     if not gives_floats(known):
-        return {"wrap": "wraps", "saturate": "saturates"}[str(known.parameters.get("overflow"))]
+        return {"wrap": "wraps", "saturate": "saturates"}[str(known.parameters.get("overflow", known.last.overflow))]
     return "+inf"
 
 
 def find_inner(known: Facts) -> Finding | None:
     """Measures what overflows inside a step."""
     if not gives_floats(known):
-        return None
+        return integer_properties.find_clamped(known)
     try:
         found, shots = known.measured(special_probes.inner_overflow)
     except Unreachable:
@@ -143,6 +146,8 @@ def declared_inner(known: Facts) -> str | None:
     finding = find_inner(known)
     if finding is None or not finding.shots:
         return None
+    if not gives_floats(known):
+        return integer_properties.declared_clamped(known)
     if known.algorithm in ("sfma", "gps"):
         return None
     return "products" if known.parameters.get("product_overflow") is not None else "no"

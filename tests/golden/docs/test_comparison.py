@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import golden
-from golden.docs import captured_witness, comparison
+from golden import stimuli
+from golden.docs import captured_witness, comparison, forms, forms_page
 from golden.docs.compared_units import BLOCKS, Block, units
 from golden.docs.errors import DocsError
 from golden.docs.properties import PROPERTIES, ProbeError, by_slug, measure
@@ -81,6 +82,130 @@ def test_other_cells_of_the_papers() -> None:
     assert cell("nan-payload", BLOCK["f64"], "hopper") == "handed on, quieted"
 
 
+def wrapped(total: int) -> int:
+    return (total + 2**31) % 2**32 - 2**31
+
+
+def test_cells_of_integers_are_python_s() -> None:
+    """The PTX ISA: two's complement operands, exact sums, one wrap or clamp; popc of the bits that xor or and leaves."""
+    for slug, low in (("s8", -128), ("s8-satfinite", -128), ("s4", -8), ("s4-satfinite", -8)):
+        for architecture, ins in units(BLOCK[slug]).items():
+            high = -low - 1
+            assert cell("integer-range", BLOCK[slug], architecture) == f"{ins.k * low * high:,} to {ins.k * low * low:,}"
+            saturated = slug.endswith("satfinite")
+            assert cell("overflow", BLOCK[slug], architecture) == ("saturates" if saturated else "wraps")
+            if saturated:
+                assert cell("inner-overflow", BLOCK[slug], architecture) == "no"
+            a = np.full(ins.k, low & (2 ** ins.formats["a"].bits - 1), np.uint8)
+            total = 2**31 - 1 + ins.k * low * low
+            answer = int(ins.dot(a, a, np.uint32(2**31 - 1)).astype(np.int32))
+            assert answer == (2**31 - 1 if saturated else wrapped(total))
+    for operation, count in (("xor", lambda x, y: x ^ y), ("and", lambda x, y: x & y)):
+        for architecture, ins in units(BLOCK[f"b1-{operation}"]).items():
+            a, b = np.random.default_rng(1).integers(0, 2, (2, ins.k), dtype=np.uint8)
+            assert cell("bit-operation", BLOCK[f"b1-{operation}"], architecture) == operation
+            assert cell("integer-range", BLOCK[f"b1-{operation}"], architecture) == f"0 to {ins.k}"
+            assert int(ins.dot(a, b, np.uint32(0))) == sum(map(count, a.tolist(), b.tolist()))
+    assert mark("bit-operation", "b1-and", "hopper") == mark("integer-range", "s8", "hopper") == "C"
+    assert mark("inner-overflow", "s8-satfinite", "hopper") == "C"
+
+
+# Sparse, wmma, emulated ---------------------------------------------------------------------------------------------------
+
+
+def every_form() -> list[forms.Form]:
+    return [form for block in BLOCKS for name in golden.architectures() for form in forms.forms(block, name)]
+
+
+def test_every_sparse_wmma_and_emulated_instruction_of_the_types_is_compared() -> None:
+    """Each instruction of the catalogue with the formats of a block stands in one row."""
+    compared = {(ins.architecture, ins.name) for form in every_form() for ins in form.instructions}
+    types = {(operand, block.result, block.scale) for block in BLOCKS for operand in block.operands}
+    wanted = set()
+    for name in golden.architectures():
+        for ins in golden.instructions(name):
+            a, b, c, d = (ins.formats[operand].name for operand in "abcd")
+            scale = ins.formats["scale_a"].name if "scale_a" in ins.formats else None
+            plain = not (ins.sparse or ins.emulated or ins.name.startswith("wmma"))
+            if not plain and a == b and c == d and (a, d, scale) in types and ins.variables.get("rnd", "") in ("", ".rn"):
+                wanted.add((name, ins.name))
+    assert compared == wanted and len(wanted) > 700
+
+
+def test_forms_differ_where_the_papers_and_ptxas_say() -> None:
+    """FP8 mma.sync on Hopper keeps 25 bits, wgmma 13; wmma of tf32 is two HMMA.1684 there; mma.m8n8k4 is FMAs after Turing."""
+    found = {(form.block.slug, form.kind, form.representative.architecture) for form in every_form() if form.different}
+    assert found == {
+        *(("fp8", "emulated", name) for name in ("hopper", "blackwell")),
+        *(("tf32", "wmma", name) for name in ("hopper", "blackwell", "rtx_blackwell")),
+        *((slug, "emulated", name) for slug in ("f16-f32", "f16-f16") for name in NVIDIA[2:]),
+    }
+
+
+def selected(ins: golden.Instruction, operands: dict[str, np.ndarray]) -> list[int]:
+    """The elements of b that the metadata of one dot product select, by the figures of the PTX ISA."""
+    places = []
+    for index, nibble in enumerate(operands["metadata"].tolist()):
+        first, second = nibble & 3, nibble >> 2
+        if ins.formats["a"].name == "tf32":
+            places.append(2 * index + (nibble == 0xE))
+        elif ins.pattern is not None and ins.pattern.chunk == 8:
+            places += [8 * index + 2 * pair + half for pair in (first, second) for half in (0, 1)]
+        else:
+            places += [4 * index + first, 4 * index + second]
+    return [int(operands["b"][place]) for place in places]
+
+
+def test_equal_forms_are_equal_on_other_operands() -> None:
+    """Drawn anew, the elements of b picked one by one, and by the reference model."""
+    count = 0
+    for form in every_form():
+        ins, plain = form.representative, form.plain
+        if form.different or form.links > 1 or plain.k != ins.stored_k:
+            continue
+        for kind in ("cancelling", "random_bits"):
+            drawn = stimuli.generate(ins, kind, 3, np.random.default_rng(99))
+            for row in range(3):
+                one = {name: codes[row] for name, codes in drawn.items()}
+                dense = {name: codes for name, codes in one.items() if name != "metadata"}
+                dense |= {"b": np.array(selected(ins, one), one["b"].dtype)} if ins.sparse else {}
+                assert ins.reference_dot(**one) == plain.reference_dot(**dense), (ins, plain)
+                count += 1
+    assert count > 400
+
+
+def test_witnesses_of_other_forms_answer_as_the_page_says() -> None:
+    text = forms_page.markdown()
+    assert len(re.findall(r"^### ", text, re.M)) == 15
+    for form in every_form():
+        if form.witness is not None:
+            assert form.representative.reference_dot(**form.witness.form) == form.witness.answer
+            assert form.witness.answer != form.witness.plain_answer
+            if form.witness.plain is not None:
+                assert form.plain.reference_dot(**form.witness.plain) == form.witness.plain_answer
+    for section in text.split("\n### ")[1:]:
+        shown = re.findall(r"^\| `(0x\w+)` \(.*\) \| `(0x\w+)` \(.*\) \|$", section, re.M)
+        answered = [int(ins.dot(**operands)) for ins, operands in commands(section)]
+        assert answered == [int(code, 16) for pair in shown for code in pair], section.splitlines()[0]
+
+
+def test_a_form_of_another_program_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sparse instruction that keeps one bit more gives other results than the dense one."""
+    block = BLOCK["f16-f32"]
+    real = [ins for ins in forms.members(block, "hopper") if ins.sparse]
+    changed = [with_step(ins, "align", fraction_bits=(("products", 26), ("c", 26))) for ins in real]
+    monkeypatch.setattr(forms, "members", lambda one, name: tuple(changed))
+    forms.forms.cache_clear()
+    try:
+        found = forms.of_kind(block, "hopper", "sparse")
+        assert found and all(form.different and form.witness is not None for form in found)
+    finally:
+        forms.forms.cache_clear()
+
+
+# Witnesses ----------------------------------------------------------------------------------------------------------------
+
+
 def test_every_witness_is_what_the_core_answers() -> None:
     count = 0
     for chosen in PROPERTIES:
@@ -104,7 +229,9 @@ def commands(text: str) -> list[tuple[golden.Instruction, dict[str, np.ndarray]]
     return found
 
 
-@pytest.mark.parametrize("slug", ["exponent-floor", "fraction-bits", "scale-rules", "zero-sign"])
+@pytest.mark.parametrize(
+    "slug", ["exponent-floor", "fraction-bits", "scale-rules", "zero-sign", "overflow", "bit-operation", "integer-range"]
+)
 def test_commands_of_a_page_give_its_results(slug: str) -> None:
     """The n-th command of a section belongs to the n-th row of the table above it."""
     for section in comparison.property_page(slug).split("\n## ")[2:]:
@@ -178,7 +305,7 @@ def test_every_cell_is_linked_to_a_heading_that_exists() -> None:
     wanted: dict[str, set[str]] = {}
     for path, anchor in re.findall(r"\(site:(comparison[^)#]*)#([^)]*)\)", text):
         wanted.setdefault(path, set()).add(anchor)
-    assert len(wanted) == len(PROPERTIES) + 1
+    assert set(wanted) == {"comparison.md", *(path for path in pages if path.startswith("comparison/"))}
     for path, names in wanted.items():
         assert names <= anchors(pages[path].write()), path
     cells = [cell for line in text.splitlines() if "](site:comparison/" in line for cell in line.strip("|").split("|")[1:]]
@@ -211,6 +338,10 @@ def with_step(ins: golden.Instruction, op: str, **fields: object) -> golden.Inst
         ("rounding", "f16-f32", "round", {"rounding": "nearest_even"}),
         ("rounding", "fp8", "round", {"result_fraction_bits": 12}),
         ("nan-word", "tf32", "special_values", {"nan": 0x7FC00000}),
+        ("overflow", "s8", "round", {"overflow": "saturate"}),
+        ("overflow", "s8-satfinite", "round", {"overflow": "wrap"}),
+        ("integer-range", "s8", "sum", {"width": 16}),
+        ("bit-operation", "b1-and", "multiply", {"operation": "xor"}),
     ],
 )
 def test_probe_sees_a_changed_program(slug: str, block: str, op: str, fields: dict[str, object]) -> None:
