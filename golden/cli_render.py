@@ -111,9 +111,9 @@ def _formats(ins: Instruction) -> Table:
 
 
 def trace_text(trace: Trace) -> str:
-    """What `print_trace` prints, as plain text for reports."""
+    """What `print_trace` prints, as plain text for reports: no terminal codes, whatever FORCE_COLOR says."""
     text = io.StringIO()
-    print_trace(trace, Console(file=text, width=TEXT_WIDTH))
+    print_trace(trace, Console(file=text, width=TEXT_WIDTH, force_terminal=False))
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
 

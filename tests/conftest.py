@@ -8,6 +8,10 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
+# What the commands print is compared as plain text, on CI servers that ask for colours, too.
+for _name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+    os.environ.pop(_name, None)
+
 sys.path.insert(0, str(Path(__file__).parent / "golden"))
 
 settings.register_profile(
