@@ -159,11 +159,17 @@ def verify(
     reference: Annotated[
         int, typer.Option("--reference", min=0, help="Dot products of each tile for the slow model; 0: all of them.")
     ] = 1,
+    layouts: Annotated[
+        bool, typer.Option("--layouts", help="Plant wrong register layouts instead: the recorded results must refute each.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Replays captured vectors through both models, without a GPU. Exit status: 0 equal, 1 not, 2 could not be run."""
     from hw_capture.verify import verify as replay
 
+    if layouts:
+        _verify_layouts(folder, only, as_json)
+        return
     with progress_bar(not as_json) as progress:
         report = replay(folder, matching=_pattern(only), reference=reference, progress=progress)
     if as_json:
@@ -176,6 +182,27 @@ def verify(
         typer.echo(
             f"{report.instructions} instructions, {report.results:,} results through the core, {report.reference_results:,} "
             f"of them through the reference: {'no difference' if report.passed else f'{len(report.differences)} differences'}"
+        )
+    if not report.passed:
+        raise typer.Exit(1)
+
+
+def _verify_layouts(folder: Path, only: str | None, as_json: bool) -> None:
+    """Plants wrong layouts in the captured vectors; exit status 1 if one is not refuted."""
+    from hw_capture.placement_faults import plant
+
+    with progress_bar(not as_json) as progress:
+        report = plant(folder, matching=_pattern(only), progress=progress)
+    if as_json:
+        typer.echo(json.dumps(report.as_dict(), indent=2))
+    else:
+        for item in report.missed:
+            typer.echo(f"not refuted: {item.instruction}, {item.operand}: {item.fault}: {item.why}")
+        elsewhere = len(report.unseen) - len(report.missed)
+        typer.echo(
+            f"{report.instructions} instructions, {sum(report.planted.values()):,} wrong placements: {report.seen:,} refuted by "
+            f"the instruction's own results, {elsewhere:,} by those of another shape of its layout, {report.undefined:,} only by "
+            f"metadata that means nothing, {len(report.missed):,} not"
         )
     if not report.passed:
         raise typer.Exit(1)
