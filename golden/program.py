@@ -217,7 +217,7 @@ _ZERO_TIMES_INFINITY = ("nan", "infinity", "zero")
 _OPPOSITE_INFINITIES = ("nan", "first", "last", "positive", "negative")
 
 
-class _StepReader:
+class StepReader:
     """Reads one primitive step from its YAML mapping."""
 
     def __init__(self, op: str, section: Section, out: Format, local_formats: dict[str, Format]) -> None:
@@ -228,11 +228,10 @@ class _StepReader:
         names = self.section.take_names(key)
         for name in names:
             if name in never:
-                raise self.section.error(f"a '{self.op}' does not work on '{name}'", key)
+                raise self.section.error(f"step '{self.op}' does not work on '{name}'", key)
         if not 1 <= len(names) <= most or len(set(names)) != len(names):
-            raise self.section.error(
-                f"key 'of' names {', '.join(names) or 'nothing'}, expected 1 to {most} different registers", key
-            )
+            expected = "1 register" if most == 1 else f"1 to {most} different registers"
+            raise self.section.error(f"key 'of' names {', '.join(names) or 'nothing'}, expected {expected}", key)
         for name in names:
             if name not in REGISTERS:
                 raise self.section.error(
@@ -245,7 +244,7 @@ class _StepReader:
         name: str = self.section.take("to", str)
         allowed = ("products", "groups", "dot", "total", "partial", *also)
         if name not in allowed:
-            raise self.section.error(f"a '{self.op}' cannot write '{name}', expected one of {', '.join(allowed)}", "to")
+            raise self.section.error(f"step '{self.op}' cannot write '{name}', expected one of {', '.join(allowed)}", "to")
         return name
 
     def checked_format(self, to: str) -> Format:
@@ -495,7 +494,7 @@ class _StepReader:
         return value
 
 
-STEPS = tuple(name[1:] for name in vars(_StepReader) if name.startswith("_") and not name.startswith("__"))
+STEPS = tuple(name[1:] for name in vars(StepReader) if name.startswith("_") and not name.startswith("__"))
 
 
 def _read_steps(
@@ -510,7 +509,7 @@ def _read_steps(
         if op not in STEPS:
             raise item.error(f"unknown step '{op}', expected one of {', '.join(STEPS)}{nearest(op, STEPS)}", op)
         body = item.take(op, Section)
-        step = _StepReader(op, _substitute(body, parameters, body), out, operands.local_formats).read()
+        step = StepReader(op, _substitute(body, parameters, body), out, operands.local_formats).read()
         for name in step.of:
             if name not in written:
                 raise body.error(f"register '{name}' is read before a step has written it")

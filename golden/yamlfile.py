@@ -16,7 +16,8 @@ from golden.errors import SpecError, nearest
 
 T = TypeVar("T")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_MISSING: Any = object()
+MISSING: Any = object()
+"""Stands for the default of a key that a mapping must have."""
 MAX_NESTING = 64
 
 
@@ -34,11 +35,11 @@ class Section(dict[str, Any]):
         line = self.lines.get(key, self.line) if key else self.line
         return SpecError(f"{self.file}:{line}: {message}")
 
-    def take(self, key: str, kind: type[T] | tuple[type, ...], default: Any = _MISSING) -> Any:
+    def take(self, key: str, kind: type[T] | tuple[type, ...], default: Any = MISSING) -> Any:
         """Returns the value of `key`, which must be of type `kind`; without a default the key is required."""
         self._taken.add(key)
-        if key not in self or (self[key] is None and default is not _MISSING):
-            if default is _MISSING:
+        if key not in self or (self[key] is None and default is not MISSING):
+            if default is MISSING:
                 raise self.error(f"key '{key}' is missing{nearest(key, self)}")
             return default
         value = self[key]
@@ -48,7 +49,7 @@ class Section(dict[str, Any]):
             raise self.error(f"key '{key}' is {_describe(value)}, expected {expected}", key)
         return value
 
-    def take_choice(self, key: str, choices: Iterable[str], default: Any = _MISSING) -> Any:
+    def take_choice(self, key: str, choices: Iterable[str], default: Any = MISSING) -> Any:
         """Returns the value of `key`, which must be one of `choices`."""
         value = self.take(key, str, default)
         known = list(choices)
@@ -56,14 +57,14 @@ class Section(dict[str, Any]):
             raise self.error(f"key '{key}' is '{value}', expected one of {', '.join(known)}{nearest(value, known)}", key)
         return value
 
-    def take_int(self, key: str, low: int, high: int, default: Any = _MISSING) -> Any:
+    def take_int(self, key: str, low: int, high: int, default: Any = MISSING) -> Any:
         """Returns the integer value of `key`, which must lie in low..high."""
         value = self.take(key, int, default)
         if value is not default and not low <= value <= high:
             raise self.error(f"key '{key}' is {value}, expected an integer from {low} to {high}", key)
         return value
 
-    def take_names(self, key: str, default: Any = _MISSING) -> Any:
+    def take_names(self, key: str, default: Any = MISSING) -> Any:
         """Returns a list of strings; a single string counts as a list of one."""
         value = self.take(key, (str, list), default)
         if value is default:

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 from pages import ROOT, PageError, PageRun, blocks, check_command, check_python
-from schema import step_keys
 
 import golden
 from golden import custom, program, yamlfile
+from golden.docs import schema
+from golden.docs.errors import DocsError
+from golden.formats import get_format
 from golden.rounding import MODES
 
 DOCS = ROOT / "docs"
@@ -105,55 +107,105 @@ def words(cell: str) -> set[str]:
     return set(re.findall(r"`([^`]+)`", cell))
 
 
-SPEC_PAGE = (DOCS / "write-a-spec.md").read_text("utf-8")
+SPEC_PAGE = (DOCS / "spec-schema.md").read_text("utf-8")
 FAULTS = rows(section((DOCS / "diagnosis.md").read_text("utf-8"), "The same faults in a unit of your own"))
 
 
-def fault_keys(op: str) -> dict[str, set[str]]:
-    """The keys of a step in diagnosis.md, each with every word of its cell."""
-    named = [re.findall(r"`(\w+): ([^`]*)`", keys) for ops, keys, *_ in FAULTS if op in words(ops)]
-    return {key: set(re.findall(r"\w+", values)) for row in named for key, values in row}
+def fault_keys(op: str) -> set[str]:
+    """The keys of a step in diagnosis.md."""
+    return {key for ops, keys, *_ in FAULTS if op in words(ops) for key in re.findall(r"`(\w+): [^`]*`", keys)}
 
 
-@pytest.mark.parametrize("op", [op for op in step_keys() if op != "hidden_bit"])
-def test_table_of_a_step_is_what_the_program_reads(op: str) -> None:
-    """Every key of the step, its choices and its default, in write-a-spec.md or, for faults, in diagnosis.md."""
-    shown = {next(iter(words(key))): (values, default) for key, values, default, _ in rows(section(SPEC_PAGE, f"`{op}`"))}
-    faults = fault_keys(op)
-    asked = step_keys()[op]
-    assert set(asked) == set(shown) | set(faults)
-    for name, (values, default) in shown.items():
-        key = asked[name]
-        if key.choices == MODES:
-            assert values == "a rounding"
-        elif key.choices:
-            assert set(key.choices) == words(values) | (faults.get(name, set()) & set(key.choices)), name
-        if key.choices and key.default:
-            assert key.default in words(default), name
-        if name != "to":  # a round's goes to d without being asked
-            assert (default == "" or default.startswith("needed")) == key.needed, name
+def test_schema_page_is_what_the_loader_says() -> None:
+    schema.check()
+    assert schema.fill(SPEC_PAGE) == SPEC_PAGE
 
 
-def test_hidden_bit_is_a_fault_alone() -> None:
-    assert set(fault_keys("hidden_bit")) == set(step_keys()["hidden_bit"])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("| `fraction_bits` | 0 to 72, or a mapping |", "| `fraction_bits` | 0 to 80, or a mapping |"),
+        ("| `cut` | `dropped`, `sticky` | `dropped` |", "| `cut` | `dropped`, `sticky` | `sticky` |"),
+        ("| `sticky_gap` | 0 to 64 | `0` |", "| `sticky_gap` | 0 to 64 | `1` |"),
+        ("an exact sum cannot be d", "an exact sum can be d"),
+        ("- fma: {to: d, rounding: nearest_even}", "- fma: {to: d}"),
+        ("### `group`\n\nThe value", "### `grupe`\n\nThe value"),
+        ("| `start` | `c`, `zero`, `product` | `c` |", "| `strat` | `c`, `zero`, `product` | `c` |"),
+        ("| a chain of `fda`", "| a chain of `fad`"),
+    ],
+)
+def test_a_schema_page_that_the_loader_contradicts_is_refused(
+    old: str, new: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert old in SPEC_PAGE
+    (tmp_path / "spec-schema.md").write_text(SPEC_PAGE.replace(old, new), "utf-8")
+    monkeypatch.setattr(schema, "docs_folder", lambda: tmp_path)
+    with pytest.raises(DocsError, match=r"docs/spec-schema\.md"):
+        schema.check()
+
+
+def test_a_changed_loader_makes_the_page_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A range, a choice or a new key of the loader alone."""
+    reader = program.StepReader
+    plain = reader._normalize
+
+    def another(self: program.StepReader) -> program.Step:
+        self.section.take_int("spare_bits", 0, 3, 0)
+        return plain(self)
+
+    for name, value in ((("MAX_FRACTION_BITS"), 80), ("MAX_K", 2048)):
+        with monkeypatch.context() as patch:
+            patch.setattr(program, name, value)
+            schema.schemas.cache_clear()
+            assert schema.fill(SPEC_PAGE) != SPEC_PAGE, name
+    monkeypatch.setattr(reader, "_normalize", another)
+    schema.schemas.cache_clear()
+    with pytest.raises(DocsError, match="says nothing of the key 'spare_bits'"):
+        schema.fill(SPEC_PAGE)
+    monkeypatch.undo()
+    schema.schemas.cache_clear()
 
 
 def keys_shown(heading: str) -> set[str]:
-    """The keys in the first column of the table below a heading of write-a-spec.md."""
-    return {word for key, *_ in rows(section(SPEC_PAGE, heading)) for word in words(key)}
+    """The keys in the first column of the first table below a heading of spec-schema.md."""
+    table = section(SPEC_PAGE, heading).partition("\n| Refused")[0]
+    return {word for key, *_ in rows(table) for word in words(key)}
 
 
-def test_tables_of_the_file_hold_every_key() -> None:
-    """The keys that reading spec/examples asks for; those of operations, which depend on what an item holds, by their list."""
+def test_schema_page_holds_every_key() -> None:
+    """The keys that reading spec/examples asks for, and those of operations by their list in the loader."""
     examples = [yamlfile.read(path) for path in sorted((ROOT / "spec" / "examples").glob("*.yaml"))]
     for example in examples:
         custom.build_instruction(example)
     local = [table for example in examples for table in example.get("define_formats", {}).values()]
-    assert {key for example in examples for key in example._taken} == keys_shown("Every key of the file")
+    assert {key for example in examples for key in example._taken} == keys_shown("The file")
     assert {key for table in local for key in table._taken} | {"bits"} == keys_shown("A number format of your own")
-    assert keys_shown("Several operations") == set(program._OPERATION_KEYS)
+    assert keys_shown("An operation") == set(program._OPERATION_KEYS)
     assert set(program.REGISTERS) == words(section(SPEC_PAGE, "Registers"))
     assert set(MODES) <= words(section(SPEC_PAGE, "Every step"))
+
+
+@pytest.mark.parametrize("op", program.STEPS)
+def test_schema_page_holds_every_key_of_a_step(op: str) -> None:
+    """What the loader expects beside an unknown key is on the page, and every step of spec/ knows no other key."""
+    shown = keys_shown(f"`{op}`")
+    for text in schema._STEPS[op][0]:
+        mapping = yamlfile.parse(text)
+        mapping["colour"] = "red"
+        with pytest.raises(program.SpecError) as refused:
+            program.StepReader(op, mapping, get_format("f32"), {}).read()
+        assert set(re.split("; nearest", str(refused.value).partition("one of ")[2])[0].split(", ")) <= shown
+    used = [step[op] for one in program.algorithms().values() for step in one.steps if op in step]
+    assert {key for step in used for key in step} <= shown
+
+
+@pytest.mark.parametrize("op", program.STEPS)
+def test_faults_of_a_step_are_those_of_diagnosis(op: str) -> None:
+    """Keys that the schema calls faults stand in diagnosis.md, and the other way round."""
+    table = section(SPEC_PAGE, f"`{op}`").partition("\n| Refused")[0]
+    told = {next(iter(words(key))) for key, *_, meaning in rows(table) if "diagnosis.md" in meaning}
+    assert told == (fault_keys(op) - {"overflow"} if op != "hidden_bit" else set())
+    assert fault_keys(op) <= keys_shown(f"`{op}`")
 
 
 def test_glossary_is_in_order_and_used() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from golden.docs import claims, sphinx_source, stale
+from golden.docs import claims, schema, sphinx_source, stale
 from golden.docs.errors import DocsError, missing
 from golden.docs.sphinx_source import Progress
 from golden.paths import docs_folder
@@ -29,7 +29,8 @@ def build(out: Path, jobs: int | None = None, progress: Progress = lambda what, 
 
     Raises:
         DocsToolMissing: Sphinx, MyST or furo is not installed.
-        DocsError: `out` is something else, a claim or a link fails, or Sphinx warns; `out` is as it was.
+        DocsError: `out` is something else, a claim or a link fails, the page of the schema is stale, or Sphinx warns; `out` is
+            as it was.
     """
     for package in _PACKAGES:
         if importlib.util.find_spec(package) is None:
@@ -39,6 +40,7 @@ def build(out: Path, jobs: int | None = None, progress: Progress = lambda what, 
     made_from = stale.inputs()
     folder = docs_folder()
     claims.check((path, f"docs/{path.relative_to(folder).as_posix()}") for path in sorted(folder.rglob("*.md")))
+    schema.check()
     with _beside(out) as work:
         pages = sphinx_source.all_pages()
         source, site = work / "source", work / "site"
