@@ -11,6 +11,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
+ifneq ($(words $(CURDIR)),1)
+$(error Verilator and make take no path with spaces: please clone into another folder than '$(CURDIR)')
+endif
+
 .PHONY: demo test lint types check docs bench wheel clean
 .DELETE_ON_ERROR:
 

