@@ -260,3 +260,20 @@ def test_commands_that_are_right_pass() -> None:
     check_command("mmagold campaign 'wgmma*' --dots 1e9 --out x.json   # a remark")
     check_command("make -C rtl_tb/examples/own_unit SIM=icarus")
     check_python("import golden\nfrom rtl_tb import DotProductTB\nfrom golden.docs import page\n")
+
+
+@pytest.mark.parametrize(
+    "terminal",
+    [
+        {"FORCE_COLOR": "1", "GITHUB_ACTIONS": "true"},
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"},
+        {"COLUMNS": "20"},
+    ],
+    ids=str,
+)
+def test_pages_run_in_any_terminal(terminal: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in terminal.items():
+        monkeypatch.setenv(name, value)
+    study = "The TF32 NaN that becomes infinity MMA-Sim (arXiv 2511.10909), sections IV-C and IV-F, ...\n...\n \u2022 ...\n..."
+    text = f"```console\n$ mmagold study tf32-nan --samples 100\n{study}\n$ mmagold formats\nformat ...\n...\n```\n"
+    PageRun("page.md", text, tmp_path).run()

@@ -85,9 +85,20 @@ def _subject(what: Instruction | str) -> Instruction | str:
 
 def _write(text: str, out: str | Path | None) -> None:
     if out is None:
-        sys.stdout.write(text)
+        _print(text)
     else:
         write_text(out, text)
+
+
+def _print(text: str) -> None:
+    """A document is UTF-8 on standard output, too, whatever the terminal's encoding."""
+    sys.stdout.flush()
+    raw = getattr(sys.stdout, "buffer", None)  # a notebook's has none
+    if raw is None:
+        sys.stdout.write(text)
+    else:
+        raw.write(text.encode("utf-8"))
+        raw.flush()
 
 
 # Text --------------------------------------------------------------------------------------------------------------------
@@ -137,7 +148,7 @@ def _deeper(text: str, levels: int) -> str:
 def _export_markdown(subject: Instruction | str, out: str | Path | None) -> None:
     text = to_markdown(subject)
     if out is None:
-        sys.stdout.write(re.sub(r"\n{3,}", "\n\n", typst_writer.without_figures(text)))
+        _print(re.sub(r"\n{3,}", "\n\n", typst_writer.without_figures(text)))
         return
     folder = Path(out).with_suffix("").name + "_pictures"
     beside, found = Path(out).parent / folder, list(typst_writer.figures(text))

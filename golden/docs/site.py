@@ -79,7 +79,7 @@ def _run_sphinx(source: Path, site: Path, doctrees: Path, jobs: int, progress: P
     command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-E", "--no-color", "-j", str(jobs)]
     command += ["-d", str(doctrees), str(source), str(site)]
     with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=_environment()) as sphinx:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, encoding="utf-8", env=_environment()) as sphinx:
             assert sphinx.stdout is not None
             try:
                 for line in sphinx.stdout:  # carriage returns end lines, too
@@ -97,14 +97,16 @@ def _run_sphinx(source: Path, site: Path, doctrees: Path, jobs: int, progress: P
 
 
 def _environment() -> dict[str, str]:
-    """Sphinx imports the same package as this process, whatever the folder, and prints plain lines.
+    """Sphinx imports the same package as this process, whatever the folder, and prints plain English lines in UTF-8.
 
-    On a CI server (CI=true) or with FORCE_COLOR it would put terminal codes before its progress, --no-color or not.
+    On a CI server (CI=true) or with FORCE_COLOR it would put terminal codes before its progress, --no-color or not; with
+    LANGUAGE=de it would tell it in German.
     """
     root = str(Path(__file__).resolve().parents[2])
     inherited = os.environ.get("PYTHONPATH")
     path = f"{root}{os.pathsep}{inherited}" if inherited else root
-    return os.environ | {"PYTHONPATH": path, "PYTHONWARNINGS": "ignore", "NO_COLOR": "1"}
+    plain = {"NO_COLOR": "1", "LANGUAGE": "en", "LC_ALL": "C", "PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8"}
+    return os.environ | {"PYTHONPATH": path, "PYTHONWARNINGS": "ignore"} | plain
 
 
 def _publish(site: Path, out: Path, earlier: Path) -> None:

@@ -8,6 +8,7 @@ from golden import studies
 from golden.docs.families import group_of
 from golden.docs.markdown import code, figure, link, table
 from golden.docs.page import Page
+from golden.studies.draw import only_style
 from golden.studies.study import Study
 
 
@@ -49,7 +50,9 @@ def write_study(name: str) -> str:
     from golden.docs.pictures.plots import inline
 
     found = studies.run(name)
-    pictures = [figure(_sized(inline(item.draw(), f"{name}-{item.name}", item.caption)), item.caption) for item in found.figures]
+    with only_style():
+        drawn = [(item, item.draw()) for item in found.figures]
+    pictures = [figure(_sized(inline(one, f"{name}-{item.name}", item.caption)), item.caption) for item, one in drawn]
     head = [f"# {found.title}", found.question, f"After {found.source}."]
     again = code(f"{found.command} --out figures", "sh")
     foot = f"Computed from {found.effort}" + ("; `--samples` takes another number." if found.random else ".")

@@ -5,7 +5,8 @@ Black marks text and axes (the site recolours it for dark pages); the background
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from hw_capture.errors import ToolMissing
@@ -29,18 +30,29 @@ _STYLE = {
 }
 
 
-def canvas(width: float = 4.9, height: float = 3.8) -> tuple[Picture, Any]:
-    """A picture (inches) with one set of axes in the house style.
+@contextmanager
+def only_style(settings: Mapping[str, Any] = _STYLE) -> Iterator[None]:
+    """Has Matplotlib draw with its own defaults and these settings (the house style), whatever the reader's matplotlibrc says.
+
+    Figures are drawn and saved inside; afterwards the reader's settings are back.
 
     Raises:
         ToolMissing: matplotlib is not installed.
     """
     try:
         import matplotlib
-        from matplotlib.figure import Figure
     except ImportError:
         raise ToolMissing('matplotlib is not installed: pip install "mmagold[docs]"') from None
-    matplotlib.rcParams.update(_STYLE)  # type: ignore[arg-type]
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(settings)  # type: ignore[arg-type]
+        yield
+
+
+def canvas(width: float = 4.9, height: float = 3.8) -> tuple[Picture, Any]:
+    """A picture (inches) with one set of axes; drawn inside `only_style()`."""
+    from matplotlib.figure import Figure
+
     picture = Figure(figsize=(width, height), layout="constrained")
     picture.patch.set_alpha(0)
     axes = picture.subplots()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
 from golden.operands import write_text, write_whole
+from golden.studies.draw import only_style
 from golden.studies.study import Study, Table, plain
 
 
@@ -17,6 +19,11 @@ def write(study: Study, folder: Path) -> list[Path]:
     Raises:
         ToolMissing: the study has figures and matplotlib is not installed; nothing is written.
     """
+    with only_style() if study.figures else nullcontext():
+        return _write(study, folder)
+
+
+def _write(study: Study, folder: Path) -> list[Path]:
     pictures = {figure.name: figure.draw() for figure in study.figures}
     folder.mkdir(parents=True, exist_ok=True)
     written = [folder / f"{study.name}.md"]

@@ -99,9 +99,14 @@ def same(shown: str, got: str) -> bool:
     return doctest.OutputChecker().check_output(tidy(shown), tidy(got), doctest.ELLIPSIS)
 
 
+TERMINAL = ("CI", "FORCE_COLOR", "GITHUB_ACTIONS", "LANGUAGE", "LINES", "PY_COLORS", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+"""Variables that would have commands print for a terminal, or in another language."""
+
+
 def environment() -> dict[str, str]:
-    """120 columns, no colours, this Python's commands first, the repository's packages importable."""
-    values = os.environ | {"COLUMNS": "120", "NO_COLOR": "1", "TERM": "dumb"}
+    """120 columns, no colours, English in UTF-8, this Python's commands first, the repository's packages importable."""
+    values = {name: value for name, value in os.environ.items() if name not in TERMINAL}
+    values |= {"COLUMNS": "120", "NO_COLOR": "1", "TERM": "dumb", "LC_ALL": "C", "PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8"}
     values["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{values['PATH']}"
     values["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     return values
@@ -166,7 +171,7 @@ class PageRun:
             ["bash", "-c", command],
             cwd=self.folder,
             env=environment(),
-            text=True,
+            encoding="utf-8",
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )

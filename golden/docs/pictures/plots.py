@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from golden.docs.pictures import svg
+from golden.studies.draw import only_style
 
 if TYPE_CHECKING:
     from hw_capture.timing.tables import Figure as Timing
@@ -26,10 +27,8 @@ def inline(figure: Any, name: str, title: str = "") -> str:
     name: prefix of its ids. title: read aloud by screen readers. Black becomes the page's text colour and white the
     page's background, so that the picture can be read in dark mode. Text stays text.
     """
-    import matplotlib
-
     out = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
+    with only_style({"svg.hashsalt": name, "svg.fonttype": "none"}):
         figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
     root = ElementTree.fromstring(out.getvalue())
     for parent in list(root.iter()):
@@ -77,4 +76,6 @@ def ilp_warps(instruction: str, figures: Sequence[Timing], name: str = "timing")
     """
     from hw_capture.timing import plots as timing
 
-    return inline(timing.picture(instruction, figures), name, f"Throughput and latency of {instruction} by warps and ILP")
+    with only_style({}):
+        picture = timing.picture(instruction, figures)
+    return inline(picture, name, f"Throughput and latency of {instruction} by warps and ILP")

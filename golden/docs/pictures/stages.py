@@ -34,8 +34,8 @@ def draw(sheet: Sheet, step: Step, written: Sequence[Node], before: dict[str, No
 
 
 def _flush(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str, Node]) -> None:
-    zero = "+0" if step.flush == "positive" else "zero of their sign"
-    _unary(sheet, step, before, f"flush {names_of(step.of)}", [f"subnormal operands become {zero}"])
+    note = "subnormals and zeros become +0" if step.flush == "positive" else "subnormals become zero of their sign"
+    _unary(sheet, step, before, f"flush {names_of(step.of)}", [note])
 
 
 def _hidden_bit(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str, Node]) -> None:

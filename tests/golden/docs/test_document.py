@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -166,3 +168,35 @@ def test_text_that_looks_like_markup_stays_text(tmp_path: Path) -> None:
     assert odd in whole
     document.export(str(path), "html", tmp_path / "odd.html")
     assert "<d>" not in (tmp_path / "odd.html").read_text("utf-8")
+
+
+# Anywhere -----------------------------------------------------------------------------------------------------------------
+
+ENVIRONMENTS = [
+    {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"},
+    {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    {"FORCE_COLOR": "1", "CI": "true", "GITHUB_ACTIONS": "true"},
+    {"COLUMNS": "20", "TERM": "dumb", "NO_COLOR": "1"},
+    {"HOME": "/proc/nowhere", "XDG_CACHE_HOME": "/proc/nowhere", "XDG_CONFIG_HOME": "/proc/nowhere", "TZ": "Asia/Kathmandu"},
+]
+
+
+def exported(folder: Path, form: str, environment: dict[str, str]) -> bytes:
+    """What `docs export` prints, or for pdf writes, in a folder with a space that its owner alone may read."""
+    place = folder / "my documents"
+    place.mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "golden.cli", "docs", "export", f"hopper:{NAME}", "--format", form]
+    command += ["--out", "a b.pdf"] if form == "pdf" else []
+    root = str(Path(__file__).parents[3])
+    variables = os.environ | {"PYTHONPATH": root, "SOURCE_DATE_EPOCH": "1"} | environment
+    done = subprocess.run(command, cwd=place, env=variables, capture_output=True, umask=0o077, check=False)
+    assert done.returncode == 0, done.stderr.decode("utf-8", "replace")
+    return (place / "a b.pdf").read_bytes() if form == "pdf" else done.stdout
+
+
+@pytest.mark.parametrize("form", document.FORMS)
+def test_documents_do_not_depend_on_the_environment(form: str, tmp_path: Path) -> None:
+    plain = exported(tmp_path, form, {})
+    assert plain.isascii() is (form in ("md", "json"))
+    for environment in ENVIRONMENTS if form == "html" else ENVIRONMENTS[1:4:2]:
+        assert exported(tmp_path, form, environment) == plain, environment

@@ -191,15 +191,77 @@ def test_link_to_a_missing_heading_fails_with_the_page(monkeypatch: pytest.Monke
     assert unchanged(earlier)
 
 
-@pytest.mark.parametrize("terminal", [{}, {"CI": "true"}, {"FORCE_COLOR": "1"}, {"NO_COLOR": "1"}], ids=str)
+ENVIRONMENTS = [
+    {},
+    {"CI": "true", "GITHUB_ACTIONS": "true"},
+    {"FORCE_COLOR": "1", "COLUMNS": "20", "TERM": "xterm-256color"},
+    {"NO_COLOR": "1", "TERM": "dumb"},
+    {"LANGUAGE": "de", "LANG": "de_DE.UTF-8"},
+    {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    {"PYTHONIOENCODING": "latin-1"},
+    {"TZ": "Asia/Kathmandu", "SOURCE_DATE_EPOCH": "1"},
+    {"HOME": "/proc/nowhere", "XDG_CACHE_HOME": "/proc/nowhere", "XDG_CONFIG_HOME": "/proc/nowhere"},
+]
+GREEK = "# B\n\n\u03b1 \u00d7 \u03b2 \u2264 1, \u201ccut\u201d."
+
+
+def set_environment(monkeypatch: pytest.MonkeyPatch, values: dict[str, str]) -> None:
+    """These variables, and none of the others of ENVIRONMENTS but HOME."""
+    for name in {name for one in ENVIRONMENTS for name in one} - {"HOME"}:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in values.items():
+        monkeypatch.setenv(name, value)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def plain_site(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The files of a small site."""
+    folder = tmp_path_factory.mktemp("plain") / "site"
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        set_environment(monkeypatch, {})
+        small(monkeypatch, GREEK)
+        builder.build(folder, 1)
+    return contents(folder)
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS[1:], ids=str)
+def test_the_site_does_not_depend_on_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, plain_site: dict[str, bytes], environment: dict[str, str]
+) -> None:
+    """Byte by byte, in a folder with a space, readable by its owner alone; its progress is told, too."""
+    set_environment(monkeypatch, environment)
+    small(monkeypatch, GREEK)
+    told: list[str] = []
+    before = os.umask(0o077)
+    try:
+        builder.build(tmp_path / "my site", 1, lambda what, done, total: told.append(what))
+    finally:
+        os.umask(before)
+    found = contents(tmp_path / "my site")
+    assert {name for name in found | plain_site if found.get(name) != plain_site.get(name)} == set()
+    assert {what for what in told if what.startswith("Sphinx")} == {"Sphinx: reading sources", "Sphinx: writing output"}
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS[4:7], ids=str)
+def test_warnings_are_understood_in_any_language(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    set_environment(monkeypatch, environment)
+    small(monkeypatch, "# B\n\nSee " + link("there", "index.md#\u03b1"))
+    with pytest.raises(DocsError, match=r"^Sphinx refused the pages \(exit status 1\): a/b\.md:\d+: WARNING: .*\u03b1"):
+        builder.build(tmp_path / "site", 1)
+
+
+@pytest.mark.parametrize("terminal", ENVIRONMENTS, ids=str)
 def test_interrupted_build_leaves_the_earlier_site(
     monkeypatch: pytest.MonkeyPatch, earlier: Path, terminal: dict[str, str]
 ) -> None:
     """Sphinx's progress is understood, whatever it thinks of the terminal."""
-    for name in ("CI", "FORCE_COLOR", "NO_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in terminal.items():
-        monkeypatch.setenv(name, value)
+    set_environment(monkeypatch, terminal)
     small(monkeypatch, "# B\n\nText.")
 
     def interrupt(what: str, done: int, total: int) -> None:
