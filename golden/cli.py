@@ -6,6 +6,7 @@ Heavy imports (NumPy, Rich, the model) happen inside the commands, so that help 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -388,8 +389,13 @@ add_hardware(app)
 
 
 def main() -> None:
-    """Entry point of the console command."""
-    app(prog_name="mmagold")
+    """Entry point of the console command. Output that cannot be written is one line on stderr and exit status 2, too."""
+    try:
+        app(prog_name="mmagold")
+    except OSError as error:
+        typer.echo(f"mmagold: {error.filename or 'the output'}: {error.strerror or error}", err=True)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left in the buffer would fail again at the end
+        sys.exit(2)
 
 
 if __name__ == "__main__":

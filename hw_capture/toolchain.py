@@ -7,6 +7,7 @@ nvidia-cuda-nvcc, nvidia-cuda-nvdisasm and nvidia-cuda-cuobjdump of this Python.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -14,7 +15,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -73,7 +75,7 @@ def compile(source: str, arch: str, options: Sequence[str] = ()) -> bytes:
     """Compiles CUDA C++ to a cubin of one target, such as "sm_90a".
 
     Raises:
-        CompileError: nvcc's or ptxas's first complaint. ToolMissing: no nvcc.
+        CompileError: nvcc's or ptxas's first complaint. ToolMissing: no nvcc. FileFormatError: the disk is full.
     """
     arguments = [target_option(arch), *OPTIONS, *options]
     nvcc = require("nvcc")
@@ -82,7 +84,7 @@ def compile(source: str, arch: str, options: Sequence[str] = ()) -> bytes:
 
 
 def _compile(nvcc: str, arguments: list[str], source: str) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="mmagold-") as folder:
+    with _temporary_folder() as folder:
         unit, cubin = Path(folder, "unit.cu"), Path(folder, "unit.cubin")
         unit.write_text(source)
         _run([nvcc, "-cubin", *arguments, "-o", str(cubin), str(unit)], CompileError)
@@ -101,10 +103,20 @@ def disassemble(cubin: bytes) -> str:
 
 
 def _disassemble(tool: str, cubin: bytes) -> str:
-    with tempfile.TemporaryDirectory(prefix="mmagold-") as folder:
+    with _temporary_folder() as folder:
         path = Path(folder, "unit.cubin")
         path.write_bytes(cubin)
         return _run([tool, "-c" if Path(tool).name == "nvdisasm" else "-sass", str(path)], HwError)
+
+
+@contextmanager
+def _temporary_folder() -> Iterator[str]:
+    """A folder for the files of a tool; raises FileFormatError where they cannot be written."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="mmagold-") as folder:
+            yield folder
+    except OSError as error:
+        raise FileFormatError(f"{error.filename or tempfile.gettempdir()}: cannot be written: {error.strerror}") from None
 
 
 def disassembler() -> str:
@@ -149,6 +161,8 @@ def _run(command: list[str], error: type[HwError]) -> str:
     if done.returncode:
         lines = (done.stderr + done.stdout).strip().splitlines()
         chosen = [line for line in lines if re.search(r"error|fatal", line, re.IGNORECASE)] or lines
+        if any(os.strerror(errno.ENOSPC) in line for line in lines):
+            raise FileFormatError(f"{tempfile.gettempdir()}: {name} cannot write there: {os.strerror(errno.ENOSPC)}")
         complaint = re.sub(r"/\S*/", "", chosen[0]) if chosen else f"exit status {done.returncode}"
         raise error(f"{name}: {complaint}")
     return done.stdout

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.formats import from_float, get_format
-from hw_capture import toolchain
+from hw_capture import kernels, toolchain
 from hw_capture.device import Device, Kernel
 from hw_capture.errors import HwError, SassError
 from hw_capture.timing import loops
@@ -85,10 +85,10 @@ def build(subjects: Sequence[Subject], target: str, progress: Progress | None = 
     """Compiles subjects, several at a time, and checks their loops; yields (subject, reason) for what fails.
 
     Raises:
-        ToolMissing: no nvcc or no disassembler.
+        ToolMissing: no nvcc or no disassembler. CompileError: nvcc does not know the target.
     """
-    toolchain.require("nvcc")
     toolchain.require("nvdisasm", "cuobjdump")
+    toolchain.compile(kernels.prelude(), target)
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         jobs = [pool.submit(_build, subject, target) for subject in subjects]
         try:
