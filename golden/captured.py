@@ -16,6 +16,8 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import lzma
+import struct
 import sys
 import zipfile
 import zlib
@@ -58,6 +60,11 @@ _MANIFEST = {
     "operand_classes": dict,
     "instructions": dict,
 }
+_UNREADABLE = (
+    *(OSError, ValueError, EOFError, KeyError, AttributeError, RuntimeError, MemoryError, OverflowError),
+    *(struct.error, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
+)
+"""What reading an .npz raises where its bytes are broken."""
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 
@@ -186,7 +193,7 @@ def _read_arrays(path: Path, entry: dict[str, Any]) -> dict[str, Bits]:
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             return {key: archive[key] for key in archive.files if key in ARRAYS}
-    except (OSError, ValueError, EOFError, KeyError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
+    except _UNREADABLE as error:
         raise FileFormatError(f"{path}: not a vector file: {error}") from None
 
 

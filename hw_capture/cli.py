@@ -45,6 +45,15 @@ def _pattern(text: str | None) -> Callable[[str], bool] | None:
     return lambda name: expression.search(name) is not None
 
 
+def check_writable(*paths: Path | None) -> None:
+    """Refuses a file that cannot be written, before the work that fills it."""
+    from golden.errors import FileFormatError
+
+    for path in paths:
+        if path is not None and (path.is_dir() or not os.access(path.absolute().parent, os.W_OK | os.X_OK)):
+            raise FileFormatError(f"{path}: cannot be written: {'it is a folder' if path.is_dir() else 'its folder cannot be'}")
+
+
 def _columns(text: str | None) -> tuple[int, ...] | None:
     try:
         return None if text is None else tuple(int(part) for part in text.split(","))
@@ -75,7 +84,7 @@ def capture(
     architecture = build.architecture_of(arch) if target else arch
     chosen, left = build.select(architecture, _pattern(only), _columns(n))
     if not chosen:
-        raise typer.BadParameter(f"no instruction of {architecture} is chosen{_left_text(left)}", param_hint="--only")
+        raise _none_chosen(architecture, only, n, left)
     if compile_only:
         _compile_only(chosen, left, target or _first_target(architecture), jobs, as_json)
         return
@@ -94,8 +103,18 @@ def capture(
         raise typer.Exit(1)
 
 
-def _left_text(left: list[tuple[str, str]]) -> str:
-    return f" ({len(left)} without a kernel: {left[0][1]})" if left else ""
+def _none_chosen(architecture: str, only: str | None, n: str | None, left: list[tuple[str, str]]) -> Exception:
+    """Why a choice of instructions is empty."""
+    from golden import catalog
+    from hw_capture.errors import NoKernelError, no_match
+
+    names = catalog.get_architecture(architecture).names()
+    if left:
+        return NoKernelError(f"none of the {len(left)} instructions chosen has a kernel: {left[0][1]}")
+    matching = _pattern(only)
+    if only and matching and not any(matching(name) for name in names):
+        return no_match(f"instruction of {architecture}", only, names)
+    return no_match(f"wgmma instruction of {architecture}", f"n{n}k", (name for name in names if "wgmma" in name))
 
 
 def _first_target(architecture: str) -> str:
@@ -167,6 +186,7 @@ def verify(
     """Replays captured vectors through both models, without a GPU. Exit status: 0 equal, 1 not, 2 could not be run."""
     from hw_capture.verify import verify as replay
 
+    _check_names(folder, only)
     if layouts:
         _verify_layouts(folder, only, as_json)
         return
@@ -185,6 +205,18 @@ def verify(
         )
     if not report.passed:
         raise typer.Exit(1)
+
+
+def _check_names(folder: Path, only: str | None) -> None:
+    """Refuses a filter that chooses nothing, and says on stderr which files no manifest names."""
+    from hw_capture.errors import no_match
+    from hw_capture.verify import names, unlisted
+
+    known, matching = names(folder), _pattern(only)
+    if not any(matching is None or matching(name) for name in known):
+        raise no_match(f"captured instruction of {folder}", only or "", known)
+    for path in unlisted(folder):
+        typer.echo(f"not replayed: {path}: its manifest does not name it", err=True)
 
 
 def _verify_layouts(folder: Path, only: str | None, as_json: bool) -> None:

@@ -43,13 +43,15 @@ def bench_gpu(
 
     Exit status: 0 done, 1 some loop does not hold its instruction, 2 could not be run.
     """
-    from hw_capture.cli import progress_bar
+    from hw_capture.cli import check_writable, progress_bar
+    from hw_capture.errors import no_match
     from hw_capture.timing import subjects
 
     target = _target(arch)
     chosen = subjects.select(subjects.all_subjects(arch), only)
     if not chosen:
-        raise typer.BadParameter(f"nothing that is measured has '{only}' in its name", param_hint="--only")
+        raise no_match(f"measured instruction of {arch}", only, (subject.name for subject in subjects.all_subjects(arch)))
+    check_writable(out, csv)
     if not compile_only and out is None and csv is None:
         raise typer.BadParameter("name a file", param_hint="--out")
     with progress_bar() as progress:
@@ -120,9 +122,13 @@ def show(
     from rich.console import Console
 
     from golden.cli_list import table
+    from hw_capture.errors import no_match
     from hw_capture.timing.tables import load
 
-    figures = [figure for figure in load(name) if only in figure.instruction]
+    every = load(name)
+    figures = [figure for figure in every if only in figure.instruction]
+    if not figures:
+        raise no_match(f"instruction of {name}", only, (figure.instruction for figure in every))
     if as_json:
         rows_ = [{**vars(f.key), "low": f.low, "high": f.high, "unit": f.unit, "table": f.table} for f in figures]
         typer.echo(json.dumps(rows_, indent=1))
@@ -133,8 +139,7 @@ def show(
         places = ("" if n is None else str(n) for n in (f.warps, f.ilp))
         rows.add_row(f.table, f.instruction, f.key.variant, f.quantity.replace("_", " "), *places, value, f.unit)
     Console().print(rows)
-    if figures:
-        typer.echo(f"{figures[0].device}. {figures[0].source}")
+    typer.echo(f"{figures[0].device}. {figures[0].source}")
 
 
 @timing_app.command()

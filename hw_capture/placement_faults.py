@@ -24,13 +24,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden import captured
 from golden.captured import Captured
-from golden.instruction import Instruction, instruction
+from golden.instruction import Instruction
 from golden.layouts import Layout
 from hw_capture import kernels
 from hw_capture.errors import HwError
-from hw_capture.verify import manifests
+from hw_capture.verify import replayed
 
 Bits = npt.NDArray[Any]
 Index = npt.NDArray[np.int64]
@@ -182,13 +181,8 @@ def plant(
         HwError: recorded results differ from the model without a fault.
     """
     report = Report()
-    for path in manifests(folder):
-        manifest = captured.read_manifest_file(path)
-        names = [name for name in manifest["instructions"] if matching is None or matching(name)]
-        for done, vector in enumerate(captured.load_entries(manifest, path.parent, names)):
-            if progress:
-                progress(vector.name, done, len(names))
-            plant_in(instruction(manifest["architecture"], vector.name), vector, report)
+    for ins, vector in replayed(folder, matching, progress):
+        plant_in(ins, vector, report)
     return report
 
 

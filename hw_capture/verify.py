@@ -84,6 +84,44 @@ def manifests(folder: Path) -> list[Path]:
     return found
 
 
+def names(folder: Path) -> list[str]:
+    """Returns the names of all captured instructions below a folder; raises FileFormatError as `verify` does."""
+    return [name for path in manifests(folder) for name in captured.read_manifest_file(path)["instructions"]]
+
+
+def unlisted(folder: Path) -> list[Path]:
+    """Returns the vector files that no manifest names: an interrupted capture leaves such files, and goes on with them."""
+    found = []
+    for path in manifests(folder):
+        listed = {entry["file"] for entry in captured.read_manifest_file(path)["instructions"].values()}
+        found += [file for file in sorted(path.parent.glob("*.npz")) if file.name not in listed]
+    return found
+
+
+def replayed(
+    folder: Path,
+    matching: Callable[[str], bool] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Iterator[tuple[Instruction, Captured]]:
+    """Yields every captured instruction below a folder with its vectors, checked against manifest and spec.
+
+    Raises:
+        FileFormatError: a manifest or a file is missing, was edited or cut short.
+        UnknownNameError: a captured instruction is not in the spec.
+    """
+    for path in manifests(folder):
+        manifest = captured.read_manifest_file(path)
+        chosen = [name for name in manifest["instructions"] if matching is None or matching(name)]
+        for done, vector in enumerate(captured.load_entries(manifest, path.parent, chosen)):
+            if progress:
+                progress(vector.name, done, len(chosen))
+            ins = instruction(manifest["architecture"], vector.name)
+            found, wanted = (vector.d.shape, vector.d.dtype), ((len(vector.classes), ins.m, ins.n), ins.formats["d"].dtype)
+            if found != wanted:
+                raise FileFormatError(f"{path}: {vector.name}: array 'd' is {found}, expected {wanted}")
+            yield ins, vector
+
+
 def verify(
     folder: Path,
     *,
@@ -104,17 +142,11 @@ def verify(
         UnknownNameError: a captured instruction is not in the spec.
     """
     report = Report()
-    for path in manifests(folder):
-        manifest = captured.read_manifest_file(path)
-        names = [name for name in manifest["instructions"] if matching is None or matching(name)]
-        for done, vector in enumerate(captured.load_entries(manifest, path.parent, names)):
-            if progress:
-                progress(vector.name, done, len(names))
-            ins = instruction(manifest["architecture"], vector.name)
-            report.instructions += 1
-            report.results += vector.d.size
-            report.reference_results += len(vector.d) * (reference or ins.m * ins.n)
-            report.differences += _replay(ins, vector, reference, len(report.differences) < explain)
+    for ins, vector in replayed(folder, matching, progress):
+        report.instructions += 1
+        report.results += vector.d.size
+        report.reference_results += len(vector.d) * (reference or ins.m * ins.n)
+        report.differences += _replay(ins, vector, reference, len(report.differences) < explain)
     return report
 
 
@@ -187,11 +219,20 @@ def _blame(ins: Instruction, vector: Captured, item: Difference, dot: dict[str, 
     found = diagnose(ins, *_failing(ins, vector), budget_seconds=_BUDGET_SECONDS)
     best = found.hypotheses[0] if found.explains else None
     if best is None or best.instruction is None or best.rewire or best.constant is not None:
-        return f"no single step explains it ({found.sentence()})"
+        return f"{_last_step(ins, item, dot)}; no change of a single step explains it ({found.sentence()})"
     first = birth.first_difference(ins.trace(**dot), best.instruction.trace(**dot))
     if first is None:
         return f"the hardware is a unit with {best.text}"
     return f"{first.sentence()} in a unit that explains the hardware: {best.text}"
+
+
+def _last_step(ins: Instruction, item: Difference, dot: dict[str, Bits]) -> str:
+    """The step that makes the result, in a sentence: what a difference is blamed on that nothing earlier explains."""
+    events = ins.trace(**dot).events
+    last = events[-1]
+    step = sum(event.operation == last.operation for event in events)
+    codes = (f"{code:#0{item.digits}x}" for code in (item.expected, item.recorded))
+    return birth.Birth(last.operation, step, last.step.op, "d", 0, *codes).sentence()
 
 
 def _failing(ins: Instruction, vector: Captured) -> tuple[dict[str, Bits], Bits]:

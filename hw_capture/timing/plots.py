@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from golden.errors import UnknownNameError, nearest
+from golden.errors import FileFormatError
 from golden.operands import write_whole
-from hw_capture.errors import ToolMissing
+from hw_capture.errors import ToolMissing, no_match
 from hw_capture.timing.tables import Figure, load
 
 if TYPE_CHECKING:
@@ -31,14 +31,18 @@ def draw(ours: str | Path, folder: Path, chosen: Sequence[str] | None = None, fo
     """Writes a picture for each instruction, those of FIGURES by default; returns the files.
 
     Raises:
-        ToolMissing: no matplotlib. UnknownNameError: an instruction has no points in the file.
+        ToolMissing: no matplotlib. UnknownNameError: an instruction has no points in the file. FileFormatError: it cannot
+        be written.
     """
     figures = load(ours)
     wanted = {name.replace("/", "_").replace(":", "_"): name for name in chosen} if chosen else FIGURES
-    folder.mkdir(parents=True, exist_ok=True)
+    pictures = {stem: picture(instruction, figures) for stem, instruction in wanted.items()}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileFormatError(f"{folder}: cannot be made: {error.strerror}") from None
     written = []
-    for stem, instruction in wanted.items():
-        drawn = picture(instruction, figures)
+    for stem, drawn in pictures.items():
         path = folder / f"{stem}.{form}"
         write_whole(path, partial(drawn.savefig, format=form, dpi=130, metadata=_metadata(form)))
         written.append(path)
@@ -59,7 +63,7 @@ def picture(instruction: str, figures: Sequence[Figure]) -> Picture:
     mine = [figure for figure in figures if figure.instruction == instruction and figure.warps is not None]
     if not mine:
         known = {figure.instruction for figure in figures if figure.warps is not None}
-        raise UnknownNameError(f"no points of '{instruction}' in these timings{nearest(instruction, known)}")
+        raise no_match("instruction with points", instruction, known)
     try:
         import matplotlib
 

@@ -120,6 +120,8 @@ def load(name: str | Path) -> list[Figure]:
     top.take("measured", Section, None)
     figures = [figure for table in sections(top, "tables") for figure in _table(table, origin)]
     top.done()
+    if not figures:
+        raise top.error("no table holds a figure", "tables")
     return figures
 
 

@@ -31,6 +31,30 @@ def test_timing_show() -> None:
     assert [(row["low"], row["high"]) for row in rows] == [(190, 235)]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["show", "sun_a100", "--only", "ldmatrix.x5"], "no instruction of sun_a100 matches 'ldmatrix.x5'; nearest: ldmatrix.x"),
+        (["show", "sun_a100", "--only", "qqq", "--json"], "no instruction of sun_a100 matches 'qqq'; there are such as "),
+        (["plot", "--out", "pictures", "--only", "ldmatrix.x5"], "no instruction with points matches 'ldmatrix.x5'; nearest: "),
+        (["plot", "--out", "file"], "file: cannot be made: File exists"),
+        (["compare", "--with", "empty.yaml"], "empty.yaml:4: no table holds a figure"),
+        (["compare", "--ours", "empty.yaml"], "empty.yaml:4: no table holds a figure"),
+        (["compare", "--ours", "broken.yaml"], "broken.yaml:2: not valid YAML"),
+    ],
+)
+def test_what_cannot_be_shown_is_one_line(arguments: list[str], said: str, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.yaml").write_text("source: x\ndevice: x\narchitecture: hopper\ntables: []\n")
+    (tmp_path / "broken.yaml").write_text("source: [x\n")
+    (tmp_path / "file").write_text("")
+    before = set(tmp_path.iterdir())
+    result = RUN.invoke(app, ["timing", *arguments])
+    assert result.exit_code == 2 and result.stdout == ""
+    assert result.stderr.startswith(f"mmagold: {said}") and len(result.stderr.splitlines()) == 1
+    assert set(tmp_path.iterdir()) == before
+
+
 def test_timing_compare() -> None:
     text = RUN.invoke(app, ["timing", "compare"])
     assert text.exit_code == 0 and "57 of 59 figures within 3 %" in text.stdout
@@ -48,7 +72,8 @@ def test_timing_plot_refuses_other_formats(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--only", "hmma"], "nothing that is measured"),
+        (["--only", "ldmatrix.x5"], "no measured instruction of hopper matches 'ldmatrix.x5'; nearest: ldmatrix.x1"),
+        (["--out", "no/such/folder.yaml"], "no/such/folder.yaml: cannot be written"),
         ([], "name a file"),
         (["--compile-only", "--arch", "cdna3", "--only", "ld.shared"], "nvcc"),
     ],

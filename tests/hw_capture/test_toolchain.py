@@ -68,6 +68,21 @@ def test_a_missing_tool_says_what_to_install(tools: Path) -> None:
     assert result.exit_code == 2 and "nvcc not found" in result.output and len(result.output.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--only", "m16n8k17.row.col.f32.f16"], "no instruction of hopper matches 'm16n8k17.row.col.f32.f16'; nearest: mma."),
+        (["--only", "^wgmma", "--n", "7"], "no wgmma instruction of hopper matches 'n7k'; "),
+        (["--arch", "cdna3"], "none of the "),
+        (["--arch", "sm_99"], "no architecture has the target 'sm_99', expected one of sm_70, "),
+        (["--arch", "hoper"], "unknown architecture 'hoper', expected one of "),
+    ],
+)
+def test_a_choice_without_instructions_is_one_line(arguments: list[str], said: str) -> None:
+    result = CliRunner().invoke(app, ["capture", "--compile-only", "--arch", "hopper", *arguments])
+    assert result.exit_code == 2 and result.output.startswith(f"mmagold: {said}") and len(result.output.splitlines()) == 1
+
+
 def test_the_cache_spares_the_second_compilation(tools: Path) -> None:
     log = tools / "bin" / "nvcc.log"
     assert toolchain.compile("one", "sm_90a") == b"one" == toolchain.compile("one", "sm_90a")

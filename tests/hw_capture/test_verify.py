@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 import golden
 from golden import captured
 from golden.cli import app
-from golden.errors import FileFormatError
+from golden.errors import FileFormatError, MmagoldError
 from hw_capture.verify import dot_of, verify
 
 HMMA = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"
@@ -78,6 +79,14 @@ def test_the_step_to_blame_is_named(tmp_path: Path) -> None:
     assert "align" in first.trace
 
 
+def test_a_bit_that_no_unit_explains_is_blamed_on_the_last_step(tmp_path: Path) -> None:
+    d = captured.load_one("hopper", HMMA).d
+    d[2, 5, 3] ^= 1
+    blame = verify(copy(tmp_path, (HMMA,), {HMMA: d})).differences[0].blame
+    codes = f"d[0] is {int(d[2, 5, 3]):#010x}, expected {int(d[2, 5, 3]) ^ 1:#010x}"
+    assert blame.startswith(f"step 5 (round): {codes}; no change of a single step explains it (")
+
+
 def test_a_dot_product_of_a_tile_is_the_instructions_own() -> None:
     vector, ins = captured.load_one("hopper", SPARSE), golden.instruction("hopper", SPARSE)
     dot = dot_of(vector.operands, 4, 11, 6)
@@ -104,6 +113,73 @@ def test_damaged_files_are_one_line_and_status_2(tmp_path: Path, damage: str) ->
         path.unlink()
     result = CliRunner().invoke(app, ["verify", str(folder)])
     assert result.exit_code == 2 and len(result.output.strip().splitlines()) == 1
+
+
+def rewritten(folder: Path, content: bytes, **entry: object) -> None:
+    """Another content of IMMA's file, with the hash of it in the manifest."""
+    manifest = captured.read_manifest_file(folder / "hopper" / "manifest.json")
+    (folder / "hopper" / captured.file_name(IMMA)).write_bytes(content)
+    manifest["instructions"][IMMA] |= {"sha256": hashlib.sha256(content).hexdigest(), **entry}
+    captured.write_manifest(folder / "hopper", manifest)
+
+
+def test_a_broken_file_with_the_right_hash_is_one_error(tmp_path: Path) -> None:
+    folder = copy(tmp_path, (IMMA,))
+    good = (folder / "hopper" / captured.file_name(IMMA)).read_bytes()
+    rng = np.random.default_rng(1)
+    for _ in range(60):
+        content = bytearray(good)
+        for place in rng.integers(0, len(good), 3):
+            content[place] ^= int(rng.integers(1, 256))
+        rewritten(folder, bytes(content))
+        try:
+            verify(folder, explain=0)
+        except FileFormatError as error:
+            assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.uint64, np.int8])
+def test_results_of_another_type_are_refused(tmp_path: Path, dtype: type) -> None:
+    folder, vector = copy(tmp_path, (IMMA,)), captured.load_one("hopper", IMMA)
+    arrays = {**vector.operands, "d": vector.d.astype(dtype)}
+    dtypes = {name: str(codes.dtype) for name, codes in arrays.items()}
+    rewritten(folder, captured.pack(arrays), dtypes=dtypes)
+    with pytest.raises(FileFormatError, match=r"array 'd' is .*, expected .*uint32"):
+        verify(folder)
+
+
+def test_damaged_manifests_are_one_error(tmp_path: Path) -> None:
+    folder = copy(tmp_path, (IMMA,))
+    path = folder / "hopper" / "manifest.json"
+    good = json.loads(path.read_text())
+    for key in (*good, *good["instructions"][IMMA]):
+        for value in (None, True, -1, "../x", [], {}, [None], {"a": 1}):
+            manifest = json.loads(json.dumps(good))
+            holder = manifest if key in manifest else manifest["instructions"][IMMA]
+            holder[key] = value
+            path.write_text(json.dumps(manifest))
+            try:
+                verify(folder, explain=0)
+            except MmagoldError as error:
+                assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize("option", [[], ["--layouts"]])
+def test_a_filter_that_chooses_nothing_is_refused(tmp_path: Path, option: list[str]) -> None:
+    folder = copy(tmp_path, (IMMA,))
+    result = CliRunner().invoke(app, ["verify", str(folder), "--only", "m8n8k17.*s8", *option])
+    assert result.exit_code == 2 and result.output.endswith(f" matches 'm8n8k17.*s8'; nearest: {IMMA}\n")
+    manifest = captured.read_manifest_file(folder / "hopper" / "manifest.json")
+    captured.write_manifest(folder / "hopper", {**manifest, "instructions": {}})
+    empty = CliRunner().invoke(app, ["verify", str(folder), *option])
+    assert empty.exit_code == 2 and "there are none" in empty.output
+
+
+def test_a_file_that_the_manifest_does_not_name_is_told(tmp_path: Path) -> None:
+    folder = copy(tmp_path, (IMMA,))
+    (folder / "hopper" / "extra.npz").write_bytes(b"")
+    result = CliRunner().invoke(app, ["verify", str(folder)])
+    assert result.exit_code == 0 and "extra.npz: its manifest does not name it" in result.stderr
 
 
 def test_a_folder_without_vectors_is_refused(tmp_path: Path) -> None:
