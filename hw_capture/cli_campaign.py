@@ -24,15 +24,17 @@ def campaign(
         list[str] | None, typer.Argument(help="Instructions: full names, SASS names, or patterns such as 'wgmma*n64*'.")
     ] = None,
     arch: Annotated[str, typer.Option(help="Architecture of the instructions.")] = "hopper",
-    dots: Annotated[float, typer.Option(help="Dot products of each instruction, those in the report included.")] = 1e9,
-    seconds: Annotated[float, typer.Option(help="Most time for each instruction.")] = 60.0,
-    limit: Annotated[float, typer.Option(help="Most time for all of them.")] = 1e9,
-    seed: Annotated[int, typer.Option(help="Seed of the operands.")] = 1,
+    dots: Annotated[
+        float, typer.Option(min=1, max=1e18, help="Dot products of each instruction, those in the report included.")
+    ] = 1e9,
+    seconds: Annotated[float, typer.Option(min=0, help="Most time for each instruction.")] = 60.0,
+    limit: Annotated[float, typer.Option(min=0, help="Most time for all of them.")] = 1e9,
+    seed: Annotated[int, typer.Option(min=0, max=(1 << 64) - 1, help="Seed of the operands.")] = 1,
     kind: Annotated[str, typer.Option(help="A stimulus kind, 'all' in turn, or 'exhaustive' pairs of codes.")] = "all",
     out: Annotated[Path | None, typer.Option(help="Report (.json); a report that is there is continued.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="The same report as a page.")] = None,
     fault: Annotated[list[str] | None, typer.Option(help="KEY=VALUE: plant a fault in the golden arithmetic.")] = None,
-    jobs: Annotated[int, typer.Option(help="Compilations at a time.")] = 4,
+    jobs: Annotated[int, typer.Option(min=1, help="Compilations at a time.")] = 4,
     merge: Annotated[list[Path] | None, typer.Option(help="Report of another GPU of the same kind, merged into --out.")] = None,
 ) -> None:
     """Executes instructions on the GPU and the golden arithmetic beside them, and counts differences."""
@@ -40,7 +42,11 @@ def campaign(
     from hw_capture import device, toolchain
     from hw_capture.campaign import report
     from hw_capture.campaign.run import Plan, compile_ahead, target
+    from hw_capture.cli import check_writable
 
+    check_writable(out, markdown)
+    if merge and not (out or markdown):
+        raise OperandError("argument '--out' is missing: --merge writes the merged report there")
     if merge:
         pages = report.load(out if out and out.exists() else merge[0])
         for path in merge:
@@ -90,8 +96,8 @@ def _one(gpu: Device, ins: Instruction, faults: dict[str, int | str], plan: Plan
 def _chosen(arch: str, names: list[str]) -> list[Instruction]:
     """The instructions that the names and patterns mean, each once; a pattern takes those that have a campaign."""
     import golden
-    from golden.errors import UnknownNameError
     from hw_capture.campaign.source import supported
+    from hw_capture.errors import no_match
 
     found: dict[str, Instruction] = {}
     for name in names:
@@ -100,7 +106,8 @@ def _chosen(arch: str, names: list[str]) -> list[Instruction]:
             continue
         matched = [ins for ins in golden.instructions(arch) if fnmatch.fnmatch(ins.name, name) and supported(ins)]
         if not matched:
-            raise UnknownNameError(f"no instruction of {arch} with a campaign matches '{name}'")
+            known = (ins.name for ins in golden.instructions(arch) if ins.layout in ("mma", "wgmma", "wmma"))
+            raise no_match(f"instruction of {arch} with a campaign", name, known)
         found.update({ins.name: ins for ins in matched})
     return list(found.values())
 

@@ -15,6 +15,23 @@ from golden.operands import write_text
 from hw_capture.campaign.run import Outcome
 
 _FORMAT = 1
+_NUMBER = (int, float)
+_FIELDS: dict[str, Any] = {
+    "instruction": str,
+    "architecture": str,
+    "sass": list,
+    "seed": int,
+    "kind": str,
+    "first_tile": int,
+    "next_tile": int,
+    "dots": int,
+    "mismatches": int,
+    "seconds": _NUMBER,
+    "results": dict,
+    "records": list,
+    "faults": dict,
+}
+_WORDS = {str: "text", int: "a count", _NUMBER: "a number", list: "a list", dict: "a mapping"}
 
 
 class Report:
@@ -118,11 +135,34 @@ def load(path: str | Path) -> Report:
     """Reads a report; raises FileFormatError."""
     try:
         data = json.loads(Path(path).read_text())
-        outcomes = [Outcome(**{**item, "sass": tuple(item["sass"])}) for item in data["campaigns"]]
-        if data["format"] != _FORMAT:
-            raise FileFormatError(f"{path}: report of format {data['format']}, expected {_FORMAT}")
-        return Report(data["device"], data["compiler"], outcomes)
     except OSError as error:
         raise FileFormatError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{path}: not a campaign report: {error}") from None
+    if not isinstance(data, dict) or data.get("format") != _FORMAT:
+        found = data.get("format") if isinstance(data, dict) else type(data).__name__
+        raise FileFormatError(f"{path}: report of format {found}, expected {_FORMAT}")
+    for key, kind in (("device", dict), ("compiler", str), ("campaigns", list)):
+        if not isinstance(data.get(key), kind):
+            raise FileFormatError(f"{path}: key '{key}' is {data.get(key)!r}, expected {kind.__name__}")
+    outcomes = [_outcome(item, f"{path}: campaign {i}") for i, item in enumerate(data["campaigns"])]
+    return Report(data["device"], data["compiler"], outcomes)
+
+
+def _outcome(item: Any, where: str) -> Outcome:
+    """One campaign of a report, checked; raises FileFormatError."""
+    if not isinstance(item, dict) or set(item) != set(_FIELDS):
+        found = ", ".join(sorted(set(_FIELDS) ^ set(item))) if isinstance(item, dict) else type(item).__name__
+        raise FileFormatError(f"{where}: keys differ from a campaign's: {found}")
+    for key, kind in _FIELDS.items():
+        value = item[key]
+        if not isinstance(value, kind) or isinstance(value, bool) or (isinstance(value, (int, float)) and not value >= 0):
+            raise FileFormatError(f"{where}: key '{key}' is {value!r}, expected {_WORDS[kind]}")
+    counts = list(item["results"].values())
+    if not all(type(count) is int and count >= 0 for count in counts) or (counts and sum(counts) != item["dots"]):
+        raise FileFormatError(f"{where}: key 'results' is {item['results']!r}, expected counts that add up to {item['dots']}")
+    if item["first_tile"] > item["next_tile"] or item["mismatches"] > item["dots"]:
+        raise FileFormatError(f"{where}: counts contradict each other: tiles from {item['first_tile']} to {item['next_tile']}")
+    if not all(isinstance(name, str) for name in item["sass"]) or not all(isinstance(row, dict) for row in item["records"]):
+        raise FileFormatError(f"{where}: key 'sass' or 'records' holds something else than names and mismatches")
+    return Outcome(**{**item, "sass": tuple(item["sass"])})

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -323,6 +324,35 @@ def test_a_file_that_is_no_report_is_refused(text, tmp_path):
         report.load(file)
 
 
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ({"dots": "many"}, "key 'dots' is 'many', expected a count"),
+        ({"mismatches": -1}, "key 'mismatches' is -1"),
+        ({"dots": True}, "key 'dots' is True"),
+        ({"results": {"other": 5}}, "expected counts that add up to 12800"),
+        ({"first_tile": 101}, "counts contradict each other"),
+        ({"mismatches": 12801}, "counts contradict each other"),
+        ({"seconds": float("nan")}, "key 'seconds' is nan, expected a number"),
+        ({"sass": [1]}, "key 'sass' or 'records'"),
+        ({"strange": 1}, "keys differ from a campaign's: strange"),
+    ],
+)
+def test_a_report_that_contradicts_itself_is_not_merged(change, said, tmp_path):
+    good, bad, out = (tmp_path / name for name in ("good.json", "bad.json", "out.json"))
+    pages = report.Report({}, "13.0", [outcome(0, 100)])
+    pages.write(good)
+    bad.write_text(json.dumps({**pages.data(), "campaigns": [{**pages.data()["campaigns"][0], **change}]}))
+    result = CliRunner().invoke(app, ["campaign", "--out", str(out), "--merge", str(good), "--merge", str(bad)])
+    assert result.exit_code == 2 and not out.exists()
+    assert said in result.output and len(result.output.splitlines()) == 1 and "bad.json: campaign 0: " in result.output
+
+
+def test_the_committed_reports_are_sound():
+    for path in (Path(__file__).parents[2] / "docs" / "campaigns").glob("*.json"):
+        assert report.load(path).outcomes
+
+
 # The command -------------------------------------------------------------------------------------------------------------
 
 
@@ -330,7 +360,14 @@ def test_a_file_that_is_no_report_is_refused(text, tmp_path):
     "arguments, said",
     [
         (["HMMA.16816.F33"], "HMMA.16816.F32"),
-        (["nothing*"], "no instruction of hopper with a campaign matches 'nothing*'"),
+        (["nothing*"], "no instruction of hopper with a campaign matches 'nothing*'; there are such as "),
+        (["wgmma*m64n65k*"], "matches 'wgmma*m64n65k*'; nearest: wgmma"),
+        ([HMMA, "--dots", "nan"], "--dots"),
+        ([HMMA, "--dots", "0"], "--dots"),
+        ([HMMA, "--seed", "-1"], "--seed"),
+        ([HMMA, "--jobs", "0"], "--jobs"),
+        ([HMMA, "--out", "no/such/folder.json"], "no/such/folder.json: cannot be written"),
+        (["--merge", "x.json"], "argument '--out' is missing: --merge writes the merged report there"),
         ([HMMA, "--kind", "ties"], "unknown stimulus kind 'ties'"),
         ([HMMA, "--fault", "floor"], "expected KEY=VALUE"),
         ([], "argument 'names' is missing"),
