@@ -13,10 +13,11 @@ import pytest
 from typer.testing import CliRunner
 
 import golden
+from golden import captured
 from golden.cli import app
 from golden.errors import FileFormatError
 from golden.stimuli import KINDS
-from hw_capture import kernels, sass, toolchain
+from hw_capture import kernels, placement_faults, sass, toolchain
 from hw_capture.campaign import report, source
 from hw_capture.campaign.run import ALL_KINDS, Interrupted, Outcome, Plan, kind_name, run
 from hw_capture.errors import DeviceError, NoKernelError
@@ -130,6 +131,22 @@ def test_kinds_do_what_their_names_say(tmp_path):
     assert (results("narrow") < 0x7C00).all() and len(np.unique(results("narrow"))) > 2000
     operands, _, _ = tiles(1, KINDS.index("one_hot"))
     assert ((operands["a"] & 0x7FFF != 0).sum(axis=1) <= 1).all()
+
+
+@needs_cc
+def test_a_campaign_refutes_the_layouts_that_few_recorded_tiles_leave(tmp_path):
+    """Of an instruction with few recorded tiles; its campaign on the GPU had these tiles (seed 1) without a mismatch."""
+    name = "wgmma.mma_async.sp.sync.aligned.m64n32k64.f32.e4m3.e4m3"
+    tiles, found = Tiles(name, tmp_path), placement_faults.Report()
+    placement_faults.plant_in(tiles.ins, captured.load_one("hopper", name), found)
+    left = {(item.operand, item.fault) for item in found.unseen if item.operand != "a"}  # a campaign takes A from shared memory
+    assert left
+    made = [tiles(tile, seed=1)[:2] for tile in range(32)]
+    operands = {key: np.stack([given[key] for given, _ in made]) for key in made[0][0]}
+    found = placement_faults.Report()
+    vector = captured.Captured(name, operands, np.stack([d for _, d in made]), ("campaign",) * len(made))
+    placement_faults.plant_in(tiles.ins, vector, found)
+    assert not left & {(item.operand, item.fault) for item in found.unseen}
 
 
 @needs_cc
