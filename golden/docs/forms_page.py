@@ -77,6 +77,8 @@ def markdown() -> str:
         f"Every kind of {link('stimulus', 'vectors.md')} is drawn {forms.TRIES_OF_A_KIND} times. Equal results are no proof; "
         "where both run the same steps on the same products, the program says so too.",
         link("The comparison", "comparison.md"),
+        "## Where results differ",
+        "\n".join(_differences()),
     ]
     for architecture in catalog.architectures():
         found = [form for block in BLOCKS for form in forms.forms(block, architecture)]
@@ -87,8 +89,25 @@ def markdown() -> str:
     return "\n\n".join(parts)
 
 
+def _differences() -> Iterator[str]:
+    """One line for each type and kind, with the chips on which results differ and the others that have it."""
+    for block in BLOCKS:
+        for kind in forms.KINDS:
+            other, same = [], []
+            for architecture in catalog.architectures():
+                found = forms.of_kind(block, architecture, kind)
+                different = [form for form in found if form.different]
+                if different:
+                    other.append(link(short_title(architecture), f"{PATH}#{slug(_heading(different[0]))}"))
+                elif found:
+                    same.append(short_title(architecture))
+            if other:
+                where = f"; none on {', '.join(same)}" if same else ""
+                yield f"- {block.title}, {kind}: on {', '.join(other)}{where}"
+
+
 def _table(found: list[Form]) -> str:
-    head = ["Operands", "Kind", "Instructions", "Program", "Dense", "Its program", "Different results"]
+    head = ["Operands", "Kind", "Different results", "Program", "Dense program", "Instructions", "Dense instruction"]
     return table(head, [_row(form) for form in found])
 
 
@@ -103,7 +122,7 @@ def _row(form: Form) -> list[str]:
     if form.different:
         text = f"{form.different:,} of {form.tried:,} ({form.different / form.tried:.0%})"
         share = link(text, f"{PATH}#{slug(_heading(form))}")
-    return [form.block.title, form.kind, names, program_text(ins), dense, program_text(plain), share]
+    return [form.block.title, form.kind, share, program_text(ins), f"{times}{program_text(plain)}", names, dense]
 
 
 def _heading(form: Form) -> str:

@@ -441,7 +441,8 @@ def _parameter(rule: Section) -> str:
         return ", ".join(f"`{choice}`" for choice in choices)
     if rule["type"] == "overflow":
         return ", ".join(f"`{word}`" for word in OVERFLOWS)
-    return {"mode": "a rounding", "int": "an integer", "word": "a code", "bool": "true or false"}.get(rule["type"], rule["type"])
+    words = {"mode": "a rounding", "int": "an integer", "word": "a code", "bool": "true or false"}
+    return words.get(rule["type"], str(rule["type"]))
 
 
 def _parameter_default(rule: Section) -> str:

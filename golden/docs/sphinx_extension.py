@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _SECTION = re.compile(r"(Args|Attributes|Raises|Returns|Yields|Example|Note):$")
 _ITEM = re.compile(r"[-*] |\d+\. ")
+_ALIAS = re.compile(r"TypeAliasForwardRef\('([\w.]+)'\)")
 _SPAN = re.compile(r"(`[^`]+`)")
 
 
@@ -23,6 +24,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-page-context", _side_bar, priority=100)  # before the theme, which asks for the side bar
     app.connect("html-page-context", _breadcrumbs)
     app.connect("autodoc-process-docstring", _docstring, priority=100)  # before Napoleon, which reads Args: and the like
+    app.connect("autodoc-process-signature", _signature)
     app.connect("doctree-resolved", _dashes)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -64,6 +66,13 @@ def _dashes(app: Sphinx, doctree: Any, page: str) -> None:
     for text in list(doctree.findall(nodes.Text)) if page.startswith("api/") else []:
         if text == " -- ":
             text.parent.replace(text, nodes.Text(" \N{EN DASH} "))
+
+
+def _signature(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, arguments: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    """Aliases by their names; inside of other types Sphinx shows the object that stands for one."""
+    return tuple(text and _ALIAS.sub(r"\1", text) for text in (arguments, returns))  # type: ignore[return-value]
 
 
 def _docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:

@@ -19,6 +19,7 @@ def bit_fields(fmt: Format, name: str = "bits") -> str:
     """Returns the fields of a format with their bit numbers as SVG; name: prefix of its ids."""
     bit = min(34.0, (_RIGHT - _LEFT) / fmt.bits)
     parts: list[str] = []
+    numbers: list[tuple[float, int]] = []
     x, top, high = _LEFT, 22.0, fmt.bits - 1
     for bits, style, words in bars.format_fields(fmt):
         width = bits * bit
@@ -28,23 +29,34 @@ def bit_fields(fmt: Format, name: str = "bits") -> str:
         ticks = "".join(f"M{svg.number(x + i * bit)} {svg.number(top)}v5" for i in range(1, bits))
         if ticks:
             parts.append(svg.path(ticks, stroke_width=0.6))
-        parts += _bit_numbers(x, top - 6, bit, bits, high)
+        numbers += _bit_numbers(x, bit, bits, high)
         fitting = next((text for text in words if svg.width_of(text, 12) <= width - 4), None)
         if fitting and style != "lost":
             parts.append(svg.text(x + width / 2, top + 21, fitting, anchor="middle", font_size=12))
         x, high = x + width, high - bits
+    parts += _apart(numbers, top - 6)
     told = _field_words(fmt)
     lines = svg.wrap(told, _RIGHT - _LEFT)
     parts += [svg.text(_LEFT, top + 50 + 15 * i, line, "muted") for i, line in enumerate(lines)]
     return svg.document(WIDTH, top + 44 + 15 * len(lines), parts, name, f"Bit fields of {fmt.name}: {told}")
 
 
-def _bit_numbers(x: float, y: float, bit: float, bits: int, high: int) -> list[str]:
-    """The number of the highest and of the lowest bit of a field, over these bits."""
+def _bit_numbers(x: float, bit: float, bits: int, high: int) -> list[tuple[float, int]]:
+    """Places and numbers of the highest and of the lowest bit of a field."""
     ends = [(x + bit / 2, high)] if bits == 1 else [(x + bit / 2, high), (x + (bits - 0.5) * bit, high - bits + 1)]
-    if bits > 1 and bits * bit < 30:
-        ends = ends[:1]
-    return [svg.text(place, y, str(number), "muted", anchor="middle", font_size=10) for place, number in ends]
+    return ends[:1] if bits > 1 and bits * bit < 30 else ends
+
+
+def _apart(numbers: list[tuple[float, int]], y: float) -> list[str]:
+    """The numbers of bits, without those that would touch the one before (in f64 the highest of exponent and fraction)."""
+    found: list[str] = []
+    right = 0.0
+    for place, number in numbers:
+        half = svg.width_of(str(number), 10) / 2
+        if place - half > right + 2:
+            found.append(svg.text(place, y, str(number), "muted", anchor="middle", font_size=10))
+            right = place + half
+    return found
 
 
 def _field_words(fmt: Format) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import ml_dtypes
@@ -114,3 +115,13 @@ def test_ilp_and_warps_of_a_measured_instruction() -> None:
     assert {str(count) for count in warps} <= set(words)
     with pytest.raises(UnknownNameError):
         plots.ilp_warps("mma.none", measured, "t")
+
+
+@pytest.mark.parametrize("name", ALL + INTEGERS)
+def test_numbers_of_bits_stand_apart(name: str) -> None:
+    """In f64 a sign and an exponent are too narrow for the numbers of all of their ends."""
+    root = svg_reader.parse(formats.bit_fields(get_format(name), "b"))
+    found = [text for text in root.iter(f"{svg_reader.SVG}text") if text.attrib["y"] == "16"]
+    assert found[0].text == str(get_format(name).bits - 1)
+    ends = [(float(text.attrib["x"]), svg.width_of(text.text or "", 10) / 2) for text in found]
+    assert all(x + half < other - its_half for (x, half), (other, its_half) in itertools.pairwise(ends))

@@ -354,3 +354,9 @@ def test_check_of_something_else_is_an_error(tmp_path: Path) -> None:
     done = docs_check(tmp_path)
     assert done.returncode == 2
     assert "holds no site" in done.stderr
+
+
+def test_aliases_of_types_are_named_in_the_api(site: Path) -> None:
+    """Sphinx shows the object that stands for an alias inside of another type."""
+    pages = list((site / "api").glob("*.html"))
+    assert pages and not [page.name for page in pages if "TypeAliasForwardRef" in page.read_text("utf-8")]
