@@ -383,8 +383,17 @@ def _negative_zero_result(ins: Instruction) -> bool:
     step = operation.steps[-1]
     if step.op == "round":
         return step.zero == "signed"
+    flushed = {name for flush in operation.steps if flush.op == "flush" and flush.flush == "positive" for name in flush.of}
+    if flushed.intersection(step.of):
+        return step.flush == "signed" and _cancels_below_normal(ins, operation)
     earlier = [o.steps[-1] for o in ins.program.operations if o.to in (*operation.addends, operation.seed)]
     return all(last.op != "round" or last.zero == "signed" for last in earlier)
+
+
+def _cancels_below_normal(ins: Instruction, operation: Operation) -> bool:
+    """Whether addends of the last step, normal numbers, can leave a subnormal sum: each must reach below the normal range."""
+    step, registers = spans_of(ins, operation)[-1]
+    return all(registers[name].lsb < ins.formats["d"].min_exponent for name in step.of)
 
 
 def _result_points(ins: Instruction) -> list[Coverpoint]:

@@ -430,7 +430,8 @@ def _operands(ins: Instruction) -> Iterator[Change]:
     for flush in ("signed", "positive"):
         for slug, names in (("operands", "abc"), ("ab", "ab"), ("c", "c")):
             apply = _insert(lambda i, o, n=names, f=flush: _flush_step(o, n, f))  # type: ignore[misc]
-            yield Change(f"{slug}-flushed-{flush}", f"subnormal {', '.join(names)} become {_flushed(flush)}", apply)
+            zeros = " and zero" if flush == "positive" else ""
+            yield Change(f"{slug}-flushed-{flush}", f"subnormal{zeros} {', '.join(names)} become {_flushed(flush)}", apply)
     kept = _rewrite(lambda s, _: () if s.op == "flush" else s)
     yield Change("operands-not-flushed", "subnormal operands are not flushed", kept)
     for slug, names in (("", "ab"), ("-abc", "abc"), ("-c", "c")):

@@ -256,9 +256,10 @@ def _product(x: Numbers, y: Numbers) -> Numbers:
 
 
 def _flushed(numbers: Numbers, rule: str, subnormal: Array) -> Numbers:
-    sign = numbers.sign if rule == "signed" else np.where(subnormal, 0, numbers.sign).astype(np.uint8)
-    kind = np.where(subnormal, Kind.ZERO, numbers.kind).astype(np.uint8)
-    return replace(numbers, kind=kind, sign=sign, significand=np.where(subnormal, 0, numbers.significand))
+    zero = subnormal | (numbers.kind == Kind.ZERO)
+    sign = numbers.sign if rule == "signed" else np.where(zero, 0, numbers.sign).astype(np.uint8)
+    kind = np.where(zero, Kind.ZERO, numbers.kind).astype(np.uint8)
+    return replace(numbers, kind=kind, sign=sign, significand=np.where(zero, 0, numbers.significand))
 
 
 def _concatenate(parts: list[Numbers]) -> Numbers:

@@ -134,7 +134,8 @@ def _flush(state: State, step: Step) -> Event:
     for name in step.of:
         fmt = state.operation.seed_format if name == "c" else None
         written[name] = tuple(
-            _flush_subnormal(number, step.flush) if _is_subnormal(number, fmt) else number for number in state.registers[name]
+            _zero(number, step.flush) if number.kind == Kind.ZERO or _is_subnormal(number, fmt) else number
+            for number in state.registers[name]
         )
     state.registers.update(written)
     return Event(0, step, written)
@@ -146,7 +147,7 @@ def _is_subnormal(number: Number, fmt: Format | None) -> bool:
     )
 
 
-def _flush_subnormal(number: Number, rule: str) -> Number:
+def _zero(number: Number, rule: str) -> Number:
     return replace(number, kind=Kind.ZERO, sign=number.sign if rule == "signed" else 0, significand=0)
 
 

@@ -217,7 +217,14 @@ def _bounded(span: Span, fmt: Format, flushed: bool) -> Span:
     """A sum or product after rounding to a format."""
     held = of_format(fmt, span.count, flushed)
     depth = min(held.depth, span.depth + max(int(span.significand).bit_length() - 1, 0))
-    return replace(held, greatest=min(held.greatest, span.greatest), least=max(held.least, span.least), depth=depth)
+    return replace(
+        held,
+        low=max(held.low, span.lsb),
+        lsb=max(held.lsb, span.lsb),
+        greatest=min(held.greatest, span.greatest),
+        least=max(held.least, span.least),
+        depth=depth,
+    )
 
 
 def aligned(step: Step, registers: dict[str, Span]) -> dict[str, Span]:

@@ -101,7 +101,9 @@ def _nan_text(step: Step) -> str:
 
 
 def _flush_text(step: Step) -> str:
-    return f"Subnormal {_names(step.of)} become {'+0' if step.flush == 'positive' else 'zero of their sign'}."
+    if step.flush == "positive":
+        return f"Subnormal and zero {_names(step.of)} become +0."
+    return f"Subnormal {_names(step.of)} become zero of their sign."
 
 
 def _hidden_bit_text(step: Step) -> str:

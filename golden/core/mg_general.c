@@ -222,7 +222,7 @@ static void mg_step_flush(mg_state *s, const mg_step *step) {
         mg_number *x = s->registers[step->of[r]];
         if (step->of[r] == MG_REG_C && !s->operation->seed_format.is_float) continue;
         for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
-            if (x[i].kind != MG_FINITE || mg_bit_length(x[i].significand) > x[i].fraction_bits) continue;
+            if (x[i].kind > MG_FINITE || mg_bit_length(x[i].significand) > x[i].fraction_bits) continue;
             x[i].kind = MG_ZERO;
             x[i].significand = 0;
             if (step->flush == MG_FLUSH_POSITIVE) x[i].sign = 0;

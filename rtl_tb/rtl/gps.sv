@@ -44,7 +44,7 @@ module gps #(
             logic [W-1:0] next, word;  // what the stage takes, what it holds
 
             if (s == 0) begin : g_multiply
-                assign next[31:0] = c[30:23] == 0 && c[22:0] != 0 ? 32'd0 : c;  // a subnormal c counts as +0
+                assign next[31:0] = c[30:23] == 0 ? 32'd0 : c;  // a subnormal or zero c counts as +0
 
                 for (k = 0; k < K; k = k + 1) begin : g_product
                     gps_product #(

@@ -1,6 +1,6 @@
 // One product of GPS as an f32 code. Combinational.
 //
-// Operand subnormals count as +0, the product is rounded to f32, and a subnormal product becomes zero of its sign (MMA-Sim
+// Operand subnormals and zeros count as +0, the product is rounded to f32, and a subnormal product becomes zero of its sign (MMA-Sim
 // section IV-B, Algorithm 3; spec/algorithms/gps.yaml). Nothing is ever rounded: a product has 2*FRAC + 2 bits, 22 for f16
 // and 16 for bf16, and f32 holds 24. For the same reason a product below 2**-126 cannot round up to a normal number.
 
@@ -17,9 +17,9 @@ module gps_product #(
     localparam int EXP_W = 11;            // f32 exponent fields before clamping: -252+127 .. 256+127 for bf16, signed
     localparam int SIG_W = 2 * FRAC + 2;  // two integer bits
 
-    // 1. Flush the operands; their sign is lost.
-    wire [EXP+FRAC:0] a_flushed = a[FRAC+:EXP] == 0 && a[FRAC-1:0] != 0 ? '0 : a;
-    wire [EXP+FRAC:0] b_flushed = b[FRAC+:EXP] == 0 && b[FRAC-1:0] != 0 ? '0 : b;
+    // 1. Flush the operands; their sign is lost, that of zeros too.
+    wire [EXP+FRAC:0] a_flushed = a[FRAC+:EXP] == 0 ? '0 : a;
+    wire [EXP+FRAC:0] b_flushed = b[FRAC+:EXP] == 0 ? '0 : b;
 
     // 2. Multiply.
     wire                    sign, is_nan, is_inf;

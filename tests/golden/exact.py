@@ -357,8 +357,8 @@ def sfma(fmt: str, mode: str, nan: int, hand_on: bool) -> Callable[..., int]:
 
 
 def flushed(code: int, signed: bool) -> int:
-    """An f32 code with subnormals made zero."""
-    return code & 0x80000000 if signed and code & 0x7F800000 == 0 else 0 if code & 0x7F800000 == 0 and code & 0x7FFFFF else code
+    """An f32 code; below 2**-126 (-0 is, too) zero of its sign, or +0."""
+    return code if code & 0x7F800000 else code & 0x80000000 if signed else 0
 
 
 def gps(fmt: str, group: int) -> Callable[..., int]:
@@ -367,7 +367,7 @@ def gps(fmt: str, group: int) -> Callable[..., int]:
 
     def operand(name: str, code: int) -> Value:
         v = decode(name, code)
-        return Value("number") if v.what == "number" and 0 < abs(v.s) < 1 else v
+        return Value("number") if v.what == "number" and abs(v.s) < 1 else v
 
     def add(x: int, y: int) -> int:
         return flushed(ieee_add("f32", decode("f32", x), decode("f32", y), nan), True)

@@ -85,8 +85,20 @@ def test_cdna2_loses_the_sign_of_a_flushed_operand_and_keeps_that_of_a_flushed_r
     zeros, minus_zero = np.zeros(7, np.uint16), np.uint32(0x80000000)
     tiny_negative, one = np.append(np.uint16(0x8001), zeros), np.append(from_float("bf16", [1.0]), np.full(7, 0x8000, np.uint16))
     assert ins.dot(tiny_negative, one, minus_zero) == 0  # +0 * 1 + ...: not all addends are -0
-    half_tiny = from_float("bf16", [-(2.0**-100), *[-0.0] * 7]), from_float("bf16", [2.0**-100, *[1.0] * 7])
-    assert ins.dot(*half_tiny, minus_zero) == 0x80000000
+    least = from_float("bf16", [*[0.0] * 7, 2.0**-126]), from_float("bf16", [*[0.0] * 7, 1.0])
+    assert ins.dot(*least, from_float("f32", [-1.5 * 2.0**-126])[0]) == 0x80000000  # -2**-127 keeps its sign
+
+
+@pytest.mark.parametrize("name", ["v_mfma_f32_32x32x8bf16_1k", "v_mfma_f32_32x32x4bf16", "v_mfma_f32_16x16x16f16"])
+def test_cdna2_reads_negative_zeros_as_zero(name: str) -> None:
+    """Algorithm 3 of the paper: a, b and c become +0 if |x| < 2**-126, and -0 is such an x."""
+    ins = golden.instruction("cdna2", name)
+    fmt = ins.formats["a"].name
+    negative, one = (np.full(ins.k, from_float(fmt, [value])[0]) for value in (-0.0, 1.0))
+    for a, b in ((negative, one), (one, negative), (negative, negative)):
+        for c in (0, 0x80000000, 0x80000001):
+            assert ins.dot(a, b, np.uint32(c)) == ins.reference_dot(a, b, c) == 0
+    assert ins.dot(negative, one, np.uint32(0x80800000)) == 0x80800000  # a normal c is not touched
 
 
 def test_cdna3_products_overflow_and_nvidias_do_not() -> None:
