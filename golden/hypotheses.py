@@ -429,7 +429,7 @@ def _nan_word(nan: int) -> Change:
 def _operands(ins: Instruction) -> Iterator[Change]:
     for flush in ("signed", "positive"):
         for slug, names in (("operands", "abc"), ("ab", "ab"), ("c", "c")):
-            apply = _insert(lambda i, o, n=names, f=flush: _flush_step(o, n, f))  # type: ignore[misc]
+            apply = _flush(names, flush)
             zeros = " and zero" if flush == "positive" else ""
             yield Change(f"{slug}-flushed-{flush}", f"subnormal{zeros} {', '.join(names)} become {_flushed(flush)}", apply)
     kept = _rewrite(lambda s, _: () if s.op == "flush" else s)
@@ -441,9 +441,21 @@ def _operands(ins: Instruction) -> Iterator[Change]:
             yield Change(f"hidden-bit-set{slug}{zeros}", text, apply)
 
 
-def _flush_step(operation: Operation, names: str, flush: str) -> Step | None:
+def _flush(names: str, rule: str) -> Apply:
+    """Flushes these operands in this way, in place of what an operation does with them now."""
+
+    def apply(ins: Instruction) -> Instruction | None:
+        return with_operations(ins, [replace(o, steps=_flushing(o, names, rule)) for o in ins.program.operations])
+
+    return apply
+
+
+def _flushing(operation: Operation, names: str, rule: str) -> tuple[Step, ...]:
     of = tuple(name for name in names if name == "c" or operation.k_index)
-    return Step("flush", of, flush=flush) if of and operation.seed_format.is_float else None
+    if not of or not operation.seed_format.is_float:
+        return operation.steps
+    kept = (replace(s, of=tuple(n for n in s.of if n not in of)) if s.op == "flush" else s for s in operation.steps)
+    return (Step("flush", of, flush=rule), *(s for s in kept if s.op != "flush" or s.of))
 
 
 def _hidden_step(ins: Instruction, operation: Operation, names: str, zeros: bool) -> Step | None:
