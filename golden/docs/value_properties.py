@@ -47,8 +47,10 @@ def declared_zero(known: Facts) -> str | None:
     """Reads which zero results are negative from the spec."""
     if known.last.op == "round" and known.last.zero == "positive":
         return _zero_text({})
+    cleared = any(step.flush == "positive" and "c" in step.of for step in known.steps("flush"))  # a -0 operand, too
+    kept = ({"all -0"} if not cleared else set()) | ({"underflow"} if known.last.op == "fma" else set())
     found, _ = known.measured(special_probes.zeros)
-    return _zero_text({what: "-0" for what in found if what == "all -0" or (what == "underflow" and known.last.op == "fma")})
+    return _zero_text({what: "-0" for what in found if what in kept})
 
 
 def assumed_zero(ins: Instruction, finding: Finding) -> bool:

@@ -214,7 +214,9 @@ def set_environment(monkeypatch: pytest.MonkeyPatch, values: dict[str, str]) -> 
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    """The files of a site but the one that says what it was made from."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != stale.MANIFEST]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 @pytest.fixture(scope="module")
