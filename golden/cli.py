@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from typer.core import TyperGroup
@@ -25,8 +25,19 @@ if TYPE_CHECKING:
     from golden.instruction import Instruction
 
 
+_UsageError: Any = typer.BadParameter.__base__
+"""Of a wrong option, argument or command. Some versions of typer bring a click of their own: import click would miss it."""
+
+
 class _Group(TyperGroup):
-    """Turns the package's own errors into one line on stderr and exit status 2; Ctrl-C into one line and 130."""
+    """Turns errors of the package and of the command line into one line on stderr and exit status 2; Ctrl-C into 130."""
+
+    def make_context(self, *args: Any, **extra: Any) -> Any:
+        """Reads the options that stand before the command."""
+        try:
+            return super().make_context(*args, **extra)
+        except _UsageError as error:
+            raise _misused(error) from None
 
     def invoke(self, ctx: Any) -> Any:
         """Runs the chosen command."""
@@ -34,12 +45,27 @@ class _Group(TyperGroup):
 
         try:
             return super().invoke(ctx)
+        except _UsageError as error:
+            raise _misused(error) from None
         except MmagoldError as error:
-            typer.echo(f"mmagold: {' '.join(str(error).split())}", err=True)
+            typer.echo(f"mmagold: {_one_line(str(error))}", err=True)
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
             typer.echo("mmagold: interrupted", err=True)
             raise typer.Exit(130) from None
+
+
+def _misused(error: Any) -> Exception:
+    """What ends the command after the one line; without any argument typer shows the help instead."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return cast(Exception, error)
+    command = error.ctx.command_path if error.ctx else "mmagold"
+    typer.echo(f"mmagold: {_one_line(error.format_message()).rstrip('.')}; see {command} -h", err=True)
+    return typer.Exit(2)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 app = typer.Typer(

@@ -125,10 +125,22 @@ def test_unknown_names() -> None:
     assert "cannot be read" in complaint("show", "missing.yaml")
 
 
-def test_usage_errors() -> None:
-    for arguments in (("show",), ("lost",), ("export", HMMA, "--format", "pdf"), ("compare", HMMA), ("list", "--nope")):
-        result = call(*arguments, status=2)
-        assert "Traceback" not in result.output and result.stderr
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("show",), "Missing argument 'NAME'; see mmagold show -h"),
+        (("lost",), "No such command 'lost'"),
+        (("--nope", "list"), "No such option: --nope"),
+        (("export", HMMA, "--format", "pdf"), "pdf"),
+        (("compare", HMMA), "Missing argument 'NAME2'"),
+        (("list", "--nope"), "No such option: --nope"),
+        (("rtl", "chek"), "No such command 'chek'"),
+        (("timing", "show", "--nope"), "No such option: --nope"),
+        (("campaign", "--arch", "hopper", "--jobs", "0"), "Invalid value for '--jobs'"),
+    ],
+)
+def test_usage_errors_are_one_line(arguments: tuple[str, ...], told: str) -> None:
+    assert told in complaint(*arguments)
 
 
 def test_completion() -> None:
