@@ -126,7 +126,7 @@ def resolve(name: str, arch: str | None = None) -> Instruction:
         SpecError: the custom unit's file is wrong.
     """
     from golden import catalog, errors
-    from golden.instruction import instruction
+    from golden.instruction import instruction, known_names
 
     if name.endswith((".yaml", ".yml")):
         from golden.custom import load_instruction
@@ -149,7 +149,7 @@ def resolve(name: str, arch: str | None = None) -> Instruction:
         raise errors.UnknownNameError(
             f"'{name}' exists on {', '.join(ins.architecture for ins in found)}; say which, as {found[0].architecture}:{name}"
         )
-    known = {full for candidate in catalog.architectures() for full in catalog.get_architecture(candidate).names()}
+    known = (full for candidate in catalog.architectures() for full in known_names(candidate))
     raise errors.UnknownNameError(
         f"unknown instruction '{name}' (expected architecture:instruction or a .yaml file){errors.nearest(name, known)}"
     )

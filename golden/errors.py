@@ -52,5 +52,5 @@ class CoreError(MmagoldError, RuntimeError):
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> str:
     """Returns "; nearest: x, y" for the known names closest to `name`, or "" when none is near."""
-    matches = difflib.get_close_matches(str(name), list(known), n=count, cutoff=0.5)
+    matches = difflib.get_close_matches(str(name), list(dict.fromkeys(known)), n=count, cutoff=0.5)
     return f"; nearest: {', '.join(matches)}" if matches else ""

@@ -373,17 +373,16 @@ def instruction(architecture: str, name: str) -> Instruction:
     if found:
         raise UnknownNameError(f"'{name}' names {len(found)} instructions of {architecture}: {', '.join(found[:6])}")
     elsewhere = [other for other in catalog.architectures() if name in catalog.get_architecture(other).names()]
-    known = [
-        *names,
-        *(
-            mnemonic
-            for entry in catalog.get_architecture(architecture).entries
-            if len(entry.sass) == 1 and not entry.emulated
-            for mnemonic in _entry_sass(entry)
-        ),
-    ]
+    known = known_names(architecture)
     hint = f" (it exists on {', '.join(elsewhere)})" if elsewhere else nearest(name, known)
     raise UnknownNameError(f"unknown instruction '{name}' on {architecture}{hint}")
+
+
+def known_names(architecture: str) -> list[str]:
+    """The full names of an architecture's instructions, then the SASS names that can stand for one."""
+    found = catalog.get_architecture(architecture)
+    native = (entry for entry in found.entries if len(entry.sass) == 1 and not entry.emulated)
+    return [*found.names(), *(mnemonic for entry in native for mnemonic in _entry_sass(entry))]
 
 
 def instructions(architecture: str) -> list[Instruction]:
