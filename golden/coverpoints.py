@@ -378,22 +378,46 @@ def _final_total(ins: Instruction) -> tuple[Step, Span]:
 
 
 def _negative_zero_result(ins: Instruction) -> bool:
-    """The last step can answer -0: none of its addends comes from a rounding that makes every zero +0."""
+    """The last step can answer -0: from addends that can all be -0, from any zero in mode "down", or from a tiny negative sum."""
     operation = ins.program.operations[-1]
-    step = operation.steps[-1]
+    step, registers = spans_of(ins, operation)[-1]
     if step.op == "round":
         return step.zero == "signed"
-    flushed = {name for flush in operation.steps if flush.op == "flush" and flush.flush == "positive" for name in flush.of}
-    if flushed.intersection(step.of):
-        return step.flush == "signed" and _cancels_below_normal(ins, operation)
+    if step.rounding == "down" or _tiny_sum(step, ins.formats["d"], registers):
+        return True
+    if step.op == "fma":
+        cleared = step.start == "zero" or (step.start == "c" and "c" in _positive_zeros(operation))
+    else:
+        cleared = not _positive_zeros(operation).isdisjoint(step.of)
     earlier = [o.steps[-1] for o in ins.program.operations if o.to in (*operation.addends, operation.seed)]
-    return all(last.op != "round" or last.zero == "signed" for last in earlier)
+    return not cleared and all(last.op != "round" or last.zero == "signed" for last in earlier)
 
 
-def _cancels_below_normal(ins: Instruction, operation: Operation) -> bool:
-    """Whether addends of the last step, normal numbers, can leave a subnormal sum: each must reach below the normal range."""
-    step, registers = spans_of(ins, operation)[-1]
-    return all(registers[name].lsb < ins.formats["d"].min_exponent for name in step.of)
+def _positive_zeros(operation: Operation) -> set[str]:
+    """Registers whose zeros are all +0 in the last step: a positive flush is the last that happens to them."""
+    found: set[str] = set()
+    for step in operation.steps[:-1]:
+        if step.op == "flush" and step.flush == "positive":
+            found.update(step.of)
+        elif step.op in ("align", "normalize", "scale"):
+            found.difference_update(step.of)
+        found.discard(step.to)
+    return found
+
+
+def _tiny_sum(step: Step, fmt: Format, registers: dict[str, Span]) -> bool:
+    """Whether the last sum can be a negative number that becomes -0, by its rounding or by its flush.
+
+    Normal addends leave a subnormal sum where two of them are small enough to cancel so far.
+    """
+    total = rounded_total(step, registers)
+    if step.flush == "none":
+        return total.least < 0 and total.lsb < fmt.min_exponent - fmt.fraction_bits - (step.rounding == "nearest_away")
+    if step.flush == "positive" or total.lsb >= fmt.min_exponent:
+        return False
+    spans = _addends(step, registers)
+    small = sum(span.count for span in spans if span.low <= fmt.min_exponent + fmt.fraction_bits)
+    return small > 1 or any(span.subnormal or span.low < fmt.min_exponent for span in spans)
 
 
 def _result_points(ins: Instruction) -> list[Coverpoint]:
@@ -546,6 +570,13 @@ def _distances(fraction: int) -> list[tuple[str, int, int]]:
     return [*inner, *edge, ("beyond F+2", fraction + 3, far)]
 
 
+def _distance_name(ins: Instruction, name: str, register: str, fraction: int) -> str:
+    """Alignments of one name that keep different numbers of bits have different bins, so a point each."""
+    steps = ((o, step) for o in ins.program.operations for step in o.steps if step.op == "align")
+    kept = {dict(step.fraction_bits).get(register) for o, step in steps if _stage(o, step) == name}
+    return f"{name}: distance of {register}" + (f", F = {fraction}" if len(kept) > 1 else "")
+
+
 def _align_points(ins: Instruction, name: str, operation: Operation, step: Step, registers: dict[str, Span]) -> list[Coverpoint]:
     """Distances: from 0 (or the floor's) to the farthest that the exponent ranges allow; cuts follow from the distances."""
     floor = -(1 << 40) if step.floor is None else step.floor
@@ -558,7 +589,7 @@ def _align_points(ins: Instruction, name: str, operation: Operation, step: Step,
         most = max(*others, floor, span.high) - span.low if others or floor > span.low else 0
         least = max(floor - span.high, 0)
         bins = {label: low <= most and high >= least and low <= high for label, low, high in _distances(fraction)}
-        points.append(Coverpoint("alignment", f"{name}: distance of {register}", bins))
+        points.append(Coverpoint("alignment", _distance_name(ins, name, register, fraction), bins))
         window = dict(step.window).get(register, 1 << 40)
         lost = most + span.depth > fraction
         gone = most > window or most + (span.depth if span.subnormal else 0) > fraction
@@ -603,7 +634,7 @@ def _align_samples(ins: Instruction, name: str, seen: Aligned) -> Iterator[Sampl
     for register, fraction in seen.step.fraction_bits:
         columns = owners == register
         if columns.any():
-            yield from _distance_samples(name, register, fraction, seen, columns, at_top)
+            yield from _distance_samples(ins, name, register, fraction, seen, columns, at_top)
     k_index = ins.program.operations[seen.operation].k_index
     if "products" in seen.step.of and np.sum(owners == "products") and len(seen.columns) >= 1:
         yield from _place_samples(seen, at_top, owners, k_index)
@@ -615,11 +646,13 @@ def _place_samples(seen: Aligned, at_top: Array, owners: Array, k_index: tuple[i
     yield "product alone at the largest exponent", np.where(alone, columns[at_top.argmax(axis=1)], -1)
 
 
-def _distance_samples(name: str, register: str, fraction: int, seen: Aligned, columns: Array, at_top: Array) -> Iterator[Sample]:
+def _distance_samples(
+    ins: Instruction, name: str, register: str, fraction: int, seen: Aligned, columns: Array, at_top: Array
+) -> Iterator[Sample]:
     terms, maximum = seen.terms[columns], seen.maximum[:, columns]
     distance = maximum - terms.exponent
     edges = np.array([high for _, _, high in _distances(fraction)])
-    yield f"{name}: distance of {register}", np.where(terms.nonzero, np.searchsorted(edges, distance), -1)
+    yield _distance_name(ins, name, register, fraction), np.where(terms.nonzero, np.searchsorted(edges, distance), -1)
     lost, kept = seen.lost[:, columns], seen.kept[:, columns]
     cut = np.where(lost, np.where(kept, 1, 2), 0)
     yield f"{name}: cut from {register}", np.where(terms.nonzero, cut * 2 + terms.sign, -1)

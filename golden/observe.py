@@ -333,9 +333,13 @@ def round_to(fmt: Format, exact: Numbers, step: Step, overflow: str) -> tuple[Nu
     kind = np.where(over & _to_infinity(fmt, exact.sign, step.rounding, overflow), Kind.INFINITY, kind).astype(np.uint8)
     if fmt.infinity is None:
         kind = np.where(kind == Kind.INFINITY, Kind.NAN, kind).astype(np.uint8)
-    significand = np.where(over, (1 << (kept + 1)) - 1 << (fmt.fraction_bits - kept), significand)
+    dropped = fmt.fraction_bits - kept
+    significand = np.where(over, largest_significand(fmt) >> dropped << dropped, significand)
     exponent = np.where(over, fmt.max_exponent, exponent)
-    result = Numbers(kind, exact.sign, significand, exponent - fmt.fraction_bits, exponent)
+    has_negative_zero = fmt.signed and fmt.specials != "negative_zero_nan"
+    positive = (kind == Kind.ZERO) & ((live & (step.flush == "positive")) | (not has_negative_zero))
+    sign = np.where(positive, 0, exact.sign).astype(np.uint8)
+    result = Numbers(kind, sign, significand, exponent - fmt.fraction_bits, exponent)
     return result, {"remainder": remainder, "increment": increment, "carry": carry, "overflow": over}
 
 
@@ -540,8 +544,11 @@ class _Run:
             yield from self._round_integer(step, fmt, exact)
             return
         result, details = round_to(fmt, exact, step, step.overflow)
-        if step.zero == "positive":
-            result = replace(result, sign=np.where(result.kind == Kind.ZERO, 0, result.sign).astype(np.uint8))
+        positive = result.kind == Kind.ZERO
+        if step.zero == "signed_underflow":
+            positive &= ~exact.nonzero
+        if step.zero != "signed":
+            result = replace(result, sign=np.where(positive, 0, result.sign).astype(np.uint8))
         yield Rounded(self.index, step, fmt, exact, result=result, **details)
         self.registers[step.to] = result
 

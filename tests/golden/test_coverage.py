@@ -232,3 +232,97 @@ def test_the_page_lists_holes_and_needs_no_other_host() -> None:
     for point, label in coverage.holes()[:5]:
         assert label in text and point in text
     assert tags.tags.count("details") == len(coverage.points)
+
+
+def unit(tmp_path: Path, *operations: str) -> Instruction:
+    """A unit on f16 operands with f32 results: the operations, of equal shares of k, as text of their steps."""
+    count = len(operations)
+    lines = [
+        f"  - {{k: {{modulo: {count}, residues: [{i}]}}, out: f32, to: {'d' if i == count - 1 else f'r{i}'}, steps: [{steps}]}}"
+        for i, steps in enumerate(operations)
+    ]
+    path = tmp_path / "unit.yaml"
+    head = "unit: mine\nshape: {k: 4}\nformats: {a: f16, b: f16, c: f32, d: f32}\nprogram:\n"
+    path.write_text(head + "\n".join(lines) + "\n")
+    return golden.load_instruction(path)
+
+
+@pytest.mark.parametrize(
+    ("steps", "a", "b", "c"),
+    [
+        ("flush: {of: [a, b], sign: positive}}, {fma: {to: d, rounding: nearest_even}", 0x0000, 0xBC00, 0x80000000),
+        ("flush: {of: c, sign: positive}}, {fma: {to: d, rounding: nearest_even, start: product}", 0x8000, 0x3C00, 0),
+        (
+            "flush: {of: c, sign: positive}}, {multiply: {to: products}}, "
+            "{sum: {of: [products, c], to: d, order: sequential, rounding: down}",
+            0x8000,
+            0x3C00,
+            0,
+        ),
+        (
+            "multiply: {to: products}}, {flush: {of: products, sign: positive}}, {multiply: {to: products}}, "
+            "{sum: {of: [products, c], to: d, order: sequential, rounding: nearest_even}",
+            0x8000,
+            0x3C00,
+            0x80000000,
+        ),
+    ],
+    ids=["fma of flushed factors", "fma from a product", "mode down", "written again"],
+)
+def test_a_positive_flush_leaves_the_negative_zeros_that_a_unit_can_give(
+    tmp_path: Path, steps: str, a: int, b: int, c: int
+) -> None:
+    ins = unit(tmp_path, f"{{{steps}}}")
+    operands = {"a": np.full((1, 4), a, np.uint16), "b": np.full((1, 4), b, np.uint16), "c": np.array([c], np.uint32)}
+    coverage = Coverage(ins)
+    coverage.sample(operands, ins.dot(**operands))
+    assert int(ins.dot(**operands)[0]) == 0x80000000
+    assert ("class of d", "-0") not in coverage.surprises()
+
+
+def test_cleared_addends_give_no_negative_zero(tmp_path: Path) -> None:
+    steps = "{multiply: {to: products}}, {flush: {of: c, sign: positive}}, "
+    ins = unit(tmp_path, steps + "{sum: {of: [products, c], to: d, order: sequential, rounding: nearest_even}}")
+    assert not next(point for point in Coverage(ins).points if point.name == "class of d").bins["-0"]
+
+
+def test_operations_that_keep_different_numbers_of_bits_have_points_each(tmp_path: Path) -> None:
+    steps = (
+        "{{multiply: {{to: products}}}}, {{align: {{of: [products, c], fraction_bits: {bits}, rounding: toward_zero}}}}, "
+        "{{sum: {{of: [products, c], to: total}}}}, "
+        "{{round: {{of: total, rounding: toward_zero, overflow: infinity, zero: positive}}}}"
+    )
+    coverage = Coverage(unit(tmp_path, steps.format(bits=24), steps.format(bits=4)))
+    coverage.sample_set(default_set(coverage.instruction, 1500, seed=9))
+    names = [point.name for point in coverage.points if "distance of c" in point.name]
+    assert [name.split(", ")[-1] for name in names] == ["F = 24", "F = 4"]
+    assert all(coverage.hits[name].any() for name in names)
+    assert coverage.surprises() == []
+
+
+@pytest.mark.parametrize(
+    ("fmt", "flush", "a", "kind", "sign", "value"),
+    [
+        ("e4m3", "none", 0x7BFF, Kind.FINITE, 0, 448.0),
+        ("f16", "positive", 0x8001, Kind.ZERO, 0, 0.0),
+        ("f16", "signed", 0x8001, Kind.ZERO, 1, 0.0),
+        ("e4m3fnuz", "none", 0x8001, Kind.ZERO, 0, 0.0),
+    ],
+)
+def test_a_register_rounded_on_the_way_is_the_references(
+    tmp_path: Path, fmt: str, flush: str, a: int, kind: Kind, sign: int, value: float
+) -> None:
+    steps = (
+        f"{{multiply: {{to: products}}}}, {{round: {{of: products, to: partial, format: {fmt}, rounding: nearest_even, "
+        f"overflow: largest, zero: signed, flush: {flush}}}}}, {{sum: {{of: partial, to: total}}}}, "
+        "{round: {of: total, rounding: nearest_even, overflow: infinity, zero: signed}}"
+    )
+    ins = unit(tmp_path, steps)
+    operands = {"a": np.full((1, 4), a, np.uint16), "b": np.full((1, 4), 0x3C00, np.uint16), "c": np.zeros(1, np.uint32)}
+    event = next(event for event in observe(ins, operands) if isinstance(event, Rounded))
+    number = event.result
+    seen = (number.kind[0, 0], number.sign[0, 0], float(number.significand[0, 0]) * 2.0 ** float(number.lsb[0, 0]))
+    assert seen == (kind, sign, value)
+    trace = ins.trace(**{name: codes[0] for name, codes in operands.items()})
+    wanted = next(event for event in trace.events if event.step.op == "round").written["partial"][0]
+    assert (wanted.kind, wanted.sign, float(wanted.value)) == (kind, sign, value)
