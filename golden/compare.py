@@ -3,7 +3,7 @@
     result = compare(golden.instruction("hopper", "HMMA.16816.F32"), golden.instruction("ampere", "HMMA.16816.F32"))
     print(result.example.trace_x)
 
-The search runs every kind of golden/stimuli.py through both; golden/minimise.py then zeroes and rounds what
+The search runs every kind of golden/stimuli/ through both; golden/minimise.py then zeroes and rounds what
 the difference does not need. Finding nothing is not a proof that the two are equal; the counts say how hard it looked.
 """
 

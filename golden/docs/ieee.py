@@ -1,7 +1,7 @@
 """An instruction held against IEEE 754: the correctly rounded sum, and the chain of fused multiply-adds that software runs.
 
 Both are units of the same operands, written as steps and run by the same C core. Operands come from every kind of
-golden/stimuli.py with a fixed seed, so a page says the same whenever it is built. The search is a sample: counts tell how
+golden/stimuli/ with a fixed seed, so a page says the same whenever it is built. The search is a sample: counts tell how
 often a difference was met among operands that aim at differences, not how often one occurs in a workload.
 """
 

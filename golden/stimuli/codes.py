@@ -1,0 +1,108 @@
+"""Formats by exponent: their ranges, codes built from sign, exponent and fraction, and the codes at their edges.
+
+Integers join in as numbers with exponents from 0 to their width.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.formats import Format, Kind
+
+Bits = npt.NDArray[Any]
+Ints = npt.NDArray[np.int64]
+
+
+def lowest_exponent(fmt: Format) -> int:
+    """Exponent of the smallest normal number; integers: 0."""
+    return fmt.min_exponent if fmt.is_float else 0
+
+
+def highest_exponent(fmt: Format) -> int:
+    """Exponent of the largest finite number; integers: of the largest value."""
+    return fmt.max_exponent if fmt.is_float else max(fmt.integer_bits - int(fmt.signed) - 1, 0)
+
+
+def tiniest_exponent(fmt: Format) -> int:
+    """Exponent of the smallest positive number, subnormal where the format has them."""
+    return fmt.min_exponent - fmt.fraction_bits if fmt.is_float and fmt.has_zero else lowest_exponent(fmt)
+
+
+def encode(fmt: Format, sign: Bits, exponent: Ints, fraction: Bits) -> Bits:
+    """Builds codes from a sign (0 or 1), an unbiased exponent and random fraction bits (uint64, top bits used first).
+
+    Exponents below the normal range give subnormals (or zero), above it the largest finite number. Signs of unsigned
+    formats are ignored.
+    """
+    if not fmt.is_float:
+        return _encode_integer(fmt, sign, exponent, fraction)
+    lowest = 1 if fmt.has_zero else 0
+    biased = exponent + fmt.bias if fmt.has_zero else np.maximum(exponent + fmt.bias, 0)
+    significand = (np.uint64(1) << np.uint64(fmt.fraction_bits)) | _top_bits(fraction, np.full(exponent.shape, fmt.fraction_bits))
+    denormal = np.clip(lowest - biased, 0, 63).astype(np.uint64)
+    significand = significand >> denormal
+    ceiling = (1 << fmt.exponent_bits) + 1
+    fields = np.clip(biased, lowest, ceiling).astype(np.uint64) << np.uint64(fmt.fraction_bits)
+    fields = fields + significand - (np.uint64(1) << np.uint64(fmt.fraction_bits))
+    codes = np.minimum(fields, np.uint64(fmt.largest >> fmt.ignored_low)) << np.uint64(fmt.ignored_low)
+    if fmt.signed:
+        signs = sign.astype(np.uint64) << np.uint64(fmt.sign_shift)
+        codes = codes | (np.where(codes == 0, 0, signs).astype(np.uint64) if fmt.specials == "negative_zero_nan" else signs)
+    return np.asarray(codes.astype(fmt.dtype))
+
+
+def _encode_integer(fmt: Format, sign: Bits, exponent: Ints, fraction: Bits) -> Bits:
+    width = np.clip(exponent, 0, highest_exponent(fmt))
+    magnitude = ((np.uint64(1) << width.astype(np.uint64)) | _top_bits(fraction, width)).astype(np.int64)
+    magnitude = np.where(exponent < 0, 0, magnitude)
+    value = np.where(sign.astype(bool), -magnitude, magnitude) if fmt.signed else magnitude
+    return np.asarray((value & ((1 << fmt.integer_bits) - 1)).astype(fmt.dtype))
+
+
+def _top_bits(fraction: Bits, width: Ints) -> Bits:
+    """The top `width` (0..63) bits of each uint64."""
+    shifted = fraction >> (np.uint64(63) - width.astype(np.uint64))
+    return np.asarray(shifted >> np.uint64(1))
+
+
+def negate(fmt: Format, codes: Bits) -> Bits:
+    """Negates codes; formats without a sign, and zeros whose negative is a NaN, stay as they are."""
+    if not fmt.signed:
+        return codes
+    if not fmt.is_float:
+        return np.asarray((-codes.astype(np.int64) & ((1 << fmt.integer_bits) - 1)).astype(fmt.dtype))
+    flipped = codes ^ fmt.dtype.type(1 << fmt.sign_shift)
+    return np.where(codes == 0, codes, flipped) if fmt.specials == "negative_zero_nan" else flipped
+
+
+def one(fmt: Format) -> int:
+    """The code of 1, or of the number nearest to it."""
+    zero = np.zeros(1, np.uint64)
+    return int(encode(fmt, zero, np.zeros(1, np.int64), zero)[0])
+
+
+def corner_codes(fmt: Format) -> Bits:
+    """The codes at a format's edges: zeros, least and largest subnormal and normal, one, largest, infinities, NaNs."""
+    if not fmt.is_float:
+        codes = {0, 1, fmt.largest, (1 << fmt.integer_bits) - 1, 1 << (fmt.integer_bits - 1)}
+        return np.array(sorted(codes), dtype=fmt.dtype)
+    unit = 1 << fmt.ignored_low
+    least_normal = unit << fmt.fraction_bits
+    codes = {0, unit, least_normal - unit, least_normal, least_normal + unit, one(fmt), fmt.largest - unit, fmt.largest}
+    codes |= {code for code in (fmt.infinity, fmt.nan) if code is not None}
+    if fmt.infinity is not None and fmt.fraction_bits > 1:
+        codes.add(fmt.infinity + unit)  # a signalling NaN: the quiet bit is clear
+    if fmt.signed:
+        codes |= {code | 1 << fmt.sign_shift for code in codes}
+    return np.array(sorted(codes), dtype=fmt.dtype)
+
+
+def special_codes(fmt: Format) -> Bits:
+    """Infinities and NaNs (quiet, signalling) of both signs; where a format has none, its largest numbers."""
+    corners = corner_codes(fmt)
+    found = [code for code in corners.tolist() if fmt.decode(code).kind >= Kind.INFINITY]
+    edges = np.array([fmt.largest], fmt.dtype)
+    return np.array(found, fmt.dtype) if found else np.unique(np.concatenate([edges, negate(fmt, edges)]))

@@ -1,0 +1,131 @@
+"""The random draws of one call: what the kinds build their operands from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.formats import Format
+from golden.stimuli.codes import Bits, Ints, encode, highest_exponent, lowest_exponent, negate, one, tiniest_exponent
+
+if TYPE_CHECKING:
+    from golden.instruction import Instruction
+
+_SCALE_REACH = 20
+"""How far (in binades) ordinary random scales lie from one."""
+
+
+class Draw:
+    """Draws the operands of one call: products over the stored elements first, sparse b and metadata at the end."""
+
+    def __init__(self, ins: Instruction, count: int, rng: np.random.Generator) -> None:
+        self.ins, self.count, self.rng, self.k = ins, count, rng, ins.stored_k
+        self.a, self.b, self.c, self.d = (ins.formats[name] for name in "abcd")
+        self.shape = (count, self.k)
+        self.low = lowest_exponent(self.a) + lowest_exponent(self.b)
+        self.tiniest = tiniest_exponent(self.a) + tiniest_exponent(self.b)
+        self.high = highest_exponent(self.a) + highest_exponent(self.b)
+        self.scales: dict[str, Bits] = {}
+        if ins.scale_block is not None:
+            for name in ("scale_a", "scale_b"):
+                self.scales[name] = np.full((count, ins.k // ins.scale_block), one(ins.formats[name]), ins.formats[name].dtype)
+
+    @property
+    def kept_bits(self) -> int:
+        """Fraction bits of the result: fewer than D's format has for E8M13 and the like."""
+        kept = self.ins.program.operations[-1].steps[-1].result_fraction_bits
+        return self.d.fraction_bits if kept is None else kept
+
+    @property
+    def window_bits(self) -> Ints:
+        """The fraction bits that the program's alignments keep: where addends begin to lose bits."""
+        steps = [step for operation in self.ins.program.operations for step in operation.steps if step.op == "align"]
+        widths = {bits for step in steps for _, bits in step.fraction_bits} or {self.kept_bits + 1}
+        return np.array(sorted(widths), dtype=np.int64)
+
+    def pick(self, low: Any, high: Any, shape: tuple[int, ...]) -> Ints:
+        """Random integers from low to high, both included; the bounds may be arrays."""
+        return np.asarray(self.rng.integers(low, np.maximum(np.asarray(high), low) + 1, size=shape, dtype=np.int64))
+
+    def chance(self, probability: float, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+        """True with the given probability."""
+        return np.asarray(self.rng.random(shape) < probability)
+
+    def fraction(self, shape: tuple[int, ...]) -> Bits:
+        """Random fraction bits, one uint64 an element."""
+        return self.rng.integers(0, 1 << 64, size=shape, dtype=np.uint64)
+
+    def numbers(self, fmt: Format, exponent: Ints) -> Bits:
+        """Numbers at the given exponents with random signs and fractions; 1-bit formats are just random."""
+        if fmt.bits == 1:
+            return self.raw(fmt, exponent.shape)
+        return encode(fmt, self.pick(0, 1, exponent.shape), exponent, self.fraction(exponent.shape))
+
+    def powers(self, fmt: Format, exponent: Ints, sign: Bits | None = None) -> Bits:
+        """Powers of two, down into the subnormals."""
+        zeros = np.zeros(exponent.shape, np.uint64)
+        return encode(fmt, zeros if sign is None else sign, exponent, zeros)
+
+    def raw(self, fmt: Format, shape: tuple[int, ...]) -> Bits:
+        """Uniform random codes."""
+        return self.rng.integers(0, 1 << fmt.bits, size=shape, dtype=np.uint64).astype(fmt.dtype)
+
+    def split(self, target: Ints, x: Format, y: Format, normal: bool = True) -> tuple[Ints, Ints]:
+        """Splits product exponents between two formats at random; out of reach goes as near as it can."""
+        least = lowest_exponent if normal else tiniest_exponent
+        reach = np.clip(target, least(x) + least(y), highest_exponent(x) + highest_exponent(y))
+        low, high = np.maximum(least(x), reach - highest_exponent(y)), np.minimum(highest_exponent(x), reach - least(y))
+        first = self.pick(low, high, target.shape)
+        return first, reach - first
+
+    def products(self, target: Ints, normal: bool = True, exact: bool = False) -> tuple[Bits, Bits]:
+        """a and b whose products have the target exponents (before the carry of the significands).
+
+        Block-scaled instructions reach what the elements cannot with their scales. `exact`: powers of two.
+        """
+        if self.scales and target.size:
+            middle = target.max(axis=1)
+            needed = middle - np.clip(middle, self.low, self.high)
+            target = target - self.set_scales(needed)[:, None]
+        exponent_a, exponent_b = self.split(target, self.a, self.b, normal)
+        make = self.powers if exact else self.numbers
+        return make(self.a, exponent_a), make(self.b, exponent_b)
+
+    def set_scales(self, exponent: Ints) -> Ints:
+        """Sets every scale product of a row to 2**exponent, as near as the formats reach; returns the exponents reached."""
+        x, y = self.ins.formats["scale_a"], self.ins.formats["scale_b"]
+        low, high = lowest_exponent(x) + lowest_exponent(y), highest_exponent(x) + highest_exponent(y)
+        reached = np.clip(exponent, low, high)
+        first, second = self.split(reached, x, y)
+        for name, fmt, part in (("scale_a", x, first), ("scale_b", y, second)):
+            self.scales[name][...] = self.powers(fmt, part)[:, None]
+        return reached
+
+    def random_scales(self) -> None:
+        """Draws scales within a few binades of one, with random fractions."""
+        for name, codes in self.scales.items():
+            codes[...] = self.numbers(self.ins.formats[name], self.pick(-_SCALE_REACH, _SCALE_REACH, codes.shape))
+
+    def zeros(self, fmt: Format, shape: tuple[int, ...]) -> Bits:
+        """Zeros of random sign (formats without -0: plain zeros)."""
+        plain = np.zeros(shape, fmt.dtype)
+        return np.where(self.chance(0.5, shape), negate(fmt, plain), plain) if fmt.is_float and fmt.has_zero else plain
+
+    def shuffle(self, *arrays: Bits) -> tuple[Bits, ...]:
+        """Permutes the k of every row, all arrays alike, so that structure meets every slice of a chain."""
+        order = self.rng.permuted(np.broadcast_to(np.arange(self.k), self.shape), axis=1)
+        return tuple(np.take_along_axis(array, order, axis=1) for array in arrays)
+
+    def finish(self, a: Bits, b: Bits, c: Bits) -> dict[str, Bits]:
+        """Adds scales and metadata and spreads the multiplied b over the columns that the metadata selects."""
+        operands = {"a": a, "b": b, "c": c}
+        pattern = self.ins.pattern
+        if pattern is not None:
+            legal = np.array(pattern.legal(self.ins.ordered_metadata), np.uint8)
+            operands["metadata"] = legal[self.pick(0, len(legal) - 1, (self.count, self.ins.k // pattern.chunk))]
+            full = self.raw(self.b, (self.count, self.ins.k))
+            np.put_along_axis(full, pattern.columns(operands["metadata"]), b, axis=1)
+            operands["b"] = full
+        return operands | self.scales

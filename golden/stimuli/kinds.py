@@ -1,0 +1,82 @@
+"""The list of the kinds, and operands of any of them.
+
+Vector files and campaigns name a kind by its number in the list, so a new one goes to the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from golden.errors import OperandError, UnknownNameError, nearest
+from golden.stimuli import alignment, cancellation, ordinary, range_ends, rounding, specials
+from golden.stimuli.codes import Bits
+from golden.stimuli.draw import Draw
+
+if TYPE_CHECKING:
+    from golden.instruction import Instruction
+
+_GENERATORS: dict[str, Callable[[Draw], tuple[Bits, Bits, Bits]]] = {
+    "random_bits": ordinary.random_bits,
+    "narrow": ordinary.narrow,
+    "wide": ordinary.wide,
+    "cancelling": cancellation.cancelling,
+    "subnormal": range_ends.subnormal,
+    "tiny_zero_c": range_ends.tiny_zero_c,
+    "near_overflow": range_ends.near_overflow,
+    "tie": rounding.tie,
+    "special_values": specials.special_values,
+    "zeros": specials.zeros,
+    "equal_exponents": ordinary.equal_exponents,
+    "alignment_edge": alignment.alignment_edge,
+    "c_dominant": alignment.c_dominant,
+    "one_hot": ordinary.one_hot,
+    "alignment_one_term": alignment.alignment_one_term,
+    "half_ulp": rounding.half_ulp,
+    "cancel_last_bit": cancellation.cancel_last_bit,
+    "subnormal_product": range_ends.subnormal_product,
+    "subnormal_result": range_ends.subnormal_result,
+    "special_each": specials.special_each,
+    "special_pairs": specials.special_pairs,
+    "zero_partners": specials.zero_partners,
+    "counts": specials.counts,
+    "deep_cancellation": cancellation.deep_cancellation,
+    "widest_sum": range_ends.widest_sum,
+    "round_up": rounding.round_up,
+    "floor_edge": rounding.floor_edge,
+    "below_power": rounding.below_power,
+    "cancelled_groups": cancellation.cancelled_groups,
+    "product_tie": rounding.product_tie,
+    "corner_pairs": specials.corner_pairs,
+}
+KINDS: tuple[str, ...] = tuple(_GENERATORS)
+SEARCH_KINDS = KINDS[: KINDS.index("one_hot") + 1]
+"""The kinds that golden/compare.py spreads its budget over: fixed, so that a seed always finds the same example."""
+
+
+def generate(ins: Instruction, kind: str, count: int, rng: np.random.Generator) -> dict[str, Bits]:
+    """Generates `count` dot products of one kind, as keyword arguments of `ins.dot`.
+
+    Returns:
+        Raw codes: a (count, stored_k), b (count, k), c (count,); sparse: legal metadata (count, k/chunk); block scaled:
+        scale_a and scale_b (count, k/scale_block). Elements of b that the metadata does not select are random bits.
+
+    Raises:
+        UnknownNameError: no such kind.
+        OperandError: count is negative.
+    """
+    if kind not in _GENERATORS:
+        raise UnknownNameError(f"unknown stimulus kind '{kind}', expected one of {', '.join(KINDS)}{nearest(kind, KINDS)}")
+    if count < 0:
+        raise OperandError(f"count is {count}, expected 0 or more")
+    draw = Draw(ins, count, rng)
+    return draw.finish(*_GENERATORS[kind](draw))
+
+
+def describe(kind: str) -> str:
+    """Returns one line on what the kind aims at."""
+    if kind not in _GENERATORS:
+        raise UnknownNameError(f"unknown stimulus kind '{kind}'{nearest(kind, KINDS)}")
+    return (_GENERATORS[kind].__doc__ or "").split("\n", 1)[0]

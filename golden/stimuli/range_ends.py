@@ -1,0 +1,110 @@
+"""Kinds at the ends of the exponent range: subnormal operands, products and results, overflow and the widest sum."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from golden.formats import Format
+from golden.stimuli.codes import Bits, Ints, encode, highest_exponent, lowest_exponent, negate, tiniest_exponent
+from golden.stimuli.draw import Draw
+
+
+def subnormal(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """Subnormal a, b or c against ordinary partners: flushing, and products whose significand starts with zeros."""
+    a = draw.numbers(draw.a, draw.pick(tiniest_exponent(draw.a), lowest_exponent(draw.a), draw.shape))
+    b_high = np.where(draw.chance(0.3, draw.shape), lowest_exponent(draw.b), highest_exponent(draw.b))
+    b = draw.numbers(draw.b, draw.pick(tiniest_exponent(draw.b), b_high, draw.shape))
+    if draw.a.dtype == draw.b.dtype and draw.a == draw.b:
+        swap = draw.chance(0.5, draw.shape)
+        a, b = np.where(swap, b, a), np.where(swap, a, b)
+    tiny_c = draw.numbers(draw.c, draw.pick(tiniest_exponent(draw.c), lowest_exponent(draw.c) + 1, (draw.count,)))
+    return a, b, np.where(draw.chance(0.3, (draw.count,)), draw.zeros(draw.c, (draw.count,)), tiny_c)
+
+
+def tiny_zero_c(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """Tiny products with a zero (or least subnormal) c: the floor of the alignment exponent, signs of zero results."""
+    near_d = lowest_exponent(draw.d) + draw.pick(-16, 2, (draw.count, 1))
+    near_least = draw.tiniest + draw.pick(0, 12, (draw.count, 1))
+    target = np.where(draw.chance(0.5, (draw.count, 1)), near_d, near_least) + draw.pick(-3, 0, draw.shape)
+    a, b = draw.products(target, normal=False)
+    a = np.where(draw.chance(0.3, draw.shape), draw.zeros(draw.a, draw.shape), a)
+    least = draw.powers(draw.c, np.full(draw.count, tiniest_exponent(draw.c)), draw.pick(0, 1, (draw.count,)))
+    return a, b, np.where(draw.chance(0.7, (draw.count,)), draw.zeros(draw.c, (draw.count,)), least)
+
+
+def near_overflow(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """Totals around D's largest number: c at the top, products from half its last place to its own size."""
+    top = highest_exponent(draw.d)
+    distance = np.where(
+        draw.chance(0.5, (draw.count, 1)),
+        draw.pick(draw.kept_bits - 1, draw.kept_bits + 3, (draw.count, 1)),
+        draw.pick(0, draw.k.bit_length() + 1, (draw.count, 1)),
+    )
+    a, b = draw.products(top - distance - draw.pick(0, 2, draw.shape))
+    same_sign = draw.chance(0.6, (draw.count, 1))
+    for array, fmt in ((a, draw.a), (b, draw.b)):
+        if fmt.signed and fmt.is_float:
+            array[...] = np.where(same_sign, array & fmt.dtype.type((1 << fmt.sign_shift) - 1), array)
+    size = (draw.count,)
+    fraction = np.uint64(0xFFFFFFFFFFFFFFFF) << draw.pick(0, 44, size).astype(np.uint64)
+    c = encode(draw.c, draw.chance(0.2, size).astype(np.int64), top - draw.chance(0.3, size), fraction)
+    return a, b, c
+
+
+def subnormal_product(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """Products below D's normal range or of two subnormals, c of their size: products that a unit may flush."""
+    row = (draw.count, 1)
+    below_d = lowest_exponent(draw.d) - draw.pick(1, draw.d.fraction_bits + 2, row)
+    least = draw.tiniest + draw.pick(0, draw.a.fraction_bits + draw.b.fraction_bits, row)
+    middle = np.where(draw.chance(0.5, row), below_d, least)
+    a, b = draw.products(middle + draw.pick(-1, 1, draw.shape), normal=False)
+    near = np.maximum(middle[:, 0], draw.tiniest) + draw.pick(-2, 4, (draw.count,))
+    c = draw.numbers(draw.c, np.clip(near, tiniest_exponent(draw.c), highest_exponent(draw.c)))
+    return _few(draw, a), b, np.where(draw.chance(0.3, (draw.count,)), draw.zeros(draw.c, (draw.count,)), c)
+
+
+def subnormal_result(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """Totals in D's subnormal range, from tiny addends or where larger products cancel: denormalising and its rounding."""
+    size = (draw.count,)
+    exponent = draw.pick(tiniest_exponent(draw.d), lowest_exponent(draw.d), size)
+    pairs = draw.chance(0.4, size) | (exponent < draw.tiniest)
+    target = np.where(pairs[:, None], draw.pick(draw.low, min(draw.low + 8, draw.high), draw.shape), exponent[:, None])
+    a, b = draw.products(target + draw.pick(-3, 0, draw.shape), normal=False)
+    a = np.where(pairs[:, None], a, _few(draw, a))
+    half = draw.k // 2
+    a[pairs, 2 * half :] = 0
+    a[pairs, half : 2 * half], b[pairs, half : 2 * half] = a[pairs, :half], b[pairs, :half]
+    if draw.a.signed:
+        a[pairs, half : 2 * half] = negate(draw.a, a[pairs, :half])
+    else:
+        b[pairs, half : 2 * half] = negate(draw.b, b[pairs, :half])
+    a[pairs & draw.chance(0.7, size)] = 0  # c alone: where products are aligned with it, they would push it out
+    c = draw.numbers(draw.c, np.maximum(exponent, tiniest_exponent(draw.c)))
+    zero = draw.chance(0.2, size) & ~pairs
+    return (*draw.shuffle(a, b), np.where(zero, draw.zeros(draw.c, size), c))  # type: ignore[return-value]
+
+
+def _few(draw: Draw, a: Bits) -> Bits:
+    """Keeps one to all of the elements of every row, zeroes the others."""
+    density = draw.rng.choice([1 / draw.k, 2 / draw.k, 0.5, 1.0], size=(draw.count, 1))
+    first = np.arange(draw.k) == draw.pick(0, draw.k - 1, (draw.count, 1))
+    return np.where(first | (draw.rng.random(draw.shape) < density), a, np.zeros((), a.dtype))
+
+
+def widest_sum(draw: Draw) -> tuple[Bits, Bits, Bits]:
+    """The largest significands of one sign at one exponent, scales and c included: every integer bit of the sum."""
+    row, size, ones = (draw.count, 1), (draw.count,), np.uint64((1 << 64) - 1)
+    minus = draw.pick(0, 1, row)
+    total = np.zeros(row, np.int64)
+
+    def largest(fmt: Format, sign: Ints, shape: tuple[int, ...], low: int, high: int) -> Bits:
+        exponent = np.where(draw.chance(0.3, row), high, draw.pick(low, high, row))
+        total[...] += exponent
+        return encode(fmt, np.broadcast_to(sign, shape), np.broadcast_to(exponent, shape), np.full(shape, ones))
+
+    a = largest(draw.a, minus, draw.shape, lowest_exponent(draw.a), highest_exponent(draw.a))
+    b = largest(draw.b, 0 * minus, draw.shape, lowest_exponent(draw.b), highest_exponent(draw.b))
+    for name, codes in draw.scales.items():
+        codes[...] = largest(draw.ins.formats[name], 0 * minus, codes.shape, -2, 2)
+    c = encode(draw.c, minus[:, 0], total[:, 0] + draw.pick(0, 2, size), np.full(size, ones))
+    return a, b, np.where(draw.chance(0.2, size), draw.zeros(draw.c, size), c)
