@@ -303,24 +303,34 @@ class _Recorded:
         row, column = block * m + row, block * n + column
         return {"a": row, "metadata": row, "b": column, "c": row * n + column % n, "d": row * n + column % n}
 
-    def dots(self, given: dict[str, Bits]) -> tuple[Bits, npt.NDArray[np.bool_]]:
-        """Results of dot products from lines (count, width), and which of them have metadata with a meaning.
+    def nibbles(self, metadata: Bits) -> Bits:
+        """The codes of lines of metadata, (..., chunks), from their bits."""
+        weights = np.array([1, 2, 4, 8], np.uint8)
+        bits = metadata.reshape(*metadata.shape[:-1], metadata.shape[-1] // 4, 4)
+        return np.asarray((bits * weights).sum(axis=-1, dtype=np.uint8))
 
-        Metadata is taken by its letter, legal or not: each index picks its column. Of two columns (1:2) only the legal
-        codes have a meaning.
+    def means(self, operand: str, lines: Bits) -> npt.NDArray[np.bool_]:
+        """Which lines (..., width) mean something: all but metadata that the instruction does not accept.
+
+        No one says what hardware does with two equal indices, say, so a result cannot refute them.
         """
+        pattern = self.ins.pattern
+        if operand != "metadata" or pattern is None:
+            return np.ones(lines.shape[:-1], bool)
+        return np.asarray(np.isin(self.nibbles(lines), pattern.legal(self.ins.ordered_metadata)).all(axis=-1))
+
+    def dots(self, given: dict[str, Bits]) -> Bits:
+        """Results of dot products from lines (count, width)."""
         a, b, c = given["a"], given["b"], given["c"][:, 0]
         pattern = self.ins.pattern
         if pattern is None:
-            return self.ins.dot(a, b, c), np.ones(len(a), bool)
-        weights = np.array([1, 2, 4, 8], np.uint8)
-        nibbles = (given["metadata"].reshape(len(a), self.widths["metadata"] // 4, 4) * weights).sum(axis=-1, dtype=np.uint8)
-        means = np.isin(nibbles, pattern.legal(False)) if pattern.name == "1:2" else np.ones_like(nibbles, bool)
+            return np.asarray(self.ins.dot(a, b, c))
+        nibbles = self.nibbles(given["metadata"])
         first = np.full_like(nibbles, _FIRST_TWO)
         chosen = np.zeros_like(b)
         picked = np.take_along_axis(b, pattern.columns(nibbles), axis=1)
         np.put_along_axis(chosen, pattern.columns(first), picked, axis=1)
-        return self.ins.dot(a, chosen, c, metadata=first), np.asarray(means.all(axis=1))
+        return np.asarray(self.ins.dot(a, chosen, c, metadata=first))
 
     def refuted(
         self, operand: str, placement: Placement, faults: Faults, execution: Index, line: Index, partner: Index
@@ -338,14 +348,15 @@ class _Recorded:
             return changed, np.zeros_like(changed), changed
         if operand == "c and d":
             changed = source[..., 0] != line
-        places = self.place(name, source[changed][:, 0] if operand == "c and d" else line[changed], partner[changed])
-        where = execution[changed]
+        undefined = changed & ~self.means(name, content)
+        run = changed & ~undefined
+        places = self.place(name, source[run][:, 0] if operand == "c and d" else line[run], partner[run])
+        where = execution[run]
         given = {key: self.lines(key, where, places[key]) for key in self.widths if key != "d"}
-        given[name] = held[changed] if operand == "c and d" else content[changed]
-        result, defined = self.dots(given)
-        recorded = self.flat["d"][where, line[changed] if operand == "c and d" else places["d"]]
-        undefined, refuted = np.zeros_like(changed), np.zeros_like(changed)
-        undefined[changed], refuted[changed] = ~defined, defined & (result != recorded)
+        given[name] = held[run] if operand == "c and d" else content[run]
+        recorded = self.flat["d"][where, line[run] if operand == "c and d" else places["d"]]
+        refuted = np.zeros_like(changed)
+        refuted[run] = self.dots(given) != recorded
         return changed, undefined, refuted
 
 
@@ -389,12 +400,18 @@ def _exhausted(recorded: _Recorded, operand: str, placement: Placement, fault: F
     lines, partners = np.unique(moved // recorded.widths[name]), recorded.partners(name)
     any_changed = any_undefined = False
     step = max(1, _BLOCK // (recorded.widths[name] * partners))
+
+    def tried(execution: int, line: Index, partner: Index) -> tuple[npt.NDArray[np.bool_], ...]:
+        return recorded.refuted(operand, placement, fault, np.full_like(line, execution), line, partner)
+
     for execution in range(recorded.executions):
-        for start in range(0, len(lines), step):
-            line, partner = (part.reshape(1, -1) for part in np.meshgrid(lines[start : start + step], np.arange(partners)))
-            held = recorded.refuted(operand, placement, fault, np.full_like(line, execution), line, partner)
-            changed, undefined, refuted = (bool(part.any()) for part in held)
-            if refuted:
+        changed, undefined, refuted = tried(execution, lines[None], np.zeros_like(lines)[None])
+        if refuted.any():
+            return _SEEN
+        any_changed, any_undefined = any_changed or bool(changed.any()), any_undefined or bool(undefined.any())
+        left = lines[(changed & ~undefined)[0]]  # with whatever partner
+        for start in range(0, len(left), step):
+            line, partner = (part.reshape(1, -1) for part in np.meshgrid(left[start : start + step], np.arange(partners)))
+            if tried(execution, line, partner)[2].any():
                 return _SEEN
-            any_changed, any_undefined = any_changed or changed, any_undefined or undefined
     return _UNDEFINED if any_undefined else _UNSEEN if any_changed else _SAME
