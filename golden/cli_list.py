@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.table import Table
 
 from golden import catalog, export, yamlfile
+from golden.algorithms import algorithms as all_algorithms
 from golden.errors import OperandError, UnknownNameError, nearest
 from golden.formats import formats, get_format
 from golden.instruction import Instruction, instructions
 from golden.paths import spec_folder
-from golden.program import algorithms as all_algorithms
 
 _SHAPE = re.compile(r"m?(\d+)[nx](\d+)[kx](\d+)$")
 _EVIDENCE_STYLE = {"captured": "green", "published": "cyan", "derived": "yellow"}

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from golden import yamlfile
+from golden.compile_program import compile_program
 from golden.errors import UnknownNameError
 from golden.formats import Format, build_format, get_format
 from golden.formats import formats as builtin_formats
 from golden.instruction import Evidence, Instruction
-from golden.program import MAX_K, Operands, compile_program
+from golden.program import MAX_K, Operands
 from golden.yamlfile import Section
 
 _OPERANDS = ("a", "b", "c", "d", "scale_a", "scale_b")

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from golden.algorithms import Algorithm, get_algorithm
 from golden.errors import UnknownNameError
 from golden.formats import Format
 from golden.instruction import Instruction
-from golden.program import Algorithm, Operation, get_algorithm
+from golden.program import Operation
 from golden.special_values import special_values
 from golden.step_text import is_integer, step_text
 from golden.trace import float_text

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import catalog, reference
+from golden.compile_program import compile_program
 from golden.errors import ShapeError, UnknownNameError, nearest
 from golden.formats import Format, get_format
-from golden.program import Operands, Program, compile_program
+from golden.program import Operands, Program
 from golden.sparsity import Pattern, pattern_for
 
 if TYPE_CHECKING:

@@ -9,9 +9,11 @@ import pytest
 from pages import ROOT, PageError, PageRun, blocks, check_command, check_python
 
 import golden
-from golden import custom, program, yamlfile
+from golden import compile_program, custom, program, step_reader, yamlfile
+from golden.algorithms import algorithms
 from golden.docs import schema
 from golden.docs.errors import DocsError
+from golden.errors import SpecError
 from golden.formats import get_format
 from golden.rounding import MODES
 
@@ -146,16 +148,20 @@ def test_a_schema_page_that_the_loader_contradicts_is_refused(
 
 def test_a_changed_loader_makes_the_page_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     """A range, a choice or a new key of the loader alone."""
-    reader = program.StepReader
+    reader = step_reader.StepReader
     plain = reader._normalize
 
-    def another(self: program.StepReader) -> program.Step:
+    def another(self: step_reader.StepReader) -> program.Step:
         self.section.take_int("spare_bits", 0, 3, 0)
         return plain(self)
 
-    for name, value in ((("MAX_FRACTION_BITS"), 80), ("MAX_K", 2048)):
+    for module, name, value in (
+        (step_reader, "MAX_FRACTION_BITS", 80),
+        (step_reader, "MAX_K", 2048),
+        (compile_program, "MAX_K", 2048),
+    ):
         with monkeypatch.context() as patch:
-            patch.setattr(program, name, value)
+            patch.setattr(module, name, value)
             schema.schemas.cache_clear()
             assert schema.fill(SPEC_PAGE) != SPEC_PAGE, name
     monkeypatch.setattr(reader, "_normalize", another)
@@ -180,26 +186,26 @@ def test_schema_page_holds_every_key() -> None:
     local = [table for example in examples for table in example.get("define_formats", {}).values()]
     assert {key for example in examples for key in example._taken} == keys_shown("The file")
     assert {key for table in local for key in table._taken} | {"bits"} == keys_shown("A number format of your own")
-    assert keys_shown("An operation") == set(program._OPERATION_KEYS)
+    assert keys_shown("An operation") == set(compile_program.OPERATION_KEYS)
     assert set(program.REGISTERS) == words(section(SPEC_PAGE, "Registers"))
     assert set(MODES) <= words(section(SPEC_PAGE, "Every step"))
 
 
-@pytest.mark.parametrize("op", program.STEPS)
+@pytest.mark.parametrize("op", step_reader.STEPS)
 def test_schema_page_holds_every_key_of_a_step(op: str) -> None:
     """What the loader expects beside an unknown key is on the page, and every step of spec/ knows no other key."""
     shown = keys_shown(f"`{op}`")
     for text in schema._STEPS[op][0]:
         mapping = yamlfile.parse(text)
         mapping["colour"] = "red"
-        with pytest.raises(program.SpecError) as refused:
-            program.StepReader(op, mapping, get_format("f32"), {}).read()
+        with pytest.raises(SpecError) as refused:
+            step_reader.StepReader(op, mapping, get_format("f32"), {}).read()
         assert set(re.split("; nearest", str(refused.value).partition("one of ")[2])[0].split(", ")) <= shown
-    used = [step[op] for one in program.algorithms().values() for step in one.steps if op in step]
+    used = [step[op] for one in algorithms().values() for step in one.steps if op in step]
     assert {key for step in used for key in step} <= shown
 
 
-@pytest.mark.parametrize("op", program.STEPS)
+@pytest.mark.parametrize("op", step_reader.STEPS)
 def test_faults_of_a_step_are_those_of_diagnosis(op: str) -> None:
     """Keys that the schema calls faults stand in diagnosis.md, and the other way round."""
     table = section(SPEC_PAGE, f"`{op}`").partition("\n| Refused")[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from golden import export
+from golden.algorithms import Algorithm, get_algorithm
 from golden.docs.families import Group
 from golden.docs.markdown import figure, link, table
 from golden.docs.pictures import chain as chain_picture
@@ -17,7 +18,7 @@ from golden.errors import UnknownNameError
 from golden.formats import Format
 from golden.formats import formats as builtin
 from golden.instruction import Instruction
-from golden.program import Algorithm, Operation, get_algorithm
+from golden.program import Operation
 from golden.widths import Node, operation_nodes
 
 # Formats -----------------------------------------------------------------------------------------------------------------

@@ -18,11 +18,11 @@ import numpy.typing as npt
 
 from golden import kin, stimuli, yamlfile
 from golden.compare import CLASSES, classify
+from golden.compile_program import compile_program
 from golden.formats import Format, to_float
 from golden.instruction import Instruction
 from golden.minimise import cost, minimise
 from golden.program import Operands as OperandFormats
-from golden.program import compile_program
 from golden.trace import ulp_exponent
 
 Bits = npt.NDArray[Any]

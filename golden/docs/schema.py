@@ -14,7 +14,8 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
 
-from golden import custom, program, yamlfile
+from golden import custom, program, step_reader, yamlfile
+from golden.algorithms import algorithms, get_algorithm
 from golden.docs.errors import DocsError
 from golden.errors import SpecError
 from golden.export import table
@@ -87,7 +88,7 @@ def _asked(value: Any) -> Any:
 
 
 def _step(op: str) -> Callable[[Section], object]:
-    return lambda section: program.StepReader(op, section, get_format("f32"), {}).read()
+    return lambda section: step_reader.StepReader(op, section, get_format("f32"), {}).read()
 
 
 _UNIT = "unit: dot4\nshape: {k: 4}\nformats: {a: f16, b: f16, c: f32, d: f32}\n"
@@ -248,7 +249,7 @@ def schemas() -> Mapping[str, Schema]:
     Raises:
         DocsError: a step that the loader knows has no entry here, or an example is refused.
     """
-    missing = set(program.STEPS) - set(_STEPS)
+    missing = set(step_reader.STEPS) - set(_STEPS)
     if missing:
         raise DocsError(f"golden/docs/schema.py has no example of the steps {', '.join(sorted(missing))}")
     return {heading: _schema(heading, kind) for heading, kind in _KINDS.items()}
@@ -264,11 +265,10 @@ def _schema(heading: str, kind: _Kind) -> Schema:
             raise DocsError(f"the example of {heading} is refused: {error}") from None
         for key, default in _noted(kind, document).items():
             defaults.setdefault(key, []).append(default)
-    algorithms = program.algorithms()
     keys = tuple(
         Key(name, _takes(kind, name), _default_text(found, len(kind.examples)))
         for name, found in defaults.items()
-        if name not in algorithms
+        if name not in algorithms()
     )
     examples = tuple(f"{kind.shown}{text}" for text in kind.examples) if kind.shown else ()
     return Schema(keys, examples, tuple((shown, _refusal(kind, text)) for shown, text in kind.refused.items()))
@@ -420,8 +420,8 @@ def _escaped(message: str) -> str:
 
 def _algorithms() -> str:
     rows: list[list[str]] = []
-    for algorithm in program.algorithms().values():
-        base = program.get_algorithm(algorithm.chain_of) if algorithm.chain_of else algorithm
+    for algorithm in algorithms().values():
+        base = get_algorithm(algorithm.chain_of) if algorithm.chain_of else algorithm
         found = [
             [f"`{name}`", _parameter(rule), _parameter_default(rule), _escaped(rule["meaning"])]
             for name, rule in (base.parameters or {}).items()

@@ -7,9 +7,9 @@ import pytest
 
 import golden
 from golden import stimuli
+from golden.algorithms import algorithms, get_algorithm
 from golden.errors import UnknownNameError
 from golden.instruction import Instruction
-from golden.program import algorithms, get_algorithm
 
 MMA = "mma.sync.aligned."
 ARCHITECTURES = ["volta", "turing", "ampere", "ada", "hopper", "blackwell", "rtx_blackwell", "cdna1", "cdna2", "cdna3"]

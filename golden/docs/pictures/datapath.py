@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from golden.algorithms import get_algorithm
 from golden.docs.pictures import bars, svg
 from golden.docs.pictures.sheet import (
     BAR_LEFT,
@@ -24,7 +25,7 @@ from golden.errors import UnknownNameError
 from golden.export import index_text
 from golden.formats import Format
 from golden.instruction import Instruction
-from golden.program import Operation, Step, get_algorithm
+from golden.program import Operation, Step
 from golden.widths import Node, operand_nodes, operation_nodes
 
 _LEGEND = "s2.20: sign, 2 integer and 20 fraction bits; u: no sign; e: exponent; dashed: exponents and special values"

@@ -10,6 +10,7 @@ import pytest
 import svg_reader
 
 import golden
+from golden.algorithms import algorithms
 from golden.docs.families import groups
 from golden.docs.pictures.chain import program
 from golden.docs.pictures.datapath import datapath
@@ -17,7 +18,8 @@ from golden.docs.pictures.stages import draw
 from golden.errors import UnknownNameError
 from golden.instruction import Instruction
 from golden.paths import spec_folder
-from golden.program import STEPS, Program, algorithms
+from golden.program import Program
+from golden.step_reader import STEPS
 
 NVF4 = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
 BY_HAND = [
