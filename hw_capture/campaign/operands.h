@@ -1,7 +1,7 @@
 /* Operands of a campaign, made where they are used: every code is a function of (seed, tile, place) alone.
  *
  * A tile is one execution of the matrix instruction. Its plan says what the tile's dot products look like: a kind of
- * golden/stimuli.py in the form that a whole tile can have, since a row of A meets every column of B. Each product has a
+ * golden/stimuli in the form that a whole tile can have, since a row of A meets every column of B. Each product has a
  * slot with the exponents that its factors share; the first two roles are singled out. Random numbers are Philox4x32-7
  * (Salmon et al., SC11: the fewest rounds that pass BigCrush), counter (place, stream, tile), key seed.
  *
