@@ -4,7 +4,7 @@
     coverage.sample(operands, d)
     print(coverage.percent, coverage.holes())
 
-What the bins are, and which can be reached, golden/coverpoints.py says. Coverage of several runs merges, is saved as
+What the bins are, and which can be reached, golden/coverpoints/ says. Coverage of several runs merges, is saved as
 JSON and shown as one HTML page (golden/coverage_page.py).
 """
 
