@@ -91,6 +91,11 @@ class Format:
         return np.dtype(f"u{self.storage // 8}")
 
     @property
+    def has_negative_zero(self) -> bool:
+        """Whether a code means -0."""
+        return self.is_float and self.signed and self.has_zero and self.specials != "negative_zero_nan"
+
+    @property
     def min_exponent(self) -> int:
         """Exponent of the smallest normal number (and of every subnormal)."""
         return (1 if self.has_zero else 0) - self.bias

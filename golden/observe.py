@@ -336,8 +336,7 @@ def round_to(fmt: Format, exact: Numbers, step: Step, overflow: str) -> tuple[Nu
     dropped = fmt.fraction_bits - kept
     significand = np.where(over, largest_significand(fmt) >> dropped << dropped, significand)
     exponent = np.where(over, fmt.max_exponent, exponent)
-    has_negative_zero = fmt.signed and fmt.specials != "negative_zero_nan"
-    positive = (kind == Kind.ZERO) & ((live & (step.flush == "positive")) | (not has_negative_zero))
+    positive = (kind == Kind.ZERO) & ((live & (step.flush == "positive")) | (not fmt.has_negative_zero))
     sign = np.where(positive, 0, exact.sign).astype(np.uint8)
     result = Numbers(kind, sign, significand, exponent - fmt.fraction_bits, exponent)
     return result, {"remainder": remainder, "increment": increment, "carry": carry, "overflow": over}

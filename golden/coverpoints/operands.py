@@ -104,21 +104,17 @@ def _pair_points(ins: Instruction) -> list[Coverpoint]:
     ]
 
 
-def _signed_zero(fmt: Format) -> bool:
-    return fmt.is_float and fmt.signed and fmt.has_zero and fmt.specials != "negative_zero_nan"
-
-
 def _negative_zero_product(a: Format, b: Format) -> bool:
     """A product is -0 when a zero meets a factor of the other sign."""
-    return a.is_float and b.is_float and (_signed_zero(a) or _signed_zero(b) or a.signed or b.signed)
+    return a.is_float and b.is_float and (a.has_negative_zero or b.has_negative_zero or a.signed or b.signed)
 
 
 def _negative_zero(a: Format, b: Format, c: Format) -> bool:
-    return _negative_zero_product(a, b) and _signed_zero(c)
+    return _negative_zero_product(a, b) and c.has_negative_zero
 
 
 def _mixed_zero(a: Format, b: Format, c: Format) -> bool:
-    return _negative_zero_product(a, b) or _signed_zero(c)
+    return _negative_zero_product(a, b) or c.has_negative_zero
 
 
 def _pair_samples(ins: Instruction, numbers: dict[str, Numbers]) -> Iterator[Sample]:

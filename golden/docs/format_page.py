@@ -176,7 +176,7 @@ def _zero_and_infinity(fmt: Format) -> Iterator[tuple[str, list[int]]]:
     sign = 1 << fmt.sign_shift if fmt.signed else 0
     if fmt.has_zero:
         yield "+0" if fmt.signed else "0", [0]
-        if fmt.signed and fmt.specials != "negative_zero_nan":
+        if fmt.has_negative_zero:
             yield "-0", [sign]
     if fmt.infinity is not None:
         yield "+Inf", [fmt.infinity]
