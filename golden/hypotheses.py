@@ -52,7 +52,7 @@ def with_operations(ins: Instruction, operations: Iterable[Operation]) -> Instru
     return replace(ins, program=Program(tuple(plain)))
 
 
-def _rewrite(rule: Rewrite) -> Apply:
+def rewrite(rule: Rewrite) -> Apply:
     """Applies a rule to every step of every operation."""
 
     def apply(ins: Instruction) -> Instruction | None:
@@ -69,7 +69,7 @@ def _rewrite(rule: Rewrite) -> Apply:
 
 
 def _on(op: str, rule: Callable[[Step], Step]) -> Apply:
-    return _rewrite(lambda step, _: rule(step) if step.op == op else step)
+    return rewrite(lambda step, _: rule(step) if step.op == op else step)
 
 
 def _insert(make: Callable[[Instruction, Operation], Step | None]) -> Apply:
@@ -146,7 +146,7 @@ def _roundings(ins: Instruction) -> Iterator[Change]:
         yield Change(
             f"round-{slug}",
             text,
-            _rewrite(lambda s, _, m=mode: replace(s, rounding=m) if _rounds_last(s) else s),  # type: ignore[misc]
+            rewrite(lambda s, _, m=mode: replace(s, rounding=m) if _rounds_last(s) else s),  # type: ignore[misc]
         )
         if cuts:
             text = f"alignment rounds the cut bits {name} instead of {MODE_NAMES[cuts[0]]}"
@@ -261,7 +261,7 @@ def _saturated(fmt: Format) -> Apply:
             return replace(step, of=("c", "products"), **keys)  # type: ignore[arg-type]
         return () if step.op == "round" else step
 
-    return _rewrite(rule)
+    return rewrite(rule)
 
 
 def _late_c(ins: Instruction) -> Iterator[Change]:
@@ -269,7 +269,7 @@ def _late_c(ins: Instruction) -> Iterator[Change]:
     for mode in ("nearest_even", "toward_zero"):
         suffix = "" if mode == "nearest_even" else "-toward-zero"
         text = f"c is added after the sum of the products was rounded ({MODE_NAMES[mode]})"
-        yield Change(f"c-after-sum{suffix}", text, _rewrite(lambda s, o, m=mode: _without_c(s, o, m)), 1.0)  # type: ignore[misc]
+        yield Change(f"c-after-sum{suffix}", text, rewrite(lambda s, o, m=mode: _without_c(s, o, m)), 1.0)  # type: ignore[misc]
 
 
 def _without_c(step: Step, operation: Operation, mode: str) -> Step | tuple[Step, ...]:
@@ -304,7 +304,7 @@ def _order(ins: Instruction) -> Iterator[Change]:
         _permuted(lambda k: k[len(k) // 2 :] + k[: len(k) // 2]),
     )
     yield Change("k-reversed", "k descends in the chain", _permuted(lambda k: k[::-1]))
-    yield Change("fma-unfused", "products are rounded before they are added", _rewrite(_unfused))
+    yield Change("fma-unfused", "products are rounded before they are added", rewrite(_unfused))
 
 
 def _all_k(ins: Instruction) -> tuple[int, ...]:
@@ -386,7 +386,7 @@ def _results(ins: Instruction) -> Iterator[Change]:
         apply = _on("round", lambda s, z=zero: replace(s, zero=z))  # type: ignore[misc]
         yield Change(f"zero-{zero.replace('_', '-')}", text, apply)
     for flush in ("signed", "positive", "none"):
-        apply = _rewrite(lambda s, _, f=flush: replace(s, flush=f) if _rounds_last(s) else s)  # type: ignore[misc]
+        apply = rewrite(lambda s, _, f=flush: replace(s, flush=f) if _rounds_last(s) else s)  # type: ignore[misc]
         text = "subnormal results are kept" if flush == "none" else f"subnormal results become {_flushed(flush)}"
         yield Change("result-not-flushed" if flush == "none" else f"result-flushed-{flush}", text, apply)
     for gap in range(1, 5):
@@ -410,7 +410,7 @@ def _flushed(flush: str) -> str:
 
 def _specials(ins: Instruction) -> Iterator[Change]:
     for rule in ("infinity", "zero"):
-        apply = _rewrite(lambda s, _, r=rule: replace(s, zero_times_infinity=r) if s.op in ("multiply", "fma") else s)  # type: ignore[misc]
+        apply = rewrite(lambda s, _, r=rule: replace(s, zero_times_infinity=r) if s.op in ("multiply", "fma") else s)  # type: ignore[misc]
         yield Change(f"zero-times-infinity-is-{rule}", f"0 x infinity gives {rule}, not NaN", apply)
     signs = {"first": "the first infinity's sign", "last": "the last infinity's sign", "positive": "+", "negative": "-"}
     for rule, sign in signs.items():
@@ -423,7 +423,7 @@ def _nan_word(nan: int) -> Change:
         fmt = operation.out_format if step.format is None else step.format
         return replace(step, nan=nan) if step.nan is not None and fmt == operation.out_format else step
 
-    return Change("nan-word", f"the NaN word is {nan:#x}", _rewrite(rule))
+    return Change("nan-word", f"the NaN word is {nan:#x}", rewrite(rule))
 
 
 def _operands(ins: Instruction) -> Iterator[Change]:
@@ -432,7 +432,7 @@ def _operands(ins: Instruction) -> Iterator[Change]:
             apply = _flush(names, flush)
             zeros = " and zero" if flush == "positive" else ""
             yield Change(f"{slug}-flushed-{flush}", f"subnormal{zeros} {', '.join(names)} become {_flushed(flush)}", apply)
-    kept = _rewrite(lambda s, _: () if s.op == "flush" else s)
+    kept = rewrite(lambda s, _: () if s.op == "flush" else s)
     yield Change("operands-not-flushed", "subnormal operands are not flushed", kept)
     for slug, names in (("", "ab"), ("-abc", "abc"), ("-c", "c")):
         for zeros in ("", "-zeros"):

@@ -19,7 +19,7 @@ from golden.captured import Captured
 from golden.docs.errors import DocsError
 from golden.errors import FileFormatError
 from golden.formats import Format
-from golden.hypotheses import Change, changes, with_operations
+from golden.hypotheses import Change, changes, rewrite
 from golden.instruction import Instruction, instructions
 from golden.kin import signature
 from golden.minimise import cost
@@ -123,15 +123,7 @@ def _other_bit_operations(ins: Instruction) -> list[Change]:
 
 
 def _bits(operation: str) -> Change:
-    def apply(ins: Instruction) -> Instruction | None:
-        return with_operations(
-            ins,
-            (
-                replace(one, steps=tuple(replace(s, operation=operation) if s.op == "multiply" else s for s in one.steps))
-                for one in ins.program.operations
-            ),
-        )
-
+    apply = rewrite(lambda step, _: replace(step, operation=operation) if step.op == "multiply" else step)
     return Change(f"bits-{operation}", f"two bits become their {operation}", apply)
 
 
