@@ -90,3 +90,9 @@ def units(block: Block) -> dict[str, Instruction]:
     """The instructions of a block by architecture, in the order of the specs."""
     found = {name: unit(block, name) for name in catalog.architectures()}
     return {name: ins for name, ins in found.items() if ins is not None}
+
+
+def short_title(architecture: str) -> str:
+    """The architecture's title without its vendor."""
+    chip = catalog.get_architecture(architecture)
+    return chip.title.removeprefix(f"{chip.vendor} ")

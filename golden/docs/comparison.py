@@ -13,13 +13,11 @@ from functools import lru_cache, partial
 from golden import catalog
 from golden.docs import captured_witness, forms_page, planted_faults
 from golden.docs.captured_witness import Evidence
-from golden.docs.compared_units import BLOCKS, Block, units
+from golden.docs.compared_units import BLOCKS, Block, short_title, units
 from golden.docs.dot_text import command, operands_text, result_text
 from golden.docs.facts import Finding, facts
 from golden.docs.families import group_of
-from golden.docs.forms_page import short_title as _short_title
-from golden.docs.forms_page import slug as _slug
-from golden.docs.markdown import code, link, table
+from golden.docs.markdown import anchor, code, link, table
 from golden.docs.page import Page
 from golden.docs.properties import PROPERTIES, Property, by_slug, measure
 from golden.instruction import Instruction
@@ -52,13 +50,13 @@ class Case:
     @property
     def heading(self) -> str:
         """The heading of its witnesses."""
-        titles = [_short_title(name) for name in self.architectures]
+        titles = [short_title(name) for name in self.architectures]
         return f"{self.block.title} on {', '.join(titles)}"
 
     @property
     def link_path(self) -> str:
         """Where its witnesses stand."""
-        return f"comparison/{self.row.slug}.md#{_slug(self.heading)}"
+        return f"comparison/{self.row.slug}.md#{anchor(self.heading)}"
 
 
 @lru_cache(maxsize=512)
@@ -115,12 +113,12 @@ def _unit_table() -> str:
     for block in BLOCKS:
         found = units(block)
         cells = [_unit_cell(found[name]) if name in found else _NONE for name in catalog.architectures()]
-        rows.append([link(block.title, f"comparison.md#{_slug(block.title)}"), *cells])
+        rows.append([link(block.title, f"comparison.md#{anchor(block.title)}"), *cells])
     return table(["Operands", *(_architecture(name) for name in catalog.architectures())], rows)
 
 
 def _architecture(name: str) -> str:
-    return link(_short_title(name), f"architectures/{name}.md")
+    return link(short_title(name), f"architectures/{name}.md")
 
 
 def _unit_cell(ins: Instruction) -> str:
@@ -222,12 +220,12 @@ def _sources(case: Case) -> Iterator[str]:
         ins = units(case.block)[architecture]
         name = link(f"`{ins.name}`", group_of(ins).path)
         chip = catalog.get_architecture(architecture)
-        yield f"{_short_title(architecture)}: {name}, {ins.evidence.kind} ({ins.evidence.source}); chip: {chip.source}"
+        yield f"{short_title(architecture)}: {name}, {ins.evidence.kind} ({ins.evidence.source}); chip: {chip.source}"
 
 
 def _recorded(case: Case, architecture: str, found: Evidence) -> Iterator[str]:
     """What the recorded results of one architecture say."""
-    title = _short_title(architecture)
+    title = short_title(architecture)
     of = "" if found.instructions == 1 else f" of {found.instructions} instructions of this program"
     if not found.places:
         yield f"Recorded on {title}: none of {found.results:,} results{of} tells this."

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from golden import catalog
 from golden.docs import forms
-from golden.docs.compared_units import BLOCKS, Block
+from golden.docs.compared_units import BLOCKS, Block, short_title
 from golden.docs.dot_text import command, operands_text, result_text
 from golden.docs.families import group_of
 from golden.docs.forms import Form
-from golden.docs.markdown import code, link, table
+from golden.docs.markdown import anchor, code, link, table
 from golden.docs.program_text import changed_parameters, program_text
 from golden.instruction import Instruction
 
 PATH = "comparison/forms.md"
 TITLE = "Sparse, wmma and emulated instructions"
 _ROWS = {"sparse": "Sparse", "wmma": "`wmma`", "emulated": "Emulated"}
-
-
-def short_title(architecture: str) -> str:
-    """The architecture's title without its vendor."""
-    chip = catalog.get_architecture(architecture)
-    return chip.title.removeprefix(f"{chip.vendor} ")
-
-
-def slug(heading: str) -> str:
-    """The anchor of a heading, as MyST and code hosts make it."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 # In the matrix -----------------------------------------------------------------------------------------------------------
@@ -46,9 +34,9 @@ def _cell(block: Block, architecture: str, kind: str) -> str:
     found = forms.of_kind(block, architecture, kind)
     other = [form for form in found if form.different]
     if not other:
-        return link("as dense", f"{PATH}#{slug(short_title(architecture))}") if found else ""
+        return link("as dense", f"{PATH}#{anchor(short_title(architecture))}") if found else ""
     text = "other results" if len(other) == len(found) else f"{len(other)} of {len(found)} programs differ"
-    return link(text, f"{PATH}#{slug(_heading(other[0]))}")
+    return link(text, f"{PATH}#{anchor(_heading(other[0]))}")
 
 
 def not_native(block: Block, architecture: str) -> str:
@@ -59,7 +47,7 @@ def not_native(block: Block, architecture: str) -> str:
     chips = ", ".join(dict.fromkeys(short_title(form.plain.architecture) for form in found))
     text = "other results than" if any(form.different for form in found) else "as on"
     return (
-        f"{short_title(architecture)} ({link(f'{found[0].kind}, {text} {chips}', f'{PATH}#{slug(short_title(architecture))}')})"
+        f"{short_title(architecture)} ({link(f'{found[0].kind}, {text} {chips}', f'{PATH}#{anchor(short_title(architecture))}')})"
     )
 
 
@@ -98,7 +86,7 @@ def _differences() -> Iterator[str]:
                 found = forms.of_kind(block, architecture, kind)
                 different = [form for form in found if form.different]
                 if different:
-                    other.append(link(short_title(architecture), f"{PATH}#{slug(_heading(different[0]))}"))
+                    other.append(link(short_title(architecture), f"{PATH}#{anchor(_heading(different[0]))}"))
                 elif found:
                     same.append(short_title(architecture))
             if other:
@@ -121,7 +109,7 @@ def _row(form: Form) -> list[str]:
     share = f"none of {form.tried:,}"
     if form.different:
         text = f"{form.different:,} of {form.tried:,} ({form.different / form.tried:.0%})"
-        share = link(text, f"{PATH}#{slug(_heading(form))}")
+        share = link(text, f"{PATH}#{anchor(_heading(form))}")
     return [form.block.title, form.kind, share, program_text(ins), f"{times}{program_text(plain)}", names, dense]
 
 

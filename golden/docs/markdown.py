@@ -8,10 +8,11 @@ document keeps their text alone.
 from __future__ import annotations
 
 import html
+import re
 
 from golden.export import table
 
-__all__ = ["SITE", "code", "figure", "link", "table"]
+__all__ = ["SITE", "anchor", "code", "figure", "link", "table"]
 
 SITE = "site:"
 
@@ -19,6 +20,11 @@ SITE = "site:"
 def link(text: str, path: str) -> str:
     """A link to a path of the site."""
     return f"[{text}]({SITE}{path})"
+
+
+def anchor(heading: str) -> str:
+    """The anchor of a heading, as MyST and code hosts make it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def code(text: str, language: str = "text") -> str:
