@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin, get_type_hints
 
 from golden import __version__
 from golden.errors import FileFormatError
@@ -16,21 +16,10 @@ from hw_capture.campaign.run import Outcome
 
 _FORMAT = 1
 _NUMBER = (int, float)
-_FIELDS: dict[str, Any] = {
-    "instruction": str,
-    "architecture": str,
-    "sass": list,
-    "seed": int,
-    "kind": str,
-    "first_tile": int,
-    "next_tile": int,
-    "dots": int,
-    "mismatches": int,
-    "seconds": _NUMBER,
-    "results": dict,
-    "records": list,
-    "faults": dict,
-}
+_IN_JSON: dict[Any, Any] = {tuple: list, float: _NUMBER}
+_KINDS = ((name, get_origin(hint) or hint) for name, hint in get_type_hints(Outcome).items())
+_FIELDS = {name: _IN_JSON.get(kind, kind) for name, kind in _KINDS}
+"""The keys of a campaign and what JSON holds in their place."""
 _WORDS = {str: "text", int: "a count", _NUMBER: "a number", list: "a list", dict: "a mapping"}
 
 
