@@ -70,6 +70,11 @@ class Simulator:
             os.environ.update(before)
 
 
+def has_space(path: Path) -> bool:
+    """Whether a path holds a space or the like, which neither Verilator's start script nor make takes."""
+    return any(map(str.isspace, str(path)))
+
+
 def verilator() -> Simulator:
     """Returns Verilator, 5.036 or newer.
 
@@ -99,7 +104,7 @@ def _verilator(override: str | None, path: str) -> Simulator:
         text = f"Verilator {version[0]}.{version[1]:03d}"
         found = Simulator("verilator", version, text, program, program, _verilator_env(program), origin)
         if version >= VERILATOR_OLDEST:
-            if str(program).split() != [str(program)]:
+            if has_space(program):
                 raise SimulatorMissing(f"Verilator cannot start from {str(program)!r}; install it in a path without spaces")
             return found
         newest = max(filter(None, (newest, found)), key=lambda simulator: simulator.version)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtl_tb.errors import RtlError
+from rtl_tb.simulators import has_space
 
 if TYPE_CHECKING:
     from golden.vectors.vectorset import VectorSet
@@ -105,10 +106,10 @@ class Job:
             raise RtlError(f"simulator is {self.simulator!r}, expected one of {', '.join(SIMULATORS)}")
         if not 1 <= self.timeout_cycles < 2**31:
             raise RtlError(f"timeout_cycles is {self.timeout_cycles}, expected 1 to {2**31 - 1}")
-        folder = str(self.build.absolute())
-        if self.simulator == "verilator" and folder.split() != [folder]:
+        folder = self.build.absolute()
+        if self.simulator == "verilator" and has_space(folder):
             raise RtlError(
-                f"build folder is {folder!r}, expected a path without spaces, since make, which builds what Verilator "
+                f"build folder is {str(folder)!r}, expected a path without spaces, since make, which builds what Verilator "
                 "writes, takes none; name another with --build, or use Icarus (--engine selfcheck --sim icarus)"
             )
 
