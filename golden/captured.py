@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import FileFormatError, UnknownNameError, nearest
-from golden.operands import write_whole
+from golden.output import write_whole
 from golden.paths import spec_folder
 from golden.paths import vector_file as file_name
 

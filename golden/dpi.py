@@ -22,9 +22,9 @@ from typing import Any
 
 from golden import __version__
 from golden.engine import Engine
-from golden.errors import FileFormatError, OperandError
+from golden.errors import OperandError
 from golden.instruction import Instruction
-from golden.operands import write_text
+from golden.output import write_folder
 from golden.vectors.vectorset import VectorSet, default_set
 from golden.vectors.word import Field, WordLayout
 
@@ -49,11 +49,6 @@ def write(ins: Instruction, folder: str | Path, prefix: str | None = None) -> li
     prefix = default_prefix(ins) if prefix is None else prefix
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", prefix):
         raise OperandError(f"argument 'prefix' is '{prefix}', expected an identifier (letters, digits, _)")
-    target = Path(folder)
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileFormatError(f"{target}: cannot be made: {error.strerror}") from None
     words = _words(ins, prefix)
     texts = {
         f"{prefix}_dpi.c": _fill("model.c", words),
@@ -63,9 +58,7 @@ def write(ins: Instruction, folder: str | Path, prefix: str | None = None) -> li
         "Makefile": _fill("Makefile", words),
         "README.md": _fill("README.md", words),
     }
-    for name, text in texts.items():
-        write_text(target / name, text)
-    return [target / name for name in texts]
+    return write_folder(folder, texts)
 
 
 def _fill(template: str, words: dict[str, str]) -> str:

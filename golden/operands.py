@@ -1,20 +1,17 @@
 """Operands from the outside world: text on a command line, and .npy, .npz and hex files; results written the same ways.
 
-Hex text: one raw code a word, any white space, `//` and `#` start comments. Nothing is ever half written: output goes
-to a temporary name in the same folder and is renamed when it is complete.
+Hex text: one raw code a word, any white space, `//` and `#` start comments. Results go through golden/output.py: nothing is
+ever half written.
 """
 
 from __future__ import annotations
 
 import math
-import os
 import re
-import tempfile
 import zipfile
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +19,9 @@ import numpy.typing as npt
 from golden.errors import DTypeError, FileFormatError, MmagoldError, OperandError, nearest
 from golden.formats import Format, from_float
 from golden.instruction import Instruction
+from golden.output import check, is_stream
+from golden.output import write_text as write_text
+from golden.output import write_whole as write_whole
 from golden.rounding import encode_fraction
 
 Bits = npt.NDArray[Any]
@@ -229,54 +229,30 @@ def hex_text(codes: Bits, fmt: Format, title: str) -> str:
 
 
 def check_output(path: str | Path) -> None:
-    """Refuses an output name of unknown kind or in a missing folder, before anything is computed."""
+    """Refuses an output name of unknown kind, or one that cannot be written, before anything is computed."""
     file = Path(path)
-    if file.suffix not in _SUFFIXES:
-        raise FileFormatError(f"{file}: unknown kind of output '{file.suffix}', expected {', '.join(_SUFFIXES)}")
-    if not file.parent.is_dir():
-        raise FileFormatError(f"{file}: the folder {file.parent} does not exist")
+    _kind_of(file)
+    check(file)
+
+
+def _kind_of(file: Path) -> str:
+    """The suffix that says how a result is written; hex text into a device or pipe whose name has none."""
+    if file.suffix in _SUFFIXES:
+        return file.suffix
+    if not file.suffix and is_stream(file):
+        return ".hex"
+    raise FileFormatError(f"{file}: unknown kind of output '{file.suffix}', expected {', '.join(_SUFFIXES)}")
 
 
 def write_result(path: str | Path, codes: Bits, fmt: Format, title: str) -> None:
     """Writes raw codes as .npy, .npz (key d) or hex text, by the suffix."""
-    file = Path(path)
-    check_output(file)
-    if file.suffix == ".npy":
-        write_whole(file, lambda stream: np.save(stream, codes))
-    elif file.suffix == ".npz":
-        write_whole(file, lambda stream: np.savez_compressed(stream, d=codes))
+    kind = _kind_of(Path(path))
+    if kind == ".npy":
+        write_whole(path, lambda stream: np.save(stream, codes))
+    elif kind == ".npz":
+        write_whole(path, lambda stream: np.savez_compressed(stream, d=codes))
     else:
-        write_text(file, hex_text(codes, fmt, title))
-
-
-def write_whole(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
-    """Lets `write` fill a temporary file beside `path`, then renames it: readers see all of it or nothing."""
-    file = Path(path)
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
-    except OSError as error:
-        raise FileFormatError(f"{file}: cannot be written: {error.strerror}") from None
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            write(stream)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, file)
-    except OSError as error:
-        raise FileFormatError(f"{file}: cannot be written: {error.strerror}") from None
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-
-
-def write_text(path: str | Path, text: str) -> None:
-    """Writes a whole text file as `write_whole` does."""
-    write_whole(path, lambda stream: stream.write(text.encode()))
-
-
-def _umask() -> int:
-    # mkstemp makes files private; results get the permissions that an ordinary open() would give.
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        write_text(path, hex_text(codes, fmt, title))
 
 
 # Whole calls -------------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from golden.docs.variants import captured_entry
 from golden.errors import UnknownNameError, nearest
 from golden.export import specification
 from golden.instruction import Instruction
-from golden.operands import write_text, write_whole
+from golden.output import check, is_stream, write_folder, write_text, write_whole
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -151,18 +151,19 @@ def _export_markdown(subject: Instruction | str, out: str | Path | None) -> None
         _print(re.sub(r"\n{3,}", "\n\n", typst_writer.without_figures(text)))
         return
     folder = Path(out).with_suffix("").name + "_pictures"
-    beside, found = Path(out).parent / folder, list(typst_writer.figures(text))
+    found = list(typst_writer.figures(text))
     numbers = {match.start(): number for number, match in enumerate(found, 1)}
 
     def image(match: re.Match[str]) -> str:
         caption = html.unescape(match["caption"]).replace("[", "(").replace("]", ")")
         return f"![{caption}](<{folder}/figure{numbers[match.start()]}.svg>)"
 
-    write_text(out, typst_writer.without_figures(text, image))
-    if found:
-        beside.mkdir(parents=True, exist_ok=True)
-    for number, match in enumerate(found, 1):
-        write_text(beside / f"figure{number}.svg", match["svg"] + "\n")
+    if found and is_stream(out):
+        raise DocsError(f"{out}: Markdown's pictures lie in a folder beside it; expected the name of a file, or no --out")
+    check(out)
+    files = {Path(out).name: typst_writer.without_figures(text, image)}
+    files |= {f"{folder}/figure{number}.svg": match["svg"] + "\n" for number, match in enumerate(found, 1)}
+    write_folder(Path(out).parent, files)
 
 
 def _reader() -> MarkdownIt:

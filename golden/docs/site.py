@@ -16,6 +16,7 @@ from pathlib import Path
 from golden.docs import claims, schema, sphinx_source, stale
 from golden.docs.errors import DocsError, missing
 from golden.docs.sphinx_source import Progress
+from golden.output import made_folder
 from golden.paths import docs_folder
 
 _PACKAGES = ("sphinx", "myst_parser", "furo", "matplotlib")
@@ -35,6 +36,7 @@ def build(out: Path, jobs: int | None = None, progress: Progress = lambda what, 
     for package in _PACKAGES:
         if importlib.util.find_spec(package) is None:
             raise missing(package)
+    out = Path(os.path.realpath(out))  # of a link the folder behind it is replaced
     check_out(out)
     jobs = jobs or os.cpu_count() or 1
     made_from = stale.inputs()
@@ -66,12 +68,12 @@ def check_out(out: Path) -> None:
 @contextmanager
 def _beside(out: Path) -> Iterator[Path]:
     """A folder on the same file system, so that the finished site can be moved into place."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.resolve().parent))
-    try:
-        yield work
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+    with made_folder(out.parent):
+        work = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+        try:
+            yield work
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
 
 
 def _run_sphinx(source: Path, site: Path, doctrees: Path, jobs: int, progress: Progress) -> None:

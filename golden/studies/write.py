@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
-from golden.operands import write_text, write_whole
+from golden.output import Fill, write_folder
 from golden.studies.draw import only_style
 from golden.studies.study import Study, Table, plain
 
@@ -25,17 +25,13 @@ def write(study: Study, folder: Path) -> list[Path]:
 
 def _write(study: Study, folder: Path) -> list[Path]:
     pictures = {figure.name: figure.draw() for figure in study.figures}
-    folder.mkdir(parents=True, exist_ok=True)
-    written = [folder / f"{study.name}.md"]
-    write_text(written[0], document(study))
-    for table in study.tables:
-        written.append(folder / f"{study.name}_{table.name}.csv")
-        write_text(written[-1], csv_text(table))
+    files: dict[str, str | Fill] = {f"{study.name}.md": document(study)}
+    files |= {f"{study.name}_{table.name}.csv": csv_text(table) for table in study.tables}
     for name, picture in pictures.items():
         for form, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
-            written.append(folder / f"{study.name}_{name}.{form}")
-            write_whole(written[-1], partial(picture.savefig, format=form, dpi=160, facecolor="white", metadata=metadata))
-    return written
+            save = partial(picture.savefig, format=form, dpi=160, facecolor="white", metadata=metadata)
+            files[f"{study.name}_{name}.{form}"] = save
+    return write_folder(folder, files)
 
 
 def csv_text(table: Table) -> str:

@@ -9,6 +9,7 @@ Formats: golden/vectors/text.py and npz. Memory holds one chunk whatever the cou
 from __future__ import annotations
 
 import hashlib
+import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,10 +20,9 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from golden import stimuli
+from golden import output, stimuli
 from golden.errors import FileFormatError, OperandError, nearest
 from golden.instruction import Instruction
-from golden.operands import write_whole
 from golden.vectors import archive, manifest, registers, signals
 from golden.vectors.manifest import Manifest, Part
 from golden.vectors.text import FORMATS, TextFormat
@@ -132,20 +132,31 @@ def write(
 def _write(path: Path, made: Manifest, layout: WordLayout, ins: Instruction, source: _Source, with_signals: bool) -> Manifest:
     if with_signals and made.level != "dot":
         raise OperandError(f"signals explain dot products, but the level is '{made.level}'; expected level 'dot'")
+    inline = with_signals and made.format in ("csv", "jsonl")
+    companion = with_signals and not inline
+    alone = output.is_stream(path)
+    if alone and companion:
+        raise FileFormatError(f"{path}: signals of {made.format} lie in a file beside it; expected the name of a file, or jsonl")
     made.count = source.count
     made.classes = dict.fromkeys(stimuli.KINDS, 0)
-    inline = with_signals and made.format in ("csv", "jsonl")
-    if with_signals and not inline:
-        made.signals = _write_companion(path, source)
+    files: dict[Path, output.Fill] = {}
+    if companion:
+        beside = Path(f"{path}.signals.jsonl")
+        files[beside] = partial(_write_companion, made, beside.name, source)
     if made.format == "npz":
-        records = ((arrays, kinds) for _, arrays, kinds in _records(made, source))
-        write_whole(path, lambda out: archive.write(out, layout, source.count, records, path.parent))
-        made.sha256, made.bytes = _file_hash(path)
+        files[path] = partial(_write_archive, made, layout, source, output.scratch_folder(path))
     else:
-        write_whole(path, lambda out: _Writer(out, made, layout, FORMATS[made.format]).run(ins, source, inline))
-    made.classes = {name: count for name, count in made.classes.items() if count}
-    write_whole(manifest.beside(path), lambda out: out.write(made.text().encode()))
+        files[path] = lambda out: _Writer(out, made, layout, FORMATS[made.format]).run(ins, source, inline)
+    if not alone:  # what a device or a pipe took cannot be checked again
+        files[manifest.beside(path)] = lambda out: out.write(made.text().encode())
+    output.write_all(files)
     return made
+
+
+def _write_archive(made: Manifest, layout: WordLayout, source: _Source, scratch: Path, out: IO[bytes]) -> None:
+    archive.write(out, layout, source.count, ((arrays, kinds) for _, arrays, kinds in _records(made, source)), scratch)
+    out.seek(0)
+    made.sha256, made.bytes = _hash(out)
 
 
 def arrays_of(vectors: VectorSet, level: str) -> tuple[dict[str, Bits], Bits]:
@@ -166,6 +177,7 @@ def _records(made: Manifest, source: _Source) -> Iterator[tuple[VectorSet, dict[
         done += len(kinds)
         if source.progress is not None:
             source.progress(done, source.count)
+    made.classes = {name: count for name, count in made.classes.items() if count}
 
 
 class _Writer:
@@ -208,37 +220,35 @@ def tails_of(form: str, chunk: VectorSet, columns: tuple[str, ...]) -> Iterator[
         yield signals.csv_tail(steps, columns) if form == "csv" else signals.json_tail(steps)
 
 
-def _write_companion(path: Path, source: _Source) -> dict[str, str]:
+def _write_companion(made: Manifest, name: str, source: _Source, out: IO[bytes]) -> None:
     """FILE.signals.jsonl: the signals of every vector, one JSON list a line."""
-    file, digest = Path(f"{path}.signals.jsonl"), hashlib.sha256()
+    digest, done = hashlib.sha256(), 0
+    for chunk in source.chunks():
+        for steps in signals.rows(chunk):
+            text = json.dumps(steps).encode() + b"\n"
+            digest.update(text)
+            out.write(text)
+        done += len(chunk)
+        if source.progress is not None:
+            source.progress(done, source.count)
+    made.signals = {"file": name, "sha256": digest.hexdigest()}
 
-    def fill(out: IO[bytes]) -> None:
-        import json
 
-        done = 0
-        for chunk in source.chunks():
-            for steps in signals.rows(chunk):
-                text = json.dumps(steps).encode() + b"\n"
-                digest.update(text)
-                out.write(text)
-            done += len(chunk)
-            if source.progress is not None:
-                source.progress(done, source.count)
-
-    write_whole(file, fill)
-    return {"file": file.name, "sha256": digest.hexdigest()}
+def _hash(file: IO[bytes]) -> tuple[str, int]:
+    """SHA-256 and length of the rest of a file."""
+    digest, size = hashlib.sha256(), 0
+    while block := file.read(1 << 20):
+        digest.update(block)
+        size += len(block)
+    return digest.hexdigest(), size
 
 
 def _file_hash(path: Path) -> tuple[str, int]:
-    digest, size = hashlib.sha256(), 0
     try:
         with path.open("rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
-                size += len(block)
+            return _hash(file)
     except OSError as error:
         raise FileFormatError(f"{path}: cannot be read: {error.strerror}") from None
-    return digest.hexdigest(), size
 
 
 # Reading -----------------------------------------------------------------------------------------------------------------
