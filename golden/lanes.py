@@ -1,7 +1,8 @@
 """Which operations the C core's lane kernels can run, and the parameters that they need.
 
 A kernel is an optimisation: the same operation through the general interpreter gives the same bits, and tests compare
-the two. Every bound below keeps the kernel's 32- and 64-bit integers from overflowing (golden/core/mg_lanes.h).
+the two. Steps and formats decide, never a name, and every field of a step counts (`_is`). Every bound below keeps the
+kernel's 32- and 64-bit integers from overflowing (golden/core/mg_lanes.h).
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from golden.formats import Format
-from golden.program import FAULTS, Operation, Step
+from golden.formats import Format, get_format
+from golden.program import Operation, Step
 
 if TYPE_CHECKING:
     from golden.instruction import Instruction
@@ -26,8 +27,6 @@ def select_kernels(ins: Instruction, operations: Sequence[Operation] | None = No
     A block of lanes is decoded once for the whole program, so all operations with products are of one kind and convert
     their operands alike; operations without products can only add earlier results.
     """
-    if any(_faulty(step) for operation in ins.program.operations for step in operation.steps):
-        return None
     operations = ins.program.operations if operations is None else operations
     kernels: list[Kernel] = []
     for operation in operations:
@@ -43,10 +42,12 @@ def select_kernels(ins: Instruction, operations: Sequence[Operation] | None = No
     return None if ins.scale_block is not None and not kinds <= {"fda", "gdfs"} else kernels
 
 
-def _faulty(step: Step) -> bool:
-    """Whether a step does what only the general interpreter can: a behaviour of faulty datapaths (docs/diagnosis.md)."""
-    sound = Step(step.op)
-    return step.op == "hidden_bit" or any(getattr(step, name) != getattr(sound, name) for name in FAULTS)
+def _is(step: Step, op: str, *free: str, **fields: Any) -> bool:
+    """Whether a step holds the values given, anything in the fields named `free`, and the defaults in all others.
+
+    A kernel knows nothing but what it names, so that a key that is new to a step keeps the step from every kernel.
+    """
+    return step == Step(op, **fields, **{name: getattr(step, name) for name in free})
 
 
 def _ops(operation: Operation) -> list[str]:
@@ -79,12 +80,8 @@ def _float_frame(operation: Operation, ins: Instruction, final: Step) -> bool:
         and out.specials == "ieee"
         and out.storage in (16, 32)
         and out.ignored_low == 0
-        and final.op == "round"
-        and final.format == out
+        and _is(final, "round", "rounding", "result_fraction_bits", "nan", of=("total",), to="d", format=out)
         and final.rounding in ("toward_zero", "nearest_even")
-        and final.overflow == "infinity"
-        and final.zero == "positive"
-        and final.flush == "none"
         and not operation.addends
     )
 
@@ -108,24 +105,17 @@ def _chunk(fraction: int, largest: int, kept: int) -> int:
 
 def _result(operation: Operation, final: Step, nan: int | None) -> Kernel:
     kept = operation.out_format.fraction_bits if final.result_fraction_bits is None else final.result_fraction_bits
-    return {"result_fraction_bits": kept, "rounding": final.rounding, "nan": nan or 0}
+    return {"result_fraction_bits": kept, "rounding": final.rounding, "nan": nan}
 
 
-def _plain(step: Step, **expected: Any) -> bool:
-    """Whether a step holds the expected values and defaults everywhere else that matters to a kernel."""
-    defaults = {
-        "sticky": False,
-        "window": (),
-        "group": None,
-        "normalize": False,
-        "format": None,
-        "flush": "none",
-        "exponent": None,
-        "overflow_exponent": None,
-        "operation": "product",
-        "order": "exact",
-    } | expected
-    return all(getattr(step, key) == value for key, value in defaults.items())
+def _special(step: Step, *of: str) -> bool:
+    """Whether a step answers NaN and infinity of these registers, with a NaN word of its own."""
+    return _is(step, "special_values", "nan", of=of) and step.nan is not None
+
+
+def _exact_sum(step: Step, to: str, *of: str) -> bool:
+    """Whether a step is one exact sum; its rounding only decides the sign of a zero, which the kernels' results do not have."""
+    return _is(step, "sum", "rounding", of=of, to=to)
 
 
 def _fda(operation: Operation, ins: Instruction) -> Kernel | None:
@@ -138,22 +128,18 @@ def _fda(operation: Operation, ins: Instruction) -> Kernel | None:
     kept = dict(align.fraction_bits).get("products", -1)
     if (
         not _float_frame(operation, ins, final)
-        or not _plain(multiply)
-        or not _plain(align, rounding="toward_zero")
-        or not _plain(total)
-        or special.of != expected
-        or align.of != ("products", "c")
-        or total.of != ("products", "c")
-        or final.of != ("total",)
-        or total.to != "total"
-        or multiply.to != "products"
-        or len({bits for _, bits in align.fraction_bits}) != 1
+        or not _is(multiply, "multiply", of=("a", "b"), to="products")
+        or not _special(special, *expected)
+        or not _is(align, "align", "floor", of=("products", "c"), fraction_bits=(("products", kept), ("c", kept)))
+        or not _exact_sum(total, "total", "products", "c")
         or not 0 < kept <= _MAX_F
         or _product_width(operation, ins) > 24
     ):
         return None
     scales = [ins.formats[name] for name in ("scale_a", "scale_b") if scaled]
-    if any(not f.is_float or f.signed or f.fraction_bits for f in scales) or (scaled and operation.steps[1].of != ("products",)):
+    if any(not f.is_float or f.signed or f.fraction_bits for f in scales):
+        return None
+    if scaled and not _is(operation.steps[1], "scale", of=("products",)):
         return None
     chunk = _chunk(fraction, largest, kept)
     floor = align.floor if align.floor is not None else -(1 << 17)
@@ -185,27 +171,18 @@ def _gdfs(operation: Operation, ins: Instruction) -> Kernel | None:
     stored_block = ins.scale_block * ins.stored_k // ins.k
     if (
         not _float_frame(operation, ins, final)
-        or not _plain(multiply)
-        or groups.group != ("contiguous", size)
-        or groups.exponent != 0
-        or groups.order != "exact"
-        or groups.of != ("products",)
-        or scale.of != ("groups",)
-        or align.of != ("groups", "c")
-        or not _plain(align, rounding="toward_zero")
-        or not _plain(total)
-        or total.of != ("groups", "c")
-        or total.to != "total"
-        or final.of != ("total",)
-        or groups.to != "groups"
-        or special.of != ("products", "c", "scales")
+        or not _is(multiply, "multiply", of=("a", "b"), to="products")
+        or not _special(special, "products", "c", "scales")
+        or not _is(groups, "sum", "rounding", of=("products",), to="groups", group=("contiguous", size), exponent=0)
+        or not _is(scale, "scale", of=("groups",))
+        or not _is(align, "align", "floor", of=("groups", "c"), fraction_bits=(("groups", kept), ("c", kept)))
+        or not _exact_sum(total, "total", "groups", "c")
         or len(operation.k_index) % size
         or stored_block % size
         or operation.k_index != tuple(range(ins.stored_k))
-        or len({bits for _, bits in align.fraction_bits}) != 1
-        or a.name != "e2m1"
-        or b.name != "e2m1"
-        or not {sa.name, sb.name} <= {"ue8m0", "ue4m3"}
+        or operation.operand_format is not None
+        or {a, b} != {get_format("e2m1")}
+        or not {sa, sb} <= {get_format("ue8m0"), get_format("ue4m3")}
         or size > 64
     ):
         return None
@@ -224,26 +201,54 @@ def _gdfs(operation: Operation, ins: Instruction) -> Kernel | None:
     }
 
 
+_HALVES = ("interleaved", 2)
+
+
+def _fdrda_sums(steps: tuple[Step, ...], kept: int) -> bool:
+    """Whether these steps align and sum the products to `dot`: all together, or as two interleaved groups that meet."""
+    narrow = (("products", kept),)
+    if len(steps) == 2:
+        return _is(steps[0], "align", of=("products",), fraction_bits=narrow) and _exact_sum(steps[1], "dot", "products")
+    if len(steps) != 4:
+        return False
+    return (
+        _is(steps[0], "align", of=("products",), fraction_bits=narrow, group=_HALVES)
+        and _is(steps[1], "sum", "rounding", of=("products",), to="groups", group=_HALVES)
+        and _is(steps[2], "align", of=("groups",), fraction_bits=(("groups", kept),), rounding="down")
+        and _exact_sum(steps[3], "dot", "groups")
+    )
+
+
 def _fdrda(operation: Operation, ins: Instruction) -> Kernel | None:
-    if operation.algorithm not in ("fdrda", "gfdrda"):
+    if _ops(operation)[:2] != ["multiply", "special_values"] or _ops(operation)[-4:] != ["align", "sum", "normalize", "round"]:
         return None
-    grouped = operation.algorithm == "gfdrda"
-    multiply, special = operation.steps[:2]
-    meet, final, normal = operation.steps[-4], operation.steps[-1], operation.steps[-2]
+    multiply, special, *sums, meet, total, normal, final = operation.steps
     fraction, largest = _product_bits(operation, ins)
     bits = dict(meet.fraction_bits)
-    kept, dot = bits["c"], bits["dot"]
-    first = dict(operation.steps[2].fraction_bits)["products"]
+    kept, dot, summed = bits.get("c", -1), bits.get("dot", -1), dict(normal.fraction_bits).get("total", -1)
+    window = dict(meet.window).get("c", -1)
     if (
         not _float_frame(operation, ins, final)
-        or first != kept
+        or not _is(multiply, "multiply", "overflow_exponent", of=("a", "b"), to="products")
+        or not _special(special, "products", "c")
+        or not _fdrda_sums(tuple(sums), kept)
+        or not _is(
+            meet,
+            "align",
+            of=("dot", "c"),
+            fraction_bits=(("dot", dot), ("c", kept)),
+            rounding="down",
+            floor=-126,
+            window=(("c", window),) if meet.window else (),
+        )
+        or not _exact_sum(total, "total", "dot", "c")
+        or not _is(normal, "normalize", of=("total",), fraction_bits=(("total", summed),), rounding="down", min_exponent=-126)
         or not fraction <= kept <= 24
         or not kept <= dot <= 40
         or _chunk(fraction, largest, kept) < 1
         or operation.seed_format.fraction_bits > kept
-        or dict(normal.fraction_bits)["total"] > dot
+        or not 0 <= summed <= dot
         or final.rounding != "nearest_even"
-        or meet.floor != -126
         or _subnormals_overflow(operation, ins, multiply.overflow_exponent)
         or _product_width(operation, ins) > 24
     ):
@@ -253,10 +258,10 @@ def _fdrda(operation: Operation, ins: Instruction) -> Kernel | None:
         "fraction_bits": kept,
         "product_fraction": fraction,
         "chunk": _chunk(fraction, largest, kept),
-        "group": 2 if grouped else 1,
+        "group": 1 if len(sums) == 2 else 2,
         "dot_fraction_bits": dot,
-        "sum_fraction_bits": dict(normal.fraction_bits)["total"],
-        "window": dict(meet.window).get("c", -1),
+        "sum_fraction_bits": summed,
+        "window": window,
         "product_overflow": _reachable_overflow(operation, ins, multiply.overflow_exponent),
         **_result(operation, final, special.nan),
     }
@@ -276,18 +281,14 @@ def _subnormals_overflow(operation: Operation, ins: Instruction, exponent: int |
 
 
 def _fma(operation: Operation, ins: Instruction) -> Kernel | None:
-    step = operation.steps[0]
-    out = operation.out_format
-    same = {ins.formats[name].name for name in "abcd"} == {out.name} and operation.seed_format == out
+    """A chain in f32 or f64 on the host's own; results that are NaN, whatever the rule for them, go to the interpreter."""
+    out, step = operation.out_format, operation.steps[0]
+    same = {ins.formats[name] for name in "abcd"} == {out} and operation.seed_format == out
     if (
-        _ops(operation) != ["fma"]
+        len(operation.steps) != 1
         or not same
-        or out.name not in ("f32", "f64")
-        or step.rounding != "nearest_even"
-        or step.flush != "none"
-        or step.start != "c"
-        or step.group is not None
-        or step.format != out
+        or out not in (get_format("f32"), get_format("f64"))
+        or not _is(step, "fma", "nan", "nan_order", of=("a", "b"), to="d", format=out, rounding="nearest_even")
         or operation.operand_format
         or operation.addends
     ):
@@ -302,18 +303,13 @@ def _integer(operation: Operation, ins: Instruction) -> Kernel | None:
     formats = [ins.formats[name] for name in "ab"]
     if (
         any(f.is_float or f.storage != 8 for f in formats)
-        or operation.out_format.name != "s32"
-        or operation.seed_format.name != "s32"
-        or not _plain(total)
-        or total.of != ("products", "c")
-        or final.of != ("total",)
+        or {operation.out_format, operation.seed_format} != {get_format("s32")}
+        or not _is(multiply, "multiply", "operation", of=("a", "b"), to="products")
+        or not _exact_sum(total, "total", "products", "c")
+        or not _is(final, "round", "rounding", "overflow", "zero", "nan", of=("total",), to="d", format=operation.out_format)
         or final.overflow not in ("wrap", "saturate")
         or operation.addends
-        or multiply.format is not None
-        or multiply.normalize
-        or multiply.overflow_exponent is not None
         or (multiply.operation != "product" and any(f.signed for f in formats))
-        or final.format != operation.out_format
         or operation.operand_format is not None
     ):
         return None
@@ -321,21 +317,20 @@ def _integer(operation: Operation, ins: Instruction) -> Kernel | None:
 
 
 def _add(operation: Operation, ins: Instruction) -> Kernel | None:
-    if operation.k_index or _ops(operation) != ["sum"] or len(operation.addends) != 1:
-        return None
-    step, out = operation.steps[0], operation.out_format
+    """One IEEE addition of c and an earlier result; two terms have but one order."""
+    out, step = operation.out_format, operation.steps[0]
     if (
-        step.of != ("c", "addends")
+        operation.k_index
+        or len(operation.steps) != 1
+        or len(operation.addends) != 1
+        or not _is(step, "sum", "order", "nan", of=("c", "addends"), to="d", format=out, rounding="nearest_even", overflow="ieee")
         or step.order == "exact"
-        or step.rounding != "nearest_even"
-        or step.flush != "none"
-        or step.group
-        or out.name not in ("f32", "f16")
+        or step.nan is None
+        or out not in (get_format("f32"), get_format("f16"))
         or operation.seed_format != out
-        or step.format != out
     ):
         return None
-    return {"fast": "add", "nan": step.nan or 0}
+    return {"fast": "add", "nan": step.nan}
 
 
 _CHOICES: tuple[Callable[[Operation, Any], Kernel | None], ...] = (_fda, _gdfs, _fdrda, _fma, _integer, _add)
