@@ -6,14 +6,16 @@ Heavy imports (NumPy, Rich, the model) happen inside the commands, so that help 
 from __future__ import annotations
 
 import json
-import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import typer
 from typer.core import TyperGroup
 
+from golden import boundary
 from golden.cli_docs import add_commands as add_docs
 from golden.cli_study import study
 from golden.cli_vectors import vectors
@@ -29,43 +31,71 @@ _UsageError: Any = typer.BadParameter.__base__
 """Of a wrong option, argument or command. Some versions of typer bring a click of their own: import click would miss it."""
 
 
+class _Carried(Exception):
+    """Carries an exception past typer, which gives some of them (EOFError, EPIPE, Ctrl-C, SystemExit) a status of its own."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+
+@contextmanager
+def _carrying() -> Iterator[None]:
+    try:
+        yield
+    except (_UsageError, typer.Exit, _Carried):  # what commands say through typer
+        raise
+    except typer.Abort:  # Ctrl-C at a question
+        raise _Carried(KeyboardInterrupt()) from None
+    except BaseException as error:
+        raise _Carried(error) from error
+
+
 class _Group(TyperGroup):
-    """Turns errors of the package and of the command line into one line on stderr and exit status 2; Ctrl-C into 130."""
+    """A command or group of commands inside golden.boundary: only `raise typer.Exit(1)` of a command ends with status 1."""
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
+        """Runs the command line and ends the program."""
+        boundary.end(lambda: self.status(*args, **extra))
+
+    def status(self, *args: Any, **extra: Any) -> int:
+        """Runs the command line; what ends it otherwise than with a status is raised."""
+        try:
+            result = super().main(*args, **{**extra, "standalone_mode": False})
+        except _UsageError as error:
+            return _misused(error)
+        except _Carried as carried:
+            meant = carried.error
+        else:
+            return result if type(result) is int else 0
+        raise meant  # out here it keeps the exception that it came from
 
     def make_context(self, *args: Any, **extra: Any) -> Any:
         """Reads the options that stand before the command."""
-        try:
+        with _carrying():
             return super().make_context(*args, **extra)
-        except _UsageError as error:
-            raise _misused(error) from None
 
     def invoke(self, ctx: Any) -> Any:
         """Runs the chosen command."""
-        from golden.errors import MmagoldError
+        with _carrying():
+            super().invoke(ctx)  # what it returns is no status
 
+    def _main_shell_completion(self, *args: Any, **extra: Any) -> None:
+        """Answers a shell that asks for completions; typer ends the program when it did."""
         try:
-            return super().invoke(ctx)
-        except _UsageError as error:
-            raise _misused(error) from None
-        except MmagoldError as error:
-            typer.echo(f"mmagold: {_one_line(str(error))}", err=True)
-            raise typer.Exit(2) from None
-        except KeyboardInterrupt:
-            typer.echo("mmagold: interrupted", err=True)
-            raise typer.Exit(130) from None
+            super()._main_shell_completion(*args, **extra)
+        except SystemExit as answered:
+            raise boundary.Ended(boundary.ERROR if answered.code else 0) from None
 
 
-def _misused(error: Any) -> Exception:
-    """What ends the command after the one line; without any argument typer shows the help instead."""
+def _misused(error: Any) -> int:
+    """Tells a wrong command line in one line; without any argument typer shows the help instead."""
     if type(error).__name__ == "NoArgsIsHelpError":
-        return cast(Exception, error)
-    command = error.ctx.command_path if error.ctx else "mmagold"
-    typer.echo(f"mmagold: {_one_line(error.format_message()).rstrip('.')}; see {command} -h", err=True)
-    return typer.Exit(2)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+        error.show()
+    else:
+        command = error.ctx.command_path if error.ctx else "mmagold"
+        typer.echo(f"mmagold: {' '.join(error.format_message().split()).rstrip('.')}; see {command} -h", err=True)
+    return boundary.ERROR
 
 
 app = typer.Typer(
@@ -414,14 +444,9 @@ add_docs(docs_app)
 add_hardware(app)
 
 
-def main() -> None:
-    """Entry point of the console command. Output that cannot be written is one line on stderr and exit status 2, too."""
-    try:
-        app(prog_name="mmagold")
-    except OSError as error:
-        typer.echo(f"mmagold: {error.filename or 'the output'}: {error.strerror or error}", err=True)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left in the buffer would fail again at the end
-        sys.exit(2)
+def main() -> NoReturn:
+    """Entry point of the console command (see mmagold.py); ends the program."""
+    boundary.end(lambda: cast(_Group, typer.main.get_command(app)).status(prog_name="mmagold"))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 from pathlib import Path
@@ -31,8 +30,6 @@ def study(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Reproduces a finding of the papers on the models: figure, table, and the printed numbers beside them."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal of ASCII or Latin-1 gets "?" for a bullet, not a traceback
     if name is None:
         _list(as_json)
         return

@@ -1,0 +1,31 @@
+"""The command `mmagold`, and `python -m mmagold`: golden.cli behind a guard for installations that are not whole.
+
+Python itself ends with status 1 where an import fails, and status 1 means "not equal" here. This module stands outside of
+the packages, because importing any of them imports NumPy, and needs nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import NoReturn
+
+
+def main() -> NoReturn:
+    """Entry point of the console command; ends the program. golden/boundary.py says with what status."""
+    try:
+        from golden.cli import main as command
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BaseException as error:
+        if os.environ.get("MMAGOLD_TRACEBACK"):
+            traceback.print_exc()
+        told = " ".join(f"mmagold: cannot start: {type(error).__name__}: {error}".split())
+        print(f"{told}; is it installed completely? MMAGOLD_TRACEBACK=1 prints the traceback", file=sys.stderr)
+        sys.exit(2)
+    command()
+
+
+if __name__ == "__main__":
+    main()
