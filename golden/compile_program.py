@@ -8,7 +8,7 @@ from typing import Any
 from golden.algorithms import get_algorithm, resolve_parameters, substitute
 from golden.errors import SpecError, UnknownNameError, nearest
 from golden.formats import Format, get_format
-from golden.program import MAX_K, Operands, Operation, Program, Step
+from golden.program import MAX_K, OWN_STEPS, Operands, Operation, Program, Step
 from golden.step_checks import check_sum, check_widths
 from golden.step_reader import STEPS, StepReader
 from golden.yamlfile import Section
@@ -69,7 +69,7 @@ def _compile_operation(item: Section, operands: Operands, earlier: list[Operatio
         item.done(OPERATION_KEYS)
         steps = _read_steps(body, item, {}, out, operands, addends)
         check_widths(steps, operands, Operation("", (), k_index, seed, addends, out_format=out, to=to, **common), item)
-        return [Operation("steps", steps, k_index, seed, addends, out_format=out, to=to, **common)]
+        return [Operation(OWN_STEPS, steps, k_index, seed, addends, out_format=out, to=to, **common)]
     body = item.take(names[0], Section)
     item.done(OPERATION_KEYS)
     return _apply_algorithm(

@@ -44,12 +44,7 @@ def changes(ins: Instruction, nan: int | None = None) -> list[Change]:
 def with_operations(ins: Instruction, operations: Iterable[Operation]) -> Instruction | None:
     """The instruction with other operations, or None where they are the same ones."""
     new = tuple(operations)
-    old = ins.program.operations
-    if [(o.steps, o.k_index, o.seed) for o in new] == [(o.steps, o.k_index, o.seed) for o in old]:
-        return None
-    # The kernels of golden/lanes.py go by the algorithm's name in places; a changed one has none.
-    plain = (replace(operation, algorithm="steps", parameters=()) for operation in new)
-    return replace(ins, program=Program(tuple(plain)))
+    return None if new == ins.program.operations else replace(ins, program=Program(new))
 
 
 def rewrite(rule: Rewrite) -> Apply:
@@ -62,7 +57,7 @@ def rewrite(rule: Rewrite) -> Apply:
             for step in operation.steps:
                 new = rule(step, operation)
                 steps += new if isinstance(new, tuple) else (new,)
-            operations.append(replace(operation, steps=tuple(steps)))
+            operations.append(operation.with_steps(steps))
         return with_operations(ins, operations)
 
     return apply
@@ -80,7 +75,7 @@ def _insert(make: Callable[[Instruction, Operation], Step | None]) -> Apply:
         for operation in ins.program.operations:
             step = make(ins, operation)
             steps = operation.steps if step is None else (step, *operation.steps)
-            operations.append(replace(operation, steps=steps))
+            operations.append(operation.with_steps(steps))
         return with_operations(ins, operations)
 
     return apply
@@ -445,7 +440,7 @@ def _flush(names: str, rule: str) -> Apply:
     """Flushes these operands in this way, in place of what an operation does with them now."""
 
     def apply(ins: Instruction) -> Instruction | None:
-        return with_operations(ins, [replace(o, steps=_flushing(o, names, rule)) for o in ins.program.operations])
+        return with_operations(ins, [o.with_steps(_flushing(o, names, rule)) for o in ins.program.operations])
 
     return apply
 
@@ -495,8 +490,7 @@ def _reading(names: str, fmt: Format) -> Apply:
 def _read_as(ins: Instruction, table: dict[str, Format]) -> Instruction | None:
     if not table or all(ins.formats[name] == fmt for name, fmt in table.items()):
         return None
-    operations = tuple(replace(operation, algorithm="steps", parameters=()) for operation in ins.program.operations)
-    changed = replace(ins, formats=ins.formats | table, program=Program(operations))
+    changed = replace(ins, formats=ins.formats | table)
     return changed if changed.pattern == ins.pattern else None  # the meaning of metadata follows the format of a
 
 

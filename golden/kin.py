@@ -54,8 +54,8 @@ def _first(same: list[Kin], ins: Instruction) -> Kin:
 
 
 def signature(ins: Instruction) -> tuple[object, ...]:
-    """What decides an instruction's results: the steps of its operations, over which k and from which seed."""
-    return tuple((o.steps, o.k_index, o.seed, o.operand_format, o.out_format) for o in ins.program.operations)
+    """What decides an instruction's results, but for the formats of its operands."""
+    return tuple(operation.arithmetic for operation in ins.program.operations)
 
 
 def _candidates(architecture: str, ins: Instruction) -> Iterator[str]:
@@ -97,8 +97,6 @@ def _moved(operation: Operation, part: int, size: int, before: str) -> Operation
 
     return replace(
         operation,
-        algorithm="steps",
-        parameters=(),
         k_index=tuple(k + part * size for k in operation.k_index),
         seed=named(operation.seed),
         addends=tuple(named(name) for name in operation.addends),

@@ -7,7 +7,8 @@ golden/compile_program.py resolves every parameter, so neither model ever looks 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from golden.formats import Format
@@ -15,6 +16,8 @@ from golden.formats import Format
 REGISTERS = ("a", "b", "c", "products", "groups", "dot", "total", "partial", "addends", "scales", "d")
 MAX_K = 4096
 MAX_FRACTION_BITS = 72
+OWN_STEPS = "steps"
+"""What stands for the algorithm's name where an operation's steps are written out."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,19 @@ class Operation:
     out_format: Format
     to: str
     parameters: tuple[tuple[str, Any], ...] = ()
+
+    def with_steps(self, steps: Iterable[Step]) -> Operation:
+        """The operation with these steps. Where they are others, its algorithm and parameters no longer describe it.
+
+        Nothing computes by the two; what is shown of an operation is.
+        """
+        new = tuple(steps)
+        return self if new == self.steps else replace(self, steps=new, algorithm=OWN_STEPS, parameters=())
+
+    @property
+    def arithmetic(self) -> Operation:
+        """All that decides results: the operation without the names that it is shown under."""
+        return replace(self, algorithm=OWN_STEPS, parameters=())
 
 
 @dataclass(frozen=True)

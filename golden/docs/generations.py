@@ -291,8 +291,6 @@ def _take_slices(program: Program, other: Program) -> Program:
             replace(
                 wanted,
                 steps=first.steps,
-                algorithm="steps",
-                parameters=(),
                 seed_format=first.seed_format if wanted.seed == "c" else first.out_format,
                 out_format=first.out_format,
             )
@@ -315,7 +313,7 @@ def _step_aspect(name: str, field: str, op: str) -> Aspect:
 def _with_field(operation: Operation, other: Operation, field: str, op: str) -> Operation:
     steps: Iterator[tuple[Step, Step]] = zip(operation.steps, other.steps, strict=True)
     new = tuple(replace(mine, **{field: getattr(theirs, field)}) if mine.op == op else mine for mine, theirs in steps)
-    return replace(operation, steps=new, algorithm="steps", parameters=())
+    return replace(operation, steps=new)
 
 
 def _text(value: object) -> str:
