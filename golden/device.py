@@ -22,9 +22,9 @@ from typing import Any
 
 from golden.engine import COMBINES, ROUNDINGS, lower_format
 from golden.errors import CoreError
-from golden.formats import Format
+from golden.formats import Format, Kind, get_format
 from golden.instruction import Instruction
-from golden.lanes import Kernel, select_kernels
+from golden.lanes import Kernel, is_step, select_kernels
 from golden.program import Operation
 
 _CORE = Path(__file__).resolve().parent / "core"
@@ -75,7 +75,7 @@ def element_kind(ins: Instruction) -> str:
 
 def _kernels(ins: Instruction) -> list[Kernel] | None:
     """The parameters of every operation: those of the lane kernels, conversions, and FMA chains in any rounding."""
-    if ins.scale_block is not None:
+    if ins.scale_block is not None or not all(ins.formats[name].has_zero for name in "ab"):
         return None
     converts = [_convert(operation) for operation in ins.program.operations]
     kernels = select_kernels(ins, [o for o, convert in zip(ins.program.operations, converts, strict=True) if convert is None])
@@ -84,9 +84,23 @@ def _kernels(ins: Instruction) -> list[Kernel] | None:
         return kernels if len(kernels) == len(ins.program.operations) else None
     if {kernel["fast"] for kernel in kernels} <= {"fda", "add", "integer"}:
         sums = iter(kernels)
-        return [convert or next(sums) for convert in converts]
+        found = [convert or next(sums) for convert in converts]
+        pairs = zip(ins.program.operations, found, strict=True)
+        return found if all(_fits_word(ins, operation, kernel) for operation, kernel in pairs) else None
     fma = [_fma(ins, operation) for operation in ins.program.operations]
     return None if None in fma else fma  # type: ignore[return-value]
+
+
+def _fits_word(ins: Instruction, operation: Operation, kernel: Kernel) -> bool:
+    """Whether mg_device_round can hold the exponent of the largest total above the result's fraction, in 32 bits."""
+    if kernel["fast"] not in ("fda", "convert"):
+        return True
+    a, b = (operation.operand_format or ins.formats[name] for name in "ab")
+    floor = max(kernel.get("floor", 0), 0)
+    largest = max(a.max_exponent + b.max_exponent + 1, operation.seed_format.max_exponent, floor)
+    span = largest + len(operation.k_index).bit_length() + 1 - operation.out_format.min_exponent
+    kept = kernel.get("result_fraction_bits", operation.out_format.fraction_bits)
+    return bool(span + 2 <= 1 << (32 - kept))
 
 
 def _convert(operation: Operation) -> Kernel | None:
@@ -95,20 +109,26 @@ def _convert(operation: Operation) -> Kernel | None:
         return None
     special, total, final = operation.steps
     formats = operation.seed_format, operation.out_format
-    plain = all(f.is_float and f.signed and f.specials == "ieee" and f.storage <= 32 and f.ignored_low == 0 for f in formats)
-    own = special.of == total.of == ("c",) and final.flush == "none" and final.result_fraction_bits is None
-    exact = (final.rounding, final.overflow, final.zero) == ("nearest_even", "ieee", "signed")
-    return {"fast": "convert", "nan": special.nan or 0} if plain and own and exact else None
+    plain = all(
+        f.is_float and f.signed and f.has_zero and f.specials == "ieee" and f.storage <= 32 and f.ignored_low == 0
+        for f in formats
+    )
+    own = is_step(special, "special_values", "nan", of=("c",)) and is_step(total, "sum", "rounding", of=("c",), to="total")
+    last = {"format": operation.out_format, "rounding": "nearest_even", "overflow": "ieee", "zero": "signed"}
+    once = is_step(final, "round", "nan", of=("total",), to="d", **last)
+    return {"fast": "convert", "nan": special.nan} if plain and own and once and special.nan is not None else None
 
 
 def _fma(ins: Instruction, operation: Operation) -> Kernel | None:
-    """A chain of fused multiply-adds in f64, seeded by c."""
-    step = operation.steps[0]
-    same = {ins.formats[name].name for name in "abcd"} == {"f64"}
-    plain = step.start == "c" and step.flush == "none" and step.group is None and not operation.addends
-    if len(operation.steps) != 1 or step.op != "fma" or not same or not plain or step.rounding == "nearest_away":
+    """A chain of fused multiply-adds in f64, seeded by c; a word for NaN that is a number would be taken as one."""
+    step, f64 = operation.steps[0], get_format("f64")
+    same = {*(ins.formats[name] for name in "abcd"), operation.seed_format, operation.out_format} == {f64}
+    plain = is_step(step, "fma", "rounding", "nan", "nan_order", of=("a", "b"), to="d", format=f64)
+    if len(operation.steps) != 1 or not same or not plain or operation.addends or operation.operand_format is not None:
         return None
-    return {"fast": "fma", "rounding": step.rounding, "nan": step.nan or 0, "nan_order": step.nan_order}
+    if step.rounding == "nearest_away" or step.nan is None or f64.decode(step.nan).kind != Kind.NAN:
+        return None
+    return {"fast": "fma", "rounding": step.rounding, "nan": step.nan, "nan_order": step.nan_order}
 
 
 # C text ------------------------------------------------------------------------------------------------------------------
@@ -223,4 +243,5 @@ def _dot(ins: Instruction) -> str:
         seed, addends = names[operation.seed], [names[name] for name in operation.addends]
         arguments = f"a, b, {seed}" if operation.k_index else ", ".join(f"(uint32_t){name}" for name in (seed, *addends))
         lines.append(f"    const uint64_t r{i} = unit_operation_{i}({arguments});")
-    return "\n".join([*lines, f"    return r{len(ins.program.operations) - 1};", "}"])
+    unused = [] if any("c" in (o.seed, *o.addends) for o in ins.program.operations) else ["    (void)c;"]
+    return "\n".join([*lines, *unused, f"    return r{len(ins.program.operations) - 1};", "}"])

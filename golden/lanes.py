@@ -1,7 +1,7 @@
 """Which operations the C core's lane kernels can run, and the parameters that they need.
 
 A kernel is an optimisation: the same operation through the general interpreter gives the same bits, and tests compare
-the two. Steps and formats decide, never a name, and every field of a step counts (`_is`). Every bound below keeps the
+the two. Steps and formats decide, never a name, and every field of a step counts (`is_step`). Every bound below keeps the
 kernel's 32- and 64-bit integers from overflowing (golden/core/mg_lanes.h).
 """
 
@@ -42,7 +42,7 @@ def select_kernels(ins: Instruction, operations: Sequence[Operation] | None = No
     return None if ins.scale_block is not None and not kinds <= {"fda", "gdfs"} else kernels
 
 
-def _is(step: Step, op: str, *free: str, **fields: Any) -> bool:
+def is_step(step: Step, op: str, *free: str, **fields: Any) -> bool:
     """Whether a step holds the values given, anything in the fields named `free`, and the defaults in all others.
 
     A kernel knows nothing but what it names, so that a key that is new to a step keeps the step from every kernel.
@@ -80,7 +80,7 @@ def _float_frame(operation: Operation, ins: Instruction, final: Step) -> bool:
         and out.specials == "ieee"
         and out.storage in (16, 32)
         and out.ignored_low == 0
-        and _is(final, "round", "rounding", "result_fraction_bits", "nan", of=("total",), to="d", format=out)
+        and is_step(final, "round", "rounding", "result_fraction_bits", "nan", of=("total",), to="d", format=out)
         and final.rounding in ("toward_zero", "nearest_even")
         and not operation.addends
     )
@@ -110,12 +110,12 @@ def _result(operation: Operation, final: Step, nan: int | None) -> Kernel:
 
 def _special(step: Step, *of: str) -> bool:
     """Whether a step answers NaN and infinity of these registers, with a NaN word of its own."""
-    return _is(step, "special_values", "nan", of=of) and step.nan is not None
+    return is_step(step, "special_values", "nan", of=of) and step.nan is not None
 
 
 def _exact_sum(step: Step, to: str, *of: str) -> bool:
     """Whether a step is one exact sum; its rounding only decides the sign of a zero, which the kernels' results do not have."""
-    return _is(step, "sum", "rounding", of=of, to=to)
+    return is_step(step, "sum", "rounding", of=of, to=to)
 
 
 def _fda(operation: Operation, ins: Instruction) -> Kernel | None:
@@ -128,9 +128,9 @@ def _fda(operation: Operation, ins: Instruction) -> Kernel | None:
     kept = dict(align.fraction_bits).get("products", -1)
     if (
         not _float_frame(operation, ins, final)
-        or not _is(multiply, "multiply", of=("a", "b"), to="products")
+        or not is_step(multiply, "multiply", of=("a", "b"), to="products")
         or not _special(special, *expected)
-        or not _is(align, "align", "floor", of=("products", "c"), fraction_bits=(("products", kept), ("c", kept)))
+        or not is_step(align, "align", "floor", of=("products", "c"), fraction_bits=(("products", kept), ("c", kept)))
         or not _exact_sum(total, "total", "products", "c")
         or not 0 < kept <= _MAX_F
         or _product_width(operation, ins) > 24
@@ -139,7 +139,7 @@ def _fda(operation: Operation, ins: Instruction) -> Kernel | None:
     scales = [ins.formats[name] for name in ("scale_a", "scale_b") if scaled]
     if any(not f.is_float or f.signed or f.fraction_bits for f in scales):
         return None
-    if scaled and not _is(operation.steps[1], "scale", of=("products",)):
+    if scaled and not is_step(operation.steps[1], "scale", of=("products",)):
         return None
     chunk = _chunk(fraction, largest, kept)
     floor = align.floor if align.floor is not None else -(1 << 17)
@@ -171,11 +171,11 @@ def _gdfs(operation: Operation, ins: Instruction) -> Kernel | None:
     stored_block = ins.scale_block * ins.stored_k // ins.k
     if (
         not _float_frame(operation, ins, final)
-        or not _is(multiply, "multiply", of=("a", "b"), to="products")
+        or not is_step(multiply, "multiply", of=("a", "b"), to="products")
         or not _special(special, "products", "c", "scales")
-        or not _is(groups, "sum", "rounding", of=("products",), to="groups", group=("contiguous", size), exponent=0)
-        or not _is(scale, "scale", of=("groups",))
-        or not _is(align, "align", "floor", of=("groups", "c"), fraction_bits=(("groups", kept), ("c", kept)))
+        or not is_step(groups, "sum", "rounding", of=("products",), to="groups", group=("contiguous", size), exponent=0)
+        or not is_step(scale, "scale", of=("groups",))
+        or not is_step(align, "align", "floor", of=("groups", "c"), fraction_bits=(("groups", kept), ("c", kept)))
         or not _exact_sum(total, "total", "groups", "c")
         or len(operation.k_index) % size
         or stored_block % size
@@ -208,13 +208,13 @@ def _fdrda_sums(steps: tuple[Step, ...], kept: int) -> bool:
     """Whether these steps align and sum the products to `dot`: all together, or as two interleaved groups that meet."""
     narrow = (("products", kept),)
     if len(steps) == 2:
-        return _is(steps[0], "align", of=("products",), fraction_bits=narrow) and _exact_sum(steps[1], "dot", "products")
+        return is_step(steps[0], "align", of=("products",), fraction_bits=narrow) and _exact_sum(steps[1], "dot", "products")
     if len(steps) != 4:
         return False
     return (
-        _is(steps[0], "align", of=("products",), fraction_bits=narrow, group=_HALVES)
-        and _is(steps[1], "sum", "rounding", of=("products",), to="groups", group=_HALVES)
-        and _is(steps[2], "align", of=("groups",), fraction_bits=(("groups", kept),), rounding="down")
+        is_step(steps[0], "align", of=("products",), fraction_bits=narrow, group=_HALVES)
+        and is_step(steps[1], "sum", "rounding", of=("products",), to="groups", group=_HALVES)
+        and is_step(steps[2], "align", of=("groups",), fraction_bits=(("groups", kept),), rounding="down")
         and _exact_sum(steps[3], "dot", "groups")
     )
 
@@ -229,10 +229,10 @@ def _fdrda(operation: Operation, ins: Instruction) -> Kernel | None:
     window = dict(meet.window).get("c", -1)
     if (
         not _float_frame(operation, ins, final)
-        or not _is(multiply, "multiply", "overflow_exponent", of=("a", "b"), to="products")
+        or not is_step(multiply, "multiply", "overflow_exponent", of=("a", "b"), to="products")
         or not _special(special, "products", "c")
         or not _fdrda_sums(tuple(sums), kept)
-        or not _is(
+        or not is_step(
             meet,
             "align",
             of=("dot", "c"),
@@ -242,7 +242,7 @@ def _fdrda(operation: Operation, ins: Instruction) -> Kernel | None:
             window=(("c", window),) if meet.window else (),
         )
         or not _exact_sum(total, "total", "dot", "c")
-        or not _is(normal, "normalize", of=("total",), fraction_bits=(("total", summed),), rounding="down", min_exponent=-126)
+        or not is_step(normal, "normalize", of=("total",), fraction_bits=(("total", summed),), rounding="down", min_exponent=-126)
         or not fraction <= kept <= 24
         or not kept <= dot <= 40
         or _chunk(fraction, largest, kept) < 1
@@ -288,7 +288,7 @@ def _fma(operation: Operation, ins: Instruction) -> Kernel | None:
         len(operation.steps) != 1
         or not same
         or out not in (get_format("f32"), get_format("f64"))
-        or not _is(step, "fma", "nan", "nan_order", of=("a", "b"), to="d", format=out, rounding="nearest_even")
+        or not is_step(step, "fma", "nan", "nan_order", of=("a", "b"), to="d", format=out, rounding="nearest_even")
         or operation.operand_format
         or operation.addends
     ):
@@ -304,9 +304,9 @@ def _integer(operation: Operation, ins: Instruction) -> Kernel | None:
     if (
         any(f.is_float or f.storage != 8 for f in formats)
         or {operation.out_format, operation.seed_format} != {get_format("s32")}
-        or not _is(multiply, "multiply", "operation", of=("a", "b"), to="products")
+        or not is_step(multiply, "multiply", "operation", of=("a", "b"), to="products")
         or not _exact_sum(total, "total", "products", "c")
-        or not _is(final, "round", "rounding", "overflow", "zero", "nan", of=("total",), to="d", format=operation.out_format)
+        or not is_step(final, "round", "rounding", "overflow", "zero", "nan", of=("total",), to="d", format=operation.out_format)
         or final.overflow not in ("wrap", "saturate")
         or operation.addends
         or (multiply.operation != "product" and any(f.signed for f in formats))
@@ -323,7 +323,9 @@ def _add(operation: Operation, ins: Instruction) -> Kernel | None:
         operation.k_index
         or len(operation.steps) != 1
         or len(operation.addends) != 1
-        or not _is(step, "sum", "order", "nan", of=("c", "addends"), to="d", format=out, rounding="nearest_even", overflow="ieee")
+        or not is_step(
+            step, "sum", "order", "nan", of=("c", "addends"), to="d", format=out, rounding="nearest_even", overflow="ieee"
+        )
         or step.order == "exact"
         or step.nan is None
         or out not in (get_format("f32"), get_format("f16"))

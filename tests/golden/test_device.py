@@ -6,6 +6,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from test_custom_fuzz import accepted, draw_dots, kernel_unit, load
 
 import golden
 from golden import device, stimuli
@@ -113,3 +114,39 @@ def test_arithmetic_without_a_device_form_is_refused():
     assert not device.supported(ins)
     with pytest.raises(CoreError, match="no device form"):
         device.source(ins)
+
+
+OWN = """
+unit: own
+shape: {{k: 2}}
+{define}formats: {{a: {a}, b: {a}, c: {c}, d: {d}}}
+{program}
+"""
+DOUBLE = {"define": "", "a": "f64", "c": "f64", "d": "f64"}
+WIDE = "define_formats: {w: {kind: float, storage: 32, exponent_bits: 2, fraction_bits: 26, bias: 1, specials: ieee}}\n"
+NO_ZERO = (
+    "define_formats: {n: {kind: float, storage: 8, exponent_bits: 5, fraction_bits: 2, bias: 9, specials: none, zero: false}}\n"
+)
+FDA = "program: [{fda: {fraction_bits: 20, rounding: nearest_even, nan: 1}}]"
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        DOUBLE | {"program": "program: [{sfma: {nan: 0x7FC00001}}]"},  # a number in f64: the next step would go on with it
+        DOUBLE | {"program": "steps: [{fma: {to: d, rounding: nearest_even, zero_times_infinity: zero}}]"},
+        {"define": WIDE, "a": "f16", "c": "f32", "d": "w", "program": FDA},  # exponents past 32 bits
+        {"define": NO_ZERO, "a": "n", "c": "f32", "d": "f32", "program": FDA},
+    ],
+)
+def test_what_the_text_cannot_say_has_no_device_form(unit):
+    assert not device.supported(load(OWN.format(**unit)))
+
+
+@pytest.mark.parametrize("seed", range(100_000, 100_036))
+def test_units_with_a_device_form_are_the_core(seed, tmp_path):
+    """Random units near the bounds of the kernels; most have one."""
+    text, ins = accepted(kernel_unit, seed)
+    if device.supported(ins):
+        operands = draw_dots(ins, 300, np.random.default_rng(seed))
+        assert np.array_equal(compiled(ins, tmp_path)(**operands), ins.dot(**operands)), text
