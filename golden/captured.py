@@ -16,11 +16,8 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import lzma
-import struct
 import sys
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,9 +26,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from golden.catalog import captures
 from golden.errors import FileFormatError, UnknownNameError, nearest
+from golden.evidence_file import with_digest
+from golden.inputs import read_bytes, read_json
+from golden.npyfile import read_arrays
 from golden.output import write_whole
-from golden.paths import spec_folder
+from golden.paths import docs_folder, spec_folder
 from golden.paths import vector_file as file_name
 
 Bits = npt.NDArray[Any]
@@ -60,11 +61,8 @@ _MANIFEST = {
     "operand_classes": dict,
     "instructions": dict,
 }
-_UNREADABLE = (
-    *(OSError, ValueError, EOFError, KeyError, AttributeError, RuntimeError, MemoryError, OverflowError),
-    *(struct.error, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
-)
-"""What reading an .npz raises where its bytes are broken."""
+_MAX_FILE = 1 << 30
+"""Bytes of one file of vectors."""
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 
@@ -93,18 +91,22 @@ def architectures(folder: Path | None = None) -> list[str]:
 
 
 def read_manifest(architecture: str, folder: Path | None = None) -> dict[str, Any]:
-    """Returns the checked manifest of one architecture's vectors; raises FileFormatError naming file and key."""
-    return read_manifest_file((folder or vectors_folder()) / architecture / "manifest.json", architecture)
+    """Returns the checked manifest of one architecture's vectors; raises FileFormatError naming file and key.
+
+    That of the checkout (no `folder`) must be the one that spec/evidence was made of.
+    """
+    path = (folder or vectors_folder()) / architecture / "manifest.json"
+    recorded = captures(architecture).manifest_sha256
+    if folder is None and path.exists() and recorded != hashlib.sha256(read_bytes(path)).hexdigest():
+        raise FileFormatError(
+            f"{path}: edited: its SHA-256 is not the one in spec/evidence/{architecture}.yaml ({recorded[:16]})"
+        )
+    return read_manifest_file(path, architecture)
 
 
 def read_manifest_file(path: Path, architecture: str | None = None) -> dict[str, Any]:
     """Returns the checked manifest in `path`, of any or of the one architecture; raises FileFormatError."""
-    try:
-        manifest = json.loads(path.read_bytes())
-    except OSError as error:
-        raise FileFormatError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"{path}: not valid JSON: {error}") from None
+    manifest = read_json(path)
     _check_manifest(manifest, architecture, path)
     checked: dict[str, Any] = manifest
     return checked
@@ -123,9 +125,13 @@ def _check_manifest(manifest: Any, architecture: str | None, path: Path) -> None
         _check_keys(entry, _ENTRY, where)
         _check_keys(entry, {key: kind for key, kind in _RECORDED.items() if key in entry}, where)
         classes = manifest["operand_classes"].get(entry["class_set"])
-        if not isinstance(classes, list) or len(entry["classes"]) != entry["tiles"]:
+        if (
+            not isinstance(classes, list)
+            or not all(isinstance(word, str) for word in classes)
+            or len(entry["classes"]) != entry["tiles"]
+        ):
             raise FileFormatError(f"{where}: 'classes' does not name the class of each of the {entry['tiles']} tiles")
-        if not all(isinstance(i, int) and 0 <= i < len(classes) for i in entry["classes"]):
+        if not all(type(i) is int and 0 <= i < len(classes) for i in entry["classes"]):
             raise FileFormatError(f"{where}: 'classes' holds something that is no index of class set '{entry['class_set']}'")
         if Path(entry["file"]).name != entry["file"] or set(entry["shapes"]) != set(entry["dtypes"]):
             raise FileFormatError(f"{where}: 'file' is not a plain file name, or 'shapes' and 'dtypes' name different arrays")
@@ -180,21 +186,14 @@ def _load_entry(manifest: dict[str, Any], name: str, folder: Path) -> Captured:
 
 
 def _read_arrays(path: Path, entry: dict[str, Any]) -> dict[str, Bits]:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise FileFormatError(f"{path}: cannot be read: {error.strerror}") from None
+    content = read_bytes(path, _MAX_FILE)
     digest = hashlib.sha256(content).hexdigest()
     if digest != entry["sha256"]:
         raise FileFormatError(
             f"{path}: {len(content)} bytes with sha256 {digest[:16]}..., expected {entry['sha256'][:16]}...: "
             "the file was edited or cut short"
         )
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files if key in ARRAYS}
-    except _UNREADABLE as error:
-        raise FileFormatError(f"{path}: not a vector file: {error}") from None
+    return read_arrays(path, ARRAYS, content=content)
 
 
 # Writing ---------------------------------------------------------------------------------------------------------------
@@ -271,7 +270,22 @@ def evidence(architecture: str, folder: Path | None = None) -> str:
         "captured:   # results recorded of each instruction",
     ]
     lines += [f"  {json.dumps(name)}: {entry['dots']}" for name, entry in manifest["instructions"].items()]
-    return "\n".join(lines) + "\n"
+    return with_digest("\n".join(lines) + "\n")
+
+
+def campaign_evidence() -> str:
+    """Returns the text of spec/evidence/campaigns.yaml: the reports in docs/campaigns and their SHA-256."""
+    lines = [
+        "# Written by `python -m golden.captured` from docs/campaigns; edit neither by hand.",
+        "source: reports of mmagold campaign, with their SHA-256",
+        "reports:",
+        *(
+            f"  {path.name}: {hashlib.sha256(path.read_bytes()).hexdigest()}"
+            for path in sorted((docs_folder() / "campaigns").glob("*"))
+            if path.suffix in (".json", ".md")
+        ),
+    ]
+    return with_digest("\n".join(lines) + "\n")
 
 
 def main(arguments: list[str]) -> int:
@@ -281,18 +295,23 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         for architecture in architectures():
-            vectors = list(load(architecture))
-            path, text = spec_folder() / "evidence" / f"{architecture}.yaml", evidence(architecture)
-            if not arguments:
-                path.parent.mkdir(exist_ok=True)
-                _replace(path, text.encode())
-            elif not path.exists() or path.read_text() != text:
-                raise FileFormatError(f"{path}: differs from the manifest; run 'python -m golden.captured'")
+            vectors = list(load(architecture, vectors_folder()))
+            _update(architecture, evidence(architecture), bool(arguments))
             print(f"{architecture}: {len(vectors)} instructions, {sum(v.d.size for v in vectors)} results, all files as recorded")
+        _update("campaigns", campaign_evidence(), bool(arguments))
     except FileFormatError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _update(name: str, text: str, only_check: bool) -> None:
+    path = spec_folder() / "evidence" / f"{name}.yaml"
+    if not only_check:
+        path.parent.mkdir(exist_ok=True)
+        _replace(path, text.encode())
+    elif not path.exists() or path.read_text("utf-8") != text:
+        raise FileFormatError(f"{path}: is not what the recorded files give; run 'python -m golden.captured'")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from golden import yamlfile
+from golden import evidence_file, yamlfile
 from golden.errors import UnknownNameError, nearest
 from golden.paths import spec_folder, vector_file
 from golden.yamlfile import Section
@@ -238,19 +238,18 @@ class Captures:
 
     device: str
     vectors: dict[str, str]
+    manifest_sha256: str = ""
 
 
 @lru_cache(maxsize=16)
 def captures(architecture: str) -> Captures:
     """Returns the captured instructions of an architecture from spec/evidence (none where there is no such file)."""
-    path = spec_folder() / "evidence" / f"{architecture}.yaml"
-    if not path.exists():
+    document = evidence_file.read(architecture)
+    if document is None:
         return Captures("", {})
-    document = yamlfile.read(path)
-    folder = document.take("vectors", str)
-    return Captures(
-        document.take("device", str), {name: f"{folder}/{vector_file(name)}" for name in document.take("captured", Section)}
-    )
+    folder, table = document.take("vectors", str), document.take("captured", Section)
+    vectors = {name: f"{folder}/{vector_file(name)}" for name in table}
+    return Captures(document.take("device", str), vectors, document.take("manifest_sha256", str))
 
 
 def architectures() -> list[str]:

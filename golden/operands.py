@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import zipfile
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.errors import DTypeError, FileFormatError, MmagoldError, OperandError, nearest
+from golden.errors import DTypeError, FileFormatError, MmagoldError, OperandError
 from golden.formats import Format, from_float
+from golden.inputs import read_bytes, shortened
 from golden.instruction import Instruction
+from golden.npyfile import read_array, read_arrays
 from golden.output import check, is_stream
 from golden.output import write_text as write_text
 from golden.output import write_whole as write_whole
@@ -28,6 +29,8 @@ Bits = npt.NDArray[Any]
 NAMES = ("a", "b", "c", "metadata", "scale_a", "scale_b")
 NIBBLE = Format("metadata nibble", False, 8, signed=False, integer_bits=4)
 _SUFFIXES = (".npy", ".npz", ".hex", ".txt")
+MAX_HEX = 1 << 30
+"""Bytes of hex text that are read."""
 _POWER = re.compile(r"([+-]?)(?:([0-9.]+)\*)?2(?:\*\*|\^)\(?([+-]?\d+)\)?$")
 
 
@@ -61,15 +64,17 @@ def _parse_element(word: str, fmt: Format, where: str) -> int:
     if re.fullmatch(r"0[xX][0-9a-fA-F_]+", word):
         code = int(word, 16)
         if code >> fmt.bits:
-            raise OperandError(f"{where} is {word}, expected a {fmt.bits}-bit {fmt.name} code")
+            raise OperandError(f"{where} is {shortened(word)}, expected a {fmt.bits}-bit {fmt.name} code")
         return code
     value = _parse_value(word)
     if value is None:
-        raise OperandError(f"{where} is '{word}', expected a number (1.5, -0, inf, nan, 2**-24, 0x1p-24) or a code (0x3c00)")
+        raise OperandError(
+            f"{where} is '{shortened(word)}', expected a number (1.5, -0, inf, nan, 2**-24, 0x1p-24) or a code (0x3c00)"
+        )
     try:
         return _encode(value, fmt)
     except MmagoldError as error:
-        raise OperandError(f"{where} is {word}: {error}") from None
+        raise OperandError(f"{where} is {shortened(word)}: {error}") from None
 
 
 def _parse_value(word: str) -> float | Fraction | None:
@@ -114,51 +119,20 @@ def read_operand(path: str | Path, ins: Instruction, name: str, dot: bool, value
     if file.suffix == ".npz":
         raise FileFormatError(f"{file}: an .npz file holds all operands; give it with --in")
     if file.suffix == ".npy":
-        return _as_codes(_load(file), str(file), ins, name, values)
+        return _as_codes(read_array(file), str(file), ins, name, values)
     return read_hex(file, format_of(ins, name), ins.operand_shapes(not dot)[name], name)
 
 
 def read_npz(path: str | Path, ins: Instruction, dot: bool, values: bool) -> dict[str, Bits]:
     """Reads the operands that an .npz file holds under the keys a, b, c, metadata, scale_a, scale_b."""
-    file = Path(path)
-    archive = _load(file)
-    if isinstance(archive, np.ndarray):
-        raise FileFormatError(f"{file}: holds one array, expected an .npz archive with the keys {', '.join(NAMES)}")
-    with archive:
-        expected = tuple(ins.operand_shapes(not dot))
-        operands = {}
-        for key in archive.files:
-            if key not in expected:
-                raise FileFormatError(f"{file}: unknown key '{key}', expected {', '.join(expected)}{nearest(key, expected)}")
-            operands[key] = _as_codes(_member(archive, key, file), f"{file}[{key}]", ins, key, values)
-    return operands
+    shapes = ins.operand_shapes(not dot)
+    found = read_arrays(path, tuple(shapes))
+    return {name: _as_codes(array, f"{path}[{name}]", ins, name, values) for name, array in found.items()}
 
 
-def _load(file: Path) -> Any:
-    try:
-        return np.load(file, allow_pickle=False)
-    except OSError as error:
-        raise FileFormatError(f"{file}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise FileFormatError(f"{file}: truncated or not a NumPy file: {_one_line(error)}") from None
-
-
-def _member(archive: Any, key: str, file: Path) -> Any:
-    try:
-        return archive[key]
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
-        raise FileFormatError(f"{file}[{key}]: truncated or damaged: {_one_line(error)}") from None
-
-
-def _one_line(error: Exception) -> str:
-    return str(error).split("\n", 1)[0]
-
-
-def _as_codes(array: Any, where: str, ins: Instruction, name: str, values: bool) -> Bits:
+def _as_codes(array: Bits, where: str, ins: Instruction, name: str, values: bool) -> Bits:
     """Turns a file's array into raw codes of the operand's dtype, or says why it is none."""
     fmt = format_of(ins, name)
-    if not isinstance(array, np.ndarray):
-        raise FileFormatError(f"{where}: holds an archive of arrays, expected one array")
     if values and name != "metadata":
         return _convert(array, where, fmt)
     if array.dtype.kind == "f":
@@ -190,9 +164,7 @@ def read_hex(path: str | Path, fmt: Format, shape: tuple[int, ...], name: str) -
     """Reads hex text and shapes it (batch, *shape)."""
     file = Path(path)
     try:
-        text = file.read_bytes().decode("ascii")
-    except OSError as error:
-        raise FileFormatError(f"{file}: cannot be read: {error.strerror}") from None
+        text = read_bytes(file, MAX_HEX).decode("ascii")
     except UnicodeDecodeError as error:
         raise FileFormatError(f"{file}: not hex text: byte {error.start} is not ASCII") from None
     codes = [
@@ -210,10 +182,10 @@ def read_hex(path: str | Path, fmt: Format, shape: tuple[int, ...], name: str) -
 def _hex_word(word: str, fmt: Format, file: Path, line: int) -> int:
     digits = word[2:] if word[:2] in ("0x", "0X") else word
     if not re.fullmatch(r"[0-9a-fA-F](?:_?[0-9a-fA-F])*", digits):
-        raise FileFormatError(f"{file}:{line}: '{word}' is no hex code (raw {fmt.name} bits, such as {fmt.largest:x})")
+        raise FileFormatError(f"{file}:{line}: '{shortened(word)}' is no hex code (raw {fmt.name} bits, such as {fmt.largest:x})")
     code = int(digits, 16)
     if code >> fmt.bits:
-        raise FileFormatError(f"{file}:{line}: {word} does not fit {fmt.name}'s {fmt.bits} bits")
+        raise FileFormatError(f"{file}:{line}: {shortened(word)} does not fit {fmt.name}'s {fmt.bits} bits")
     return code
 
 

@@ -6,19 +6,22 @@ refuses what nobody asked for, so a misspelt key is an error instead of a silent
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
 
-from golden.errors import SpecError, nearest
+from golden.errors import FileFormatError, SpecError, nearest
+from golden.inputs import MAX_DIGITS, MAX_NESTING, read_text
 
 T = TypeVar("T")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MISSING: Any = object()
 """Stands for the default of a key that a mapping must have."""
-MAX_NESTING = 64
+MAX_BYTES = 16 << 20
+MAX_VALUES = 1_000_000
+MAX_NAME = 200
 
 
 class Section(dict[str, Any]):
@@ -64,6 +67,29 @@ class Section(dict[str, Any]):
             raise self.error(f"key '{key}' is {value}, expected an integer from {low} to {high}", key)
         return value
 
+    def take_ints(self, key: str, low: int, high: int) -> tuple[int, ...]:
+        """Returns a list of different integers in low..high."""
+        values = self.take(key, list)
+        wrong = next((v for v in values if isinstance(v, bool) or not isinstance(v, int) or not low <= v <= high), None)
+        if wrong is not None or None in values:
+            raise self.error(f"key '{key}' holds {_describe(wrong)}, expected integers from {low} to {high}", key)
+        twice = next((v for i, v in enumerate(values) if v in values[:i]), None)
+        if twice is not None:
+            raise self.error(f"key '{key}' holds {twice} twice", key)
+        return tuple(values)
+
+    def take_name(self, key: str, default: Any = MISSING) -> Any:
+        """Returns a name: text that can stand in one line of a table, a comment or a message."""
+        value = self.take(key, str, default)
+        return value if value is default else self.checked_name(value, key)
+
+    def checked_name(self, value: str, key: str) -> str:
+        """`value`, which must be a name (see `take_name`); the error points at `key`."""
+        if not value.strip() or not value.isprintable() or len(value) > MAX_NAME:
+            shown = ascii(value if len(value) <= 60 else value[:57] + "...")
+            raise self.error(f"name {shown} of '{key}' is not 1 to {MAX_NAME} printable characters in one line", key)
+        return value
+
     def take_names(self, key: str, default: Any = MISSING) -> Any:
         """Returns a list of strings; a single string counts as a list of one."""
         value = self.take(key, (str, list), default)
@@ -98,7 +124,7 @@ def _describe(value: Any) -> str:
         return "a mapping"
     if isinstance(value, list):
         return "a list"
-    return f"{value!r}"
+    return f"{value!r}" if len(repr(value)) <= 80 else f"{repr(value)[:77]}..."
 
 
 def read(path: str | Path) -> Section:
@@ -107,64 +133,129 @@ def read(path: str | Path) -> Section:
     Raises:
         SpecError: the file cannot be read, is not UTF-8 YAML, repeats a key, or does not hold a mapping.
     """
-    name = str(path)
     try:
-        text = Path(path).read_bytes().decode("utf-8")
-    except OSError as error:
-        raise SpecError(f"{name}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise SpecError(f"{name}: not UTF-8 text at byte {error.start}") from None
-    return parse(text, name)
+        text = read_text(path, MAX_BYTES)
+    except FileFormatError as error:
+        raise SpecError(str(error)) from None
+    return parse(text, str(path))
 
 
 def parse(text: str, name: str = "<text>") -> Section:
     """Parses YAML text whose top level is a mapping; `name` stands in messages for the file."""
     try:
-        node = yaml.compose(text, Loader=_LOADER)
-        value = _build(node, name, 0, set()) if node is not None else None
+        value = _Builder(yaml.parse(text, Loader=_LOADER), name).document()
     except yaml.YAMLError as error:
         mark, position = getattr(error, "problem_mark", None), getattr(error, "position", 0)
         line = mark.line + 1 if mark else text.count("\n", 0, position) + 1
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
         raise SpecError(f"{name}:{line}: not valid YAML: {' '.join(problem.split())}") from None
-    except RecursionError:
-        raise SpecError(f"{name}: nested too deeply") from None
     if not isinstance(value, Section):
         raise SpecError(f"{name}:1: the file holds {_describe(value)}, expected a mapping of keys")
     return value
 
 
-def _build(node: yaml.Node, name: str, depth: int, open_nodes: set[int]) -> Any:
-    line = node.start_mark.line + 1
-    if depth > MAX_NESTING or id(node) in open_nodes:
-        raise SpecError(f"{name}:{line}: nested too deeply")
-    if isinstance(node, yaml.ScalarNode):
-        return _scalar(node, name, line)
-    open_nodes.add(id(node))
-    if isinstance(node, yaml.SequenceNode):
-        built: Any = [_build(item, name, depth + 1, open_nodes) for item in node.value]
-    else:
-        built = _build_mapping(node, name, line, depth, open_nodes)
-    open_nodes.discard(id(node))
-    return built
+class _Builder:
+    """Makes values of the parser's events, one by one: limits hold before anything recurses or multiplies.
+
+    (PyYAML's own composer recurses in C as deep as the text nests, and hands the same node on for every alias.)
+    """
+
+    def __init__(self, events: Iterator[Any], name: str) -> None:
+        self.events, self.name = events, name
+        self.anchors: dict[str, tuple[Any, int] | None] = {}
+        self.values = 0
+        self.plain: Any = yaml.SafeLoader("")
+
+    def document(self) -> Any:
+        """The one document of the stream; None where it is empty."""
+        next(self.events)  # the stream starts
+        event = next(self.events)
+        if isinstance(event, yaml.StreamEndEvent):
+            return None
+        value = self._value(next(self.events), 0)
+        next(self.events)  # the document ends
+        event = next(self.events)
+        if not isinstance(event, yaml.StreamEndEvent):
+            raise self._error(event, "not valid YAML: a second document")
+        return value
+
+    def _error(self, event: Any, message: str) -> SpecError:
+        return SpecError(f"{self.name}:{event.start_mark.line + 1}: {message}")
+
+    def _value(self, event: Any, depth: int) -> Any:
+        if depth > MAX_NESTING:
+            raise self._error(event, f"nested too deeply (more than {MAX_NESTING} levels)")
+        self._count(event, 1)
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event)
+        before = self.values
+        if event.anchor is not None:
+            if event.anchor in self.anchors:
+                raise self._error(event, f"not valid YAML: anchor '{event.anchor}' stands twice")
+            self.anchors[event.anchor] = None
+        if isinstance(event, yaml.ScalarEvent):
+            value = self._scalar(event)
+        elif event.tag not in (None, "!", "tag:yaml.org,2002:seq", "tag:yaml.org,2002:map"):
+            raise self._error(event, f"tag '{event.tag}' is not known")
+        elif isinstance(event, yaml.SequenceStartEvent):
+            value = []
+            while not isinstance(item := next(self.events), yaml.SequenceEndEvent):
+                value.append(self._value(item, depth + 1))
+        else:
+            value = self._mapping(event, depth)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = value, self.values - before + 1
+        return value
+
+    def _count(self, event: Any, values: int) -> None:
+        self.values += values
+        if self.values > MAX_VALUES:
+            raise self._error(event, f"more than {MAX_VALUES} values, those that aliases repeat counted")
+
+    def _alias(self, event: Any) -> Any:
+        """A copy of what the anchor names: whoever takes the keys of one leaves the other alone."""
+        if event.anchor not in self.anchors:
+            raise self._error(event, f"not valid YAML: alias '{event.anchor}' without an anchor before it")
+        found = self.anchors[event.anchor]
+        if found is None:
+            raise self._error(event, f"nested too deeply: alias '{event.anchor}' inside of what it names")
+        self._count(event, found[1])
+        return _copy(found[0])
+
+    def _mapping(self, event: Any, depth: int) -> Section:
+        section = Section(self.name, event.start_mark.line + 1)
+        while not isinstance(key_event := next(self.events), yaml.MappingEndEvent):
+            key = self._value(key_event, depth + 1)
+            if isinstance(key, bool) or not isinstance(key, (str, int)):
+                raise self._error(key_event, f"key {_describe(key)} is not a name")
+            if str(key) in section:
+                raise self._error(key_event, f"key '{key}' appears twice")
+            section.lines[str(key)] = key_event.start_mark.line + 1
+            section[str(key)] = self._value(next(self.events), depth + 1)
+        return section
+
+    def _scalar(self, event: Any) -> Any:
+        tag = event.tag
+        if tag is None or tag == "!":
+            tag = self.plain.resolve(yaml.ScalarNode, event.value, event.implicit)
+        if tag == "tag:yaml.org,2002:str":
+            return event.value
+        if len(event.value) > MAX_DIGITS and tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float"):
+            raise self._error(event, f"a number of {len(event.value)} characters")
+        try:
+            return self.plain.construct_object(yaml.ScalarNode(tag, event.value, event.start_mark))
+        except (yaml.YAMLError, ValueError, OverflowError) as error:
+            problem = getattr(error, "problem", error)
+            raise self._error(event, f"value {event.value[:60]!r} cannot be read: {problem}") from None
 
 
-def _build_mapping(node: Any, name: str, line: int, depth: int, open_nodes: set[int]) -> Section:
-    section = Section(name, line)
-    for key_node, value_node in node.value:
-        key_line = key_node.start_mark.line + 1
-        key = _build(key_node, name, depth + 1, open_nodes)
-        if isinstance(key, bool) or not isinstance(key, (str, int)):
-            raise SpecError(f"{name}:{key_line}: key {_describe(key)} is not a name")
-        if str(key) in section:
-            raise SpecError(f"{name}:{key_line}: key '{key}' appears twice")
-        section[str(key)] = _build(value_node, name, depth + 1, open_nodes)
-        section.lines[str(key)] = key_line
+def _copy(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_copy(item) for item in value]
+    if not isinstance(value, Section):
+        return value
+    section = Section(value.file, value.line)
+    section.lines = dict(value.lines)
+    for key in value:
+        section[key] = _copy(value[key])
     return section
-
-
-def _scalar(node: yaml.ScalarNode, name: str, line: int) -> Any:
-    try:
-        return yaml.SafeLoader("").construct_object(node)
-    except (yaml.YAMLError, ValueError, OverflowError) as error:
-        raise SpecError(f"{name}:{line}: value {node.value!r} cannot be read: {getattr(error, 'problem', error)}") from None

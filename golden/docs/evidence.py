@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from functools import cache
 from typing import Any
@@ -11,7 +10,9 @@ from golden.docs.dot_text import name_argument
 from golden.docs.families import Group
 from golden.docs.markdown import code, figure, link, table
 from golden.docs.variants import LISTED, captured_entry, manifest
+from golden.evidence_file import check_report
 from golden.export import escaped
+from golden.inputs import read_json
 from golden.instruction import Instruction
 from golden.paths import docs_folder
 
@@ -76,7 +77,7 @@ def campaigns() -> dict[str, list[tuple[str, dict[str, Any]]]]:
     for path in sorted((docs_folder() / "campaigns").glob("*.json")):
         if path.stem.endswith("_faults"):  # runs with a planted fault, to show that a fault is found
             continue
-        report = json.loads(path.read_text("utf-8"))
+        report = read_json(check_report(path))
         for campaign in report["campaigns"]:
             key = f"{campaign['architecture']}:{campaign['instruction']}"
             found.setdefault(key, []).append((report["device"]["name"], campaign))

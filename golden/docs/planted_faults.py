@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 from golden.docs.evidence import campaigns
 from golden.docs.markdown import link
+from golden.evidence_file import check_report
+from golden.inputs import read_json
 from golden.instruction import Instruction
 from golden.paths import docs_folder
 
@@ -14,7 +15,7 @@ from golden.paths import docs_folder
 def told(ins: Instruction, parameter: str) -> Iterator[str]:
     """One sentence for each campaign that compared this instruction with a model whose parameter is wrong."""
     for path in sorted((docs_folder() / "campaigns").glob("*_faults.json")):
-        report = json.loads(path.read_text("utf-8"))
+        report = read_json(check_report(path))
         for run in report["campaigns"]:
             if (run["architecture"], run["instruction"]) == (ins.architecture, ins.name) and parameter in run["faults"]:
                 page = link("a campaign", "campaign.md#does-it-see-a-wrong-unit")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -11,6 +10,7 @@ from golden.docs.links import VECTORS, repository_file, source_page
 from golden.docs.markdown import code, link, table
 from golden.docs.page import Page
 from golden.errors import SpecError
+from golden.inputs import read_json
 from golden.paths import checkout, spec_folder
 
 _LANGUAGES = {
@@ -84,7 +84,7 @@ def vectors_page(manifest: Path) -> Page:
 
 def write_vectors(manifest: Path) -> str:
     """Device, date and every file, with the number of its dot products and its hash."""
-    content = json.loads(manifest.read_text("utf-8"))
+    content = read_json(manifest)
     name, device = manifest.parent.name, content["device"]
     facts = (
         f"{device['name']}, compute capability {device['compute_capability']}, CUDA {device['cuda']}, driver {device['driver']}"

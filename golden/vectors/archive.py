@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 import zipfile
 from collections.abc import Iterable
@@ -14,11 +15,15 @@ import numpy.typing as npt
 
 from golden import stimuli
 from golden.errors import FileFormatError
+from golden.inputs import shortened
+from golden.npyfile import read_arrays
 from golden.vectors.word import WordLayout
 
 Bits = npt.NDArray[Any]
 _DATE = (1980, 1, 1, 0, 0, 0)
 _COPY = 1 << 20
+_MAX_NAMES = 1 << 16
+"""Bytes of the names of the kinds."""
 
 
 def write(
@@ -49,13 +54,31 @@ def _member(archive: zipfile.ZipFile, name: str, shape: tuple[int, ...], dtype: 
             member.write(block)
 
 
-def read(path: Path, layout: WordLayout) -> tuple[dict[str, Bits], Bits]:
-    """Arrays by name and kinds of an archive."""
-    with np.load(path, allow_pickle=False) as archive:
-        names = [str(name) for name in archive["kind_names"]]
-        missing = [name for name in names if name not in stimuli.KINDS]
-        if missing:
-            raise FileFormatError(f"{path}[kind_names]: '{missing[0]}' is the name of no kind")
-        numbers = np.array([stimuli.KINDS.index(name) for name in names], np.uint8)
-        arrays = {field.name: archive[field.name].astype(field.dtype, copy=False) for field in layout.fields}
-        return arrays, numbers[archive["kinds"]]
+def read(path: Path, layout: WordLayout, count: int) -> tuple[dict[str, Bits], Bits]:
+    """Arrays by name and kinds of an archive of `count` records, which must have the dtypes and shapes of the layout."""
+    wanted = {field.name: (field.dtype, (count, *field.shape)) for field in layout.fields} | {
+        "kinds": (np.dtype(np.uint8), (count,))
+    }
+    size = sum(dtype.itemsize * math.prod(shape) + 256 for dtype, shape in wanted.values())
+    found = read_arrays(path, (*wanted, "kind_names"), most=size + _MAX_NAMES)
+    for name, (dtype, shape) in wanted.items():
+        held = (found[name].dtype, found[name].shape) if name in found else "missing"
+        if held != (dtype, shape):
+            told = held if isinstance(held, str) else f"{held[0]} {held[1]}"
+            raise FileFormatError(f"{path}[{name}]: is {told}, expected {dtype} {shape}")
+    kinds = _kinds(found, path)
+    return {field.name: found[field.name] for field in layout.fields}, kinds
+
+
+def _kinds(found: dict[str, Bits], path: Path) -> Bits:
+    """The kinds as numbers of this package's."""
+    if "kind_names" not in found or found["kind_names"].dtype.kind != "U" or found["kind_names"].ndim != 1:
+        raise FileFormatError(f"{path}[kind_names]: is missing or no list of names")
+    names = [str(name) for name in found["kind_names"]]
+    unknown = next((name for name in names if name not in stimuli.KINDS), None)
+    if unknown is not None:
+        raise FileFormatError(f"{path}[kind_names]: '{shortened(unknown)}' is the name of no kind")
+    if (found["kinds"] >= len(names)).any():
+        raise FileFormatError(f"{path}[kinds]: holds {int(found['kinds'].max())}, the number of no kind")
+    numbers = np.array([stimuli.KINDS.index(name) for name in names], np.uint8)
+    return np.asarray(numbers[found["kinds"]])

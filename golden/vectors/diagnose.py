@@ -9,8 +9,6 @@ from __future__ import annotations
 import zlib
 from pathlib import Path
 
-import numpy as np
-
 from golden.errors import FileFormatError
 from golden.instruction import Instruction
 from golden.vectors import files, signals
@@ -73,15 +71,11 @@ def _difference(line: bytes, good: bytes) -> str:
 def _written_again(made: Manifest, ins: Instruction, number: int) -> bytes | None:
     """The text that a part should have; None where it cannot be made again."""
     form, layout = FORMATS[made.format], files.layout_of(ins, made.level)
-    columns: tuple[str, ...] = ()
-    if made.format == "csv":
-        columns = signals.columns(ins)
-    if number == 0:
-        texts = [files.as_text(form.header(made, layout, names)) for names in ((), columns)]
-        return next((text for text in texts if len(text) == made.parts[0].bytes), texts[0])
-    if number == len(made.parts) - 1:
-        return files.as_text(form.footer(made, layout))
-    if made.weights is None:
+    columns = signals.columns(ins) if made.format == "csv" and made.level == "dot" else ()
+    if number in (0, len(made.parts) - 1):
+        texts = files.frames(made, ins, layout, number)
+        return next((text for text in texts if len(text) == made.parts[number].bytes), texts[0])
+    if made.weights is None or made.parts[number].lines > files.chunk_of(layout):
         return None
     start = made.parts[number].line - made.parts[1].line
     drawn = excerpt(ins, made.seed, made.level, made.weights, start, made.parts[number].lines)
@@ -104,9 +98,7 @@ def _first_wrong(made: Manifest, ins: Instruction, lines: list[bytes]) -> tuple[
             return index, str(error).removeprefix("[0] ")
         if made.level == "fragment":
             arrays = from_registers(ins, arrays)
-        d = arrays.pop("d")
-        expected = ins.dot(**arrays) if made.level == "dot" else ins(**arrays)
-        if not np.array_equal(expected, d):
-            place = tuple(int(i) for i in np.argwhere(expected != d)[0])
-            return index, f"edited: d is {int(d[place]):#x}, but the operands give {int(expected[place]):#x}"
+        wrong = files.wrong_result(ins, made.level, {k: v for k, v in arrays.items() if k != "d"}, arrays["d"])
+        if wrong is not None:
+            return index, wrong[1]
     return None

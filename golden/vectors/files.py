@@ -21,12 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import output, stimuli
-from golden.errors import FileFormatError, OperandError, nearest
+from golden.errors import FileFormatError, MmagoldError, OperandError, nearest
 from golden.instruction import Instruction
 from golden.vectors import archive, manifest, registers, signals
 from golden.vectors.manifest import Manifest, Part
 from golden.vectors.text import FORMATS, TextFormat
-from golden.vectors.vectorset import DEFAULT_WEIGHTS, STREAM_LEVELS, VectorSet, stream
+from golden.vectors.vectorset import DEFAULT_WEIGHTS, STREAM_LEVELS, VectorSet, join, stream
 from golden.vectors.word import WordLayout
 
 Bits = npt.NDArray[Any]
@@ -255,7 +255,7 @@ def _file_hash(path: Path) -> tuple[str, int]:
 
 
 def instruction_of(made: Manifest, path: Path, ins: Instruction | None) -> Instruction:
-    """The instruction of a file: the one given, or looked up by the manifest's names; its specification must be the same."""
+    """The instruction of a file: the one given, or looked up by the manifest's names."""
     from golden.instruction import instruction
 
     if ins is None:
@@ -264,32 +264,23 @@ def instruction_of(made: Manifest, path: Path, ins: Instruction | None) -> Instr
         ins = instruction(made.architecture, made.instruction)
     if (ins.architecture, ins.name) != (made.architecture, made.instruction):
         raise FileFormatError(f"{path}: vectors of {made.architecture}:{made.instruction}, not of {ins.architecture}:{ins.name}")
-    manifest.check_instruction(made, ins, path)
     return ins
 
 
 def check(path: str | Path, ins: Instruction | None = None) -> Manifest:
-    """Checks a file against its manifest: checksums, and that the instruction's specification is still the same.
+    """Checks a file: its manifest against unit and file, its checksums, its lines, and every result against the unit.
 
     Raises:
         FileFormatError: the message names the file and, where lines were edited or are missing, the line.
     """
-    file = Path(path)
-    made = manifest.load(file)
-    found = instruction_of(made, file, ins)
-    if _file_hash(file) != (made.sha256, made.bytes):
-        from golden.vectors.diagnose import explain
-
-        raise explain(file, made, found)
-    if made.signals is not None:
-        companion = file.parent / made.signals["file"]
-        if _file_hash(companion)[0] != made.signals["sha256"]:
-            raise FileFormatError(f"{companion}: differs from what {manifest.beside(file)} says (SHA-256)")
+    made, _, records = _open(Path(path), ins)
+    for _ in records:
+        pass
     return made
 
 
 def read(path: str | Path, ins: Instruction | None = None) -> VectorSet:
-    """Reads a vector file after checking it.
+    """Reads a vector file while checking it.
 
     Args:
         ins: the instruction, needed for custom units only. Files of level "fragment" give tiles.
@@ -297,17 +288,135 @@ def read(path: str | Path, ins: Instruction | None = None) -> VectorSet:
     Raises:
         FileFormatError: as `check`.
     """
-    file = Path(path)
-    made = check(file, ins)
-    found = instruction_of(made, file, ins)
+    made, found, records = _open(Path(path), ins)
+    level = "dot" if made.level == "dot" else "tile"
+    return join([VectorSet(found, level, operands, d, kinds, made.seed) for operands, d, kinds in records])
+
+
+_Records = Iterator[tuple[dict[str, Bits], Bits, Bits]]
+
+
+def _open(path: Path, ins: Instruction | None) -> tuple[Manifest, Instruction, _Records]:
+    """Manifest, instruction and checked operands, d and kinds of a file, part by part."""
+    made = manifest.load(path)
+    found = instruction_of(made, path, ins)
     layout = layout_of(found, made.level)
-    if made.format == "npz":
-        arrays, kinds = archive.read(file, layout)
-    else:
-        lines = file.read_bytes().split(b"\n")
-        first, last = made.parts[0].lines, made.parts[-1].line - 1
-        arrays, kinds = FORMATS[made.format].lines(layout, made.count).decode(lines[first:last])
+    manifest.check_unit(made, found, layout, path)
+    if made.format not in NAMES:
+        raise FileFormatError(f"{manifest.beside(path)}: unknown format '{made.format}'{nearest(made.format, NAMES)}")
+    if _file_hash(path) != (made.sha256, made.bytes):
+        from golden.vectors.diagnose import explain
+
+        raise explain(path, made, found)
+    if made.signals is not None:
+        companion = path.parent / made.signals["file"]
+        if _file_hash(companion)[0] != made.signals["sha256"]:
+            raise FileFormatError(f"{companion}: differs from what {manifest.beside(path)} says (SHA-256)")
+    return made, found, _checked(path, made, found, layout)
+
+
+def _checked(path: Path, made: Manifest, ins: Instruction, layout: WordLayout) -> _Records:
+    """Decodes a file and holds every record against the unit; the counts of the kinds against the manifest at the end."""
+    counts = np.zeros(len(stimuli.KINDS), np.int64)
+    chunks = _archive_chunks(path, made, layout) if made.format == "npz" else _text_chunks(path, made, ins, layout)
+    for line, arrays, kinds in chunks:
+        counts += np.bincount(kinds, minlength=len(counts))
+        operands, d, kinds = _tiles(ins, made, arrays, kinds, f"{path}:{line}")
+        wrong = wrong_result(ins, made.level, operands, d)
+        if wrong is not None:
+            place = f"{path}[{wrong[0]}]" if made.format == "npz" else f"{path}:{line + wrong[0] // _group(ins, made)}"
+            raise FileFormatError(f"{place}: {wrong[1]}")
+        yield operands, d, kinds
+    classes = {name: int(count) for name, count in zip(stimuli.KINDS, counts, strict=True) if count}
+    if classes != {name: count for name, count in made.classes.items() if count}:
+        raise FileFormatError(f"{manifest.beside(path)}: key 'classes' is not what the file holds of each kind")
+
+
+def _group(ins: Instruction, made: Manifest) -> int:
+    return ins.blocks if made.level == "fragment" else 1
+
+
+def _tiles(
+    ins: Instruction, made: Manifest, arrays: dict[str, Bits], kinds: Bits, where: str
+) -> tuple[dict[str, Bits], Bits, Bits]:
+    """Operands, d and kinds; registers become tiles, and nothing but their tiles may be in them."""
     if made.level == "fragment":
-        arrays, kinds = registers.from_registers(found, arrays), np.repeat(kinds, found.blocks)
-    d = arrays.pop("d")
-    return VectorSet(found, "dot" if made.level == "dot" else "tile", arrays, d, kinds, made.seed)
+        tiles = registers.from_registers(ins, arrays)
+        again = registers.to_registers(VectorSet(ins, "tile", {k: v for k, v in tiles.items() if k != "d"}, tiles["d"], kinds, 0))
+        other = next((name for name in arrays if not np.array_equal(again[name], arrays[name])), None)
+        if other is not None:
+            raise FileFormatError(f"{where}: registers of {other} hold bits that belong to no element of the matrix")
+        arrays, kinds = tiles, np.repeat(kinds, ins.blocks)
+    return {name: codes for name, codes in arrays.items() if name != "d"}, arrays["d"], kinds
+
+
+def wrong_result(ins: Instruction, level: str, operands: dict[str, Bits], d: Bits) -> tuple[int, str] | None:
+    """Index and complaint of the first record whose d is not what the unit gives, or whose operands it does not take."""
+    try:
+        expected = ins.dot(**operands) if level == "dot" else ins(**operands)
+    except MmagoldError as error:
+        return 0, f"from here on: {error}"
+    if np.array_equal(expected, d):
+        return None
+    place = tuple(int(i) for i in np.argwhere(expected != d)[0])
+    return place[0], f"edited: d is {int(d[place]):#x}, but the operands give {int(expected[place]):#x}"
+
+
+def _archive_chunks(path: Path, made: Manifest, layout: WordLayout) -> Iterator[tuple[int, dict[str, Bits], Bits]]:
+    arrays, kinds = archive.read(path, layout, made.count)
+    yield 0, arrays, kinds
+
+
+def _text_chunks(path: Path, made: Manifest, ins: Instruction, layout: WordLayout) -> Iterator[tuple[int, dict[str, Bits], Bits]]:
+    """The parts of a text: each must have its checksum and be what its own content gives when it is written again."""
+    form = FORMATS[made.format]
+    lines, done, last = form.lines(layout, made.count), 0, len(made.parts) - 1
+    with path.open("rb") as file:
+        for number, part in enumerate(made.parts):
+            text = file.read(part.bytes)
+            where = f"{path}:{part.line}"
+            if f"{zlib.crc32(text):08x}" != part.crc32 or text.count(b"\n") != part.lines:
+                raise FileFormatError(f"{manifest.beside(path)}: part {number} is not what lies at line {part.line} of the file")
+            if number in (0, last):
+                if text not in frames(made, ins, layout, number):
+                    raise FileFormatError(f"{where}: {'header' if number == 0 else 'footer'} differs from what the manifest says")
+                continue
+            try:
+                arrays, kinds = lines.decode(text.split(b"\n")[:-1]) if part.lines else _nothing(layout)
+            except FileFormatError as error:
+                raise placed(error, path, part.line) from None
+            other = _unlike(lines.encode(arrays, kinds, done, None), text, lines.closing)
+            if other is not None:
+                raise FileFormatError(f"{path}:{part.line + other}: not as vector {done + other} is written in this format")
+            yield part.line, arrays, kinds
+            done += part.lines
+
+
+def _nothing(layout: WordLayout) -> tuple[dict[str, Bits], Bits]:
+    return {field.name: np.zeros((0, *field.shape), field.dtype) for field in layout.fields}, np.zeros(0, np.uint8)
+
+
+def _unlike(again: bytes, text: bytes, closing: bytes) -> int | None:
+    """Index of the first line that differs from the one written again; signals may stand at the end of a line."""
+    if again == text:
+        return None
+    for index, (wanted, line) in enumerate(zip(again.split(b"\n"), text.split(b"\n"), strict=True)):
+        start = wanted.removesuffix(closing)
+        if line != wanted and not (line.startswith((start + b",", start + b', "signals": ')) and line.endswith(closing)):
+            return index
+    return None
+
+
+def frames(made: Manifest, ins: Instruction, layout: WordLayout, number: int) -> list[bytes]:
+    """What the first part, the header, may be (a csv may have columns of signals), or the last, the footer."""
+    form = FORMATS[made.format]
+    if number:
+        return [as_text(form.footer(made, layout))]
+    columns = [(), signals.columns(ins)] if made.format == "csv" and made.level == "dot" else [()]
+    return [as_text(form.header(made, layout, names)) for names in columns]
+
+
+def placed(error: FileFormatError, path: Path, line: int) -> FileFormatError:
+    """A complaint about line [i] of a part that starts at `line`, with the file and the line's number."""
+    index, _, rest = str(error).removeprefix("[").partition("] ")
+    return FileFormatError(f"{path}:{line + int(index)}: {rest}")

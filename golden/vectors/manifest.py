@@ -2,22 +2,30 @@
 
 `FILE.manifest.json` names the instruction and the hash of its specification, the fields with their widths and bit
 order, the seed and the weights of the kinds, and SHA-256 and CRC-32 of the file and of each of its parts.
+
+A manifest is believed only as far as it agrees with the unit, the file and itself: what follows from the unit is compared
+with it here (`check_unit`), what follows from the file in golden/vectors/files.py; what follows from neither (seed, version,
+weights) is held by `digest`, the SHA-256 of everything else in the manifest. Manifests of schema 1 have no digest.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from golden.errors import FileFormatError
+from golden import stimuli
+from golden.errors import FileFormatError, nearest
+from golden.inputs import check_keys, read_json
 from golden.instruction import Instruction
 from golden.vectors.word import WordLayout
 
-SCHEMA = 1
+SCHEMA = 2
+_READABLE = (1, 2)
 BIT_ORDER = "fields from MSB to LSB as listed; element 0 of a field in its least significant bits; matrices row by row"
 
 
@@ -56,13 +64,21 @@ class Manifest:
 
     def as_dict(self) -> dict[str, Any]:
         """The manifest as plain values, in the order of the file."""
-        return {"schema": SCHEMA, "bit_order": BIT_ORDER, **asdict(self)}
+        values = {"schema": SCHEMA, "bit_order": BIT_ORDER, **asdict(self)}
+        return {**values, "digest": digest(values)}
 
     def text(self) -> str:
         """The manifest as the text of its file: one key a line, one part a line."""
         values = self.as_dict()
-        parts = ",\n    ".join(json.dumps(part) for part in values.pop("parts"))
-        return json.dumps(values, indent=2)[:-2] + f',\n  "parts": [\n    {parts}\n  ]\n}}\n'
+        parts, own = ",\n    ".join(json.dumps(part) for part in values.pop("parts")), values.pop("digest")
+        listed = f',\n  "parts": [\n    {parts}\n  ],\n' if parts else ',\n  "parts": [],\n'
+        return json.dumps(values, indent=2)[:-2] + listed + f'  "digest": "{own}"\n}}\n'
+
+
+def digest(values: Mapping[str, Any]) -> str:
+    """SHA-256 of a manifest's values, whatever their order, `digest` left out."""
+    told = {key: value for key, value in values.items() if key != "digest"}
+    return hashlib.sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def beside(path: str | Path) -> Path:
@@ -84,17 +100,6 @@ def describe(
     """A manifest with everything that is known before the vectors are written."""
     from golden import __version__
 
-    fields = [
-        {
-            "name": f.name,
-            "format": ins.formats[f.name].name if f.name in ins.formats else "metadata",
-            "elements": f.elements,
-            "bits": f.bits,
-            "shape": list(f.shape),
-            "lsb": f.lsb + (layout.result_width if f.name != "d" else 0),
-        }
-        for f in layout.fields
-    ]
     return Manifest(
         file,
         form,
@@ -108,31 +113,127 @@ def describe(
         0,
         layout.operand_width,
         layout.result_width,
-        fields,
+        fields_of(ins, layout),
     )
+
+
+def fields_of(ins: Instruction, layout: WordLayout) -> list[dict[str, Any]]:
+    """The fields of a word as a manifest lists them."""
+    return [
+        {
+            "name": f.name,
+            "format": ins.formats[f.name].name if f.name in ins.formats else "metadata",
+            "elements": f.elements,
+            "bits": f.bits,
+            "shape": list(f.shape),
+            "lsb": f.lsb + (layout.result_width if f.name != "d" else 0),
+        }
+        for f in layout.fields
+    ]
+
+
+_NUMBER = (int, float)
+_KEYS: dict[str, type | tuple[type, ...]] = {
+    **{"schema": int, "bit_order": str, "file": str, "format": str, "level": str, "architecture": str, "instruction": str},
+    **{"spec_sha256": str, "version": str, "seed": int, "weights": (dict, type(None)), "count": int, "operand_width": int},
+    **{"result_width": int, "fields": list, "classes": dict, "bytes": int, "sha256": str, "signals": (dict, type(None))},
+    **{"parts": list, "digest": str},
+}
+_PART = {"line": int, "lines": int, "bytes": int, "crc32": str}
 
 
 def load(path: str | Path) -> Manifest:
     """Reads the manifest beside a vector file.
 
     Raises:
-        FileFormatError: it is missing, no JSON, of another schema, or lacks a key.
+        FileFormatError: it is missing, no JSON, of another schema, has an unknown, missing or wrong key, contradicts itself,
+            or is not the one that was written (`digest`).
     """
     file = beside(path)
-    try:
-        values = json.loads(file.read_text("utf-8"))
-    except OSError as error:
-        raise FileFormatError(f"{file}: cannot be read: {error.strerror}; a vector file needs its manifest beside it") from None
-    except ValueError as error:
-        raise FileFormatError(f"{file}: no JSON: {error}") from None
-    if not isinstance(values, dict) or values.pop("schema", None) != SCHEMA:
-        raise FileFormatError(f"{file}: no manifest of schema {SCHEMA}")
-    values.pop("bit_order", None)
-    try:
-        parts = [Part(**part) for part in values.pop("parts")]
-        return Manifest(**values, parts=parts)
-    except (KeyError, TypeError) as error:
-        raise FileFormatError(f"{file}: wrong or missing key: {error}") from None
+    if not file.exists():
+        raise FileFormatError(f"{file}: cannot be read: there is no such file; a vector file needs its manifest beside it")
+    values = read_json(file)
+    schema = values.get("schema") if isinstance(values, dict) else None
+    if isinstance(schema, bool) or schema not in _READABLE:
+        raise FileFormatError(f"{file}: no manifest of schema {' or '.join(map(str, _READABLE))}")
+    keys = {key: kind for key, kind in _KEYS.items() if schema > 1 or key != "digest"}
+    check_keys(values, keys, str(file))
+    _check_values(values, file)
+    if schema > 1 and values["digest"] != digest(values):
+        raise FileFormatError(f"{file}: edited: the SHA-256 of its content is not its 'digest'")
+    told = {key: value for key, value in values.items() if key not in ("schema", "bit_order", "digest", "parts")}
+    return Manifest(**told, parts=[Part(**part) for part in values["parts"]])
+
+
+def _check_values(values: dict[str, Any], file: Path) -> None:
+    """Refuses what can be in no manifest, whatever the unit and the file."""
+    if values["bit_order"] != BIT_ORDER:
+        raise FileFormatError(f"{file}: key 'bit_order' is not that of this package: '{BIT_ORDER}'")
+    for key in ("seed", "count", "operand_width", "result_width", "bytes"):
+        _least(values, key, 0, file)
+    for key in ("spec_sha256", "sha256"):
+        _hex(values, key, 64, file)
+    for key, kind in (("weights", _NUMBER), ("classes", int)):
+        table = values[key] if values[key] is not None else {}
+        for name in table:
+            if name not in stimuli.KINDS:
+                raise FileFormatError(f"{file}: {key}: '{name}' is no kind{nearest(name, stimuli.KINDS)}")
+            _least(table, name, 0, file, kind)
+    if values["signals"] is not None:
+        check_keys(values["signals"], {"file": str, "sha256": str}, f"{file}: signals")
+        _hex(values["signals"], "sha256", 64, file)
+        if Path(values["signals"]["file"]).name != values["signals"]["file"]:
+            raise FileFormatError(f"{file}: signals: '{values['signals']['file']}' is not the name of a file beside it")
+    if sum(values["classes"].values()) != values["count"]:
+        found = sum(values["classes"].values())
+        raise FileFormatError(f"{file}: key 'count' is {values['count']}, but 'classes' counts {found} vectors")
+    _check_parts(values, file)
+
+
+def _least(values: dict[str, Any], key: str, least: int, file: Path, kind: Any = int) -> None:
+    value = values[key]
+    if isinstance(value, bool) or not isinstance(value, kind) or not value >= least:
+        raise FileFormatError(f"{file}: key '{key}' is {json.dumps(value)}, expected a number of {least} or more")
+
+
+def _hex(values: dict[str, Any], key: str, digits: int, file: Path) -> None:
+    if not re.fullmatch(rf"[0-9a-f]{{{digits}}}", values[key]):
+        raise FileFormatError(f"{file}: key '{key}' is not {digits} lower-case hex digits")
+
+
+def _check_parts(values: dict[str, Any], file: Path) -> None:
+    """A text has a header, runs of vectors and a footer without gaps; an archive has no parts."""
+    parts = values["parts"]
+    for number, part in enumerate(parts):
+        check_keys(part, _PART, f"{file}: part {number}")
+        _hex(part, "crc32", 8, file)
+        for key in ("line", "lines", "bytes"):
+            _least(part, key, 0, file)
+    if values["format"] == "npz":
+        if parts:
+            raise FileFormatError(f"{file}: key 'parts' is not empty, but an npz file has none")
+        return
+    lines = 1
+    for number, part in enumerate(parts):
+        if part["line"] != lines:
+            raise FileFormatError(f"{file}: part {number} starts at line {part['line']}, but the parts before end at {lines - 1}")
+        lines += part["lines"]
+    found = sum(part["lines"] for part in parts[1:-1]), sum(part["bytes"] for part in parts)
+    if len(parts) < 3 or found != (values["count"], values["bytes"]):
+        raise FileFormatError(
+            f"{file}: its parts hold {found[0]} vectors in {found[1]} bytes, not {values['count']} in {values['bytes']}"
+        )
+
+
+def check_unit(manifest: Manifest, ins: Instruction, layout: WordLayout, path: str | Path) -> None:
+    """Refuses a manifest that says anything else of the vectors' bits than the unit does."""
+    check_instruction(manifest, ins, path)
+    widths = {"operand_width": layout.operand_width, "result_width": layout.result_width}
+    for key, value in widths.items():
+        if getattr(manifest, key) != value:
+            raise FileFormatError(f"{beside(path)}: key '{key}' is {getattr(manifest, key)}, but that of {ins.name} is {value}")
+    if json.dumps(manifest.fields) != json.dumps(fields_of(ins, layout)):
+        raise FileFormatError(f"{beside(path)}: key 'fields' does not say where {ins.name} has its operands (--json lists them)")
 
 
 def check_instruction(manifest: Manifest, ins: Instruction, path: str | Path) -> None:

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import golden
-from golden import captured, yamlfile
+from golden import captured, evidence_file, paths, yamlfile
 from golden.captured import Captured
-from golden.errors import FileFormatError, UnknownNameError
+from golden.errors import FileFormatError, SpecError, UnknownNameError
 from golden.paths import spec_folder
 
 ORDER = ("a", "b", "c", "metadata", "scale_a", "scale_b")
@@ -168,7 +168,7 @@ def test_a_file_that_matches_its_hash_but_is_no_archive_is_refused(copied: tuple
     for content in (b"PK\x03\x04 not really", b"", path.read_bytes()[:-50]):
         path.write_bytes(content)
         change_entry(folder, name, sha256=captured.hashlib.sha256(content).hexdigest())
-        with pytest.raises(FileFormatError, match="not a vector file"):
+        with pytest.raises(FileFormatError, match="truncated or"):
             list(captured.load("hopper", folder))
 
 
@@ -242,3 +242,52 @@ def test_the_command_checks_and_refuses_other_arguments(capsys: pytest.CaptureFi
     assert "hopper" in capsys.readouterr().out
     assert captured.main(["--force"]) == 2
     assert "usage" in capsys.readouterr().err
+
+
+# Edits -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("device: NVIDIA H200", "device: NVIDIA H100"),
+        ("2026-", "2025-"),
+        (": 2048\n", ": 2049\n"),
+        ('  "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32": 2048\n', ""),
+        ("captured:", "captured:\n  mma.never: 1"),
+        ("digest: ", "digest: 0"),
+        ("digest: ", "# digest: "),
+    ],
+)
+def test_an_edited_evidence_file_is_refused(old: str, new: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(spec_folder(), tmp_path / "spec")
+    path = tmp_path / "spec" / "evidence" / "hopper.yaml"
+    monkeypatch.setenv("MMAGOLD_SPEC", str(tmp_path / "spec"))
+    assert evidence_file.read("hopper") is not None
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(SpecError, match=r"hopper\.yaml: edited"):
+        evidence_file.read("hopper")
+
+
+@pytest.mark.parametrize("line", ['"seed": 1', '"date": "', '"driver": "5', '"class_set": "stimuli"', '"emulated": false'])
+def test_an_edited_manifest_is_refused(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "hopper").mkdir()
+    text = (captured.vectors_folder() / "hopper" / "manifest.json").read_text()
+    assert line in text
+    (tmp_path / "hopper" / "manifest.json").write_text(text.replace(line, line[:-1] + "7", 1))
+    monkeypatch.setattr(captured, "vectors_folder", lambda: tmp_path)
+    with pytest.raises(FileFormatError, match="edited: its SHA-256"):
+        captured.read_manifest("hopper")
+
+
+def test_campaign_reports_are_those_that_the_evidence_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = paths.docs_folder() / "campaigns"
+    reports = [path for path in folder.iterdir() if path.suffix in (".json", ".md")]
+    assert len(reports) >= 4 and all(evidence_file.check_report(path) == path for path in reports)
+    assert (spec_folder() / "evidence" / "campaigns.yaml").read_text() == captured.campaign_evidence()
+    shutil.copytree(folder, tmp_path / "campaigns")
+    monkeypatch.setattr(evidence_file, "docs_folder", lambda: tmp_path)
+    edited = tmp_path / "campaigns" / "hopper_h200.json"
+    edited.write_text(edited.read_text().replace('"mismatches": 0', '"mismatches": 1', 1))
+    with pytest.raises(SpecError, match="not the report"):
+        evidence_file.check_report(edited)
