@@ -75,6 +75,25 @@ class Architecture:
         """Returns every instruction name with its entry and variables, in the order of the spec."""
         return _names(self.name)
 
+    def spelled(self, name: str) -> str | None:
+        """The name under which the spec lists what `name` means, None where it means no instruction of the architecture."""
+        return next((spelling for spelling in spellings(name) if spelling in self.names()), None)
+
+
+def spellings(name: str) -> tuple[str, ...]:
+    """A PTX name as it stands, then its other spelling, where it has one.
+
+    ptxas 13.0 takes `.satfinite` of mma, wgmma and wmma before the type of d, as PTX prints that of mma, and at the end of the
+    name, as it prints that of wgmma; both mean the same instruction.
+    """
+    before = re.fullmatch(r"(\w*mma[.:\w]*?)\.satfinite(\.s32\.[.\w]*)", name)
+    if before is not None and ".satfinite" not in before[1] + before[2]:
+        return name, f"{before[1]}{before[2]}.satfinite"
+    after = re.fullmatch(r"(\w*mma[.:\w]*?)(\.s32\.[.\w]*)\.satfinite", name)
+    if after is not None and ".satfinite" not in after[1] + after[2]:
+        return name, f"{after[1]}.satfinite{after[2]}"
+    return (name,)
+
 
 @lru_cache(maxsize=16)
 def _names(architecture: str) -> dict[str, tuple[Entry, dict[str, str]]]:

@@ -63,7 +63,7 @@ def select(text: str, arch: str | None, type_: str | None, shape: str | None, ev
         ins
         for name in ([arch] if arch else catalog.architectures())
         for ins in instructions(name)
-        if (not text or any(_plain(text) in _plain(known) for known in (ins.name, *ins.sass)))
+        if (not text or any(_plain(text) in _plain(known) for known in (*catalog.spellings(ins.name), *ins.sass)))
         and (type_ is None or type_ in {fmt.name for fmt in ins.formats.values()})
         and (wanted is None or ins.shape == wanted)
         and (evidence is None or ins.evidence.kind == evidence)

@@ -366,14 +366,15 @@ def instruction(architecture: str, name: str) -> Instruction:
     if cached is not None:
         return cached
     names = catalog.get_architecture(architecture).names()
-    if name in names:
-        return _build(architecture, name, *names[name])
+    listed = catalog.get_architecture(architecture).spelled(name)
+    if listed is not None:
+        return _build(architecture, listed, *names[listed])
     found = _by_sass(architecture, name)
     if len(found) == 1:
         return instruction(architecture, found[0])
     if found:
         raise UnknownNameError(f"'{name}' names {len(found)} instructions of {architecture}: {', '.join(found[:6])}")
-    elsewhere = [other for other in catalog.architectures() if name in catalog.get_architecture(other).names()]
+    elsewhere = [other for other in catalog.architectures() if catalog.get_architecture(other).spelled(name)]
     known = known_names(architecture)
     hint = f" (it exists on {', '.join(elsewhere)})" if elsewhere else nearest(name, known)
     raise UnknownNameError(f"unknown instruction '{name}' on {architecture}{hint}")
