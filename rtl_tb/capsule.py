@@ -17,6 +17,7 @@ import platform
 import re
 import shlex
 import shutil
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,7 +114,7 @@ def _waves(result: Check, job: Job, failing: npt.NDArray[Any], target: Path) -> 
     engine = "cocotb" if result.options.engine == "cocotb" else "selfcheck"
     notes = []
     for simulator in dict.fromkeys(("icarus", job.simulator)):
-        wanted = Job(job.dut, job.build, few, simulator, job.traffic, job.timeout_cycles, target / "waves.fst")
+        wanted = replace(job, vectors=few, simulator=simulator, waves=target / "waves.fst", program=None)
         try:
             outcome = engines.run(engine, wanted)
         except MmagoldError as error:

@@ -51,7 +51,9 @@ class Options:
         simulator: verilator or icarus (not with fast).
         count: vectors; None: DEFAULT_COUNTS. A tile counts as one vector.
         weights: shares of the stimulus kinds, None: the default mix.
-        traffic: None: DEFAULT_TRAFFIC.
+        idle, backpressure, resets: the traffic, see rtl_tb/engines/job.py; None: that of DEFAULT_TRAFFIC, and of
+            HANDSHAKE_TRAFFIC in the short run after `fast`. What is given holds in both runs.
+        timeout_cycles, wall_timeout: see rtl_tb/engines/job.py.
         vectors: a vector file to run instead of drawn ones.
         until_covered: draw until every reachable coverage bin is hit, at most `count` vectors.
         explain: whether a failure is minimised and diagnosed.
@@ -65,8 +67,11 @@ class Options:
     count: int | None = None
     seed: int = 1
     weights: Mapping[str, float] | None = None
-    traffic: Traffic | None = None
-    timeout_cycles: int = 10_000
+    idle: float | None = None
+    backpressure: float | None = None
+    resets: int | None = None
+    timeout_cycles: int = Job.timeout_cycles
+    wall_timeout: float = Job.wall_timeout
     vectors: Path | None = None
     until_covered: bool = False
     explain: bool = True
@@ -80,9 +85,14 @@ class Options:
         return DEFAULT_COUNTS[self.engine] if self.count is None else self.count
 
     @property
-    def chosen_traffic(self) -> Traffic:
-        """The traffic given, or the engine's default."""
-        return DEFAULT_TRAFFIC[self.engine] if self.traffic is None else self.traffic
+    def given_traffic(self) -> dict[str, Any]:
+        """What of the traffic was asked for."""
+        given = {name: getattr(self, name) for name in ("idle", "backpressure", "resets")}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def traffic(self, usual: Traffic) -> Traffic:
+        """The usual traffic with what was asked for in its place, and the seed of the check."""
+        return replace(usual, seed=self.seed, **self.given_traffic)
 
 
 @dataclass
@@ -93,13 +103,15 @@ class Check:
     options: Options
     verdict: Verdict
     traffic: Traffic
+    drawn: int
+    """Vectors of the whole check; a failure under the second traffic has a verdict on fewer."""
     coverage: Coverage | None = None
     example: Example | None = None
     diagnosis: Diagnosis | None = None
     birth: Birth | None = None
     capsule: Path | None = None
     handshake: Traffic | None = None
-    """The traffic of a second, short run of `fast`, where there was one."""
+    """The traffic of a second, short run of `fast`, where there was one, on the first HANDSHAKE_COUNT vectors."""
 
     @property
     def passed(self) -> bool:
@@ -107,14 +119,21 @@ class Check:
         return self.verdict.passed
 
     @property
+    def drawn_for_handshake(self) -> int:
+        """Vectors of the second run."""
+        return min(self.drawn, HANDSHAKE_COUNT)
+
+    @property
     def command(self) -> str:
         """The command that repeats the check."""
-        options, traffic = self.options, self.traffic
+        options = self.options
         words = ["mmagold", "rtl", "check", shown(self.dut.file), "--engine", options.engine, "--sim", options.simulator]
-        words += ["--vectors", str(options.vectors)] if options.vectors else ["--count", str(len(self.verdict.vectors))]
+        words += ["--vectors", str(options.vectors)] if options.vectors else ["--count", str(self.drawn)]
         words += ["--until-covered"] * options.until_covered + ["--seed", str(options.seed)]
-        words += ["--idle", str(traffic.idle), "--backpressure", str(traffic.backpressure), "--resets", str(traffic.resets)]
+        for name, value in options.given_traffic.items():
+            words += [f"--{name}", str(value)]
         words += ["--timeout", str(options.timeout_cycles)] * (options.timeout_cycles != Options.timeout_cycles)
+        words += ["--wall-timeout", f"{options.wall_timeout:g}"] * (options.wall_timeout != Options.wall_timeout)
         if options.weights is not None:
             words += ["--kinds", ",".join(f"{kind}={weight:g}" for kind, weight in options.weights.items())]
         return shlex.join(words)
@@ -134,7 +153,7 @@ class Check:
             "version": outcome.version,
             "seed": self.options.seed,
             "traffic": asdict(self.traffic),
-            "handshake": None if self.handshake is None else asdict(self.handshake) | {"vectors": HANDSHAKE_COUNT},
+            "handshake": None if self.handshake is None else asdict(self.handshake) | {"vectors": self.drawn_for_handshake},
             "vectors": len(verdict.vectors),
             **{key: int(np.count_nonzero(getattr(verdict, key))) for key in ("wrong", "unknown", "missing")},
             "protocol": [
@@ -177,15 +196,14 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
         dut = measure(dut, options.engine, options.simulator, build)
     report("drawing vectors", 0, 0)
     vectors, coverage = draw(dut, options)
-    job = Job(dut, build, vectors, options.simulator, options.chosen_traffic, options.timeout_cycles, options.waves)
+    traffic = options.traffic(DEFAULT_TRAFFIC[options.engine])
+    job = Job(dut, build, vectors, options.simulator, traffic, options.timeout_cycles, options.wall_timeout, options.waves)
+    report("building", 0, 0)
+    job = replace(job, program=engines.build(options.engine, job))
     outcome = engines.run(options.engine, job, lambda done, total: report("running", done, total))
-    result = Check(dut, options, judge(vectors, outcome, dut.compare), job.traffic.on(dut), coverage)
-    if result.passed and options.traffic is None and options.engine == "fast":
-        job = replace(job, vectors=vectors[:HANDSHAKE_COUNT], traffic=HANDSHAKE_TRAFFIC)
-        busy = judge(job.vectors, engines.run("fast", job), dut.compare)
-        result.handshake = job.traffic.on(dut)
-        if not busy.passed:
-            result.verdict, result.traffic = busy, result.handshake
+    result = Check(dut, options, judge(vectors, outcome, dut.compare), job.traffic.on(dut), len(vectors), coverage)
+    if result.passed and options.engine == "fast":
+        job = _try_handshake(result, job)
     if not result.passed and options.explain:
         explain(result, job, report)
     if not result.passed and options.failures is not None:
@@ -194,6 +212,19 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
         report("writing the failure capsule", 0, 0)
         result.capsule = write_capsule(result, job, options.failures)
     return result
+
+
+def _try_handshake(result: Check, job: Job) -> Job:
+    """Runs the first vectors again under the other traffic, if that is another; returns the job that the verdict is of."""
+    traffic = result.options.traffic(HANDSHAKE_TRAFFIC)
+    if traffic.on(job.dut) == result.traffic:
+        return job
+    job = replace(job, vectors=job.vectors[:HANDSHAKE_COUNT], traffic=traffic)
+    busy = judge(job.vectors, engines.run("fast", job), job.dut.compare)
+    result.handshake = traffic.on(job.dut)
+    if not busy.passed:
+        result.verdict, result.traffic = busy, result.handshake
+    return job
 
 
 def shown(path: Path) -> str:

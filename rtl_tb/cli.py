@@ -16,7 +16,6 @@ import typer
 
 if TYPE_CHECKING:
     from golden.coverage import Coverage
-    from rtl_tb.engines.job import Traffic
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
@@ -61,6 +60,7 @@ def check(
     ] = None,
     resets: Annotated[int | None, typer.Option("--resets", min=0, help="Resets in mid-flight.")] = None,
     timeout: Annotated[int, typer.Option("--timeout", min=1, help="Cycles without an answer.")] = 10_000,
+    wall_timeout: Annotated[float, typer.Option("--wall-timeout", help="Seconds in which some clock cycle must end.")] = 120.0,
     waves: Annotated[Path | None, typer.Option("--waves", help="Write a waveform (.fst or .vcd); not with fast.")] = None,
     failures: Annotated[Path, typer.Option("--failures", help="Folder for the capsule of a failure.")] = Path("failures"),
     build: Annotated[Path, typer.Option("--build", help="Folder for what is compiled.")] = Path("build"),
@@ -80,8 +80,11 @@ def check(
         count=count,
         seed=seed,
         weights=parse_kinds(kinds),
-        traffic=_traffic(engine, idle, backpressure, resets, seed),
+        idle=idle,
+        backpressure=backpressure,
+        resets=resets,
         timeout_cycles=timeout,
+        wall_timeout=wall_timeout,
         vectors=vectors,
         until_covered=until_covered,
         failures=failures,
@@ -104,22 +107,6 @@ def check(
         print_text(data, Console())
     if not result.passed:
         raise typer.Exit(1)
-
-
-def _traffic(engine: str, idle: float | None, backpressure: float | None, resets: int | None, seed: int) -> Traffic:
-    """The engine's default traffic with what was given instead."""
-    from rtl_tb.check import DEFAULT_TRAFFIC
-    from rtl_tb.engines import check_choice
-    from rtl_tb.engines.job import Traffic
-
-    check_choice(engine, "verilator")
-    base = DEFAULT_TRAFFIC[engine]
-    return Traffic(
-        base.idle if idle is None else idle,
-        base.backpressure if backpressure is None else backpressure,
-        base.resets if resets is None else resets,
-        seed,
-    )
 
 
 def _check_suffixes(reports: list[Path], coverage: Path | None) -> None:

@@ -59,7 +59,9 @@ class _Probe:
     def __init__(self, verdict: Verdict, engine: str, job: Job, place: tuple[int, int] | None) -> None:
         # The engine that was asked for pays for a simulator start on every run; `fast` does not.
         self.engine = "fast" if job.simulator == "verilator" else "selfcheck" if engine == "fast" else engine
-        self.job, self.place, self.vectors = job, place, verdict.vectors
+        self.place, self.vectors = place, verdict.vectors
+        job = replace(job, traffic=Traffic(), waves=None, program=job.program if self.engine == engine else None)
+        self.job = job if job.program else replace(job, program=engines.build(self.engine, job))
 
     def __call__(self, operands: Operands) -> tuple[Bits, Bits, Bits]:
         """(results, failed, unknown) of a batch of dot products, (n,) each."""
@@ -67,7 +69,7 @@ class _Probe:
         given = operands if self.place is None else dots.place(self.vectors, operands, *self.place)
         d = ins.dot(**given) if self.place is None else ins(**given)
         vectors = VectorSet(ins, self.vectors.level, given, d, np.zeros(count, np.uint8), self.vectors.seed)
-        outcome = engines.run(self.engine, replace(self.job, vectors=vectors, traffic=Traffic(), waves=None))
+        outcome = engines.run(self.engine, replace(self.job, vectors=vectors))
         verdict = judge(vectors, outcome, self.job.dut.compare)
         actual = outcome.actual.reshape(d.shape)
         at = () if self.place is None else (slice(None), *self.place)

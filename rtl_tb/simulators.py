@@ -7,6 +7,7 @@ lacks three settings that `Simulator.env` adds. Icarus Verilog is taken from MMA
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib.util
 import os
 import re
@@ -30,6 +31,9 @@ ICARUS_OLDEST = (11, 0)
 WHEEL_MAKE = ("CFG_CXXFLAGS_PCH_I=-include", "CFG_CXXFLAGS_COROUTINES=-fcoroutines")
 """What verilated.mk of the PyPI wheel leaves empty: without the first, designs of several C++ files do not compile
 (precompiled header taken for a linker input); without the second, --timing does not."""
+
+LONGEST_BUILD = 3600.0
+"""Seconds after which a compiler is stopped: none of ours takes a minute, and a check must not wait for ever."""
 
 NOT_INHERITED = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "VERILATOR_ROOT")
 """A surrounding make would hand its job server and overrides down; a stale VERILATOR_ROOT points at another version."""
@@ -56,6 +60,16 @@ class Simulator:
     runtime: Path
     env: Mapping[str, str]
     origin: str
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What changes with another installation, also with one of the same version in the same place."""
+        found = [self.version_text, str(self.compiler)]
+        for program in {self.compiler, self.compiler.with_name("verilator_bin"), self.runtime}:
+            if program.is_file():
+                about = program.stat()
+                found.append(f"{program.name} {about.st_size} {about.st_mtime_ns}")
+        return tuple(sorted(found))
 
     @contextlib.contextmanager
     def activated(self) -> Iterator[None]:
@@ -209,22 +223,23 @@ def _ask(command: Sequence[str], env: Mapping[str, str]) -> str:
 def run(
     command: Sequence[str | Path],
     *,
-    folder: Path,
+    folder: Path | None,
     env: Mapping[str, str],
-    log: Path,
+    log: Path | None,
     timeout: float | None = None,
     tick: Callable[[], None] | None = None,
 ) -> str:
     """Runs a tool in a process group of its own and returns what it printed.
 
     Whatever ends the wait (Ctrl-C, the timeout, an exception of `tick`) also ends the whole group, so that no simulator or
-    compiler stays behind.
+    compiler stays behind. The tool itself also dies when this process is killed and can do nothing any more.
 
     Args:
         command: program and arguments.
-        folder: working directory.
+        folder: working directory, None: this process's own.
         env: the whole environment, usually Simulator.env.
-        log: file that gets stdout and stderr together; kept for the reader of an error.
+        log: file that gets stdout and stderr together; kept for the reader of an error. None: both go to this process's
+            stderr, and the returned text is empty.
         timeout: seconds of wall time, or None.
         tick: called several times a second while the tool runs (progress).
 
@@ -234,10 +249,17 @@ def run(
     """
     words = [str(word) for word in command]
     deadline = None if timeout is None else time.monotonic() + timeout
-    with log.open("wb") as sink:
+    with contextlib.nullcontext(2) if log is None else log.open("wb") as sink:
         try:
             process = subprocess.Popen(
-                words, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, start_new_session=True
+                words,
+                cwd=folder,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=sink,
+                start_new_session=True,
+                preexec_fn=_die_with_parent,
             )
         except OSError as error:
             raise RtlError(f"{words[0]} cannot be run: {error.strerror}") from error
@@ -245,13 +267,24 @@ def run(
             _wait(process, words[0], deadline, tick)
         finally:
             _end_group(process)
-    text = log.read_text(errors="replace")
+    text = "" if log is None else log.read_text(errors="replace")
     if process.returncode:
         raise ToolFailed(words, process.returncode, text, log)
     return text
 
 
+_LIBC = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1
+
+
+def _die_with_parent() -> None:
+    """Between fork and exec: asks Linux to kill this process when its parent is gone."""
+    if sys.platform == "linux":
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def _wait(process: subprocess.Popen[bytes], name: str, deadline: float | None, tick: Callable[[], None] | None) -> None:
+    start = time.monotonic()
     while True:
         try:
             process.wait(0.1)
@@ -260,7 +293,7 @@ def _wait(process: subprocess.Popen[bytes], name: str, deadline: float | None, t
             if tick:
                 tick()
         if deadline is not None and time.monotonic() > deadline:
-            raise RtlError(f"{name} did not finish in time and was stopped")
+            raise RtlError(f"{name} did not finish in time ({deadline - start:.0f} s) and was stopped")
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
@@ -277,17 +310,24 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 class ToolFailed(RtlError):
     """A tool ended with an error; `text` is all that it printed."""
 
-    def __init__(self, words: Sequence[str], status: int, text: str, log: Path) -> None:
+    def __init__(self, words: Sequence[str], status: int, text: str, log: Path | None) -> None:
         """The message says which program, its exit status or signal, and its last line."""
-        how = f"exit status {status}" if status > 0 else f"signal {signal.Signals(-status).name}"
+        how = f"exit status {status}" if status > 0 else f"signal {_signal_name(-status)}"
         last = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no output")
-        super().__init__(f"{Path(words[0]).name} failed ({how}): {last} (see {log}; command: {shlex.join(words)[:300]})")
+        see = "" if log is None else f"see {log}; "
+        super().__init__(f"{Path(words[0]).name} failed ({how}): {last} ({see}command: {shlex.join(words)[:300]})")
         self.text = text
+        self.how = how
         self.log = log
 
 
+def _signal_name(number: int) -> str:
+    """SIGSEGV and the like; real-time signals have no name."""
+    return signal.Signals(number).name if number in set(signal.Signals) else str(number)
+
+
 def elaborate(
-    simulator: Simulator, arguments: Sequence[str | Path], *, folder: Path, what: str, timeout: float | None = None
+    simulator: Simulator, arguments: Sequence[str | Path], *, folder: Path, what: str, timeout: float | None = LONGEST_BUILD
 ) -> str:
     """Compiles a design with the simulator and returns what it printed.
 

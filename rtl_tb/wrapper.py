@@ -24,19 +24,24 @@ from rtl_tb.ports import Design, Module, Port, read_ports
 NAME = "mmagold_dut"
 
 
-def write_wrapper(dut: Dut, folder: Path) -> Path:
-    """Writes <folder>/mmagold_dut.sv and returns its path; an unchanged file keeps its time stamp.
+def wrapper_of(dut: Dut) -> str:
+    """Reads the ports of a DUT's top module and returns the text of its wrapper.
 
     Raises:
         SpecError: the dut.yaml does not fit the ports of the top module.
         ElaborationError: no simulator takes the RTL.
         SimulatorMissing, SimulatorTooOld: there is no simulator to read the ports with.
     """
-    text = wrapper_text(dut, read_ports(Design(dut.sources, dut.top, dut.include, dut.defines, dut.parameters)))
+    return wrapper_text(dut, read_ports(Design(dut.sources, dut.top, dut.include, dut.defines, dut.parameters)))
+
+
+def write_wrapper(dut: Dut, folder: Path) -> Path:
+    """Writes <folder>/mmagold_dut.sv and returns its path; an unchanged file keeps its time stamp. Raises as wrapper_of."""
+    text = wrapper_of(dut)
     path = Path(folder) / f"{NAME}.sv"
     path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.is_file() or path.read_text() != text:
-        path.write_text(text)
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
     return path
 
 

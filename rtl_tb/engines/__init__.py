@@ -1,14 +1,18 @@
 """Engines: three ways to run a DUT on the same vectors, with the same verdict.
 
-`fast` (verilated shared library driven from NumPy), `selfcheck` (generated plain SystemVerilog testbench) and `cocotb`
-(cocotb testbench, module cocotb_engine). Each module has `run(job, progress=None) -> Outcome`; see rtl_tb/engines/job.py.
+`fast` (verilated program that reads and writes files), `selfcheck` (generated plain SystemVerilog testbench) and `cocotb`
+(cocotb testbench, module cocotb_engine). Each module has `build(job, simulator) -> Path` and
+`run(job, progress=None) -> Outcome`; see rtl_tb/engines/job.py.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 from golden.errors import nearest
+from rtl_tb import simulators
 from rtl_tb.engines.job import SIMULATORS, Job, Outcome, Progress
 from rtl_tb.errors import RtlError
 
@@ -25,12 +29,22 @@ def check_choice(engine: str, simulator: str) -> None:
         raise RtlError("engine 'fast' needs Verilator; with Icarus use selfcheck or cocotb")
 
 
-def run(engine: str, job: Job, progress: Progress | None = None) -> Outcome:
-    """Runs a job on the engine of that name.
+def build(engine: str, job: Job) -> Path:
+    """Compiles a job's DUT for the engine of that name, or finds the build of the same content; for `Job.program`.
 
     Raises:
         RtlError: no such engine, or one of its subclasses, see rtl_tb/errors.py.
     """
-    check_choice(engine, job.simulator)
-    outcome: Outcome = import_module(f"rtl_tb.engines.{_MODULES[engine]}").run(job, progress)
+    program: Path = _module(engine, job).build(job, simulators.find(job.simulator))
+    return program
+
+
+def run(engine: str, job: Job, progress: Progress | None = None) -> Outcome:
+    """Runs a job on the engine of that name; raises as `build`."""
+    outcome: Outcome = _module(engine, job).run(job, progress)
     return outcome
+
+
+def _module(engine: str, job: Job) -> Any:
+    check_choice(engine, job.simulator)
+    return import_module(f"rtl_tb.engines.{_MODULES[engine]}")

@@ -13,21 +13,22 @@ import logging
 import os
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 
 from rtl_tb import simulators
-from rtl_tb.engines.common import complaint, design_options, digest, random_start
+from rtl_tb.engines.builds import DEPENDENCIES, Recipe, built, design_options
+from rtl_tb.engines.common import Watch, complaint, random_start, run_folder
 from rtl_tb.engines.job import Job, Outcome, Progress, ProtocolFailure
 from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing
 from rtl_tb.scoreboard import unpack_bits
 from rtl_tb.simulators import Simulator, ToolFailed, first_error
-from rtl_tb.wrapper import NAME, write_wrapper
+from rtl_tb.wrapper import NAME, wrapper_of
 
 try:
     from cocotb_tools import runner
@@ -51,10 +52,10 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
     """
     simulator = simulators.find(job.simulator)
     seed = os.environ.get(_SEED, str(job.traffic.seed))
-    with _environment(simulator):
+    with _environment(simulator), run_folder(_place(job)) as place:
         start = time.monotonic()
-        tool, folder = _build(job, simulator)
-        answer = _simulate(job, tool, folder, seed, progress)
+        folder = job.program or build(job, simulator)
+        answer = _simulate(job, folder, place, seed, progress)
     outcome = _outcome(job, answer)
     outcome.version = simulator.version_text
     # The start of the simulator with Python, about 0.7 s, does not grow with the vectors and counts as building.
@@ -82,7 +83,7 @@ class _Grouped(runner.Runner):
 
     def _execute_cmds(self, cmds: Sequence[list[str]], cwd: Any, stdout: TextIO | None = None) -> None:
         for words in cmds:
-            log = Path(self.build_dir) / f"{Path(words[0]).name}.log"
+            log = Path(cwd) / f"{Path(words[0]).name}.log"
             simulators.run(words, folder=Path(cwd), env=self.env, log=log, tick=self.tick)
 
 
@@ -113,66 +114,74 @@ class GroupedIcarus(_Grouped, runner.Icarus):
 Tool = PortsOnlyVerilator | GroupedIcarus
 
 
-def _build(job: Job, simulator: Simulator) -> tuple[Tool, Path]:
-    """Compiles the design, unless it was compiled before; returns the runner and the build folder."""
+def _place(job: Job) -> Path:
+    return job.build.absolute() / "cocotb"
+
+
+def _tool(job: Job) -> Tool:
     tool = PortsOnlyVerilator() if job.simulator == "verilator" else GroupedIcarus()
     tool.log.setLevel(logging.ERROR)
-    place = job.build.absolute() / "cocotb"
-    place.mkdir(parents=True, exist_ok=True)
-    wrapper = write_wrapper(job.dut, place)
-    arguments = list(VERILATE) if job.simulator == "verilator" else []
-    if job.simulator == "verilator" and job.waves is not None and job.waves.suffix == ".fst":
-        arguments.append("--trace-fst")
-    waves = job.waves is not None
-    folder = place / f"{job.simulator}_{digest(job.dut, [wrapper], (simulator.version_text, arguments, waves))}"
-    finished = folder / "finished"
-    if not finished.is_file():
+    return tool
+
+
+def build(job: Job, simulator: Simulator) -> Path:
+    """Returns the folder of the compiled design, compiled only if none of the same content exists."""
+    verilator, waves = job.simulator == "verilator", job.waves is not None
+    options = list(VERILATE) if verilator else []
+    if verilator and job.waves is not None and job.waves.suffix == ".fst":
+        options.append("--trace-fst")
+    language = ("--timing",) if verilator else ("-g2012",)
+
+    def compile_in(place: Path) -> None:
+        listing = [] if verilator else [f"-Mall={place / DEPENDENCIES}"]
         try:
-            tool.build(
-                sources=[runner.Verilog(source) for source in (*job.dut.sources, wrapper)],
-                build_args=[*design_options(job.dut), *arguments],
-                hdl_toplevel=NAME,
-                build_dir=folder,
-                always=True,
-                timescale=("1ns", "1ps"),
-                waves=waves,
-            )
+            with _environment(simulator):
+                _tool(job).build(
+                    sources=[runner.Verilog(source) for source in recipe.files(place)],
+                    build_args=[*design_options(job.dut), *language, *options, *listing],
+                    hdl_toplevel=NAME,
+                    build_dir=place,
+                    always=True,
+                    timescale=("1ns", "1ps"),
+                    waves=waves,
+                )
         except ToolFailed as error:
             raise ElaborationError(
                 f"{simulator.version_text} refused the DUT {job.dut.name}: {first_error(error.text)} (all in {error.log})"
             ) from error
-        finished.touch()
-    return tool, folder
+
+    generated = {f"{NAME}.sv": wrapper_of(job.dut)}
+    recipe = Recipe(job.dut, simulator, NAME, generated, language, (options, waves, metadata.version("cocotb")), compile_in)
+    return built(_place(job), recipe)
 
 
 # The run ---------------------------------------------------------------------------------------------------------------
 
 
-def _simulate(job: Job, tool: Tool, folder: Path, seed: str, progress: Progress | None) -> dict[str, Any]:
-    """Runs the simulator on files in a temporary folder and returns its answer."""
-    with tempfile.TemporaryDirectory(prefix="run_", dir=folder) as name:
-        place = Path(name)
-        _write_job(job, place)
-        tool.tick = _ticker(place / "progress", len(job.vectors), progress)
-        if isinstance(tool, GroupedIcarus):
-            tool.vcd = job.waves is not None and job.waves.suffix == ".vcd"
-        try:
-            # Under pytest the runner exits when the results file tells of a failure; a missing answer tells more.
-            with contextlib.suppress(SystemExit, ToolFailed):
-                tool.test(
-                    test_module="rtl_tb.engines.cocotb_test",
-                    hdl_toplevel=NAME,
-                    hdl_toplevel_lang="verilog",
-                    seed=seed,
-                    plusargs=_plusargs(job, seed),
-                    build_dir=folder,
-                    test_dir=place,
-                    results_xml=str(place / "results.xml"),
-                    waves=job.waves is not None,
-                )
-        finally:
-            _keep_waves(job, folder, place)
-        return _read_answer(place / "answer.json", folder)
+def _simulate(job: Job, folder: Path, place: Path, seed: str, progress: Progress | None) -> dict[str, Any]:
+    """Runs the simulator built in `folder` on files in `place`, which belongs to this run alone, and returns its answer."""
+    _write_job(job, place)
+    tool = _tool(job)
+    tool.tick = Watch(job, _reader(place / "progress"), progress)
+    if isinstance(tool, GroupedIcarus):
+        tool.vcd = job.waves is not None and job.waves.suffix == ".vcd"
+    try:
+        # Under pytest the runner exits when the results file tells of a failure; a missing answer tells more.
+        with contextlib.suppress(SystemExit, ToolFailed):
+            tool.test(
+                test_module="rtl_tb.engines.cocotb_test",
+                hdl_toplevel=NAME,
+                hdl_toplevel_lang="verilog",
+                seed=seed,
+                plusargs=[*_plusargs(job, seed), f"+dumpfile_path={place / 'dump.fst'}"],
+                build_dir=folder,
+                test_dir=place,
+                results_xml=str(place / "results.xml"),
+                waves=job.waves is not None,
+            )
+    finally:
+        _keep_waves(job, place)
+    return _read_answer(place)
 
 
 def _plusargs(job: Job, seed: str) -> list[str]:
@@ -186,7 +195,7 @@ def _plusargs(job: Job, seed: str) -> list[str]:
 def _write_job(job: Job, place: Path) -> None:
     """Writes the files that rtl_tb/engines/cocotb_test.py finds in its working directory."""
     np.save(place / "operands.npy", job.dut.layout.pack_operands(job.vectors.operands))
-    (place / "progress").write_bytes(bytes(8))
+    (place / "progress").write_bytes(bytes(16))
     reset, traffic = job.dut.reset, job.traffic.on(job.dut)
     settings = {
         "idle": traffic.idle,
@@ -198,35 +207,36 @@ def _write_job(job: Job, place: Path) -> None:
     (place / "job.json").write_text(json.dumps(settings))
 
 
-def _ticker(file: Path, total: int, progress: Progress | None) -> Callable[[], None] | None:
-    if progress is None:
-        return None
+def _reader(file: Path) -> Callable[[], tuple[int, int] | None]:
+    """Reads the two counters, vectors answered and clock cycles, that rtl_tb/engines/cocotb_test.py keeps."""
 
-    def tick() -> None:
-        progress(int.from_bytes(file.read_bytes(), "little"), total)
+    def read() -> tuple[int, int] | None:
+        counters = np.fromfile(file, np.uint64).tolist()
+        return (counters[0], counters[1]) if any(counters) else None
 
-    return tick
+    return read
 
 
-def _keep_waves(job: Job, folder: Path, place: Path) -> None:
+def _keep_waves(job: Job, place: Path) -> None:
     """Moves the waveform to where the job wants it; also that of a run that failed."""
     if job.waves is None:
         return
-    for found in (folder / f"{NAME}.fst", place / "dump.fst", place / "dump.vcd"):
+    for found in (place / "dump.fst", place / "dump.vcd"):
         if found.is_file():
             job.waves.parent.mkdir(parents=True, exist_ok=True)
             shutil.move(found, job.waves)
 
 
-def _read_answer(file: Path, folder: Path) -> dict[str, Any]:
-    log = max(folder.glob("*.log"), key=lambda path: path.stat().st_mtime)
+def _read_answer(place: Path) -> dict[str, Any]:
+    log = max(place.glob("*.log"), key=lambda path: path.stat().st_mtime)
     text = log.read_text(errors="replace")
-    if not file.is_file():
-        raise RtlError(f"the simulation ended without an answer: {_reason(text)} (all in {log})")
+    try:
+        answer: dict[str, Any] = json.loads((place / "answer.json").read_text())
+    except (OSError, ValueError) as error:
+        raise RtlError(f"the simulation ended without an answer: {_reason(text)} (all in {log})") from error
     complained = complaint(text)
     if complained:
         raise RtlError(f"the DUT reported an error: {complained} (all in {log})")
-    answer: dict[str, Any] = json.loads(file.read_text())
     return answer
 
 

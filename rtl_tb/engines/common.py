@@ -1,21 +1,22 @@
-"""What the engines that compile a DUT themselves share: options, the digest of a build, the text of a failure."""
+"""What the engines share: the watch over a run, the RTL's complaints, the failures that a harness writes down."""
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from rtl_tb.dut import Dut
-from rtl_tb.engines.job import FAILURE_KINDS, ProtocolFailure
+from rtl_tb.engines.job import FAILURE_KINDS, Job, Progress, ProtocolFailure
+from rtl_tb.errors import RtlError
 
 KINDS = ("timeout", "extra_result", "unstable_output", "valid_dropped", "stale_after_reset", "x_on_handshake")
 """FAILURE_KINDS in the order of the numbers that fast_harness.cpp and mmagold_tb.sv give them."""
 PINS = ("in_valid", "in_ready", "out_valid", "out_ready")
 _OF_NO_VECTOR = ("extra_result", "stale_after_reset")
-_NAMED_FILES = re.compile(rb'(?:`include\s*|\$readmem[hb]\s*\(\s*)["<]([^">\n]+)[">]')
-"""Other files that RTL names: headers and the contents of memories."""
 _COMPLAINT = re.compile(
     r"^ERROR: .*\$readmem[hb]: Unable to open (?P<opened>.+?) for reading"
     r"|^%Warning: (?P<read>.+?):\d+: \$readmem file not found"
@@ -24,62 +25,61 @@ _COMPLAINT = re.compile(
 )
 
 
-def design_options(dut: Dut) -> list[str]:
-    """Include folders and macros, in the spelling that Verilator and Icarus share."""
-    macros = [f"-D{name}={value}" if value else f"-D{name}" for name, value in dut.defines.items()]
-    return [f"-I{path}" for path in dut.include] + macros
-
-
 def random_start(seed: int) -> list[str]:
     """Arguments of a verilated program: registers without a reset start as random bits of this seed (not 0, which means none)."""
     return ["+verilator+rand+reset+2", f"+verilator+seed+{max(seed & 0x7FFFFFFF, 1)}"]
 
 
-def digest(dut: Dut, generated: Sequence[Path], options: object) -> str:
-    """Names a build by all that it depends on: the design, the generated files, the options and the tool.
+@contextlib.contextmanager
+def run_folder(place: Path) -> Iterator[Path]:
+    """A folder for one run alone, so that no other run's log or answers are taken for its own.
 
-    Parameters and latency stand in the generated wrapper, which is `generated[0]` and lies in <build folder>/<engine>/.
+    Where the run fails, what is small stays in it: error messages name the log.
     """
-    found = hashlib.sha256(repr((options, design_options(dut))).encode())
-    for path in _design_files(dut, generated):
-        content = path.read_bytes() if path.is_file() else b""
-        found.update(f"{path.name} {len(content)}\n".encode() + content)
-    return found.hexdigest()[:16]
+    place.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="run_", dir=place))
+    try:
+        yield folder
+    except RtlError:
+        for file in folder.iterdir():
+            if file.is_file() and file.suffix in (".hex", ".npy"):
+                file.unlink()
+        raise
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
 
 
-def _design_files(dut: Dut, generated: Sequence[Path]) -> Iterator[Path]:
-    """Sources, generated files, everything in the include folders, and what these name, each once.
+class Watch:
+    """Looks at a running simulation several times a second: reports progress, and ends one whose clock stands still.
 
-    The include folders are taken whole, whatever the suffixes: a macro may hold the name of a header. Only hidden files and
-    the build folder itself are left out.
+    A loop in zero time never ends a clock cycle, so no count of cycles can notice it.
     """
-    build = generated[0].absolute().parent.parent
-    folders = [path.absolute() for path in dut.include]
-    included = (path for folder in folders for path in sorted(folder.rglob("*")) if _is_input(path, folder, build))
-    waiting = [path.absolute() for path in (*dut.sources, *generated, *included)]
-    seen = set(waiting)
-    for path in waiting:  # grows while it is walked
-        yield path
-        if path.is_file():
-            for named in _named_files(path, folders):
-                if named not in seen:
-                    seen.add(named)
-                    waiting.append(named)
 
+    def __init__(self, job: Job, read: Callable[[], tuple[int, int] | None], progress: Progress | None) -> None:
+        """`read` returns (vectors answered, clock cycles) so far, or None before the first cycle."""
+        self.job, self.read, self.progress = job, read, progress
+        self.seen: tuple[int, int] | None = None
+        self.since = time.monotonic()
 
-def _is_input(path: Path, folder: Path, build: Path) -> bool:
-    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-    return path.is_file() and not hidden and not path.is_relative_to(build)
+    def __call__(self) -> None:
+        """One look.
 
-
-def _named_files(path: Path, folders: Iterable[Path]) -> Iterator[Path]:
-    """The existing files that a source names, in every place where a simulator may look for them."""
-    for raw in _NAMED_FILES.findall(path.read_bytes()):
-        name = raw.decode(errors="replace")
-        for folder in (path.parent, *folders, Path.cwd()):
-            candidate = (folder / name).resolve()
-            if candidate.is_file():
-                yield candidate
+        Raises:
+            RtlError: no clock cycle has ended for `job.wall_timeout` seconds.
+        """
+        now = self.read()
+        if now != self.seen:
+            self.seen, self.since = now, time.monotonic()
+            if self.progress and now:
+                self.progress(now[0], len(self.job.vectors))
+        elif time.monotonic() - self.since > self.job.wall_timeout:
+            where = f"after cycle {now[1]}, {now[0]:,} of {len(self.job.vectors):,} vectors answered," if now else "at its start"
+            raise RtlError(
+                f"the simulation of {self.job.dut.name} hangs: {where} no clock cycle ended within {self.job.wall_timeout:g} "
+                "seconds; is there a loop in zero time? (--wall-timeout waits longer)"
+            )
 
 
 def complaint(log: str) -> str | None:
@@ -103,3 +103,13 @@ def failure(kind: int, cycle: int, vector: int, pins: Iterable[str], in_flight: 
     where = "" if name in _OF_NO_VECTOR else f" at vector {vector}"
     text = f"{FAILURE_KINDS[name]}{where}, in cycle {cycle}: {states}; {in_flight} in flight"
     return ProtocolFailure(name, cycle, vector if where else None, text)
+
+
+def written_failures(lines: Iterable[list[str]]) -> list[ProtocolFailure]:
+    """The failures among the lines that a harness wrote, as words: F kind cycle vector pins in_flight."""
+    return [
+        failure(int(kind), int(cycle), int(vector), pins, int(in_flight))
+        for mark, *rest in lines
+        if mark == "F"
+        for kind, cycle, vector, pins, in_flight in [rest]
+    ]

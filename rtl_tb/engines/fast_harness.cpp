@@ -1,16 +1,27 @@
-// The C++ side of the fast engine (rtl_tb/engines/fast.py): drives the verilated wrapper mmagold_dut from plain arrays.
+// The C++ side of the fast engine (rtl_tb/engines/fast.py): drives the verilated wrapper mmagold_dut from files.
 //
-// MG_IN_BYTES and MG_OUT_BYTES are the bytes of an operand and of a result word. Words are little-endian, as Verilator keeps
-// ports on the little-endian machines that this engine supports, so that a word is one memcpy.
+//   dut OPERANDS RESULTS PROGRESS ANSWERS count seed idle backpressure resets reset_cycles timeout
+//
+// OPERANDS and RESULTS hold words of MG_IN_BYTES and MG_OUT_BYTES bytes, little-endian, as Verilator keeps ports on the
+// little-endian machines that this engine supports, so that a word is one memcpy. PROGRESS holds two 64-bit counters: vectors
+// answered, clock cycles. ANSWERS is written last: one line "F kind cycle vector pins in_flight" for each failure of the
+// handshake, then "D answered cycles failures"; or "E cycle message" where the DUT ended the simulation.
 //
 // Results come in the order of the vectors, so what is in flight is the range answered..sent. A reset loses it: `sent` goes
 // back to `answered` and the vectors are sent again.
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
+#include <string>
 
 #include "Vmmagold_dut.h"
 #include "verilated.h"
@@ -21,37 +32,34 @@ constexpr unsigned kTail = 256;      // cycles after the last result in which an
 constexpr unsigned kDrain = 64;      // idle cycles after every other reset, in which a result from before it is noticed
 constexpr unsigned kPerKind = 16;    // failures of one kind that are kept
 constexpr unsigned kKinds = 5;
-constexpr unsigned kBudget = 1 << 20;  // cycles of one call of mg_run
+constexpr uint64_t kPicoseconds = 10'000;  // of a clock cycle
 
 enum Kind : uint32_t { kTimeout, kExtra, kUnstable, kDropped, kStale };
-enum Status { kDone, kTimedOut, kEnded, kMore };  // as in fast.py
-enum Pins : uint32_t { kInValid = 1, kInReady = 2, kOutValid = 4, kOutReady = 8 };
 
 }  // namespace
 
-// Must match _Settings, _Failure in fast.py.
 struct Settings {
-    const uint8_t* in;
-    uint8_t* out;
-    uint8_t* received;
     uint64_t count;
     uint64_t seed;
-    uint32_t idle;          // probability * 2^32
-    uint32_t backpressure;  // probability * 2^32
-    uint32_t resets;
-    uint32_t reset_cycles;
-    uint32_t timeout;
+    uint64_t idle;          // probability * 2^32
+    uint64_t backpressure;  // probability * 2^32
+    uint64_t resets;
+    uint64_t reset_cycles;
+    uint64_t timeout;
 };
+constexpr int kSettings = sizeof(Settings) / sizeof(uint64_t);
 
 struct Failure {
     uint32_t kind;
-    uint32_t pins;
-    uint64_t cycle;
-    uint64_t vector;
-    uint64_t in_flight;
+    char pins[5];  // in_valid, in_ready, out_valid, out_ready
+    uint64_t cycle, vector, in_flight;
 };
 
-// A design that calls $fatal, $stop or $finish must not end the Python process: the message goes to the caller instead.
+struct Progress {
+    volatile uint64_t answered, cycles;
+};
+
+// A design that calls $fatal, $stop or $finish ends the run with a message in ANSWERS.
 void vl_fatal(const char* file, int line, const char*, const char* message) {
     char text[400];
     std::snprintf(text, sizeof text, "%s:%d: %s", file ? file : "?", line, message && *message ? message : "$fatal");
@@ -68,47 +76,54 @@ void vl_warn(const char* file, int line, const char* scope, const char* message)
 
 class Harness {
 public:
-    explicit Harness(const Settings& settings) : s(settings), random(settings.seed * 0x9E3779B97F4A7C15ull | 1) {
+    Harness(const Settings& settings, const uint8_t* in, uint8_t* out, Progress* progress)
+        : s(settings), in(in), out(out), progress(progress), random(settings.seed * 0x9E3779B97F4A7C15ull | 1) {
         context->randReset(2);
         context->randSeed(static_cast<int>(settings.seed & 0x7FFFFFFF) | 1);
         top = std::make_unique<Vmmagold_dut>(context.get(), "mmagold_dut");
-        reset();
+        half = kPicoseconds / 2;
+        for (int precision = -12; precision > context->timeprecision(); --precision) half *= 10;
     }
 
-    // Runs until `target` vectors are answered, the DUT stopped answering, or it is time to look for Ctrl-C.
-    Status run(uint64_t target) {
-        for (unsigned budget = kBudget; answered < target; --budget) {
-            if (!budget) return kMore;
+    // Runs until all vectors are answered or the DUT stopped answering.
+    void run() {
+        reset();
+        while (answered < s.count) {
             if (reset_due()) reset_in_flight();
             const bool offer = choose_input();
             cycle(offer, !chance(s.backpressure));
-            if (quiet > s.timeout) {
-                record(kTimeout);
-                return kTimedOut;
-            }
+            if (quiet > s.timeout) return record(kTimeout);
         }
-        return kDone;
-    }
-
-    void tail() {
         for (unsigned i = 0; i < kTail; ++i) idle_cycle();
     }
 
-    Settings s;
-    uint64_t cycles = 0, answered = 0;
-    Failure failures[kKinds * kPerKind];
-    uint32_t failure_count = 0;
-    char error[400] = "";
+    void write(std::FILE* file) const {
+        for (uint32_t i = 0; i < failure_count; ++i) {
+            const Failure& f = failures[i];
+            std::fprintf(file, "F %u %llu %llu %s %llu\n", f.kind, ull(f.cycle), ull(f.vector), f.pins, ull(f.in_flight));
+        }
+        std::fprintf(file, "D %llu %llu %u\n", ull(answered), ull(cycles), failure_count);
+    }
 
 private:
+    Settings s;
+    const uint8_t* in;
+    uint8_t* out;
+    Progress* progress;
+    uint64_t cycles = 0, answered = 0, half = 0;
+    Failure failures[kKinds * kPerKind];
+    uint32_t failure_count = 0;
     std::unique_ptr<VerilatedContext> context = std::make_unique<VerilatedContext>();
     std::unique_ptr<Vmmagold_dut> top;
-    uint64_t random, sent = 0, quiet = 0;
-    uint32_t pins = 0, resets_done = 0, countdown = 0, kept[kKinds] = {};
-    bool offering = false, stalled = false, fresh_reset = false;
+    uint64_t random, sent = 0, quiet = 0, resets_done = 0;
+    uint32_t countdown = 0, kept[kKinds] = {};
+    char pins[5] = "0000";
+    bool offering = false, stalled = false, fresh_reset = false, delays = false;
     uint8_t held[MG_OUT_BYTES];
 
-    bool chance(uint32_t probability) { return probability && next_random() < probability; }
+    static unsigned long long ull(uint64_t number) { return number; }
+
+    bool chance(uint64_t probability) { return probability && next_random() < probability; }
 
     uint32_t next_random() {  // xorshift64*
         random ^= random >> 12;
@@ -133,16 +148,45 @@ private:
     }
 
     void show(uint64_t index) {
-        std::memcpy(static_cast<void*>(&top->in_data), s.in + index * MG_IN_BYTES, MG_IN_BYTES);
+        std::memcpy(static_cast<void*>(&top->in_data), in + index * MG_IN_BYTES, MG_IN_BYTES);
+    }
+
+    // What the RTL delays happens in its order up to `until`, which is left to the caller.
+    void pass_time(uint64_t until) {
+        while (top->eventsPending() && top->nextTimeSlot() < until) {
+            context->time(top->nextTimeSlot());
+            top->eval();
+        }
+        context->time(until);
+    }
+
+    // From one rising edge, after which the inputs change, to the next. A unit without delays does not see when between the
+    // two they change, so they change with the falling edge, which saves an evaluation.
+    void clock() {
+        const uint64_t edge = 2 * half * cycles;
+        if (delays |= top->eventsPending()) {
+            top->eval();
+            pass_time(edge + half);
+        }
+        context->time(edge + half);
+        top->clk = 0;
+        top->eval();
+        pass_time(edge + 2 * half);
+    }
+
+    void rise() {
+        top->clk = 1;
+        top->eval();
+        progress->cycles = ++cycles;
     }
 
     void cycle(bool in_valid, bool out_ready) {
         top->in_valid = in_valid;
         top->out_ready = out_ready;
-        top->clk = 0;
-        top->eval();
+        clock();
         const bool in_ready = top->in_ready, out_valid = top->out_valid;
-        pins = in_valid * kInValid | in_ready * kInReady | out_valid * kOutValid | out_ready * kOutReady;
+        const bool levels[] = {in_valid, in_ready, out_valid, out_ready};
+        for (int i = 0; i < 4; ++i) pins[i] = '0' + levels[i];
         ++quiet;
         check_stall(out_valid);
         if (in_valid && in_ready) {
@@ -152,15 +196,13 @@ private:
         }
         if (out_valid && out_ready) take();
         hold(out_valid && !out_ready);
-        top->clk = 1;
-        top->eval();
-        ++cycles;
+        rise();
     }
 
     void take() {
         if (answered == sent) return record(fresh_reset ? kStale : kExtra);
-        std::memcpy(s.out + answered * MG_OUT_BYTES, static_cast<const void*>(&top->out_data), MG_OUT_BYTES);
-        s.received[answered++] = 1;
+        std::memcpy(out + answered * MG_OUT_BYTES, static_cast<const void*>(&top->out_data), MG_OUT_BYTES);
+        progress->answered = ++answered;
         quiet = 0;
     }
 
@@ -176,7 +218,10 @@ private:
     }
 
     void record(Kind kind) {
-        if (kept[kind]++ < kPerKind) failures[failure_count++] = {kind, pins, cycles, answered, sent - answered};
+        if (kept[kind]++ >= kPerKind) return;
+        Failure& f = failures[failure_count++];
+        f = {kind, "", cycles, answered, sent - answered};
+        std::memcpy(f.pins, pins, sizeof pins);
     }
 
     // Reset number r comes 1 to 8 cycles after vector r / (resets + 1) of the run was taken.
@@ -201,43 +246,47 @@ private:
         top->in_valid = 0;
         top->out_ready = 0;
         offering = stalled = false;
-        for (uint32_t i = 0; i < s.reset_cycles; ++i, ++cycles) {
-            top->clk = 0;
-            top->eval();
-            top->clk = 1;
-            top->eval();
+        for (uint64_t i = 0; i < s.reset_cycles; ++i) {
+            clock();
+            rise();
         }
         top->rst_n = 1;
     }
 };
 
-#define MG_API extern "C" __attribute__((visibility("default")))
-
-// Every call catches what vl_fatal throws: the message is then in mg_error.
-template <typename Work>
-int guarded(Harness* harness, Work work) {
-    try {
-        return work();
-    } catch (const std::exception& failure) {
-        std::snprintf(harness->error, sizeof harness->error, "%s", failure.what());
-        return kEnded;
-    }
+// Maps a file of this size into memory; `flags` as of open().
+static void* map_file(const char* path, size_t size, int flags) {
+    const int file = open(path, flags, 0600);
+    const bool writes = flags != O_RDONLY;
+    if (file < 0 || (writes && ftruncate(file, static_cast<off_t>(size)) != 0)) std::perror(path), std::exit(2);
+    void* at = mmap(nullptr, size, PROT_READ | (writes ? PROT_WRITE : 0), MAP_SHARED, file, 0);
+    if (at == MAP_FAILED) std::perror(path), std::exit(2);
+    close(file);
+    return at;
 }
 
-MG_API Harness* mg_open(const Settings* settings, char* error, uint32_t size) {
+int main(int argc, char** argv) {
+    if (argc != 5 + kSettings) return 2;
+    uint64_t numbers[kSettings];
+    for (int i = 0; i < kSettings; ++i) numbers[i] = std::strtoull(argv[5 + i], nullptr, 10);
+    Settings settings;
+    std::memcpy(&settings, numbers, sizeof settings);
+    const void* in = map_file(argv[1], settings.count * MG_IN_BYTES, O_RDONLY);
+    void* out = map_file(argv[2], settings.count * MG_OUT_BYTES, O_RDWR | O_CREAT);
+    auto* progress = static_cast<Progress*>(map_file(argv[3], sizeof(Progress), O_RDWR | O_CREAT));
+    dup2(2, 1);  // what the DUT prints
+    Harness harness(settings, static_cast<const uint8_t*>(in), static_cast<uint8_t*>(out), progress);
+    std::string ended;
     try {
-        return new Harness(*settings);
+        harness.run();
     } catch (const std::exception& failure) {
-        std::snprintf(error, size, "%s", failure.what());
-        return nullptr;
+        ended = failure.what();
+        std::replace(ended.begin(), ended.end(), '\n', ' ');
     }
+    std::FILE* answers = std::fopen(argv[4], "w");
+    if (!answers) std::perror(argv[4]), std::exit(2);
+    if (ended.empty()) harness.write(answers);
+    else std::fprintf(answers, "E %llu %s\n", static_cast<unsigned long long>(progress->cycles), ended.c_str());
+    const bool whole = !std::ferror(answers);
+    return std::fclose(answers) == 0 && whole ? 0 : 2;
 }
-MG_API int mg_run(Harness* h, uint64_t target) { return guarded(h, [&] { return h->run(target); }); }
-MG_API int mg_tail(Harness* h) { return guarded(h, [&] { h->tail(); return kDone; }); }
-MG_API uint64_t mg_cycles(const Harness* h) { return h->cycles; }
-MG_API const char* mg_error(const Harness* h) { return h->error; }
-MG_API uint32_t mg_failures(const Harness* h, const Failure** list) {
-    *list = h->failures;
-    return h->failure_count;
-}
-MG_API void mg_close(Harness* h) { delete h; }

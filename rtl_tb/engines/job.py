@@ -89,7 +89,10 @@ class Job:
         simulator: one of SIMULATORS.
         traffic: idle cycles, backpressure, resets.
         timeout_cycles: cycles without an accepted vector or a result, while some are due, after which the run stops.
+        wall_timeout: seconds in which some clock cycle must end, or the run is given up as hanging.
         waves: where to write a waveform (its suffix, .fst or .vcd, chooses the format), or None.
+        program: what `engines.build` returned for the same DUT, engine, simulator and kind of waveform: all runs of a check
+            are of one build, whatever is saved meanwhile. None: found or built by the run.
     """
 
     dut: Dut
@@ -98,7 +101,9 @@ class Job:
     simulator: str = "verilator"
     traffic: Traffic = Traffic()
     timeout_cycles: int = 10_000
+    wall_timeout: float = 120.0
     waves: Path | None = None
+    program: Path | None = None
 
     def __post_init__(self) -> None:
         """Refuses an unknown simulator, a timeout that no DUT could meet, and a folder that make cannot build in."""
@@ -106,6 +111,8 @@ class Job:
             raise RtlError(f"simulator is {self.simulator!r}, expected one of {', '.join(SIMULATORS)}")
         if not 1 <= self.timeout_cycles < 2**31:
             raise RtlError(f"timeout_cycles is {self.timeout_cycles}, expected 1 to {2**31 - 1}")
+        if not 0 < self.wall_timeout < float("inf"):
+            raise RtlError(f"wall_timeout is {self.wall_timeout}, expected seconds, more than 0")
         folder = self.build.absolute()
         if self.simulator == "verilator" and has_space(folder):
             raise RtlError(

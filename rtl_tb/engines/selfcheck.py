@@ -7,9 +7,8 @@ commercial simulators. On Icarus it sees X and Z. `write_testbench` hands the fi
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -18,20 +17,22 @@ import numpy as np
 from golden.vectors.vectorset import VectorSet
 from rtl_tb import simulators
 from rtl_tb.dut import Dut
-from rtl_tb.engines.common import complaint, design_options, digest, failure, random_start
+from rtl_tb.engines.builds import DEPENDENCIES, OBJECTS, Recipe, built, design_options
+from rtl_tb.engines.common import Watch, complaint, random_start, run_folder, written_failures
 from rtl_tb.engines.job import Job, Outcome, Progress, Traffic
 from rtl_tb.errors import RtlError
 from rtl_tb.selfcheck_sv import DEPTH, testbench_text
 from rtl_tb.simulators import Simulator, ToolFailed
-from rtl_tb.wrapper import NAME, write_wrapper
+from rtl_tb.wrapper import NAME, wrapper_of
 
 TESTBENCH = "mmagold_tb"
 TIMESCALE = "mmagold_timescale.sv"
 TIMESCALE_TEXT = (
     "// Compiled first: without it a delay of #1 in RTL that has no timescale is a second on Icarus.\n`timescale 1ns / 1ps\n"
 )
-VERILATE = ["--binary", "--timing", "-O3", "--x-initial", "unique", "--x-assign", "unique", "-Wno-fatal"]
-VERILATE += ["--timescale", "1ns/1ps", "-MAKEFLAGS", "OPT_FAST=-O2", "-MAKEFLAGS", "OPT_GLOBAL=-O2"]
+PROGRAM = "testbench"
+VERILATE = ["--binary", "-O3", "--x-initial", "unique", "--x-assign", "unique", "-Wno-fatal"]
+VERILATE += ["-MAKEFLAGS", "OPT_FAST=-O2", "-MAKEFLAGS", "OPT_GLOBAL=-O2"]
 
 
 def run(job: Job, progress: Progress | None = None) -> Outcome:
@@ -41,31 +42,16 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
         SimulatorMissing, SimulatorTooOld: no such simulator.
         ElaborationError: the simulator refused the design.
         RtlError: the simulation ended without a summary, for example because the DUT called $finish; or the DUT called
-            $error, or an assertion failed, or a $readmem file is missing.
+            $error, an assertion failed, a $readmem file is missing; or it hangs.
     """
     simulator = simulators.find(job.simulator)
     start = time.monotonic()
-    program = build(job, simulator)
-    built = time.monotonic()
-    folder = Path(tempfile.mkdtemp(prefix="run_", dir=program.parent))
-    try:
-        write_run(job.dut, job.vectors, folder, job.traffic, job.timeout_cycles)
-        command = _command(job, simulator, program)
-        answers = folder / "answers.txt"
-        log = program.parent / "run.log"
-        tick = _ticker(answers, len(job.vectors), progress)
-        complained = complaint(simulators.run(command, folder=folder, env=simulator.env, log=log, tick=tick))
-        if complained:
-            raise RtlError(f"the DUT {job.dut.name} reported an error: {complained} (see {log})")
-        outcome = read_answers(job, answers, log)
-    except ToolFailed as error:
-        complained = complaint(error.text)
-        reason = f"{complained} (see {error.log})" if complained else error
-        raise RtlError(f"the simulation of {job.dut.name} failed: {reason}") from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    program = job.program or build(job, simulator)
+    ready = time.monotonic()
+    with run_folder(job.build.absolute() / f"selfcheck_{simulator.name}") as folder:
+        outcome = _simulate(job, simulator, program, folder, progress)
     outcome.version = simulator.version_text
-    outcome.seconds_build, outcome.seconds_run = built - start, time.monotonic() - built
+    outcome.seconds_build, outcome.seconds_run = ready - start, time.monotonic() - ready
     return outcome
 
 
@@ -74,29 +60,24 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
 
 def build(job: Job, simulator: Simulator) -> Path:
     """Returns the compiled testbench (a program, or a file for vvp), compiled only if none of the same content exists."""
-    place = job.build.absolute() / f"selfcheck_{simulator.name}"
     dut = job.dut
-    generated = [write_wrapper(dut, place), _write_if_changed(place / f"{TESTBENCH}.sv", testbench_text(dut))]
-    options = [*VERILATE, *_trace(job.waves)] if simulator.name == "verilator" else ["-g2012"]
-    timescale = _write_if_changed(place / TIMESCALE, TIMESCALE_TEXT)
-    program = place / f"{dut.top}_{digest(dut, [*generated, timescale], (simulator.version_text, options))}"
-    if program.is_file():
-        return program
-    scratch = Path(tempfile.mkdtemp(prefix="build_", dir=place))
-    arguments: list[str | Path] = [*options, *design_options(dut)]
-    if simulator.name == "verilator":
-        arguments += ["--build-jobs", str(os.cpu_count() or 1), "--Mdir", scratch, "--top-module", TESTBENCH]
-    else:
-        arguments += ["-s", TESTBENCH]
-    arguments += [timescale, *dut.sources, *generated, "-o", scratch / "testbench"]
-    try:
-        simulators.elaborate(simulator, arguments, folder=scratch, what=f"the DUT {dut.name}")
-        os.replace(scratch / "testbench", program)
-        shutil.rmtree(scratch)
-    except KeyboardInterrupt:
-        shutil.rmtree(scratch, ignore_errors=True)
-        raise
-    return program
+    generated = {TIMESCALE: TIMESCALE_TEXT, f"{NAME}.sv": wrapper_of(dut), f"{TESTBENCH}.sv": testbench_text(dut)}
+    verilator = simulator.name == "verilator"
+    options = (*VERILATE, *_trace(job.waves)) if verilator else ()
+    language = ("--timing", "--timescale", "1ns/1ps") if verilator else ("-g2012",)
+    compiled = [*options, *language]
+
+    def compile_in(place: Path) -> None:
+        arguments: list[str | Path] = [*compiled, *design_options(dut)]
+        if verilator:
+            arguments += ["--build-jobs", str(os.cpu_count() or 1), "--Mdir", place / OBJECTS, "--top-module", TESTBENCH]
+        else:
+            arguments += ["-s", TESTBENCH, f"-Mall={place / DEPENDENCIES}"]
+        arguments += [*recipe.files(place), "-o", place / PROGRAM]
+        simulators.elaborate(simulator, arguments, folder=place, what=f"the DUT {dut.name}")
+
+    recipe = Recipe(dut, simulator, TESTBENCH, generated, language, options, compile_in, first=(TIMESCALE,))
+    return built(job.build.absolute() / f"selfcheck_{simulator.name}", recipe) / PROGRAM
 
 
 def _trace(waves: Path | None) -> list[str]:
@@ -105,13 +86,23 @@ def _trace(waves: Path | None) -> list[str]:
     return ["--trace-fst"] if waves.suffix == ".fst" else ["--trace-vcd"]
 
 
-def _write_if_changed(path: Path, text: str) -> Path:
-    if not path.is_file() or path.read_text() != text:
-        path.write_text(text)
-    return path
-
-
 # Run -------------------------------------------------------------------------------------------------------------------
+
+
+def _simulate(job: Job, simulator: Simulator, program: Path, folder: Path, progress: Progress | None) -> Outcome:
+    write_run(job.dut, job.vectors, folder, job.traffic, job.timeout_cycles)
+    answers, log = folder / "answers.txt", folder / "run.log"
+    watch = Watch(job, _reader(answers), progress)
+    try:
+        said = simulators.run(_command(job, simulator, program), folder=folder, env=simulator.env, log=log, tick=watch)
+    except ToolFailed as error:
+        complained = complaint(error.text)
+        reason = f"{complained} (see {error.log})" if complained else error
+        raise RtlError(f"the simulation of {job.dut.name} failed: {reason}") from error
+    complained = complaint(said)
+    if complained:
+        raise RtlError(f"the DUT {job.dut.name} reported an error: {complained} (see {log})")
+    return read_answers(job, answers, log)
 
 
 def _command(job: Job, simulator: Simulator, program: Path) -> list[str | Path]:
@@ -142,43 +133,52 @@ def write_run(dut: Dut, vectors: VectorSet, folder: Path, traffic: Traffic, time
         (folder / f"vectors_{number}.hex").write_bytes(lines.tobytes())
 
 
-def _ticker(answers: Path, total: int, progress: Progress | None) -> Callable[[], None] | None:
-    """Reports the last "P <answered>" line that the testbench wrote."""
-    if progress is None:
-        return None
+def _reader(answers: Path) -> Callable[[], tuple[int, int] | None]:
+    """Reads the last "P answered cycles" line that the testbench wrote."""
 
-    def tick() -> None:
-        if answers.is_file():
-            with answers.open("rb") as file:
-                file.seek(max(answers.stat().st_size - 4096, 0))
-                lines = [line.split() for line in file.read().split(b"\n")[:-1] if line.startswith(b"P ")]
-            if lines:
-                progress(int(lines[-1][1]), total)
+    def read() -> tuple[int, int] | None:
+        if not answers.is_file():
+            return None
+        with answers.open("rb") as file:
+            file.seek(max(answers.stat().st_size - 4096, 0))
+            lines = [line.split() for line in file.read().split(b"\n")[:-1] if line.startswith(b"P ")]
+        return (int(lines[-1][1]), int(lines[-1][2])) if lines else None
 
-    return tick
+    return read
 
 
 def read_answers(job: Job, answers: Path, log: Path) -> Outcome:
-    """Turns answers.txt into an Outcome; where the testbench found a result right, `actual` is the expected one."""
-    lines = [line.split() for line in answers.read_text().splitlines()] if answers.is_file() else []
-    if not lines or lines[-1][0] != "D":
+    """Turns answers.txt into an Outcome; where the testbench found a result right, `actual` is the expected one.
+
+    Raises:
+        RtlError: there is no summary, or the lines are not those that it counts (a full disk, another writer): a wrong result
+            whose line is lost must not pass.
+    """
+    text = answers.read_text() if answers.is_file() else ""
+    lines = [line.split() for line in text.splitlines() if line.strip()]
+    if not lines or lines[-1][0] != "D" or not text.endswith("\n"):
         last = next(
             (line for line in reversed(log.read_text(errors="replace").splitlines()) if line.strip()), "it printed nothing"
         )
         raise RtlError(f"the simulation of {job.dut.name} ended before the testbench did: {last.strip()} (see {log})")
-    count, cycles, answered = len(job.vectors), int(lines[-1][1]), int(lines[-1][2])
+    count, (cycles, answered, wrong, unknown_count, failed) = len(job.vectors), map(int, lines[-1][1:])
     results = np.ascontiguousarray(job.dut.layout.pack_result(job.vectors.d))
     received = np.arange(count) < answered
     results[~received] = 0
     unknown = np.zeros(count, np.bool_)
-    failures = []
+    told: Counter[str] = Counter()
     for kind, *rest in lines[:-1]:
-        if kind == "F":
-            failures.append(failure(int(rest[0]), int(rest[1]), int(rest[2]), rest[3], int(rest[4])))
-        elif kind in "MX":
+        told[kind] += 1
+        if kind in "MX":
             index = int(rest[0])
             results[index] = _result_bytes(rest[1], 16 if kind == "M" else 2, results.shape[1])
             unknown[index] = kind == "X"
+    if (told["M"], told["X"], told["F"]) != (wrong, unknown_count, failed) or not set(told) <= set("MXFP"):
+        raise RtlError(
+            f"the answers of {job.dut.name} are not whole: {told['M']} wrong, {told['X']} unknown results, {told['F']} failures "
+            f"are listed, and the summary counts {wrong}, {unknown_count}, {failed} (see {answers}); is the disk full?"
+        )
+    failures = written_failures(lines)
     actual = job.dut.layout.unpack_result(results)
     shape = (count, -1) if actual.ndim > 1 else (count,)
     return Outcome("selfcheck", job.simulator, "", actual.reshape(shape), received, unknown, failures, cycles)
@@ -201,13 +201,13 @@ def write_testbench(dut: Dut, vectors: VectorSet, folder: Path, traffic: Traffic
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        wrapper = write_wrapper(dut, folder)
-        testbench = _write_if_changed(folder / f"{TESTBENCH}.sv", testbench_text(dut))
-        timescale = _write_if_changed(folder / TIMESCALE, TIMESCALE_TEXT)
+        generated = {TIMESCALE: TIMESCALE_TEXT, f"{NAME}.sv": wrapper_of(dut), f"{TESTBENCH}.sv": testbench_text(dut)}
+        for name, text in generated.items():
+            (folder / name).write_text(text, encoding="utf-8")
         write_run(dut, vectors, folder, traffic, 10_000)
         options = [f"+incdir+{path}" for path in dut.include]
         options += [f"+define+{name}={value}" if value else f"+define+{name}" for name, value in dut.defines.items()]
-        lines = [*options, timescale.name, *map(str, dut.sources), wrapper.name, testbench.name]
+        lines = [*options, TIMESCALE, *map(str, dut.sources), f"{NAME}.sv", f"{TESTBENCH}.sv"]
         (folder / "files.f").write_text("\n".join(lines) + "\n")
         (folder / "README.md").write_text(_readme(dut, vectors, traffic))
     except OSError as error:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
+import engine_dut as small
 import numpy as np
 import pytest
 import yaml
@@ -16,7 +18,7 @@ from golden.cli import app
 from golden.errors import FileFormatError
 from golden.vectors import default_set
 from rtl_tb import dots
-from rtl_tb.check import Options, check
+from rtl_tb.check import DEFAULT_TRAFFIC, Options, check
 from rtl_tb.engines.job import Outcome, Traffic
 from rtl_tb.errors import RtlError
 from rtl_tb.policy import ComparePolicy
@@ -305,9 +307,11 @@ def test_the_dot_products_of_a_tile_are_its_elements(arch, name):
 
 
 def test_the_engines_have_traffic_of_their_own():
-    assert Options().chosen_traffic == Traffic()
-    assert Options(engine="cocotb").chosen_traffic.backpressure > 0
-    assert Options(engine="cocotb", traffic=Traffic()).chosen_traffic == Traffic()
+    assert DEFAULT_TRAFFIC["fast"] == Traffic()
+    usual = DEFAULT_TRAFFIC["cocotb"]
+    assert usual.backpressure > 0
+    assert Options(seed=5).traffic(usual) == replace(usual, seed=5)
+    assert Options(backpressure=0.0, resets=0).traffic(usual) == replace(usual, backpressure=0.0, resets=0)
 
 
 REMEMBERS = "if (&total[3:0]) remembered = 1'b1; if (remembered && i == 1 && j == 1) total[97] = ~total[97];"
@@ -335,8 +339,33 @@ def test_fast_also_tries_the_handshake(tmp_path):
     file, _ = reference(tmp_path)
     result = check(file, Options(count=3000, build=tmp_path / "build"))
     assert result.passed and result.as_dict()["handshake"]["backpressure"] == 0.3
-    quiet = check(file, Options(count=3000, build=tmp_path / "build", traffic=Traffic()))
+    quiet = check(file, Options(count=3000, build=tmp_path / "build", idle=0, backpressure=0, resets=0))
     assert quiet.passed and quiet.handshake is None
+    few = check(file, Options(count=30, build=tmp_path / "build", idle=0.5))
+    assert few.as_dict()["handshake"] == {"idle": 0.5, "backpressure": 0.3, "resets": 3, "seed": 1, "vectors": 30}
+
+
+FORGETS_TO_RESET = "reg [1:0] resets = 0; reg was = 0; always @(posedge clk) begin was <= rst_n; if (was && !rst_n) resets <= "
+FORGETS_TO_RESET += "resets == 2 ? 2 : resets + 1; end endmodule"
+
+
+def test_the_command_finds_what_is_wrong_after_the_second_reset(tmp_path):
+    """Through the command line, with and without a part of the traffic given; the repeat command finds it again."""
+    small.write_small(tmp_path)
+    rtl = small.RTL.replace("endmodule", FORGETS_TO_RESET).replace(
+        "assign d = fault == 3", "assign d = resets == 2 ? ~d3 : fault == 3"
+    )
+    (tmp_path / "small.sv").write_text(rtl)
+    words = ["rtl", "check", str(tmp_path / "small.yaml"), "--build", str(tmp_path / "build")]
+    words += ["--failures", str(tmp_path / "failures"), "--json"]
+    for more in ([], ["--idle", "0.1"]):
+        run = CliRunner().invoke(app, [*words, "--count", "3000", *more])
+        report = json.loads(run.stdout)
+        assert run.exit_code == 1 and not report["passed"], run.output
+        assert report["traffic"]["resets"] == 3 and report["handshake"]["vectors"] == 2000
+    again = CliRunner().invoke(app, [*report["repeat"].split()[1:], *words[3:]])
+    assert again.exit_code == 1 and json.loads(again.stdout)["wrong"] == report["wrong"]
+    assert CliRunner().invoke(app, [*words, "--count", "3000", "--resets", "0"]).exit_code == 0
 
 
 def test_no_vectors_are_no_check(tmp_path):
@@ -352,7 +381,7 @@ def test_no_vectors_are_no_check(tmp_path):
 def test_reports_say_what_the_handshake_had_to_bear(tmp_path):
     """No reset port: resets that were asked for are not reported as done."""
     result = check(
-        tile(tmp_path, handshake={"kind": "latency", "latency": 3}), icarus(tmp_path, traffic=Traffic(0.1, 0.5, resets=4))
+        tile(tmp_path, handshake={"kind": "latency", "latency": 3}), icarus(tmp_path, idle=0.1, backpressure=0.5, resets=4)
     )
     assert result.passed
     assert result.as_dict()["traffic"] == {"idle": 0.1, "backpressure": 0.0, "resets": 0, "seed": 1}

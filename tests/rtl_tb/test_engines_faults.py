@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import time
+from pathlib import Path
 
 import engine_dut as small
 import numpy as np
 import pytest
 
 from rtl_tb import engines
-from rtl_tb.engines.common import digest
 from rtl_tb.engines.job import Job, Outcome, Traffic
 from rtl_tb.errors import ElaborationError, RtlError
 from rtl_tb.verdict import Verdict, judge
@@ -133,30 +135,6 @@ def test_a_refused_design(run, engine, simulator, tmp_path):
     assert "\n" not in str(caught.value)
 
 
-def test_a_changed_header_is_another_build(tmp_path):
-    """Headers of any suffix, in an include folder or beside the source, those of headers, and contents of memories."""
-    dut = small.write_small(tmp_path)
-    (tmp_path / "inc").mkdir()
-    (tmp_path / "hdr").mkdir()
-    names = ["inc/sum.defs", "hdr/sum.svh", "hdr/deep.svh", "rom.hex"]
-    for name in names:
-        (tmp_path / name).write_text("// one\n")
-    (tmp_path / "hdr" / "sum.svh").write_text('`include "deep.svh"\n')
-    top = '`include "hdr/sum.svh"\nmodule m; reg [7:0] rom [0:1]; initial $readmemh("rom.hex", rom); endmodule\n'
-    (tmp_path / "small.sv").write_text(top + small.RTL)
-    dut = dataclasses.replace(dut, include=(tmp_path / "inc",))
-    wrapper = tmp_path / "inc" / "build" / "fast" / "mmagold_dut.sv"  # a build folder inside an include folder
-    wrapper.parent.mkdir(parents=True)
-    wrapper.write_text("")
-    seen = [digest(dut, [wrapper], "")]
-    for name in names:
-        (tmp_path / name).write_text((tmp_path / name).read_text() + "// two\n")
-        seen.append(digest(dut, [wrapper], ""))
-    assert len(set(seen)) == len(seen)
-    (wrapper.parent / "old.so").write_text("a product of the build")
-    assert digest(dut, [wrapper], "") == seen[-1]
-
-
 def changed_unit(folder, *replacements: tuple[str, str]):
     """The small unit with parts of its text replaced."""
     dut = small.write_small(folder)
@@ -168,15 +146,51 @@ def changed_unit(folder, *replacements: tuple[str, str]):
     return dut
 
 
-@pytest.mark.parametrize("simulator", ["icarus", "verilator"])
-def test_delays_in_rtl_without_a_timescale(tmp_path, simulator):
-    """A delay of #1 is 1 ns, not 1 s."""
-    dut = changed_unit(
-        tmp_path, ("{v1, v2, v3} <= {accept", "{v1, v2, v3} <= #1 {accept"), ("{d1, d2, d3} <=", "{d1, d2, d3} <= #1")
-    )
+EVERY_ENGINE = [*ENGINES, ("cocotb", "icarus"), ("cocotb", "verilator")]
+
+
+@pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
+@pytest.mark.parametrize(("delay", "in_time"), [("#1", True), ("#9.5", True), ("#10.5", False)])
+def test_delays_in_rtl_without_a_timescale(tmp_path, engine, simulator, delay, in_time):
+    """A delay of #1 is 1 ns, not 1 s; the clock has 10 ns for every engine, and what comes later comes too late."""
+    dut = changed_unit(tmp_path, ("assign d = ", f"assign {delay} d = "), ("{d1, d2, d3} <=", "{d1, d2, d3} <= #0.25"))
     vectors = small.small_vectors(dut, 30)
-    verdict = judge(vectors, engines.run("selfcheck", Job(dut, tmp_path / "build", vectors, simulator)), dut.compare)
+    verdict = judge(vectors, engines.run(engine, Job(dut, tmp_path / "build", vectors, simulator)), dut.compare)
+    assert verdict.passed == in_time, verdict.outcome.failures
+
+
+@pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
+@pytest.mark.parametrize("delay", ["#3", "#9.5"])
+def test_delays_from_an_input(tmp_path, engine, simulator, delay):
+    """Inputs change with the rising edge in every engine: a path from an input has the whole cycle."""
+    late = f"wire {delay} ready_late = out_ready; wire advance = !v3 || ready_late;"
+    dut = changed_unit(tmp_path, ("wire advance = !v3 || out_ready;", late))
+    vectors = small.small_vectors(dut, 60)
+    job = Job(dut, tmp_path / "build", vectors, simulator, Traffic(backpressure=0.4))
+    verdict = judge(vectors, engines.run(engine, job), dut.compare)
     assert verdict.passed, verdict.outcome.failures
+
+
+@pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
+def test_a_unit_that_hangs_in_zero_time(tmp_path, engine, simulator):
+    """A loop that no clock cycle ends: one line after the wall-clock limit, and nothing goes on running."""
+    dut = changed_unit(tmp_path, ("endmodule", "always @(posedge clk) while (v3) if (&d3[1:0] & ~|d3[1:0]) $display; endmodule"))
+    job = Job(dut, tmp_path / "build", small.small_vectors(dut, 20), simulator, wall_timeout=2.0)
+    start = time.monotonic()
+    with pytest.raises(RtlError, match=r"small hangs: .* no clock cycle ended within 2 seconds"):
+        engines.run(engine, dataclasses.replace(job, program=engines.build(engine, job)))
+    assert time.monotonic() - start < 90
+    assert not [line for line in running() if str(tmp_path) in line]
+
+
+def running() -> list[str]:
+    """The command lines of all processes."""
+    files = Path("/proc").glob("[0-9]*/cmdline")
+    lines = []
+    for file in files:
+        with contextlib.suppress(OSError):
+            lines.append(file.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return lines
 
 
 def test_outputs_are_sampled_before_the_edge(tmp_path):
@@ -200,9 +214,6 @@ def test_the_last_vector_is_not_held(tmp_path, engine, simulator):
     job = Job(dut, tmp_path / "build", vectors, simulator, Traffic(seed=3))
     wrong = judge(vectors, engines.run(engine, job), dut.compare).wrong
     assert wrong[-1]
-
-
-EVERY_ENGINE = [*ENGINES, ("cocotb", "icarus"), ("cocotb", "verilator")]
 
 
 @pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)

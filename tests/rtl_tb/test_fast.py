@@ -1,6 +1,8 @@
-"""The fast engine: libraries side by side in one process, cached builds, interruption, what it refuses."""
+"""The fast engine: interruption, damaged programs, units that crash or print, what it refuses."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import engine_dut as small
 import numpy as np
@@ -17,30 +19,15 @@ def job(tmp_path_factory):
     """A job on the small unit, built once."""
     folder = tmp_path_factory.mktemp("fast")
     dut = small.write_small(folder)
-    return Job(dut, folder / "build", small.small_vectors(dut, 3 * fast.CHUNK))
-
-
-def test_two_units_of_the_same_name_in_one_process(job, tmp_path):
-    """Each library has its own symbols: the first still answers as before when the second is loaded."""
-    other = small.write_small(tmp_path)
-    source = (tmp_path / "small.sv").read_text()
-    (tmp_path / "small.sv").write_text(source.replace("total = c;", "total = c ^ 1;"))
-    few = job.vectors[:500]
-    first = fast.run(Job(job.dut, job.build, few)).actual
-    second = fast.run(Job(other, tmp_path / "build", few)).actual
-    again = fast.run(Job(job.dut, job.build, few)).actual
-    assert np.array_equal(first, few.d)
-    assert np.array_equal(again, few.d)
-    a, b, c = (few.operands[name].astype(np.int64) for name in "abc")
-    products = ((a ^ 128) - 128) * ((b ^ 128) - 128)
-    assert np.array_equal(second, ((c ^ 1) + products.sum(axis=1)) & 0xFFFFFFFF)
+    return Job(dut, folder / "build", small.small_vectors(dut, 200_000))
 
 
 def test_progress_and_interruption(job):
-    """Chunk by chunk; what the callback raises (Ctrl-C) ends the run, and the next one starts afresh."""
+    """What the callback raises (Ctrl-C) ends the run, and the next one starts afresh."""
     seen = []
     outcome = fast.run(job, lambda done, total: seen.append((done, total)))
-    assert seen == [(fast.CHUNK * (i + 1), len(job.vectors)) for i in range(3)]
+    assert seen[-1] == (len(job.vectors), len(job.vectors))
+    assert seen == sorted(seen)
     assert outcome.cycles >= len(job.vectors)
 
     def interrupt(done: int, total: int) -> None:
@@ -52,15 +39,15 @@ def test_progress_and_interruption(job):
 
 
 def test_an_interrupted_build_leaves_nothing(job, tmp_path, monkeypatch):
-    """Neither a half library nor its folder."""
+    """Neither a half program nor its folder."""
 
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(simulators, "elaborate", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        fast.build(job.dut, tmp_path, simulators.verilator())
-    assert [path.name for path in (tmp_path / "fast").iterdir()] == ["mmagold_dut.sv"]
+        fast.build(replace(job, build=tmp_path), simulators.verilator())
+    assert not list((tmp_path / "fast").iterdir())
 
 
 def test_what_it_refuses(job, tmp_path):
@@ -71,13 +58,30 @@ def test_what_it_refuses(job, tmp_path):
         fast.run(Job(job.dut, job.build, job.vectors[:2], waves=tmp_path / "x.vcd"))
 
 
-def test_an_unreadable_library(job):
-    """A damaged cache names the file and the remedy."""
-    few = Job(job.dut, job.build.parent / "damaged", job.vectors[:2])
-    library = fast.build(job.dut, few.build, simulators.verilator())
-    library.write_bytes(b"not a library")
-    with pytest.raises(RtlError, match=r"cannot be loaded.*remove it"):
+def test_a_damaged_program(job):
+    """One line that names the file."""
+    few = replace(job, build=job.build.parent / "damaged", vectors=job.vectors[:2])
+    fast.build(few, simulators.verilator()).write_bytes(b"not a program")
+    with pytest.raises(RtlError, match=r"fast/\w+/dut cannot be run"):
         fast.run(few)
+
+
+@pytest.mark.parametrize(
+    ("does", "said"),
+    [
+        ('$c("std::raise(SIGSEGV);")', r"without an answer \(signal SIGSEGV\)"),
+        ('$c("_exit(0);")', r"without an answer; does the unit call exit"),
+    ],
+    ids=["crash", "exit"],
+)
+def test_a_unit_that_ends_the_process(tmp_path, does, said):
+    """It takes neither this process with it nor gets a verdict."""
+    dut = small.write_small(tmp_path)
+    headers = "`systemc_header\n#include <csignal>\n#include <unistd.h>\n`verilog\n"
+    rtl = small.RTL.replace("    reg v1", f"{headers}    reg v1")
+    (tmp_path / "small.sv").write_text(rtl.replace("endmodule", f"always @(posedge clk) if (v3) {does}; endmodule"))
+    with pytest.raises(RtlError, match=said):
+        fast.run(Job(dut, tmp_path / "build", small.small_vectors(dut, 5)))
 
 
 def test_what_the_unit_prints_is_not_on_stdout(tmp_path, capfd):

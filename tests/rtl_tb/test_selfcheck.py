@@ -14,6 +14,7 @@ from golden.formats import get_format
 from rtl_tb import simulators
 from rtl_tb.engines import selfcheck
 from rtl_tb.engines.job import Job, Traffic
+from rtl_tb.errors import RtlError
 from rtl_tb.policy import NAN_POLICIES, ZERO_POLICIES, ComparePolicy
 from rtl_tb.selfcheck_sv import compare_function
 
@@ -91,16 +92,27 @@ def test_the_folder_runs_as_its_readme_says(tmp_path, name, fault, verdict):
     assert ("WRONG vector 10: operands" in done.stdout) == bool(fault)
 
 
-def test_a_build_is_used_again_and_a_changed_source_is_not(tmp_path):
-    """And the folder of a run does not stay."""
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (lambda text: text.replace(text.splitlines()[-2] + "\n", ""), "are not whole"),
+        (lambda text: text[: text.rindex("D ")], "ended before the testbench did"),
+        (lambda text: text.rstrip("\n"), "ended before the testbench did"),
+        (lambda text: "".join(line for line in text.splitlines(True) if not line.startswith("M ")), "are not whole"),
+        (lambda text: text.replace("M 10 ", "N 10 "), "are not whole"),
+    ],
+    ids=["last line", "summary", "end of line", "every wrong result", "another line"],
+)
+def test_answers_that_are_not_whole(tmp_path, edit, said):
+    """A result without a line counts as right: each that is wrong must have one, as the summary says."""
     dut = small.write_small(tmp_path)
-    job = Job(dut, tmp_path / "build", small.small_vectors(dut, 20), "icarus")
-    simulator = simulators.icarus()
-    first = selfcheck.build(job, simulator)
-    stamp = first.stat().st_mtime_ns
-    selfcheck.run(job)
-    assert selfcheck.build(job, simulator) == first
-    assert first.stat().st_mtime_ns == stamp
-    (tmp_path / "small.sv").write_text((tmp_path / "small.sv").read_text().replace("total = c;", "total = c ^ 1;"))
-    assert selfcheck.build(job, simulator) != first
-    assert not list(first.parent.glob("run_*")) + list(first.parent.glob("build_*"))
+    job = Job(dut, tmp_path / "build", small.small_vectors(dut, 20, small.WRONG, 10), "icarus")
+    vectors = job.vectors.d[10]
+    log, answers = tmp_path / "run.log", tmp_path / "answers.txt"
+    log.write_text("said\n")
+    whole = f"P 0 0\nP 16 64\nM 10 {int(vectors) ^ 1:08x}\nD 300 20 1 0 0\n"
+    answers.write_text(whole)
+    assert selfcheck.read_answers(job, answers, log).actual[10] == int(vectors) ^ 1
+    answers.write_text(edit(whole))
+    with pytest.raises(RtlError, match=said):
+        selfcheck.read_answers(job, answers, log)

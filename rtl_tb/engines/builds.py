@@ -1,0 +1,199 @@
+"""Compiled DUTs, used again only for exactly the text that was compiled.
+
+    <build folder>/<engine>/<digest>/    a finished build; nothing writes into it again
+    <build folder>/<engine>/tmp_*/       a build in progress, private to its process
+
+Which files a build depends on is the simulator's own answer, asked anew for every check: only its preprocessor knows what
+`include `NAME` means, and which folder a header comes from today. The digest covers the content of all of them. A design of
+which a file is saved while it is compiled is compiled again; one of which not every file is known (C++ sources with headers of
+their own) serves one check only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rtl_tb import simulators
+from rtl_tb.dut import Dut
+from rtl_tb.errors import ElaborationError, RtlError
+from rtl_tb.simulators import Simulator
+
+TRIES = 3
+"""Compilations of a design whose files change meanwhile, before the user is told."""
+OBJECTS = "objects"
+"""Folder in a build that a recipe may fill with what only the compiler needs; a finished build does not keep it."""
+DEPENDENCIES = "dependencies.txt"
+"""File in which Icarus Verilog lists what it read (option -M); Verilator writes <prefix>__verFiles.dat by itself."""
+_READ_BY_VERILATOR = re.compile(r'^S .*"([^"]*)"$', re.MULTILINE)
+_HDL = (".v", ".sv", ".vh", ".svh", ".vlt")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a design becomes a build.
+
+    Attributes:
+        dut: its sources, include folders and macros.
+        simulator: who compiles.
+        top: top module of the whole design.
+        generated: files that are written into the build folder, by name, in the order in which they are compiled.
+        first: the names of those in `generated` that are compiled before the DUT's sources.
+        language: options that decide what the text means; the front end that lists the files gets them, too.
+        options: all else that the build depends on, such as options of the compiler.
+        compile: compiles in the given folder, in which `generated` lies already.
+    """
+
+    dut: Dut
+    simulator: Simulator
+    top: str
+    generated: Mapping[str, str]
+    language: Sequence[str]
+    options: object
+    compile: Callable[[Path], None]
+    first: Sequence[str] = ()
+
+    def files(self, folder: Path) -> list[Path]:
+        """Every file of the design in the order of compilation, for a build in `folder`."""
+        last = [name for name in self.generated if name not in self.first]
+        return [*(folder / name for name in self.first), *self.dut.sources, *(folder / name for name in last)]
+
+
+def design_options(dut: Dut) -> list[str]:
+    """Include folders and macros, in the spelling that Verilator and Icarus share."""
+    macros = [f"-D{name}={value}" if value else f"-D{name}" for name, value in dut.defines.items()]
+    return [f"-I{path}" for path in dut.include] + macros
+
+
+def built(place: Path, recipe: Recipe) -> Path:
+    """Returns the folder of the finished build below `place`, compiled only where there is none of the same content.
+
+    Raises:
+        ElaborationError: the simulator refused the design; its log stays.
+        RtlError: a file changes every time that the design is compiled.
+    """
+    place.mkdir(parents=True, exist_ok=True)
+    changed: Path | None = None
+    for _ in range(TRIES):
+        scratch = Path(tempfile.mkdtemp(prefix="tmp_", dir=place))
+        keep = False
+        try:
+            for name, text in recipe.generated.items():
+                (scratch / name).write_text(text, encoding="utf-8")
+            inputs = Inputs.read(_front_end(recipe, scratch))
+            finished = place / _digest(recipe, inputs)
+            if finished.is_dir():
+                return finished
+            recipe.compile(scratch)
+            compiled = _read_by_the_simulator(recipe, scratch)
+            changed = inputs.changed()
+            if changed is None:
+                known = set(compiled) <= set(inputs.files) and all(path.suffix in _HDL for path in recipe.dut.sources)
+                return _publish(scratch, finished if known else finished.with_name(f"once_{scratch.name[4:]}"))
+        except ElaborationError:
+            keep = True  # its message names the log
+            raise
+        finally:
+            if not keep:
+                shutil.rmtree(scratch, ignore_errors=True)
+    raise RtlError(f"{changed} changed each of the {TRIES} times that {recipe.dut.name} was compiled; check when it is saved")
+
+
+def _publish(scratch: Path, finished: Path) -> Path:
+    """Gives a build its name, in one step; where another process was faster, its build serves."""
+    shutil.rmtree(scratch / OBJECTS, ignore_errors=True)
+    try:
+        scratch.rename(finished)
+    except OSError:
+        if not finished.is_dir():
+            raise
+    return finished
+
+
+# What a build depends on ------------------------------------------------------------------------------------------------
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """What every write to a file, and every other file in its place, changes; empty where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Files as they were at one moment: stamp and digest of the content of each, by path."""
+
+    files: Mapping[Path, tuple[tuple[int, ...], str]]
+
+    @classmethod
+    def read(cls, paths: Iterable[Path]) -> Inputs:
+        """Reads them; the stamp is taken first, so that a file which changes meanwhile is seen as changed later."""
+        return cls({path: (_stamp(path), _content(path)) for path in dict.fromkeys(paths)})
+
+    def changed(self) -> Path | None:
+        """The first file that is not what it was, or was another meanwhile; None where all are as they were."""
+        for path, (stamp, content) in self.files.items():
+            if not stamp or _stamp(path) != stamp or _content(path) != content:
+                return path
+        return None
+
+
+def _content(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+def _digest(recipe: Recipe, inputs: Inputs) -> str:
+    """Names a build by all that it depends on: every file's place and content, the generated texts, the options, the tool."""
+    contents = [(str(path), content) for path, (_, content) in inputs.files.items()]
+    generated = list(recipe.generated.items())
+    design = (recipe.top, recipe.first, [str(path) for path in recipe.dut.sources], design_options(recipe.dut))
+    everything = (recipe.simulator.identity, recipe.language, recipe.options, design, generated, contents)
+    return hashlib.sha256(repr(everything).encode(errors="surrogateescape")).hexdigest()[:24]
+
+
+def _front_end(recipe: Recipe, scratch: Path) -> list[Path]:
+    """The files that the simulator's front end reads now."""
+    folder = scratch / "front_end"
+    folder.mkdir()
+    simulator, dut = recipe.simulator, recipe.dut
+    if simulator.name == "verilator":
+        arguments: list[str | Path] = ["--lint-only", "--MMD", "-Wno-fatal", "-Wno-lint", "-Wno-style", "--Mdir", folder]
+        arguments += ["--top-module", recipe.top]
+    else:
+        arguments = ["-E", f"-Mall={folder / DEPENDENCIES}", "-o", os.devnull]
+    arguments += [*recipe.language, *design_options(dut), *recipe.files(scratch)]
+    simulators.elaborate(simulator, arguments, folder=folder, what=f"the DUT {dut.name}")
+    found = _read_by_the_simulator(recipe, folder, scratch)
+    shutil.rmtree(folder)
+    return found
+
+
+def _read_by_the_simulator(recipe: Recipe, folder: Path, build: Path | None = None) -> list[Path]:
+    """The files that a run of the simulator in `folder` says it read, but for those of the build itself; and all sources.
+
+    Raises:
+        ElaborationError: it left no list. Without one nobody knows what was compiled.
+    """
+    names: list[str] = []
+    for listed in folder.rglob("*__verFiles.dat"):
+        names += _READ_BY_VERILATOR.findall(listed.read_text(errors="surrogateescape"))
+    for listed in folder.rglob(DEPENDENCIES):
+        names += listed.read_text(errors="surrogateescape").splitlines()
+    if not names:
+        raise ElaborationError(f"{recipe.simulator.version_text} did not say which files it read for {recipe.dut.name}")
+    own = (build or folder).absolute()
+    paths = [*recipe.dut.sources, *(Path(os.path.abspath(folder / name)) for name in names)]
+    return [path for path in dict.fromkeys(paths) if not path.is_relative_to(own)]
