@@ -47,7 +47,7 @@ def _compile_operation(item: Section, operands: Operands, earlier: list[Operatio
     for name in (*addends, seed):
         if name not in ("c", "zero", *results):
             raise item.error(f"register '{name}' holds no earlier result", "seed" if name == seed else "addends")
-    to = item.take("to", str, "d" if last else f"result{len(earlier)}")
+    to = item.take_word("to", "d" if last else f"result{len(earlier)}")
     if to in ("c", "zero", *results):
         raise item.error(f"register '{to}' holds another result already", "to")
     if any({**results, "c": operands.c}.get(name, out) != out for name in addends):
@@ -163,11 +163,10 @@ def _k_subset(item: Section, k: int) -> tuple[int, ...]:
             raise item.error(f"key 'k' is '{choice}', expected all, none or a mapping", "k")
         return tuple(range(k)) if choice == "all" else ()
     if "list" in choice:
-        picked = tuple(choice.take("list", list))
-        if not all(isinstance(i, int) and 0 <= i < k for i in picked):
-            raise choice.error(f"key 'list' must hold integers from 0 to {k - 1}", "list")
+        picked: tuple[int, ...] = choice.take_ints("list", 0, k - 1)
     elif "modulo" in choice:
-        modulo, residues = choice.take_int("modulo", 1, MAX_K), choice.take("residues", list)
+        modulo = choice.take_int("modulo", 1, MAX_K)
+        residues = choice.take_ints("residues", 0, modulo - 1)
         picked = tuple(i for i in range(k) if i % modulo in residues)
     else:
         start, stop = choice.take_int("from", 0, k - 1), choice.take_int("to", 0, k - 1)

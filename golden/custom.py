@@ -8,6 +8,7 @@ from typing import Any
 from golden import yamlfile
 from golden.compile_program import compile_program
 from golden.errors import UnknownNameError
+from golden.escape import one_line
 from golden.formats import Format, build_format, get_format
 from golden.formats import formats as builtin_formats
 from golden.instruction import Evidence, Instruction
@@ -32,8 +33,8 @@ def load_instruction(path: str | Path) -> Instruction:
 
 def build_instruction(document: Section) -> Instruction:
     """Builds the instruction of an already parsed document (see `load_instruction`)."""
-    name = document.take("unit", str)
-    title = document.take("title", str, name)
+    name = document.take_name("unit")
+    title = one_line(document.take("title", str, name))
     source = document.take("source", str, document.file)
     document.take_names("notes", [])
     shape = document.take("shape", Section)
@@ -70,6 +71,7 @@ def build_instruction(document: Section) -> Instruction:
 def _local_formats(document: Section) -> dict[str, Format]:
     table = document.take("define_formats", Section, None)
     for name in table or ():
+        table.checked_word(name)
         if name in builtin_formats():
             raise table.error(f"format '{name}' exists already; define it under another name", name)
     return {name: build_format(name, table.take(name, Section)) for name in table} if table else {}

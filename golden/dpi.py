@@ -20,7 +20,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from golden import __version__
+from golden import __version__, escape
 from golden.engine import Engine
 from golden.errors import OperandError
 from golden.instruction import Instruction
@@ -50,15 +50,27 @@ def write(ins: Instruction, folder: str | Path, prefix: str | None = None) -> li
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", prefix):
         raise OperandError(f"argument 'prefix' is '{prefix}', expected an identifier (letters, digits, _)")
     words = _words(ins, prefix)
+
+    def filled(template: str) -> str:
+        return _fill(template, words | {"instruction": _instruction(ins, template)})
+
     texts = {
-        f"{prefix}_dpi.c": _fill("model.c", words),
-        f"{prefix}_pkg.sv": _fill("package.sv", words),
-        f"{prefix}_tb.sv": _fill("testbench.sv", words),
+        f"{prefix}_dpi.c": filled("model.c"),
+        f"{prefix}_pkg.sv": filled("package.sv"),
+        f"{prefix}_tb.sv": filled("testbench.sv"),
         f"{prefix}_vectors.hex": _examples(ins),
-        "Makefile": _fill("Makefile", words),
-        "README.md": _fill("README.md", words),
+        "Makefile": filled("Makefile"),
+        "README.md": filled("README.md"),
     }
     return write_folder(folder, texts)
+
+
+def _instruction(ins: Instruction, template: str) -> str:
+    """What is modelled, as the language of a template takes it: comments, except for the README."""
+    name = f"{ins.architecture} {ins.name}"
+    if template == "README.md":
+        return escape.markdown(name)
+    return escape.block_comment(name) if template.endswith(".c") else escape.line_comment(name)
 
 
 def _fill(template: str, words: dict[str, str]) -> str:
@@ -71,7 +83,6 @@ def _words(ins: Instruction, prefix: str) -> dict[str, str]:
     width = layout.result_width
     return {
         "prefix": prefix,
-        "instruction": f"{ins.architecture} {ins.name}",
         "version": __version__,
         "core": core_source(),
         "renamed": "\n".join(f"#define {name} {prefix}_{name}" for name in _globals()),

@@ -6,11 +6,11 @@ so the document cannot say anything that the model does not do.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from golden import escape
 from golden.algorithms import Algorithm, get_algorithm
 from golden.errors import UnknownNameError
 from golden.formats import Format
@@ -64,6 +64,17 @@ def sources(ins: Instruction) -> list[str]:
     """Where the instruction and its algorithms come from, a line each."""
     sources = [ins.source] + [f"{algorithm.name}: {algorithm.source}" for algorithm in _algorithms(ins)]
     return [" ".join(source.split()) for source in sources if source]
+
+
+def sources_text(ins: Instruction) -> list[str]:
+    """The sources as Markdown: those of the specs as they stand, a unit's own as the text that somebody wrote into its file."""
+    found = sources(ins)
+    return [escape.markdown(found[0]), *found[1:]] if ins.architecture == "custom" and ins.source.strip() else found
+
+
+def evidence_text(ins: Instruction) -> str:
+    """Where the evidence comes from, as Markdown."""
+    return escape.markdown(ins.evidence.source) if ins.architecture == "custom" else ins.evidence.source
 
 
 def format_dict(fmt: Format) -> dict[str, Any]:
@@ -122,15 +133,15 @@ def index_text(k_index: tuple[int, ...]) -> str:
 def to_markdown(ins: Instruction) -> str:
     """Returns the specification as a Markdown document."""
     data = specification(ins)
-    parts = [f"# {ins.name}", _facts(data), "## Formats", _formats_table(data), "## Computation", _intro(data)]
+    parts = [f"# {escape.markdown(ins.name)}", _facts(data), "## Formats", _formats_table(data), "## Computation", _intro(data)]
     parts += _operations_text(ins)
     parts += [
         "## Special values",
         "Executed by the reference model; operands that a row does not name are zero.",
         table(("Case", "d", "Value"), [(r["case"], f"`{r['d']}`", r["value"]) for r in data["special_values"]]),
     ]
-    parts += ["## Evidence and sources", f"**{data['evidence']['kind']}**: {data['evidence']['source']}."]
-    parts += ["\n".join(f"- {source}" for source in data["sources"])]
+    parts += ["## Evidence and sources", f"**{data['evidence']['kind']}**: {evidence_text(ins)}."]
+    parts += ["\n".join(f"- {source}" for source in sources_text(ins))]
     if data["notes"]:
         parts += ["## Notes", "\n".join(f"- {' '.join(note.split())}" for note in data["notes"])]
     return "\n\n".join(parts) + "\n"
@@ -188,14 +199,6 @@ def _intro(data: dict[str, Any]) -> str:
     return f"d = c + sum of {data['products']} products, in {count} operation{'s' if count > 1 else ''}:"
 
 
-_MARKUP = re.compile(r"[\\`*<>\[\]&#~]|(?<!\w)_|_(?!\w)")
-
-
-def escaped(text: str) -> str:
-    """Text from outside (a unit's title) so that Markdown takes no character of it for markup."""
-    return _MARKUP.sub(r"\\g<0>", text)
-
-
 Chain = list[tuple[int, Operation]]
 """Neighbouring operations that run the same steps, with their numbers."""
 
@@ -220,7 +223,7 @@ def _chain_parts(ins: Instruction, chain: Chain) -> list[str]:
 def chain_title(ins: Instruction, chain: Chain, level: int) -> str:
     """The heading of a chain: the numbers of its operations and the algorithm's title."""
     numbers = f"{chain[0][0]}" if len(chain) == 1 else f"{chain[0][0]} to {chain[-1][0]}"
-    title = escaped(algorithm_title(ins, chain[0][1]))
+    title = escape.markdown(algorithm_title(ins, chain[0][1]))
     return f"{'#' * level} Operation{'s' if len(chain) > 1 else ''} {numbers}: {title}"
 
 

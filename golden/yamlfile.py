@@ -6,6 +6,7 @@ refuses what nobody asked for, so a misspelt key is an error instead of a silent
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ from golden.inputs import MAX_DIGITS, MAX_NESTING, read_text
 
 T = TypeVar("T")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_WORD = re.compile(r"[A-Za-z][\w.+-]{0,59}", re.ASCII)
 MISSING: Any = object()
 """Stands for the default of a key that a mapping must have."""
 MAX_BYTES = 16 << 20
@@ -88,6 +90,19 @@ class Section(dict[str, Any]):
         if not value.strip() or not value.isprintable() or len(value) > MAX_NAME:
             shown = ascii(value if len(value) <= 60 else value[:57] + "...")
             raise self.error(f"name {shown} of '{key}' is not 1 to {MAX_NAME} printable characters in one line", key)
+        return value
+
+    def checked_word(self, key: str) -> str:
+        """`key`, which must be a word: what else is named in tables, pictures and generated code has no free spelling."""
+        if not _WORD.fullmatch(key):
+            raise self.error(f"{key[:60]!a} is no name: expected a letter, then at most 59 letters, digits, _ . + -", key)
+        return key
+
+    def take_word(self, key: str, default: Any = MISSING) -> Any:
+        """Returns a word (see `checked_word`)."""
+        value = self.take(key, str, default)
+        if value is not default and not _WORD.fullmatch(value):
+            raise self.error(f"key '{key}' is {value[:60]!a}, expected a letter, then letters, digits, _ . + -", key)
         return value
 
     def take_names(self, key: str, default: Any = MISSING) -> Any:

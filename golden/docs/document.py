@@ -21,7 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from golden import __version__, catalog
+from golden import __version__, catalog, escape
 from golden.docs import instruction_page, typst_writer
 from golden.docs.errors import DocsError, missing
 from golden.docs.evidence import figures
@@ -112,7 +112,7 @@ def to_markdown(subject: Instruction | str) -> str:
 
 def group_alone(ins: Instruction) -> Group:
     """The page's group with only this instruction, under its own name."""
-    slug = group_of(ins).slug if ins.architecture in catalog.architectures() else ins.name
+    slug = group_of(ins).slug if ins.architecture in catalog.architectures() else escape.file_stem(ins.name)
     return replace(own_group(ins), slug=slug, title=ins.variables.get("title", ins.name))
 
 
@@ -178,7 +178,7 @@ def _reader() -> MarkdownIt:
 def _titled(text: str) -> tuple[str, str]:
     """The first heading, as plain text, and the rest."""
     head, _, body = text.partition("\n")
-    return re.sub(r"\\([^\w\s])", r"\1", head.removeprefix("# ").strip()), body
+    return escape.plain(head.removeprefix("# ").strip()), body
 
 
 def _subtitle(subject: Instruction | str) -> str:
@@ -230,13 +230,14 @@ def _with_anchors(tokens: Sequence[Token]) -> list[tuple[str, str, str]]:
     for token, inner in pairwise(tokens):
         if token.type != "heading_open":
             continue
-        anchor = base = re.sub(r"[^\w-]+", "-", inner.content.lower()).strip("-")
+        text = escape.plain(inner.content)
+        anchor = base = re.sub(r"[^\w-]+", "-", text.lower()).strip("-")
         while anchor in used:
             anchor = f"{base}-{sum(name.startswith(base) for name in used)}"
         used.add(anchor)
         token.attrSet("id", anchor)
         if token.tag in ("h2", "h3"):
-            contents.append((token.tag, anchor, inner.content))
+            contents.append((token.tag, anchor, text))
     return contents
 
 

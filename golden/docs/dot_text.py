@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from golden.catalog import architectures
 from golden.docs.numbers import hex_text, power_text
+from golden.escape import file_stem
 from golden.export import index_text
 from golden.formats import Format
 from golden.instruction import Instruction
@@ -37,7 +38,7 @@ def name_argument(ins: Instruction) -> str:
     """The NAME by which the command line finds the instruction; a designer's own unit by its file."""
     if ins.architecture in architectures():
         return f"{ins.architecture}:{ins.name}"
-    return shlex.quote(ins.source if ins.source.endswith((".yaml", ".yml")) else f"{ins.name}.yaml")
+    return shlex.quote(ins.source if ins.source.endswith((".yaml", ".yml")) else f"{file_stem(ins.name)}.yaml")
 
 
 def _written(ins: Instruction, name: str, codes: npt.NDArray[Any]) -> list[str]:

@@ -11,7 +11,7 @@ from golden.docs.families import Group
 from golden.docs.markdown import code, figure, link, table
 from golden.docs.variants import LISTED, captured_entry, manifest
 from golden.evidence_file import check_report
-from golden.export import escaped
+from golden.export import evidence_text, sources_text
 from golden.inputs import read_json
 from golden.instruction import Instruction
 from golden.paths import docs_folder
@@ -38,7 +38,7 @@ def _kinds(group: Group) -> str:
         key = ins.evidence.kind, " ".join(ins.evidence.source.split())
         found[key] = found.get(key, 0) + 1
     if group.architecture == "custom":
-        return f"A unit of its own file; nothing stands behind it but the file itself ({escaped(next(iter(found))[1])})."
+        return f"A unit of its own file; nothing stands behind it but the file itself ({evidence_text(group.representative)})."
     rows = [(kind, str(count), _MEANING[kind], source) for (kind, source), count in found.items()]
     return table(("Evidence", "Variants", "Meaning", "Source"), rows)
 
@@ -105,9 +105,8 @@ def _campaigns(group: Group) -> str:
 
 def _sources(group: Group) -> str:
     from golden.docs.computation import notes
-    from golden.export import sources
 
-    lines = [f"- {source}" for source in sources(group.representative)]
+    lines = [f"- {source}" for source in sources_text(group.representative)]
     lines += [f"- Note: {note}" for note in notes(group.representative)]
     return "### Sources\n\n" + "\n".join(lines) if lines else ""
 

@@ -69,11 +69,11 @@ def fma_chain(ins: Instruction) -> Instruction:
 
 def _unit(ins: Instruction, template: str) -> Instruction:
     """An instruction with the operands of `ins` and the template's steps."""
-    scaled, result = ins.scale_block is not None, ins.formats["d"]
-    text = template.format(d=result.name, nan=result.nan, scale=_SCALE if scaled else "")
+    scales, result = {name: fmt for name, fmt in ins.formats.items() if name.startswith("scale")}, ins.formats["d"]
+    text = template.format(d=result.name, nan=result.nan, scale=_SCALE if scales else "")
     document = yamlfile.parse(text, "IEEE 754")
     a, b, c, d = (ins.formats[name] for name in "abcd")
-    formats = OperandFormats(a, b, c, d, ins.stored_k, _local(ins), scaled)
+    formats = OperandFormats(a, b, c, d, ins.stored_k, _local(ins), scales)
     return replace(ins, program=compile_program([document], document, formats))
 
 

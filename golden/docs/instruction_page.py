@@ -13,7 +13,7 @@ from golden.docs import answers, computation, evidence, placement, related, vari
 from golden.docs.families import Group, groups
 from golden.docs.markdown import link
 from golden.docs.page import Page
-from golden.export import escaped
+from golden.escape import markdown as escaped
 
 
 def pages() -> list[Page]:

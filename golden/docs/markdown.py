@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import re
 
+from golden.escape import fence
 from golden.export import table
 
 __all__ = ["SITE", "anchor", "code", "figure", "link", "table"]
@@ -29,7 +30,8 @@ def anchor(heading: str) -> str:
 
 def code(text: str, language: str = "text") -> str:
     """A block of code."""
-    return f"```{language}\n{text.rstrip()}\n```"
+    ticks = fence(text)
+    return f"{ticks}{language}\n{text.rstrip()}\n{ticks}"
 
 
 def figure(svg: str, caption: str) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from golden.errors import FileFormatError
+from golden.escape import line_comment
 from golden.vectors.lines import Hex, Index, KindName, KindNumber, Lines, Piece, Word
 from golden.vectors.manifest import Manifest
 from golden.vectors.word import WordLayout
@@ -42,11 +43,12 @@ def summary(manifest: Manifest) -> list[str]:
     """What every header says, one fact a line."""
     width = manifest.operand_width + manifest.result_width
     places = [f"{f['name']} [{f['lsb'] + f['elements'] * f['bits'] - 1}:{f['lsb']}] {_elements(f)}" for f in manifest.fields]
-    return [
+    lines = [
         f"mmagold {manifest.version}: {manifest.architecture} {manifest.instruction}",
         f"{manifest.count} vectors of level {manifest.level}, seed {manifest.seed}, {width} bits each",
         f"fields: {', '.join(places)}; element 0 lowest",
     ]
+    return [line_comment(line) for line in lines]
 
 
 def _elements(field: dict[str, object]) -> str:
