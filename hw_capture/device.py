@@ -10,15 +10,15 @@ PyCUDA is imported when a device is opened, not before.
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hw_capture import processes
 from hw_capture.errors import DeviceError, ToolMissing
 
 Bytes = npt.NDArray[Any]
@@ -125,15 +125,21 @@ class Device:
     def __enter__(self) -> Device:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            self.close()
+        except DeviceError:
+            if kind is None:  # else the error that made the GPU unusable is on its way
+                raise
 
     def close(self) -> None:
-        """Gives the GPU back; a second call does nothing."""
+        """Gives the GPU back; a second call does nothing. Raises DeviceError where a kernel has failed unnoticed."""
         if self._open:
             self._open = False
-            self._context.pop()
-            self._context.detach()
+            with _reported(self.cuda, "closing the GPU"):
+                self.cuda.Context.synchronize()
+                self._context.pop()
+                self._context.detach()
 
     def _attribute(self, name: str) -> int:
         key = getattr(self.cuda.device_attribute, name, None)
@@ -194,15 +200,12 @@ def open(index: int = 0) -> Device:
 
 def driver_version() -> str:
     """Returns the version of the NVIDIA kernel driver, or "unknown"."""
-    try:
-        found = re.search(r"Kernel Module[^\n]*?\s(\d+(?:\.\d+)+)", Path("/proc/driver/nvidia/version").read_text())
-        if found:
+    with suppress(OSError):
+        told = Path("/proc/driver/nvidia/version").read_text("utf-8", "replace")
+        if found := re.search(r"Kernel Module[^\n]*?\s(\d+(?:\.\d+)+)", told):
             return found.group(1)
-    except OSError:
-        pass
-    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return "unknown"
-    return done.stdout.split("\n")[0].strip() or "unknown" if done.returncode == 0 else "unknown"
+    with suppress(DeviceError):
+        done = processes.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], 30, DeviceError)
+        if done.status == 0 and re.fullmatch(r"\d+(?:\.\d+)+", first := done.output.split("\n")[0].strip()):
+            return first
+    return "unknown"

@@ -2,7 +2,9 @@
 
 A tool is looked for on PATH, in $CUDA_HOME/bin and $CUDA_PATH/bin, in /usr/local/cuda/bin, and among the packages
 nvidia-cuda-nvcc, nvidia-cuda-nvdisasm and nvidia-cuda-cuobjdump of this Python. The cache is $MMAGOLD_CACHE, else
-~/.cache/mmagold; a file's name is a hash of everything that its content depends on.
+~/.cache/mmagold. A file's name is a hash of everything that its content depends on: the text that is compiled (what it
+includes stands in it), the options, all that the tool says of its version, and the variables that nvcc takes options from. It
+begins with a hash of name and content, so that one that was cut short, edited or renamed is made again.
 """
 
 from __future__ import annotations
@@ -12,22 +14,24 @@ import hashlib
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
 from golden.errors import FileFormatError
-from golden.operands import write_whole
+from golden.output import write_whole
+from hw_capture import processes
 from hw_capture.errors import CompileError, HwError, ToolMissing
 
 SYSTEM_FOLDERS = ("/usr/local/cuda",)
 OPTIONS = ("-std=c++17", "-O3", "-w")
 _PACKAGES = {"nvcc": "the CUDA toolkit", "nvdisasm": "pip install nvidia-cuda-nvdisasm", "cuobjdump": "the CUDA toolkit"}
 _TIMEOUT = 600.0
+_OPTION_VARIABLES = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN", "CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH")
+"""What changes nvcc's result beside its arguments."""
 
 
 def find(tool: str) -> str | None:
@@ -55,9 +59,14 @@ def require(*tools: str) -> str:
 
 
 @cache
+def _about(tool_path: str) -> str:
+    """What a tool says of itself: version, release and build."""
+    return _run([tool_path, "--version"], HwError)
+
+
 def version(tool_path: str) -> str:
     """Returns the version of a CUDA tool, e.g. "13.0.88"."""
-    found = re.search(r"\bV(\d+(?:\.\d+)+)", _run([tool_path, "--version"], HwError))
+    found = re.search(r"\bV(\d+(?:\.\d+)+)", _about(tool_path))
     if not found:
         raise HwError(f"{tool_path} --version tells no version")
     return found.group(1)
@@ -79,16 +88,20 @@ def compile(source: str, arch: str, options: Sequence[str] = ()) -> bytes:
     """
     arguments = [target_option(arch), *OPTIONS, *options]
     nvcc = require("nvcc")
-    key = _key("cubin", version(nvcc), *arguments, source)
+    variables = (f"{name}={os.environ.get(name, '')}" for name in _OPTION_VARIABLES)
+    key = _key("cubin", _about(nvcc), *variables, *arguments, source)
     return _cached(f"{key}.cubin", lambda: _compile(nvcc, arguments, source))
 
 
 def _compile(nvcc: str, arguments: list[str], source: str) -> bytes:
     with _temporary_folder() as folder:
         unit, cubin = Path(folder, "unit.cu"), Path(folder, "unit.cubin")
-        unit.write_text(source)
+        unit.write_text(source, "utf-8")
         _run([nvcc, "-cubin", *arguments, "-o", str(cubin), str(unit)], CompileError)
-        return cubin.read_bytes()
+        content = cubin.read_bytes() if cubin.exists() else b""
+    if not content:
+        raise CompileError("nvcc: exit status 0, but it wrote no cubin")
+    return content
 
 
 def disassemble(cubin: bytes) -> str:
@@ -98,15 +111,18 @@ def disassemble(cubin: bytes) -> str:
         ToolMissing: neither is installed. HwError: the tool refused the file.
     """
     tool = require("nvdisasm", "cuobjdump")
-    key = _key("sass", Path(tool).name, version(tool), hashlib.sha256(cubin).hexdigest())
-    return _cached(f"{key}.sass", lambda: _disassemble(tool, cubin).encode()).decode()
+    key = _key("sass", Path(tool).name, _about(tool), hashlib.sha256(cubin).hexdigest())
+    return _cached(f"{key}.sass", lambda: _disassemble(tool, cubin).encode()).decode("utf-8", "backslashreplace")
 
 
 def _disassemble(tool: str, cubin: bytes) -> str:
     with _temporary_folder() as folder:
         path = Path(folder, "unit.cubin")
         path.write_bytes(cubin)
-        return _run([tool, "-c" if Path(tool).name == "nvdisasm" else "-sass", str(path)], HwError)
+        text = _run([tool, "-c" if Path(tool).name == "nvdisasm" else "-sass", str(path)], HwError)
+    if not text.strip():  # no verdict on the kernel: "it holds no matrix instruction" would be one
+        raise HwError(f"{Path(tool).name}: exit status 0, but it printed nothing")
+    return text
 
 
 @contextmanager
@@ -137,32 +153,35 @@ def _key(*parts: str) -> str:
 def _cached(name: str, make: Callable[[], bytes]) -> bytes:
     """What `make` gives, kept in the cache; a cache that cannot be used costs time, nothing else."""
     path = cache_folder() / name
-    try:
-        return path.read_bytes()
-    except OSError:
-        content = make()
-    try:
+    with suppress(OSError):
+        seal, content = _unsealed(path.read_bytes())
+        if seal == _seal(name, content):
+            return content
+    content = make()
+    with suppress(OSError, FileFormatError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, lambda stream: stream.write(content))
-    except (OSError, FileFormatError):
-        return content
+        write_whole(path, lambda stream: stream.write(_seal(name, content) + content))
     return content
+
+
+def _seal(name: str, content: bytes) -> bytes:
+    return hashlib.sha256(name.encode() + b"\0" + content).digest()
+
+
+def _unsealed(stored: bytes) -> tuple[bytes, bytes]:
+    size = hashlib.sha256().digest_size
+    return stored[:size], stored[size:]
 
 
 def _run(command: list[str], error: type[HwError]) -> str:
     """Output of a tool; its first complaint becomes the message of `error`."""
     name = Path(command[0]).name
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
-    except subprocess.TimeoutExpired:
-        raise error(f"{name} gave no answer within {_TIMEOUT:.0f} s") from None
-    except OSError as problem:
-        raise error(f"{command[0]} cannot be run: {problem.strerror}") from None
-    if done.returncode:
-        lines = (done.stderr + done.stdout).strip().splitlines()
+    done = processes.run(command, _TIMEOUT, error)
+    if done.status:
+        lines = (done.errors + done.output).strip().splitlines()
         chosen = [line for line in lines if re.search(r"error|fatal", line, re.IGNORECASE)] or lines
         if any(os.strerror(errno.ENOSPC) in line for line in lines):
             raise FileFormatError(f"{tempfile.gettempdir()}: {name} cannot write there: {os.strerror(errno.ENOSPC)}")
-        complaint = re.sub(r"/\S*/", "", chosen[0]) if chosen else f"exit status {done.returncode}"
+        complaint = re.sub(r"/\S*/", "", chosen[0]) if chosen else f"exit status {done.status}"
         raise error(f"{name}: {complaint}")
-    return done.stdout
+    return done.output

@@ -36,7 +36,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(toolchain, "package_folders", list)
     monkeypatch.setattr(toolchain, "SYSTEM_FOLDERS", ())
     script(tmp_path, "nvcc", NVCC.replace("cp ", "/bin/cp "))
-    toolchain.version.cache_clear()
+    toolchain._about.cache_clear()
     return tmp_path
 
 
