@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from golden import catalog
 from golden.instruction import Instruction, instructions
-from hw_capture import kernels, sass, toolchain
+from hw_capture import kernels, processes, sass, toolchain
 from hw_capture.errors import CompileError, HwError, SassError
 
 GROUP = 16
@@ -18,7 +18,10 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Built:
-    """One kernel: `kernel` of `cubin`, the SASS lines that stand for its instruction, or the `error` that it met."""
+    """One kernel: `kernel` of `cubin`, the SASS lines that stand for its instruction, or the `error` that it met.
+
+    `strange`: the error is that it was compiled, but to something else than the spec says.
+    """
 
     instruction: Instruction
     form: str
@@ -26,6 +29,7 @@ class Built:
     kernel: str = ""
     sass: tuple[str, ...] = ()
     error: str = ""
+    strange: bool = False
 
 
 def architecture_of(target: str) -> str:
@@ -81,7 +85,7 @@ def groups(chosen: Sequence[Instruction]) -> list[list[tuple[Instruction, str]]]
 
 def build(
     chosen: Sequence[list[tuple[Instruction, str]]], target: str, jobs: int = 2, progress: Progress | None = None
-) -> Iterator[list[Built]]:
+) -> Generator[list[Built], None, None]:
     """Builds groups of kernels, `jobs` at a time, and yields each as it is ready, in order.
 
     Raises:
@@ -100,9 +104,10 @@ def build(
                 if progress:
                     progress("compiling", done, len(chosen))
                 yield waiting.pop(0).result()
-        finally:
-            for future in waiting:
-                future.cancel()
+        except BaseException:  # an error, Ctrl-C, or the caller wants no more: the pool would wait for its compilers
+            pool.shutdown(wait=False, cancel_futures=True)
+            processes.stop_all()
+            raise
 
 
 def _build_group(group: list[tuple[Instruction, str]], target: str) -> list[Built]:
@@ -122,4 +127,4 @@ def _checked(ins: Instruction, form: str, cubin: bytes, kernel: str, bodies: dic
     try:
         return Built(ins, form, cubin, kernel, tuple(sass.check_body(ins, bodies.get(kernel, []))))
     except SassError as error:
-        return Built(ins, form, cubin, kernel, error=str(error))
+        return Built(ins, form, cubin, kernel, error=str(error), strange=True)

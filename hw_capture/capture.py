@@ -8,7 +8,8 @@ failed kernel leaves valid files, and the next call goes on where this one stopp
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,10 +23,11 @@ from golden.instruction import Instruction
 from hw_capture import build, kernels, tiles, toolchain
 from hw_capture.build import Built
 from hw_capture.errors import DeviceError, HwError
-from hw_capture.runner import Runner
+from hw_capture.lock import only_writer
+from hw_capture.runner import FILLS, Runner, differing
 
 Bits = npt.NDArray[Any]
-Builder = Callable[[Sequence[list[tuple[Instruction, str]]], str], Iterable[list[Built]]]
+Builder = Callable[[Sequence[list[tuple[Instruction, str]]], str], Generator[list[Built], None, None]]
 _OPERANDS = (
     "Class sets 'stimuli' and 'mixed': drawn by hw_capture/tiles.py from golden/stimuli.py with the entry's seed; every kernel "
     "ran twice, and wgmma with A from registers and from shared memory, with equal results. Matrices in the shapes of the "
@@ -45,12 +47,17 @@ class Options:
 
 @dataclass
 class Report:
-    """What a capture did. `failed`: (name, reason) of instructions without a file; `differ`: names unlike the model."""
+    """What a capture did.
+
+    failed: (name, reason) of instructions that gave no result. strange: of those whose kernel is not what the spec says.
+    differ: (name, results unlike the model's) of what was recorded in this call; what was `kept` is not compared again.
+    """
 
     recorded: int = 0
     kept: int = 0
     nbytes: int = 0
     failed: list[tuple[str, str]] = field(default_factory=list)
+    strange: list[tuple[str, str]] = field(default_factory=list)
     differ: list[tuple[str, int]] = field(default_factory=list)
 
 
@@ -82,26 +89,49 @@ def capture(
 
     Raises:
         DeviceError: wrong GPU, not enough memory, or a kernel failed; everything recorded before stays.
-        FileFormatError: the folder's manifest is wrong, or a file cannot be written.
+        FileFormatError: the folder's manifest is wrong, another capture writes there, or a file cannot be written.
     """
     options = options or Options()
     facts = runner.facts()
     target = target_for(chosen[0].architecture, facts)
-    store = _Store.open(folder, chosen[0].architecture, facts, options)
-    todo = [ins for ins in chosen if not store.up_to_date(ins)]
-    report = Report(kept=len(chosen) - len(todo))
-    builder = builder or (lambda groups, arch: build.build(groups, arch, options.jobs))
-    done = 0
-    for group in builder(build.groups(todo), target):
+    _made(folder)
+    with only_writer(folder, folder / ".capturing"):
+        store = _Store.open(folder, chosen[0].architecture, facts, options)
+        todo = [ins for ins in chosen if not store.up_to_date(ins)]
+        report = Report(kept=len(chosen) - len(todo))
+        groups = build.groups(todo)
+        with closing(builder(groups, target) if builder else build.build(groups, target, options.jobs)) as built:
+            _record(built, todo, runner, store, report, progress)
+        report.nbytes = store.total()
+    return report
+
+
+def _record(
+    built: Iterator[list[Built]],
+    todo: Sequence[Instruction],
+    runner: Runner,
+    store: _Store,
+    report: Report,
+    progress: build.Progress | None,
+) -> None:
+    """Records what was built; what was to be built and never came is a failure as well."""
+    waiting = {ins.name: ins for ins in todo}
+    for group in built:
         with store.replacing({one.instruction.name for one in group}):
             for parts in _by_instruction(group):
                 ins = parts[0].instruction
                 if progress:
-                    progress(ins.name, done, len(todo))
+                    progress(ins.name, len(todo) - len(waiting), len(todo))
                 _capture_one(ins, parts, runner, store, report)
-                done += 1
-    report.nbytes = store.total()
-    return report
+                waiting.pop(ins.name)
+    report.failed += [(name, "no kernel was built") for name in waiting]
+
+
+def _made(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileFormatError(f"{folder}: cannot be made: {error.strerror}") from None
 
 
 def _by_instruction(group: list[Built]) -> Iterator[list[Built]]:
@@ -114,15 +144,21 @@ def _capture_one(ins: Instruction, parts: list[Built], runner: Runner, store: _S
     """Runs every form of one instruction twice, and stores the result when all agree."""
     errors = [one.error for one in parts if one.error]
     if errors:
-        report.failed.append((ins.name, errors[0]))
+        (report.strange if all(one.strange for one in parts if one.error) else report.failed).append((ins.name, errors[0]))
+        return
+    if missing := set(kernels.forms(ins)) - {one.form for one in parts}:
+        report.failed.append((ins.name, f"no kernel of the form {' or '.join(sorted(missing))} was built"))
         return
     operands, class_set, classes = tiles.draw(ins, store.options.seed, store.options.per_kind)
-    results = [runner.run(one, operands) for one in parts for _ in range(2)]
-    unlike = max(int((result != results[0]).sum()) for result in results)
+    expected = ins(**operands)
+    results = [runner.run(one, operands, fill) for one in parts for fill in FILLS]
+    wrong = differing(results[0], expected, ins.name)
+    unlike = max(differing(result, results[0], ins.name) for result in results)
     if unlike:
-        report.failed.append((ins.name, f"{unlike} results differ between two runs or two forms of the kernel"))
+        report.failed.append(
+            (ins.name, f"{unlike} results differ between two runs or two forms of the kernel, or were not written")
+        )
         return
-    wrong = int((ins(**operands) != results[0]).sum())
     if wrong:
         report.differ.append((ins.name, wrong))
     store.add(ins, {**operands, "d": results[0]}, class_set, classes, parts)
@@ -138,10 +174,6 @@ class _Store:
     @classmethod
     def open(cls, folder: Path, architecture: str, facts: dict[str, Any], options: Options) -> _Store:
         """Opens or begins a folder; raises FileFormatError when it holds another GPU's vectors."""
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileFormatError(f"{folder}: cannot be made: {error.strerror}") from None
         known: dict[str, Any] = {}
         if (folder / "manifest.json").exists():
             known = captured.read_manifest_file(folder / "manifest.json", architecture)
@@ -157,7 +189,7 @@ class _Store:
         entry = self.manifest["instructions"].get(ins.name)
         if entry is None or entry.get("seed") != self.options.seed or entry["class_set"] not in tiles.CLASS_SETS:
             return False
-        if entry.get("per_kind") != self.options.per_kind:
+        if entry.get("per_kind") != self.options.per_kind or entry.get("ptx") != _ptx(ins, kernels.forms(ins)):
             return False
         try:
             content = (self.folder / entry["file"]).read_bytes()
@@ -185,7 +217,7 @@ class _Store:
             "seed": self.options.seed,
             "per_kind": self.options.per_kind,
             "date": _today(),
-            "ptx": {one.form: kernels.ptx(ins, one.form) for one in parts},
+            "ptx": _ptx(ins, [one.form for one in parts]),
             "sass": {one.form: list(one.sass) for one in parts},
         }
 
@@ -210,6 +242,10 @@ class _Store:
         captured.write_manifest(self.folder, self.manifest)
 
 
+def _ptx(ins: Instruction, forms: Iterable[str]) -> dict[str, str]:
+    return {form: kernels.ptx(ins, form) for form in forms}
+
+
 class _Replacing:
     """See `_Store.replacing`."""
 
@@ -228,18 +264,24 @@ class _Replacing:
 
 
 def _begun(known: dict[str, Any], architecture: str, facts: dict[str, Any], options: Options) -> dict[str, Any]:
-    """A manifest to add to: the known one brought to the present schema, or an empty one."""
-    operands = known.get("operands", _OPERANDS)
+    """A manifest to add to: the known one brought to the present schema, or an empty one.
+
+    `tools` are those of the entries that name none: an entry that other tools built keeps them.
+    """
+    operands, tools = known.get("operands", _OPERANDS), _tools()
+    entries = {name: dict(entry) for name, entry in known.get("instructions", {}).items()}
+    if known.get("tools", tools) != tools:
+        entries = {name: {"tools": known["tools"], **entry} for name, entry in entries.items()}
     return {
         "schema": captured.SCHEMA,
         "architecture": architecture,
         "device": facts,
         "date": _today(),
-        "tools": _tools(),
+        "tools": tools,
         "seed": options.seed,
         "operands": operands if _OPERANDS in operands else f"{operands} {_OPERANDS}",
         "operand_classes": dict(known.get("operand_classes", {})),
-        "instructions": dict(known.get("instructions", {})),
+        "instructions": entries,
     }
 
 

@@ -9,7 +9,7 @@ import pkgutil
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,11 +47,11 @@ def _pattern(text: str | None) -> Callable[[str], bool] | None:
 
 def check_writable(*paths: Path | None) -> None:
     """Refuses a file that cannot be written, before the work that fills it."""
-    from golden.errors import FileFormatError
+    from golden.output import check
 
     for path in paths:
-        if path is not None and (path.is_dir() or not os.access(path.absolute().parent, os.W_OK | os.X_OK)):
-            raise FileFormatError(f"{path}: cannot be written: {'it is a folder' if path.is_dir() else 'its folder cannot be'}")
+        if path is not None:
+            check(path)
 
 
 def _columns(text: str | None) -> tuple[int, ...] | None:
@@ -76,7 +76,7 @@ def capture(
 ) -> None:
     """Records what the GPU in this machine answers, into files with a manifest; a second call goes on where one stopped.
 
-    Exit status: 0 done, 1 some kernel is not what the spec says or gave no result, 2 could not be run.
+    Exit status: 0 done, 1 a new result is not the model's or a kernel not what the spec says, 2 something gave no result.
     """
     from hw_capture import build
 
@@ -99,8 +99,18 @@ def capture(
     with device.open(gpu) as card, progress_bar(not as_json) as progress:
         report = record(chosen, out, GpuRunner(card), options, progress)
     _print_capture(report, out, as_json)
-    if report.failed:
+    _end(bool(report.differ or report.strange), [name for name, _ in report.failed], "recorded")
+
+
+def _end(unequal: bool, failed: list[str], what: str) -> None:
+    """Status 1 where something is not equal; else an error where something could not be looked at: equality is not known."""
+    from hw_capture.errors import HwError
+
+    if unequal:
         raise typer.Exit(1)
+    if failed:
+        more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+        raise HwError(f"{failed[0]}{more} could not be {what}")
 
 
 def _none_chosen(architecture: str, only: str | None, n: str | None, left: list[tuple[str, str]]) -> Exception:
@@ -127,25 +137,26 @@ def _print_capture(report: Report, out: Path, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(vars(report), indent=2))
         return
-    for name, reason in report.failed:
+    for name, reason in report.strange + report.failed:
         typer.echo(f"not recorded: {name}: {reason}")
     for name, count in report.differ:
         typer.echo(f"differs from the model: {name}: {count} results (mmagold verify says where)")
-    typer.echo(f"{out}: {report.recorded} recorded, {report.kept} already there, {report.nbytes / (1 << 20):.1f} MiB")
+    kept = f"{report.kept} already there{' (not compared again: mmagold verify does)' if report.kept else ''}"
+    typer.echo(f"{out}: {report.recorded} recorded, {kept}, {report.nbytes / (1 << 20):.1f} MiB")
 
 
 def _compile_only(chosen: list[Any], left: list[tuple[str, str]], target: str, jobs: int, as_json: bool) -> None:
-    """Builds and checks every kernel; prints what is wrong and the count of mnemonics; exit status 1 if anything is."""
+    """Builds and checks every kernel; prints what is wrong; exit status 1 if a kernel is not what the spec says."""
     from hw_capture import build
 
     late = [(ins.name, reason) for ins in chosen if (reason := build.too_new(ins))]
     skipped = {name for name, _ in late}
     groups = build.groups([ins for ins in chosen if ins.name not in skipped])
     rows: list[dict[str, Any]] = []
-    with progress_bar(not as_json) as progress:
-        for group in build.build(groups, target, jobs, progress):
+    with progress_bar(not as_json) as progress, closing(build.build(groups, target, jobs, progress)) as built:
+        for group in built:
             rows += [_row(one) for one in group]
-    wrong = [row for row in rows if row["error"]]
+    wrong, strange = ([row for row in rows if row[key]] for key in ("error", "strange"))
     if as_json:
         typer.echo(json.dumps({"target": target, "kernels": rows, "skipped": dict(left + late)}, indent=2))
     else:
@@ -158,10 +169,10 @@ def _compile_only(chosen: list[Any], left: list[tuple[str, str]], target: str, j
             typer.echo(f"skipped: {len(left)} instructions: {left[0][1]}")
         names = len({row["name"] for row in rows})
         typer.echo(
-            f"{target}: {names} instructions ({emulated} emulated), {len(rows)} kernels, {len(wrong)} not as the spec says"
+            f"{target}: {names} instructions ({emulated} emulated), {len(rows)} kernels, {len(strange)} not as the spec says"
         )
-    if wrong:
-        raise typer.Exit(1)
+    failed = [row["name"] for row in wrong if not row["strange"]]
+    _end(bool(strange), failed or ([] if rows else [ins.name for ins in chosen]), "compiled")
 
 
 def _row(one: Any) -> dict[str, Any]:
@@ -169,7 +180,8 @@ def _row(one: Any) -> dict[str, Any]:
 
     became = counted(mnemonic(line) for line in one.sass)
     ins = one.instruction
-    return {"name": ins.name, "form": one.form, "emulated": ins.emulated, "sass": became, "error": one.error}
+    about = {"name": ins.name, "form": one.form, "emulated": ins.emulated, "sass": became}
+    return {**about, "error": one.error, "strange": one.strange}
 
 
 def verify(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,44 +39,103 @@ def campaign(
     jobs: Annotated[int, typer.Option(min=1, help="Compilations at a time.")] = 4,
     merge: Annotated[list[Path] | None, typer.Option(help="Report of another GPU of the same kind, merged into --out.")] = None,
 ) -> None:
-    """Executes instructions on the GPU and the golden arithmetic beside them, and counts differences."""
+    """Executes instructions on the GPU and the golden arithmetic beside them, and counts differences.
+
+    Exit status: 0 no mismatch, 1 a mismatch (in the whole report, planted faults apart), 2 something could not be checked.
+    """
     from golden.errors import OperandError
-    from hw_capture import device, toolchain
-    from hw_capture.campaign import report
-    from hw_capture.campaign.run import Plan, compile_ahead, target
     from hw_capture.cli import check_writable
 
     check_writable(out, markdown)
     if merge and not (out or markdown):
         raise OperandError("argument '--out' is missing: --merge writes the merged report there")
-    if merge:
-        pages = report.load(out if out and out.exists() else merge[0])
-        for path in merge:
-            pages.merge(report.load(path))
-        _write(pages, out, markdown)
-    if not names:
-        if merge:
-            return
+    if not names and not merge:
         raise OperandError("argument 'names' is missing, expected instructions or --merge")
-    chosen, faults, index = _chosen(arch, names), _faults(fault or []), _kind(kind)
+    chosen, faults, index = _chosen(arch, names or []), _faults(fault or []), _kind(kind)
+    with _only_writer(out):
+        pages = _merged(merge, out, markdown) if merge else None
+        if chosen:
+            pages = _run_all(chosen, faults, index, Budget(dots, seconds, limit, seed, jobs), out, markdown)
+    assert pages is not None
+    if any(outcome.mismatches for outcome in pages.outcomes if outcome.faults == faults):
+        raise typer.Exit(1)
+    _check_all_checked(pages, chosen, seed, kind, faults)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much to check, in how much time, with which operands."""
+
+    dots: float
+    seconds: float
+    limit: float
+    seed: int
+    jobs: int
+
+
+def _continues(out: Path) -> bool:
+    """Whether there is a report to add to; a pipe or device holds none."""
+    from golden.output import is_stream
+
+    return not is_stream(out) and out.exists()
+
+
+def _only_writer(out: Path | None) -> AbstractContextManager[None]:
+    """Nobody else adds to the report meanwhile: of two that wrote it, one would lose what it found."""
+    from golden.output import is_stream
+    from hw_capture.lock import only_writer
+
+    return nullcontext() if out is None or is_stream(out) else only_writer(out, out.with_name(f".{out.name}.lock"))
+
+
+def _merged(merge: list[Path], out: Path | None, markdown: Path | None) -> Report:
+    from hw_capture.campaign import report
+
+    pages = report.load(out if out and _continues(out) else merge[0])
+    for path in merge:
+        pages.merge(report.load(path))
+    _write(pages, out, markdown)
+    return pages
+
+
+def _run_all(
+    chosen: list[Instruction], faults: dict[str, int | str], index: int, budget: Budget, out: Path | None, markdown: Path | None
+) -> Report:
+    """Runs every instruction's campaign; the report is written after each."""
+    from hw_capture import device, toolchain
+    from hw_capture.campaign import report
+    from hw_capture.campaign.run import Plan, compiled_ahead, kind_name
+    from hw_capture.capture import target_for
+
     compiler = toolchain.version(toolchain.require("nvcc"))
     with device.open() as gpu:
-        pages = report.load(out) if out and out.exists() else report.Report(gpu.facts(), compiler)
-        start, pool = time.monotonic(), compile_ahead(chosen, target(gpu), faults, jobs)
-        try:
+        target = target_for(chosen[0].architecture, gpu.facts())
+        pages = report.load(out) if out and _continues(out) else report.Report(gpu.facts(), compiler)
+        pages.check_origin(gpu.facts(), compiler)
+        start = time.monotonic()
+        with compiled_ahead(chosen, target, faults, budget.jobs):
             for ins in chosen:
-                first = pages.next_tile(arch, ins.name, seed, kind, faults)
-                left = min(seconds, limit - (time.monotonic() - start))
-                plan = Plan(dots - first * ins.m * ins.n, left, seed, index, first)
+                series = ins.architecture, ins.name, budget.seed, kind_name(index), faults
+                left = min(budget.seconds, budget.limit - (time.monotonic() - start))
+                plan = Plan(budget.dots - pages.dots(*series), left, budget.seed, index, pages.next_tile(*series))
                 if left > 0 and plan.dots > 0:
                     try:
                         _one(gpu, ins, faults, plan, pages)
                     finally:
                         _write(pages, out, markdown)
-        finally:
-            pool.shutdown(cancel_futures=True)
-    if any(outcome.mismatches for outcome in pages.outcomes if outcome.faults == faults):
-        raise typer.Exit(1)
+    return pages
+
+
+def _check_all_checked(pages: Report, chosen: list[Instruction], seed: int, kind: str, faults: dict[str, int | str]) -> None:
+    """Raises HwError for instructions that the time did not reach: no mismatch in no dot product means nothing."""
+    from hw_capture.errors import HwError
+
+    missed = [ins.name for ins in chosen if not pages.dots(ins.architecture, ins.name, seed, kind, faults)]
+    if missed:
+        raise HwError(
+            f"no dot product of {len(missed)} of {len(chosen)} instructions was checked, such as {missed[0]}: "
+            "raise --limit or --seconds"
+        )
 
 
 def _one(gpu: Device, ins: Instruction, faults: dict[str, int | str], plan: Plan, pages: Report) -> None:
@@ -102,7 +163,8 @@ def _chosen(arch: str, names: list[str]) -> list[Instruction]:
     found: dict[str, Instruction] = {}
     for name in names:
         if not any(sign in name for sign in "*?["):
-            found.setdefault(name, golden.instruction(arch, name))
+            ins = golden.instruction(arch, name)
+            found.setdefault(ins.name, ins)
             continue
         matched = [ins for ins in golden.instructions(arch) if fnmatch.fnmatch(ins.name, name) and supported(ins)]
         if not matched:
@@ -132,7 +194,7 @@ def _faults(given: list[str]) -> dict[str, int | str]:
         key, sign, value = text.partition("=")
         if not sign or not value:
             raise OperandError(f"argument '--fault' is '{text}', expected KEY=VALUE")
-        faults[key] = int(value) if value.lstrip("-").isdigit() else value
+        faults[key] = int(value) if re.fullmatch(r"-?[0-9]{1,18}", value) else value
     return faults
 
 
@@ -148,7 +210,7 @@ def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def _write(pages: Report, out: Path | None, markdown: Path | None) -> None:
-    from golden.operands import write_text
+    from golden.output import write_text
 
     if out:
         pages.write(out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,10 +42,10 @@ def bench_gpu(
 ) -> None:
     """Measures latency and throughput of every matrix instruction on the GPU in this machine.
 
-    Exit status: 0 done, 1 some loop does not hold its instruction, 2 could not be run.
+    Exit status: 0 done, 2 something could not be measured, such as a loop that does not hold its instruction.
     """
     from hw_capture.cli import check_writable, progress_bar
-    from hw_capture.errors import no_match
+    from hw_capture.errors import HwError, no_match
     from hw_capture.timing import subjects
 
     target = _target(arch)
@@ -56,13 +57,16 @@ def bench_gpu(
         raise typer.BadParameter("name a file", param_hint="--out")
     with progress_bar() as progress:
         if compile_only:
-            raise typer.Exit(_report_loops(chosen, target, progress))
+            _report_loops(chosen, target, progress)
+            return
         result = _measure(chosen, arch, gpu, runs, progress)
-    _write(result, out, csv, arch, runs)
+    if result.timings:
+        _write(result, out, csv, arch, runs)
     for label, reason in result.left_out.items():
         typer.echo(f"left out: {label}: {reason}", err=True)
     typer.echo(f"{len(result.loops)} instructions, {len(result.timings)} points, SM clock {result.sm_mhz:.0f} MHz")
-    raise typer.Exit(1 if result.left_out else 0)
+    if result.left_out:
+        raise HwError(f"{len(result.left_out)} of {len(chosen)} instructions were not measured")
 
 
 def _target(arch: str) -> str:
@@ -75,18 +79,21 @@ def _target(arch: str) -> str:
     return targets[-1]
 
 
-def _report_loops(chosen: list[Subject], target: str, progress: Progress) -> int:
+def _report_loops(chosen: list[Subject], target: str, progress: Progress) -> None:
+    from hw_capture.errors import HwError
     from hw_capture.timing import bench
 
-    wrong = 0
-    for item in bench.build(chosen, target, progress):
-        if isinstance(item, tuple):
-            wrong += 1
-            typer.echo(f"{item[0].label}: {item[1]}")
-        else:
-            _show_loop(item)
-    typer.echo(f"{len(chosen) - wrong} of {len(chosen)} loops hold their instruction")
-    return 1 if wrong else 0
+    right = 0
+    with closing(bench.build(chosen, target, progress)) as built:
+        for item in built:
+            if isinstance(item, tuple):
+                typer.echo(f"{item[0].label}: {item[1]}")
+            else:
+                right += 1
+                _show_loop(item)
+    typer.echo(f"{right} of {len(chosen)} loops hold their instruction")
+    if right < len(chosen):
+        raise HwError(f"{len(chosen) - right} of {len(chosen)} loops do not hold their instruction")
 
 
 def _show_loop(built: Built) -> None:
@@ -99,7 +106,8 @@ def _measure(chosen: list[Subject], arch: str, gpu: int, runs: int, progress: Pr
     from hw_capture.timing import bench
 
     with device.open(gpu) as opened:
-        built = list(bench.build(chosen, target_for(arch, opened.facts()), progress))
+        with closing(bench.build(chosen, target_for(arch, opened.facts()), progress)) as loops:
+            built = list(loops)
         return bench.measure(opened, built, runs, progress)
 
 

@@ -30,6 +30,7 @@ from golden.formats import from_float, to_float
 from golden.instruction import Instruction, instruction
 from golden.paths import spec_folder
 from golden.yamlfile import Section, read
+from hw_capture.runner import differing
 
 if TYPE_CHECKING:
     from hw_capture.device import Device, Module
@@ -105,11 +106,12 @@ def gpu_unit(gpu: Device, architecture: str) -> Unit:
     """A GPU as a unit; each instruction is compiled once.
 
     Raises:
-        DeviceError: the GPU is not of the architecture.
+        DeviceError: the GPU is not of the architecture; later, a kernel failed or did not write all its results.
     """
     from hw_capture import kernels, toolchain
     from hw_capture.capture import target_for
-    from hw_capture.runner import execute
+    from hw_capture.errors import DeviceError
+    from hw_capture.runner import FILLS, execute
 
     target = target_for(architecture, gpu.facts())
     modules: dict[str, Module] = {}
@@ -117,7 +119,11 @@ def gpu_unit(gpu: Device, architecture: str) -> Unit:
     def run(ins: Instruction, a: Bits, b: Bits, c: Bits) -> Bits:
         if ins.name not in modules:
             modules[ins.name] = gpu.load(toolchain.compile(kernels.source(ins), target))
-        return execute(gpu, modules[ins.name], "run", ins, "registers", {"a": a, "b": b, "c": c})
+        given = gpu, modules[ins.name], "run", ins, "registers", {"a": a, "b": b, "c": c}
+        first, second = (execute(*given, fill) for fill in FILLS)
+        if unlike := differing(second, first, ins.name):
+            raise DeviceError(f"{ins.name}: {unlike} of {first.size} results differ between two runs, or were never written")
+        return first
 
     return run
 
@@ -177,7 +183,7 @@ def _checked(unit: Unit | None, found: Profile) -> Unit:
         if unit is None:
             return expected
         actual = unit(ins, a, b, c)
-        found.mismatches = (found.mismatches or 0) + int((actual != expected).sum())
+        found.mismatches = (found.mismatches or 0) + differing(actual, expected, ins.name)
         return actual
 
     return run

@@ -160,7 +160,7 @@ class Report:
     @property
     def passed(self) -> bool:
         """Whether faults were planted and none was missed."""
-        return bool(self.planted) and not self.missed
+        return sum(self.planted.values()) > 0 and not self.missed
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -178,11 +178,13 @@ def plant(
 
     Raises:
         FileFormatError: a manifest or a file is missing, was edited or cut short.
-        HwError: recorded results differ from the model without a fault.
+        HwError: recorded results differ from the model without a fault, or there is no layout to plant a fault in.
     """
     report = Report()
     for ins, vector in replayed(folder, matching, progress):
         plant_in(ins, vector, report)
+    if not sum(report.planted.values()):
+        raise HwError(f"{folder}: no wrong layout could be planted: no captured instruction with a layout was chosen")
     return report
 
 

@@ -20,8 +20,11 @@ from golden.captured import Captured
 from golden.diagnose import diagnose
 from golden.errors import FileFormatError
 from golden.instruction import Instruction, instruction
+from hw_capture.runner import differing
 
 Bits = npt.NDArray[Any]
+Place = tuple[int, int, int]
+"""Tile, row, column."""
 _ORDER = ("a", "b", "c", "metadata", "scale_a", "scale_b")
 _DIAGNOSED = 4096
 _BUDGET_SECONDS = 10.0
@@ -69,7 +72,7 @@ class Report:
     @property
     def passed(self) -> bool:
         """Whether there was something to replay and nothing differs."""
-        return self.instructions > 0 and not self.differences
+        return self.results > 0 and not self.differences
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -90,8 +93,14 @@ def names(folder: Path) -> list[str]:
 
 
 def unlisted(folder: Path) -> list[Path]:
-    """Returns the vector files that no manifest names: an interrupted capture leaves such files, and goes on with them."""
+    """Returns the vector files that no manifest names: an interrupted capture leaves such files, and goes on with them.
+
+    A folder whose manifest is missing has nothing else.
+    """
     found = []
+    for path in sorted(folder.glob("*/*.npz")):
+        if not (path.parent / "manifest.json").exists():
+            found.append(path)
     for path in manifests(folder):
         listed = {entry["file"] for entry in captured.read_manifest_file(path)["instructions"].values()}
         found += [file for file in sorted(path.parent.glob("*.npz")) if file.name not in listed]
@@ -119,6 +128,8 @@ def replayed(
             found, wanted = (vector.d.shape, vector.d.dtype), ((len(vector.classes), ins.m, ins.n), ins.formats["d"].dtype)
             if found != wanted:
                 raise FileFormatError(f"{path}: {vector.name}: array 'd' is {found}, expected {wanted}")
+            if not vector.d.size:
+                raise FileFormatError(f"{path}: {vector.name}: holds no result: there is nothing to compare")
             yield ins, vector
 
 
@@ -138,26 +149,29 @@ def verify(
         explain: of so many instructions the difference is traced and diagnosed (some 10 s each).
 
     Raises:
-        FileFormatError: a manifest or a file is missing, was edited or cut short.
+        FileFormatError: a manifest or a file is missing, was edited or cut short, or there is nothing to replay.
         UnknownNameError: a captured instruction is not in the spec.
     """
     report = Report()
     for ins, vector in replayed(folder, matching, progress):
+        places = list(_sample(ins, len(vector.d), reference))
         report.instructions += 1
         report.results += vector.d.size
-        report.reference_results += len(vector.d) * (reference or ins.m * ins.n)
-        report.differences += _replay(ins, vector, reference, len(report.differences) < explain)
+        report.reference_results += len(places)
+        report.differences += _replay(ins, vector, places, len(report.differences) < explain)
+    if not report.results:
+        raise FileFormatError(f"{folder}: nothing was replayed: no captured instruction was chosen")
     return report
 
 
-def _replay(ins: Instruction, vector: Captured, reference: int, explain: bool) -> list[Difference]:
-    """The differences of one instruction: one entry for each model that has any."""
+def _replay(ins: Instruction, vector: Captured, places: list[Place], explain: bool) -> list[Difference]:
+    """The differences of one instruction: one entry for each model that has any; the reference runs at `places`."""
     given = [vector.operands.get(name) for name in _ORDER]
     models = {"fast core": ins(**vector.operands), "general core": ins.engine.matrices(*given, general=True)}
-    found = [_difference(ins, vector, model, result) for model, result in models.items() if (result != vector.d).any()]
+    found = [_difference(ins, vector, model, d) for model, d in models.items() if differing(vector.d, d, ins.name)]
     total = wrong = 0
     first: tuple[int, int, int, int] | None = None
-    for tile, row, column in _sample(ins, len(vector.d), reference):
+    for tile, row, column in places:
         code = ins.reference_dot(**dot_of(vector.operands, tile, row, column))
         total += 1
         if code != int(vector.d[tile, row, column]):
@@ -168,15 +182,18 @@ def _replay(ins: Instruction, vector: Captured, reference: int, explain: bool) -
     return [_explained(ins, vector, item) for item in found[:1]] + found[1:] if explain else found
 
 
-def _sample(ins: Instruction, tiles: int, count: int) -> Iterator[tuple[int, int, int]]:
-    """`count` places of every tile: along the diagonal, where the structure of the stimuli is, further on in each tile."""
-    if not count:
+def _sample(ins: Instruction, tiles: int, count: int) -> Iterator[Place]:
+    """`count` places of every tile: along the diagonal, where the structure of the stimuli is, further on in each tile.
+
+    No place twice: all of them for a count of 0, or one that is at least as large as a tile.
+    """
+    if not count or count >= ins.m * ins.n:
         yield from np.ndindex(tiles, ins.m, ins.n)
         return
     for tile in range(tiles):
-        for i in range(count):
-            step = tile * count + i
-            yield tile, step % ins.m, (step + step // min(ins.m, ins.n) * (i % 2)) % ins.n
+        steps = range(tile * count, (tile + 1) * count)
+        turns = ((step, step // min(ins.m, ins.n) * (i % 2)) for i, step in enumerate(steps))
+        yield from dict.fromkeys((tile, step % ins.m, (step + turn) % ins.n) for step, turn in turns)
 
 
 def dot_of(operands: dict[str, Bits], tile: int, row: int, column: int) -> dict[str, Bits]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
@@ -10,9 +11,12 @@ from pathlib import Path
 from typing import Any, get_origin, get_type_hints
 
 from golden import __version__
-from golden.errors import FileFormatError
-from golden.operands import write_text
+from golden.errors import FileFormatError, UnknownNameError
+from golden.inputs import read_json
+from golden.instruction import Instruction, instruction
+from golden.output import write_text
 from hw_capture.campaign.run import Outcome
+from hw_capture.campaign.source import COUNTS
 
 _FORMAT = 1
 _NUMBER = (int, float)
@@ -38,24 +42,42 @@ class Report:
         self.outcomes.append(outcome)
 
     def merge(self, other: Report) -> None:
-        """Takes from another report, of a GPU of the same kind, the series in which it went further than this one.
+        """Takes from another report, of a GPU of the same kind, the series in which it checked more than this one.
 
         Raises:
-            FileFormatError: the other report is of another device, driver or compiler.
+            FileFormatError: the other report is of another device, driver or compiler, or a mismatch would be lost: the
+                series that checked more does not have it.
         """
-        if (other.facts, other.compiler) != (self.facts, self.compiler):
-            raise FileFormatError(f"report of {_origin(other)}, expected {_origin(self)}")
+        self.check_origin(other.facts, other.compiler)
         for outcome in other.outcomes:
             series = _series(outcome)
             theirs = [found for found in other.outcomes if _series(found) == series]
             ours = [found for found in self.outcomes if _series(found) == series]
-            if max(found.next_tile for found in theirs) > max((found.next_tile for found in ours), default=0):
+            taken = _total("dots", theirs) > _total("dots", ours)
+            kept, dropped = (_total("mismatches", found) for found in ((theirs, ours) if taken else (ours, theirs)))
+            if dropped > kept:
+                raise FileFormatError(
+                    f"{outcome.instruction}, kind {outcome.kind}, seed {outcome.seed}: the report with fewer dot products has "
+                    f"{dropped} mismatches, the other {kept} on the same operands: find out which GPU is wrong before merging"
+                )
+            if taken:
                 self.outcomes = [found for found in self.outcomes if _series(found) != series] + theirs
 
+    def check_origin(self, facts: Mapping[str, Any], compiler: str) -> None:
+        """Raises FileFormatError where another device, driver or compiler would add to this report."""
+        other = Report(facts, compiler)
+        if (other.facts, other.compiler) != (self.facts, self.compiler):
+            raise FileFormatError(f"report of {_origin(other)}, expected {_origin(self)}")
+
     def next_tile(self, architecture: str, instruction: str, seed: int, kind: str, faults: Mapping[str, Any]) -> int:
-        """The first tile that no outcome of this series has executed."""
+        """The tile after the last that an outcome of this series has executed."""
         series = (architecture, instruction, seed, kind, dict(faults))
         return max((old.next_tile for old in self.outcomes if _series(old) == series), default=0)
+
+    def dots(self, architecture: str, instruction: str, seed: int, kind: str, faults: Mapping[str, Any]) -> int:
+        """The dot products that the outcomes of this series have checked."""
+        series = (architecture, instruction, seed, kind, dict(faults))
+        return _total("dots", [old for old in self.outcomes if _series(old) == series])
 
     def data(self) -> dict[str, Any]:
         """The report as plain data."""
@@ -97,6 +119,10 @@ def _origin(report: Report) -> str:
     return f"{report.facts.get('name', 'GPU')}, driver {report.facts.get('driver', '?')}, nvcc {report.compiler}"
 
 
+def _total(count: str, outcomes: Iterable[Outcome]) -> int:
+    return sum(getattr(outcome, count) for outcome in outcomes)
+
+
 def _series(outcome: Outcome) -> tuple[str, str, int, str, dict[str, Any]]:
     return outcome.architecture, outcome.instruction, outcome.seed, outcome.kind, outcome.faults
 
@@ -121,13 +147,8 @@ def _row(outcome: Outcome) -> str:
 
 
 def load(path: str | Path) -> Report:
-    """Reads a report; raises FileFormatError."""
-    try:
-        data = json.loads(Path(path).read_text())
-    except OSError as error:
-        raise FileFormatError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"{path}: not a campaign report: {error}") from None
+    """Reads a report; raises FileFormatError where no campaign can have written it, such as counts that contradict each other."""
+    data = read_json(path)
     if not isinstance(data, dict) or data.get("format") != _FORMAT:
         found = data.get("format") if isinstance(data, dict) else type(data).__name__
         raise FileFormatError(f"{path}: report of format {found}, expected {_FORMAT}")
@@ -135,7 +156,22 @@ def load(path: str | Path) -> Report:
         if not isinstance(data.get(key), kind):
             raise FileFormatError(f"{path}: key '{key}' is {data.get(key)!r}, expected {kind.__name__}")
     outcomes = [_outcome(item, f"{path}: campaign {i}") for i, item in enumerate(data["campaigns"])]
+    for key in ("dots", "mismatches"):
+        if data.get(key) != _total(key, outcomes):
+            raise FileFormatError(f"{path}: key '{key}' is {data.get(key)!r}, its campaigns have {_total(key, outcomes)}")
+    _check_no_tile_counts_twice(outcomes, str(path))
     return Report(data["device"], data["compiler"], outcomes)
+
+
+def _check_no_tile_counts_twice(outcomes: Iterable[Outcome], where: str) -> None:
+    ends: dict[Any, int] = {}
+    for outcome in sorted(outcomes, key=lambda outcome: outcome.first_tile):
+        series = (*_series(outcome)[:-1], json.dumps(outcome.faults, sort_keys=True))
+        if outcome.first_tile < ends.get(series, 0):
+            raise FileFormatError(
+                f"{where}: {outcome.instruction}, kind {outcome.kind}: tile {outcome.first_tile} is there twice"
+            )
+        ends[series] = outcome.next_tile
 
 
 def _outcome(item: Any, where: str) -> Outcome:
@@ -145,13 +181,39 @@ def _outcome(item: Any, where: str) -> Outcome:
         raise FileFormatError(f"{where}: keys differ from a campaign's: {found}")
     for key, kind in _FIELDS.items():
         value = item[key]
-        if not isinstance(value, kind) or isinstance(value, bool) or (isinstance(value, (int, float)) and not value >= 0):
+        number = isinstance(value, (int, float))
+        if not isinstance(value, kind) or isinstance(value, bool) or (number and not 0 <= value < math.inf):
             raise FileFormatError(f"{where}: key '{key}' is {value!r}, expected {_WORDS[kind]}")
-    counts = list(item["results"].values())
-    if not all(type(count) is int and count >= 0 for count in counts) or (counts and sum(counts) != item["dots"]):
-        raise FileFormatError(f"{where}: key 'results' is {item['results']!r}, expected counts that add up to {item['dots']}")
-    if item["first_tile"] > item["next_tile"] or item["mismatches"] > item["dots"]:
-        raise FileFormatError(f"{where}: counts contradict each other: tiles from {item['first_tile']} to {item['next_tile']}")
     if not all(isinstance(name, str) for name in item["sass"]) or not all(isinstance(row, dict) for row in item["records"]):
         raise FileFormatError(f"{where}: key 'sass' or 'records' holds something else than names and mismatches")
+    _check_counts(item, where)
     return Outcome(**{**item, "sass": tuple(item["sass"])})
+
+
+def _check_counts(item: dict[str, Any], where: str) -> None:
+    """Holds the numbers of a campaign against each other: an edited one shows."""
+    counts = item["results"]
+    if set(counts) != set(COUNTS[2:]) or not all(type(count) is int and count >= 0 for count in counts.values()):
+        raise FileFormatError(f"{where}: key 'results' is {counts!r}, expected counts of {', '.join(COUNTS[2:])}")
+    if sum(counts.values()) != item["dots"]:
+        raise FileFormatError(f"{where}: key 'results' is {counts!r}, expected counts that add up to {item['dots']}")
+    ins = _instruction(item, where)
+    tiles = item["next_tile"] - item["first_tile"]
+    if tiles < 0 or item["dots"] != tiles * ins.m * ins.n:
+        raise FileFormatError(
+            f"{where}: counts contradict each other: {item['dots']} dot products, tiles from {item['first_tile']} to "
+            f"{item['next_tile']} of {ins.m * ins.n}"
+        )
+    kept = len(item["records"])
+    if item["mismatches"] > item["dots"] or kept > item["mismatches"] or bool(kept) != bool(item["mismatches"]):
+        raise FileFormatError(
+            f"{where}: counts contradict each other: {item['mismatches']} mismatches in {item['dots']} dot products, {kept} of "
+            "them in 'records'"
+        )
+
+
+def _instruction(item: dict[str, Any], where: str) -> Instruction:
+    try:
+        return instruction(item["architecture"], item["instruction"])
+    except UnknownNameError as error:
+        raise FileFormatError(f"{where}: {error}") from None

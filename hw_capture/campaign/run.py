@@ -8,9 +8,11 @@ The operands depend on nothing but seed, kind and tile number, so a campaign goe
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -18,8 +20,9 @@ import numpy as np
 
 from golden.instruction import Instruction
 from golden.stimuli import KINDS
-from hw_capture import sass, toolchain
+from hw_capture import processes, sass, toolchain
 from hw_capture.campaign.source import COUNTS, EXHAUSTIVE, RECORDS, device_source
+from hw_capture.capture import target_for
 from hw_capture.device import Device
 from hw_capture.errors import DeviceError, ToolMissing
 
@@ -107,11 +110,11 @@ class Campaign:
         """Compiles for the GPU's own architecture. `faults` plants faults in the golden arithmetic (golden.device.source).
 
         Raises:
-            NoKernelError, CompileError, ToolMissing, DeviceError: as their names say.
+            NoKernelError, CompileError, ToolMissing, SassError, DeviceError: as their names say.
         """
         self.ins, self.faults, self._gpu, self._unit = ins, dict(faults or {}), gpu, device_source(ins, faults)
-        cubin = toolchain.compile(self._unit.source, target(gpu))
-        self.sass = _found(cubin)
+        cubin = toolchain.compile(self._unit.source, target_for(ins.architecture, gpu.facts()))
+        self.sass = _found(ins, cubin)
         self._kernel = gpu.load(cubin).get("campaign")
         self._kernel.function.set_attribute(gpu.cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self._unit.shared_bytes)
         self._counts = gpu.empty(8 * len(COUNTS), 0)
@@ -135,18 +138,18 @@ class Campaign:
         return [_record(row, self.ins.stored_k) for row in rows]
 
 
-def target(gpu: Device) -> str:
-    """The target with the architecture's own instructions: sm_90a on Hopper."""
-    major, minor = gpu.compute_capability
-    return f"sm_{major}{minor}{'a' if major >= 9 else ''}"
+def _found(ins: Instruction, cubin: bytes) -> tuple[str, ...]:
+    """The matrix instructions in the compiled campaign; none where no disassembler is installed.
 
-
-def _found(cubin: bytes) -> tuple[str, ...]:
-    """The matrix instructions in the compiled campaign; none where no disassembler is installed."""
+    Raises:
+        SassError: they are not what the spec says that the instruction becomes: the campaign would check another one.
+    """
     try:
-        return tuple(dict.fromkeys(sass.matrix_instructions(toolchain.disassemble(cubin))))
+        disassembly = toolchain.disassemble(cubin)
     except ToolMissing:
         return ()
+    sass.check_body(ins, sass.functions(disassembly).get("campaign", []))
+    return tuple(dict.fromkeys(sass.matrix_instructions(disassembly)))
 
 
 def _record(row: list[int], k: int) -> dict[str, Any]:
@@ -156,16 +159,22 @@ def _record(row: list[int], k: int) -> dict[str, Any]:
     return {**head, "kind": kind_name(head["kind"]), **codes, **operands}
 
 
-def compile_ahead(chosen: Iterable[Instruction], architecture: str, faults: Mapping[str, Any] | None, jobs: int) -> Executor:
-    """Compiles and disassembles campaigns into the toolchain's cache, `jobs` at a time; shut the executor down to stop it."""
+@contextmanager
+def compiled_ahead(chosen: Iterable[Instruction], target: str, faults: Mapping[str, Any] | None, jobs: int) -> Iterator[None]:
+    """While the block runs, compiles and disassembles campaigns into the toolchain's cache, `jobs` at a time."""
 
     def build(ins: Instruction) -> None:
-        _found(toolchain.compile(device_source(ins, faults).source, architecture))
+        toolchain.disassemble(toolchain.compile(device_source(ins, faults).source, target))
 
     pool = ThreadPoolExecutor(jobs)
-    for ins in chosen:
-        pool.submit(build, ins)  # an error comes again where the campaign is compiled
-    return pool
+    try:
+        for ins in chosen:
+            pool.submit(build, ins)  # an error comes again where the campaign is compiled
+        yield
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        processes.stop_all()
+        pool.shutdown()
 
 
 def run(bench: Bench, plan: Plan, progress: Callable[[int, int], None] | None = None) -> Outcome:
@@ -177,7 +186,7 @@ def run(bench: Bench, plan: Plan, progress: Callable[[int, int], None] | None = 
     """
     ins = bench.ins
     per_tile = ins.m * ins.n
-    wanted = -(-int(plan.dots) // per_tile)
+    wanted = math.ceil(plan.dots / per_tile)
     before, done, size, spent = bench.counts(), 0, min(_FIRST_LAUNCH, wanted), 0.0
     while done < wanted and spent < plan.seconds:
         start = time.perf_counter()
@@ -199,6 +208,8 @@ def _outcome(bench: Bench, plan: Plan, before: Mapping[str, int], tiles: int, se
     found = {name: count - before[name] for name, count in bench.counts().items()}
     if found["dots"] != tiles * ins.m * ins.n:
         raise DeviceError(f"{ins.name}: the GPU counted {found['dots']} dot products, expected {tiles * ins.m * ins.n}")
+    if sum(found[name] for name in COUNTS[2:]) != found["dots"] or found["mismatches"] > found["dots"]:
+        raise DeviceError(f"{ins.name}: the GPU's counts contradict each other: {found}")
     return Outcome(
         ins.name,
         ins.architecture,

@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import re
 import statistics
-import subprocess
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.formats import from_float, get_format
-from hw_capture import kernels, toolchain
+from hw_capture import kernels, processes, toolchain
 from hw_capture.device import Device, Kernel
-from hw_capture.errors import HwError, SassError
+from hw_capture.errors import DeviceError, HwError, SassError
 from hw_capture.timing import loops
 from hw_capture.timing.programs import DATA_WORDS, ROUNDS, UNROLL, Program, Subject
 
@@ -81,7 +80,9 @@ class Result:
     left_out: dict[str, str] = field(default_factory=dict)
 
 
-def build(subjects: Sequence[Subject], target: str, progress: Progress | None = None) -> Iterator[Built | tuple[Subject, str]]:
+def build(
+    subjects: Sequence[Subject], target: str, progress: Progress | None = None
+) -> Generator[Built | tuple[Subject, str], None, None]:
     """Compiles subjects, several at a time, and checks their loops; yields (subject, reason) for what fails.
 
     Raises:
@@ -96,8 +97,10 @@ def build(subjects: Sequence[Subject], target: str, progress: Progress | None = 
                 if progress:
                     progress("compiling", done, len(jobs))
                 yield job.result()
-        finally:
+        except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            processes.stop_all()
+            raise
 
 
 def _build(subject: Subject, target: str) -> Built | tuple[Subject, str]:
@@ -145,11 +148,11 @@ def measure(
 
 
 class _Buffers:
-    """Operands by format, and where the kernels write."""
+    """Operands by format, and where the kernels write what nobody reads."""
 
     def __init__(self, gpu: Device) -> None:
         self.gpu = gpu
-        self.clocks, self.sink = gpu.empty(32 * 16, 0), gpu.empty(1024 * 4, 0)
+        self.sink = gpu.empty(1024 * 4, 0)
         self._operands: dict[tuple[str, str], Any] = {}
 
     def operands(self, fmt: str, kind: str) -> Any:
@@ -184,8 +187,11 @@ def _time(buffers: _Buffers, subject: Subject, program: Program, kernel: Kernel,
 
 def _run(buffers: _Buffers, kernel: Kernel, operands: Any, warps: int, turns: int) -> int:
     """Cycles of one launch."""
-    kernel(operands, buffers.clocks, buffers.sink, np.uint32(turns), grid=1, block=warps * 32)
-    clocks = buffers.gpu.download(buffers.clocks, (warps, 2), np.uint64)
+    written = buffers.gpu.empty(16 * warps, 0)  # fresh: the clocks of the run before would pass for those of this one
+    kernel(operands, written, buffers.sink, np.uint32(turns), grid=1, block=warps * 32)
+    clocks = buffers.gpu.download(written, (warps, 2), np.uint64)
+    if not ((clocks[:, 0] > 0) & (clocks[:, 1] > clocks[:, 0])).all():
+        raise DeviceError(f"kernel {kernel.name}: it gave no time for some of its {warps} warps")
     return int(clocks[:, 1].max() - clocks[:, 0].min())
 
 
@@ -195,15 +201,16 @@ def _clock_rate(gpu: Device, kernel: Kernel) -> float:
     for _ in range(20):
         kernel(out, np.uint64(_CALIBRATION), grid=1, block=1)
     cycles, nanoseconds = (int(x) for x in gpu.download(out, (2,), np.uint64))
-    return 1000 * cycles / max(nanoseconds, 1)
+    if cycles <= 0 or nanoseconds <= 0:
+        raise DeviceError("kernel clock_rate: it measured no time")
+    return 1000 * cycles / nanoseconds
 
 
 def state() -> dict[str, str]:
     """Clocks, power and temperature as nvidia-smi reads them; empty where it cannot be run."""
-    command = ["nvidia-smi", f"--query-gpu={','.join(_STATE)}", "--format=csv,noheader"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+        done = processes.run(["nvidia-smi", f"--query-gpu={','.join(_STATE)}", "--format=csv,noheader"], 30, HwError)
+    except HwError:
         return {}
-    values = [re.sub(r"\s+", " ", value).strip() for value in done.stdout.split("\n")[0].split(",")]
-    return dict(zip(_STATE, values, strict=True)) if done.returncode == 0 and len(values) == len(_STATE) else {}
+    values = [re.sub(r"\s+", " ", value).strip() for value in done.output.split("\n")[0].split(",")]
+    return dict(zip(_STATE, values, strict=True)) if done.status == 0 and len(values) == len(_STATE) else {}

@@ -19,7 +19,8 @@ class Pair:
     @property
     def ratio(self) -> float:
         """Ours by theirs."""
-        return (self.ours.value or 0.0) / (self.theirs.value or 1.0)
+        assert self.ours.value is not None and self.theirs.value is not None  # as `pairs` chose them; both are above 0
+        return self.ours.value / self.theirs.value
 
     def within(self, tolerance: float) -> bool:
         """Whether ours is at most `tolerance` (a fraction) away from theirs."""

@@ -14,6 +14,7 @@ A file names its source and device once and holds tables of rows. A row is one i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -182,10 +183,11 @@ def _row(row: Section, name: str, variant: str, quantity: str | None) -> Iterato
     ):
         value = row.take(column, (int, float), None)
         if value is not None:
-            yield Key(name, its_variant, its_quantity), float(value), float(value), ""
+            number = _number(row, column, value)
+            yield Key(name, its_variant, its_quantity), number, number, ""
     by_ways = row.take("ways", Section, Section("", 0))
     for ways in by_ways:
-        value = float(by_ways.take(ways, (int, float)))
+        value = _number(by_ways, ways, by_ways.take(ways, (int, float)))
         yield Key(name, conflict(ways), "completion_latency"), value, value, ""
     for point in row.take("points", list, []):
         yield from _point(row, Key(name, variant, ""), point)
@@ -193,11 +195,12 @@ def _row(row: Section, name: str, variant: str, quantity: str | None) -> Iterato
 
 
 def _point(row: Section, key: Key, point: Any) -> Iterator[_Found]:
-    if not isinstance(point, list) or len(point) != 4 or not all(isinstance(n, int) for n in point[:2]):
+    if not isinstance(point, list) or len(point) != 4 or not all(type(n) is int and n > 0 for n in point[:2]):
         raise row.error(f"key 'points' holds {point!r}, expected [warps, ILP, latency, throughput]", "points")
     for quantity, value in zip(("latency", "throughput"), point[2:], strict=True):
         if value is not None:
-            yield Key(key.instruction, key.variant, quantity, *point[:2]), float(value), float(value), ""
+            number = _number(row, "points", value)
+            yield Key(key.instruction, key.variant, quantity, *point[:2]), number, number, ""
 
 
 def _plain(row: Section, name: str, variant: str, quantity: str | None) -> Iterator[_Found]:
@@ -206,7 +209,20 @@ def _plain(row: Section, name: str, variant: str, quantity: str | None) -> Itera
         return
     if quantity is None:
         raise row.error("the row has a value, but its table names no 'quantity'")
-    if limits is not None and (len(limits) != 2 or not all(isinstance(x, (int, float)) for x in limits)):
-        raise row.error(f"key 'range' is {limits!r}, expected [low, high]", "range")
-    low, high = limits if limits is not None else (value, value)
-    yield Key(name, variant, quantity), None if low is None else float(low), None if high is None else float(high), text
+    if limits is not None and (len(limits) != 2 or value is not None):
+        raise row.error(f"key 'range' is {limits!r}, expected [low, high] and no 'value'", "range")
+    if limits is not None:
+        low, high = (_number(row, "range", limit, zero=True) for limit in limits)
+        if low >= high:
+            raise row.error(f"key 'range' is {limits!r}, expected the lower number first", "range")
+    else:
+        low = high = None if value is None else _number(row, "value", value)
+    yield Key(name, variant, quantity), low, high, text
+
+
+def _number(row: Section, key: str, value: Any, zero: bool = False) -> float:
+    """A measured number, which is more than nothing: a ratio to 0 or NaN would say anything. A range may begin at `zero`."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not 0 <= value < math.inf or (value == 0 and not zero):
+        raise row.error(f"key '{key}' holds {value!r}, expected a number above 0", key)
+    return float(value)

@@ -294,9 +294,9 @@ def outcome(first, last, **values):
 
 def test_reports_add_up_what_continues_and_come_back_from_the_file(tmp_path):
     pages = report.Report({"name": "NVIDIA H200", "driver": "580.159"}, "13.0.88", [outcome(0, 100)])
-    pages.add(outcome(100, 300, mismatches=2, records=[{"tile": 7}]))
+    pages.add(outcome(100, 300, mismatches=2, records=[{"tile": 7}, {"tile": 8}]))
     pages.add(outcome(0, 50, kind="tie"))
-    pages.add(outcome(0, 50, faults={"floor": -126}, mismatches=9))
+    pages.add(outcome(0, 50, faults={"floor": -126}, mismatches=9, records=[{"tile": 1}]))
     pages.write(tmp_path / "report.json")
     again = report.load(tmp_path / "report.json")
     assert again.data() == pages.data()
@@ -347,10 +347,17 @@ def test_a_file_that_is_no_report_is_refused(text, tmp_path):
         ({"dots": "many"}, "key 'dots' is 'many', expected a count"),
         ({"mismatches": -1}, "key 'mismatches' is -1"),
         ({"dots": True}, "key 'dots' is True"),
-        ({"results": {"other": 5}}, "expected counts that add up to 12800"),
+        ({"results": {"other": 5}}, "expected counts of nan, infinity, zero, subnormal, other"),
+        ({"results": {}}, "expected counts of nan"),
+        ({"results": dict.fromkeys(source.COUNTS[2:], 5)}, "expected counts that add up to 12800"),
         ({"first_tile": 101}, "counts contradict each other"),
+        ({"next_tile": 10**9}, "counts contradict each other: 12800 dot products, tiles from 0 to 1000000000 of 128"),
         ({"mismatches": 12801}, "counts contradict each other"),
-        ({"seconds": float("nan")}, "key 'seconds' is nan, expected a number"),
+        ({"mismatches": 3}, "counts contradict each other: 3 mismatches in 12800 dot products, 0 of them in 'records'"),
+        ({"records": [{"tile": 1}]}, "counts contradict each other: 0 mismatches in 12800 dot products, 1 of them"),
+        ({"instruction": HMMA + "x"}, "unknown instruction"),
+        ({"seconds": 1e999}, "Infinity is no number"),
+        ({"seconds": -1.0}, "key 'seconds' is -1.0, expected a number"),
         ({"sass": [1]}, "key 'sass' or 'records'"),
         ({"strange": 1}, "keys differ from a campaign's: strange"),
     ],
@@ -362,7 +369,7 @@ def test_a_report_that_contradicts_itself_is_not_merged(change, said, tmp_path):
     bad.write_text(json.dumps({**pages.data(), "campaigns": [{**pages.data()["campaigns"][0], **change}]}))
     result = CliRunner().invoke(app, ["campaign", "--out", str(out), "--merge", str(good), "--merge", str(bad)])
     assert result.exit_code == 2 and not out.exists()
-    assert said in result.output and len(result.output.splitlines()) == 1 and "bad.json: campaign 0: " in result.output
+    assert said in result.output and len(result.output.splitlines()) == 1 and "bad.json: " in result.output
 
 
 def test_the_committed_reports_are_sound():

@@ -38,7 +38,7 @@ class FakeGpu:
     def facts(self) -> dict[str, Any]:
         return self._facts
 
-    def run(self, built: Built, operands: dict[str, np.ndarray]) -> np.ndarray:
+    def run(self, built: Built, operands: dict[str, np.ndarray], fill: int) -> np.ndarray:
         ins = built.instruction
         if self.broken and self.broken in ins.name:
             raise DeviceError("kernel run_0: an illegal memory access was encountered")
@@ -131,10 +131,10 @@ def test_what_is_not_as_recorded_is_recorded_again(tmp_path: Path, damage: str) 
 
 
 class _Interrupted(FakeGpu):
-    def run(self, built: Built, operands: dict[str, np.ndarray]) -> np.ndarray:
+    def run(self, built: Built, operands: dict[str, np.ndarray], fill: int) -> np.ndarray:
         if self.runs == 3:
             raise KeyboardInterrupt
-        return super().run(built, operands)
+        return super().run(built, operands, fill)
 
 
 @pytest.mark.parametrize("before", [[], list(NAMES)])

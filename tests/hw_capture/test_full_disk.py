@@ -15,14 +15,16 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from golden import captured, operands
+from golden import captured, output
 from golden.cli import app
 from golden.errors import FileFormatError
 from hw_capture import cli_timing, toolchain
 from hw_capture.campaign import report as campaign_report
 from hw_capture.campaign.run import Outcome
+from hw_capture.campaign.source import COUNTS
 from hw_capture.timing import report as timing_report
-from hw_capture.timing.bench import Result
+from hw_capture.timing.bench import Result, Timing
+from hw_capture.timing.subjects import all_subjects
 
 pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 FullDisk = Callable[[], AbstractContextManager[None]]
@@ -34,19 +36,20 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> FullDisk:
 
     def nowhere(handle: int, mode: str) -> Any:
         os.close(handle)
-        return open("/dev/full", mode)
+        return open("/dev/full", mode.replace("+", ""))
 
     @contextmanager
     def full() -> Iterator[None]:
         with monkeypatch.context() as patch:
-            patch.setattr(operands.os, "fdopen", nowhere)
+            patch.setattr(output.os, "fdopen", nowhere)
             yield
 
     return full
 
 
 def outcome(tiles: int) -> Outcome:
-    return Outcome("mma", "hopper", ("HMMA",), 1, "all", 0, tiles, 128 * tiles, 0, 1.0, {"other": 128 * tiles})
+    name, counts = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", dict.fromkeys(COUNTS[2:], 0)
+    return Outcome(name, "hopper", ("HMMA",), 1, "all", 0, tiles, 128 * tiles, 0, 1.0, counts | {"other": 128 * tiles})
 
 
 def refused(arguments: list[str], path: Path) -> None:
@@ -83,7 +86,9 @@ def test_a_campaign_report(tmp_path: Path, full_disk: FullDisk) -> None:
 
 @pytest.mark.parametrize("name", ["ours.yaml", "points.csv"])
 def test_bench_gpu_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_disk: FullDisk, name: str) -> None:
-    result = Result({"name": "NVIDIA Test", "compute_capability": "9.0"}, {})
+    (subject,) = (one for one in all_subjects("hopper") if one.label == "ldmatrix.x1")
+    timings = [Timing(subject, "c", 1, 1, operands, 29.0, 29.0, 29.0) for operands in ("random", "zeros")]
+    result = Result({"name": "NVIDIA Test", "compute_capability": "9.0"}, {}, loops={subject.label: {}}, timings=timings)
     monkeypatch.setattr(toolchain, "require", lambda *tools: "nvcc")
     monkeypatch.setattr(toolchain, "version", lambda tool: "13.0.88")
     monkeypatch.setattr(cli_timing, "_measure", lambda *given: result)
@@ -137,7 +142,7 @@ def test_the_files_of_the_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         result = CliRunner().invoke(app, [name, *command])
         assert result.exit_code == 2 and result.output.endswith("nvcc cannot write there: No space left on device\n")
         assert len(result.output.splitlines()) == 1
-    monkeypatch.setattr(Path, "write_text", lambda self, text: Path("/dev/full").write_bytes(b"x") and None)
+    monkeypatch.setattr(Path, "write_text", lambda self, text, encoding: Path("/dev/full").write_bytes(b"x") and None)
     result = CliRunner().invoke(app, ["capture", *command])
     assert result.exit_code == 2 and result.output.endswith("cannot be written: No space left on device\n")
 
