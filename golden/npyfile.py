@@ -10,6 +10,7 @@ import io
 import lzma
 import struct
 import tokenize
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable
@@ -99,7 +100,8 @@ def _array(file: IO[bytes], size: int, where: str) -> npt.NDArray[Any]:
         reader = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
         if reader is None:
             raise ValueError(f"format {version[0]}.{version[1]} of .npy")
-        shape, _, dtype = reader(file)
+        with warnings.catch_warnings(action="ignore"):  # that Python 2 wrote it
+            shape, _, dtype = reader(file)
         length = dtype.itemsize
         for extent in shape:
             length *= extent
@@ -108,7 +110,8 @@ def _array(file: IO[bytes], size: int, where: str) -> npt.NDArray[Any]:
         if length < 0 or not dtype.itemsize or file.tell() + length != size:
             raise ValueError(f"{size} bytes, but its header says {shape} of {dtype}")
         file.seek(0)
-        return np.lib.format.read_array(file, allow_pickle=False)
+        with warnings.catch_warnings(action="ignore"):
+            return np.lib.format.read_array(file, allow_pickle=False)
     except OSError as error:
         raise FileFormatError(f"{where}: cannot be read: {error.strerror or error}") from None
     except _UNREADABLE as error:
