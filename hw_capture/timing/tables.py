@@ -215,9 +215,10 @@ def _plain(row: Section, name: str, variant: str, quantity: str | None) -> Itera
         low, high = (_number(row, "range", limit, zero=True) for limit in limits)
         if low >= high:
             raise row.error(f"key 'range' is {limits!r}, expected the lower number first", "range")
+        yield Key(name, variant, quantity), low, high, text
     else:
-        low = high = None if value is None else _number(row, "value", value)
-    yield Key(name, variant, quantity), low, high, text
+        number = None if value is None else _number(row, "value", value)
+        yield Key(name, variant, quantity), number, number, text
 
 
 def _number(row: Section, key: str, value: Any, zero: bool = False) -> float:
