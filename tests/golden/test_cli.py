@@ -309,10 +309,10 @@ def bad_files(folder: Path) -> dict[str, tuple[str, str]]:
         "short.hex": (b"0 " * 255, "holds 255 codes, expected a multiple of 256 for operand a (16 x 16)"),
         "empty.hex": (b"// nothing\n", "holds 0 codes"),
         "binary.hex": (b"\xff\xfe", "byte 0 is not ASCII"),
-        "cut.npy": (whole[:-7], "truncated or not a NumPy file"),
-        "head.npy": (whole[:20], "truncated or not a NumPy file"),
-        "none.npy": (b"", "truncated or not a NumPy file"),
-        "words.npy": (b"3c00 3c00", "truncated or not a NumPy file"),
+        "cut.npy": (whole[:-7], "not a NumPy file"),
+        "head.npy": (whole[:20], "not a NumPy file"),
+        "none.npy": (b"", "not a NumPy file"),
+        "words.npy": (b"3c00 3c00", "not a NumPy file"),
     }
     for name, (content, _) in contents.items():
         (folder / name).write_bytes(content)
