@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import re
 import shlex
 import shutil
+import threading
+from contextlib import suppress
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -53,16 +56,39 @@ def write_capsule(result: Check, job: Job, folder: Path) -> Path:
         FileFormatError: the folder cannot be written.
     """
     failing = np.flatnonzero(result.verdict.failed)[:KEPT]
-    target = folder / _identity(result, failing)
+    target = result.capsule = folder / _identity(result, failing)
+    scratch = folder / f".{target.name}.{os.getpid()}.{threading.get_ident()}"
     try:
-        target.mkdir(parents=True, exist_ok=True)
+        scratch.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileFormatError(f"{target}: cannot be made: {error.strerror}") from None
-    result.capsule = target
-    notes = _vector_files(result, failing, target)
-    notes |= _waves(result, job, failing[:SHOWN], target)
-    _texts(result, target, notes)
+    try:
+        notes: dict[str, Any] = {}
+        if _vector_files(result, failing, scratch):
+            words = ["mmagold", "rtl", "check", str(result.dut.file), "--vectors", str(target / "failing.npz")]
+            notes["repeat_failing"] = shlex.join(words)
+        notes |= _waves(result, job, failing[:SHOWN], scratch)
+        _texts(result, scratch, notes)
+        _put_in_place(scratch, target)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
     return target
+
+
+def _put_in_place(scratch: Path, target: Path) -> None:
+    """Gives a finished capsule its name; nothing of an older one of that name stays in it."""
+    old = scratch.with_name(f"{scratch.name}.old")
+    for _ in range(3):  # another check may put its own there between the two steps
+        with suppress(FileNotFoundError):
+            target.rename(old)
+        try:
+            scratch.rename(target)
+            return
+        except OSError as error:
+            failure = error
+        finally:
+            shutil.rmtree(old, ignore_errors=True)
+    raise FileFormatError(f"{target}: cannot be written: {failure.strerror}")
 
 
 def _identity(result: Check, failing: npt.NDArray[Any]) -> str:
@@ -71,17 +97,17 @@ def _identity(result: Check, failing: npt.NDArray[Any]) -> str:
     return f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', result.dut.name)}-{digest.hexdigest()[:8]}"
 
 
-def _vector_files(result: Check, failing: npt.NDArray[Any], target: Path) -> dict[str, Any]:
+def _vector_files(result: Check, failing: npt.NDArray[Any], target: Path) -> bool:
+    """Writes the failing vectors; False where none fails (the handshake alone does)."""
     if not len(failing):
-        return {}
+        return False
     if result.example is None or not result.example.alone:  # the failure may need the vectors before it
         failing = np.unique(np.clip(failing[:, None] - np.arange(BEFORE), 0, None))
     vectors = result.verdict.vectors[failing]
     vector_files.write(target / "failing.npz", vectors, "npz")
     vector_files.write(target / "failing.hex", vectors, "readmemh")
     write_text(target / "actual.txt", _answers(result.verdict, failing, result.dut.compare))
-    words = ["mmagold", "rtl", "check", str(result.dut.file), "--vectors", str(target / "failing.npz")]
-    return {"repeat_failing": shlex.join(words)}
+    return True
 
 
 def _answers(verdict: Verdict, failing: npt.NDArray[Any], policy: ComparePolicy) -> str:

@@ -119,9 +119,8 @@ class Check:
         return self.verdict.passed
 
     @property
-    def drawn_for_handshake(self) -> int:
-        """Vectors of the second run."""
-        return min(self.drawn, HANDSHAKE_COUNT)
+    def _short_run(self) -> dict[str, Any]:
+        return {"vectors": min(self.drawn, HANDSHAKE_COUNT), "failed": self.traffic == self.handshake}
 
     @property
     def command(self) -> str:
@@ -153,7 +152,8 @@ class Check:
             "version": outcome.version,
             "seed": self.options.seed,
             "traffic": asdict(self.traffic),
-            "handshake": None if self.handshake is None else asdict(self.handshake) | {"vectors": self.drawn_for_handshake},
+            "handshake": None if self.handshake is None else asdict(self.handshake) | self._short_run,
+            "drawn": self.drawn,
             "vectors": len(verdict.vectors),
             **{key: int(np.count_nonzero(getattr(verdict, key))) for key in ("wrong", "unknown", "missing")},
             "protocol": [

@@ -133,10 +133,27 @@ def _merge_coverage(new: Coverage, path: Path) -> None:
     from golden import coverage
     from golden.coverage_page import write_page
 
-    before = coverage.load(path, [new.instruction]) if path.exists() else []
-    together = coverage.merged([*before, new])
-    coverage.save(together, path)
-    write_page(together, path.with_suffix(".html"))
+    with _locked(path):
+        before = coverage.load(path, [new.instruction]) if path.exists() else []
+        together = coverage.merged([*before, new])
+        coverage.save(together, path)
+        write_page(together, path.with_suffix(".html"))
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Waits until no other check reads and writes the file: what two add at once must both be in it."""
+    import fcntl
+
+    from golden.errors import FileFormatError
+
+    try:
+        lock = path.with_name(f".{path.name}.lock").open("w")
+    except OSError as error:
+        raise FileFormatError(f"{path}: cannot be written: {error.strerror}") from None
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def init(

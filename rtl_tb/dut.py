@@ -23,7 +23,7 @@ from rtl_tb.portmap import PortMap, check_overlaps, read_map
 
 HANDSHAKES = ("valid_ready", "valid", "latency", "combinational")
 MAX_CYCLES = 100_000
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
+IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def read_dut(document: Section, path: Path) -> Dut:
 def _identifier(section: Section, key: str, default: str | None = "") -> str:
     """A Verilog name; required unless a default other than "" is given."""
     value = section.take(key, str) if default == "" else section.take(key, str, default)
-    if value is not default and not _IDENTIFIER.fullmatch(value):
+    if value is not default and not IDENTIFIER.fullmatch(value):
         raise section.error(f"key '{key}' is '{value}', expected a Verilog identifier", key)
     return str(value)
 
@@ -249,7 +249,7 @@ def _named(document: Section, key: str) -> Section:
     """A mapping from Verilog names; empty where the file has none."""
     section = document.take(key, Section, None) or Section(document.file, document.line)
     for name in section:
-        if not _IDENTIFIER.fullmatch(name):
+        if not IDENTIFIER.fullmatch(name):
             raise section.error(f"'{name}' in '{key}' is no Verilog identifier", name)
     return section
 

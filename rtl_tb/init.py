@@ -6,11 +6,14 @@ Ports are read with a simulator's front end (rtl_tb/ports.py). Roles come from n
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import yaml
 
 from golden import catalog
 from golden.custom import load_instruction
@@ -75,9 +78,9 @@ def draft(sources: Sequence[Path], top: str | None = None, instruction: str | No
     layout = WordLayout.of(_instruction(candidates[0])) if candidates else None
     lines = [
         f"# First draft for {module.name}, from its ports. Check what is marked GUESS; docs/dut.md explains every key.",
-        f"dut: {module.name}",
-        f"top: {module.name}",
-        f"sources: [{', '.join(os.path.relpath(source, folder) for source in sources)}]",
+        f"dut: {_scalar(module.name)}",
+        f"top: {_scalar(module.name)}",
+        f"sources: [{', '.join(_scalar(os.path.relpath(source, folder)) for source in sources)}]",
         "# include: [folder]    defines: {NAME: value}    parameters: {NAME: value}",
         "",
         *(_given(instruction, folder) if instruction else _guessed(candidates, module, roles)),
@@ -90,6 +93,12 @@ def draft(sources: Sequence[Path], top: str | None = None, instruction: str | No
         "compare: {nan: exact, zero: strict}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _scalar(text: str) -> str:
+    """A text as a value in YAML, also inside brackets: quoted where it would mean something else (on, 1e3, "a, b.sv")."""
+    plain = re.fullmatch(r"[\w./$+-]+( [\w./$+-]+)*", text, re.ASCII) and yaml.safe_load(text) == text
+    return text if plain else json.dumps(text, ensure_ascii=False)
 
 
 def _instruction(name: str) -> Instruction:
@@ -181,7 +190,7 @@ def _candidates(module: Module, roles: _Roles) -> list[str]:
 
 def _given(name: str, folder: Path) -> list[str]:
     is_unit = name.endswith((".yaml", ".yml"))
-    return [f"unit: {os.path.relpath(name, folder)}" if is_unit else f"instruction: {name}"]
+    return [f"unit: {_scalar(os.path.relpath(name, folder))}" if is_unit else f"instruction: {name}"]
 
 
 def _guessed(candidates: list[str], module: Module, roles: _Roles) -> list[str]:
@@ -201,10 +210,12 @@ def _guessed(candidates: list[str], module: Module, roles: _Roles) -> list[str]:
 
 
 def _timing(module: Module, roles: _Roles) -> list[str]:
-    lines = [f"clock: {roles.clock}"] if roles.clock else ["# clock: clk"]
+    lines = [f"clock: {_scalar(roles.clock)}"] if roles.clock else ["# clock: clk"]
     if roles.reset:
         active = "low" if _RESET_LOW.search(roles.reset) else "high"
-        lines.append(f"reset: {{port: {roles.reset}, active: {active}, synchronous: true, cycles: 4}}{GUESS}: polarity by name")
+        lines.append(
+            f"reset: {{port: {_scalar(roles.reset)}, active: {active}, synchronous: true, cycles: 4}}{GUESS}: polarity by name"
+        )
     lines.append("handshake:")
     if roles.in_valid and roles.out_valid:
         ready = bool(roles.in_ready or roles.out_ready)
@@ -213,8 +224,8 @@ def _timing(module: Module, roles: _Roles) -> list[str]:
         lines += [] if ready else ["  # interval: 1    # cycles from one set of operands to the next"]
     elif roles.clock:
         lines += [f"  kind: latency{GUESS}: there is no pair of valid ports", "  latency: measure    # or the number of cycles"]
-        lines += [f"  input: {{valid: {roles.in_valid}}}"] if roles.in_valid else []
-        lines += [f"  enable: {roles.enable}"] if roles.enable else []
+        lines += [f"  input: {{valid: {_scalar(roles.in_valid)}}}"] if roles.in_valid else []
+        lines += [f"  enable: {_scalar(roles.enable)}"] if roles.enable else []
         lines += ["  # interval: 1    # cycles from one set of operands to the next"]
     else:
         lines.append(f"  kind: combinational{GUESS}: there is no clock")
@@ -222,7 +233,7 @@ def _timing(module: Module, roles: _Roles) -> list[str]:
 
 
 def _side(side: str, valid: str, ready: str | None) -> str:
-    return f"  {side}: {{valid: {valid}" + (f", ready: {ready}}}" if ready else "}")
+    return f"  {side}: {{valid: {_scalar(valid)}" + (f", ready: {_scalar(ready)}}}" if ready else "}")
 
 
 # Ports -----------------------------------------------------------------------------------------------------------------
@@ -248,7 +259,7 @@ def _arrangement(names: list[str], module: Module, item: Field | None) -> str:
     array = array if len(names) == 1 else None
     width = entry_width(port, array)
     count = entries(port, array) if array else len(names)
-    ports = names[0] if len(names) == 1 else f"[{', '.join(names)}]"
+    ports = _scalar(names[0]) if len(names) == 1 else f"[{', '.join(map(_scalar, names))}]"
     if item and count > 1 and width > item.bits and width % item.bits == 0 and count * width == item.width:
         elements = f", word: {{elements: {width // item.bits}}}"
         return (
@@ -264,7 +275,7 @@ def _rest(roles: _Roles) -> list[str]:
     lines = []
     left = [*roles.left, *_unused_controls(roles)]
     if left:
-        lines += ["# Inputs of unknown purpose, tied for now.", "constants:", *(f"  {name}: 0{GUESS}" for name in left)]
+        lines += ["# Inputs of unknown purpose, tied for now.", "constants:", *(f"  {_scalar(name)}: 0{GUESS}" for name in left)]
     if roles.open:
         lines.append(f"# Outputs left open: {', '.join(roles.open)}")
     return [*lines, ""]

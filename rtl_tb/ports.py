@@ -101,8 +101,18 @@ def _elaborate(simulator: Simulator, design: Design, options: Iterable[str | Pat
         raise ElaborationError(f"{simulator.version_text} refused {what}: {first_error(error.text)}") from error
 
 
-def _literal(value: int | str) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value)
+def literal(value: int | str) -> str:
+    """A parameter's value as SystemVerilog writes it: a string whose every byte stays in it, or a number of any size."""
+    if isinstance(value, str):
+        return '"' + "".join(map(_character, value.encode())) + '"'
+    if -(1 << 31) <= value < 1 << 31:
+        return str(value)
+    return f"{'-' * (value < 0)}{value.bit_length() + 1}'sd{abs(value)}"
+
+
+def _character(byte: int) -> str:
+    """One byte of a string literal; as an octal escape where it could mean something (IEEE 1800-2017, 5.9.1)."""
+    return chr(byte) if 0x20 <= byte < 0x7F and chr(byte) not in '"\\' else f"\\{byte:03o}"
 
 
 # Verilator -------------------------------------------------------------------------------------------------------------
@@ -111,7 +121,7 @@ def _literal(value: int | str) -> str:
 def _with_verilator(simulator: Simulator, design: Design) -> Module:
     options = ["--json-only", "--json-only-output", "tree.json", "--Mdir", "out", "--no-timing", "-Wno-lint", "-Wno-style"]
     options += ["-Wno-fatal", *(["--top-module", design.top] if design.top else [])]
-    options += [f"-G{name}={_literal(value)}" for name, value in (design.parameters or {}).items()]
+    options += [f"-G{name}={literal(value)}" for name, value in (design.parameters or {}).items()]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         _elaborate(simulator, design, options, folder)
@@ -197,7 +207,7 @@ def _with_icarus(simulator: Simulator, design: Design) -> Module:
     if parameters and design.top is None:
         raise ElaborationError("Icarus Verilog takes parameters only with the name of the top module")
     options = ["-g2012", "-o", "out.vvp", *(["-s", design.top] if design.top else [])]
-    options += [f"-P{design.top}.{name}={_literal(value)}" for name, value in parameters.items()]
+    options += [f"-P{design.top}.{name}={literal(value)}" for name, value in parameters.items()]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         _elaborate(simulator, design, options, folder)

@@ -13,6 +13,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from golden.escape import fence
+from golden.escape import markdown as escape_markdown
+
 Report = dict[str, Any]
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
 SHOWN_HOLES = 8
@@ -84,10 +87,12 @@ def traffic_line(report: Report) -> str:
         return f"{traffic['idle']:.0%} idle cycles, {traffic['backpressure']:.0%} backpressure, {resets}"
 
     quiet = not any(report["traffic"][key] for key in ("idle", "backpressure", "resets"))
-    main = "full throughput" if quiet else words(report["traffic"])
-    if report["handshake"] is not None and quiet:
-        return f"traffic: {main}; then {report['handshake']['vectors']:,} vectors with {words(report['handshake'])}"
-    return f"traffic: {main}" + ("; idle cycles, backpressure and resets were not tried" if quiet else "")
+    main, short = "full throughput" if quiet else words(report["traffic"]), report["handshake"]
+    if short is None:
+        return f"traffic: {main}" + ("; idle cycles, backpressure and resets were not tried" if quiet else "")
+    if short["failed"]:
+        return f"traffic: {words(short)}; before that all {report['drawn']:,} vectors passed in a run with less of it"
+    return f"traffic: {main}; then {short['vectors']:,} vectors with {words(short)}"
 
 
 def example_title(example: Report) -> str:
@@ -132,6 +137,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters["thousands"] = lambda number: f"{number:,}"
+    environment.filters["md"] = escape_markdown
     return environment
 
 
@@ -141,6 +147,8 @@ def _render(template: str, report: Report) -> str:
         "run_line": f"{run_line(report)}; {traffic_line(report)}",
         "example_title": example_title(report["example"]) if report["example"] else "",
         "coverage": None if report["coverage"] is None else coverage_line(report["coverage"]),
+        "fence": fence(report["example"]["trace"]) if report["example"] else "",
+        "tick": fence(report["repeat"]),
     }
     return _environment().get_template(template).render(report=report, **words)
 

@@ -7,6 +7,7 @@ commercial simulators. On Icarus it sees X and Z. `write_testbench` hands the fi
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -205,14 +206,26 @@ def write_testbench(dut: Dut, vectors: VectorSet, folder: Path, traffic: Traffic
         for name, text in generated.items():
             (folder / name).write_text(text, encoding="utf-8")
         write_run(dut, vectors, folder, traffic, 10_000)
-        options = [f"+incdir+{path}" for path in dut.include]
-        options += [f"+define+{name}={value}" if value else f"+define+{name}" for name, value in dut.defines.items()]
-        lines = [*options, TIMESCALE, *map(str, dut.sources), f"{NAME}.sv", f"{TESTBENCH}.sv"]
-        (folder / "files.f").write_text("\n".join(lines) + "\n")
+        (folder / "files.f").write_text(_file_list(dut))
         (folder / "README.md").write_text(_readme(dut, vectors, traffic))
     except OSError as error:
         raise RtlError(f"the testbench cannot be written to {folder}: {error.strerror}") from error
     return sorted(folder.iterdir())
+
+
+def _file_list(dut: Dut) -> str:
+    """The arguments of any simulator, one a line.
+
+    Raises:
+        RtlError: one holds a space, a quote or the like: simulators read such lines each in their own way.
+    """
+    options = [f"+incdir+{path}" for path in dut.include]
+    options += [f"+define+{name}={value}" if value else f"+define+{name}" for name, value in dut.defines.items()]
+    lines = [*options, TIMESCALE, *map(str, dut.sources), f"{NAME}.sv", f"{TESTBENCH}.sv"]
+    for line in lines:
+        if re.search(r"[^\x21-\x7e]|[\"'\\#$`]|//|/\*", line):
+            raise RtlError(f"{dut.file}: {line!r} cannot stand in a file list for every simulator; avoid spaces and quotes")
+    return "\n".join(lines) + "\n"
 
 
 def _readme(dut: Dut, vectors: VectorSet, traffic: Traffic) -> str:

@@ -227,7 +227,7 @@ def test_a_changed_unit_is_compiled_again_and_an_old_one_is_not(tmp_path: Path) 
         source.write_text(text.replace("sum + product", f"sum {sign} product"))
         os.utime(source, (1, 1))
         assert np.array_equal(run(load_dut(tmp_path / "dut.yaml"), "icarus", chosen).actual, chosen.d) == right
-        folders.append(len(list((tmp_path / "build" / "cocotb").iterdir()))))
+        folders.append(len(list((tmp_path / "build" / "cocotb").iterdir())))
     assert folders == [1, 2, 2]
 
 

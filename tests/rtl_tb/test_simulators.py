@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -150,6 +151,34 @@ def test_ctrl_c_in_a_terminal(tmp_path):
     python.wait(10)
     time.sleep(0.1)
     assert not lives(int((tmp_path / "pid").read_text()))
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_check_that_is_ended_takes_its_simulator_along(tmp_path, how):
+    """Killed as the out-of-memory killer does, too: the unit loops in zero time, and nothing goes on at 100 %."""
+    endless = "always @(posedge clk) while (v3) if (&d3[1:0] & ~|d3[1:0]) $display; endmodule"
+    small.write_small(tmp_path)
+    (tmp_path / "small.sv").write_text(small.RTL.replace("endmodule", endless))
+    words = [sys.executable, "-m", "mmagold", "rtl", "check", str(tmp_path / "small.yaml"), "--build", str(tmp_path / "build")]
+    check = subprocess.Popen([*words, "--engine", "selfcheck", "--sim", "icarus", "--count", "9"], stderr=subprocess.DEVNULL)
+    limit = time.monotonic() + 60
+    while not (simulating := processes(f"vvp -n {tmp_path}")):
+        assert time.monotonic() < limit and check.poll() is None
+        time.sleep(0.05)
+    check.send_signal(how)
+    assert check.wait(20) == (143 if how == signal.SIGTERM else -signal.SIGKILL)
+    time.sleep(0.2)
+    assert not [pid for pid in simulating if lives(pid)]
+
+
+def processes(words: str) -> list[int]:
+    """The processes whose command line holds these words."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if words.encode() in file.read_bytes().replace(b"\0", b" "):
+                found.append(int(file.parent.name))
+    return found
 
 
 @pytest.mark.parametrize("name", ["icarus", "verilator"])

@@ -6,14 +6,18 @@ port shows at a glance where each element lies.
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from golden.errors import SpecError
-from rtl_tb import simulators
+from golden.vectors.vectorset import default_set
+from rtl_tb import engines, simulators
 from rtl_tb.dut import Dut, load_dut
+from rtl_tb.engines.job import Job
 from rtl_tb.errors import ElaborationError, SimulatorMissing
 from rtl_tb.wrapper import write_wrapper
 
@@ -498,6 +502,41 @@ endmodule
     more = 'include: inc\ndefines: {DW: 32}\nparameters: {K: 4, NAME: "long name"}\nhandshake: {kind: combinational}\n'
     text = write_wrapper(write(tmp_path, "tuned", rtl, more + PORTS), tmp_path).read_text()
     assert 'tuned #(.K (4), .NAME ("long name")) u_dut (' in text
+
+
+STRANGE = ['x"), .BIAS(1), .OTHER("y', "back\\slash\\", "two\nlines\t", "%d `include $finish // */", "Überlauf 溢出"]
+
+
+@pytest.mark.parametrize("sim", ["icarus", "verilator"])
+@pytest.mark.parametrize("value", [*STRANGE, 1 << 40, -(1 << 40), -1, (1 << 31), "9" * 20], ids=map(str, range(10)))
+def test_parameters_arrive_as_they_are(tmp_path: Path, sim: str, value: int | str) -> None:
+    """Whatever the text holds, it is the value of one parameter; numbers keep all their bits."""
+    given = value.encode() if isinstance(value, str) else value.to_bytes(6, "big", signed=True)
+    bits = 8 * len(given) if isinstance(value, str) else 48
+    compared = f"VALUE === {bits}'h{given.hex()}" if isinstance(value, str) else f"VALUE == $signed({bits}'h{given.hex()})"
+    size = "" if isinstance(value, str) else "signed [47:0] "
+    rtl = f"""module strange #(parameter BIAS = 0, parameter OTHER = 0, parameter {size}VALUE = 0) ({FITTING});
+    assign d = {{28'd0, BIAS != 0, OTHER != 0, $bits(VALUE) != {bits}, !({compared})}};
+endmodule
+"""
+    text = json.dumps({"VALUE": value})
+    dut = write(tmp_path, "strange", rtl, f"parameters: {text}\nhandshake: {{kind: combinational}}\n" + PORTS)
+    vectors = default_set(dut.instruction, 2)
+    actual = engines.run("selfcheck", Job(dut, tmp_path / "build", vectors, sim)).actual
+    assert actual.tolist() == [0, 0]
+
+
+def test_names_of_files_stay_in_their_comment(tmp_path: Path) -> None:
+    """Neither a line break nor a backslash at the end of a comment lets the text around it become code."""
+    dut = write(
+        tmp_path, "named", f"module named({FITTING}); assign d = c; endmodule\n", "handshake: {kind: combinational}\n" + PORTS
+    )
+    strange = tmp_path / "x\nmodule evil; endmodule\\"
+    (tmp_path / "named.yaml").rename(strange)
+    dut = dataclasses.replace(dut, file=strange, instruction_name="a\nb\\")
+    lines = write_wrapper(dut, tmp_path / "out").read_text().splitlines()
+    assert not [line for line in lines if line.startswith(("module evil", "b"))]
+    assert not [line for line in lines if line.startswith("//") and line.endswith("\\")]
 
 
 def test_unknown_parameter(tmp_path: Path) -> None:
