@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -199,8 +200,11 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
     traffic = options.traffic(DEFAULT_TRAFFIC[options.engine])
     job = Job(dut, build, vectors, options.simulator, traffic, options.timeout_cycles, options.wall_timeout, options.waves)
     report("building", 0, 0)
+    start = time.monotonic()
     job = replace(job, program=engines.build(options.engine, job))
+    built = time.monotonic() - start
     outcome = engines.run(options.engine, job, lambda done, total: report("running", done, total))
+    outcome.seconds_build += built
     result = Check(dut, options, judge(vectors, outcome, dut.compare), job.traffic.on(dut), len(vectors), coverage)
     if result.passed and options.engine == "fast":
         job = _try_handshake(result, job)
