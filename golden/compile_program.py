@@ -9,7 +9,7 @@ from golden.algorithms import get_algorithm, resolve_parameters, substitute
 from golden.errors import SpecError, UnknownNameError, nearest
 from golden.formats import Format, get_format
 from golden.program import MAX_K, OWN_STEPS, Operands, Operation, Program, Step
-from golden.step_checks import check_sum, check_widths
+from golden.step_checks import StepChecks
 from golden.step_reader import STEPS, StepReader
 from golden.yamlfile import Section
 
@@ -64,17 +64,14 @@ def _compile_operation(item: Section, operands: Operands, earlier: list[Operatio
         "seed_format": results.get(seed, out if seed == "zero" else operands.c),
         "operand_format": _named_format(item, "operands", operands),
     }
+    frame = Operation(OWN_STEPS, (), k_index, seed, addends, out_format=out, to=to, **common)
     if not names:
         body = item.take("steps", list)
         item.done(OPERATION_KEYS)
-        steps = _read_steps(body, item, {}, out, operands, addends)
-        check_widths(steps, operands, Operation("", (), k_index, seed, addends, out_format=out, to=to, **common), item)
-        return [Operation(OWN_STEPS, steps, k_index, seed, addends, out_format=out, to=to, **common)]
+        return [replace(frame, steps=_read_steps(body, item, {}, operands, frame))]
     body = item.take(names[0], Section)
     item.done(OPERATION_KEYS)
-    return _apply_algorithm(
-        names[0], body, item, operands, Operation("", (), k_index, seed, addends, out_format=out, to=to, **common)
-    )
+    return _apply_algorithm(names[0], body, item, operands, frame)
 
 
 def _apply_algorithm(name: str, given: Section, item: Section, operands: Operands, frame: Operation) -> list[Operation]:
@@ -85,14 +82,16 @@ def _apply_algorithm(name: str, given: Section, item: Section, operands: Operand
     base = get_algorithm(algorithm.chain_of) if algorithm.chain_of else algorithm
     size = given.take_int("products", 1, MAX_K) if algorithm.chain_of else max(len(frame.k_index), 1)
     parameters = resolve_parameters(base, given, frame.out_format)
+    slices = [frame.k_index[i : i + size] for i in range(0, len(frame.k_index), size)] or [()]
+    seeds = dict.fromkeys([frame.seed_format] + [frame.out_format] * (len(slices) > 1))
     try:
-        steps = _read_steps(base.steps, given, parameters, frame.out_format, operands, frame.addends)
+        for seed_format in seeds:  # the first slice of a chain takes c, the others results
+            first = replace(frame, k_index=slices[0], seed_format=seed_format)
+            steps = _read_steps(base.steps, given, parameters, operands, first)
     except SpecError as error:
         raise _blame_parameter(error, given) from None
     shown = tuple((key, value) for key, value in parameters.items() if value is not None)
-    slices = [frame.k_index[i : i + size] for i in range(0, len(frame.k_index), size)] or [()]
     chained = []
-    check_widths(steps, operands, replace(frame, k_index=slices[0]), given)
     for index, part in enumerate(slices):
         to = frame.to if index == len(slices) - 1 else f"{frame.to}.{index}"
         seed, seed_format = (frame.seed, frame.seed_format) if index == 0 else (f"{frame.to}.{index - 1}", frame.out_format)
@@ -103,10 +102,11 @@ def _apply_algorithm(name: str, given: Section, item: Section, operands: Operand
 
 
 def _read_steps(
-    items: list[Any], where: Section, parameters: dict[str, Any], out: Format, operands: Operands, addends: tuple[str, ...]
+    items: list[Any], where: Section, parameters: dict[str, Any], operands: Operands, frame: Operation
 ) -> tuple[Step, ...]:
+    """The steps of an operation that is given without any."""
     steps: list[Step] = []
-    written = {"a", "b", "c"} | ({"addends"} if addends else set()) | ({"scales"} if operands.scaled else set())
+    checks = StepChecks(frame, operands)
     for item in items:
         if not isinstance(item, Section) or len(item) != 1:
             raise where.error("each step is one mapping, such as 'round: {...}'")
@@ -114,13 +114,9 @@ def _read_steps(
         if op not in STEPS:
             raise item.error(f"unknown step '{op}', expected one of {', '.join(STEPS)}{nearest(op, STEPS)}", op)
         body = item.take(op, Section)
-        step = StepReader(op, substitute(body, parameters, body), out, operands.local_formats).read()
-        for name in step.of:
-            if name not in written:
-                raise body.error(f"register '{name}' is read before a step has written it")
-        if step.to:
-            written.add(step.to)
-        check_sum(step, steps, body)
+        keys = substitute(body, parameters, body)
+        step = StepReader(op, keys, frame.out_format, operands.local_formats).read()
+        checks.add(step, keys)
         steps.append(step)
     if not steps or steps[-1].to != "d":
         raise where.error("the last step must write d (a 'round', or a 'sum' or 'fma' with 'to: d')")

@@ -49,7 +49,8 @@ def build_instruction(document: Section) -> Instruction:
         raise document.error(f"key 'scale_block' is {scale_block}, expected a divisor of k = {k}", "scale_block")
     if any(formats[name].storage != 8 for name in ("scale_a", "scale_b") if name in formats):
         raise document.error("scale formats must have a storage of 8 bits", "formats")
-    operands = Operands(formats["a"], formats["b"], formats["c"], formats["d"], k, local, scale_block is not None)
+    scales = {name: fmt for name, fmt in formats.items() if name in _OPERANDS[4:]}
+    operands = Operands(formats["a"], formats["b"], formats["c"], formats["d"], k, local, scales)
     program = compile_program(_program_items(document), document, operands)
     document.done()
     return Instruction(

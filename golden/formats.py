@@ -130,6 +130,11 @@ class Format:
         return codes.get(self.specials, top - 1) << self.ignored_low
 
     @property
+    def least(self) -> int:
+        """Code of the least number of an integer format: the most negative one, or zero."""
+        return 1 << (self.integer_bits - 1) if self.signed else 0
+
+    @property
     def nan(self) -> int | None:
         """Code of the default quiet NaN (positive), or None where the format has none."""
         if self.specials == "ieee":

@@ -274,9 +274,8 @@ def _build_uncached(architecture: str, name: str, entry: catalog.Entry, variable
     family = entry.family
     m, n, k = catalog.shape_of(variables, entry.section)
     formats = {operand: get_format(catalog.fill(text, variables)) for operand, text in family.formats.items()}
-    operands = Operands(
-        formats["a"], formats["b"], formats["c"], formats["d"], k // 2 if family.sparse else k, scaled="scale_a" in formats
-    )
+    scales = {name: fmt for name, fmt in formats.items() if name.startswith("scale")}
+    operands = Operands(formats["a"], formats["b"], formats["c"], formats["d"], k // 2 if family.sparse else k, scales=scales)
     program = compile_program(catalog.fill(entry.program, variables), entry.section, operands)
     return Instruction(
         name,

@@ -126,7 +126,10 @@ class Program:
 
 @dataclass(frozen=True)
 class Operands:
-    """The operand formats of an instruction and the number of products of one dot product (compressed K if sparse)."""
+    """The operand formats of an instruction and the number of products of one dot product (compressed K if sparse).
+
+    `scales`: the formats of scale_a and scale_b, where there are scales.
+    """
 
     a: Format
     b: Format
@@ -134,4 +137,4 @@ class Operands:
     d: Format
     k: int
     local_formats: dict[str, Format] = field(default_factory=dict)
-    scaled: bool = False
+    scales: dict[str, Format] = field(default_factory=dict)

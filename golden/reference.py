@@ -240,12 +240,19 @@ def _propagate(terms: Sequence[Number], opposite: str = "nan") -> Number | None:
 
 
 def _special_code(number: Number, fmt: Format, nan: int | None) -> int:
-    """The code of an infinity or NaN; a format without infinities answers NaN, an integer its nearest (NaN: the largest)."""
+    """The code of an infinity or NaN.
+
+    An infinity becomes the nearest integer; in a format without infinities it is NaN. NaN is the word that the step names; where
+    neither it nor the format has one, the largest number stands for it, and the largest of its sign for an infinity.
+    """
+    if number.kind == Kind.INFINITY and not fmt.is_float:
+        return fmt.least if number.sign else fmt.largest
     if number.kind == Kind.INFINITY and fmt.infinity is not None:
         return fmt.infinity | number.sign << fmt.sign_shift
-    if number.kind == Kind.INFINITY and number.sign and not fmt.is_float:
-        return 1 << (fmt.integer_bits - 1) if fmt.signed else 0
-    return nan if nan is not None else fmt.largest
+    if nan is not None:
+        return nan
+    negative = number.kind == Kind.INFINITY and number.sign and fmt.sign_shift >= 0
+    return fmt.largest | (1 << fmt.sign_shift if negative else 0)
 
 
 def _groups(terms: Sequence[Any], group: tuple[str, int] | None) -> list[list[int]]:

@@ -13,7 +13,9 @@ from golden.errors import OperandError
 from golden.formats import Format, Kind, Number
 
 MODES = ("toward_zero", "nearest_even", "nearest_away", "down", "up")
-OVERFLOWS = ("infinity", "largest", "ieee", "wrap", "saturate")
+FLOAT_OVERFLOWS = ("infinity", "largest", "ieee")
+INTEGER_OVERFLOWS = ("wrap", "saturate")
+OVERFLOWS = (*FLOAT_OVERFLOWS, *INTEGER_OVERFLOWS)
 
 
 def shift_right(sign: int, magnitude: int, shift: int, mode: str) -> int:
@@ -47,6 +49,7 @@ def round_to_code(
 
     Args:
         fraction_bits: significand fraction bits to keep, at most the format's (E8M13 results keep 13 of f32's 23).
+        fmt: one without a sign drops the sign, one without a zero has its least number (code 0) for whatever is below it.
         overflow: "infinity": past the largest finite, after rounding, becomes infinity whatever the mode; "largest":
             becomes the largest finite; "ieee": by the mode (IEEE 754 7.4); "wrap" and "saturate" for integers.
         flush: a result in the subnormal range (before its exponent is rounded up) becomes zero of the same sign.
@@ -63,7 +66,7 @@ def round_to_code(
     if significand >> (kept + 1):
         significand, exponent = significand >> 1, exponent + 1
     if significand >> kept == 0:
-        if flush or significand == 0:
+        if flush or significand == 0 or not fmt.has_zero:
             return zero_code
         return sign_code | significand << (fmt.fraction_bits - kept + fmt.ignored_low)
     fraction = (significand - (1 << kept)) << (fmt.fraction_bits - kept)

@@ -7,7 +7,7 @@ from typing import Any
 from golden.errors import UnknownNameError, nearest
 from golden.formats import Format, get_format
 from golden.program import MAX_FRACTION_BITS, MAX_K, REGISTERS, Step
-from golden.rounding import MODES, OVERFLOWS
+from golden.rounding import FLOAT_OVERFLOWS, INTEGER_OVERFLOWS, MODES, OVERFLOWS
 from golden.yamlfile import Section
 
 _FLUSHES = ("none", "signed", "positive")
@@ -100,7 +100,7 @@ class StepReader:
         return value
 
     def nan(self, fmt: Format) -> int | None:
-        value = self.section.take_int("nan", 0, (1 << fmt.storage) - 1, None)
+        value = self.section.take_int("nan", 0, (1 << fmt.bits) - 1, None)
         return fmt.nan if value is None else int(value)
 
     def nan_order(self) -> tuple[str, ...]:
@@ -270,7 +270,7 @@ class StepReader:
             to,
             format=fmt,
             rounding=self.mode(),
-            overflow=self.section.take_choice("overflow", OVERFLOWS),
+            overflow=self.round_overflow(fmt),
             flush=self.flush(),
             nan=self.nan(fmt),
             zero=self.section.take_choice("zero", ("positive", "signed", "signed_underflow")),
@@ -278,6 +278,18 @@ class StepReader:
             sticky_gap=self.rounding_gap(fmt),
             result_fraction_bits=self.section.take_int("fraction_bits", 0, fmt.fraction_bits, None),
         )
+
+    def round_overflow(self, fmt: Format) -> str:
+        """Floating point overflows to infinity or to a largest number, integers wrap or clamp; neither knows the other's."""
+        value: str = self.section.take_choice("overflow", OVERFLOWS)
+        allowed = FLOAT_OVERFLOWS if fmt.is_float else INTEGER_OVERFLOWS
+        if value not in allowed:
+            kind = "a floating-point format" if fmt.is_float else "an integer"
+            raise self.section.error(
+                f"key 'overflow' is '{value}', but the step rounds to {fmt.name}, {kind}, expected {' or '.join(allowed)}",
+                "overflow",
+            )
+        return value
 
     def rounding_gap(self, fmt: Format) -> int:
         gap: int = self.section.take_int("sticky_gap", 0, 64, 0)

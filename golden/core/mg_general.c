@@ -31,9 +31,11 @@ static void mg_layout_registers(mg_state *s, mg_number *slots, int32_t k) {
 }
 
 static uint64_t mg_special_code(const mg_format *f, const mg_number *x, int has_nan, uint64_t nan) {
+    const int negative = x->kind == MG_INFINITY && x->sign;
+    if (x->kind == MG_INFINITY && !f->is_float) return !negative ? f->largest : f->is_signed ? UINT64_C(1) << (f->bits - 1) : 0;
     if (x->kind == MG_INFINITY && f->has_infinity) return f->infinity | (f->sign_shift >= 0 ? (uint64_t)x->sign << f->sign_shift : 0);
-    if (x->kind == MG_INFINITY && x->sign && !f->is_float) return f->is_signed ? UINT64_C(1) << (f->bits - 1) : 0;
-    return has_nan ? nan : f->largest;
+    if (has_nan) return nan;
+    return f->largest | (negative && f->sign_shift >= 0 ? UINT64_C(1) << f->sign_shift : 0);
 }
 
 static mg_number mg_product(const mg_number *x, const mg_number *y, int zero_times_infinity) {

@@ -116,7 +116,7 @@ static inline uint64_t mg_round(const mg_format *f, const mg_number *x, int roun
     }
     int below = f->fraction_bits - kept;
     if (significand >> kept == 0) {
-        if (flush || significand == 0) return zero_code;
+        if (flush || significand == 0 || !f->has_zero) return zero_code;
         return sign_code | significand << (below + f->ignored_low);
     }
     if (exponent > f->max_exponent) return sign_code | mg_overflow_code(f, x->sign, rounding, overflow, below);

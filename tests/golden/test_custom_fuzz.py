@@ -21,7 +21,7 @@ from golden import custom, yamlfile
 from golden.errors import CoreError, SpecError
 from golden.formats import Format
 from golden.instruction import Instruction
-from golden.rounding import MODES
+from golden.rounding import FLOAT_OVERFLOWS, INTEGER_OVERFLOWS, MODES, OVERFLOWS
 
 Bits = npt.NDArray[Any]
 Operands = dict[str, Bits]
@@ -49,6 +49,7 @@ OPERAND_FORMATS = (
     "b1",
     "s32",
 )
+IEEE_FORMATS = ("f32", "f16", "bf16", "f64", "e4m3", "e5m2", "tf32")
 RESULT_FORMATS = (
     "f64",
     "f32",
@@ -73,14 +74,15 @@ RESULT_FORMATS = (
 
 
 def local_format(rng: random.Random) -> dict[str, Any]:
-    """A format of odd widths. Left out: codes without meaning (one exponent bit, a NaN code without a sign bit)."""
-    if rng.random() < 0.2:
-        bits = rng.randint(2, 16)
-        return {"kind": "integer", "storage": 8 if bits <= 8 else 16, "bits": bits, "signed": rng.random() < 0.5}
+    """A format of odd widths."""
+    if rng.random() < 0.25:
+        bits = rng.choice((rng.randint(1, 16), rng.randint(1, 32)))
+        storage = rng.choice([n for n in (8, 16, 32, 64) if n >= bits])
+        return {"kind": "integer", "storage": storage, "bits": bits, "signed": rng.random() < 0.5}
     storage = rng.choice((8, 16, 32))
-    exponent_bits = rng.randint(2, 6 if storage == 8 else 9)
-    fraction_bits = rng.randint(1, min(storage - 1 - exponent_bits, 26))
+    exponent_bits = rng.randint(1 if rng.random() < 0.2 else 2, 6 if storage == 8 else 9)
     specials = rng.choice(("none", "ieee", "all_ones_nan", "negative_zero_nan"))
+    fraction_bits = rng.randint(int(specials == "ieee" or rng.random() < 0.8), min(storage - 1 - exponent_bits, 26))
     signed = specials == "negative_zero_nan" or rng.random() < 0.8
     fmt = {
         "kind": "float",
@@ -101,8 +103,8 @@ def local_format(rng: random.Random) -> dict[str, Any]:
 class UnitWriter:
     """Draws the steps of one operation, keeping track of how many terms each register holds."""
 
-    def __init__(self, rng: random.Random, k: int, scaled: bool, addends: int, integer_out: bool) -> None:
-        self.rng, self.k, self.integer_out = rng, k, integer_out
+    def __init__(self, rng: random.Random, k: int, scaled: bool, addends: int) -> None:
+        self.rng, self.k = rng, k
         self.steps: list[Any] = []
         self.count = (
             {"a": k, "b": k, "c": 1} | ({"scales": k} if scaled and k else {}) | ({"addends": addends} if addends else {})
@@ -130,16 +132,21 @@ class UnitWriter:
 
     def ieee(self) -> dict[str, Any]:
         return {
-            "format": self.rng.choice(("f32", "f16", "bf16", "f64", "e4m3", "e5m2", "tf32")),
+            "format": self.rng.choice((*IEEE_FORMATS, *IEEE_FORMATS, "s32", "s8", "u8")),
             "rounding": self.mode(),
             "flush": self.maybe(0.4, self.rng.choice(("signed", "positive"))),
         }
+
+    def sum_overflow(self) -> str | None:
+        """For integers; the loader refuses it elsewhere."""
+        return self.maybe(0.2, self.rng.choice(("saturate", "saturate", "ieee")))
 
     def multiply(self) -> None:
         rounded = self.ieee() if self.rng.random() < 0.2 else {}
         self.add(
             "multiply",
             to="products",
+            operation=self.maybe(0.05, self.rng.choice(("and", "xor"))),
             **rounded,
             normalize=self.maybe(0.2, True),
             overflow_exponent=self.maybe(0.15, self.rng.choice((-20, 0, 8, 16, 128))),
@@ -155,7 +162,7 @@ class UnitWriter:
             fraction_bits=table,
             rounding=self.mode(),
             cut=self.maybe(0.3, "sticky"),
-            floor=self.maybe(0.4, self.rng.choice((-150, -126, -20, 0, 10))),
+            floor=self.maybe(0.4, self.rng.choice((-150, -126, -20, 0, 10, 60, -100000, 100000))),
             window=self.maybe(0.2, {registers[-1]: self.rng.randint(0, 30)}),
             group=self.group(registers[0]) if len(registers) == 1 else None,
         )
@@ -163,9 +170,11 @@ class UnitWriter:
     def total(self, registers: list[str], to: str) -> None:
         group = self.group(registers[0]) if len(registers) == 1 else None
         if self.rng.random() < 0.35:
-            self.add("sum", of=registers, to=to, group=group, order=self.rng.choice(("tree", "sequential")), **self.ieee())
+            order = self.rng.choice(("tree", "sequential"))
+            self.add("sum", of=registers, to=to, group=group, order=order, overflow=self.sum_overflow(), **self.ieee())
         else:
-            self.add("sum", of=registers, to=to, group=group, rounding=self.maybe(0.3, self.mode()))
+            exponent = self.maybe(0.1, self.rng.choice((0, -30, 20, -100000, 100000)))
+            self.add("sum", of=registers, to=to, group=group, rounding=self.maybe(0.3, self.mode()), exponent=exponent)
         self.count[to] = self.groups(registers[0], group)
 
     def middle(self, register: str) -> str:
@@ -184,7 +193,7 @@ class UnitWriter:
                     of=register,
                     fraction_bits=self.rng.choice((0, 3, 20, 31, 52)),
                     rounding=self.mode(),
-                    min_exponent=self.maybe(0.4, self.rng.choice((-126, -14, 0))),
+                    min_exponent=self.maybe(0.4, self.rng.choice((-126, -14, 0, 40, 100000))),
                 )
             elif pick == 3 and "scales" in self.count and not self.scaled_once and self.count[register] <= self.k:
                 self.add("scale", of=register)
@@ -194,9 +203,9 @@ class UnitWriter:
                     "round",
                     of=register,
                     to="partial",
-                    format=self.rng.choice(("f32", "f16", "bf16")),
+                    format=self.rng.choice(("f32", "f16", "bf16", "s32", "u8")),
                     rounding=self.mode(),
-                    overflow=self.rng.choice(("infinity", "largest", "ieee")),
+                    overflow=self.rng.choice(OVERFLOWS),
                     zero=self.rng.choice(("positive", "signed")),
                     flush=self.maybe(0.3, self.rng.choice(("signed", "positive"))),
                 )
@@ -242,13 +251,15 @@ class UnitWriter:
         last = [register] + ["c"] * (register != "c" and self.rng.random() < 0.8) + ["addends"] * ("addends" in self.count)
         if self.rng.random() < 0.6:
             self.align(last)
-        if out_is_float and self.rng.random() < 0.2:
-            self.add("sum", of=last, to="d", order=self.rng.choice(("tree", "sequential")), rounding=self.mode())
+        if self.rng.random() < 0.2:
+            order, overflow = self.rng.choice(("tree", "sequential")), self.sum_overflow()
+            self.add("sum", of=last, to="d", order=order, rounding=self.mode(), overflow=overflow)
             return self.steps
         self.total(last, "total")
         if self.count["total"] == 1 and self.rng.random() < 0.2:
             self.add("normalize", of="total", fraction_bits=31, rounding=self.mode(), min_exponent=self.maybe(0.5, -126))
-        overflow = ("infinity", "largest", "ieee") if out_is_float else ("wrap", "saturate")
+        usual = FLOAT_OVERFLOWS if out_is_float else INTEGER_OVERFLOWS
+        overflow = usual if self.rng.random() < 0.9 else OVERFLOWS
         self.add(
             "round",
             of="total",
@@ -290,9 +301,7 @@ def random_unit(rng: random.Random) -> str:
         out = formats["d"] if i == count - 1 else rng.choice(("f32", "f16", formats["d"]))
         addends = [f"r{j}" for j in range(i) if program[j]["out"] == out and rng.random() < 0.4]
         subset = {"modulo": count, "residues": [i]}
-        steps = UnitWriter(rng, len([x for x in range(k) if x % count == i]), scaled, len(addends), not is_float[out]).write(
-            is_float[out]
-        )
+        steps = UnitWriter(rng, len([x for x in range(k) if x % count == i]), scaled, len(addends)).write(is_float[out])
         operation: dict[str, Any] = {"k": subset, "out": out, "to": "d" if i == count - 1 else f"r{i}", "steps": steps}
         if addends:
             operation["addends"] = addends

@@ -28,7 +28,7 @@ def spoil(rng: random.Random, op: str, keys: Keys) -> None:
         if chance:
             keys |= {"cut": "sticky", "sticky_gap": rng.randint(0, 4)}
         if rng.random() < 0.4:
-            keys["shift_limit"] = rng.randint(0, 40)
+            keys["shift_limit"] = rng.choice((rng.randint(0, 40), rng.randint(0, 40), 10000))
         if rng.random() < 0.4 and len(keys["of"]) > 1:
             keys["left_out"] = {keys["of"][-1]: rng.choice(("dropped", "unshifted"))}
     elif op == "sum" and keys.get("order", "exact") == "exact":
