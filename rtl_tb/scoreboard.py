@@ -144,9 +144,9 @@ class Scoreboard:
 
     @property
     def clean(self) -> bool:
-        """Whether everything that was expected came and is right, and the handshake kept its rules."""
+        """Whether something was compared, everything expected came and is right, and the handshake kept its rules."""
         self.check()
-        return not (self.wrong or self.unknown or self.missing or self.extra or self.failures)
+        return self.checked > 0 and not (self.wrong or self.unknown or self.missing or self.extra or self.failures)
 
     def summary(self) -> str:
         """What was found: one line of counts, then the first mismatches and failures, one line each."""
@@ -154,6 +154,7 @@ class Scoreboard:
         counts = {"wrong": self.wrong, "with X or Z": self.unknown, "missing": self.missing, "extra": self.extra}
         lines = [f"{self.checked} results of {self.instruction.name}: " + ", ".join(f"{n} {what}" for what, n in counts.items())]
         lines[0] += f", {len(self.failures)} protocol failures"
+        lines[0] += "; a check of nothing proves nothing" * (not self.checked)
         lines += [self._line(mismatch) for mismatch in self.mismatches[:_SHOWN]]
         if self.wrong + self.unknown > _SHOWN:
             lines.append(f"  and {self.wrong + self.unknown - _SHOWN} more")

@@ -200,6 +200,13 @@ def test_a_scoreboard_counts_and_goes_on() -> None:
     assert not board.clean and (board.missing, board.extra) == (0, 1)
 
 
+def test_a_check_of_nothing_proves_nothing() -> None:
+    board = Scoreboard(HMMA)
+    assert not board.clean
+    with pytest.raises(AssertionError, match="0 results .*; a check of nothing proves nothing"):
+        board.assert_clean()
+
+
 def test_words_of_every_kind_are_the_same() -> None:
     vectors = default_set(HMMA, 20)
     board = Scoreboard(HMMA)
