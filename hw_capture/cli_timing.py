@@ -65,8 +65,9 @@ def bench_gpu(
     for label, reason in result.left_out.items():
         typer.echo(f"left out: {label}: {reason}", err=True)
     typer.echo(f"{len(result.loops)} instructions, {len(result.timings)} points, SM clock {result.sm_mhz:.0f} MHz")
-    if result.left_out:
-        raise HwError(f"{len(result.left_out)} of {len(chosen)} instructions were not measured")
+    measured = {timing.subject.label for timing in result.timings}
+    if missing := [subject.label for subject in chosen if subject.label not in measured]:
+        raise HwError(f"{len(missing)} of {len(chosen)} instructions were not measured, such as {missing[0]}")
 
 
 def _target(arch: str) -> str:

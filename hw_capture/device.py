@@ -133,11 +133,10 @@ class Device:
                 raise
 
     def close(self) -> None:
-        """Gives the GPU back; a second call does nothing. Raises DeviceError where a kernel has failed unnoticed."""
+        """Gives the GPU back; a second call does nothing."""
         if self._open:
             self._open = False
             with _reported(self.cuda, "closing the GPU"):
-                self.cuda.Context.synchronize()
                 self._context.pop()
                 self._context.detach()
 

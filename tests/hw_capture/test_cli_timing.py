@@ -64,6 +64,18 @@ def test_timing_compare() -> None:
     assert unknown.exit_code == 2 and "sun_a100" in unknown.stderr
 
 
+def test_timing_compare_as_json() -> None:
+    rows = json.loads(RUN.invoke(app, ["timing", "compare", "--with", "luo_h800", "--json"]).stdout)
+    assert rows and all(row["ours"] > 0 < row["theirs"] and row["device"] == "NVIDIA H800 PCIe" for row in rows)
+
+
+def test_timing_plot_of_another_file(tmp_path) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    done = RUN.invoke(app, ["timing", "plot", "--ours", "sun_a100", "--only", "ldmatrix.x4", "--out", str(tmp_path)])
+    other = RUN.invoke(app, ["timing", "plot", "--ours", "luo_h800", "--only", "ldmatrix.x4", "--out", str(tmp_path)])
+    assert (done.exit_code, other.exit_code) == (0, 2) and [path.name for path in tmp_path.iterdir()] == ["ldmatrix.x4.svg"]
+
+
 def test_timing_plot_refuses_other_formats(tmp_path) -> None:
     result = RUN.invoke(app, ["timing", "plot", "--out", str(tmp_path), "--format", "gif"])
     assert result.exit_code == 2 and not list(tmp_path.iterdir())

@@ -167,6 +167,20 @@ def test_compile_only(wrong: Any, status: int, monkeypatch: pytest.MonkeyPatch) 
     call("capture", "--arch", "hopper", "--compile-only", "--only", HMMA.replace(".", r"\."), "--json", status=status)
 
 
+def test_the_options_of_capture_reach_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[int] = []
+    monkeypatch.setattr(runner, "GpuRunner", lambda card: Gpu())
+    monkeypatch.setattr(device, "open", lambda index: opened.append(index) or nullcontext())
+    monkeypatch.setattr(build, "build", lambda groups, target, jobs: opened.append(jobs) or compiled()(groups, target))
+    arguments = ["capture", "--arch", "hopper", "--only", "^wgmma.*m64n.*k16.f16.f16.f16$", "--n", "8,16", "--out", str(tmp_path)]
+    drawn = ["--seed", "5", "--per-kind", "2", "--gpu", "3", "--jobs", "7"]
+    found = json.loads(call(*arguments, *drawn, "--json", status=0).stdout)
+    entries = captured.read_manifest_file(tmp_path / "manifest.json")["instructions"]
+    assert found["recorded"] == 2 == len(entries) and opened == [3, 7]
+    assert all((entry["seed"], entry["per_kind"]) == (5, 2) for entry in entries.values())
+    assert "would exceed 1 MiB" in call(*arguments, "--per-kind", "900", "--max-mib", "1", status=2).stderr
+
+
 # verify ------------------------------------------------------------------------------------------------------------------
 
 
@@ -351,6 +365,24 @@ def test_profile_on_hardware(answer: Any, status: int, monkeypatch: pytest.Monke
     sizes = ("--samples", "8", "--chains", "1", "--length", "1")
     done = call("profile", "--hardware", "--arch", "hopper", *sizes, "--json", status=status)
     assert status == 2 or (json.loads(done.stdout)["mismatches"] > 0) == (status == 1)
+
+
+def test_the_options_of_profile_and_bench_gpu_reach_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[int] = []
+    monkeypatch.setattr(device, "open", lambda index: opened.append(index) or nullcontext(SimpleNamespace(facts=lambda: H200)))
+    monkeypatch.setattr(numeric, "gpu_unit", lambda gpu, arch: numeric.model)
+    sizes = ("--samples", "8", "--chains", "1", "--length", "1", "--json")
+    seeds = [call("profile", "--hardware", "--gpu", "4", "--seed", seed, *sizes, status=0).stdout for seed in ("1", "2")]
+    assert [json.loads(text)["seed"] for text in seeds] == [1, 2]
+    assert json.loads(seeds[0])["errors"] != json.loads(seeds[1])["errors"]
+    monkeypatch.setattr(bench, "build", lambda *_: iter_of())
+    monkeypatch.setattr(bench, "measure", lambda gpu, built, runs, progress: opened.append(runs) or bench.Result(H200, {}))
+    call("bench-gpu", "--only", "ldmatrix.x1", "--csv", str(tmp_path / "x.csv"), "--runs", "9", "--gpu", "6", status=2)
+    assert opened == [4, 4, 6, 9]
+
+
+def iter_of() -> Iterator[Any]:
+    yield from ()
 
 
 def test_a_profile_of_results_that_were_never_written(monkeypatch: pytest.MonkeyPatch) -> None:
