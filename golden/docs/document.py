@@ -97,7 +97,7 @@ def _print(text: str) -> None:
     if raw is None:
         sys.stdout.write(text)
     else:
-        raw.write(text.encode("utf-8"))
+        raw.write(text.encode("utf-8", "backslashreplace"))  # bytes of a file name that is no text
         raw.flush()
 
 

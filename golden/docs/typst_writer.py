@@ -54,7 +54,7 @@ def pdf(tokens: Sequence[Token], title: str, subtitle: str, note: str, depth: in
         for name, svg in writer.pictures.items():
             (Path(folder) / name).write_text(svg, "utf-8")
         source = Path(folder) / "document.typ"
-        source.write_text(f"{head}{look}{body}", "utf-8")
+        source.write_text(f"{head}{look}{body}", "utf-8", "backslashreplace")
         try:
             return bytes(typst.compile(str(source), font_paths=_fonts(), ignore_system_fonts=True))
         except RuntimeError as error:

@@ -114,6 +114,8 @@ def test_any_text_in_any_locale(environment: dict[str, str], unit: Path) -> None
         ["export", unit, "--out", unit.with_suffix(".md")],
         ["vectors", unit, "--count", "5", "--out", unit.with_suffix(".jsonl")],
         ["vectors", "--check", unit.with_suffix(".jsonl"), unit],
+        ["docs", "export", unit, "--format", "html"],
+        ["docs", "export", unit, "--format", "pdf", "--out", unit.with_suffix(".pdf")],
         ["study", "product-overflow", "--samples", "20"],
     ]
     code = (
