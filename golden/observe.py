@@ -5,7 +5,9 @@
 The reference interprets one dot product at a time and explains it; this module runs the same steps on NumPy arrays,
 because coverage looks at some 20,000 vectors, and keeps of every alignment, sum and rounding what a bin needs.
 Significands are 64-bit integers where they fit and Python integers (object arrays) where they do not, so nothing is lost.
-The tests hold its results against the C core: what coverage says about a vector is about the vector's true arithmetic.
+It knows the steps, keys and values of `_OBSERVED` and `_VALUES` and no others: `unobserved` names what a unit has besides, and
+coverage refuses it. The tests hold its results against the C core, and so does every count (golden/coverage.py): what
+coverage says about a vector is about the vector's true arithmetic.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from golden.errors import CoverageError
 from golden.formats import Format, Kind
 from golden.program import Operation, Step
 
@@ -117,31 +120,99 @@ class Rounded:
     result: Numbers
 
 
-Seen = Multiplied | Aligned | Summed | Rounded
+@dataclass(frozen=True)
+class Answered:
+    """The end: d of every dot product, (count, 1)."""
+
+    d: Numbers
+
+
+Seen = Multiplied | Aligned | Summed | Rounded | Answered
 REMAINDERS = ("exact", "below half", "tie", "above half")
+
+_IEEE = ("format", "rounding", "flush", "nan")
+_OBSERVED: dict[str, tuple[str, ...]] = {
+    "flush": ("of", "flush"),
+    "multiply": ("of", "to", *_IEEE, "normalize", "overflow_exponent", "operation"),
+    "scale": ("of",),
+    "special_values": ("of", "nan"),
+    "align": ("of", "group", "fraction_bits", "rounding", "sticky", "floor", "window"),
+    "sum": ("of", "to", "group", *_IEEE, "exponent", "order", "overflow"),
+    "normalize": ("of", "fraction_bits", "rounding", "min_exponent"),
+    "fma": ("of", "to", "group", *_IEEE, "start", "nan_order"),
+    "round": ("of", "to", *_IEEE, "overflow", "zero", "result_fraction_bits"),
+}
+"""The steps that are observed, and the fields of each that may differ from their defaults."""
+
+_VALUES: dict[str, tuple[Any, ...]] = {
+    "flush": ("none", "signed", "positive"),
+    "operation": ("product", "and", "xor"),
+    "order": ("exact", "tree", "sequential"),
+    "overflow": ("infinity", "largest", "ieee", "wrap", "saturate"),
+    "rounding": ("toward_zero", "nearest_even", "nearest_away", "down", "up"),
+    "start": ("c", "zero", "product"),
+    "zero": ("positive", "signed", "signed_underflow"),
+}
+"""The words that are observed, of fields that hold one of several."""
+
+_GROUPS = ("contiguous", "interleaved")
+_SPECIALS = ("ieee", "all_ones_nan", "negative_zero_nan", "none")
+
+
+def unobserved(ins: Instruction) -> str | None:
+    """What the instruction has that this module does not observe, in a few words; None where it observes all."""
+    formats = [*ins.formats.values()]
+    for operation in ins.program.operations:
+        formats += [operation.seed_format, operation.out_format, *filter(None, [operation.operand_format])]
+        for step in operation.steps:
+            if step.op not in _OBSERVED:
+                return f"step '{step.op}'"
+            plain = Step(step.op)
+            for name, value in vars(step).items():
+                known = _VALUES.get(name, (value,)) if name in (*_OBSERVED[step.op], "op") else (getattr(plain, name),)
+                if value not in known or (name == "group" and value is not None and value[0] not in _GROUPS):
+                    return f"'{name}' of step '{step.op}'"
+            if step.nan_order and not _is_nan(step):
+                return "a NaN word that is a number, beside 'nan_order',"
+            formats += filter(None, [step.format])
+    odd = next((fmt for fmt in formats if fmt.is_float and fmt.specials not in _SPECIALS), None)
+    return None if odd is None else f"format {odd.name}"
 
 
 def observe(ins: Instruction, operands: dict[str, Array]) -> Iterator[Seen]:
-    """Runs (count,) dot products and yields what each step did, in order; the last is the rounding that gave d.
+    """Runs (count,) dot products and yields what each step did, in order, and d at the end.
 
     Args:
         operands: as `ins.dot` takes them, with one leading dimension.
+
+    Raises:
+        CoverageError: the instruction does what is not observed here.
     """
+    missing = unobserved(ins)
+    if missing is not None:
+        raise CoverageError(f"{ins.name}: functional coverage has no figure for this unit: {missing} is not observed")
     a, b = decode(ins.formats["a"], operands["a"]), operands["b"]
     if ins.pattern is not None:
         b = np.take_along_axis(b, ins.pattern.columns(operands["metadata"]), axis=1)
     factors = a, decode(ins.formats["b"], b)
     scales = _scale_products(ins, operands)
     results = {"c": decode(ins.formats["c"], operands["c"][:, None])}
-    results["zero"] = replace(results["c"], kind=np.zeros_like(results["c"].kind), **_nothing(results["c"]))
     for index, operation in enumerate(ins.program.operations):
+        if operation.seed == "zero":
+            results["zero"] = decode(operation.seed_format, np.zeros_like(operands["c"][:, None]))
         run = _Run(index, operation, factors, results, scales)
         yield from run.steps()
         results[operation.to] = run.registers["d"]
+    yield Answered(run.registers["d"])
 
 
 def _nothing(like: Numbers) -> dict[str, Array]:
     return {"sign": np.zeros_like(like.sign), "significand": np.zeros_like(like.significand)}
+
+
+def _is_nan(step: Step) -> bool:
+    """Whether the word that a step has for NaN is one in its format."""
+    return step.format is not None and step.nan is not None and step.format.decode(step.nan).kind == Kind.NAN
 
 
 # Decoding ----------------------------------------------------------------------------------------------------------------
@@ -336,10 +407,62 @@ def round_to(fmt: Format, exact: Numbers, step: Step, overflow: str) -> tuple[Nu
     dropped = fmt.fraction_bits - kept
     significand = np.where(over, largest_significand(fmt) >> dropped << dropped, significand)
     exponent = np.where(over, fmt.max_exponent, exponent)
-    positive = (kind == Kind.ZERO) & ((live & (step.flush == "positive")) | (not fmt.has_negative_zero))
-    sign = np.where(positive, 0, exact.sign).astype(np.uint8)
+    positive = (kind == Kind.ZERO) & fmt.has_zero & ((live & (step.flush == "positive")) | (not fmt.has_negative_zero))
+    sign = np.where(positive | (not fmt.signed), 0, exact.sign).astype(np.uint8)
+    if not fmt.has_zero:  # code 0 is the least number, and the result of all that lies below it
+        least = (kind <= Kind.FINITE) & (significand >> fmt.fraction_bits == 0)
+        kind = np.where(least, Kind.FINITE, kind).astype(np.uint8)
+        significand = np.where(least, np.int64(1) << fmt.fraction_bits, significand)
+        exponent = np.where(least, fmt.min_exponent, exponent)
+        sign = np.where(least & (fmt.specials == "negative_zero_nan"), 0, sign).astype(np.uint8)
     result = Numbers(kind, sign, significand, exponent - fmt.fraction_bits, exponent)
     return result, {"remainder": remainder, "increment": increment, "carry": carry, "overflow": over}
+
+
+def _round_to_integer(fmt: Format, exact: Numbers, mode: str, clamp: bool) -> tuple[Numbers, dict[str, Array]]:
+    """Rounds to an integer format, which wraps or clamps; returns what `round_to` does."""
+    live = exact.nonzero
+    shift = np.where(live, -exact.lsb, 0)
+    if clamp:  # far past either end, where the exact integer would be very long
+        far = live & (bit_length(exact.significand) - shift > 2 * _WORD)
+        shift = np.where(far, 0, shift)
+    magnitude, remainder = _shift_round(exact.sign, np.where(live, exact.significand, 0), shift, mode)
+    value = np.where(exact.sign == 1, -magnitude, magnitude)
+    if clamp:
+        low = -(1 << (fmt.integer_bits - 1)) if fmt.signed else 0
+        value = np.minimum(np.maximum(value, low), fmt.largest)
+        value = np.where(far, np.where(exact.sign == 1, low, fmt.largest), value)
+    code = np.asarray(value & ((1 << fmt.integer_bits) - 1)).astype(np.uint64)
+    no = np.zeros(code.shape, bool)
+    return decode(fmt, code), {"remainder": remainder, "increment": no, "carry": no, "overflow": no}
+
+
+def _in_format(fmt: Format, exact: Numbers, step: Step, overflow: str) -> tuple[Numbers, dict[str, Array]]:
+    """Rounds to any format, NaN and infinity included: an infinity or a NaN word can be an ordinary number there."""
+    if fmt.is_float:
+        result, details = round_to(fmt, exact, step, overflow)
+    else:
+        result, details = _round_to_integer(fmt, exact, step.rounding, overflow == "saturate")
+    special = exact.kind >= Kind.INFINITY
+    if special.any():
+        result = _override(result, special, _special_numbers(fmt, step.nan, exact))
+    return result, details
+
+
+def _special_numbers(fmt: Format, nan: int | None, special: Numbers) -> Numbers:
+    """What stands for an infinity or a NaN in a format (reference: `_special_code`)."""
+    minus = special.sign == 1
+    top = fmt.sign_shift
+    if not fmt.is_float:
+        infinity = np.where(minus, fmt.least, fmt.largest)
+    elif fmt.infinity is not None:
+        infinity = np.where(minus, fmt.infinity | 1 << top, fmt.infinity)
+    elif nan is not None:
+        infinity = np.full(minus.shape, nan, np.uint64)
+    else:
+        infinity = np.where(minus & (top >= 0), fmt.largest | 1 << max(top, 0), fmt.largest)
+    word = fmt.largest if nan is None else nan
+    return decode(fmt, np.where(special.kind == Kind.INFINITY, infinity.astype(np.uint64), np.uint64(word)))
 
 
 def _too_large(fmt: Format, significand: Array, exponent: Array) -> Array:
@@ -382,12 +505,16 @@ class _Run:
             self.registers["scales"] = scales[columns]
         self.lost: dict[str, Array] = {}
         self.special: Numbers | None = None
+        """NaN and infinities that a special_values step has answered already, and the answers."""
+        self.answer = self.registers["c"]
 
     def steps(self) -> Iterator[Seen]:
         """Runs every step; `registers["d"]` holds the result afterwards."""
         for step in self.operation.steps:
             method: Callable[[Step], Iterator[Seen]] = getattr(self, f"_{step.op}")
             yield from method(step)
+        if self.special is not None:
+            self.registers["d"] = _override(self.registers["d"], self.special.kind >= Kind.INFINITY, self.answer)
 
     def gather(self, step: Step) -> tuple[Numbers, tuple[str, ...]]:
         """The terms that a step reads, side by side, and the register that each came from."""
@@ -399,7 +526,7 @@ class _Run:
             numbers = self.registers[name]
             is_float = name != "c" or self.operation.seed_format.is_float
             small = bit_length(numbers.significand) <= numbers.exponent - numbers.lsb
-            self.registers[name] = _flushed(numbers, step.flush, numbers.nonzero & small & is_float)
+            self.registers[name] = _flushed(numbers, step.flush, numbers.finite & small & is_float)
         return iter(())
 
     def _multiply(self, step: Step) -> Iterator[Seen]:
@@ -408,7 +535,9 @@ class _Run:
             products = _product(a, b)
         else:
             bits = a.significand & b.significand if step.operation == "and" else a.significand ^ b.significand
-            products = Numbers(bits.astype(np.uint8), np.zeros_like(a.sign), bits, np.zeros_like(a.lsb), np.zeros_like(a.lsb))
+            products = Numbers(
+                (bits != 0).astype(np.uint8), np.zeros_like(a.sign), bits, np.zeros_like(a.lsb), np.zeros_like(a.lsb)
+            )
         if step.overflow_exponent is not None:
             over = products.nonzero & (bit_length(products.significand) + products.lsb > step.overflow_exponent)
             products = replace(products, kind=np.where(over, Kind.INFINITY, products.kind).astype(np.uint8))
@@ -431,7 +560,12 @@ class _Run:
     def _special_values(self, step: Step) -> Iterator[Seen]:
         kind, sign = _propagate(self.gather(step)[0])
         zero = np.zeros(kind.shape, np.int64)
-        self.special = Numbers(kind, sign, zero, zero, zero)
+        found = Numbers(kind, sign, zero, zero, zero)
+        answer = _special_numbers(self.operation.out_format, step.nan, found)
+        if self.special is not None:  # what an earlier step answered stays
+            before = self.special.kind >= Kind.INFINITY
+            found, answer = _override(found, before, self.special), _override(answer, before, self.answer)
+        self.special, self.answer = found, answer
         return iter(())
 
     def _align(self, step: Step) -> Iterator[Seen]:
@@ -449,7 +583,7 @@ class _Run:
         lost = terms.nonzero & ((remainder > 0) | outside)
         kept = np.where(outside, 0, kept)
         if step.sticky:
-            kept, fraction = kept << 1 | lost, fraction + 1
+            kept, fraction = kept << 1 | (lost & ~outside), fraction + 1
         left = np.asarray(kept != 0, bool)
         for columns in groups_of(terms.count, step.group):
             names = tuple(owners[i] for i in columns)
@@ -474,7 +608,16 @@ class _Run:
             else:
                 total = yield from self._reduce(terms[columns], step)
             sums.append(total)
-        self.registers[step.to] = _concatenate(sums)
+        yield from self._write(step, _concatenate(sums), rounded=terms.count > 1)
+
+    def _write(self, step: Step, numbers: Numbers, rounded: bool) -> Iterator[Seen]:
+        """Writes the sums of adders that round; a single term was not rounded yet, and d wants its format."""
+        if step.to == "d":
+            fmt = self.operation.out_format
+            if not rounded:
+                numbers = yield from self._ieee(numbers, replace(step, flush="none"))
+            numbers = _override(numbers, numbers.kind >= Kind.INFINITY, _special_numbers(fmt, step.nan, numbers))
+        self.registers[step.to] = numbers
 
     def _reduce(self, terms: Numbers, step: Step) -> Any:
         if terms.count == 1:
@@ -496,7 +639,10 @@ class _Run:
 
     def _ieee(self, exact: Numbers, step: Step) -> Any:
         assert step.format is not None
-        result, details = round_to(step.format, exact, step, "ieee")
+        overflow = "saturate" if step.op == "sum" and step.overflow == "saturate" else "ieee"
+        result, details = _in_format(step.format, exact, step, overflow)
+        if step.op == "fma":  # a NaN stays one along the chain, whatever its word
+            result = replace(result, kind=np.where(exact.kind == Kind.NAN, Kind.NAN, result.kind).astype(np.uint8))
         yield Rounded(self.index, step, step.format, exact, result=result, **details)
         return result
 
@@ -531,44 +677,28 @@ class _Run:
                     total = yield from self._add(_concatenate([product, total]), step)
             assert total is not None
             sums.append(total)
-        self.registers[step.to] = _concatenate(sums)
+        yield from self._write(step, _concatenate(sums), rounded=True)
 
     def _round(self, step: Step) -> Iterator[Seen]:
         fmt = step.format
         assert fmt is not None
         exact = self.registers[step.of[0]]
         if self.special is not None and step.to == "d":
-            exact = _override(exact, self.special)
-        if not fmt.is_float:
-            yield from self._round_integer(step, fmt, exact)
-            return
-        result, details = round_to(fmt, exact, step, step.overflow)
+            exact = _override(exact, self.special.kind >= Kind.INFINITY, self.special)
+        result, details = _in_format(fmt, exact, step, step.overflow)
         positive = result.kind == Kind.ZERO
         if step.zero == "signed_underflow":
             positive &= ~exact.nonzero
-        if step.zero != "signed":
+        if step.zero != "signed" and fmt.is_float:
             result = replace(result, sign=np.where(positive, 0, result.sign).astype(np.uint8))
         yield Rounded(self.index, step, fmt, exact, result=result, **details)
         self.registers[step.to] = result
 
-    def _round_integer(self, step: Step, fmt: Format, exact: Numbers) -> Iterator[Seen]:
-        magnitude, remainder = _shift_round(exact.sign, exact.significand, -exact.lsb, step.rounding)
-        value = np.where(exact.sign == 1, -magnitude, magnitude)
-        low = -(1 << (fmt.integer_bits - 1)) if fmt.signed else 0
-        if step.overflow == "saturate":
-            value = np.minimum(np.maximum(value, low), fmt.largest)
-        code = np.asarray(value & ((1 << fmt.integer_bits) - 1)).astype(np.uint64)
-        result = decode(fmt, code)
-        no = np.zeros(code.shape, bool)
-        yield Rounded(self.index, step, fmt, exact, remainder, no, no, no, result)
-        self.registers[step.to] = result
 
-
-def _override(numbers: Numbers, special: Numbers) -> Numbers:
-    """Puts the infinities and NaNs found by a special_values step over a sum of the finite terms."""
-    take = special.kind >= Kind.INFINITY
-    kind = np.where(take, special.kind, numbers.kind).astype(np.uint8)
-    return replace(numbers, kind=kind, sign=np.where(take, special.sign, numbers.sign).astype(np.uint8))
+def _override(numbers: Numbers, where: Array, others: Numbers) -> Numbers:
+    """The numbers with others in their places; rows of one term stand for all of a row."""
+    pairs = ((getattr(numbers, name), getattr(others, name)) for name in ("kind", "sign", "significand", "lsb", "exponent"))
+    return Numbers(*(np.where(where, new, old).astype(np.result_type(old, new)) for old, new in pairs))
 
 
 def _widened(numbers: Numbers, fmt: Format | None) -> Numbers:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from golden.errors import OperandError
+from golden.errors import CoverageError, OperandError
 from golden.vectors.vectorset import VectorSet, default_set, join
 from rtl_tb import engines
 from rtl_tb.dut import Dut, load_dut
@@ -106,7 +106,8 @@ class Check:
     traffic: Traffic
     drawn: int
     """Vectors of the whole check; a failure under the second traffic has a verdict on fewer."""
-    coverage: Coverage | None = None
+    coverage: Coverage | CoverageError | None = None
+    """What the vectors cover, or why there is no figure for this unit; None for tiles."""
     example: Example | None = None
     diagnosis: Diagnosis | None = None
     birth: Birth | None = None
@@ -166,7 +167,7 @@ class Check:
             "example": None if self.example is None else self.example.as_dict(),
             "diagnosis": None if self.diagnosis is None else self.diagnosis.as_dict(),
             "birth": None if self.birth is None else self.birth.as_dict(),
-            "coverage": None if self.coverage is None else self._coverage_dict(self.coverage),
+            "coverage": self._coverage_dict(self.coverage),
             "cycles": outcome.cycles,
             "seconds_build": outcome.seconds_build,
             "seconds_run": outcome.seconds_run,
@@ -175,9 +176,19 @@ class Check:
         }
 
     @staticmethod
-    def _coverage_dict(coverage: Coverage) -> dict[str, Any]:
+    def _coverage_dict(coverage: Coverage | CoverageError | None) -> dict[str, Any] | None:
+        if coverage is None:
+            return None
+        if isinstance(coverage, CoverageError):
+            return {"percent": None, "reachable": None, "vectors": 0, "holes": [], "refused": str(coverage)}
         holes = [f"{point}: {label}" for point, label in coverage.holes()]
-        return {"percent": coverage.percent, "reachable": coverage.counts[1], "vectors": coverage.vectors, "holes": holes}
+        return {
+            "percent": coverage.percent,
+            "reachable": coverage.counts[1],
+            "vectors": coverage.vectors,
+            "holes": holes,
+            "refused": None,
+        }
 
 
 def check(file: str | Path, options: Options | None = None, progress: Progress | None = None) -> Check:
@@ -237,16 +248,16 @@ def shown(path: Path) -> str:
     return str(path) if near.startswith("..") else near
 
 
-def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
+def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | CoverageError | None]:
     """The vectors of a check, and what they cover (dot products only; the first COVERED of them)."""
     from golden.coverage import Coverage, until_covered
     from golden.vectors.files import read
 
     ins = dut.instruction
-    coverage = Coverage(ins) if dut.level == "dot" else None
     if options.until_covered:
-        if coverage is None:
+        if dut.level != "dot":
             raise OperandError("--until-covered works on dot products; this DUT computes tiles")
+        coverage = Coverage(ins)
         return join(list(until_covered(ins, options.seed, options.vector_count, coverage))), coverage
     if options.vectors is not None:
         vectors = read(options.vectors, ins)
@@ -256,9 +267,18 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
         vectors = default_set(ins, options.vector_count, options.seed, dut.level, options.weights)
     if not len(vectors):
         raise OperandError(f"{options.vectors}: holds no vectors; a check of nothing proves nothing")
-    if coverage is not None:
-        coverage.sample_set(vectors[:COVERED])
-    return vectors, coverage
+    return vectors, _covered(vectors[:COVERED]) if dut.level == "dot" else None
+
+
+def _covered(vectors: VectorSet) -> Coverage | CoverageError:
+    from golden.coverage import Coverage
+
+    try:
+        coverage = Coverage(vectors.instruction)
+        coverage.sample_set(vectors)
+    except CoverageError as error:  # the verdict does not need it
+        return error
+    return coverage
 
 
 # When it differs ---------------------------------------------------------------------------------------------------------

@@ -15,13 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from golden.coverpoints.multiply_align import align_points, align_samples, multiply_points, multiply_samples, slice_points
 from golden.coverpoints.operands import operand_points, operand_samples
 from golden.coverpoints.point import Array, Coverpoint, Sample, stage_name, united
 from golden.coverpoints.results import result_points, result_samples
 from golden.coverpoints.sum_round import round_points, round_samples, sum_points, sum_samples
+from golden.errors import CoverageError
+from golden.formats import Kind
 from golden.instruction import Instruction
-from golden.observe import Aligned, Multiplied, Seen, Summed, observe
+from golden.observe import Aligned, Answered, Multiplied, Numbers, Rounded, Seen, Summed, decode, observe, unobserved
 from golden.program import Operation
 from golden.spans import spans_of
 
@@ -29,7 +33,13 @@ __all__ = ["Coverpoint", "coverpoints", "samples"]
 
 
 def coverpoints(ins: Instruction) -> list[Coverpoint]:
-    """All coverpoints of an instruction (vectors are dot products)."""
+    """All coverpoints of an instruction (vectors are dot products).
+
+    Raises:
+        CoverageError: the instruction does what golden/observe.py does not observe.
+    """
+    if (missing := unobserved(ins)) is not None:
+        raise CoverageError(f"{ins.name}: functional coverage has no figure for this unit: {missing} is not observed")
     points = operand_points(ins) + result_points(ins)
     for index, operation in enumerate(ins.program.operations):
         if len(ins.program.operations) > 1:
@@ -39,11 +49,32 @@ def coverpoints(ins: Instruction) -> list[Coverpoint]:
 
 
 def samples(ins: Instruction, operands: dict[str, Array], d: Array) -> Iterator[Sample]:
-    """Yields, for every coverpoint that the vectors meet, the bins that they fall into."""
+    """Yields, for every coverpoint that the vectors meet, the bins that they fall into.
+
+    Raises:
+        CoverageError: what was observed gives other results than the instruction, so that its bins mean nothing.
+    """
     yield from operand_samples(ins, operands)
     yield from result_samples(ins, d)
     for seen in observe(ins, operands):
+        if isinstance(seen, Answered):
+            _hold(ins, operands, seen.d)
         yield from _seen_samples(ins, seen)
+
+
+def _hold(ins: Instruction, operands: dict[str, Array], observed: Numbers) -> None:
+    """Holds what was observed against the instruction."""
+    codes = ins.dot(**operands)
+    wanted = decode(ins.formats["d"], codes[:, None])
+    nan, finite = wanted.kind == Kind.NAN, wanted.kind == Kind.FINITE
+    same = (observed.kind == wanted.kind) & ((observed.sign == wanted.sign) | nan)
+    for name in ("significand", "lsb"):
+        same &= np.asarray(getattr(observed, name) == getattr(wanted, name), bool) | ~finite
+    if not same.all():
+        row = int(np.flatnonzero(~same[:, 0])[0])
+        shown = ", ".join(f"{name} {' '.join(map(hex, np.atleast_1d(array[row]).tolist()))}" for name, array in operands.items())
+        what = f"what is observed is not its result {int(codes[row]):#x}"
+        raise CoverageError(f"{ins.name}: functional coverage has no figure for this unit: {what} for {shown}")
 
 
 def _stage_points(ins: Instruction, operation: Operation) -> list[Coverpoint]:
@@ -62,6 +93,8 @@ def _stage_points(ins: Instruction, operation: Operation) -> list[Coverpoint]:
 
 
 def _seen_samples(ins: Instruction, seen: Seen) -> Iterator[Sample]:
+    if isinstance(seen, Answered):
+        return
     name = stage_name(ins.program.operations[seen.operation], seen.step)
     if isinstance(seen, Multiplied):
         yield from multiply_samples(ins, name, seen)
@@ -69,5 +102,5 @@ def _seen_samples(ins: Instruction, seen: Seen) -> Iterator[Sample]:
         yield from align_samples(ins, name, seen)
     elif isinstance(seen, Summed):
         yield from sum_samples(name, seen)
-    else:
+    elif isinstance(seen, Rounded):
         yield from round_samples(name, seen)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from test_custom_fuzz import accepted, draw_dots, kernel_unit, random_unit
+from test_faults import faulty_unit, known_unit
 
 import golden
+import golden.observe
 from golden import stimuli
 from golden.coverage import Coverage, load, merged, save, until_covered
 from golden.coverage_page import page
-from golden.errors import FileFormatError, OperandError
+from golden.errors import CoverageError, FileFormatError, OperandError
 from golden.formats import Kind
 from golden.instruction import Instruction
-from golden.observe import Aligned, Rounded, decode, observe
+from golden.observe import Aligned, Answered, Rounded, decode, observe
+from golden.program import Program
 from golden.vectors.vectorset import default_set
 
 HMMA = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -55,8 +60,8 @@ def test_observed_results_are_the_cores_on_every_kind_of_operands() -> None:
             operands = stimuli.generate(ins, kind, 24, np.random.default_rng(5))
             wanted = decode(ins.formats["d"], ins.dot(**operands)[:, None])
             *_, last = observe(ins, operands)
-            assert isinstance(last, Rounded)
-            got, finite = last.result, wanted.kind == Kind.FINITE
+            assert isinstance(last, Answered)
+            got, finite = last.d, wanted.kind == Kind.FINITE
             assert (got.kind == wanted.kind).all(), (ins, kind)
             assert ((got.sign == wanted.sign) | (wanted.kind == Kind.NAN)).all(), (ins, kind)
             for name in ("significand", "exponent"):
@@ -326,3 +331,74 @@ def test_a_register_rounded_on_the_way_is_the_references(
     trace = ins.trace(**{name: codes[0] for name, codes in operands.items()})
     wanted = next(event for event in trace.events if event.step.op == "round").written["partial"][0]
     assert (wanted.kind, wanted.sign, float(wanted.value)) == (kind, sign, value)
+
+
+# What is not observed ---------------------------------------------------------------------------------------------------------
+
+
+def counted(ins: Instruction, operands: dict[str, Any]) -> Coverage | None:
+    """Coverage of these vectors, which has held what it observed against the core; None where it has no figure for the unit."""
+    try:
+        coverage = Coverage(ins)
+    except CoverageError:
+        return None
+    coverage.sample(operands, ins.dot(**operands))
+    return coverage
+
+
+@pytest.mark.parametrize("make", [random_unit, kernel_unit, faulty_unit])
+def test_whatever_is_counted_is_the_cores_arithmetic(make: Any) -> None:
+    """Random units of every step, key and format: each is refused, or its observed results are those of the core."""
+    found = 0
+    for seed in range(3000, 3100):
+        _, ins = accepted(make, seed)
+        found += counted(ins, draw_dots(ins, 40, np.random.default_rng(seed))) is not None
+    assert found >= {random_unit: 90, kernel_unit: 60, faulty_unit: 0}[make]
+
+
+@pytest.mark.parametrize(
+    ("keys", "missing"),
+    [
+        ({"align": ", shift_limit: 40"}, "'shift_limit' of step 'align'"),
+        ({"align": ", zeros: maximum"}, "'zeros' of step 'align'"),
+        ({"align": ", left_out: {c: dropped}"}, "'left_out' of step 'align'"),
+        ({"align": ", cut: sticky, sticky_gap: 1"}, "'sticky_gap' of step 'align'"),
+        ({"sum": ", width: 9"}, "'width' of step 'sum'"),
+        ({"sum": ", cancelled: zero"}, "'cancelled' of step 'sum'"),
+        ({"multiply": ", zero_times_infinity: zero"}, "'zero_times_infinity' of step 'multiply'"),
+        ({"special": ", opposite_infinities: first"}, "'opposite_infinities' of step 'special_values'"),
+        ({"round": ", subnormal_carry: lost"}, "'subnormal_carry' of step 'round'"),
+        ({"round": ", sticky_gap: 1"}, "'sticky_gap' of step 'round'"),
+        ({"before": "  - hidden_bit: {of: a}\n"}, "step 'hidden_bit'"),
+    ],
+)
+def test_a_unit_that_is_not_observed_has_no_figure(keys: dict[str, str], missing: str) -> None:
+    ins = known_unit(**keys)
+    line = f"^known: functional coverage has no figure for this unit: {missing} is not observed$"
+    with pytest.raises(CoverageError, match=line):
+        Coverage(ins)
+    with pytest.raises(CoverageError, match=line):
+        next(until_covered(ins))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("rounding", "odd"), ("order", "carry_save"), ("overflow", "nan"), ("zero", "negative"), ("group", ("odd", 2))],
+)
+def test_a_value_that_is_new_to_a_step_has_no_figure(field: str, value: Any) -> None:
+    """What is not known to be observed is refused, whatever it may come to mean."""
+    ins = known_unit()
+    op = "sum" if field in ("order", "group") else "round"
+    steps = (replace(step, **{field: value}) if step.op == op else step for step in ins.program.operations[0].steps)
+    changed = replace(ins, program=Program((replace(ins.program.operations[0], steps=tuple(steps)),)))
+    with pytest.raises(CoverageError, match=f"'{field}' of step '{op}' is not observed"):
+        Coverage(changed)
+
+
+def test_a_wrong_observation_is_an_error_and_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The guard at run time: rounding that observes another mode than the unit's."""
+    monkeypatch.setattr(golden.observe, "_goes_up", lambda sign, kept, remainder, mode: np.ones(sign.shape, bool))
+    coverage = Coverage(HALF)
+    operands = stimuli.generate(HALF, "narrow", 50, np.random.default_rng(1))
+    with pytest.raises(CoverageError, match=r"no figure for this unit: what is observed is not its result 0x\w+ for a 0x"):
+        coverage.sample(operands, HALF.dot(**operands))

@@ -14,8 +14,10 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+import golden
 from golden.cli import app
 from golden.errors import FileFormatError
+from golden.unit_yaml import unit_text
 from golden.vectors import default_set
 from rtl_tb import dots
 from rtl_tb.check import DEFAULT_TRAFFIC, Options, check
@@ -236,6 +238,26 @@ def test_until_covered_stops_when_every_bin_is_hit(tmp_path):
     run = CliRunner().invoke(app, words)
     report = json.loads(run.stdout)
     assert run.exit_code == 0 and report["coverage"]["percent"] == 100.0 and report["vectors"] < 200_000
+
+
+def test_a_unit_that_coverage_does_not_observe_is_checked_all_the_same(tmp_path):
+    """A shifter that stops short, farther than any shift goes: the verdict stands, and a line stands for the figure."""
+    file, _ = reference(tmp_path)
+    document = yaml.safe_load(file.read_text())
+    unit = yaml.safe_load(unit_text(golden.instruction(*document.pop("instruction").split(":", 1)), "mine", "mine"))
+    for operation in unit["program"]:
+        next(step["align"] for step in operation["steps"] if "align" in step)["shift_limit"] = 10000
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(unit))
+    file.write_text(yaml.safe_dump(document | {"unit": str(tmp_path / "mine.yaml")}))
+    words = ["rtl", "check", str(file), "--build", str(tmp_path / "build"), "--count", "2000"]
+    line = "functional coverage has no figure for this unit: 'shift_limit' of step 'align' is not observed"
+    run = CliRunner().invoke(app, [*words, "--coverage", str(tmp_path / "cover.json"), "--json"])
+    report = json.loads(run.stdout)
+    assert run.exit_code == 0 and report["coverage"]["percent"] is None and line in report["coverage"]["refused"]
+    assert not (tmp_path / "cover.json").exists()
+    assert line in " ".join(CliRunner().invoke(app, words).stdout.split())
+    run = CliRunner().invoke(app, [*words[:-2], "--until-covered"])
+    assert run.exit_code == 2 and line in " ".join(run.output.split())
 
 
 @pytest.mark.parametrize(
