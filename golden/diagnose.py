@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import stimuli
+from golden.arrays import codes as codes_of
 from golden.errors import ShapeError
 from golden.formats import Format, Kind, to_float
 from golden.hypotheses import Change, changes
@@ -160,8 +161,10 @@ def diagnose(
 
     Raises:
         ShapeError: `actual` is not one result for every dot product.
+        DTypeError, OperandError: operands or `actual` are no codes of their formats.
     """
-    search = _Search(ins, operands, np.asarray(actual, ins.formats["d"].dtype), policy or _Exact(), progress)
+    operands = ins.check_named(operands)
+    search = _Search(ins, operands, codes_of(actual, ins.formats["d"], "actual"), policy or _Exact(), progress)
     return search.run(time.monotonic() + budget_seconds)
 
 

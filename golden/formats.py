@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import yamlfile
+from golden.arrays import codes as codes_of
+from golden.arrays import plain
 from golden.errors import DTypeError, OperandError, UnknownNameError, nearest
 from golden.paths import spec_folder
 
@@ -278,7 +280,7 @@ def _native_dtype(fmt: Format) -> np.dtype[Any]:
 def to_float(fmt: Format | str, codes: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Returns the values of raw codes as float64 (exact for every format here; NaN payloads are not kept)."""
     fmt = get_format(fmt) if isinstance(fmt, str) else fmt
-    raw = np.asarray(codes, dtype=fmt.dtype)
+    raw = codes_of(codes, fmt, "codes")
     if not fmt.is_float:
         low = raw.astype(np.int64) & ((1 << fmt.integer_bits) - 1)
         wrap = (low >> (fmt.integer_bits - 1)) << fmt.integer_bits if fmt.signed else 0
@@ -309,7 +311,7 @@ def from_float(fmt: Format | str, values: npt.ArrayLike) -> npt.NDArray[Any]:
         OperandError: an integer format cannot hold a value, or an unsigned float format is given a negative one.
     """
     fmt = get_format(fmt) if isinstance(fmt, str) else fmt
-    wide = np.asarray(values, dtype=np.float64)
+    wide = plain(values, "values").astype(np.float64)
     if not fmt.is_float:
         return _integers_from_float(fmt, wide)
     if not fmt.signed and (wide < 0).any():

@@ -7,7 +7,7 @@ runs the reference and explains. Raw bits in, raw bits out (see golden/formats.p
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import catalog, reference
+from golden.arrays import plain
 from golden.compile_program import compile_program
 from golden.errors import ShapeError, UnknownNameError, nearest
 from golden.formats import Format, get_format
@@ -212,11 +213,18 @@ class Instruction:
         """Checks the operands of `dot`; see `check_operands`."""
         return self.check_operands(given, matrices=False)
 
+    def check_named(self, operands: Mapping[str, npt.ArrayLike]) -> dict[str, Bits]:
+        """Checks the operands of `dot`, given by their names."""
+        unknown = next((name for name in operands if name not in _OPERANDS), None)
+        if unknown is not None:
+            raise ShapeError(f"argument '{unknown}' is no operand, expected {', '.join(_OPERANDS)}{nearest(unknown, _OPERANDS)}")
+        return self.check_operands([operands.get(name) for name in _OPERANDS], matrices=False)
+
     def check_operands(self, given: Sequence[npt.ArrayLike | None], matrices: bool) -> dict[str, Bits]:
         """Checks presence, dtype, trailing shape and codes of (a, b, c, metadata, scale_a, scale_b); returns the arrays."""
         shapes = self._shapes[matrices]
         checked: dict[str, Bits] = {}
-        for name, value in zip(("a", "b", "c", "metadata", "scale_a", "scale_b"), given, strict=True):
+        for name, value in zip(_OPERANDS, given, strict=True):
             if name not in shapes:
                 if value is not None:
                     raise ShapeError(f"argument '{name}' was given, but {self.name} takes none")
@@ -230,10 +238,12 @@ class Instruction:
 
     def _check_operand(self, name: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> Bits:
         fmt = self.formats.get(name, _METADATA)
-        array = value if isinstance(value, np.ndarray) else _as_codes(value, fmt)
+        array = value if type(value) is np.ndarray else _as_codes(value, fmt, name)
         trailing = array.shape[array.ndim - len(shape) :] if array.ndim >= len(shape) else None
         if trailing != shape:
             raise ShapeError(f"argument '{name}' has shape {array.shape}, expected (..., {_shape_text(shape)}) for {self.name}")
+        if array.ndim - len(shape) > _MOST_BATCH:
+            raise ShapeError(f"argument '{name}' has {array.ndim} dimensions, expected at most {_MOST_BATCH + len(shape)}")
         if array.dtype != fmt.dtype or fmt.bits < fmt.storage:
             fmt.check(array, name)
         if name == "metadata" and self.pattern is not None:
@@ -241,13 +251,16 @@ class Instruction:
         return array
 
 
+_OPERANDS = ("a", "b", "c", "metadata", "scale_a", "scale_b")
+_MOST_BATCH = 62
+"""Leading dimensions: NumPy has 64, and the results have two more."""
 _METADATA = Format("metadata nibble", False, 8, signed=False, integer_bits=4)
 
 
-def _as_codes(value: npt.ArrayLike, fmt: Format) -> Bits:
+def _as_codes(value: npt.ArrayLike, fmt: Format, argument: str) -> Bits:
     """Lists and Python integers become arrays of the format's dtype when every element fits; others keep their dtype."""
-    array = np.asarray(value)
-    if array.dtype.kind in "iu" and array.dtype != fmt.dtype and not isinstance(value, np.generic):
+    array = plain(value, argument)
+    if array.dtype.kind in "iu" and array.dtype != fmt.dtype and not isinstance(value, np.generic | np.ndarray):
         low, high = (array.min(), array.max()) if array.size else (0, 0)
         if low >= 0 and int(high) <= np.iinfo(fmt.dtype).max:
             return array.astype(fmt.dtype)

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from golden.arrays import plain
 from golden.errors import DTypeError, OperandError, ShapeError, SpecError
 from golden.paths import spec_folder
 from golden.yamlfile import Section, read
@@ -242,7 +243,7 @@ class Layout:
         return lanes
 
     def _checked(self, data: npt.ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], what: str) -> Array:
-        values = np.asarray(data)
+        values = plain(data, what)
         if values.dtype != dtype:
             raise DTypeError(f"{self.name}: {what} of dtype {values.dtype}, expected {dtype}")
         if values.shape[-len(shape) :] != shape:

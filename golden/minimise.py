@@ -45,7 +45,7 @@ def minimise(
         Operands of the same shapes. They are the given ones where nothing simpler fails.
     """
     search = _Minimiser(ins, fails, rounds, progress)
-    current = {name: np.asarray(codes)[None] for name, codes in operands.items()}
+    current = {name: codes[None] for name, codes in ins.check_named(operands).items()}
     while search.allowed:
         simpler = search.step(current)
         if simpler is None:
