@@ -95,6 +95,8 @@ def _fits_word(ins: Instruction, operation: Operation, kernel: Kernel) -> bool:
     """Whether mg_device_round can hold the exponent of the largest total above the result's fraction, in 32 bits."""
     if kernel["fast"] not in ("fda", "convert"):
         return True
+    if kernel.get("zero_rule", "positive") != "positive":  # mg_device_round knows no other zero
+        return False
     a, b = (operation.operand_format or ins.formats[name] for name in "ab")
     floor = max(kernel.get("floor", 0), 0)
     largest = max(a.max_exponent + b.max_exponent + 1, operation.seed_format.max_exponent, floor)

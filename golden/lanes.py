@@ -80,8 +80,9 @@ def _float_frame(operation: Operation, ins: Instruction, final: Step) -> bool:
         and out.specials == "ieee"
         and out.storage in (16, 32)
         and out.ignored_low == 0
-        and is_step(final, "round", "rounding", "result_fraction_bits", "nan", of=("total",), to="d", format=out)
+        and is_step(final, "round", "rounding", "result_fraction_bits", "nan", "zero", of=("total",), to="d", format=out)
         and final.rounding in ("toward_zero", "nearest_even")
+        and final.zero in ("positive", "signed_underflow")
         and not operation.addends
     )
 
@@ -105,7 +106,7 @@ def _chunk(fraction: int, largest: int, kept: int) -> int:
 
 def _result(operation: Operation, final: Step, nan: int | None) -> Kernel:
     kept = operation.out_format.fraction_bits if final.result_fraction_bits is None else final.result_fraction_bits
-    return {"result_fraction_bits": kept, "rounding": final.rounding, "nan": nan}
+    return {"result_fraction_bits": kept, "rounding": final.rounding, "zero_rule": final.zero, "nan": nan}
 
 
 def _special(step: Step, *of: str) -> bool:

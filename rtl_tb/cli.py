@@ -210,7 +210,7 @@ def qualify(
 
 
 def doctor(as_json: Json = False) -> None:
-    """Looks for the simulators, says how to install what is missing, and tries a small DUT on each. Exit status 1: one fails."""
+    """Looks for the simulators, says how to install what is missing, and tries a small DUT on each. Exit status 2: one fails."""
     from rich.console import Console
 
     from rtl_tb.doctor import doctor as examine
@@ -223,7 +223,7 @@ def doctor(as_json: Json = False) -> None:
     else:
         print_table(rows, Console())
     if any(row.required and not row.ok for row in rows):
-        raise typer.Exit(1)
+        raise typer.Exit(2)
 
 
 def add_commands(app: typer.Typer, rtl: typer.Typer) -> None:

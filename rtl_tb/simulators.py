@@ -7,7 +7,6 @@ lacks three settings that `Simulator.env` adds. Icarus Verilog is taken from MMA
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import importlib.util
 import os
 import re
@@ -22,6 +21,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from golden.processes import CANNOT_BE_RUN, started
 from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing, SimulatorTooOld
 
 VERILATOR_OLDEST = (5, 36)
@@ -231,8 +231,8 @@ def run(
 ) -> str:
     """Runs a tool in a process group of its own and returns what it printed.
 
-    Whatever ends the wait (Ctrl-C, the timeout, an exception of `tick`) also ends the whole group, so that no simulator or
-    compiler stays behind. The tool itself also dies when this process is killed and can do nothing any more.
+    Whatever ends the wait (Ctrl-C, the timeout, an exception of `tick`, the end of this process) also ends the whole group, so
+    that no simulator or compiler stays behind.
 
     Args:
         command: program and arguments.
@@ -249,38 +249,14 @@ def run(
     """
     words = [str(word) for word in command]
     deadline = None if timeout is None else time.monotonic() + timeout
-    with contextlib.nullcontext(2) if log is None else log.open("wb") as sink:
-        try:
-            process = subprocess.Popen(
-                words,
-                cwd=folder,
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=sink,
-                stderr=sink,
-                start_new_session=True,
-                preexec_fn=_die_with_parent,
-            )
-        except OSError as error:
-            raise RtlError(f"{words[0]} cannot be run: {error.strerror}") from error
-        try:
-            _wait(process, words[0], deadline, tick)
-        finally:
-            _end_group(process)
-    text = "" if log is None else log.read_text(errors="replace")
+    with contextlib.nullcontext(2) if log is None else log.open("wb") as sink, started(words, sink, sink, env, folder) as process:
+        _wait(process, words[0], deadline, tick)
+    text = "" if log is None else log.read_text(encoding="utf-8", errors="replace")
+    if process.returncode in CANNOT_BE_RUN:
+        raise RtlError(f"{words[0]} cannot be run: {text.strip().rpartition(': ')[2] or 'no such program'}")
     if process.returncode:
         raise ToolFailed(words, process.returncode, text, log)
     return text
-
-
-_LIBC = ctypes.CDLL(None)
-_PR_SET_PDEATHSIG = 1
-
-
-def _die_with_parent() -> None:
-    """Between fork and exec: asks Linux to kill this process when its parent is gone."""
-    if sys.platform == "linux":
-        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _wait(process: subprocess.Popen[bytes], name: str, deadline: float | None, tick: Callable[[], None] | None) -> None:
@@ -296,34 +272,19 @@ def _wait(process: subprocess.Popen[bytes], name: str, deadline: float | None, t
             raise RtlError(f"{name} did not finish in time ({deadline - start:.0f} s) and was stopped")
 
 
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Ends what is left of the group: politely first, so that temporary files are removed, then for good."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(2.0)
-        time.sleep(0.05)
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
 class ToolFailed(RtlError):
     """A tool ended with an error; `text` is all that it printed."""
 
     def __init__(self, words: Sequence[str], status: int, text: str, log: Path | None) -> None:
         """The message says which program, its exit status or signal, and its last line."""
-        how = f"exit status {status}" if status > 0 else f"signal {_signal_name(-status)}"
+        number = status - 128
+        how = f"signal {signal.Signals(number).name}" if number in set(signal.Signals) else f"exit status {status}"
         last = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no output")
         see = "" if log is None else f"see {log}; "
         super().__init__(f"{Path(words[0]).name} failed ({how}): {last} ({see}command: {shlex.join(words)[:300]})")
         self.text = text
         self.how = how
         self.log = log
-
-
-def _signal_name(number: int) -> str:
-    """SIGSEGV and the like; real-time signals have no name."""
-    return signal.Signals(number).name if number in set(signal.Signals) else str(number)
 
 
 def elaborate(

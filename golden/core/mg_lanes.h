@@ -128,9 +128,12 @@ static inline void mg_lane_decode_codes(const mg_format *f, const uint64_t *code
 static const mg_i32 mg_low_half = {-1, -1, -1, -1, -1, -1, -1, -1};
 #endif
 
-/* Rounds total * 2^lsb to codes of `f` with `kept` fraction bits: toward zero or to nearest even, overflow to infinity,
- * +0 for every zero. |total| < 2^53, so the double is exact and only serves to find the leading bit. */
-static inline void mg_lane_round(const mg_format *f, int kept, int nearest, const int64_t *total, const int32_t *lsb, uint64_t *out) {
+/* Rounds total * 2^lsb to codes of `f` with `kept` fraction bits: toward zero or to nearest even, overflow to infinity.
+ * A zero is +0, but for a nonzero total that rounds to zero with its sign (MG_ZERO_SIGNED_UNDERFLOW). |total| < 2^53, so the
+ * double is exact and only serves to find the leading bit. */
+static inline void mg_lane_round(const mg_operation *o, int kept, int nearest, const int64_t *total, const int32_t *lsb, uint64_t *out) {
+    const mg_format *f = &o->out_format;
+    const int signed_underflow = o->zero_rule == MG_ZERO_SIGNED_UNDERFLOW;
     const int below = f->fraction_bits - kept, least = f->min_exponent, sign_shift = f->sign_shift;
     const uint64_t infinity = f->infinity >> below;
     EACH_LANE {
@@ -146,7 +149,7 @@ static inline void mg_lane_round(const mg_format *f, int kept, int nearest, cons
         uint64_t rounded = ((uint64_t)(exponent - least) << kept) + ((significand + half) >> shift);
         rounded = rounded > infinity ? infinity : rounded;
         rounded = magnitude ? rounded << below : 0;
-        uint64_t sign = rounded && total[l] < 0 ? UINT64_C(1) << sign_shift : 0;
+        uint64_t sign = (rounded || signed_underflow) && total[l] < 0 ? UINT64_C(1) << sign_shift : 0;
         out[l] = rounded | sign;
     }
 }
@@ -239,7 +242,7 @@ static void mg_lane_fda(const mg_operation *o, const mg_block *block, const uint
         total[l] += cs[l] < 0 ? -(magnitude >> shift) : magnitude >> shift;
         lsb[l] = maximum[l] - o->fraction_bits;
     }
-    mg_lane_round(&o->out_format, o->result_fraction_bits, o->rounding == MG_NEAREST_EVEN, total, lsb, out);
+    mg_lane_round(o, o->result_fraction_bits, o->rounding == MG_NEAREST_EVEN, total, lsb, out);
     if (mg_lane_any_special(maximum)) mg_lane_specials(o, p, e, o->k_count, cs, ce, out);
 }
 
@@ -285,7 +288,7 @@ static inline __attribute__((always_inline)) void mg_lane_gdfs(const mg_operatio
             total[l] += x < 0 ? -(magnitude >> shift) : magnitude >> shift;
         }
     }
-    mg_lane_round(&o->out_format, o->result_fraction_bits, o->rounding == MG_NEAREST_EVEN, total, lsb, out);
+    mg_lane_round(o, o->result_fraction_bits, o->rounding == MG_NEAREST_EVEN, total, lsb, out);
     if (mg_lane_any_special(maximum)) mg_lane_specials(o, g, e, groups, cs, ce, out);
 }
 
@@ -346,7 +349,7 @@ static void mg_lane_fdrda(const mg_operation *o, const mg_block *block, const ui
         total[l] = total[l] >> shift;
         lsb[l] += (int32_t)shift;
     }
-    mg_lane_round(&o->out_format, o->result_fraction_bits, 1, total, lsb, out);
+    mg_lane_round(o, o->result_fraction_bits, 1, total, lsb, out);
     if (mg_lane_any_special(all)) mg_lane_specials(o, p, e, o->k_count, cs, ce, out);
 }
 
@@ -431,7 +434,7 @@ static void mg_lane_add(const mg_operation *o, const uint64_t *seed, const uint6
         total[l] = (int64_t)xs[l] * (INT64_C(1) << x) + (int64_t)ys[l] * (INT64_C(1) << y);
         lsb[l] = f->min_exponent - f->fraction_bits;
     }
-    mg_lane_round(f, f->fraction_bits, 1, total, lsb, out);
+    mg_lane_round(o, f->fraction_bits, 1, total, lsb, out);
     EACH_LANE out[l] = xs[l] == 0 && ys[l] == 0 ? seed[l] & addend[l] : out[l]; /* -0 only from two of them */
     if (mg_lane_any_special(most)) mg_lane_specials(o, ys, ye, 1, xs, xe, out);
 }

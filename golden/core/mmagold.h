@@ -75,7 +75,7 @@ typedef struct {
     mg_format operand_format, seed_format, out_format;
     /* Lane kernels: which one fits (mg_fast) and the parameters that it needs; see mg_lanes.h. */
     int32_t fast, fraction_bits, product_fraction, floor, result_fraction_bits, chunk, group;
-    int32_t dot_fraction_bits, sum_fraction_bits, window, product_overflow, rounding, combine, saturate, scale_block;
+    int32_t dot_fraction_bits, sum_fraction_bits, window, product_overflow, rounding, zero_rule, combine, saturate, scale_block;
     uint64_t nan;
 } mg_operation;
 
@@ -120,6 +120,8 @@ uint64_t mg_dot_general(const mg_program *program, const uint64_t *a, const uint
 void mg_build_table(const mg_format *format, const mg_format *target, int fixed_point, int32_t *table);
 
 int mg_abi_version(void);
+/* The digest of the sources that this was built from (golden/core_digest.py); the binding compares it with those that it has. */
+const char *mg_digest(void);
 /* Sizes of mg_format, mg_step, mg_operation, mg_program, mg_call: the binding checks that it declares the same. */
 void mg_struct_sizes(int64_t sizes[5]);
 /* "avx512", "avx2" or "portable": the lane kernels in use. Environment MMAGOLD_SIMD=portable|avx2 lowers the choice. */

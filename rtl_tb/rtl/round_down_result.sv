@@ -39,10 +39,10 @@ module round_down_result #(
     // 2. Round down: the magnitude of a negative number goes up if anything is cut. One more bit for the carry.
     wire [KEEP+1:0] kept = {1'b0, normal[MAG-1-:KEEP+1]} + (KEEP + 2)'(sign && normal[CUT-1:0] != 0);
 
-    // 3. Round to f32; a zero is +0.
+    // 3. Round to f32. A zero total is +0; a negative one is never rounded down to zero, and keeps its sign if it underflows.
     wire [31:0] rounded;
     fp_round #(
-        .MAG(KEEP + 2), .EXP_W(EXP_W), .MIN_TOP(-125), .NEAREST(1)
+        .MAG(KEEP + 2), .EXP_W(EXP_W), .MIN_TOP(-125), .NEAREST(1), .SIGNED_ZERO(1)
     ) u_round (
         .sign(sign), .top_exponent(top + EXP_W'(1)), .magnitude(kept), .result(rounded)
     );

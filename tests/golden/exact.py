@@ -266,8 +266,7 @@ def round_down_add(dot: tuple[Fraction, int] | None, c: Value, window: int | Non
     if total == 0:
         return 0
     quantum = two(max(log2_floor(total), -126) - 31)
-    code = encode("f32", floor(total / quantum) * quantum, "nearest_even")
-    return 0 if code == 0x80000000 else code
+    return encode("f32", floor(total / quantum) * quantum, "nearest_even")
 
 
 def fdrda(a: Sequence[Value], b: Sequence[Value], c: Value) -> int:
@@ -310,8 +309,7 @@ def exact_dot_add(a: Sequence[Value], b: Sequence[Value], c: Value) -> int:
     found = special([(product_kind(x, y), x.negative != y.negative) for x, y in zip(a, b, strict=True)] + [(c.what, c.negative)])
     if found:
         return answer(found, "f32", 0x7FC00000)
-    code = encode("f32", sum((x.x * y.x for x, y in zip(a, b, strict=True)), c.x), "nearest_even")
-    return 0 if code == 0x80000000 else code
+    return encode("f32", sum((x.x * y.x for x, y in zip(a, b, strict=True)), c.x), "nearest_even")
 
 
 # IEEE operations -----------------------------------------------------------------------------------------------------------

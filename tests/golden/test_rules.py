@@ -156,6 +156,22 @@ def test_a_negative_sum_that_truncates_to_zero_is_plus_zero() -> None:
     assert dot(ins, [-0.0], [1.0], c=0x80000000) == 0
 
 
+@pytest.mark.parametrize(
+    ("architecture", "name"),
+    [("cdna1", "v_mfma_f32_16x16x8bf16"), ("cdna3", "v_mfma_f32_16x16x16_bf16"), ("cdna3", "v_mfma_f32_16x16x8_xf32")],
+)
+def test_amd_zeros(architecture: str, name: str) -> None:
+    """CDNA1 and CDNA3: a nonzero negative total that rounds to zero is -0 (IEEE 754, MMA-Sim 2.1.1), a zero total is +0."""
+    ins = golden.instruction(architecture, name)
+    tiny, zeros = [0.0] * (ins.k - 1) + [2.0**-76], [0.0] * ins.k
+    assert dot(ins, [-x for x in tiny], tiny) == 0x80000000
+    assert dot(ins, tiny, tiny) == 0
+    assert dot(ins, [-0.0] * ins.k, [1.0] * ins.k, c=0x80000000) == 0
+    assert dot(ins, [1.0, -1.0, *zeros[2:]], [1.0, 1.0, *zeros[2:]]) == 0
+    first = [-x for x in reversed(tiny)]  # the next step's c is -0, its total zero
+    assert dot(ins, first, list(reversed(tiny))) == 0
+
+
 def test_dmma_keeps_ieee_zero_signs() -> None:
     name = f"{MMA}m8n8k4.row.col.f64.f64.f64.f64"
     minus, zeros, ones = 1 << 63, np.zeros(4, np.uint64), np.full(4, code("f64", 1.0), np.uint64)

@@ -203,7 +203,7 @@ def test_a_scoreboard_counts_and_goes_on() -> None:
 def test_a_check_of_nothing_proves_nothing() -> None:
     board = Scoreboard(HMMA)
     assert not board.clean
-    with pytest.raises(AssertionError, match="0 results .*; a check of nothing proves nothing"):
+    with pytest.raises(AssertionError, match=r"0 results .*; a check of nothing proves nothing"):
         board.assert_clean()
 
 

@@ -1,0 +1,97 @@
+"""Starts programs of others (simulators, compilers, nvidia-smi) so that none outlives what it works for."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+_GUARDED = """
+exec 3<&0 </dev/null
+"$@" 3<&- &
+tool=$!
+(read -r nothing <&3; kill -KILL -$$) >/dev/null 2>&1 &
+exec 3<&-
+wait "$tool"
+"""
+"""A shell that leads a process group, runs the tool in it, and ends the group when its standard input does: a pipe that only
+this process holds, so that the kernel closes it even where this process is killed. nvcc's compilers are in the group too."""
+CANNOT_BE_RUN = (126, 127)
+"""Status of a shell whose command is no program, or is missing."""
+_POLITE_SECONDS = 2.0
+
+_running: set[subprocess.Popen[bytes]] = set()
+_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def started(
+    command: Sequence[str],
+    output: int | IO[bytes],
+    errors: int | IO[bytes],
+    env: Mapping[str, str],
+    folder: Path | None = None,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """The program, started in a process group of its own; nothing of the group is left after the block, whatever ends that.
+
+    The status of the process is the program's own; more than 128: killed by a signal; CANNOT_BE_RUN: there is no such program.
+
+    Args:
+        output, errors: where they go, as for subprocess.Popen.
+        env: the whole environment.
+        folder: working directory, None: this process's own.
+    """
+    watched, held = os.pipe()
+    try:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", _GUARDED, "sh", *command],
+            stdin=watched,
+            stdout=output,
+            stderr=errors,
+            env=env,
+            cwd=folder,
+            start_new_session=True,
+        )
+    except BaseException:
+        os.close(held)
+        raise
+    finally:
+        os.close(watched)
+    try:
+        with process:
+            with _lock:
+                _running.add(process)
+            try:
+                yield process
+            finally:
+                with _lock:
+                    _running.discard(process)
+                _end(process)
+    finally:
+        os.close(held)
+
+
+def stop_all() -> None:
+    """Ends every program that runs in another thread: for who is interrupted and would have to wait for these threads."""
+    with _lock:
+        for process in _running:
+            _kill(process, signal.SIGKILL)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends what is left of the group; what still works may remove its temporary files first."""
+    if process.poll() is None:
+        _kill(process, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_POLITE_SECONDS)
+    _kill(process, signal.SIGKILL)
+
+
+def _kill(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
