@@ -7,6 +7,7 @@ platform serves every Python 3. CC chooses the compiler, CFLAGS is appended to t
 from __future__ import annotations
 
 import os
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -41,6 +42,12 @@ def compiler() -> list[str]:
     sys.exit("mmagold: no C compiler found; install gcc or clang (Debian, Ubuntu: apt-get install gcc libc6-dev)")
 
 
+def core_digest() -> str:
+    """What the library says that it was built from, see golden/core_library.py. The package itself may not be importable yet."""
+    digest: str = runpy.run_path(str(ROOT / "golden" / "core_digest.py"))["digest"](ROOT / CORE)
+    return digest
+
+
 class BuildCore(build_ext):
     """Compiles the core with the flags above alone, not with those that Python itself was built with."""
 
@@ -48,12 +55,33 @@ class BuildCore(build_ext):
         """golden/libmmagold_core.so: no Python version or ABI in the name."""
         return os.path.join(*fullname.split(".")) + LIBRARY_SUFFIX
 
+    def copy_extensions_to_source(self) -> None:
+        """Moves the library beside the package: whoever loads it meanwhile gets the old one or the new one, whole."""
+        for ext in self.extensions:
+            name = self.get_ext_filename(ext.name)
+            target = ROOT / name
+            partial = target.with_name(f"{target.name}.{os.getpid()}")
+            try:
+                shutil.copy(Path(self.build_lib, name), partial)
+                partial.replace(target)
+            finally:
+                partial.unlink(missing_ok=True)
+
     def build_extension(self, ext: Extension) -> None:
         """Compiles and links in one command, into a name of its own that is then moved into place."""
         library = Path(self.get_ext_fullpath(ext.name))
         library.parent.mkdir(parents=True, exist_ok=True)
         partial = library.with_name(f"{library.name}.{os.getpid()}")
-        command = [*compiler(), *FLAGS, *shlex.split(os.environ.get("CFLAGS", "")), *ext.sources, "-lm", "-o", str(partial)]
+        command = [
+            *compiler(),
+            *FLAGS,
+            f'-DMG_DIGEST="{core_digest()}"',
+            *shlex.split(os.environ.get("CFLAGS", "")),
+            *ext.sources,
+            "-lm",
+            "-o",
+            str(partial),
+        ]
         print(shlex.join(command), flush=True)
         try:
             subprocess.run(command, cwd=ROOT, check=True)

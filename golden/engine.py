@@ -2,22 +2,20 @@
 
 `Engine` lowers a compiled program (golden/program.py) to the plain structs of golden/core/mmagold.h, once, and then
 hands strided arrays to `mg_run`. Programs whose every operation has a lane kernel take it; all others run on the
-general interpreter. Environment: MMAGOLD_THREADS (default: all cores), MMAGOLD_SIMD (portable, avx2), MMAGOLD_CORE
-(another build of the library).
+general interpreter. golden/core_library.py loads it and reads the variables that steer it.
 """
 
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from golden import core_library
 from golden.errors import CoreError, ShapeError
 from golden.formats import Format
 from golden.lanes import select_kernels
@@ -104,7 +102,7 @@ class _Operation(ctypes.Structure):
         *_fields(
             _i32,
             "fast fraction_bits product_fraction floor result_fraction_bits chunk group dot_fraction_bits "
-            "sum_fraction_bits window product_overflow rounding combine saturate scale_block",
+            "sum_fraction_bits window product_overflow rounding zero_rule combine saturate scale_block",
         ),
         ("nan", _u64),
     ]
@@ -135,43 +133,20 @@ class _Call(ctypes.Structure):
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL:
     """Loads the core; raises CoreError when it is missing or was built from other sources."""
-    folder = Path(__file__).resolve().parent
-    default = next((found for suffix in ("so", "dylib") if (found := folder / f"libmmagold_core.{suffix}").exists()), None)
-    path: str | Path | None = os.environ.get("MMAGOLD_CORE") or default
-    if path is None:
-        raise CoreError(f"{folder}: the C core is not built; run 'pip install -e .' in the checkout")
-    try:
-        core = ctypes.CDLL(str(path))
-    except OSError as error:
-        raise CoreError(f"{path}: the C core cannot be loaded: {error}") from None
+    core, path = core_library.load()
     sizes = (_i64 * 5)()
     core.mg_struct_sizes(sizes)
     expected = [ctypes.sizeof(kind) for kind in (_Format, _Step, _Operation, _Program, _Call)]
     if list(sizes) != expected:
-        raise CoreError(f"{path}: the C core was built from other sources (struct sizes {list(sizes)}, expected {expected})")
-    core.mg_simd.restype = ctypes.c_char_p
+        raise CoreError(f"{path}: the C core lays its structs out otherwise (sizes {list(sizes)}, expected {expected})")
     core.mg_run.argtypes = [ctypes.POINTER(_Program), ctypes.POINTER(_Call)]
     return core
 
 
 def simd() -> str:
     """The lane kernels in use: "avx512", "avx2" or "portable"."""
+    core_library.check_simd(library())
     return str(library().mg_simd().decode())
-
-
-def threads() -> int:
-    """MMAGOLD_THREADS, or the number of cores that this process may use."""
-    wish = os.environ.get("MMAGOLD_THREADS")
-    if wish is None:
-        return _cores()
-    if not wish.isdigit() or int(wish) < 1:
-        raise CoreError(f"MMAGOLD_THREADS is '{wish}', expected a positive integer")
-    return int(wish)
-
-
-@lru_cache(maxsize=1)
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 # Lowering --------------------------------------------------------------------------------------------------------------
@@ -270,18 +245,9 @@ def _lower_operation(operation: Operation, results: dict[str, int], fast: dict[s
     low.addends = (_i32 * 4)(*(results[name] for name in operation.addends))
     if operation.operand_format is not None:
         low.operand_format = lower_format(operation.operand_format)
+    numbers: dict[str, dict[str, int]] = {"fast": FAST, "rounding": ROUNDINGS, "zero_rule": ZERO_RULES, "combine": COMBINES}
     for name, value in (fast or {}).items():
-        setattr(
-            low,
-            name,
-            FAST[value]
-            if name == "fast"
-            else ROUNDINGS[value]
-            if name == "rounding"
-            else COMBINES[value]
-            if name == "combine"
-            else value,
-        )
+        setattr(low, name, numbers[name][value] if name in numbers else value)
     return low
 
 
@@ -363,10 +329,11 @@ class Engine:
         except ValueError:
             named = ", ".join(f"{name} {array.shape[:-2]}" for name, array in operands.items())
             raise ShapeError(f"leading dimensions do not broadcast: {named}") from None
-        result = np.empty((*batch, m, n), self.instruction.formats["d"].dtype)
+        threads = self._threads()
+        result = self._empty((*batch, m, n))
         if result.size == 0:
             return result
-        call = _Call(m=m, n=n, threads=threads(), force_general=general)
+        call = _Call(m=m, n=n, threads=threads, force_general=general)
         arrays = {**operands, "d": result}
         views = _collapse(arrays, batch)
         if views is None:
@@ -389,9 +356,22 @@ class Engine:
             raise CoreError("the C core ran out of memory")
         return result
 
+    def _threads(self) -> int:
+        """What the environment asks for, checked at every call: a process may set it at any time."""
+        core_library.check_simd(self.core)
+        return core_library.threads()
+
+    def _empty(self, shape: tuple[int, ...]) -> Bits:
+        dtype = self.instruction.formats["d"].dtype
+        try:
+            return np.empty(shape, dtype)
+        except (MemoryError, ValueError):  # ValueError: more bytes than an address has
+            raise ShapeError(f"the results have shape {shape} of {dtype}, more than fits into memory") from None
+
     def _run_one(self, operands: dict[str, Bits], m: int, n: int, general: bool) -> Bits:
         """One matrix product: no batch to lay out, which keeps a small call quick."""
-        result = np.empty((m, n), self.instruction.formats["d"].dtype)
+        self._threads()
+        result = self._empty((m, n))
         call = _Call(1, m, n, 1, general)
         call.batch_shape[0] = 1
         for name, array in operands.items():

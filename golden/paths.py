@@ -16,13 +16,16 @@ _PACKAGE = Path(__file__).resolve().parent
 
 def spec_folder() -> Path:
     """Returns the folder that holds formats/, algorithms/, families/, architectures/, layouts/ and examples/."""
+    own = next((folder for folder in (_PACKAGE.parent / "spec", _PACKAGE / "spec") if (folder / "formats").is_dir()), None)
     if chosen := os.environ.get("MMAGOLD_SPEC"):
         if not Path(chosen, "formats").is_dir():
-            raise SpecError(f"MMAGOLD_SPEC is '{chosen}', expected a spec folder (one that holds formats/, algorithms/, ...)")
+            nearest = f"; nearest: {own}" if own else ""
+            raise SpecError(
+                f"MMAGOLD_SPEC is '{chosen}', expected a spec folder (one that holds formats/, algorithms/, ...){nearest}"
+            )
         return Path(chosen)
-    for folder in (_PACKAGE.parent / "spec", _PACKAGE / "spec"):
-        if (folder / "formats").is_dir():
-            return folder
+    if own is not None:
+        return own
     raise SpecError(f"{_PACKAGE}: the spec folder is missing from this installation")
 
 

@@ -455,6 +455,11 @@ static const mg_lane_kernels *mg_choose(void) {
 }
 
 const char *mg_simd(void) { return mg_choose()->name; }
+
+#ifndef MG_DIGEST
+#define MG_DIGEST ""
+#endif
+const char *mg_digest(void) { return MG_DIGEST; }
 #endif
 
 static int mg_prepare(mg_worker *w, const mg_program *program, const mg_call *call) {

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import _ctypes
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import golden
-from golden import engine, stimuli
+from golden import core_digest, core_library, engine, stimuli
 from golden.errors import CoreError, DTypeError, MetadataError, MmagoldError, OperandError, ShapeError
 from golden.instruction import Instruction
 
@@ -328,24 +331,126 @@ def test_four_threads_give_the_same_bits(one_thread: tuple[str, str]) -> None:
 @pytest.mark.parametrize("simd", ["portable", "avx2", "avx512"])
 def test_every_instruction_set_gives_the_same_bits(one_thread: tuple[str, str], simd: str) -> None:
     done = run(DIGEST, MMAGOLD_THREADS="1", MMAGOLD_SIMD=simd)
-    assert done.returncode == 0, done.stderr
-    used, digest = done.stdout.split()
-    assert digest == one_thread[1]
-    if used != simd:
+    if "which this machine does not have" in done.stderr:
         pytest.skip(f"this processor has no {simd}")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [simd, one_thread[1]]
 
 
-@pytest.mark.parametrize("wish", ["0", "-1", "many", ""])
-def test_a_wrong_thread_count_is_said(wish: str, monkeypatch: pytest.MonkeyPatch, dense: Instruction) -> None:
+@pytest.mark.parametrize(
+    ("wish", "nearest"),
+    [
+        ("0", "1"),
+        ("-1", "1"),
+        ("2.5", "2"),
+        (" 3", "3"),
+        ("many", "[0-9]+"),
+        ("", "[0-9]+"),
+        ("\u00b2", "[0-9]+"),
+        ("0x4", "[0-9]+"),
+    ],
+)
+@pytest.mark.parametrize("batch", [(), (4,)])
+def test_a_wrong_thread_count_is_said(
+    wish: str, nearest: str, batch: tuple[int, ...], monkeypatch: pytest.MonkeyPatch, dense: Instruction
+) -> None:
     monkeypatch.setenv("MMAGOLD_THREADS", wish)
-    with pytest.raises(CoreError, match="MMAGOLD_THREADS"):
-        dense(**operands_of(dense, (4,)))
+    line = f"^MMAGOLD_THREADS is '{re.escape(wish)}', expected a positive integer; nearest: {nearest}$"
+    with pytest.raises(CoreError, match=line):
+        dense(**operands_of(dense, batch))
+
+
+@pytest.mark.parametrize(("wish", "nearest"), [("foo", "portable"), ("", "portable"), ("AVX512", "avx512"), ("avx", "avx2")])
+@pytest.mark.parametrize("batch", [(), (4,)])
+def test_wrong_lane_kernels_are_said(
+    wish: str, nearest: str, batch: tuple[int, ...], monkeypatch: pytest.MonkeyPatch, dense: Instruction
+) -> None:
+    monkeypatch.setenv("MMAGOLD_SIMD", wish)
+    with pytest.raises(CoreError, match=f"^MMAGOLD_SIMD is '{wish}', expected portable, avx2, avx512; nearest: {nearest}"):
+        dense(**operands_of(dense, batch))
+
+
+def test_lane_kernels_that_the_machine_lacks_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a library that always answers "portable"."""
+    narrow = SimpleNamespace(mg_simd=lambda: b"portable")
+    monkeypatch.setenv("MMAGOLD_SIMD", "avx2")
+    with pytest.raises(CoreError, match=r"^MMAGOLD_SIMD is 'avx2', which this machine does not have; nearest: portable$"):
+        core_library.check_simd(narrow)  # type: ignore[arg-type]
+
+
+def test_more_results_than_memory_are_said(dense: Instruction) -> None:
+    operands = operands_of(dense, ())
+    wide = np.broadcast_to(operands["a"], (1 << 40, *operands["a"].shape))
+    with pytest.raises(ShapeError, match="more than fits into memory"):
+        dense(wide, operands["b"], operands["c"])
+    tall = np.broadcast_to(operands["b"], (1 << 40, 1, *operands["b"].shape))
+    with pytest.raises(ShapeError):
+        dense(wide, tall, operands["c"])
+
+
+# The library -----------------------------------------------------------------------------------------------------------------
+
+LOAD = "import golden; golden.instruction('hopper', 'mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64').engine"
+LIBRARY = Path(str(engine.library()._name))
+DIGEST_OF_CORE = core_digest.digest(Path(golden.__file__).parent / "core").encode()
+
+
+def refusal(library: Path) -> str:
+    """The last line of what a process says that loads this library."""
+    done = run(LOAD, MMAGOLD_CORE=str(library))
+    assert done.returncode
+    return done.stderr.splitlines()[-1]
 
 
 def test_a_missing_core_is_said(tmp_path: Path) -> None:
-    code = "import golden; golden.instruction('hopper', 'mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64').engine"
-    done = run(code, MMAGOLD_CORE=str(tmp_path / "none.so"))
-    assert done.returncode and "CoreError" in done.stderr and "none.so" in done.stderr
+    for path in (tmp_path / "none.so", tmp_path):
+        assert f"CoreError: MMAGOLD_CORE is '{path}', expected a build of the C core, a file; nearest: /" in refusal(path)
+
+
+def test_what_is_no_core_is_said(tmp_path: Path) -> None:
+    (tmp_path / "text.so").write_text("text")
+    assert "the C core cannot be loaded" in refusal(tmp_path / "text.so")
+    assert "this is no build of the C core; rebuild it with 'pip install -e .'" in refusal(Path(_ctypes.__file__))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            DIGEST_OF_CORE,
+            b"0123456789abcdef",
+            f"from other sources (0123456789abcdef) than this package has ({DIGEST_OF_CORE.decode()})",
+        ),
+        (DIGEST_OF_CORE, bytes(16), "from other sources (no digest) than"),
+        (b"mg_digest\0", b"mg_digesx\0", "from other sources (an older version) than"),
+    ],
+)
+def test_a_core_of_other_sources_is_refused(old: bytes, new: bytes, said: str, tmp_path: Path) -> None:
+    """As after a pull into an editable install: the structs may be the same, and the arithmetic not."""
+    built = LIBRARY.read_bytes()
+    assert old in built
+    (tmp_path / "stale.so").write_bytes(built.replace(old, new))
+    line = refusal(tmp_path / "stale.so")
+    assert (
+        said in line and "rebuild it with 'pip install -e .' (or 'python setup.py build_ext --inplace') in the checkout" in line
+    )
+
+
+def test_the_digest_sees_every_file_of_the_core(tmp_path: Path) -> None:
+    core = Path(golden.__file__).parent / "core"
+    seen = {core_digest.digest(core)}
+    for path in sorted(core.glob("*.[ch]")):
+        copy = tmp_path / path.stem / path.suffix[1:]
+        shutil.copytree(core, copy)
+        (copy / path.name).write_text((copy / path.name).read_text() + " ")
+        seen.add(core_digest.digest(copy))
+    assert len(seen) == 1 + len(list(core.glob("*.[ch]")))
+
+
+def test_a_missing_spec_folder_is_said(tmp_path: Path) -> None:
+    done = run("import golden; golden.architectures()", MMAGOLD_SPEC=str(tmp_path / "none"))
+    line = done.stderr.splitlines()[-1]
+    assert done.returncode and f"MMAGOLD_SPEC is '{tmp_path / 'none'}', expected a spec folder" in line and "; nearest: /" in line
 
 
 FLUSHING = """
