@@ -16,7 +16,6 @@ import json
 import os
 import platform
 import re
-import shlex
 import shutil
 import threading
 from contextlib import suppress
@@ -65,8 +64,7 @@ def write_capsule(result: Check, job: Job, folder: Path) -> Path:
     try:
         notes: dict[str, Any] = {}
         if _vector_files(result, failing, scratch):
-            words = ["mmagold", "rtl", "check", str(result.dut.file), "--vectors", str(target / "failing.npz")]
-            notes["repeat_failing"] = shlex.join(words)
+            notes["repeat_failing"] = result.repeated(target / "failing.npz")
         notes |= _waves(result, job, failing[:SHOWN], scratch)
         _texts(result, scratch, notes)
         _put_in_place(scratch, target)
@@ -92,7 +90,11 @@ def _put_in_place(scratch: Path, target: Path) -> None:
 
 
 def _identity(result: Check, failing: npt.NDArray[Any]) -> str:
-    digest = hashlib.sha256(repr((str(result.dut.file), result.options.seed, result.options.engine)).encode())
+    digest = hashlib.sha256(
+        repr(
+            (str(result.dut.file), result.options.seed, result.options.engine, result.options.simulator, result.traffic)
+        ).encode()
+    )
     digest.update(failing.tobytes())
     return f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', result.dut.name)}-{digest.hexdigest()[:8]}"
 

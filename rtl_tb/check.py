@@ -20,7 +20,7 @@ from golden.errors import CoverageError, OperandError
 from golden.vectors.vectorset import VectorSet, default_set, join
 from rtl_tb import engines
 from rtl_tb.dut import Dut, load_dut
-from rtl_tb.engines.job import Job, Traffic
+from rtl_tb.engines.job import Job, Outcome, Traffic
 from rtl_tb.example import Example, smallest
 from rtl_tb.latency import measure
 from rtl_tb.verdict import Verdict, judge
@@ -127,7 +127,11 @@ class Check:
     @property
     def command(self) -> str:
         """The command that repeats the check."""
-        options = self.options
+        return self.repeated()
+
+    def repeated(self, vectors: Path | None = None) -> str:
+        """The command that repeats the check, with these vectors instead of its own."""
+        options = self.options if vectors is None else replace(self.options, vectors=vectors, until_covered=False, weights=None)
         words = ["mmagold", "rtl", "check", shown(self.dut.file), "--engine", options.engine, "--sim", options.simulator]
         words += ["--vectors", str(options.vectors)] if options.vectors else ["--count", str(self.drawn)]
         words += ["--until-covered"] * options.until_covered + ["--seed", str(options.seed)]
@@ -136,7 +140,7 @@ class Check:
         words += ["--timeout", str(options.timeout_cycles)] * (options.timeout_cycles != Options.timeout_cycles)
         words += ["--wall-timeout", f"{options.wall_timeout:g}"] * (options.wall_timeout != Options.wall_timeout)
         if options.weights is not None:
-            words += ["--kinds", ",".join(f"{kind}={weight:g}" for kind, weight in options.weights.items())]
+            words += ["--kinds", ",".join(f"{kind}={weight!r}" for kind, weight in options.weights.items())]
         return shlex.join(words)
 
     def as_dict(self) -> dict[str, Any]:
@@ -216,7 +220,7 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
     built = time.monotonic() - start
     outcome = engines.run(options.engine, job, lambda done, total: report("running", done, total))
     outcome.seconds_build += built
-    result = Check(dut, options, judge(vectors, outcome, dut.compare), job.traffic.on(dut), len(vectors), coverage)
+    result = Check(dut, options, judge(vectors, outcome, dut.compare), _had(job, outcome), len(vectors), coverage)
     if result.passed and options.engine == "fast":
         job = _try_handshake(result, job)
     if not result.passed and options.explain:
@@ -232,14 +236,21 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
 def _try_handshake(result: Check, job: Job) -> Job:
     """Runs the first vectors again under the other traffic, if that is another; returns the job that the verdict is of."""
     traffic = result.options.traffic(HANDSHAKE_TRAFFIC)
-    if traffic.on(job.dut) == result.traffic:
+    if traffic.on(job.dut) == job.traffic.on(job.dut):
         return job
     job = replace(job, vectors=job.vectors[:HANDSHAKE_COUNT], traffic=traffic)
-    busy = judge(job.vectors, engines.run("fast", job), job.dut.compare)
-    result.handshake = traffic.on(job.dut)
+    outcome = engines.run("fast", job)
+    outcome.seconds_build = result.verdict.outcome.seconds_build
+    busy = judge(job.vectors, outcome, job.dut.compare)
+    result.handshake = _had(job, outcome)
     if not busy.passed:
         result.verdict, result.traffic = busy, result.handshake
     return job
+
+
+def _had(job: Job, outcome: Outcome) -> Traffic:
+    """The traffic that there really was: a short run ends before all of its resets."""
+    return replace(job.traffic.on(job.dut), resets=outcome.resets)
 
 
 def shown(path: Path) -> str:

@@ -23,6 +23,8 @@ from rtl_tb.portmap import PortMap, check_overlaps, read_map
 
 HANDSHAKES = ("valid_ready", "valid", "latency", "combinational")
 MAX_CYCLES = 100_000
+GENERATED = ("mmagold_dut.sv", "mmagold_tb.sv", "mmagold_timescale.sv")
+"""What a build folder holds: a pattern such as **/*.sv must not take an old wrapper for a source."""
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 
 
@@ -225,7 +227,7 @@ def _sources(document: Section, folder: Path) -> tuple[Path, ...]:
     found: dict[Path, None] = {}
     for pattern in document.take_names("sources"):
         matches = sorted(glob.glob(str(folder / pattern), recursive=True)) if glob.has_magic(pattern) else [str(folder / pattern)]
-        files = [Path(match) for match in matches if Path(match).is_file()]
+        files = [Path(match) for match in matches if Path(match).is_file() and Path(match).name not in GENERATED]
         if not files:
             siblings = [entry.name for entry in (folder / pattern).parent.glob("*") if entry.is_file()]
             raise document.error(

@@ -120,7 +120,7 @@ def _character(byte: int) -> str:
 
 def _with_verilator(simulator: Simulator, design: Design) -> Module:
     options = ["--json-only", "--json-only-output", "tree.json", "--Mdir", "out", "--no-timing", "-Wno-lint", "-Wno-style"]
-    options += ["-Wno-fatal", *(["--top-module", design.top] if design.top else [])]
+    options += ["-Wno-fatal", *simulators.VERILATOR_ERRORS, *(["--top-module", design.top] if design.top else [])]
     options += [f"-G{name}={literal(value)}" for name, value in (design.parameters or {}).items()]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)

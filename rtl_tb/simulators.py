@@ -15,6 +15,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +36,10 @@ WHEEL_MAKE = ("CFG_CXXFLAGS_PCH_I=-include", "CFG_CXXFLAGS_COROUTINES=-fcoroutin
 LONGEST_BUILD = 3600.0
 """Seconds after which a compiler is stopped: none of ours takes a minute, and a check must not wait for ever."""
 
-NOT_INHERITED = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "VERILATOR_ROOT")
+VERILATOR_ERRORS = ("-Werror-MODDUP",)
+"""Warnings of Verilator that must stop a design: of two modules of one name it takes the first without a word."""
+
+NOT_INHERITED = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "GNUMAKEFLAGS", "MAKEFILES", "VERILATOR_ROOT")
 """A surrounding make would hand its job server and overrides down; a stale VERILATOR_ROOT points at another version."""
 
 
@@ -249,7 +253,7 @@ def run(
     """
     words = [str(word) for word in command]
     deadline = None if timeout is None else time.monotonic() + timeout
-    with contextlib.nullcontext(2) if log is None else log.open("wb") as sink, started(words, sink, sink, env, folder) as process:
+    with contextlib.nullcontext(2) if log is None else _kept(log) as sink, started(words, sink, sink, env, folder) as process:
         _wait(process, words[0], deadline, tick)
     text = "" if log is None else log.read_text(encoding="utf-8", errors="replace")
     if process.returncode in CANNOT_BE_RUN:
@@ -257,6 +261,40 @@ def run(
     if process.returncode:
         raise ToolFailed(words, process.returncode, text, log)
     return text
+
+
+@contextlib.contextmanager
+def _kept(log: Path) -> Iterator[int]:
+    """The end of a pipe whose other end is written to the log by this process.
+
+    A simulator goes on when it cannot write its log, and a complaint of the RTL would be lost with it.
+
+    Raises:
+        RtlError: something could not be written: the disk is full.
+    """
+    failed: list[OSError] = []
+    reading, writing = os.pipe()
+
+    def copy() -> None:
+        with open(reading, "rb", buffering=0) as pipe:
+            try:
+                with log.open("wb", buffering=0) as file:
+                    while chunk := pipe.read(1 << 16):
+                        file.write(chunk)
+            except OSError as error:
+                failed.append(error)
+                while pipe.read(1 << 16):  # so that the tool does not wait for ever
+                    pass
+
+    copier = threading.Thread(target=copy)
+    copier.start()
+    try:
+        yield writing
+    finally:
+        os.close(writing)
+        copier.join()
+    if failed:
+        raise RtlError(f"{log} cannot be written: {failed[0].strerror}")
 
 
 def _wait(process: subprocess.Popen[bytes], name: str, deadline: float | None, tick: Callable[[], None] | None) -> None:

@@ -95,6 +95,7 @@ class Bench:
         self._reset: Handle
         self._reset, self._reset_level = handles.reset()
         self._resets: list[int] = []
+        self.resets_done = 0
         self._progress = (0, 0)
         self._last_progress = self._quiet_until = self._finish_at = 0
         self._timeout: str | None = None
@@ -166,6 +167,7 @@ class Bench:
         total = len(self.source.words)
         if self._resets and sent >= self._resets[0] and (sent > answered > 0 or sent == total):
             self._resets.pop(0)
+            self.resets_done += 1
             self._begin_reset()
         elif answered == total:
             self._watch_end(cycle)

@@ -48,6 +48,7 @@ class Recipe:
         language: options that decide what the text means; the front end that lists the files gets them, too.
         options: all else that the build depends on, such as options of the compiler.
         compile: compiles in the given folder, in which `generated` lies already.
+        product: the file that it leaves there.
     """
 
     dut: Dut
@@ -57,6 +58,7 @@ class Recipe:
     language: Sequence[str]
     options: object
     compile: Callable[[Path], None]
+    product: str
     first: Sequence[str] = ()
 
     def files(self, folder: Path) -> list[Path]:
@@ -88,14 +90,16 @@ def built(place: Path, recipe: Recipe) -> Path:
                 (scratch / name).write_text(text, encoding="utf-8")
             inputs = Inputs.read(_front_end(recipe, scratch))
             finished = place / _digest(recipe, inputs)
-            if finished.is_dir():
+            if (finished / recipe.product).is_file():
                 return finished
             recipe.compile(scratch)
+            if not (scratch / recipe.product).is_file():
+                raise ElaborationError(f"{recipe.simulator.version_text} said nothing, but made no program of {recipe.dut.name}")
             compiled = _read_by_the_simulator(recipe, scratch)
             changed = inputs.changed()
             if changed is None:
                 known = set(compiled) <= set(inputs.files) and all(path.suffix in _HDL for path in recipe.dut.sources)
-                return _publish(scratch, finished if known else finished.with_name(f"once_{scratch.name[4:]}"))
+                return _publish(recipe, scratch, finished if known else finished.with_name(f"once_{scratch.name[4:]}"))
         except ElaborationError:
             keep = True  # its message names the log
             raise
@@ -105,14 +109,25 @@ def built(place: Path, recipe: Recipe) -> Path:
     raise RtlError(f"{changed} changed each of the {TRIES} times that {recipe.dut.name} was compiled; check when it is saved")
 
 
-def _publish(scratch: Path, finished: Path) -> Path:
+def check_whole(program: Path) -> None:
+    """Raises ElaborationError where Icarus Verilog did not write its program to the end; it says nothing of a full disk."""
+    with program.open("rb") as file:
+        file.seek(max(program.stat().st_size - (1 << 20), 0))
+        last = re.search(rb"\n:file_names (\d+);\n((?:    .*\n)*)\Z", file.read())
+        if last is None or last[2].count(b"\n") != int(last[1]):
+            raise ElaborationError(f"Icarus Verilog wrote only a part of {program}; is the disk full?")
+
+
+def _publish(recipe: Recipe, scratch: Path, finished: Path) -> Path:
     """Gives a build its name, in one step; where another process was faster, its build serves."""
     shutil.rmtree(scratch / OBJECTS, ignore_errors=True)
     try:
         scratch.rename(finished)
     except OSError:
-        if not finished.is_dir():
-            raise
+        if (finished / recipe.product).is_file():
+            return finished
+        finished.rename(scratch / "damaged")  # somebody took its product away
+        scratch.rename(finished)
     return finished
 
 

@@ -22,12 +22,12 @@ from typing import Any, TextIO
 import numpy as np
 
 from rtl_tb import simulators
-from rtl_tb.engines.builds import DEPENDENCIES, Recipe, built, design_options
-from rtl_tb.engines.common import Watch, complaint, random_start, run_folder
+from rtl_tb.engines.builds import DEPENDENCIES, Recipe, built, check_whole, design_options
+from rtl_tb.engines.common import Watch, complaint, random_start, run_folder, units_folder
 from rtl_tb.engines.job import Job, Outcome, Progress, ProtocolFailure
 from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing
 from rtl_tb.scoreboard import unpack_bits
-from rtl_tb.simulators import Simulator, ToolFailed, first_error
+from rtl_tb.simulators import VERILATOR_ERRORS, Simulator, ToolFailed, first_error
 from rtl_tb.wrapper import NAME, wrapper_of
 
 try:
@@ -37,13 +37,15 @@ except ModuleNotFoundError as error:
 
 VERILATE = ("-Wno-fatal", "--x-initial", "unique", "--x-assign", "unique")
 """As the fast engine: what Icarus shows as X starts as random bits, seeded in _simulate."""
-_SEED = "COCOTB_RANDOM_SEED"
-_NOT_FOR_US = (_SEED, "WAVES", "GUI", "COCOTB_TEST_FILTER", "COCOTB_TESTCASE", "COCOTB_TRUST_INERTIAL_WRITES")
+RUN = "MMAGOLD_RUN"
+"""Variable that tells rtl_tb/engines/cocotb_test.py the folder of its files."""
+_COCOTB = (metadata.version("cocotb"), str(Path(runner.__file__).parent))
+_NOT_FOR_US = ("COCOTB_RANDOM_SEED", "WAVES", "GUI", "COCOTB_TEST_FILTER", "COCOTB_TESTCASE", "COCOTB_TRUST_INERTIAL_WRITES")
 """Variables for other cocotb runs. The last one moves results by a cycle on Icarus Verilog."""
 
 
 def run(job: Job, progress: Progress | None = None) -> Outcome:
-    """Runs a job, see rtl_tb/engines/job.py. COCOTB_RANDOM_SEED, where it is set, is the seed of the traffic.
+    """Runs a job, see rtl_tb/engines/job.py.
 
     Raises:
         SimulatorMissing, SimulatorTooOld: no such simulator, or no cocotb.
@@ -51,11 +53,10 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
         RtlError: the simulator or the testbench failed; the message names the log.
     """
     simulator = simulators.find(job.simulator)
-    seed = os.environ.get(_SEED, str(job.traffic.seed))
     with _environment(simulator), run_folder(_place(job)) as place:
         start = time.monotonic()
         folder = job.program or build(job, simulator)
-        answer = _simulate(job, folder, place, seed, progress)
+        answer = _simulate(job, folder, place, progress)
     outcome = _outcome(job, answer)
     outcome.version = simulator.version_text
     # The start of the simulator with Python, about 0.7 s, does not grow with the vectors and counts as building.
@@ -80,10 +81,14 @@ class _Grouped(runner.Runner):
     """Starts every command in a process group of its own, which ends with us (Ctrl-C included), and keeps its output."""
 
     tick: Callable[[], None] | None = None
+    logs: Path | None = None
+    """Where the logs go; None: into the working directory."""
+    said: Path
+    """The log of the last command."""
 
     def _execute_cmds(self, cmds: Sequence[list[str]], cwd: Any, stdout: TextIO | None = None) -> None:
         for words in cmds:
-            log = Path(cwd) / f"{Path(words[0]).name}.log"
+            self.said = log = Path(self.logs or cwd) / f"{Path(words[0]).name}.log"
             simulators.run(words, folder=Path(cwd), env=self.env, log=log, tick=self.tick)
 
 
@@ -130,7 +135,7 @@ def build(job: Job, simulator: Simulator) -> Path:
     options = list(VERILATE) if verilator else []
     if verilator and job.waves is not None and job.waves.suffix == ".fst":
         options.append("--trace-fst")
-    language = ("--timing",) if verilator else ("-g2012",)
+    language = ("--timing", *VERILATOR_ERRORS) if verilator else ("-g2012",)
 
     def compile_in(place: Path) -> None:
         listing = [] if verilator else [f"-Mall={place / DEPENDENCIES}"]
@@ -150,19 +155,25 @@ def build(job: Job, simulator: Simulator) -> Path:
                 f"{simulator.version_text} refused the DUT {job.dut.name}: {first_error(error.text)} (all in {error.log})"
             ) from error
 
+        if not verilator:
+            check_whole(place / product)
+
+    product = NAME if verilator else "sim.vvp"
     generated = {f"{NAME}.sv": wrapper_of(job.dut)}
-    recipe = Recipe(job.dut, simulator, NAME, generated, language, (options, waves, metadata.version("cocotb")), compile_in)
+    recipe = Recipe(job.dut, simulator, NAME, generated, language, (options, waves, _COCOTB), compile_in, product)
     return built(_place(job), recipe)
 
 
 # The run ---------------------------------------------------------------------------------------------------------------
 
 
-def _simulate(job: Job, folder: Path, place: Path, seed: str, progress: Progress | None) -> dict[str, Any]:
+def _simulate(job: Job, folder: Path, place: Path, progress: Progress | None) -> dict[str, Any]:
     """Runs the simulator built in `folder` on files in `place`, which belongs to this run alone, and returns its answer."""
     _write_job(job, place)
     tool = _tool(job)
     tool.tick = Watch(job, _reader(place / "progress"), progress)
+    tool.logs = place
+    unit = units_folder(place)
     if isinstance(tool, GroupedIcarus):
         tool.vcd = job.waves is not None and job.waves.suffix == ".vcd"
     try:
@@ -172,24 +183,20 @@ def _simulate(job: Job, folder: Path, place: Path, seed: str, progress: Progress
                 test_module="rtl_tb.engines.cocotb_test",
                 hdl_toplevel=NAME,
                 hdl_toplevel_lang="verilog",
-                seed=seed,
-                plusargs=[*_plusargs(job, seed), f"+dumpfile_path={place / 'dump.fst'}"],
+                seed=str(job.traffic.seed),
+                plusargs=[
+                    *(random_start(job.traffic.seed) if job.simulator == "verilator" else ()),
+                    f"+dumpfile_path={place / 'dump.fst'}",
+                ],
                 build_dir=folder,
-                test_dir=place,
+                test_dir=unit,
+                extra_env={RUN: str(place)},
                 results_xml=str(place / "results.xml"),
                 waves=job.waves is not None,
             )
     finally:
-        _keep_waves(job, place)
-    return _read_answer(place)
-
-
-def _plusargs(job: Job, seed: str) -> list[str]:
-    """Lets Verilator start registers that nothing initialises with random bits; 0 would hide a missing reset."""
-    if job.simulator != "verilator":
-        return []
-    number = int(seed) if seed.strip().isdecimal() else job.traffic.seed
-    return random_start(number)
+        _keep_waves(job, place, unit)
+    return _read_answer(place / "answer.json", tool.said)
 
 
 def _write_job(job: Job, place: Path) -> None:
@@ -217,21 +224,20 @@ def _reader(file: Path) -> Callable[[], tuple[int, int] | None]:
     return read
 
 
-def _keep_waves(job: Job, place: Path) -> None:
+def _keep_waves(job: Job, *places: Path) -> None:
     """Moves the waveform to where the job wants it; also that of a run that failed."""
     if job.waves is None:
         return
-    for found in (place / "dump.fst", place / "dump.vcd"):
+    for found in (place / name for place in places for name in ("dump.fst", "dump.vcd")):
         if found.is_file():
             job.waves.parent.mkdir(parents=True, exist_ok=True)
             shutil.move(found, job.waves)
 
 
-def _read_answer(place: Path) -> dict[str, Any]:
-    log = max(place.glob("*.log"), key=lambda path: path.stat().st_mtime)
-    text = log.read_text(errors="replace")
+def _read_answer(file: Path, log: Path) -> dict[str, Any]:
+    text = log.read_text(encoding="utf-8", errors="replace")
     try:
-        answer: dict[str, Any] = json.loads((place / "answer.json").read_text())
+        answer: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise RtlError(f"the simulation ended without an answer: {_reason(text)} (all in {log})") from error
     complained = complaint(text)
@@ -261,5 +267,5 @@ def _outcome(job: Job, answer: Mapping[str, Any]) -> Outcome:
     outcome = Outcome("cocotb", job.simulator, "", actual, np.arange(count) < len(results), np.zeros(count, np.bool_))
     outcome.unknown[: len(results)] = unknown
     outcome.failures = [ProtocolFailure(**failure) for failure in answer["failures"]]
-    outcome.cycles = answer["cycles"]
+    outcome.cycles, outcome.resets = answer["cycles"], answer["resets"]
     return outcome

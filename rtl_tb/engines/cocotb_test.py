@@ -1,12 +1,13 @@
 """Runs inside the simulator: drives the words of a job through `mmagold_dut` and writes down what comes back.
 
-The host side, rtl_tb/engines/cocotb_engine.py, puts the job into the working directory. Nothing is compared here: the
+The host side, rtl_tb/engines/cocotb_engine.py, puts the job into the folder MMAGOLD_RUN. Nothing is compared here: the
 host does that for all vectors at once.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +20,8 @@ from cocotb.triggers import ClockCycles
 from rtl_tb.errors import DutTimeout
 from rtl_tb.testbench import Bench
 
+FILES = Path(os.environ["MMAGOLD_RUN"])
+"""Where the host put the job; not the working directory, in which the unit may read and write."""
 _BEAT = 64
 """Clock cycles between two signs of life in the file `progress`."""
 
@@ -26,8 +29,8 @@ _BEAT = 64
 @cocotb.test()
 async def run_job(dut: Any) -> None:
     """Runs all vectors. Failures of the handshake are part of the answer, they do not fail this test."""
-    job = json.loads(Path("job.json").read_text())
-    words = np.load("operands.npy")
+    job = json.loads((FILES / "job.json").read_text(encoding="utf-8"))
+    words = np.load(FILES / "operands.npy")
     bench = Bench(
         dut,
         idle=job["idle"],
@@ -45,15 +48,16 @@ async def run_job(dut: Any) -> None:
     answer = {
         "seconds": time.monotonic() - start,
         "cycles": bench.clocked.cycle,
+        "resets": bench.resets_done,
         "failures": [asdict(failure) for failure in bench.failures],
         "results": bench.results,
     }
-    Path("answer.json").write_text(json.dumps(answer))
+    (FILES / "answer.json").write_text(json.dumps(answer), encoding="utf-8")
 
 
 async def _report(bench: Bench) -> None:
     """Writes the vectors answered and the cycles for the host, which shows them and notices a clock that stands still."""
-    counters = np.memmap("progress", np.uint64, "r+", shape=2)
+    counters = np.memmap(FILES / "progress", np.uint64, "r+", shape=2)
     cycles = 0
     while True:
         await ClockCycles(bench.clocked.clock, _BEAT)

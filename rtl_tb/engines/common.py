@@ -20,7 +20,8 @@ _OF_NO_VECTOR = ("extra_result", "stale_after_reset")
 _COMPLAINT = re.compile(
     r"^ERROR: .*\$readmem[hb]: Unable to open (?P<opened>.+?) for reading"
     r"|^%Warning: (?P<read>.+?):\d+: \$readmem file not found"
-    r"|^(?:ERROR|\[\d+\] %Error): *(?P<error>.*)",
+    r"|^(?:ERROR|\[\d+\] %Error): *(?P<error>.*)"
+    r"|(?:ERROR|%Error): (?P<late>\S[^\n]*?:\d+: .*)",  # behind text of the unit that ended without a new line
     re.MULTILINE,
 )
 
@@ -41,14 +42,20 @@ def run_folder(place: Path) -> Iterator[Path]:
     try:
         yield folder
     except RtlError:
-        for file in folder.iterdir():
-            if file.is_file() and file.suffix in (".hex", ".npy"):
-                file.unlink()
+        for file in (*folder.glob("*.hex"), *folder.glob("*.npy")):
+            file.unlink()
         raise
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def units_folder(run: Path) -> Path:
+    """The working directory of a unit in a run: what it reads and writes there meets no file of ours, nor the answers."""
+    folder = run / "unit"
+    folder.mkdir()
+    return folder
 
 
 class Watch:
@@ -92,7 +99,7 @@ def complaint(log: str) -> str | None:
         return None
     name = found["opened"] or found["read"]
     if name is None:
-        return found["error"].strip()
+        return (found["error"] or found["late"]).strip()
     return f"$readmem did not find {name}; it is looked for in a temporary folder, so write an absolute path"
 
 

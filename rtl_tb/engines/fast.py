@@ -22,12 +22,12 @@ from rtl_tb.engines.builds import OBJECTS, Recipe, built, design_options
 from rtl_tb.engines.common import Watch, written_failures
 from rtl_tb.engines.job import Job, Outcome, Progress
 from rtl_tb.errors import RtlError
-from rtl_tb.simulators import Simulator, ToolFailed
+from rtl_tb.simulators import VERILATOR_ERRORS, Simulator, ToolFailed
 from rtl_tb.wrapper import NAME, wrapper_of
 
 HARNESS = Path(__file__).with_name("fast_harness.cpp")
 PROGRAM = "dut"
-LANGUAGE = ("--timing", "--timescale", "1ns/1ps")
+LANGUAGE = ("--timing", "--timescale", "1ns/1ps", *VERILATOR_ERRORS)
 """Delays in the RTL count against a clock of 10 ns, as in the other engines."""
 VERILATE = ["--cc", "--exe", "--build", "-O3", "--x-initial", "unique", "--x-assign", "unique", "-Wno-fatal"]
 VERILATE += ["-MAKEFLAGS", "OPT_FAST=-O2", "-MAKEFLAGS", "OPT_GLOBAL=-O2"]
@@ -65,7 +65,7 @@ def build(job: Job, simulator: Simulator) -> Path:
     """Returns the program of a DUT, compiled only if none of the same content lies in the job's build folder."""
     generated = {f"{NAME}.sv": wrapper_of(job.dut)}
     options = (VERILATE, COMPILE, HARNESS.read_text())
-    recipe = Recipe(job.dut, simulator, NAME, generated, LANGUAGE, options, lambda place: _verilate(recipe, place))
+    recipe = Recipe(job.dut, simulator, NAME, generated, LANGUAGE, options, lambda place: _verilate(recipe, place), PROGRAM)
     return built(job.build.absolute() / "fast", recipe) / PROGRAM
 
 
@@ -91,7 +91,7 @@ def _simulate(job: Job, program: Path, folder: Path, simulator: Simulator, progr
         simulators.run([program, *files.values(), *_settings(job)], folder=None, env=simulator.env, log=None, tick=watch)
     except ToolFailed as error:
         raise RtlError(f"the simulation of {job.dut.name} ended without an answer ({error.how})") from error
-    answered, cycles, failures = _answers(job, files["answers"])
+    answered, cycles, resets, failures = _answers(job, files["answers"])
     out = np.zeros((count, (layout.result_width + 7) // 8), np.uint8)
     out[:answered] = np.fromfile(files["results"], np.uint8).reshape(out.shape)[:answered]
     if progress:
@@ -106,6 +106,7 @@ def _simulate(job: Job, program: Path, folder: Path, simulator: Simulator, progr
         unknown=np.zeros(count, np.bool_),
         failures=written_failures(failures),
         cycles=cycles,
+        resets=resets,
     )
 
 
@@ -126,8 +127,8 @@ def _reader(file: Path) -> Callable[[], tuple[int, int] | None]:
     return read
 
 
-def _answers(job: Job, file: Path) -> tuple[int, int, list[list[str]]]:
-    """(vectors answered, cycles, the lines of failures); the last line of the file says that it is whole.
+def _answers(job: Job, file: Path) -> tuple[int, int, int, list[list[str]]]:
+    """(vectors answered, cycles, resets, the lines of failures); the last line of the file says that it is whole.
 
     Raises:
         RtlError: the DUT ended the simulation, or the file is not whole.
@@ -136,6 +137,6 @@ def _answers(job: Job, file: Path) -> tuple[int, int, list[list[str]]]:
     if lines and lines[-1][0] == "E":
         cycle, *message = lines[-1][1:]
         raise RtlError(f"the DUT {job.dut.name} ended the simulation in cycle {cycle}: {' '.join(message)}")
-    if not lines or lines[-1][0] != "D" or int(lines[-1][3]) != len(lines) - 1:
+    if not lines or lines[-1][0] != "D" or int(lines[-1][-1]) != len(lines) - 1:
         raise RtlError(f"the simulation of {job.dut.name} ended without an answer; does the unit call exit()?")
-    return int(lines[-1][1]), int(lines[-1][2]), lines[:-1]
+    return int(lines[-1][1]), int(lines[-1][2]), int(lines[-1][3]), lines[:-1]

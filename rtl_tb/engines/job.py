@@ -150,6 +150,7 @@ class Outcome:
             (Verilator) never sees one.
         failures: in the order of their cycles.
         cycles: clock cycles of the run.
+        resets: resets in mid-flight that there really were.
         seconds_build, seconds_run: wall time.
     """
 
@@ -161,5 +162,6 @@ class Outcome:
     unknown: npt.NDArray[np.bool_]
     failures: list[ProtocolFailure] = field(default_factory=list)
     cycles: int = 0
+    resets: int = 0
     seconds_build: float = 0.0
     seconds_run: float = 0.0

@@ -18,12 +18,12 @@ import numpy as np
 from golden.vectors.vectorset import VectorSet
 from rtl_tb import simulators
 from rtl_tb.dut import Dut
-from rtl_tb.engines.builds import DEPENDENCIES, OBJECTS, Recipe, built, design_options
-from rtl_tb.engines.common import Watch, complaint, random_start, run_folder, written_failures
+from rtl_tb.engines.builds import DEPENDENCIES, OBJECTS, Recipe, built, check_whole, design_options
+from rtl_tb.engines.common import Watch, complaint, random_start, run_folder, units_folder, written_failures
 from rtl_tb.engines.job import Job, Outcome, Progress, Traffic
 from rtl_tb.errors import RtlError
 from rtl_tb.selfcheck_sv import DEPTH, testbench_text
-from rtl_tb.simulators import Simulator, ToolFailed
+from rtl_tb.simulators import VERILATOR_ERRORS, Simulator, ToolFailed
 from rtl_tb.wrapper import NAME, wrapper_of
 
 TESTBENCH = "mmagold_tb"
@@ -65,7 +65,7 @@ def build(job: Job, simulator: Simulator) -> Path:
     generated = {TIMESCALE: TIMESCALE_TEXT, f"{NAME}.sv": wrapper_of(dut), f"{TESTBENCH}.sv": testbench_text(dut)}
     verilator = simulator.name == "verilator"
     options = (*VERILATE, *_trace(job.waves)) if verilator else ()
-    language = ("--timing", "--timescale", "1ns/1ps") if verilator else ("-g2012",)
+    language = ("--timing", "--timescale", "1ns/1ps", *VERILATOR_ERRORS) if verilator else ("-g2012",)
     compiled = [*options, *language]
 
     def compile_in(place: Path) -> None:
@@ -76,8 +76,10 @@ def build(job: Job, simulator: Simulator) -> Path:
             arguments += ["-s", TESTBENCH, f"-Mall={place / DEPENDENCIES}"]
         arguments += [*recipe.files(place), "-o", place / PROGRAM]
         simulators.elaborate(simulator, arguments, folder=place, what=f"the DUT {dut.name}")
+        if not verilator:
+            check_whole(place / PROGRAM)
 
-    recipe = Recipe(dut, simulator, TESTBENCH, generated, language, options, compile_in, first=(TIMESCALE,))
+    recipe = Recipe(dut, simulator, TESTBENCH, generated, language, options, compile_in, PROGRAM, first=(TIMESCALE,))
     return built(job.build.absolute() / f"selfcheck_{simulator.name}", recipe) / PROGRAM
 
 
@@ -95,7 +97,8 @@ def _simulate(job: Job, simulator: Simulator, program: Path, folder: Path, progr
     answers, log = folder / "answers.txt", folder / "run.log"
     watch = Watch(job, _reader(answers), progress)
     try:
-        said = simulators.run(_command(job, simulator, program), folder=folder, env=simulator.env, log=log, tick=watch)
+        command = [*_command(job, simulator, program), f"+mmagold_files={folder}"]
+        said = simulators.run(command, folder=units_folder(folder), env=simulator.env, log=log, tick=watch)
     except ToolFailed as error:
         complained = complaint(error.text)
         reason = f"{complained} (see {error.log})" if complained else error
@@ -157,12 +160,12 @@ def read_answers(job: Job, answers: Path, log: Path) -> Outcome:
     """
     text = answers.read_text() if answers.is_file() else ""
     lines = [line.split() for line in text.splitlines() if line.strip()]
-    if not lines or lines[-1][0] != "D" or not text.endswith("\n"):
+    if not lines or (lines[-1][0], len(lines[-1])) != ("D", 7) or not text.endswith("\n"):
         last = next(
             (line for line in reversed(log.read_text(errors="replace").splitlines()) if line.strip()), "it printed nothing"
         )
         raise RtlError(f"the simulation of {job.dut.name} ended before the testbench did: {last.strip()} (see {log})")
-    count, (cycles, answered, wrong, unknown_count, failed) = len(job.vectors), map(int, lines[-1][1:])
+    count, (cycles, answered, resets, wrong, unknown_count, failed) = len(job.vectors), map(int, lines[-1][1:])
     results = np.ascontiguousarray(job.dut.layout.pack_result(job.vectors.d))
     received = np.arange(count) < answered
     results[~received] = 0
@@ -182,7 +185,7 @@ def read_answers(job: Job, answers: Path, log: Path) -> Outcome:
     failures = written_failures(lines)
     actual = job.dut.layout.unpack_result(results)
     shape = (count, -1) if actual.ndim > 1 else (count,)
-    return Outcome("selfcheck", job.simulator, "", actual.reshape(shape), received, unknown, failures, cycles)
+    return Outcome("selfcheck", job.simulator, "", actual.reshape(shape), received, unknown, failures, cycles, resets)
 
 
 def _result_bytes(digits: str, base: int, size: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:

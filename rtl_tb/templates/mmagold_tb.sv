@@ -1,7 +1,7 @@
 // @HEADER@
 // Plain SystemVerilog, no Python and no DPI: Icarus Verilog 11, Verilator (--binary --timing), VCS, Questa, Xcelium.
 //
-// Reads from the working directory
+// Reads from the working directory, or from the folder that +mmagold_files=FOLDER names
 //   run.hex        the settings: number of vectors, probabilities, resets, seed, timeout (a comment names each)
 //   vectors_N.hex  DEPTH vectors each, one a line: operand word, then expected result word
 // Writes answers.txt: one line for each wrong or unknown result and each failure of the handshake, a summary at the end.
@@ -44,6 +44,7 @@ module mmagold_tb;
     reg [OUT_BITS-1:0] held, expected;
     reg [IN_BITS-1:0] operands;
     integer answers, i;
+    string folder;
 
 // @COMPARE@
     // One step of a 32-bit xorshift generator: the same traffic in every simulator.
@@ -67,7 +68,7 @@ module mmagold_tb;
         begin
             first = loaded % (2 * DEPTH);
             length = count - loaded < DEPTH ? count - loaded : DEPTH;
-            $readmemh($sformatf("vectors_%0d.hex", loaded / DEPTH), bank, first, first + length - 1);
+            $readmemh($sformatf("%s/vectors_%0d.hex", folder, loaded / DEPTH), bank, first, first + length - 1);
             loaded = loaded + length;
             tell_progress;
         end
@@ -174,7 +175,7 @@ module mmagold_tb;
     task finish;
         begin
             finished = 1'b1;
-            $fdisplay(answers, "D %0d %0d %0d %0d %0d", cycles, answered, wrong, unknown, failed);
+            $fdisplay(answers, "D %0d %0d %0d %0d %0d %0d", cycles, answered, resets_done, wrong, unknown, failed);
             $fclose(answers);
             $display("%0s: %0d of %0d vectors answered in %0d cycles, %0d wrong, %0d with X or Z, %0d handshake failures",
                      answered == count && wrong + unknown + failed == 0 ? "PASS" : "FAIL",
@@ -210,14 +211,15 @@ module mmagold_tb;
             $dumpfile(waves);
             $dumpvars(0, mmagold_tb);
         end
-        $readmemh("run.hex", settings);
+        if (!$value$plusargs("mmagold_files=%s", folder)) folder = ".";
+        $readmemh({folder, "/run.hex"}, settings);
         count = settings[0];
         idle = settings[1];
         backpressure = settings[2];
         resets = settings[3];
         random = settings[4] == 0 ? 32'h9e3779b9 : settings[4];
         timeout = settings[5];
-        answers = $fopen("answers.txt", "w");
+        answers = $fopen({folder, "/answers.txt"}, "w");
         {loaded, sent, answered, wrong, unknown, cycles, quiet, failed} = 0;
         {resets_done, drain_left, countdown} = 0;
         {offering, stalled, fresh_reset, finished} = 0;

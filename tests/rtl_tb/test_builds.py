@@ -21,7 +21,7 @@ from rtl_tb import engines, simulators
 from rtl_tb.dut import load_dut
 from rtl_tb.engines import builds
 from rtl_tb.engines.job import Job
-from rtl_tb.errors import RtlError
+from rtl_tb.errors import ElaborationError, RtlError
 from rtl_tb.verdict import judge
 
 EVERY_ENGINE = [
@@ -155,6 +155,30 @@ def test_a_build_is_found_again(tmp_path):
     from rtl_tb.engines import selfcheck
 
     assert selfcheck.build(job, other) != first
+
+
+def test_a_wrapper_in_the_build_folder_is_no_source(tmp_path):
+    """A pattern that reaches into build/ finds the wrappers of earlier checks, with other parameters in them."""
+    small.write_small(tmp_path)
+    rtl = small.RTL.replace("module small_dot (", "module small_dot #(parameter BIAS = 0) (").replace(RIGHT, "total = c + BIAS;")
+    (tmp_path / "small.sv").write_text(rtl)
+    text = small.DUT.replace("[small.sv]", "['**/*.sv']")
+    for bias, right in ((0, True), (1, False)):
+        (tmp_path / "small.yaml").write_text(text + f"parameters: {{BIAS: {bias}}}\n")
+        assert passes(load_dut(tmp_path / "small.yaml"), "fast", "verilator") == right
+
+
+def test_a_build_without_its_program_is_no_build(tmp_path, monkeypatch):
+    """A make that does nothing is refused, and a build that lost its program is made again."""
+    dut = small.write_small(tmp_path)
+    monkeypatch.setenv("GNUMAKEFLAGS", "-n")
+    program = engines.build("fast", job_of(dut, "fast", "verilator"))
+    program.unlink()
+    assert passes(dut, "fast", "verilator")
+    cut = tmp_path / "cut"
+    cut.write_bytes(engines.build("selfcheck", job_of(dut, "selfcheck", "icarus")).read_bytes()[:-300])
+    with pytest.raises(ElaborationError, match="only a part"):
+        builds.check_whole(cut)
 
 
 def test_many_threads_build_one_design(tmp_path):

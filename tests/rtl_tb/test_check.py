@@ -390,6 +390,23 @@ def test_the_command_finds_what_is_wrong_after_the_second_reset(tmp_path):
     assert CliRunner().invoke(app, [*words, "--count", "3000", "--resets", "0"]).exit_code == 0
 
 
+def test_what_the_report_claims_is_what_was_done(tmp_path):
+    """Resets that a short run had no time for are not claimed; the failing vectors are run again as they were."""
+    small.write_small(tmp_path)
+    words = ["rtl", "check", str(tmp_path / "small.yaml"), "--build", str(tmp_path / "build"), "--engine", "selfcheck"]
+    words += ["--sim", "icarus", "--failures", str(tmp_path / "failures"), "--json"]
+    run = CliRunner().invoke(app, [*words, "--count", "2", "--resets", "50"])
+    assert run.exit_code == 0 and json.loads(run.stdout)["traffic"]["resets"] <= 4
+    unknown = small.RTL.replace("if (marked && c[3:0] == 6)", "if (c[3:0] == 6)")
+    (tmp_path / "small.sv").write_text(unknown)
+    run = CliRunner().invoke(app, [*words, "--count", "300", "--backpressure", "0.5"])
+    report = json.loads(run.stdout)
+    assert run.exit_code == 1 and report["unknown"]
+    again = json.loads((Path(report["capsule"]) / "capsule.json").read_text())["repeat_failing"].split()
+    assert again[again.index("--engine") + 1] == "selfcheck" and again[again.index("--backpressure") + 1] == "0.5"
+    assert CliRunner().invoke(app, [*again[1:], *words[3:5], "--failures", str(tmp_path / "again")]).exit_code == 1
+
+
 def test_no_vectors_are_no_check(tmp_path):
     from golden.vectors.files import write
 

@@ -79,8 +79,8 @@ def test_a_right_unit_passes_under_every_traffic(dut: Dut, simulator: str, traff
 def test_traffic_follows_its_seed(dut: Dut, monkeypatch: pytest.MonkeyPatch) -> None:
     first, other = (run(dut, "icarus", vectors(), Traffic(0.5, 0.5, seed=seed)).cycles for seed in (1, 2))
     assert first != other
-    monkeypatch.setenv("COCOTB_RANDOM_SEED", "2")
-    assert run(dut, "icarus", vectors(), Traffic(0.5, 0.5, seed=1)).cycles == other
+    monkeypatch.setenv("COCOTB_RANDOM_SEED", "2")  # reports name the seed of the traffic: no other may be at work
+    assert run(dut, "icarus", vectors(), Traffic(0.5, 0.5, seed=1)).cycles == first
 
 
 def test_wrong_results_come_back_as_they_are(dut: Dut, simulator: str) -> None:

@@ -159,6 +159,39 @@ def test_delays_in_rtl_without_a_timescale(tmp_path, engine, simulator, delay, i
     assert verdict.passed == in_time, verdict.outcome.failures
 
 
+@pytest.mark.parametrize(("engine", "simulator"), [("fast", "verilator"), ("selfcheck", "icarus")])
+@pytest.mark.parametrize("condition", ["1", "a[31:24] == 8'h80"])
+def test_an_input_has_the_whole_cycle_from_the_first_vector_on(tmp_path, engine, simulator, condition):
+    """Also where no delay happened before, or only some vectors take the branch that has one."""
+    waits = f"always @(a or b or c) begin if ({condition}) #5.5; total = c;"
+    dut = changed_unit(tmp_path, ("always @* begin\n        total = c;", waits))
+    vectors = small.small_vectors(dut, 300)
+    verdict = judge(vectors, engines.run(engine, Job(dut, tmp_path / "build", vectors, simulator)), dut.compare)
+    assert verdict.passed, verdict.outcome.failures
+
+
+@pytest.mark.parametrize(("engine", "simulator"), [key for key in EVERY_ENGINE if key[1] == "verilator"])
+def test_two_modules_of_one_name(tmp_path, engine, simulator):
+    """Verilator alone would take the first without a word, whichever the designer means."""
+    dut = small.write_small(tmp_path)
+    (tmp_path / "other.sv").write_text(small.RTL.replace("total = c;", "total = c ^ 1;"))
+    dut = dataclasses.replace(dut, sources=(*dut.sources, tmp_path / "other.sv"))
+    with pytest.raises(ElaborationError, match=r"small_dot"):
+        engines.run(engine, Job(dut, tmp_path / "build", small.small_vectors(dut, 4), simulator))
+
+
+@pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
+def test_files_that_the_unit_writes_are_its_own(tmp_path, engine, simulator):
+    """Of whatever name: neither logs nor vectors nor answers of the run lie where the unit works."""
+    names = ["run.log", "zz.log", "answers.txt", "answer.json", "progress", "vectors_0.hex", "operands.npy"]
+    opens = " ".join(f'f = $fopen("{name}", "w"); $fdisplay(f, "D 9 20 0 0 0 0"); $fclose(f);' for name in names)
+    unit = f'integer f; initial begin {opens} end always @(posedge clk) if (v3) $error("my assertion fired"); endmodule'
+    dut = changed_unit(tmp_path, ("endmodule", unit))
+    job = Job(dut, tmp_path / "build", small.small_vectors(dut, 20), simulator)
+    with contextlib.chdir(tmp_path), pytest.raises(RtlError, match=r"my assertion fired|small\.sv:\d+"):
+        engines.run(engine, job)
+
+
 @pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
 @pytest.mark.parametrize("delay", ["#3", "#9.5"])
 def test_delays_from_an_input(tmp_path, engine, simulator, delay):
@@ -221,12 +254,17 @@ def test_the_last_vector_is_not_held(tmp_path, engine, simulator):
     ("added", "text"),
     [
         ('always @(posedge clk) if (v3) $error("my assertion fired");', r"my assertion fired|small\.sv:\d+"),
+        ('always @(posedge clk) if (v3) begin $write("no new line "); $error("my assertion fired"); end', r"fired|small\.sv:\d+"),
+        ('final $error("my assertion fired");', r"fired|small\.sv:\d+"),
+        ('always @(posedge clk) if (v3) begin #2 $error("my assertion fired"); end', r"fired|small\.sv:\d+"),
         ('reg [7:0] rom [0:1]; initial $readmemh("nowhere.hex", rom);', r"nowhere\.hex"),
     ],
-    ids=["error", "readmem"],
+    ids=["error", "behind", "final", "later", "readmem"],
 )
 def test_what_the_rtl_complains_of(tmp_path, engine, simulator, added, text):
     """$error and a missing file of a memory are no PASS, also where the simulator goes on."""
+    if "final" in added and simulator == "icarus":
+        added = added.replace("final ", "initial #90 ")  # Icarus 11 has no final blocks
     dut = changed_unit(tmp_path, ("endmodule", f"{added} endmodule"))
     job = Job(dut, tmp_path / "build", small.small_vectors(dut, 20), simulator)
     with pytest.raises(RtlError, match=text):

@@ -110,7 +110,7 @@ def test_answers_that_are_not_whole(tmp_path, edit, said):
     vectors = job.vectors.d[10]
     log, answers = tmp_path / "run.log", tmp_path / "answers.txt"
     log.write_text("said\n")
-    whole = f"P 0 0\nP 16 64\nM 10 {int(vectors) ^ 1:08x}\nD 300 20 1 0 0\n"
+    whole = f"P 0 0\nP 16 64\nM 10 {int(vectors) ^ 1:08x}\nD 300 20 0 1 0 0\n"
     answers.write_text(whole)
     assert selfcheck.read_answers(job, answers, log).actual[10] == int(vectors) ^ 1
     answers.write_text(edit(whole))
