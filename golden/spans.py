@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from golden.errors import CoverageError
 from golden.formats import Format
 from golden.instruction import Instruction
 from golden.observe import groups_of, largest_significand
@@ -192,6 +193,8 @@ def _apply(step: Step, registers: dict[str, Span], operation: Operation) -> None
         registers[step.to] = of_format(step.format or operation.out_format, len(groups), step.flush != "none")
     elif step.op == "round":
         registers[step.to] = of_format(step.format or operation.out_format, registers[step.of[0]].count)
+    elif step.op != "special_values":  # after it the registers hold what they held
+        raise CoverageError(f"step '{step.op}' has no spans: functional coverage does not observe it")
 
 
 def _normal_lsb(span: Span) -> int:

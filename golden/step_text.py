@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from golden.lanes import is_step
 from golden.program import Step
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ _INTEGER_STEPS = ("multiply", "sum", "round")
 def is_integer(ins: Instruction) -> bool:
     """Whether every number of the instruction is an integer: its registers have no exponents and nothing is rounded."""
     steps = [step for operation in ins.program.operations for step in operation.steps]
-    rounded = any(step.op not in _INTEGER_STEPS or (step.op == "multiply" and step.format is not None) for step in steps)
+    plain = all(step.op != "multiply" or is_step(step, "multiply", "of", "to", "operation") for step in steps)
+    rounded = not plain or any(step.op not in _INTEGER_STEPS for step in steps)
     return not rounded and not any(fmt.is_float for fmt in ins.formats.values())
 
 
@@ -116,15 +118,15 @@ def _zero_times_infinity_text(step: Step) -> str:
 
 
 def _multiply_text(step: Step) -> str:
-    if step.operation != "product":
-        return f"{step.to} = a {step.operation.upper()} b, bit by bit."
-    text = f"{step.to} = a * b, exact"
+    bits = step.operation != "product"
+    what = f"a {step.operation.upper()} b, bit by bit" if bits else "a * b"
+    text = f"{step.to} = {what}" if bits else f"{step.to} = {what}, exact"
     if step.format is not None:
         flush = f"; {_FLUSHES[step.flush]}" if step.flush != "none" else ""
-        text = f"{step.to} = a * b, rounded to {step.format.name} {_MODES[step.rounding]}{flush}{_nan_text(step)}"
+        text = f"{step.to} = {what}, rounded to {step.format.name} {_MODES[step.rounding]}{flush}{_nan_text(step)}"
     elif step.normalize:
         text += ", normalised to a significand in [1, 2)"
-    else:
+    elif not bits:
         text += ", not normalised (exponent e_a + e_b)"
     if step.overflow_exponent is not None:
         text += f"; 2**{step.overflow_exponent} and above becomes infinity"
@@ -173,7 +175,8 @@ def _sum_text(step: Step) -> str:
         fixed = f", carried with exponent {step.exponent}" if step.exponent is not None else ""
         wraps = f"; the register has {step.width} integer bits and wraps" if step.width is not None else ""
         cancelled = "; a sum of zero loses its exponent" if step.cancelled == "zero" else ""
-        return f"{what}, exact{fixed}{wraps}{cancelled}."
+        minus = ", a zero of addends that do not agree in sign is -0" if step.rounding == "down" else ""
+        return f"{what}, exact{fixed}{wraps}{cancelled}{minus}."
     order = _ORDERS[step.order]
     flush = f"; {_FLUSHES[step.flush]}" if step.flush != "none" else ""
     name = step.format.name if step.format else "the result format"
@@ -182,7 +185,10 @@ def _sum_text(step: Step) -> str:
 
 
 def _normalize_text(step: Step) -> str:
-    bits = ", ".join(str(value) for value in dict.fromkeys(value for _, value in step.fraction_bits))
+    table = dict(step.fraction_bits)
+    bits = ", ".join(str(value) for value in dict.fromkeys(table.values()))
+    if len(set(table.values())) > 1:
+        bits = ", ".join(f"{value} of {name}" for name, value in table.items())
     least = f", exponent at least {step.min_exponent}" if step.min_exponent is not None else ""
     return f"Normalise {_names(step.of)}{least}, keep {bits} fraction bits, round {_MODES[step.rounding]}."
 
@@ -190,10 +196,11 @@ def _normalize_text(step: Step) -> str:
 def _fma_text(step: Step) -> str:
     start = {"c": "from c", "zero": "from +0", "product": "from the first product, rounded"}[step.start]
     name = step.format.name if step.format else "the result format"
+    flush = f"; {_FLUSHES[step.flush]}" if step.flush != "none" else ""
     order = f"; the first NaN among {', '.join(step.nan_order)} is handed on, quieted" if step.nan_order else ""
     return (
         f"{step.to} = chain of fused multiply-adds {start}{_group_text(step)}, k ascending, each rounded to {name} "
-        f"{_MODES[step.rounding]}{order}{_nan_text(step)}{_zero_times_infinity_text(step)}."
+        f"{_MODES[step.rounding]}{flush}{order}{_nan_text(step)}{_zero_times_infinity_text(step)}."
     )
 
 
@@ -205,7 +212,8 @@ def _round_text(step: Step) -> str:
     gap = f"; the {step.sticky_gap} bits right below the round bit are not seen" if step.sticky_gap else ""
     carry = "; a subnormal that rounds up to the least normal number becomes zero" if step.subnormal_carry == "lost" else ""
     zero = f"; a zero is {sign}" if step.format is not None and step.format.is_float else ""
+    nan = _nan_text(step) if step.format is None or step.nan != step.format.nan else ""
     return (
         f"Round {_names(step.of)} to {name}{bits} {_MODES[step.rounding]}; overflow {_OVERFLOWS[step.overflow]}"
-        f"{gap}{zero}{flush}{carry} -> {step.to}."
+        f"{gap}{zero}{flush}{carry}{nan} -> {step.to}."
     )

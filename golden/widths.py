@@ -121,30 +121,49 @@ def _written(step: Step, nodes: dict[str, Node], operation: Operation) -> list[N
     if step.op == "sum":
         return [_summed(step, [nodes[name] for name in step.of])]
     if step.op == "normalize":
-        bits = dict(step.fraction_bits)
-        return [
-            replace(nodes[name], maximum=2 - Fraction(1, 1 << bits[name]), fraction_bits=bits[name], fixed=False, aligned=False)
-            for name in step.of
-        ]
+        return [_normalized(step, nodes[name], dict(step.fraction_bits)[name]) for name in step.of]
     if step.op in ("fma", "round"):
         fmt = step.format or operation.out_format
         groups = _group_sizes(step, nodes["a"].count if step.op == "fma" else nodes[step.of[0]].count)
         return [_of_format(step.to, fmt, len(groups) if step.op == "fma" else nodes[step.of[0]].count)]
+    if step.op not in _SAME_WIDTHS:
+        raise AssertionError(f"no widths of step '{step.op}'")
     return []
+
+
+_SAME_WIDTHS = ("flush", "hidden_bit", "special_values")
+"""Steps that leave every register as wide as it is: a hidden bit has its place in the significand already."""
+
+
+def _rounded(maximum: Fraction, bits: int, mode: str) -> Fraction:
+    """The largest significand after rounding to `bits` fraction bits; rounding down needs no carry in two's complement."""
+    if mode in ("toward_zero", "down"):
+        return maximum
+    return Fraction(-(-maximum.numerator * (1 << bits) // maximum.denominator), 1 << bits)
+
+
+def _normalized(step: Step, node: Node, bits: int) -> Node:
+    """The leading one moves before the point, from anywhere in the register, and no farther than the least exponent."""
+    low, high = node.exponents[0] - node.fraction_bits, node.exponents[1] + node.integer_bits - 1
+    if step.min_exponent is not None:
+        low, high = max(low, step.min_exponent), max(high, step.min_exponent)
+    maximum = 2 - Fraction(1, 1 << bits) if step.rounding in ("toward_zero", "down") else Fraction(2)
+    return replace(node, maximum=maximum, fraction_bits=bits, exponents=(low, high), fixed=False, aligned=False, format=None)
 
 
 def _multiplied(step: Step, nodes: dict[str, Node]) -> Node:
     if step.format is not None:
         return _of_format(step.to, step.format, nodes["a"].count)
     if step.operation != "product":
-        return Node(step.to, nodes["a"].count, Fraction(1), 0, (0, 0), False, True)
+        most = max(nodes["a"].maximum, nodes["b"].maximum)
+        return Node(step.to, nodes["a"].count, most, 0, (0, 0), False, True)
     node = _product(step.to, nodes["a"], nodes["b"])
     if not step.normalize:
         return node
     # A product of subnormals normalises down to the product of the two least significant bits; one in [2, 4) goes up by one.
     low, high = node.exponents[0] - node.fraction_bits, node.exponents[1] + node.integer_bits - 1
     fraction = node.fraction_bits + node.integer_bits - 1
-    return replace(node, maximum=2 - Fraction(1, 1 << fraction), fraction_bits=fraction, exponents=(low, high))
+    return replace(node, maximum=2 - Fraction(1, 1 << fraction), fraction_bits=fraction, exponents=(low, high), fixed=False)
 
 
 def _aligned(step: Step, terms: list[Node]) -> list[Node]:
@@ -156,6 +175,7 @@ def _aligned(step: Step, terms: list[Node]) -> list[Node]:
     return [
         replace(
             node,
+            maximum=_rounded(node.maximum, bits[node.register], step.rounding),
             fraction_bits=bits[node.register] + int(step.sticky),
             exponents=(low, high),
             fixed=False,
