@@ -375,7 +375,7 @@ def export(
     if name == "dpi" or model is not None:
         _export_dpi(name, model, out, prefix, arch)
         return
-    from golden import operands
+    from golden import output
     from golden.export import specification, to_markdown
 
     if format_ not in ("md", "json"):
@@ -385,7 +385,7 @@ def export(
     if out is None:
         typer.echo(text, nl=False)
     else:
-        operands.write_text(out, text)
+        output.write_text(out, text)
 
 
 def _export_dpi(word: str, name: str | None, out: Path | None, prefix: str | None, arch: str | None) -> None:

@@ -22,7 +22,7 @@ from golden import stimuli
 from golden.coverpoints import Coverpoint, coverpoints, samples
 from golden.errors import FileFormatError, OperandError
 from golden.instruction import Instruction, instruction
-from golden.operands import write_text
+from golden.output import write_text
 from golden.vectors.vectorset import VectorSet
 
 Bits = npt.NDArray[Any]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from golden.coverage import Coverage
 from golden.coverpoints import Coverpoint
-from golden.operands import write_text
+from golden.output import write_text
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --good: #2e9e5b; --bad: #d6455d; --dim: #888; }

@@ -20,9 +20,7 @@ from golden.formats import Format, from_float
 from golden.inputs import read_bytes, shortened
 from golden.instruction import Instruction
 from golden.npyfile import read_array, read_arrays
-from golden.output import check, is_stream
-from golden.output import write_text as write_text
-from golden.output import write_whole as write_whole
+from golden.output import check, is_stream, write_text, write_whole
 from golden.rounding import encode_fraction
 
 Bits = npt.NDArray[Any]

@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from golden import __version__
 from golden.errors import FileFormatError, MmagoldError
-from golden.operands import write_text
+from golden.output import write_text
 from golden.vectors import files as vector_files
 from rtl_tb import report
 from rtl_tb.engines.job import Job

@@ -123,7 +123,7 @@ def _check_suffixes(reports: list[Path], coverage: Path | None) -> None:
 
 
 def _write_reports(data: dict[str, Any], paths: list[Path]) -> None:
-    from golden.operands import write_text
+    from golden.output import write_text
     from rtl_tb.report import WRITERS
 
     for path in paths:
@@ -165,7 +165,7 @@ def init(
     out: Annotated[Path | None, typer.Option("--out", help="Write here instead of stdout.")] = None,
 ) -> None:
     """Reads the ports of your unit and drafts its dut.yaml; guesses are marked."""
-    from golden.operands import write_text
+    from golden.output import write_text
     from rtl_tb.init import draft
 
     text = draft(sources, top, instruction, out.parent if out is not None else None)
@@ -189,7 +189,7 @@ def qualify(
     """Proves that the bench bites: faults planted in the reference units must be found. Exit status 1 if one survives."""
     from rich.console import Console
 
-    from golden.operands import write_text
+    from golden.output import write_text
     from rtl_tb import qualify as qualification
 
     for path in report or []:

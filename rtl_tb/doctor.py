@@ -157,7 +157,7 @@ def _trial(engine: str, simulator: str) -> Row:
 
 def _try(name: str, engine: str, simulator: str, folder: Path) -> Row:
     for file, text in (("doctor_unit.yaml", UNIT), ("doctor.sv", RTL), ("doctor.yaml", DUT)):
-        (folder / file).write_text(text)
+        (folder / file).write_text(text, encoding="utf-8")
     dut = load_dut(folder / "doctor.yaml")
     vectors = default_set(dut.instruction, TRIAL_VECTORS)
     outcome = engines.run(engine, Job(dut, folder / "build", vectors, simulator))

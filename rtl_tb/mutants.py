@@ -63,8 +63,7 @@ class Mutant:
         texts = self.patched(dut)
         for name, text in texts.items():
             target = folder / name
-            if not target.exists() or target.read_text() != text:  # an unchanged file keeps its date: nothing is rebuilt
-                target.write_text(text)
+            target.write_text(text, encoding="utf-8")
         sources = tuple(folder / source.name for source in dut.sources)
         return replace(dut, name=self.name, sources=sources, parameters=dut.parameters | self.parameters)
 
@@ -74,7 +73,7 @@ class Mutant:
         Raises:
             SpecError: a patch names a file that the unit has not, or `find` does not occur exactly once in it.
         """
-        texts = {source.name: source.read_text() for source in dut.sources}
+        texts = {source.name: source.read_text(encoding="utf-8") for source in dut.sources}
         for patch in self.patches:
             if patch.file not in texts:
                 raise SpecError(f"{self.where}: '{patch.file}' is no source of {dut.name}{nearest(patch.file, texts)}")

@@ -125,7 +125,7 @@ def _with_verilator(simulator: Simulator, design: Design) -> Module:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         _elaborate(simulator, design, options, folder)
-        tree = json.loads((folder / "tree.json").read_text())
+        tree = json.loads((folder / "tree.json").read_text(encoding="utf-8"))
     modules = {node["origName"]: node for node in tree["modulesp"] if node["type"] == "MODULE"}
     # The top is at the lowest level; where several modules are nobody's child, Verilator takes them all.
     lowest = min(node["level"] for node in modules.values())
@@ -211,7 +211,7 @@ def _with_icarus(simulator: Simulator, design: Design) -> Module:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         _elaborate(simulator, design, options, folder)
-        roots = _icarus_roots((folder / "out.vvp").read_text(errors="replace"))
+        roots = _icarus_roots((folder / "out.vvp").read_text(encoding="utf-8", errors="replace"))
     name = _only_top(design.top, roots)
     return roots[name]
 

@@ -155,7 +155,7 @@ def _verilator_version(program: Path) -> tuple[int, int]:
         for root in (program.resolve().parent.parent, Path(_ask([str(program), "--getenv", "VERILATOR_ROOT"], env).strip())):
             header = root / "include" / "verilated_config.h"
             if header.is_file():
-                match = re.search(r'VERILATOR_VERSION\s+"(\d+)\.(\d+)', header.read_text())
+                match = re.search(r'VERILATOR_VERSION\s+"(\d+)\.(\d+)', header.read_text(encoding="utf-8"))
                 break
     if match is None:
         raise SimulatorMissing(f"{program} --version answered {said.strip()[:80]!r}, expected 'Verilator 5.036' or newer")
@@ -167,7 +167,7 @@ def _verilator_env(program: Path) -> dict[str, str]:
     env = _plain_env(program)
     makefile = program.resolve().parent.parent / "include" / "verilated.mk"
     if makefile.is_file():
-        text = makefile.read_text()
+        text = makefile.read_text(encoding="utf-8")
         settings = [setting for setting in WHEEL_MAKE if re.search(rf"^{setting.split('=')[0]} *=[ \t]*$", text, re.MULTILINE)]
         python = re.search(r"^PYTHON3 *= *(\S+)", text, re.MULTILINE)
         if python and not shutil.which(python[1], path=env["PATH"]):

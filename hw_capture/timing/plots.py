@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from golden.errors import FileFormatError
-from golden.operands import write_whole
+from golden.output import write_whole
 from hw_capture.errors import ToolMissing, no_match
 from hw_capture.timing.tables import Figure, load
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from golden.operands import write_whole
+from golden.output import write_whole
 from hw_capture import toolchain
 from hw_capture.timing.bench import Result, Timing
 from hw_capture.timing.programs import ROUNDS, UNROLL, Subject

@@ -204,9 +204,9 @@ def _read_by_the_simulator(recipe: Recipe, folder: Path, build: Path | None = No
     """
     names: list[str] = []
     for listed in folder.rglob("*__verFiles.dat"):
-        names += _READ_BY_VERILATOR.findall(listed.read_text(errors="surrogateescape"))
+        names += _READ_BY_VERILATOR.findall(listed.read_text(encoding="utf-8", errors="surrogateescape"))
     for listed in folder.rglob(DEPENDENCIES):
-        names += listed.read_text(errors="surrogateescape").splitlines()
+        names += listed.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     if not names:
         raise ElaborationError(f"{recipe.simulator.version_text} did not say which files it read for {recipe.dut.name}")
     own = (build or folder).absolute()

@@ -211,7 +211,7 @@ def _write_job(job: Job, place: Path) -> None:
         "timeout_cycles": job.timeout_cycles,
         "reset_cycles": reset.cycles if reset is not None else 1,
     }
-    (place / "job.json").write_text(json.dumps(settings))
+    (place / "job.json").write_text(json.dumps(settings), encoding="utf-8")
 
 
 def _reader(file: Path) -> Callable[[], tuple[int, int] | None]:

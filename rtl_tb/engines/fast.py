@@ -64,7 +64,7 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
 def build(job: Job, simulator: Simulator) -> Path:
     """Returns the program of a DUT, compiled only if none of the same content lies in the job's build folder."""
     generated = {f"{NAME}.sv": wrapper_of(job.dut)}
-    options = (VERILATE, COMPILE, HARNESS.read_text())
+    options = (VERILATE, COMPILE, HARNESS.read_text(encoding="utf-8"))
     recipe = Recipe(job.dut, simulator, NAME, generated, LANGUAGE, options, lambda place: _verilate(recipe, place), PROGRAM)
     return built(job.build.absolute() / "fast", recipe) / PROGRAM
 
@@ -133,7 +133,8 @@ def _answers(job: Job, file: Path) -> tuple[int, int, int, list[list[str]]]:
     Raises:
         RtlError: the DUT ended the simulation, or the file is not whole.
     """
-    lines = [line.split(" ") for line in file.read_text(errors="replace").splitlines()] if file.is_file() else []
+    text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+    lines = [line.split(" ") for line in text.splitlines()]
     if lines and lines[-1][0] == "E":
         cycle, *message = lines[-1][1:]
         raise RtlError(f"the DUT {job.dut.name} ended the simulation in cycle {cycle}: {' '.join(message)}")

@@ -28,7 +28,7 @@
 namespace {
 
 constexpr unsigned kTail = 256;      // cycles after the last result in which an extra one is noticed
-constexpr unsigned kDrain = 64;      // idle cycles after every other reset, in which a result from before it is noticed
+constexpr unsigned kDrain = 320;     // idle cycles after every other reset: results from before it, units that fall asleep
 constexpr unsigned kPerKind = 16;    // failures of one kind that are kept
 constexpr unsigned kKinds = 5;
 constexpr uint64_t kPicoseconds = 10'000;  // of a clock cycle

@@ -127,7 +127,7 @@ def write_run(dut: Dut, vectors: VectorSet, folder: Path, traffic: Traffic, time
         ("seed", traffic.seed),
         ("cycles without progress after which the run stops", timeout_cycles),
     ]
-    (folder / "run.hex").write_text("".join(f"{value:08x}  // {meaning}\n" for meaning, value in settings))
+    (folder / "run.hex").write_text("".join(f"{value:08x}  // {meaning}\n" for meaning, value in settings), encoding="utf-8")
     digits = (dut.layout.operand_width + dut.layout.result_width + 3) // 4
     for number in range((len(vectors) + DEPTH - 1) // DEPTH):
         part = vectors[number * DEPTH : (number + 1) * DEPTH]
@@ -158,12 +158,11 @@ def read_answers(job: Job, answers: Path, log: Path) -> Outcome:
         RtlError: there is no summary, or the lines are not those that it counts (a full disk, another writer): a wrong result
             whose line is lost must not pass.
     """
-    text = answers.read_text() if answers.is_file() else ""
+    text = answers.read_text(encoding="utf-8") if answers.is_file() else ""
     lines = [line.split() for line in text.splitlines() if line.strip()]
     if not lines or (lines[-1][0], len(lines[-1])) != ("D", 7) or not text.endswith("\n"):
-        last = next(
-            (line for line in reversed(log.read_text(errors="replace").splitlines()) if line.strip()), "it printed nothing"
-        )
+        said = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        last = next((line for line in reversed(said) if line.strip()), "it printed nothing")
         raise RtlError(f"the simulation of {job.dut.name} ended before the testbench did: {last.strip()} (see {log})")
     count, (cycles, answered, resets, wrong, unknown_count, failed) = len(job.vectors), map(int, lines[-1][1:])
     results = np.ascontiguousarray(job.dut.layout.pack_result(job.vectors.d))
@@ -209,8 +208,8 @@ def write_testbench(dut: Dut, vectors: VectorSet, folder: Path, traffic: Traffic
         for name, text in generated.items():
             (folder / name).write_text(text, encoding="utf-8")
         write_run(dut, vectors, folder, traffic, 10_000)
-        (folder / "files.f").write_text(_file_list(dut))
-        (folder / "README.md").write_text(_readme(dut, vectors, traffic))
+        (folder / "files.f").write_text(_file_list(dut), encoding="utf-8")
+        (folder / "README.md").write_text(_readme(dut, vectors, traffic), encoding="utf-8")
     except OSError as error:
         raise RtlError(f"the testbench cannot be written to {folder}: {error.strerror}") from error
     return sorted(folder.iterdir())

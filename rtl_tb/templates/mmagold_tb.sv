@@ -13,7 +13,7 @@
 module mmagold_tb;
 // @PARAMETERS@
     localparam integer TAIL = 256;      // cycles after the last result in which an extra one is noticed
-    localparam integer DRAIN = 64;      // idle cycles after every other reset, in which a result from before it is noticed
+    localparam integer DRAIN = 320;     // idle cycles after every other reset: results from before it, units that fall asleep
     localparam integer PER_KIND = 16;   // failures of one kind that are written
     localparam integer PRINTED = 10;    // wrong results that are printed
     localparam integer BEAT = 64;       // cycles between two signs of life in answers.txt

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import golden
-from golden import cli, operands
+from golden import cli, operands, output
 from golden.cli_render import trace_text
 
 ROOT = Path(__file__).parents[2]
@@ -370,9 +370,9 @@ def test_nothing_half_written(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        operands.write_whole(target, fail)
+        output.write_whole(target, fail)
     assert target.read_text() == "old" and list(tmp_path.iterdir()) == [target]
-    operands.write_whole(target, lambda stream: stream.write(b"new"))
+    output.write_whole(target, lambda stream: stream.write(b"new"))
     assert target.read_text() == "new" and list(tmp_path.iterdir()) == [target]
 
 

@@ -167,7 +167,7 @@ def test_the_module_is_the_command() -> None:
 
 WRITES = """
 import golden.cli_list, os, time
-from golden.operands import write_whole
+from golden.output import write_whole
 def fill(stream):
     stream.write(b"half")
     stream.flush()
