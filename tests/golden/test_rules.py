@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -424,3 +426,28 @@ def test_cdna1_rounds_each_exact_group_once() -> None:
     ins = golden.instruction("cdna1", "v_mfma_f32_16x16x16f16")
     assert dot(ins, [2048, 2048, 2.0**-12], [2048, -2048, 2.0**-12]) == code("f32", 2.0**-24)
     assert dot(ins, [2048, 2.0**-12, 0, 0, 2048], [2048, 2.0**-12, 0, 0, -2048]) == 0
+
+
+UNITS = {"volta": 4, "turing": 8, "ampere": 8, "ada": 8, "hopper": 16, "blackwell": 16, "rtx_blackwell": 16}
+"""Products of f16 that one step of the unit adds; its sum register is as wide as these need."""
+OTHER_UNITS = {("turing", "f16", 4): 4, ("ada", "e4m3", 16): 16, ("ada", "e5m2", 16): 16}
+"""Turing's m8n8k4 runs on Volta's unit; Ada's FP8 instructions have a unit of their own."""
+
+
+@pytest.mark.parametrize("architecture", UNITS)
+def test_exponent_floors_follow_the_width_of_the_sum_register(architecture: str) -> None:
+    """Every literal of the specs is e_min(D) - W, W the integer bits of the largest magnitude that the register holds."""
+    floors = set()
+    for ins in golden.instructions(architecture):
+        for operation in ins.program.operations:
+            for step in operation.steps:
+                if step.op == "align" and step.floor is not None:
+                    unit = (architecture, ins.formats["a"].name, len(operation.k_index))
+                    products = OTHER_UNITS.get(unit, UNITS[architecture])
+                    largest = 4 * products + 2  # significands below 2, and c below 2
+                    if operation.algorithm == "gdfs":  # 4 groups of 16 products of e2m1 (6 * 6), scales of 1.875 by 1.875
+                        largest = 4 * 16 * 36 * Fraction(15, 8) ** 2 + 2
+                    width = (math.ceil(largest) - 1).bit_length()
+                    assert step.floor == operation.out_format.min_exponent - width, (ins, operation.algorithm)
+                    floors.add(step.floor)
+    assert floors
