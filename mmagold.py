@@ -1,4 +1,4 @@
-"""The command `mmagold`, and `python -m mmagold`: golden.cli behind a guard for installations that are not whole.
+"""The command `mmagold`, and `python -m mmagold`: golden.cli.app behind a guard for installations that are not whole.
 
 Python itself ends with status 1 where an import fails, and status 1 means "not equal" here. This module stands outside of
 the packages, because importing any of them imports NumPy, and needs nothing but the standard library.
@@ -13,9 +13,9 @@ from typing import NoReturn
 
 
 def main() -> NoReturn:
-    """Entry point of the console command; ends the program. golden/boundary.py says with what status."""
+    """Entry point of the console command; ends the program. golden/cli/boundary.py says with what status."""
     try:
-        from golden.cli import main as command
+        from golden.cli.app import main as command
     except KeyboardInterrupt:
         sys.exit(130)
     except BaseException as error:

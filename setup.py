@@ -1,6 +1,6 @@
 """Builds the C core into one plain shared library beside the package and copies specs and pages into the wheel.
 
-The rest is in pyproject.toml. The library has no Python API (golden/engine.py loads it with ctypes), so one wheel per
+The rest is in pyproject.toml. The library has no Python API (golden/model/engine.py loads it with ctypes), so one wheel per
 platform serves every Python 3. CC chooses the compiler, CFLAGS is appended to the flags below.
 """
 
@@ -43,8 +43,8 @@ def compiler() -> list[str]:
 
 
 def core_digest() -> str:
-    """What the library says that it was built from, see golden/core_library.py. The package itself may not be importable yet."""
-    digest: str = runpy.run_path(str(ROOT / "golden" / "core_digest.py"))["digest"](ROOT / CORE)
+    """What the library says that it was built from, see golden/model/core_library.py. The package itself may not be importable yet."""
+    digest: str = runpy.run_path(str(ROOT / "golden" / "model" / "core_digest.py"))["digest"](ROOT / CORE)
     return digest
 
 

@@ -2,7 +2,7 @@
 
     python bench/exact_campaign.py --minutes 60 --seed 7
 
-The oracle is tests/golden/exact.py (fractions only, nothing of golden); the rows are those of tests/golden/test_reference.py.
+The oracle is tests/golden/exact.py (fractions only, nothing of golden); the rows are those of tests/golden/model/test_reference.py.
 Prints how many dot products were compared and every difference; the exit status is 1 when there is one.
 """
 

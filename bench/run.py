@@ -158,7 +158,7 @@ def measure(what: str, threads: int) -> Any:
 
 def machine() -> dict[str, Any]:
     """What the figures were measured on."""
-    from golden import engine
+    from golden.model import engine
 
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")

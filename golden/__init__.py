@@ -8,8 +8,9 @@
 Everything is driven by the YAML files in spec/. See docs/ and README.md.
 """
 
-from golden.catalog import architectures
-from golden.custom import load_instruction
+from golden.catalog.architectures import architectures
+from golden.catalog.lookup import instruction, instructions
+from golden.catalog.unit_files import load_instruction
 from golden.errors import (
     CoreError,
     DTypeError,
@@ -21,8 +22,8 @@ from golden.errors import (
     SpecError,
     UnknownNameError,
 )
-from golden.formats import Format, formats, from_float, get_format, to_float
-from golden.instruction import Evidence, Instruction, instruction, instructions
+from golden.instruction import Evidence, Instruction
+from golden.number.formats import Format, formats, from_float, get_format, to_float
 
 __version__ = "0.1.0"
 __all__ = [

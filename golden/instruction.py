@@ -1,12 +1,11 @@
 """One instruction: what it is called, what it takes, and the call that computes it.
 
 `Instruction` joins a spec entry with the two models: `ins(A, B, C)` and `ins.dot(a, b, c)` run the C core, `ins.trace`
-runs the reference and explains. Raw bits in, raw bits out (see golden/formats.py for the widths).
+runs the reference and explains. Raw bits in, raw bits out (see golden/number/formats.py for the widths).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,18 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from golden import catalog, reference
-from golden.arrays import plain
-from golden.compile_program import compile_program
-from golden.errors import ShapeError, UnknownNameError, nearest
-from golden.formats import Format, get_format
-from golden.program import Operands, Program
-from golden.sparsity import Pattern, pattern_for
+from golden.errors import ShapeError, nearest
+from golden.model import reference
+from golden.number.arrays import plain
+from golden.number.formats import Format
+from golden.program.program import Program
+from golden.registers.sparsity import Pattern, pattern_for
 
 if TYPE_CHECKING:
-    from golden.engine import Engine
-    from golden.fragments import Fragments
-    from golden.trace import Trace
+    from golden.explain.trace import Trace
+    from golden.model.engine import Engine
+    from golden.registers.fragments import Fragments
 
 Bits = npt.NDArray[Any]
 
@@ -92,14 +90,14 @@ class Instruction:
     @cached_property
     def engine(self) -> Engine:
         """The C core loaded with this instruction's program."""
-        from golden.engine import Engine
+        from golden.model.engine import Engine
 
         return Engine(self)
 
     @property
     def fragments(self) -> Fragments | None:
         """Register layouts of A, B, C, D, metadata and scales, or None where the unit has no register fragments."""
-        from golden.fragments import for_instruction
+        from golden.registers.fragments import for_instruction
 
         return for_instruction(self)
 
@@ -119,7 +117,7 @@ class Instruction:
             a: raw codes (..., m, k); (..., m, k/2) when sparse.
             b: raw codes (..., k, n).
             c: raw codes (..., m, n).
-            metadata: sparse only, nibbles (..., m, k/chunk), see golden/sparsity.py.
+            metadata: sparse only, nibbles (..., m, k/chunk), see golden/registers/sparsity.py.
             scale_a, scale_b: block-scaled only, (..., m, k/scale_block) and (..., k/scale_block, n).
             Leading dimensions broadcast against each other.
 
@@ -155,7 +153,7 @@ class Instruction:
         scale_b: npt.ArrayLike | None = None,
     ) -> Trace:
         """Explains one dot product step by step with the reference model: a, b (k,), c a single code. `print` it."""
-        from golden.trace import Trace
+        from golden.explain.trace import Trace
 
         operands = self.check_dot(a, b, c, metadata, scale_a, scale_b)
         if operands["c"].ndim:
@@ -269,136 +267,3 @@ def _as_codes(value: npt.ArrayLike, fmt: Format, argument: str) -> Bits:
 
 def _shape_text(shape: tuple[int, ...]) -> str:
     return ", ".join(str(n) for n in shape) if shape else "scalar"
-
-
-# Look-up ---------------------------------------------------------------------------------------------------------------
-
-_cache: dict[tuple[str, str], Instruction] = {}
-
-
-def _build(architecture: str, name: str, entry: catalog.Entry, variables: dict[str, str]) -> Instruction:
-    key = (architecture, name)
-    if key not in _cache:
-        _cache[key] = _build_uncached(architecture, name, entry, variables)
-    return _cache[key]
-
-
-def _build_uncached(architecture: str, name: str, entry: catalog.Entry, variables: dict[str, str]) -> Instruction:
-    family = entry.family
-    m, n, k = catalog.shape_of(variables, entry.section)
-    formats = {operand: get_format(catalog.fill(text, variables)) for operand, text in family.formats.items()}
-    scales = {name: fmt for name, fmt in formats.items() if name.startswith("scale")}
-    operands = Operands(formats["a"], formats["b"], formats["c"], formats["d"], k // 2 if family.sparse else k, scales=scales)
-    program = compile_program(catalog.fill(entry.program, variables), entry.section, operands)
-    return Instruction(
-        name,
-        architecture,
-        m,
-        n,
-        k,
-        formats,
-        program,
-        _evidence(architecture, name, entry),
-        _sass(entry, variables, formats, (m, n, k)),
-        entry.emulated,
-        None if entry.layout == "none" else entry.layout,
-        family.sparse,
-        int(catalog.fill(family.blocks, variables)),
-        catalog.fill(family.scale_block, variables),
-        family.name,
-        family.source,
-        variables,
-    )
-
-
-def _evidence(architecture: str, name: str, entry: catalog.Entry) -> Evidence:
-    """Captured where vectors of exactly this instruction are committed, else what the architecture's file says."""
-    captured = catalog.captures(architecture)
-    if name not in captured.vectors:
-        return Evidence(**entry.evidence)
-    return Evidence(
-        "captured", f"recorded on an {captured.device}; rule: {entry.evidence['source']}", captured.vectors[name], captured.device
-    )
-
-
-def _sass(
-    entry: catalog.Entry, variables: dict[str, str], formats: dict[str, Format], shape: tuple[int, int, int]
-) -> tuple[str, ...]:
-    words = {key.upper(): formats[key].name.upper() for key in "abcd"}
-    words["SAT"] = ".SAT" if variables.get("satfinite") else ""
-    words["RND"] = {".rz": ".RZ", ".rm": ".RM", ".rp": ".RP"}.get(variables.get("rnd", ""), "")
-    words["OPERATION"] = variables.get("operation", "").upper()
-    words["ADD"] = "HADD2" if formats["d"].name == "f16" else "FADD"
-    scale, vec = variables.get("scale", ""), variables.get("vec", "")
-    words["SCALE"] = {"ue8m0": "E8", "ue4m3": "UE4M3"}.get(scale, "") + (".4X" if vec == "4" else "")
-    words |= {"mnk": "".join(map(str, shape)), "mxnxk": "x".join(map(str, shape))}
-    return tuple(template.format(**words) for template in entry.sass)
-
-
-def _entry_sass(entry: catalog.Entry) -> set[str]:
-    """The SASS mnemonics of an entry's variants that are spelt out one by one (not the sweeps over N)."""
-    return {_sass_of(entry, variables)[0] for variables in entry.variants() if "n" not in variables and "cta" not in variables}
-
-
-def _sass_of(entry: catalog.Entry, variables: dict[str, str]) -> tuple[str, ...]:
-    operands = {name: get_format(catalog.fill(text, variables)) for name, text in entry.family.formats.items()}
-    return _sass(entry, variables, operands, catalog.shape_of(variables, entry.section))
-
-
-def _sass_key(name: str) -> str:
-    return re.sub(r"(?<=\d)x(?=\d)", "", name.upper().replace("X", "x"))
-
-
-def _by_sass(architecture: str, name: str) -> list[str]:
-    """Names of the instructions that become the one SASS mnemonic `name`, the plainest spelling of each only."""
-    wanted, found = _sass_key(name), []
-    for full, (entry, variables) in catalog.get_architecture(architecture).names().items():
-        plain = (
-            variables.get("rnd", "") != ".rn"
-            and variables.get("sp") != "mma.sp"
-            and variables.get("a_layout", "row") == "row"
-            and variables.get("b_layout", "col") == "col"
-            and entry.family.layout != "wmma"
-            and not entry.emulated
-        )
-        single = plain and len(entry.sass) == 1 and "n" not in variables and "cta" not in variables
-        if single and _sass_key(_sass_of(entry, variables)[0]) == wanted:
-            found.append(full)
-    return found
-
-
-def instruction(architecture: str, name: str) -> Instruction:
-    """Returns the instruction of that PTX, SASS or AMD name on `architecture`.
-
-    Raises:
-        UnknownNameError: no such architecture or instruction (the message names near ones), or a SASS name that
-            stands for several instructions.
-    """
-    cached = _cache.get((architecture, name))
-    if cached is not None:
-        return cached
-    names = catalog.get_architecture(architecture).names()
-    listed = catalog.get_architecture(architecture).spelled(name)
-    if listed is not None:
-        return _build(architecture, listed, *names[listed])
-    found = _by_sass(architecture, name)
-    if len(found) == 1:
-        return instruction(architecture, found[0])
-    if found:
-        raise UnknownNameError(f"'{name}' names {len(found)} instructions of {architecture}: {', '.join(found[:6])}")
-    elsewhere = [other for other in catalog.architectures() if catalog.get_architecture(other).spelled(name)]
-    known = known_names(architecture)
-    hint = f" (it exists on {', '.join(elsewhere)})" if elsewhere else nearest(name, known)
-    raise UnknownNameError(f"unknown instruction '{name}' on {architecture}{hint}")
-
-
-def known_names(architecture: str) -> list[str]:
-    """The full names of an architecture's instructions, then the SASS names that can stand for one."""
-    found = catalog.get_architecture(architecture)
-    native = (entry for entry in found.entries if len(entry.sass) == 1 and not entry.emulated)
-    return [*found.names(), *(mnemonic for entry in native for mnemonic in _entry_sass(entry))]
-
-
-def instructions(architecture: str) -> list[Instruction]:
-    """Returns every instruction of an architecture, in the order of its spec."""
-    return [_build(architecture, name, *found) for name, found in catalog.get_architecture(architecture).names().items()]

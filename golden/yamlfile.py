@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import yaml
 
 from golden.errors import FileFormatError, SpecError, nearest
-from golden.inputs import MAX_DIGITS, MAX_NESTING, read_text
+from golden.files.inputs import MAX_DIGITS, MAX_NESTING, read_text
 
 T = TypeVar("T")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

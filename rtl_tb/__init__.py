@@ -1,7 +1,7 @@
 """rtl_tb: checks a designer's dot-product unit bit for bit against the golden model, in Icarus Verilog and Verilator.
 
-A unit under test (DUT) is described by a `dut.yaml` (docs/dut.md). `rtl_tb.dut.load_dut` reads it and
-`rtl_tb.wrapper.write_wrapper` generates the SystemVerilog around it, so that every test bench sees the same ports.
+A unit under test (DUT) is described by a `dut.yaml` (docs/dut.md). `rtl_tb.dut.description.load_dut` reads it and
+`rtl_tb.dut.wrapper.write_wrapper` generates the SystemVerilog around it, so that every test bench sees the same ports.
 
 For tests of your own with cocotb (docs/cocotb.md): Source, Sink, Monitor, Channel, Bus, Clocked, Scoreboard, Bench and
 DotProductTB. They are imported when they are first used, so that everything else works without cocotb.
@@ -11,14 +11,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rtl_tb.agents import Bus, Channel, Clocked, Monitor, Sink, Source
-    from rtl_tb.scoreboard import Scoreboard
-    from rtl_tb.testbench import Bench, DotProductTB
+    from rtl_tb.bench.agents import Bus, Channel, Clocked, Monitor, Sink, Source
+    from rtl_tb.bench.scoreboard import Scoreboard
+    from rtl_tb.bench.testbench import Bench, DotProductTB
 
 __all__ = ["Bench", "Bus", "Channel", "Clocked", "DotProductTB", "Monitor", "Scoreboard", "Sink", "Source"]
 
-_MODULES = dict.fromkeys(("Bus", "Channel", "Clocked", "Monitor", "Sink", "Source"), "rtl_tb.agents")
-_MODULES |= {"Scoreboard": "rtl_tb.scoreboard", "Bench": "rtl_tb.testbench", "DotProductTB": "rtl_tb.testbench"}
+_MODULES = dict.fromkeys(("Bus", "Channel", "Clocked", "Monitor", "Sink", "Source"), "rtl_tb.bench.agents")
+_MODULES |= {"Scoreboard": "rtl_tb.bench.scoreboard", "Bench": "rtl_tb.bench.testbench", "DotProductTB": "rtl_tb.bench.testbench"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,6 @@
 """The commands `mmagold rtl check`, `rtl init`, `rtl qualify` and `mmagold doctor`.
 
-golden/cli.py hangs them into the command; heavy imports happen inside.
+golden/cli/app.py hangs them into the command; heavy imports happen inside.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import typer
 from golden.errors import CoverageError
 
 if TYPE_CHECKING:
-    from golden.coverage import Coverage
+    from golden.cover.coverage import Coverage
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
@@ -71,9 +71,9 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Checks your RTL bit for bit against the instruction it implements. Exit status: 0 equal, 1 not, 2 could not be run."""
-    from golden.cli_vectors import parse_kinds
-    from rtl_tb.check import Options
-    from rtl_tb.check import check as run_check
+    from golden.cli.vectors import parse_kinds
+    from rtl_tb.check.check import Options
+    from rtl_tb.check.check import check as run_check
 
     _check_suffixes(report or [], coverage)
     options = Options(
@@ -104,7 +104,7 @@ def check(
     else:
         from rich.console import Console
 
-        from rtl_tb.report import print_text
+        from rtl_tb.check.report import print_text
 
         print_text(data, Console())
     if not result.passed:
@@ -113,7 +113,7 @@ def check(
 
 def _check_suffixes(reports: list[Path], coverage: Path | None) -> None:
     """Refuses what could not be written, before anything runs."""
-    from rtl_tb.report import WRITERS
+    from rtl_tb.check.report import WRITERS
 
     for path in reports:
         if path.suffix[1:] not in WRITERS:
@@ -123,8 +123,8 @@ def _check_suffixes(reports: list[Path], coverage: Path | None) -> None:
 
 
 def _write_reports(data: dict[str, Any], paths: list[Path]) -> None:
-    from golden.output import write_text
-    from rtl_tb.report import WRITERS
+    from golden.files.output import write_text
+    from rtl_tb.check.report import WRITERS
 
     for path in paths:
         write_text(path, WRITERS[path.suffix[1:]](data))
@@ -132,8 +132,8 @@ def _write_reports(data: dict[str, Any], paths: list[Path]) -> None:
 
 def _merge_coverage(new: Coverage, path: Path) -> None:
     """Adds a run to saved coverage and writes the page of all of it."""
-    from golden import coverage
-    from golden.coverage_page import write_page
+    from golden.cover import coverage
+    from golden.cover.page import write_page
 
     with _locked(path):
         before = coverage.load(path, [new.instruction]) if path.exists() else []
@@ -165,8 +165,8 @@ def init(
     out: Annotated[Path | None, typer.Option("--out", help="Write here instead of stdout.")] = None,
 ) -> None:
     """Reads the ports of your unit and drafts its dut.yaml; guesses are marked."""
-    from golden.output import write_text
-    from rtl_tb.init import draft
+    from golden.files.output import write_text
+    from rtl_tb.dut.init import draft
 
     text = draft(sources, top, instruction, out.parent if out is not None else None)
     if out is None:
@@ -189,8 +189,8 @@ def qualify(
     """Proves that the bench bites: faults planted in the reference units must be found. Exit status 1 if one survives."""
     from rich.console import Console
 
-    from golden.output import write_text
-    from rtl_tb import qualify as qualification
+    from golden.files.output import write_text
+    from rtl_tb.qualify import qualification
 
     for path in report or []:
         if path.suffix[1:] not in qualification.WRITERS:
@@ -213,8 +213,8 @@ def doctor(as_json: Json = False) -> None:
     """Looks for the simulators, says how to install what is missing, and tries a small DUT on each. Exit status 2: one fails."""
     from rich.console import Console
 
-    from rtl_tb.doctor import doctor as examine
-    from rtl_tb.doctor import print_table
+    from rtl_tb.simulators.doctor import doctor as examine
+    from rtl_tb.simulators.doctor import print_table
 
     with _bar(not as_json) as progress:
         rows = examine(progress)
@@ -226,8 +226,10 @@ def doctor(as_json: Json = False) -> None:
         raise typer.Exit(2)
 
 
-def add_commands(app: typer.Typer, rtl: typer.Typer) -> None:
-    """Hangs the commands into `mmagold` and `mmagold rtl`."""
+def add_commands(app: typer.Typer) -> None:
+    """Hangs the commands of rtl_tb into `mmagold`; the entry point that pyproject.toml names."""
+    rtl = typer.Typer(no_args_is_help=True, help="Checks RTL against an instruction, bit for bit.")
+    app.add_typer(rtl, name="rtl")
     rtl.command()(check)
     rtl.command()(init)
     rtl.command()(qualify)

@@ -9,13 +9,15 @@ import pytest
 from pages import ROOT, PageError, PageRun, blocks, check_command, check_python
 
 import golden
-from golden import compile_program, custom, program, step_reader, yamlfile
-from golden.algorithms import algorithms
+from golden import yamlfile
+from golden.catalog import unit_files
 from golden.docs import schema
 from golden.docs.errors import DocsError
 from golden.errors import SpecError
-from golden.formats import get_format
-from golden.rounding import MODES
+from golden.number.formats import get_format
+from golden.number.rounding import MODES
+from golden.program import compiling, program, reading
+from golden.program.algorithms import algorithms
 
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
@@ -148,17 +150,17 @@ def test_a_schema_page_that_the_loader_contradicts_is_refused(
 
 def test_a_changed_loader_makes_the_page_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     """A range, a choice or a new key of the loader alone."""
-    reader = step_reader.StepReader
+    reader = reading.StepReader
     plain = reader._normalize
 
-    def another(self: step_reader.StepReader) -> program.Step:
+    def another(self: reading.StepReader) -> program.Step:
         self.section.take_int("spare_bits", 0, 3, 0)
         return plain(self)
 
     for module, name, value in (
-        (step_reader, "MAX_FRACTION_BITS", 80),
-        (step_reader, "MAX_K", 2048),
-        (compile_program, "MAX_K", 2048),
+        (reading, "MAX_FRACTION_BITS", 80),
+        (reading, "MAX_K", 2048),
+        (compiling, "MAX_K", 2048),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, value)
@@ -182,16 +184,16 @@ def test_schema_page_holds_every_key() -> None:
     """The keys that reading spec/examples asks for, and those of operations by their list in the loader."""
     examples = [yamlfile.read(path) for path in sorted((ROOT / "spec" / "examples").glob("*.yaml"))]
     for example in examples:
-        custom.build_instruction(example)
+        unit_files.build_instruction(example)
     local = [table for example in examples for table in example.get("define_formats", {}).values()]
     assert {key for example in examples for key in example._taken} == keys_shown("The file")
     assert {key for table in local for key in table._taken} | {"bits"} == keys_shown("A number format of your own")
-    assert keys_shown("An operation") == set(compile_program.OPERATION_KEYS)
+    assert keys_shown("An operation") == set(compiling.OPERATION_KEYS)
     assert set(program.REGISTERS) == words(section(SPEC_PAGE, "Registers"))
     assert set(MODES) <= words(section(SPEC_PAGE, "Every step"))
 
 
-@pytest.mark.parametrize("op", step_reader.STEPS)
+@pytest.mark.parametrize("op", reading.STEPS)
 def test_schema_page_holds_every_key_of_a_step(op: str) -> None:
     """What the loader expects beside an unknown key is on the page, and every step of spec/ knows no other key."""
     shown = keys_shown(f"`{op}`")
@@ -199,13 +201,13 @@ def test_schema_page_holds_every_key_of_a_step(op: str) -> None:
         mapping = yamlfile.parse(text)
         mapping["colour"] = "red"
         with pytest.raises(SpecError) as refused:
-            step_reader.StepReader(op, mapping, get_format("f32"), {}).read()
+            reading.StepReader(op, mapping, get_format("f32"), {}).read()
         assert set(re.split("; nearest", str(refused.value).partition("one of ")[2])[0].split(", ")) <= shown
     used = [step[op] for one in algorithms().values() for step in one.steps if op in step]
     assert {key for step in used for key in step} <= shown
 
 
-@pytest.mark.parametrize("op", step_reader.STEPS)
+@pytest.mark.parametrize("op", reading.STEPS)
 def test_faults_of_a_step_are_those_of_diagnosis(op: str) -> None:
     """Keys that the schema calls faults stand in diagnosis.md, and the other way round."""
     table = section(SPEC_PAGE, f"`{op}`").partition("\n| Refused")[0]

@@ -1,6 +1,6 @@
 /* The general interpreter: every primitive step with every parameter, one dot product at a time, exact integers.
  *
- * It executes the same step list as golden/reference.py, written independently: 128-bit significands, and a wide
+ * It executes the same step list as golden/model/reference.py, written independently: 128-bit significands, and a wide
  * two's-complement accumulator for sums whose terms lie too far apart. A sum that needs more than MG_KEPT_BITS keeps
  * that many and ORs the rest into the lowest one (rounding to odd), which no later single rounding can tell apart.
  */

@@ -99,7 +99,7 @@ static inline uint64_t mg_round_to_integer(const mg_format *f, const mg_number *
     return (uint64_t)value & ((UINT64_C(1) << f->bits) - 1);
 }
 
-/* Rounds to a code of `f`, keeping `kept` fraction bits (-1: all); the twin of round_to_code in golden/rounding.py. */
+/* Rounds to a code of `f`, keeping `kept` fraction bits (-1: all); the twin of round_to_code in golden/number/rounding.py. */
 static inline uint64_t mg_round(const mg_format *f, const mg_number *x, int rounding, int overflow, int kept, int flush) {
     if (!f->is_float) return mg_round_to_integer(f, x, rounding, overflow);
     uint64_t sign_code = f->sign_shift >= 0 ? (uint64_t)x->sign << f->sign_shift : 0;

@@ -434,7 +434,7 @@ static void *mg_work(void *argument) {
 }
 
 #ifdef MG_GENERAL_ONLY
-/* The model exported for simulators (golden/dpi.py) has the general interpreter alone. */
+/* The model exported for simulators (golden/vectors/dpi.py) has the general interpreter alone. */
 static const mg_lane_kernels *mg_choose(void) { return NULL; }
 
 const char *mg_simd(void) { return "none"; }

@@ -1,6 +1,6 @@
 /* mmagold arithmetic core: the C ABI.
  *
- * A program is compiled from the YAML specs by golden/engine.py into the plain structs below; nothing here knows any
+ * A program is compiled from the YAML specs by golden/model/engine.py into the plain structs below; nothing here knows any
  * architecture. Two executors share them: the general interpreter (mg_general.c, every step with every parameter) and
  * the lane kernels (mg_lanes.h, the families that must be fast). All arithmetic on operands is integer arithmetic.
  */
@@ -41,7 +41,7 @@ enum mg_step_op {
     MG_STEP_NORMALIZE, MG_STEP_FMA, MG_STEP_ROUND, MG_STEP_HIDDEN_BIT
 };
 
-/* A number format; see golden/formats.py for the meaning of each field. */
+/* A number format; see golden/number/formats.py for the meaning of each field. */
 typedef struct {
     int32_t is_float, storage, bits, exponent_bits, fraction_bits, bias, specials, is_signed, has_zero, ignored_low;
     int32_t min_exponent, max_exponent, sign_shift, has_infinity, has_nan;
@@ -120,7 +120,7 @@ uint64_t mg_dot_general(const mg_program *program, const uint64_t *a, const uint
 void mg_build_table(const mg_format *format, const mg_format *target, int fixed_point, int32_t *table);
 
 int mg_abi_version(void);
-/* The digest of the sources that this was built from (golden/core_digest.py); the binding compares it with those that it has. */
+/* The digest of the sources that this was built from (golden/model/core_digest.py); the binding compares it with those that it has. */
 const char *mg_digest(void);
 /* Sizes of mg_format, mg_step, mg_operation, mg_program, mg_call: the binding checks that it declares the same. */
 void mg_struct_sizes(int64_t sizes[5]);

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from golden import stimuli
-from golden.catalog import architectures
-from golden.compare import classify
+from golden.catalog.architectures import architectures
+from golden.dissect.comparing import classify
+from golden.dissect.facts import facts
+from golden.dissect.value_properties import assumed_nan, assumed_zero, find_nan, find_zero
 from golden.docs import ieee
 from golden.docs.dot_text import command, result_text
-from golden.docs.facts import facts
 from golden.docs.families import Group
 from golden.docs.markdown import code, table
 from golden.docs.operand_text import short
-from golden.docs.value_properties import assumed_nan, assumed_zero, find_nan, find_zero
-from golden.formats import Format
+from golden.explain.special_values import special_cases
 from golden.instruction import Instruction
-from golden.special_values import special_cases
+from golden.number.formats import Format
 
 # Special values ----------------------------------------------------------------------------------------------------------
 

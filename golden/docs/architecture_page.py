@@ -9,25 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from golden import catalog
-from golden.catalog import Architecture
-from golden.docs import generations, sass_text, special_probes
+from golden.catalog import architectures
+from golden.catalog.architectures import Architecture
+from golden.catalog.relatives import signature
+from golden.dissect import special_probes
+from golden.dissect.facts import facts
+from golden.dissect.hypotheses import MODE_NAMES
+from golden.docs import generations, sass_text
 from golden.docs.dot_text import command, operands_text, result_text
-from golden.docs.facts import facts
 from golden.docs.families import Group, group_of, groups
 from golden.docs.generations import Changes, Pair
 from golden.docs.markdown import code, link, table
 from golden.docs.page import Page
 from golden.docs.program_text import LABELS, changed_parameters, program_text
-from golden.hypotheses import MODE_NAMES
 from golden.instruction import Instruction
-from golden.kin import signature
 
 
 def pages() -> list[Page]:
     """The page of every architecture and their index."""
     found = [
-        Page(path_of(name), catalog.get_architecture(name).title, partial(markdown, name)) for name in catalog.architectures()
+        Page(path_of(name), architectures.get_architecture(name).title, partial(markdown, name))
+        for name in architectures.architectures()
     ]
     return [Page("architectures/index.md", "Architectures", index), *found]
 
@@ -39,14 +41,14 @@ def path_of(architecture: str) -> str:
 
 def architecture_link(architecture: str) -> str:
     """A link to the page of an architecture, with its title."""
-    return link(catalog.get_architecture(architecture).title, path_of(architecture))
+    return link(architectures.get_architecture(architecture).title, path_of(architecture))
 
 
 def index() -> str:
     """Returns the table of all architectures."""
     rows = []
-    for name in catalog.architectures():
-        chip = catalog.get_architecture(name)
+    for name in architectures.architectures():
+        chip = architectures.get_architecture(name)
         members = [ins for group in groups(name) for ins in group.variants]
         captured = sum(ins.evidence.kind == "captured" for ins in members)
         rules = len({signature(ins) for ins in members})
@@ -77,12 +79,12 @@ def markdown(architecture: str) -> str:
     Raises:
         UnknownNameError: no such architecture.
     """
-    chip = catalog.get_architecture(architecture)
+    chip = architectures.get_architecture(architecture)
     parts = [f"# {chip.title}", _chip(chip), *_notes(chip), "## Instructions", *_instructions(architecture)]
     before = generations.previous(architecture)
     if before is not None:
         parts += [
-            f"## What changed from {catalog.get_architecture(before).title}",
+            f"## What changed from {architectures.get_architecture(before).title}",
             *_changes(generations.changes(before, architecture)),
         ]
     return "\n\n".join(parts)
@@ -90,7 +92,7 @@ def markdown(architecture: str) -> str:
 
 def _chip(chip: Architecture) -> str:
     members = [ins for group in groups(chip.name) for ins in group.variants]
-    evidence = {kind: sum(ins.evidence.kind == kind for ins in members) for kind in catalog.EVIDENCE}
+    evidence = {kind: sum(ins.evidence.kind == kind for ins in members) for kind in architectures.EVIDENCE}
     targets = ", ".join(f"`{target}`" for target in chip.targets)
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in evidence.items() if count)
     file = f"spec/architectures/{chip.name}.yaml"
@@ -213,7 +215,7 @@ def evidence_text(group: Group) -> str:
 
 
 def _changes(found: Changes) -> Iterator[str]:
-    titles = {name: catalog.get_architecture(name).title for name in (found.old, found.new)}
+    titles = {name: architectures.get_architecture(name).title for name in (found.old, found.new)}
     by_program = generations.by_program(found)
     different = [
         pairs for pairs in by_program.values() if generations.tally(pairs[0]).count or generations.tally(pairs[0]).nan_payloads
@@ -332,7 +334,7 @@ def _emulated(pairs: list[Pair]) -> str:
                 dict.fromkeys(_becomes(ins, text) for text, same in sass_text.patterns(news).items() for ins in same)
             )
             rows.append([name, len(olds), _becomes(olds[0], before), after])
-    old, new = (catalog.get_architecture(ins.architecture).title for ins in (pairs[0].old, pairs[0].new))
+    old, new = (architectures.get_architecture(ins.architecture).title for ins in (pairs[0].old, pairs[0].new))
     return table(["Instructions", "Count", old, new], rows)
 
 

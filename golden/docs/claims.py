@@ -5,7 +5,7 @@ An HTML comment in the paragraph that quotes the number names the instruction, t
     Hopper keeps 25 fraction bits below the largest term. <!-- spec: hopper:HMMA.16816.F32 fraction_bits = 25 -->
 
 What stands before the equals sign is a parameter of the instruction's first operation, or a dotted path into
-`golden.export.specification(ins)`, such as `formats.d.name`, `operations.1.parameters.fraction_bits` or
+`golden.explain.specification.specification(ins)`, such as `formats.d.name`, `operations.1.parameters.fraction_bits` or
 `special_values.0.d`. A word or number follows it (decimal or 0x...). The claim fails where the spec says something else, and
 where its paragraph does not show the value that it claims. The comments do not reach the site.
 """
@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from golden import export
+from golden.catalog.lookup import instruction
 from golden.docs.errors import DocsError
 from golden.errors import MmagoldError
-from golden.instruction import instruction
+from golden.explain import specification
 
 _COMMENT = r"<!--\s*spec:(?:(?!-->).)*-->"
 _CLAIM = re.compile(_COMMENT, re.S)
@@ -98,7 +98,7 @@ def _look_up(architecture: str, name: str, path: str) -> Any:
     parameters = dict(ins.program.operations[0].parameters)
     if path in parameters:
         return parameters[path]
-    value: Any = export.specification(ins)
+    value: Any = specification.specification(ins)
     for key in path.split("."):
         if isinstance(value, list) and key.isdigit() and int(key) < len(value):
             value = value[int(key)]

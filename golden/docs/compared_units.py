@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from golden import catalog
+from golden.catalog import architectures
 from golden.docs.families import groups
 from golden.instruction import Instruction
 
@@ -88,11 +88,11 @@ def _fits(block: Block, ins: Instruction) -> bool:
 @lru_cache(maxsize=16)
 def units(block: Block) -> dict[str, Instruction]:
     """The instructions of a block by architecture, in the order of the specs."""
-    found = {name: unit(block, name) for name in catalog.architectures()}
+    found = {name: unit(block, name) for name in architectures.architectures()}
     return {name: ins for name, ins in found.items() if ins is not None}
 
 
 def short_title(architecture: str) -> str:
     """The architecture's title without its vendor."""
-    chip = catalog.get_architecture(architecture)
+    chip = architectures.get_architecture(architecture)
     return chip.title.removeprefix(f"{chip.vendor} ")

@@ -10,16 +10,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
-from golden import catalog
-from golden.docs import captured_witness, forms_page, planted_faults
-from golden.docs.captured_witness import Evidence
+from golden.catalog import architectures
+from golden.dissect import captured_witness
+from golden.dissect.captured_witness import Evidence
+from golden.dissect.facts import Finding, facts
+from golden.dissect.properties import PROPERTIES, Property, by_slug, measure
+from golden.docs import forms_page, planted_faults
 from golden.docs.compared_units import BLOCKS, Block, short_title, units
 from golden.docs.dot_text import command, operands_text, result_text
-from golden.docs.facts import Finding, facts
 from golden.docs.families import group_of
 from golden.docs.markdown import anchor, code, link, table
 from golden.docs.page import Page
-from golden.docs.properties import PROPERTIES, Property, by_slug, measure
 from golden.instruction import Instruction
 
 _NONE = "-"
@@ -103,7 +104,7 @@ def matrix() -> str:
     ]
     for block in BLOCKS:
         parts += [f"## {block.title}", _block_table(block)]
-        missing = [forms_page.not_native(block, name) for name in catalog.architectures() if name not in units(block)]
+        missing = [forms_page.not_native(block, name) for name in architectures.architectures() if name not in units(block)]
         parts += [f"No such native instruction: {', '.join(missing)}."] if missing else []
     return "\n\n".join(parts)
 
@@ -112,9 +113,9 @@ def _unit_table() -> str:
     rows = []
     for block in BLOCKS:
         found = units(block)
-        cells = [_unit_cell(found[name]) if name in found else _NONE for name in catalog.architectures()]
+        cells = [_unit_cell(found[name]) if name in found else _NONE for name in architectures.architectures()]
         rows.append([link(block.title, f"comparison.md#{anchor(block.title)}"), *cells])
-    return table(["Operands", *(_architecture(name) for name in catalog.architectures())], rows)
+    return table(["Operands", *(_architecture(name) for name in architectures.architectures())], rows)
 
 
 def _architecture(name: str) -> str:
@@ -190,10 +191,10 @@ def _values(chosen: Property) -> str:
         if found:
             row = [
                 link(found[name].finding.text, found[name].link_path) if name in found else _NONE
-                for name in catalog.architectures()
+                for name in architectures.architectures()
             ]
             rows.append([block.title, *row])
-    return table(["Operands", *(_architecture(name) for name in catalog.architectures())], rows)
+    return table(["Operands", *(_architecture(name) for name in architectures.architectures())], rows)
 
 
 def _witness(case: Case) -> Iterator[str]:
@@ -219,7 +220,7 @@ def _sources(case: Case) -> Iterator[str]:
     for architecture in case.architectures:
         ins = units(case.block)[architecture]
         name = link(f"`{ins.name}`", group_of(ins).path)
-        chip = catalog.get_architecture(architecture)
+        chip = architectures.get_architecture(architecture)
         yield f"{short_title(architecture)}: {name}, {ins.evidence.kind} ({ins.evidence.source}); chip: {chip.source}"
 
 

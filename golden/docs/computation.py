@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from golden import export
-from golden.algorithms import Algorithm, get_algorithm
+from golden.dissect.sum_properties import floor_hidden
 from golden.docs.families import Group
 from golden.docs.markdown import figure, link, table
 from golden.docs.pictures import chain as chain_picture
 from golden.docs.pictures import datapath as datapath_picture
 from golden.docs.pictures import formats as format_pictures
 from golden.docs.pictures import tree as tree_picture
-from golden.docs.sum_properties import floor_hidden
 from golden.docs.variants import split_text
 from golden.errors import UnknownNameError
-from golden.formats import Format
-from golden.formats import formats as builtin
+from golden.explain import specification
 from golden.instruction import Instruction
-from golden.program import Operation
-from golden.widths import Node, operation_nodes
+from golden.number.formats import Format
+from golden.number.formats import formats as builtin
+from golden.program.algorithms import Algorithm, get_algorithm
+from golden.program.program import Operation
+from golden.program.widths import Node, operation_nodes
 
 # Formats -----------------------------------------------------------------------------------------------------------------
 
@@ -58,7 +58,7 @@ _SPECIALS = {
 
 
 def _format_cells(fmt: Format) -> tuple[str, ...]:
-    told = export.format_dict(fmt)
+    told = specification.format_dict(fmt)
     if not fmt.is_float:
         return "two's complement" if fmt.signed else "unsigned", "-", "-", str(fmt.decode(fmt.largest).value), "-"
     fields = f"{'1 sign + ' if fmt.signed else ''}{fmt.exponent_bits} exponent + {fmt.fraction_bits} fraction"
@@ -80,12 +80,16 @@ def steps(group: Group) -> str:
     parts = [f"{_of(group)}d = c + sum of {ins.stored_k} products, in {_count(ins)}."]
     if len(ins.program.operations) > 1:
         parts.append(figure(chain_picture.program(ins, "program"), f"The operations of {ins.name} and what they hand on."))
-    for chain in export.chains(ins):
+    for chain in specification.chains(ins):
         operation = chain[0][1]
-        parts += [export.chain_title(ins, chain, 3), export.slices_table(chain)]
+        parts += [specification.chain_title(ins, chain, 3), specification.slices_table(chain)]
         parts += [
             part
-            for part in (parameters(operation), _unseen(group, operation), f"Steps:\n\n{export.steps_list(ins, operation)}")
+            for part in (
+                parameters(operation),
+                _unseen(group, operation),
+                f"Steps:\n\n{specification.steps_list(ins, operation)}",
+            )
             if part
         ]
     parts.append(figure(tree_picture.summation_tree(ins, "tree"), "Summation tree: what is added together, and in which order."))
@@ -147,16 +151,16 @@ def parameters(operation: Operation) -> str:
 def datapath(group: Group) -> str:
     """The block diagram and the widths of every distinct operation."""
     ins, parts = group.representative, []
-    for number, chain in enumerate(export.chains(ins)):
+    for number, chain in enumerate(specification.chains(ins)):
         index, operation = chain[0]
-        title = export.algorithm_title(ins, operation)
+        title = specification.algorithm_title(ins, operation)
         which = f"operation {index}" if len(chain) == 1 else f"operations {index} to {chain[-1][0]}"
         parts.append(figure(datapath_picture.datapath(ins, index, f"datapath{number}"), f"Datapath of {which}: {title}."))
         parts.append(f"Registers of {which}, as wide as operands can make them:")
-        own, widest = export.node_rows(ins, operation), widest_rows(group, operation)
-        parts.append(table(export.NODE_HEAD, own))
+        own, widest = specification.node_rows(ins, operation), widest_rows(group, operation)
+        parts.append(table(specification.NODE_HEAD, own))
         if widest != own:
-            parts += ["As wide as any operand type and length of this page needs them:", table(export.NODE_HEAD, widest)]
+            parts += ["As wide as any operand type and length of this page needs them:", table(specification.NODE_HEAD, widest)]
     return "\n\n".join(parts)
 
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.catalog import architectures
-from golden.docs.numbers import hex_text, power_text
-from golden.escape import file_stem
-from golden.export import index_text
-from golden.formats import Format
+from golden.catalog.architectures import architectures
+from golden.explain.numbers import hex_text, power_text
+from golden.explain.specification import index_text
+from golden.explain.trace import describe_code
+from golden.files.escape import file_stem
 from golden.instruction import Instruction
-from golden.operands import format_of
+from golden.number.formats import Format
 from golden.stimuli import one
-from golden.trace import describe_code
+from golden.vectors.operand_files import format_of
 
 Operands = Mapping[str, npt.NDArray[Any]]
 _FLAGS = {"a": "--a", "b": "--b", "c": "--c", "scale_a": "--scale-a", "scale_b": "--scale-b", "metadata": "--metadata"}

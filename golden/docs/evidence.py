@@ -6,13 +6,13 @@ from collections import Counter
 from functools import cache
 from typing import Any
 
+from golden.catalog.evidence_file import check_report
 from golden.docs.dot_text import name_argument
 from golden.docs.families import Group
 from golden.docs.markdown import code, figure, link, table
 from golden.docs.variants import LISTED, captured_entry, manifest
-from golden.evidence_file import check_report
-from golden.export import evidence_text, sources_text
-from golden.inputs import read_json
+from golden.explain.specification import evidence_text, sources_text
+from golden.files.inputs import read_json
 from golden.instruction import Instruction
 from golden.paths import docs_folder
 
@@ -128,9 +128,9 @@ def _more(group: Group) -> str:
 
 def _recordable() -> tuple[str, ...]:
     """Architectures that the capture kernels can be compiled for."""
-    from golden import catalog
+    from golden.catalog import architectures
 
-    return tuple(name for name in catalog.architectures() if catalog.get_architecture(name).vendor == "NVIDIA")
+    return tuple(name for name in architectures.architectures() if architectures.get_architecture(name).vendor == "NVIDIA")
 
 
 # Timing ------------------------------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ def _recordable() -> tuple[str, ...]:
 @cache
 def _timings() -> dict[tuple[str, str], list[Any]]:
     """Every figure of spec/timing by architecture and instruction."""
-    from hw_capture.timing import tables
+    from hw_capture.bench import tables
 
     found: dict[tuple[str, str], list[Any]] = {}
     for name in tables.names():
@@ -149,7 +149,7 @@ def _timings() -> dict[tuple[str, str], list[Any]]:
 
 
 def figures(ins: Instruction) -> list[Any]:
-    """The timing figures of an instruction (hw_capture.timing.tables.Figure)."""
+    """The timing figures of an instruction (hw_capture.bench.tables.Figure)."""
     return _timings().get((ins.architecture, ins.name), [])
 
 

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from golden import catalog
-from golden.formats import Format
-from golden.instruction import Instruction, instructions
+from golden.catalog import architectures
+from golden.catalog.lookup import instructions
+from golden.instruction import Instruction
+from golden.number.formats import Format
 
 MANY = 3
 """A title lists up to so many values of one kind; more are summed up."""
@@ -55,7 +56,7 @@ def groups(architecture: str) -> tuple[Group, ...]:
 
 def group_of(ins: Instruction) -> Group:
     """Returns the group of a catalogued instruction; a unit from a designer's own file is a group of its own."""
-    found = _index(ins.architecture).get(ins.name) if ins.architecture in catalog.architectures() else None
+    found = _index(ins.architecture).get(ins.name) if ins.architecture in architectures.architectures() else None
     return found or own_group(ins)
 
 

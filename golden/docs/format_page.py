@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
 
-from golden import catalog, yamlfile
+from golden import yamlfile
+from golden.catalog import architectures
 from golden.docs.families import Group, groups
 from golden.docs.markdown import figure, link, table
-from golden.docs.numbers import both_text, code_text, decimal_text, power_text, short_text
 from golden.docs.page import Page
 from golden.docs.pictures.formats import bit_fields, number_line
-from golden.formats import Format, Kind, Number, formats, get_format
+from golden.explain.numbers import both_text, code_text, decimal_text, power_text, short_text
+from golden.number.formats import Format, Kind, Number, formats, get_format
 from golden.paths import spec_folder
 
 LISTED_BITS = 8
@@ -266,13 +267,13 @@ def _spaced(fmt: Format, code: int) -> str:
 def _users(fmt: Format) -> Iterator[str]:
     """One row for the groups of one name and role, with a link for each architecture that has it."""
     found: dict[tuple[str, str], list[Group]] = {}
-    for architecture in catalog.architectures():
+    for architecture in architectures.architectures():
         for group in groups(architecture):
             roles = _roles(group, fmt)
             if roles:
                 found.setdefault((group.slug, roles), []).append(group)
     rows = [
-        [same[0].title, roles, ", ".join(link(catalog.get_architecture(g.architecture).title, g.path) for g in same)]
+        [same[0].title, roles, ", ".join(link(architectures.get_architecture(g.architecture).title, g.path) for g in same)]
         for (_, roles), same in found.items()
     ]
     yield table(["Instructions", "Operands", "On"], rows) if rows else "No catalogued instruction uses it."

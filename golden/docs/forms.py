@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden import catalog
-from golden.compare import CLASSES, classify, pad
+from golden.catalog import architectures
+from golden.catalog.relatives import signature
+from golden.dissect.comparing import CLASSES, classify, pad
+from golden.dissect.minimising import cost, minimise
+from golden.dissect.probes import FIRST_COLUMNS
 from golden.docs.compared_units import Block, kind_of, members, plain
-from golden.docs.probes import FIRST_COLUMNS
 from golden.instruction import Instruction
-from golden.kin import signature
-from golden.minimise import cost, minimise
 from golden.stimuli import SEARCH_KINDS, generate
 
 KINDS = ("sparse", "wmma", "emulated")
@@ -92,8 +92,8 @@ def counterpart(block: Block, ins: Instruction) -> Instruction | None:
 
     Of several the one of the longest K that fits into the products of `ins`, else the shortest.
     """
-    chosen = catalog.get_architecture(ins.architecture)
-    chips = [catalog.get_architecture(name) for name in catalog.architectures()]
+    chosen = architectures.get_architecture(ins.architecture)
+    chips = [architectures.get_architecture(name) for name in architectures.architectures()]
     earlier = [chip for chip in chips if chip.vendor == chosen.vendor and chip.order <= chosen.order]
     for chip in sorted(earlier, key=lambda chip: -chip.order):
         fitting = [other for other in plain(block, chip.name) if other.scale_block == _stored_block(ins)]

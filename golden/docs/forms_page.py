@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from golden import catalog
+from golden.catalog import architectures
 from golden.docs import forms
 from golden.docs.compared_units import BLOCKS, Block, short_title
 from golden.docs.dot_text import command, operands_text, result_text
@@ -68,11 +68,11 @@ def markdown() -> str:
         "## Where results differ",
         "\n".join(_differences()),
     ]
-    for architecture in catalog.architectures():
+    for architecture in architectures.architectures():
         found = [form for block in BLOCKS for form in forms.forms(block, architecture)]
         if found:
             parts += [f"## {short_title(architecture)}", _table(found), *_examples(found)]
-    none = [short_title(name) for name in catalog.architectures() if not any(forms.forms(block, name) for block in BLOCKS)]
+    none = [short_title(name) for name in architectures.architectures() if not any(forms.forms(block, name) for block in BLOCKS)]
     parts += [f"No such instructions: {', '.join(none)}."] if none else []
     return "\n\n".join(parts)
 
@@ -82,7 +82,7 @@ def _differences() -> Iterator[str]:
     for block in BLOCKS:
         for kind in forms.KINDS:
             other, same = [], []
-            for architecture in catalog.architectures():
+            for architecture in architectures.architectures():
                 found = forms.of_kind(block, architecture, kind)
                 different = [form for form in found if form.different]
                 if different:

@@ -1,6 +1,6 @@
 """What changed from one generation to the next, found by running both on the same operands.
 
-Instructions of the same name (AMD renames: of the same formats, shape and blocks) are compared with `golden.compare`, once
+Instructions of the same name (AMD renames: of the same formats, shape and blocks) are compared with `golden.dissect.comparing`, once
 for each distinct pair of programs. Where they differ, the shortest example is kept, and the parameters of the older program
 are replaced by those of the newer one until it answers as the newer does: these parameters explain the example.
 """
@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from golden import catalog
-from golden.compare import CLASSES, Comparison, Example, Operands, classify, compare
-from golden.docs.probes import Unreachable, exact_code
-from golden.formats import Kind
-from golden.instruction import Instruction, instructions
-from golden.kin import signature
-from golden.program import Operation, Program, Step
+from golden.catalog import architectures
+from golden.catalog.lookup import instructions
+from golden.catalog.relatives import signature
+from golden.dissect.comparing import CLASSES, Comparison, Example, Operands, classify, compare
+from golden.dissect.probes import Unreachable, exact_code
+from golden.instruction import Instruction
+from golden.number.formats import Kind
+from golden.program.program import Operation, Program, Step
 from golden.stimuli import SEARCH_KINDS, generate
 
 TRIES_OF_A_KIND = 384
@@ -65,8 +66,8 @@ class Changes:
 
 def previous(architecture: str) -> str | None:
     """Returns the generation before: the nearest earlier architecture of the same vendor, or None for the first."""
-    chosen = catalog.get_architecture(architecture)
-    earlier = [catalog.get_architecture(name) for name in catalog.architectures()]
+    chosen = architectures.get_architecture(architecture)
+    earlier = [architectures.get_architecture(name) for name in architectures.architectures()]
     earlier = [other for other in earlier if other.vendor == chosen.vendor and other.order < chosen.order]
     return max(earlier, key=lambda other: other.order).name if earlier else None
 
@@ -85,7 +86,7 @@ def changes(old: str, new: str) -> Changes:
 
 def _same_names(old: str, new: str) -> bool:
     """Whether both use the same names: AMD renamed all its instructions between CDNA2 and CDNA3."""
-    return bool(catalog.get_architecture(old).names().keys() & catalog.get_architecture(new).names().keys())
+    return bool(architectures.get_architecture(old).names().keys() & architectures.get_architecture(new).names().keys())
 
 
 def _name(ins: Instruction) -> Key:

@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden import kin, stimuli, yamlfile
-from golden.compare import CLASSES, classify
-from golden.compile_program import compile_program
-from golden.formats import Format, to_float
+from golden import stimuli, yamlfile
+from golden.catalog import relatives
+from golden.dissect.comparing import CLASSES, classify
+from golden.dissect.minimising import cost, minimise
+from golden.explain.trace import ulp_exponent
 from golden.instruction import Instruction
-from golden.minimise import cost, minimise
-from golden.program import Operands as OperandFormats
-from golden.trace import ulp_exponent
+from golden.number.formats import Format, to_float
+from golden.program.compiling import compile_program
+from golden.program.program import Operands as OperandFormats
 
 Bits = npt.NDArray[Any]
 Operands = dict[str, Bits]
@@ -86,7 +87,7 @@ def _local(ins: Instruction) -> dict[str, Format]:
 
 @dataclass
 class Tally:
-    """Differences from one of the two units, by class (golden.compare.CLASSES) and by stimulus kind."""
+    """Differences from one of the two units, by class (golden.dissect.comparing.CLASSES) and by stimulus kind."""
 
     classes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CLASSES, 0))
     kinds: dict[str, int] = field(default_factory=dict)
@@ -140,7 +141,7 @@ class _Key:
     def __init__(self, ins: Instruction) -> None:
         self.ins = ins
         formats = tuple(sorted((name, fmt.name, repr(fmt)) for name, fmt in ins.formats.items()))
-        self.value = (formats, ins.k, ins.pattern, ins.ordered_metadata, ins.scale_block, kin.signature(ins))
+        self.value = (formats, ins.k, ins.pattern, ins.ordered_metadata, ins.scale_block, relatives.signature(ins))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Key) and self.value == other.value

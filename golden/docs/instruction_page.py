@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from functools import partial
 
-from golden import catalog
+from golden.catalog import architectures
 from golden.docs import answers, computation, evidence, placement, related, variants
 from golden.docs.families import Group, groups
 from golden.docs.markdown import link
 from golden.docs.page import Page
-from golden.escape import markdown as escaped
+from golden.files.escape import markdown as escaped
 
 
 def pages() -> list[Page]:
     """The pages of every group of every architecture."""
     return [
         Page(group.path, group.title, partial(write, architecture, group.slug))
-        for architecture in catalog.architectures()
+        for architecture in architectures.architectures()
         for group in groups(architecture)
     ]
 
@@ -60,7 +60,7 @@ def brief(group: Group) -> list[str]:
 
 def rest(group: Group) -> list[str]:
     """Example, comparison with IEEE 754, fragments, other architectures, timing and evidence."""
-    catalogued = group.architecture in catalog.architectures()
+    catalogued = group.architecture in architectures.architectures()
     sections = [
         ("Example", answers.example(group)),
         ("Against IEEE 754", answers.against_ieee(group)),
@@ -78,7 +78,7 @@ def _sections(sections: list[tuple[str, str]]) -> list[str]:
 
 def _where(group: Group) -> str:
     """The way to the architecture's page."""
-    if group.architecture not in catalog.architectures():
+    if group.architecture not in architectures.architectures():
         return ""
-    title = catalog.get_architecture(group.architecture).title
+    title = architectures.get_architecture(group.architecture).title
     return f"Architecture: {link(title, f'architectures/{group.architecture}.md')}."

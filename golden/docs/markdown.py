@@ -10,8 +10,8 @@ from __future__ import annotations
 import html
 import re
 
-from golden.escape import fence
-from golden.export import table
+from golden.explain.specification import table
+from golden.files.escape import fence
 
 __all__ = ["SITE", "anchor", "code", "figure", "link", "table"]
 

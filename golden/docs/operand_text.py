@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import stimuli
-from golden.docs.numbers import hex_text
-from golden.export import index_text
-from golden.formats import Format
+from golden.explain.numbers import hex_text
+from golden.explain.specification import index_text
 from golden.instruction import Instruction
-from golden.operands import format_of
+from golden.number.formats import Format
+from golden.vectors.operand_files import format_of
 
 Bits = npt.NDArray[Any]
 _MANY = 6

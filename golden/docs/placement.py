@@ -6,7 +6,7 @@ from golden.docs.families import Group
 from golden.docs.markdown import figure
 from golden.docs.pictures import fragments as pictures
 from golden.instruction import Instruction
-from golden.layouts import Layout
+from golden.registers.layouts import Layout
 
 _TITLES = {
     "a": "A",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from golden.algorithms import get_algorithm
-from golden.export import index_text
+from golden.explain.specification import index_text
 from golden.instruction import Instruction
-from golden.program import Operation
+from golden.program.algorithms import get_algorithm
+from golden.program.program import Operation
 
 LABELS = {
     "fraction_bits": "F",

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from golden import catalog, kin
+from golden.catalog import architectures, relatives
+from golden.catalog.lookup import instruction
 from golden.docs.families import Group, group_of, groups
 from golden.docs.markdown import link, table
 from golden.docs.program_text import changed_parameters, program_text, summing
 from golden.docs.variants import sass_text
-from golden.instruction import Instruction, instruction
+from golden.instruction import Instruction
 
 
 def elsewhere(group: Group) -> str:
     """One row for each other architecture: the page of the same instruction, or of one with the same operands."""
-    rows = [_row(group, name) for name in catalog.architectures() if name != group.architecture]
+    rows = [_row(group, name) for name in architectures.architectures() if name != group.architecture]
     head = ("Architecture", "Instruction", "Relation", "SASS", "Arithmetic")
     own = f"On {_title(group.architecture)}: {sass_list(group)}." if group.representative.sass else ""
     told = (
@@ -31,7 +32,7 @@ def sass_list(group: Group) -> str:
 
 
 def _title(architecture: str) -> str:
-    return catalog.get_architecture(architecture).title
+    return architectures.get_architecture(architecture).title
 
 
 def _row(group: Group, architecture: str) -> tuple[str, ...]:
@@ -46,7 +47,7 @@ def _row(group: Group, architecture: str) -> tuple[str, ...]:
 
 def counterpart(group: Group, architecture: str) -> tuple[Instruction | None, Instruction | None]:
     """A variant of the group and what stands for it on another architecture; None where nothing does."""
-    names = catalog.get_architecture(architecture).names()
+    names = architectures.get_architecture(architecture).names()
     variants = sorted(group.variants, key=lambda ins: ins is not group.representative)
     same = next((ins for ins in variants if ins.name in names), None)
     if same is not None:
@@ -70,7 +71,7 @@ def _alike(mine: Instruction, architecture: str) -> Iterator[Instruction]:
 
 def difference(mine: Instruction, other: Instruction) -> str:
     """How the other's arithmetic differs: algorithm, parameters, how the products are split into operations."""
-    if kin.signature(mine) == kin.signature(other):
+    if relatives.signature(mine) == relatives.signature(other):
         return "the same"
     first, second = summing(mine), summing(other)
     if first.algorithm != second.algorithm:

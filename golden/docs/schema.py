@@ -14,14 +14,16 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
 
-from golden import custom, program, step_reader, yamlfile
-from golden.algorithms import algorithms, get_algorithm
+from golden import yamlfile
+from golden.catalog import unit_files
 from golden.docs.errors import DocsError
 from golden.errors import SpecError
-from golden.export import table
-from golden.formats import build_format, get_format
+from golden.explain.specification import table
+from golden.number.formats import build_format, get_format
+from golden.number.rounding import MODES, OVERFLOWS
 from golden.paths import docs_folder
-from golden.rounding import MODES, OVERFLOWS
+from golden.program import program, reading
+from golden.program.algorithms import algorithms, get_algorithm
 from golden.yamlfile import MISSING, Section
 
 PAGE = "spec-schema.md"
@@ -88,7 +90,7 @@ def _asked(value: Any) -> Any:
 
 
 def _step(op: str) -> Callable[[Section], object]:
-    return lambda section: step_reader.StepReader(op, section, get_format("f32"), {}).read()
+    return lambda section: reading.StepReader(op, section, get_format("f32"), {}).read()
 
 
 _UNIT = "unit: dot4\nshape: {k: 4}\nformats: {a: f16, b: f16, c: f32, d: f32}\n"
@@ -170,7 +172,7 @@ def _last(document: Section) -> Section:
 _KINDS: dict[str, _Kind] = {
     "The file": _Kind(
         (_SCALED, _operation(f"{{{_FDA}}}"), f"{_UNIT}define_formats: {{}}\n{_CHAIN}"),
-        custom.build_instruction,
+        unit_files.build_instruction,
         refused={
             "neither `steps` nor `program`": _UNIT,
             "`steps` and `program`": f"{_UNIT}program: []\n{_CHAIN}",
@@ -183,8 +185,8 @@ _KINDS: dict[str, _Kind] = {
             "`colour: red`": f"{_UNIT}{_CHAIN}\ncolour: red",
         },
     ),
-    "`shape`": _Kind((_SCALED,), custom.build_instruction, lambda document: document["shape"]),
-    "`formats`": _Kind((_SCALED,), custom.build_instruction, lambda document: document["formats"]),
+    "`shape`": _Kind((_SCALED,), unit_files.build_instruction, lambda document: document["shape"]),
+    "`formats`": _Kind((_SCALED,), unit_files.build_instruction, lambda document: document["formats"]),
     "A number format of your own": _Kind(
         (
             "{kind: float, storage: 8, exponent_bits: 4, fraction_bits: 3, bias: 11, specials: none}",
@@ -214,7 +216,7 @@ _KINDS: dict[str, _Kind] = {
     ),
     "An operation": _Kind(
         (_operation(f"{{{_FDA}}}"), _PROGRAM, f"{_UNIT}program:\n  - {_CHAIN}"),
-        custom.build_instruction,
+        unit_files.build_instruction,
         _last,
         refused=_operations(
             "{fda: {fraction_bits: 24}, gps: {group: 4}}",
@@ -231,7 +233,7 @@ _KINDS: dict[str, _Kind] = {
             _operation(f"{{{_FDA}, k: {text}}}")
             for text in ("{from: 0, to: 3}", "{modulo: 1, residues: [0]}", "{list: [2, 0, 1, 3]}")
         ),
-        custom.build_instruction,
+        unit_files.build_instruction,
         lambda document: document["program"][0]["k"],
         refused=_operations("{fda: {fraction_bits: 24}, k: {list: [0, 1, 2, 4]}}", "{fda: {fraction_bits: 24}, k: some}"),
     ),
@@ -249,7 +251,7 @@ def schemas() -> Mapping[str, Schema]:
     Raises:
         DocsError: a step that the loader knows has no entry here, or an example is refused.
     """
-    missing = set(step_reader.STEPS) - set(_STEPS)
+    missing = set(reading.STEPS) - set(_STEPS)
     if missing:
         raise DocsError(f"golden/docs/schema.py has no example of the steps {', '.join(sorted(missing))}")
     return {heading: _schema(heading, kind) for heading, kind in _KINDS.items()}

@@ -16,7 +16,7 @@ from pathlib import Path
 from golden.docs import claims, schema, sphinx_source, stale
 from golden.docs.errors import DocsError, missing
 from golden.docs.sphinx_source import Progress
-from golden.output import made_folder
+from golden.files.output import made_folder
 from golden.paths import docs_folder
 
 _PACKAGES = ("sphinx", "myst_parser", "furo", "matplotlib")

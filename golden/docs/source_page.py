@@ -10,7 +10,7 @@ from golden.docs.links import VECTORS, repository_file, source_page
 from golden.docs.markdown import code, link, table
 from golden.docs.page import Page
 from golden.errors import SpecError
-from golden.inputs import read_json
+from golden.files.inputs import read_json
 from golden.paths import checkout, spec_folder
 
 _LANGUAGES = {

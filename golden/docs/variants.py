@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from golden import captured
 from golden.docs.families import Group, own_type
 from golden.docs.markdown import code, link, table
 from golden.docs.sass_text import patterns, progression
 from golden.errors import MmagoldError
 from golden.instruction import Instruction
+from golden.vectors import captured
 
 LISTED = 24
 """So many variants have a row each; more are folded by N and operand types, with the full names in a list."""
@@ -66,7 +66,7 @@ def _sparse(group: Group) -> str:
 
 
 def _places(pattern: str) -> str:
-    """How a nibble names the columns of the stored elements (golden/sparsity.py)."""
+    """How a nibble names the columns of the stored elements (golden/registers/sparsity.py)."""
     if pattern == "1:2":
         return "0x4: the first is stored, 0xe: the second"
     what = "pairs of columns" if "pairs" in pattern else "columns"

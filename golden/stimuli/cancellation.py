@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from golden.formats import Format, from_float, to_float
+from golden.number.formats import Format, from_float, to_float
 from golden.stimuli.codes import Bits, highest_exponent, lowest_exponent, negate, tiniest_exponent
 from golden.stimuli.draw import Draw
 

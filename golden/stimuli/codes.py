@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.formats import Format, Kind
+from golden.number.formats import Format, Kind
 
 Bits = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]

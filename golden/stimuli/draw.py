@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.formats import Format
-from golden.stimuli.codes import Bits, Ints, encode, highest_exponent, lowest_exponent, negate, one, tiniest_exponent
+from golden.number.formats import Format
+from golden.stimuli.codes import (
+    Bits,
+    Ints,
+    encode,
+    highest_exponent,
+    lowest_exponent,
+    negate,
+    one,
+    tiniest_exponent,
+)
 
 if TYPE_CHECKING:
     from golden.instruction import Instruction

@@ -53,7 +53,7 @@ _GENERATORS: dict[str, Callable[[Draw], tuple[Bits, Bits, Bits]]] = {
 }
 KINDS: tuple[str, ...] = tuple(_GENERATORS)
 SEARCH_KINDS = KINDS[: KINDS.index("one_hot") + 1]
-"""The kinds that golden/compare.py spreads its budget over: fixed, so that a seed always finds the same example."""
+"""The kinds that golden/dissect/comparing.py spreads its budget over: fixed, so that a seed always finds the same example."""
 
 
 def generate(ins: Instruction, kind: str, count: int, rng: np.random.Generator) -> dict[str, Bits]:

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from golden.formats import Format
-from golden.stimuli.codes import Bits, Ints, encode, highest_exponent, lowest_exponent, negate, tiniest_exponent
+from golden.number.formats import Format
+from golden.stimuli.codes import (
+    Bits,
+    Ints,
+    encode,
+    highest_exponent,
+    lowest_exponent,
+    negate,
+    tiniest_exponent,
+)
 from golden.stimuli.draw import Draw
 
 

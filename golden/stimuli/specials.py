@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from golden.formats import Format, Kind
+from golden.number.formats import Format, Kind
 from golden.stimuli.codes import Bits, corner_codes, negate, one, special_codes
 from golden.stimuli.draw import Draw
 from golden.stimuli.ordinary import narrow

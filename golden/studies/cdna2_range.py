@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from golden.formats import Format
+from golden.number.formats import Format
 from golden.studies import draw
 from golden.studies.study import Figure, Progress, Study, Table, number, percent
 from golden.studies.units import MMA, Floats, Unit, decode, dot, encode

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.hypotheses import with_operations
-from golden.instruction import Instruction, instruction
+from golden.catalog.lookup import instruction
+from golden.dissect.hypotheses import with_operations
+from golden.instruction import Instruction
 from golden.studies import draw
 from golden.studies.published import published
 from golden.studies.study import Figure, Progress, Study, Table, number, percent

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.formats import from_float, to_float
+from golden.number.formats import from_float, to_float
 from golden.studies import draw
 from golden.studies.study import Figure, Progress, Study, Table, number, percent
 from golden.studies.units import MMA, Unit

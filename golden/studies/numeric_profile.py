@@ -14,7 +14,7 @@ from golden.studies.units import Unit
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
-    from hw_capture.numeric import Profile
+    from hw_capture.bench.numeric import Profile
 
 NAME = "numeric-profile"
 TITLE = "Numeric profiles of f16, bf16 and tf32"
@@ -45,8 +45,8 @@ FINDINGS = """\
 
 
 def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
-    """Runs the profile of hw_capture.numeric, that of `mmagold profile`, on the model of the A100."""
-    from hw_capture import numeric
+    """Runs the profile of hw_capture.bench.numeric, that of `mmagold profile`, on the model of the A100."""
+    from hw_capture.bench import numeric
 
     progress(0, 1)
     found = numeric.profile(ARCHITECTURE, samples, min(CHAINS, samples))
@@ -93,7 +93,7 @@ class Line:
 
 def comparison(found: Profile) -> list[Line]:
     """Every figure of Tables XII to XV beside ours."""
-    from hw_capture import numeric
+    from hw_capture.bench import numeric
 
     cases = {case.name: f"{case.ab} to {case.cd}" for case in numeric.CASES}
     lines = []

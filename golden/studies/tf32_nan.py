@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden import catalog
-from golden.formats import from_float, get_format
-from golden.instruction import Instruction, instructions
+from golden.catalog import architectures
+from golden.catalog.lookup import instructions
+from golden.instruction import Instruction
+from golden.number.formats import from_float, get_format
 from golden.studies.study import Progress, Study, Table, percent
 from golden.studies.units import Unit
 
@@ -100,7 +101,7 @@ def answer_to(ins: Instruction, operand: str, word: int) -> int:
 def answers() -> tuple[Answer, ...]:
     """Every instruction with TF32 operands on every architecture that has one, asked with the paper's word."""
     found = []
-    for architecture in catalog.architectures():
+    for architecture in architectures.architectures():
         asked = tf32_instructions(architecture)
         if asked:
             results = {operand: tuple(answer_to(ins, operand, PAPER_WORD) for ins in asked) for operand in "abc"}

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.catalog import get_architecture
-from golden.formats import from_float, to_float
-from golden.instruction import Instruction, instruction
+from golden.catalog.architectures import get_architecture
+from golden.catalog.lookup import instruction
+from golden.instruction import Instruction
+from golden.number.formats import from_float, to_float
 
 Bits = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]

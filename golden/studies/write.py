@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
-from golden.output import Fill, write_folder
+from golden.files.output import Fill, write_folder
 from golden.studies.draw import only_style
 from golden.studies.study import Study, Table, plain
 

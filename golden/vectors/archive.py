@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from golden import stimuli
 from golden.errors import FileFormatError
-from golden.inputs import shortened
-from golden.npyfile import read_arrays
+from golden.files.inputs import shortened
+from golden.files.npyfile import read_arrays
 from golden.vectors.word import WordLayout
 
 Bits = npt.NDArray[Any]

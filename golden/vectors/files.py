@@ -20,8 +20,9 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from golden import output, stimuli
+from golden import stimuli
 from golden.errors import FileFormatError, MmagoldError, OperandError, nearest
+from golden.files import output
 from golden.instruction import Instruction
 from golden.vectors import archive, manifest, registers, signals
 from golden.vectors.manifest import Manifest, Part
@@ -256,7 +257,7 @@ def _file_hash(path: Path) -> tuple[str, int]:
 
 def instruction_of(made: Manifest, path: Path, ins: Instruction | None) -> Instruction:
     """The instruction of a file: the one given, or looked up by the manifest's names."""
-    from golden.instruction import instruction
+    from golden.catalog.lookup import instruction
 
     if ins is None:
         if made.architecture == "custom":

@@ -20,7 +20,7 @@ from typing import Any
 
 from golden import stimuli
 from golden.errors import FileFormatError, nearest
-from golden.inputs import check_keys, read_json
+from golden.files.inputs import check_keys, read_json
 from golden.instruction import Instruction
 from golden.vectors.word import WordLayout
 
@@ -88,7 +88,7 @@ def beside(path: str | Path) -> Path:
 
 def spec_hash(ins: Instruction) -> str:
     """SHA-256 of the instruction's specification without its evidence and sources: equal hashes, equal bits."""
-    from golden.export import specification
+    from golden.explain.specification import specification
 
     told = {key: value for key, value in specification(ins).items() if key not in ("evidence", "sources", "notes")}
     return hashlib.sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -2,7 +2,7 @@
 
 A record is one execution of the instruction: every operand as (lanes, registers), lane by lane, registers of 32 bits (64
 where an element has 64). An instruction with several blocks takes that many tiles a record. Selectors (sparsity selector,
-byte and thread ids of scales) are 0. The rules of the layouts are in spec/layouts; see golden/fragments.py.
+byte and thread ids of scales) are 0. The rules of the layouts are in spec/layouts; see golden/registers/fragments.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from golden.errors import OperandError
 from golden.instruction import Instruction
-from golden.layouts import Layout
+from golden.registers.layouts import Layout
 from golden.vectors.vectorset import VectorSet
 from golden.vectors.word import Field, WordLayout
 

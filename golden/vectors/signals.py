@@ -1,6 +1,6 @@
 """The intermediate values of a vector, for a designer's debugging: what every register of the datapath should hold.
 
-They come from the reference model step by step (golden/reference.py): significands and exponents of the products, the
+They come from the reference model step by step (golden/model/reference.py): significands and exponents of the products, the
 largest exponent, aligned addends with their shift and the bits cut off, the sum, the value before rounding. A value is
 (-1)**sign * significand * 2**(exponent - fraction_bits).
 """
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from golden import stimuli
-from golden.formats import Kind, Number
 from golden.instruction import Instruction
-from golden.reference import Cut, Event
+from golden.model.reference import Cut, Event
+from golden.number.formats import Kind, Number
 from golden.vectors.vectorset import VectorSet
 
 _EARLY = "special_values"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from golden.errors import FileFormatError
-from golden.escape import line_comment
+from golden.files.escape import line_comment
 from golden.vectors.lines import Hex, Index, KindName, KindNumber, Lines, Piece, Word
 from golden.vectors.manifest import Manifest
 from golden.vectors.word import WordLayout

@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import OperandError, ShapeError
-from golden.formats import Format
 from golden.instruction import Instruction
+from golden.number.formats import Format
 
 Bits = npt.NDArray[Any]
 LEVELS = ("dot", "tile")

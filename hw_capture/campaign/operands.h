@@ -5,7 +5,7 @@
  * slot with the exponents that its factors share; the first two roles are singled out. Random numbers are Philox4x32-7
  * (Salmon et al., SC11: the fewest rounds that pass BigCrush), counter (place, stream, tile), key seed.
  *
- * hw_capture/campaign/source.py puts the unit's constants (CAMPAIGN_*) and arithmetic (golden/device.py) before this text.
+ * hw_capture/campaign/source.py puts the unit's constants (CAMPAIGN_*) and arithmetic (golden/model/device_text.py) before this text.
  */
 
 typedef struct {
@@ -315,7 +315,7 @@ MG_HD uint8_t campaign_metadata(const campaign_plan *p, int32_t row, int32_t chu
     return (uint8_t)(CAMPAIGN_LEGAL >> 4 * (word % CAMPAIGN_LEGAL_COUNT) & 15u);
 }
 
-/* The logical column of stored element s (golden/sparsity.py). */
+/* The logical column of stored element s (golden/registers/sparsity.py). */
 MG_HD int32_t campaign_column(const uint8_t *nibbles, int32_t s) {
 #if CAMPAIGN_PATTERN == 1 /* 2:4 */
     const uint32_t nibble = nibbles[s >> 1];

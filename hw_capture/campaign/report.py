@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, get_origin, get_type_hints
 
 from golden import __version__
+from golden.catalog.lookup import instruction
 from golden.errors import FileFormatError, UnknownNameError
-from golden.inputs import read_json
-from golden.instruction import Instruction, instruction
-from golden.output import write_text
+from golden.files.inputs import read_json
+from golden.files.output import write_text
+from golden.instruction import Instruction
 from hw_capture.campaign.run import Outcome
 from hw_capture.campaign.source import COUNTS
 

@@ -20,11 +20,12 @@ import numpy as np
 
 from golden.instruction import Instruction
 from golden.stimuli import KINDS
-from hw_capture import processes, sass, toolchain
 from hw_capture.campaign.source import COUNTS, EXHAUSTIVE, RECORDS, device_source
-from hw_capture.capture import target_for
-from hw_capture.device import Device
 from hw_capture.errors import DeviceError, ToolMissing
+from hw_capture.gpu import processes
+from hw_capture.gpu.device import Device
+from hw_capture.kernels import sass, toolchain
+from hw_capture.record.capture import target_for
 
 ALL_KINDS = -1
 _LAUNCH_SECONDS = 0.2
@@ -107,7 +108,7 @@ class Campaign:
     """One instruction's campaign, compiled and loaded."""
 
     def __init__(self, gpu: Device, ins: Instruction, faults: Mapping[str, Any] | None = None) -> None:
-        """Compiles for the GPU's own architecture. `faults` plants faults in the golden arithmetic (golden.device.source).
+        """Compiles for the GPU's own architecture. `faults` plants faults in the golden arithmetic (golden.model.device_text.source).
 
         Raises:
             NoKernelError, CompileError, ToolMissing, SassError, DeviceError: as their names say.

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from golden import device
-from golden.formats import Format
 from golden.instruction import Instruction
-from golden.layouts import Layout
-from golden.sparsity import PATTERNS
+from golden.model import device_text
+from golden.number.formats import Format
+from golden.registers.layouts import Layout
+from golden.registers.sparsity import PATTERNS
 from golden.stimuli import KINDS, highest_exponent, lowest_exponent, tiniest_exponent
-from hw_capture import kernels
 from hw_capture.errors import NoKernelError
+from hw_capture.kernels import kernels
 
 RECORDS = 100
 """Mismatches that a campaign keeps."""
@@ -46,9 +46,9 @@ class Unit:
 
 
 def supported(ins: Instruction) -> bool:
-    """Whether a campaign can run the instruction: mma, mma.sp, wgmma, wmma with arithmetic of golden/device.py."""
+    """Whether a campaign can run the instruction: mma, mma.sp, wgmma, wmma with arithmetic of golden/model/device_text.py."""
     fragments = ins.fragments if ins.layout in ("mma", "wgmma", "wmma") and ins.blocks == 1 else None
-    if fragments is None or not kernels.supported(ins) or not device.supported(ins):
+    if fragments is None or not kernels.supported(ins) or not device_text.supported(ins):
         return False
     held = (fragments.c, fragments.d) if ins.layout == "wgmma" else (fragments.a, fragments.b, fragments.c, fragments.d)
     whole = all(layout is not None and bool(layout.coordinates()["active"].all()) for layout in held)
@@ -66,7 +66,7 @@ def exhaustive_tiles(ins: Instruction) -> int | None:
 
 
 def device_source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> Unit:
-    """The compilation unit with the kernel `campaign`. `faults`: see golden.device.source.
+    """The compilation unit with the kernel `campaign`. `faults`: see golden.model.device_text.source.
 
     Raises:
         NoKernelError: see `supported`.
@@ -100,7 +100,7 @@ def _common(ins: Instruction, faults: Mapping[str, Any] | None) -> str:
     wide = ins.formats["a"].storage == 64
     kinds = "enum campaign_kind { " + ", ".join(f"KIND_{kind}" for kind in KINDS) + " };"
     code = f"typedef uint{64 if wide else 32}_t campaign_code;"
-    return "\n".join([device.source(ins, faults), _defines(_constants(ins)), kinds, code, operands])
+    return "\n".join([device_text.source(ins, faults), _defines(_constants(ins)), kinds, code, operands])
 
 
 # Constants ---------------------------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def _results(ins: Instruction) -> dict[str, Layout]:
 
 def _strides(ins: Instruction) -> dict[str, int]:
     """Elements from one row of decoded operands to the next: 16 bytes more than a row, so that rows use other banks."""
-    extra = 16 // _ELEMENT_BYTES[device.element_kind(ins)]
+    extra = 16 // _ELEMENT_BYTES[device_text.element_kind(ins)]
     return {"A_STRIDE": ins.stored_k + extra, "B_STRIDE": ins.k + extra}
 
 
@@ -197,7 +197,7 @@ def _areas(ins: Instruction) -> tuple[int, dict[str, int]]:
 
 
 def _places(ins: Instruction, staged: Mapping[str, int]) -> tuple[int, dict[str, int]]:
-    element, strides = _ELEMENT_BYTES[device.element_kind(ins)], _strides(ins)
+    element, strides = _ELEMENT_BYTES[device_text.element_kind(ins)], _strides(ins)
     sizes = {
         "RAW_A": ins.m * ins.stored_k * ins.formats["a"].bits // 8,
         "RAW_B": ins.n * ins.k * ins.formats["b"].bits // 8,
@@ -297,7 +297,7 @@ _OPERATORS = {
 
 
 def _c_text(node: ast.expr, names: Mapping[str, str]) -> str:
-    """A layout formula (golden/layouts.py) as C; all numbers in it are non-negative, so that // is C's division."""
+    """A layout formula (golden/registers/layouts.py) as C; all numbers in it are non-negative, so that // is C's division."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.Name):

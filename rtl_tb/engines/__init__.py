@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from golden.errors import nearest
-from rtl_tb import simulators
 from rtl_tb.engines.job import SIMULATORS, Job, Outcome, Progress
 from rtl_tb.errors import RtlError
+from rtl_tb.simulators import simulators
 
 _MODULES = {"fast": "fast", "selfcheck": "selfcheck", "cocotb": "cocotb_engine"}
 ENGINES = tuple(_MODULES)

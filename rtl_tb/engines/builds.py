@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtl_tb import simulators
-from rtl_tb.dut import Dut
+from rtl_tb.dut.description import Dut
 from rtl_tb.errors import ElaborationError, RtlError
-from rtl_tb.simulators import Simulator
+from rtl_tb.simulators import simulators
+from rtl_tb.simulators.simulators import Simulator
 
 TRIES = 3
 """Compilations of a design whose files change meanwhile, before the user is told."""

@@ -1,4 +1,4 @@
-"""The cocotb engine: the library of rtl_tb/agents.py and rtl_tb/testbench.py, in Verilator or Icarus Verilog.
+"""The cocotb engine: the library of rtl_tb/bench/agents.py and rtl_tb/bench/testbench.py, in Verilator or Icarus Verilog.
 
 It is the slowest engine and sees the most: random idle cycles and backpressure, resets in mid-flight, X and Z (Icarus).
 This is the host side: it builds, starts the simulator, and turns the answer of rtl_tb/engines/cocotb_test.py into an
@@ -21,14 +21,14 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from rtl_tb import simulators
+from rtl_tb.bench.scoreboard import unpack_bits
+from rtl_tb.dut.wrapper import NAME, wrapper_of
 from rtl_tb.engines.builds import DEPENDENCIES, Recipe, built, check_whole, design_options
 from rtl_tb.engines.common import Watch, complaint, random_start, run_folder, units_folder
 from rtl_tb.engines.job import Job, Outcome, Progress, ProtocolFailure
 from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing
-from rtl_tb.scoreboard import unpack_bits
-from rtl_tb.simulators import VERILATOR_ERRORS, Simulator, ToolFailed, first_error
-from rtl_tb.wrapper import NAME, wrapper_of
+from rtl_tb.simulators import simulators
+from rtl_tb.simulators.simulators import VERILATOR_ERRORS, Simulator, ToolFailed, first_error
 
 try:
     from cocotb_tools import runner

@@ -17,8 +17,8 @@ import cocotb
 import numpy as np
 from cocotb.triggers import ClockCycles
 
+from rtl_tb.bench.testbench import Bench
 from rtl_tb.errors import DutTimeout
-from rtl_tb.testbench import Bench
 
 FILES = Path(os.environ["MMAGOLD_RUN"])
 """Where the host put the job; not the working directory, in which the unit may read and write."""

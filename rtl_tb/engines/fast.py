@@ -17,13 +17,13 @@ from pathlib import Path
 
 import numpy as np
 
-from rtl_tb import simulators
+from rtl_tb.dut.wrapper import NAME, wrapper_of
 from rtl_tb.engines.builds import OBJECTS, Recipe, built, design_options
 from rtl_tb.engines.common import Watch, written_failures
 from rtl_tb.engines.job import Job, Outcome, Progress
 from rtl_tb.errors import RtlError
-from rtl_tb.simulators import VERILATOR_ERRORS, Simulator, ToolFailed
-from rtl_tb.wrapper import NAME, wrapper_of
+from rtl_tb.simulators import simulators
+from rtl_tb.simulators.simulators import VERILATOR_ERRORS, Simulator, ToolFailed
 
 HARNESS = Path(__file__).with_name("fast_harness.cpp")
 PROGRAM = "dut"

@@ -1,7 +1,7 @@
 """What every engine takes and what every engine gives back.
 
 An engine runs one DUT on one set of vectors. The three engines (cocotb, selfcheck, fast) differ in speed and in what they
-can see; they share `Job` and `Outcome`, so that the verdict of rtl_tb/check.py does not depend on the engine.
+can see; they share `Job` and `Outcome`, so that the verdict of rtl_tb/check/check.py does not depend on the engine.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rtl_tb.errors import RtlError
-from rtl_tb.simulators import has_space
+from rtl_tb.simulators.simulators import has_space
 
 if TYPE_CHECKING:
     from golden.vectors.vectorset import VectorSet
-    from rtl_tb.dut import Dut
+    from rtl_tb.dut.description import Dut
 
 Bits = npt.NDArray[Any]
 Progress = Callable[[int, int], None]
@@ -83,7 +83,7 @@ class Job:
     """One run: a DUT, its vectors, a simulator and the traffic.
 
     Attributes:
-        dut: the description, see rtl_tb/dut.py.
+        dut: the description, see rtl_tb/dut/description.py.
         build: folder for what is generated and compiled; engines keep their builds there and use them again.
         vectors: operands and expected results.
         simulator: one of SIMULATORS.

@@ -16,15 +16,15 @@ from pathlib import Path
 import numpy as np
 
 from golden.vectors.vectorset import VectorSet
-from rtl_tb import simulators
-from rtl_tb.dut import Dut
+from rtl_tb.dut.description import Dut
+from rtl_tb.dut.wrapper import NAME, wrapper_of
 from rtl_tb.engines.builds import DEPENDENCIES, OBJECTS, Recipe, built, check_whole, design_options
 from rtl_tb.engines.common import Watch, complaint, random_start, run_folder, units_folder, written_failures
 from rtl_tb.engines.job import Job, Outcome, Progress, Traffic
+from rtl_tb.engines.selfcheck_text import DEPTH, testbench_text
 from rtl_tb.errors import RtlError
-from rtl_tb.selfcheck_sv import DEPTH, testbench_text
-from rtl_tb.simulators import VERILATOR_ERRORS, Simulator, ToolFailed
-from rtl_tb.wrapper import NAME, wrapper_of
+from rtl_tb.simulators import simulators
+from rtl_tb.simulators.simulators import VERILATOR_ERRORS, Simulator, ToolFailed
 
 TESTBENCH = "mmagold_tb"
 TIMESCALE = "mmagold_timescale.sv"

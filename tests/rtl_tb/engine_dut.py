@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from golden.vectors.vectorset import VectorSet, default_set
-from rtl_tb.dut import Dut, load_dut
+from rtl_tb.dut.description import Dut, load_dut
 
 FAULT = 0xDEAD0F00
 DEAF, EXTRA, UNSTABLE, DROPPED, STALE, UNKNOWN, WRONG, X_READY, FINISH = range(1, 10)

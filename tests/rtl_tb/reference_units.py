@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import rtl_tb
-from golden.formats import Format
+from golden.number.formats import Format
 from golden.vectors import VectorSet, default_set
-from rtl_tb import engines, simulators
-from rtl_tb.dut import Dut, load_dut
+from rtl_tb import engines
+from rtl_tb.check.verdict import Verdict, judge
+from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Outcome, Traffic
-from rtl_tb.verdict import Verdict, judge
+from rtl_tb.simulators import simulators
 
 FULL = bool(os.environ.get("MMAGOLD_FULL"))
 FAST_COUNT, SLOW_COUNT = (1_000_000, 20_000) if FULL else (28_000, 700)

@@ -5,10 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 from golden.docs.pictures import bars, svg
-from golden.docs.pictures.sheet import C_EXPONENT, DOTS, EXPONENT, LEFT, ONE, RIGHT, C, Sheet, exponent_text, signed
+from golden.docs.pictures.sheet import (
+    C_EXPONENT,
+    DOTS,
+    EXPONENT,
+    LEFT,
+    ONE,
+    RIGHT,
+    C,
+    Sheet,
+    exponent_text,
+    signed,
+)
 from golden.docs.pictures.stage_words import MODES_SHORT, grouped, labels, names_of
-from golden.program import Step
-from golden.widths import Node
+from golden.program.program import Step
+from golden.program.widths import Node
 
 _LEFT_OUT = {"dropped": "lost", "unshifted": "not shifted"}
 

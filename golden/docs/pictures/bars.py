@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from golden.docs.pictures import svg
-from golden.formats import Format
-from golden.widths import Node
+from golden.number.formats import Format
+from golden.program.widths import Node
 
 HEIGHT = 16
 _TAIL = 5

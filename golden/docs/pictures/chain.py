@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from golden.docs.pictures import svg
 from golden.docs.pictures.datapath import title_of
-from golden.export import index_text
+from golden.explain.specification import index_text
 from golden.instruction import Instruction
-from golden.program import Operation
+from golden.program.program import Operation
 
 WIDTH = 760
 _LEFT, _RIGHT = 120.0, 748.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from golden.algorithms import get_algorithm
 from golden.docs.pictures import bars, svg
 from golden.docs.pictures.sheet import (
     BAR_LEFT,
@@ -22,11 +21,12 @@ from golden.docs.pictures.sheet import (
 )
 from golden.docs.pictures.stages import draw
 from golden.errors import UnknownNameError
-from golden.export import index_text
-from golden.formats import Format
+from golden.explain.specification import index_text
 from golden.instruction import Instruction
-from golden.program import Operation, Step
-from golden.widths import Node, operand_nodes, operation_nodes
+from golden.number.formats import Format
+from golden.program.algorithms import get_algorithm
+from golden.program.program import Operation, Step
+from golden.program.widths import Node, operand_nodes, operation_nodes
 
 _LEGEND = "s2.20: sign, 2 integer and 20 fraction bits; u: no sign; e: exponent; dashed: exponents and special values"
 
@@ -34,7 +34,7 @@ _LEGEND = "s2.20: sign, 2 integer and 20 fraction bits; u: no sign; e: exponent;
 def datapath(ins: Instruction, index: int = 0, name: str = "datapath") -> str:
     """Returns the block diagram of one operation of the program as SVG; name: prefix of its ids.
 
-    Every width is that of `golden.widths`; every stage is drawn from one step.
+    Every width is that of `golden.program.widths`; every stage is drawn from one step.
 
     Raises:
         UnknownNameError: the program has no operation of this index.

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import log2
 
 from golden.docs.pictures import bars, svg
-from golden.formats import Format, Kind, Number
+from golden.number.formats import Format, Kind, Number
 
 WIDTH = 760
 _LEFT, _RIGHT = 24.0, 736.0

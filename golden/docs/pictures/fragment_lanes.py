@@ -7,7 +7,7 @@ import numpy as np
 from golden.docs.pictures import svg
 from golden.docs.pictures.fragment_words import Words, plural
 from golden.docs.pictures.places import Array
-from golden.layouts import Layout
+from golden.registers.layouts import Layout
 
 _FONT, _STEP = 10, 15.0
 _MOST_LANES = 32

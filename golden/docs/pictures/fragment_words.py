@@ -10,7 +10,7 @@ from golden.docs.pictures import svg
 from golden.docs.pictures.places import Grid
 from golden.errors import OperandError
 from golden.instruction import Instruction
-from golden.layouts import Layout
+from golden.registers.layouts import Layout
 
 _AXES = {
     "a": ("m", "k"),

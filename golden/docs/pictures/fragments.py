@@ -11,11 +11,20 @@ from functools import lru_cache
 from typing import Any
 
 from golden.docs.pictures import fragment_lanes, svg
-from golden.docs.pictures.fragment_words import Words, axes, cut_notes, layout_notes, letter, span, title, tooltip
+from golden.docs.pictures.fragment_words import (
+    Words,
+    axes,
+    cut_notes,
+    layout_notes,
+    letter,
+    span,
+    title,
+    tooltip,
+)
 from golden.docs.pictures.places import Grid, grid
 from golden.errors import UnknownNameError, nearest
 from golden.instruction import Instruction
-from golden.layouts import Layout
+from golden.registers.layouts import Layout
 
 OPERANDS = ("a", "b", "c", "d", "metadata", "scale_a", "scale_b")
 WIDTH = 760

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.layouts import Layout
+from golden.registers.layouts import Layout
 
 Array = npt.NDArray[Any]
 

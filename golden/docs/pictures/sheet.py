@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from golden.docs.pictures import svg
 from golden.docs.pictures.bars import Scale
 from golden.instruction import Instruction
-from golden.program import Operation
-from golden.widths import Node
+from golden.program.program import Operation
+from golden.program.widths import Node
 
 WIDTH = 760
 LEFT, RIGHT, WIDE = 12.0, 496.0, 556.0

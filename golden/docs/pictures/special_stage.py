@@ -5,8 +5,8 @@ from __future__ import annotations
 from golden.docs.pictures import svg
 from golden.docs.pictures.sheet import GAP, RIGHT, Sheet
 from golden.docs.pictures.stage_words import names_of
-from golden.program import Step
-from golden.widths import Node
+from golden.program.program import Step
+from golden.program.widths import Node
 
 
 def special_values(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str, Node]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from golden.docs.pictures.sheet import Sheet
-from golden.program import Step
-from golden.widths import Node
+from golden.program.program import Step
+from golden.program.widths import Node
 
 MODES_SHORT = {
     "toward_zero": "toward zero (cut)",

@@ -20,8 +20,8 @@ from golden.docs.pictures.sheet import (
 )
 from golden.docs.pictures.special_stage import ieee_side, special_values
 from golden.docs.pictures.stage_words import FLUSH, MODES_SHORT, OVERFLOW, ZERO, grouped, labels, names_of
-from golden.program import Step
-from golden.widths import Node
+from golden.program.program import Step
+from golden.program.widths import Node
 
 _TREE_LEVEL = 22.0
 """Pixels from node to node of a tree inside a stage."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from golden.docs.pictures import svg
 from golden.instruction import Instruction
-from golden.program import Operation, Step
+from golden.program.program import Operation, Step
 
 WIDTH = 760
 _WIDEST = (9, 7, 5, 4)

@@ -40,7 +40,7 @@ def browser() -> Iterator[Browser]:
 
 def _build(folder: Path) -> None:
     start = time.perf_counter()
-    command = [sys.executable, "-m", "golden.cli", "docs", "build", "--out", str(folder)]
+    command = [sys.executable, "-m", "golden.cli.app", "docs", "build", "--out", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     print(f"the site was built in {time.perf_counter() - start:.0f} s")

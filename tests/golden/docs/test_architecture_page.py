@@ -9,7 +9,7 @@ import pytest
 
 import golden
 from golden.docs import architecture_page, families, generations
-from golden.operands import from_text
+from golden.vectors.operand_files import from_text
 
 # Cells of Tables III and IV of the MMA-Sim paper (arXiv 2511.10909): group, algorithm, F. Chains (Co-) are n x.
 PUBLISHED = [

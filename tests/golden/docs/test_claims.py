@@ -85,7 +85,7 @@ def changed_spec(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"MMAGOLD_SPEC": str(folder)}
-    command = [sys.executable, "-m", "golden.cli", *words]
+    command = [sys.executable, "-m", "golden.cli.app", *words]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=ROOT)
 
 

@@ -16,13 +16,14 @@ import pytest
 
 import golden
 from golden import stimuli
-from golden.docs import captured_witness, comparison, forms, forms_page
+from golden.dissect import captured_witness
+from golden.dissect.properties import PROPERTIES, ProbeError, by_slug, measure
+from golden.docs import comparison, forms, forms_page
 from golden.docs.compared_units import BLOCKS, Block, units
 from golden.docs.errors import DocsError
-from golden.docs.properties import PROPERTIES, ProbeError, by_slug, measure
-from golden.operands import from_text
 from golden.paths import spec_folder
-from golden.program import Program
+from golden.program.program import Program
+from golden.vectors.operand_files import from_text
 
 BLOCK = {block.slug: block for block in BLOCKS}
 NVIDIA = ["volta", "turing", "ampere", "ada", "hopper", "blackwell", "rtx_blackwell"]

@@ -185,7 +185,7 @@ def exported(folder: Path, form: str, environment: dict[str, str]) -> bytes:
     """What `docs export` prints, or for pdf writes, in a folder with a space that its owner alone may read."""
     place = folder / "my documents"
     place.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "golden.cli", "docs", "export", f"hopper:{NAME}", "--format", form]
+    command = [sys.executable, "-m", "golden.cli.app", "docs", "export", f"hopper:{NAME}", "--format", form]
     command += ["--out", "a b.pdf"] if form == "pdf" else []
     root = str(Path(__file__).parents[3])
     variables = os.environ | {"PYTHONPATH": root, "SOURCE_DATE_EPOCH": "1"} | environment

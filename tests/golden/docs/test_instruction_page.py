@@ -19,11 +19,11 @@ import pytest
 import yaml
 
 import golden
-from golden import operands as operand_files
 from golden import stimuli
 from golden.docs import answers, instruction_page, variants
 from golden.docs.families import Group, groups
 from golden.docs.page import Page
+from golden.vectors import operand_files
 
 ROOT = Path(__file__).parents[3]
 PAGES = [

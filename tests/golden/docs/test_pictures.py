@@ -12,7 +12,7 @@ import svg_reader
 
 from golden.docs.pictures import formats, plots, svg
 from golden.errors import UnknownNameError
-from golden.formats import get_format
+from golden.number.formats import get_format
 
 DTYPES = {
     "e4m3": ml_dtypes.float8_e4m3fn,
@@ -104,7 +104,7 @@ def test_a_figure_becomes_one_element_that_fits_a_page() -> None:
 
 def test_ilp_and_warps_of_a_measured_instruction() -> None:
     pytest.importorskip("matplotlib")
-    from hw_capture.timing.tables import load
+    from hw_capture.bench.tables import load
 
     measured = load("hopper_h200")
     name = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"

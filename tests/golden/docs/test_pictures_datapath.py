@@ -10,7 +10,6 @@ import pytest
 import svg_reader
 
 import golden
-from golden.algorithms import algorithms
 from golden.docs.families import groups
 from golden.docs.pictures.chain import program
 from golden.docs.pictures.datapath import datapath
@@ -18,8 +17,9 @@ from golden.docs.pictures.stages import draw
 from golden.errors import UnknownNameError
 from golden.instruction import Instruction
 from golden.paths import spec_folder
-from golden.program import Program
-from golden.step_reader import STEPS
+from golden.program.algorithms import algorithms
+from golden.program.program import Program
+from golden.program.reading import STEPS
 
 NVF4 = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
 BY_HAND = [

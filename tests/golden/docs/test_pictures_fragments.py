@@ -1,6 +1,6 @@
 """Fragment pictures, read back and held against the formulas of the PTX manual and the AMD calculator (facts/layouts.md).
 
-The formulas stand here as the sources write them; golden/fragments.py is not asked.
+The formulas stand here as the sources write them; golden/registers/fragments.py is not asked.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ import golden
 from golden.docs.families import groups
 from golden.docs.pictures import tree
 from golden.docs.pictures.tree import Tree
-from golden.formats import from_float
 from golden.instruction import Instruction
+from golden.number.formats import from_float
 from golden.paths import spec_folder
 
 HMMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"

@@ -343,7 +343,7 @@ def test_vectors_that_are_not_installed_are_not_linked(monkeypatch: pytest.Monke
 
 
 def docs_check(folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "golden.cli", "docs", "check", str(folder)]
+    command = [sys.executable, "-m", "golden.cli.app", "docs", "check", str(folder)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

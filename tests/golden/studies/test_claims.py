@@ -355,7 +355,7 @@ def test_equal_architectures_and_their_results_in_rationals() -> None:
 
 
 def test_the_profile_meets_the_printed_figures_but_for_the_one_it_explains() -> None:
-    from hw_capture import numeric
+    from hw_capture.bench import numeric
 
     found = numeric.profile(numeric_profile.ARCHITECTURE, 8192, 20, 12)
     lines = numeric_profile.comparison(found)

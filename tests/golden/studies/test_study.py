@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from golden import cli, studies
+from golden import studies
+from golden.cli import app
 from golden.docs import study_page
 from golden.errors import OperandError, UnknownNameError
 from golden.studies.study import Study, Table, number, percent
@@ -26,7 +27,7 @@ FEW = {"fp8-accumulation": 20, "cdna2-range": 50, "cdna3-rounding": 2000, "numer
 
 
 def call(*arguments: str, status: int = 0) -> Any:
-    result = CliRunner().invoke(cli.app, ["study", *arguments], prog_name="mmagold")
+    result = CliRunner().invoke(app.app, ["study", *arguments], prog_name="mmagold")
     assert result.exit_code == status, (result.output, result.exception)
     return result
 
@@ -101,7 +102,7 @@ def test_a_study_runs_in_any_environment(environment: dict[str, str], tmp_path: 
     """Its files are the same bytes, in a folder with a space."""
     pytest.importorskip("matplotlib")
     plain = write(studies.run("product-overflow", 50), tmp_path / "plain")
-    command = [sys.executable, "-m", "golden.cli", "study", "product-overflow", "--samples", "50", "--out", "my figures"]
+    command = [sys.executable, "-m", "golden.cli.app", "study", "product-overflow", "--samples", "50", "--out", "my figures"]
     variables = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])} | environment
     done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr

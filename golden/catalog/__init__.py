@@ -1,0 +1,1 @@
+"""Which instructions there are: architectures and their families, names, relatives, units from files."""

@@ -1,0 +1,142 @@
+"""Instructions by name: an architecture and a PTX, SASS or AMD name make an `Instruction`."""
+
+from __future__ import annotations
+
+import re
+
+from golden.catalog import architectures
+from golden.errors import UnknownNameError, nearest
+from golden.instruction import Evidence, Instruction
+from golden.number.formats import Format, get_format
+from golden.program.compiling import compile_program
+from golden.program.program import Operands
+
+_cache: dict[tuple[str, str], Instruction] = {}
+
+
+def _build(architecture: str, name: str, entry: architectures.Entry, variables: dict[str, str]) -> Instruction:
+    key = (architecture, name)
+    if key not in _cache:
+        _cache[key] = _build_uncached(architecture, name, entry, variables)
+    return _cache[key]
+
+
+def _build_uncached(architecture: str, name: str, entry: architectures.Entry, variables: dict[str, str]) -> Instruction:
+    family = entry.family
+    m, n, k = architectures.shape_of(variables, entry.section)
+    formats = {operand: get_format(architectures.fill(text, variables)) for operand, text in family.formats.items()}
+    scales = {name: fmt for name, fmt in formats.items() if name.startswith("scale")}
+    operands = Operands(formats["a"], formats["b"], formats["c"], formats["d"], k // 2 if family.sparse else k, scales=scales)
+    program = compile_program(architectures.fill(entry.program, variables), entry.section, operands)
+    return Instruction(
+        name,
+        architecture,
+        m,
+        n,
+        k,
+        formats,
+        program,
+        _evidence(architecture, name, entry),
+        _sass(entry, variables, formats, (m, n, k)),
+        entry.emulated,
+        None if entry.layout == "none" else entry.layout,
+        family.sparse,
+        int(architectures.fill(family.blocks, variables)),
+        architectures.fill(family.scale_block, variables),
+        family.name,
+        family.source,
+        variables,
+    )
+
+
+def _evidence(architecture: str, name: str, entry: architectures.Entry) -> Evidence:
+    """Captured where vectors of exactly this instruction are committed, else what the architecture's file says."""
+    captured = architectures.captures(architecture)
+    if name not in captured.vectors:
+        return Evidence(**entry.evidence)
+    return Evidence(
+        "captured", f"recorded on an {captured.device}; rule: {entry.evidence['source']}", captured.vectors[name], captured.device
+    )
+
+
+def _sass(
+    entry: architectures.Entry, variables: dict[str, str], formats: dict[str, Format], shape: tuple[int, int, int]
+) -> tuple[str, ...]:
+    words = {key.upper(): formats[key].name.upper() for key in "abcd"}
+    words["SAT"] = ".SAT" if variables.get("satfinite") else ""
+    words["RND"] = {".rz": ".RZ", ".rm": ".RM", ".rp": ".RP"}.get(variables.get("rnd", ""), "")
+    words["OPERATION"] = variables.get("operation", "").upper()
+    words["ADD"] = "HADD2" if formats["d"].name == "f16" else "FADD"
+    scale, vec = variables.get("scale", ""), variables.get("vec", "")
+    words["SCALE"] = {"ue8m0": "E8", "ue4m3": "UE4M3"}.get(scale, "") + (".4X" if vec == "4" else "")
+    words |= {"mnk": "".join(map(str, shape)), "mxnxk": "x".join(map(str, shape))}
+    return tuple(template.format(**words) for template in entry.sass)
+
+
+def _entry_sass(entry: architectures.Entry) -> set[str]:
+    """The SASS mnemonics of an entry's variants that are spelt out one by one (not the sweeps over N)."""
+    return {_sass_of(entry, variables)[0] for variables in entry.variants() if "n" not in variables and "cta" not in variables}
+
+
+def _sass_of(entry: architectures.Entry, variables: dict[str, str]) -> tuple[str, ...]:
+    operands = {name: get_format(architectures.fill(text, variables)) for name, text in entry.family.formats.items()}
+    return _sass(entry, variables, operands, architectures.shape_of(variables, entry.section))
+
+
+def _sass_key(name: str) -> str:
+    return re.sub(r"(?<=\d)x(?=\d)", "", name.upper().replace("X", "x"))
+
+
+def _by_sass(architecture: str, name: str) -> list[str]:
+    """Names of the instructions that become the one SASS mnemonic `name`, the plainest spelling of each only."""
+    wanted, found = _sass_key(name), []
+    for full, (entry, variables) in architectures.get_architecture(architecture).names().items():
+        plain = (
+            variables.get("rnd", "") != ".rn"
+            and variables.get("sp") != "mma.sp"
+            and variables.get("a_layout", "row") == "row"
+            and variables.get("b_layout", "col") == "col"
+            and entry.family.layout != "wmma"
+            and not entry.emulated
+        )
+        single = plain and len(entry.sass) == 1 and "n" not in variables and "cta" not in variables
+        if single and _sass_key(_sass_of(entry, variables)[0]) == wanted:
+            found.append(full)
+    return found
+
+
+def instruction(architecture: str, name: str) -> Instruction:
+    """Returns the instruction of that PTX, SASS or AMD name on `architecture`.
+
+    Raises:
+        UnknownNameError: no such architecture or instruction (the message names near ones), or a SASS name that
+            stands for several instructions.
+    """
+    cached = _cache.get((architecture, name))
+    if cached is not None:
+        return cached
+    names = architectures.get_architecture(architecture).names()
+    listed = architectures.get_architecture(architecture).spelled(name)
+    if listed is not None:
+        return _build(architecture, listed, *names[listed])
+    found = _by_sass(architecture, name)
+    if len(found) == 1:
+        return instruction(architecture, found[0])
+    if found:
+        raise UnknownNameError(f"'{name}' names {len(found)} instructions of {architecture}: {', '.join(found[:6])}")
+    elsewhere = [other for other in architectures.architectures() if architectures.get_architecture(other).spelled(name)]
+    known = known_names(architecture)
+    hint = f" (it exists on {', '.join(elsewhere)})" if elsewhere else nearest(name, known)
+    raise UnknownNameError(f"unknown instruction '{name}' on {architecture}{hint}")
+
+
+def known_names(architecture: str) -> list[str]:
+    """The full names of an architecture's instructions, then the SASS names that can stand for one."""
+    found = architectures.get_architecture(architecture)
+    native = (entry for entry in found.entries if len(entry.sass) == 1 and not entry.emulated)
+    return [*found.names(), *(mnemonic for entry in native for mnemonic in _entry_sass(entry))]
+
+
+def instructions(architecture: str) -> list[Instruction]:
+    """Returns every instruction of an architecture, in the order of its spec."""
+    return [_build(architecture, name, *found) for name, found in architectures.get_architecture(architecture).names().items()]

@@ -1,0 +1,103 @@
+"""A designer's own unit: one YAML file of the same schema as the specs, from any folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from golden import yamlfile
+from golden.errors import UnknownNameError
+from golden.files.escape import one_line
+from golden.instruction import Evidence, Instruction
+from golden.number.formats import Format, build_format, get_format
+from golden.number.formats import formats as builtin_formats
+from golden.program.compiling import compile_program
+from golden.program.program import MAX_K, Operands
+from golden.yamlfile import Section
+
+_OPERANDS = ("a", "b", "c", "d", "scale_a", "scale_b")
+
+
+def load_instruction(path: str | Path) -> Instruction:
+    """Loads a custom unit and returns it as an Instruction that both models can run.
+
+    The file holds `unit`, `title`, `shape` (k, and m and n, by default 1), `formats` (a, b, c, d and optional scales),
+    optionally `define_formats` and `scale_block`, and either `program` (a list of operations, as in
+    spec/architectures) or `steps` (the primitive steps of one operation). See spec/examples/.
+
+    Raises:
+        SpecError: with file, line, key and what was expected.
+    """
+    return build_instruction(yamlfile.read(path))
+
+
+def build_instruction(document: Section) -> Instruction:
+    """Builds the instruction of an already parsed document (see `load_instruction`)."""
+    name = document.take_name("unit")
+    title = one_line(document.take("title", str, name))
+    source = document.take("source", str, document.file)
+    document.take_names("notes", [])
+    shape = document.take("shape", Section)
+    k, m, n = shape.take_int("k", 1, MAX_K), shape.take_int("m", 1, 4096, 1), shape.take_int("n", 1, 4096, 1)
+    shape.done()
+    local = _local_formats(document)
+    formats = _operand_formats(document.take("formats", Section), local)
+    scale_block = document.take_int("scale_block", 1, MAX_K, None)
+    if (scale_block is not None) != ("scale_a" in formats) or ("scale_a" in formats) != ("scale_b" in formats):
+        raise document.error("scaled units need formats scale_a and scale_b and the key 'scale_block', others none of them")
+    if scale_block is not None and k % scale_block:
+        raise document.error(f"key 'scale_block' is {scale_block}, expected a divisor of k = {k}", "scale_block")
+    if any(formats[name].storage != 8 for name in ("scale_a", "scale_b") if name in formats):
+        raise document.error("scale formats must have a storage of 8 bits", "formats")
+    scales = {name: fmt for name, fmt in formats.items() if name in _OPERANDS[4:]}
+    operands = Operands(formats["a"], formats["b"], formats["c"], formats["d"], k, local, scales)
+    program = compile_program(_program_items(document), document, operands)
+    document.done()
+    return Instruction(
+        name,
+        "custom",
+        m,
+        n,
+        k,
+        formats,
+        program,
+        Evidence("derived", f"custom unit: {title} ({source})"),
+        scale_block=scale_block,
+        family="custom",
+        source=source,
+        variables={"title": title},
+    )
+
+
+def _local_formats(document: Section) -> dict[str, Format]:
+    table = document.take("define_formats", Section, None)
+    for name in table or ():
+        table.checked_word(name)
+        if name in builtin_formats():
+            raise table.error(f"format '{name}' exists already; define it under another name", name)
+    return {name: build_format(name, table.take(name, Section)) for name in table} if table else {}
+
+
+def _operand_formats(table: Section, local: dict[str, Format]) -> dict[str, Format]:
+    formats: dict[str, Format] = {}
+    for operand in _OPERANDS:
+        name = table.take(operand, str) if operand in _OPERANDS[:4] else table.take(operand, str, None)
+        if name is None:
+            continue
+        try:
+            formats[operand] = local.get(name) or get_format(name)
+        except UnknownNameError as error:
+            raise table.error(str(error), operand) from None
+    table.done()
+    return formats
+
+
+def _program_items(document: Section) -> list[Any]:
+    if ("program" in document) == ("steps" in document):
+        raise document.error("expected either 'program' or 'steps'")
+    if "program" in document:
+        items: list[Any] = document.take("program", list)
+        return items
+    operation = Section(document.file, document.lines.get("steps", document.line))
+    operation["steps"] = document.take("steps", list)
+    return [operation]

@@ -1,0 +1,453 @@
+"""The command `mmagold`: list, show, run, explain, compare, export and check what the specs say.
+
+Heavy imports (NumPy, Rich, the model) happen inside the commands, so that help and shell completion answer at once.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
+
+import typer
+from typer.core import TyperGroup
+
+from golden.cli import boundary
+from golden.cli.docs import add_commands as add_docs
+from golden.cli.study import study
+from golden.cli.vectors import vectors
+
+if TYPE_CHECKING:
+    from golden.dissect.comparing import Comparison
+    from golden.instruction import Instruction
+
+
+_UsageError: Any = typer.BadParameter.__base__
+"""Of a wrong option, argument or command. Some versions of typer bring a click of their own: import click would miss it."""
+
+
+class _Carried(Exception):
+    """Carries an exception past typer, which gives some of them (EOFError, EPIPE, Ctrl-C, SystemExit) a status of its own."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+
+@contextmanager
+def _carrying() -> Iterator[None]:
+    try:
+        yield
+    except (_UsageError, typer.Exit, _Carried):  # what commands say through typer
+        raise
+    except typer.Abort:  # Ctrl-C at a question
+        raise _Carried(KeyboardInterrupt()) from None
+    except BaseException as error:
+        raise _Carried(error) from error
+
+
+class _Group(TyperGroup):
+    """A command or group of commands inside golden.cli.boundary: only `raise typer.Exit(1)` of a command ends with status 1."""
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
+        """Runs the command line and ends the program."""
+        boundary.end(lambda: self.status(*args, **extra))
+
+    def status(self, *args: Any, **extra: Any) -> int:
+        """Runs the command line; what ends it otherwise than with a status is raised."""
+        try:
+            result = super().main(*args, **{**extra, "standalone_mode": False})
+        except _UsageError as error:
+            return _misused(error)
+        except _Carried as carried:
+            meant = carried.error
+        else:
+            return result if type(result) is int else 0
+        raise meant  # out here it keeps the exception that it came from
+
+    def make_context(self, *args: Any, **extra: Any) -> Any:
+        """Reads the options that stand before the command."""
+        with _carrying():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs the chosen command."""
+        with _carrying():
+            super().invoke(ctx)  # what it returns is no status
+
+    def _main_shell_completion(self, *args: Any, **extra: Any) -> None:
+        """Answers a shell that asks for completions; typer ends the program when it did."""
+        try:
+            super()._main_shell_completion(*args, **extra)
+        except SystemExit as answered:
+            raise boundary.Ended(boundary.ERROR if answered.code else 0) from None
+
+
+def _misused(error: Any) -> int:
+    """Tells a wrong command line in one line; without any argument typer shows the help instead."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+    else:
+        command = error.ctx.command_path if error.ctx else "mmagold"
+        typer.echo(f"mmagold: {' '.join(error.format_message().split()).rstrip('.')}; see {command} -h", err=True)
+    return boundary.ERROR
+
+
+app = typer.Typer(
+    cls=_Group,
+    name="mmagold",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="A bit-accurate golden model of GPU matrix units.\n\nNAME is [b]architecture:instruction[/b] "
+    "(hopper:HMMA.16816.F32), an instruction beside --arch, or a unit of your own (my_unit.yaml).",
+)
+spec_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Checks YAML specs.")
+app.add_typer(spec_app, name="spec")
+docs_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Builds the docs: a site, or one document.")
+app.add_typer(docs_app, name="docs")
+
+
+# Names and their completion ----------------------------------------------------------------------------------------------
+
+
+def _complete_arch(incomplete: str) -> list[str]:
+    from golden.catalog.architectures import architectures
+
+    return [name for name in architectures() if name.startswith(incomplete)]
+
+
+def _complete_name(ctx: typer.Context, incomplete: str) -> list[str]:
+    from golden.catalog.architectures import architectures, get_architecture
+
+    known = architectures()
+    arch = ctx.params.get("arch")
+    if arch in known:
+        return [name for name in get_architecture(str(arch)).names() if name.startswith(incomplete)]
+    prefix, colon, rest = incomplete.partition(":")
+    if colon and prefix in known:
+        return [f"{prefix}:{name}" for name in get_architecture(prefix).names() if name.startswith(rest)]
+    return [f"{name}:" for name in known if name.startswith(incomplete)]
+
+
+def _complete_format(incomplete: str) -> list[str]:
+    from golden.number.formats import formats
+
+    return [name for name in formats() if name.startswith(incomplete)]
+
+
+def resolve(name: str, arch: str | None = None) -> Instruction:
+    """Finds the instruction behind a NAME argument.
+
+    Accepts `architecture:instruction`, an instruction with `arch`, an instruction that only one architecture has, and
+    the path of a custom unit (.yaml or .yml).
+
+    Raises:
+        UnknownNameError: no such thing, or several; the message names candidates.
+        SpecError: the custom unit's file is wrong.
+    """
+    from golden import errors
+    from golden.catalog import architectures
+    from golden.catalog.lookup import instruction, known_names
+
+    if name.endswith((".yaml", ".yml")):
+        from golden.catalog.unit_files import load_instruction
+
+        return load_instruction(name)
+    if arch is not None:
+        return instruction(arch, name.removeprefix(f"{arch}:"))
+    prefix, colon, rest = name.partition(":")
+    if colon and not rest.startswith(":"):
+        return instruction(prefix, rest)
+    found = []
+    for candidate in architectures.architectures():
+        try:
+            found.append(instruction(candidate, name))
+        except errors.UnknownNameError:
+            continue
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise errors.UnknownNameError(
+            f"'{name}' exists on {', '.join(ins.architecture for ins in found)}; say which, as {found[0].architecture}:{name}"
+        )
+    known = (full for candidate in architectures.architectures() for full in known_names(candidate))
+    raise errors.UnknownNameError(
+        f"unknown instruction '{name}' (expected architecture:instruction or a .yaml file){errors.nearest(name, known)}"
+    )
+
+
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="architecture:instruction, or the .yaml file of a unit.",
+        autocompletion=_complete_name,
+        show_default=False,
+    ),
+]
+Arch = Annotated[
+    str | None, typer.Option("--arch", help="Architecture of NAME.", autocompletion=_complete_arch, show_default=False)
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, indent=2))
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from golden import __version__
+
+        typer.echo(f"mmagold {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _main(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Holds the options of the command itself."""
+
+
+# Commands ----------------------------------------------------------------------------------------------------------------
+
+
+@app.command("list")
+def list_command(
+    text: Annotated[str, typer.Argument(help="Only names (PTX, SASS, AMD) that contain this.", show_default=False)] = "",
+    arch: Annotated[str | None, typer.Option("--arch", help="Only this architecture.", autocompletion=_complete_arch)] = None,
+    type_: Annotated[
+        str | None,
+        typer.Option("--type", help="Only with an operand of this format (f16, e4m3, ...).", autocompletion=_complete_format),
+    ] = None,
+    shape: Annotated[str | None, typer.Option("--shape", help="Only this shape (m16n8k16 or 16x8x16).")] = None,
+    evidence: Annotated[str | None, typer.Option("--evidence", help="Only captured, published or derived.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="One row for each N, not a row for the range.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Lists instructions; without filters, the architectures."""
+    from golden.cli import lists
+
+    if not any((text, arch, type_, shape, evidence, every, as_json)):
+        lists.print_overview()
+        return
+    found = lists.select(text, arch, type_, shape, evidence)
+    if as_json:
+        _print_json([lists.row_dict(ins) for ins in found])
+    else:
+        lists.print_instructions(found, every)
+
+
+@app.command()
+def show(name: Name, arch: Arch = None, as_json: Json = False) -> None:
+    """Shows one instruction: formats, steps, widths of every register, evidence."""
+    from golden.cli import render
+    from golden.explain import specification
+
+    ins = resolve(name, arch)
+    if as_json:
+        _print_json(specification.specification(ins))
+    else:
+        render.print_specification(ins)
+
+
+@app.command()
+def explain(
+    name: Name,
+    a: Annotated[str, typer.Option("--a", help="Elements: 1.5,-0,inf,2**-24 or codes 0x3c00; zeros follow.")] = "",
+    b: Annotated[str, typer.Option("--b", help="Elements of b, as for --a.")] = "",
+    c: Annotated[str, typer.Option("--c", help="One value or code.")] = "0",
+    scale_a: Annotated[str | None, typer.Option("--scale-a", help="Block scales of a (default: ones).")] = None,
+    scale_b: Annotated[str | None, typer.Option("--scale-b", help="Block scales of b (default: ones).")] = None,
+    metadata: Annotated[str | None, typer.Option("--metadata", help="Sparse: nibbles such as 0x4,0xe.")] = None,
+    arch: Arch = None,
+    as_json: Json = False,
+) -> None:
+    """Explains one dot product: products, exponents, shifts, lost bits, sum, rounding, exact value, error in ULP."""
+    from golden.cli import render
+    from golden.vectors import operand_files
+
+    ins = resolve(name, arch)
+    given = {"a": a, "b": b, "c": c, "scale_a": scale_a, "scale_b": scale_b, "metadata": metadata}
+    trace = ins.trace(**operand_files.from_text(ins, given))
+    if as_json:
+        _print_json(trace.as_dict())
+    else:
+        render.print_trace(trace)
+
+
+@app.command()
+def run(
+    name: Name,
+    a: Annotated[Path | None, typer.Option("--a", help="Operand a: .npy, or hex text.")] = None,
+    b: Annotated[Path | None, typer.Option("--b", help="Operand b.")] = None,
+    c: Annotated[Path | None, typer.Option("--c", help="Operand c.")] = None,
+    scale_a: Annotated[Path | None, typer.Option("--scale-a", help="Block scales of a.")] = None,
+    scale_b: Annotated[Path | None, typer.Option("--scale-b", help="Block scales of b.")] = None,
+    metadata: Annotated[Path | None, typer.Option("--metadata", help="Sparse: metadata nibbles.")] = None,
+    archive: Annotated[Path | None, typer.Option("--in", help="All operands: .npz with keys a, b, c, ...")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Result: .npy, .npz (key d), .hex; else hex on stdout.")] = None,
+    dot: Annotated[bool, typer.Option("--dot", help="Dot products: a, b (..., k), c (...).")] = False,
+    values: Annotated[bool, typer.Option("--values", help="Files hold values; round them to the formats.")] = False,
+    arch: Arch = None,
+) -> None:
+    """Runs operands from files through the instruction: raw bits in, raw bits out."""
+    from golden.vectors import operand_files
+
+    ins = resolve(name, arch)
+    if out is not None:
+        operand_files.check_output(out)
+    given = operand_files.read_npz(archive, ins, dot, values) if archive is not None else {}
+    files = {"a": a, "b": b, "c": c, "metadata": metadata, "scale_a": scale_a, "scale_b": scale_b}
+    given |= {key: operand_files.read_operand(path, ins, key, dot, values) for key, path in files.items() if path is not None}
+    result = operand_files.compute(ins, given, dot)
+    title = f"{ins.architecture} {ins.name}"
+    if out is None:
+        typer.echo(operand_files.hex_text(result, ins.formats["d"], title), nl=False)
+    else:
+        operand_files.write_result(out, result, ins.formats["d"], title)
+        typer.echo(f"{out}: {' x '.join(map(str, result.shape))} {ins.formats['d'].name} codes", err=True)
+
+
+@app.command()
+def compare(
+    first: Annotated[str, typer.Argument(metavar="NAME", help="One instruction or unit.", autocompletion=_complete_name)],
+    second: Annotated[str, typer.Argument(metavar="NAME2", help="The other.", autocompletion=_complete_name)],
+    budget: Annotated[int, typer.Option("--budget", min=1, help="Dot products to try.")] = 100_000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random operands.")] = 0,
+    traces: Annotated[bool, typer.Option("--trace", help="Also explain both answers step by step.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Searches for operands where two instructions or units answer differently; shows the shortest found."""
+    from golden.cli import render
+
+    result = _search(resolve(first), resolve(second), seed, budget)
+    if as_json:
+        _print_json(result.as_dict())
+    else:
+        render.print_comparison(result, traces)
+
+
+def _search(x: Instruction, y: Instruction, seed: int, budget: int) -> Comparison:
+    """The search with a progress bar on stderr, where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from golden.dissect.comparing import compare as search
+
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task("searching", total=budget)
+        return search(x, y, seed, budget, lambda done, total: progress.update(task, completed=done, total=total))
+
+
+@app.command()
+def export(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|dpi",
+            help="architecture:instruction, or the .yaml file of a unit; or dpi, for a DPI-C model of the NAME after it.",
+            autocompletion=_complete_name,
+            show_default=False,
+        ),
+    ],
+    model: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="After dpi: what to model.", autocompletion=_complete_name)
+    ] = None,
+    format_: Annotated[str, typer.Option("--format", help="md or json.", autocompletion=lambda: ["md", "json"])] = "md",
+    out: Annotated[Path | None, typer.Option("--out", help="Write to a file instead of stdout; dpi: to this folder.")] = None,
+    prefix: Annotated[str | None, typer.Option("--prefix", help="dpi: start of all names (default: the instruction's).")] = None,
+    arch: Arch = None,
+) -> None:
+    """Writes the instruction's specification as a document, or (dpi) the instruction as a C model for simulators.
+
+    The document: steps, widths of every register, special values, sources. The model: self-contained C, a SystemVerilog
+    package with the imported function, an example testbench, a Makefile.
+    """
+    if name == "dpi" or model is not None:
+        _export_dpi(name, model, out, prefix, arch)
+        return
+    from golden.explain.specification import specification, to_markdown
+    from golden.files import output
+
+    if format_ not in ("md", "json"):
+        raise typer.BadParameter(f"'{format_}' is not one of md, json", param_hint="--format")
+    ins = resolve(name, arch)
+    text = to_markdown(ins) if format_ == "md" else json.dumps(specification(ins), indent=2) + "\n"
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        output.write_text(out, text)
+
+
+def _export_dpi(word: str, name: str | None, out: Path | None, prefix: str | None, arch: str | None) -> None:
+    from golden.errors import UnknownNameError
+    from golden.vectors import dpi
+
+    if word != "dpi" or name is None:
+        raise UnknownNameError(f"arguments are '{word} {name or ''}', expected 'dpi NAME' or one NAME")
+    if out is None:
+        raise typer.BadParameter("dpi writes several files; name a folder", param_hint="--out")
+    for file in dpi.write(resolve(name, arch), out, prefix):
+        typer.echo(str(file))
+
+
+@app.command()
+def algorithms(as_json: Json = False) -> None:
+    """Lists the algorithms of spec/algorithms."""
+    from golden.cli import lists
+
+    if as_json:
+        _print_json(lists.algorithm_dicts())
+    else:
+        lists.print_algorithms()
+
+
+@app.command("formats")
+def formats_command(as_json: Json = False) -> None:
+    """Lists the number formats."""
+    from golden.cli import lists
+
+    if as_json:
+        _print_json(lists.format_dicts())
+    else:
+        lists.print_formats()
+
+
+@spec_app.command("check")
+def spec_check(
+    file: Annotated[Path, typer.Argument(help="A custom unit, or a file of the spec folder.", show_default=False)],
+    as_json: Json = False,
+) -> None:
+    """Checks a YAML spec; complaints give file, line, key and what was expected."""
+    from golden.cli import lists
+
+    report = lists.check_spec(file)
+    if as_json:
+        _print_json(report)
+    else:
+        typer.echo(f"{file}: ok: {report['summary']}")
+
+
+app.command("vectors")(vectors)
+app.command("study")(study)
+add_docs(docs_app)
+for _plugin in sorted(metadata.entry_points(group="mmagold.commands")):  # rtl_tb and hw_capture, see pyproject.toml
+    _plugin.load()(app)
+
+
+def main() -> NoReturn:
+    """Entry point of the console command (see mmagold.py); ends the program."""
+    boundary.end(lambda: cast(_Group, typer.main.get_command(app)).status(prog_name="mmagold"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""The commands `mmagold docs build`, `docs check` and `docs export`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_FORMS = ["md", "html", "pdf", "json"]
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[str, int, int], None]]:
+    """A progress bar on stderr, where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task("collecting pages", total=None)
+        yield lambda what, done, total: progress.update(task, description=what, completed=done, total=total)
+
+
+def build(
+    out: Annotated[Path, typer.Option("--out", help="Folder for the site: new, empty, or an earlier site.")] = Path("site"),
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Processes (default: one for each processor).")] = None,
+) -> None:
+    """Builds the specs, studies and guides as a static site: search, light and dark, nothing loaded from other hosts."""
+    from golden.docs import site
+
+    with _bar() as progress:
+        count = site.build(out, jobs, progress)
+    typer.echo(f"{out / 'index.html'}: {count} pages", err=True)
+
+
+def check(
+    folder: Annotated[Path, typer.Argument(metavar="SITE", help="A site that docs build made.", show_default=False)],
+) -> None:
+    """Checks that a site belongs to the specs, timings, pages and vectors of today. Exit status: 0 it does, 1 it is stale."""
+    from golden.docs import stale
+
+    changes = stale.changes(folder)
+    for change in changes:
+        typer.echo(change)
+    if changes:
+        typer.echo(f"{folder} is stale: build it again with mmagold docs build --out {folder}", err=True)
+        raise typer.Exit(1)
+    typer.echo(f"{folder} is up to date", err=True)
+
+
+def export(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="architecture:instruction, an architecture, or the .yaml file of a unit.",
+            autocompletion=lambda incomplete: _complete(incomplete),
+            show_default=False,
+        ),
+    ],
+    form: Annotated[str, typer.Option("--format", help="md, html, pdf or json.", autocompletion=lambda: _FORMS)] = "md",
+    out: Annotated[Path | None, typer.Option("--out", help="Write to a file instead of stdout; needed for pdf.")] = None,
+) -> None:
+    """Writes one instruction, unit or architecture as a document to hand on."""
+    from golden.docs import document
+
+    document.export(name, form, out)
+
+
+def _complete(incomplete: str) -> list[str]:
+    from golden.catalog.architectures import architectures, get_architecture
+
+    prefix, colon, rest = incomplete.partition(":")
+    if colon and prefix in architectures():
+        return [f"{prefix}:{name}" for name in get_architecture(prefix).names() if name.startswith(rest)]
+    return [word for name in architectures() if name.startswith(incomplete) for word in (name, f"{name}:")]
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Hangs the commands into `mmagold docs`."""
+    for command in (build, check, export):
+        app.command()(command)

@@ -1,0 +1,205 @@
+"""The tables of `mmagold list`, `algorithms` and `formats`, and the report of `mmagold spec check`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from golden import yamlfile
+from golden.catalog import architectures
+from golden.catalog.lookup import instructions
+from golden.errors import OperandError, UnknownNameError, nearest
+from golden.explain import specification
+from golden.instruction import Instruction
+from golden.number.formats import formats, get_format
+from golden.paths import spec_folder
+from golden.program.algorithms import algorithms as all_algorithms
+
+_SHAPE = re.compile(r"m?(\d+)[nx](\d+)[kx](\d+)$")
+_EVIDENCE_STYLE = {"captured": "green", "published": "cyan", "derived": "yellow"}
+
+
+def table(*columns: str) -> Table:
+    """A table in the house style; a column whose name ends in ">" is set flush right."""
+    made = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
+    for column in columns:
+        right = column.endswith(">")
+        made.add_column(column.removesuffix(">"), justify="right" if right else "left", overflow="fold")
+    return made
+
+
+def print_overview() -> None:
+    """One row an architecture."""
+    rows = table("architecture", "name", "instructions>", "devices", "targets")
+    for name in architectures.architectures():
+        arch = architectures.get_architecture(name)
+        rows.add_row(f"[bold]{name}[/]", arch.title, str(len(arch.names())), ", ".join(arch.devices), ", ".join(arch.targets))
+    console = Console()
+    console.print(rows)
+    console.print(
+        "\nNext: [bold]mmagold list --arch hopper --type e4m3[/], [bold]mmagold show hopper:HMMA.16816.F32[/], "
+        "[bold]mmagold compare hopper:HMMA.16816.F32 ampere:HMMA.16816.F32[/]",
+        highlight=False,
+    )
+
+
+def select(text: str, arch: str | None, type_: str | None, shape: str | None, evidence: str | None) -> list[Instruction]:
+    """Returns the instructions that pass every filter.
+
+    Raises:
+        UnknownNameError, OperandError: a filter names something that does not exist at all.
+    """
+    if arch is not None:
+        architectures.get_architecture(arch)
+    if type_ is not None:
+        get_format(type_)
+    if evidence is not None and evidence not in architectures.EVIDENCE:
+        raise UnknownNameError(
+            f"unknown evidence '{evidence}', expected one of {', '.join(architectures.EVIDENCE)}{nearest(evidence, architectures.EVIDENCE)}"
+        )
+    wanted = None if shape is None else _shape(shape)
+    return [
+        ins
+        for name in ([arch] if arch else architectures.architectures())
+        for ins in instructions(name)
+        if (not text or any(_plain(text) in _plain(known) for known in (*architectures.spellings(ins.name), *ins.sass)))
+        and (type_ is None or type_ in {fmt.name for fmt in ins.formats.values()})
+        and (wanted is None or ins.shape == wanted)
+        and (evidence is None or ins.evidence.kind == evidence)
+    ]
+
+
+def _plain(name: str) -> str:
+    """Names without regard to case and to how shapes are spelt: DMMA.16x8x16 is DMMA.16816."""
+    return re.sub(r"(?<=\d)x(?=\d)", "", name.lower())
+
+
+def _shape(text: str) -> tuple[int, int, int]:
+    match = _SHAPE.match(text)
+    if match is None:
+        raise OperandError(f"option --shape is '{text}', expected a shape such as m16n8k16 or 16x8x16")
+    return int(match[1]), int(match[2]), int(match[3])
+
+
+def row_dict(ins: Instruction) -> dict[str, Any]:
+    """One instruction of a listing as plain values."""
+    m, n, k = ins.shape
+    return {
+        "architecture": ins.architecture,
+        "name": ins.name,
+        "m": m,
+        "n": n,
+        "k": k,
+        "blocks": ins.blocks,
+        "sparse": ins.sparse,
+        "formats": {operand: fmt.name for operand, fmt in ins.formats.items()},
+        "sass": list(ins.sass),
+        "emulated": ins.emulated,
+        "algorithms": list(ins.program.algorithms),
+        "evidence": ins.evidence.kind,
+        "source": ins.evidence.source,
+    }
+
+
+def print_instructions(found: list[Instruction], every: bool) -> None:
+    """One row an instruction; instructions that differ only in N share a row unless `every`."""
+    console = Console()
+    if not found:
+        Console(stderr=True).print("no instruction matches", highlight=False)
+        return
+    rows = table("architecture", "instruction", "N", "algorithm", "evidence")
+    merged: dict[tuple[str, ...], list[Instruction]] = {}
+    for ins in found:
+        key = ins.name if every else re.sub(r"(m\d+n)\d+(k\d+)", r"\1*\2", ins.name)
+        merged.setdefault((ins.architecture, key, ins.evidence.kind, *ins.program.algorithms), []).append(ins)
+    for (arch, key, evidence, *names), group in merged.items():
+        sizes = sorted({ins.n for ins in group})
+        label, span = (key.replace("*", "N"), f"{sizes[0]}..{sizes[-1]}") if len(group) > 1 else (group[0].name, str(sizes[0]))
+        rows.add_row(arch, label, f"[dim]{span}[/]", ", ".join(names), f"[{_EVIDENCE_STYLE[evidence]}]{evidence}[/]")
+    console.print(rows, highlight=False)
+    console.print(f"[dim]{len(found)} instructions[/]")
+
+
+def algorithm_dicts() -> list[dict[str, Any]]:
+    """Every algorithm as plain values."""
+    return [
+        {
+            "name": a.name,
+            "aliases": list(a.aliases),
+            "title": a.title,
+            "source": a.source,
+            "chain_of": a.chain_of,
+            "notes": list(a.notes),
+        }
+        for a in all_algorithms().values()
+    ]
+
+
+def print_algorithms() -> None:
+    """One row an algorithm."""
+    rows = table("algorithm", "also called", "what it computes", "source")
+    for item in algorithm_dicts():
+        rows.add_row(f"[bold]{item['name']}[/]", ", ".join(item["aliases"]), item["title"], f"[dim]{item['source']}[/]")
+    Console().print(rows, highlight=False)
+
+
+def format_dicts() -> list[dict[str, Any]]:
+    """Every number format as plain values."""
+    return [specification.format_dict(get_format(name)) for name in formats()]
+
+
+def print_formats() -> None:
+    """One row a format."""
+    rows = table("format", "bits>", "sign+exp+frac", "bias>", "exponents", "largest", "specials")
+    for item in format_dicts():
+        name, bits = f"[bold]{item['name']}[/]", str(item["bits"])
+        if item["kind"] == "integer":
+            rows.add_row(name, bits, "signed" if item["signed"] else "unsigned", "", "", "", "")
+            continue
+        fields = f"{int(item['signed'])}+{item['exponent_bits']}+{item['fraction_bits']}"
+        exponents = f"{item['min_exponent']} .. {item['max_exponent']}"
+        rows.add_row(name, bits, fields, str(item["bias"]), exponents, item["largest"], item["specials"])
+    Console().print(rows, highlight=False)
+
+
+def check_spec(path: Path) -> dict[str, Any]:
+    """Loads a custom unit, or compiles everything that a file of the spec folder takes part in.
+
+    Raises:
+        SpecError: with file, line, key and what was expected.
+    """
+    document = yamlfile.read(path)
+    if "unit" in document:
+        from golden.catalog.unit_files import load_instruction
+
+        ins = load_instruction(path)
+        total = sum(len(operation.steps) for operation in ins.program.operations)
+        operations = len(ins.program.operations)
+        return {
+            "file": str(path),
+            "kind": "unit",
+            "unit": ins.name,
+            "k": ins.k,
+            "formats": {operand: fmt.name for operand, fmt in ins.formats.items()},
+            "operations": operations,
+            "summary": f"unit {ins.name}, k = {ins.k}, {'/'.join(f.name for f in ins.formats.values())}, "
+            f"{operations} operation{'s' if operations > 1 else ''}, {total} steps",
+        }
+    folder = spec_folder().resolve()
+    if folder not in path.resolve().parents:
+        raise document.error("expected a custom unit (key 'unit'), or a file of the spec folder itself")
+    name = document.get("architecture")
+    names = [str(name)] if name in architectures.architectures() else architectures.architectures()
+    count = sum(len(instructions(arch)) for arch in names)
+    all_algorithms()
+    return {
+        "file": str(path),
+        "kind": "spec",
+        "architectures": names,
+        "instructions": count,
+        "summary": f"{count} instructions of {', '.join(names)} compile",
+    }

@@ -1,0 +1,128 @@
+"""The command `mmagold study`: runs a study, prints its tables, writes its figures."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from golden.studies.study import Study, Table
+
+
+def _complete(incomplete: str) -> list[str]:
+    from golden import studies
+
+    return [name for name in studies.names() if name.startswith(incomplete)]
+
+
+def study(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="The study; without it, the list.", autocompletion=_complete)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the text, a CSV file a table, and SVG and PNG files of the figures.")
+    ] = None,
+    samples: Annotated[int | None, typer.Option("--samples", help="Random samples of each experiment.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+) -> None:
+    """Reproduces a finding of the papers on the models: figure, table, and the printed numbers beside them."""
+    if name is None:
+        _list(as_json)
+        return
+    found = _run(name, samples)
+    written = []
+    if out is not None:
+        from golden.studies.write import write
+
+        written = write(found, out)
+    if as_json:
+        typer.echo(json.dumps(found.as_dict(), indent=1))
+    else:
+        _print(found, drawn=out is not None)
+    for path in written:
+        typer.echo(str(path), err=as_json)
+
+
+def _run(name: str, samples: int | None) -> Study:
+    """Runs with a progress bar on stderr, where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from golden import studies
+
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task("computing", total=None)
+        return studies.run(name, samples, lambda done, total: progress.update(task, completed=done, total=total))
+
+
+def _list(as_json: bool) -> None:
+    from golden import studies
+
+    rows = [
+        {
+            "name": name,
+            "question": studies.question(name),
+            "source": studies.source(name),
+            "samples": studies.default_samples(name),
+        }
+        for name in studies.names()
+    ]
+    if as_json:
+        typer.echo(json.dumps(rows, indent=1))
+        return
+    from rich.console import Console
+
+    from golden.cli.lists import table
+
+    shown = table("study", "question", "source")
+    for row in rows:
+        shown.add_row(f"[bold]{row['name']}[/]", str(row["question"]), f"[dim]{row['source']}[/]")
+    Console().print(shown, highlight=False)
+    typer.echo("\nNext: mmagold study cdna3-rounding --out figures")
+
+
+def _print(found: Study, drawn: bool) -> None:
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    from golden.studies.study import plain
+
+    console = Console()
+    console.print(f"[bold]{found.title}[/] [dim]{found.source}; {found.effort}[/]\n{found.question}\n", highlight=False)
+    console.print(Markdown(plain(found.findings)))
+    for item in found.tables:
+        _print_table(item)
+    if found.figures and not drawn:
+        names = ", ".join(figure.name for figure in found.figures)
+        typer.echo(f"\n{len(found.figures)} figure{'s' * (len(found.figures) > 1)} ({names}): {found.command} --out FOLDER")
+        _say_what_is_missing()
+
+
+def _say_what_is_missing() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        typer.echo('Figures need matplotlib: pip install "mmagold[docs]"', err=True)
+
+
+def _print_table(item: Table) -> None:
+    from rich.console import Console
+
+    from golden.cli.lists import table
+
+    numeric = [all(isinstance(row[place], (int, float)) for row in item.rows) for place in range(len(item.head))]
+    shown = table(*(_bare(head) + ">" * right for head, right in zip(item.head, numeric, strict=True)))
+    for row in item.texts():
+        shown.add_row(*map(_bare, row))
+    console = Console()
+    console.print(f"\n[bold]{_bare(item.caption)}[/]", highlight=False)
+    console.print(shown, highlight=False)
+
+
+def _bare(text: str) -> str:
+    """Text for Rich, without Markdown's marks for code."""
+    return text.replace("`", "").replace("[", "\\[")

@@ -1,0 +1,1 @@
+"""Functional coverage: what the vectors of a unit reach inside its datapath."""

@@ -1,0 +1,211 @@
+"""Functional coverage of vectors: which bins of an instruction's coverpoints they hit, computed from arrays.
+
+    coverage = Coverage(ins)
+    coverage.sample(operands, d)
+    print(coverage.percent, coverage.holes())
+
+What the bins are, and which can be reached, golden/cover/points/ says. Coverage of several runs merges, is saved as
+JSON and shown as one HTML page (golden/cover/page.py).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden import stimuli
+from golden.catalog.lookup import instruction
+from golden.cover.points import Coverpoint, coverpoints, samples
+from golden.errors import FileFormatError, OperandError
+from golden.files.output import write_text
+from golden.instruction import Instruction
+from golden.vectors.vectorset import VectorSet
+
+Bits = npt.NDArray[Any]
+_FORMAT = "mmagold functional coverage 1"
+_CHUNK = 4096
+"""Vectors that are looked at together: bounds the memory."""
+
+
+class Coverage:
+    """Hits of the bins of one instruction.
+
+    Attributes:
+        instruction: what was covered.
+        points: the coverpoints, in order of the datapath.
+        hits: by coverpoint name, how many vectors (or terms of vectors) fell into each bin, int64.
+        vectors: how many vectors were sampled.
+    """
+
+    def __init__(self, ins: Instruction) -> None:
+        self.instruction = ins
+        self.points: tuple[Coverpoint, ...] = tuple(coverpoints(ins))
+        self.hits = {point.name: np.zeros(len(point.bins), np.int64) for point in self.points}
+        self.vectors = 0
+
+    def sample(self, operands: dict[str, Bits], d: Bits) -> None:
+        """Counts vectors: operands as `ins.dot` takes them, (count, ...), and their results d (count,)."""
+        for start in range(0, len(d), _CHUNK):
+            part = {name: codes[start : start + _CHUNK] for name, codes in operands.items()}
+            for name, bins in samples(self.instruction, part, d[start : start + _CHUNK]):
+                if name in self.hits:
+                    counts = np.bincount(np.asarray(bins, np.int64).ravel() + 1, minlength=len(self.hits[name]) + 1)
+                    self.hits[name] += counts[1:]
+        self.vectors += len(d)
+
+    def sample_set(self, vectors: VectorSet) -> None:
+        """Counts a vector set of level "dot".
+
+        Raises:
+            OperandError: the set holds tiles.
+        """
+        if vectors.level != "dot":
+            raise OperandError("coverage looks at dot products; draw the set with level 'dot'")
+        self.sample(vectors.operands, vectors.d)
+
+    def _reached(self) -> Iterator[tuple[Coverpoint, str, bool, int]]:
+        for point in self.points:
+            for (label, reachable), hits in zip(point.bins.items(), self.hits[point.name].tolist(), strict=True):
+                yield point, label, reachable, hits
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """(bins hit, bins that can be reached)."""
+        wanted = [hits > 0 for _, _, reachable, hits in self._reached() if reachable]
+        return sum(wanted), len(wanted)
+
+    @property
+    def percent(self) -> float:
+        """Share of the reachable bins that were hit, 0 to 100."""
+        hit, total = self.counts
+        return 100.0 * hit / total if total else 100.0
+
+    def holes(self) -> list[tuple[str, str]]:
+        """Reachable bins without a hit: (coverpoint, bin)."""
+        return [(point.name, label) for point, label, reachable, hits in self._reached() if reachable and not hits]
+
+    def surprises(self) -> list[tuple[str, str]]:
+        """Bins that were hit although they are not reachable: a wrong rule, or results that are not the instruction's."""
+        return [(point.name, label) for point, label, reachable, hits in self._reached() if hits and not reachable]
+
+    def merge(self, other: Coverage) -> None:
+        """Adds the hits of another run of the same instruction.
+
+        Raises:
+            OperandError: the other coverage has other coverpoints.
+        """
+        if [(p.name, p.bins) for p in self.points] != [(p.name, p.bins) for p in other.points]:
+            raise OperandError(f"coverage of {other.instruction.name} does not merge with that of {self.instruction.name}")
+        for name, hits in other.hits.items():
+            self.hits[name] += hits
+        self.vectors += other.vectors
+
+    def as_dict(self) -> dict[str, Any]:
+        """The coverage as plain values for JSON: bins by coverpoint with their hits; unreachable bins are left out."""
+        table = {
+            point.name: {label: int(n) for (label, ok), n in zip(point.bins.items(), self.hits[point.name], strict=True) if ok}
+            for point in self.points
+        }
+        hit, total = self.counts
+        return {
+            "format": _FORMAT,
+            "instruction": {"architecture": self.instruction.architecture, "name": self.instruction.name},
+            "vectors": self.vectors,
+            "bins_hit": hit,
+            "bins_reachable": total,
+            "coverpoints": table,
+        }
+
+    @classmethod
+    def from_dict(cls, saved: dict[str, Any], ins: Instruction | None = None) -> Coverage:
+        """Rebuilds saved coverage. A custom unit's instruction must be given; others are looked up by name.
+
+        Raises:
+            FileFormatError: it is not saved coverage, or of other coverpoints (another version of the spec).
+        """
+        if not isinstance(saved, dict) or saved.get("format") != _FORMAT:
+            raise FileFormatError(f"this is no saved coverage, expected format '{_FORMAT}'")
+        try:
+            named = saved["instruction"]
+            coverage = cls(ins or instruction(named["architecture"], named["name"]))
+            coverage.vectors = int(saved["vectors"])
+            for point in coverage.points:
+                bins = saved["coverpoints"][point.name]
+                wanted = [label for label, reachable in point.bins.items() if reachable]
+                if list(bins) != wanted:
+                    raise KeyError(point.name)
+                coverage.hits[point.name] = np.array([int(bins.get(label, 0)) for label in point.bins], np.int64)
+        except (KeyError, TypeError, ValueError) as error:
+            raise FileFormatError(f"saved coverage does not fit the coverpoints of its instruction ({error})") from None
+        return coverage
+
+
+def save(coverages: list[Coverage], path: str | Path) -> None:
+    """Writes coverage of one or several instructions as JSON; an earlier file is replaced only when all is written."""
+    text = json.dumps([coverage.as_dict() for coverage in coverages], indent=1) + "\n"
+    write_text(path, text)
+
+
+def load(path: str | Path, instructions: list[Instruction] | None = None) -> list[Coverage]:
+    """Reads saved coverage; `instructions` names custom units that no architecture lists.
+
+    Raises:
+        FileFormatError: the file cannot be read as saved coverage.
+    """
+    given = {ins.name: ins for ins in instructions or []}
+    try:
+        saved = json.loads(Path(path).read_text())
+    except (OSError, ValueError) as error:
+        raise FileFormatError(f"{path}: cannot be read as JSON ({error})") from None
+    if not isinstance(saved, list):
+        raise FileFormatError(f"{path}: expected a list of saved coverages")
+    try:
+        return [Coverage.from_dict(item, given.get(_name(item))) for item in saved]
+    except FileFormatError as error:
+        raise FileFormatError(f"{path}: {error}") from None
+
+
+def _name(item: Any) -> str:
+    named = item.get("instruction") if isinstance(item, dict) else None
+    return str(named.get("name")) if isinstance(named, dict) else ""
+
+
+def merged(coverages: list[Coverage]) -> list[Coverage]:
+    """One coverage for each instruction, in order of first appearance."""
+    result: dict[tuple[str, str], Coverage] = {}
+    for coverage in coverages:
+        key = coverage.instruction.architecture, coverage.instruction.name
+        if key not in result:
+            result[key] = Coverage(coverage.instruction)
+        result[key].merge(coverage)
+    return list(result.values())
+
+
+def until_covered(
+    ins: Instruction, seed: int = 1, most: int = 1_000_000, coverage: Coverage | None = None, batch: int = 512
+) -> Iterator[VectorSet]:
+    """Draws sets of one kind after the other until every reachable bin is hit, or `most` vectors are drawn.
+
+    Kinds that lately hit new bins are drawn more often; every kind is drawn again and again.
+
+    Args:
+        coverage: what is covered already; it is updated. Default: nothing.
+    """
+    coverage = Coverage(ins) if coverage is None else coverage
+    rng = np.random.default_rng(seed)
+    credit = np.ones(len(stimuli.KINDS))
+    drawn = 0
+    while coverage.holes() and drawn < most:
+        kind = int(rng.choice(len(credit), p=credit / credit.sum()))
+        operands = stimuli.generate(ins, stimuli.KINDS[kind], min(batch, most - drawn), rng)
+        d = ins.dot(**operands)
+        before = coverage.counts[0]
+        coverage.sample(operands, d)
+        credit[kind] = 0.5 * credit[kind] + 0.1 + (coverage.counts[0] - before)
+        drawn += len(d)
+        yield VectorSet(ins, "dot", operands, d, np.full(len(d), kind, np.uint8), seed)

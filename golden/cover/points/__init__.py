@@ -1,0 +1,123 @@
+"""The coverpoints of an instruction: their bins, which of them can be reached at all, and how vectors fall into them.
+
+    for point in coverpoints(ins):
+        print(point.part, point.name, point.labels)
+
+A coverpoint is a named list of bins. Whether a bin can be reached follows from the formats and the program (see
+golden/cover/ranges.py); each `..._points` function of the modules states its rules. Coverpoints of a datapath are named after its
+steps; equal operations of a chain share them, except for `largest exponent of operation i`.
+
+`point` says what a coverpoint is, `classes` sorts the codes of a format. `operands`, `multiply_align`, `sum_round` and
+`results` hold the coverpoints of those parts of a unit, each with the bins beside the counting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from golden.cover.observed import (
+    Aligned,
+    Answered,
+    Multiplied,
+    Numbers,
+    Rounded,
+    Seen,
+    Summed,
+    decode,
+    observe,
+    unobserved,
+)
+from golden.cover.points.multiply_align import (
+    align_points,
+    align_samples,
+    multiply_points,
+    multiply_samples,
+    slice_points,
+)
+from golden.cover.points.operands import operand_points, operand_samples
+from golden.cover.points.point import Array, Coverpoint, Sample, stage_name, united
+from golden.cover.points.results import result_points, result_samples
+from golden.cover.points.sum_round import round_points, round_samples, sum_points, sum_samples
+from golden.cover.ranges import spans_of
+from golden.errors import CoverageError
+from golden.instruction import Instruction
+from golden.number.formats import Kind
+from golden.program.program import Operation
+
+__all__ = ["Coverpoint", "coverpoints", "samples"]
+
+
+def coverpoints(ins: Instruction) -> list[Coverpoint]:
+    """All coverpoints of an instruction (vectors are dot products).
+
+    Raises:
+        CoverageError: the instruction does what golden/cover/observed.py does not observe.
+    """
+    if (missing := unobserved(ins)) is not None:
+        raise CoverageError(f"{ins.name}: functional coverage has no figure for this unit: {missing} is not observed")
+    points = operand_points(ins) + result_points(ins)
+    for index, operation in enumerate(ins.program.operations):
+        if len(ins.program.operations) > 1:
+            points += slice_points(ins, index, operation)
+        points = united(points, _stage_points(ins, operation))
+    return points
+
+
+def samples(ins: Instruction, operands: dict[str, Array], d: Array) -> Iterator[Sample]:
+    """Yields, for every coverpoint that the vectors meet, the bins that they fall into.
+
+    Raises:
+        CoverageError: what was observed gives other results than the instruction, so that its bins mean nothing.
+    """
+    yield from operand_samples(ins, operands)
+    yield from result_samples(ins, d)
+    for seen in observe(ins, operands):
+        if isinstance(seen, Answered):
+            _hold(ins, operands, seen.d)
+        yield from _seen_samples(ins, seen)
+
+
+def _hold(ins: Instruction, operands: dict[str, Array], observed: Numbers) -> None:
+    """Holds what was observed against the instruction."""
+    codes = ins.dot(**operands)
+    wanted = decode(ins.formats["d"], codes[:, None])
+    nan, finite = wanted.kind == Kind.NAN, wanted.kind == Kind.FINITE
+    same = (observed.kind == wanted.kind) & ((observed.sign == wanted.sign) | nan)
+    for name in ("significand", "lsb"):
+        same &= np.asarray(getattr(observed, name) == getattr(wanted, name), bool) | ~finite
+    if not same.all():
+        row = int(np.flatnonzero(~same[:, 0])[0])
+        shown = ", ".join(f"{name} {' '.join(map(hex, np.atleast_1d(array[row]).tolist()))}" for name, array in operands.items())
+        what = f"what is observed is not its result {int(codes[row]):#x}"
+        raise CoverageError(f"{ins.name}: functional coverage has no figure for this unit: {what} for {shown}")
+
+
+def _stage_points(ins: Instruction, operation: Operation) -> list[Coverpoint]:
+    points: list[Coverpoint] = []
+    for step, registers in spans_of(ins, operation):
+        name = stage_name(operation, step)
+        if step.op in ("multiply", "fma"):
+            points += multiply_points(ins, name, step, registers)
+        if step.op == "align":
+            points += align_points(ins, name, operation, step, registers)
+        if step.op in ("sum", "fma"):
+            points += sum_points(name, step, registers)
+        if step.op == "round" or step.format is not None:
+            points += round_points(name, step, registers)
+    return points
+
+
+def _seen_samples(ins: Instruction, seen: Seen) -> Iterator[Sample]:
+    if isinstance(seen, Answered):
+        return
+    name = stage_name(ins.program.operations[seen.operation], seen.step)
+    if isinstance(seen, Multiplied):
+        yield from multiply_samples(ins, name, seen)
+    elif isinstance(seen, Aligned):
+        yield from align_samples(ins, name, seen)
+    elif isinstance(seen, Summed):
+        yield from sum_samples(name, seen)
+    elif isinstance(seen, Rounded):
+        yield from round_samples(name, seen)

@@ -1,0 +1,104 @@
+"""Classes of a format's codes, fine and coarse: which of them it has, and which one a code falls into."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from golden.cover.observed import Numbers, largest_significand
+from golden.cover.points.point import Array
+from golden.number.formats import Format, Kind
+
+CLASSES = (
+    "+0",
+    "-0",
+    "least subnormal",
+    "subnormal",
+    "least normal",
+    "normal",
+    "largest",
+    "infinity",
+    "negative infinity",
+    "quiet NaN",
+    "signalling NaN",
+)
+COARSE = ("zero", "subnormal", "normal", "largest", "infinity", "NaN")
+_TO_COARSE = np.array([0, 0, 1, 1, 2, 2, 3, 4, 4, 5, 5])
+_INTEGER_CLASSES = ("zero", "one", "positive", "negative", "minus one", "largest", "least")
+_COARSE_INTEGER = ("zero", "positive", "negative", "largest", "least")
+_INTEGER_TO_COARSE = np.array([0, 1, 1, 2, 2, 3, 4])
+
+
+def class_bins(fmt: Format) -> dict[str, bool]:
+    """Classes of a format's codes, and whether it has them."""
+    if not fmt.is_float:
+        wide = fmt.integer_bits > 2
+        signed = [fmt.signed and wide, fmt.signed and wide]
+        reach = [True, wide or not fmt.signed, wide, signed[0], signed[1], wide or fmt.signed, fmt.signed]
+        return dict(zip(_INTEGER_CLASSES, reach, strict=True))
+    finite = fmt.has_zero
+    infinite, nan = fmt.infinity is not None, fmt.nan is not None
+    binades = fmt.max_exponent - fmt.min_exponent
+    between = binades > 1 or (binades + 1 << fmt.fraction_bits) > 3
+    reach = [
+        fmt.has_zero,
+        fmt.has_negative_zero,
+        finite and fmt.fraction_bits > 0,
+        finite and fmt.fraction_bits > 1,
+        True,
+        between,
+        True,
+        infinite,
+        infinite,
+        nan,
+        fmt.specials == "ieee" and fmt.fraction_bits > 1,
+    ]
+    return dict(zip(CLASSES, reach, strict=True))
+
+
+def classify(fmt: Format, numbers: Numbers, codes: Array, dropped: int = 0) -> Array:
+    """Index into CLASSES (integers: the integer classes) of every code; the low `dropped` fraction bits are always zero."""
+    significand, exponent, kind = numbers.significand.astype(np.int64), numbers.exponent, numbers.kind
+    if not fmt.is_float:
+        return _classify_integer(fmt, numbers)
+    hidden, unit = np.int64(1) << fmt.fraction_bits, 1 << dropped
+    top = largest_significand(fmt) & -unit
+    classes = np.where(significand < hidden, 3, 5)
+    classes = np.where((significand == unit) & (hidden > unit), 2, classes)
+    classes = np.where((significand == hidden) & (exponent == fmt.min_exponent), 4, classes)
+    classes = np.where((significand == top) & (exponent == fmt.max_exponent), 6, classes)
+    if fmt.fraction_bits == 0:
+        classes = np.where(exponent == fmt.max_exponent, 6, np.where(exponent == fmt.min_exponent, 4, 5))
+    classes = np.where(kind == Kind.ZERO, numbers.sign, classes)
+    classes = np.where(kind == Kind.INFINITY, 7 + numbers.sign, classes)
+    quiet = np.ones(kind.shape, bool)
+    if fmt.specials == "ieee":
+        shift = np.uint64(fmt.ignored_low + fmt.fraction_bits - 1)
+        quiet = (codes.astype(np.uint64) >> shift) & np.uint64(1) == 1
+    return np.asarray(np.where(kind == Kind.NAN, np.where(quiet, 9, 10), classes), np.int64)
+
+
+def _classify_integer(fmt: Format, numbers: Numbers) -> Array:
+    value = np.where(numbers.sign == 1, -numbers.significand, numbers.significand)
+    classes = np.where(value > 0, 2, 3)
+    if fmt.signed:
+        classes = np.where(value == -1, 4, classes)
+    classes = np.where(value == 1, 1, classes)
+    classes = np.where(value == fmt.largest, 5, np.where(value == 0, 0, classes))
+    if fmt.bits == 1:
+        classes = np.where(value == 1, 1, classes)
+    return np.where(value == -(1 << (fmt.integer_bits - 1)), 6, classes) if fmt.signed else classes
+
+
+def coarse_of(fmt: Format, numbers: Numbers) -> Array:
+    """Index into COARSE (integers: the coarse integer classes) of every number."""
+    classes = classify(fmt, numbers, np.zeros(numbers.kind.shape, np.uint64))
+    return np.asarray((_TO_COARSE if fmt.is_float else _INTEGER_TO_COARSE)[classes])
+
+
+def coarse_bins(fmt: Format) -> dict[str, bool]:
+    """Coarse classes of a format's codes, and whether it has them."""
+    labels, table = (COARSE, _TO_COARSE) if fmt.is_float else (_COARSE_INTEGER, _INTEGER_TO_COARSE)
+    bins = dict.fromkeys(labels, False)
+    for index, reach in enumerate(class_bins(fmt).values()):
+        bins[labels[table[index]]] |= reach
+    return bins

@@ -1,0 +1,191 @@
+"""Coverpoints of the operands: classes by position, pairs that meet in a product, and causes of special results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from golden.cover.observed import Numbers, decode
+from golden.cover.points.classes import class_bins, classify, coarse_bins, coarse_of
+from golden.cover.points.point import Array, Coverpoint, Sample, crossed
+from golden.instruction import Instruction
+from golden.number.formats import Format, Kind
+
+
+def operand_points(ins: Instruction) -> list[Coverpoint]:
+    """Coverpoints of the operands: codes one by one, pairs of them, and the special values they make."""
+    return _code_points(ins) + _pair_points(ins) + _special_points(ins)
+
+
+def operand_samples(ins: Instruction, operands: dict[str, Array]) -> Iterator[Sample]:
+    """The bins that the operands of vectors fall into."""
+    numbers = {name: decode(fmt, codes) for name, fmt, codes in _coded(ins, operands)}
+    if ins.pattern is not None:
+        numbers["b"] = _select(numbers["b"], ins.pattern.columns(operands["metadata"]))
+    yield from _code_samples(ins, operands, numbers)
+    yield from _pair_samples(ins, numbers)
+    yield from _special_samples(ins, numbers)
+
+
+def _coded(ins: Instruction, operands: dict[str, Array]) -> Iterator[tuple[str, Format, Array]]:
+    for name, codes in operands.items():
+        if name != "metadata":
+            yield name, ins.formats[name], codes if codes.ndim == 2 else codes[:, None]
+
+
+def _select(b: Numbers, columns: Array) -> Numbers:
+    fields = (b.kind, b.sign, b.significand, b.lsb, b.exponent)
+    return Numbers(*(np.take_along_axis(field, columns, axis=1) for field in fields))
+
+
+def _buckets(k: int) -> dict[str, bool]:
+    return {"first": True, "middle": k > 2, "last": k > 1}
+
+
+def _bucket_of(k: int) -> Array:
+    return np.array([0] + [1] * (k - 2) + [2] if k > 1 else [0])
+
+
+def _code_points(ins: Instruction) -> list[Coverpoint]:
+    """Every class that the format has is reachable at every position; so is every legal metadata nibble in every chunk."""
+    points = []
+    for name in ("a", "b", "scale_a", "scale_b"):
+        if name in ins.formats:
+            length = ins.operand_shapes(False)[name][0] if name != "b" else ins.stored_k
+            bins = crossed(class_bins(ins.formats[name]), _buckets(length))
+            points.append(Coverpoint("operands", f"class of {name}, position", bins))
+    points.append(Coverpoint("operands", "class of c", class_bins(ins.formats["c"])))
+    for name, fmt in ins.formats.items():
+        if name != "d" and fmt.ignored_low + fmt.ignored_high:
+            points.append(Coverpoint("operands", f"ignored bits of {name}", {"clear": True, "set": True}))
+    if ins.pattern is not None:
+        nibbles = {f"{nibble:#x}": True for nibble in ins.pattern.legal(ins.ordered_metadata)}
+        chunks = {f"chunk {i}": True for i in range(ins.operand_shapes(False)["metadata"][0])}
+        points.append(Coverpoint("operands", "metadata, chunk", crossed(nibbles, chunks)))
+    return points
+
+
+def _code_samples(ins: Instruction, operands: dict[str, Array], numbers: dict[str, Numbers]) -> Iterator[Sample]:
+    for name, fmt, codes in _coded(ins, operands):
+        if name == "b" and ins.pattern is not None:
+            codes = np.take_along_axis(codes, ins.pattern.columns(operands["metadata"]), axis=1)
+        classes = classify(fmt, numbers[name], codes)
+        if name == "c":
+            yield "class of c", classes
+        else:
+            yield f"class of {name}, position", classes * 3 + _bucket_of(codes.shape[1])
+        if fmt.ignored_low + fmt.ignored_high:
+            ignored = ~(((1 << (fmt.bits - fmt.ignored_high)) - 1) & -(1 << fmt.ignored_low)) & ((1 << fmt.bits) - 1)
+            yield f"ignored bits of {name}", (codes & fmt.dtype.type(ignored) != 0).astype(np.int64)
+    if ins.pattern is not None:
+        legal = ins.pattern.legal(ins.ordered_metadata)
+        nibble = np.searchsorted(np.array(legal), operands["metadata"])
+        yield "metadata, chunk", nibble * operands["metadata"].shape[1] + np.arange(operands["metadata"].shape[1])
+
+
+_COUNTS = ("none", "one", "two", "some", "all but one", "all")
+
+
+def _pair_points(ins: Instruction) -> list[Coverpoint]:
+    """Factors are independent of each other, so crosses of reachable classes are reachable; counts depend on k alone."""
+    a, b, c = (ins.formats[name] for name in "abc")
+    k = ins.stored_k
+    signs = {"++": True, "+-": b.signed, "-+": a.signed, "--": a.signed and b.signed}
+    counts = dict(zip(_COUNTS, (True, k > 2, k > 3, k > 4, k > 1, True), strict=True))
+    zeros = {"+0": True, "-0": _negative_zero(a, b, c), "mixed": _mixed_zero(a, b, c)}
+    return [
+        Coverpoint("operands", "class of a, class of b", crossed(coarse_bins(a), coarse_bins(b))),
+        Coverpoint("operands", "signs of a and b", signs),
+        Coverpoint("operands", "non-zero products", counts),
+        Coverpoint("operands", "the only non-zero product", {f"k = {i}": True for i in range(k)}),
+        Coverpoint("operands", "class of c, non-zero products", crossed(coarse_bins(c), {"none": True, "some": True})),
+        Coverpoint("operands", "signs where all addends are zero", zeros),
+    ]
+
+
+def _negative_zero_product(a: Format, b: Format) -> bool:
+    """A product is -0 when a zero meets a factor of the other sign."""
+    return a.is_float and b.is_float and (a.has_negative_zero or b.has_negative_zero or a.signed or b.signed)
+
+
+def _negative_zero(a: Format, b: Format, c: Format) -> bool:
+    return _negative_zero_product(a, b) and c.has_negative_zero
+
+
+def _mixed_zero(a: Format, b: Format, c: Format) -> bool:
+    return _negative_zero_product(a, b) or c.has_negative_zero
+
+
+def _pair_samples(ins: Instruction, numbers: dict[str, Numbers]) -> Iterator[Sample]:
+    formats, (a, b, c) = ins.formats, (numbers[name] for name in "abc")
+    coarse_a, coarse_b = (coarse_of(formats[name], x) for name, x in (("a", a), ("b", b)))
+    yield "class of a, class of b", coarse_a * len(coarse_bins(formats["b"])) + coarse_b
+    yield "signs of a and b", a.sign.astype(np.int64) * 2 + b.sign
+    there = (a.kind != Kind.ZERO) & (b.kind != Kind.ZERO)
+    count, k = there.sum(axis=1), ins.stored_k
+    named = np.select([count == 0, count == k, count == k - 1, count == 1, count == 2], [0, 5, 4, 1, 2], 3)
+    yield "non-zero products", named
+    yield "the only non-zero product", np.where(count == 1, there.argmax(axis=1), -1)
+    yield "class of c, non-zero products", coarse_of(formats["c"], c)[:, 0] * 2 + (count > 0)
+    if formats["a"].is_float:
+        sign = np.concatenate([a.sign ^ b.sign, c.sign], axis=1)
+        special = (a.kind >= Kind.INFINITY) | (b.kind >= Kind.INFINITY)
+        zero = (count == 0) & (c.kind[:, 0] == Kind.ZERO) & ~special.any(axis=1)
+        kind = np.where((sign == 0).all(axis=1), 0, np.where((sign == 1).all(axis=1), 1, 2))
+        yield "signs where all addends are zero", np.where(zero, kind, -1)
+    else:
+        yield "signs where all addends are zero", np.where((count == 0) & (c.kind[:, 0] == Kind.ZERO), 0, -1)
+
+
+_CAUSES = (
+    "NaN in a",
+    "NaN in b",
+    "NaN in c",
+    "NaN scale",
+    "zero times infinity",
+    "infinite products of both signs",
+    "infinite product against infinite c",
+    "infinite product",
+    "infinite c",
+)
+
+
+def _special_points(ins: Instruction) -> list[Coverpoint]:
+    """What the formats can express: NaN and infinity codes, and a second sign for infinities that meet."""
+    a, b, c = (ins.formats[name] for name in "abc")
+    if not a.is_float:
+        return []
+    product = a.infinity is not None or b.infinity is not None
+    reach = [
+        a.nan is not None,
+        b.nan is not None,
+        c.nan is not None,
+        any(ins.formats[name].nan is not None for name in ("scale_a", "scale_b") if name in ins.formats),
+        (a.infinity is not None and b.has_zero) or (b.infinity is not None and a.has_zero),
+        product and ins.stored_k > 1,
+        product and c.infinity is not None,
+        product,
+        c.infinity is not None,
+    ]
+    return [Coverpoint("special values", "the only cause", dict(zip(_CAUSES, reach, strict=True)))]
+
+
+def _special_samples(ins: Instruction, numbers: dict[str, Numbers]) -> Iterator[Sample]:
+    if not ins.formats["a"].is_float:
+        return
+    a, b, c = numbers["a"], numbers["b"], numbers["c"]
+    nans = [(numbers[name].kind == Kind.NAN).any(axis=1) for name in "abc"]
+    scales = [(numbers[name].kind == Kind.NAN).any(axis=1) for name in ("scale_a", "scale_b") if name in numbers]
+    nans.append(np.logical_or.reduce(scales) if scales else np.zeros(len(c.kind), bool))
+    infinite = (a.kind == Kind.INFINITY) | (b.kind == Kind.INFINITY)
+    invalid = infinite & ((a.kind == Kind.ZERO) | (b.kind == Kind.ZERO))
+    nans.append(invalid.any(axis=1))
+    plus, minus = ((infinite & ~invalid & (a.sign ^ b.sign == s)).any(axis=1) for s in (0, 1))
+    nans.append(plus & minus)
+    c_infinite, c_sign = c.kind[:, 0] == Kind.INFINITY, c.sign[:, 0]
+    nans.append(~(plus & minus) & c_infinite & np.where(c_sign == 1, plus, minus))
+    causes = np.stack(nans, axis=1)
+    count = causes.sum(axis=1)
+    quiet = np.where(plus | minus, 7, np.where(c_infinite, 8, -1))
+    yield "the only cause", np.where(count == 1, causes.argmax(axis=1), np.where(count == 0, quiet, -1))

@@ -1,0 +1,229 @@
+"""Finding operands for which two instructions or units answer differently, and the shortest example of it.
+
+    result = compare(golden.instruction("hopper", "HMMA.16816.F32"), golden.instruction("ampere", "HMMA.16816.F32"))
+    print(result.example.trace_x)
+
+The search runs every kind of golden/stimuli/ through both; golden/dissect/minimising.py then zeroes and rounds what
+the difference does not need. Finding nothing is not a proof that the two are equal; the counts say how hard it looked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden import stimuli
+from golden.dissect.minimising import cost, minimise
+from golden.errors import OperandError
+from golden.explain.trace import Trace
+from golden.instruction import Instruction
+from golden.number.formats import Format, to_float
+
+Bits = npt.NDArray[Any]
+Operands = dict[str, Bits]
+BATCH = 2048
+CLASSES = ("value", "special", "zero_sign", "nan_payload")
+"""Kinds of difference, the most telling first: two unequal finite numbers; a number, infinity or NaN against something of
+another kind; +0 against -0; two NaNs of different bits."""
+_CANDIDATES = 14
+
+
+@dataclass
+class KindCount:
+    """What the search saw of one stimulus kind."""
+
+    kind: str
+    trials: int = 0
+    differences: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CLASSES, 0))
+
+    @property
+    def numeric(self) -> int:
+        """Differences that are more than NaN payloads."""
+        return sum(self.differences[name] for name in CLASSES[:3])
+
+
+@dataclass(frozen=True)
+class Example:
+    """The shortest operands found: one dot product, raw codes, with both answers."""
+
+    kind: str
+    difference: str
+    operands_x: Operands
+    operands_y: Operands
+    x: int
+    y: int
+    trace_x: Trace
+    trace_y: Trace
+
+    @property
+    def products(self) -> int:
+        """Products of the example that are not zero."""
+        return int(np.count_nonzero(self.operands_x["a"]))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The outcome of a search: counts by kind, and an example where there is a difference."""
+
+    first: Instruction
+    second: Instruction
+    seed: int
+    counts: tuple[KindCount, ...]
+    example: Example | None
+
+    @property
+    def trials(self) -> int:
+        """Dot products tried."""
+        return sum(count.trials for count in self.counts)
+
+    @property
+    def numeric(self) -> int:
+        """Differences in value, special values or the sign of zero."""
+        return sum(count.numeric for count in self.counts)
+
+    @property
+    def nan_payloads(self) -> int:
+        """Pairs of NaNs with different bits."""
+        return sum(count.differences["nan_payload"] for count in self.counts)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The comparison as plain values, stable for machines."""
+        example = self.example
+        return {
+            "x": {"architecture": self.first.architecture, "instruction": self.first.name},
+            "y": {"architecture": self.second.architecture, "instruction": self.second.name},
+            "seed": self.seed,
+            "trials": self.trials,
+            "numeric": self.numeric,
+            "nan_payloads": self.nan_payloads,
+            "kinds": [{"kind": c.kind, "trials": c.trials, **c.differences} for c in self.counts],
+            "example": None
+            if example is None
+            else {
+                "kind": example.kind,
+                "difference": example.difference,
+                "products": example.products,
+                "x": example.trace_x.as_dict(),
+                "y": example.trace_y.as_dict(),
+            },
+        }
+
+
+def compare(
+    x: Instruction, y: Instruction, seed: int = 0, budget: int = 100_000, progress: Callable[[int, int], None] | None = None
+) -> Comparison:
+    """Searches operands for which x and y answer differently.
+
+    Both must take a, b and c of the same formats, and be both dense or both sparse of one pattern, with equal scale
+    blocks. K may differ: operands are drawn for the smaller K, and the larger one gets zeros (scales of one, legal
+    metadata) appended. Results of different formats are compared by value.
+
+    Args:
+        seed: seeds the generator; equal seeds give equal searches.
+        budget: dot products to try, spread evenly over the stimulus kinds.
+        progress: called with (tried, budget) after every batch.
+
+    Raises:
+        OperandError: the two do not take the same operands, or the budget is not positive.
+    """
+    _check_comparable(x, y)
+    if budget < 1:
+        raise OperandError(f"budget is {budget}, expected 1 or more")
+    search = _Search(x, y)
+    share = max(budget // len(stimuli.SEARCH_KINDS), 1)
+    for index, kind in enumerate(stimuli.SEARCH_KINDS):
+        rng = np.random.default_rng([seed, index])
+        for done in range(0, share, BATCH):
+            search.run(kind, min(BATCH, share - done), rng)
+            if progress is not None:
+                progress(min(index * share + done + BATCH, (index + 1) * share), share * len(stimuli.SEARCH_KINDS))
+    return Comparison(x, y, seed, tuple(search.counts.values()), search.shortest())
+
+
+def _check_comparable(x: Instruction, y: Instruction) -> None:
+    for operand in ("a", "b", "c", "scale_a", "scale_b"):
+        fx, fy = x.formats.get(operand), y.formats.get(operand)
+        if fx != fy:
+            names = [fmt.name if fmt else "none" for fmt in (fx, fy)]
+            raise OperandError(f"cannot compare: operand {operand} is {names[0]} in {x.name} but {names[1]} in {y.name}")
+    if x.pattern != y.pattern:
+        raise OperandError(f"cannot compare: {x.name} and {y.name} have different sparsity")
+    if x.scale_block != y.scale_block:
+        raise OperandError(f"cannot compare: scale blocks are {x.scale_block} and {y.scale_block}")
+
+
+def pad(operands: Operands, ins: Instruction) -> Operands:
+    """Appends zeros (scales: ones, metadata: a legal nibble) to operands (..., k) until they fit a longer instruction."""
+    shapes = ins.operand_shapes(matrices=False)
+    padded = {}
+    for name, codes in operands.items():
+        missing = shapes[name][0] - codes.shape[-1] if shapes[name] else 0
+        fill = 0x4 if name == "metadata" else stimuli.one(ins.formats[name]) if name.startswith("scale") else 0
+        tail = np.full((*codes.shape[:-1], missing), fill, codes.dtype) if missing else None
+        padded[name] = codes if tail is None else np.concatenate([codes, tail], axis=-1)
+    return padded
+
+
+class _Search:
+    """Runs batches on both units, counts, and keeps the first examples of every class of difference."""
+
+    def __init__(self, x: Instruction, y: Instruction) -> None:
+        self.x, self.y = x, y
+        self.short = x if x.k <= y.k else y
+        self.counts = {kind: KindCount(kind) for kind in stimuli.SEARCH_KINDS}
+        self.found: dict[str, list[tuple[str, Operands]]] = {name: [] for name in CLASSES}
+
+    def run(self, kind: str, count: int, rng: np.random.Generator) -> None:
+        """Tries one batch."""
+        operands = stimuli.generate(self.short, kind, count, rng)
+        tally, classes = self.counts[kind], self.differences(operands)
+        tally.trials += count
+        for index, name in enumerate(CLASSES):
+            hits = np.flatnonzero(classes == index)
+            tally.differences[name] += len(hits)
+            if len(hits) and sum(k == kind for k, _ in self.found[name]) == 0:
+                self.found[name].append((kind, {key: codes[hits[0] : hits[0] + 1] for key, codes in operands.items()}))
+
+    def differences(self, operands: Operands) -> npt.NDArray[np.int64]:
+        """The class of difference of every dot product (an index into CLASSES), or -1 where the two agree."""
+        dx, dy = self.answers(operands)
+        return classify(dx, dy, self.x.formats["d"], self.y.formats["d"])
+
+    def answers(self, operands: Operands) -> tuple[Bits, Bits]:
+        """Both results of a batch; the longer unit gets padded operands."""
+        return self.x.dot(**pad(operands, self.x)), self.y.dot(**pad(operands, self.y))
+
+    def shortest(self) -> Example | None:
+        """Minimises the candidates of the most telling class and returns the cheapest."""
+        for index, name in enumerate(CLASSES):
+            candidates = [(kind, self.least(operands, index)) for kind, operands in self.found[name][:_CANDIDATES]]
+            if candidates:
+                costs = [cost(self.short, operands) for _, operands in candidates]
+                kind, operands = candidates[int(np.argmin(costs))]
+                return self.example(kind, name, operands)
+        return None
+
+    def least(self, operands: Operands, wanted: int) -> Operands:
+        """The simplest operands with the same class of difference, from a batch of one."""
+        one = {key: codes[0] for key, codes in operands.items()}
+        return minimise(self.short, one, lambda batch: self.differences(batch) == wanted, rounds=None)
+
+    def example(self, kind: str, difference: str, operands: Operands) -> Example:
+        """Traces one dot product on both units."""
+        for_x, for_y = pad(operands, self.x), pad(operands, self.y)
+        dx, dy = self.answers({key: codes[None] for key, codes in operands.items()})
+        return Example(kind, difference, for_x, for_y, int(dx[0]), int(dy[0]), self.x.trace(**for_x), self.y.trace(**for_y))
+
+
+def classify(dx: Bits, dy: Bits, fx: Format, fy: Format) -> npt.NDArray[np.int64]:
+    """Classes of difference between results: an index into CLASSES, -1 where equal."""
+    vx, vy = to_float(fx, dx), to_float(fy, dy)
+    nan_x, nan_y = np.isnan(vx), np.isnan(vy)
+    finite = np.isfinite(vx) & np.isfinite(vy)
+    same_bits = dx == dy if fx == fy else (vx == vy) & (np.signbit(vx) == np.signbit(vy)) | (nan_x & nan_y)
+    classes = np.where(nan_x & nan_y, 3, np.where(finite & (vx != vy), 0, np.where(vx != vy, 1, 2)))
+    return np.where(same_bits, -1, classes)

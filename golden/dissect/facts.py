@@ -1,0 +1,108 @@
+"""What was measured of one unit, and what the spec says of it: shared by all properties that the comparison shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from golden.catalog.relatives import signature
+from golden.dissect import probes
+from golden.dissect.probes import Shot, Unit
+from golden.instruction import Instruction
+from golden.program.program import Operation, Step
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a property is for one unit: the text of its cell, the dot products that show it, how to read them.
+
+    declared: the spec has a value although no dot product shows it.
+    """
+
+    text: str
+    shots: tuple[Shot, ...] = ()
+    reading: str = ""
+    declared: bool = False
+
+
+@dataclass
+class Facts:
+    """Measurements of one unit that several properties build on; each is made when it is asked for."""
+
+    ins: Instruction
+    unit: Unit = field(init=False)
+    _done: dict[tuple[Any, ...], tuple[Any, tuple[Shot, ...]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.unit = Unit(self.ins)
+
+    @property
+    def operation(self) -> Operation:
+        """The first operation of the unit's program, for what the spec says."""
+        return self.ins.program.operations[0]
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm of the first operation."""
+        return self.operation.algorithm
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The parameters of the first operation as the YAML gives them."""
+        return dict(self.operation.parameters)
+
+    def steps(self, op: str) -> list[Step]:
+        """The steps of one kind of the first operation."""
+        return [step for step in self.operation.steps if step.op == op]
+
+    @property
+    def last(self) -> Step:
+        """The step that makes the result."""
+        return self.ins.program.operations[-1].steps[-1]
+
+    @property
+    def kept(self) -> tuple[int | None, tuple[Shot, ...]]:
+        """F with its shots."""
+        return self.measured(probes.kept_bits)
+
+    @property
+    def bits(self) -> tuple[int, tuple[Shot, ...]]:
+        """Fraction bits of results."""
+        return self.measured(probes.result_bits)
+
+    @property
+    def slices(self) -> tuple[list[tuple[int, ...]], tuple[Shot, ...]]:
+        """Which slots are one step."""
+        return self.measured(probes.slices, self.bits[0])
+
+    @property
+    def rounding(self) -> tuple[str, tuple[Shot, ...]]:
+        """The rounding of results."""
+        return self.measured(probes.rounding, self.bits[0])
+
+    def measured(self, probe: Callable[..., Any], *arguments: Any) -> tuple[Any, tuple[Shot, ...]]:
+        """Returns what a probe finds with the shots that it fires; a probe with the same arguments runs once."""
+        key = (probe, *arguments)
+        if key not in self._done:
+            self.unit.shots = []
+            value = probe(self.unit, *arguments)
+            self._done[key] = value, tuple(self.unit.shots)
+        return self._done[key]
+
+
+_facts: dict[tuple[object, ...], Facts] = {}
+
+
+def facts(ins: Instruction) -> Facts:
+    """Returns the measurements of an instruction; those of the same program and formats are shared."""
+    parameters = str([operation.parameters for operation in ins.program.operations])
+    key = (signature(ins), parameters, tuple(ins.formats.items()), ins.scale_block)
+    if key not in _facts:
+        _facts[key] = Facts(ins)
+    return _facts[key]
+
+
+def gives_floats(known: Facts) -> bool:
+    """Whether results are floating-point numbers: integers have none of these properties."""
+    return known.ins.formats["d"].is_float

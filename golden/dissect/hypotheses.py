@@ -1,0 +1,511 @@
+"""What a unit may do instead: changes of an instruction's program, each with a name, for golden/dissect/diagnosis.py to try.
+
+A `Change` turns an instruction into a neighbour of it, or into None where it means nothing there. Changes are made from
+the program's own steps, so they exist for every instruction, and they can be applied one after the other.
+docs/diagnosis.md lists the names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from golden.instruction import Instruction
+from golden.number.formats import Format, formats, get_format
+from golden.number.rounding import MODES
+from golden.program.program import MAX_FRACTION_BITS, Operation, Program, Step
+from golden.program.widths import operation_nodes
+
+Apply = Callable[[Instruction], Instruction | None]
+Rewrite = Callable[[Step, Operation], "Step | tuple[Step, ...]"]
+MODE_NAMES = {"toward_zero": "RZ", "nearest_even": "RNE", "nearest_away": "RNA", "down": "RD", "up": "RU"}
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that a unit may do otherwise. `weight` ranks changes that explain equally much: the likelier is lower."""
+
+    slug: str
+    text: str
+    apply: Apply
+    weight: float = 1.0
+
+
+def changes(ins: Instruction, nan: int | None = None) -> list[Change]:
+    """Every single change to try, the plain ones first; `nan`: the NaN word that the unit was seen to answer, if another."""
+    makers = (_widths, _roundings, _sticky, _maximum, _shifts, _sums, _order, _results, _specials, _operands, _formats)
+    found = [change for maker in makers for change in maker(ins)]
+    return found + ([_nan_word(nan)] if nan is not None else [])
+
+
+# Rewriting programs ------------------------------------------------------------------------------------------------------
+
+
+def with_operations(ins: Instruction, operations: Iterable[Operation]) -> Instruction | None:
+    """The instruction with other operations, or None where they are the same ones."""
+    new = tuple(operations)
+    return None if new == ins.program.operations else replace(ins, program=Program(new))
+
+
+def rewrite(rule: Rewrite) -> Apply:
+    """Applies a rule to every step of every operation."""
+
+    def apply(ins: Instruction) -> Instruction | None:
+        operations = []
+        for operation in ins.program.operations:
+            steps: list[Step] = []
+            for step in operation.steps:
+                new = rule(step, operation)
+                steps += new if isinstance(new, tuple) else (new,)
+            operations.append(operation.with_steps(steps))
+        return with_operations(ins, operations)
+
+    return apply
+
+
+def _on(op: str, rule: Callable[[Step], Step]) -> Apply:
+    return rewrite(lambda step, _: rule(step) if step.op == op else step)
+
+
+def _insert(make: Callable[[Instruction, Operation], Step | None]) -> Apply:
+    """Puts a step before all others of every operation that can take it."""
+
+    def apply(ins: Instruction) -> Instruction | None:
+        operations = []
+        for operation in ins.program.operations:
+            step = make(ins, operation)
+            steps = operation.steps if step is None else (step, *operation.steps)
+            operations.append(operation.with_steps(steps))
+        return with_operations(ins, operations)
+
+    return apply
+
+
+def _steps(ins: Instruction, op: str) -> list[Step]:
+    """The different steps of one kind, in order."""
+    return list(dict.fromkeys(s for operation in ins.program.operations for s in operation.steps if s.op == op))
+
+
+def _signed(number: int) -> str:
+    return f"minus-{-number}" if number < 0 else f"{number}"
+
+
+# Widths ------------------------------------------------------------------------------------------------------------------
+
+
+def _widths(ins: Instruction) -> Iterator[Change]:
+    """Fraction bits after alignment and normalisation, a few more or less."""
+    aligned = {name: bits for step in _steps(ins, "align") for name, bits in step.fraction_bits}
+    main = {name: bits for name, bits in aligned.items() if name != "dot" or len(aligned) == 1}
+    normal = {name: bits for step in _steps(ins, "normalize") for name, bits in step.fraction_bits}
+    for delta in (-1, 1, -2, 2, -3, 3, -4, 4):
+        weight = 1 + abs(delta) / 20
+        if main:
+            base = next(iter(main.values()))
+            yield _width("align", tuple(main), "", f"F = {base + delta} instead of {base}", delta, weight)
+        for name in aligned if len(aligned) > 1 else ():
+            bits = aligned[name]
+            if name == "dot" or len(set(aligned.values())) == 1:
+                text = f"{bits + delta} fraction bits instead of {bits} for {name}"
+                yield _width("align", (name,), f"{name}-", text, delta, weight + 0.2)
+        for name, bits in normal.items():
+            text = f"{bits + delta} fraction bits instead of {bits} in the normalised {name}"
+            yield _width("normalize", (name,), "sum-", text, delta, weight + 0.1)
+
+
+def _width(op: str, names: tuple[str, ...], prefix: str, text: str, delta: int, weight: float) -> Change:
+    def wider(step: Step) -> Step:
+        table = tuple(
+            (name, min(max(bits + delta, 0), MAX_FRACTION_BITS) if name in names else bits) for name, bits in step.fraction_bits
+        )
+        return replace(step, fraction_bits=table)
+
+    sign = "plus" if delta > 0 else "minus"
+    return Change(f"{prefix}fraction-bits-{sign}-{abs(delta)}", text, _on(op, wider), weight)
+
+
+# Rounding ----------------------------------------------------------------------------------------------------------------
+
+
+def _rounds_last(step: Step) -> bool:
+    """Steps that round to a number format: the last one, and every IEEE operation."""
+    return step.op == "round" or (step.op in ("fma", "sum", "multiply") and step.format is not None)
+
+
+def _roundings(ins: Instruction) -> Iterator[Change]:
+    usual = next((s.rounding for operation in ins.program.operations for s in operation.steps[::-1] if _rounds_last(s)), "")
+    cuts = [step.rounding for step in _steps(ins, "align")]
+    for mode in MODES:
+        slug, name = mode.replace("_", "-"), MODE_NAMES[mode]
+        text = f"{name} instead of {MODE_NAMES.get(usual, usual)}"
+        yield Change(
+            f"round-{slug}",
+            text,
+            rewrite(lambda s, _, m=mode: replace(s, rounding=m) if _rounds_last(s) else s),  # type: ignore[misc]
+        )
+        if cuts:
+            text = f"alignment rounds the cut bits {name} instead of {MODE_NAMES[cuts[0]]}"
+            yield Change(f"align-{slug}", text, _on("align", lambda s, m=mode: replace(s, rounding=m)), 1.1)  # type: ignore[misc]
+        for index in range(len(cuts) if len(cuts) > 1 else 0):
+            text = f"alignment {index + 1} rounds the cut bits {name} instead of {MODE_NAMES[cuts[index]]}"
+            yield Change(f"align-{index + 1}-{slug}", text, _at(_steps(ins, "align")[index], mode), 1.2)
+        if _steps(ins, "normalize"):
+            text = f"the normalised sum is rounded {name}"
+            yield Change(f"normalize-{slug}", text, _on("normalize", lambda s, m=mode: replace(s, rounding=m)), 1.2)  # type: ignore[misc]
+
+
+def _at(wanted: Step, mode: str) -> Apply:
+    """Changes the rounding of the steps that work on the same registers as `wanted`."""
+    return _on(wanted.op, lambda s: replace(s, rounding=mode) if (s.of, s.group) == (wanted.of, wanted.group) else s)
+
+
+# Alignment ---------------------------------------------------------------------------------------------------------------
+
+
+def _sticky(ins: Instruction) -> Iterator[Change]:
+    if not _steps(ins, "align"):
+        return
+    yield Change("sticky-added", "a sticky bit below the kept bits", _on("align", lambda s: replace(s, sticky=True)))
+    removed = _on("align", lambda s: replace(s, sticky=False, sticky_gap=0, zeros="ignored" if s.zeros == "sticky" else s.zeros))
+    yield Change("sticky-removed", "no sticky bit", removed)
+    for gap in range(1, 5):
+        bits = "bit" if gap == 1 else f"{gap} bits"
+        text = f"a sticky bit that does not see the {bits} right below the kept ones"
+        rule = _on("align", lambda s, g=gap: replace(s, sticky_gap=g) if s.sticky else s)  # type: ignore[misc]
+        yield Change(f"sticky-gap-{gap}", text, rule, 1.0 + gap / 20)
+    zeros = _on("align", lambda s: replace(s, zeros="sticky") if s.sticky else s)
+    yield Change("zeros-in-sticky", "zero operands set the sticky bit", zeros)
+
+
+def _maximum(ins: Instruction) -> Iterator[Change]:
+    """What takes part in the maximum exponent: floors, zeros, c, cancelled groups, normalised products."""
+    if not _steps(ins, "align"):
+        return
+    floors = [step.floor for step in _steps(ins, "align") if step.floor is not None]
+    least = ins.formats["d"].min_exponent if ins.formats["d"].is_float else 0
+    was = f" instead of {floors[0]}" if floors else ""
+    for floor in range(least, least - 18, -1):
+        apply = _on("align", lambda s, e=floor: replace(s, floor=e) if _meets_c(s) else s)  # type: ignore[misc]
+        yield Change(f"floor-{_signed(floor)}", f"exponent floor {floor}{was}", apply, 1.0 if floor == least else 1.1)
+    yield Change("floor-none", "no exponent floor", _on("align", lambda s: replace(s, floor=None)), 1.0)
+    yield Change("zeros-in-maximum", "zeros enter the maximum exponent", _on("align", lambda s: replace(s, zeros="maximum")))
+    for rule in ("dropped", "unshifted"):
+        apply = _on("align", lambda s, r=rule: replace(s, left_out=(("c", r),)) if "c" in s.of and len(s.of) > 1 else s)  # type: ignore[misc]
+        yield Change(f"c-left-out-{rule}", f"c is left out of the maximum exponent ({rule} where it lies above)", apply)
+    exact = _on("sum", lambda s: replace(s, cancelled="zero") if s.order == "exact" and s.to != "total" else s)
+    yield Change("cancelled-loses-exponent", "a group that cancels to zero loses its exponent", exact)
+    normalized = _on("multiply", lambda s: replace(s, normalize=True) if s.operation == "product" else s)
+    yield Change("product-normalized", "products are normalised before alignment", normalized)
+    plain = _on("multiply", lambda s: replace(s, normalize=False))
+    yield Change("product-not-normalized", "products are not normalised before alignment", plain)
+
+
+def _meets_c(step: Step) -> bool:
+    return "c" in step.of or step.floor is not None
+
+
+def _shifts(ins: Instruction) -> Iterator[Change]:
+    """Shifters that stop short, and windows below which c is dropped."""
+    aligned = [bits for step in _steps(ins, "align") for _, bits in step.fraction_bits]
+    if not aligned:
+        return
+    low, high = min(aligned), max(aligned)
+    for limit in sorted({*range(low - 4, high + 4), 7, 15, 31, 63}):
+        if limit >= 0:
+            text = f"shifts of more than {limit} count as {limit}"
+            apply = _on("align", lambda s, n=limit: replace(s, shift_limit=n))  # type: ignore[misc]
+            yield Change(f"shift-limit-{limit}", text, apply, 1.1)
+    windows = [window for step in _steps(ins, "align") for _, window in step.window]
+    near = {w + d for w in windows for d in (-2, -1, 1, 2)} if windows else set(range(low - 1, low + 4))
+    for window in sorted(near):
+        text = f"c more than {window} below the maximum exponent counts as zero" + (f" (not {windows[0]})" if windows else "")
+        apply = _on("align", lambda s, n=window: replace(s, window=(("c", n),)) if "c" in s.of else s)  # type: ignore[misc]
+        yield Change(f"window-{window}", text, apply, 1.1)
+    yield Change("window-none", "c is never too small to count", _on("align", lambda s: replace(s, window=())))
+
+
+# Sums and order ----------------------------------------------------------------------------------------------------------
+
+
+def _sums(ins: Instruction) -> Iterator[Change]:
+    needed = 0
+    for operation in ins.program.operations:
+        for step, nodes in operation_nodes(ins, operation):
+            if step.op == "sum" and step.order == "exact" and nodes:
+                needed = max(needed, nodes[0].integer_bits + 1)
+    integers = not ins.formats["d"].is_float
+    for width in range(needed - 1, max(needed - (22 if integers else 6), 1), -1):
+        text = f"the sum has {width} integer bits (not {needed}) and loses its carry"
+        yield Change(f"sum-width-{width}", text, _on("sum", lambda s, w=width: _narrow(s, w)), 1.1)  # type: ignore[misc]
+    if integers:
+        yield Change("saturate-per-step", "the sum saturates after every product", _saturated(ins.formats["d"]))
+        return
+    yield from _late_c(ins)
+
+
+def _narrow(step: Step, width: int) -> Step:
+    return replace(step, width=width) if step.order == "exact" and step.exponent is None else step
+
+
+def _saturated(fmt: Format) -> Apply:
+    """c plus one product after the other, clamped each time."""
+
+    def rule(step: Step, _: Operation) -> Step | tuple[Step, ...]:
+        if step.op == "sum" and step.order == "exact":
+            keys = {"order": "sequential", "format": fmt, "overflow": "saturate", "to": "d"}
+            return replace(step, of=("c", "products"), **keys)  # type: ignore[arg-type]
+        return () if step.op == "round" else step
+
+    return rewrite(rule)
+
+
+def _late_c(ins: Instruction) -> Iterator[Change]:
+    """c added to the rounded dot product instead of inside the sum, and the reverse."""
+    for mode in ("nearest_even", "toward_zero"):
+        suffix = "" if mode == "nearest_even" else "-toward-zero"
+        text = f"c is added after the sum of the products was rounded ({MODE_NAMES[mode]})"
+        yield Change(f"c-after-sum{suffix}", text, rewrite(lambda s, o, m=mode: _without_c(s, o, m)), 1.0)  # type: ignore[misc]
+
+
+def _without_c(step: Step, operation: Operation, mode: str) -> Step | tuple[Step, ...]:
+    if not operation.k_index or not any(s.op == "align" and len(s.of) > 1 and "c" in s.of for s in operation.steps):
+        return step
+    if step.op in ("align", "sum") and "c" in step.of and step.order == "exact":
+        of = tuple(name for name in step.of if name != "c")
+        bits, window = (tuple(item for item in table if item[0] != "c") for table in (step.fraction_bits, step.window))
+        return replace(step, of=of, fraction_bits=bits, window=window, left_out=())
+    if step.op == "round" and step.to == "d":
+        add = Step("sum", ("partial", "c"), "d", order="sequential", format=step.format, rounding=mode, nan=step.nan)
+        return replace(step, to="partial"), replace(add, overflow="ieee")
+    return step
+
+
+def _order(ins: Instruction) -> Iterator[Change]:
+    for order in ("tree", "sequential"):
+        apply = _on("sum", lambda s, o=order: replace(s, order=o) if s.order != "exact" and len(s.of) == 1 else s)  # type: ignore[misc]
+        yield Change(f"order-{order}", f"products are added {'as a tree' if order == 'tree' else 'one by one'}", apply)
+    count = ins.stored_k
+    sizes = [size for size in range(1, count + 1) if count % size == 0]
+    for size in sizes:
+        text = "all k in one step" if size == count else f"a chain of steps of k = {size}"
+        yield Change(f"chain-of-{size}", text, lambda i, n=size: _chained(i, _slices(_all_k(i), n)), 1.0)  # type: ignore[misc]
+        if 1 < size < count:
+            text = f"a chain of steps of k = {size}, interleaved"
+            every = lambda i, n=size: _chained(i, [_all_k(i)[j :: count // n] for j in range(count // n)])  # noqa: E731
+            yield Change(f"chain-of-{size}-interleaved", text, every, 1.1)
+    yield Change(
+        "chain-halves-swapped",
+        "the halves of k are swapped in the chain",
+        _permuted(lambda k: k[len(k) // 2 :] + k[: len(k) // 2]),
+    )
+    yield Change("k-reversed", "k descends in the chain", _permuted(lambda k: k[::-1]))
+    yield Change("fma-unfused", "products are rounded before they are added", rewrite(_unfused))
+
+
+def _all_k(ins: Instruction) -> tuple[int, ...]:
+    return tuple(k for operation in ins.program.operations for k in operation.k_index)
+
+
+def _slices(k_index: tuple[int, ...], size: int) -> list[tuple[int, ...]]:
+    return [k_index[i : i + size] for i in range(0, len(k_index), size)]
+
+
+def _is_chain(operations: tuple[Operation, ...]) -> bool:
+    """Whether all operations run the same steps, each from the result before it."""
+    seeds = ["c", *(operation.to for operation in operations[:-1])]
+    return all(
+        operation.steps == operations[0].steps and operation.seed == seed and operation.k_index and not operation.addends
+        for operation, seed in zip(operations, seeds, strict=True)
+    )
+
+
+def _chained(ins: Instruction, parts: list[tuple[int, ...]]) -> Instruction | None:
+    """The same steps over other slices of k."""
+    operations = ins.program.operations
+    if not _is_chain(operations):
+        return None
+    first, last = operations[0], operations[-1]
+    new = []
+    for index, part in enumerate(parts):
+        if any(step.group is not None and step.group[1] > len(part) for step in first.steps):
+            return None
+        seed, fmt = (f"part{index - 1}", last.out_format) if index else ("c", first.seed_format)
+        to = "d" if index == len(parts) - 1 else f"part{index}"
+        new.append(replace(first, k_index=part, seed=seed, seed_format=fmt, to=to))
+    same = [operation.k_index for operation in operations] == parts
+    return None if same else with_operations(ins, new)
+
+
+def _permuted(order: Callable[[tuple[int, ...]], tuple[int, ...]]) -> Apply:
+    """Hands the products to the places of the program in another order."""
+
+    def apply(ins: Instruction) -> Instruction | None:
+        old = _all_k(ins)
+        places = dict(zip(old, order(old), strict=True))
+        return with_operations(ins, (replace(o, k_index=tuple(places[k] for k in o.k_index)) for o in ins.program.operations))
+
+    return apply
+
+
+def _unfused(step: Step, _: Operation) -> Step | tuple[Step, ...]:
+    if step.op == "multiply" and step.format is None and step.operation == "product":
+        return step
+    if step.op != "fma" or step.start != "c" or step.group is not None:
+        return step
+    multiply = Step(
+        "multiply", ("a", "b"), "products", format=step.format, rounding=step.rounding, nan=step.nan, flush=step.flush
+    )
+    add = Step("sum", ("c", "products"), step.to, order="sequential", format=step.format, rounding=step.rounding, nan=step.nan)
+    return multiply, replace(add, overflow="ieee")
+
+
+# Results -----------------------------------------------------------------------------------------------------------------
+
+_ZERO_TEXTS = {
+    "signed": "zeros keep the sign that IEEE 754 gives them",
+    "signed_underflow": "a negative total that underflows gives -0",
+    "positive": "every zero is +0",
+}
+
+
+def _results(ins: Instruction) -> Iterator[Change]:
+    fmt = ins.formats["d"]
+    for overflow in ("infinity", "largest", "ieee") if fmt.is_float else ("wrap", "saturate"):
+        apply = _on("round", lambda s, o=overflow: replace(s, overflow=o))  # type: ignore[misc]
+        name = {"largest": "the largest finite number", "ieee": "what IEEE 754 says for the mode"}.get(overflow, overflow)
+        text = f"overflow gives {name}" if fmt.is_float else f"overflow: {name}"
+        yield Change(f"overflow-{overflow}", text, apply)
+    if not fmt.is_float:
+        return
+    for zero, text in _ZERO_TEXTS.items():
+        apply = _on("round", lambda s, z=zero: replace(s, zero=z))  # type: ignore[misc]
+        yield Change(f"zero-{zero.replace('_', '-')}", text, apply)
+    for flush in ("signed", "positive", "none"):
+        apply = rewrite(lambda s, _, f=flush: replace(s, flush=f) if _rounds_last(s) else s)  # type: ignore[misc]
+        text = "subnormal results are kept" if flush == "none" else f"subnormal results become {_flushed(flush)}"
+        yield Change("result-not-flushed" if flush == "none" else f"result-flushed-{flush}", text, apply)
+    for gap in range(1, 5):
+        apply = _on("round", lambda s, g=gap: replace(s, sticky_gap=g))  # type: ignore[misc]
+        unseen = "the bit" if gap == 1 else f"the {gap} bits"
+        yield Change(f"round-sticky-gap-{gap}", f"the final rounding does not see {unseen} right below the round bit", apply)
+    lost = _on("round", lambda s: replace(s, subnormal_carry="lost"))
+    yield Change("subnormal-carry-lost", "a subnormal result that rounds up to the least normal number becomes zero", lost)
+    for bits in sorted({fmt.fraction_bits - 1, fmt.fraction_bits - 2, 13, 10, 7, fmt.fraction_bits}):
+        if 0 < bits <= fmt.fraction_bits:
+            apply = _on("round", lambda s, n=bits: replace(s, result_fraction_bits=n) if s.to == "d" else s)  # type: ignore[misc]
+            yield Change(f"result-bits-{bits}", f"{bits} fraction bits in the result", apply, 1.1)
+
+
+def _flushed(flush: str) -> str:
+    return "+0" if flush == "positive" else "zero of their sign"
+
+
+# Special values and operands ---------------------------------------------------------------------------------------------
+
+
+def _specials(ins: Instruction) -> Iterator[Change]:
+    for rule in ("infinity", "zero"):
+        apply = rewrite(lambda s, _, r=rule: replace(s, zero_times_infinity=r) if s.op in ("multiply", "fma") else s)  # type: ignore[misc]
+        yield Change(f"zero-times-infinity-is-{rule}", f"0 x infinity gives {rule}, not NaN", apply)
+    signs = {"first": "the first infinity's sign", "last": "the last infinity's sign", "positive": "+", "negative": "-"}
+    for rule, sign in signs.items():
+        apply = _on("special_values", lambda s, r=rule: replace(s, opposite_infinities=r))  # type: ignore[misc]
+        yield Change(f"opposite-infinities-{rule}", f"infinity - infinity gives an infinity, not NaN (sign: {sign})", apply)
+
+
+def _nan_word(nan: int) -> Change:
+    def rule(step: Step, operation: Operation) -> Step:
+        fmt = operation.out_format if step.format is None else step.format
+        return replace(step, nan=nan) if step.nan is not None and fmt == operation.out_format else step
+
+    return Change("nan-word", f"the NaN word is {nan:#x}", rewrite(rule))
+
+
+def _operands(ins: Instruction) -> Iterator[Change]:
+    for flush in ("signed", "positive"):
+        for slug, names in (("operands", "abc"), ("ab", "ab"), ("c", "c")):
+            apply = _flush(names, flush)
+            zeros = " and zero" if flush == "positive" else ""
+            yield Change(f"{slug}-flushed-{flush}", f"subnormal{zeros} {', '.join(names)} become {_flushed(flush)}", apply)
+    kept = rewrite(lambda s, _: () if s.op == "flush" else s)
+    yield Change("operands-not-flushed", "subnormal operands are not flushed", kept)
+    for slug, names in (("", "ab"), ("-abc", "abc"), ("-c", "c")):
+        for zeros in ("", "-zeros"):
+            apply = _insert(lambda i, o, n=names, z=zeros: _hidden_step(i, o, n, bool(z)))  # type: ignore[misc]
+            text = f"subnormal {', '.join(names)} get the hidden bit" + (", zeros too" if zeros else "")
+            yield Change(f"hidden-bit-set{slug}{zeros}", text, apply)
+
+
+def _flush(names: str, rule: str) -> Apply:
+    """Flushes these operands in this way, in place of what an operation does with them now."""
+
+    def apply(ins: Instruction) -> Instruction | None:
+        return with_operations(ins, [o.with_steps(_flushing(o, names, rule)) for o in ins.program.operations])
+
+    return apply
+
+
+def _flushing(operation: Operation, names: str, rule: str) -> tuple[Step, ...]:
+    of = tuple(name for name in names if name == "c" or operation.k_index)
+    if not of or not operation.seed_format.is_float:
+        return operation.steps
+    kept = (replace(s, of=tuple(n for n in s.of if n not in of)) if s.op == "flush" else s for s in operation.steps)
+    return (Step("flush", of, flush=rule), *(s for s in kept if s.op != "flush" or s.of))
+
+
+def _hidden_step(ins: Instruction, operation: Operation, names: str, zeros: bool) -> Step | None:
+    table = {"a": ins.formats["a"], "b": ins.formats["b"], "c": operation.seed_format}
+    of = tuple(n for n in names if (n == "c" or operation.k_index) and table[n].is_float and table[n].has_zero)
+    return Step("hidden_bit", of, zeros="set" if zeros else "ignored") if of else None
+
+
+# Formats -----------------------------------------------------------------------------------------------------------------
+
+
+def _formats(ins: Instruction) -> Iterator[Change]:
+    a, b = ins.formats["a"], ins.formats["b"]
+    if "tf32" in (a.name, b.name):
+        yield Change("tf32-low-bits", "the 13 low bits of tf32 operands are used", _whole_tf32)
+    for other in (get_format(name) for name in formats()):
+        for slug, names in (("a", "a"), ("b", "b"), ("operands", "ab")):
+            if all(_same_words(ins.formats[name], other) for name in names):
+                apply = _reading(names, other)
+                yield Change(f"{slug}-read-as-{other.name}", f"{' and '.join(names)} read as {other.name}", apply, 1.2)
+    if ins.scale_block is not None:
+        yield from _scale_formats()
+
+
+def _whole_tf32(ins: Instruction) -> Instruction | None:
+    return _read_as(ins, {name: get_format("f32") for name in "ab" if ins.formats[name].name == "tf32"})
+
+
+def _same_words(fmt: Format, other: Format) -> bool:
+    return (fmt.storage, fmt.bits) == (other.storage, other.bits) and fmt != other and fmt.is_float == other.is_float
+
+
+def _reading(names: str, fmt: Format) -> Apply:
+    return lambda ins: _read_as(ins, dict.fromkeys(names, fmt))
+
+
+def _read_as(ins: Instruction, table: dict[str, Format]) -> Instruction | None:
+    if not table or all(ins.formats[name] == fmt for name, fmt in table.items()):
+        return None
+    changed = replace(ins, formats=ins.formats | table)
+    return changed if changed.pattern == ins.pattern else None  # the meaning of metadata follows the format of a
+
+
+def _scale_formats() -> Iterator[Change]:
+    def numbers(ins: Instruction) -> Instruction | None:
+        table = {n: _without_nan(ins.formats[n]) for n in ("scale_a", "scale_b")}
+        return _read_as(ins, table)
+
+    def signed(ins: Instruction) -> Instruction | None:
+        names = [n for n in ("scale_a", "scale_b") if ins.formats[n].name == "ue4m3"]
+        return _read_as(ins, dict.fromkeys(names, get_format("e4m3")))
+
+    yield Change("scale-nan-ignored", "a NaN scale is taken as a number", numbers)
+    yield Change("scale-sign-used", "bit 7 of the scales is a sign", signed)
+
+
+def _without_nan(fmt: Format) -> Format:
+    return fmt if fmt.specials == "none" else replace(fmt, name=f"{fmt.name}_no_nan", specials="none")

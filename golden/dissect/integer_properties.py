@@ -1,0 +1,74 @@
+"""Properties of integer units: what two bits become, how large sums of products get, whether a saturating sum clamps once."""
+
+from __future__ import annotations
+
+from golden.dissect import special_probes
+from golden.dissect.facts import Facts, Finding, gives_floats
+from golden.number.formats import Format
+
+
+def counts_bits(known: Facts) -> bool:
+    """Whether a and b are single bits."""
+    return not known.ins.formats["a"].is_float and known.ins.formats["a"].bits == 1
+
+
+def saturates(known: Facts) -> bool:
+    """Whether sums stop at the ends of the range; those that wrap come out the same in any order."""
+    return not gives_floats(known) and bool(known.measured(special_probes.integer_overflow)[0] == "saturates")
+
+
+def find_bits(known: Facts) -> Finding | None:
+    """Measures what two bits become before they are counted."""
+    if not counts_bits(known):
+        return None
+    found, shots = known.measured(special_probes.bit_table)
+    return Finding(_BITS.get(found, f"counts {found}"), shots, "The results are one column of the operation's truth table.")
+
+
+_BITS = {(0, 1, 1, 0): "xor", (0, 0, 0, 1): "and", (0, 1, 1, 1): "or", (1, 0, 0, 1): "xnor"}
+
+
+def declared_bits(known: Facts) -> str | None:
+    """Reads the operation on bits from the spec."""
+    return str(known.parameters["operation"])
+
+
+def find_range(known: Facts) -> Finding | None:
+    """Measures the least and the largest sum of all products."""
+    if gives_floats(known):
+        return None
+    (low, high), shots = known.measured(special_probes.integer_range)
+    reading = "Every product is the least or the largest that the operands can make: all of them add up, none is cut."
+    return Finding(_range_text(low, high), shots, reading)
+
+
+def _range_text(low: int, high: int) -> str:
+    return f"{low:,} to {high:,}"
+
+
+def declared_range(known: Facts) -> str | None:
+    """Reads the range of sums from the formats."""
+    k = known.ins.stored_k
+    if counts_bits(known):
+        return _range_text(0, k)
+    edges = [x * y for x in _edges(known.ins.formats["a"]) for y in _edges(known.ins.formats["b"])]
+    return _range_text(k * min(edges), k * max(edges))
+
+
+def _edges(fmt: Format) -> tuple[int, int]:
+    return (-(1 << (fmt.bits - 1)), (1 << (fmt.bits - 1)) - 1) if fmt.signed else (0, (1 << fmt.bits) - 1)
+
+
+def find_clamped(known: Facts) -> Finding | None:
+    """Measures whether partial sums past the range are clamped."""
+    if not saturates(known):
+        return None
+    held, shots = known.measured(special_probes.integer_cancelling)
+    reading = "A sum that clamps before its last product would end one short."
+    return Finding("no" if held else "partial sums", shots, reading)
+
+
+def declared_clamped(known: Facts) -> str | None:
+    """Reads from the spec whether partial sums are clamped: only a sum of several steps does."""
+    sums = [step for operation in known.ins.program.operations for step in operation.steps if step.op == "sum"]
+    return "no" if len(sums) == 1 and sums[0].order == "exact" else "partial sums"

@@ -1,0 +1,266 @@
+"""Making operands smaller while something still fails: zeros for whatever is not needed, few mantissa bits, small exponents.
+
+    least = minimise(ins, operands, lambda batch: dut(batch) != ins.dot(**batch))
+
+The predicate sees whole batches of candidates, because one call may be one run of a simulator. Each round asks it about
+every single simplification, and then about the simplifications that it allowed, taken together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden import stimuli
+from golden.instruction import Instruction
+from golden.number.formats import Format, to_float
+
+Bits = npt.NDArray[Any]
+Operands = dict[str, Bits]
+Fails = Callable[[Operands], npt.NDArray[np.bool_]]
+ROUNDS = 24
+
+
+def minimise(
+    ins: Instruction,
+    operands: Operands,
+    fails: Fails,
+    *,
+    rounds: int | None = ROUNDS,
+    progress: Callable[[int, int], None] | None = None,
+) -> Operands:
+    """Returns the simplest operands found for which `fails` still holds.
+
+    Args:
+        ins: the instruction whose operands these are.
+        operands: one dot product that fails, raw codes as `ins.dot` takes them: a, b (k,), c () and so on.
+        fails: takes a batch, the same operands with a leading dimension n, and tells for each whether it fails (n,).
+        rounds: how often `fails` may be called; None: until nothing becomes simpler.
+        progress: called with (calls made, calls allowed) after every call; the second is 0 without a limit.
+
+    Returns:
+        Operands of the same shapes. They are the given ones where nothing simpler fails.
+    """
+    search = _Minimiser(ins, fails, rounds, progress)
+    current = {name: codes[None] for name, codes in ins.check_named(operands).items()}
+    while search.allowed:
+        simpler = search.step(current)
+        if simpler is None:
+            break
+        current = simpler
+    return {name: codes[0] for name, codes in current.items()}
+
+
+class _Minimiser:
+    """Counts the calls of the predicate and takes one round after the other."""
+
+    def __init__(self, ins: Instruction, fails: Fails, rounds: int | None, progress: Callable[[int, int], None] | None) -> None:
+        self.ins, self.fails, self.rounds, self.progress, self.calls = ins, fails, rounds, progress, 0
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the predicate may be called again."""
+        return self.rounds is None or self.calls < self.rounds
+
+    def failing(self, batch: Operands) -> npt.NDArray[np.intp]:
+        """Indices of the candidates that fail."""
+        self.calls += 1
+        found = np.flatnonzero(self.fails(batch))
+        if self.progress is not None:
+            self.progress(self.calls, self.rounds or 0)
+        return found
+
+    def step(self, current: Operands) -> Operands | None:
+        """The cheapest single simplification that still fails, or several of them at once; None where there is none."""
+        candidates = _simplifications(self.ins, current)
+        costs = _costs(self.ins, candidates)
+        cheaper = np.flatnonzero(costs < float(_costs(self.ins, current)[0]))
+        if not len(cheaper):
+            return None
+        cheaper = cheaper[np.argsort(costs[cheaper], kind="stable")]
+        kept = cheaper[self.failing(_picked(candidates, cheaper))]
+        if not len(kept):
+            return None
+        best = _picked(candidates, kept[:1])
+        merged = _merged(current, candidates, kept)
+        if merged is None or not self.allowed:
+            return best
+        both = self.failing(merged)
+        return _picked(merged, both[-1:]) if len(both) else best
+
+
+def _picked(batch: Operands, index: npt.NDArray[np.intp]) -> Operands:
+    return {name: codes[index] for name, codes in batch.items()}
+
+
+def _merged(current: Operands, candidates: Operands, kept: npt.NDArray[np.intp]) -> Operands | None:
+    """Batches of simplifications that change different places: the two cheapest together, then three, and so on."""
+    total = {name: codes.copy() for name, codes in current.items()}
+    touched = {name: np.zeros(codes.shape, bool) for name, codes in current.items()}
+    rows: list[Operands] = []
+    for index in kept:
+        change = {name: codes[index : index + 1] != current[name] for name, codes in candidates.items()}
+        if any((change[name] & touched[name]).any() for name in change):
+            continue
+        total = {name: np.where(change[name], candidates[name][index : index + 1], total[name]) for name in total}
+        touched = {name: touched[name] | change[name] for name in touched}
+        rows.append(total)
+    return {name: np.concatenate([row[name] for row in rows[1:]]) for name in current} if len(rows) > 1 else None
+
+
+def cost(ins: Instruction, operands: Operands) -> float:
+    """How much there is to read in one dot product: what the minimiser makes small."""
+    return float(_costs(ins, {name: np.asarray(codes)[None] for name, codes in operands.items()})[0])
+
+
+def _costs(ins: Instruction, operands: Operands) -> npt.NDArray[np.float64]:
+    """How much there is to read: non-zero products first, then c, significand bits, exponents, signs, places."""
+    a = operands["a"]
+    live = _magnitude(ins.formats["a"], a) != 0
+    places = (live * np.arange(a.shape[-1])).sum(axis=-1)
+    cost = 1e6 * live.sum(axis=-1) + 1e-3 * places
+    for name, codes in operands.items():
+        if name != "metadata":
+            columns = codes[:, None] if codes.ndim == 1 else codes
+            cost = cost + _code_costs(ins.formats[name], columns, _WEIGHTS.get(name, _WEIGHTS["b"])).sum(axis=-1)
+    return np.asarray(cost, np.float64)
+
+
+def _magnitude(fmt: Format, codes: Bits) -> npt.NDArray[np.uint64]:
+    """The code without its sign and ignored bits; 0 for a zero."""
+    if not fmt.is_float:
+        return np.abs(to_float(fmt, codes)).astype(np.uint64)
+    fields = codes.astype(np.uint64) >> np.uint64(fmt.ignored_low)
+    return np.asarray(fields & np.uint64((1 << (fmt.exponent_bits + fmt.fraction_bits)) - 1))
+
+
+# Cost of a non-zero operand, of one binade away from 1 and of a minus sign. They differ so that exponents wander from b
+# to a to c, and the example ends as 1 * 1 + something wherever the units allow it.
+_WEIGHTS = {"a": (1.0, 0.1, 0.5), "b": (1.0, 0.2, 0.6), "c": (1e4, 0.05, 0.3)}
+
+
+def _code_costs(fmt: Format, codes: Bits, weights: tuple[float, float, float]) -> npt.NDArray[np.float64]:
+    """Cost of each code: significand bits set weigh most, then distance from one, then the sign."""
+    present, binade, minus = weights
+    magnitude = _magnitude(fmt, codes)
+    ignored = np.bitwise_count(codes & fmt.dtype.type((1 << fmt.ignored_low) - 1)).astype(np.float64)
+    if fmt.is_float:
+        fraction = magnitude & np.uint64((1 << fmt.fraction_bits) - 1)
+        exponent = (magnitude >> np.uint64(fmt.fraction_bits)).astype(np.int64) - fmt.bias
+        cost = 10.0 * np.bitwise_count(fraction) + np.abs(exponent) * binade
+    else:
+        cost = 10.0 * np.bitwise_count(magnitude) + np.log2(1.0 + magnitude) * binade
+    negative = (codes >> fmt.sign_shift) & 1 if fmt.sign_shift >= 0 else to_float(fmt, codes) < 0
+    # A zero costs nothing unless it is negative; zero partners of live products were zeroed with them.
+    live = (magnitude != 0) | (not fmt.has_zero)
+    return np.asarray(np.where(live, cost + present, 0.0) + ignored + minus * negative, np.float64)
+
+
+def _simplifications(ins: Instruction, operands: Operands) -> Operands:
+    """Every single simplification of one example, as a batch."""
+    changed = [*_zeroings(ins, operands), *_moves(operands), *_shifts(ins, operands)]
+    for name, codes in operands.items():
+        if name != "metadata":
+            for place in np.ndindex(codes.shape[1:]):
+                simpler = _simpler_codes(ins.formats[name], int(codes[(0, *place)]))
+                changed += [{name: _replaced(codes, place, code)} for code in simpler]
+    rows = [operands | change for change in changed] or [operands]
+    return {key: np.concatenate([row[key] for row in rows]) for key in operands}
+
+
+def _zeroings(ins: Instruction, operands: Operands) -> Iterator[Operands]:
+    """Zeroes c, single products, and aligned runs of products (halves, quarters, ...). A sparse b stays where it is."""
+    yield {"c": np.zeros_like(operands["c"])}
+    a, b = operands["a"], operands["b"]
+    count = a.shape[-1]
+    size = 1
+    while size <= count:
+        for start in range(0, count, size):
+            zeroed_a = a.copy()
+            zeroed_a[:, start : start + size] = 0
+            if zeroed_a.any() or a.any():
+                change = {"a": zeroed_a}
+                if not ins.sparse:
+                    change["b"] = b.copy()
+                    change["b"][:, start : start + size] = 0
+                yield change
+        size *= 2
+    if ins.sparse:
+        yield from ({"b": _replaced(b, (place,), 0)} for place in range(b.shape[-1]))
+
+
+def _moves(operands: Operands) -> Iterator[Operands]:
+    """Moves each live product of a dense a to every free place before it."""
+    a, b = operands["a"], operands["b"]
+    if a.shape != b.shape:
+        return
+    free, live = np.flatnonzero((a[0] == 0) & (b[0] == 0)), np.flatnonzero(a[0])
+    for source in live:
+        for target in free[free < source][:4]:
+            order = np.arange(a.shape[-1])
+            order[[source, target]] = target, source
+            yield {"a": a[:, order], "b": b[:, order]}
+
+
+def _shifts(ins: Instruction, operands: Operands) -> Iterator[Operands]:
+    """Changes several operands at once so that the products keep their relations: exponents handed from a to b of one
+    product, everything moved by some binades, everything negated."""
+    a, b, c, fmt_a, fmt_b, fmt_c = operands["a"], operands["b"], operands["c"], *(ins.formats[name] for name in "abc")
+    yield {"a": stimuli.negate(fmt_a, a), "c": stimuli.negate(fmt_c, c)}
+    if not (fmt_a.is_float and fmt_b.is_float and fmt_c.is_float):
+        return
+    for steps in (-16, -4, -1, 1, 4, 16):
+        moved_a, moved_c = _rescaled(fmt_a, a, steps), _rescaled(fmt_c, c, steps)
+        if moved_a is not None and moved_c is not None:
+            yield {"a": moved_a, "c": moved_c}
+        for place in np.flatnonzero(a[0]).tolist() if not ins.sparse else ():
+            part_a = _rescaled(fmt_a, a[:, place : place + 1], steps)
+            part_b = _rescaled(fmt_b, b[:, place : place + 1], -steps)
+            if part_a is not None and part_b is not None:
+                yield {"a": _replaced(a, (place,), part_a[0, 0]), "b": _replaced(b, (place,), part_b[0, 0])}
+
+
+def _rescaled(fmt: Format, codes: Bits, steps: int) -> Bits | None:
+    """Multiplies every non-zero code by 2**steps; None where one is not normal before and after."""
+    live = _magnitude(fmt, codes) != 0
+    fields = (codes >> fmt.ignored_low >> fmt.fraction_bits) & ((1 << fmt.exponent_bits) - 1)
+    moved = fields.astype(np.int64) + steps
+    top = fmt.max_exponent + fmt.bias
+    if (live & ((moved < 1) | (moved > top) | (fields < 1) | (fields > top))).any():
+        return None
+    shift = fmt.fraction_bits + fmt.ignored_low
+    cleared = codes & ~fmt.dtype.type(((1 << fmt.exponent_bits) - 1) << shift)
+    return np.where(live, cleared | (np.where(live, moved, 0).astype(fmt.dtype) << shift), codes).astype(fmt.dtype)
+
+
+def _replaced(codes: Bits, place: tuple[int, ...], code: int) -> Bits:
+    changed = codes.copy()
+    changed[(0, *place)] = code  # operands of the minimiser are batches of one
+    return changed
+
+
+def _simpler_codes(fmt: Format, code: int) -> list[int]:
+    """Codes that are easier to read than `code`: one, fewer significand bits, exponents nearer to one, no sign."""
+    top = fmt.sign_shift if fmt.sign_shift >= 0 else fmt.bits - 1
+    sign = code >> top & 1 if fmt.signed else 0
+    if not fmt.is_float:
+        return [c for c in {1, code >> 1, code & (code - 1) if code else 0, -code & ((1 << fmt.bits) - 1)} if c != code]
+    rest = code & ((1 << top) - 1) if fmt.signed else code
+    unit, one = 1 << fmt.ignored_low, stimuli.one(fmt)
+    fraction_mask = ((1 << fmt.fraction_bits) - 1) * unit
+    exponent, fraction = rest >> (fmt.fraction_bits + fmt.ignored_low), rest & fraction_mask
+    simpler = {one, rest & ~(unit - 1), rest & ~fraction_mask}
+    if fraction:
+        simpler |= {rest & ~(1 << bit) for bit in range(fraction.bit_length()) if fraction >> bit & 1}
+        simpler |= {rest & ~fraction_mask | 1 << (fraction.bit_length() - 1)}
+        # The lowest set bit alone: often it is the bit that one unit keeps and the other cuts.
+        last = exponent - (fmt.fraction_bits + fmt.ignored_low - (fraction & -fraction).bit_length() + 1)
+        simpler |= {last << (fmt.fraction_bits + fmt.ignored_low)} if last > 0 else set()
+    base = rest & ~((1 << (fmt.fraction_bits + fmt.ignored_low)) * ((1 << fmt.exponent_bits) - 1))
+    for nearer in {fmt.bias, (exponent + fmt.bias) // 2, exponent + (1 if exponent < fmt.bias else -1)}:
+        simpler.add(base | nearer << (fmt.fraction_bits + fmt.ignored_low))
+    signed = [c | sign << top if fmt.signed else c for c in simpler] + [rest]
+    return [c for c in dict.fromkeys(signed) if c != code and c >= 0]

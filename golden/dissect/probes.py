@@ -1,0 +1,449 @@
+"""Probes: dot products chosen so that the result tells one property of a unit, whatever the spec says of it.
+
+A probe knows the formats of a unit and its K, nothing else: it would find the same in a chip. The method is the one of the
+MMA-Sim paper (section III): large terms that cancel beside a small one (accumulation precision, order), totals between two
+results (rounding), the edges of the formats (special values). `golden/dissect/properties.py` holds what the probes find
+against the spec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden import stimuli
+from golden.errors import OperandError
+from golden.explain.trace import float_text
+from golden.instruction import Instruction
+from golden.number.formats import Format, Kind, Number, get_format
+from golden.number.rounding import encode_fraction
+from golden.vectors.operand_files import format_of
+
+Operands = dict[str, npt.NDArray[Any]]
+Value = Fraction | int
+FIRST_COLUMNS = 0x4
+"""The metadata nibble that selects the first elements, for every pattern."""
+_REACH = 40
+"""Exponent of the large terms, where the formats allow it."""
+_DEEP = 64
+"""How far below a large term the search for its last kept bit goes."""
+
+
+class Unreachable(OperandError):
+    """The operand formats have no numbers that would show the property."""
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One executed dot product: what it tries, its operands (as `ins.dot` takes them) and the raw result."""
+
+    what: str
+    operands: Operands
+    code: int
+
+
+@dataclass
+class Unit:
+    """A unit under probe: a dense instruction, run by the reference model. `shots` holds what was fired last.
+
+    Of a sparse one only probes of the first product work.
+    """
+
+    ins: Instruction
+    shots: list[Shot] = field(default_factory=list)
+
+    @property
+    def d(self) -> Format:
+        """The format of results."""
+        return self.ins.formats["d"]
+
+    @cached_property
+    def slots(self) -> tuple[int, ...]:
+        """Places of k whose products can have exponents of their own: every k, or the first of every scale block."""
+        return tuple(range(0, self.ins.k, self.ins.scale_block or 1)) if self.scaled_apart else tuple(range(self.ins.k))
+
+    @property
+    def scaled_apart(self) -> bool:
+        """Whether there are several scale blocks."""
+        return self.ins.scale_block is not None and self.ins.scale_block < self.ins.k
+
+    # Reach ---------------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def highest(self) -> int:
+        """Exponent of the largest power of two that a product with its scales has."""
+        high = sum(stimuli.highest_exponent(self.ins.formats[name]) for name in "ab")
+        return high if self.ins.scale_block is None else self._scale_range()[1] + (0 if self.scaled_apart else high)
+
+    @cached_property
+    def lowest(self) -> int:
+        """Exponent of the least product with its scales."""
+        low = sum(stimuli.tiniest_exponent(self.ins.formats[name]) for name in "ab")
+        return low if self.ins.scale_block is None else self._scale_range()[0] + low
+
+    def _scale_range(self) -> tuple[int, int]:
+        found = [self.ins.formats[name] for name in ("scale_a", "scale_b")]
+        return sum(map(stimuli.tiniest_exponent, found)), sum(map(stimuli.highest_exponent, found))
+
+    @cached_property
+    def top(self) -> int:
+        """Exponent of the large terms that both c and a product can hold."""
+        return min(self.ins.formats["c"].max_exponent, self.highest, _REACH)
+
+    # Firing --------------------------------------------------------------------------------------------------------------
+
+    def fire(self, what: str, products: Mapping[int, Value], c: Value | float = 0) -> Shot:
+        """Runs one dot product with these values of products (by k) and c.
+
+        Raises:
+            Unreachable: the formats cannot express one of them.
+        """
+        operands = self.zeros()
+        scales = self._set_scales(operands, products)
+        for k, value in products.items():
+            x, y = factors(Fraction(value) / scales(k), self.ins.formats["a"], self.ins.formats["b"])
+            operands["a"][k], operands["b"][k] = x, y
+        operands["c"] = np.asarray(exact_code(self.ins.formats["c"], c), self.ins.formats["c"].dtype)
+        return self.run(what, operands)
+
+    def run(self, what: str, operands: Operands) -> Shot:
+        """Runs one dot product given by raw codes."""
+        shot = Shot(what, operands, self.ins.reference_dot(**operands))
+        self.shots.append(shot)
+        return shot
+
+    def zeros(self) -> Operands:
+        """Operands that are all zero, with scales of one and metadata that select the first elements."""
+        operands = {}
+        for name, shape in self.ins.operand_shapes(matrices=False).items():
+            fmt = format_of(self.ins, name)
+            fill = FIRST_COLUMNS if name == "metadata" else stimuli.one(fmt) if name.startswith("scale") else 0
+            operands[name] = np.full(shape, fill, fmt.dtype)
+        return operands
+
+    def _set_scales(self, operands: Operands, products: Mapping[int, Value]) -> Any:
+        """Gives every scale block the exponent of its largest product, or as much less as its least one needs."""
+        if self.ins.scale_block is None:
+            return lambda k: Fraction(1)
+        block, chosen = self.ins.scale_block, {}
+        data_low = sum(stimuli.tiniest_exponent(self.ins.formats[name]) for name in "ab")
+        for index in {k // block for k in products}:
+            values = [Fraction(value) for k, value in products.items() if k // block == index and value]
+            highest, least = max(map(_exponent, values)), min(map(_last_bit, values))
+            wanted = min(highest, least - data_low) if least - highest < data_low else highest
+            low, high = self._scale_range()
+            chosen[index] = _split_scale(self.ins, operands, index, min(max(wanted, low), high))
+        return lambda k: chosen.get(k // block, Fraction(1))
+
+    def number(self, shot: Shot) -> Number:
+        """The result of a shot, decoded."""
+        return self.d.decode(shot.code)
+
+    def value(self, shot: Shot) -> Fraction | None:
+        """The result as a fraction; None for infinities and NaNs."""
+        number = self.number(shot)
+        return None if number.kind >= Kind.INFINITY else number.value
+
+
+def _split_scale(ins: Instruction, operands: Operands, index: int, exponent: int) -> Fraction:
+    x, y = ins.formats["scale_a"], ins.formats["scale_b"]
+    for first in sorted(range(stimuli.tiniest_exponent(x), stimuli.highest_exponent(x) + 1), key=lambda e: abs(2 * e - exponent)):
+        if stimuli.tiniest_exponent(y) <= exponent - first <= stimuli.highest_exponent(y):
+            operands["scale_a"][index] = exact_code(x, Fraction(2) ** first)
+            operands["scale_b"][index] = exact_code(y, Fraction(2) ** (exponent - first))
+            return Fraction(2) ** exponent
+    raise Unreachable(f"no scales of {x.name} make 2^{exponent}")
+
+
+def _exponent(value: Fraction) -> int:
+    """The e with 2^e <= |value| < 2^(e + 1)."""
+    size = abs(value)
+    guess = size.numerator.bit_length() - size.denominator.bit_length()
+    return guess - (size < Fraction(2) ** guess)
+
+
+def _last_bit(value: Fraction) -> int:
+    """The exponent of the last bit of a value that is set."""
+    return (value.numerator & -value.numerator).bit_length() - value.denominator.bit_length()
+
+
+def exact_code(fmt: Format, value: Value | float) -> int:
+    """Returns the code of a value, which must be exact; floats may be -0.0, inf and nan.
+
+    Raises:
+        Unreachable: the format does not have the value.
+    """
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf")) or value == 0):
+        return encode_fraction(fmt, value) if fmt.is_float else 0
+    if not fmt.is_float:
+        if not -(1 << (fmt.bits - 1)) <= value <= fmt.largest or Fraction(value).denominator != 1:
+            raise Unreachable(f"{fmt.name} has no {value}")
+        return int(value) & ((1 << fmt.bits) - 1)
+    code = encode_fraction(fmt, value, "toward_zero")
+    if fmt.decode(code).kind >= Kind.INFINITY or fmt.decode(code).value != value:
+        raise Unreachable(f"{fmt.name} has no {float_text(Fraction(value))}")
+    return code
+
+
+@lru_cache(maxsize=1 << 14)
+def factors(value: Fraction, x: Format, y: Format) -> tuple[int, int]:
+    """Returns codes of two formats whose product is `value`, near each other in size, normal numbers where possible.
+
+    Raises:
+        Unreachable: there are none.
+    """
+    if value == 0:
+        return 0, 0
+    last, sign = _last_bit(value), -1 if value < 0 else 1
+    odd = int(abs(value) / Fraction(2) ** last)
+    for p in _divisors(odd):
+        exponent = _split_exponent(last, x, p, y, odd // p)
+        if exponent is not None:
+            try:
+                return exact_code(x, sign * p * Fraction(2) ** exponent), exact_code(
+                    y, odd // p * Fraction(2) ** (last - exponent)
+                )
+            except Unreachable:
+                continue
+    raise Unreachable(f"no product of {x.name} and {y.name} is {float_text(value)}")
+
+
+def _split_exponent(last: int, x: Format, p: int, y: Format, q: int) -> int | None:
+    """The i with p * 2^i in x and q * 2^(last - i) in y: normal numbers if there are, of about the same size; None if none."""
+    for lowest in (stimuli.lowest_exponent, stimuli.tiniest_exponent):
+        low, high = (edge - p.bit_length() + 1 for edge in (lowest(x), stimuli.highest_exponent(x)))
+        low = max(low, last - (stimuli.highest_exponent(y) - q.bit_length() + 1))
+        high = min(high, last - (lowest(y) - q.bit_length() + 1))
+        if low <= high:
+            return min(max(last // 2, low), high)
+    return None
+
+
+def _divisors(odd: int) -> Iterator[int]:
+    """The divisors of a number, itself first, then one, then the others by size."""
+    yield odd
+    if odd > 1:
+        yield 1
+        yield from (p for p in range(3, min(odd, 1 << 12), 2) if odd % p == 0)
+
+
+# Accumulation precision (paper, III-D) -----------------------------------------------------------------------------------
+
+
+def kept_bits(unit: Unit, places: Sequence[int] | None = None) -> int | None:
+    """Bits kept below a large c and product that cancel: the largest j for which X - X +- X * 2^-j is right.
+
+    Args:
+        places: the k of the small and of the large product; the first two slots by default.
+
+    Returns:
+        F, or None where the least product is still kept (nothing is cut).
+    """
+    small, large = places or unit.slots[:2]
+    x = unit.top
+    for j in range(1, _DEEP):
+        if x - j < max(unit.lowest, unit.d.min_exponent - unit.d.fraction_bits):
+            return None
+        unit.shots = unit.shots[-2:]
+        for sign in (1, -1):
+            y = sign * Fraction(2) ** (x - j)
+            shot = unit.fire(
+                f"X = 2^{x}: X {'+' if sign > 0 else '-'} X*2^-{j} - X", {small: y, large: -(Fraction(2) ** x)}, Fraction(2) ** x
+            )
+            if unit.value(shot) != y:
+                return j - 1
+    return None
+
+
+def result_bits(unit: Unit) -> int:
+    """Fraction bits of a result: those of 2 - 2^-23 (the largest significand of c) that are left."""
+    c = unit.ins.formats["c"]
+    shot = unit.fire("c with all fraction bits set", {}, 2 - Fraction(1, 1 << c.fraction_bits))
+    value = unit.value(shot) or Fraction(2)
+    return -_last_bit(value)
+
+
+# Order (paper, III-C) ----------------------------------------------------------------------------------------------------
+
+
+def slices(unit: Unit, bits: int) -> list[tuple[int, ...]]:
+    """Which slots are combined before the accumulator is rounded to the result's format.
+
+    c = 1.5 + ulp and a product 1.5 make 3 + ulp, which a result of `bits` fraction bits does not hold; a product -1.5
+    brings it back to 1.5 + ulp where it belongs to the same step, and to 1.5 where it comes later.
+    """
+    ulp, left = Fraction(1, 1 << bits), list(unit.slots)
+    found = []
+    while left:
+        first, together = left[0], [left[0]]
+        for other in left[1:]:
+            shot = unit.fire(
+                f"1.5 + ulp + 1.5 at k = {first} - 1.5 at k = {other}",
+                {first: Fraction(3, 2), other: -Fraction(3, 2)},
+                Fraction(3, 2) + ulp,
+            )
+            if unit.value(shot) == Fraction(3, 2) + ulp:
+                together.append(other)
+        found.append(tuple(together))
+        left = [k for k in left if k not in together]
+    return found
+
+
+def survivors(unit: Unit, bits: int | None) -> dict[tuple[int, int], int | None]:
+    """How many of the small terms are left when X (in c, the first two products or the middle) cancels -X at a place after it.
+
+    All other places hold a y so far below X that all of them together are lost where they meet an X. The counts tell the
+    order of the sum: terms that are added after the two have cancelled are left. Place -1 is c. None: no multiple of y.
+    """
+    x = unit.top
+    y = Fraction(2) ** max(x - (_REACH if bits is None else bits + 2 + unit.ins.k.bit_length()), unit.lowest)
+    places = (-1, *unit.slots)
+    counts: dict[tuple[int, int], int | None] = {}
+    for first in sorted({*places[:3], places[len(places) // 2]}):
+        for second in places[places.index(first) + 1 :]:
+            terms = dict.fromkeys(places, y) | {first: Fraction(2) ** x, second: -(Fraction(2) ** x)}
+            c = terms.pop(-1)
+            where = "c" if first < 0 else f"k = {first}"
+            value = unit.value(unit.fire(f"X in {where}, -X at k = {second}, X*2^-{x - _exponent(y)} elsewhere", terms, c))
+            count = None if value is None else value / y
+            counts[first, second] = int(count) if count is not None and count.denominator == 1 else None
+    return counts
+
+
+def summed_first(unit: Unit, bits: int | None, within: int) -> bool:
+    """Whether the products of a step are added before they meet c: many that are each too small for c count together.
+
+    Args:
+        bits: F. within: slots of the first step.
+    """
+    x, kept = unit.top, 24 if bits is None else bits
+    small = Fraction(2) ** (x - kept - 1)
+    terms = dict.fromkeys(unit.slots[:within], small)
+    shot = unit.fire(f"X = 2^{x} in c, {within} products of X*2^-{kept + 1}", terms, Fraction(2) ** x)
+    return unit.value(shot) != Fraction(2) ** x
+
+
+# Rounding (paper, III-E) -------------------------------------------------------------------------------------------------
+
+_DIRECTED = {
+    (1, 0, -1, 0): "",  # to nearest: see the ties
+    (1, 1, 0, 0): "RU",
+    (0, 0, -1, -1): "RD",
+    (0, 0, 0, 0): "RZ",
+    (1, 1, -1, -1): "RA",
+}
+_TIES = {
+    (0, 2, 0, -2): "RNE",
+    (1, 2, -1, -2): "RNA",
+    (1, 2, 0, -1): "RNU",
+    (0, 1, -1, -2): "RND",
+    (0, 1, 0, -1): "RNZ",
+    (1, 1, -1, -1): "RNO",
+}
+
+
+def rounding(unit: Unit, bits: int) -> str:
+    """The rounding of a result of `bits` fraction bits, by Tables I and II of the paper: "RZ", "RNE", ...
+
+    c = 1.75 + r ulp and 1.5 * 1.5 make 4 + r ulp, with the last place u = 4 ulp: quarters and halves of it are exact in
+    every unit before its result is rounded.
+    """
+    place = Fraction(1, 1 << bits)
+
+    def rounded(quarters: int, sign: int) -> int | None:
+        """(result - 4) / u for 4 + quarters * u / 4, and the same below zero."""
+        shot = unit.fire(
+            f"{'-' if sign < 0 else ''}(4 + {Fraction(quarters, 4)}u)",
+            {unit.slots[0]: sign * Fraction(9, 4)},
+            sign * (Fraction(7, 4) + quarters * place),
+        )
+        value = unit.value(shot)
+        steps = None if value is None else (value - sign * 4) / (4 * place)
+        return None if steps is None or steps.denominator != 1 else int(steps)
+
+    kind = _DIRECTED.get((rounded(3, 1), rounded(1, 1), rounded(3, -1), rounded(1, -1)), "?")  # type: ignore[arg-type]
+    if kind:
+        return kind
+    return _TIES.get((rounded(2, 1), rounded(6, 1), rounded(2, -1), rounded(6, -1)), "RN?")  # type: ignore[arg-type]
+
+
+def cut(unit: Unit, bits: int, places: tuple[int, int]) -> str:
+    """How bits below the kept ones are rounded in alignment: X - X * 2^-(F + 1) is X (RZ) or less (RD). Place -1 is c."""
+    large = Fraction(2) ** unit.top
+    terms = {places[0]: large, places[1]: -large / 2 ** (bits + 1)}
+    c = terms.pop(-1, Fraction(0))
+    where = ["c" if place < 0 else f"k = {place}" for place in places]
+    shot = unit.fire(f"X = 2^{unit.top} in {where[0]}, -X*2^-{bits + 1} in {where[1]}", terms, c)
+    return "RZ" if unit.value(shot) == large else "RD"
+
+
+# The exponent floor ------------------------------------------------------------------------------------------------------
+
+
+def last_weight(unit: Unit, mode: str, within: int) -> int | None:
+    """The exponent of the last bit that is kept when every term is tiny and c is zero.
+
+    Truncated results: all bits from half the least subnormal down to 2^t, and 2^t once more, make the least subnormal if 2^t
+    is kept, and zero if not. Results to nearest: half the least subnormal is a tie, which 2^t decides.
+
+    Args:
+        mode: the rounding of results. within: products in the first step.
+
+    Returns:
+        The exponent, or None where every bit that products have is kept.
+
+    Raises:
+        Unreachable: no product is below the least subnormal result.
+    """
+    least = unit.d.min_exponent - unit.d.fraction_bits
+    for t in range(least - 2, least - _DEEP, -1):
+        terms = (
+            _ones(unit, least - 1, t, within)
+            if mode == "RZ"
+            else {unit.slots[0]: Fraction(2) ** (least - 1), unit.slots[1]: Fraction(2) ** t}
+        )
+        if t < unit.lowest or terms is None:
+            if t == least - 2:
+                raise Unreachable(f"the least product is 2^{unit.lowest}")
+            return None
+        unit.shots = unit.shots[-1:]
+        shot = unit.fire(f"a bit of 2^{t} decides whether the least subnormal 2^{least} is reached", terms)
+        if unit.value(shot) != Fraction(2) ** least:
+            return t + 1
+    return None
+
+
+def _ones(unit: Unit, top: int, last: int, within: int) -> dict[int, Value] | None:
+    """Products that add up to 2^(top + 1) if no bit is cut: all bits from `top` to `last`, and `last` again."""
+    width = _SUM_BITS if unit.scaled_apart else unit.ins.formats["a"].fraction_bits + 1
+    bits = range(top, last - 1, -1)
+    chunks = [bits[i : i + width] for i in range(0, len(bits), width)]
+    if len(chunks) + 1 > (len(unit.slots) if unit.scaled_apart else within):
+        return None
+    terms: dict[int, Value] = {}
+    for slot, chunk in zip(unit.slots, chunks, strict=False):
+        unit_place, number = Fraction(2) ** chunk[-1], (1 << len(chunk)) - 1
+        for index, part in enumerate(_parts(number) if unit.scaled_apart else [number]):
+            terms[slot + index] = part * unit_place
+    terms[unit.slots[len(chunks)]] = Fraction(2) ** last
+    return terms
+
+
+_SUM_BITS = 9
+"""Bits of the exact sum of one scale block that a few e2m1 products make."""
+
+
+def _parts(number: int) -> list[int]:
+    """A number as a sum of products of two e2m1 numbers, in quarters, the largest first."""
+    halves = [int(2 * get_format("e2m1").decode(code).value) for code in range(1, 8)]
+    products, parts = sorted({x * y for x in halves for y in halves}, reverse=True), []
+    while number:
+        parts.append(next(product for product in products if product <= number))
+        number -= parts[-1]
+    return parts

@@ -1,0 +1,259 @@
+"""Properties of the sum: bits kept, products of a step, order, exponent floor, bits cut by alignment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from golden.dissect import probes
+from golden.dissect.facts import Facts, Finding, gives_floats
+from golden.dissect.hypotheses import MODE_NAMES
+from golden.dissect.probes import Shot, Unit, Unreachable
+from golden.instruction import Instruction
+
+_FUSED = ("fda", "scaled_fda", "gdfs", "fdrda", "gfdrda")
+_SUM_FIRST = ("fdrda", "gfdrda", "gps", "exact_dot_add")
+
+
+def find_f(known: Facts) -> Finding | None:
+    """Measures F, the bits kept after alignment."""
+    if not gives_floats(known):
+        return None
+    value, shots = known.kept
+    reading = (
+        "The last pair is still right, the next bit is lost." if value is not None else "Even the least product is not lost."
+    )
+    return Finding(
+        _f_text(value), shots, f"{reading} Each try is X, a small term and -X; a result other than the small term shows a cut."
+    )
+
+
+def _f_text(value: int | None) -> str:
+    return "all" if value is None else str(value)
+
+
+def declared_f(known: Facts) -> str | None:
+    """Reads F, the bits kept after alignment from the spec."""
+    if known.algorithm == "exact_dot_add":
+        return _f_text(None)
+    if "fraction_bits" in known.parameters:
+        return _f_text(known.parameters["fraction_bits"])
+    fmt = known.operation.steps[-1].format or known.ins.formats["d"]
+    return _f_text(fmt.fraction_bits)
+
+
+def find_products(known: Facts) -> Finding | None:
+    """Measures products in one step."""
+    if not gives_floats(known):
+        return None
+    found, shots = known.slices
+    size, count = known.ins.k // len(known.unit.slots), len(known.unit.slots)
+    first = [shot for shot in shots if "at k = 0 - " in shot.what]
+    ends = (first[len(found[0]) - 2 : len(found[0]) - 1] if len(found[0]) > 1 else []) + first[len(found[0]) - 1 : len(found[0])]
+    reading = (
+        "1.5 + ulp comes back where both products are in one step; 1.5 alone where the accumulator was rounded between them."
+    )
+    assert sum(map(len, found)) == count
+    return Finding(_slices_text(known.ins.k, [len(one) * size for one in found]), tuple(ends or first[:1]), reading)
+
+
+def _slices_text(k: int, sizes: list[int]) -> str:
+    return f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} ({len(sizes)} steps)"
+
+
+def declared_products(known: Facts) -> str | None:
+    """Reads products in one step from the spec."""
+    if known.algorithm == "sfma":
+        return _slices_text(known.ins.k, [1] * known.ins.k)
+    if "group" in known.parameters and known.algorithm == "gps":
+        group = int(known.parameters["group"])
+        return _slices_text(known.ins.k, [group] * (known.ins.k // group))
+    return _slices_text(known.ins.k, [len(operation.k_index) for operation in known.ins.program.operations])
+
+
+_ORDERS = {
+    "fused": "fused sum of {terms} and c",
+    "exact": "exact sum of {terms} and c",
+    "tree": "tree of {terms}, then c",
+    "chain": "chain of FMA from c",
+}
+
+
+def find_order(known: Facts) -> Finding | None:
+    """Measures the order of accumulation."""
+    if not gives_floats(known):
+        return None
+    counts, shots = known.measured(probes.survivors, known.kept[0])
+    steps = known.slices[0]
+    kinds = [kind for kind in _ORDERS if _predicted(kind, steps, list(counts)) == counts]
+    kind = kinds[0] if kinds else f"none that is known ({list(counts.values())[:4]} terms survive)"
+    if len(steps[0]) == 1 and "chain" in kinds:
+        kind = "chain"
+    summed, one = known.measured(probes.summed_first, known.kept[0], len(steps[0]))
+    text = _order_text(kind, _terms_text(known, len(steps[0])), summed)
+    count = len(known.unit.slots)
+    picked = [shots[0], shots[count], shots[2 * count - 2], *one]
+    reading = (
+        "How many of the small terms are left tells which were added after X and -X had cancelled; "
+        f"{len(shots)} pairs of places were tried, three stand here. The last try: small products that are lost one by one, "
+        "but not together, show whether they are summed before they meet c."
+    )
+    return Finding(text, tuple(picked), reading)
+
+
+def _terms_text(known: Facts, slots: int) -> str:
+    """What one step adds: "8 products", or the groups of a block-scaled unit, which are exact sums."""
+    return f"{slots} exact group sums" if known.unit.scaled_apart else f"{slots} products"
+
+
+def _order_text(kind: str, terms: str, summed: bool) -> str:
+    if kind not in _ORDERS:
+        return kind
+    if kind == "fused" and summed:
+        return f"fused sum of {terms}, then c"
+    return _ORDERS[kind].format(terms=terms)
+
+
+def _predicted(kind: str, steps: list[tuple[int, ...]], pairs: list[tuple[int, int]]) -> dict[tuple[int, int], int | None]:
+    """How many small terms survive in an order of additions, for X and -X at these pairs of places."""
+    return {(first, second): _survive(kind, steps, first, second) for first, second in pairs}
+
+
+Partial = tuple[int, int]
+"""A partial sum: how often X is in it, and how many small terms."""
+
+
+def _survive(kind: str, steps: list[tuple[int, ...]], first: int, second: int) -> int:
+    def leaf(place: int) -> Partial:
+        return {first: (1, 0), second: (-1, 0)}.get(place, (0, 1))
+
+    total = leaf(-1)
+    for step in steps:
+        terms = [leaf(k) for k in step]
+        if kind == "fused":
+            total = _meet([total, *terms])
+        elif kind == "exact":
+            large, small = (sum(term[i] for term in (total, *terms)) for i in (0, 1))
+            total = (large, 0 if large else small)
+        elif kind == "tree":
+            while len(terms) > 1:
+                terms = [_meet(terms[i : i + 2]) for i in range(0, len(terms), 2)]
+            total = _meet([total, terms[0]])
+        else:
+            for term in terms:
+                total = _meet([total, term])
+    return total[1]
+
+
+def _meet(terms: list[Partial]) -> Partial:
+    """A sum in which small terms are lost as soon as any X takes part."""
+    return sum(large for large, _ in terms), 0 if any(large for large, _ in terms) else sum(small for _, small in terms)
+
+
+def declared_order(known: Facts) -> str | None:
+    """Reads the order of accumulation from the spec."""
+    kinds = {"sfma": "chain", "gps": "tree", "exact_dot_add": "exact"} | dict.fromkeys(_FUSED, "fused")
+    kind = kinds.get(known.algorithm)
+    if kind is None:
+        return None
+    size = int(known.parameters["group"]) if kind == "tree" else len(known.operation.k_index)
+    size = size // int(known.parameters["group"]) if known.algorithm == "gdfs" else size
+    return _order_text(kind, _terms_text(known, size), known.algorithm in _SUM_FIRST)
+
+
+def find_floor(known: Facts) -> Finding | None:
+    """Measures the exponent floor."""
+    if not gives_floats(known) or known.algorithm in ("sfma", "gps"):
+        return None
+    try:
+        last, shots = known.measured(probes.last_weight, known.rounding[0], len(known.slices[0][0]))
+    except Unreachable:
+        return _unseen_floor(known)
+    reading = "The last try but one is the last that makes the least subnormal: its smallest bit is the last one kept."
+    return Finding(_floor_text(known, last), shots, reading)
+
+
+def _unseen_floor(known: Facts) -> Finding:
+    reading = f"The least product is 2^{known.unit.lowest}: no operands show the floor."
+    value = known.parameters.get("exponent_floor")
+    if value is not None:
+        reading += f" The spec says {value}; every value below gives the same results."
+    return Finding("not observable", (), reading, value is not None)
+
+
+def floor_hidden(ins: Instruction, floor: int, kept: int) -> bool:
+    """Whether every lower exponent floor gives the same results.
+
+    A c that is not zero lifts the alignment above the floor anyway; without one the floor cuts below 2^(floor - kept), where
+    no product has a bit.
+    """
+    return all(ins.formats[name].min_exponent >= floor for name in "cd") and Unit(ins).lowest >= floor - kept
+
+
+def _floor_text(known: Facts, last: int | None) -> str:
+    if last is None:
+        return "none"
+    if "exponent_floor" in known.parameters and known.kept[0] is not None:
+        return f"{last + known.kept[0]}"
+    return f"last bit 2^{last}"
+
+
+def declared_floor(known: Facts) -> str | None:
+    """Reads the exponent floor from the spec."""
+    finding = find_floor(known)
+    if finding is not None and not finding.shots:
+        return None
+    if "exponent_floor" in known.parameters:
+        return str(known.parameters["exponent_floor"])
+    ends = [
+        step.floor - bits
+        for step in known.steps("align")
+        if step.floor is not None
+        for name, bits in step.fraction_bits
+        if name == "dot"
+    ]
+    ends += [
+        step.min_exponent - bits
+        for step in known.steps("normalize")
+        if step.min_exponent is not None
+        for _, bits in step.fraction_bits
+    ]
+    return f"last bit 2^{max(ends)}" if ends else "none"
+
+
+def find_cut(known: Facts) -> Finding | None:
+    """Measures the rounding of bits cut by alignment."""
+    kept = known.kept[0] if gives_floats(known) else None
+    if kept is None or known.algorithm in ("sfma", "gps"):
+        return None
+    first, *others = known.slices[0][0]
+    place = {"c": (first, -1), "products": (first, others[-1] if len(others) < 3 else others[1])}
+    if len(others) >= 3:
+        place["even against odd k"] = (first, others[0])
+    found: dict[str, str] = {}
+    shots: list[Shot] = []
+    for name, pair in place.items():
+        found[name], fired = known.measured(probes.cut, kept, pair)
+        shots += fired
+    return Finding(
+        _cut_text(found),
+        tuple(shots),
+        "X comes back where the small negative term is dropped (RZ), less than X where it is rounded down (RD).",
+    )
+
+
+def _cut_text(found: Mapping[str, str]) -> str:
+    if len(set(found.values())) == 1:
+        return next(iter(found.values()))
+    shown = {name: mode for name, mode in found.items() if name != "even against odd k" or mode != found["products"]}
+    return "; ".join(f"{name} {mode}" for name, mode in shown.items())
+
+
+def declared_cut(known: Facts) -> str | None:
+    """Reads the rounding of bits cut by alignment from the spec."""
+    aligned = known.steps("align")
+    modes = {name: step.rounding for step in aligned for name in step.of}
+    product = next(step.rounding for step in aligned if set(step.of) & {"products", "groups"})
+    found = {"c": MODE_NAMES[modes["c"]], "products": MODE_NAMES[product]}
+    if "groups" in modes and known.algorithm == "gfdrda":
+        found["even against odd k"] = MODE_NAMES[modes["groups"]]
+    return _cut_text(found)

@@ -1,0 +1,219 @@
+"""Properties of results and special values: rounding, zeros, NaNs, overflow, subnormal numbers, ignored bits, scales."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from golden.catalog import architectures
+from golden.dissect import integer_properties, special_probes
+from golden.dissect.facts import Facts, Finding, gives_floats
+from golden.dissect.hypotheses import MODE_NAMES
+from golden.dissect.probes import Unreachable
+from golden.explain.numbers import hex_text, power_text
+from golden.instruction import Instruction
+
+
+def find_rounding(known: Facts) -> Finding | None:
+    """Measures rounding and fraction bits of results."""
+    if not gives_floats(known):
+        return None
+    mode, shots = known.rounding
+    bits, one = known.bits
+    reading = "u is one last place of the result; the table of the paper (I and II) gives the mode. The first try gives the bits."
+    return Finding(f"{mode}, {bits} bits", (*one, *shots), reading)
+
+
+def declared_rounding(known: Facts) -> str | None:
+    """Reads rounding and fraction bits of results from the spec."""
+    mode = known.parameters.get("rounding", known.last.rounding)
+    bits = known.parameters.get("result_fraction_bits", known.ins.formats["d"].fraction_bits)
+    return f"{MODE_NAMES[mode]}, {bits} bits"
+
+
+def find_zero(known: Facts) -> Finding | None:
+    """Measures which zero results are negative."""
+    if not gives_floats(known):
+        return None
+    found, shots = known.measured(special_probes.zeros)
+    return Finding(_zero_text(found), shots, "A negative zero keeps its sign bit.")
+
+
+def _zero_text(found: Mapping[str, str]) -> str:
+    negative = [what for what, value in found.items() if value == "-0"]
+    return "always +0" if not negative else f"-0 from {', '.join(negative)}"
+
+
+def declared_zero(known: Facts) -> str | None:
+    """Reads which zero results are negative from the spec."""
+    if known.last.op == "round" and known.last.zero == "positive":
+        return _zero_text({})
+    found, _ = known.measured(special_probes.zeros)
+    if known.last.op == "round" and known.last.zero == "signed_underflow":
+        return _zero_text({what: "-0" for what in found if what == "underflow"})
+    cleared = any(step.flush == "positive" and "c" in step.of for step in known.steps("flush"))  # a -0 operand, too
+    kept = ({"all -0"} if not cleared else set()) | ({"underflow"} if known.last.op == "fma" else set())
+    return _zero_text({what: "-0" for what in found if what in kept})
+
+
+def assumed_zero(ins: Instruction, finding: Finding) -> bool:
+    """Whether the chip's file says that nobody recorded the sign of the zeros of its own sums (those of IEEE have one)."""
+    notes = " ".join(architectures.get_architecture(ins.architecture).notes)
+    return "sign of a zero result" in notes and "not recorded" in notes and "all -0" not in finding.text
+
+
+def assumed_nan(ins: Instruction, finding: Finding) -> bool:
+    """Whether the instruction's source leaves the NaN word open."""
+    return "NaN payload unknown" in ins.evidence.source
+
+
+def find_nan(known: Facts) -> Finding | None:
+    """Measures the word of NaN results."""
+    if not gives_floats(known):
+        return None
+    found, shots = known.measured(special_probes.generated_nans)
+    return Finding(
+        " / ".join(dict.fromkeys(found.values())),
+        shots,
+        "The word of a NaN that was made from numbers, or of one in an operand where the formats have no infinity.",
+    )
+
+
+def declared_nan(known: Facts) -> str | None:
+    """Reads the word of NaN results from the spec."""
+    word = known.parameters.get("nan", known.ins.formats["d"].nan)
+    return f"0x{word:0{known.ins.formats['d'].bits // 4}x}"
+
+
+def find_payload(known: Facts) -> Finding | None:
+    """Measures whether NaN payloads are handed on."""
+    if not gives_floats(known):
+        return None
+    kept, shots = known.measured(special_probes.payload_kept)
+    text = "handed on, quieted" if kept else "lost"
+    return Finding(text, shots, "A payload that is handed on stands in the low bits of the result.")
+
+
+def declared_payload(known: Facts) -> str | None:
+    """Reads whether NaN payloads are handed on from the spec."""
+    return "handed on, quieted" if any(step.nan_order for step in known.steps("fma")) else "lost"
+
+
+def find_overflow(known: Facts) -> Finding | None:
+    """Measures what overflow gives."""
+    if not gives_floats(known):
+        found, shots = known.measured(special_probes.integer_overflow)
+        return Finding(found, shots, "One past the largest number, and one below the least where products can be negative.")
+    try:
+        found, shots = known.measured(special_probes.overflow)
+    except Unreachable:
+        return Finding("not observable", (), f"Products reach 2^{known.unit.highest} only: too little beside the largest number.")
+    return Finding(found, shots, "The largest number and one place more.")
+
+
+def declared_overflow(known: Facts) -> str | None:
+    """Reads what overflow gives from the spec."""
+    finding = find_overflow(known)
+    if finding is None or not finding.shots:
+        return None
+    if not gives_floats(known):
+        return {"wrap": "wraps", "saturate": "saturates"}[str(known.parameters.get("overflow", known.last.overflow))]
+    return "+inf"
+
+
+def find_inner(known: Facts) -> Finding | None:
+    """Measures what overflows inside a step."""
+    if not gives_floats(known):
+        return integer_properties.find_clamped(known)
+    try:
+        found, shots = known.measured(special_probes.inner_overflow)
+    except Unreachable:
+        return Finding("not observable", (), f"Products reach 2^{known.unit.highest} only.")
+    held = {
+        name: value not in ("+inf", "-inf") and not value.startswith("0x7") and not value.startswith("0xf")
+        for name, value in found.items()
+    }
+    return Finding(
+        _inner_text(held),
+        shots,
+        "What cancels in the same step must not overflow before: a finite result shows that it does not.",
+    )
+
+
+def _inner_text(held: Mapping[str, bool]) -> str:
+    if all(held.values()):
+        return "no"
+    return " and ".join(f"{name}s" for name, fine in held.items() if not fine)
+
+
+def declared_inner(known: Facts) -> str | None:
+    """Reads what overflows inside a step from the spec."""
+    finding = find_inner(known)
+    if finding is None or not finding.shots:
+        return None
+    if not gives_floats(known):
+        return integer_properties.declared_clamped(known)
+    if known.algorithm in ("sfma", "gps"):
+        return None
+    return "products" if known.parameters.get("product_overflow") is not None else "no"
+
+
+def find_subnormal(name: str) -> Callable[[Facts], Finding | None]:
+    """Measures what becomes of subnormal a, c or results."""
+
+    def find(known: Facts) -> Finding | None:
+        if not gives_floats(known):
+            return None
+        found, shots = known.measured(special_probes.subnormals, known.bits[0])
+        names = list(found)
+        if name not in found:
+            return Finding("not observable", (), "No operands make one.") if name == "result" else None
+        text = found[name]
+        return Finding("kept" if text == "kept" else "flushed to 0", (shots[names.index(name)],), "The exact value, or zero.")
+
+    return find
+
+
+def declared_subnormal(name: str) -> Callable[[Facts], str | None]:
+    """Reads what becomes of subnormal a, c or results from the spec."""
+
+    def declared(known: Facts) -> str | None:
+        finding = find_subnormal(name)(known)
+        if finding is None or not finding.shots:
+            return None
+        flushed = any(step.op == "flush" and name in step.of for step in known.operation.steps)
+        flushed = flushed or (name == "result" and known.last.flush != "none")
+        return "flushed to 0" if flushed else "kept"
+
+    return declared
+
+
+def find_ignored(known: Facts) -> Finding | None:
+    """Measures what the low bits of tf32 do."""
+    if not known.ins.formats["a"].ignored_low:
+        return None
+    found, shots = known.measured(special_probes.ignored_bits)
+    text = "ignored: a NaN becomes Inf" if list(found.values()) == ["1.0", "+inf"] else "used"
+    return Finding(text, shots, "Read as f32, the first a is more than 1 and the second is a NaN.")
+
+
+def find_scales(known: Facts) -> Finding | None:
+    """Measures what special scales do."""
+    if known.ins.scale_block is None:
+        return None
+    found, shots = known.measured(special_probes.scales)
+    return Finding(
+        _scales_text(found), shots, "The first try: all data are zero, one scale is the NaN. The others: 1 x 1 with that scale."
+    )
+
+
+def _scales_text(found: Mapping[str, str]) -> str:
+    return "; ".join(f"{what} gives {value}" for what, value in found.items())
+
+
+def declared_scales(known: Facts) -> str | None:
+    """Reads what special scales do from the spec."""
+    fmt, d = known.ins.formats["scale_a"], known.ins.formats["d"]
+    values = {hex_text(fmt, fmt.nan or 0): hex_text(d, known.parameters["nan"])}
+    for code in special_probes.scale_codes(fmt):
+        values[hex_text(fmt, code)] = power_text(fmt.decode(code))
+    return _scales_text(values)

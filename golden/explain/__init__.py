@@ -1,0 +1,1 @@
+"""One dot product or one instruction explained to a reader."""

@@ -1,0 +1,261 @@
+"""The explanation of one dot product: every step of the reference model as a table, beside the exact value.
+
+`str(trace)` is plain text; `trace.as_dict()` is the same for machines; the CLI renders the dict with colours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from golden.model.reference import Cut, Event
+from golden.number.formats import Format, Kind, Number
+from golden.program.words import is_integer
+
+if TYPE_CHECKING:
+    from golden.instruction import Instruction
+
+_MANY_BITS = 24
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One explained dot product. `events` are the executed steps of golden/model/reference.py, `code` the raw result."""
+
+    instruction: Instruction
+    a: Sequence[int]
+    b: Sequence[int]
+    c: int
+    scales: tuple[Sequence[int], Sequence[int], int] | None
+    events: list[Event]
+    code: int
+
+    @property
+    def result(self) -> Number:
+        """The result decoded."""
+        return self.instruction.formats["d"].decode(self.code)
+
+    @property
+    def terms(self) -> list[Fraction] | None:
+        """c and every product (with its scales) in exact rationals, or None when an operand is infinite or NaN."""
+        c = self.instruction.formats["c"].decode(self.c)
+        factors = [(c,)] + [self._factors(k) for k in range(len(self.a))]
+        if any(number.kind >= Kind.INFINITY for numbers in factors for number in numbers):
+            return None
+        return [prod((number.value for number in numbers), start=Fraction(1)) for numbers in factors]
+
+    @property
+    def exact(self) -> Fraction | None:
+        """c + sum(a[k] * b[k]) in exact rationals, or None when an operand is infinite or NaN."""
+        terms = self.terms
+        return None if terms is None else sum(terms, Fraction(0))
+
+    def _factors(self, k: int) -> tuple[Number, ...]:
+        formats = self.instruction.formats
+        if formats["a"].name == "b1":
+            xor = self.instruction.program.bit_operation == "xor"
+            bit = self.a[k] ^ self.b[k] if xor else self.a[k] & self.b[k]
+            return (Number(Kind.FINITE if bit else Kind.ZERO, 0, bit),)
+        factors: tuple[Number, ...] = (formats["a"].decode(self.a[k]), formats["b"].decode(self.b[k]))
+        if self.scales is not None:
+            scale_a, scale_b, block = self.scales
+            factors += (formats["scale_a"].decode(scale_a[k // block]), formats["scale_b"].decode(scale_b[k // block]))
+        return factors
+
+    @property
+    def error_ulp(self) -> float | None:
+        """(result - exact) in units of the exact value's last place in D's format; None where either is not finite."""
+        exact, result, fmt = self.exact, self.result, self.instruction.formats["d"]
+        if exact is None or result.kind >= Kind.INFINITY:
+            return None
+        return float((result.value - exact) / Fraction(2) ** ulp_exponent(exact, fmt))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The whole trace as plain values (hex codes as strings), stable for machines."""
+        formats, exact = self.instruction.formats, self.exact
+        whole = str(exact) if is_integer(self.instruction) else None
+        return {
+            "instruction": self.instruction.name,
+            "architecture": self.instruction.architecture,
+            "operands": [
+                {
+                    "k": k,
+                    "a": _hex(x, formats["a"]),
+                    "b": _hex(y, formats["b"]),
+                    "a_value": describe_code(formats["a"], x),
+                    "b_value": describe_code(formats["b"], y),
+                }
+                for k, (x, y) in enumerate(zip(self.a, self.b, strict=True))
+            ],
+            "c": _hex(self.c, formats["c"]),
+            "c_value": describe_code(formats["c"], self.c),
+            "steps": [_step_dict(event, self.instruction) for event in self.events],
+            "d": _hex(self.code, formats["d"]),
+            "d_value": describe_code(formats["d"], self.code),
+            "exact": None if exact is None else whole or _fraction_text(exact),
+            "exact_value": None if exact is None else whole or float_text(exact),
+            "error_ulp": self.error_ulp,
+        }
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, zeros: bool = True) -> str:
+        """The explanation as plain text. With `zeros` false, operands and registers that are zero are counted, not listed."""
+        return "\n".join(_lines(self.as_dict(), zeros))
+
+
+def ulp_exponent(exact: Fraction, fmt: Format) -> int:
+    """The exponent of the last place that a number of this size has in the format."""
+    if not fmt.is_float:
+        return 0
+    exponent = fmt.min_exponent
+    if exact:
+        magnitude = abs(exact)
+        exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
+        exponent -= magnitude < Fraction(2) ** exponent
+    return max(exponent, fmt.min_exponent) - fmt.fraction_bits
+
+
+def _hex(code: int, fmt: Format) -> str:
+    return f"0x{code:0{(fmt.bits + 3) // 4}x}"
+
+
+def float_text(value: Fraction) -> str:
+    """A fraction as the shortest decimal of the nearest float64, or in powers of two where float64 cannot hold it."""
+    try:
+        near = float(value)
+    except OverflowError:
+        near = float("inf")
+    if near in (0.0, float("inf")) and value:
+        return _fraction_text(value)
+    return repr(near)
+
+
+def _fraction_text(value: Fraction) -> str:
+    if value == 0:
+        return "0"
+    shift = value.denominator.bit_length() - 1
+    if value.denominator != 1 << shift:
+        return str(value)
+    numerator = value.numerator
+    while numerator % 2 == 0:
+        numerator, shift = numerator // 2, shift - 1
+    return f"{numerator}*2^{-shift}" if shift else str(numerator)
+
+
+def describe(number: Number, integer: bool = False) -> str:
+    """One number for a reader: its value, signed zero, inf or nan; integers without sign of zero and decimal point."""
+    if integer:
+        return str(number.value)
+    sign = "-" if number.sign else "+"
+    if number.kind == Kind.NAN:
+        return "nan"
+    if number.kind == Kind.INFINITY:
+        return f"{sign}inf"
+    if number.significand == 0:
+        return f"{sign}0"
+    return float_text(number.value)
+
+
+def describe_code(fmt: Format, code: int) -> str:
+    """A code for a reader: its number as `describe` says it."""
+    return describe(fmt.decode(code), not fmt.is_float)
+
+
+def lost_bits(cut: Cut) -> str:
+    """The bits that alignment cut off, the first of them right below the last one kept; empty where all are zero."""
+    return f"{cut.lost:0{cut.bits}b}" if cut.lost else ""
+
+
+def shortened_bits(bits: str) -> str:
+    """Bits for a reader: of many, the leading zeros are counted."""
+    ones = bits.lstrip("0")
+    if len(bits) <= _MANY_BITS:
+        return bits
+    zeros = len(bits) - len(ones)
+    shown = ones if len(ones) <= _MANY_BITS else f"{ones[: _MANY_BITS - 3]}..."
+    return f"{zeros} zeros, {shown}" if zeros else shown
+
+
+def significand_text(number: Number, integer: bool = False) -> str:
+    """The significand in binary with its point, as the datapath holds it; the magnitude of an integer without a plus sign."""
+    if number.kind >= Kind.INFINITY:
+        return "-"
+    digits = f"{number.significand:0{max(number.fraction_bits, 0) + 1}b}"
+    point = len(digits) - max(number.fraction_bits, 0)
+    plus = "" if integer else "+"
+    return ("-" if number.sign else plus) + digits[:point] + ("." + digits[point:] if number.fraction_bits > 0 else "")
+
+
+def _step_dict(event: Event, instruction: Instruction) -> dict[str, Any]:
+    operation = instruction.program.operations[event.operation]
+    integer = is_integer(instruction)
+    rows = []
+    for name, numbers in event.written.items():
+        cuts = (event.cuts or {}).get(name, (None,) * len(numbers))
+        for index, (number, cut) in enumerate(zip(numbers, cuts, strict=True)):
+            row: dict[str, Any] = {
+                "register": name,
+                "index": index,
+                "value": describe(number, integer),
+                "significand": significand_text(number, integer),
+                "exponent": None if number.kind != Kind.FINITE or integer else number.exponent,
+            }
+            if name in ("products", "a", "b") and len(numbers) == len(operation.k_index):
+                row["k"] = operation.k_index[index]
+            if cut is not None:
+                row |= {"shift": cut.shift, "lost": lost_bits(cut)}
+            rows.append(row)
+    return {
+        "operation": event.operation,
+        "algorithm": operation.algorithm,
+        "seed": operation.seed,
+        "step": event.step.op,
+        "max_exponents": [e for e in event.max_exponents if e is not None],
+        "rows": rows,
+        "result": None if event.code is None else _hex(event.code, operation.out_format),
+    }
+
+
+_ZEROS = ("+0", "-0", "0")
+
+
+def _lines(data: dict[str, Any], zeros: bool) -> list[str]:
+    lines = [f"{data['architecture']}  {data['instruction']}", ""]
+    operands = [row for row in data["operands"] if zeros or row["a_value"] not in _ZEROS or row["b_value"] not in _ZEROS]
+    lines += [f"  k={row['k']:<3} a {row['a']} = {row['a_value']:<22} b {row['b']} = {row['b_value']}" for row in operands]
+    if len(operands) < len(data["operands"]):
+        lines.append(f"  a and b are zero at {'the other ' if operands else 'all '}{len(data['operands']) - len(operands)} k")
+    lines.append(f"  c     {data['c']} = {data['c_value']}")
+    previous = None
+    for step in data["steps"]:
+        if step["operation"] != previous:
+            previous = step["operation"]
+            lines += ["", f"operation {previous}: {step['algorithm']} (seed {step['seed']})"]
+        head = f"  {step['step']}"
+        if step["max_exponents"]:
+            head += f"  max exponent {', '.join(map(str, step['max_exponents']))}"
+        lines.append(head + (f"  -> {step['result']}" if step["result"] else ""))
+        rows = [row for row in step["rows"] if zeros or row["value"] not in _ZEROS or row.get("lost")]
+        lines += [_row_line(row) for row in rows]
+        if len(rows) < len(step["rows"]):
+            lines.append(f"    {len(step['rows']) - len(rows)} zero{'s' if len(step['rows']) - len(rows) > 1 else ''}")
+    lines += ["", f"d = {data['d']} = {data['d_value']}"]
+    if data["exact"] is not None:
+        ulp = data["error_ulp"]
+        lines.append(f"exact = {data['exact_value']} ({data['exact']})" + (f", error {ulp:+.4g} ULP" if ulp is not None else ""))
+    return lines
+
+
+def _row_line(row: dict[str, Any]) -> str:
+    index = f"k={row['k']}" if "k" in row else str(row["index"])
+    text = f"    {row['register']:>9}[{index}]  {row['significand']}"
+    if row["exponent"] is not None:
+        text += f" * 2^{row['exponent']}"
+    if "shift" in row:
+        text += f"  shift {row['shift']}" + (f", cut {shortened_bits(row['lost'])}" if row["lost"] else "")
+    return f"{text}  = {row['value']}"

@@ -1,0 +1,1 @@
+"""The two models of a program: the reference in exact Python integers, and the C core."""

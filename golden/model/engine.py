@@ -1,0 +1,422 @@
+"""The fast model: the C core in golden/core, called through ctypes with NumPy buffers.
+
+`Engine` lowers a compiled program (golden/program/program.py) to the plain structs of golden/core/mmagold.h, once, and then
+hands strided arrays to `mg_run`. Programs whose every operation has a lane kernel take it; all others run on the
+general interpreter. golden/model/core_library.py loads it and reads the variables that steer it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.errors import CoreError, ShapeError
+from golden.model import core_library
+from golden.model.kernels import select_kernels
+from golden.number.formats import Format
+from golden.program.program import Operation, Step
+
+if TYPE_CHECKING:
+    from golden.instruction import Instruction
+
+Bits = npt.NDArray[Any]
+_MAX_BATCH_DIMS = 16
+_i32, _i64, _u64 = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64
+
+SPECIALS = {"none": 0, "ieee": 1, "all_ones_nan": 2, "negative_zero_nan": 3}
+ROUNDINGS = {"toward_zero": 0, "nearest_even": 1, "nearest_away": 2, "down": 3, "up": 4}
+OVERFLOWS = {"infinity": 0, "largest": 1, "ieee": 2, "wrap": 3, "saturate": 4}
+FLUSHES = {"none": 0, "signed": 1, "positive": 2}
+ORDERS = {"exact": 0, "tree": 1, "sequential": 2}
+GROUPS = {"contiguous": 1, "interleaved": 2}
+STARTS = {"c": 0, "zero": 1, "product": 2}
+COMBINES = {"product": 0, "and": 1, "xor": 2}
+REGISTERS = {
+    name: i for i, name in enumerate(("a", "b", "c", "products", "groups", "dot", "total", "partial", "addends", "scales", "d"))
+}
+STEP_OPS = {
+    name: i
+    for i, name in enumerate(
+        ("flush", "multiply", "scale", "special_values", "align", "sum", "normalize", "fma", "round", "hidden_bit")
+    )
+}
+ZEROS = {"ignored": 0, "maximum": 1, "sticky": 2, "set": 3}
+LEFT_OUT = {"dropped": 1, "unshifted": 2}
+ZERO_TIMES_INFINITY = {"nan": 0, "infinity": 1, "zero": 2}
+OPPOSITE_INFINITIES = {"nan": 0, "first": 1, "last": 2, "positive": 3, "negative": 4}
+ZERO_RULES = {"positive": 0, "signed": 1, "signed_underflow": 2}
+FAST = {"fda": 1, "gdfs": 2, "fdrda": 3, "fma": 4, "integer": 5, "add": 6}
+SPARSITY = {None: 0, "2:4": 1, "1:2": 2, "4:8 pairs": 3}
+
+
+def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
+    return [(name, kind) for name in names.split()]
+
+
+class _Format(ctypes.Structure):
+    _fields_ = [
+        *_fields(
+            _i32,
+            "is_float storage bits exponent_bits fraction_bits bias specials is_signed has_zero ignored_low "
+            "min_exponent max_exponent sign_shift has_infinity has_nan",
+        ),
+        *_fields(_u64, "infinity largest nan"),
+    ]
+
+
+class _Step(ctypes.Structure):
+    _fields_ = [
+        ("op", _i32),
+        ("of_count", _i32),
+        ("of", _i32 * 4),
+        *_fields(_i32, "to group group_size"),
+        ("fraction_bits", _i32 * 4),
+        *_fields(_i32, "rounding sticky has_floor floor"),
+        ("window", _i32 * 4),
+        *_fields(
+            _i32, "normalize has_overflow_exponent overflow_exponent operation has_format flush has_exponent exponent order start"
+        ),
+        ("nan_order", _i32 * 3),
+        *_fields(_i32, "nan_order_count zero_rule overflow result_fraction_bits has_min_exponent min_exponent has_nan"),
+        *_fields(_i32, "zeros sticky_gap has_shift_limit shift_limit"),
+        ("left_out", _i32 * 4),
+        *_fields(_i32, "has_width width cancelled_is_zero zero_times_infinity opposite_infinities subnormal_carry_lost"),
+        ("nan", _u64),
+        ("format", _Format),
+    ]
+
+
+class _Operation(ctypes.Structure):
+    _fields_ = [
+        ("steps", ctypes.POINTER(_Step)),
+        ("k_index", ctypes.POINTER(_i32)),
+        *_fields(_i32, "step_count k_count seed addend_count"),
+        ("addends", _i32 * 4),
+        ("has_operand_format", _i32),
+        *_fields(_Format, "operand_format seed_format out_format"),
+        *_fields(
+            _i32,
+            "fast fraction_bits product_fraction floor result_fraction_bits chunk group dot_fraction_bits "
+            "sum_fraction_bits window product_overflow rounding zero_rule combine saturate scale_block",
+        ),
+        ("nan", _u64),
+    ]
+
+
+class _Program(ctypes.Structure):
+    _fields_ = [
+        ("operations", ctypes.POINTER(_Operation)),
+        *_fields(_i32, "operation_count k logical_k sparsity scale_block"),
+        *_fields(_Format, "a b c d scale_a scale_b"),
+        ("all_fast", _i32),
+        *_fields(ctypes.POINTER(_i32), "table_a table_b table_scale_a table_scale_b"),
+    ]
+
+
+class _Array(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("batch_stride", _i64 * _MAX_BATCH_DIMS), ("row", _i64), ("column", _i64)]
+
+
+class _Call(ctypes.Structure):
+    _fields_ = [
+        *_fields(_i32, "batch_dims m n threads force_general"),
+        ("batch_shape", _i64 * _MAX_BATCH_DIMS),
+        *_fields(_Array, "a b c d e scale_a scale_b"),
+    ]
+
+
+@lru_cache(maxsize=1)
+def library() -> ctypes.CDLL:
+    """Loads the core; raises CoreError when it is missing or was built from other sources."""
+    core, path = core_library.load()
+    sizes = (_i64 * 5)()
+    core.mg_struct_sizes(sizes)
+    expected = [ctypes.sizeof(kind) for kind in (_Format, _Step, _Operation, _Program, _Call)]
+    if list(sizes) != expected:
+        raise CoreError(f"{path}: the C core lays its structs out otherwise (sizes {list(sizes)}, expected {expected})")
+    core.mg_run.argtypes = [ctypes.POINTER(_Program), ctypes.POINTER(_Call)]
+    return core
+
+
+def simd() -> str:
+    """The lane kernels in use: "avx512", "avx2" or "portable"."""
+    core_library.check_simd(library())
+    return str(library().mg_simd().decode())
+
+
+# Lowering --------------------------------------------------------------------------------------------------------------
+
+
+def lower_format(fmt: Format) -> _Format:
+    """Returns the format as the core's struct mg_format."""
+    infinity, nan = fmt.infinity, fmt.nan
+    return _Format(
+        fmt.is_float,
+        fmt.storage,
+        fmt.bits,
+        fmt.exponent_bits,
+        fmt.fraction_bits,
+        fmt.bias,
+        SPECIALS[fmt.specials],
+        fmt.signed,
+        fmt.has_zero,
+        fmt.ignored_low,
+        fmt.min_exponent,
+        fmt.max_exponent,
+        fmt.sign_shift,
+        infinity is not None,
+        nan is not None,
+        infinity or 0,
+        fmt.largest,
+        nan or 0,
+    )
+
+
+def _lower_step(step: Step) -> _Step:
+    low = _Step(
+        op=STEP_OPS[step.op],
+        of_count=len(step.of),
+        to=REGISTERS.get(step.to, 0),
+        rounding=ROUNDINGS[step.rounding],
+        sticky=step.sticky,
+        has_floor=step.floor is not None,
+        floor=step.floor or 0,
+        normalize=step.normalize,
+        has_overflow_exponent=step.overflow_exponent is not None,
+        overflow_exponent=step.overflow_exponent or 0,
+        operation=COMBINES[step.operation],
+        has_format=step.format is not None,
+        flush=FLUSHES[step.flush],
+        has_exponent=step.exponent is not None,
+        exponent=step.exponent or 0,
+        order=ORDERS[step.order],
+        start=STARTS[step.start],
+        nan_order_count=len(step.nan_order),
+        zero_rule=ZERO_RULES[step.zero],
+        overflow=OVERFLOWS[step.overflow],
+        has_min_exponent=step.min_exponent is not None,
+        min_exponent=step.min_exponent or 0,
+        result_fraction_bits=-1 if step.result_fraction_bits is None else step.result_fraction_bits,
+        has_nan=step.nan is not None,
+        nan=step.nan or 0,
+        zeros=ZEROS[step.zeros],
+        sticky_gap=step.sticky_gap,
+        has_shift_limit=step.shift_limit is not None,
+        shift_limit=step.shift_limit or 0,
+        has_width=step.width is not None,
+        width=step.width or 0,
+        cancelled_is_zero=step.cancelled == "zero",
+        zero_times_infinity=ZERO_TIMES_INFINITY[step.zero_times_infinity],
+        opposite_infinities=OPPOSITE_INFINITIES[step.opposite_infinities],
+        subnormal_carry_lost=step.subnormal_carry == "lost",
+    )
+    low.of = (_i32 * 4)(*(REGISTERS[name] for name in step.of))
+    low.nan_order = (_i32 * 3)(*("abc".index(name) for name in step.nan_order))
+    fraction_bits, window = dict(step.fraction_bits), dict(step.window)
+    low.fraction_bits = (_i32 * 4)(*(fraction_bits.get(name, 0) for name in step.of))
+    low.window = (_i32 * 4)(*(window.get(name, -1) for name in step.of))
+    left_out = dict(step.left_out)
+    low.left_out = (_i32 * 4)(*(LEFT_OUT.get(left_out.get(name, ""), 0) for name in step.of))
+    if step.group is not None:
+        low.group, low.group_size = GROUPS[step.group[0]], step.group[1]
+    if step.format is not None:
+        low.format = lower_format(step.format)
+    return low
+
+
+def _lower_operation(operation: Operation, results: dict[str, int], fast: dict[str, Any] | None) -> _Operation:
+    steps = (_Step * len(operation.steps))(*(_lower_step(step) for step in operation.steps))
+    k_index = (_i32 * max(len(operation.k_index), 1))(*operation.k_index)
+    low = _Operation(
+        step_count=len(steps),
+        k_count=len(operation.k_index),
+        seed=results[operation.seed],
+        addend_count=len(operation.addends),
+        has_operand_format=operation.operand_format is not None,
+        seed_format=lower_format(operation.seed_format),
+        out_format=lower_format(operation.out_format),
+    )
+    low.steps, low.k_index = steps, k_index
+    low.addends = (_i32 * 4)(*(results[name] for name in operation.addends))
+    if operation.operand_format is not None:
+        low.operand_format = lower_format(operation.operand_format)
+    numbers: dict[str, dict[str, int]] = {"fast": FAST, "rounding": ROUNDINGS, "zero_rule": ZERO_RULES, "combine": COMBINES}
+    for name, value in (fast or {}).items():
+        setattr(low, name, numbers[name][value] if name in numbers else value)
+    return low
+
+
+class Engine:
+    """One instruction's program, loaded into the C core."""
+
+    def __init__(self, instruction: Instruction) -> None:
+        self.instruction = instruction
+        self.core = library()
+        kernels = select_kernels(instruction)
+        self._program = self.lower(kernels)
+        self._tables: list[Any] = []
+        if kernels is not None:
+            self._attach_tables(kernels)
+        self.fast = kernels is not None
+        self._reference = ctypes.byref(self._program)
+
+    def lower(self, kernels: list[dict[str, Any]] | None) -> _Program:
+        """The program as the core's structs: with the parameters of the lane kernels, or (None) for the interpreter alone."""
+        ins, operations = self.instruction, self.instruction.program.operations
+        results = {"c": 0, "zero": 1} | {operation.to: 2 + i for i, operation in enumerate(operations)}
+        if max(len(operation.addends) for operation in operations) > 4:
+            raise CoreError(f"{ins.name}: an operation adds more than four earlier results")
+        lowered = (_Operation * len(operations))(
+            *(_lower_operation(operation, results, kernels[i] if kernels else None) for i, operation in enumerate(operations))
+        )
+        pattern = ins.pattern
+        stored_block = ins.scale_block * ins.stored_k // ins.k if ins.scale_block else 0
+        program = _Program(
+            operation_count=len(operations),
+            k=ins.stored_k,
+            logical_k=ins.k,
+            all_fast=kernels is not None,
+            sparsity=SPARSITY[pattern.name if pattern else None],
+            scale_block=stored_block,
+        )
+        program.operations = lowered
+        for name, fmt in ins.formats.items():
+            setattr(program, name, lower_format(fmt))
+        return program
+
+    def _attach_tables(self, kernels: list[dict[str, Any]]) -> None:
+        """Decoded codes of the 8-bit storage formats, as the lane kernels read them."""
+        target = next(
+            (
+                operation.operand_format
+                for operation in self.instruction.program.operations
+                if operation.operand_format and operation.k_index
+            ),
+            None,
+        )
+        for name, fmt in self.instruction.formats.items():
+            if name in ("c", "d") or fmt.storage != 8:
+                continue
+            table = (_i32 * 512)()
+            low_target = ctypes.byref(lower_format(target)) if target and name in ("a", "b") else None
+            fixed = kernels[0]["fast"] in ("gdfs", "integer") and name in ("a", "b")
+            self.core.mg_build_table(ctypes.byref(lower_format(fmt)), low_target, int(fixed), table)
+            self._tables.append(table)
+            setattr(self._program, f"table_{name}", table)
+
+    def matrices(self, *operands: npt.ArrayLike | None, general: bool = False) -> Bits:
+        """D for (a, b, c, metadata, scale_a, scale_b) of the matrix API; see Instruction.__call__."""
+        ins = self.instruction
+        return self._run(ins.check_operands(operands, matrices=True), ins.m, ins.n, general)
+
+    def dots(self, *operands: npt.ArrayLike | None, general: bool = False) -> Bits:
+        """d for the operands of Instruction.dot. `general` forces the general interpreter (the tests compare)."""
+        checked = self.instruction.check_operands(operands, matrices=False)
+        views = {name: array[_AS_MATRIX[name]] for name, array in checked.items()}
+        return self._run(views, 1, 1, general)[..., 0, 0]
+
+    def _run(self, operands: dict[str, Bits], m: int, n: int, general: bool) -> Bits:
+        if all(array.ndim == 2 for array in operands.values()):
+            return self._run_one(operands, m, n, general)
+        shapes = [array.shape[:-2] for array in operands.values()]
+        try:
+            batch = shapes[0] if all(shape == shapes[0] for shape in shapes) else np.broadcast_shapes(*shapes)
+        except ValueError:
+            named = ", ".join(f"{name} {array.shape[:-2]}" for name, array in operands.items())
+            raise ShapeError(f"leading dimensions do not broadcast: {named}") from None
+        threads = self._threads()
+        result = self._empty((*batch, m, n))
+        if result.size == 0:
+            return result
+        call = _Call(m=m, n=n, threads=threads, force_general=general)
+        arrays = {**operands, "d": result}
+        views = _collapse(arrays, batch)
+        if views is None:
+            return self._run(
+                {
+                    name: np.ascontiguousarray(np.broadcast_to(array, (*batch, *array.shape[-2:])))
+                    for name, array in operands.items()
+                },
+                m,
+                n,
+                general,
+            )
+        call.batch_dims, call.batch_shape = len(views[0]), (_i64 * _MAX_BATCH_DIMS)(*views[0])
+        for name, array in arrays.items():
+            low: _Array = getattr(call, "e" if name == "metadata" else name)
+            low.data = array.__array_interface__["data"][0]
+            low.batch_stride = (_i64 * _MAX_BATCH_DIMS)(*views[1][name])
+            low.row, low.column = array.strides[-2:]
+        if self.core.mg_run(self._reference, ctypes.byref(call)):
+            raise CoreError("the C core ran out of memory")
+        return result
+
+    def _threads(self) -> int:
+        """What the environment asks for, checked at every call: a process may set it at any time."""
+        core_library.check_simd(self.core)
+        return core_library.threads()
+
+    def _empty(self, shape: tuple[int, ...]) -> Bits:
+        dtype = self.instruction.formats["d"].dtype
+        try:
+            return np.empty(shape, dtype)
+        except (MemoryError, ValueError):  # ValueError: more bytes than an address has
+            raise ShapeError(f"the results have shape {shape} of {dtype}, more than fits into memory") from None
+
+    def _run_one(self, operands: dict[str, Bits], m: int, n: int, general: bool) -> Bits:
+        """One matrix product: no batch to lay out, which keeps a small call quick."""
+        self._threads()
+        result = self._empty((m, n))
+        call = _Call(1, m, n, 1, general)
+        call.batch_shape[0] = 1
+        for name, array in operands.items():
+            low: _Array = getattr(call, "e" if name == "metadata" else name)
+            low.data = array.__array_interface__["data"][0]
+            low.row, low.column = array.strides
+        call.d.data = result.__array_interface__["data"][0]
+        call.d.row, call.d.column = result.strides
+        if self.core.mg_run(self._reference, ctypes.byref(call)):
+            raise CoreError("the C core ran out of memory")
+        return result
+
+
+_AS_MATRIX: dict[str, Any] = {
+    "a": (..., None, slice(None)),
+    "b": (..., None),
+    "c": (..., None, None),
+    "metadata": (..., None, slice(None)),
+    "scale_a": (..., None, slice(None)),
+    "scale_b": (..., None),
+}
+
+
+def _collapse(arrays: dict[str, Bits], batch: tuple[int, ...]) -> tuple[list[int], dict[str, list[int]]] | None:
+    """Batch shape and strides with neighbouring dimensions merged where every array allows; None if too many remain."""
+    strides = {name: _batch_strides(array, batch) for name, array in arrays.items()}
+    if len(batch) <= 1:
+        return list(batch) or [1], {name: own or [0] for name, own in strides.items()}
+    shape: list[int] = []
+    merged: dict[str, list[int]] = {name: [] for name in arrays}
+    for dim in range(len(batch) - 1, -1, -1):
+        if batch[dim] == 1:
+            continue
+        if shape and all(own[dim] == merged[name][0] * shape[0] for name, own in strides.items()):
+            shape[0] *= batch[dim]
+            continue
+        shape.insert(0, batch[dim])
+        for name, own in strides.items():
+            merged[name].insert(0, own[dim])
+    if not shape:
+        return [1], {name: [0] for name in arrays}
+    return (shape, merged) if len(shape) <= _MAX_BATCH_DIMS else None
+
+
+def _batch_strides(array: Bits, batch: Sequence[int]) -> list[int]:
+    missing = len(batch) - (array.ndim - 2)
+    own = zip(array.shape[:-2], array.strides[:-2], strict=True)
+    return [0] * missing + [0 if size == 1 else stride for size, stride in own]

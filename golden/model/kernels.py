@@ -1,0 +1,339 @@
+"""Which operations the C core's lane kernels can run, and the parameters that they need.
+
+A kernel is an optimisation: the same operation through the general interpreter gives the same bits, and tests compare
+the two. Steps and formats decide, never a name, and every field of a step counts (`is_step`). Every bound below keeps the
+kernel's 32- and 64-bit integers from overflowing (golden/core/mg_lanes.h).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from golden.number.formats import Format, get_format
+from golden.program.program import Operation, Step
+
+if TYPE_CHECKING:
+    from golden.instruction import Instruction
+
+Kernel = dict[str, Any]
+_MAX_K = 256
+_MAX_F = 28
+
+
+def select_kernels(ins: Instruction, operations: Sequence[Operation] | None = None) -> list[Kernel] | None:
+    """Returns the kernel of every operation of the instruction (or of those given), or None unless all of them have one.
+
+    A block of lanes is decoded once for the whole program, so all operations with products are of one kind and convert
+    their operands alike; operations without products can only add earlier results.
+    """
+    operations = ins.program.operations if operations is None else operations
+    kernels: list[Kernel] = []
+    for operation in operations:
+        kernel = next((found for choose in _CHOICES if (found := choose(operation, ins)) is not None), None)
+        if kernel is None or len(operation.k_index) > _MAX_K or (kernel["fast"] == "add") == bool(operation.k_index):
+            return None
+        kernels.append(kernel)
+    kinds = {kernel["fast"] for kernel in kernels if kernel["fast"] != "add"}
+    targets = {operation.operand_format for operation in operations if operation.k_index}
+    narrow = all(ins.formats[name].storage == 8 for name in ("a", "b"))
+    if len(kinds) != 1 or kernels[0]["fast"] == "add" or len(targets) != 1 or (targets != {None} and not narrow):
+        return None
+    return None if ins.scale_block is not None and not kinds <= {"fda", "gdfs"} else kernels
+
+
+def is_step(step: Step, op: str, *free: str, **fields: Any) -> bool:
+    """Whether a step holds the values given, anything in the fields named `free`, and the defaults in all others.
+
+    A kernel knows nothing but what it names, so that a key that is new to a step keeps the step from every kernel.
+    """
+    return step == Step(op, **fields, **{name: getattr(step, name) for name in free})
+
+
+def _ops(operation: Operation) -> list[str]:
+    return [step.op for step in operation.steps]
+
+
+def _decodable(*formats: Format) -> bool:
+    """Formats that the kernels decode: 8-bit ones by table, wider floats with a sign and IEEE special codes."""
+    return all(
+        f.storage == 8
+        or (f.is_float and f.signed and f.has_zero and f.specials == "ieee" and f.fraction_bits <= 23 and f.storage <= 32)
+        for f in formats
+    )
+
+
+def _float_frame(operation: Operation, ins: Instruction, final: Step) -> bool:
+    """What all float kernels ask of c, d and the last rounding."""
+    out, seed = operation.out_format, operation.seed_format
+    return (
+        _decodable(ins.formats["a"], ins.formats["b"])
+        and ins.formats["a"].is_float
+        and ins.formats["b"].is_float
+        and out.signed
+        and out.has_zero
+        and seed.is_float
+        and seed.storage in (16, 32)
+        and seed.ignored_low == 0
+        and _decodable(seed)
+        and out.is_float
+        and out.specials == "ieee"
+        and out.storage in (16, 32)
+        and out.ignored_low == 0
+        and is_step(final, "round", "rounding", "result_fraction_bits", "nan", "zero", of=("total",), to="d", format=out)
+        and final.rounding in ("toward_zero", "nearest_even")
+        and final.zero in ("positive", "signed_underflow")
+        and not operation.addends
+    )
+
+
+def _operand(operation: Operation, fmt: Format) -> Format:
+    return operation.operand_format or fmt
+
+
+def _product_bits(operation: Operation, ins: Instruction) -> tuple[int, int]:
+    """(fraction bits, largest significand) of the exact products."""
+    a, b = _operand(operation, ins.formats["a"]), _operand(operation, ins.formats["b"])
+    largest = ((2 << a.fraction_bits) - 1) * ((2 << b.fraction_bits) - 1)
+    return a.fraction_bits + b.fraction_bits, largest
+
+
+def _chunk(fraction: int, largest: int, kept: int) -> int:
+    """How many aligned products a signed 32-bit accumulator holds; 0 when not even one."""
+    aligned = largest << (kept - fraction) if kept >= fraction else largest >> (fraction - kept)
+    return ((1 << 31) - 1) // max(aligned, 1)
+
+
+def _result(operation: Operation, final: Step, nan: int | None) -> Kernel:
+    kept = operation.out_format.fraction_bits if final.result_fraction_bits is None else final.result_fraction_bits
+    return {"result_fraction_bits": kept, "rounding": final.rounding, "zero_rule": final.zero, "nan": nan}
+
+
+def _special(step: Step, *of: str) -> bool:
+    """Whether a step answers NaN and infinity of these registers, with a NaN word of its own."""
+    return is_step(step, "special_values", "nan", of=of) and step.nan is not None
+
+
+def _exact_sum(step: Step, to: str, *of: str) -> bool:
+    """Whether a step is one exact sum; its rounding only decides the sign of a zero, which the kernels' results do not have."""
+    return is_step(step, "sum", "rounding", of=of, to=to)
+
+
+def _fda(operation: Operation, ins: Instruction) -> Kernel | None:
+    scaled = ins.scale_block is not None
+    if _ops(operation) != ["multiply", *(["scale"] if scaled else []), "special_values", "align", "sum", "round"]:
+        return None
+    multiply, special, align, total, final = (step for step in operation.steps if step.op != "scale")
+    expected = ("products", "c", "scales") if scaled else ("products", "c")
+    fraction, largest = _product_bits(operation, ins)
+    kept = dict(align.fraction_bits).get("products", -1)
+    if (
+        not _float_frame(operation, ins, final)
+        or not is_step(multiply, "multiply", of=("a", "b"), to="products")
+        or not _special(special, *expected)
+        or not is_step(align, "align", "floor", of=("products", "c"), fraction_bits=(("products", kept), ("c", kept)))
+        or not _exact_sum(total, "total", "products", "c")
+        or not 0 < kept <= _MAX_F
+        or _product_width(operation, ins) > 24
+    ):
+        return None
+    scales = [ins.formats[name] for name in ("scale_a", "scale_b") if scaled]
+    if any(not f.is_float or f.signed or f.fraction_bits for f in scales):
+        return None
+    if scaled and not is_step(operation.steps[1], "scale", of=("products",)):
+        return None
+    chunk = _chunk(fraction, largest, kept)
+    floor = align.floor if align.floor is not None else -(1 << 17)
+    if not chunk or operation.seed_format.fraction_bits + 1 + max(kept - operation.seed_format.fraction_bits, 0) > 60:
+        return None
+    return {
+        "fast": "fda",
+        "fraction_bits": kept,
+        "product_fraction": fraction,
+        "floor": floor,
+        "chunk": chunk,
+        **_result(operation, final, special.nan),
+    }
+
+
+def _product_width(operation: Operation, ins: Instruction) -> int:
+    """Significand bits of an exact product."""
+    a, b = _operand(operation, ins.formats["a"]), _operand(operation, ins.formats["b"])
+    return a.fraction_bits + b.fraction_bits + 2
+
+
+def _gdfs(operation: Operation, ins: Instruction) -> Kernel | None:
+    if _ops(operation) != ["multiply", "special_values", "sum", "scale", "align", "sum", "round"] or ins.scale_block is None:
+        return None
+    multiply, special, groups, scale, align, total, final = operation.steps
+    a, b, sa, sb = (ins.formats[name] for name in ("a", "b", "scale_a", "scale_b"))
+    kept = dict(align.fraction_bits).get("groups", -1)
+    size = groups.group[1] if groups.group else 0
+    stored_block = ins.scale_block * ins.stored_k // ins.k
+    if (
+        not _float_frame(operation, ins, final)
+        or not is_step(multiply, "multiply", of=("a", "b"), to="products")
+        or not _special(special, "products", "c", "scales")
+        or not is_step(groups, "sum", "rounding", of=("products",), to="groups", group=("contiguous", size), exponent=0)
+        or not is_step(scale, "scale", of=("groups",))
+        or not is_step(align, "align", "floor", of=("groups", "c"), fraction_bits=(("groups", kept), ("c", kept)))
+        or not _exact_sum(total, "total", "groups", "c")
+        or len(operation.k_index) % size
+        or stored_block % size
+        or operation.k_index != tuple(range(ins.stored_k))
+        or operation.operand_format is not None
+        or {a, b} != {get_format("e2m1")}
+        or not {sa, sb} <= {get_format("ue8m0"), get_format("ue4m3")}
+        or size > 64
+    ):
+        return None
+    fraction = a.fraction_bits + b.fraction_bits + sa.fraction_bits + sb.fraction_bits
+    if not max(operation.seed_format.fraction_bits, fraction) <= kept <= 35:
+        return None
+    floor = align.floor if align.floor is not None else -(1 << 17)
+    return {
+        "fast": "gdfs",
+        "fraction_bits": kept,
+        "product_fraction": fraction,
+        "floor": floor,
+        "group": size,
+        "scale_block": stored_block,
+        **_result(operation, final, special.nan),
+    }
+
+
+_HALVES = ("interleaved", 2)
+
+
+def _fdrda_sums(steps: tuple[Step, ...], kept: int) -> bool:
+    """Whether these steps align and sum the products to `dot`: all together, or as two interleaved groups that meet."""
+    narrow = (("products", kept),)
+    if len(steps) == 2:
+        return is_step(steps[0], "align", of=("products",), fraction_bits=narrow) and _exact_sum(steps[1], "dot", "products")
+    if len(steps) != 4:
+        return False
+    return (
+        is_step(steps[0], "align", of=("products",), fraction_bits=narrow, group=_HALVES)
+        and is_step(steps[1], "sum", "rounding", of=("products",), to="groups", group=_HALVES)
+        and is_step(steps[2], "align", of=("groups",), fraction_bits=(("groups", kept),), rounding="down")
+        and _exact_sum(steps[3], "dot", "groups")
+    )
+
+
+def _fdrda(operation: Operation, ins: Instruction) -> Kernel | None:
+    if _ops(operation)[:2] != ["multiply", "special_values"] or _ops(operation)[-4:] != ["align", "sum", "normalize", "round"]:
+        return None
+    multiply, special, *sums, meet, total, normal, final = operation.steps
+    fraction, largest = _product_bits(operation, ins)
+    bits = dict(meet.fraction_bits)
+    kept, dot, summed = bits.get("c", -1), bits.get("dot", -1), dict(normal.fraction_bits).get("total", -1)
+    window = dict(meet.window).get("c", -1)
+    if (
+        not _float_frame(operation, ins, final)
+        or not is_step(multiply, "multiply", "overflow_exponent", of=("a", "b"), to="products")
+        or not _special(special, "products", "c")
+        or not _fdrda_sums(tuple(sums), kept)
+        or not is_step(
+            meet,
+            "align",
+            of=("dot", "c"),
+            fraction_bits=(("dot", dot), ("c", kept)),
+            rounding="down",
+            floor=-126,
+            window=(("c", window),) if meet.window else (),
+        )
+        or not _exact_sum(total, "total", "dot", "c")
+        or not is_step(normal, "normalize", of=("total",), fraction_bits=(("total", summed),), rounding="down", min_exponent=-126)
+        or not fraction <= kept <= 24
+        or not kept <= dot <= 40
+        or _chunk(fraction, largest, kept) < 1
+        or operation.seed_format.fraction_bits > kept
+        or not 0 <= summed <= dot
+        or final.rounding != "nearest_even"
+        or _subnormals_overflow(operation, ins, multiply.overflow_exponent)
+        or _product_width(operation, ins) > 24
+    ):
+        return None
+    return {
+        "fast": "fdrda",
+        "fraction_bits": kept,
+        "product_fraction": fraction,
+        "chunk": _chunk(fraction, largest, kept),
+        "group": 1 if len(sums) == 2 else 2,
+        "dot_fraction_bits": dot,
+        "sum_fraction_bits": summed,
+        "window": window,
+        "product_overflow": _reachable_overflow(operation, ins, multiply.overflow_exponent),
+        **_result(operation, final, special.nan),
+    }
+
+
+def _reachable_overflow(operation: Operation, ins: Instruction, exponent: int | None) -> int:
+    """The product overflow exponent, or 0 where no product of these formats gets there."""
+    a, b = _operand(operation, ins.formats["a"]), _operand(operation, ins.formats["b"])
+    return exponent if exponent is not None and a.max_exponent + b.max_exponent + 1 >= exponent else 0
+
+
+def _subnormals_overflow(operation: Operation, ins: Instruction, exponent: int | None) -> bool:
+    """Whether a product with a subnormal factor can overflow; the kernel only looks at exponents of normal ones."""
+    a, b = _operand(operation, ins.formats["a"]), _operand(operation, ins.formats["b"])
+    reach = max(a.min_exponent + b.max_exponent, a.max_exponent + b.min_exponent) + 1
+    return exponent is not None and (exponent <= 0 or reach >= exponent)
+
+
+def _fma(operation: Operation, ins: Instruction) -> Kernel | None:
+    """A chain in f32 or f64 on the host's own; results that are NaN, whatever the rule for them, go to the interpreter."""
+    out, step = operation.out_format, operation.steps[0]
+    same = {ins.formats[name] for name in "abcd"} == {out} and operation.seed_format == out
+    if (
+        len(operation.steps) != 1
+        or not same
+        or out not in (get_format("f32"), get_format("f64"))
+        or not is_step(step, "fma", "nan", "nan_order", of=("a", "b"), to="d", format=out, rounding="nearest_even")
+        or operation.operand_format
+        or operation.addends
+    ):
+        return None
+    return {"fast": "fma"}
+
+
+def _integer(operation: Operation, ins: Instruction) -> Kernel | None:
+    if _ops(operation) != ["multiply", "sum", "round"]:
+        return None
+    multiply, total, final = operation.steps
+    formats = [ins.formats[name] for name in "ab"]
+    if (
+        any(f.is_float or f.storage != 8 for f in formats)
+        or {operation.out_format, operation.seed_format} != {get_format("s32")}
+        or not is_step(multiply, "multiply", "operation", of=("a", "b"), to="products")
+        or not _exact_sum(total, "total", "products", "c")
+        or not is_step(final, "round", "rounding", "overflow", "zero", "nan", of=("total",), to="d", format=operation.out_format)
+        or final.overflow not in ("wrap", "saturate")
+        or operation.addends
+        or (multiply.operation != "product" and any(f.signed for f in formats))
+        or operation.operand_format is not None
+    ):
+        return None
+    return {"fast": "integer", "combine": multiply.operation, "saturate": int(final.overflow == "saturate")}
+
+
+def _add(operation: Operation, ins: Instruction) -> Kernel | None:
+    """One IEEE addition of c and an earlier result; two terms have but one order."""
+    out, step = operation.out_format, operation.steps[0]
+    if (
+        operation.k_index
+        or len(operation.steps) != 1
+        or len(operation.addends) != 1
+        or not is_step(
+            step, "sum", "order", "nan", of=("c", "addends"), to="d", format=out, rounding="nearest_even", overflow="ieee"
+        )
+        or step.order == "exact"
+        or step.nan is None
+        or out not in (get_format("f32"), get_format("f16"))
+        or operation.seed_format != out
+    ):
+        return None
+    return {"fast": "add", "nan": step.nan}
+
+
+_CHOICES: tuple[Callable[[Operation, Any], Kernel | None], ...] = (_fda, _gdfs, _fdrda, _fma, _integer, _add)

@@ -1,0 +1,540 @@
+"""The reference model: interprets a program's steps literally, in exact Python integers, one dot product at a time.
+
+It reads like the paper and keeps a trace of every step; it explains, it is not fast. The C core in golden/core is the
+fast model of the same program; tests hold the two against each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from golden.number.formats import Format, Kind, Number
+from golden.number.rounding import convert, round_to_code, shift_right
+from golden.program.program import Operation, Program, Step
+
+ZERO = Number(Kind.ZERO)
+NAN = Number(Kind.NAN)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What alignment did to one term.
+
+    shift: the right shift, maximum - e (0: a term at the maximum). bits: how many low bits were cut off; all where the whole
+    term counts as zero. lost: their magnitude.
+    """
+
+    shift: int
+    bits: int
+    lost: int
+
+
+@dataclass(frozen=True)
+class Event:
+    """One executed step: the registers it wrote and what a reader wants to know about it."""
+
+    operation: int
+    step: Step
+    written: dict[str, tuple[Number, ...]]
+    max_exponents: tuple[int | None, ...] = ()
+    cuts: dict[str, tuple[Cut | None, ...]] | None = None
+    code: int | None = None
+
+
+@dataclass
+class State:
+    """Registers of one running operation: each holds a tuple of exact numbers."""
+
+    operation: Operation
+    registers: dict[str, tuple[Number, ...]]
+    a_codes: Sequence[int]
+    b_codes: Sequence[int]
+    result: int | None = None
+
+
+def evaluate(
+    program: Program,
+    formats: dict[str, Format],
+    a: Sequence[int],
+    b: Sequence[int],
+    c: int,
+    scales: tuple[Sequence[int], Sequence[int], int] | None = None,
+    events: list[Event] | None = None,
+) -> int:
+    """Computes one dot product d = c + sum(a[k] * b[k]) the way the program says.
+
+    Args:
+        formats: operand formats by "a", "b", "c", "d" (and "scale_a", "scale_b").
+        a, b: raw codes, one per product (sparse: the stored elements and the b elements the metadata selects).
+        scales: raw scale codes of a and b and the number of consecutive products that share one.
+        events: when given, every executed step is appended.
+
+    Returns:
+        The raw code of d.
+    """
+    results: dict[str, int] = {"c": c, "zero": 0}
+    code = 0
+    for index, operation in enumerate(program.operations):
+        code = _run_operation(index, operation, formats, a, b, results, scales, events)
+        results[operation.to] = code
+    return code
+
+
+def _run_operation(
+    index: int,
+    operation: Operation,
+    formats: dict[str, Format],
+    a: Sequence[int],
+    b: Sequence[int],
+    results: dict[str, int],
+    scales: tuple[Sequence[int], Sequence[int], int] | None,
+    events: list[Event] | None,
+) -> int:
+    def decode(codes: Sequence[int], fmt: Format) -> tuple[Number, ...]:
+        numbers = tuple(fmt.decode(codes[k]) for k in operation.k_index)
+        target = operation.operand_format
+        return tuple(convert(number, target) for number in numbers) if target else numbers
+
+    registers = {
+        "a": decode(a, formats["a"]),
+        "b": decode(b, formats["b"]),
+        "c": (operation.seed_format.decode(results[operation.seed]),),
+        "addends": tuple(operation.out_format.decode(results[name]) for name in operation.addends),
+    }
+    if scales is not None:
+        registers["scales"] = _scale_products(scales, operation.k_index, formats)
+    state = State(operation, registers, [a[k] for k in operation.k_index], [b[k] for k in operation.k_index])
+    for step in operation.steps:
+        event = _STEPS[step.op](state, step)
+        if events is not None:
+            events.append(replace(event, operation=index, code=state.result))
+        if state.result is not None:
+            return state.result
+    raise AssertionError("a program's last step writes d")
+
+
+def _scale_products(
+    scales: tuple[Sequence[int], Sequence[int], int], k_index: tuple[int, ...], formats: dict[str, Format]
+) -> tuple[Number, ...]:
+    """The product of the two scale factors of each k, exact and not normalised."""
+    scale_a, scale_b, block = scales
+    return tuple(
+        _product(formats["scale_a"].decode(scale_a[k // block]), formats["scale_b"].decode(scale_b[k // block])) for k in k_index
+    )
+
+
+# Steps ---------------------------------------------------------------------------------------------------------------
+
+
+def _flush(state: State, step: Step) -> Event:
+    written = {}
+    for name in step.of:
+        fmt = state.operation.seed_format if name == "c" else None
+        written[name] = tuple(
+            _zero(number, step.flush) if number.kind == Kind.ZERO or _is_subnormal(number, fmt) else number
+            for number in state.registers[name]
+        )
+    state.registers.update(written)
+    return Event(0, step, written)
+
+
+def _is_subnormal(number: Number, fmt: Format | None) -> bool:
+    return (
+        number.kind == Kind.FINITE and number.significand.bit_length() <= number.fraction_bits and (fmt is None or fmt.is_float)
+    )
+
+
+def _zero(number: Number, rule: str) -> Number:
+    return replace(number, kind=Kind.ZERO, sign=number.sign if rule == "signed" else 0, significand=0)
+
+
+def _hidden_bit(state: State, step: Step) -> Event:
+    written = {name: tuple(_with_hidden_bit(number, step) for number in state.registers[name]) for name in step.of}
+    state.registers.update(written)
+    return Event(0, step, written)
+
+
+def _with_hidden_bit(number: Number, step: Step) -> Number:
+    """What a multiplier sees that takes every significand as 1.f: subnormals too, and zeros if the step says so."""
+    hit = number.kind == Kind.FINITE or (number.kind == Kind.ZERO and step.zeros == "set")
+    return replace(number, kind=Kind.FINITE, significand=number.significand | 1 << number.fraction_bits) if hit else number
+
+
+def _product(x: Number, y: Number, zero_times_infinity: str = "nan") -> Number:
+    sign = x.sign ^ y.sign
+    if Kind.NAN in (x.kind, y.kind):
+        return Number(Kind.NAN, sign)
+    if {x.kind, y.kind} == {Kind.INFINITY, Kind.ZERO}:
+        zero = x if x.kind == Kind.ZERO else y
+        return {
+            "nan": Number(Kind.NAN, sign),
+            "infinity": Number(Kind.INFINITY, sign),
+            "zero": replace(zero, sign=sign),
+        }[zero_times_infinity]
+    if Kind.INFINITY in (x.kind, y.kind):
+        return Number(Kind.INFINITY, sign)
+    kind = Kind.ZERO if Kind.ZERO in (x.kind, y.kind) else Kind.FINITE
+    return Number(kind, sign, x.significand * y.significand, x.exponent + y.exponent, x.fraction_bits + y.fraction_bits)
+
+
+def _normalized(number: Number) -> Number:
+    if number.kind != Kind.FINITE or number.significand == 0:
+        return number
+    exponent = number.lsb_exponent + number.significand.bit_length() - 1
+    return replace(number, exponent=exponent, fraction_bits=exponent - number.lsb_exponent)
+
+
+def _multiply(state: State, step: Step) -> Event:
+    if step.operation != "product":
+        combined = [x & y if step.operation == "and" else x ^ y for x, y in zip(state.a_codes, state.b_codes, strict=True)]
+        products = tuple(Number(Kind.FINITE if bit else Kind.ZERO, 0, bit) for bit in combined)
+    else:
+        products = tuple(
+            _product(x, y, step.zero_times_infinity) for x, y in zip(state.registers["a"], state.registers["b"], strict=True)
+        )
+    if step.overflow_exponent is not None:
+        products = tuple(_overflowed(p, step.overflow_exponent) for p in products)
+    if step.normalize:
+        products = tuple(_normalized(p) for p in products)
+    if step.format is not None:
+        products = tuple(_ieee(p, step) for p in products)
+    state.registers[step.to] = products
+    return Event(0, step, {step.to: products})
+
+
+def _overflowed(product: Number, exponent: int) -> Number:
+    if product.kind == Kind.FINITE and product.significand.bit_length() + product.lsb_exponent > exponent:
+        return Number(Kind.INFINITY, product.sign)
+    return product
+
+
+def _scale(state: State, step: Step) -> Event:
+    written = {}
+    for name in step.of:
+        terms, scales = state.registers[name], state.registers["scales"]
+        stride = max(len(scales) // max(len(terms), 1), 1)  # groups: one scale product for each group
+        written[name] = tuple(_product(term, scales[i * stride]) for i, term in enumerate(terms))
+    state.registers.update(written)
+    return Event(0, step, written)
+
+
+def _special_values(state: State, step: Step) -> Event:
+    total = _propagate([number for name in step.of for number in state.registers[name]], step.opposite_infinities)
+    if total is not None:
+        state.result = _special_code(total, state.operation.out_format, step.nan)
+    return Event(0, step, {})
+
+
+def _propagate(terms: Sequence[Number], opposite: str = "nan") -> Number | None:
+    """NaN, or the infinity that a sum of these terms is; None when all are finite. `opposite`: infinities of both signs."""
+    signs = [term.sign for term in terms if term.kind == Kind.INFINITY]
+    if any(term.kind == Kind.NAN for term in terms) or (len(set(signs)) == 2 and opposite == "nan"):
+        return NAN
+    if not signs:
+        return None
+    picked = {"nan": signs[0], "first": signs[0], "last": signs[-1], "positive": 0, "negative": 1}
+    return Number(Kind.INFINITY, picked[opposite] if len(set(signs)) == 2 else signs[0])
+
+
+def _special_code(number: Number, fmt: Format, nan: int | None) -> int:
+    """The code of an infinity or NaN.
+
+    An infinity becomes the nearest integer; in a format without infinities it is NaN. NaN is the word that the step names; where
+    neither it nor the format has one, the largest number stands for it, and the largest of its sign for an infinity.
+    """
+    if number.kind == Kind.INFINITY and not fmt.is_float:
+        return fmt.least if number.sign else fmt.largest
+    if number.kind == Kind.INFINITY and fmt.infinity is not None:
+        return fmt.infinity | number.sign << fmt.sign_shift
+    if nan is not None:
+        return nan
+    negative = number.kind == Kind.INFINITY and number.sign and fmt.sign_shift >= 0
+    return fmt.largest | (1 << fmt.sign_shift if negative else 0)
+
+
+def _groups(terms: Sequence[Any], group: tuple[str, int] | None) -> list[list[int]]:
+    """Indices of the terms of each group; without grouping, one group of all."""
+    indices = list(range(len(terms)))
+    if group is None:
+        return [indices]
+    kind, size = group
+    if kind == "interleaved":
+        return [indices[i::size] for i in range(size)]
+    return [indices[i : i + size] for i in range(0, len(indices), size)]
+
+
+def _align(state: State, step: Step) -> Event:
+    terms = [(name, number) for name in step.of for number in state.registers[name]]
+    fraction_bits, window = dict(step.fraction_bits), dict(step.window)
+    aligned: list[Number] = [number for _, number in terms]
+    cuts: list[Cut | None] = [None] * len(terms)
+    maxima: list[int | None] = []
+    for indices in _groups(terms, step.group):
+        maximum = _maximum([terms[i] for i in indices], step)
+        maxima.append(maximum)
+        if maximum is None:
+            continue
+        for i in indices:
+            name, number = terms[i]
+            if number.kind == Kind.FINITE:
+                number, outside = _placed(name, number, maximum, window.get(name), step)
+                aligned[i], cuts[i] = _align_term(number, maximum, fraction_bits[name], outside, step)
+            elif number.kind == Kind.ZERO:
+                aligned[i] = _align_zero(number, maximum, fraction_bits[name], step)
+    written: dict[str, tuple[Number, ...]] = {}
+    shifts: dict[str, tuple[Cut | None, ...]] = {}
+    for name in step.of:
+        picked = [i for i, (owner, _) in enumerate(terms) if owner == name]
+        written[name], shifts[name] = tuple(aligned[i] for i in picked), tuple(cuts[i] for i in picked)
+    state.registers.update(written)
+    return Event(0, step, written, tuple(maxima), shifts)
+
+
+def _maximum(terms: Sequence[tuple[str, Number]], step: Step) -> int | None:
+    """The exponent that these terms align to: the largest of the non-zero ones (of zeros too, if they take part) and the
+    floor; None where there is nothing to align. Registers left out count only where there is nothing else."""
+    takes_part = (Kind.FINITE, Kind.ZERO) if step.zeros == "maximum" else (Kind.FINITE,)
+    left_out = dict(step.left_out)
+    candidates = [(name in left_out, number.exponent) for name, number in terms if number.kind in takes_part]
+    inside = [exponent for out, exponent in candidates if not out]
+    if step.floor is not None and terms:
+        inside.append(step.floor)
+    return max(inside or [exponent for _, exponent in candidates], default=None)
+
+
+def _placed(name: str, number: Number, maximum: int, window: int | None, step: Step) -> tuple[Number, bool]:
+    """The number where the shifter takes it to lie, and whether it counts as zero."""
+    outside = window is not None and number.exponent < maximum - window
+    if number.exponent > maximum:  # only a register that was left out of the maximum gets here
+        return replace(number, exponent=maximum), outside or dict(step.left_out)[name] == "dropped"
+    if step.shift_limit is not None:
+        return replace(number, exponent=max(number.exponent, maximum - step.shift_limit)), outside
+    return number, outside
+
+
+def _align_zero(number: Number, maximum: int, fraction_bits: int, step: Step) -> Number:
+    """A zero moves along where zeros take part in the maximum; it sets its sticky bit where "all shifted out" alone does."""
+    if step.zeros == "maximum":
+        return replace(number, exponent=maximum, fraction_bits=fraction_bits)
+    if step.zeros == "sticky" and maximum - number.exponent > fraction_bits:
+        return Number(Kind.FINITE, number.sign, 1, maximum, fraction_bits + 1)
+    return number
+
+
+def _align_term(number: Number, maximum: int, fraction_bits: int, outside: bool, step: Step) -> tuple[Number, Cut]:
+    cut = (maximum - fraction_bits) - number.lsb_exponent  # negative: zeros are appended
+    shift = maximum - number.exponent
+    if outside:
+        whole = max(number.fraction_bits + 1, number.significand.bit_length(), cut)
+        zero = replace(number, significand=0, exponent=maximum, fraction_bits=fraction_bits)
+        return zero, Cut(shift, whole, number.significand)
+    lost = number.significand & ((1 << max(cut, 0)) - 1)
+    kept = shift_right(number.sign, number.significand, cut, step.rounding)
+    if step.sticky:
+        seen = number.significand & ((1 << max(cut - step.sticky_gap, 0)) - 1)
+        kept, fraction_bits = kept << 1 | (seen != 0), fraction_bits + 1
+    return replace(number, significand=kept, exponent=maximum, fraction_bits=fraction_bits), Cut(shift, max(cut, 0), lost)
+
+
+def _exact_sum(terms: Sequence[Number], step: Step) -> Number:
+    special = _propagate(terms)
+    if special is not None:
+        return special
+    finite = [term for term in terms if term.kind == Kind.FINITE]
+    if not finite:
+        exponent = max((term.exponent for term in terms), default=0) if step.exponent is None else step.exponent
+        return Number(Kind.ZERO, _zero_sign(terms, step.rounding), 0, exponent)
+    lsb = min(term.lsb_exponent for term in finite)
+    total = sum((-1) ** term.sign * (term.significand << (term.lsb_exponent - lsb)) for term in finite)
+    exponent = max(term.exponent for term in finite) if step.exponent is None else step.exponent
+    if step.width is not None:
+        total = _wrapped(total, max(exponent + step.width - lsb, 0))
+    sign = int(total < 0) if total else _zero_sign(terms, step.rounding)
+    if total == 0 and step.cancelled == "zero":
+        return Number(Kind.ZERO, sign, 0, exponent)
+    return Number(Kind.FINITE, sign, abs(total), exponent, exponent - lsb)
+
+
+def _wrapped(total: int, bits: int) -> int:
+    """`total` as a two's complement register of `bits` bits holds it."""
+    half = 1 << bits >> 1
+    return (total + half) % (1 << bits) - half
+
+
+def _zero_sign(terms: Sequence[Number], rounding: str) -> int:
+    """IEEE 754 6.3: a zero sum keeps a sign that all addends share, otherwise + (- when rounding down)."""
+    signs = {term.sign for term in terms}
+    return signs.pop() if len(signs) == 1 and all(t.significand == 0 for t in terms) else int(rounding == "down")
+
+
+def _ieee(exact: Number, step: Step) -> Number:
+    """Rounds an exact number to step.format by IEEE 754 and decodes it again; subnormal results flush as step says."""
+    fmt = step.format
+    assert fmt is not None
+    return fmt.decode(_ieee_code(exact, step, fmt))
+
+
+def _ieee_code(exact: Number, step: Step, fmt: Format) -> int:
+    if exact.kind == Kind.NAN and exact.payload and step.nan_order:
+        return exact.payload
+    if exact.kind >= Kind.INFINITY:
+        return _special_code(exact, fmt, step.nan)
+    flush = step.flush != "none"
+    overflow = "saturate" if step.op == "sum" and step.overflow == "saturate" else "ieee"
+    code = round_to_code(fmt, exact.sign, exact.significand, exact.lsb_exponent, step.rounding, overflow, flush=flush)
+    if step.flush == "positive" and fmt.decode(code).kind == Kind.ZERO and exact.significand:
+        return 0
+    return code
+
+
+def _reduce(terms: Sequence[Number], step: Step, add: Callable[[Number, Number], Number]) -> Number:
+    if len(terms) == 1:
+        return terms[0]
+    if step.order == "tree":
+        half = len(terms) // 2
+        return add(_reduce(terms[:half], step, add), _reduce(terms[half:], step, add))
+    total = terms[0]
+    for term in terms[1:]:
+        total = add(total, term)
+    return total
+
+
+def _sum(state: State, step: Step) -> Event:
+    terms = [number for name in step.of for number in state.registers[name]]
+    if step.order == "exact":
+        sums = tuple(_exact_sum([terms[i] for i in group], step) for group in _groups(terms, step.group))
+    else:
+
+        def add(x: Number, y: Number) -> Number:
+            return _ieee(_exact_sum([x, y], step), step)
+
+        sums = tuple(_reduce([terms[i] for i in group], step, add) for group in _groups(terms, step.group))
+    return _write(state, step, sums)
+
+
+def _write(state: State, step: Step, numbers: tuple[Number, ...]) -> Event:
+    state.registers[step.to] = numbers
+    if step.to == "d":
+        state.result = _ieee_code(numbers[0], replace(step, flush="none"), state.operation.out_format)
+    return Event(0, step, {step.to: numbers})
+
+
+def _normalize(state: State, step: Step) -> Event:
+    fraction_bits = dict(step.fraction_bits)
+    written = {
+        name: tuple(_normalize_term(number, fraction_bits[name], step) for number in state.registers[name]) for name in step.of
+    }
+    state.registers.update(written)
+    return Event(0, step, written)
+
+
+def _normalize_term(number: Number, fraction_bits: int, step: Step) -> Number:
+    if number.kind != Kind.FINITE or number.significand == 0:
+        return number
+    exponent = _normalized(number).exponent
+    if step.min_exponent is not None:
+        exponent = max(exponent, step.min_exponent)
+    shift = exponent - fraction_bits - number.lsb_exponent
+    kept = shift_right(number.sign, number.significand, shift, step.rounding)
+    return replace(number, significand=kept, exponent=exponent, fraction_bits=fraction_bits)
+
+
+def _fma(state: State, step: Step) -> Event:
+    pairs = list(zip(state.registers["a"], state.registers["b"], strict=True))
+    sums = []
+    for indices in _groups(pairs, step.group):
+        total = {"c": state.registers["c"][0], "zero": ZERO, "product": None}[step.start]
+        for i in indices:
+            total = _fma_step(*pairs[i], total, step)
+        assert total is not None
+        sums.append(total)
+    return _write(state, step, tuple(sums))
+
+
+def _fma_step(a: Number, b: Number, c: Number | None, step: Step) -> Number:
+    """One IEEE fused multiply-add (a multiply when c is None); NaNs are handed on in step.nan_order, quieted."""
+    operands = {"a": a, "b": b, "c": c}
+    for name in step.nan_order:
+        operand = operands[name]
+        if operand is not None and operand.kind == Kind.NAN:
+            assert step.format is not None
+            return replace(operand, payload=operand.payload | 1 << (step.format.fraction_bits - 1))
+    product = _product(a, b, step.zero_times_infinity)
+    exact = product if c is None else _exact_sum([product, c], step)
+    if exact.kind == Kind.NAN:
+        return Number(Kind.NAN, payload=step.nan or 0)
+    return _ieee(exact, step)
+
+
+def _round(state: State, step: Step) -> Event:
+    fmt = step.format
+    assert fmt is not None
+    codes = tuple(_round_code(number, step, fmt) for name in step.of for number in state.registers[name])
+    if step.to == "d":
+        state.result = codes[0]
+        return Event(0, step, {})
+    state.registers[step.to] = tuple(fmt.decode(code) for code in codes)
+    return Event(0, step, {step.to: state.registers[step.to]})
+
+
+def _round_code(number: Number, step: Step, fmt: Format) -> int:
+    if number.kind >= Kind.INFINITY:
+        return _special_code(number, fmt, step.nan)
+    if step.sticky_gap and number.significand:
+        number = _with_gap(number, step, fmt)
+    code = round_to_code(
+        fmt,
+        number.sign,
+        number.significand,
+        number.lsb_exponent,
+        step.rounding,
+        step.overflow,
+        step.result_fraction_bits,
+        step.flush != "none",
+    )
+    if not fmt.is_float:
+        return code
+    if step.subnormal_carry == "lost" and _rounded_up_to_normal(number, fmt.decode(code), fmt):
+        code = round_to_code(fmt, number.sign, 0, 0, step.rounding)
+    return 0 if fmt.decode(code).kind == Kind.ZERO and _drops_zero_sign(number, step) else code
+
+
+def _with_gap(number: Number, step: Step, fmt: Format) -> Number:
+    """The number as a rounding sees it whose sticky bit misses the bits right below the round bit."""
+    kept = fmt.fraction_bits if step.result_fraction_bits is None else step.result_fraction_bits
+    last = max(_normalized(number).exponent, fmt.min_exponent) - kept  # exponent of the result's last place
+    cut = last - number.lsb_exponent  # bits cut, the round bit is the highest of them
+    if cut < 2:
+        return number
+    round_bit = 1 << (cut - 1)
+    unseen = round_bit - max(round_bit >> step.sticky_gap, 1)
+    return replace(number, significand=number.significand & ~unseen)
+
+
+def _rounded_up_to_normal(number: Number, rounded: Number, fmt: Format) -> bool:
+    least = Fraction(2) ** fmt.min_exponent
+    return rounded.kind == Kind.FINITE and abs(number.value) < least <= abs(rounded.value)
+
+
+def _drops_zero_sign(number: Number, step: Step) -> bool:
+    """Whether a result that is zero is +0 whatever the sign of the number that was rounded."""
+    if number.significand and step.flush == "positive":
+        return True
+    return step.zero == "positive" or (step.zero == "signed_underflow" and number.significand == 0)
+
+
+_STEPS: dict[str, Callable[[State, Step], Event]] = {
+    "flush": _flush,
+    "hidden_bit": _hidden_bit,
+    "multiply": _multiply,
+    "scale": _scale,
+    "special_values": _special_values,
+    "align": _align,
+    "sum": _sum,
+    "normalize": _normalize,
+    "fma": _fma,
+    "round": _round,
+}

@@ -1,0 +1,1 @@
+"""Number formats, exact rounding, and arrays of raw codes."""

@@ -1,0 +1,130 @@
+"""Rounding of exact values to a format's codes, in Python integers.
+
+Everything here works on a sign, an integer magnitude and the exponent of its least significant bit, so no step can lose
+a bit unnoticed. Sources: IEEE 754-2019 section 4.3 (modes); MMA-Sim section IV-C step 5 (result rounding).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from golden.errors import OperandError
+from golden.number.formats import Format, Kind, Number
+
+MODES = ("toward_zero", "nearest_even", "nearest_away", "down", "up")
+FLOAT_OVERFLOWS = ("infinity", "largest", "ieee")
+INTEGER_OVERFLOWS = ("wrap", "saturate")
+OVERFLOWS = (*FLOAT_OVERFLOWS, *INTEGER_OVERFLOWS)
+
+
+def shift_right(sign: int, magnitude: int, shift: int, mode: str) -> int:
+    """Returns round((-1)**sign * magnitude / 2**shift) as a magnitude; a negative shift moves left, exactly.
+
+    `mode` is one of MODES; "down" and "up" are toward minus and plus infinity, so they depend on the sign.
+    """
+    if shift <= 0:
+        return magnitude << -shift
+    kept, cut = magnitude >> shift, magnitude & ((1 << shift) - 1)
+    half = 1 << (shift - 1)
+    if mode == "nearest_even":
+        return kept + (cut > half or (cut == half and kept & 1 == 1))
+    if mode == "nearest_away":
+        return kept + (cut >= half)
+    away = (mode == "down" and sign == 1) or (mode == "up" and sign == 0)
+    return kept + (away and cut != 0)
+
+
+def round_to_code(
+    fmt: Format,
+    sign: int,
+    magnitude: int,
+    lsb_exponent: int,
+    mode: str,
+    overflow: str = "infinity",
+    fraction_bits: int | None = None,
+    flush: bool = False,
+) -> int:
+    """Rounds (-1)**sign * magnitude * 2**lsb_exponent to a code of `fmt`.
+
+    Args:
+        fraction_bits: significand fraction bits to keep, at most the format's (E8M13 results keep 13 of f32's 23).
+        fmt: one without a sign drops the sign, one without a zero has its least number (code 0) for whatever is below it.
+        overflow: "infinity": past the largest finite, after rounding, becomes infinity whatever the mode; "largest":
+            becomes the largest finite; "ieee": by the mode (IEEE 754 7.4); "wrap" and "saturate" for integers.
+        flush: a result in the subnormal range (before its exponent is rounded up) becomes zero of the same sign.
+    """
+    if not fmt.is_float:
+        return _round_to_integer(fmt, sign, magnitude, lsb_exponent, mode, overflow)
+    sign_code = sign << fmt.sign_shift if fmt.signed else 0
+    zero_code = 0 if fmt.specials == "negative_zero_nan" else sign_code  # there the code of -0 is the NaN
+    if magnitude == 0:
+        return zero_code
+    kept = fmt.fraction_bits if fraction_bits is None else fraction_bits
+    exponent = max(magnitude.bit_length() - 1 + lsb_exponent, fmt.min_exponent)
+    significand = shift_right(sign, magnitude, exponent - kept - lsb_exponent, mode)
+    if significand >> (kept + 1):
+        significand, exponent = significand >> 1, exponent + 1
+    if significand >> kept == 0:
+        if flush or significand == 0 or not fmt.has_zero:
+            return zero_code
+        return sign_code | significand << (fmt.fraction_bits - kept + fmt.ignored_low)
+    fraction = (significand - (1 << kept)) << (fmt.fraction_bits - kept)
+    fields = ((exponent + fmt.bias) << fmt.fraction_bits | fraction) << fmt.ignored_low
+    if exponent > fmt.max_exponent or fields > fmt.largest:
+        return sign_code | _overflow_code(fmt, sign, mode, overflow, fmt.fraction_bits - kept)
+    return sign_code | fields
+
+
+def _overflow_code(fmt: Format, sign: int, mode: str, overflow: str, cut_bits: int) -> int:
+    to_largest = overflow == "largest" or fmt.infinity is None
+    if overflow == "ieee":
+        to_largest = to_largest or mode == "toward_zero" or mode == ("up" if sign else "down")
+    if not to_largest and fmt.infinity is not None:
+        return fmt.infinity
+    return fmt.largest >> (cut_bits + fmt.ignored_low) << (cut_bits + fmt.ignored_low)
+
+
+def _round_to_integer(fmt: Format, sign: int, magnitude: int, lsb_exponent: int, mode: str, overflow: str) -> int:
+    value = shift_right(sign, magnitude, -lsb_exponent, mode)
+    value = -value if sign else value
+    low = -(1 << (fmt.integer_bits - 1)) if fmt.signed else 0
+    if overflow == "saturate":
+        value = min(max(value, low), fmt.largest)
+    return value & ((1 << fmt.integer_bits) - 1)
+
+
+def convert(number: Number, fmt: Format) -> Number:
+    """Returns `number` as `fmt` holds it (normalised to its exponent range); the conversion must be exact.
+
+    An e4m3 subnormal, say, is a normal f16 number, with another exponent: alignment sees the difference.
+
+    Raises:
+        OperandError: the value does not fit the format exactly.
+    """
+    if number.kind != Kind.FINITE:
+        return Number(number.kind, number.sign, 0, fmt.min_exponent, fmt.fraction_bits, number.payload)
+    code = round_to_code(fmt, number.sign, number.significand, number.lsb_exponent, "toward_zero")
+    converted = fmt.decode(code)
+    if converted.kind != Kind.FINITE or converted.value != number.value:
+        raise OperandError(f"{float(number.value)} is not exact in {fmt.name}")
+    return converted
+
+
+def encode_fraction(fmt: Format, value: Any, mode: str = "nearest_even") -> int:
+    """Returns the code of `fmt` nearest to a number (int, float or Fraction); NaN and infinities map to theirs.
+
+    Raises:
+        OperandError: the format has no code for an infinity or a NaN.
+    """
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        code = fmt.nan if value != value else fmt.infinity
+        if code is None:
+            raise OperandError(f"{fmt.name} has no code for {value}")
+        return code | (int(value < 0) << fmt.sign_shift if value == value else 0)
+    negative_zero = isinstance(value, float) and value == 0 and str(value)[0] == "-"
+    exact = Fraction(value)
+    # Dividing by 2**scale leaves far more bits than any format keeps; the remainder only matters as "not zero".
+    scale = min(exact.numerator.bit_length() - exact.denominator.bit_length() - 2, 0) - 128
+    magnitude, rest = divmod(abs(exact.numerator) << -scale, exact.denominator)
+    return round_to_code(fmt, int(exact < 0 or negative_zero), magnitude << 1 | (rest != 0), scale - 1, mode, "saturate")

@@ -1,0 +1,1 @@
+"""What an instruction computes: programs of primitive steps, read, checked, compiled and described."""

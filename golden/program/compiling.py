@@ -1,0 +1,171 @@
+"""From YAML to a program: operations with their algorithms, every parameter resolved and every step checked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from golden.errors import SpecError, UnknownNameError, nearest
+from golden.number.formats import Format, get_format
+from golden.program.algorithms import get_algorithm, resolve_parameters, substitute
+from golden.program.checks import StepChecks
+from golden.program.program import MAX_K, OWN_STEPS, Operands, Operation, Program, Step
+from golden.program.reading import STEPS, StepReader
+from golden.yamlfile import Section
+
+OPERATION_KEYS = ("k", "seed", "addends", "operands", "out", "to", "steps")
+
+
+def compile_program(items: list[Any], where: Section, operands: Operands) -> Program:
+    """Compiles the YAML list `program:` for the given operands.
+
+    Raises:
+        SpecError: unknown key, algorithm, register or step; a wrong type; k elements used twice or not at all.
+    """
+    operations: list[Operation] = []
+    for index, item in enumerate(items):
+        if not isinstance(item, Section):
+            raise where.error("each operation of 'program' is a mapping such as 'fda: {...}'", "program")
+        operations += _compile_operation(item, operands, operations, last=index == len(items) - 1)
+    if not operations:
+        raise where.error("'program' is empty", "program")
+    used = sorted(k for operation in operations for k in operation.k_index)
+    if used != list(range(operands.k)):
+        raise where.error(f"the operations use {len(used)} of k = {operands.k} products, expected each exactly once", "program")
+    return Program(tuple(operations))
+
+
+def _compile_operation(item: Section, operands: Operands, earlier: list[Operation], last: bool) -> list[Operation]:
+    names = [key for key in item if key not in OPERATION_KEYS]
+    if len(names) + ("steps" in item) != 1:
+        raise item.error(f"expected one algorithm (or 'steps') in an operation, found {', '.join(names) or 'none'}")
+    results = {operation.to: operation.out_format for operation in earlier}
+    out = _named_format(item, "out", operands) or operands.d
+    k_index = _k_subset(item, operands.k)
+    seed = item.take("seed", str, earlier[-1].to if earlier else "c")
+    addends = tuple(item.take_names("addends", []))
+    for name in (*addends, seed):
+        if name not in ("c", "zero", *results):
+            raise item.error(f"register '{name}' holds no earlier result", "seed" if name == seed else "addends")
+    to = item.take_word("to", "d" if last else f"result{len(earlier)}")
+    if to in ("c", "zero", *results):
+        raise item.error(f"register '{to}' holds another result already", "to")
+    if any({**results, "c": operands.c}.get(name, out) != out for name in addends):
+        raise item.error("addends must have the operation's output format", "addends")
+    if len(addends) > 4:
+        raise item.error(f"key 'addends' names {len(addends)} results, expected at most 4", "addends")
+    target = _named_format(item, "operands", operands)
+    for source in (operands.a, operands.b) if k_index else ():
+        if target is not None and not _holds(target, source):
+            raise item.error(
+                f"key 'operands' is {target.name}, which does not hold every {source.name} value exactly", "operands"
+            )
+    common: dict[str, Any] = {
+        "seed_format": results.get(seed, out if seed == "zero" else operands.c),
+        "operand_format": _named_format(item, "operands", operands),
+    }
+    frame = Operation(OWN_STEPS, (), k_index, seed, addends, out_format=out, to=to, **common)
+    if not names:
+        body = item.take("steps", list)
+        item.done(OPERATION_KEYS)
+        return [replace(frame, steps=_read_steps(body, item, {}, operands, frame))]
+    body = item.take(names[0], Section)
+    item.done(OPERATION_KEYS)
+    return _apply_algorithm(names[0], body, item, operands, frame)
+
+
+def _apply_algorithm(name: str, given: Section, item: Section, operands: Operands, frame: Operation) -> list[Operation]:
+    try:
+        algorithm = get_algorithm(name)
+    except UnknownNameError as error:
+        raise item.error(str(error), name) from None
+    base = get_algorithm(algorithm.chain_of) if algorithm.chain_of else algorithm
+    size = given.take_int("products", 1, MAX_K) if algorithm.chain_of else max(len(frame.k_index), 1)
+    parameters = resolve_parameters(base, given, frame.out_format)
+    slices = [frame.k_index[i : i + size] for i in range(0, len(frame.k_index), size)] or [()]
+    seeds = dict.fromkeys([frame.seed_format] + [frame.out_format] * (len(slices) > 1))
+    try:
+        for seed_format in seeds:  # the first slice of a chain takes c, the others results
+            first = replace(frame, k_index=slices[0], seed_format=seed_format)
+            steps = _read_steps(base.steps, given, parameters, operands, first)
+    except SpecError as error:
+        raise _blame_parameter(error, given) from None
+    shown = tuple((key, value) for key, value in parameters.items() if value is not None)
+    chained = []
+    for index, part in enumerate(slices):
+        to = frame.to if index == len(slices) - 1 else f"{frame.to}.{index}"
+        seed, seed_format = (frame.seed, frame.seed_format) if index == 0 else (f"{frame.to}.{index - 1}", frame.out_format)
+        chained.append(
+            Operation(base.name, steps, part, seed, frame.addends, frame.operand_format, seed_format, frame.out_format, to, shown)
+        )
+    return chained
+
+
+def _read_steps(
+    items: list[Any], where: Section, parameters: dict[str, Any], operands: Operands, frame: Operation
+) -> tuple[Step, ...]:
+    """The steps of an operation that is given without any."""
+    steps: list[Step] = []
+    checks = StepChecks(frame, operands)
+    for item in items:
+        if not isinstance(item, Section) or len(item) != 1:
+            raise where.error("each step is one mapping, such as 'round: {...}'")
+        op = next(iter(item))
+        if op not in STEPS:
+            raise item.error(f"unknown step '{op}', expected one of {', '.join(STEPS)}{nearest(op, STEPS)}", op)
+        body = item.take(op, Section)
+        keys = substitute(body, parameters, body)
+        step = StepReader(op, keys, frame.out_format, operands.local_formats).read()
+        checks.add(step, keys)
+        steps.append(step)
+    if not steps or steps[-1].to != "d":
+        raise where.error("the last step must write d (a 'round', or a 'sum' or 'fma' with 'to: d')")
+    return tuple(steps)
+
+
+def _holds(target: Format, source: Format) -> bool:
+    """Whether every finite value of `source` is exact in `target`."""
+    return (
+        target.is_float
+        and source.is_float
+        and (target.signed or not source.signed)
+        and target.fraction_bits >= source.fraction_bits
+        and target.max_exponent >= source.max_exponent
+        and target.min_exponent - target.fraction_bits <= source.min_exponent - source.fraction_bits
+    )
+
+
+def _blame_parameter(error: SpecError, given: Section) -> SpecError:
+    """A step of spec/algorithms that refuses a parameter's value: points at the line that gave the value."""
+    message = str(error).split(": ", 1)[-1]
+    return given.error(message, next((key for key in given if f"'{key}'" in message), None))
+
+
+def _named_format(item: Section, key: str, operands: Operands) -> Format | None:
+    name = item.take(key, str, None)
+    if name is None:
+        return None
+    try:
+        return operands.local_formats.get(name) or get_format(name)
+    except UnknownNameError as error:
+        raise item.error(str(error), key) from None
+
+
+def _k_subset(item: Section, k: int) -> tuple[int, ...]:
+    """`k: all | none | {from: i, to: j} | {modulo: 4, residues: [0, 1]} | {list: [3, 2, 1, 0]}`; chains follow the order."""
+    choice = item.take("k", (str, Section), "all")
+    if isinstance(choice, str):
+        if choice not in ("all", "none"):
+            raise item.error(f"key 'k' is '{choice}', expected all, none or a mapping", "k")
+        return tuple(range(k)) if choice == "all" else ()
+    if "list" in choice:
+        picked: tuple[int, ...] = choice.take_ints("list", 0, k - 1)
+    elif "modulo" in choice:
+        modulo = choice.take_int("modulo", 1, MAX_K)
+        residues = choice.take_ints("residues", 0, modulo - 1)
+        picked = tuple(i for i in range(k) if i % modulo in residues)
+    else:
+        start, stop = choice.take_int("from", 0, k - 1), choice.take_int("to", 0, k - 1)
+        picked = tuple(range(start, stop + 1))
+    choice.done()
+    return picked

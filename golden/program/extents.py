@@ -1,0 +1,201 @@
+"""How far the bits of a program's registers can reach: bounds from formats and steps alone, never too small.
+
+The reference computes in integers of any length; the C core keeps 128 bits of a number and MOST_SPAN bits of a sum. What
+lies past these bounds the core would lose without a word, so golden/program/checks.py refuses it by what is found here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from golden.number.formats import Format
+from golden.program.program import Operation, Step
+
+KEPT_BITS = 100
+"""Bits that the core keeps of an exact sum (MG_KEPT_BITS); a longer one has what was dropped ORed into the lowest."""
+MOST_BITS = 126
+"""Bits of an aligned or scaled number: the core's 128, less a sticky bit and a carry."""
+MOST_SPAN = 96 * 64 - 2
+"""Bits of the core's longest accumulator (MG_LIMBS), less the sign and one to spare."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Bounds of one register's terms.
+
+    Attributes:
+        count: how many terms it holds.
+        low, high: bits of a term lie from 2**low to below 2**high.
+        bottom, top: least and greatest exponent that alignment can see, of zeros too.
+        above: bits that a significand can have above the point of its own exponent.
+        width: the longest significand.
+        integer: every term is an integer, of which the core holds each bit.
+        exact: the core holds what the reference holds; otherwise a sum that it may have had to shorten.
+    """
+
+    count: int
+    low: int
+    high: int
+    bottom: int
+    top: int
+    above: int
+    width: int
+    integer: bool = False
+    exact: bool = True
+
+
+def of_format(fmt: Format, count: int) -> Extent:
+    """Terms in a number format."""
+    if not fmt.is_float:
+        return Extent(count, 0, fmt.integer_bits, 0, 0, fmt.integer_bits, fmt.integer_bits, integer=True)
+    low, width = fmt.min_exponent - fmt.fraction_bits, fmt.fraction_bits + 1
+    return Extent(count, low, fmt.max_exponent + 1, fmt.min_exponent, fmt.max_exponent, 1, width)
+
+
+def operands_of(operation: Operation, formats: dict[str, Format]) -> dict[str, Extent]:
+    """What an operation's registers hold before its first step."""
+    count = len(operation.k_index)
+    registers = {name: of_format(operation.operand_format or formats[name], count) for name in "ab"}
+    registers["c"] = of_format(operation.seed_format, 1)
+    if operation.addends:
+        registers["addends"] = of_format(operation.out_format, len(operation.addends))
+    if "scale_a" in formats and "scale_b" in formats:
+        registers["scales"] = product(*(of_format(formats[name], count) for name in ("scale_a", "scale_b")))
+    return registers
+
+
+def follow(step: Step, registers: dict[str, Extent]) -> dict[str, Extent]:
+    """The registers that a step writes."""
+    if step.op == "multiply":
+        return {step.to: _multiplied(step, registers)}
+    if step.op == "scale":
+        return {name: replace(product(registers[name], registers["scales"]), integer=False) for name in step.of}
+    if step.op == "align":
+        return _aligned(step, registers)
+    if step.op == "sum":
+        return {step.to: _summed(step, [registers[name] for name in step.of])}
+    if step.op == "normalize":
+        return {name: _normalized(step, name, registers[name]) for name in step.of}
+    if step.op == "fma":
+        assert step.format is not None
+        return {step.to: of_format(step.format, len(group_sizes(step, registers["a"].count)))}
+    if step.op == "round":
+        assert step.format is not None
+        return {step.to: of_format(step.format, registers[step.of[0]].count)}
+    return {}  # flush, hidden_bit, special_values: within what the registers hold already
+
+
+def group_sizes(step: Step, count: int) -> list[int]:
+    """How many of `count` terms each group of a step holds."""
+    if step.group is None:
+        return [count]
+    kind, size = step.group
+    if kind == "interleaved":
+        return [len(range(i, count, size)) for i in range(size)]
+    return [min(size, count - start) for start in range(0, count, size)]
+
+
+def joined(terms: Iterable[Extent]) -> Extent:
+    """Bounds that hold for all terms of several registers."""
+    parts = list(terms)
+    return Extent(
+        sum(part.count for part in parts),
+        min(part.low for part in parts),
+        max(part.high for part in parts),
+        min(part.bottom for part in parts),
+        max(part.top for part in parts),
+        max(part.above for part in parts),
+        max(part.width for part in parts),
+        all(part.integer for part in parts),
+        all(part.exact for part in parts),
+    )
+
+
+def product(x: Extent, y: Extent) -> Extent:
+    """Exact products, not normalised. Zero times infinity as a zero keeps one factor's exponent, so that counts too."""
+    return Extent(
+        x.count,
+        x.low + y.low,
+        x.high + y.high,
+        min(x.bottom + y.bottom, x.bottom, y.bottom),
+        max(x.top + y.top, x.top, y.top),
+        x.above + y.above,
+        x.width + y.width,
+        x.integer and y.integer,
+        x.exact and y.exact,
+    )
+
+
+def longest_sum(step: Step, terms: list[Extent]) -> Extent:
+    """The exact sum of a step's longest group: of all its terms, or (IEEE adders) of two of them."""
+    whole = joined(terms)
+    size = max(group_sizes(step, whole.count))
+    growth = (min(size, 2 if step.order != "exact" else size) - 1).bit_length()
+    high, above = whole.high + growth, whole.above + growth
+    integer = whole.integer and high - whole.low <= KEPT_BITS
+    exact = whole.exact and high - whole.low <= KEPT_BITS
+    width = min(high - whole.low, KEPT_BITS)
+    return replace(whole, high=high, above=above, width=width, integer=integer, exact=exact)
+
+
+def _multiplied(step: Step, registers: dict[str, Extent]) -> Extent:
+    a, b = registers["a"], registers["b"]
+    if step.format is not None:
+        return of_format(step.format, a.count)
+    if step.operation != "product":
+        return replace(joined([a, b]), count=a.count)
+    found = product(a, b)
+    return replace(found, bottom=min(found.low, found.bottom), top=found.high, above=1) if step.normalize else found
+
+
+def _aligned(step: Step, registers: dict[str, Extent]) -> dict[str, Extent]:
+    """Terms move to the largest exponent: down, but for shifters that stop short and registers left out of the maximum."""
+    whole = joined(registers[name] for name in step.of)
+    least = whole.bottom if step.floor is None else max(whole.bottom, step.floor)
+    most = whole.top if step.floor is None else max(whole.top, step.floor)
+    left_out, found = dict(step.left_out), {}
+    for name, bits in step.fraction_bits:
+        own = registers[name]
+        low, high, above = own.low, own.high, own.above
+        if name in left_out:
+            low -= max(own.top - least, 0)
+        if step.zeros == "sticky":
+            low = min(low, own.bottom - 1)
+        if step.shift_limit is not None:
+            high = max(high, most - step.shift_limit + above)
+        if step.rounding != "toward_zero" or step.sticky:  # a carry, or one unit for a term that lies far below
+            high, above = max(high + 1, most - bits + 1), above + 1
+        found[name] = replace(
+            own,
+            low=low,
+            high=high,
+            bottom=min(own.bottom, least),
+            top=max(own.top, most),
+            above=above,
+            width=bits + above + int(step.sticky),
+            exact=True,
+        )
+    return found
+
+
+def _summed(step: Step, terms: list[Extent]) -> Extent:
+    total = longest_sum(step, terms)
+    sizes = group_sizes(step, total.count)
+    if step.format is not None:  # a group of one term is handed on as it is
+        rounded = of_format(step.format, len(sizes))
+        return replace(joined([rounded, *terms]), count=len(sizes)) if min(sizes) == 1 else rounded
+    total = replace(total, count=len(sizes))
+    if step.exponent is not None:
+        total = replace(total, bottom=step.exponent, top=step.exponent, above=max(total.high - step.exponent, 0))
+    if step.width is not None:
+        total = replace(total, above=min(total.above, step.width), high=min(total.high, total.top + step.width))
+    return total
+
+
+def _normalized(step: Step, name: str, own: Extent) -> Extent:
+    bits, least = dict(step.fraction_bits)[name], step.min_exponent
+    high, top = own.high + 1, max(own.top, own.high)
+    if least is not None:
+        high, top = max(high, least - bits + 1), max(top, least)
+    return replace(own, high=high, bottom=min(own.bottom, own.low), top=top, above=2, width=bits + 2, exact=True)

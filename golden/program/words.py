@@ -1,0 +1,219 @@
+"""The steps of a program in words: what each does with its parameters filled in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from golden.model.kernels import is_step
+from golden.program.program import Step
+
+if TYPE_CHECKING:
+    from golden.instruction import Instruction
+
+_MODES = {
+    "toward_zero": "toward zero (cut)",
+    "nearest_even": "to nearest, ties to even",
+    "nearest_away": "to nearest, ties away from zero",
+    "down": "down (toward minus infinity)",
+    "up": "up (toward plus infinity)",
+}
+_OVERFLOWS = {
+    "infinity": "becomes infinity",
+    "largest": "becomes the largest finite number",
+    "ieee": "by IEEE 754 (depends on the mode)",
+    "wrap": "wraps modulo 2**width",
+    "saturate": "clamps to the range",
+}
+_ZERO_SIGNS = {
+    "positive": "+0",
+    "signed": "signed",
+    "signed_underflow": "+0, but keeps its sign where a number underflows",
+}
+_ZEROS = {
+    "ignored": "zeros do not take part",
+    "maximum": "zeros take part with their encoded exponent",
+    "sticky": "zeros do not take part, but set the sticky bit where they lie below all kept bits",
+}
+_FLUSHES = {"none": "", "signed": "subnormal results become zero of their sign", "positive": "subnormal results become +0"}
+_ORDERS = {"tree": "as a balanced tree of two-input additions", "sequential": "one after the other"}
+_OPPOSITES = {
+    "first": "where both signs occur with the sign of the first one",
+    "last": "where both signs occur with the sign of the last one",
+    "positive": "where both signs occur the positive one",
+    "negative": "where both signs occur the negative one",
+}
+
+
+_INTEGER_STEPS = ("multiply", "sum", "round")
+
+
+def is_integer(ins: Instruction) -> bool:
+    """Whether every number of the instruction is an integer: its registers have no exponents and nothing is rounded."""
+    steps = [step for operation in ins.program.operations for step in operation.steps]
+    plain = all(step.op != "multiply" or is_step(step, "multiply", "of", "to", "operation") for step in steps)
+    rounded = not plain or any(step.op not in _INTEGER_STEPS for step in steps)
+    return not rounded and not any(fmt.is_float for fmt in ins.formats.values())
+
+
+def step_text(step: Step, integer: bool = False) -> str:
+    """One step with its parameters filled in, as a sentence; integer: a step of an instruction that `is_integer`."""
+    if integer:
+        return _integer_text(step)
+    texts = {
+        "flush": _flush_text,
+        "hidden_bit": _hidden_bit_text,
+        "multiply": _multiply_text,
+        "scale": _scale_text,
+        "special_values": _special_text,
+        "align": _align_text,
+        "sum": _sum_text,
+        "normalize": _normalize_text,
+        "fma": _fma_text,
+        "round": _round_text,
+    }
+    return texts[step.op](step)
+
+
+def _integer_text(step: Step) -> str:
+    if step.op == "multiply":
+        return _multiply_text(step) if step.operation != "product" else f"{step.to} = a * b, exact."
+    if step.op == "sum" and step.order == "exact":
+        return _sum_text(step)
+    fmt = step.format
+    assert fmt is not None
+    result = f"clamped to the range of {fmt.name}" if step.overflow == "saturate" else f"taken modulo 2**{fmt.integer_bits}"
+    if step.op == "sum":
+        return f"{step.to} = sum of {_names(step.of)}{_group_text(step)}, {_ORDERS[step.order]}, each sum {result}."
+    return f"{step.to} = {_names(step.of)} {result}" + ("." if step.overflow == "saturate" else f" ({fmt.name}).")
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _group_text(step: Step) -> str:
+    if step.group is None:
+        return ""
+    kind, size = step.group
+    return f" in groups of {size} neighbours" if kind == "contiguous" else f" in {size} interleaved groups (k modulo {size})"
+
+
+def _nan_text(step: Step) -> str:
+    return "" if step.nan is None else f"; a NaN is {step.nan:#x}"
+
+
+def _flush_text(step: Step) -> str:
+    if step.flush == "positive":
+        return f"Subnormal and zero {_names(step.of)} become +0."
+    return f"Subnormal {_names(step.of)} become zero of their sign."
+
+
+def _hidden_bit_text(step: Step) -> str:
+    zeros = "; zeros get it as well" if step.zeros == "set" else ""
+    return f"Subnormal {_names(step.of)} get the hidden bit of normal numbers{zeros}."
+
+
+def _zero_times_infinity_text(step: Step) -> str:
+    return "" if step.zero_times_infinity == "nan" else f"; zero times infinity is {step.zero_times_infinity}"
+
+
+def _multiply_text(step: Step) -> str:
+    bits = step.operation != "product"
+    what = f"a {step.operation.upper()} b, bit by bit" if bits else "a * b"
+    text = f"{step.to} = {what}" if bits else f"{step.to} = {what}, exact"
+    if step.format is not None:
+        flush = f"; {_FLUSHES[step.flush]}" if step.flush != "none" else ""
+        text = f"{step.to} = {what}, rounded to {step.format.name} {_MODES[step.rounding]}{flush}{_nan_text(step)}"
+    elif step.normalize:
+        text += ", normalised to a significand in [1, 2)"
+    elif not bits:
+        text += ", not normalised (exponent e_a + e_b)"
+    if step.overflow_exponent is not None:
+        text += f"; 2**{step.overflow_exponent} and above becomes infinity"
+    return f"{text}{_zero_times_infinity_text(step)}."
+
+
+def _scale_text(step: Step) -> str:
+    return f"Multiply {_names(step.of)} by the product of the two block scales, exact; the scale exponents are added."
+
+
+def _special_text(step: Step) -> str:
+    nan = f"the NaN {(step.nan or 0):#x}"
+    if step.opposite_infinities != "nan":
+        return f"A NaN in {_names(step.of)} gives {nan}; infinities give an infinity, {_OPPOSITES[step.opposite_infinities]}."
+    return (
+        f"NaN in {_names(step.of)}, infinity times zero, or infinities of both signs give {nan}; "
+        "infinities of one sign give that infinity. Otherwise go on."
+    )
+
+
+def _align_text(step: Step) -> str:
+    bits = dict(step.fraction_bits)
+    widths = str(next(iter(bits.values())))
+    if len(set(bits.values())) > 1:
+        widths = ", ".join(f"{value} for {name}" for name, value in bits.items())
+    floor = f", at least {step.floor}" if step.floor is not None else ""
+    text = (
+        f"Align {_names(step.of)}{_group_text(step)} to their largest exponent{floor} ({_ZEROS[step.zeros]}); "
+        f"fraction bits kept: {widths}; bits below round {_MODES[step.rounding]}"
+    )
+    if step.sticky:
+        gap = f" (the {step.sticky_gap} bits right below the kept ones are not seen)" if step.sticky_gap else ""
+        text += f"; one sticky bit below tells that something was cut{gap}"
+    for name, window in step.window:
+        text += f"; {name} more than {window} below the largest exponent counts as zero"
+    for name, rule in step.left_out:
+        text += f"; {name} does not enter the maximum and is {rule} where it lies above"
+    if step.shift_limit is not None:
+        text += f"; a shift of more than {step.shift_limit} counts as {step.shift_limit}"
+    return text + "."
+
+
+def _sum_text(step: Step) -> str:
+    what = f"{step.to} = sum of {_names(step.of)}{_group_text(step)}"
+    if step.order == "exact":
+        fixed = f", carried with exponent {step.exponent}" if step.exponent is not None else ""
+        wraps = f"; the register has {step.width} integer bits and wraps" if step.width is not None else ""
+        cancelled = "; a sum of zero loses its exponent" if step.cancelled == "zero" else ""
+        minus = ", a zero of addends that do not agree in sign is -0" if step.rounding == "down" else ""
+        return f"{what}, exact{fixed}{wraps}{cancelled}{minus}."
+    order = _ORDERS[step.order]
+    flush = f"; {_FLUSHES[step.flush]}" if step.flush != "none" else ""
+    name = step.format.name if step.format else "the result format"
+    clamp = ", clamped to its range" if step.overflow == "saturate" else ""
+    return f"{what}, {order}, each addition rounded to {name} {_MODES[step.rounding]}{clamp}{flush}{_nan_text(step)}."
+
+
+def _normalize_text(step: Step) -> str:
+    table = dict(step.fraction_bits)
+    bits = ", ".join(str(value) for value in dict.fromkeys(table.values()))
+    if len(set(table.values())) > 1:
+        bits = ", ".join(f"{value} of {name}" for name, value in table.items())
+    least = f", exponent at least {step.min_exponent}" if step.min_exponent is not None else ""
+    return f"Normalise {_names(step.of)}{least}, keep {bits} fraction bits, round {_MODES[step.rounding]}."
+
+
+def _fma_text(step: Step) -> str:
+    start = {"c": "from c", "zero": "from +0", "product": "from the first product, rounded"}[step.start]
+    name = step.format.name if step.format else "the result format"
+    flush = f"; {_FLUSHES[step.flush]}" if step.flush != "none" else ""
+    order = f"; the first NaN among {', '.join(step.nan_order)} is handed on, quieted" if step.nan_order else ""
+    return (
+        f"{step.to} = chain of fused multiply-adds {start}{_group_text(step)}, k ascending, each rounded to {name} "
+        f"{_MODES[step.rounding]}{flush}{order}{_nan_text(step)}{_zero_times_infinity_text(step)}."
+    )
+
+
+def _round_text(step: Step) -> str:
+    name = step.format.name if step.format else "the result format"
+    bits = f", {step.result_fraction_bits} fraction bits" if step.result_fraction_bits is not None else ""
+    flush = f"; {_FLUSHES[step.flush]}" if step.flush != "none" else ""
+    sign = _ZERO_SIGNS[step.zero]
+    gap = f"; the {step.sticky_gap} bits right below the round bit are not seen" if step.sticky_gap else ""
+    carry = "; a subnormal that rounds up to the least normal number becomes zero" if step.subnormal_carry == "lost" else ""
+    zero = f"; a zero is {sign}" if step.format is not None and step.format.is_float else ""
+    nan = _nan_text(step) if step.format is None or step.nan != step.format.nan else ""
+    return (
+        f"Round {_names(step.of)} to {name}{bits} {_MODES[step.rounding]}; overflow {_OVERFLOWS[step.overflow]}"
+        f"{gap}{zero}{flush}{carry}{nan} -> {step.to}."
+    )

@@ -1,0 +1,1 @@
+"""Where operands lie: sparsity metadata, register layouts, fragments of a warp."""

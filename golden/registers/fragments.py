@@ -1,0 +1,197 @@
+"""The register fragments of an instruction, and the matrix loads and stores that fill them.
+
+`for_instruction(ins)` answers `ins.fragments`: a `Layout` per operand, None where the operand does not live in registers
+(B of wgmma) or its layout is not known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Protocol
+
+import numpy.typing as npt
+
+from golden.errors import OperandError, SpecError
+from golden.paths import spec_folder
+from golden.registers.layouts import Array, Layout, family
+from golden.yamlfile import read
+
+_FAMILIES = ("mma", "mma_m8n8k4_f16", "wgmma", "wmma", "mfma")
+_CONTAINERS = (1, 4, 8, 16, 32, 64)
+
+
+class Described(Protocol):
+    """What this module reads of an instruction."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def layout(self) -> str | None: ...
+    @property
+    def m(self) -> int: ...
+    @property
+    def n(self) -> int: ...
+    @property
+    def k(self) -> int: ...
+    @property
+    def formats(self) -> Mapping[str, Any]: ...
+    @property
+    def sparse(self) -> bool: ...
+    @property
+    def blocks(self) -> int: ...
+    @property
+    def scale_block(self) -> int | None: ...
+    @property
+    def variables(self) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class Fragments:
+    """Register layouts of an instruction's operands; None for what has no (known) register layout.
+
+    a, b, c, d: the matrices, one raw element per array item; sparse A has k/2 columns. metadata: the nibble matrix
+    (m, chunks), `select(selector=...)`. scale_a (m, k/block) and scale_b (k/block, n): `select(byte_id=...,
+    thread_id=...)`.
+    """
+
+    a: Layout | None
+    b: Layout | None
+    c: Layout | None
+    d: Layout | None
+    metadata: Layout | None = None
+    scale_a: Layout | None = None
+    scale_b: Layout | None = None
+
+    @classmethod
+    def for_instruction(cls, ins: Described) -> Fragments | None:
+        """Returns the fragments of `ins`, or None when `ins.layout` is None (operands not in registers).
+
+        wmma fragments are those of sm_80 and later.
+
+        Raises:
+            SpecError: `ins.layout` names no layout family.
+        """
+        if ins.layout is None:
+            return None
+        if ins.layout not in _FAMILIES:
+            raise SpecError(f"{ins.name}: unknown layout '{ins.layout}', expected one of {', '.join(_FAMILIES)}")
+        a, b, c, d = (_matrix(ins, operand) for operand in "abcd")
+        return cls(a, b, c, d, _metadata(ins), _scale(ins, "scale_a"), _scale(ins, "scale_b"))
+
+
+for_instruction = Fragments.for_instruction
+
+
+@cache
+def _special_containers() -> dict[tuple[str, str], tuple[int, int]]:
+    """Reads the (kind, format) -> (container bits, lowest bit) exceptions from register_containers.yaml."""
+    top = read(spec_folder() / "layouts" / "register_containers.yaml")
+    found = {}
+    for item in top.take("containers", list):
+        place = (item.take_int("bits", 1, 64), item.take_int("shift", 0, 63))
+        found.update({(kind, name): place for kind in item.take_names("kinds") for name in item.take_names("formats")})
+        item.done()
+    return found
+
+
+def container(format_name: str, bits: int, kind: str | None) -> tuple[int, int, int]:
+    """Returns (container bits, element bits, lowest bit of the element in its container) of a format in registers.
+
+    A container is as wide as the element, except: kind::f8f6f4 and kind::mxf8f6f4 keep every element in a byte, e2m1 in
+    bits 5:2, e3m2 and e2m3 in bits 5:0 (PTX ISA 9.7.14.5); tf32 fills its 32-bit register.
+    """
+    element = next(width for width in _CONTAINERS if bits <= width) if bits > 8 else bits
+    if (kind or "", format_name) in _special_containers():
+        width, shift = _special_containers()[(kind or "", format_name)]
+        return width, element, shift
+    return next(width for width in _CONTAINERS if element <= width), element, 0
+
+
+def _container(ins: Described, operand: str) -> tuple[int, int, int]:
+    kind = ins.variables.get("kind")
+    if kind is None:
+        found = re.search(r"kind::(\w+)", ins.name)
+        kind = found.group(1) if found else None
+    return container(ins.formats[operand].name, ins.formats[operand].bits, str(kind).removeprefix("kind::"))
+
+
+def _parameters(ins: Described) -> dict[str, int]:
+    return {
+        "m": ins.m,
+        "n": ins.n,
+        "k": ins.k,
+        "blocks": ins.blocks or 1,
+        "sparse": int(ins.sparse),
+        "a_bits": _container(ins, "a")[0],
+        "a_col": int(ins.variables.get("a_layout") == "col"),
+        "b_row": int(ins.variables.get("b_layout") == "row"),
+    }
+
+
+def _matrix(ins: Described, operand: str) -> Layout | None:
+    """Layout of a, b, c or d; None where the family does not have the operand or the shape."""
+    name = "mma_sparse" if ins.layout == "mma" and ins.sparse else str(ins.layout)
+    if operand not in family(name).operands:
+        return None
+    bits, element, shift = _container(ins, operand)
+    return family(name).build(
+        operand, container_bits=bits, element_bits=element, element_shift=shift, name=f"{ins.name} {operand}", **_parameters(ins)
+    )
+
+
+def _metadata(ins: Described) -> Layout | None:
+    """Layout of the sparsity metadata, nibbles (m, chunks); None for dense instructions."""
+    if not ins.sparse:
+        return None
+    source, operand = {
+        "mma": ("sparse_metadata", "mma"),
+        "wgmma": ("sparse_metadata", "wgmma"),
+        "mfma": ("mfma", "metadata"),
+    }.get(str(ins.layout), (None, ""))
+    if source is None:
+        return None
+    return family(source).build(operand, container_bits=4, name=f"{ins.name} metadata", **_parameters(ins))
+
+
+def _scale(ins: Described, operand: str) -> Layout | None:
+    """Layout of the scale factors of A (m, k/block) or B (k/block, n); None without block scaling."""
+    if ins.layout != "mma" or not ins.scale_block or operand not in ins.formats:
+        return None
+    return family("block_scale").build(
+        operand, container_bits=8, name=f"{ins.name} {operand}", scales=ins.k // ins.scale_block, **_parameters(ins)
+    )
+
+
+def matrix_layout(count: int, shape: str = "m8n8", trans: bool = False) -> Layout:
+    """Returns the layout of ldmatrix and stmatrix .x1, .x2 or .x4: `count` matrices, one register of a lane each.
+
+    The matrices are those of shared memory. `pack` is ldmatrix: (..., [count,] rows, cols) -> (..., 32, count);
+    `unpack` is stmatrix, its exact inverse. `address_lanes()` gives the lane that supplies each row's address.
+    shape "m8n8" has 16-bit elements (8, 8), with or without `trans`; "m16n8" has 8-bit ones, only with `trans` and
+    only as stmatrix: 8 rows of 16 bytes in shared memory. (PTX ISA 9.7.14.5.15 and 9.7.14.5.16.)
+
+    Raises:
+        OperandError: a count or shape that the instructions do not have.
+    """
+    bits = {"m8n8": 16, "m16n8": 8}.get(shape)
+    if count not in (1, 2, 4) or bits is None or (bits == 8 and not trans):
+        raise OperandError(
+            f"no matrix load or store of {count} x {shape}{'.trans' if trans else ''}; "
+            "expected 1, 2 or 4 of m8n8, m8n8.trans or m16n8.trans"
+        )
+    operand = f"{shape}.trans.b{bits}" if trans else f"{shape}.b{bits}"
+    layout = family("matrix_movement").build(operand, container_bits=bits, count=count, name=f"{operand}.x{count}")
+    if layout is None:
+        raise SpecError(f"matrix_movement: no rule for {operand}")
+    return layout
+
+
+def movmatrix_trans(registers: npt.ArrayLike) -> Array:
+    """movmatrix.trans.m8n8.b16: transposes one 8x8 matrix across a warp, uint32 (..., 32, 1) -> uint32 (..., 32, 1).
+
+    (PTX ISA 9.7.14.5.17.) Raises ShapeError and DTypeError as `Layout.unpack` does.
+    """
+    return matrix_layout(1, trans=True).pack(matrix_layout(1).unpack(registers))

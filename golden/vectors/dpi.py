@@ -1,0 +1,190 @@
+"""An instruction as a DPI-C model: one C file, a SystemVerilog package and an example testbench, for any simulator with DPI.
+
+    files = write(golden.instruction("hopper", "HMMA.16816.F32"), "out", prefix="hmma")
+
+The C file holds the general interpreter of golden/core and this instruction's program as constants, so that it needs
+nothing but a C11 compiler. The package declares the imported function and a wrapper that returns the result:
+
+    function automatic logic [31:0] hmma_dot(input bit [255:0] a, input bit [255:0] b, input bit [31:0] c);
+
+Every operand is a packed vector with element 0 in its least significant bits (golden/vectors/word.py); sparse units also
+take `metadata` (a nibble a chunk), block-scaled ones `scale_a` and `scale_b`. X and Z arrive as 0, as DPI converts them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from golden import __version__
+from golden.errors import OperandError
+from golden.files import escape
+from golden.files.output import write_folder
+from golden.instruction import Instruction
+from golden.model.engine import Engine
+from golden.vectors.vectorset import VectorSet, default_set
+from golden.vectors.word import Field, WordLayout
+
+_CORE = Path(__file__).resolve().parents[1] / "core"
+_TEMPLATES = Path(__file__).resolve().parents[1] / "templates" / "dpi"
+_UNITS = ("mmagold.h", "mg_internal.h", "mg_number.h", "mg_general.c", "mg_run.c")
+_EXAMPLES = 56
+
+
+def default_prefix(ins: Instruction) -> str:
+    """The names' common start: architecture and instruction as one identifier."""
+    return re.sub(r"[^a-z0-9]+", "_", f"{ins.architecture}_{ins.name}".lower()).strip("_")
+
+
+def write(ins: Instruction, folder: str | Path, prefix: str | None = None) -> list[Path]:
+    """Writes PREFIX_dpi.c, PREFIX_pkg.sv, PREFIX_tb.sv, PREFIX_vectors.hex, Makefile and README.md into `folder`.
+
+    Raises:
+        OperandError: the prefix is no identifier of C and SystemVerilog.
+        FileFormatError: the folder cannot be made or written.
+    """
+    prefix = default_prefix(ins) if prefix is None else prefix
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", prefix):
+        raise OperandError(f"argument 'prefix' is '{prefix}', expected an identifier (letters, digits, _)")
+    words = _words(ins, prefix)
+
+    def filled(template: str) -> str:
+        return _fill(template, words | {"instruction": _instruction(ins, template)})
+
+    texts = {
+        f"{prefix}_dpi.c": filled("model.c"),
+        f"{prefix}_pkg.sv": filled("package.sv"),
+        f"{prefix}_tb.sv": filled("testbench.sv"),
+        f"{prefix}_vectors.hex": _examples(ins),
+        "Makefile": filled("Makefile"),
+        "README.md": filled("README.md"),
+    }
+    return write_folder(folder, texts)
+
+
+def _instruction(ins: Instruction, template: str) -> str:
+    """What is modelled, as the language of a template takes it: comments, except for the README."""
+    name = f"{ins.architecture} {ins.name}"
+    if template == "README.md":
+        return escape.markdown(name)
+    return escape.block_comment(name) if template.endswith(".c") else escape.line_comment(name)
+
+
+def _fill(template: str, words: dict[str, str]) -> str:
+    return Template((_TEMPLATES / template).read_text()).substitute(words)
+
+
+def _words(ins: Instruction, prefix: str) -> dict[str, str]:
+    layout = WordLayout.of(ins)
+    inputs = layout.operand_fields
+    width = layout.result_width
+    return {
+        "prefix": prefix,
+        "version": __version__,
+        "core": core_source(),
+        "renamed": "\n".join(f"#define {name} {prefix}_{name}" for name in _globals()),
+        "program": program_source(ins),
+        "c_arguments": ", ".join(f"const uint32_t *{field.name}" for field in inputs),
+        "c_unpack": "\n".join(_unpack(ins, field) for field in inputs),
+        "c_result": f"uint{ins.formats['d'].storage}_t",
+        "d_width": str(width),
+        "sv_result": f"bit [{width - 1}:0]",
+        "sv_arguments": ", ".join(f"input bit [{field.width - 1}:0] {field.name}" for field in inputs),
+        "sv_names": ", ".join(field.name for field in inputs),
+        "sv_declarations": "\n".join(f"    bit [{field.width - 1}:0] {field.name};" for field in inputs),
+        "word_width": str(layout.operand_width + width),
+        "examples": str(_EXAMPLES),
+        "fields": "\n".join(_describe(ins, field) for field in layout.fields),
+    }
+
+
+def _describe(ins: Instruction, field: Field) -> str:
+    name = "metadata nibble" if field.name == "metadata" else ins.formats[field.name].name
+    return f"| `{field.name}` | {field.width} | {field.elements} x {name} |"
+
+
+def _unpack(ins: Instruction, field: Field) -> str:
+    """C that spreads one packed operand over an array of the format's storage and describes it to mg_run."""
+    storage = 8 if field.name == "metadata" else ins.formats[field.name].storage
+    name, size = field.name, storage // 8
+    array = "e" if name == "metadata" else name
+    strides = (0, size) if name in ("a", "metadata", "scale_a") else (size, 0)
+    return (
+        f"    uint{storage}_t {name}_codes[{field.elements}];\n"
+        f"    for (uint32_t i = 0; i < {field.elements}; i++)"
+        f" {name}_codes[i] = (uint{storage}_t)mg_dpi_bits({name}, i * {field.bits}, {field.bits});\n"
+        f"    call.{array} = (mg_array){{.data = (char *){name}_codes, .row = {strides[0]}, .column = {strides[1]}}};"
+    )
+
+
+def _examples(ins: Instruction) -> str:
+    """A few vectors of every kind as readmemh words; the expected results come from the reference model."""
+    vectors = default_set(ins, count=_EXAMPLES, seed=1)
+    layout = WordLayout.of(ins)
+    return "".join(
+        f"{_word(layout, vectors, i):0{(layout.operand_width + layout.result_width + 3) // 4}x}\n" for i in range(_EXAMPLES)
+    )
+
+
+def _word(layout: WordLayout, vectors: VectorSet, i: int) -> int:
+    one = {name: array[i : i + 1] for name, array in vectors.operands.items()}
+    expected = vectors.instruction.reference_dot(**{name: array[0] for name, array in one.items()})
+    operands = int.from_bytes(layout.pack_operands(one)[0].tobytes(), "little")
+    return operands << layout.result_width | expected
+
+
+# The C model -------------------------------------------------------------------------------------------------------------
+
+
+def core_source() -> str:
+    """The general interpreter of golden/core as one piece of C."""
+    text = "\n".join((_CORE / name).read_text() for name in _UNITS)
+    return re.sub(r'^#include "mg?[a-z_]*\.h"\n|^#include "mmagold\.h"\n', "", text, flags=re.MULTILINE)
+
+
+def _globals() -> list[str]:
+    """Names that the core shows to the linker; each model renames them, so that one simulation can hold several."""
+    headers = "".join((_CORE / name).read_text() for name in _UNITS[:2])
+    return sorted(set(re.findall(r"^\w[\w ]*[ *](mg_\w+)\(", headers, flags=re.MULTILINE)))
+
+
+def program_source(ins: Instruction) -> str:
+    """The instruction's compiled program as C constants, from the very structs that the C core is called with."""
+    program = Engine(ins).lower(kernels=None)
+    lines: list[str] = []
+    operations = []
+    for index in range(program.operation_count):
+        operation = program.operations[index]
+        steps = ",\n    ".join(_initialiser(operation.steps[i]) for i in range(operation.step_count))
+        ks = ", ".join(str(operation.k_index[i]) for i in range(max(operation.k_count, 1)))
+        lines += [
+            f"static const mg_step mg_steps_{index}[] = {{\n    {steps}}};",
+            f"static const int32_t mg_k_{index}[] = {{{ks}}};",
+        ]
+        operations.append(_initialiser(operation, {"steps": f"mg_steps_{index}", "k_index": f"mg_k_{index}"}))
+    joined = ",\n    ".join(operations)
+    lines.append(f"static const mg_operation mg_operations[] = {{\n    {joined}}};")
+    lines.append(f"static const mg_program mg_the_program = {_initialiser(program, {'operations': 'mg_operations'})};")
+    return "\n".join(lines)
+
+
+def _initialiser(struct: Any, pointers: dict[str, str] | None = None) -> str:
+    """A C initialiser with a designator for every field that is not zero."""
+    return "{" + ", ".join(_fields(struct, pointers or {})) + "}"
+
+
+def _fields(struct: Any, pointers: dict[str, str]) -> Iterator[str]:
+    for name, kind in struct._fields_:
+        value = getattr(struct, name)
+        if name in pointers:
+            yield f".{name} = {pointers[name]}"
+        elif isinstance(value, ctypes.Structure):
+            yield f".{name} = {_initialiser(value)}"
+        elif isinstance(value, ctypes.Array):
+            yield f".{name} = {{{', '.join(str(item) for item in value)}}}"
+        elif isinstance(value, int) and value:
+            yield f".{name} = {value}{'ull' if kind is ctypes.c_uint64 else ''}"

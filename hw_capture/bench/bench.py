@@ -1,0 +1,217 @@
+"""Runs the microbenchmarks of `subjects` on a GPU: one block on one multiprocessor, cycles of its own clock.
+
+The time of a run is max(stop) - min(start) over the warps, divided by the rounds; the median of several runs counts, after
+one that warms the caches. Clock and power state are read, never set.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.number.formats import from_float, get_format
+from hw_capture.bench import loops
+from hw_capture.bench.programs import DATA_WORDS, ROUNDS, UNROLL, Program, Subject
+from hw_capture.errors import DeviceError, HwError, SassError
+from hw_capture.gpu import processes
+from hw_capture.gpu.device import Device, Kernel
+from hw_capture.kernels import kernels, toolchain
+
+OPERANDS = ("random", "zeros")
+_STATE = (
+    "pstate",
+    "clocks.sm",
+    "clocks.mem",
+    "clocks.max.sm",
+    "power.draw",
+    "enforced.power.limit",
+    "temperature.gpu",
+    "clocks_event_reasons.active",
+)
+_CALIBRATION = 2_000_000
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Built:
+    """The compiled kernels of a subject, and what its timed loops hold for one execution (SASS name to count)."""
+
+    subject: Subject
+    cubin: bytes
+    loop: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One measured point: cycles of one round (`ilp` instructions in each warp), median, least and most of the runs."""
+
+    subject: Subject
+    chain: str
+    ilp: int
+    warps: int
+    operands: str
+    cycles: float
+    least: float
+    most: float
+
+    @property
+    def throughput(self) -> float:
+        """Work of all warps in one cycle, in the subject's unit."""
+        return self.subject.work * self.ilp * (self.warps * 32 / self.subject.lanes) / self.cycles
+
+
+@dataclass
+class Result:
+    """Everything of one run. `left_out` says which subjects were not measured, and why."""
+
+    facts: dict[str, Any]
+    state_before: dict[str, str]
+    state_after: dict[str, str] = field(default_factory=dict)
+    sm_mhz: float = 0.0
+    loops: dict[str, dict[str, int]] = field(default_factory=dict)
+    timings: list[Timing] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
+def build(
+    subjects: Sequence[Subject], target: str, progress: Progress | None = None
+) -> Generator[Built | tuple[Subject, str], None, None]:
+    """Compiles subjects, several at a time, and checks their loops; yields (subject, reason) for what fails.
+
+    Raises:
+        ToolMissing: no nvcc or no disassembler. CompileError: nvcc does not know the target.
+    """
+    toolchain.require("nvdisasm", "cuobjdump")
+    toolchain.compile(kernels.prelude(), target)
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        jobs = [pool.submit(_build, subject, target) for subject in subjects]
+        try:
+            for done, job in enumerate(jobs):
+                if progress:
+                    progress("compiling", done, len(jobs))
+                yield job.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            processes.stop_all()
+            raise
+
+
+def _build(subject: Subject, target: str) -> Built | tuple[Subject, str]:
+    try:
+        cubin = toolchain.compile(subject.source(), target)
+        return Built(subject, cubin, check(subject, toolchain.disassemble(cubin)))
+    except HwError as error:
+        return subject, str(error)
+
+
+def check(subject: Subject, disassembly: str) -> dict[str, int]:
+    """Holds every loop of a subject against its instruction; returns the SASS of one execution; raises SassError."""
+    codes = loops.kernels(disassembly)
+    once = loops.counted(codes["single"].names()) if subject.ins is not None else None
+    found: dict[str, int] = {}
+    for program in subject.programs():
+        label = f"{subject.label} ({program.name})"
+        found = loops.check(label, codes[program.name], once, program.ilp * UNROLL, subject.mnemonics)
+        if program.chain == "steady" and any(name.startswith("WARPGROUP.DEPBAR") for name in codes[program.name].loop()):
+            raise SassError(f"{label}: the compiler waits inside the loop")
+    return found
+
+
+def measure(
+    gpu: Device, built: Iterable[Built | tuple[Subject, str]], repeats: int = 5, progress: Progress | None = None
+) -> Result:
+    """Runs everything that was built; raises DeviceError where the GPU fails."""
+    everything = list(built)
+    result = Result(gpu.facts(), state())
+    buffers = _Buffers(gpu)
+    for done, item in enumerate(everything):
+        if isinstance(item, tuple):
+            result.left_out[item[0].label] = item[1]
+            continue
+        if progress:
+            progress(item.subject.label, done, len(everything))
+        module = gpu.load(item.cubin)
+        result.loops[item.subject.label] = item.loop
+        if not result.sm_mhz:
+            result.sm_mhz = _clock_rate(gpu, module.get("clock_rate"))
+        for program in item.subject.programs():
+            result.timings += _time(buffers, item.subject, program, module.get(program.name), repeats)
+    result.state_after = state()
+    return result
+
+
+class _Buffers:
+    """Operands by format, and where the kernels write what nobody reads."""
+
+    def __init__(self, gpu: Device) -> None:
+        self.gpu = gpu
+        self.sink = gpu.empty(1024 * 4, 0)
+        self._operands: dict[tuple[str, str], Any] = {}
+
+    def operands(self, fmt: str, kind: str) -> Any:
+        """The buffer of one format and kind of OPERANDS."""
+        if (fmt, kind) not in self._operands:
+            self._operands[fmt, kind] = self.gpu.upload(data(fmt, kind))
+        return self._operands[fmt, kind]
+
+
+def data(fmt: str, kind: str, seed: int = 1) -> npt.NDArray[np.uint32]:
+    """DATA_WORDS words of operands: zeros, or random numbers that no chain lets overflow (integers: random bits)."""
+    if kind == "zeros":
+        return np.zeros(DATA_WORDS, np.uint32)
+    rng, form = np.random.default_rng(seed), get_format(fmt)
+    if not form.is_float or form.bits < 8:
+        return rng.integers(0, 1 << 32, DATA_WORDS, np.uint32)
+    codes = from_float(form, rng.uniform(-1, 1, DATA_WORDS * 4 * 8 // form.storage))
+    return codes.view(np.uint32)[:DATA_WORDS]
+
+
+def _time(buffers: _Buffers, subject: Subject, program: Program, kernel: Kernel, repeats: int) -> Iterator[Timing]:
+    rounds = ROUNDS[subject.lanes]
+    most_threads = int(kernel.function.max_threads_per_block)
+    for operands in OPERANDS:
+        held = buffers.operands(subject.operands, operands)
+        for warps in subject.warps():
+            if warps * 32 <= most_threads:
+                runs = [_run(buffers, kernel, held, warps, rounds // UNROLL) for _ in range(repeats + 1)][1:]
+                cycles = (statistics.median(runs), min(runs), max(runs))
+                yield Timing(subject, program.chain, program.ilp, warps, operands, *(c / rounds for c in cycles))
+
+
+def _run(buffers: _Buffers, kernel: Kernel, operands: Any, warps: int, turns: int) -> int:
+    """Cycles of one launch."""
+    written = buffers.gpu.empty(16 * warps, 0)  # fresh: the clocks of the run before would pass for those of this one
+    kernel(operands, written, buffers.sink, np.uint32(turns), grid=1, block=warps * 32)
+    clocks = buffers.gpu.download(written, (warps, 2), np.uint64)
+    if not ((clocks[:, 0] > 0) & (clocks[:, 1] > clocks[:, 0])).all():
+        raise DeviceError(f"kernel {kernel.name}: it gave no time for some of its {warps} warps")
+    return int(clocks[:, 1].max() - clocks[:, 0].min())
+
+
+def _clock_rate(gpu: Device, kernel: Kernel) -> float:
+    """MHz of a multiprocessor that works: cycles by nanoseconds, after a first run that wakes it."""
+    out = gpu.empty(16, 0)
+    for _ in range(20):
+        kernel(out, np.uint64(_CALIBRATION), grid=1, block=1)
+    cycles, nanoseconds = (int(x) for x in gpu.download(out, (2,), np.uint64))
+    if cycles <= 0 or nanoseconds <= 0:
+        raise DeviceError("kernel clock_rate: it measured no time")
+    return 1000 * cycles / nanoseconds
+
+
+def state() -> dict[str, str]:
+    """Clocks, power and temperature as nvidia-smi reads them; empty where it cannot be run."""
+    try:
+        done = processes.run(["nvidia-smi", f"--query-gpu={','.join(_STATE)}", "--format=csv,noheader"], 30, HwError)
+    except HwError:
+        return {}
+    values = [re.sub(r"\s+", " ", value).strip() for value in done.output.split("\n")[0].split(",")]
+    return dict(zip(_STATE, values, strict=True)) if done.status == 0 and len(values) == len(_STATE) else {}

@@ -1,0 +1,97 @@
+"""Holds the SASS of a timed loop against what it has to hold: so many instructions in it, none merged, hoisted or doubled."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from hw_capture.errors import SassError
+from hw_capture.kernels.sass import mnemonic
+
+_FUNCTION = re.compile(r"^\s*(?:Function : (\S+)|\.section\s+\.text\.([^\s,]+))")
+_LABEL = re.compile(r"^\s*(\.L_\w+):")
+_LINE = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+([^;]*?)\s*;")
+_TARGET = re.compile(r"\bBRA\b.*?(?:`\((\.L_\w+)\)|\b0x([0-9a-f]+))\s*$")
+_MATRIX = re.compile(r"(?:[HIQODB]MMA|[HQIB]GMMA)\b")
+
+
+@dataclass
+class Code:
+    """One kernel: its instructions by address, and the addresses of its labels."""
+
+    lines: list[tuple[int, str]]
+    labels: dict[str, int]
+
+    def loop(self) -> list[str]:
+        """Returns the mnemonics of the longest loop that holds no other (from an earlier target to the branch to it)."""
+        spans = []
+        for address, line in self.lines:
+            branch = _TARGET.search(line)
+            if branch is not None:
+                target = self.labels.get(branch.group(1), address) if branch.group(1) else int(branch.group(2), 16)
+                if target < address:
+                    spans.append((target, address))
+        inner = [a for a in spans if not any(a != b and a[0] <= b[0] and b[1] <= a[1] for b in spans)]
+        bodies = [[mnemonic(text) for place, text in self.lines if first <= place <= last] for first, last in inner]
+        return max(bodies, key=len, default=[])
+
+    def names(self) -> list[str]:
+        """Returns all mnemonics."""
+        return [mnemonic(line) for _, line in self.lines]
+
+
+def kernels(disassembly: str) -> dict[str, Code]:
+    """Returns the kernels of a disassembly, nvdisasm's (labels) or cuobjdump's (addresses)."""
+    found: dict[str, Code] = {}
+    code = Code([], {})
+    waiting: list[str] = []
+    for text in disassembly.splitlines():
+        head, label, line = _FUNCTION.match(text), _LABEL.match(text), _LINE.match(text)
+        if head:
+            code, waiting = found.setdefault(head.group(1) or head.group(2), Code([], {})), []
+        elif label:
+            waiting.append(label.group(1))
+        elif line:
+            address = int(line.group(1), 16)
+            code.labels.update(dict.fromkeys(waiting, address))
+            waiting.clear()
+            code.lines.append((address, " ".join(line.group(2).split())))
+    return found
+
+
+def counted(names: list[str], mnemonics: tuple[str, ...] = ()) -> Counter[str]:
+    """Counts the matrix instructions among mnemonics, or those that are one of `mnemonics` (with any suffix)."""
+    if not mnemonics:
+        return Counter(name for name in names if _MATRIX.match(name))
+    return Counter(name for name in names if name.startswith(tuple(f"{m}." for m in mnemonics)) or name in mnemonics)
+
+
+def check(label: str, code: Code, once: Counter[str] | None, times: int, mnemonics: tuple[str, ...] = ()) -> dict[str, int]:
+    """Checks that the loop of a kernel holds an instruction `times` times; returns the counts of one.
+
+    Args:
+        once: matrix instructions of one execution, or None for what is no matrix instruction: one each of `mnemonics`.
+
+    Raises:
+        SassError: no loop, or another count; what was found and what was expected.
+    """
+    loop = code.loop()
+    found, whole = counted(loop, mnemonics), counted(code.names(), mnemonics)
+    if once is None:
+        wanted = dict.fromkeys(mnemonics, times)
+        there = {key: sum(n for name, n in found.items() if name == key or name.startswith(f"{key}.")) for key in mnemonics}
+    else:
+        wanted, there = {name: n * times for name, n in once.items()}, dict(found)
+    if loop.count("CALL.REL.NOINC") == times:  # emulated by a subroutine: one call each, the matrix instructions are there
+        return dict(counted(code.names(), mnemonics))
+    if there != wanted or not wanted or found != whole:
+        raise SassError(
+            f"{label}: the timed loop holds {_text(there)}, the kernel {_text(dict(whole))}, expected {_text(wanted)}: "
+            "the compiler merged, moved or doubled some"
+        )
+    return {name: n // times for name, n in found.items()}
+
+
+def _text(counts: dict[str, int]) -> str:
+    return ", ".join(f"{n} x {name}" for name, n in counts.items()) or "no such instruction"

@@ -1,0 +1,120 @@
+"""Throughput and latency of an instruction by warps and ILP, drawn as Figures 6, 7, 10, 11 and 15 of Sun et al. are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from golden.errors import FileFormatError
+from golden.files.output import write_whole
+from hw_capture.bench.tables import Figure, load
+from hw_capture.errors import ToolMissing, no_match
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+FIGURES = {
+    "figure06": "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+    "figure07": "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32",
+    "figure10": "mma.sp.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32",
+    "figure11": "mma.sp.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+    "figure15": "ldmatrix.x4",
+}
+"""The paper's figures and what they show."""
+_SIZE = (11.0, 4.2)
+_COLOURS = ("#6673b3", "#2a7fb5", "#35a19b", "#86b84f", "#e0a030", "#d0553d")
+
+
+def draw(ours: str | Path, folder: Path, chosen: Sequence[str] | None = None, form: str = "svg") -> list[Path]:
+    """Writes a picture for each instruction, those of FIGURES by default; returns the files.
+
+    Raises:
+        ToolMissing: no matplotlib. UnknownNameError: an instruction has no points in the file. FileFormatError: it cannot
+        be written.
+    """
+    figures = load(ours)
+    wanted = {name.replace("/", "_").replace(":", "_"): name for name in chosen} if chosen else FIGURES
+    pictures = {stem: picture(instruction, figures) for stem, instruction in wanted.items()}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileFormatError(f"{folder}: cannot be made: {error.strerror}") from None
+    written = []
+    for stem, drawn in pictures.items():
+        path = folder / f"{stem}.{form}"
+        write_whole(path, partial(drawn.savefig, format=form, dpi=130, metadata=_metadata(form)))
+        written.append(path)
+    return written
+
+
+def _metadata(form: str) -> dict[str, Any]:
+    """No date in the file: the same numbers always give the same picture."""
+    return {"Date": None} if form == "svg" else {"Software": None}
+
+
+def picture(instruction: str, figures: Sequence[Figure]) -> Picture:
+    """Returns throughput (bars) and latency (lines) of one instruction by warps and ILP as a matplotlib figure.
+
+    Raises:
+        ToolMissing: no matplotlib. UnknownNameError: the instruction has no points in `figures`.
+    """
+    mine = [figure for figure in figures if figure.instruction == instruction and figure.warps is not None]
+    if not mine:
+        known = {figure.instruction for figure in figures if figure.warps is not None}
+        raise no_match("instruction with points", instruction, known)
+    try:
+        import matplotlib
+
+        matplotlib.rcParams.update({"svg.hashsalt": "mmagold", "svg.fonttype": "none", "font.size": 10})
+        from matplotlib.figure import Figure as Canvas
+    except ImportError:
+        raise ToolMissing("matplotlib is not installed: pip install 'mmagold[plots]'") from None
+    canvas = Canvas(figsize=_SIZE, layout="constrained")
+    left, right = canvas.subplots(1, 2)
+    unit = next(figure.unit for figure in mine if figure.quantity == "throughput")
+    _bars(left, [figure for figure in mine if figure.quantity == "throughput"], f"Throughput ({unit})")
+    _lines(right, [figure for figure in mine if figure.quantity == "latency"], "Latency of one round (cycles)")
+    canvas.suptitle(f"{instruction}, {mine[0].device}", fontsize=11)
+    return canvas
+
+
+def _by_ilp(figures: Sequence[Figure]) -> dict[int, dict[int, float]]:
+    found: dict[int, dict[int, float]] = {}
+    for figure in figures:
+        found.setdefault(figure.ilp or 0, {})[figure.warps or 0] = figure.value or 0.0
+    return dict(sorted(found.items()))
+
+
+def _warps(figures: Sequence[Figure]) -> list[int]:
+    return sorted({figure.warps or 0 for figure in figures})
+
+
+def _bars(axes: Any, figures: Sequence[Figure], title: str) -> None:
+    chains, warps = _by_ilp(figures), _warps(figures)
+    width = 0.8 / len(chains)
+    for place, (ilp, points) in enumerate(chains.items()):
+        x = [warps.index(n) + (place - (len(chains) - 1) / 2) * width for n in points]
+        axes.bar(x, list(points.values()), width, label=f"ILP {ilp}", color=_COLOURS[place % len(_COLOURS)])
+    _finish(axes, warps, title)
+
+
+def _lines(axes: Any, figures: Sequence[Figure], title: str) -> None:
+    chains, warps = _by_ilp(figures), _warps(figures)
+    for place, (ilp, points) in enumerate(chains.items()):
+        x = [warps.index(n) for n in points]
+        axes.plot(x, list(points.values()), marker="o", markersize=4, label=f"ILP {ilp}", color=_COLOURS[place % len(_COLOURS)])
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False, fontsize=8, ncols=2)  # the bars have the same colours, and no room
+    _finish(axes, warps, title)
+
+
+def _finish(axes: Any, warps: Sequence[int], title: str) -> None:
+    axes.set_xticks(range(len(warps)), [str(n) for n in warps])
+    axes.set_xlabel("Warps on the multiprocessor")
+    axes.set_title(title, fontsize=10)
+    axes.grid(axis="y", alpha=0.3)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)

@@ -1,0 +1,212 @@
+"""The CUDA kernels that time one instruction, a `Subject`.
+
+`Subject.programs()` are its kernels: a chain of dependent instructions (the result becomes the next C, address or matrix)
+for every degree of instruction-level parallelism (ILP).
+
+Method: W. Sun et al. (arXiv 2206.02874), section 4. One block on one multiprocessor; every warp reads `clock64` before and
+after a loop. The loop runs once before, untimed: code that is not in the instruction cache costs hundreds of cycles. (Not
+so wgmma: around such a pair of loops the compiler waits for every group. It runs more rounds instead.) ILP
+independent chains of one warp share A and B, so that 32 warps find registers. Emulated instructions add C at the end, so
+their chain runs through A and B: every register of A is a register of the result before, every one of B such a register XOR
+a number unknown to the compiler. Otherwise the compiler merges them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from golden.instruction import Instruction
+from hw_capture.kernels import kernels
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+ILPS = (1, 2, 3, 4, 5, 6)
+WARPS = (1, 2, 4, 6, 8, 12, 16, 32)
+UNROLL = 16
+"""Rounds in one turn of a loop."""
+ROUNDS = {32: 1024, 128: 8192}
+"""Rounds of one run, by the threads of one execution."""
+DATA_WORDS = 4096
+"""Words of the buffer that operands are loaded from."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """One kernel: `chain` says what the time of one round means.
+
+    chain: "c" (through C, or an address), "a" (through A), "group" (one wgmma, committed and waited for) or "steady"
+    (wgmma after wgmma on one accumulator).
+    """
+
+    name: str
+    chain: str
+    ilp: int
+    source: str
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One instruction to measure.
+
+    name: PTX, or a short name such as "ldmatrix.x4". variant: see `tables.Key`. group: the table it belongs to. work:
+    multiply-adds or bytes of one instruction of a warp or warpgroup, in `unit`. operands: format of the random operands.
+    mnemonics: beginnings of the SASS names that count as the instruction, for what is no matrix instruction.
+    """
+
+    name: str
+    variant: str
+    group: str
+    work: int
+    unit: str
+    operands: str
+    ins: Instruction | None = None
+    form: str = "registers"
+    mnemonics: tuple[str, ...] = ()
+    setup: str = ""
+    step: str = ""
+    finish: str = ""
+    completes: bool = True
+
+    @property
+    def label(self) -> str:
+        """Name and variant."""
+        return f"{self.name} {self.variant}".strip()
+
+    @property
+    def lanes(self) -> int:
+        """Threads of one execution."""
+        return 128 if self.group.startswith("wgmma") else 32
+
+    def warps(self) -> tuple[int, ...]:
+        """The numbers of warps to measure with."""
+        return (4, 8, 12, 16) if self.lanes == 128 else WARPS
+
+    def programs(self) -> list[Program]:
+        """The kernels of this subject."""
+        if self.ins is None:
+            return [self._plain(ilp) for ilp in ILPS]
+        if self.lanes == 128:
+            return [_warpgroup(self, self.ins, chain) for chain in ("group", "steady")]
+        if self.group == "emulated":
+            return [_warp(self, self.ins, "a", ilp) for ilp in (1, 2)]
+        chains = [_warp(self, self.ins, "c", ilp) for ilp in ILPS]
+        return chains if self.group == "wmma" else [*chains, _warp(self, self.ins, "a", 1)]
+
+    def source(self) -> str:
+        """One compilation unit: the kernels, and for a PTX instruction also one kernel `single` that executes it once."""
+        parts = [kernels.prelude(), _template("prelude").render()]
+        if self.ins is not None:
+            parts.append(kernels.inline(self.ins, self.form, "mma"))
+            parts.append(kernels.source(self.ins, self.form, "single", complete=False))
+        return "".join(parts + [program.source for program in self.programs()])
+
+    def _plain(self, ilp: int) -> Program:
+        text = _render(
+            f"c_{ilp}",
+            self.label,
+            ilp,
+            setup=self.setup.replace("ILP", str(ilp)),
+            step=self.step,
+            finish=self.finish,
+        )
+        return Program(f"c_{ilp}", "c", ilp, text.replace("ILP", str(ilp)))
+
+
+@cache
+def _template(name: str) -> Template:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    folder = Path(__file__).resolve().parent / "templates"
+    environment = Environment(
+        loader=FileSystemLoader(folder), undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False
+    )
+    return environment.get_template(f"{name}.cu")
+
+
+def _render(name: str, title: str, ilp: int, warm: bool = True, **parts: str) -> str:
+    empty = dict.fromkeys(("setup", "begin", "step", "after", "end", "finish"), "")
+    return _template("loop").render(name=name, title=title, ilp=ilp, warm=warm, unroll=UNROLL, **(empty | parts))
+
+
+# Instructions of a warp and of a warpgroup ---------------------------------------------------------------------------------
+
+
+def _load(operand: kernels.Registers, name: str, offset: int, zero: bool = False, chains: int = 0) -> str:
+    """Declares and fills the registers of an operand, from the data or with zeros; with `chains` that many copies."""
+    size = f"[{chains}][{operand.count}]" if chains else f"[{operand.count}]"
+    items = DATA_WORDS * 4 // (8 if operand.word == "u64" else 4)
+    word = f"(({operand.word} *)data)[({offset} + lane * {operand.count} + j) % {items}]"
+    outer = f"    for (int i = 0; i < {chains}; i++)\n" if chains else ""
+    place = f"{name}[i][j]" if chains else f"{name}[j]"
+    return (
+        f"    {operand.word} {name}{size};\n#pragma unroll\n{outer}#pragma unroll\n"
+        f"        for (int j = 0; j < {operand.count}; j++)\n            {place} = {'0' if zero else word};\n"
+    )
+
+
+def _store(operand: kernels.Registers, name: str, ilp: int) -> str:
+    return (
+        f"#pragma unroll\n    for (int i = 0; i < {ilp}; i++)\n#pragma unroll\n"
+        f"        for (int j = 0; j < {operand.count}; j++)\n            sink[threadIdx.x] ^= (u32){name}[i][j];"
+    )
+
+
+def _warp(subject: Subject, ins: Instruction, chain: str, ilp: int) -> Program:
+    """A chain through C (d = a b + d) or through A (d = a b + c, a = d)."""
+    a, b, c, d = (kernels.registers(ins, operand) for operand in "abcd")
+    metadata = ", metadata" if ins.sparse else ""
+    setup = "    const u32 metadata = 0x44444444; // the first of two, or the first two of four\n" if ins.sparse else ""
+    if chain == "c":
+        setup += _load(a, "a", 0) + _load(b, "b", 1031) + _load(d, "d", 0, zero=True, chains=ilp)
+        step = f"                mma(d[i], a, b, d[i]{metadata});"
+    else:
+        setup += _load(a, "a", 0, chains=ilp) + _load(b, "b", 1031, chains=ilp) + _load(b, "mask", 2053)
+        setup += _load(c, "c", 0, zero=True) + f"    {d.word} d[{ilp}][{d.count}];\n"
+        step = f"                mma(d[i], a[i], b[i], c{metadata});\n" + _feedback(subject, a, b, d)
+    name = f"{chain}_{ilp}"
+    return Program(name, chain, ilp, _render(name, ins.name, ilp, setup=setup, step=step, finish=_store(d, "d", ilp)))
+
+
+def _feedback(subject: Subject, a: kernels.Registers, b: kernels.Registers, d: kernels.Registers) -> str:
+    """The result's registers as the next operands: the first of A, or of an emulated instruction all of A and B."""
+    if subject.group != "emulated":
+        return "                a[i][0] = d[i][0];"
+    lines = [f"                a[i][{j}] = d[i][{j % d.count}];" for j in range(a.count)]
+    lines += [f"                b[i][{j}] = d[i][{j % d.count}] ^ mask[{j}];" for j in range(b.count)]
+    return "\n".join(lines)
+
+
+def _warpgroup(subject: Subject, ins: Instruction, chain: str) -> Program:
+    """wgmma on one accumulator: each committed and waited for (group), or one after the other (steady)."""
+    a_bytes, b_bytes = kernels.shared_bytes(ins)
+    d = kernels.registers(ins, "d")
+    setup, a = _shared("b", b_bytes, 8 * b_bytes // ins.n, 0), "at_a"
+    if subject.form == "shared":
+        setup += _shared("a", a_bytes, 8 * a_bytes // ins.m, 1031)
+    else:
+        setup, a = setup + _load(kernels.registers(ins, "a"), "a", 1031), "a"
+    setup += "    const u32 metadata = 0x44444444;\n" if ins.sparse else ""
+    setup += _load(d, "d", 0, zero=True, chains=1)
+    setup += '    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");\n'
+    call = f"                mma(d[0], {a}, at_b{', metadata' if ins.sparse else ''});"
+    parts: dict[str, str] = {"setup": setup, "step": call, "finish": _store(d, "d", 1)}
+    if chain == "group":
+        parts["step"] = f"                wgmma_begin();\n{call}\n                wgmma_end();"
+    else:
+        wait = '    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");'
+        commit = '        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");'
+        parts |= {"begin": "    wgmma_begin();", "after": commit, "end": wait}
+    return Program(chain, chain, 1, _render(chain, subject.label, 1, False, **parts))
+
+
+def _shared(name: str, size: int, stride: int, offset: int) -> str:
+    return (
+        f"    __shared__ __align__(1024) u32 tile_{name}[{size} / 4];\n"
+        f"    for (u32 j = threadIdx.x; j < {size} / 4; j += blockDim.x)\n"
+        f"        tile_{name}[j] = data[({offset} + j) % {DATA_WORDS}];\n"
+        f"    const u64 at_{name} = descriptor(tile_{name}, {stride});\n"
+    )

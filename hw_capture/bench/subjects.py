@@ -1,0 +1,98 @@
+"""What `mmagold bench-gpu` measures: the list of subjects of an architecture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from golden.catalog.lookup import instruction, instructions
+from golden.instruction import Instruction
+from hw_capture.bench import movement
+from hw_capture.bench.programs import Subject
+from hw_capture.kernels import kernels
+
+_FULL_SWEEP = tuple(range(8, 257, 8))
+_SWEEP = (8, 16, 32, 64, 128, 192, 256)
+_WGMMA_TYPES = (
+    ("16", "f32.f16.f16", ""),
+    ("16", "f16.f16.f16", ""),
+    ("16", "f32.bf16.bf16", ""),
+    ("8", "f32.tf32.tf32", ""),
+    ("32", "f32.e4m3.e4m3", ""),
+    ("32", "f16.e4m3.e4m3", ""),
+    ("32", "f32.e5m2.e5m2", ""),
+    ("32", "s32.s8.s8", ""),
+    ("32", "s32.u8.u8", ""),
+    ("256", "s32.b1.b1", ".and.popc"),
+)
+_SPARSE_WGMMA_TYPES = (
+    ("32", "f32.f16.f16"),
+    ("32", "f16.f16.f16"),
+    ("32", "f32.bf16.bf16"),
+    ("16", "f32.tf32.tf32"),
+    ("64", "f32.e4m3.e4m3"),
+    ("64", "f16.e4m3.e4m3"),
+    ("64", "s32.s8.s8"),
+)
+_WMMA = (
+    "m16n16k16.f32.f32",
+    "m16n16k16.f16.f16",
+    "m16n16k16.f32.bf16.bf16.f32",
+    "m16n16k8.f32.tf32.tf32.f32",
+    "m16n16k16.s32.s8.s8.s32",
+    "m16n16k16.s32.u8.u8.s32",
+    "m8n8k4.f64.f64.f64.f64.rn",
+)
+_STMATRIX = ("hopper", "blackwell", "rtx_blackwell")
+FORM_NAMES = {"shared": "SS", "registers": "RS"}
+
+
+def of_instruction(ins: Instruction, form: str = "registers") -> Subject:
+    """The subject of one PTX instruction."""
+    work = ins.m * ins.n * ins.k * (ins.blocks or 1)
+    kind = ins.name.split(".")[0]
+    if ins.layout == "wgmma":
+        group = "wgmma.sp" if ins.sparse else "wgmma"
+    else:
+        group = "emulated" if ins.emulated else "mma.sp" if ins.sparse else "wmma" if kind == "wmma" else "mma"
+    variant = FORM_NAMES[form] if ins.layout == "wgmma" else ""
+    return Subject(ins.name, variant, group, work, "FMA/clk/SM", ins.formats["a"].name, ins, form)
+
+
+def all_subjects(architecture: str = "hopper") -> list[Subject]:
+    """Everything that is measured on an architecture; stmatrix from Hopper on, wgmma on Hopper only."""
+    moved = [s for s in movement.subjects() if architecture in _STMATRIX or not s.name.startswith("stmatrix")]
+    return [*_mma(architecture), *_wmma(architecture), *moved, *(_wgmma() if architecture == "hopper" else ())]
+
+
+def _mma(architecture: str) -> Iterable[Subject]:
+    """Every native mma.sync and mma.sp; of the emulated ones those of one operand type that wrap around."""
+    for ins in instructions(architecture):
+        if not ins.name.startswith(("mma.sync", "mma.sp")) or not kernels.supported(ins):
+            continue
+        same = ins.formats["a"].name == ins.formats["b"].name
+        plain = same and "satfinite" not in ins.name and ".row.col." in ins.name and not ins.name.startswith("mma.sp.sync")
+        if not ins.emulated or plain:
+            yield of_instruction(ins)
+
+
+def _wmma(architecture: str) -> Iterable[Subject]:
+    known = {ins.name for ins in instructions(architecture)}
+    for order in ("row.col", "row.row"):
+        for shape in _WMMA:
+            name = f"wmma.mma.sync.aligned.{order}.{shape}"
+            if name in known:
+                yield of_instruction(instruction(architecture, name))
+
+
+def _wgmma() -> Iterable[Subject]:
+    dense = [(f"wgmma.mma_async.sync.aligned.m64n{{}}k{k}.{types}{end}", types) for k, types, end in _WGMMA_TYPES]
+    sparse = [(f"wgmma.mma_async.sp.sync.aligned.m64n{{}}k{k}.{types}", "") for k, types in _SPARSE_WGMMA_TYPES]
+    for template, types in dense + sparse:
+        for n in _FULL_SWEEP if types == "f32.f16.f16" else _SWEEP:
+            ins = instruction("hopper", template.format(n))
+            yield from (of_instruction(ins, form) for form in ("shared", "registers"))
+
+
+def select(subjects: Sequence[Subject], pattern: str) -> list[Subject]:
+    """Returns the subjects whose label holds the text."""
+    return [subject for subject in subjects if pattern in subject.label]

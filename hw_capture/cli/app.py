@@ -1,0 +1,261 @@
+"""The commands `mmagold capture` and `mmagold verify`, and what hangs all commands of hw_capture into `mmagold`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from hw_capture.record.capture import Report
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+@contextmanager
+def progress_bar(shown: bool = True) -> Iterator[Callable[[str, int, int], None]]:
+    """A progress bar on stderr, where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    quiet = not shown or not sys.stderr.isatty()
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda what, done, total: progress.update(task, description=what[-60:], completed=done, total=total or None)
+
+
+def _pattern(text: str | None) -> Callable[[str], bool] | None:
+    """A test of names from a regular expression; a wrong one is the user's error."""
+    if text is None:
+        return None
+    try:
+        expression = re.compile(text)
+    except re.error as error:
+        raise typer.BadParameter(f"'{text}' is no regular expression: {error}", param_hint="--only") from None
+    return lambda name: expression.search(name) is not None
+
+
+def check_writable(*paths: Path | None) -> None:
+    """Refuses a file that cannot be written, before the work that fills it."""
+    from golden.files.output import check
+
+    for path in paths:
+        if path is not None:
+            check(path)
+
+
+def _columns(text: str | None) -> tuple[int, ...] | None:
+    try:
+        return None if text is None else tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise typer.BadParameter(f"'{text}' is not numbers with commas between", param_hint="--n") from None
+
+
+def capture(
+    arch: Annotated[str, typer.Option("--arch", help="An architecture (hopper) or a target (sm_90a).")],
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for files and manifest, such as vectors/hopper.")] = None,
+    only: Annotated[str | None, typer.Option("--only", metavar="REGEX", help="Only instructions whose name matches.")] = None,
+    n: Annotated[str | None, typer.Option("--n", help="Of wgmma only these N, such as 8,64.")] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the operands.")] = 1,
+    per_kind: Annotated[int, typer.Option("--per-kind", min=1, help="Tiles of each stimulus kind.")] = 1,
+    max_mib: Annotated[int, typer.Option("--max-mib", min=1, help="Limit on all files together.")] = 40,
+    gpu: Annotated[int, typer.Option("--gpu", min=0, help="Number of the GPU.")] = 0,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Compilers at a time.")] = max(1, min(os.cpu_count() or 1, 16)),
+    compile_only: Annotated[bool, typer.Option("--compile-only", help="Build and check the SASS; needs no GPU.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Records what the GPU in this machine answers, into files with a manifest; a second call goes on where one stopped.
+
+    Exit status: 0 done, 1 a new result is not the model's or a kernel not what the spec says, 2 something gave no result.
+    """
+    from hw_capture.kernels import build
+
+    target = arch if arch.startswith("sm_") else None
+    architecture = build.architecture_of(arch) if target else arch
+    chosen, left = build.select(architecture, _pattern(only), _columns(n))
+    if not chosen:
+        raise _none_chosen(architecture, only, n, left)
+    if compile_only:
+        _compile_only(chosen, left, target or _first_target(architecture), jobs, as_json)
+        return
+    if out is None:
+        raise typer.BadParameter("name a folder, such as vectors/hopper", param_hint="--out")
+    from hw_capture.gpu import device
+    from hw_capture.record.capture import Options
+    from hw_capture.record.capture import capture as record
+    from hw_capture.record.runner import GpuRunner
+
+    options = Options(seed, per_kind, jobs, max_mib << 20)
+    with device.open(gpu) as card, progress_bar(not as_json) as progress:
+        report = record(chosen, out, GpuRunner(card), options, progress)
+    _print_capture(report, out, as_json)
+    _end(bool(report.differ or report.strange), [name for name, _ in report.failed], "recorded")
+
+
+def _end(unequal: bool, failed: list[str], what: str) -> None:
+    """Status 1 where something is not equal; else an error where something could not be looked at: equality is not known."""
+    from hw_capture.errors import HwError
+
+    if unequal:
+        raise typer.Exit(1)
+    if failed:
+        more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+        raise HwError(f"{failed[0]}{more} could not be {what}")
+
+
+def _none_chosen(architecture: str, only: str | None, n: str | None, left: list[tuple[str, str]]) -> Exception:
+    """Why a choice of instructions is empty."""
+    from golden.catalog import architectures
+    from hw_capture.errors import NoKernelError, no_match
+
+    names = architectures.get_architecture(architecture).names()
+    if left:
+        return NoKernelError(f"none of the {len(left)} instructions chosen has a kernel: {left[0][1]}")
+    matching = _pattern(only)
+    if only and matching and not any(matching(name) for name in names):
+        return no_match(f"instruction of {architecture}", only, names)
+    return no_match(f"wgmma instruction of {architecture}", f"n{n}k", (name for name in names if "wgmma" in name))
+
+
+def _first_target(architecture: str) -> str:
+    from golden.catalog.architectures import get_architecture
+
+    return get_architecture(architecture).targets[0]
+
+
+def _print_capture(report: Report, out: Path, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(vars(report), indent=2))
+        return
+    for name, reason in report.strange + report.failed:
+        typer.echo(f"not recorded: {name}: {reason}")
+    for name, count in report.differ:
+        typer.echo(f"differs from the model: {name}: {count} results (mmagold verify says where)")
+    kept = f"{report.kept} already there{' (not compared again: mmagold verify does)' if report.kept else ''}"
+    typer.echo(f"{out}: {report.recorded} recorded, {kept}, {report.nbytes / (1 << 20):.1f} MiB")
+
+
+def _compile_only(chosen: list[Any], left: list[tuple[str, str]], target: str, jobs: int, as_json: bool) -> None:
+    """Builds and checks every kernel; prints what is wrong; exit status 1 if a kernel is not what the spec says."""
+    from hw_capture.kernels import build
+
+    late = [(ins.name, reason) for ins in chosen if (reason := build.too_new(ins))]
+    skipped = {name for name, _ in late}
+    groups = build.groups([ins for ins in chosen if ins.name not in skipped])
+    rows: list[dict[str, Any]] = []
+    with progress_bar(not as_json) as progress, closing(build.build(groups, target, jobs, progress)) as built:
+        for group in built:
+            rows += [_row(one) for one in group]
+    wrong, strange = ([row for row in rows if row[key]] for key in ("error", "strange"))
+    if as_json:
+        typer.echo(json.dumps({"target": target, "kernels": rows, "skipped": dict(left + late)}, indent=2))
+    else:
+        for row in wrong:
+            typer.echo(f"{row['name']} ({row['form']}): {row['error']}")
+        emulated = len({row["name"] for row in rows if row["emulated"]})
+        for name, reason in late:
+            typer.echo(f"skipped: {name}: {reason}")
+        if left:
+            typer.echo(f"skipped: {len(left)} instructions: {left[0][1]}")
+        names = len({row["name"] for row in rows})
+        typer.echo(
+            f"{target}: {names} instructions ({emulated} emulated), {len(rows)} kernels, {len(strange)} not as the spec says"
+        )
+    failed = [row["name"] for row in wrong if not row["strange"]]
+    _end(bool(strange), failed or ([] if rows else [ins.name for ins in chosen]), "compiled")
+
+
+def _row(one: Any) -> dict[str, Any]:
+    from hw_capture.kernels.sass import counted, mnemonic
+
+    became = counted(mnemonic(line) for line in one.sass)
+    ins = one.instruction
+    about = {"name": ins.name, "form": one.form, "emulated": ins.emulated, "sass": became}
+    return {**about, "error": one.error, "strange": one.strange}
+
+
+def verify(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="vectors/ or vectors/hopper.")] = Path("vectors"),
+    only: Annotated[str | None, typer.Option("--only", metavar="REGEX", help="Only instructions whose name matches.")] = None,
+    reference: Annotated[
+        int, typer.Option("--reference", min=0, help="Dot products of each tile for the slow model; 0: all of them.")
+    ] = 1,
+    layouts: Annotated[
+        bool, typer.Option("--layouts", help="Plant wrong register layouts instead: the recorded results must refute each.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Replays captured vectors through both models, without a GPU. Exit status: 0 equal, 1 not, 2 could not be run."""
+    from hw_capture.record.verify import verify as replay
+
+    _check_names(folder, only)
+    if layouts:
+        _verify_layouts(folder, only, as_json)
+        return
+    with progress_bar(not as_json) as progress:
+        report = replay(folder, matching=_pattern(only), reference=reference, progress=progress)
+    if as_json:
+        typer.echo(json.dumps(report.as_dict(), indent=2))
+    else:
+        for item in report.differences:
+            typer.echo(item.sentence())
+            if item.trace:
+                typer.echo(f"  to blame: {item.blame}\n{item.trace}\n")
+        typer.echo(
+            f"{report.instructions} instructions, {report.results:,} results through the core, {report.reference_results:,} "
+            f"of them through the reference: {'no difference' if report.passed else f'{len(report.differences)} differences'}"
+        )
+    if not report.passed:
+        raise typer.Exit(1)
+
+
+def _check_names(folder: Path, only: str | None) -> None:
+    """Refuses a filter that chooses nothing, and says on stderr which files no manifest names."""
+    from hw_capture.errors import no_match
+    from hw_capture.record.verify import names, unlisted
+
+    known, matching = names(folder), _pattern(only)
+    if not any(matching is None or matching(name) for name in known):
+        raise no_match(f"captured instruction of {folder}", only or "", known)
+    for path in unlisted(folder):
+        typer.echo(f"not replayed: {path}: its manifest does not name it", err=True)
+
+
+def _verify_layouts(folder: Path, only: str | None, as_json: bool) -> None:
+    """Plants wrong layouts in the captured vectors; exit status 1 if one is not refuted."""
+    from hw_capture.record.placement_faults import plant
+
+    with progress_bar(not as_json) as progress:
+        report = plant(folder, matching=_pattern(only), progress=progress)
+    if as_json:
+        typer.echo(json.dumps(report.as_dict(), indent=2))
+    else:
+        for item in report.missed:
+            typer.echo(f"not refuted: {item.instruction}, {item.operand}: {item.fault}: {item.why}")
+        elsewhere = len(report.unseen) - len(report.missed)
+        typer.echo(
+            f"{report.instructions} instructions, {sum(report.planted.values()):,} wrong placements: {report.seen:,} refuted by "
+            f"the instruction's own results, {elsewhere:,} by those of another shape of its layout, {report.undefined:,} only by "
+            f"metadata that means nothing, {len(report.missed):,} not"
+        )
+    if not report.passed:
+        raise typer.Exit(1)
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Hangs the commands of hw_capture into `mmagold`; the entry point that pyproject.toml names."""
+    from hw_capture.cli import campaign, profile, timing
+
+    app.command()(capture)
+    app.command()(verify)
+    app.command()(campaign.campaign)
+    profile.add_commands(app)
+    timing.add_commands(app)

@@ -1,0 +1,219 @@
+"""The command `mmagold campaign`: dot products by the billion, on the GPU and by the golden arithmetic beside it."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from golden.instruction import Instruction
+    from hw_capture.campaign.report import Report
+    from hw_capture.campaign.run import Plan
+    from hw_capture.gpu.device import Device
+
+
+def campaign(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Instructions: full names, SASS names, or patterns such as 'wgmma*n64*'.")
+    ] = None,
+    arch: Annotated[str, typer.Option(help="Architecture of the instructions.")] = "hopper",
+    dots: Annotated[
+        float, typer.Option(min=1, max=1e18, help="Dot products of each instruction, those in the report included.")
+    ] = 1e9,
+    seconds: Annotated[float, typer.Option(min=0, help="Most time for each instruction.")] = 60.0,
+    limit: Annotated[float, typer.Option(min=0, help="Most time for all of them.")] = 1e9,
+    seed: Annotated[int, typer.Option(min=0, max=(1 << 64) - 1, help="Seed of the operands.")] = 1,
+    kind: Annotated[str, typer.Option(help="A stimulus kind, 'all' in turn, or 'exhaustive' pairs of codes.")] = "all",
+    out: Annotated[Path | None, typer.Option(help="Report (.json); a report that is there is continued.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="The same report as a page.")] = None,
+    fault: Annotated[list[str] | None, typer.Option(help="KEY=VALUE: plant a fault in the golden arithmetic.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Compilations at a time.")] = 4,
+    merge: Annotated[list[Path] | None, typer.Option(help="Report of another GPU of the same kind, merged into --out.")] = None,
+) -> None:
+    """Executes instructions on the GPU and the golden arithmetic beside them, and counts differences.
+
+    Exit status: 0 no mismatch, 1 a mismatch (in the whole report, planted faults apart), 2 something could not be checked.
+    """
+    from golden.errors import OperandError
+    from hw_capture.cli.app import check_writable
+
+    check_writable(out, markdown)
+    if merge and not (out or markdown):
+        raise OperandError("argument '--out' is missing: --merge writes the merged report there")
+    if not names and not merge:
+        raise OperandError("argument 'names' is missing, expected instructions or --merge")
+    chosen, faults, index = _chosen(arch, names or []), _faults(fault or []), _kind(kind)
+    with _only_writer(out):
+        pages = _merged(merge, out, markdown) if merge else None
+        if chosen:
+            pages = _run_all(chosen, faults, index, Budget(dots, seconds, limit, seed, jobs), out, markdown)
+    assert pages is not None
+    if any(outcome.mismatches for outcome in pages.outcomes if outcome.faults == faults):
+        raise typer.Exit(1)
+    _check_all_checked(pages, chosen, seed, kind, faults)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much to check, in how much time, with which operands."""
+
+    dots: float
+    seconds: float
+    limit: float
+    seed: int
+    jobs: int
+
+
+def _continues(out: Path) -> bool:
+    """Whether there is a report to add to; a pipe or device holds none."""
+    from golden.files.output import is_stream
+
+    return not is_stream(out) and out.exists()
+
+
+def _only_writer(out: Path | None) -> AbstractContextManager[None]:
+    """Nobody else adds to the report meanwhile: of two that wrote it, one would lose what it found."""
+    from golden.files.output import is_stream
+    from hw_capture.gpu.lock import only_writer
+
+    return nullcontext() if out is None or is_stream(out) else only_writer(out, out.with_name(f".{out.name}.lock"))
+
+
+def _merged(merge: list[Path], out: Path | None, markdown: Path | None) -> Report:
+    from hw_capture.campaign import report
+
+    pages = report.load(out if out and _continues(out) else merge[0])
+    for path in merge:
+        pages.merge(report.load(path))
+    _write(pages, out, markdown)
+    return pages
+
+
+def _run_all(
+    chosen: list[Instruction], faults: dict[str, int | str], index: int, budget: Budget, out: Path | None, markdown: Path | None
+) -> Report:
+    """Runs every instruction's campaign; the report is written after each."""
+    from hw_capture.campaign import report
+    from hw_capture.campaign.run import Plan, compiled_ahead, kind_name
+    from hw_capture.gpu import device
+    from hw_capture.kernels import toolchain
+    from hw_capture.record.capture import target_for
+
+    compiler = toolchain.version(toolchain.require("nvcc"))
+    with device.open() as gpu:
+        target = target_for(chosen[0].architecture, gpu.facts())
+        pages = report.load(out) if out and _continues(out) else report.Report(gpu.facts(), compiler)
+        pages.check_origin(gpu.facts(), compiler)
+        start = time.monotonic()
+        with compiled_ahead(chosen, target, faults, budget.jobs):
+            for ins in chosen:
+                series = ins.architecture, ins.name, budget.seed, kind_name(index), faults
+                left = min(budget.seconds, budget.limit - (time.monotonic() - start))
+                plan = Plan(budget.dots - pages.dots(*series), left, budget.seed, index, pages.next_tile(*series))
+                if left > 0 and plan.dots > 0:
+                    try:
+                        _one(gpu, ins, faults, plan, pages)
+                    finally:
+                        _write(pages, out, markdown)
+    return pages
+
+
+def _check_all_checked(pages: Report, chosen: list[Instruction], seed: int, kind: str, faults: dict[str, int | str]) -> None:
+    """Raises HwError for instructions that the time did not reach: no mismatch in no dot product means nothing."""
+    from hw_capture.errors import HwError
+
+    missed = [ins.name for ins in chosen if not pages.dots(ins.architecture, ins.name, seed, kind, faults)]
+    if missed:
+        raise HwError(
+            f"no dot product of {len(missed)} of {len(chosen)} instructions was checked, such as {missed[0]}: "
+            "raise --limit or --seconds"
+        )
+
+
+def _one(gpu: Device, ins: Instruction, faults: dict[str, int | str], plan: Plan, pages: Report) -> None:
+    """Runs one instruction's campaign, says what came of it and adds it to the report."""
+    from hw_capture.campaign.run import Campaign, Interrupted, run
+
+    try:
+        with _bar(ins.name) as progress:
+            outcome = run(Campaign(gpu, ins, faults), plan, progress)
+    except Interrupted as stop:
+        if stop.outcome.dots:
+            pages.add(stop.outcome)
+        raise
+    verdict = "no mismatch" if not outcome.mismatches else f"{outcome.mismatches} MISMATCHES"
+    typer.echo(f"{ins.name}: {outcome.dots:.3e} dot products, {outcome.rate:.2e} a second, {verdict}")
+    pages.add(outcome)
+
+
+def _chosen(arch: str, names: list[str]) -> list[Instruction]:
+    """The instructions that the names and patterns mean, each once; a pattern takes those that have a campaign."""
+    import golden
+    from hw_capture.campaign.source import supported
+    from hw_capture.errors import no_match
+
+    found: dict[str, Instruction] = {}
+    for name in names:
+        if not any(sign in name for sign in "*?["):
+            ins = golden.instruction(arch, name)
+            found.setdefault(ins.name, ins)
+            continue
+        matched = [ins for ins in golden.instructions(arch) if fnmatch.fnmatch(ins.name, name) and supported(ins)]
+        if not matched:
+            known = (ins.name for ins in golden.instructions(arch) if ins.layout in ("mma", "wgmma", "wmma"))
+            raise no_match(f"instruction of {arch} with a campaign", name, known)
+        found.update({ins.name: ins for ins in matched})
+    return list(found.values())
+
+
+def _kind(name: str) -> int:
+    from golden.errors import UnknownNameError, nearest
+    from golden.stimuli import KINDS
+    from hw_capture.campaign.run import ALL_KINDS
+    from hw_capture.campaign.source import EXHAUSTIVE
+
+    known = {**{kind: i for i, kind in enumerate(KINDS)}, "all": ALL_KINDS, "exhaustive": EXHAUSTIVE}
+    if name not in known:
+        raise UnknownNameError(f"unknown stimulus kind '{name}', expected one of {', '.join(known)}{nearest(name, known)}")
+    return known[name]
+
+
+def _faults(given: list[str]) -> dict[str, int | str]:
+    from golden.errors import OperandError
+
+    faults: dict[str, int | str] = {}
+    for text in given:
+        key, sign, value = text.partition("=")
+        if not sign or not value:
+            raise OperandError(f"argument '--fault' is '{text}', expected KEY=VALUE")
+        faults[key] = int(value) if re.fullmatch(r"-?[0-9]{1,18}", value) else value
+    return faults
+
+
+@contextmanager
+def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on stderr, where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task(name, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def _write(pages: Report, out: Path | None, markdown: Path | None) -> None:
+    from golden.files.output import write_text
+
+    if out:
+        pages.write(out)
+    if markdown:
+        write_text(markdown, pages.markdown())

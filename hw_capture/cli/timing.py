@@ -1,0 +1,219 @@
+"""The commands `mmagold bench-gpu` and `mmagold timing show`, `compare` and `plot`."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from hw_capture.bench.bench import Built, Progress, Result
+    from hw_capture.bench.compare import Pair
+    from hw_capture.bench.programs import Subject
+
+timing_app = typer.Typer(no_args_is_help=True, help="Cycle counts: published tables and our measurements.")
+OURS = "hopper_h200"
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def _tables() -> list[str]:
+    from hw_capture.bench.tables import names
+
+    return names()
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Hangs the commands into `mmagold`."""
+    app.command("bench-gpu")(bench_gpu)
+    app.add_typer(timing_app, name="timing")
+
+
+def bench_gpu(
+    out: Annotated[Path | None, typer.Option("--out", help="YAML file, such as spec/timing/hopper_h200.yaml.")] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help="CSV file with every point.")] = None,
+    arch: Annotated[str, typer.Option("--arch", help="Architecture of the GPU.")] = "hopper",
+    only: Annotated[str, typer.Option("--only", metavar="TEXT", help="Only what has this in its name.")] = "",
+    runs: Annotated[int, typer.Option("--runs", min=1, help="Runs of each point; the median counts.")] = 5,
+    gpu: Annotated[int, typer.Option("--gpu", min=0, help="Number of the GPU.")] = 0,
+    compile_only: Annotated[bool, typer.Option("--compile-only", help="Build and check the loops; needs no GPU.")] = False,
+) -> None:
+    """Measures latency and throughput of every matrix instruction on the GPU in this machine.
+
+    Exit status: 0 done, 2 something could not be measured, such as a loop that does not hold its instruction.
+    """
+    from hw_capture.bench import subjects
+    from hw_capture.cli.app import check_writable, progress_bar
+    from hw_capture.errors import HwError, no_match
+
+    target = _target(arch)
+    chosen = subjects.select(subjects.all_subjects(arch), only)
+    if not chosen:
+        raise no_match(f"measured instruction of {arch}", only, (subject.name for subject in subjects.all_subjects(arch)))
+    check_writable(out, csv)
+    if not compile_only and out is None and csv is None:
+        raise typer.BadParameter("name a file", param_hint="--out")
+    with progress_bar() as progress:
+        if compile_only:
+            _report_loops(chosen, target, progress)
+            return
+        result = _measure(chosen, arch, gpu, runs, progress)
+    if result.timings:
+        _write(result, out, csv, arch, runs)
+    for label, reason in result.left_out.items():
+        typer.echo(f"left out: {label}: {reason}", err=True)
+    typer.echo(f"{len(result.loops)} instructions, {len(result.timings)} points, SM clock {result.sm_mhz:.0f} MHz")
+    measured = {timing.subject.label for timing in result.timings}
+    if missing := [subject.label for subject in chosen if subject.label not in measured]:
+        raise HwError(f"{len(missing)} of {len(chosen)} instructions were not measured, such as {missing[0]}")
+
+
+def _target(arch: str) -> str:
+    """The newest real target of an architecture."""
+    from golden.catalog.architectures import get_architecture
+
+    targets = [name for name in get_architecture(arch).targets if name.startswith("sm_")]
+    if not targets:
+        raise typer.BadParameter(f"'{arch}' is no architecture that nvcc compiles for", param_hint="--arch")
+    return targets[-1]
+
+
+def _report_loops(chosen: list[Subject], target: str, progress: Progress) -> None:
+    from hw_capture.bench import bench
+    from hw_capture.errors import HwError
+
+    right = 0
+    with closing(bench.build(chosen, target, progress)) as built:
+        for item in built:
+            if isinstance(item, tuple):
+                typer.echo(f"{item[0].label}: {item[1]}")
+            else:
+                right += 1
+                _show_loop(item)
+    typer.echo(f"{right} of {len(chosen)} loops hold their instruction")
+    if right < len(chosen):
+        raise HwError(f"{len(chosen) - right} of {len(chosen)} loops do not hold their instruction")
+
+
+def _show_loop(built: Built) -> None:
+    typer.echo(f"{built.subject.label}: {', '.join(f'{n} x {name}' for name, n in built.loop.items()) or 'a subroutine'}")
+
+
+def _measure(chosen: list[Subject], arch: str, gpu: int, runs: int, progress: Progress) -> Result:
+    from hw_capture.bench import bench
+    from hw_capture.gpu import device
+    from hw_capture.record.capture import target_for
+
+    with device.open(gpu) as opened:
+        with closing(bench.build(chosen, target_for(arch, opened.facts()), progress)) as loops:
+            built = list(loops)
+        return bench.measure(opened, built, runs, progress)
+
+
+def _write(result: Result, out: Path | None, csv: Path | None, arch: str, runs: int) -> None:
+    from hw_capture.bench import report
+
+    if out is not None:
+        report.write(result, out, arch, runs)
+    if csv is not None:
+        report.write_csv(result, csv)
+
+
+@timing_app.command()
+def show(
+    name: Annotated[str, typer.Argument(help="A file of spec/timing without suffix, or a path.", autocompletion=_tables)],
+    only: Annotated[str, typer.Option("--only", metavar="TEXT", help="Only instructions that have this in their name.")] = "",
+    as_json: Json = False,
+) -> None:
+    """Prints the figures of one file of timings."""
+    from rich.console import Console
+
+    from golden.cli.lists import table
+    from hw_capture.bench.tables import load
+    from hw_capture.errors import no_match
+
+    every = load(name)
+    figures = [figure for figure in every if only in figure.instruction]
+    if not figures:
+        raise no_match(f"instruction of {name}", only, (figure.instruction for figure in every))
+    if as_json:
+        rows_ = [{**vars(f.key), "low": f.low, "high": f.high, "unit": f.unit, "table": f.table} for f in figures]
+        typer.echo(json.dumps(rows_, indent=1))
+        return
+    rows = table("table", "instruction", "variant", "quantity", "warps>", "ILP>", "value>", "unit")
+    for f in figures:
+        value = f.text or (f"{f.low:g}" if f.low == f.high else f"{f.low:g} to {f.high:g}")
+        places = ("" if n is None else str(n) for n in (f.warps, f.ilp))
+        rows.add_row(f.table, f.instruction, f.key.variant, f.quantity.replace("_", " "), *places, value, f.unit)
+    Console().print(rows)
+    typer.echo(f"{figures[0].device}. {figures[0].source}")
+
+
+@timing_app.command()
+def compare(
+    ours: Annotated[str, typer.Option("--ours", help="Our file.", autocompletion=_tables)] = OURS,
+    theirs: Annotated[
+        list[str] | None,
+        typer.Option("--with", help="Published files (default: those of our architecture).", autocompletion=_tables),
+    ] = None,
+    tolerance: Annotated[float, typer.Option("--tolerance", min=0, help="Percent that count as the same.")] = 3.0,
+    as_json: Json = False,
+) -> None:
+    """Prints our measurements beside published ones, with the ratio."""
+    from hw_capture.bench import tables
+    from hw_capture.bench.compare import pairs
+
+    mine = tables.load(ours)
+    others = theirs or [
+        name for name in tables.names() if name != Path(ours).stem and _same_architecture(name, mine[0].architecture)
+    ]
+    found = pairs(mine, [figure for name in others for figure in tables.load(name)])
+    if as_json:
+        rows = [{**vars(p.theirs.key), "ours": p.ours.value, "theirs": p.theirs.value, "device": p.theirs.device} for p in found]
+        typer.echo(json.dumps(rows, indent=1))
+        return
+    _print_pairs(found, tolerance)
+
+
+def _same_architecture(name: str, architecture: str) -> bool:
+    from hw_capture.bench import tables
+
+    return tables.load(name)[0].architecture == architecture
+
+
+def _print_pairs(found: list[Pair], tolerance: float) -> None:
+    from rich.console import Console
+
+    from golden.cli.lists import table
+
+    columns = ("instruction", "", "quantity", "warps, ILP", "ours>", "theirs>", "ratio>", "their device")
+    rows = table(*columns)
+    for pair in found:
+        key = pair.theirs.key
+        ratio = f"[{'green' if pair.within(tolerance / 100) else 'red'}]{pair.ratio:.3f}[/]"
+        place = "" if key.warps is None else f"{key.warps}, {key.ilp}"
+        values = (f"{pair.ours.value:g}", f"{pair.theirs.value:g}", ratio, pair.theirs.device)
+        rows.add_row(key.instruction, key.variant, key.quantity.replace("_", " "), place, *values)
+    Console().print(rows)
+    same = sum(pair.within(tolerance / 100) for pair in found)
+    typer.echo(f"{same} of {len(found)} figures within {tolerance:g} % ({found[0].ours.device})")
+
+
+@timing_app.command()
+def plot(
+    out: Annotated[Path, typer.Option("--out", help="Folder for the pictures.")],
+    ours: Annotated[str, typer.Option("--ours", help="File of timings with points.", autocompletion=_tables)] = OURS,
+    only: Annotated[
+        str | None, typer.Option("--only", metavar="NAME", help="One instruction (default: the paper's five).")
+    ] = None,
+    form: Annotated[str, typer.Option("--format", help="svg or png.")] = "svg",
+) -> None:
+    """Draws throughput and latency by warps and ILP, as Figures 6, 7, 10, 11 and 15 of Sun et al."""
+    from hw_capture.bench import plots
+
+    if form not in ("svg", "png"):
+        raise typer.BadParameter(f"'{form}', expected svg or png", param_hint="--format")
+    for path in plots.draw(ours, out, [only] if only else None, form):
+        typer.echo(str(path))

@@ -1,0 +1,1 @@
+"""The GPU and the tools around it."""

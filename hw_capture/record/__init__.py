@@ -1,0 +1,1 @@
+"""Recorded results: capture on a GPU, replay without one."""

@@ -1,0 +1,69 @@
+"""Runs the kernel of an instruction on tiles and gives the result matrices."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.instruction import Instruction
+from hw_capture.errors import DeviceError
+from hw_capture.gpu.device import Device, Module
+from hw_capture.kernels import buffers, kernels
+from hw_capture.kernels.build import Built
+
+Bits = npt.NDArray[Any]
+FILLS = (0xCD, 0x32)
+"""Bytes that lie in the results before a kernel runs: what it does not write is different after two runs of different fill."""
+
+
+def differing(found: Bits, expected: Bits, what: str) -> int:
+    """How many results differ; raises DeviceError where there are not as many of them, or of another type.
+
+    NumPy would compare two arrays of different shapes as far as they go together: an empty one equals anything.
+    """
+    if (found.shape, found.dtype) != (expected.shape, expected.dtype):
+        raise DeviceError(f"{what}: {found.shape} results of {found.dtype}, expected {expected.shape} of {expected.dtype}")
+    return int((found != expected).sum())
+
+
+class Runner(Protocol):
+    """What the capture needs of a GPU."""
+
+    def facts(self) -> dict[str, Any]:
+        """The device, as the manifest has it."""
+
+    def run(self, built: Built, operands: dict[str, Bits], fill: int) -> Bits:
+        """Results (tiles, m, n) of one kernel, over bytes `fill` where it writes none; raises DeviceError."""
+
+
+class GpuRunner:
+    """Runs kernels on an open GPU; a group's module is loaded once."""
+
+    def __init__(self, gpu: Device) -> None:
+        self._gpu = gpu
+        self._loaded: tuple[bytes, Module] | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """The facts of the GPU."""
+        return self._gpu.facts()
+
+    def run(self, built: Built, operands: dict[str, Bits], fill: int) -> Bits:
+        """See Runner."""
+        if self._loaded is None or self._loaded[0] is not built.cubin:
+            self._loaded = built.cubin, self._gpu.load(built.cubin)
+        return execute(self._gpu, self._loaded[1], built.kernel, built.instruction, built.form, operands, fill)
+
+
+def execute(gpu: Device, module: Module, kernel: str, ins: Instruction, form: str, operands: dict[str, Bits], fill: int) -> Bits:
+    """Runs one kernel on tiles (tiles, ...) as `ins(...)` takes them; returns D (tiles, m, n); see Runner."""
+    chosen = buffers.for_kernel(ins, form)
+    executions = len(operands["c"]) // ins.blocks
+    held = {name: gpu.upload(chosen[name].pack(codes)) for name, codes in operands.items()}
+    result = chosen["d"]
+    held["d"] = gpu.empty(executions * result.nbytes, fill)
+    grid, block = kernels.geometry(ins, executions)
+    pointers = [held.get(name, np.uint64(0)) for name in kernels.PARAMETERS]
+    module.get(kernel)(*pointers, np.uint32(executions), grid=grid, block=block)
+    return result.unpack(gpu.download(held["d"], (executions, *result.shape), result.dtype))

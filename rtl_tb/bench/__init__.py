@@ -1,0 +1,1 @@
+"""The library for cocotb: agents, scoreboard, test benches."""

@@ -1,0 +1,189 @@
+"""A scoreboard in order: the n-th result belongs to the n-th set of operands. It never stops at the first mismatch.
+
+Expected results are computed in batches by the golden model when somebody asks, not for every transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.errors import ShapeError
+from golden.instruction import Instruction
+from golden.number.formats import Format
+from golden.vectors.word import WordLayout
+from rtl_tb.dut.policy import ComparePolicy
+from rtl_tb.engines.job import ProtocolFailure
+
+Bits = npt.NDArray[Any]
+Compare = ComparePolicy | Callable[[Format, Bits, Bits], Bits]
+OnChecked = Callable[[dict[str, Bits], Bits], object]
+KEPT = 1000
+"""Mismatches that are kept with their operands; the others are counted."""
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """One wrong result.
+
+    Attributes:
+        index: its place among all results, from 0.
+        operands: the raw codes by name.
+        expected: raw codes of D, () or (m, n).
+        actual: the same, or None where a bit is X or Z.
+        bits: the result as it came, MSB first.
+    """
+
+    index: int
+    operands: dict[str, Bits]
+    expected: Bits
+    actual: Bits | None
+    bits: str
+
+
+class Scoreboard:
+    """Compares results with the golden model.
+
+    Attributes:
+        mismatches: the first KEPT wrong results.
+        wrong, unknown: number of wrong results, and of those with X or Z (not counted as wrong).
+        checked: number of results compared.
+        failures: broken rules of the handshake, where a bench reports them.
+    """
+
+    def __init__(self, instruction: Instruction, level: str = "dot", compare: Compare | None = None) -> None:
+        """`compare` is a ComparePolicy or a function (format, expected, actual) -> array of bool; exact if None."""
+        policy = compare or ComparePolicy()
+        self._equal = policy.equal if isinstance(policy, ComparePolicy) else policy
+        self.instruction, self.level = instruction, level
+        self.layout = WordLayout.of(instruction, level)
+        self.mismatches: list[Mismatch] = []
+        self.failures: Sequence[ProtocolFailure] = ()
+        self.wrong = self.unknown = self.checked = 0
+        self._words: list[Bits] = []
+        self._waiting = 0
+        self._results: list[str] = []
+        self._observers: list[OnChecked] = []
+
+    # What came in ------------------------------------------------------------------------------------------------------
+
+    def expect(self, operands: Mapping[str, Bits] | Bits | int) -> None:
+        """Notes operands that the unit accepted.
+
+        Args:
+            operands: by name, (count, *shape) each; or operand words, uint8 (count, bytes); or one word as a number.
+        """
+        if isinstance(operands, Mapping):
+            words = self.layout.pack_operands(operands)
+        elif isinstance(operands, int):
+            size = (self.layout.operand_width + 7) // 8
+            words = np.frombuffer(operands.to_bytes(size, "little"), np.uint8)[None]
+        else:
+            words = operands
+        self._words.append(words)
+        self._waiting += len(words)
+
+    def receive(self, bits: str | Sequence[str]) -> None:
+        """Notes one result or several, each as 0, 1, X and Z, MSB first."""
+        results = [bits] if isinstance(bits, str) else bits
+        for one in results:
+            if len(one) != self.layout.result_width:
+                raise ShapeError(f"a result has {len(one)} bits, expected {self.layout.result_width} for {self.instruction.name}")
+        self._results.extend(results)
+
+    def forget(self) -> None:
+        """Drops the operands without a result: a reset lost them."""
+        self.check()
+        self._words, self._waiting = [], 0
+
+    def on_checked(self, observer: OnChecked) -> None:
+        """Has `observer(operands, d)` called with every batch that is compared, for coverage; d is the expected result."""
+        self._observers.append(observer)
+
+    # What it means -----------------------------------------------------------------------------------------------------
+
+    @property
+    def missing(self) -> int:
+        """Operands without a result."""
+        return max(self._waiting - len(self._results), 0)
+
+    @property
+    def extra(self) -> int:
+        """Results without operands."""
+        return max(len(self._results) - self._waiting, 0)
+
+    def check(self) -> None:
+        """Compares what has come since the last call."""
+        count = min(self._waiting, len(self._results))
+        if not count:
+            return
+        words = np.concatenate(self._words)
+        self._words, self._waiting = [words[count:]], self._waiting - count
+        results, self._results = self._results[:count], self._results[count:]
+        operands = self.layout.unpack_operands(words[:count])
+        expected = self.instruction.dot(**operands) if self.level == "dot" else self.instruction(**operands)
+        codes, unknown = unpack_bits(results, self.layout)
+        equal = np.asarray(self._equal(self.instruction.formats["d"], expected, codes)).reshape(count, -1).all(axis=1)
+        self._note(operands, expected, codes, unknown, ~equal & ~unknown, results)
+        for observer in self._observers:
+            observer(operands, expected)
+        self.checked += count
+
+    def _note(self, operands: dict[str, Bits], expected: Bits, codes: Bits, unknown: Bits, wrong: Bits, bits: list[str]) -> None:
+        self.wrong += int(np.count_nonzero(wrong))
+        self.unknown += int(np.count_nonzero(unknown))
+        for i in np.flatnonzero(wrong | unknown)[: KEPT - len(self.mismatches)]:
+            of_one = {name: array[i] for name, array in operands.items()}
+            actual = None if unknown[i] else codes[i]
+            self.mismatches.append(Mismatch(self.checked + int(i), of_one, expected[i], actual, bits[i]))
+
+    @property
+    def clean(self) -> bool:
+        """Whether something was compared, everything expected came and is right, and the handshake kept its rules."""
+        self.check()
+        return self.checked > 0 and not (self.wrong or self.unknown or self.missing or self.extra or self.failures)
+
+    def summary(self) -> str:
+        """What was found: one line of counts, then the first mismatches and failures, one line each."""
+        self.check()
+        counts = {"wrong": self.wrong, "with X or Z": self.unknown, "missing": self.missing, "extra": self.extra}
+        lines = [f"{self.checked} results of {self.instruction.name}: " + ", ".join(f"{n} {what}" for what, n in counts.items())]
+        lines[0] += f", {len(self.failures)} protocol failures"
+        lines[0] += "; a check of nothing proves nothing" * (not self.checked)
+        lines += [self._line(mismatch) for mismatch in self.mismatches[:_SHOWN]]
+        if self.wrong + self.unknown > _SHOWN:
+            lines.append(f"  and {self.wrong + self.unknown - _SHOWN} more")
+        lines += [f"  cycle {failure.cycle}: {failure.kind}: {failure.text}" for failure in self.failures[:_SHOWN]]
+        return "\n".join(lines)
+
+    def assert_clean(self) -> None:
+        """Raises AssertionError with the summary unless `clean`."""
+        assert self.clean, self.summary()
+
+    def _line(self, mismatch: Mismatch) -> str:
+        actual = f"{mismatch.bits} (X or Z)" if mismatch.actual is None else self._codes("d", mismatch.actual)
+        given = " ".join(f"{name}={self._codes(name, codes)}" for name, codes in mismatch.operands.items())
+        return f"  result {mismatch.index}: got {actual}, expected {self._codes('d', mismatch.expected)} for {given}"
+
+    def _codes(self, name: str, codes: Bits) -> str:
+        bits = next(field.bits for field in self.layout.fields if field.name == name)
+        flat = [f"{int(code):0{(bits + 3) // 4}x}" for code in np.ravel(codes)]
+        return "0x" + flat[0] if len(flat) == 1 else "[" + " ".join(flat) + "]"
+
+
+def unpack_bits(results: Sequence[str], layout: WordLayout) -> tuple[Bits, Bits]:
+    """Turns results as strings into codes of D and a mask.
+
+    Returns:
+        (codes, unknown): codes (count,) or (count, m, n), unknown bits are 0; unknown (count,), where a bit is X or Z.
+    """
+    text = np.frombuffer("".join(results).encode("ascii"), np.uint8).reshape(len(results), layout.result_width)
+    ones = text == ord("1")
+    unknown = ~(ones | (text == ord("0"))).all(axis=1)
+    words = np.packbits(ones[:, ::-1], axis=1, bitorder="little")
+    return layout.unpack_result(words), unknown

@@ -1,0 +1,183 @@
+"""The capsule that a failed check leaves in failures/<id>/: everything that is needed to look again, or to hand it on.
+
+report.md, report.html, report.json, junit.xml      the story
+failing.npz, failing.hex                            the first failing vectors with golden's results, and a manifest each
+actual.txt                                          what the DUT answered to each of them
+trace.txt                                           golden's steps on the smallest operands that fail
+unit.yaml                                           the diagnosed unit, where the schema can express it
+waves.fst (or .vcd)                                 a rerun of the first few failing vectors
+dut.yaml, capsule.json                              the description; versions, seeds, the command that repeats the check
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import threading
+from contextlib import suppress
+from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden import __version__
+from golden.errors import FileFormatError, MmagoldError
+from golden.files.output import write_text
+from golden.vectors import files as vector_files
+from rtl_tb.check import report
+from rtl_tb.check.verdict import Verdict
+from rtl_tb.dut.policy import ComparePolicy
+from rtl_tb.engines.job import Job
+
+if TYPE_CHECKING:
+    from rtl_tb.check.check import Check
+
+KEPT = 1000
+"""Failing vectors that a capsule holds."""
+BEFORE = 8
+"""Vectors kept before each failing one where none fails alone."""
+SHOWN = 16
+"""Failing vectors that the waveform shows."""
+_PACKAGES = ("cocotb", "numpy")
+
+
+def write_capsule(result: Check, job: Job, folder: Path) -> Path:
+    """Writes the capsule and returns its folder. The same failure of the same DUT gets the same name.
+
+    Raises:
+        FileFormatError: the folder cannot be written.
+    """
+    failing = np.flatnonzero(result.verdict.failed)[:KEPT]
+    target = result.capsule = folder / _identity(result, failing)
+    scratch = folder / f".{target.name}.{os.getpid()}.{threading.get_ident()}"
+    try:
+        scratch.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileFormatError(f"{target}: cannot be made: {error.strerror}") from None
+    try:
+        notes: dict[str, Any] = {}
+        if _vector_files(result, failing, scratch):
+            notes["repeat_failing"] = result.repeated(target / "failing.npz")
+        notes |= _waves(result, job, failing[:SHOWN], scratch)
+        _texts(result, scratch, notes)
+        _put_in_place(scratch, target)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return target
+
+
+def _put_in_place(scratch: Path, target: Path) -> None:
+    """Gives a finished capsule its name; nothing of an older one of that name stays in it."""
+    old = scratch.with_name(f"{scratch.name}.old")
+    for _ in range(3):  # another check may put its own there between the two steps
+        with suppress(FileNotFoundError):
+            target.rename(old)
+        try:
+            scratch.rename(target)
+            return
+        except OSError as error:
+            failure = error
+        finally:
+            shutil.rmtree(old, ignore_errors=True)
+    raise FileFormatError(f"{target}: cannot be written: {failure.strerror}")
+
+
+def _identity(result: Check, failing: npt.NDArray[Any]) -> str:
+    digest = hashlib.sha256(
+        repr(
+            (str(result.dut.file), result.options.seed, result.options.engine, result.options.simulator, result.traffic)
+        ).encode()
+    )
+    digest.update(failing.tobytes())
+    return f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', result.dut.name)}-{digest.hexdigest()[:8]}"
+
+
+def _vector_files(result: Check, failing: npt.NDArray[Any], target: Path) -> bool:
+    """Writes the failing vectors; False where none fails (the handshake alone does)."""
+    if not len(failing):
+        return False
+    if result.example is None or not result.example.alone:  # the failure may need the vectors before it
+        failing = np.unique(np.clip(failing[:, None] - np.arange(BEFORE), 0, None))
+    vectors = result.verdict.vectors[failing]
+    vector_files.write(target / "failing.npz", vectors, "npz")
+    vector_files.write(target / "failing.hex", vectors, "readmemh")
+    write_text(target / "actual.txt", _answers(result.verdict, failing, result.dut.compare))
+    return True
+
+
+def _answers(verdict: Verdict, failing: npt.NDArray[Any], policy: ComparePolicy) -> str:
+    """One line a vector: its index in the run, its kind, expected and actual codes of its first wrong element."""
+    fmt = verdict.vectors.instruction.formats["d"]
+    digits = (fmt.bits + 3) // 4
+    expected, actual = (
+        verdict.vectors.d.reshape(len(verdict.vectors), -1),
+        verdict.outcome.actual.reshape(len(verdict.vectors), -1),
+    )
+    lines = ["// vector element expected actual"]
+    for i in failing.tolist():
+        element = verdict.wrong_element(i, policy)
+        answer = (
+            "never" if verdict.missing[i] else "x" * digits if verdict.unknown[i] else f"{int(actual[i, element]):0{digits}x}"
+        )
+        lines.append(f"{i} {element} {int(expected[i, element]):0{digits}x} {answer}")
+    return "\n".join(lines) + "\n"
+
+
+def _waves(result: Check, job: Job, failing: npt.NDArray[Any], target: Path) -> dict[str, Any]:
+    """Reruns a few failing vectors with the waveform on; where no simulator can, the note says why.
+
+    Icarus comes first: it starts at once and shows X, while Verilator has to compile the unit again.
+    """
+    from rtl_tb import engines
+
+    vectors = result.verdict.vectors
+    few = vectors[failing] if len(failing) else vectors[:SHOWN]
+    engine = "cocotb" if result.options.engine == "cocotb" else "selfcheck"
+    notes = []
+    for simulator in dict.fromkeys(("icarus", job.simulator)):
+        wanted = replace(job, vectors=few, simulator=simulator, waves=target / "waves.fst", program=None)
+        try:
+            outcome = engines.run(engine, wanted)
+        except MmagoldError as error:
+            notes.append(f"{simulator}: {error}")
+        else:
+            return {"waves": f"waves.fst, {len(few)} vectors, {outcome.engine} on {outcome.version}"}
+    return {"waves": f"none: {'; '.join(notes)}"}
+
+
+def _texts(result: Check, target: Path, notes: dict[str, Any]) -> None:
+    data = result.as_dict()
+    for name, writer in (("report.md", "md"), ("report.html", "html"), ("report.json", "json"), ("junit.xml", "xml")):
+        write_text(target / name, report.WRITERS[writer](data))
+    if result.example is not None:
+        write_text(target / "trace.txt", result.example.as_dict()["trace"] + "\n")
+    unit = result.diagnosis.unit_yaml() if result.diagnosis is not None else None
+    if unit is not None:
+        write_text(target / "unit.yaml", unit)
+    shutil.copyfile(result.dut.file, target / "dut.yaml")
+    versions = {"mmagold": __version__, "python": platform.python_version(), "simulator": data["version"]}
+    facts = {
+        "repeat": result.command,
+        **notes,
+        "seed": result.options.seed,
+        "traffic": data["traffic"],
+        "versions": versions | _versions(),
+    }
+    write_text(target / "capsule.json", json.dumps(facts, indent=2) + "\n")
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found

@@ -1,0 +1,330 @@
+"""One check of a DUT: run, judge, and when it fails find the smallest operands, the reason, and leave a capsule.
+
+result = check("dut.yaml", Options(count=200_000))
+result.passed, result.as_dict()
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from golden.errors import CoverageError, OperandError
+from golden.vectors.vectorset import VectorSet, default_set, join
+from rtl_tb import engines
+from rtl_tb.check.example import Example, smallest
+from rtl_tb.check.latency import measure
+from rtl_tb.check.verdict import Verdict, judge
+from rtl_tb.dut.description import Dut, load_dut
+from rtl_tb.engines.job import Job, Outcome, Traffic
+
+if TYPE_CHECKING:
+    from golden.cover.coverage import Coverage
+    from golden.dissect.diagnosis import Diagnosis
+    from golden.explain.first_difference import Birth
+
+Progress = Callable[[str, int, int], None]
+"""Called with (what is being done, done, total); total 0 when unknown."""
+
+DEFAULT_COUNTS = {"fast": 200_000, "selfcheck": 20_000, "cocotb": 5_000}
+"""Vectors that an engine runs where no count is given: what it does in a few seconds."""
+DEFAULT_TRAFFIC = {"fast": Traffic(), "selfcheck": Traffic(0.2, 0.3), "cocotb": Traffic(0.2, 0.3, resets=2)}
+"""Idle cycles, backpressure and resets where none are given."""
+HANDSHAKE_COUNT, HANDSHAKE_TRAFFIC = 2_000, Traffic(0.2, 0.3, resets=3)
+"""`fast` runs at full throughput, and then this many vectors under this traffic: the unit is built, so it costs nothing."""
+COVERED = 20_000
+"""Vectors of a check that functional coverage looks at: it costs more than the run itself."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to check.
+
+    Attributes:
+        engine: fast, selfcheck or cocotb.
+        simulator: verilator or icarus (not with fast).
+        count: vectors; None: DEFAULT_COUNTS. A tile counts as one vector.
+        weights: shares of the stimulus kinds, None: the default mix.
+        idle, backpressure, resets: the traffic, see rtl_tb/engines/job.py; None: that of DEFAULT_TRAFFIC, and of
+            HANDSHAKE_TRAFFIC in the short run after `fast`. What is given holds in both runs.
+        timeout_cycles, wall_timeout: see rtl_tb/engines/job.py.
+        vectors: a vector file to run instead of drawn ones.
+        until_covered: draw until every reachable coverage bin is hit, at most `count` vectors.
+        explain: whether a failure is minimised and diagnosed.
+        failures: folder for the capsule of a failure, None: no capsule.
+        waves: write a waveform of the whole run here.
+        build: folder for what is generated and compiled; runs with the same sources use it again.
+    """
+
+    engine: str = "fast"
+    simulator: str = "verilator"
+    count: int | None = None
+    seed: int = 1
+    weights: Mapping[str, float] | None = None
+    idle: float | None = None
+    backpressure: float | None = None
+    resets: int | None = None
+    timeout_cycles: int = Job.timeout_cycles
+    wall_timeout: float = Job.wall_timeout
+    vectors: Path | None = None
+    until_covered: bool = False
+    explain: bool = True
+    failures: Path | None = field(default_factory=lambda: Path("failures"))
+    waves: Path | None = None
+    build: Path = Path("build")
+
+    @property
+    def vector_count(self) -> int:
+        """The number of vectors to draw."""
+        return DEFAULT_COUNTS[self.engine] if self.count is None else self.count
+
+    @property
+    def given_traffic(self) -> dict[str, Any]:
+        """What of the traffic was asked for."""
+        given = {name: getattr(self, name) for name in ("idle", "backpressure", "resets")}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def traffic(self, usual: Traffic) -> Traffic:
+        """The usual traffic with what was asked for in its place, and the seed of the check."""
+        return replace(usual, seed=self.seed, **self.given_traffic)
+
+
+@dataclass
+class Check:
+    """A finished check."""
+
+    dut: Dut
+    options: Options
+    verdict: Verdict
+    traffic: Traffic
+    drawn: int
+    """Vectors of the whole check; a failure under the second traffic has a verdict on fewer."""
+    coverage: Coverage | CoverageError | None = None
+    """What the vectors cover, or why there is no figure for this unit; None for tiles."""
+    example: Example | None = None
+    diagnosis: Diagnosis | None = None
+    birth: Birth | None = None
+    capsule: Path | None = None
+    handshake: Traffic | None = None
+    """The traffic of a second, short run of `fast`, where there was one, on the first HANDSHAKE_COUNT vectors."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the DUT is the instruction, as far as these vectors tell."""
+        return self.verdict.passed
+
+    @property
+    def _short_run(self) -> dict[str, Any]:
+        return {"vectors": min(self.drawn, HANDSHAKE_COUNT), "failed": self.traffic == self.handshake}
+
+    @property
+    def command(self) -> str:
+        """The command that repeats the check."""
+        return self.repeated()
+
+    def repeated(self, vectors: Path | None = None) -> str:
+        """The command that repeats the check, with these vectors instead of its own."""
+        options = self.options if vectors is None else replace(self.options, vectors=vectors, until_covered=False, weights=None)
+        words = ["mmagold", "rtl", "check", shown(self.dut.file), "--engine", options.engine, "--sim", options.simulator]
+        words += ["--vectors", str(options.vectors)] if options.vectors else ["--count", str(self.drawn)]
+        words += ["--until-covered"] * options.until_covered + ["--seed", str(options.seed)]
+        for name, value in options.given_traffic.items():
+            words += [f"--{name}", str(value)]
+        words += ["--timeout", str(options.timeout_cycles)] * (options.timeout_cycles != Options.timeout_cycles)
+        words += ["--wall-timeout", f"{options.wall_timeout:g}"] * (options.wall_timeout != Options.wall_timeout)
+        if options.weights is not None:
+            words += ["--kinds", ",".join(f"{kind}={weight!r}" for kind, weight in options.weights.items())]
+        return shlex.join(words)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything that reports show, as plain values, stable for machines."""
+        verdict, outcome = self.verdict, self.verdict.outcome
+        return {
+            "dut": self.dut.name,
+            "file": str(self.dut.file),
+            "instruction": self.dut.instruction_name,
+            "level": self.dut.level,
+            "latency": self.dut.handshake.latency,
+            "passed": self.passed,
+            "engine": outcome.engine,
+            "simulator": outcome.simulator,
+            "version": outcome.version,
+            "seed": self.options.seed,
+            "traffic": asdict(self.traffic),
+            "handshake": None if self.handshake is None else asdict(self.handshake) | self._short_run,
+            "drawn": self.drawn,
+            "vectors": len(verdict.vectors),
+            **{key: int(np.count_nonzero(getattr(verdict, key))) for key in ("wrong", "unknown", "missing")},
+            "protocol": [
+                {"kind": one.kind, "cycle": one.cycle, "vector": one.vector, "text": one.text} for one in outcome.failures
+            ],
+            "kinds": [
+                {key: getattr(row, key) for key in ("kind", "tried", "wrong", "unknown", "missing")} for row in verdict.by_kind()
+            ],
+            "example": None if self.example is None else self.example.as_dict(),
+            "diagnosis": None if self.diagnosis is None else self.diagnosis.as_dict(),
+            "birth": None if self.birth is None else self.birth.as_dict(),
+            "coverage": self._coverage_dict(self.coverage),
+            "cycles": outcome.cycles,
+            "seconds_build": outcome.seconds_build,
+            "seconds_run": outcome.seconds_run,
+            "capsule": None if self.capsule is None else str(self.capsule),
+            "repeat": self.command,
+        }
+
+    @staticmethod
+    def _coverage_dict(coverage: Coverage | CoverageError | None) -> dict[str, Any] | None:
+        if coverage is None:
+            return None
+        if isinstance(coverage, CoverageError):
+            return {"percent": None, "reachable": None, "vectors": 0, "holes": [], "refused": str(coverage)}
+        holes = [f"{point}: {label}" for point, label in coverage.holes()]
+        return {
+            "percent": coverage.percent,
+            "reachable": coverage.counts[1],
+            "vectors": coverage.vectors,
+            "holes": holes,
+            "refused": None,
+        }
+
+
+def check(file: str | Path, options: Options | None = None, progress: Progress | None = None) -> Check:
+    """Checks the DUT that `file` describes.
+
+    Raises:
+        SpecError: the description is wrong. FileFormatError, OperandError: the vector file is damaged or of another unit.
+        SimulatorMissing, SimulatorTooOld, ElaborationError: as their names say.
+    """
+    options = options or Options()
+    report = progress or (lambda _what, _done, _total: None)
+    dut = load_dut(file)
+    engines.check_choice(options.engine, options.simulator)
+    build = options.build / dut.name
+    if dut.handshake.measured:
+        report("measuring the latency", 0, 0)
+        dut = measure(dut, options.engine, options.simulator, build)
+    report("drawing vectors", 0, 0)
+    vectors, coverage = draw(dut, options)
+    traffic = options.traffic(DEFAULT_TRAFFIC[options.engine])
+    job = Job(dut, build, vectors, options.simulator, traffic, options.timeout_cycles, options.wall_timeout, options.waves)
+    report("building", 0, 0)
+    start = time.monotonic()
+    job = replace(job, program=engines.build(options.engine, job))
+    built = time.monotonic() - start
+    outcome = engines.run(options.engine, job, lambda done, total: report("running", done, total))
+    outcome.seconds_build += built
+    result = Check(dut, options, judge(vectors, outcome, dut.compare), _had(job, outcome), len(vectors), coverage)
+    if result.passed and options.engine == "fast":
+        job = _try_handshake(result, job)
+    if not result.passed and options.explain:
+        explain(result, job, report)
+    if not result.passed and options.failures is not None:
+        from rtl_tb.check.capsule import write_capsule
+
+        report("writing the failure capsule", 0, 0)
+        result.capsule = write_capsule(result, job, options.failures)
+    return result
+
+
+def _try_handshake(result: Check, job: Job) -> Job:
+    """Runs the first vectors again under the other traffic, if that is another; returns the job that the verdict is of."""
+    traffic = result.options.traffic(HANDSHAKE_TRAFFIC)
+    if traffic.on(job.dut) == job.traffic.on(job.dut):
+        return job
+    job = replace(job, vectors=job.vectors[:HANDSHAKE_COUNT], traffic=traffic)
+    outcome = engines.run("fast", job)
+    outcome.seconds_build = result.verdict.outcome.seconds_build
+    busy = judge(job.vectors, outcome, job.dut.compare)
+    result.handshake = _had(job, outcome)
+    if not busy.passed:
+        result.verdict, result.traffic = busy, result.handshake
+    return job
+
+
+def _had(job: Job, outcome: Outcome) -> Traffic:
+    """The traffic that there really was: a short run ends before all of its resets."""
+    return replace(job.traffic.on(job.dut), resets=outcome.resets)
+
+
+def shown(path: Path) -> str:
+    """A path as one would type it here."""
+    near = os.path.relpath(path)
+    return str(path) if near.startswith("..") else near
+
+
+def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | CoverageError | None]:
+    """The vectors of a check, and what they cover (dot products only; the first COVERED of them)."""
+    from golden.cover.coverage import Coverage, until_covered
+    from golden.vectors.files import read
+
+    ins = dut.instruction
+    if options.until_covered:
+        if dut.level != "dot":
+            raise OperandError("--until-covered works on dot products; this DUT computes tiles")
+        coverage = Coverage(ins)
+        return join(list(until_covered(ins, options.seed, options.vector_count, coverage))), coverage
+    if options.vectors is not None:
+        vectors = read(options.vectors, ins)
+        if vectors.level != dut.level:
+            raise OperandError(f"{options.vectors}: vectors of level {vectors.level}, but {dut.file} is of level {dut.level}")
+    else:
+        vectors = default_set(ins, options.vector_count, options.seed, dut.level, options.weights)
+    if not len(vectors):
+        raise OperandError(f"{options.vectors}: holds no vectors; a check of nothing proves nothing")
+    return vectors, _covered(vectors[:COVERED]) if dut.level == "dot" else None
+
+
+def _covered(vectors: VectorSet) -> Coverage | CoverageError:
+    from golden.cover.coverage import Coverage
+
+    try:
+        coverage = Coverage(vectors.instruction)
+        coverage.sample_set(vectors)
+    except CoverageError as error:  # the verdict does not need it
+        return error
+    return coverage
+
+
+# When it differs ---------------------------------------------------------------------------------------------------------
+
+
+def explain(result: Check, job: Job, report: Progress) -> None:
+    """Adds the smallest failing operands and the diagnosis to a failed check."""
+    from golden.dissect.diagnosis import diagnose
+    from rtl_tb.check.dots import as_dots
+
+    verdict = result.verdict
+    if verdict.wrong.any() or verdict.unknown.any():
+        report("looking for the smallest operands that fail", 0, 0)
+        result.example = smallest(verdict, result.options.engine, job, lambda done, total: report("minimising", done, total))
+    if verdict.wrong.any():
+        report("looking for the reason", 0, 0)
+        operands, actual = as_dots(verdict)
+        result.diagnosis = diagnose(
+            job.vectors.instruction,
+            operands,
+            actual,
+            policy=result.dut.compare,
+            progress=lambda done, total: report("trying hypotheses", done, total),
+        )
+        result.birth = find_birth(result)
+
+
+def find_birth(result: Check) -> Birth | None:
+    """The step of the smallest example at which the diagnosed unit first differs, where it answers as the DUT did."""
+    from golden.explain.first_difference import first_difference
+
+    example, best = result.example, result.diagnosis.hypotheses[:1] if result.diagnosis else ()
+    if example is None or not best or best[0].instruction is None or best[0].rewire or best[0].constant is not None:
+        return None
+    suspect = best[0].instruction.trace(**example.operands)
+    if suspect.code != example.actual:
+        return None
+    return first_difference(example.instruction.trace(**example.operands), suspect)

@@ -1,0 +1,66 @@
+"""Between tiles and the dot products in them: the models explain dot products, whatever the DUT computes at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.vectors.vectorset import VectorSet
+from rtl_tb.check.verdict import Verdict
+
+Bits = npt.NDArray[Any]
+BY_ROW = ("a", "metadata", "scale_a")
+"""Operands that belong to a row of D; b and scale_b belong to a column, c to one element."""
+MOST = 400_000
+"""Dot products taken from tiles at most: the diagnosis needs no more."""
+
+
+def element(operands: dict[str, Bits], tiles: Any, rows: Any, columns: Any) -> dict[str, Bits]:
+    """The operands of the dot products at (tile, row, column), as `ins.dot` takes them."""
+    picked = {}
+    for name, codes in operands.items():
+        if name == "c":
+            picked[name] = codes[tiles, rows, columns]
+        else:
+            picked[name] = codes[tiles, rows] if name in BY_ROW else codes[tiles, :, columns]
+    return picked
+
+
+def as_dots(verdict: Verdict) -> tuple[dict[str, Bits], Bits]:
+    """Operands and the DUT's results (codes, (n,)) of every dot product that was answered without X or Z."""
+    vectors = verdict.vectors
+    known = np.flatnonzero(~(verdict.missing | verdict.unknown))
+    actual = verdict.outcome.actual.reshape(vectors.d.shape)
+    if vectors.level == "dot":
+        return {name: codes[known] for name, codes in vectors.operands.items()}, actual[known]
+    m, n = vectors.d.shape[1:]
+    # Tiles that differ come first, so that a cut keeps them.
+    known = known[np.argsort(~verdict.wrong[known], kind="stable")][: max(MOST // (m * n), 1)]
+    tiles, rows, columns = (grid.reshape(-1) for grid in np.meshgrid(known, np.arange(m), np.arange(n), indexing="ij"))
+    return element(vectors.operands, tiles, rows, columns), actual[tiles, rows, columns]
+
+
+def place(vectors: VectorSet, dots: dict[str, Bits], row: int, column: int) -> dict[str, Bits]:
+    """Tiles that hold the given dot products at (row, column); the rest of every tile is zero, scales are those given.
+
+    Sparse: all rows take the metadata of the dot product, so that they stay legal.
+    """
+    ins, count = vectors.instruction, len(dots["c"])
+    tiles = {}
+    for name, shape in ins.operand_shapes(True).items():
+        codes = dots[name]
+        tile = np.zeros((count, *shape), codes.dtype)
+        if name == "c":
+            tile[:, row, column] = codes
+        elif name in ("metadata", "scale_a"):
+            tile[...] = codes[:, None, :]
+        elif name == "scale_b":
+            tile[...] = codes[:, :, None]
+        elif name == "a":
+            tile[:, row] = codes
+        else:
+            tile[:, :, column] = codes
+        tiles[name] = tile
+    return tiles

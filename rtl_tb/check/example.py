@@ -1,0 +1,120 @@
+"""The smallest operands that fail: one dot product, with the DUT's bits beside golden's and the steps between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.cli.render import trace_text
+from golden.dissect.minimising import minimise
+from golden.explain.trace import describe_code
+from golden.instruction import Instruction
+from golden.vectors.vectorset import VectorSet
+from rtl_tb import engines
+from rtl_tb.check import dots
+from rtl_tb.check.verdict import Verdict, judge
+from rtl_tb.dut.policy import ComparePolicy, is_nan
+from rtl_tb.engines.job import Job, Traffic
+
+Bits = npt.NDArray[Any]
+Operands = dict[str, Bits]
+
+
+@dataclass(frozen=True)
+class Example:
+    """One failing dot product: raw codes, the expected and the actual result (None: X or Z), and where it stood.
+
+    `alone`: whether it fails when it is the only vector. If not, the failure needs other vectors around it.
+    """
+
+    instruction: Instruction
+    operands: Operands
+    expected: int
+    actual: int | None
+    vector: int
+    alone: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values: codes as hex, the trace as text."""
+        fmt = self.instruction.formats["d"]
+        digits = (fmt.bits + 3) // 4
+        return {
+            "vector": self.vector,
+            "alone": self.alone,
+            "operands": {name: [int(code) for code in np.atleast_1d(codes)] for name, codes in self.operands.items()},
+            "expected": f"0x{self.expected:0{digits}x}",
+            "expected_value": describe_code(fmt, self.expected),
+            "actual": "0x" + "x" * digits if self.actual is None else f"0x{self.actual:0{digits}x}",
+            "actual_value": "X or Z" if self.actual is None else describe_code(fmt, self.actual),
+            "trace": trace_text(self.instruction.trace(**self.operands)),
+        }
+
+
+class _Probe:
+    """Runs operand sets through the built DUT, alone, at full throughput."""
+
+    def __init__(self, verdict: Verdict, engine: str, job: Job, place: tuple[int, int] | None) -> None:
+        # The engine that was asked for pays for a simulator start on every run; `fast` does not.
+        self.engine = "fast" if job.simulator == "verilator" else "selfcheck" if engine == "fast" else engine
+        self.place, self.vectors = place, verdict.vectors
+        job = replace(job, traffic=Traffic(), waves=None, program=job.program if self.engine == engine else None)
+        self.job = job if job.program else replace(job, program=engines.build(self.engine, job))
+
+    def __call__(self, operands: Operands) -> tuple[Bits, Bits, Bits]:
+        """(results, failed, unknown) of a batch of dot products, (n,) each."""
+        ins, count = self.vectors.instruction, len(operands["c"])
+        given = operands if self.place is None else dots.place(self.vectors, operands, *self.place)
+        d = ins.dot(**given) if self.place is None else ins(**given)
+        vectors = VectorSet(ins, self.vectors.level, given, d, np.zeros(count, np.uint8), self.vectors.seed)
+        outcome = engines.run(self.engine, replace(self.job, vectors=vectors))
+        verdict = judge(vectors, outcome, self.job.dut.compare)
+        actual = outcome.actual.reshape(d.shape)
+        at = () if self.place is None else (slice(None), *self.place)
+        return (actual[at] if at else actual), verdict.wrong | verdict.unknown, verdict.unknown
+
+    def alone(self, operands: Operands) -> tuple[int, bool, bool]:
+        """(result, failed, unknown) of one dot product that is the only vector."""
+        results, failed, unknown = self({name: np.asarray(codes)[None] for name, codes in operands.items()})
+        return int(results[0]), bool(failed[0]), bool(unknown[0])
+
+
+def smallest(verdict: Verdict, engine: str, job: Job, progress: Callable[[int, int], None] | None = None) -> Example:
+    """Minimises a failing vector as long as it still fails when it is run alone; one that does not fail alone stays as it is."""
+    vectors, policy = verdict.vectors, job.dut.compare
+    vector, place = _first(verdict, policy)
+    ins, index = vectors.instruction, (vector,) if place is None else (vector, *place)
+    operands = (
+        {name: codes[vector] for name, codes in vectors.operands.items()}
+        if place is None
+        else dots.element(vectors.operands, vector, *place)
+    )
+    probe = _Probe(verdict, engine, job, place)
+    actual = None if verdict.unknown[vector] else int(verdict.outcome.actual.reshape(vectors.d.shape)[index])
+    as_it_came = Example(ins, operands, _accepted(ins, policy, int(vectors.d[index])), actual, vector, alone=False)
+    if not probe.alone(operands)[1]:
+        return as_it_came
+    least = minimise(ins, operands, lambda batch: probe(batch)[1], progress=progress)
+    code, failed, unknown = probe.alone(least)
+    if not failed:  # the batches of candidates failed because of each other: the unit remembers
+        return as_it_came
+    return Example(ins, least, _accepted(ins, policy, int(ins.dot(**least))), None if unknown else code, vector, alone=True)
+
+
+def _accepted(ins: Instruction, policy: ComparePolicy, expected: int) -> int:
+    """The code that the policy asks for: the canonical NaN in place of the instruction's own."""
+    fmt = ins.formats["d"]
+    canonical = policy.nan == "canonical" and fmt.nan is not None and bool(is_nan(fmt, np.array([expected], fmt.dtype))[0])
+    return fmt.nan if canonical and fmt.nan is not None else expected
+
+
+def _first(verdict: Verdict, policy: ComparePolicy) -> tuple[int, tuple[int, int] | None]:
+    """The first failing vector, a wrong one rather than one with X, and its first wrong element where it is a tile."""
+    failing = verdict.wrong if verdict.wrong.any() else verdict.unknown
+    vector = int(np.argmax(failing))
+    if verdict.vectors.level == "dot":
+        return vector, None
+    return vector, divmod(verdict.wrong_element(vector, policy), verdict.vectors.d.shape[2])

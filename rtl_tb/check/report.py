@@ -1,0 +1,207 @@
+"""The report of a check, as text for the terminal, Markdown, HTML and JUnit XML. All four come from `Check.as_dict()`."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import jinja2
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from golden.files.escape import fence
+from golden.files.escape import markdown as escape_markdown
+
+Report = dict[str, Any]
+_TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
+SHOWN_HOLES = 8
+"""Coverage holes that a report lists by name."""
+
+
+def headline(report: Report) -> str:
+    """The verdict in one sentence."""
+    total, failed = report["vectors"], report["wrong"] + report["unknown"] + report["missing"]
+    subject = f"{report['dut']} against {report['instruction']}"
+    if report["passed"]:
+        return f"PASS: {subject}: 0 of {total:,} vectors differ"
+    parts = [
+        f"{report[key]:,} {words}"
+        for key, words in (("wrong", "wrong"), ("unknown", "with X or Z"), ("missing", "never answered"))
+        if report[key]
+    ]
+    if report["protocol"]:
+        parts.append(f"{len(report['protocol']):,} handshake failures")
+    return f"FAIL: {subject}: {failed:,} of {total:,} vectors fail ({', '.join(parts)})"
+
+
+def print_text(report: Report, console: Console) -> None:
+    """Prints the story: verdict, kinds, handshake, the smallest example with its trace, the diagnosis, what to run next."""
+
+    def say(text: str, style: str | None = None) -> None:
+        console.print(text, style=style, highlight=False, soft_wrap=True)
+
+    say(f"[bold {'green' if report['passed'] else 'red'}]{escape(headline(report))}[/]")
+    say(escape(run_line(report)), "dim")
+    say(escape(traffic_line(report)), "dim")
+    if not report["passed"]:
+        console.print(_kind_table(report))
+    for failure in report["protocol"][:5]:
+        say(f"[red]handshake[/]  {escape(failure['text'])}")
+    if report["example"] is not None:
+        example = report["example"]
+        say(f"\n[bold]{example_title(example)}[/]\n{escape(example['trace'])}")
+        say(f"\ngolden  {example['expected']}  {example['expected_value']}")
+        say(f"[red]DUT     {example['actual']}  {example['actual_value']}[/]")
+    if report["diagnosis"] is not None:
+        say(f"\n[bold]Diagnosis[/]  {escape(report['diagnosis']['sentence'])}")
+        for hypothesis in report["diagnosis"]["hypotheses"][1:4]:
+            line = f"{hypothesis['text']}: {hypothesis['remaining']:,} of {hypothesis['total']:,} differ"
+            say(f"           [dim]also  {escape(line)}[/]")
+    if report["birth"] is not None:
+        say(f"[bold]Born in[/]    {escape(report['birth']['sentence'])}")
+    if report["coverage"] is not None:
+        say(escape(coverage_line(report["coverage"])), "dim")
+    if report["capsule"]:
+        say(escape(f"\nAll of it: {report['capsule']}\nAgain:     {report['repeat']}"))
+
+
+def run_line(report: Report) -> str:
+    """How the check was run, in one line."""
+    speed = report["vectors"] / max(report["seconds_run"], 1e-9)
+    latency = "" if report["latency"] is None else f"latency {report['latency']}, "
+    return (
+        f"{report['engine']} on {report['version']}, seed {report['seed']}, {latency}{report['cycles']:,} cycles; "
+        f"build {report['seconds_build']:.1f} s, run {report['seconds_run']:.2f} s ({speed:,.0f} vectors/s)"
+    )
+
+
+def traffic_line(report: Report) -> str:
+    """What the handshake had to bear, in one line."""
+
+    def words(traffic: Report) -> str:
+        resets = f"{traffic['resets']} resets in mid-flight"
+        return f"{traffic['idle']:.0%} idle cycles, {traffic['backpressure']:.0%} backpressure, {resets}"
+
+    quiet = not any(report["traffic"][key] for key in ("idle", "backpressure", "resets"))
+    main, short = "full throughput" if quiet else words(report["traffic"]), report["handshake"]
+    if short is None:
+        return f"traffic: {main}" + ("; idle cycles, backpressure and resets were not tried" if quiet else "")
+    if short["failed"]:
+        return f"traffic: {words(short)}; before that all {report['drawn']:,} vectors passed in a run with less of it"
+    return f"traffic: {main}; then {short['vectors']:,} vectors with {words(short)}"
+
+
+def example_title(example: Report) -> str:
+    """The heading of the example: it says so when the vector does not fail alone."""
+    if example["alone"]:
+        return "The smallest operands that fail"
+    return f"Vector {example['vector']}, the first that failed; alone it passes, so the failure needs other vectors around it"
+
+
+def coverage_line(coverage: Report) -> str:
+    """Coverage in one line, holes by name; or why there is no figure."""
+    if coverage["refused"]:
+        return str(coverage["refused"])
+    holes = coverage["holes"]
+    more = f" and {len(holes) - SHOWN_HOLES} more" if len(holes) > SHOWN_HOLES else ""
+    text = f"; not hit: {', '.join(holes[:SHOWN_HOLES])}{more}" if holes else ""
+    return (
+        f"functional coverage of the first {coverage['vectors']:,} vectors: {coverage['percent']:.1f} % "
+        f"of {coverage['reachable']} reachable bins{text}"
+    )
+
+
+def _kind_table(report: Report) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("vectors")
+    for head in ("tried", "wrong", "X or Z", "no answer"):
+        table.add_column(head, justify="right")
+    for row in report["kinds"]:
+        style = "red" if row["wrong"] + row["unknown"] + row["missing"] else "dim"
+        table.add_row(row["kind"], *(f"{row[key]:,}" for key in ("tried", "wrong", "unknown", "missing")), style=style)
+    return table
+
+
+# Files -------------------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=jinja2.select_autoescape(["html"]),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["thousands"] = lambda number: f"{number:,}"
+    environment.filters["md"] = escape_markdown
+    return environment
+
+
+def _render(template: str, report: Report) -> str:
+    words = {
+        "headline": headline(report),
+        "run_line": f"{run_line(report)}; {traffic_line(report)}",
+        "example_title": example_title(report["example"]) if report["example"] else "",
+        "coverage": None if report["coverage"] is None else coverage_line(report["coverage"]),
+        "fence": fence(report["example"]["trace"]) if report["example"] else "",
+        "tick": fence(report["repeat"]),
+    }
+    return _environment().get_template(template).render(report=report, **words)
+
+
+def markdown(report: Report) -> str:
+    """The report as Markdown."""
+    return _render("report.md", report)
+
+
+def html(report: Report) -> str:
+    """The report as one HTML file that asks no other host for anything."""
+    return _render("report.html", report)
+
+
+def as_json(report: Report) -> str:
+    """The report for machines."""
+    return json.dumps(report, indent=2) + "\n"
+
+
+def junit(report: Report) -> str:
+    """JUnit XML: one test case for each stimulus kind, one for the handshake."""
+    suite = ElementTree.Element("testsuite", name=f"mmagold.{report['dut']}")
+    failures = 0
+    for row in report["kinds"]:
+        failed = row["wrong"] + row["unknown"] + row["missing"]
+        case = ElementTree.SubElement(suite, "testcase", classname=report["dut"], name=row["kind"])
+        if failed:
+            failures += 1
+            text = f"{row['wrong']} wrong, {row['unknown']} with X or Z, {row['missing']} never answered, of {row['tried']}"
+            ElementTree.SubElement(case, "failure", message=text).text = _failure_text(report)
+    case = ElementTree.SubElement(suite, "testcase", classname=report["dut"], name="handshake")
+    if report["protocol"]:
+        failures += 1
+        failure = ElementTree.SubElement(case, "failure", message=f"{len(report['protocol'])} handshake failures")
+        failure.text = "\n".join(item["text"] for item in report["protocol"])
+    suite.set("tests", str(len(report["kinds"]) + 1))
+    suite.set("failures", str(failures))
+    suite.set("errors", "0")
+    suite.set("time", f"{report['seconds_build'] + report['seconds_run']:.3f}")
+    root = ElementTree.Element("testsuites")
+    root.append(suite)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _failure_text(report: Report) -> str:
+    parts = [report["diagnosis"]["sentence"]] if report["diagnosis"] else []
+    if report["example"]:
+        parts += [report["example"]["trace"], f"golden {report['example']['expected']}, DUT {report['example']['actual']}"]
+    return "\n".join(parts)
+
+
+WRITERS = {"json": as_json, "md": markdown, "html": html, "xml": junit}
+"""Report writers by file suffix."""

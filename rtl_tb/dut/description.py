@@ -1,0 +1,396 @@
+"""The description of a unit under test: reads a `dut.yaml` (docs/dut.md shows every key) into a `Dut`.
+
+What a file says is checked as far as the file alone can tell; that the ports exist and have the right widths is checked
+by rtl_tb/dut/wrapper.py, which asks a simulator's front end.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import glob
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from golden import yamlfile
+from golden.catalog.lookup import instruction
+from golden.errors import MmagoldError, SpecError, nearest
+from golden.instruction import Instruction
+from golden.vectors.word import LEVELS, Field, WordLayout
+from golden.yamlfile import Section
+from rtl_tb.dut.policy import NAN_POLICIES, ZERO_POLICIES, ComparePolicy
+from rtl_tb.dut.portmap import PortMap, check_overlaps, read_map
+
+HANDSHAKES = ("valid_ready", "valid", "latency", "combinational")
+MAX_CYCLES = 100_000
+GENERATED = ("mmagold_dut.sv", "mmagold_tb.sv", "mmagold_timescale.sv")
+"""What a build folder holds: a pattern such as **/*.sv must not take an old wrapper for a source."""
+IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
+
+
+@dataclass(frozen=True)
+class Reset:
+    """The DUT's reset port.
+
+    `cycles` is how many clock cycles a reset must last. An asynchronous reset may fall anywhere in a cycle.
+    """
+
+    port: str
+    active_low: bool
+    synchronous: bool
+    cycles: int
+
+
+@dataclass(frozen=True)
+class Handshake:
+    """How operands go in and results come out.
+
+    kind: one of HANDSHAKES. The five names are ports of the DUT, or None where it has no such port.
+    latency: clock edges from taking the operands to the result (kind latency), or None while it is to be measured.
+    measured: whether the file says `latency: measure`.
+    interval: the DUT takes one set of operands every `interval` cycles (kinds valid and latency).
+    """
+
+    kind: str
+    in_valid: str | None = None
+    in_ready: str | None = None
+    out_valid: str | None = None
+    out_ready: str | None = None
+    enable: str | None = None
+    latency: int | None = None
+    measured: bool = False
+    interval: int = 1
+
+    def inputs(self) -> dict[str, str]:
+        """The DUT's input ports by role."""
+        roles = {"input valid": self.in_valid, "output ready": self.out_ready, "enable": self.enable}
+        return {role: port for role, port in roles.items() if port}
+
+    def outputs(self) -> dict[str, str]:
+        """The DUT's output ports by role."""
+        roles = {"input ready": self.in_ready, "output valid": self.out_valid}
+        return {role: port for role, port in roles.items() if port}
+
+
+@dataclass(frozen=True, eq=False)
+class Dut:
+    """A unit under test. Paths are absolute.
+
+    Attributes:
+        name: what reports call it.
+        file: the dut.yaml.
+        top: the designer's top module; `parameters` are its parameters, by name.
+        sources, include: files in compile order, and include folders.
+        defines: preprocessor macros; an empty text defines without a value.
+        instruction, instruction_name: what it must compute, and how the file (or `override`) named it.
+        level: "dot" (one dot product at a time) or "tile" (the whole matrices).
+        layout: the bits of one vector at that level.
+        clock: name of the clock port; None for a combinational unit without one.
+        reset: None where the DUT has no reset port: resets in mid-flight mean nothing to it.
+        ports: where each operand and d lie, by operand.
+        constants: input ports that are tied, and their values.
+        where: "file:line" of keys, for messages that come later.
+    """
+
+    name: str
+    file: Path
+    top: str
+    sources: tuple[Path, ...]
+    include: tuple[Path, ...]
+    defines: dict[str, str]
+    parameters: dict[str, int | str]
+    instruction: Instruction
+    instruction_name: str
+    level: str
+    layout: WordLayout
+    clock: str | None
+    reset: Reset | None
+    handshake: Handshake
+    ports: dict[str, PortMap]
+    constants: dict[str, int]
+    compare: ComparePolicy
+    where: dict[str, str]
+
+    @property
+    def can_stall_input(self) -> bool:
+        """Whether in_ready of the wrapper may be low."""
+        shake = self.handshake
+        return bool(shake.in_ready or shake.enable or shake.interval > 1 or shake.kind == "combinational")
+
+    @property
+    def can_stall_output(self) -> bool:
+        """Whether the wrapper heeds out_ready. If not, a result that is not taken at once is lost."""
+        shake = self.handshake
+        return bool(shake.out_ready or shake.enable or shake.kind == "combinational")
+
+    @cached_property
+    def fields(self) -> dict[str, Field]:
+        """The fields of the operand word and of the result word, by operand."""
+        return {field.name: field for field in self.layout.fields}
+
+    def with_latency(self, latency: int) -> Dut:
+        """The same DUT with a latency of `latency` clock edges; for those whose latency is measured.
+
+        With 0 the wrapper's out_valid is in_valid, so the results come `latency` positions late: that shift is the latency.
+
+        Raises:
+            SpecError: the handshake is of another kind.
+        """
+        if self.handshake.kind != "latency":
+            raise SpecError(f"{self.file}: a latency was given, but the handshake is '{self.handshake.kind}'")
+        return dataclasses.replace(self, handshake=dataclasses.replace(self.handshake, latency=latency))
+
+
+def load_dut(path: str | Path) -> Dut:
+    """Reads a dut.yaml.
+
+    Raises:
+        SpecError: the file is wrong, or names an instruction that does not exist; the message gives file, line, key and what
+            was expected.
+    """
+    return read_dut(yamlfile.read(path), Path(path))
+
+
+def read_dut(document: Section, path: Path) -> Dut:
+    """Builds a Dut from the parsed `document`; relative paths in it are relative to the folder of `path`."""
+    path = path.absolute()
+    top = _identifier(document, "top")
+    if top == "mmagold_dut":
+        raise document.error("key 'top' is 'mmagold_dut', the name of the generated wrapper; name the designer's module", "top")
+    name = document.take("dut", str, top)
+    if not re.fullmatch(r"[\w.+-]+", name) or name.startswith("."):
+        raise document.error(f"key 'dut' is '{name}', expected a name of letters, digits, '_', '-', '+' and '.'", "dut")
+    unit, unit_name = _instruction(document, path.parent)
+    level = document.take_choice("level", LEVELS, "dot")
+    layout = WordLayout.of(unit, level)
+    handshake = _handshake(document)
+    dut = Dut(
+        name,
+        path,
+        top,
+        _sources(document, path.parent),
+        _folders(document, path.parent),
+        _defines(document),
+        _parameters(document),
+        unit,
+        unit_name,
+        level,
+        layout,
+        _clock(document, handshake),
+        _reset(document),
+        handshake,
+        _ports(document, layout, unit_name),
+        _constants(document),
+        _compare(document),
+        {key: f"{document.file}:{line}" for key, line in document.lines.items()},
+    )
+    document.done()
+    _check_roles(dut)
+    return dut
+
+
+def _identifier(section: Section, key: str, default: str | None = "") -> str:
+    """A Verilog name; required unless a default other than "" is given."""
+    value = section.take(key, str) if default == "" else section.take(key, str, default)
+    if value is not default and not IDENTIFIER.fullmatch(value):
+        raise section.error(f"key '{key}' is '{value}', expected a Verilog identifier", key)
+    return str(value)
+
+
+def _optional(section: Section, key: str) -> str | None:
+    return _identifier(section, key) if section.get(key) is not None else section.take(key, str, None)
+
+
+def _instruction(document: Section, folder: Path) -> tuple[Instruction, str]:
+    if ("instruction" in document) == ("unit" in document):
+        raise document.error("expected either 'instruction' (architecture:name) or 'unit' (a unit's .yaml file)")
+    if "unit" in document:
+        from golden.catalog.unit_files import load_instruction
+
+        unit = document.take("unit", str)
+        if not (folder / unit).is_file():
+            raise document.error(f"key 'unit' is '{unit}', but {folder / unit} is no file", "unit")
+        return load_instruction(folder / unit), unit
+    name = document.take("instruction", str)
+    architecture, colon, rest = name.partition(":")
+    if not colon or rest.startswith(":"):
+        raise document.error(
+            f"key 'instruction' is {name!r}, expected architecture:name, as hopper:HMMA.16816.F32", "instruction"
+        )
+    try:
+        return instruction(architecture, rest), name
+    except MmagoldError as error:
+        raise document.error(" ".join(str(error).split()), "instruction") from None
+
+
+def _sources(document: Section, folder: Path) -> tuple[Path, ...]:
+    found: dict[Path, None] = {}
+    for pattern in document.take_names("sources"):
+        matches = sorted(glob.glob(str(folder / pattern), recursive=True)) if glob.has_magic(pattern) else [str(folder / pattern)]
+        files = [Path(match) for match in matches if Path(match).is_file() and Path(match).name not in GENERATED]
+        if not files:
+            siblings = [entry.name for entry in (folder / pattern).parent.glob("*") if entry.is_file()]
+            raise document.error(
+                f"key 'sources': '{pattern}' is no file in {folder}{nearest(Path(pattern).name, siblings)}", "sources"
+            )
+        found |= dict.fromkeys(files)
+    if not found:
+        raise document.error("key 'sources' is empty, expected at least one file", "sources")
+    return tuple(found)
+
+
+def _folders(document: Section, folder: Path) -> tuple[Path, ...]:
+    folders = tuple(folder / name for name in document.take_names("include", []))
+    for path in folders:
+        if not path.is_dir():
+            raise document.error(f"key 'include': {path} is no folder", "include")
+    return folders
+
+
+def _named(document: Section, key: str) -> Section:
+    """A mapping from Verilog names; empty where the file has none."""
+    section = document.take(key, Section, None) or Section(document.file, document.line)
+    for name in section:
+        if not IDENTIFIER.fullmatch(name):
+            raise section.error(f"'{name}' in '{key}' is no Verilog identifier", name)
+    return section
+
+
+def _defines(document: Section) -> dict[str, str]:
+    section = _named(document, "defines")
+    return {name: str(section.take(name, (str, int), "")) for name in section}
+
+
+def _parameters(document: Section) -> dict[str, int | str]:
+    section = _named(document, "parameters")
+    values = {name: section.take(name, (int, str, bool)) for name in section}
+    return {name: int(value) if isinstance(value, bool) else value for name, value in values.items()}
+
+
+def _constants(document: Section) -> dict[str, int]:
+    section = _named(document, "constants")
+    return {name: section.take_int(name, 0, (1 << 1024) - 1) for name in section}
+
+
+def _clock(document: Section, handshake: Handshake) -> str | None:
+    if handshake.kind == "combinational":
+        return _optional(document, "clock")
+    return _identifier(document, "clock")
+
+
+def _reset(document: Section) -> Reset | None:
+    section = document.take("reset", (str, Section), None)
+    if section is None:
+        return None
+    if isinstance(section, str):
+        raise document.error(f"key 'reset' is '{section}', expected a mapping such as {{port: {section}, active: low}}", "reset")
+    reset = Reset(
+        _identifier(section, "port"),
+        section.take_choice("active", ("low", "high")) == "low",
+        section.take("synchronous", bool, True),
+        section.take_int("cycles", 1, MAX_CYCLES, 4),
+    )
+    section.done()
+    return reset
+
+
+def _handshake(document: Section) -> Handshake:
+    section = document.take("handshake", Section)
+    kind = section.take_choice("kind", HANDSHAKES)
+    readers = {"valid_ready": _valid_ready, "valid": _valid, "latency": _latency}
+    handshake = readers[kind](section) if kind in readers else Handshake(kind)
+    section.done()
+    return handshake
+
+
+def _sides(section: Section) -> tuple[Section, Section]:
+    return section.take("input", Section), section.take("output", Section)
+
+
+def _valid_ready(section: Section) -> Handshake:
+    given, result = _sides(section)
+    handshake = Handshake(
+        "valid_ready",
+        in_valid=_identifier(given, "valid"),
+        in_ready=_optional(given, "ready"),
+        out_valid=_identifier(result, "valid"),
+        out_ready=_optional(result, "ready"),
+    )
+    given.done()
+    result.done()
+    if not handshake.in_ready and not handshake.out_ready:
+        raise section.error("kind 'valid_ready' names no ready port; for a unit without any, write 'kind: valid'", "kind")
+    return handshake
+
+
+def _valid(section: Section) -> Handshake:
+    given, result = _sides(section)
+    in_valid, out_valid = _identifier(given, "valid"), _identifier(result, "valid")
+    given.done(("valid",))
+    result.done(("valid",))
+    return Handshake("valid", in_valid=in_valid, out_valid=out_valid, interval=_interval(section))
+
+
+def _latency(section: Section) -> Handshake:
+    given = section.take("input", Section, None)
+    in_valid = _identifier(given, "valid") if given is not None else None
+    if given is not None:
+        given.done()
+    latency = section.take("latency", (int, str))
+    if isinstance(latency, str) and latency != "measure":
+        raise section.error(f"key 'latency' is '{latency}', expected a number of clock cycles, or measure", "latency")
+    if isinstance(latency, int):
+        latency = section.take_int("latency", 1, MAX_CYCLES)
+    return Handshake(
+        "latency",
+        in_valid=in_valid,
+        enable=_optional(section, "enable"),
+        latency=None if latency == "measure" else latency,
+        measured=latency == "measure",
+        interval=_interval(section),
+    )
+
+
+def _interval(section: Section) -> int:
+    return int(section.take_int("interval", 1, MAX_CYCLES, 1))
+
+
+def _ports(document: Section, layout: WordLayout, unit_name: str) -> dict[str, PortMap]:
+    section = document.take("ports", Section)
+    fields = {field.name: field for field in layout.fields}
+    missing = [name for name in fields if name not in section]
+    if missing:
+        raise section.error(f"'ports' lacks {', '.join(missing)}: {unit_name} has the operands {', '.join(fields)}")
+    maps = {name: read_map(section, field) for name, field in fields.items()}
+    section.done()
+    check_overlaps([port_map for name, port_map in maps.items() if name != "d"], fields)
+    check_overlaps([maps["d"]], fields)
+    return maps
+
+
+def _compare(document: Section) -> ComparePolicy:
+    section = document.take("compare", Section, None)
+    if section is None:
+        return ComparePolicy()
+    policy = ComparePolicy(
+        section.take_choice("nan", NAN_POLICIES, "exact"), section.take_choice("zero", ZERO_POLICIES, "strict")
+    )
+    section.done()
+    return policy
+
+
+def _check_roles(dut: Dut) -> None:
+    """Refuses a port that is named in two roles, such as a constant that is also an operand."""
+    named = [("clock", dut.clock), ("reset", dut.reset.port if dut.reset else None)]
+    named += [*dut.handshake.inputs().items(), *dut.handshake.outputs().items()]
+    named += [("constant", port) for port in dut.constants]
+    named += [("d", port) for port in dut.ports["d"].ports]
+    # Several operands may share a bus; that their bits differ was checked before.
+    named += [("operand", port) for port in {port for name, at in dut.ports.items() if name != "d" for port in at.ports}]
+    roles: dict[str, str] = {}
+    for role, port in named:
+        if port and port in roles:
+            raise SpecError(f"{dut.file}: port '{port}' is named both as {roles[port]} and as {role}")
+        if port:
+            roles[port] = role

@@ -1,0 +1,140 @@
+"""Checks a dut.yaml against the ports that the top module really has: names, directions, widths, arrays, nothing left over."""
+
+from __future__ import annotations
+
+from golden.errors import SpecError, nearest
+from golden.vectors.word import Field
+from rtl_tb.dut.description import Dut
+from rtl_tb.dut.portmap import PortMap
+from rtl_tb.dut.ports import Module, Port
+
+
+def check_fit(dut: Dut, module: Module) -> None:
+    """Raises SpecError, with file and line, for the first thing in which the description and the module differ."""
+    _check_parameters(dut, module)
+    _check_controls(dut, module)
+    for name, port_map in dut.ports.items():
+        for port in port_map.ports:
+            found = _port(dut, module, port, port_map.where, "output" if name == "d" else "input")
+            _check_array(port_map, found)
+            _check_width(dut, port_map, dut.fields[name], found)
+    _check_covered(dut, module)
+    _check_left_over(dut, module)
+
+
+def entry_width(port: Port, array: str | None) -> int:
+    """Bits of one entry of an array port, or of the whole vector."""
+    return port.width // entries(port, array)
+
+
+def entries(port: Port, array: str | None) -> int:
+    """Number of entries of an array port; 1 for a vector."""
+    ranges = {"packed": port.packed or (), "unpacked": port.unpacked}.get(array or "", ())
+    return abs(ranges[0][0] - ranges[0][1]) + 1 if ranges else 1
+
+
+def _port(dut: Dut, module: Module, name: str, where: str, direction: str) -> Port:
+    port = module.ports.get(name)
+    if port is None:
+        raise SpecError(f"{where}: {module.name} has no port '{name}'{nearest(name, module.ports)}")
+    if port.direction != direction:
+        raise SpecError(f"{where}: port '{name}' of {module.name} is an {port.direction}, expected an {direction}")
+    if port.problem:
+        raise SpecError(
+            f"{where}: port '{name}' of {module.name} is {port.problem}, expected bits; write a shell around the module"
+        )
+    return port
+
+
+def _check_parameters(dut: Dut, module: Module) -> None:
+    for name in dut.parameters:
+        if name not in module.parameters:
+            raise SpecError(
+                f"{dut.where['parameters']}: {module.name} has no parameter '{name}'{nearest(name, module.parameters)}"
+            )
+
+
+def _check_controls(dut: Dut, module: Module) -> None:
+    """Clock, reset, handshake and constants."""
+    file, where = str(dut.file), dut.where
+    single = [(dut.clock, where.get("clock", file), "input")]
+    single += [(dut.reset.port if dut.reset else None, where.get("reset", file), "input")]
+    single += [(port, where["handshake"], "input") for port in dut.handshake.inputs().values()]
+    single += [(port, where["handshake"], "output") for port in dut.handshake.outputs().values()]
+    for name, place, direction in single:
+        if name and (port := _port(dut, module, name, place, direction)).width != 1:
+            raise SpecError(f"{place}: port '{name}' has {port.shape}, expected 1 bit")
+    for name, value in dut.constants.items():
+        port = _port(dut, module, name, where["constants"], "input")
+        if port.unpacked:
+            raise SpecError(f"{where['constants']}: port '{name}' is an unpacked array, expected a vector to tie to {value}")
+        if value >> port.width:
+            raise SpecError(f"{where['constants']}: port '{name}' has {port.shape}, too few for the constant {value}")
+
+
+def _check_array(port_map: PortMap, port: Port) -> None:
+    where, name = port_map.where, port.name
+    if len(port.unpacked) > 1:
+        raise SpecError(f"{where}: port '{name}' has {len(port.unpacked)} unpacked dimensions, expected at most one")
+    if port.unpacked and port_map.array != "unpacked":
+        raise SpecError(f"{where}: port '{name}' is an unpacked array; write {{port: {name}, array: unpacked}}")
+    if port_map.array == "unpacked" and not port.unpacked:
+        raise SpecError(f"{where}: port '{name}' is a vector of {port.shape}, not an unpacked array")
+    if port_map.array == "packed" and port.packed is None:
+        raise SpecError(
+            f"{where}: the ranges of port '{name}' are needed for 'array: packed', and only Verilator tells them; install it, "
+            "or describe the port as a vector (no 'array'; 'order: descending' if its first index is the lowest)"
+        )
+    if port_map.array == "packed" and not port.packed:
+        raise SpecError(f"{where}: port '{name}' is a vector of {port.shape}, not a packed array of two dimensions")
+
+
+def _check_width(dut: Dut, port_map: PortMap, field: Field, port: Port) -> None:
+    width, count = entry_width(port, port_map.array), entries(port, port_map.array)
+    needed = max(place.lsb for place in port_map.places(field) if place.port == port.name) + field.bits
+    operand = f"operand {field.name} of {dut.instruction_name}"
+    if needed > width and not port_map.array and len(port_map.ports) == 1 and needed == field.width:
+        product = f"{field.elements} x {field.bits} = {field.width}" if field.elements > 1 else str(field.width)
+        raise SpecError(f"{port_map.where}: port '{port.name}' has {port.shape}, {operand} needs {product}")
+    if needed > width:
+        what = f"each entry of port '{port.name}'" if port_map.array else f"port '{port.name}'"
+        raise SpecError(f"{port_map.where}: {what} has {width} bits, {operand} as arranged here needs {needed}")
+    if port_map.array and port_map.first + port_map.words(field) > count:
+        raise SpecError(
+            f"{port_map.where}: port '{port.name}' has {count} entries, {operand} as arranged here needs "
+            f"{port_map.first + port_map.words(field)}"
+        )
+
+
+def _check_covered(dut: Dut, module: Module) -> None:
+    """Every port must be used up to its last bit, unless one of its maps says `partial`."""
+    users: dict[str, list[PortMap]] = {}
+    for port_map in dut.ports.values():
+        for name in port_map.ports:
+            users.setdefault(name, []).append(port_map)
+    for name, maps in users.items():
+        port, array = module.ports[name], maps[0].array
+        if any(user.array != array for user in maps):
+            raise SpecError(f"{maps[0].where}: port '{name}' is described both as an array and as a vector")
+        if any(user.partial for user in maps):
+            continue
+        reach = max(user.extent(dut.fields[user.operand]) for user in maps)
+        used = max(user.first + user.words(dut.fields[user.operand]) for user in maps) if array else 1
+        width, count = entry_width(port, array), entries(port, array)
+        if reach < width or used < count:
+            what = f"{used} of the {count} entries" if used < count else f"{reach} of the {width} bits"
+            who = " and ".join(user.operand for user in maps)
+            raise SpecError(f"{maps[0].where}: {who} takes only {what} of port '{name}'; if that is meant, add 'partial: true'")
+
+
+def _check_left_over(dut: Dut, module: Module) -> None:
+    """Inputs that nobody drives would be Z; outputs may stay open."""
+    named = {dut.clock, dut.reset.port if dut.reset else None, *dut.handshake.inputs().values(), *dut.constants}
+    named |= {port for port_map in dut.ports.values() for port in port_map.ports}
+    undriven = [name for name, port in module.ports.items() if port.direction != "output" and name not in named]
+    if undriven:
+        plural = "s" * (len(undriven) > 1)
+        raise SpecError(
+            f"{dut.file}: nothing drives the input{plural} {', '.join(undriven)} of {module.name}; "
+            "name them under ports, or tie them under 'constants'"
+        )

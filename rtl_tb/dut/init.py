@@ -1,0 +1,289 @@
+"""Writes the first draft of a dut.yaml from the ports of a designer's module; guesses are marked GUESS.
+
+Ports are read with a simulator's front end (rtl_tb/dut/ports.py). Roles come from names and directions (an input called
+*valid* belongs to the operands, an output to the result), arrangement from dimensions and widths.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from golden.catalog import architectures
+from golden.catalog.lookup import instruction as find_instruction
+from golden.catalog.unit_files import load_instruction
+from golden.instruction import Instruction
+from golden.vectors.word import Field, WordLayout
+from rtl_tb.dut.fit import entries, entry_width
+from rtl_tb.dut.ports import Design, Module, Port, read_ports
+
+GUESS = "  # GUESS"
+_CLOCK = re.compile(r"(i_|s_)?a?(clk|clock)(_i|_in|in)?$", re.I)
+_RESET = re.compile(r"(i_)?(n|a|s)?(rst|reset)(_?n|_ni|_i|_b)?(_i|_in)?$", re.I)
+_RESET_LOW = re.compile(r"(^n(rst|reset))|((rst|reset)(_?n|_ni|_b)(_i|_in)?$)", re.I)
+_ENABLE = re.compile(r"(i_)?(en|ena|enable|ce|clk_en|clken)(_i)?$", re.I)
+_AFFIXES = re.compile(
+    r"^(i_|o_|in_|out_|op_|operand_|src_|mat_|vec_|data_|s_|m_)|(_i|_o|_in|_out|_op|_vec|_mat|_data|_bits|_q|_reg)$", re.I
+)
+_ALIASES = {
+    "a": ("a", "opa", "operanda", "lhs", "x", "act", "activations"),
+    "b": ("b", "opb", "operandb", "rhs", "w", "wgt", "weights"),
+    "c": ("c", "opc", "operandc", "acc", "accum", "accumulator", "addend", "psum", "bias"),
+    "d": ("d", "out", "result", "res", "sum", "dot", "y", "z", "q"),
+    "metadata": ("metadata", "meta", "e", "sparsity", "sel"),
+    "scale_a": ("scalea", "ascale", "sa", "sfa"),
+    "scale_b": ("scaleb", "bscale", "sb", "sfb"),
+}
+
+
+@dataclass
+class _Roles:
+    """What each port seems to be for; `left` are inputs that no rule knows."""
+
+    clock: str | None = None
+    reset: str | None = None
+    enable: str | None = None
+    in_valid: str | None = None
+    in_ready: str | None = None
+    out_valid: str | None = None
+    out_ready: str | None = None
+    operands: dict[str, list[str]] = field(default_factory=dict)
+    left: list[str] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+
+
+def draft(sources: Sequence[Path], top: str | None = None, instruction: str | None = None, folder: Path | None = None) -> str:
+    """Returns the text of a dut.yaml for the module in `sources`.
+
+    Args:
+        sources: the designer's files, in compile order.
+        top: the top module; may be left out where only one module is nobody's child.
+        instruction: "architecture:name" or the .yaml file of a unit; None guesses one from the widths.
+        folder: where the file will lie, by default the working directory; paths in it are relative to this folder.
+
+    Raises:
+        ElaborationError: no simulator takes the sources.
+        UnknownNameError, SpecError: there is no such instruction, or the unit's file is wrong.
+    """
+    folder = folder or Path()
+    module = read_ports(Design([Path(source).absolute() for source in sources], top))
+    roles = _roles(module)
+    candidates = [instruction] if instruction else _candidates(module, roles)
+    layout = WordLayout.of(_instruction(candidates[0])) if candidates else None
+    lines = [
+        f"# First draft for {module.name}, from its ports. Check what is marked GUESS; docs/dut.md explains every key.",
+        f"dut: {_scalar(module.name)}",
+        f"top: {_scalar(module.name)}",
+        f"sources: [{', '.join(_scalar(os.path.relpath(source, folder)) for source in sources)}]",
+        "# include: [folder]    defines: {NAME: value}    parameters: {NAME: value}",
+        "",
+        *(_given(instruction, folder) if instruction else _guessed(candidates, module, roles)),
+        "",
+        *_timing(module, roles),
+        "",
+        *_ports(module, roles, layout),
+        *_rest(roles),
+        "# nan: exact | canonical | any      zero: strict | any",
+        "compare: {nan: exact, zero: strict}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _scalar(text: str) -> str:
+    """A text as a value in YAML, also inside brackets: quoted where it would mean something else (on, 1e3, "a, b.sv")."""
+    plain = re.fullmatch(r"[\w./$+-]+( [\w./$+-]+)*", text, re.ASCII) and yaml.safe_load(text) == text
+    return text if plain else json.dumps(text, ensure_ascii=False)
+
+
+def _instruction(name: str) -> Instruction:
+    if name.endswith((".yaml", ".yml")):
+        return load_instruction(name)
+    architecture, _, rest = name.partition(":")
+    return find_instruction(architecture, rest)
+
+
+# Roles -----------------------------------------------------------------------------------------------------------------
+
+
+def _roles(module: Module) -> _Roles:
+    roles = _Roles()
+    for name, port in module.ports.items():
+        control = _control(name, port) if port.width == 1 else None
+        operand, _ = _operand(name, port.direction)
+        if control and getattr(roles, control) is None:
+            setattr(roles, control, name)
+        elif operand:
+            roles.operands.setdefault(operand, []).append(name)
+        elif port.direction == "output":
+            roles.open.append(name)
+        else:
+            roles.left.append(name)
+    for operand, names in roles.operands.items():
+        roles.operands[operand] = _one_or_list(operand, names, roles)
+    if "d" not in roles.operands and roles.open:
+        widest = max(roles.open, key=lambda name: module.ports[name].width)
+        roles.operands["d"] = [widest]
+        roles.open.remove(widest)
+    return roles
+
+
+def _control(name: str, port: Port) -> str | None:
+    """The attribute of _Roles that a one-bit port fills, by its name and direction."""
+    given = port.direction == "input"
+    if re.search(r"valid|vld|start", name, re.I):
+        return "in_valid" if given else "out_valid"
+    if re.search(r"ready|rdy", name, re.I):
+        return "out_ready" if given else "in_ready"
+    for role, pattern in (("clock", _CLOCK), ("reset", _RESET), ("enable", _ENABLE)):
+        if given and pattern.match(name):
+            return role
+    return None
+
+
+def _operand(name: str, direction: str) -> tuple[str | None, int | None]:
+    """(operand, number) of a port: "a_i" is ("a", None), "a3" is ("a", 3); (None, None) for a name that no rule knows."""
+    plain = name
+    while (shorter := _AFFIXES.sub("", plain)) != plain and shorter:
+        plain = shorter
+    match = re.fullmatch(r"(.*?)_?(\d+)?", plain.lower())
+    stem = match[1].replace("_", "") if match else ""
+    for operand, aliases in _ALIASES.items():
+        if stem in aliases and (direction == "output") == (operand == "d"):
+            return operand, int(match[2]) if match and match[2] else None
+    # "data_out" and "in_a": an affix may have eaten all but another affix.
+    if direction == "output" and name.lower() in ("out", "data_out", "out_data", "o_data", "m_data"):
+        return "d", None
+    return None, None
+
+
+def _one_or_list(operand: str, names: list[str], roles: _Roles) -> list[str]:
+    """Several ports of one operand are a list if they are numbered; otherwise the first counts."""
+    numbers = {name: _operand(name, "output" if operand == "d" else "input")[1] for name in names}
+    if len(names) == 1 or all(number is not None for number in numbers.values()):
+        return sorted(names, key=lambda name: numbers[name] or 0)
+    (roles.open if operand == "d" else roles.left).extend(names[1:])
+    return names[:1]
+
+
+# The instruction -------------------------------------------------------------------------------------------------------
+
+
+def _candidates(module: Module, roles: _Roles) -> list[str]:
+    """Hopper's mma instructions whose dot product has exactly the widths of the ports, plainest first."""
+    if not {"a", "b", "c", "d"} <= set(roles.operands):
+        return []
+    widths = {operand: sum(module.ports[name].width for name in names) for operand, names in roles.operands.items()}
+    found = []
+    for name in architectures.get_architecture("hopper").names():
+        if name.startswith("mma.") and not name.startswith("mma.sp.sync"):
+            layout = WordLayout.of(find_instruction("hopper", name))
+            if {field.name: field.width for field in layout.fields} == widths:
+                found.append(f"hopper:{name}")
+    return sorted(found, key=lambda name: (re.search(r"\.[sub]\d+\.", name) is not None, "satfinite" in name))
+
+
+def _given(name: str, folder: Path) -> list[str]:
+    is_unit = name.endswith((".yaml", ".yml"))
+    return [f"unit: {_scalar(os.path.relpath(name, folder))}" if is_unit else f"instruction: {name}"]
+
+
+def _guessed(candidates: list[str], module: Module, roles: _Roles) -> list[str]:
+    widths = ", ".join(f"{key} {sum(module.ports[n].width for n in names)}" for key, names in sorted(roles.operands.items()))
+    if not candidates:
+        return [
+            f"# Bits: {widths}. No instruction of Hopper has these; see `mmagold list`, or describe your own unit in a YAML file",
+            "# of your own and write `unit: my_unit.yaml` instead.",
+            "instruction: architecture:name" + GUESS,
+        ]
+    others = [f"#   {name}" for name in candidates[1:6]]
+    more = [f"# Bits: {widths}. The same on Hopper (other architectures: `mmagold list`):", *others] if others else []
+    return [*more, f"instruction: {candidates[0]}{GUESS}: it has the widths of the ports"]
+
+
+# Clock, reset, handshake -----------------------------------------------------------------------------------------------
+
+
+def _timing(module: Module, roles: _Roles) -> list[str]:
+    lines = [f"clock: {_scalar(roles.clock)}"] if roles.clock else ["# clock: clk"]
+    if roles.reset:
+        active = "low" if _RESET_LOW.search(roles.reset) else "high"
+        lines.append(
+            f"reset: {{port: {_scalar(roles.reset)}, active: {active}, synchronous: true, cycles: 4}}{GUESS}: polarity by name"
+        )
+    lines.append("handshake:")
+    if roles.in_valid and roles.out_valid:
+        ready = bool(roles.in_ready or roles.out_ready)
+        lines.append(f"  kind: {'valid_ready' if ready else 'valid'}")
+        lines += [_side("input", roles.in_valid, roles.in_ready), _side("output", roles.out_valid, roles.out_ready)]
+        lines += [] if ready else ["  # interval: 1    # cycles from one set of operands to the next"]
+    elif roles.clock:
+        lines += [f"  kind: latency{GUESS}: there is no pair of valid ports", "  latency: measure    # or the number of cycles"]
+        lines += [f"  input: {{valid: {_scalar(roles.in_valid)}}}"] if roles.in_valid else []
+        lines += [f"  enable: {_scalar(roles.enable)}"] if roles.enable else []
+        lines += ["  # interval: 1    # cycles from one set of operands to the next"]
+    else:
+        lines.append(f"  kind: combinational{GUESS}: there is no clock")
+    return lines
+
+
+def _side(side: str, valid: str, ready: str | None) -> str:
+    return f"  {side}: {{valid: {_scalar(valid)}" + (f", ready: {_scalar(ready)}}}" if ready else "}")
+
+
+# Ports -----------------------------------------------------------------------------------------------------------------
+
+
+def _ports(module: Module, roles: _Roles, layout: WordLayout | None) -> list[str]:
+    fields = {item.name: item for item in layout.fields} if layout else {}
+    lines = ["# Element 0 in the least significant bits, unless order: descending.", "ports:"]
+    for operand in fields or ("a", "b", "c", "d"):
+        names = roles.operands.get(operand)
+        if names is None:
+            lines.append(f"  {operand}: {operand}{GUESS}: no port looks like it")
+        else:
+            lines.append(f"  {operand}: {_arrangement(names, module, fields.get(operand))}")
+    for operand in set(roles.operands) - set(fields) if fields else ():
+        lines.append(f"  # {operand}: {', '.join(roles.operands[operand])}, but the instruction has no such operand")
+    return lines
+
+
+def _arrangement(names: list[str], module: Module, item: Field | None) -> str:
+    port = module.ports[names[0]]
+    array = "unpacked" if port.unpacked else "packed" if port.packed else None
+    array = array if len(names) == 1 else None
+    width = entry_width(port, array)
+    count = entries(port, array) if array else len(names)
+    ports = _scalar(names[0]) if len(names) == 1 else f"[{', '.join(map(_scalar, names))}]"
+    if item and count > 1 and width > item.bits and width % item.bits == 0 and count * width == item.width:
+        elements = f", word: {{elements: {width // item.bits}}}"
+        return (
+            f"{{port: {ports}" + (f", array: {array}" if array else "") + elements + "}" + GUESS + ": words of several elements"
+        )
+    text = f"{{port: {ports}, array: {array}}}" if array else ports
+    if item and count * width != item.width:
+        text += f"{GUESS}: {count * width} bits, but the operand has {item.elements} x {item.bits}"
+    return text
+
+
+def _rest(roles: _Roles) -> list[str]:
+    lines = []
+    left = [*roles.left, *_unused_controls(roles)]
+    if left:
+        lines += ["# Inputs of unknown purpose, tied for now.", "constants:", *(f"  {_scalar(name)}: 0{GUESS}" for name in left)]
+    if roles.open:
+        lines.append(f"# Outputs left open: {', '.join(roles.open)}")
+    return [*lines, ""]
+
+
+def _unused_controls(roles: _Roles) -> Iterable[str]:
+    """Control inputs that the chosen kind of handshake does not name."""
+    if roles.in_valid and roles.out_valid:
+        return [roles.enable] if roles.enable else []
+    unused = [roles.out_ready, None if roles.clock else roles.in_valid, None if roles.clock else roles.enable]
+    return [name for name in unused if name]

@@ -1,0 +1,93 @@
+"""How a DUT's result is compared with the expected one: NaN codes and the sign of zero are choices, all else is exact.
+
+nan: exact       the same bits as the modelled unit (the default)
+     canonical   where a NaN is expected, the format's default quiet NaN with a positive sign (f32: 0x7FC00000)
+     any         where a NaN is expected, any code that is a NaN
+zero: strict     +0 and -0 differ (the default)
+      any        +0 and -0 are equal
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.errors import OperandError, nearest
+from golden.number.formats import Format
+
+Bits = npt.NDArray[Any]
+Mask = npt.NDArray[np.bool_]
+NAN_POLICIES = ("exact", "canonical", "any")
+ZERO_POLICIES = ("strict", "any")
+
+
+@dataclass(frozen=True)
+class ComparePolicy:
+    """What counts as equal. Raises OperandError for a name that is no policy."""
+
+    nan: str = "exact"
+    zero: str = "strict"
+
+    def __post_init__(self) -> None:
+        for key, value, known in (("nan", self.nan, NAN_POLICIES), ("zero", self.zero, ZERO_POLICIES)):
+            if value not in known:
+                raise OperandError(f"compare policy {key} is '{value}', expected {' or '.join(known)}{nearest(value, known)}")
+
+    def equal(self, fmt: Format, expected: Bits, actual: Bits) -> Mask:
+        """Compares raw codes of `fmt` element by element.
+
+        Args:
+            fmt: the format of D.
+            expected, actual: codes in the format's dtype, of shapes that broadcast.
+
+        Returns:
+            True where the actual code is acceptable.
+        """
+        same: Mask = np.equal(expected, actual)
+        if not fmt.is_float:
+            return same
+        if self.nan != "exact":
+            wanted = is_nan(fmt, expected)
+            accepted = is_nan(fmt, actual) if self.nan == "any" else np.equal(actual, fmt.nan if fmt.nan is not None else 0)
+            same = np.where(wanted, accepted, same)
+        if self.zero == "any":
+            same = same | (is_zero(fmt, expected) & is_zero(fmt, actual))
+        return same
+
+
+def _magnitude(fmt: Format, codes: Bits) -> Bits:
+    """Exponent and fraction fields as one unsigned integer; sign and ignored bits are dropped."""
+    wide = np.asarray(codes).astype(np.uint64)
+    fields: Bits = (wide >> np.uint64(fmt.ignored_low)) & np.uint64((1 << (fmt.exponent_bits + fmt.fraction_bits)) - 1)
+    return fields
+
+
+def _sign(fmt: Format, codes: Bits) -> Mask:
+    if not fmt.signed:
+        return np.zeros(np.shape(codes), dtype=np.bool_)
+    sign: Mask = (np.asarray(codes).astype(np.uint64) >> np.uint64(fmt.sign_shift)) & np.uint64(1) != 0
+    return sign
+
+
+def is_nan(fmt: Format, codes: Bits) -> Mask:
+    """True where a raw code of `fmt` is a NaN (see `specials` in spec/formats/formats.yaml)."""
+    fields = _magnitude(fmt, codes)
+    nan: Mask = np.zeros(fields.shape, dtype=np.bool_)
+    if fmt.is_float and fmt.specials == "ieee":
+        nan = fields > np.uint64(((1 << fmt.exponent_bits) - 1) << fmt.fraction_bits)
+    elif fmt.is_float and fmt.specials == "all_ones_nan":
+        nan = fields == np.uint64((1 << (fmt.exponent_bits + fmt.fraction_bits)) - 1)
+    elif fmt.is_float and fmt.specials == "negative_zero_nan":
+        nan = (fields == 0) & _sign(fmt, codes)
+    return nan
+
+
+def is_zero(fmt: Format, codes: Bits) -> Mask:
+    """True where a raw code of the float format `fmt` is +0 or -0."""
+    if not fmt.has_zero:
+        return np.zeros(np.shape(codes), dtype=np.bool_)
+    zero: Mask = (_magnitude(fmt, codes) == 0) & ~is_nan(fmt, codes)
+    return zero

@@ -1,0 +1,239 @@
+"""Reads the ports of a top module with a simulator's own front end, after elaboration with the given parameters.
+
+Verilator's `--json-only` tells everything. Icarus Verilog, which is asked where Verilator is missing or refuses the
+design, tells names, directions and widths (`.port_info` of its output) but not the declared ranges of packed arrays.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from golden.errors import nearest
+from rtl_tb.errors import ElaborationError, SimulatorMissing, SimulatorTooOld
+from rtl_tb.simulators import simulators
+from rtl_tb.simulators.simulators import Simulator, ToolFailed, first_error
+
+Range = tuple[int, int]
+Node = dict[str, Any]
+_TYPES_WITHOUT_BITS = {"IFACEREFDTYPE": "an interface", "CLASSREFDTYPE": "a class handle", "DYNARRAYDTYPE": "a dynamic array"}
+_RANGE = re.compile(r"\[(-?\d+):(-?\d+)\]")
+
+
+@dataclass(frozen=True)
+class Port:
+    """One port of the elaborated top module.
+
+    Attributes:
+        direction: "input", "output" or "inout".
+        width: bits in all, over all dimensions; 0 where `problem` says why a wire cannot be connected.
+        packed: (left, right) of every packed dimension but the last, outermost first; None where unknown (Icarus).
+        unpacked: (left, right) of every unpacked dimension.
+    """
+
+    name: str
+    direction: str
+    width: int
+    packed: tuple[Range, ...] | None = ()
+    unpacked: tuple[Range, ...] = ()
+    problem: str = ""
+
+    @property
+    def shape(self) -> str:
+        """As messages show it: "256 bits", or "16 entries of 16 bits"."""
+        if self.unpacked:
+            entries = _entries(self.unpacked)
+            return f"{entries} entries of {self.width // entries} bits"
+        return f"{self.width} bit{'s' * (self.width != 1)}"
+
+
+@dataclass(frozen=True)
+class Module:
+    """An elaborated top module: its ports in the order of their declaration, and the names of its parameters."""
+
+    name: str
+    ports: dict[str, Port]
+    parameters: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Design:
+    """What a simulator needs to elaborate a top module; `top` None lets it find the only one."""
+
+    sources: Sequence[Path]
+    top: str | None = None
+    include: Sequence[Path] = ()
+    defines: Mapping[str, str] | None = None
+    parameters: Mapping[str, int | str] | None = None
+
+
+def read_ports(design: Design) -> Module:
+    """Elaborates a design and returns its top module.
+
+    Raises:
+        ElaborationError: no simulator takes the design; the message is the simulator's own first error.
+        SimulatorMissing, SimulatorTooOld: there is neither Verilator nor Icarus Verilog.
+    """
+    try:
+        return _with_verilator(simulators.verilator(), design)
+    except (SimulatorMissing, SimulatorTooOld, ElaborationError) as first:
+        try:
+            return _with_icarus(simulators.icarus(), design)
+        except (SimulatorMissing, SimulatorTooOld, ElaborationError) as second:
+            raise (
+                second if isinstance(second, ElaborationError) and not isinstance(first, ElaborationError) else first
+            ) from None
+
+
+def _elaborate(simulator: Simulator, design: Design, options: Iterable[str | Path], folder: Path) -> None:
+    command = [simulator.compiler, *options, *(f"-I{path}" for path in design.include)]
+    command += [f"-D{name}={value}" if value else f"-D{name}" for name, value in (design.defines or {}).items()]
+    command += design.sources
+    try:
+        simulators.run(command, folder=folder, env=simulator.env, log=folder / "log", timeout=120)
+    except ToolFailed as error:
+        what = f"the module {design.top}" if design.top else "the sources"
+        raise ElaborationError(f"{simulator.version_text} refused {what}: {first_error(error.text)}") from error
+
+
+def literal(value: int | str) -> str:
+    """A parameter's value as SystemVerilog writes it: a string whose every byte stays in it, or a number of any size."""
+    if isinstance(value, str):
+        return '"' + "".join(map(_character, value.encode())) + '"'
+    if -(1 << 31) <= value < 1 << 31:
+        return str(value)
+    return f"{'-' * (value < 0)}{value.bit_length() + 1}'sd{abs(value)}"
+
+
+def _character(byte: int) -> str:
+    """One byte of a string literal; as an octal escape where it could mean something (IEEE 1800-2017, 5.9.1)."""
+    return chr(byte) if 0x20 <= byte < 0x7F and chr(byte) not in '"\\' else f"\\{byte:03o}"
+
+
+# Verilator -------------------------------------------------------------------------------------------------------------
+
+
+def _with_verilator(simulator: Simulator, design: Design) -> Module:
+    options = ["--json-only", "--json-only-output", "tree.json", "--Mdir", "out", "--no-timing", "-Wno-lint", "-Wno-style"]
+    options += ["-Wno-fatal", *simulators.VERILATOR_ERRORS, *(["--top-module", design.top] if design.top else [])]
+    options += [f"-G{name}={literal(value)}" for name, value in (design.parameters or {}).items()]
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        _elaborate(simulator, design, options, folder)
+        tree = json.loads((folder / "tree.json").read_text(encoding="utf-8"))
+    modules = {node["origName"]: node for node in tree["modulesp"] if node["type"] == "MODULE"}
+    # The top is at the lowest level; where several modules are nobody's child, Verilator takes them all.
+    lowest = min(node["level"] for node in modules.values())
+    tops = {name: node for name, node in modules.items() if node["level"] == lowest}
+    name = _only_top(design.top, tops)
+    types = {node["addr"]: node for table in tree["miscsp"] if table["type"] == "TYPETABLE" for node in table["typesp"]}
+    variables = [node for node in tops[name]["stmtsp"] if node["type"] == "VAR"]
+    ports = {node["origName"]: _verilator_port(node, types) for node in variables if node.get("direction", "NONE") != "NONE"}
+    return Module(name, ports, tuple(node["origName"] for node in variables if node.get("varType") == "GPARAM"))
+
+
+def _only_top(wanted: str | None, tops: Iterable[str]) -> str:
+    names = sorted(tops)
+    if wanted in names:
+        return str(wanted)
+    if wanted is not None or len(names) != 1:
+        raise ElaborationError(f"expected one top module{nearest(wanted or '', names)}, found {', '.join(names) or 'none'}")
+    return names[0]
+
+
+def _verilator_port(node: Node, types: dict[str, Node]) -> Port:
+    packed: list[Range] = []
+    unpacked: list[Range] = []
+    name, direction = node["origName"], node["direction"].lower()
+    kind = types[node["dtypep"]]
+    while kind["type"] in ("UNPACKARRAYDTYPE", "PACKARRAYDTYPE", "REFDTYPE"):
+        if kind["type"] != "REFDTYPE":
+            (unpacked if kind["type"] == "UNPACKARRAYDTYPE" else packed).append(_range(kind["declRange"]))
+        kind = types[kind["refDTypep"]]
+    bits = _bits(kind, types)
+    if bits == 0:
+        problem = _TYPES_WITHOUT_BITS.get(kind["type"], f"of type {kind.get('name') or kind['type'].lower()}")
+        return Port(name, direction, 0, problem=problem)
+    return Port(name, direction, _entries(packed) * _entries(unpacked) * bits, tuple(packed), tuple(unpacked))
+
+
+def _bits(kind: Node, types: dict[str, Node]) -> int:
+    """Width of a type; 0 for one without bits (real, string, interfaces)."""
+    if kind["type"] == "BASICDTYPE":
+        if kind["keyword"] in ("real", "string", "chandle", "event"):
+            return 0
+        left, right = (int(end) for end in kind.get("range", "0:0").split(":"))
+        return abs(left - right) + 1
+    if kind["type"] == "STRUCTDTYPE" or kind["type"] == "UNIONDTYPE":
+        if not kind.get("packed"):
+            return 0
+        widths = [_bits(types[member["dtypep"]], types) for member in kind["membersp"]]
+        return max(widths) if kind["type"] == "UNIONDTYPE" else sum(widths)
+    if kind["type"] == "PACKARRAYDTYPE":
+        return _entries([_range(kind["declRange"])]) * _bits(types[kind["refDTypep"]], types)
+    if kind["type"] in ("REFDTYPE", "ENUMDTYPE"):
+        return _bits(types[kind["refDTypep"]], types)
+    return 0
+
+
+def _range(text: str) -> Range:
+    match = _RANGE.match(text)
+    assert match is not None, text
+    return int(match[1]), int(match[2])
+
+
+def _entries(ranges: Iterable[Range]) -> int:
+    count = 1
+    for left, right in ranges:
+        count *= abs(left - right) + 1
+    return count
+
+
+# Icarus Verilog --------------------------------------------------------------------------------------------------------
+
+_SCOPE = re.compile(r'^S_\w+ \.scope (?P<kind>\w+), "[^"]*" "(?P<name>[^"]*)" \d+ \d+(?P<nested>, .*)?;')
+_PORT = re.compile(r'^ +\.port_info \d+ /(?P<direction>\w+) (?P<width>\d+) "(?P<name>[^"]*)"')
+_PARAMETER = re.compile(r'^P_\w+ \.param/\w+ "(?P<name>[^"]*)" (?P<local>\d)')
+_ARRAY = re.compile(r'^v\w+ \.array(?:/\w+)? "(?P<name>[^"]*)", (?P<left>-?\d+) (?P<right>-?\d+);')
+
+
+def _with_icarus(simulator: Simulator, design: Design) -> Module:
+    parameters = design.parameters or {}
+    if parameters and design.top is None:
+        raise ElaborationError("Icarus Verilog takes parameters only with the name of the top module")
+    options = ["-g2012", "-o", "out.vvp", *(["-s", design.top] if design.top else [])]
+    options += [f"-P{design.top}.{name}={literal(value)}" for name, value in parameters.items()]
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        _elaborate(simulator, design, options, folder)
+        roots = _icarus_roots((folder / "out.vvp").read_text(encoding="utf-8", errors="replace"))
+    name = _only_top(design.top, roots)
+    return roots[name]
+
+
+def _icarus_roots(program: str) -> dict[str, Module]:
+    """Every root module of a vvp program."""
+    roots: dict[str, Module] = {}
+    current: dict[str, Port] = {}
+    parameters: list[str] = []
+    for line in program.splitlines():
+        if scope := _SCOPE.match(line):
+            current, parameters = {}, []
+            if scope["kind"] == "module" and not scope["nested"]:
+                roots[scope["name"]] = Module(scope["name"], current, parameters)
+        elif (parameter := _PARAMETER.match(line)) and parameter["local"] == "0":
+            parameters.append(parameter["name"])
+        elif port := _PORT.match(line):
+            name = port["name"]
+            current[name] = Port(name, port["direction"].lower(), int(port["width"]), packed=None)
+        elif (array := _ARRAY.match(line)) and array["name"] in current:
+            # Icarus connects unpacked arrays index by index whatever their declared direction, so any direction will do.
+            low, high = sorted((int(array["left"]), int(array["right"])))
+            old = current[array["name"]]
+            current[old.name] = Port(old.name, old.direction, old.width, None, ((low, high),))
+    return roots

@@ -1,0 +1,1 @@
+"""Whether vectors find planted faults: mutants, their runs, the kill matrix."""

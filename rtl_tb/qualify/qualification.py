@@ -1,0 +1,219 @@
+"""Qualification: runs the default vector set on every mutant and says which stimulus kinds find it, and after how many vectors.
+
+    result = qualify()
+    result.survivors, result.as_dict()
+    print_matrix(result, Console())
+
+A set of vectors is worth what it finds. Each mutant of rtl_tb/mutants/ is a reference unit with one planted fault; a
+vector kills it when the unit's answer is wrong or never comes, and a protocol failure kills it too. Beside the default
+set stands what as many uniformly random vectors find. Then the diagnosis must name the planted fault.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from golden.dissect.diagnosis import diagnose
+from golden.errors import MmagoldError
+from golden.vectors.vectorset import VectorSet, default_set
+from rtl_tb import engines
+from rtl_tb.check.verdict import Verdict, judge
+from rtl_tb.dut.description import Dut
+from rtl_tb.engines.job import Job, Outcome
+from rtl_tb.qualify.kill_matrix import WRITERS, print_matrix
+from rtl_tb.qualify.mutants import Mutant, load_mutants
+
+__all__ = ["WRITERS", "Qualification", "Row", "Score", "print_matrix", "qualify"]
+Progress = Callable[[str, int, int], None]
+"""Called with (the mutant that was finished, finished, all)."""
+_MOST_DIAGNOSED = 20_000
+
+
+@dataclass(frozen=True)
+class Score:
+    """What one set of vectors found: how many vectors failed, the first (from 1; None: none), and protocol failures by kind."""
+
+    vectors: int
+    kills: int
+    first: int | None
+    protocol: tuple[str, ...] = ()
+
+    @property
+    def killed(self) -> bool:
+        """Whether anything was found."""
+        return bool(self.kills or self.protocol)
+
+
+@dataclass
+class Row:
+    """One mutant's fate.
+
+    Attributes:
+        default, random: scores of the default set and of as many random bit vectors.
+        kinds: by stimulus kind of the default set, the share of its vectors that failed.
+        diagnosed: the slugs that explain every result, or None where no diagnosis was asked for.
+        named: whether the planted fault is among them.
+    """
+
+    mutant: Mutant
+    default: Score
+    random: Score
+    kinds: dict[str, float]
+    diagnosed: tuple[str, ...] | None = None
+    sentence: str = ""
+
+    @property
+    def named(self) -> bool:
+        """Whether the diagnosis names the planted fault."""
+        return self.diagnosed is not None and self.mutant.diagnosis in self.diagnosed
+
+
+@dataclass
+class Qualification:
+    """All mutants' fates, for `count` vectors of `seed`."""
+
+    count: int
+    seed: int
+    rows: list[Row] = field(default_factory=list)
+
+    @property
+    def survivors(self) -> list[str]:
+        """Mutants that the default set did not find."""
+        return [row.mutant.name for row in self.rows if not row.default.killed]
+
+    @property
+    def unnamed(self) -> list[str]:
+        """Mutants whose `diagnosis` is not among the explanations."""
+        return [row.mutant.name for row in self.rows if row.mutant.diagnosis and not row.named]
+
+    @property
+    def passed(self) -> bool:
+        """Every mutant dies and every fault that should be named is."""
+        return not self.survivors and not self.unnamed
+
+    def summary(self) -> str:
+        """One sentence."""
+        killed = len(self.rows) - len(self.survivors)
+        random = sum(row.random.killed for row in self.rows)
+        wanted = sum(row.mutant.diagnosis is not None for row in self.rows)
+        named = wanted - len(self.unnamed)
+        return (
+            f"{killed} of {len(self.rows)} mutants die in the default set of {self.count:,} vectors, {random} in as many "
+            f"random ones; the diagnosis names {named} of {wanted} faults"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain values for JSON."""
+        return {
+            "count": self.count,
+            "seed": self.seed,
+            "survivors": self.survivors,
+            "unnamed": self.unnamed,
+            "mutants": [_row_dict(row) for row in self.rows],
+        }
+
+
+def _row_dict(row: Row) -> dict[str, Any]:
+    scores = {
+        name: {"vectors": s.vectors, "kills": s.kills, "first": s.first, "protocol": list(s.protocol)}
+        for name, s in (("default", row.default), ("random", row.random))
+    }
+    return {
+        "mutant": row.mutant.name,
+        "unit": row.mutant.unit.stem,
+        "group": row.mutant.group,
+        "fault": row.mutant.fault,
+        **scores,
+        "kinds": row.kinds,
+        "diagnosis": row.mutant.diagnosis,
+        "diagnosed": None if row.diagnosed is None else list(row.diagnosed),
+        "named": row.named,
+        "sentence": row.sentence,
+    }
+
+
+# Running -----------------------------------------------------------------------------------------------------------------
+
+
+def qualify(
+    names: Iterable[str] | None = None,
+    count: int = 20_000,
+    seed: int = 1,
+    jobs: int = 2,
+    progress: Progress | None = None,
+    build: Path | None = None,
+    diagnosis: bool = True,
+) -> Qualification:
+    """Runs mutants and returns their fates.
+
+    Args:
+        names: mutants to run; None: all of rtl_tb/mutants/.
+        count: vectors of the default set, and of the random one.
+        jobs: mutants that are built and run at the same time.
+        build: folder for the mutants and what is built of them, used again by the next run; None: a temporary one.
+        diagnosis: whether the planted faults are diagnosed.
+
+    Raises:
+        UnknownNameError: no mutant of that name. SpecError: a patch does not fit its unit. RtlError: a simulator is missing,
+        or a mutant cannot be built.
+    """
+    mutants = load_mutants(names)
+    result = Qualification(count, seed)
+    with tempfile.TemporaryDirectory(prefix="mmagold-qualify-") as temporary:
+        folder = build or Path(temporary)
+        with ThreadPoolExecutor(max(jobs, 1)) as pool:
+            futures = {pool.submit(_one, mutant, folder / mutant.name, count, seed, diagnosis): mutant for mutant in mutants}
+            rows = {}
+            try:
+                for done, future in enumerate(as_completed(futures), 1):
+                    row = future.result()
+                    rows[row.mutant.name] = row
+                    if progress is not None:
+                        progress(row.mutant.name, done, len(mutants))
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+    result.rows = [rows[mutant.name] for mutant in mutants]
+    return result
+
+
+def _one(mutant: Mutant, folder: Path, count: int, seed: int, diagnosis: bool) -> Row:
+    """Builds one mutant and runs both sets through it."""
+    try:
+        dut = mutant.plant(folder / "rtl")
+        default = default_set(dut.instruction, count, seed, dut.level)
+        random = default_set(dut.instruction, count, seed, dut.level, {"random_bits": 1.0})
+        verdict, score = _run(dut, mutant, folder / "build", default)
+        _, random_score = _run(dut, mutant, folder / "build", random)
+    except MmagoldError as error:
+        raise type(error)(f"mutant '{mutant.name}': {error}") from None
+    kinds = {row.kind: row.failed / row.tried for row in verdict.by_kind()}
+    fate = Row(mutant, score, random_score, kinds)
+    if diagnosis and mutant.group == "arithmetic" and verdict.wrong.any():
+        _diagnose(fate, verdict, dut)
+    return fate
+
+
+def _run(dut: Dut, mutant: Mutant, build: Path, vectors: VectorSet) -> tuple[Verdict, Score]:
+    outcome: Outcome = engines.run("fast", Job(dut, build, vectors, traffic=mutant.traffic))
+    verdict = judge(vectors, outcome, dut.compare)
+    failed = np.flatnonzero(verdict.failed)
+    found = [failure.vector for failure in outcome.failures if failure.vector is not None] + failed[:1].tolist()
+    protocol = tuple(dict.fromkeys(failure.kind for failure in outcome.failures))
+    return verdict, Score(len(vectors), len(failed), min(found) + 1 if found else None, protocol)
+
+
+def _diagnose(fate: Row, verdict: Verdict, dut: Dut) -> None:
+    """Asks what the mutant computes; the faulty unit's own results are all that the search sees."""
+    vectors = verdict.vectors[:_MOST_DIAGNOSED]
+    actual = verdict.outcome.actual[: len(vectors)]
+    found = diagnose(dut.instruction, vectors.operands, actual, policy=dut.compare)
+    fate.diagnosed = tuple(hypothesis.slug for hypothesis in found.explaining)
+    fate.sentence = found.sentence()

@@ -1,0 +1,1 @@
+"""The simulators: found, examined, run."""

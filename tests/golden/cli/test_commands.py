@@ -1,0 +1,431 @@
+"""The command line: what it prints, what it writes, and that every mistake is one line and exit status 2."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import golden
+from golden.cli import app
+from golden.cli.render import trace_text
+from golden.files import output
+from golden.vectors import operand_files
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "spec" / "examples"
+HMMA = "hopper:HMMA.16816.F32"
+SPARSE = "ampere:mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+SCALED = "rtx_blackwell:mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+
+
+def call(*arguments: str, status: int = 0) -> Any:
+    result = CliRunner().invoke(app.app, list(arguments), prog_name="mmagold")
+    assert result.exit_code == status, (result.output, result.exception)
+    return result
+
+
+def data(*arguments: str) -> Any:
+    return json.loads(call(*arguments, "--json").stdout)
+
+
+def complaint(*arguments: str) -> str:
+    """The one line on stderr of a failing call."""
+    result = call(*arguments, status=2)
+    assert result.stdout == ""
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1 and lines[0].startswith("mmagold: "), result.stderr
+    return str(lines[0])
+
+
+# Lists and documents -----------------------------------------------------------------------------------------------------
+
+
+def test_version_and_help() -> None:
+    assert call("--version").stdout == f"mmagold {golden.__version__}\n"
+    for arguments in ((), ("--help",)):
+        result = CliRunner().invoke(app.app, list(arguments), prog_name="mmagold")
+        for command in ("list", "show", "run", "explain", "compare", "export", "spec", "algorithms", "formats"):
+            assert command in result.output
+
+
+def test_list_filters() -> None:
+    everything = data("list")
+    assert len(everything) == sum(len(golden.instructions(arch)) for arch in golden.architectures())
+    kind = golden.instruction("hopper", "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3").evidence.kind
+    found = data("list", "--arch", "hopper", "--type", "e4m3", "--shape", "m64n8k32", "--evidence", kind)
+    wanted = [
+        row
+        for row in everything
+        if row["architecture"] == "hopper"
+        and "e4m3" in row["formats"].values()
+        and (row["m"], row["n"], row["k"]) == (64, 8, 32)
+        and row["evidence"] == kind
+    ]
+    assert found == wanted and found
+    dmma = data("list", "DMMA.16816", "--arch", "hopper", "--shape", "16x8x16")
+    assert dmma and all(row["name"].startswith("mma.sync.aligned.m16n8k16.row.col.f64") for row in dmma)
+    assert data("list", "--shape", "m1n1k1") == []
+
+
+def test_list_tables() -> None:
+    overview = call("list").stdout
+    assert all(arch in overview for arch in golden.architectures())
+    folded = call("list", "--arch", "hopper", "--type", "e4m3").stdout
+    assert "8..256" in folded and folded.rstrip().endswith("instructions")
+    assert call("list", "--shape", "m1n1k1").stderr == "no instruction matches\n"
+    assert "e4m3fnuz" in call("formats").stdout and "gdfs" in call("algorithms").stdout
+    assert {row["name"] for row in data("formats")} == set(golden.formats())
+    assert "t_fdpa" in {alias for row in data("algorithms") for alias in row["aliases"]}
+
+
+def test_show_and_export(tmp_path: Path) -> None:
+    from golden.explain.specification import specification, to_markdown
+
+    ins = golden.instruction("hopper", "HMMA.16816.F32")
+    text = call("show", HMMA).stdout
+    for part in (ins.name, "m = 16, n = 8, k = 16", "special_values", "33", ins.evidence.kind):
+        assert part in text
+    assert data("show", HMMA) == json.loads(json.dumps(specification(ins)))
+    assert call("export", HMMA).stdout == to_markdown(ins)
+    out = tmp_path / "spec.json"
+    assert call("export", HMMA, "--format", "json", "--out", str(out)).stdout == ""
+    assert json.loads(out.read_text()) == data("show", HMMA)
+    for name in (SPARSE, SCALED, str(EXAMPLES / "block_scaled.yaml"), "cdna3:v_mfma_f32_16x16x32_fp8_bf8"):
+        assert "evidence" in call("show", name).stdout
+
+
+# Names -------------------------------------------------------------------------------------------------------------------
+
+
+def test_ways_to_name() -> None:
+    full = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+    assert app.resolve(HMMA).name == app.resolve(f"hopper:{full}").name == app.resolve(full, "hopper").name == full
+    assert app.resolve("HMMA.16816.F32", "hopper") is app.resolve(HMMA) is app.resolve(HMMA, "hopper")
+    assert app.resolve("v_mfma_f32_16x16x32_fp8_bf8").architecture == "cdna3"
+    assert app.resolve("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", "ada").sparse
+    assert app.resolve(str(EXAMPLES / "late_c.yaml")).name == "late_c"
+
+
+def test_unknown_names() -> None:
+    assert "expected one of volta" in complaint("show", "hoper:HMMA.16816.F32")
+    assert "unknown architecture 'hoper'" in complaint("show", "HMMA.16816.F32", "--arch", "hoper")
+    near = complaint("show", "hopper:mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f23")
+    assert "nearest: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" in near
+    assert "exists on ampere, ada, hopper" in complaint("show", "HMMA.16816.F32")
+    assert complaint("show", "HMMA.16816.F33").endswith("nearest: HMMA.16816.F32, HMMA.16816.F16, HMMA.SP.16816.F32")
+    assert "nearest: v_mfma_f32" in complaint("show", "v_mfma_f32_16x16x32_fp8_bf9")
+    assert "unknown format 'f61'" in complaint("list", "--type", "f61")
+    assert "unknown evidence 'publishd'" in complaint("list", "--evidence", "publishd")
+    assert "m16n8k16 or 16x8x16" in complaint("list", "--shape", "16by8")
+    assert "cannot be read" in complaint("show", "missing.yaml")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("show",), "Missing argument 'NAME'; see mmagold show -h"),
+        (("lost",), "No such command 'lost'"),
+        (("--nope", "list"), "No such option: --nope"),
+        (("export", HMMA, "--format", "pdf"), "pdf"),
+        (("compare", HMMA), "Missing argument 'NAME2'"),
+        (("list", "--nope"), "No such option: --nope"),
+        (("rtl", "chek"), "No such command 'chek'"),
+        (("timing", "show", "--nope"), "No such option: --nope"),
+        (("campaign", "--arch", "hopper", "--jobs", "0"), "Invalid value for '--jobs'"),
+    ],
+)
+def test_usage_errors_are_one_line(arguments: tuple[str, ...], told: str) -> None:
+    assert told in complaint(*arguments)
+
+
+def test_completion() -> None:
+    context: Any = type("Context", (), {"params": {}})()
+    assert app._complete_name(context, "ho") == ["hopper:"]
+    assert HMMA.split(":")[0] in app._complete_arch("")
+    names = app._complete_name(context, "cdna3:v_mfma_f32_16x16x32")
+    assert "cdna3:v_mfma_f32_16x16x32_fp8_bf8" in names and all(name.startswith("cdna3:v_mfma_f32_16x16x32") for name in names)
+    context.params["arch"] = "cdna3"
+    assert app._complete_name(context, "v_mfma_f64_16") == ["v_mfma_f64_16x16x4_f64"]
+    assert app._complete_format("e4") == ["e4m3", "e4m3fnuz"]
+
+
+# Explain -----------------------------------------------------------------------------------------------------------------
+
+
+def test_explain_numbers() -> None:
+    """1 * 1 + 2**-24: Hopper keeps 25 fraction bits, so the sum is exact and the cut to f32 loses half a unit."""
+    answer = data("explain", HMMA, "--a", "1", "--b", "0x3c00", "--c", "2**-24")
+    assert (answer["d"], answer["exact"], answer["error_ulp"]) == ("0x3f800000", "16777217*2^-24", -0.5)
+    text = call("explain", HMMA, "--a", "1,0x0001", "--b", "1,1", "--c", "2**-26").stdout
+    for part in ("largest exponent 0", "lost", "0x3f800000", "rounding changed the sum by", "ULP", "14 zeros"):
+        assert part in text
+
+
+def test_traces_for_reports_are_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal code is no character of XML: a JUnit report that holds one cannot be read."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    trace = golden.instruction(*HMMA.split(":")).trace([0] * 16, [0] * 16, 0)
+    assert "\x1b" not in trace_text(trace)
+
+
+@pytest.mark.parametrize(
+    ("text", "fmt", "codes"),
+    [
+        ("1.5,-0,inf,-inf", "f16", [0x3E00, 0x8000, 0x7C00, 0xFC00]),
+        ("2**-24, 2^-24, 0x1p-24, 3*2**-24", "f16", [1, 1, 1, 3]),
+        ("0x3c00,0x0001", "f16", [0x3C00, 1]),
+        ("-2**1,+2**0", "f16", [0xC000, 0x3C00]),
+        ("nan", "e4m3", [0x7F]),
+        ("", "f16", [0]),
+        ("1e-45", "f32", [1]),
+        ("6,0.5,0xf", "e2m1", [7, 1, 15]),
+        ("-1,0x80,127", "s8", [255, 128, 127]),
+        ("1", "ue8m0", [127]),
+    ],
+)
+def test_operand_text(text: str, fmt: str, codes: list[int]) -> None:
+    parsed = operand_files.parse_codes(text, golden.get_format(fmt), 4, "a")
+    assert parsed.tolist() == codes + [0] * (4 - len(codes)) and parsed.dtype == golden.get_format(fmt).dtype
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--a", "1,x"), "argument 'a'[1] is 'x', expected a number"),
+        (("--a", "0x12345"), "expected a 16-bit f16 code"),
+        (("--b", ",".join(["1"] * 17)), "argument 'b' has 17 elements, expected at most 16"),
+        (("--c", "1,2"), "expected one"),
+        (("--scale-a", "1"), "takes none"),
+        (("--a", "1,,2"), "argument 'a'[1] is ''"),
+        (("--c", "2**99999999999"), "expected a number"),
+    ],
+)
+def test_explain_complaints(options: tuple[str, ...], message: str) -> None:
+    assert message in complaint("explain", HMMA, *options)
+
+
+def test_explain_sparse_and_scaled() -> None:
+    """Metadata 0xe selects columns 2 and 3 of the first four; scales multiply."""
+    answer = data("explain", SPARSE, "--a", "3", "--b", "5,6,7,8", "--metadata", "0xe")
+    assert answer["d_value"] == "21.0"
+    assert data("explain", SPARSE, "--a", "3", "--b", "5,6,7,8")["d_value"] == "15.0", "default metadata: columns 0 and 1"
+    assert data("explain", SCALED, "--a", "3", "--b", "2", "--scale-a", "4")["d_value"] == "24.0"
+    assert "expected one of 0x1" in complaint("explain", SPARSE, "--metadata", "0x5")
+    integer = "ampere:mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
+    assert data("explain", integer, "--a", "-3", "--b", "7", "--c", "1")["d"] == "0xffffffec"
+    assert "s8 holds integers" in complaint("explain", integer, "--a", "1.5")
+    assert "outside s8's range -128..127" in complaint("explain", integer, "--a", "128")
+
+
+def test_explain_special_and_chain() -> None:
+    assert "infinite or NaN" in call("explain", HMMA, "--a", "inf", "--b", "0").stdout
+    chain = call("explain", "ampere:HMMA.16816.F32", "--a", "1", "--b", "1").stdout
+    assert "k = 0-7" in chain and "k = 8-15" in chain
+    for path in EXAMPLES.glob("*.yaml"):
+        assert "ULP" in call("explain", str(path), "--a", "1,2", "--b", "3,0.5", "--c", "1").stdout
+
+
+# Run ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def matrices() -> dict[str, Any]:
+    rng = np.random.default_rng(4)
+    return {
+        "a": golden.from_float("f16", rng.standard_normal((2, 16, 16))),
+        "b": golden.from_float("f16", rng.standard_normal((2, 16, 8))),
+        "c": golden.from_float("f32", rng.standard_normal((2, 16, 8))),
+    }
+
+
+def save(folder: Path, arrays: dict[str, Any], suffix: str) -> list[str]:
+    """Writes every operand to its own file and returns the options that name them."""
+    options = []
+    for name, array in arrays.items():
+        path = folder / f"{name}{suffix}"
+        if suffix == ".npy":
+            np.save(path, array)
+        else:
+            path.write_text("# operand\n" + " ".join(f"{code:x}" for code in array.ravel()) + " // end\n")
+        options += [f"--{name.replace('_', '-')}", str(path)]
+    return options
+
+
+def test_run_every_way_gives_the_same(tmp_path: Path, matrices: dict[str, Any]) -> None:
+    want = golden.instruction("hopper", "HMMA.16816.F32")(**matrices)
+    npy, hexed, archive = tmp_path / "d.npy", tmp_path / "d.hex", tmp_path / "d.npz"
+    np.savez(tmp_path / "in.npz", **matrices)
+    call("run", HMMA, *save(tmp_path, matrices, ".npy"), "--out", str(npy))
+    call("run", HMMA, *save(tmp_path, matrices, ".hex"), "--out", str(hexed))
+    call("run", HMMA, "--in", str(tmp_path / "in.npz"), "--out", str(archive))
+    assert (np.load(npy) == want).all() and (np.load(archive)["d"] == want).all()
+    words = [word for line in hexed.read_text().splitlines() if not line.startswith("//") for word in line.split()]
+    assert [int(word, 16) for word in words] == want.ravel().tolist() and all(len(word) == 8 for word in words)
+    assert call("run", HMMA, "--in", str(tmp_path / "in.npz")).stdout == hexed.read_text()
+    # A result is a legal operand: feed d back as c.
+    again = call("run", HMMA, *save(tmp_path, matrices, ".hex")[:4], "--c", str(hexed))
+    assert again.stdout.startswith("// hopper mma.sync")
+
+
+def test_run_dot_values_and_scales(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    given = {"a": rng.standard_normal((3, 16)), "b": rng.standard_normal((3, 16)), "c": rng.standard_normal(3)}
+    out = tmp_path / "d.npy"
+    call("run", HMMA, "--dot", "--values", *save(tmp_path, given, ".npy"), "--out", str(out))
+    ins = golden.instruction("hopper", "HMMA.16816.F32")
+    raw = {name: golden.from_float(ins.formats[name], values) for name, values in given.items()}
+    assert [ins.reference_dot(raw["a"][i], raw["b"][i], raw["c"][i]) for i in range(3)] == np.load(out).tolist()
+    from golden import stimuli
+
+    for name in (SPARSE, SCALED):
+        other = app.resolve(name)
+        drawn = stimuli.generate(other, "narrow", 5, rng)
+        call("run", name, "--dot", *save(tmp_path, drawn, ".hex"), "--out", str(out))
+        assert np.load(out).tolist() == [other.reference_dot(**{key: codes[i] for key, codes in drawn.items()}) for i in range(5)]
+
+
+def test_signed_integers_are_taken_as_they_are(tmp_path: Path) -> None:
+    name = "ampere:mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
+    given = {"a": np.full((16, 32), -3, np.int8), "b": np.full((32, 8), 2, np.int8), "c": np.full((16, 8), 10, np.int32)}
+    call("run", name, *save(tmp_path, given, ".npy"), "--out", str(tmp_path / "d.npy"))
+    assert (np.load(tmp_path / "d.npy").view(np.int32) == 10 - 32 * 6).all()
+
+
+def bad_files(folder: Path) -> dict[str, tuple[str, str]]:
+    """Files that cannot be operand a of HMMA, with a part of the complaint each must cause."""
+    good = np.zeros((16, 16), np.uint16)
+    np.save(folder / "good.npy", good)
+    whole = (folder / "good.npy").read_bytes()
+    contents: dict[str, tuple[bytes, str]] = {
+        "nan.hex": (b"3c00 3c00\nnan 0\n", "nan.hex:2: 'nan' is no hex code"),
+        "value.hex": (b"1.5 0", "value.hex:1: '1.5' is no hex code"),
+        "wide.hex": (b"0\n0\n13c00\n", "wide.hex:3: 13c00 does not fit f16's 16 bits"),
+        "short.hex": (b"0 " * 255, "holds 255 codes, expected a multiple of 256 for operand a (16 x 16)"),
+        "empty.hex": (b"// nothing\n", "holds 0 codes"),
+        "binary.hex": (b"\xff\xfe", "byte 0 is not ASCII"),
+        "cut.npy": (whole[:-7], "not a NumPy file"),
+        "head.npy": (whole[:20], "not a NumPy file"),
+        "none.npy": (b"", "not a NumPy file"),
+        "words.npy": (b"3c00 3c00", "not a NumPy file"),
+    }
+    for name, (content, _) in contents.items():
+        (folder / name).write_bytes(content)
+    cases = {name: (str(folder / name), message) for name, (_, message) in contents.items()}
+    arrays: dict[str, tuple[Any, str]] = {
+        "float": (good.astype(np.float32), "--values converts values to f16"),
+        "shape": (good[:, :8], "shape (16, 8), expected"),
+        "text": (np.array(["3c00"]), "expected raw f16 bits"),
+        "big": (good.astype(np.int64) + 70000, "[0, 0]: 70000 is no 16-bit"),
+        "minus": (good.astype(np.int64) - 1, "-1 is no 16-bit f16 code"),
+    }
+    for name, (array, message) in arrays.items():
+        np.save(folder / f"{name}.npy", array)
+        cases[name] = (str(folder / f"{name}.npy"), message)
+    np.save(folder / "pickle.npy", np.array([{}], object), allow_pickle=True)
+    cases["pickle"] = (str(folder / "pickle.npy"), "not a NumPy file")
+    cases["missing"] = str(folder / "missing.npy"), "cannot be read: No such file"
+    cases["folder"] = str(folder), "cannot be read"
+    return cases
+
+
+def test_bad_operand_files(tmp_path: Path, matrices: dict[str, Any]) -> None:
+    rest = save(tmp_path, {"b": matrices["b"][0], "c": matrices["c"][0]}, ".hex")
+    out = tmp_path / "d.npy"
+    for path, message in bad_files(tmp_path).values():
+        assert message in complaint("run", HMMA, "--a", path, *rest, "--out", str(out)), path
+        assert not out.exists()
+
+
+def test_bad_archives_and_outputs(tmp_path: Path, matrices: dict[str, Any]) -> None:
+    good = tmp_path / "in.npz"
+    np.savez(good, **matrices)
+    np.savez(tmp_path / "key.npz", **matrices, scale_A=matrices["a"])
+    (tmp_path / "cut.npz").write_bytes(good.read_bytes()[:-200])
+    damaged = bytearray(good.read_bytes())
+    damaged[300] ^= 0xFF
+    (tmp_path / "damaged.npz").write_bytes(damaged)
+    np.savez(tmp_path / "part.npz", a=matrices["a"])
+    assert "unknown key 'scale_A', expected a, b, c" in complaint("run", HMMA, "--in", str(tmp_path / "key.npz"))
+    assert "truncated" in complaint("run", HMMA, "--in", str(tmp_path / "cut.npz"))
+    assert "damaged.npz[a]: truncated or damaged" in complaint("run", HMMA, "--in", str(tmp_path / "damaged.npz"))
+    assert "operand 'b' is missing" in complaint("run", HMMA, "--in", str(tmp_path / "part.npz"))
+    assert "with --in" in complaint("run", HMMA, "--a", str(good))
+    assert "unknown kind of output" in complaint("run", HMMA, "--in", str(good), "--out", str(tmp_path / "d.bin"))
+    assert "does not exist" in complaint("run", HMMA, "--in", str(good), "--out", str(tmp_path / "no" / "d.npy"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cut.npz", "damaged.npz", "in.npz", "key.npz", "part.npz"]
+
+
+def test_nothing_half_written(tmp_path: Path) -> None:
+    target = tmp_path / "d.hex"
+    target.write_text("old")
+
+    def fail(stream: Any) -> None:
+        stream.write(b"new, but not all of it")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        output.write_whole(target, fail)
+    assert target.read_text() == "old" and list(tmp_path.iterdir()) == [target]
+    output.write_whole(target, lambda stream: stream.write(b"new"))
+    assert target.read_text() == "new" and list(tmp_path.iterdir()) == [target]
+
+
+# Compare and check -------------------------------------------------------------------------------------------------------
+
+
+def test_compare() -> None:
+    answer = data("compare", HMMA, "ampere:HMMA.16816.F32", "--budget", "3000", "--seed", "7")
+    assert answer["numeric"] > 100 and answer["example"]["products"] == 1
+    assert answer["example"]["x"]["d"] != answer["example"]["y"]["d"]
+    text = call("compare", HMMA, "ampere:HMMA.16816.F32", "--budget", "3000", "--trace").stdout
+    assert "answer differently" in text and "shortest example" in text and text.count("largest exponent") >= 2
+    same = call("compare", HMMA, HMMA, "--budget", "1500").stdout
+    assert "no difference" in same and "not a proof" in same
+    assert "operand a is f16" in complaint("compare", HMMA, "hopper:HMMA.1688.F32.TF32")
+    unit = str(EXAMPLES / "sticky_rne.yaml")
+    assert data("compare", unit, "volta:mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", "--budget", "3000")["numeric"] > 0
+
+
+def test_spec_check(tmp_path: Path) -> None:
+    for path in EXAMPLES.glob("*.yaml"):
+        assert call("spec", "check", str(path)).stdout.startswith(f"{path}: ok: unit {path.stem}, k = ")
+    assert data("spec", "check", str(EXAMPLES / "late_c.yaml"))["k"] == 8
+    count = len(golden.instructions("hopper"))
+    checked = call("spec", "check", str(ROOT / "spec" / "architectures" / "hopper.yaml")).stdout
+    assert f"ok: {count} instructions of hopper compile" in checked
+    bad = tmp_path / "unit.yaml"
+    bad.write_text((EXAMPLES / "exact_pair.yaml").read_text().replace("{k: 2}", "{k: 2, kk: 3}"))
+    assert f"{bad}:" in complaint("spec", "check", str(bad)) and "unknown key 'kk'" in complaint("spec", "check", str(bad))
+    bad.write_text("unit: [1\n")
+    assert "not valid YAML" in complaint("spec", "check", str(bad))
+    bad.write_text("a: 1\n")
+    assert "expected a custom unit" in complaint("spec", "check", str(bad))
+
+
+def test_as_a_process(tmp_path: Path) -> None:
+    """The real entry point: status 2 and one line, no traceback."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", "from golden.cli.app import main; main()"]
+    failed = subprocess.run([*command, "show", "hopper:nothing"], capture_output=True, text=True, env=environment, check=False)
+    assert failed.returncode == 2 and failed.stdout == "" and len(failed.stderr.splitlines()) == 1
+    done = subprocess.run(
+        [*command, "explain", HMMA, "--a", "1", "--b", "1", "--json"], capture_output=True, text=True, env=environment, check=True
+    )
+    assert json.loads(done.stdout)["d"] == "0x3f800000" and done.stderr == ""
+
+
+def test_an_interrupt_gives_one_line_and_its_own_status(monkeypatch):
+    def interrupted(*_args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("golden.cli.lists.print_overview", interrupted)
+    done = CliRunner().invoke(app.app, ["list"])
+    assert done.exit_code == 130 and done.stderr == "mmagold: interrupted\n"

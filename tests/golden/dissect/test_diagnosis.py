@@ -1,0 +1,280 @@
+"""The diagnosis names the fault: units made faulty by hand as YAML (or in NumPy), 20,000 mixed vectors, one question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+import golden
+from golden import yamlfile
+from golden.catalog import unit_files
+from golden.catalog.unit_text import unit_text
+from golden.dissect import diagnosis
+from golden.instruction import Instruction
+from golden.vectors.vectorset import VectorSet, default_set
+
+EXAMPLES = Path(__file__).parents[3] / "spec" / "examples"
+MMA = "mma.sync.aligned."
+UNITS = {
+    "f16": ("hopper", f"{MMA}m16n8k16.row.col.f32.f16.f16.f32"),
+    "f16_f16": ("hopper", f"{MMA}m16n8k8.row.col.f16.f16.f16.f16"),
+    "bf16": ("hopper", f"{MMA}m16n8k8.row.col.f32.bf16.bf16.f32"),
+    "tf32": ("ampere", f"{MMA}m16n8k8.row.col.f32.tf32.tf32.f32"),
+    "mxfp8": ("rtx_blackwell", f"{MMA}m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0"),
+    "nvfp4": ("rtx_blackwell", f"{MMA}m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"),
+    "s8": ("hopper", f"{MMA}m16n8k32.row.col.satfinite.s32.s8.s8.s32"),
+    "fdrda": ("cdna3", "v_mfma_f32_16x16x16_f16"),
+    "f64": ("hopper", f"{MMA}m8n8k4.row.col.f64.f64.f64.f64"),
+}
+Keys = dict[str, Any]
+
+
+@cache
+def unit(name: str) -> Instruction:
+    return golden.load_instruction(EXAMPLES / f"{name}.yaml") if name not in UNITS else golden.instruction(*UNITS[name])
+
+
+@cache
+def vectors(name: str) -> VectorSet:
+    return default_set(unit(name), count=20_000, seed=5)
+
+
+def edited(name: str, change: Callable[[Keys], None]) -> Instruction:
+    """The unit written out as YAML, changed by hand, and loaded as a designer's own."""
+    text = unit_text(unit(name))
+    assert text is not None
+    document: Keys = yaml.safe_load(text)
+    change(document)
+    return unit_files.build_instruction(yamlfile.parse(yaml.safe_dump(document)))
+
+
+def steps(op: str, **keys: Any) -> Callable[[Keys], None]:
+    """Sets keys of every step of one kind."""
+
+    def change(document: Keys) -> None:
+        found = [step[op] for operation in document["program"] for step in operation["steps"] if op in step]
+        assert found
+        for step in found:
+            step |= keys
+
+    return change
+
+
+def first(step: Keys) -> Callable[[Keys], None]:
+    """Puts a step before all others."""
+
+    def change(document: Keys) -> None:
+        for operation in document["program"]:
+            operation["steps"].insert(0, step)
+
+    return change
+
+
+def all_of(*changes: Callable[[Keys], None]) -> Callable[[Keys], None]:
+    def change(document: Keys) -> None:
+        for one in changes:
+            one(document)
+
+    return change
+
+
+def operand_formats(**names: str) -> Callable[[Keys], None]:
+    """Reads operands as other formats of the same width."""
+
+    def change(document: Keys) -> None:
+        document["formats"] |= names
+
+    return change
+
+
+def halves_swapped(document: Keys) -> None:
+    low, high = document["program"]
+    low["k"], high["k"] = high["k"], low["k"]
+
+
+def scales_without_nan(document: Keys) -> None:
+    numbers = {"kind": "float", "storage": 8, "exponent_bits": 8, "fraction_bits": 0, "bias": 127, "specials": "none"}
+    document["define_formats"] = {"e8": numbers | {"signed": False, "zero": False}}
+    document["formats"] |= {"scale_a": "e8", "scale_b": "e8"}
+
+
+def c_afterwards(document: Keys) -> None:
+    for step in document["program"][0]["steps"]:
+        for op in ("align", "sum"):
+            if op in step:
+                step[op]["of"] = ["products"]
+        if "round" in step:
+            step["round"]["to"] = "partial"
+    add = {
+        "of": ["partial", "c"],
+        "to": "d",
+        "order": "sequential",
+        "format": "f32",
+        "rounding": "nearest_even",
+        "nan": 0x7FFFFFFF,
+    }
+    document["program"][0]["steps"].append({"sum": add})
+
+
+def cancelled_groups(document: Keys) -> None:
+    document["program"][0]["steps"][2]["sum"]["cancelled"] = "zero"
+
+
+FAULTS: list[tuple[str, str, Callable[[Keys], None]]] = [
+    ("fraction-bits-minus-1", "f16", steps("align", fraction_bits=24)),
+    ("fraction-bits-plus-1", "f16", steps("align", fraction_bits=26)),
+    ("round-nearest-even", "f16", steps("round", rounding="nearest_even")),
+    ("round-toward-zero", "sticky_rne", steps("round", rounding="toward_zero")),
+    ("sticky-added", "f16", steps("align", cut="sticky")),
+    ("sticky-removed", "sticky_rne", steps("align", cut="dropped")),
+    ("sticky-gap-2", "sticky_rne", steps("align", sticky_gap=2)),
+    ("zeros-in-sticky", "sticky_rne", steps("align", zeros="sticky")),
+    ("zeros-in-maximum", "f16", steps("align", zeros="maximum")),
+    ("sum-width-7", "f16", steps("sum", width=7)),
+    ("hidden-bit-set", "f16", first({"hidden_bit": {"of": ["a", "b"]}})),
+    ("operands-flushed-signed", "bf16", first({"flush": {"of": ["a", "b", "c"], "sign": "signed"}})),
+    ("subnormal-carry-lost", "f16_f16", steps("round", subnormal_carry="lost")),
+    ("round-sticky-gap-2", "f16_f16", steps("round", sticky_gap=2)),
+    ("product-normalized", "f16", steps("multiply", normalize=True)),
+    ("floor-minus-126", "bf16", steps("align", floor=-126)),
+    ("c-left-out-dropped", "f16", steps("align", left_out={"c": "dropped"})),
+    ("c-left-out-unshifted", "f16", steps("align", left_out={"c": "unshifted"})),
+    ("shift-limit-26", "bf16", steps("align", shift_limit=26)),
+    ("c-after-sum", "f16", c_afterwards),
+    ("zero-signed", "f16", steps("round", zero="signed")),
+    ("zero-times-infinity-is-zero", "f16", steps("multiply", zero_times_infinity="zero")),
+    ("zero-times-infinity-is-infinity", "f16", steps("multiply", zero_times_infinity="infinity")),
+    ("opposite-infinities-first", "f16", steps("special_values", opposite_infinities="first")),
+    ("nan-word", "f16", steps("special_values", nan=0x7FC00000)),
+    ("overflow-largest", "f16_f16", steps("round", overflow="largest")),
+    ("tf32-low-bits", "tf32", operand_formats(a="f32", b="f32")),
+    ("chain-halves-swapped", "tf32", halves_swapped),
+    ("scale-nan-ignored", "mxfp8", scales_without_nan),
+    ("scale-sign-used", "nvfp4", operand_formats(scale_a="e4m3", scale_b="e4m3")),
+    ("round-toward-zero", "fdrda", steps("round", rounding="toward_zero")),
+    ("sum-fraction-bits-minus-1", "fdrda", steps("normalize", fraction_bits=30)),
+    ("round-down", "f64", steps("fma", rounding="down")),
+    ("order-sequential", "ieee_tree", steps("sum", order="sequential")),
+]
+
+
+def check(name: str, actual: Any, slug: str) -> diagnosis.Diagnosis:
+    found = diagnosis.diagnose(unit(name), vectors(name).operands, actual)
+    assert found.explains, found.sentence()
+    assert slug in {hypothesis.slug for hypothesis in found.explaining}, found.sentence()
+    assert len(found.explaining) <= 4, "the vectors tell most faults apart"
+    return found
+
+
+@pytest.mark.parametrize(("slug", "name", "change"), FAULTS, ids=[f"{name}-{slug}" for slug, name, _ in FAULTS])
+def test_names_the_fault(slug: str, name: str, change: Callable[[Keys], None]) -> None:
+    vector_set = vectors(name)
+    actual = edited(name, change).dot(**vector_set.operands)
+    assert (actual != vector_set.d).any(), "the vectors see the fault"
+    found = check(name, actual, slug)
+    text = found.unit_yaml()
+    assert text is not None
+    again = unit_files.build_instruction(yamlfile.parse(text)).dot(**vector_set.operands)
+    assert np.array_equal(again, actual), "the YAML of the diagnosis is the faulty unit"
+
+
+def cancelling_groups() -> dict[str, Any]:
+    """nvfp4: one group that cancels under a large scale, and a c that its exponent pushes out of the window."""
+    rng = np.random.default_rng(3)
+    operands = {name: codes[:400].copy() for name, codes in vectors("nvfp4").operands.items()}
+    for name in ("a", "b"):
+        operands[name][...] = 0
+    operands["a"][:, 3], operands["a"][:, 9] = 0x2, 0xA  # 1 and -1
+    operands["b"][:, 3] = operands["b"][:, 9] = rng.integers(1, 8, 400)
+    operands["scale_a"][...] = operands["scale_b"][...] = 0x78  # 256
+    operands["c"][...] = rng.integers(60 << 23, 120 << 23, 400)
+    return operands
+
+
+def test_cancelled_group_loses_its_exponent() -> None:
+    operands = {name: np.concatenate([vectors("nvfp4").operands[name], codes]) for name, codes in cancelling_groups().items()}
+    actual = edited("nvfp4", cancelled_groups).dot(**operands)
+    assert (actual[-400:] == operands["c"][-400:]).all(), "only c is left"
+    found = diagnosis.diagnose(unit("nvfp4"), operands, actual)
+    assert found.explaining[0].slug == "cancelled-loses-exponent", found.sentence()
+
+
+def test_saturation_after_every_product() -> None:
+    """The faulty sum in NumPy."""
+    operands = vectors("s8").operands
+    total = operands["c"].view(np.int32).astype(np.int64)
+    for k in range(32):
+        product = operands["a"][:, k].view(np.int8).astype(np.int64) * operands["b"][:, k].view(np.int8)
+        total = np.clip(total + product, -(1 << 31), (1 << 31) - 1)
+    check("s8", total.astype(np.int32).view(np.uint32), "saturate-per-step")
+
+
+def test_wiring() -> None:
+    ins, given = unit("f16"), vectors("f16")
+    operands = given.operands
+    check("f16", ins.dot(**(operands | {"c": np.zeros_like(operands["c"])})), "c-ignored")
+    check("f16", ins.dot(**(operands | {"b": operands["b"][:, ::-1].copy()})), "b-reversed")
+    a = operands["a"].copy()
+    a[:, 5] = 0
+    check("f16", ins.dot(**(operands | {"a": a})), "element-5-dropped")
+    late = check("f16", np.roll(given.d, 1), "delayed-by-one")
+    assert late.unit_yaml() is None, "no YAML for a late result"
+
+
+def test_another_architecture() -> None:
+    ampere = golden.instruction("ampere", UNITS["f16"][1])
+    found = check("f16", ampere.dot(**vectors("f16").operands), "known-ampere")
+    assert f"your unit is ampere:{UNITS['f16'][1]}" in found.sentence() and "0 of 20,000 differ" in found.sentence()
+
+
+def test_two_faults() -> None:
+    both = edited("f16", all_of(steps("align", fraction_bits=24), steps("round", rounding="nearest_even")))
+    found = check("f16", both.dot(**vectors("f16").operands), "fraction-bits-minus-1+round-nearest-even")
+    assert "F = 24 instead of 25" in found.sentence() and "RNE instead of RZ" in found.sentence()
+    assert found.as_dict()["hypotheses"][0]["remaining"] == 0
+
+
+def test_nothing_to_explain_and_nothing_that_explains() -> None:
+    given = vectors("f16")
+    same = diagnosis.diagnose(unit("f16"), given.operands, given.d)
+    assert same.explains and same.hypotheses[0].slug == "identity" and same.failing == 0
+    noise = given.d.copy()
+    noise[::100] ^= 1
+    found = diagnosis.diagnose(unit("f16"), given.operands, noise, budget_seconds=3)
+    assert not found.explains and "differ" in found.sentence() and found.failing == 200
+
+
+def test_a_policy_that_accepts_any_nan() -> None:
+    """NaN words are no fault then, and other faults are still found."""
+
+    class AnyNan:
+        def equal(self, fmt: Any, expected: Any, actual: Any) -> Any:
+            x, y = expected.view(np.float32), actual.view(np.float32)
+            return (expected == actual) | (np.isnan(x) & np.isnan(y))
+
+    given = vectors("f16")
+    wrong = edited("f16", all_of(steps("special_values", nan=0x7FC00000), steps("align", fraction_bits=24)))
+    found = diagnosis.diagnose(unit("f16"), given.operands, wrong.dot(**given.operands), policy=AnyNan())
+    assert found.explaining[0].slug == "fraction-bits-minus-1"
+
+
+def test_results_must_be_one_for_each_dot_product() -> None:
+    given = vectors("f16")
+    with pytest.raises(golden.ShapeError, match="argument 'actual'"):
+        diagnosis.diagnose(unit("f16"), given.operands, given.d[:5])
+
+
+@pytest.mark.parametrize("name", [*UNITS, *(path.stem for path in sorted(EXAMPLES.glob("*.yaml")))])
+def test_units_round_trip_through_yaml(name: str) -> None:
+    text = unit_text(unit(name))
+    assert text is not None
+    again = unit_files.build_instruction(yamlfile.parse(text))
+    for x, y in zip(again.program.operations, unit(name).program.operations, strict=True):
+        assert (x.steps, x.k_index, x.seed, x.to) == (y.steps, y.k_index, y.seed, y.to)
+    assert unit_text(golden.instruction("hopper", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")) is None

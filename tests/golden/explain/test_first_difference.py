@@ -1,0 +1,61 @@
+"""The first difference between two traces: at the step where a fault was planted, and nowhere in equal units."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import golden
+from golden.explain.first_difference import first_difference
+
+HMMA = golden.instruction("hopper", "HMMA.16816.F32")
+
+
+def changed(op, **fields):
+    """Hopper's HMMA with one kind of step changed."""
+    (operation,) = HMMA.program.operations
+    steps = tuple(dataclasses.replace(step, **fields) if step.op == op else step for step in operation.steps)
+    program = dataclasses.replace(HMMA.program, operations=(dataclasses.replace(operation, steps=steps),))
+    return dataclasses.replace(HMMA, program=program)
+
+
+def operands(a, b, c):
+    zeros = [0.0] * 16
+    return {
+        "a": golden.from_float("f16", (a + zeros)[:16]),
+        "b": golden.from_float("f16", (b + zeros)[:16]),
+        "c": np.uint32(golden.from_float("f32", c)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("op", "fields", "given", "register", "index"),
+    [
+        ("align", {"fraction_bits": (("products", 24), ("c", 24))}, ([1, 2**-12, 2**-12], [1, 1, 2**-13], 0.0), "products", 2),
+        ("align", {"fraction_bits": (("products", 24), ("c", 24))}, ([1], [1], 2.0**-25), "c", 0),
+        ("round", {"rounding": "up"}, ([1, 2**-12], [1, 2**-13], 0.0), "d", 0),
+        ("multiply", {"normalize": True}, ([1.5, 1], [1.5, 2**-12], 2.0**-25), None, None),
+    ],
+)
+def test_the_birth_is_where_the_fault_is(op, fields, given, register, index):
+    faulty, values = changed(op, **fields), operands(*given)
+    birth = first_difference(HMMA.trace(**values), faulty.trace(**values))
+    if register is None:
+        assert birth is None or birth.op != "multiply", "normalising changes no value by itself"
+        return
+    assert birth is not None and (birth.op, birth.register, birth.index) == (op, register, index)
+    assert birth.sentence().startswith(f"step {birth.step} ({op}): {register}[{index}] is ")
+
+
+def test_equal_units_have_no_first_difference():
+    values = operands([1, 3], [5, 2**-10], -7.0)
+    assert first_difference(HMMA.trace(**values), HMMA.trace(**values)) is None
+
+
+def test_other_steps_have_no_common_first_difference():
+    values = operands([1, 3], [5, 2**-10], -7.0)
+    chain = golden.instruction("ampere", "HMMA.16816.F32")
+    birth = first_difference(HMMA.trace(**values), chain.trace(**values))
+    assert birth is None or birth.operation == 0

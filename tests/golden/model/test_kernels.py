@@ -1,0 +1,50 @@
+"""The lane kernels are chosen by steps and formats alone: shipped programs with one field of one step changed, names kept.
+
+A kernel that overlooked the change would differ from the general interpreter and from the reference, which run every step.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from changed_steps import BY_REFERENCE, ORDER, alternatives, mutants, operands_for, step_lists
+
+from golden.model import kernels
+from golden.program.program import Program, Step
+
+
+@pytest.mark.parametrize("name", step_lists())
+def test_a_changed_step_changes_the_kernel(name: str) -> None:
+    ins = step_lists()[name]
+    operands = operands_for(ins, zlib.crc32(name.encode()))
+    rng = np.random.default_rng(1)
+    for what, mutant in mutants(ins):
+        assert mutant.program.algorithms == ins.program.algorithms
+        slow = mutant.engine.dots(*(operands.get(key) for key in ORDER), general=True)
+        if mutant.engine.fast:
+            assert np.array_equal(mutant.dot(**operands), slow), f"{what}: lane kernel and general interpreter differ"
+        for i in rng.choice(len(slow), BY_REFERENCE):
+            wanted = mutant.reference_dot(**{key: codes[i] for key, codes in operands.items()})
+            assert int(slow[i]) == wanted, f"{what}: general interpreter and reference differ"
+
+
+def test_every_field_of_a_step_is_changed() -> None:
+    """A field that is new to a step has to join the fuzz above."""
+    drawn: set[str] = set()
+    for ins in step_lists().values():
+        for operation in ins.program.operations:
+            for step in operation.steps:
+                drawn |= set(alternatives(step, operation.out_format))
+    assert drawn == {field.name for field in dataclasses.fields(Step)} - {"op", "to"}
+
+
+def test_kernels_do_not_read_names() -> None:
+    """Renamed algorithms keep their kernels, and keep them off where the steps are another datapath's."""
+    for ins in step_lists().values():
+        for algorithm in ("steps", "fdrda", "gfdrda"):
+            renamed = replace(ins, program=Program(tuple(replace(o, algorithm=algorithm) for o in ins.program.operations)))
+            assert kernels.select_kernels(renamed) == kernels.select_kernels(ins)

@@ -1,0 +1,168 @@
+"""The three ways to compute one dot product agree: reference model, general interpreter and lane kernels.
+
+The reference runs for one representative of every (architecture, family, operand formats, program); the two paths of
+the C core, which are fast, for every instruction.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import golden
+from golden import stimuli
+from golden.instruction import Instruction
+from golden.model import reference
+
+ARCHITECTURES = golden.architectures()
+PER_KIND = 3
+MANY = 500
+FEW = 32
+Operands = dict[str, Any]
+ORDER = ("a", "b", "c", "metadata", "scale_a", "scale_b")
+
+
+def rng_for(*names: str) -> np.random.Generator:
+    return np.random.default_rng([1, *(zlib.crc32(name.encode()) for name in names)])
+
+
+def identity(ins: Instruction) -> tuple[Any, ...]:
+    return ins.family, tuple((name, fmt.name) for name, fmt in ins.formats.items()), repr(ins.program)
+
+
+@cache
+def representatives(architecture: str) -> tuple[Instruction, ...]:
+    chosen: dict[tuple[Any, ...], Instruction] = {}
+    for ins in golden.instructions(architecture):
+        chosen.setdefault(identity(ins), ins)
+    return tuple(chosen.values())
+
+
+def general(ins: Instruction, operands: Operands) -> Any:
+    return ins.engine.dots(*(operands.get(name) for name in ORDER), general=True)
+
+
+def one(operands: Operands, i: int) -> Operands:
+    return {name: array[i] for name, array in operands.items()}
+
+
+def fail(ins: Instruction, operands: Operands, got: Any, wanted: Any, what: str) -> None:
+    """Compares; the message holds one complete dot product that disagrees."""
+    wrong = np.flatnonzero(got != wanted)
+    if wrong.size:
+        i = int(wrong[0])
+        shown = {name: array[i].tolist() for name, array in operands.items()}
+        pytest.fail(
+            f"{ins!r}: {wrong.size} of {wanted.size} differ ({what}): {int(got[i]):#x} and {int(wanted[i]):#x} for {shown}"
+        )
+
+
+@pytest.mark.parametrize("kind", stimuli.KINDS)
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_reference_general_and_lanes_agree(architecture: str, kind: str) -> None:
+    for ins in representatives(architecture):
+        operands = stimuli.generate(ins, kind, PER_KIND, rng_for(architecture, ins.name, kind))
+        wanted = np.array([ins.reference_dot(**one(operands, i)) for i in range(PER_KIND)], dtype=np.uint64)
+        fail(ins, operands, general(ins, operands), wanted, "general interpreter and reference")
+        fail(ins, operands, ins.dot(**operands), wanted, "lane kernels and reference")
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_lanes_and_general_agree_on_many(architecture: str) -> None:
+    for ins in representatives(architecture):
+        if not ins.engine.fast:
+            continue
+        for kind in stimuli.KINDS:
+            operands = stimuli.generate(ins, kind, MANY, rng_for("many", architecture, ins.name, kind))
+            fail(ins, operands, ins.dot(**operands), general(ins, operands), f"lane kernels and general, {kind}")
+
+
+def spread(instructions: list[Instruction]) -> Iterable[Instruction]:
+    """Every instruction; of the thousands that differ in M and N alone, every seventh."""
+    for i, ins in enumerate(instructions):
+        if ins.layout not in ("wgmma", None) or i % 7 == 0:
+            yield ins
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_instruction_runs_the_same_on_both_paths(architecture: str) -> None:
+    for ins in spread(golden.instructions(architecture)):
+        for kind in ("random_bits", "narrow"):
+            operands = stimuli.generate(ins, kind, FEW, rng_for("all", architecture, ins.name, kind))
+            fail(ins, operands, ins.dot(**operands), general(ins, operands), f"lane kernels and general, {kind}")
+
+
+def matrices(ins: Instruction, batch: int, rng: np.random.Generator) -> Operands:
+    """Random matrices whose rows and columns come from different dot products of one kind."""
+    operands: Operands = {}
+    rows = stimuli.generate(ins, "narrow", batch * ins.m, rng)
+    columns = stimuli.generate(ins, "wide", batch * ins.n, rng)
+    points = stimuli.generate(ins, "narrow", batch * ins.m * ins.n, rng)
+    for name in ("a", "metadata", "scale_a"):
+        if name in rows:
+            operands[name] = rows[name].reshape(batch, ins.m, -1)
+    for name in ("b", "scale_b"):
+        if name in columns:
+            operands[name] = columns[name].reshape(batch, ins.n, -1).swapaxes(-1, -2)
+    operands["c"] = points["c"].reshape(batch, ins.m, ins.n)
+    return operands
+
+
+def as_dots(operands: Operands) -> Operands:
+    """The same products through the broadcasting of the dot API: rows (…, m, 1, k) against columns (…, 1, n, k)."""
+    views = {}
+    for name, array in operands.items():
+        if name in ("b", "scale_b"):
+            views[name] = array.swapaxes(-1, -2)[..., None, :, :]
+        else:
+            views[name] = array if name == "c" else array[..., :, None, :]
+    return views
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_matrices_are_dots(architecture: str) -> None:
+    for ins in representatives(architecture):
+        if ins.m * ins.n > 2048:
+            continue
+        operands = matrices(ins, 2, rng_for("matrices", architecture, ins.name))
+        got, wanted = ins(**operands), ins.dot(**as_dots(operands))
+        assert got.shape == wanted.shape == (2, ins.m, ins.n)
+        assert np.array_equal(got, wanted), ins
+        slow = ins.engine.matrices(*(operands.get(name) for name in ORDER), general=True)
+        assert np.array_equal(slow, wanted), ins
+
+
+@pytest.mark.parametrize("architecture", ["ampere", "hopper", "blackwell", "rtx_blackwell"])
+def test_a_sparse_dot_is_the_dense_one_over_the_selected_elements(architecture: str) -> None:
+    """Against a selection written out here from the PTX text, not golden.registers.sparsity."""
+    for ins in representatives(architecture):
+        if not ins.sparse:
+            continue
+        operands = stimuli.generate(ins, "random_bits", 4, rng_for("sparse", ins.name))
+        for i in range(4):
+            dot = one(operands, i)
+            b = [int(dot["b"][column]) for column in selected(ins.formats["a"].name, ins.k, dot["metadata"].tolist())]
+            scales = None
+            if ins.scale_block:
+                scales = dot["scale_a"].tolist(), dot["scale_b"].tolist(), ins.scale_block // 2
+            wanted = reference.evaluate(ins.program, ins.formats, dot["a"].tolist(), b, int(dot["c"]), scales)
+            assert int(ins.dot(**dot)) == wanted, (ins, dot)
+
+
+def selected(fmt: str, k: int, nibbles: list[int]) -> list[int]:
+    """Logical columns of the stored elements: 1:2 for tf32, pairs of 4:8 for 4-bit containers, else 2:4."""
+    columns: list[int] = []
+    chunk = k // len(nibbles)
+    for i, nibble in enumerate(nibbles):
+        if fmt == "tf32":
+            columns.append(i * chunk + (0 if nibble == 0x4 else 1))
+            continue
+        width = chunk // 4
+        for index in (nibble & 3, nibble >> 2):
+            columns += [i * chunk + index * width + j for j in range(width)]
+    return columns

@@ -1,0 +1,115 @@
+"""What shows a step shows all of it: its words change with every field, its widths hold what the reference computes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from changed_steps import alternatives, step_lists
+from faulty_units import known_unit
+
+from golden import stimuli
+from golden.cover.ranges import spans_of
+from golden.errors import CoverageError
+from golden.instruction import Instruction
+from golden.number.formats import Kind
+from golden.program.program import Operation, Step
+from golden.program.widths import operation_nodes
+from golden.program.words import step_text
+
+SAME_MEANING = {
+    ("sum", "rounding"),  # of an exact sum it only decides a zero's sign, and toward zero, up and to nearest decide alike
+    ("multiply", "normalize"),  # a product that is rounded to a format is normalised in any case
+}
+
+
+@pytest.mark.parametrize("name", step_lists())
+def test_the_words_of_a_step_change_with_each_of_its_fields(name: str) -> None:
+    operation = step_lists()[name].program.operations[0]
+    for step in operation.steps:
+        integer = step.format is not None and not step.format.is_float  # has no -0 and no subnormal numbers
+        same = SAME_MEANING | ({("round", "zero"), ("round", "flush")} if integer else set())
+        for field, values in alternatives(step, operation.out_format).items():
+            for value in values:
+                changed = replace(step, **{field: value})
+                if changed != step and (step.op, field) not in same and field != "nan":
+                    assert step_text(changed) != step_text(step), (field, value)
+
+
+def test_the_words_of_other_fields() -> None:
+    """What no shipped step has beside its other values."""
+    fma = Step("fma", ("a", "b"), "d", rounding="up")
+    assert "subnormal results become +0" in step_text(replace(fma, flush="positive"))
+    total = Step("sum", ("c", "addends"), "total")
+    assert step_text(replace(total, rounding="down")) != step_text(total)
+    bits = Step("normalize", ("dot", "c"), fraction_bits=(("dot", 3), ("c", 4)))
+    assert step_text(bits) != step_text(replace(bits, fraction_bits=(("dot", 4), ("c", 3))))
+    final = next(step for step in known_unit().program.operations[0].steps if step.op == "round")
+    assert "a NaN is 0x1" in step_text(replace(final, nan=1))
+
+
+def outside(ins: Instruction, seed: int) -> list[str]:
+    """Numbers of the reference that the widths have no room for."""
+    operands = stimuli.generate(ins, stimuli.KINDS[seed % len(stimuli.KINDS)], 2, np.random.default_rng(seed))
+    nodes = [
+        [{node.register: node for node in written} for _, written in operation_nodes(ins, o)] for o in ins.program.operations
+    ]
+    found = []
+    for row in range(2):
+        place: Counter[int] = Counter()
+        for event in ins.trace(**{name: codes[row] for name, codes in operands.items()}).events:
+            here = nodes[event.operation][place[event.operation]]
+            place[event.operation] += 1
+            for name, numbers in event.written.items():
+                for number in (x for x in numbers if x.kind == Kind.FINITE and x.significand and name in here):
+                    node = here[name]
+                    size = abs(number.value) if node.fixed else Fraction(number.significand) / Fraction(2) ** number.fraction_bits
+                    whole = size <= node.maximum or (number.sign and node.signed and size <= 1 << node.integer_bits)
+                    if not whole or not (node.fixed or node.exponents[0] <= number.exponent <= node.exponents[1]):
+                        found.append(f"{event.step.op} {name}: {number} outside {node}")
+    return found
+
+
+@pytest.mark.parametrize("name", step_lists())
+def test_every_number_fits_its_width(name: str) -> None:
+    for seed in range(2 * len(stimuli.KINDS)):
+        assert outside(step_lists()[name], seed) == []
+
+
+@pytest.mark.parametrize("mode", ["nearest_even", "nearest_away", "up"])
+def test_a_carry_out_of_the_alignment_has_its_bit(mode: str) -> None:
+    """2 - 2**-23 with no bit below the point is 2, which is one bit more than 1.x has."""
+    ins = known_unit()
+    steps = tuple(
+        replace(step, rounding=mode, fraction_bits=(("products", 0), ("c", 0))) if step.op == "align" else step
+        for step in ins.program.operations[0].steps
+    )
+    changed = replace(ins.program.operations[0], steps=steps)
+    nodes = next(written for step, written in operation_nodes(ins, changed) if step.op == "align")
+    assert {node.register: node.integer_bits for node in nodes} == {"products": 3, "c": 2}
+
+
+def test_a_normalised_total_reaches_the_exponent_of_its_carry() -> None:
+    """A sum of terms of exponent 127 can be as large as 2**131: normalised, its exponent says so."""
+    for ins in step_lists().values():
+        for step, nodes in operation_nodes(ins, ins.program.operations[0]):
+            if step.op == "sum":
+                total = nodes[0]
+            if step.op == "normalize":
+                assert nodes[0].exponents[1] == total.exponents[1] + total.integer_bits - 1 > 127
+
+
+def test_an_unknown_step_is_no_silence() -> None:
+    ins = known_unit()
+    operation: Operation = replace(ins.program.operations[0], steps=(Step("twist", ("a",)), *ins.program.operations[0].steps))
+    with pytest.raises(CoverageError, match="step 'twist' has no spans"):
+        spans_of(ins, operation)
+    with pytest.raises(AssertionError, match="no widths of step 'twist'"):
+        operation_nodes(ins, operation)
+    with pytest.raises(KeyError):
+        step_text(Step("twist", ("a",)))
+    hidden = known_unit(before="  - hidden_bit: {of: a}\n")
+    assert operation_nodes(hidden, hidden.program.operations[0])[0][1] == []

@@ -1,0 +1,299 @@
+"""Every stimulus kind: legal operands for every instruction, reproducible, and really of the structure that it names."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import golden
+from golden import stimuli
+from golden.number.formats import Format, Kind
+
+NAMES = ("a", "b", "c", "metadata", "scale_a", "scale_b")
+
+
+def representatives() -> list[golden.Instruction]:
+    """One instruction for every combination of formats, sparsity and block scale."""
+    picked: dict[Any, golden.Instruction] = {}
+    for arch in golden.architectures():
+        for ins in golden.instructions(arch):
+            key = (*(fmt.name for fmt in ins.formats.values()), ins.sparse, ins.ordered_metadata, ins.scale_block, ins.k)
+            picked.setdefault(key, ins)
+    return list(picked.values())
+
+
+HMMA = golden.instruction("hopper", "HMMA.16816.F32")
+BF16 = golden.instruction("ampere", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
+
+
+def draw(kind: str, ins: golden.Instruction = HMMA, count: int = 400, seed: int = 5) -> dict[str, Any]:
+    return stimuli.generate(ins, kind, count, np.random.default_rng(seed))
+
+
+def values(ins: golden.Instruction, operands: dict[str, Any]) -> tuple[Any, Any, Any]:
+    a, b, c = (golden.to_float(ins.formats[name], operands[name]) for name in "abc")
+    return a, b, c
+
+
+@pytest.mark.parametrize("kind", stimuli.KINDS)
+def test_legal_for_every_instruction(kind: str) -> None:
+    for ins in representatives():
+        operands = stimuli.generate(ins, kind, 3, np.random.default_rng(0))
+        ins.check_dot(*(operands.get(name) for name in NAMES))
+        shapes = ins.operand_shapes(matrices=False)
+        assert {name: codes.shape for name, codes in operands.items()} == {name: (3, *shape) for name, shape in shapes.items()}
+
+
+@pytest.mark.parametrize("kind", stimuli.KINDS)
+def test_reproducible_and_varied(kind: str) -> None:
+    first, again, other = draw(kind), draw(kind), draw(kind, seed=6)
+    assert all((first[name] == again[name]).all() for name in first)
+    assert any((first[name] != other[name]).any() for name in first)
+    assert draw(kind, count=0)["a"].shape == (0, 16)
+    assert stimuli.describe(kind)
+
+
+def test_unknown_kind_and_count() -> None:
+    with pytest.raises(golden.UnknownNameError, match=r"narow.*narrow"):
+        draw("narow")
+    with pytest.raises(golden.OperandError, match="count is -1"):
+        draw("narrow", count=-1)
+
+
+@pytest.mark.parametrize("name", golden.formats())
+def test_encode_against_decode(name: str) -> None:
+    """encode() gives the number that its arguments say, for every normal exponent of every format."""
+    fmt = golden.get_format(name)
+    low, high = stimuli.lowest_exponent(fmt), stimuli.highest_exponent(fmt)
+    exponents = np.arange(low, high + 1)
+    half = np.full(exponents.shape, np.uint64(1) << np.uint64(63))
+    signs = exponents % 2
+    for exponent, sign, code in zip(exponents, signs, stimuli.encode(fmt, signs, exponents, half), strict=True):
+        number = fmt.decode(int(code))
+        wanted = Fraction(2) ** int(exponent)
+        if fmt.fraction_bits or (not fmt.is_float and exponent):
+            wanted *= Fraction(3, 2)
+        assert abs(number.value) == min(wanted, fmt.decode(fmt.largest).value)
+        assert number.sign == (sign if fmt.signed else 0)
+
+
+def test_encode_subnormals() -> None:
+    fmt = golden.get_format("f16")
+    codes = stimuli.encode(fmt, np.zeros(12, np.int64), np.arange(-26, -14), np.zeros(12, np.uint64))
+    assert codes.tolist() == [0, 0] + [1 << i for i in range(10)]
+
+
+def test_negate() -> None:
+    f16, fnuz, s8, u8 = (golden.get_format(name) for name in ("f16", "e4m3fnuz", "s8", "u8"))
+    assert stimuli.negate(f16, np.array([0, 0xBC00], np.uint16)).tolist() == [0x8000, 0x3C00]
+    assert stimuli.negate(fnuz, np.array([0, 0x38], np.uint8)).tolist() == [0, 0xB8], "0x80 would be a NaN"
+    assert stimuli.negate(s8, np.array([1, 0x80], np.uint8)).tolist() == [0xFF, 0x80]
+    assert stimuli.negate(u8, np.array([7], np.uint8)).tolist() == [7]
+
+
+def test_corner_codes_hold_every_kind() -> None:
+    fmt = golden.get_format("f16")
+    codes = {int(code) for code in stimuli.corner_codes(fmt)}
+    assert {0, 0x8000, 0x0001, 0x03FF, 0x0400, 0x3C00, 0x7BFF, 0x7C00, 0xFC00, 0x7C01, 0x7E00} <= codes
+    assert {fmt.decode(code).kind for code in codes} == set(Kind)
+
+
+def kinds_of(fmt: Format, codes: Any) -> set[Kind]:
+    return {fmt.decode(int(code)).kind for code in np.ravel(codes)}
+
+
+SPECIAL = ("random_bits", "special_values", "special_each", "special_pairs", "counts", "corner_pairs")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in stimuli.KINDS if kind not in SPECIAL])
+def test_only_the_special_kinds_hold_infinities_and_nans(kind: str) -> None:
+    for ins in (HMMA, BF16):
+        operands = draw(kind, ins)
+        for name in "abc":
+            assert kinds_of(ins.formats[name], operands[name]) <= {Kind.ZERO, Kind.FINITE}
+
+
+def test_special_values_hold_every_special_alone_and_together() -> None:
+    operands = draw("special_values")
+    for name in "abc":
+        assert kinds_of(HMMA.formats[name], operands[name]) == set(Kind)
+    results = golden.to_float("f32", HMMA.dot(**operands))
+    assert np.isnan(results).any() and np.isinf(results).any() and np.isfinite(results).any()
+
+
+def test_cancelling_cancels() -> None:
+    a, b, c = values(HMMA, draw("cancelling"))
+    products = a * b
+    left = np.abs(products.sum(axis=1) + c) / np.maximum(np.abs(products).max(axis=1), np.abs(c))
+    assert np.median(left) < 2.0**-8
+
+
+@pytest.mark.parametrize("types", ["s8.s8", "u8.u8"])
+def test_cancelling_integers(types: str) -> None:
+    ins = golden.instruction("ampere", f"mma.sync.aligned.m16n8k32.row.col.s32.{types}.s32")
+    a, b, c = values(ins, draw("cancelling", ins))
+    assert ((a * b).sum(axis=1) + c == 0).mean() > 0.2
+
+
+def test_subnormal_and_tiny() -> None:
+    a, b, c = values(BF16, draw("subnormal", BF16))
+    least = 2.0**-126
+    for operand in (a, b, c):
+        assert ((np.abs(operand) < least) & (operand != 0)).any()
+    a, b, c = values(BF16, draw("tiny_zero_c", BF16))
+    assert (c == 0).mean() > 0.5 and (np.signbit(c) & (c == 0)).any()
+    largest = np.abs(a * b).max(axis=1)
+    assert ((largest > 2.0**-150) & (largest < 2.0**-118)).mean() > 0.3
+
+
+def test_near_overflow_crosses_the_edge() -> None:
+    for name in ("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16"):
+        ins = golden.instruction("ampere", name)
+        results = golden.to_float(ins.formats["d"], ins.dot(**draw("near_overflow", ins)))
+        assert np.isinf(results).mean() > 0.02 and np.isfinite(results).mean() > 0.2
+
+
+def test_tie_is_a_tie() -> None:
+    """Most rows are exactly half way between two float32 numbers, some just beside."""
+    operands = draw("tie")
+    a, b, c = values(HMMA, operands)
+    halves = beside = 0
+    for i in range(400):
+        exact = Fraction(float(c[i])) + sum(Fraction(x) * Fraction(y) for x, y in zip(a[i].tolist(), b[i].tolist(), strict=True))
+        with np.errstate(over="ignore"):
+            near = np.float32(float(exact))
+            around = (near, *(np.nextafter(near, np.float32(end)) for end in (-np.inf, np.inf)))
+        gaps = [abs(Fraction(float(x)) - exact) for x in around]
+        halves += sorted(gaps)[0] == sorted(gaps)[1]
+        beside += 0 < sorted(gaps)[0] != sorted(gaps)[1]
+    assert halves > 200 and beside > 20
+
+
+def test_zeros_have_both_signs() -> None:
+    a, _, c = values(HMMA, draw("zeros"))
+    for operand in (a, c):
+        zero = operand == 0
+        assert zero.mean() > 0.5 and (np.signbit(operand) & zero).any() and (~np.signbit(operand) & zero).any()
+
+
+def test_equal_exponents_fill_the_sum_register() -> None:
+    a, b, _ = values(HMMA, draw("equal_exponents"))
+    products = np.abs(a * b)
+    exponents = np.frexp(np.abs(a))[1] + np.frexp(np.abs(b))[1]
+    assert (exponents == exponents[:, :1]).all()
+    assert (products.sum(axis=1) / products.max(axis=1) > 15.9).mean() > 0.3
+
+
+def test_alignment_edge_hits_the_last_kept_bits() -> None:
+    """Some addends lie 1 to 3 bits above and below the last of Hopper's 25 fraction bits."""
+    a, b, c = values(HMMA, draw("alignment_edge"))
+    terms = np.concatenate([np.abs(a * b), np.abs(c)[:, None]], axis=1)
+    with np.errstate(divide="ignore"):
+        logs = np.floor(np.log2(terms))
+    below = (logs.max(axis=1, keepdims=True) - logs)[np.isfinite(logs)]
+    assert all((below == distance).any() for distance in (22, 23, 24, 25, 26, 27, 28))
+
+
+def test_c_dominant_and_one_hot() -> None:
+    a, b, c = values(HMMA, draw("c_dominant"))
+    assert (np.abs(c) > np.abs(a * b).max(axis=1)).mean() > 0.85
+    a, b, c = values(HMMA, draw("one_hot"))
+    assert (((a * b) != 0).sum(axis=1) == 1).all() and set(np.argmax(a != 0, axis=1)) == set(range(16))
+
+
+def test_sparse_b_holds_the_structure_at_selected_columns() -> None:
+    ins = golden.instruction("ampere", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+    operands = draw("one_hot", ins)
+    assert ins.pattern is not None
+    picked = np.take_along_axis(operands["b"], ins.pattern.columns(operands["metadata"]), axis=1)
+    assert np.isfinite(golden.to_float("f16", picked)).all()
+    assert not np.isfinite(golden.to_float("f16", operands["b"])).all(), "unselected elements are random bits"
+    assert len(np.unique(operands["metadata"])) == len(ins.pattern.legal(ins.ordered_metadata))
+
+
+def test_scales_reach_the_ends_of_f32() -> None:
+    name = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
+    ins = golden.instruction("rtx_blackwell", name)
+    over = golden.to_float("f32", ins.dot(**draw("near_overflow", ins)))
+    tiny = golden.to_float("f32", ins.dot(**draw("tiny_zero_c", ins)))
+    assert np.isinf(over).any() and ((np.abs(tiny) < 2.0**-126) & (tiny != 0)).any()
+
+
+def exponents_of_terms(operands: dict[str, Any]) -> Any:
+    """Exponents of c and the products of HMMA, largest first, before the carry of the significands; zeros: -1000."""
+    a, b, c = values(HMMA, operands)
+    terms = np.concatenate([np.frexp(a)[1] + np.frexp(b)[1] - 2, np.frexp(c)[1][:, None] - 1], axis=1)
+    live = np.concatenate([a * b != 0, c[:, None] != 0], axis=1)
+    return -np.sort(-np.where(live, terms, -1000), axis=1)
+
+
+def test_alignment_one_term_is_two_terms_at_the_edge() -> None:
+    """Hopper keeps 25 fraction bits: distances of F-1, F, F+1 and F+2, nothing else alive."""
+    terms = exponents_of_terms(draw("alignment_one_term", count=2000))
+    assert (terms[:, 2:] == -1000).all()
+    assert set((terms[:, 0] - terms[:, 1]).tolist()) == {24, 25, 26, 27}
+
+
+def test_half_ulp_is_half_an_ulp_and_a_bit() -> None:
+    a, b, c = values(HMMA, draw("half_ulp", count=2000))
+    ulp = 2.0 ** (np.frexp(c)[1] - 24)
+    products = np.sort(np.abs(a * b), axis=1)[:, ::-1]
+    assert (products[:, 0] == ulp / 2).all() and (products[:, 2:] == 0).all()
+    ratio = products[:, 1] / ulp
+    assert {0.0, 0.25, 0.125, 2.0**-3, 2.0**-4} <= set(ratio.tolist())
+    odd = golden.from_float("f32", c) & 1
+    assert 0.3 < odd.mean() < 0.7, "ties to even need both"
+
+
+def test_cancel_last_bit_leaves_one_bit() -> None:
+    a, b, c = values(HMMA, draw("cancel_last_bit", count=1000))
+    products = a * b
+    left = [abs(sum(map(Fraction, row)) + Fraction(one)) for row, one in zip(products.tolist(), c.tolist(), strict=True)]
+    largest = np.maximum(np.abs(products).max(axis=1), np.abs(c))
+    ratio = np.array([float(x) for x in left]) / largest
+    assert (ratio < 2.0**-9).all() and ((ratio > 0) & (ratio < 2.0**-20)).mean() > 0.2 and (ratio > 2.0**-13).mean() > 0.4
+
+
+def test_subnormal_products_and_results() -> None:
+    a, b, _ = values(BF16, draw("subnormal_product", BF16))
+    least = 2.0**-126
+    products = np.abs(a * b)
+    assert (((products < least) & (products > 0)).any(axis=1)).mean() > 0.8
+    assert ((np.abs(a) < least) & (np.abs(b) < least) & (a != 0) & (b != 0)).any(), "two subnormals"
+    for ins in (HMMA, BF16):
+        d = np.abs(golden.to_float("f32", ins.dot(**draw("subnormal_result", ins))))
+        assert ((d < least) & (d > 0)).mean() > 0.6
+
+
+def test_special_each_visits_every_place_with_every_code() -> None:
+    operands = draw("special_each", count=33 * 6)
+    for name in "abc":
+        codes = operands[name].reshape(33 * 6, -1)
+        for column in codes.T:
+            seen = {int(code) for code in column if HMMA.formats[name].decode(int(code)).kind >= Kind.INFINITY}
+            assert seen == {int(code) for code in stimuli.special_codes(HMMA.formats[name])} and len(seen) == 6
+    alone = sum((~np.isfinite(x)).reshape(33 * 6, -1).sum(axis=1) for x in values(HMMA, operands))
+    assert (alone == 1).all()
+
+
+def test_special_pairs_meet_everywhere() -> None:
+    a, b, c = values(HMMA, draw("special_pairs", count=48))
+    assert np.isnan(golden.to_float("f32", HMMA.dot(**draw("special_pairs", count=48)))).all()
+    with np.errstate(invalid="ignore"):
+        products = a * b
+    assert np.isnan(products).any(axis=0).all() and np.isinf(products[np.isinf(c)]).any(axis=0).all()
+    assert ((np.isinf(products) & (products > 0)).any(axis=1) & (products == -np.inf).any(axis=1)).sum() == 16
+
+
+def test_zero_partners_give_zeros_or_c() -> None:
+    operands = draw("zero_partners", count=640)
+    a, b, c = values(HMMA, operands)
+    assert (a * b == 0).all()
+    d = HMMA.dot(**operands)
+    assert (golden.to_float("f32", d)[c != 0] == c[c != 0]).all() and set(d[c == 0].tolist()) <= {0, 1 << 31}
+    for x in (a, b):
+        zero = x == 0
+        assert (np.signbit(x) & zero).any(axis=0).all() and (~np.signbit(x) & zero).any(axis=0).all()

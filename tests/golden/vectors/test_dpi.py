@@ -1,0 +1,111 @@
+"""The exported DPI-C models: through ctypes against the C core on many vectors, and in Verilator with the example testbench."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+
+import numpy as np
+import pytest
+
+import golden
+from golden.errors import OperandError
+from golden.vectors import WordLayout, default_set, dpi
+from rtl_tb.simulators import simulators
+
+NAMES = {
+    "dense": ("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+    "sparse": ("hopper", "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32"),
+    "scaled": (
+        "rtx_blackwell",
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+    ),
+    "integer": ("ampere", "mma.sync.aligned.m16n8k64.row.col.satfinite.s32.s4.s4.s32"),
+    "double": ("ampere", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"),
+    "half": ("ampere", "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16"),
+}
+
+
+def field_words(layout, operands, name):
+    """One operand of every vector as the uint32 words that a simulator passes, least significant first."""
+    field = next(field for field in layout.operand_fields if field.name == name)
+    words = layout.pack_operands(operands)
+    bits = np.unpackbits(words, axis=1, bitorder="little")[:, field.lsb : field.lsb + field.width]
+    padded = np.pad(bits, ((0, 0), (0, -field.width % 32)))
+    return np.packbits(padded, axis=1, bitorder="little").view("<u4")
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_the_c_model_answers_as_the_core(kind, tmp_path):
+    ins = golden.instruction(*NAMES[kind])
+    dpi.write(ins, tmp_path, "model")
+    strict = ["gcc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-pthread"]
+    subprocess.run([*strict, "-o", tmp_path / "model.so", tmp_path / "model_dpi.c", "-lm"], check=True)
+    function = ctypes.CDLL(str(tmp_path / "model.so")).model_dpi
+    layout, vectors = WordLayout.of(ins), default_set(ins, 2000, seed=5)
+    inputs = [field_words(layout, vectors.operands, field.name) for field in layout.operand_fields]
+    result = np.zeros((layout.result_width + 31) // 32, np.uint32)
+    for i, expected in enumerate(vectors.d):
+        function(*(words[i].ctypes.data_as(ctypes.c_void_p) for words in inputs), result.ctypes.data_as(ctypes.c_void_p))
+        assert int.from_bytes(result.tobytes(), "little") == int(expected), f"vector {i}"
+
+
+@pytest.mark.parametrize("kind", ["scaled", "sparse"])
+def test_the_example_testbench_passes_in_verilator(kind, tmp_path):
+    dpi.write(golden.instruction(*NAMES[kind]), tmp_path, "unit")
+    done = subprocess.run(
+        ["make", "-C", tmp_path, "verilator"], env=dict(simulators.verilator().env), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "PASS: 56 vectors" in done.stdout
+
+
+def test_the_example_testbench_fails_when_an_expected_result_is_wrong(tmp_path):
+    dpi.write(golden.instruction(*NAMES["dense"]), tmp_path, "unit")
+    file = tmp_path / "unit_vectors.hex"
+    lines = file.read_text().splitlines()
+    lines[7] = lines[7][:-1] + f"{int(lines[7][-1], 16) ^ 1:x}"
+    file.write_text("\n".join(lines) + "\n")
+    done = subprocess.run(
+        ["make", "-C", tmp_path, "verilator"], env=dict(simulators.verilator().env), capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert "vector 7: model" in done.stdout and "FAIL: 1 of 56" in done.stdout + done.stderr
+
+
+def test_two_models_share_no_symbol(tmp_path):
+    for name in ("dense", "integer"):
+        dpi.write(golden.instruction(*NAMES[name]), tmp_path, name)
+        subprocess.run(["gcc", "-std=gnu11", "-c", "-o", tmp_path / f"{name}.o", tmp_path / f"{name}_dpi.c"], check=True)
+    tables = [
+        subprocess.run(["nm", "-g", "--defined-only", tmp_path / f"{name}.o"], capture_output=True, text=True, check=True)
+        for name in ("dense", "integer")
+    ]
+    names = [{line.split()[-1] for line in table.stdout.splitlines()} for table in tables]
+    assert "dense_dpi" in names[0] and not names[0] & names[1]
+
+
+def test_a_prefix_that_is_no_identifier_is_refused(tmp_path):
+    with pytest.raises(OperandError, match="argument 'prefix' is '9x', expected an identifier"):
+        dpi.write(golden.instruction(*NAMES["dense"]), tmp_path, "9x")
+
+
+def test_the_default_prefix_is_the_name():
+    assert (
+        dpi.default_prefix(golden.instruction("hopper", "HMMA.16816.F32"))
+        == "hopper_mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32"
+    )
+
+
+def test_the_command_writes_the_files(tmp_path):
+    from typer.testing import CliRunner
+
+    from golden.cli.app import app
+
+    run = CliRunner().invoke(app, ["export", "dpi", "hopper:HMMA.16816.F32", "--out", str(tmp_path / "new"), "--prefix", "hmma"])
+    assert run.exit_code == 0, run.output
+    assert {file.name for file in (tmp_path / "new").iterdir()} == {
+        *("hmma_dpi.c", "hmma_pkg.sv", "hmma_tb.sv", "hmma_vectors.hex", "Makefile", "README.md")
+    }
+    assert "expected 'dpi NAME'" in CliRunner().invoke(app, ["export", "hopper:HMMA.16816.F32", "x"]).output
+    assert CliRunner().invoke(app, ["export", "dpi", "hopper:HMMA.16816.F32"]).exit_code == 2

@@ -1,0 +1,203 @@
+"""Benchmark kernels, the check of their loops, the written file and the comparison; a GPU is stood in for by known numbers."""
+
+import csv
+import io
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+import golden
+from golden.errors import OperandError, UnknownNameError
+from golden.number.formats import get_format, to_float
+from hw_capture.bench import bench, compare, loops, plots, programs, report, subjects, tables
+from hw_capture.bench.bench import Result, Timing
+from hw_capture.bench.tables import Key
+from hw_capture.errors import SassError
+from hw_capture.kernels import toolchain
+
+F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+WGMMA = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
+needs_nvcc = pytest.mark.skipif(
+    toolchain.find("nvcc") is None or (toolchain.find("nvdisasm") or toolchain.find("cuobjdump")) is None,
+    reason="nvcc and a disassembler (nvdisasm or cuobjdump) are not installed",
+)
+
+
+def _subject(name: str, variant: str = "") -> programs.Subject:
+    return next(s for s in subjects.all_subjects() if (s.name, s.variant) == (name, variant))
+
+
+NVDISASM = """
+	.section	.text.c_1,"ax",@progbits
+.text.c_1:
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+        /*0010*/                   CS2R R2, SR_CLOCKLO ;
+.L_x_1:
+        /*0020*/                   HMMA.16816.F32 R4, R8, R10, R4 ;
+        /*0030*/              @!P0 BRA `(.L_x_1) ;
+        /*0040*/                   CS2R R2, SR_CLOCKLO ;
+        /*0050*/                   EXIT ;
+.L_x_2:
+        /*0060*/                   BRA `(.L_x_2);
+"""
+CUOBJDUMP = """
+		Function : c_1
+        /*0010*/                   CS2R R2, SR_CLOCKLO ;      /* 0x0000000000027805 */
+        /*0020*/                   HMMA.16816.F32 R4, R8, R10, R4 ;
+        /*0030*/              @!P0 BRA 0x20 ;
+        /*0060*/                   BRA 0x60;
+"""
+
+
+@pytest.mark.parametrize("text", [NVDISASM, CUOBJDUMP])
+def test_the_loop_of_both_disassemblers(text: str) -> None:
+    code = loops.kernels(text)["c_1"]
+    assert code.loop() == ["HMMA.16816.F32", "BRA"]
+    once = loops.counted(["HMMA.16816.F32"])
+    assert loops.check("x", code, once, 1) == {"HMMA.16816.F32": 1}
+
+
+def test_what_a_loop_around_the_loop_holds_does_not_count() -> None:
+    line = "        /*0020*/                   HMMA.16816.F32 R4, R8, R10, R4 ;\n"
+    outer = NVDISASM.replace(".L_x_1:", ".L_x_0:\n        /*0018*/                   HMMA.16816.F32 R4, R8, R10, R4 ;\n.L_x_1:")
+    outer = outer.replace("/*0050*/                   EXIT", "/*0050*/              @!P1 BRA `(.L_x_0)")
+    code = loops.kernels(outer)["c_1"]
+    assert line in outer and code.loop() == ["HMMA.16816.F32", "BRA"]
+    with pytest.raises(SassError, match=r"the timed loop holds 1 x HMMA[.]16816[.]F32, the kernel 2 x"):
+        loops.check("x", code, loops.counted(["HMMA.16816.F32"]), 2)
+
+
+def test_merged_hoisted_doubled_and_missing() -> None:
+    once = loops.counted(["HMMA.16816.F32"])
+    good = loops.kernels(NVDISASM)["c_1"]
+    line = "        /*0020*/                   HMMA.16816.F32 R4, R8, R10, R4 ;\n"
+    hoisted = NVDISASM.replace(".L_x_1:\n" + line, line + ".L_x_1:\n")
+    for code, times in (
+        (good, 2),
+        (loops.kernels(hoisted)["c_1"], 1),
+        (loops.kernels(NVDISASM.replace("HMMA.16816", "HMMA.1688"))["c_1"], 1),
+        (loops.kernels(NVDISASM.replace("CS2R R2, SR_CLOCKLO", "HMMA.16816.F32 R4, R8, R10, R4"))["c_1"], 1),
+        (loops.kernels(NVDISASM.replace(line, ""))["c_1"], 1),
+    ):
+        with pytest.raises(SassError, match="expected"):
+            loops.check("x", code, once, times)
+
+
+def test_what_is_measured() -> None:
+    everything = subjects.all_subjects()
+    labels = [s.label for s in everything]
+    assert len(set(labels)) == len(labels)
+    native = {i.name for i in golden.instructions("hopper") if i.name.startswith(("mma.sync", "mma.sp")) and not i.emulated}
+    assert native <= set(labels)
+    assert {s.name for s in everything if s.group == "emulated"}.isdisjoint(native)
+    sweep = {int(re.search(r"n(\d+)k", s.name)[1]) for s in everything if s.name.endswith("k16.f32.f16.f16")}
+    assert sweep == set(range(8, 257, 8))
+    assert {s.variant for s in everything if s.name.startswith("ld.shared")} == {"", "2-way", "4-way", "8-way"}
+    assert _subject(F16).work == 2048 and _subject(WGMMA, "SS").work == 64 * 256 * 16
+    assert _subject("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32").work == 4 * 256
+    assert _subject("ldmatrix.x4").work == 512
+
+
+@needs_nvcc
+@pytest.mark.parametrize(
+    ("name", "variant", "loop"),
+    [
+        (F16, "", {"HMMA.16816.F32": 1}),
+        ("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", "", {"HMMA.16816.F32": 2}),
+        ("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16", "RS", {"HGMMA.64x16x16.F32": 1}),
+        ("ld.shared.u64", "8-way", {"LDS.64": 1}),
+        ("stmatrix.x1 + ldmatrix.x1", "", {"STSM.16.M88": 1, "LDSM.16.M88": 1}),
+    ],
+)
+def test_compiled_loops_hold_the_instruction(name: str, variant: str, loop: dict[str, int]) -> None:
+    (built,) = bench.build([_subject(name, variant)], "sm_90a")
+    assert isinstance(built, bench.Built) and built.loop == loop
+
+
+@needs_nvcc
+def test_a_chain_through_c_alone_is_seen_to_be_merged() -> None:
+    """Finding F2 of the published fp8 figure: A B does not depend on C, so all HMMA of the loop but two are gone."""
+    name = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"
+    subject = _subject(name)
+    merged = programs.Subject(name, "", "mma", subject.work, subject.unit, "e4m3", subject.ins)
+    ((_, reason),) = bench.build([merged], "sm_90a")
+    assert "the compiler merged" in reason
+
+
+@pytest.mark.parametrize("fmt", ["f16", "bf16", "tf32", "f64", "e4m3", "e5m2", "s8", "b1"])
+def test_operands(fmt: str) -> None:
+    words = bench.data(fmt, "random")
+    assert words.shape == (programs.DATA_WORDS,) and not bench.data(fmt, "zeros").any() and len(np.unique(words)) > 1000
+    if fmt not in ("s8", "b1"):
+        values = to_float(fmt, words.view(get_format(fmt).dtype))
+        assert np.isfinite(values).all() and np.abs(values).max() <= 1
+
+
+def _measured() -> Result:
+    """A machine on which mma takes 24 cycles, one in 6, and wgmma 128 cycles after 150."""
+    result = Result({"name": "NVIDIA Test", "compute_capability": "9.0"}, {"pstate": "P0", "clocks.sm": "1980 MHz"})
+    warp, group = _subject(F16), _subject(WGMMA, "SS")
+    for operands, factor in (("random", 1.0), ("zeros", 0.98)):
+        for ilp in programs.ILPS:
+            for warps in warp.warps():
+                cycles = max(24.0, 6.0 * ilp * warps / 4) * factor
+                result.timings.append(Timing(warp, "c", ilp, warps, operands, cycles, cycles, cycles))
+        result.timings.append(Timing(warp, "a", 1, 1, operands, 25.0, 25.0, 25.0))
+        result.timings.append(Timing(group, "group", 1, 4, operands, 150.0, 150.0, 150.0))
+        result.timings.append(Timing(group, "steady", 1, 4, operands, 128.0, 128.0, 128.0))
+    result.loops = {warp.label: {"HMMA.16816.F32": 1}, group.label: {"HGMMA.64x256x16.F32": 1}}
+    result.left_out = {"x": 'the timed loop holds "nothing": so'}
+    return result
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    monkeypatch.setattr(toolchain, "require", lambda *tools: "nvcc")
+    monkeypatch.setattr(toolchain, "version", lambda tool: "13.0.88")
+    path = tmp_path / "ours.yaml"
+    report.write(_measured(), path, "hopper", 5)
+    return path
+
+
+def test_written_file_reads_as_tables(written) -> None:
+    found = {figure.key: figure.value for figure in tables.load(written)}
+    assert found[Key(F16, "", "completion_latency")] == 24.0
+    assert found[Key(F16, "A", "completion_latency")] == 25.0
+    assert found[Key(F16, "", "issue_interval")] == 6.0
+    assert found[Key(F16, "", "throughput", 8, 4)] == pytest.approx(8 * 4 * 2048 / 48, abs=0.1)
+    assert found[Key(WGMMA, "SS", "completion_latency")] == 150.0
+    assert found[Key(WGMMA, "SS", "throughput", 4, 1)] == 2048.0
+    assert "zeros" in written.read_text() and "0.98" in written.read_text()
+
+
+def test_csv_holds_every_point() -> None:
+    rows = list(csv.DictReader(io.StringIO(report.csv_text(_measured()))))
+    assert len(rows) == 2 * (len(programs.ILPS) * len(programs.WARPS) + 3)
+    assert {row["operands"] for row in rows} == {"random", "zeros"}
+
+
+def test_comparison(written) -> None:
+    ours = tables.load(written)
+    found = {(p.theirs.instruction, p.theirs.quantity): p for p in compare.pairs(ours, tables.load("h100_logs"))}
+    assert found[F16, "completion_latency"].ratio == pytest.approx(24.0 / 24.09)
+    assert found[F16, "throughput"].within(0.03)
+    wgmma = compare.pairs(ours, tables.load("luo_h800"))
+    assert [p.ratio for p in wgmma if p.theirs.key.variant == "SS"] == [1.0]
+    with pytest.raises(OperandError, match="in common"):
+        compare.pairs(ours, tables.load("sun_rtx2080ti"))
+
+
+def test_plots(written, tmp_path) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    (first,) = plots.draw(written, tmp_path / "a", [F16], "svg")
+    (second,) = plots.draw(written, tmp_path / "b", [F16], "svg")
+    assert first.read_bytes() == second.read_bytes() and b"<svg" in first.read_bytes()
+    with pytest.raises(UnknownNameError, match="nearest"):
+        plots.draw(written, tmp_path, [F16.replace("k16", "k32")])
+
+
+def test_state_without_nvidia_smi(monkeypatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert shutil.which("nvidia-smi") is None and bench.state() == {}

@@ -1,0 +1,130 @@
+"""Spot numbers of spec/timing against the printed tables, and what a wrong file says."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import golden
+from golden.errors import SpecError, UnknownNameError
+from golden.paths import spec_folder
+from golden.yamlfile import read
+from hw_capture.bench import tables
+from hw_capture.bench.compare import pairs
+from hw_capture.bench.tables import Key
+
+F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+PUBLISHED = ("abdelkhalik_a100", "h100_logs", "luo_h800", "sun_a100", "sun_rtx2080ti", "sun_rtx3070ti")
+
+
+def _values(name: str) -> dict[Key, float | None]:
+    return {figure.key: figure.value for figure in tables.load(name)}
+
+
+@pytest.mark.parametrize(
+    ("name", "instruction", "variant", "quantity", "warps", "ilp", "value"),
+    [
+        ("sun_a100", F16, "", "completion_latency", None, None, 24.7),
+        ("sun_a100", F16, "", "throughput", 8, 2, 1004.2),
+        ("sun_a100", "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", "", "throughput", 8, 2, 14643.4),
+        ("sun_a100", "mma.sp.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", "", "throughput", 4, 3, 2403.9),
+        ("sun_a100", "ldmatrix.x4", "", "latency", 8, 1, 32.6),
+        ("sun_a100", "ld.shared.u64", "8-way", "completion_latency", None, None, 37.0),
+        ("sun_a100", "mma_permuted.cu", "", "kernel_cycles", None, None, 303227),
+        ("sun_rtx3070ti", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "", "latency", 8, 1, 64.6),
+        ("sun_rtx2080ti", "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32", "", "throughput", 8, 2, 1012.6),
+        ("abdelkhalik_a100", "mul24.hi.u32", "", "cycles_per_instruction", None, None, 9),
+        ("abdelkhalik_a100", "fns.b32", "", "cycles_per_instruction", None, None, 79),
+        ("abdelkhalik_a100", "wmma.mma.sync.aligned.row.row.m16n16k16.s32.u8.u8.s32", "", "issue_interval", None, None, 8),
+        ("h100_logs", F16, "", "throughput", 8, 4, 1365),
+        ("luo_h800", "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16", "RS", "issue_interval", None, None, 13),
+    ],
+)
+def test_spot_numbers(name, instruction, variant, quantity, warps, ilp, value) -> None:
+    assert _values(name)[Key(instruction, variant, quantity, warps, ilp)] == value
+
+
+def test_table_sizes_as_printed() -> None:
+    found = tables.load("sun_a100")
+    rows = {number: len({f.instruction for f in found if f.table == number}) for number in ("III", "VI", "VIII", "IX", "X")}
+    assert rows == {"III": 13, "VI": 8, "VIII": 5, "IX": 3, "X": 2}
+    assert len([f for f in tables.load("abdelkhalik_a100") if f.table == "V"]) == 110
+    ranges = [f for f in tables.load("abdelkhalik_a100") if f.instruction == "sqrt.rn.f32"]
+    assert [(f.low, f.high, f.value) for f in ranges] == [(190, 235, None)]
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_latency_and_throughput_of_a_point_agree(name: str) -> None:
+    """Throughput is warps x ILP x work / latency: a slip in typing either number would show."""
+    found = tables.load(name)
+    latency = {(f.table, f.key): f.value for f in found if f.quantity == "latency"}
+    printed_wrong = {("VI", 4, 3, "m16n8k16"), ("VII", 4, 2, "m16n8k64")}
+    for figure in found:
+        same = latency.get((figure.table, Key(figure.instruction, figure.key.variant, "latency", figure.warps, figure.ilp)))
+        size = re.search(r"m(\d+)n(\d+)k(\d+)", figure.instruction)
+        if figure.quantity != "throughput" or same is None or size is None:
+            continue
+        work = int(size[1]) * int(size[2]) * int(size[3])
+        expected = figure.warps * figure.ilp * work / same
+        close = abs(figure.value / expected - 1) < 0.04
+        assert close or (figure.table, figure.warps, figure.ilp, size[0]) in printed_wrong, figure
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_instructions_exist_in_the_model(name: str) -> None:
+    for figure in tables.load(name):
+        if "mma." in figure.instruction and not figure.instruction.endswith(".cu"):
+            golden.instruction(figure.architecture, figure.instruction)
+
+
+def test_errors_name_line_and_key(tmp_path: Path) -> None:
+    head = "source: s\ndevice: d\narchitecture: ampere\ntables:\n  - table: I\n    title: t\n    rows:\n"
+    for row, message in (
+        ("- {instruction: x}", r"bad.yaml:8: the row holds none of value"),
+        ("- {instruction: x, value: 3}", "names no 'quantity'"),
+        ("- {instruction: x, points: [[8, 4, 3]]}", "expected .warps, ILP, latency, throughput."),
+        ("- {instruction: x, complete: 3}", "none of value"),
+        ("- {instruction: x, ways: {2: fast}}", "expected"),
+    ):
+        path = tmp_path / "bad.yaml"
+        path.write_text(f"{head}      {row}\n")
+        with pytest.raises(SpecError, match=message):
+            tables.load(path)
+    with pytest.raises(UnknownNameError, match="sun_a100"):
+        tables.load("sun_a10")
+
+
+@pytest.mark.parametrize(
+    ("instruction", "variant", "quantity", "warps", "ilp", "published"),
+    [
+        (F16, "", "completion_latency", None, None, 24.1),
+        (F16, "", "throughput", 8, 4, 1365),
+        ("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16", "", "completion_latency", None, None, 16.0),
+        ("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16", "", "throughput", 8, 4, 1024),
+        ("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "", "throughput", 8, 4, 683),
+        ("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", "", "throughput", 8, 4, 2724),
+        ("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16", "SS", "issue_interval", None, None, 128),
+        ("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16", "RS", "issue_interval", None, None, 128),
+        ("ldmatrix.x4", "", "completion_latency", None, None, 29.3),
+    ],
+)
+def test_h200_stands_within_3_percent(instruction, variant, quantity, warps, ilp, published) -> None:
+    assert _values("hopper_h200")[Key(instruction, variant, quantity, warps, ilp)] == pytest.approx(published, rel=0.03)
+
+
+def test_h200_beside_everything_published_on_hopper() -> None:
+    """All but the two that docs/timing.md explains."""
+    ours = tables.load("hopper_h200")
+    found = pairs(ours, [*tables.load("h100_logs"), *tables.load("luo_h800")])
+    outside = {(p.theirs.instruction, p.theirs.quantity) for p in found if not p.within(0.03)}
+    assert len(found) == 59
+    assert outside == {
+        ("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", "completion_latency"),
+        ("ld.shared.u32", "completion_latency"),
+    }
+
+
+def test_h200_says_how_it_was_measured() -> None:
+    measured = read(spec_folder() / "timing" / "hopper_h200.yaml").take("measured", dict)
+    assert measured["state_before"]["clocks.sm"] == measured["state_after"]["clocks.sm"] == "1980 MHz"
+    assert measured["left_out"] == {} and measured["name"] == "NVIDIA H200"

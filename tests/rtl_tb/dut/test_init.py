@@ -1,0 +1,140 @@
+"""The first draft of a dut.yaml: drafts of usual modules load, fit their ports, and say what was guessed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from golden.errors import SpecError, UnknownNameError
+from rtl_tb.dut.description import Dut, load_dut
+from rtl_tb.dut.init import draft
+from rtl_tb.dut.wrapper import write_wrapper
+from rtl_tb.errors import ElaborationError
+
+K16 = "hopper:mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+
+
+def drafted(folder: Path, ports: str, name: str = "my_dot", instruction: str | None = None) -> tuple[str, Dut]:
+    """Drafts for a module with these ports, writes the draft, loads it, and generates its wrapper."""
+    (folder / "rtl").mkdir(exist_ok=True)
+    source = folder / "rtl" / f"{name}.sv"
+    source.write_text(f"module {name} ({ports});\nendmodule\n")
+    text = draft([source], instruction=instruction, folder=folder)
+    (folder / "dut.yaml").write_text(text)
+    dut = load_dut(folder / "dut.yaml")
+    write_wrapper(dut, folder / "out")
+    return text, dut
+
+
+def test_valid_ready(tmp_path: Path) -> None:
+    text, dut = drafted(
+        tmp_path,
+        "input logic clk_i, rst_ni, in_valid_i, output logic in_ready_o, input logic [255:0] a_i, b_i, input logic [31:0] c_i, "
+        "input logic [2:0] rnd_mode_i, output logic out_valid_o, input logic out_ready_i, output logic [31:0] result_o, "
+        "output logic [4:0] flags_o",
+    )
+    assert "sources: [rtl/my_dot.sv]" in text
+    assert f"instruction: {K16}  # GUESS" in text
+    assert "#   hopper:mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32" in text
+    assert (dut.clock, dut.reset and dut.reset.port, dut.reset and dut.reset.active_low) == ("clk_i", "rst_ni", True)
+    shake = dut.handshake
+    assert (shake.kind, shake.in_valid, shake.in_ready) == ("valid_ready", "in_valid_i", "in_ready_o")
+    assert (shake.out_valid, shake.out_ready) == ("out_valid_o", "out_ready_i")
+    assert {name: at.ports for name, at in dut.ports.items()} == {"a": ("a_i",), "b": ("b_i",), "c": ("c_i",), "d": ("result_o",)}
+    assert dut.constants == {"rnd_mode_i": 0}
+    assert "rnd_mode_i: 0  # GUESS" in text and "flags_o" in text
+
+
+def test_valid_only_with_arrays(tmp_path: Path) -> None:
+    _, dut = drafted(
+        tmp_path,
+        "input wire clock, input wire reset, input wire vld_in, input wire [15:0] op_a [0:15], input wire [15:0][15:0] op_b, "
+        "input wire [31:0] acc, output wire vld_out, output wire [31:0] sum",
+    )
+    assert (dut.handshake.kind, dut.handshake.in_valid, dut.handshake.out_valid) == ("valid", "vld_in", "vld_out")
+    assert dut.reset is not None and not dut.reset.active_low
+    assert (dut.ports["a"].array, dut.ports["b"].array, dut.ports["c"].ports) == ("unpacked", "packed", ("acc",))
+
+
+def test_latency_with_enable_words_and_a_list(tmp_path: Path) -> None:
+    ports = ", ".join(f"input wire [63:0] a{i}" for i in range(4))
+    text, dut = drafted(
+        tmp_path,
+        f"input wire clk, ce, {ports}, input wire [31:0] b [0:7], input wire [31:0] c, output wire [31:0] d",
+        instruction="hopper:HMMA.16816.F32",
+    )
+    assert "instruction: hopper:HMMA.16816.F32\n" in text
+    assert (dut.handshake.kind, dut.handshake.measured, dut.handshake.enable) == ("latency", True, "ce")
+    assert (dut.ports["a"].ports, dut.ports["a"].word_elements) == (("a0", "a1", "a2", "a3"), 4)
+    assert (dut.ports["b"].array, dut.ports["b"].word_elements) == ("unpacked", 2)
+
+
+def test_combinational_with_scales(tmp_path: Path) -> None:
+    instruction = (
+        "rtx_blackwell:mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0"
+    )
+    _, dut = drafted(
+        tmp_path,
+        "input wire [255:0] a, b, input wire [31:0] c, input wire [7:0] scale_a, scale_b, output wire [31:0] d",
+        instruction=instruction,
+    )
+    assert dut.handshake.kind == "combinational" and dut.clock is None
+    assert dut.ports["scale_b"].ports == ("scale_b",)
+
+
+def test_a_unit_of_ones_own(tmp_path: Path) -> None:
+    example = Path(__file__).parents[3] / "spec" / "examples" / "exact_pair.yaml"
+    unit = tmp_path / "pair.yaml"
+    unit.write_text(example.read_text())
+    text, dut = drafted(tmp_path, "input wire [31:0] a, b, input wire [31:0] c, output wire [31:0] d", instruction=str(unit))
+    assert "unit: pair.yaml\n" in text and dut.instruction.name == "exact_pair"
+
+
+def test_what_cannot_be_guessed_is_marked(tmp_path: Path) -> None:
+    source = tmp_path / "odd.sv"
+    source.write_text("module odd (input wire clk, input wire [6:0] foo, output wire [2:0] bar); endmodule\n")
+    text = draft([source], folder=tmp_path)
+    assert "instruction: architecture:name  # GUESS" in text
+    assert "a: a  # GUESS: no port looks like it" in text and "foo: 0  # GUESS" in text and "d: bar" in text
+    (tmp_path / "dut.yaml").write_text(text)
+    with pytest.raises(SpecError, match="unknown architecture 'architecture'"):
+        load_dut(tmp_path / "dut.yaml")
+
+
+def test_several_tops(tmp_path: Path) -> None:
+    source = tmp_path / "two.sv"
+    source.write_text("module one (input wire x); endmodule\nmodule two (input wire x); endmodule\n")
+    with pytest.raises(ElaborationError, match="expected one top module, found one, two"):
+        draft([source])
+    assert "top: two" in draft([source], top="two")
+    with pytest.raises(ElaborationError, match="three"):
+        draft([source], top="three")
+
+
+def test_unknown_instruction(tmp_path: Path) -> None:
+    source = tmp_path / "m.sv"
+    source.write_text("module m (input wire x); endmodule\n")
+    with pytest.raises(UnknownNameError, match="HMMA"):
+        draft([source], instruction="hopper:HMMA.1")
+    with pytest.raises(ElaborationError, match=r"absent\.sv"):
+        draft([tmp_path / "absent.sv"])
+
+
+def test_the_command_drafts_from_files_named_relative_to_the_working_folder(tmp_path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from golden.cli.app import app
+
+    (tmp_path / "pass.sv").write_text(
+        "module pass (input [31:0] a, input [31:0] b, output [31:0] d); assign d = a ^ b; endmodule\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    run = CliRunner().invoke(app, ["rtl", "init", "pass.sv", "--out", "dut.yaml"])
+    assert run.exit_code == 0, run.output
+    assert "sources: [pass.sv]" in (tmp_path / "dut.yaml").read_text()
+    (tmp_path / "checks").mkdir()
+    assert CliRunner().invoke(app, ["rtl", "init", "pass.sv", "--out", "checks/dut.yaml"]).exit_code == 0
+    assert "sources: [../pass.sv]" in (tmp_path / "checks" / "dut.yaml").read_text(), "paths are relative to the file"
+    refused = CliRunner().invoke(app, ["rtl", "init", "absent.sv"])
+    assert refused.exit_code == 2 and "absent.sv" in refused.output

@@ -1,0 +1,233 @@
+"""The cache of compiled units must never give a verdict on another text than the one that lies there now.
+
+Every test first checks a unit, then changes what it depends on in a way that a cache may miss, and checks again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import engine_dut as small
+import numpy as np
+import pytest
+
+from rtl_tb import engines
+from rtl_tb.check.verdict import judge
+from rtl_tb.dut.description import load_dut
+from rtl_tb.engines import builds
+from rtl_tb.engines.job import Job
+from rtl_tb.errors import ElaborationError, RtlError
+from rtl_tb.simulators import simulators
+
+EVERY_ENGINE = [
+    ("fast", "verilator"),
+    ("selfcheck", "icarus"),
+    ("selfcheck", "verilator"),
+    ("cocotb", "icarus"),
+    ("cocotb", "verilator"),
+]
+RIGHT, WRONG = "total = c;", "total = c ^ 1;"
+
+
+def job_of(dut, engine, simulator, count=40):
+    """A job in the folder of the unit."""
+    return Job(dut, dut.file.parent / "build", small.small_vectors(dut, count), simulator)
+
+
+def passes(dut, engine, simulator) -> bool:
+    job = job_of(dut, engine, simulator)
+    return judge(job.vectors, engines.run(engine, job), dut.compare).passed
+
+
+@pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
+def test_headers_wherever_the_simulator_finds_them(tmp_path, engine, simulator):
+    """A header named by a macro; one that another header names; one that appears in an earlier include folder."""
+    small.write_small(tmp_path)
+    (tmp_path / "small.sv").write_text('`define HDR "sum.defs"\n`include `HDR\n' + small.RTL.replace(RIGHT, "total = c ^ `OFF;"))
+    for name in ("early", "late"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "late" / "sum.defs").write_text('`include "deep.svh"\n')
+    (tmp_path / "late" / "deep.svh").write_text("`define OFF 0\n")
+    dut = dataclasses.replace(load_dut(tmp_path / "small.yaml"), include=(tmp_path / "early", tmp_path / "late"))
+    assert passes(dut, engine, simulator)
+    (tmp_path / "late" / "deep.svh").write_text("`define OFF 1\n")
+    assert not passes(dut, engine, simulator)
+    (tmp_path / "early" / "deep.svh").write_text("`define OFF 0\n")
+    assert passes(dut, engine, simulator)
+    (tmp_path / "early" / "deep.svh").unlink()
+    assert not passes(dut, engine, simulator)
+
+
+def test_modules_that_verilator_finds_by_itself(tmp_path):
+    """Verilator looks for the file of a missing module in the include folders."""
+    small.write_small(tmp_path)
+    (tmp_path / "lib").mkdir()
+    instance = "wire [31:0] e; offset u_offset (.e(e));"
+    (tmp_path / "small.sv").write_text(small.RTL.replace("reg v1,", f"{instance} reg v1,").replace(RIGHT, "total = c ^ e;"))
+    offset = "module offset (output [31:0] e); assign e = {}; endmodule\n"
+    dut = dataclasses.replace(load_dut(tmp_path / "small.yaml"), include=(tmp_path / "lib",))
+    for value, right in ((0, True), (1, False), (0, True)):
+        (tmp_path / "lib" / "offset.sv").write_text(offset.format(value))
+        assert passes(dut, "fast", "verilator") == right
+
+
+@pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE[:2])
+def test_a_parameter_sweep_at_once(tmp_path, engine, simulator):
+    """Two checks of one top with different parameters, in processes of their own, share a build folder; then alone again."""
+    small.write_small(tmp_path)
+    rtl = small.RTL.replace("module small_dot (", "module small_dot #(parameter BIAS = 0) (").replace(RIGHT, "total = c + BIAS;")
+    (tmp_path / "small.sv").write_text(rtl)
+    for bias in (0, 1):
+        (tmp_path / f"b{bias}.yaml").write_text(small.DUT + f"parameters: {{BIAS: {bias}}}\n")
+    command = [sys.executable, "-m", "golden.cli.app", "rtl", "check", "--engine", engine, "--sim", simulator, "--count", "50"]
+    command += ["--build", str(tmp_path / "build"), "--failures", str(tmp_path / "failures"), "--json"]
+
+    def start(bias: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([*command, str(tmp_path / f"b{bias}.yaml")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    at_once = [start(bias) for bias in (0, 1, 0, 1)]
+    assert [process.wait(300) for process in at_once] == [0, 1, 0, 1]
+    assert [start(bias).wait(300) for bias in (1, 0)] == [1, 0]
+
+
+@pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE[:2])
+def test_a_source_that_is_saved_while_it_compiles(tmp_path, monkeypatch, engine, simulator):
+    """The verdict is on the text that lies there when the compiler is done, now and from the cache."""
+    dut = small.write_small(tmp_path)
+    elaborate, saved = simulators.elaborate, []
+
+    def save_meanwhile(*arguments: object, **options: object) -> str:
+        said: str = elaborate(*arguments, **options)  # type: ignore[arg-type]
+        if not saved and "front_end" not in str(options["folder"]):  # the compiler has read the right text; now it is wrong
+            saved.append((tmp_path / "small.sv").write_text(small.RTL.replace(RIGHT, WRONG)))
+        return said
+
+    monkeypatch.setattr(simulators, "elaborate", save_meanwhile)
+    assert not passes(dut, engine, simulator)
+    assert saved and not passes(dut, engine, simulator)
+
+
+def test_a_source_that_changes_and_changes_back(tmp_path):
+    """The content is the same before and after; the time stamps are not."""
+    file = tmp_path / "x.sv"
+    file.write_text("one")
+    inputs = builds.Inputs.read([file])
+    assert inputs.changed() is None
+    before = file.stat()
+    file.write_text("two")
+    file.write_text("one")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert inputs.changed() == file
+
+
+def test_a_source_that_never_rests(tmp_path, monkeypatch):
+    """One line that names the file; nothing is cached."""
+    dut = small.write_small(tmp_path)
+    elaborate, number = simulators.elaborate, itertools.count()
+
+    def save_meanwhile(*arguments: object, **options: object) -> str:
+        (tmp_path / "small.sv").write_text(small.RTL + f"// {next(number)}\n")
+        said: str = elaborate(*arguments, **options)  # type: ignore[arg-type]
+        return said
+
+    monkeypatch.setattr(simulators, "elaborate", save_meanwhile)
+    with pytest.raises(RtlError, match=r"small\.sv changed each of the 3 times"):
+        passes(dut, "selfcheck", "icarus")
+    assert not list((tmp_path / "build" / "selfcheck_icarus").iterdir())
+
+
+def test_a_build_is_found_again(tmp_path):
+    """The same content: the same build, untouched; another tool of the same version: another build."""
+    dut = small.write_small(tmp_path)
+    job, simulator = job_of(dut, "selfcheck", "icarus"), simulators.icarus()
+    first = engines.build("selfcheck", job)
+    stamps = {path: path.stat().st_mtime_ns for path in first.parent.rglob("*")}
+    engines.run("selfcheck", job)
+    assert engines.build("selfcheck", job) == first
+    assert stamps == {path: path.stat().st_mtime_ns for path in first.parent.rglob("*")}
+    assert [path.name for path in first.parent.parent.iterdir()] == [first.parent.name]
+    other = dataclasses.replace(simulator, version_text="Icarus Verilog 11.0 (patched)")
+    from rtl_tb.engines import selfcheck
+
+    assert selfcheck.build(job, other) != first
+
+
+def test_a_wrapper_in_the_build_folder_is_no_source(tmp_path):
+    """A pattern that reaches into build/ finds the wrappers of earlier checks, with other parameters in them."""
+    small.write_small(tmp_path)
+    rtl = small.RTL.replace("module small_dot (", "module small_dot #(parameter BIAS = 0) (").replace(RIGHT, "total = c + BIAS;")
+    (tmp_path / "small.sv").write_text(rtl)
+    text = small.DUT.replace("[small.sv]", "['**/*.sv']")
+    for bias, right in ((0, True), (1, False)):
+        (tmp_path / "small.yaml").write_text(text + f"parameters: {{BIAS: {bias}}}\n")
+        assert passes(load_dut(tmp_path / "small.yaml"), "fast", "verilator") == right
+
+
+def test_a_build_without_its_program_is_no_build(tmp_path, monkeypatch):
+    """A make that does nothing is refused, and a build that lost its program is made again."""
+    dut = small.write_small(tmp_path)
+    monkeypatch.setenv("GNUMAKEFLAGS", "-n")
+    program = engines.build("fast", job_of(dut, "fast", "verilator"))
+    program.unlink()
+    assert passes(dut, "fast", "verilator")
+    cut = tmp_path / "cut"
+    cut.write_bytes(engines.build("selfcheck", job_of(dut, "selfcheck", "icarus")).read_bytes()[:-300])
+    with pytest.raises(ElaborationError, match="only a part"):
+        builds.check_whole(cut)
+
+
+def test_many_threads_build_one_design(tmp_path):
+    """Each compiles for itself; one build is left, and all have it."""
+    dut = small.write_small(tmp_path)
+    found: list[Path] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(engines.build("selfcheck", job_of(dut, "selfcheck", "icarus"))))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4 and len(set(found)) == 1
+    assert len(list(found[0].parent.parent.iterdir())) == 1
+
+
+def test_all_runs_of_a_check_are_of_one_build(tmp_path):
+    """A job with a program keeps to it, whatever is saved later."""
+    dut = small.write_small(tmp_path)
+    job = job_of(dut, "fast", "verilator")
+    job = dataclasses.replace(job, program=engines.build("fast", job))
+    (tmp_path / "small.sv").write_text(small.RTL.replace(RIGHT, WRONG))
+    assert np.array_equal(engines.run("fast", job).actual, job.vectors.d)
+    assert not np.array_equal(engines.run("fast", dataclasses.replace(job, program=None)).actual, job.vectors.d)
+
+
+def test_runs_side_by_side_keep_their_logs_apart(tmp_path):
+    """Two runs of one build at once: the complaint of one is not lost in the log of the other."""
+    noisy = 'always @(posedge clk) if (v3 && d3[7:0] == 8\'h55) $error("my assertion fired"); endmodule'
+    dut = small.write_small(tmp_path)
+    (tmp_path / "small.sv").write_text(small.RTL.replace("endmodule", noisy))
+    job = job_of(dut, "selfcheck", "icarus", 4000)
+    job = dataclasses.replace(job, program=engines.build("selfcheck", job))
+    quiet = dataclasses.replace(job, vectors=job.vectors[np.flatnonzero((job.vectors.d & 0xFF) != 0x55)[:50]])
+    told: list[str] = []
+
+    def run(one: Job) -> None:
+        try:
+            engines.run("selfcheck", one)
+        except RtlError as error:
+            told.append(str(error))
+
+    assert (job.vectors.d & 0xFF == 0x55).any()
+    threads = [threading.Thread(target=run, args=(one,)) for one in (job, quiet, quiet, quiet)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(told) == 1 and "my assertion fired" in told[0]

