@@ -1,7 +1,9 @@
-"""The command `mmagold`, and `python -m mmagold`: golden.cli.app behind a guard for installations that are not whole.
+"""The command `mmagold`, and `python -m mmagold`: golden.cli.app behind a guard for installations that are
+not whole.
 
-Python itself ends with status 1 where an import fails, and status 1 means "not equal" here. This module stands outside of
-the packages, because importing any of them imports NumPy, and needs nothing but the standard library.
+Python itself ends with status 1 where an import fails, and status 1 means "not equal" here. This module
+stands outside of the packages, because importing any of them imports NumPy, and needs nothing but the
+standard library.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ def main() -> NoReturn:
         if os.environ.get("MMAGOLD_TRACEBACK"):
             traceback.print_exc()
         told = " ".join(f"mmagold: cannot start: {type(error).__name__}: {error}".split())
-        print(f"{told}; is it installed completely? MMAGOLD_TRACEBACK=1 prints the traceback", file=sys.stderr)
+        print(
+            f"{told}; is it installed completely? MMAGOLD_TRACEBACK=1 prints the traceback", file=sys.stderr
+        )
         sys.exit(2)
     command()
 

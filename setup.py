@@ -1,7 +1,8 @@
-"""Builds the C core into one plain shared library beside the package and copies specs and pages into the wheel.
+"""Builds the C core into one plain shared library beside the package and copies specs and pages into the
+wheel.
 
-The rest is in pyproject.toml. The library has no Python API (golden/model/engine.py loads it with ctypes), so one wheel per
-platform serves every Python 3. CC chooses the compiler, CFLAGS is appended to the flags below.
+The rest is in pyproject.toml. The library has no Python API (golden/model/engine.py loads it with ctypes), so
+one wheel per platform serves every Python 3. CC chooses the compiler, CFLAGS is appended to the flags below.
 """
 
 from __future__ import annotations
@@ -39,11 +40,14 @@ def compiler() -> list[str]:
     for name in ("gcc", "clang", "cc"):
         if shutil.which(name):
             return [name]
-    sys.exit("mmagold: no C compiler found; install gcc or clang (Debian, Ubuntu: apt-get install gcc libc6-dev)")
+    sys.exit(
+        "mmagold: no C compiler found; install gcc or clang (Debian, Ubuntu: apt-get install gcc libc6-dev)"
+    )
 
 
 def core_digest() -> str:
-    """What the library says that it was built from, see golden/model/core_library.py. The package itself may not be importable yet."""
+    """What the library says that it was built from, see golden/model/core_library.py. The package itself
+    may not be importable yet."""
     digest: str = runpy.run_path(str(ROOT / "golden" / "model" / "core_digest.py"))["digest"](ROOT / CORE)
     return digest
 
@@ -56,7 +60,8 @@ class BuildCore(build_ext):
         return os.path.join(*fullname.split(".")) + LIBRARY_SUFFIX
 
     def copy_extensions_to_source(self) -> None:
-        """Moves the library beside the package: whoever loads it meanwhile gets the old one or the new one, whole."""
+        """Moves the library beside the package: whoever loads it meanwhile gets the old one or the new
+        one, whole."""
         for ext in self.extensions:
             name = self.get_ext_filename(ext.name)
             target = ROOT / name
@@ -93,7 +98,8 @@ class BuildCore(build_ext):
 
 
 class BuildPython(build_py):
-    """Adds spec/ and the pages of docs/ to the package; an editable install reads those of the checkout instead."""
+    """Adds spec/ and the pages of docs/ to the package; an editable install reads those of the checkout
+    instead."""
 
     def run(self) -> None:
         """Copies the Python files, then the specs and pages."""

@@ -1,4 +1,5 @@
-"""Speed of the engines on the K = 4 FP16 unit of rtl_tb/rtl (Volta's HMMA), one line each: build, run, vectors a second.
+"""Speed of the engines on the K = 4 FP16 unit of rtl_tb/rtl (Volta's HMMA), one line each: build, run,
+vectors a second.
 
 python bench/rtl.py              # a minute, most of it compilation
 python bench/rtl.py --folder F   # keep the builds in F, so that a second run only measures
@@ -30,7 +31,9 @@ RUNS = (
 
 def main() -> None:
     """Measures every run; the time includes packing the vectors and writing files, not drawing them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--folder", type=Path, help="where to keep the builds")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -49,7 +52,8 @@ def measure(folder: Path) -> None:
         shape = "busy" if traffic.backpressure else "full"
         each = outcome.seconds_run / count
         print(
-            f"{'':{len(dut.name)}}  {engine:10} {simulator:10} {shape:7} {count:10,} {outcome.seconds_build:9.1f} "
+            f"{'':{len(dut.name)}}  {engine:10} {simulator:10} {shape:7} {count:10,} "
+            f"{outcome.seconds_build:9.1f} "
             f"{each * 1e6:11.2f} {1 / each:10,.0f}  {passed}"
         )
 

@@ -1,9 +1,11 @@
-"""Speed of the C core on this machine: dot products (elements of D) a second, latency, import time and memory.
+"""Speed of the C core on this machine: dot products (elements of D) a second, latency, import time and
+memory.
 
     python bench/run.py [--json]
 
-Every figure is the best of several repeats. Each number of threads is measured in a process of its own, with operands
-from a normal distribution and with random bits (which hold infinities, NaNs and subnormals as often as the format has them).
+Every figure is the best of several repeats. Each number of threads is measured in a process of its own, with
+operands from a normal distribution and with random bits (which hold infinities, NaNs and subnormals as often
+as the format has them).
 """
 
 from __future__ import annotations
@@ -69,7 +71,11 @@ def operands(ins: Instruction, kind: str, batch: int) -> dict[str, Bits]:
             words = np.frombuffer(rng.bytes(fmt.storage // 8 * int(np.prod(size))), fmt.dtype).reshape(size)
             given[name] = words & fmt.dtype.type((1 << fmt.bits) - 1)
         else:
-            values = rng.standard_normal(size) if fmt.is_float else np.clip(32 * rng.standard_normal(size), -128, 127)
+            values = (
+                rng.standard_normal(size)
+                if fmt.is_float
+                else np.clip(32 * rng.standard_normal(size), -128, 127)
+            )
             given[name] = golden.from_float(fmt, np.abs(values) if name.startswith("scale") else values)
     return given
 
@@ -100,7 +106,9 @@ def measure_speed() -> dict[str, Any]:
         for kind in KINDS:
             given = operands(ins, kind, batch)
             seconds = best(lambda ins=ins, given=given: call(ins, given))  # type: ignore[misc]
-            figures.setdefault(f"{case.architecture} {case.label}", {})[kind] = batch * ins.m * ins.n / seconds / 1e6
+            figures.setdefault(f"{case.architecture} {case.label}", {})[kind] = (
+                batch * ins.m * ins.n / seconds / 1e6
+            )
     return figures
 
 
@@ -125,8 +133,8 @@ def status_kib(field: str) -> int:
 
 
 def measure_memory() -> float | None:
-    """MiB at the peak of one large call, beyond its operands and its result (not resource.getrusage: its peak starts at
-    the parent's)."""
+    """MiB at the peak of one large call, beyond its operands and its result (not resource.getrusage: its
+    peak starts at the parent's)."""
     if not Path("/proc/self/status").exists():
         return None
     ins, batch = golden.instruction(CASES[0].architecture, CASES[0].name), 1 << 16
@@ -142,7 +150,9 @@ def measure_memory() -> float | None:
 
 def output(command: list[str], **variables: str) -> str:
     """What a command prints; its errors go to this terminal."""
-    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=os.environ | variables).stdout
+    return subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, check=True, env=os.environ | variables
+    ).stdout
 
 
 def measure_import() -> float:
@@ -166,7 +176,13 @@ def machine() -> dict[str, Any]:
         fields = (line.partition(":") for line in cpuinfo.read_text("utf-8").splitlines())
         model = next((value.strip() for name, _, value in fields if name.strip() == "model name"), model)
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return {"cpu": model, "cores": usable, "simd": engine.simd(), "python": platform.python_version(), "numpy": np.__version__}
+    return {
+        "cpu": model,
+        "cores": usable,
+        "simd": engine.simd(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
 
 
 def report() -> dict[str, Any]:
@@ -231,7 +247,13 @@ def main() -> None:
     parser.add_argument("--measure", choices=("speed", "latency", "memory"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
-        print(json.dumps({"speed": measure_speed, "latency": measure_latency, "memory": measure_memory}[arguments.measure]()))
+        print(
+            json.dumps(
+                {"speed": measure_speed, "latency": measure_latency, "memory": measure_memory}[
+                    arguments.measure
+                ]()
+            )
+        )
         return
     figures = report()
     if arguments.json:

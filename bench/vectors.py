@@ -1,9 +1,10 @@
-"""Speed and memory of vector files: f16 dot products of K = 16 with expected results as readmemh, on one core.
+"""Speed and memory of vector files: f16 dot products of K = 16 with expected results as readmemh, on one
+core.
 
     python bench/vectors.py [--json] [--count 1000000]
 
-Times drawing, computing and writing together, then checking and reading back; and the peak memory of a process that
-writes `count` and five times `count` vectors, which must not grow.
+Times drawing, computing and writing together, then checking and reading back; and the peak memory of a
+process that writes `count` and five times `count` vectors, which must not grow.
 """
 
 from __future__ import annotations
@@ -40,7 +41,11 @@ def measure(what: str, file: str, count: int) -> dict[str, float]:
     else:
         files.read(file)
     seconds, cpu = time.perf_counter() - start, time.process_time() - start_cpu
-    return {"seconds": seconds, "cpu_seconds": cpu, "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+    return {
+        "seconds": seconds,
+        "cpu_seconds": cpu,
+        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
 
 
 def in_process(what: str, file: Path, count: int) -> dict[str, float]:
@@ -68,11 +73,17 @@ def show(figures: dict[str, Any]) -> None:
     count, write = figures["count"], figures["write"]
     print(f"{count} vectors, {figures['bytes'] / 2**20:.0f} MiB of readmemh, one core")
     target = f"(target < {SECONDS_TARGET:g} s for 1000000)"
-    print(f"  draw, compute and write  {write['seconds']:6.2f} s, {write['cpu_seconds']:.2f} s of CPU  {target}")
+    print(
+        f"  draw, compute and write  {write['seconds']:6.2f} s, {write['cpu_seconds']:.2f} s of CPU  {target}"
+    )
     print(f"  check                    {figures['check']['seconds']:6.2f} s")
     print(f"  check and read back      {figures['read']['seconds']:6.2f} s")
     five = figures["write_five_times"]
-    print(f"  peak memory writing      {write['peak_mib']:6.0f} MiB, {five['peak_mib']:.0f} MiB for five times as many", end="")
+    print(
+        f"  peak memory writing      {write['peak_mib']:6.0f} MiB, {five['peak_mib']:.0f} MiB for five "
+        "times as many",
+        end="",
+    )
     print(f" (target < {MEMORY_TARGET} MiB)")
 
 

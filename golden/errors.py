@@ -1,7 +1,8 @@
 """The exceptions that mmagold raises for bad input.
 
-Every message names the argument, what came, what was expected and, where names are looked up, the nearest valid ones.
-Each class also derives from the built-in exception that a caller would expect, so `except ValueError` keeps working.
+Every message names the argument, what came, what was expected and, where names are looked up, the nearest
+valid ones. Each class also derives from the built-in exception that a caller would expect, so `except
+ValueError` keeps working.
 """
 
 from __future__ import annotations

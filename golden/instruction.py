@@ -1,7 +1,8 @@
 """One instruction: what it is called, what it takes, and the call that computes it.
 
-`Instruction` joins a spec entry with the two models: `ins(A, B, C)` and `ins.dot(a, b, c)` run the C core, `ins.trace`
-runs the reference and explains. Raw bits in, raw bits out (see golden/number/formats.py for the widths).
+`Instruction` joins a spec entry with the two models: `ins(A, B, C)` and `ins.dot(a, b, c)` run the C core,
+`ins.trace` runs the reference and explains. Raw bits in, raw bits out (see golden/number/formats.py for the
+widths).
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ Bits = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Evidence:
-    """Why anybody should believe the instruction's rule: captured on hardware, published, or derived from others."""
+    """Why anybody should believe the instruction's rule: captured on hardware, published, or derived from
+    others."""
 
     kind: str
     source: str
@@ -43,7 +45,8 @@ class Evidence:
 class Instruction:
     """A matrix instruction (or a designer's unit) that can be called.
 
-    `k` is the logical K (a sparse A stores k/2); `blocks` independent products are batch entries in the matrix API.
+    `k` is the logical K (a sparse A stores k/2); `blocks` independent products are batch entries in the
+    matrix API.
     """
 
     name: str
@@ -96,7 +99,8 @@ class Instruction:
 
     @property
     def fragments(self) -> Fragments | None:
-        """Register layouts of A, B, C, D, metadata and scales, or None where the unit has no register fragments."""
+        """Register layouts of A, B, C, D, metadata and scales, or None where the unit has no register
+        fragments."""
         from golden.registers.fragments import for_instruction
 
         return for_instruction(self)
@@ -139,7 +143,8 @@ class Instruction:
         scale_a: npt.ArrayLike | None = None,
         scale_b: npt.ArrayLike | None = None,
     ) -> Bits:
-        """Computes dot products alone: a, b (..., k), c (...) to d (...). Sparse a is (..., k/2), scales (..., k/scale_block)."""
+        """Computes dot products alone: a, b (..., k), c (...) to d (...). Sparse a is (..., k/2), scales
+        (..., k/scale_block)."""
         return self.engine.dots(a, b, c, metadata, scale_a, scale_b)
 
     def trace(
@@ -152,15 +157,21 @@ class Instruction:
         scale_a: npt.ArrayLike | None = None,
         scale_b: npt.ArrayLike | None = None,
     ) -> Trace:
-        """Explains one dot product step by step with the reference model: a, b (k,), c a single code. `print` it."""
+        """Explains one dot product step by step with the reference model: a, b (k,), c a single code.
+        `print` it."""
         from golden.explain.trace import Trace
 
         operands = self.check_dot(a, b, c, metadata, scale_a, scale_b)
         if operands["c"].ndim:
-            raise ShapeError(f"argument 'c' has shape {operands['c'].shape}, expected one code: trace explains one dot product")
+            raise ShapeError(
+                f"argument 'c' has shape {operands['c'].shape}, expected one code: trace explains one dot "
+                "product"
+            )
         events: list[reference.Event] = []
         row_a, row_b, scales = self.reference_operands(operands)
-        code = reference.evaluate(self.program, self.formats, row_a, row_b, int(operands["c"]), scales, events)
+        code = reference.evaluate(
+            self.program, self.formats, row_a, row_b, int(operands["c"]), scales, events
+        )
         return Trace(self, row_a, row_b, int(operands["c"]), scales, events, code)
 
     def reference_dot(
@@ -181,13 +192,18 @@ class Instruction:
     def reference_operands(
         self, operands: dict[str, Bits]
     ) -> tuple[list[int], list[int], tuple[Sequence[int], Sequence[int], int] | None]:
-        """Turns checked one-dot operands into the lists that the reference takes; sparse b is selected by the metadata."""
+        """Turns checked one-dot operands into the lists that the reference takes; sparse b is selected by
+        the metadata."""
         b = operands["b"]
         if self.pattern is not None:
             b = b[self.pattern.columns(operands["metadata"])]
         scales = None
         if self.scale_block is not None:
-            scales = operands["scale_a"].tolist(), operands["scale_b"].tolist(), self.scale_block * self.stored_k // self.k
+            scales = (
+                operands["scale_a"].tolist(),
+                operands["scale_b"].tolist(),
+                self.scale_block * self.stored_k // self.k,
+            )
         return operands["a"].tolist(), b.tolist(), scales
 
     @cached_property
@@ -204,7 +220,10 @@ class Instruction:
         if self.pattern is not None:
             shapes["metadata"] = (*rows, self.k // self.pattern.chunk)
         if self.scale_block is not None:
-            shapes |= {"scale_a": (*rows, self.k // self.scale_block), "scale_b": (self.k // self.scale_block, *columns)}
+            shapes |= {
+                "scale_a": (*rows, self.k // self.scale_block),
+                "scale_b": (self.k // self.scale_block, *columns),
+            }
         return shapes
 
     def check_dot(self, *given: npt.ArrayLike | None) -> dict[str, Bits]:
@@ -215,11 +234,15 @@ class Instruction:
         """Checks the operands of `dot`, given by their names."""
         unknown = next((name for name in operands if name not in _OPERANDS), None)
         if unknown is not None:
-            raise ShapeError(f"argument '{unknown}' is no operand, expected {', '.join(_OPERANDS)}{nearest(unknown, _OPERANDS)}")
+            raise ShapeError(
+                f"argument '{unknown}' is no operand, expected "
+                f"{', '.join(_OPERANDS)}{nearest(unknown, _OPERANDS)}"
+            )
         return self.check_operands([operands.get(name) for name in _OPERANDS], matrices=False)
 
     def check_operands(self, given: Sequence[npt.ArrayLike | None], matrices: bool) -> dict[str, Bits]:
-        """Checks presence, dtype, trailing shape and codes of (a, b, c, metadata, scale_a, scale_b); returns the arrays."""
+        """Checks presence, dtype, trailing shape and codes of (a, b, c, metadata, scale_a, scale_b);
+        returns the arrays."""
         shapes = self._shapes[matrices]
         checked: dict[str, Bits] = {}
         for name, value in zip(_OPERANDS, given, strict=True):
@@ -229,7 +252,8 @@ class Instruction:
                 continue
             if value is None:
                 raise ShapeError(
-                    f"argument '{name}' is missing: {self.name} needs it with shape (..., {_shape_text(shapes[name])})"
+                    f"argument '{name}' is missing: {self.name} needs it with shape (..., "
+                    f"{_shape_text(shapes[name])})"
                 )
             checked[name] = self._check_operand(name, value, shapes[name])
         return checked
@@ -239,9 +263,14 @@ class Instruction:
         array = value if type(value) is np.ndarray else _as_codes(value, fmt, name)
         trailing = array.shape[array.ndim - len(shape) :] if array.ndim >= len(shape) else None
         if trailing != shape:
-            raise ShapeError(f"argument '{name}' has shape {array.shape}, expected (..., {_shape_text(shape)}) for {self.name}")
+            raise ShapeError(
+                f"argument '{name}' has shape {array.shape}, expected (..., {_shape_text(shape)}) for "
+                f"{self.name}"
+            )
         if array.ndim - len(shape) > _MOST_BATCH:
-            raise ShapeError(f"argument '{name}' has {array.ndim} dimensions, expected at most {_MOST_BATCH + len(shape)}")
+            raise ShapeError(
+                f"argument '{name}' has {array.ndim} dimensions, expected at most {_MOST_BATCH + len(shape)}"
+            )
         if array.dtype != fmt.dtype or fmt.bits < fmt.storage:
             fmt.check(array, name)
         if name == "metadata" and self.pattern is not None:
@@ -256,9 +285,14 @@ _METADATA = Format("metadata nibble", False, 8, signed=False, integer_bits=4)
 
 
 def _as_codes(value: npt.ArrayLike, fmt: Format, argument: str) -> Bits:
-    """Lists and Python integers become arrays of the format's dtype when every element fits; others keep their dtype."""
+    """Lists and Python integers become arrays of the format's dtype when every element fits; others keep
+    their dtype."""
     array = plain(value, argument)
-    if array.dtype.kind in "iu" and array.dtype != fmt.dtype and not isinstance(value, np.generic | np.ndarray):
+    if (
+        array.dtype.kind in "iu"
+        and array.dtype != fmt.dtype
+        and not isinstance(value, np.generic | np.ndarray)
+    ):
         low, high = (array.min(), array.max()) if array.size else (0, 0)
         if low >= 0 and int(high) <= np.iinfo(fmt.dtype).max:
             return array.astype(fmt.dtype)

@@ -15,13 +15,18 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def spec_folder() -> Path:
-    """Returns the folder that holds formats/, algorithms/, families/, architectures/, layouts/ and examples/."""
-    own = next((folder for folder in (_PACKAGE.parent / "spec", _PACKAGE / "spec") if (folder / "formats").is_dir()), None)
+    """Returns the folder that holds formats/, algorithms/, families/, architectures/, layouts/ and
+    examples/."""
+    own = next(
+        (folder for folder in (_PACKAGE.parent / "spec", _PACKAGE / "spec") if (folder / "formats").is_dir()),
+        None,
+    )
     if chosen := os.environ.get("MMAGOLD_SPEC"):
         if not Path(chosen, "formats").is_dir():
             nearest = f"; nearest: {own}" if own else ""
             raise SpecError(
-                f"MMAGOLD_SPEC is '{chosen}', expected a spec folder (one that holds formats/, algorithms/, ...){nearest}"
+                f"MMAGOLD_SPEC is '{chosen}', expected a spec folder (one that holds formats/, algorithms/, "
+                f"...){nearest}"
             )
         return Path(chosen)
     if own is not None:
@@ -38,11 +43,13 @@ def docs_folder() -> Path:
 
 
 def checkout() -> Path | None:
-    """Returns the root of the checkout that the package lies in, which has vectors/ and everything else; None in a wheel."""
+    """Returns the root of the checkout that the package lies in, which has vectors/ and everything else;
+    None in a wheel."""
     root = _PACKAGE.parent
     return root if (root / "pyproject.toml").is_file() and (root / "spec").is_dir() else None
 
 
 def vector_file(name: str) -> str:
-    """Returns the name of an instruction's file in vectors/: everything but letters, digits, '.' and '-' made '_'."""
+    """Returns the name of an instruction's file in vectors/: everything but letters, digits, '.' and '-'
+    made '_'."""
     return re.sub(r"[^A-Za-z0-9.-]+", "_", name) + ".npz"

@@ -19,8 +19,9 @@ tool=$!
 exec 3<&-
 wait "$tool"
 """
-"""A shell that leads a process group, runs the tool in it, and ends the group when its standard input does: a pipe that only
-this process holds, so that the kernel closes it even where this process is killed. nvcc's compilers are in the group too."""
+"""A shell that leads a process group, runs the tool in it, and ends the group when its standard input
+does: a pipe that only this process holds, so that the kernel closes it even where this process is killed.
+nvcc's compilers are in the group too."""
 CANNOT_BE_RUN = (126, 127)
 """Status of a shell whose command is no program, or is missing."""
 _POLITE_SECONDS = 2.0
@@ -37,9 +38,11 @@ def started(
     env: Mapping[str, str],
     folder: Path | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """The program, started in a process group of its own; nothing of the group is left after the block, whatever ends that.
+    """The program, started in a process group of its own; nothing of the group is left after the block,
+    whatever ends that.
 
-    The status of the process is the program's own; more than 128: killed by a signal; CANNOT_BE_RUN: there is no such program.
+    The status of the process is the program's own; more than 128: killed by a signal; CANNOT_BE_RUN: there is
+    no such program.
 
     Args:
         output, errors: where they go, as for subprocess.Popen.
@@ -77,7 +80,8 @@ def started(
 
 
 def stop_all() -> None:
-    """Ends every program that runs in another thread: for who is interrupted and would have to wait for these threads."""
+    """Ends every program that runs in another thread: for who is interrupted and would have to wait for
+    these threads."""
     with _lock:
         for process in _running:
             _kill(process, signal.SIGKILL)

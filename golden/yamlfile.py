@@ -1,7 +1,7 @@
 """Reading YAML specs so that every complaint can name file, line, key and what was expected.
 
-`read(path)` returns nested `Section` and list objects. A `Section` is consumed key by key with `take...`; `done()`
-refuses what nobody asked for, so a misspelt key is an error instead of a silent default.
+`read(path)` returns nested `Section` and list objects. A `Section` is consumed key by key with `take...`;
+`done()` refuses what nobody asked for, so a misspelt key is an error instead of a silent default.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class Section(dict[str, Any]):
         value = self.take(key, str, default)
         known = list(choices)
         if value is not default and value not in known:
-            raise self.error(f"key '{key}' is '{value}', expected one of {', '.join(known)}{nearest(value, known)}", key)
+            raise self.error(
+                f"key '{key}' is '{value}', expected one of {', '.join(known)}{nearest(value, known)}", key
+            )
         return value
 
     def take_int(self, key: str, low: int, high: int, default: Any = MISSING) -> Any:
@@ -72,9 +74,13 @@ class Section(dict[str, Any]):
     def take_ints(self, key: str, low: int, high: int) -> tuple[int, ...]:
         """Returns a list of different integers in low..high."""
         values = self.take(key, list)
-        wrong = next((v for v in values if isinstance(v, bool) or not isinstance(v, int) or not low <= v <= high), None)
+        wrong = next(
+            (v for v in values if isinstance(v, bool) or not isinstance(v, int) or not low <= v <= high), None
+        )
         if wrong is not None or None in values:
-            raise self.error(f"key '{key}' holds {_describe(wrong)}, expected integers from {low} to {high}", key)
+            raise self.error(
+                f"key '{key}' holds {_describe(wrong)}, expected integers from {low} to {high}", key
+            )
         twice = next((v for i, v in enumerate(values) if v in values[:i]), None)
         if twice is not None:
             raise self.error(f"key '{key}' holds {twice} twice", key)
@@ -89,20 +95,27 @@ class Section(dict[str, Any]):
         """`value`, which must be a name (see `take_name`); the error points at `key`."""
         if not value.strip() or not value.isprintable() or len(value) > MAX_NAME:
             shown = ascii(value if len(value) <= 60 else value[:57] + "...")
-            raise self.error(f"name {shown} of '{key}' is not 1 to {MAX_NAME} printable characters in one line", key)
+            raise self.error(
+                f"name {shown} of '{key}' is not 1 to {MAX_NAME} printable characters in one line", key
+            )
         return value
 
     def checked_word(self, key: str) -> str:
-        """`key`, which must be a word: what else is named in tables, pictures and generated code has no free spelling."""
+        """`key`, which must be a word: what else is named in tables, pictures and generated code has no
+        free spelling."""
         if not _WORD.fullmatch(key):
-            raise self.error(f"{key[:60]!a} is no name: expected a letter, then at most 59 letters, digits, _ . + -", key)
+            raise self.error(
+                f"{key[:60]!a} is no name: expected a letter, then at most 59 letters, digits, _ . + -", key
+            )
         return key
 
     def take_word(self, key: str, default: Any = MISSING) -> Any:
         """Returns a word (see `checked_word`)."""
         value = self.take(key, str, default)
         if value is not default and not _WORD.fullmatch(value):
-            raise self.error(f"key '{key}' is {value[:60]!a}, expected a letter, then letters, digits, _ . + -", key)
+            raise self.error(
+                f"key '{key}' is {value[:60]!a}, expected a letter, then letters, digits, _ . + -", key
+            )
         return value
 
     def take_names(self, key: str, default: Any = MISSING) -> Any:
@@ -120,7 +133,9 @@ class Section(dict[str, Any]):
         expected = sorted(self._taken | set(known))
         for key in self:
             if key not in self._taken:
-                raise self.error(f"unknown key '{key}', expected one of {', '.join(expected)}{nearest(key, expected)}", key)
+                raise self.error(
+                    f"unknown key '{key}', expected one of {', '.join(expected)}{nearest(key, expected)}", key
+                )
 
 
 _KIND_NAMES: dict[type, str] = {
@@ -172,7 +187,8 @@ def parse(text: str, name: str = "<text>") -> Section:
 class _Builder:
     """Makes values of the parser's events, one by one: limits hold before anything recurses or multiplies.
 
-    (PyYAML's own composer recurses in C as deep as the text nests, and hands the same node on for every alias.)
+    (PyYAML's own composer recurses in C as deep as the text nests, and hands the same node on for every
+    alias.)
     """
 
     def __init__(self, events: Iterator[Any], name: str) -> None:

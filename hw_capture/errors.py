@@ -39,7 +39,16 @@ def no_match(what: str, text: str, names: Iterable[str]) -> UnknownNameError:
         blocks = difflib.SequenceMatcher(None, text, name, autojunk=False).get_matching_blocks()
         return sum(block.size for block in blocks if block.size > 1) / max(len(text), 1)
 
-    found = sorted(((held(name), name) for name in dict.fromkeys(names)), key=lambda pair: (-pair[0], len(pair[1]), pair[1]))
+    found = sorted(
+        ((held(name), name) for name in dict.fromkeys(names)),
+        key=lambda pair: (-pair[0], len(pair[1]), pair[1]),
+    )
     near = [name for share, name in found[:3] if share >= 0.6]
-    hint = f"; nearest: {', '.join(near)}" if near else f"; there are such as {found[0][1]}" if found else "; there are none"
+    hint = (
+        f"; nearest: {', '.join(near)}"
+        if near
+        else f"; there are such as {found[0][1]}"
+        if found
+        else "; there are none"
+    )
     return UnknownNameError(f"no {what} matches '{text}'{hint}")

@@ -1,10 +1,13 @@
-"""rtl_tb: checks a designer's dot-product unit bit for bit against the golden model, in Icarus Verilog and Verilator.
+"""rtl_tb: checks a designer's dot-product unit bit for bit against the golden model, in Icarus Verilog and
+Verilator.
 
-A unit under test (DUT) is described by a `dut.yaml` (docs/dut.md). `rtl_tb.dut.description.load_dut` reads it and
-`rtl_tb.dut.wrapper.write_wrapper` generates the SystemVerilog around it, so that every test bench sees the same ports.
+A unit under test (DUT) is described by a `dut.yaml` (docs/dut.md). `rtl_tb.dut.description.load_dut` reads it
+and `rtl_tb.dut.wrapper.write_wrapper` generates the SystemVerilog around it, so that every test bench sees
+the same ports.
 
-For tests of your own with cocotb (docs/cocotb.md): Source, Sink, Monitor, Channel, Bus, Clocked, Scoreboard, Bench and
-DotProductTB. They are imported when they are first used, so that everything else works without cocotb.
+For tests of your own with cocotb (docs/cocotb.md): Source, Sink, Monitor, Channel, Bus, Clocked, Scoreboard,
+Bench and DotProductTB. They are imported when they are first used, so that everything else works without
+cocotb.
 """
 
 from importlib import import_module
@@ -18,7 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["Bench", "Bus", "Channel", "Clocked", "DotProductTB", "Monitor", "Scoreboard", "Sink", "Source"]
 
 _MODULES = dict.fromkeys(("Bus", "Channel", "Clocked", "Monitor", "Sink", "Source"), "rtl_tb.bench.agents")
-_MODULES |= {"Scoreboard": "rtl_tb.bench.scoreboard", "Bench": "rtl_tb.bench.testbench", "DotProductTB": "rtl_tb.bench.testbench"}
+_MODULES |= {
+    "Scoreboard": "rtl_tb.bench.scoreboard",
+    "Bench": "rtl_tb.bench.testbench",
+    "DotProductTB": "rtl_tb.bench.testbench",
+}
 
 
 def __getattr__(name: str) -> Any:

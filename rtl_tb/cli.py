@@ -44,33 +44,65 @@ def _bar(shown: bool = True) -> Iterator[Callable[[str, int, int], None]]:
     quiet = not shown or not sys.stderr.isatty()
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet) as progress:
         task = progress.add_task("", total=None)
-        yield lambda what, done, total: progress.update(task, description=what, completed=done, total=total or None)
+        yield lambda what, done, total: progress.update(
+            task, description=what, completed=done, total=total or None
+        )
 
 
 def check(
-    file: Annotated[Path, typer.Argument(metavar="DUT.YAML", help="The description of your unit.", show_default=False)],
-    engine: Annotated[str, typer.Option("--engine", help="fast, selfcheck or cocotb.", autocompletion=_engines)] = "fast",
-    sim: Annotated[str, typer.Option("--sim", help="verilator or icarus.", autocompletion=_simulators)] = "verilator",
-    count: Annotated[int | None, typer.Option("--count", min=1, help="Vectors (default: a few seconds of work).")] = None,
+    file: Annotated[
+        Path, typer.Argument(metavar="DUT.YAML", help="The description of your unit.", show_default=False)
+    ],
+    engine: Annotated[
+        str, typer.Option("--engine", help="fast, selfcheck or cocotb.", autocompletion=_engines)
+    ] = "fast",
+    sim: Annotated[
+        str, typer.Option("--sim", help="verilator or icarus.", autocompletion=_simulators)
+    ] = "verilator",
+    count: Annotated[
+        int | None, typer.Option("--count", min=1, help="Vectors (default: a few seconds of work).")
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of vectors and traffic.")] = 1,
-    kinds: Annotated[str | None, typer.Option("--kinds", help="Shares of the kinds, such as tie=2,narrow=1.")] = None,
-    vectors: Annotated[Path | None, typer.Option("--vectors", help="These vectors (a file of mmagold vectors).")] = None,
-    until_covered: Annotated[bool, typer.Option("--until-covered", help="Draw until every reachable bin is hit.")] = False,
-    idle: Annotated[float | None, typer.Option("--idle", min=0, max=0.99, help="Probability of an idle input cycle.")] = None,
+    kinds: Annotated[
+        str | None, typer.Option("--kinds", help="Shares of the kinds, such as tie=2,narrow=1.")
+    ] = None,
+    vectors: Annotated[
+        Path | None, typer.Option("--vectors", help="These vectors (a file of mmagold vectors).")
+    ] = None,
+    until_covered: Annotated[
+        bool, typer.Option("--until-covered", help="Draw until every reachable bin is hit.")
+    ] = False,
+    idle: Annotated[
+        float | None, typer.Option("--idle", min=0, max=0.99, help="Probability of an idle input cycle.")
+    ] = None,
     backpressure: Annotated[
-        float | None, typer.Option("--backpressure", min=0, max=0.99, help="Probability that a result has to wait a cycle.")
+        float | None,
+        typer.Option(
+            "--backpressure", min=0, max=0.99, help="Probability that a result has to wait a cycle."
+        ),
     ] = None,
     resets: Annotated[int | None, typer.Option("--resets", min=0, help="Resets in mid-flight.")] = None,
     timeout: Annotated[int, typer.Option("--timeout", min=1, help="Cycles without an answer.")] = 10_000,
-    wall_timeout: Annotated[float, typer.Option("--wall-timeout", help="Seconds in which some clock cycle must end.")] = 120.0,
-    waves: Annotated[Path | None, typer.Option("--waves", help="Write a waveform (.fst or .vcd); not with fast.")] = None,
-    failures: Annotated[Path, typer.Option("--failures", help="Folder for the capsule of a failure.")] = Path("failures"),
+    wall_timeout: Annotated[
+        float, typer.Option("--wall-timeout", help="Seconds in which some clock cycle must end.")
+    ] = 120.0,
+    waves: Annotated[
+        Path | None, typer.Option("--waves", help="Write a waveform (.fst or .vcd); not with fast.")
+    ] = None,
+    failures: Annotated[Path, typer.Option("--failures", help="Folder for the capsule of a failure.")] = Path(
+        "failures"
+    ),
     build: Annotated[Path, typer.Option("--build", help="Folder for what is compiled.")] = Path("build"),
-    coverage: Annotated[Path | None, typer.Option("--coverage", help="Merge coverage into this .json and its .html.")] = None,
-    report: Annotated[list[Path] | None, typer.Option("--report", help="Also write .md, .html, .json or .xml (JUnit).")] = None,
+    coverage: Annotated[
+        Path | None, typer.Option("--coverage", help="Merge coverage into this .json and its .html.")
+    ] = None,
+    report: Annotated[
+        list[Path] | None, typer.Option("--report", help="Also write .md, .html, .json or .xml (JUnit).")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Checks your RTL bit for bit against the instruction it implements. Exit status: 0 equal, 1 not, 2 could not be run."""
+    """Checks your RTL bit for bit against the instruction it implements. Exit status: 0 equal, 1 not, 2
+    could not be run."""
     from golden.cli.vectors import parse_kinds
     from rtl_tb.check.check import Options
     from rtl_tb.check.check import check as run_check
@@ -97,7 +129,11 @@ def check(
         result = run_check(file, options, progress)
     data = result.as_dict()
     _write_reports(data, report or [])
-    if coverage is not None and result.coverage is not None and not isinstance(result.coverage, CoverageError):
+    if (
+        coverage is not None
+        and result.coverage is not None
+        and not isinstance(result.coverage, CoverageError)
+    ):
         _merge_coverage(result.coverage, coverage)
     if as_json:
         typer.echo(json.dumps(data, indent=2))
@@ -117,7 +153,9 @@ def _check_suffixes(reports: list[Path], coverage: Path | None) -> None:
 
     for path in reports:
         if path.suffix[1:] not in WRITERS:
-            raise typer.BadParameter(f"'{path}' does not end in one of .{', .'.join(WRITERS)}", param_hint="--report")
+            raise typer.BadParameter(
+                f"'{path}' does not end in one of .{', .'.join(WRITERS)}", param_hint="--report"
+            )
     if coverage is not None and coverage.suffix != ".json":
         raise typer.BadParameter(f"'{coverage}' does not end in .json", param_hint="--coverage")
 
@@ -159,9 +197,13 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def init(
-    sources: Annotated[list[Path], typer.Argument(metavar="FILE.SV...", help="The unit's sources.", show_default=False)],
+    sources: Annotated[
+        list[Path], typer.Argument(metavar="FILE.SV...", help="The unit's sources.", show_default=False)
+    ],
     top: Annotated[str | None, typer.Option("--top", help="Top module (default: the only one).")] = None,
-    instruction: Annotated[str | None, typer.Option("--instruction", help="What it implements: hopper:HMMA.16816.F32.")] = None,
+    instruction: Annotated[
+        str | None, typer.Option("--instruction", help="What it implements: hopper:HMMA.16816.F32.")
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write here instead of stdout.")] = None,
 ) -> None:
     """Reads the ports of your unit and drafts its dut.yaml; guesses are marked."""
@@ -178,15 +220,19 @@ def init(
 
 def qualify(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[MUTANT]...", help="Only these mutants.", show_default=False)
+        list[str] | None,
+        typer.Argument(metavar="[MUTANT]...", help="Only these mutants.", show_default=False),
     ] = None,
     count: Annotated[int, typer.Option("--count", min=1, help="Vectors for each mutant.")] = 20_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the vectors.")] = 1,
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="Builds at a time.")] = 2,
-    report: Annotated[list[Path] | None, typer.Option("--report", help="Also write .md, .html or .json.")] = None,
+    report: Annotated[
+        list[Path] | None, typer.Option("--report", help="Also write .md, .html or .json.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Proves that the bench bites: faults planted in the reference units must be found. Exit status 1 if one survives."""
+    """Proves that the bench bites: faults planted in the reference units must be found. Exit status 1 if
+    one survives."""
     from rich.console import Console
 
     from golden.files.output import write_text
@@ -210,7 +256,8 @@ def qualify(
 
 
 def doctor(as_json: Json = False) -> None:
-    """Looks for the simulators, says how to install what is missing, and tries a small DUT on each. Exit status 2: one fails."""
+    """Looks for the simulators, says how to install what is missing, and tries a small DUT on each. Exit
+    status 2: one fails."""
     from rich.console import Console
 
     from rtl_tb.simulators.doctor import doctor as examine

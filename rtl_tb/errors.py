@@ -1,4 +1,5 @@
-"""The exceptions of the RTL side. All derive from golden.errors.MmagoldError: one line at the command line, exit status 2."""
+"""The exceptions of the RTL side. All derive from golden.errors.MmagoldError: one line at the command
+line, exit status 2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Shared by all tests: the hypothesis profile (reproducible, no deadline) and the folder of the independent oracle."""
+"""Shared by all tests: the hypothesis profile (reproducible, no deadline) and the folder of the
+independent oracle."""
 
 from __future__ import annotations
 
@@ -21,5 +22,7 @@ settings.register_profile(
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-settings.register_profile("explore", deadline=None, max_examples=5000, suppress_health_check=list(HealthCheck))
+settings.register_profile(
+    "explore", deadline=None, max_examples=5000, suppress_health_check=list(HealthCheck)
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))

@@ -1,4 +1,5 @@
-"""README.md, CONTRIBUTING.md and the pages of docs/: their code runs, their links exist, their tables are what the code says."""
+"""README.md, CONTRIBUTING.md and the pages of docs/: their code runs, their links exist, their tables are
+what the code says."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def test_code_of_page_runs(page: Path, tmp_path: Path) -> None:
     PageRun(str(page.relative_to(ROOT)), page.read_text("utf-8"), tmp_path).run()
 
 
-# Links -------------------------------------------------------------------------------------------------------------------
+# Links ------------------------------------------------------------------------------------------------------
 
 
 def prose(page: Path) -> str:
@@ -62,7 +63,9 @@ def test_links_of_page_exist(page: Path) -> None:
         file = page if not path else (page.parent / path).resolve()
         assert file.exists(), f"{page.name}: [{target}]"
         if anchor:
-            assert anchor in anchors(file), f"{page.name}: [{target}], there are {', '.join(sorted(anchors(file)))}"
+            assert anchor in anchors(file), (
+                f"{page.name}: [{target}], there are {', '.join(sorted(anchors(file)))}"
+            )
 
 
 def test_every_page_can_be_reached_from_the_start() -> None:
@@ -72,7 +75,11 @@ def test_every_page_can_be_reached_from_the_start() -> None:
         if page in reached or page.suffix != ".md" or page.parent != DOCS or not page.exists():
             continue
         reached.add(page)
-        found += [(DOCS / target.partition("#")[0]).resolve() for target in LINK.findall(prose(page)) if ":" not in target]
+        found += [
+            (DOCS / target.partition("#")[0]).resolve()
+            for target in LINK.findall(prose(page))
+            if ":" not in target
+        ]
     assert reached == set(DOCS.glob("*.md"))
 
 
@@ -85,7 +92,7 @@ def test_page_begins_with_a_title_and_a_sentence(page: Path) -> None:
     assert not re.search(r"\n\n {4,}\S", text)
 
 
-# Tables ------------------------------------------------------------------------------------------------------------------
+# Tables -----------------------------------------------------------------------------------------------------
 
 
 def test_table_of_architectures_is_the_catalog() -> None:
@@ -117,7 +124,9 @@ FAULTS = rows(section((DOCS / "diagnosis.md").read_text("utf-8"), "The same faul
 
 def fault_keys(op: str) -> set[str]:
     """The keys of a step in diagnosis.md."""
-    return {key for ops, keys, *_ in FAULTS if op in words(ops) for key in re.findall(r"`(\w+): [^`]*`", keys)}
+    return {
+        key for ops, keys, *_ in FAULTS if op in words(ops) for key in re.findall(r"`(\w+): [^`]*`", keys)
+    }
 
 
 def test_schema_page_is_what_the_loader_says() -> None:
@@ -187,7 +196,9 @@ def test_schema_page_holds_every_key() -> None:
         unit_files.build_instruction(example)
     local = [table for example in examples for table in example.get("define_formats", {}).values()]
     assert {key for example in examples for key in example._taken} == keys_shown("The file")
-    assert {key for table in local for key in table._taken} | {"bits"} == keys_shown("A number format of your own")
+    assert {key for table in local for key in table._taken} | {"bits"} == keys_shown(
+        "A number format of your own"
+    )
     assert keys_shown("An operation") == set(compiling.OPERATION_KEYS)
     assert set(program.REGISTERS) == words(section(SPEC_PAGE, "Registers"))
     assert set(MODES) <= words(section(SPEC_PAGE, "Every step"))
@@ -195,7 +206,8 @@ def test_schema_page_holds_every_key() -> None:
 
 @pytest.mark.parametrize("op", reading.STEPS)
 def test_schema_page_holds_every_key_of_a_step(op: str) -> None:
-    """What the loader expects beside an unknown key is on the page, and every step of spec/ knows no other key."""
+    """What the loader expects beside an unknown key is on the page, and every step of spec/ knows no other
+    key."""
     shown = keys_shown(f"`{op}`")
     for text in schema._STEPS[op][0]:
         mapping = yamlfile.parse(text)
@@ -217,7 +229,8 @@ def test_faults_of_a_step_are_those_of_diagnosis(op: str) -> None:
 
 
 def test_glossary_is_in_order_and_used() -> None:
-    """Terms in alphabetical order, each once, each linked from its own page or another, or named on another."""
+    """Terms in alphabetical order, each once, each linked from its own page or another, or named on
+    another."""
     text = (DOCS / "glossary.md").read_text("utf-8")
     terms = re.findall(r"^## (.+)$", text, re.M)
     assert terms == sorted(set(terms), key=str.lower) and len(terms) > 40
@@ -225,7 +238,7 @@ def test_glossary_is_in_order_and_used() -> None:
     assert [term for term in terms if re.split(r" \(|,", term.lower())[0] not in others] == []
 
 
-# The machinery itself ----------------------------------------------------------------------------------------------------
+# The machinery itself ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -256,7 +269,8 @@ def test_a_page_that_is_wrong_fails(text: str, problem: str, tmp_path: Path) -> 
 
 def test_blocks_build_on_each_other(tmp_path: Path) -> None:
     text = (
-        "```yaml file=x.yaml\nkey: 1\n```\n```python\nfrom pathlib import Path\nx = Path('x.yaml').read_text()\n```\n"
+        "```yaml file=x.yaml\nkey: 1\n```\n```python\nfrom pathlib import Path\nx = "
+        "Path('x.yaml').read_text()\n```\n"
         "- in a list\n\n  ```python\n  print(x)\n  ```\n\n  ```text\n  key: ...\n  ```\n"
         "```console\n$ cat \\\n    x.yaml\nkey: 1\n```\n"
     )
@@ -279,9 +293,17 @@ def test_commands_that_are_right_pass() -> None:
     ],
     ids=str,
 )
-def test_pages_run_in_any_terminal(terminal: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_run_in_any_terminal(
+    terminal: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, value in terminal.items():
         monkeypatch.setenv(name, value)
-    study = "The TF32 NaN that becomes infinity MMA-Sim (arXiv 2511.10909), sections IV-C and IV-F, ...\n...\n \u2022 ...\n..."
-    text = f"```console\n$ mmagold study tf32-nan --samples 100\n{study}\n$ mmagold formats\nformat ...\n...\n```\n"
+    study = (
+        "The TF32 NaN that becomes infinity MMA-Sim (arXiv 2511.10909), sections IV-C and IV-F, "
+        "...\n...\n \u2022 ...\n..."
+    )
+    text = (
+        f"```console\n$ mmagold study tf32-nan --samples 100\n{study}\n$ mmagold formats\nformat "
+        "...\n...\n```\n"
+    )
     PageRun("page.md", text, tmp_path).run()

@@ -1,4 +1,5 @@
-"""The source distribution and the wheel made from it: complete, for any Python 3, and working far from the checkout."""
+"""The source distribution and the wheel made from it: complete, for any Python 3, and working far from the
+checkout."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ import pytest
 import golden
 
 ROOT = Path(__file__).resolve().parents[1]
-NOT_SOURCE = shutil.ignore_patterns(".*", "build", "dist", "site", "failures", "__pycache__", "*.so", "*.dylib", "*.egg-info")
+NOT_SOURCE = shutil.ignore_patterns(
+    ".*", "build", "dist", "site", "failures", "__pycache__", "*.so", "*.dylib", "*.egg-info"
+)
 
 
 @pytest.fixture(scope="module")
@@ -36,23 +39,40 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh virtual environment that has the wheel; the dependencies come from this environment through a .pth file."""
+    """A fresh virtual environment that has the wheel; the dependencies come from this environment through
+    a .pth file."""
     folder = tmp_path_factory.mktemp("venv")
     venv.EnvBuilder(with_pip=False, symlinks=True).create(folder)
     python = folder / "bin" / "python"
     wheel = next(dist.glob("*.whl"))
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", "--quiet", str(wheel)]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(python),
+        "install",
+        "--no-deps",
+        "--no-index",
+        "--quiet",
+        str(wheel),
+    ]
     done = subprocess.run(pip, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    # Folders named in a .pth file are searched last, and their own .pth files (the editable install) are not read.
+    # Folders named in a .pth file are searched last, and their own .pth files (the editable install) are not
+    # read.
     site = next((folder / "lib").glob("python3.*")) / "site-packages"
     (site / "dependencies.pth").write_text(str(Path(numpy.__file__).parents[1]) + "\n", "utf-8")
     return folder / "bin"
 
 
 def run(cwd: Path, *command: str | Path) -> str:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "MMAGOLD_"))}
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, cwd=cwd, env=environment)
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "MMAGOLD_"))
+    }
+    done = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, check=False, cwd=cwd, env=environment
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -66,8 +86,15 @@ def test_wheel_holds_specs_sources_and_one_library(dist: Path) -> None:
     assert re.fullmatch(rf"mmagold-{re.escape(golden.__version__)}-py3-none-(?!any)\w+\.whl", wheel.name)
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {f"golden/{name}" for name in relative(ROOT / "spec", "*.yaml")} <= names
-    pages = {f"golden/docs/pages/{path.relative_to(ROOT / 'docs')}" for path in (ROOT / "docs").rglob("*.*") if path.is_file()}
-    assert pages | relative(ROOT / "golden" / "docs", "*.css") | relative(ROOT / "golden" / "docs", "*.js") <= names
+    pages = {
+        f"golden/docs/pages/{path.relative_to(ROOT / 'docs')}"
+        for path in (ROOT / "docs").rglob("*.*")
+        if path.is_file()
+    }
+    assert (
+        pages | relative(ROOT / "golden" / "docs", "*.css") | relative(ROOT / "golden" / "docs", "*.js")
+        <= names
+    )
     assert relative(ROOT / "golden", "*.py") | relative(ROOT / "golden" / "core", "*.[ch]") <= names
     assert len([name for name in names if name.endswith((".so", ".dylib"))]) == 1
     assert not [name for name in names if name.startswith(("tests/", "bench/", "spec/"))]
@@ -91,15 +118,15 @@ def test_library_needs_no_python(installed: Path) -> None:
 
 HAND = """
 import json, golden, golden.paths
-# 1 + 4 * 2^-12 * 2^-13 = 1 + 2^-23. Hopper keeps 25 fraction bits below the largest term, so each 2^-25 survives and
-# the sum is the float after 1. Ampere keeps 24: each is cut to zero and 1 remains.
+# 1 + 4 * 2^-12 * 2^-13 = 1 + 2^-23. Hopper keeps 25 fraction bits below the largest term, so each 2^-25
+# survives and the sum is the float after 1. Ampere keeps 24: each is cut to zero and 1 remains.
 a, b = [0x0c00] * 4 + [0] * 12, [0x0800] * 4 + [0] * 12
 print(json.dumps({
     "hopper": int(golden.instruction("hopper", "HMMA.16816.F32").dot(a, b, 0x3f800000)),
     "ampere": int(golden.instruction("ampere", "HMMA.16816.F32").dot(a, b, 0x3f800000)),
     "package": golden.__file__, "spec": str(golden.paths.spec_folder()), "docs": str(golden.paths.docs_folder()),
 }))
-"""
+"""  # noqa: E501
 
 
 def test_installed_wheel_computes_a_hand_made_dot_product(installed: Path, tmp_path: Path) -> None:
@@ -113,7 +140,8 @@ def test_installed_wheel_computes_a_hand_made_dot_product(installed: Path, tmp_p
 
 
 def test_installed_wheel_has_every_page(installed: Path, tmp_path: Path) -> None:
-    """The pages of the site are those of a checkout but for the list of the captured vectors, which the wheel does not have."""
+    """The pages of the site are those of a checkout but for the list of the captured vectors, which the
+    wheel does not have."""
     code = "import golden.docs.sphinx_source as s; print(*(page.path for page in s.all_pages()), sep=chr(10))"
     pages = set(run(tmp_path, installed / "python", "-c", code).splitlines())
     assert set(run(ROOT, sys.executable, "-c", code).splitlines()) - pages == {"vectors/hopper/index.md"}
@@ -133,5 +161,7 @@ def test_versions_agree() -> None:
 
 
 def test_import_leaves_the_slow_packages_alone() -> None:
-    code = "import sys, golden; print(sorted({'ml_dtypes', 'typer', 'rich', 'hypothesis'} & set(sys.modules)))"
+    code = (
+        "import sys, golden; print(sorted({'ml_dtypes', 'typer', 'rich', 'hypothesis'} & set(sys.modules)))"
+    )
     assert run(ROOT, sys.executable, "-c", code).strip() == "[]"

@@ -1,7 +1,9 @@
-"""Which instructions an architecture has: families (names, shapes, types) joined with the program that computes them.
+"""Which instructions an architecture has: families (names, shapes, types) joined with the program that
+computes them.
 
-`spec/families` says what instructions exist; `spec/architectures/NAME.yaml` says, family by family, what the chip
-computes for them. A variant is one point of a family's axes; it stays a small dict until somebody asks for it.
+`spec/families` says what instructions exist; `spec/architectures/NAME.yaml` says, family by family, what the
+chip computes for them. A variant is one point of a family's axes; it stays a small dict until somebody asks
+for it.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ _SHAPE = re.compile(r"m?(\d+)[nx](\d+)[kx](\d+)$")
 
 @dataclass(frozen=True)
 class Family:
-    """One family of instructions: a name template, operand formats, and the axes its variants multiply out."""
+    """One family of instructions: a name template, operand formats, and the axes its variants multiply
+    out."""
 
     name: str
     template: str
@@ -77,15 +80,16 @@ class Architecture:
         return _names(self.name)
 
     def spelled(self, name: str) -> str | None:
-        """The name under which the spec lists what `name` means, None where it means no instruction of the architecture."""
+        """The name under which the spec lists what `name` means, None where it means no instruction of the
+        architecture."""
         return next((spelling for spelling in spellings(name) if spelling in self.names()), None)
 
 
 def spellings(name: str) -> tuple[str, ...]:
     """A PTX name as it stands, then its other spelling, where it has one.
 
-    ptxas 13.0 takes `.satfinite` of mma, wgmma and wmma before the type of d, as PTX prints that of mma, and at the end of the
-    name, as it prints that of wgmma; both mean the same instruction.
+    ptxas 13.0 takes `.satfinite` of mma, wgmma and wmma before the type of d, as PTX prints that of mma, and
+    at the end of the name, as it prints that of wgmma; both mean the same instruction.
     """
     before = re.fullmatch(r"(\w*mma[.:\w]*?)\.satfinite(\.s32\.[.\w]*)", name)
     if before is not None and ".satfinite" not in before[1] + before[2]:
@@ -106,7 +110,8 @@ def _names(architecture: str) -> dict[str, tuple[Entry, dict[str, str]]]:
 
 
 def fill(value: Any, variables: dict[str, str]) -> Any:
-    """Fills variables into a YAML value: "{d}" inside strings, and mappings {variable: v, values: {...}} by lookup."""
+    """Fills variables into a YAML value: "{d}" inside strings, and mappings {variable: v, values: {...}}
+    by lookup."""
     if isinstance(value, str):
         return value.format(**variables) if "{" in value else value
     if isinstance(value, list):
@@ -146,7 +151,11 @@ def _expand(axes: Section) -> Iterator[dict[str, str]]:
 def _axis(axes: Section, key: str) -> list[str]:
     value = axes[key]
     if isinstance(value, Section):
-        steps = range(value.take_int("from", 1, 4096), value.take_int("to", 1, 4096) + 1, value.take_int("step", 1, 4096))
+        steps = range(
+            value.take_int("from", 1, 4096),
+            value.take_int("to", 1, 4096) + 1,
+            value.take_int("step", 1, 4096),
+        )
         value.done()
         return [str(n) for n in steps]
     values = value if isinstance(value, list) else [value]
@@ -200,7 +209,10 @@ def _load_entry(item: Section, programs: dict[str, Any]) -> Entry:
     for key in where:
         if any(key not in variables for variables in family.variants):
             raise item.error(f"'{key}' is no variable of family {name}", "where")
-    chosen = {key: tuple(str(v) for v in (value if isinstance(value, list) else [value])) for key, value in where.items()}
+    chosen = {
+        key: tuple(str(v) for v in (value if isinstance(value, list) else [value]))
+        for key, value in where.items()
+    }
     entry = Entry(
         family,
         chosen,
@@ -225,10 +237,13 @@ def _files() -> dict[str, Section]:
 def get_architecture(name: str) -> Architecture:
     """Returns one architecture; raises UnknownNameError naming near ones."""
     if name not in _files():
-        raise UnknownNameError(f"unknown architecture '{name}', expected one of {', '.join(_files())}{nearest(name, _files())}")
+        raise UnknownNameError(
+            f"unknown architecture '{name}', expected one of {', '.join(_files())}{nearest(name, _files())}"
+        )
     document = _files()[name]
     parts = [
-        yamlfile.read(spec_folder() / "architectures" / "common" / f"{part}.yaml") for part in document.take_names("include", [])
+        yamlfile.read(spec_folder() / "architectures" / "common" / f"{part}.yaml")
+        for part in document.take_names("include", [])
     ]
     parts.append(document)
     programs: dict[str, Any] = {}
@@ -254,7 +269,8 @@ def get_architecture(name: str) -> Architecture:
 
 @dataclass(frozen=True)
 class Captures:
-    """What was recorded on a real GPU of one architecture: the device and, by instruction name, the vector file."""
+    """What was recorded on a real GPU of one architecture: the device and, by instruction name, the vector
+    file."""
 
     device: str
     vectors: dict[str, str]
@@ -263,7 +279,8 @@ class Captures:
 
 @lru_cache(maxsize=16)
 def captures(architecture: str) -> Captures:
-    """Returns the captured instructions of an architecture from spec/evidence (none where there is no such file)."""
+    """Returns the captured instructions of an architecture from spec/evidence (none where there is no such
+    file)."""
     document = evidence_file.read(architecture)
     if document is None:
         return Captures("", {})

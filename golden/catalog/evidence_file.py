@@ -1,4 +1,5 @@
-"""The files of spec/evidence carry the SHA-256 of their own text: a claim is believed as it was written, or not at all."""
+"""The files of spec/evidence carry the SHA-256 of their own text: a claim is believed as it was written,
+or not at all."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ def read(name: str) -> Section | None:
     found = _LINE.search(text)
     if found is None or text[found.end() :] or found[1] != _sha256(text[: found.start()]):
         raise SpecError(
-            f"{path}: edited: its last line, 'digest', is not the SHA-256 of the others (python -m golden.vectors.captured)"
+            f"{path}: edited: its last line, 'digest', is not the SHA-256 of the others (python -m "
+            "golden.vectors.captured)"
         )
     document = yamlfile.parse(text, str(path))
     document.take("digest", str)
@@ -47,9 +49,13 @@ def check_report(path: Path) -> Path:
     """A report of docs/campaigns, which must be the one that spec/evidence names. Raises SpecError."""
     document = read("campaigns")
     reports = {} if document is None else document.take("reports", Section)
-    if path.parent != docs_folder() / "campaigns" or reports.get(path.name) != hashlib.sha256(read_bytes(path)).hexdigest():
+    if (
+        path.parent != docs_folder() / "campaigns"
+        or reports.get(path.name) != hashlib.sha256(read_bytes(path)).hexdigest()
+    ):
         raise SpecError(
-            f"{path}: not the report that spec/evidence/campaigns.yaml names; run 'python -m golden.vectors.captured'"
+            f"{path}: not the report that spec/evidence/campaigns.yaml names; run 'python -m "
+            "golden.vectors.captured'"
         )
     return path
 

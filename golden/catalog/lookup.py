@@ -14,19 +14,27 @@ from golden.program.program import Operands
 _cache: dict[tuple[str, str], Instruction] = {}
 
 
-def _build(architecture: str, name: str, entry: architectures.Entry, variables: dict[str, str]) -> Instruction:
+def _build(
+    architecture: str, name: str, entry: architectures.Entry, variables: dict[str, str]
+) -> Instruction:
     key = (architecture, name)
     if key not in _cache:
         _cache[key] = _build_uncached(architecture, name, entry, variables)
     return _cache[key]
 
 
-def _build_uncached(architecture: str, name: str, entry: architectures.Entry, variables: dict[str, str]) -> Instruction:
+def _build_uncached(
+    architecture: str, name: str, entry: architectures.Entry, variables: dict[str, str]
+) -> Instruction:
     family = entry.family
     m, n, k = architectures.shape_of(variables, entry.section)
-    formats = {operand: get_format(architectures.fill(text, variables)) for operand, text in family.formats.items()}
+    formats = {
+        operand: get_format(architectures.fill(text, variables)) for operand, text in family.formats.items()
+    }
     scales = {name: fmt for name, fmt in formats.items() if name.startswith("scale")}
-    operands = Operands(formats["a"], formats["b"], formats["c"], formats["d"], k // 2 if family.sparse else k, scales=scales)
+    operands = Operands(
+        formats["a"], formats["b"], formats["c"], formats["d"], k // 2 if family.sparse else k, scales=scales
+    )
     program = compile_program(architectures.fill(entry.program, variables), entry.section, operands)
     return Instruction(
         name,
@@ -50,17 +58,24 @@ def _build_uncached(architecture: str, name: str, entry: architectures.Entry, va
 
 
 def _evidence(architecture: str, name: str, entry: architectures.Entry) -> Evidence:
-    """Captured where vectors of exactly this instruction are committed, else what the architecture's file says."""
+    """Captured where vectors of exactly this instruction are committed, else what the architecture's file
+    says."""
     captured = architectures.captures(architecture)
     if name not in captured.vectors:
         return Evidence(**entry.evidence)
     return Evidence(
-        "captured", f"recorded on an {captured.device}; rule: {entry.evidence['source']}", captured.vectors[name], captured.device
+        "captured",
+        f"recorded on an {captured.device}; rule: {entry.evidence['source']}",
+        captured.vectors[name],
+        captured.device,
     )
 
 
 def _sass(
-    entry: architectures.Entry, variables: dict[str, str], formats: dict[str, Format], shape: tuple[int, int, int]
+    entry: architectures.Entry,
+    variables: dict[str, str],
+    formats: dict[str, Format],
+    shape: tuple[int, int, int],
 ) -> tuple[str, ...]:
     words = {key.upper(): formats[key].name.upper() for key in "abcd"}
     words["SAT"] = ".SAT" if variables.get("satfinite") else ""
@@ -75,11 +90,17 @@ def _sass(
 
 def _entry_sass(entry: architectures.Entry) -> set[str]:
     """The SASS mnemonics of an entry's variants that are spelt out one by one (not the sweeps over N)."""
-    return {_sass_of(entry, variables)[0] for variables in entry.variants() if "n" not in variables and "cta" not in variables}
+    return {
+        _sass_of(entry, variables)[0]
+        for variables in entry.variants()
+        if "n" not in variables and "cta" not in variables
+    }
 
 
 def _sass_of(entry: architectures.Entry, variables: dict[str, str]) -> tuple[str, ...]:
-    operands = {name: get_format(architectures.fill(text, variables)) for name, text in entry.family.formats.items()}
+    operands = {
+        name: get_format(architectures.fill(text, variables)) for name, text in entry.family.formats.items()
+    }
     return _sass(entry, variables, operands, architectures.shape_of(variables, entry.section))
 
 
@@ -88,7 +109,8 @@ def _sass_key(name: str) -> str:
 
 
 def _by_sass(architecture: str, name: str) -> list[str]:
-    """Names of the instructions that become the one SASS mnemonic `name`, the plainest spelling of each only."""
+    """Names of the instructions that become the one SASS mnemonic `name`, the plainest spelling of each
+    only."""
     wanted, found = _sass_key(name), []
     for full, (entry, variables) in architectures.get_architecture(architecture).names().items():
         plain = (
@@ -109,8 +131,8 @@ def instruction(architecture: str, name: str) -> Instruction:
     """Returns the instruction of that PTX, SASS or AMD name on `architecture`.
 
     Raises:
-        UnknownNameError: no such architecture or instruction (the message names near ones), or a SASS name that
-            stands for several instructions.
+        UnknownNameError: no such architecture or instruction (the message names near ones), or a SASS name
+            that stands for several instructions.
     """
     cached = _cache.get((architecture, name))
     if cached is not None:
@@ -123,8 +145,14 @@ def instruction(architecture: str, name: str) -> Instruction:
     if len(found) == 1:
         return instruction(architecture, found[0])
     if found:
-        raise UnknownNameError(f"'{name}' names {len(found)} instructions of {architecture}: {', '.join(found[:6])}")
-    elsewhere = [other for other in architectures.architectures() if architectures.get_architecture(other).spelled(name)]
+        raise UnknownNameError(
+            f"'{name}' names {len(found)} instructions of {architecture}: {', '.join(found[:6])}"
+        )
+    elsewhere = [
+        other
+        for other in architectures.architectures()
+        if architectures.get_architecture(other).spelled(name)
+    ]
     known = known_names(architecture)
     hint = f" (it exists on {', '.join(elsewhere)})" if elsewhere else nearest(name, known)
     raise UnknownNameError(f"unknown instruction '{name}' on {architecture}{hint}")
@@ -139,4 +167,7 @@ def known_names(architecture: str) -> list[str]:
 
 def instructions(architecture: str) -> list[Instruction]:
     """Returns every instruction of an architecture, in the order of its spec."""
-    return [_build(architecture, name, *found) for name, found in architectures.get_architecture(architecture).names().items()]
+    return [
+        _build(architecture, name, *found)
+        for name, found in architectures.get_architecture(architecture).names().items()
+    ]

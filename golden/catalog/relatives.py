@@ -19,7 +19,8 @@ from golden.program.program import Operation, Program
 class Kin:
     """Another arithmetic with the operands of an instruction.
 
-    `instruction` is the catalogued one, `stretched` the same over the wanted K, `shared_by` other architectures that have it.
+    `instruction` is the catalogued one, `stretched` the same over the wanted K, `shared_by` other
+    architectures that have it.
     """
 
     instruction: Instruction
@@ -33,9 +34,11 @@ class Kin:
 
 
 def kin(ins: Instruction) -> list[Kin]:
-    """Returns every different arithmetic in the catalogue with the operand formats, sparsity and scale blocks of `ins`.
+    """Returns every different arithmetic in the catalogue with the operand formats, sparsity and scale blocks
+    of `ins`.
 
-    Of the instructions that share one, the one with the same K stands for all, and the one of the same name first.
+    Of the instructions that share one, the one with the same K stands for all, and the one of the same name
+    first.
     """
     found: dict[tuple[object, ...], list[Kin]] = {}
     for architecture in architectures.architectures():
@@ -66,7 +69,10 @@ def _candidates(architecture: str, ins: Instruction) -> Iterator[str]:
         family = entry.family
         if family.sparse != ins.sparse or set(family.formats) != set(wanted):
             continue
-        found = {operand: get_format(architectures.fill(text, variables)).name for operand, text in family.formats.items()}
+        found = {
+            operand: get_format(architectures.fill(text, variables)).name
+            for operand, text in family.formats.items()
+        }
         k = architectures.shape_of(variables, entry.section)[2]
         if found == wanted and k <= ins.k and ins.k % k == 0:
             yield name
@@ -76,7 +82,9 @@ def _stretched(other: Instruction, ins: Instruction) -> Instruction | None:
     """`other` over the K of `ins`: itself, or a chain of it, each from the result before."""
     if other.pattern != ins.pattern or other.scale_block != ins.scale_block or other.formats != ins.formats:
         return None
-    other = replace(other, variables=ins.variables)  # mma.sp and mma.sp::ordered_metadata refuse different nibbles
+    other = replace(
+        other, variables=ins.variables
+    )  # mma.sp and mma.sp::ordered_metadata refuse different nibbles
     if other.k == ins.k:
         return other
     if other.formats["c"] != other.formats["d"]:
@@ -91,7 +99,8 @@ def _stretched(other: Instruction, ins: Instruction) -> Instruction | None:
 
 
 def _moved(operation: Operation, part: int, size: int, before: str) -> Operation:
-    """One operation of link `part` of the chain: its own k, its own registers, c taken from the link before."""
+    """One operation of link `part` of the chain: its own k, its own registers, c taken from the link
+    before."""
 
     def named(register: str) -> str:
         return before if register == "c" else register if register == "zero" else f"part{part}.{register}"

@@ -21,8 +21,8 @@ _OPERANDS = ("a", "b", "c", "d", "scale_a", "scale_b")
 def load_instruction(path: str | Path) -> Instruction:
     """Loads a custom unit and returns it as an Instruction that both models can run.
 
-    The file holds `unit`, `title`, `shape` (k, and m and n, by default 1), `formats` (a, b, c, d and optional scales),
-    optionally `define_formats` and `scale_block`, and either `program` (a list of operations, as in
+    The file holds `unit`, `title`, `shape` (k, and m and n, by default 1), `formats` (a, b, c, d and optional
+    scales), optionally `define_formats` and `scale_block`, and either `program` (a list of operations, as in
     spec/architectures) or `steps` (the primitive steps of one operation). See spec/examples/.
 
     Raises:
@@ -43,10 +43,16 @@ def build_instruction(document: Section) -> Instruction:
     local = _local_formats(document)
     formats = _operand_formats(document.take("formats", Section), local)
     scale_block = document.take_int("scale_block", 1, MAX_K, None)
-    if (scale_block is not None) != ("scale_a" in formats) or ("scale_a" in formats) != ("scale_b" in formats):
-        raise document.error("scaled units need formats scale_a and scale_b and the key 'scale_block', others none of them")
+    if (scale_block is not None) != ("scale_a" in formats) or ("scale_a" in formats) != (
+        "scale_b" in formats
+    ):
+        raise document.error(
+            "scaled units need formats scale_a and scale_b and the key 'scale_block', others none of them"
+        )
     if scale_block is not None and k % scale_block:
-        raise document.error(f"key 'scale_block' is {scale_block}, expected a divisor of k = {k}", "scale_block")
+        raise document.error(
+            f"key 'scale_block' is {scale_block}, expected a divisor of k = {k}", "scale_block"
+        )
     if any(formats[name].storage != 8 for name in ("scale_a", "scale_b") if name in formats):
         raise document.error("scale formats must have a storage of 8 bits", "formats")
     scales = {name: fmt for name, fmt in formats.items() if name in _OPERANDS[4:]}

@@ -1,4 +1,5 @@
-"""An instruction written out as a custom unit: YAML text that `golden.load_instruction` reads back as the same program.
+"""An instruction written out as a custom unit: YAML text that `golden.load_instruction` reads back as the
+same program.
 
 The diagnosis writes the unit that a DUT really is; a designer can also start from a catalogued instruction.
 """
@@ -18,7 +19,8 @@ _OPERANDS = ("a", "b", "c", "d", "scale_a", "scale_b")
 
 
 def unit_text(ins: Instruction, name: str = "unit", title: str = "") -> str | None:
-    """Returns the unit's YAML, or None for a sparse instruction, which the schema of custom units does not know.
+    """Returns the unit's YAML, or None for a sparse instruction, which the schema of custom units does not
+    know.
 
     Args:
         name, title: for the keys `unit` and `title`; the title is the instruction's name by default.
@@ -34,7 +36,11 @@ def unit_text(ins: Instruction, name: str = "unit", title: str = "") -> str | No
     if ins.scale_block is not None:
         unit["scale_block"] = ins.scale_block
     unit["program"] = [_operation(operation) for operation in ins.program.operations]
-    return str(yaml.dump(unit, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=120, allow_unicode=True))
+    return str(
+        yaml.dump(
+            unit, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=120, allow_unicode=True
+        )
+    )
 
 
 class _Dumper(yaml.SafeDumper):
@@ -49,7 +55,9 @@ class _Word(int):
     """An integer that is written in hex."""
 
 
-_Dumper.add_representer(_Word, lambda dumper, word: dumper.represent_scalar("tag:yaml.org,2002:int", f"0x{int(word):X}"))
+_Dumper.add_representer(
+    _Word, lambda dumper, word: dumper.represent_scalar("tag:yaml.org,2002:int", f"0x{int(word):X}")
+)
 
 
 def _used_formats(ins: Instruction) -> Iterator[Format]:
@@ -144,7 +152,11 @@ def _widths(step: Step) -> Any:
 
 def _sum(step: Step) -> dict[str, Any]:
     if step.order != "exact":
-        return {"order": step.order, **_ieee(step), "overflow": "saturate" if step.overflow == "saturate" else None}
+        return {
+            "order": step.order,
+            **_ieee(step),
+            "overflow": "saturate" if step.overflow == "saturate" else None,
+        }
     return {
         "exponent": step.exponent,
         "rounding": _unless(step.rounding, "toward_zero"),
@@ -179,7 +191,10 @@ _WRITERS: dict[str, Any] = {
     "hidden_bit": lambda step: {"zeros": "set" if step.zeros == "set" else None},
     "multiply": _multiply,
     "scale": lambda step: {},
-    "special_values": lambda step: {"nan": step.nan, "opposite_infinities": _unless(step.opposite_infinities, "nan")},
+    "special_values": lambda step: {
+        "nan": step.nan,
+        "opposite_infinities": _unless(step.opposite_infinities, "nan"),
+    },
     "align": _align,
     "sum": _sum,
     "normalize": lambda step: {

@@ -1,1 +1,2 @@
-"""The command line. rtl_tb and hw_capture bring their own commands, see the entry points `mmagold.commands`."""
+"""The command line. rtl_tb and hw_capture bring their own commands, see the entry points
+`mmagold.commands`."""

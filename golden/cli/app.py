@@ -1,6 +1,7 @@
 """The command `mmagold`: list, show, run, explain, compare, export and check what the specs say.
 
-Heavy imports (NumPy, Rich, the model) happen inside the commands, so that help and shell completion answer at once.
+Heavy imports (NumPy, Rich, the model) happen inside the commands, so that help and shell completion answer at
+once.
 """
 
 from __future__ import annotations
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
 
 
 _UsageError: Any = typer.BadParameter.__base__
-"""Of a wrong option, argument or command. Some versions of typer bring a click of their own: import click would miss it."""
+"""Of a wrong option, argument or command. Some versions of typer bring a click of their own: import click
+would miss it."""
 
 
 class _Carried(Exception):
-    """Carries an exception past typer, which gives some of them (EOFError, EPIPE, Ctrl-C, SystemExit) a status of its own."""
+    """Carries an exception past typer, which gives some of them (EOFError, EPIPE, Ctrl-C, SystemExit) a
+    status of its own."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__()
@@ -51,7 +54,8 @@ def _carrying() -> Iterator[None]:
 
 
 class _Group(TyperGroup):
-    """A command or group of commands inside golden.cli.boundary: only `raise typer.Exit(1)` of a command ends with status 1."""
+    """A command or group of commands inside golden.cli.boundary: only `raise typer.Exit(1)` of a command
+    ends with status 1."""
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Runs the command line and ends the program."""
@@ -93,7 +97,9 @@ def _misused(error: Any) -> int:
         error.show()
     else:
         command = error.ctx.command_path if error.ctx else "mmagold"
-        typer.echo(f"mmagold: {' '.join(error.format_message().split()).rstrip('.')}; see {command} -h", err=True)
+        typer.echo(
+            f"mmagold: {' '.join(error.format_message().split()).rstrip('.')}; see {command} -h", err=True
+        )
     return boundary.ERROR
 
 
@@ -114,7 +120,7 @@ docs_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Builds the docs: 
 app.add_typer(docs_app, name="docs")
 
 
-# Names and their completion ----------------------------------------------------------------------------------------------
+# Names and their completion ---------------------------------------------------------------------------------
 
 
 def _complete_arch(incomplete: str) -> list[str]:
@@ -145,8 +151,8 @@ def _complete_format(incomplete: str) -> list[str]:
 def resolve(name: str, arch: str | None = None) -> Instruction:
     """Finds the instruction behind a NAME argument.
 
-    Accepts `architecture:instruction`, an instruction with `arch`, an instruction that only one architecture has, and
-    the path of a custom unit (.yaml or .yml).
+    Accepts `architecture:instruction`, an instruction with `arch`, an instruction that only one architecture
+    has, and the path of a custom unit (.yaml or .yml).
 
     Raises:
         UnknownNameError: no such thing, or several; the message names candidates.
@@ -175,11 +181,13 @@ def resolve(name: str, arch: str | None = None) -> Instruction:
         return found[0]
     if found:
         raise errors.UnknownNameError(
-            f"'{name}' exists on {', '.join(ins.architecture for ins in found)}; say which, as {found[0].architecture}:{name}"
+            f"'{name}' exists on {', '.join(ins.architecture for ins in found)}; say which, as "
+            f"{found[0].architecture}:{name}"
         )
     known = (full for candidate in architectures.architectures() for full in known_names(candidate))
     raise errors.UnknownNameError(
-        f"unknown instruction '{name}' (expected architecture:instruction or a .yaml file){errors.nearest(name, known)}"
+        f"unknown instruction '{name}' (expected architecture:instruction or a .yaml "
+        f"file){errors.nearest(name, known)}"
     )
 
 
@@ -193,7 +201,8 @@ Name = Annotated[
     ),
 ]
 Arch = Annotated[
-    str | None, typer.Option("--arch", help="Architecture of NAME.", autocompletion=_complete_arch, show_default=False)
+    str | None,
+    typer.Option("--arch", help="Architecture of NAME.", autocompletion=_complete_arch, show_default=False),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
@@ -212,25 +221,41 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _main(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """Holds the options of the command itself."""
 
 
-# Commands ----------------------------------------------------------------------------------------------------------------
+# Commands ---------------------------------------------------------------------------------------------------
 
 
 @app.command("list")
 def list_command(
-    text: Annotated[str, typer.Argument(help="Only names (PTX, SASS, AMD) that contain this.", show_default=False)] = "",
-    arch: Annotated[str | None, typer.Option("--arch", help="Only this architecture.", autocompletion=_complete_arch)] = None,
+    text: Annotated[
+        str, typer.Argument(help="Only names (PTX, SASS, AMD) that contain this.", show_default=False)
+    ] = "",
+    arch: Annotated[
+        str | None, typer.Option("--arch", help="Only this architecture.", autocompletion=_complete_arch)
+    ] = None,
     type_: Annotated[
         str | None,
-        typer.Option("--type", help="Only with an operand of this format (f16, e4m3, ...).", autocompletion=_complete_format),
+        typer.Option(
+            "--type",
+            help="Only with an operand of this format (f16, e4m3, ...).",
+            autocompletion=_complete_format,
+        ),
     ] = None,
-    shape: Annotated[str | None, typer.Option("--shape", help="Only this shape (m16n8k16 or 16x8x16).")] = None,
-    evidence: Annotated[str | None, typer.Option("--evidence", help="Only captured, published or derived.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="One row for each N, not a row for the range.")] = False,
+    shape: Annotated[
+        str | None, typer.Option("--shape", help="Only this shape (m16n8k16 or 16x8x16).")
+    ] = None,
+    evidence: Annotated[
+        str | None, typer.Option("--evidence", help="Only captured, published or derived.")
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="One row for each N, not a row for the range.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Lists instructions; without filters, the architectures."""
@@ -262,16 +287,25 @@ def show(name: Name, arch: Arch = None, as_json: Json = False) -> None:
 @app.command()
 def explain(
     name: Name,
-    a: Annotated[str, typer.Option("--a", help="Elements: 1.5,-0,inf,2**-24 or codes 0x3c00; zeros follow.")] = "",
+    a: Annotated[
+        str, typer.Option("--a", help="Elements: 1.5,-0,inf,2**-24 or codes 0x3c00; zeros follow.")
+    ] = "",
     b: Annotated[str, typer.Option("--b", help="Elements of b, as for --a.")] = "",
     c: Annotated[str, typer.Option("--c", help="One value or code.")] = "0",
-    scale_a: Annotated[str | None, typer.Option("--scale-a", help="Block scales of a (default: ones).")] = None,
-    scale_b: Annotated[str | None, typer.Option("--scale-b", help="Block scales of b (default: ones).")] = None,
-    metadata: Annotated[str | None, typer.Option("--metadata", help="Sparse: nibbles such as 0x4,0xe.")] = None,
+    scale_a: Annotated[
+        str | None, typer.Option("--scale-a", help="Block scales of a (default: ones).")
+    ] = None,
+    scale_b: Annotated[
+        str | None, typer.Option("--scale-b", help="Block scales of b (default: ones).")
+    ] = None,
+    metadata: Annotated[
+        str | None, typer.Option("--metadata", help="Sparse: nibbles such as 0x4,0xe.")
+    ] = None,
     arch: Arch = None,
     as_json: Json = False,
 ) -> None:
-    """Explains one dot product: products, exponents, shifts, lost bits, sum, rounding, exact value, error in ULP."""
+    """Explains one dot product: products, exponents, shifts, lost bits, sum, rounding, exact value, error
+    in ULP."""
     from golden.cli import render
     from golden.vectors import operand_files
 
@@ -293,10 +327,16 @@ def run(
     scale_a: Annotated[Path | None, typer.Option("--scale-a", help="Block scales of a.")] = None,
     scale_b: Annotated[Path | None, typer.Option("--scale-b", help="Block scales of b.")] = None,
     metadata: Annotated[Path | None, typer.Option("--metadata", help="Sparse: metadata nibbles.")] = None,
-    archive: Annotated[Path | None, typer.Option("--in", help="All operands: .npz with keys a, b, c, ...")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Result: .npy, .npz (key d), .hex; else hex on stdout.")] = None,
+    archive: Annotated[
+        Path | None, typer.Option("--in", help="All operands: .npz with keys a, b, c, ...")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Result: .npy, .npz (key d), .hex; else hex on stdout.")
+    ] = None,
     dot: Annotated[bool, typer.Option("--dot", help="Dot products: a, b (..., k), c (...).")] = False,
-    values: Annotated[bool, typer.Option("--values", help="Files hold values; round them to the formats.")] = False,
+    values: Annotated[
+        bool, typer.Option("--values", help="Files hold values; round them to the formats.")
+    ] = False,
     arch: Arch = None,
 ) -> None:
     """Runs operands from files through the instruction: raw bits in, raw bits out."""
@@ -307,7 +347,11 @@ def run(
         operand_files.check_output(out)
     given = operand_files.read_npz(archive, ins, dot, values) if archive is not None else {}
     files = {"a": a, "b": b, "c": c, "metadata": metadata, "scale_a": scale_a, "scale_b": scale_b}
-    given |= {key: operand_files.read_operand(path, ins, key, dot, values) for key, path in files.items() if path is not None}
+    given |= {
+        key: operand_files.read_operand(path, ins, key, dot, values)
+        for key, path in files.items()
+        if path is not None
+    }
     result = operand_files.compute(ins, given, dot)
     title = f"{ins.architecture} {ins.name}"
     if out is None:
@@ -319,7 +363,9 @@ def run(
 
 @app.command()
 def compare(
-    first: Annotated[str, typer.Argument(metavar="NAME", help="One instruction or unit.", autocompletion=_complete_name)],
+    first: Annotated[
+        str, typer.Argument(metavar="NAME", help="One instruction or unit.", autocompletion=_complete_name)
+    ],
     second: Annotated[str, typer.Argument(metavar="NAME2", help="The other.", autocompletion=_complete_name)],
     budget: Annotated[int, typer.Option("--budget", min=1, help="Dot products to try.")] = 100_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random operands.")] = 0,
@@ -345,7 +391,9 @@ def _search(x: Instruction, y: Instruction, seed: int, budget: int) -> Compariso
 
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
         task = progress.add_task("searching", total=budget)
-        return search(x, y, seed, budget, lambda done, total: progress.update(task, completed=done, total=total))
+        return search(
+            x, y, seed, budget, lambda done, total: progress.update(task, completed=done, total=total)
+        )
 
 
 @app.command()
@@ -354,23 +402,32 @@ def export(
         str,
         typer.Argument(
             metavar="NAME|dpi",
-            help="architecture:instruction, or the .yaml file of a unit; or dpi, for a DPI-C model of the NAME after it.",
+            help="architecture:instruction, or the .yaml file of a unit; or dpi, for a DPI-C model of the "
+            "NAME after it.",
             autocompletion=_complete_name,
             show_default=False,
         ),
     ],
     model: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="After dpi: what to model.", autocompletion=_complete_name)
+        str | None,
+        typer.Argument(metavar="NAME", help="After dpi: what to model.", autocompletion=_complete_name),
     ] = None,
-    format_: Annotated[str, typer.Option("--format", help="md or json.", autocompletion=lambda: ["md", "json"])] = "md",
-    out: Annotated[Path | None, typer.Option("--out", help="Write to a file instead of stdout; dpi: to this folder.")] = None,
-    prefix: Annotated[str | None, typer.Option("--prefix", help="dpi: start of all names (default: the instruction's).")] = None,
+    format_: Annotated[
+        str, typer.Option("--format", help="md or json.", autocompletion=lambda: ["md", "json"])
+    ] = "md",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write to a file instead of stdout; dpi: to this folder.")
+    ] = None,
+    prefix: Annotated[
+        str | None, typer.Option("--prefix", help="dpi: start of all names (default: the instruction's).")
+    ] = None,
     arch: Arch = None,
 ) -> None:
-    """Writes the instruction's specification as a document, or (dpi) the instruction as a C model for simulators.
+    """Writes the instruction's specification as a document, or (dpi) the instruction as a C model for
+    simulators.
 
-    The document: steps, widths of every register, special values, sources. The model: self-contained C, a SystemVerilog
-    package with the imported function, an example testbench, a Makefile.
+    The document: steps, widths of every register, special values, sources. The model: self-contained C, a
+    SystemVerilog package with the imported function, an example testbench, a Makefile.
     """
     if name == "dpi" or model is not None:
         _export_dpi(name, model, out, prefix, arch)
@@ -424,7 +481,9 @@ def formats_command(as_json: Json = False) -> None:
 
 @spec_app.command("check")
 def spec_check(
-    file: Annotated[Path, typer.Argument(help="A custom unit, or a file of the spec folder.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(help="A custom unit, or a file of the spec folder.", show_default=False)
+    ],
     as_json: Json = False,
 ) -> None:
     """Checks a YAML spec; complaints give file, line, key and what was expected."""
@@ -440,7 +499,9 @@ def spec_check(
 app.command("vectors")(vectors)
 app.command("study")(study)
 add_docs(docs_app)
-for _plugin in sorted(metadata.entry_points(group="mmagold.commands")):  # rtl_tb and hw_capture, see pyproject.toml
+for _plugin in sorted(
+    metadata.entry_points(group="mmagold.commands")
+):  # rtl_tb and hw_capture, see pyproject.toml
     _plugin.load()(app)
 
 

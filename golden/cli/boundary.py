@@ -1,4 +1,5 @@
-"""The edge between a program and the shell: every way in which a command can end, as one line and one exit status.
+"""The edge between a program and the shell: every way in which a command can end, as one line and one exit
+status.
 
     boundary.end(lambda: 0 if equal() else 1)
 
@@ -50,12 +51,14 @@ class Ended(SystemExit):
 
 
 def end(work: Callable[[], int | None], name: str = "mmagold") -> NoReturn:
-    """Runs a program and leaves Python with its status: what `work` returns (None: 0), or what an exception means."""
+    """Runs a program and leaves Python with its status: what `work` returns (None: 0), or what an
+    exception means."""
     raise Ended(run(work, name))
 
 
 def run(work: Callable[[], int | None], name: str = "mmagold") -> int:
-    """The status of `end`; everything to say is said and the standard streams are flushed. Passes on `Ended` alone."""
+    """The status of `end`; everything to say is said and the standard streams are flushed. Passes on
+    `Ended` alone."""
     _open_closed_streams()
     _make_streams_take_any_text()
     if os.environ.get(TRACEBACK):
@@ -84,7 +87,7 @@ def internal_error(error: BaseException) -> str:
     )
 
 
-# What an exception means -------------------------------------------------------------------------------------------------
+# What an exception means ------------------------------------------------------------------------------------
 
 
 def _told(error: BaseException, name: str, received: list[int]) -> int:
@@ -135,7 +138,8 @@ def _where(error: BaseException) -> str:
 
 
 def _reader_has_gone(error: BaseException) -> bool:
-    """Whether standard output is a pipe that nobody reads; a broken pipe to another program is an error like any other."""
+    """Whether standard output is a pipe that nobody reads; a broken pipe to another program is an error
+    like any other."""
     if isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError):
         return True  # so rich ends a program, standard output being /dev/null by then
     if not isinstance(error, BrokenPipeError):
@@ -153,14 +157,16 @@ def _say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
-# Signals -----------------------------------------------------------------------------------------------------------------
+# Signals ----------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
 def _signals_unwind() -> Iterator[list[int]]:
-    """SIGTERM and SIGHUP raise Terminated in the block, once; yields a list that then holds the signal's number.
+    """SIGTERM and SIGHUP raise Terminated in the block, once; yields a list that then holds the signal's
+    number.
 
-    One that is ignored (nohup) or handled already stays so, and a forked child dies of it as any program does.
+    One that is ignored (nohup) or handled already stays so, and a forked child dies of it as any program
+    does.
     """
     received: list[int] = []
     owner = os.getpid()
@@ -188,15 +194,16 @@ def _signals_unwind() -> Iterator[list[int]]:
             signal.signal(number, signal.SIG_DFL)
 
 
-# Standard streams --------------------------------------------------------------------------------------------------------
+# Standard streams -------------------------------------------------------------------------------------------
 
 
 def _open_closed_streams() -> None:
     """Gives closed standard streams (`>&-`) a file, as GNU's tools do.
 
-    The next file that the program opens would else get the number of standard output, and with it all that is printed.
-    Output is opened for reading: writing fails as it does on a closed file, so that a lost result is told. What goes to a
-    closed standard error is lost.
+    The next file that the program opens would else get the number of standard output, and with it all that is
+    printed.
+    Output is opened for reading: writing fails as it does on a closed file, so that a lost result is told.
+    What goes to a closed standard error is lost.
     """
     modes = (os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)
     closed = [number for number in range(3) if not _is_open(number)]
@@ -221,7 +228,8 @@ def _is_open(number: int) -> bool:
 def _make_streams_take_any_text() -> None:
     """A name or note that the terminal's encoding lacks, or a file name that is no text, appears as its code.
 
-    PYTHONIOENCODING=ascii or a Latin-1 locale would else turn a unit's Japanese name into a UnicodeEncodeError.
+    PYTHONIOENCODING=ascii or a Latin-1 locale would else turn a unit's Japanese name into a
+    UnicodeEncodeError.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -229,7 +237,8 @@ def _make_streams_take_any_text() -> None:
 
 
 def _discard_what_cannot_be_written() -> None:
-    """Writes what standard output still holds; what fails now would fail again when Python ends, with a status of its own."""
+    """Writes what standard output still holds; what fails now would fail again when Python ends, with a
+    status of its own."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -20,16 +20,23 @@ def _bar() -> Iterator[Callable[[str, int, int], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+    with Progress(
+        *columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
+    ) as progress:
         task = progress.add_task("collecting pages", total=None)
         yield lambda what, done, total: progress.update(task, description=what, completed=done, total=total)
 
 
 def build(
-    out: Annotated[Path, typer.Option("--out", help="Folder for the site: new, empty, or an earlier site.")] = Path("site"),
-    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Processes (default: one for each processor).")] = None,
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder for the site: new, empty, or an earlier site.")
+    ] = Path("site"),
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", min=1, help="Processes (default: one for each processor).")
+    ] = None,
 ) -> None:
-    """Builds the specs, studies and guides as a static site: search, light and dark, nothing loaded from other hosts."""
+    """Builds the specs, studies and guides as a static site: search, light and dark, nothing loaded from
+    other hosts."""
     from golden.docs import site
 
     with _bar() as progress:
@@ -38,9 +45,12 @@ def build(
 
 
 def check(
-    folder: Annotated[Path, typer.Argument(metavar="SITE", help="A site that docs build made.", show_default=False)],
+    folder: Annotated[
+        Path, typer.Argument(metavar="SITE", help="A site that docs build made.", show_default=False)
+    ],
 ) -> None:
-    """Checks that a site belongs to the specs, timings, pages and vectors of today. Exit status: 0 it does, 1 it is stale."""
+    """Checks that a site belongs to the specs, timings, pages and vectors of today. Exit status: 0 it
+    does, 1 it is stale."""
     from golden.docs import stale
 
     changes = stale.changes(folder)
@@ -62,8 +72,12 @@ def export(
             show_default=False,
         ),
     ],
-    form: Annotated[str, typer.Option("--format", help="md, html, pdf or json.", autocompletion=lambda: _FORMS)] = "md",
-    out: Annotated[Path | None, typer.Option("--out", help="Write to a file instead of stdout; needed for pdf.")] = None,
+    form: Annotated[
+        str, typer.Option("--format", help="md, html, pdf or json.", autocompletion=lambda: _FORMS)
+    ] = "md",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write to a file instead of stdout; needed for pdf.")
+    ] = None,
 ) -> None:
     """Writes one instruction, unit or architecture as a document to hand on."""
     from golden.docs import document

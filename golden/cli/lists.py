@@ -37,17 +37,26 @@ def print_overview() -> None:
     rows = table("architecture", "name", "instructions>", "devices", "targets")
     for name in architectures.architectures():
         arch = architectures.get_architecture(name)
-        rows.add_row(f"[bold]{name}[/]", arch.title, str(len(arch.names())), ", ".join(arch.devices), ", ".join(arch.targets))
+        rows.add_row(
+            f"[bold]{name}[/]",
+            arch.title,
+            str(len(arch.names())),
+            ", ".join(arch.devices),
+            ", ".join(arch.targets),
+        )
     console = Console()
     console.print(rows)
     console.print(
-        "\nNext: [bold]mmagold list --arch hopper --type e4m3[/], [bold]mmagold show hopper:HMMA.16816.F32[/], "
+        "\nNext: [bold]mmagold list --arch hopper --type e4m3[/], [bold]mmagold show "
+        "hopper:HMMA.16816.F32[/], "
         "[bold]mmagold compare hopper:HMMA.16816.F32 ampere:HMMA.16816.F32[/]",
         highlight=False,
     )
 
 
-def select(text: str, arch: str | None, type_: str | None, shape: str | None, evidence: str | None) -> list[Instruction]:
+def select(
+    text: str, arch: str | None, type_: str | None, shape: str | None, evidence: str | None
+) -> list[Instruction]:
     """Returns the instructions that pass every filter.
 
     Raises:
@@ -59,14 +68,18 @@ def select(text: str, arch: str | None, type_: str | None, shape: str | None, ev
         get_format(type_)
     if evidence is not None and evidence not in architectures.EVIDENCE:
         raise UnknownNameError(
-            f"unknown evidence '{evidence}', expected one of {', '.join(architectures.EVIDENCE)}{nearest(evidence, architectures.EVIDENCE)}"
+            f"unknown evidence '{evidence}', expected one of "
+            f"{', '.join(architectures.EVIDENCE)}{nearest(evidence, architectures.EVIDENCE)}"
         )
     wanted = None if shape is None else _shape(shape)
     return [
         ins
         for name in ([arch] if arch else architectures.architectures())
         for ins in instructions(name)
-        if (not text or any(_plain(text) in _plain(known) for known in (*architectures.spellings(ins.name), *ins.sass)))
+        if (
+            not text
+            or any(_plain(text) in _plain(known) for known in (*architectures.spellings(ins.name), *ins.sass))
+        )
         and (type_ is None or type_ in {fmt.name for fmt in ins.formats.values()})
         and (wanted is None or ins.shape == wanted)
         and (evidence is None or ins.evidence.kind == evidence)
@@ -118,8 +131,14 @@ def print_instructions(found: list[Instruction], every: bool) -> None:
         merged.setdefault((ins.architecture, key, ins.evidence.kind, *ins.program.algorithms), []).append(ins)
     for (arch, key, evidence, *names), group in merged.items():
         sizes = sorted({ins.n for ins in group})
-        label, span = (key.replace("*", "N"), f"{sizes[0]}..{sizes[-1]}") if len(group) > 1 else (group[0].name, str(sizes[0]))
-        rows.add_row(arch, label, f"[dim]{span}[/]", ", ".join(names), f"[{_EVIDENCE_STYLE[evidence]}]{evidence}[/]")
+        label, span = (
+            (key.replace("*", "N"), f"{sizes[0]}..{sizes[-1]}")
+            if len(group) > 1
+            else (group[0].name, str(sizes[0]))
+        )
+        rows.add_row(
+            arch, label, f"[dim]{span}[/]", ", ".join(names), f"[{_EVIDENCE_STYLE[evidence]}]{evidence}[/]"
+        )
     console.print(rows, highlight=False)
     console.print(f"[dim]{len(found)} instructions[/]")
 
@@ -143,7 +162,9 @@ def print_algorithms() -> None:
     """One row an algorithm."""
     rows = table("algorithm", "also called", "what it computes", "source")
     for item in algorithm_dicts():
-        rows.add_row(f"[bold]{item['name']}[/]", ", ".join(item["aliases"]), item["title"], f"[dim]{item['source']}[/]")
+        rows.add_row(
+            f"[bold]{item['name']}[/]", ", ".join(item["aliases"]), item["title"], f"[dim]{item['source']}[/]"
+        )
     Console().print(rows, highlight=False)
 
 

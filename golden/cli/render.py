@@ -42,7 +42,7 @@ def _indented(item: Any, left: int = 2) -> Padding:
     return Padding(item, (0, 0, 0, left))
 
 
-# One instruction ---------------------------------------------------------------------------------------------------------
+# One instruction --------------------------------------------------------------------------------------------
 
 
 def print_specification(ins: Instruction) -> None:
@@ -52,7 +52,9 @@ def print_specification(ins: Instruction) -> None:
     console.print(_indented(_facts(ins)))
     console.print()
     console.print(_indented(_formats(ins)))
-    for _, run in groupby(ins.program.operations, key=lambda item: (item.algorithm, item.steps, len(item.k_index))):
+    for _, run in groupby(
+        ins.program.operations, key=lambda item: (item.algorithm, item.steps, len(item.k_index))
+    ):
         _print_chain(console, ins, list(run))
     console.print(f"\nevidence: [bold]{ins.evidence.kind}[/], {ins.evidence.source}", highlight=False)
 
@@ -68,7 +70,9 @@ def _print_chain(console: Console, ins: Instruction, chain: list[Operation]) -> 
     console.print(Text.assemble("\n", (first.algorithm + times, "bold"), (about, "dim")))
     for number, step in enumerate(first.steps, 1):
         console.print(_indented(_step_line(number, step, is_integer(ins))), highlight=False)
-    widths = table(*(name.lower() + (">" if 1 < i < 7 else "") for i, name in enumerate(specification.NODE_HEAD)))
+    widths = table(
+        *(name.lower() + (">" if 1 < i < 7 else "") for i, name in enumerate(specification.NODE_HEAD))
+    )
     for row in specification.node_rows(ins, first):
         widths.add_row(*row)
     console.print()
@@ -88,7 +92,10 @@ def _facts(ins: Instruction) -> Table:
     grid.add_row("architecture", ins.architecture)
     if "title" in ins.variables:
         grid.add_row("title", ins.variables["title"])
-    grid.add_row("shape", f"m = {m}, n = {n}, k = {k}" + (f", {ins.blocks} independent blocks" if ins.blocks > 1 else ""))
+    grid.add_row(
+        "shape",
+        f"m = {m}, n = {n}, k = {k}" + (f", {ins.blocks} independent blocks" if ins.blocks > 1 else ""),
+    )
     if ins.sass:
         grid.add_row("SASS", ", ".join(ins.sass) + (" (emulated)" if ins.emulated else ""))
     if ins.pattern is not None:
@@ -113,11 +120,19 @@ def _formats(ins: Instruction) -> Table:
                 float_text(fmt.decode(fmt.largest).value),
             )
         else:
-            rows.add_row(operand, fmt.name, str(fmt.bits), "signed" if fmt.signed else "unsigned", "", "", str(fmt.largest))
+            rows.add_row(
+                operand,
+                fmt.name,
+                str(fmt.bits),
+                "signed" if fmt.signed else "unsigned",
+                "",
+                "",
+                str(fmt.largest),
+            )
     return rows
 
 
-# One dot product ---------------------------------------------------------------------------------------------------------
+# One dot product --------------------------------------------------------------------------------------------
 
 
 def trace_text(trace: Trace) -> str:
@@ -156,7 +171,10 @@ def _operands(trace: Trace) -> Table:
         scales = []
         if trace.scales is not None:
             codes_a, codes_b, size = trace.scales
-            pair = formats["scale_a"].decode(codes_a[k // size]), formats["scale_b"].decode(codes_b[k // size])
+            pair = (
+                formats["scale_a"].decode(codes_a[k // size]),
+                formats["scale_b"].decode(codes_b[k // size]),
+            )
             scales = [" * ".join(map(describe, pair))]
         rows.add_row(
             str(k),
@@ -172,9 +190,13 @@ def _operands(trace: Trace) -> Table:
     return rows
 
 
-def _print_step(console: Console, number: int, event: Event, trace: Trace, registers: dict[str, tuple[Number, ...]]) -> None:
+def _print_step(
+    console: Console, number: int, event: Event, trace: Trace, registers: dict[str, tuple[Number, ...]]
+) -> None:
     """One step: its sentence, then a table of the numbers that it wrote."""
-    console.print(_indented(_step_line(number, event.step, is_integer(trace.instruction), "dim")), highlight=False)
+    console.print(
+        _indented(_step_line(number, event.step, is_integer(trace.instruction), "dim")), highlight=False
+    )
     if event.max_exponents and any(e is not None for e in event.max_exponents):
         maxima = ", ".join("-" if e is None else str(e) for e in event.max_exponents)
         console.print(_indented(f"largest exponent [bold]{maxima}[/]", 6), highlight=False)
@@ -184,14 +206,21 @@ def _print_step(console: Console, number: int, event: Event, trace: Trace, regis
         console.print(_indented(_rounding(event, trace, registers), 6))
     elif event.code is not None:
         fmt = trace.instruction.program.operations[event.operation].out_format
-        console.print(_indented(f"special: {_code(event.code, fmt)} = {describe_code(fmt, event.code)}", 6), highlight=False)
+        console.print(
+            _indented(f"special: {_code(event.code, fmt)} = {describe_code(fmt, event.code)}", 6),
+            highlight=False,
+        )
     registers.update(event.written)
 
 
 def _numbers(event: Event, trace: Trace) -> Table:
     operation = trace.instruction.program.operations[event.operation]
     shifts, integer = event.cuts is not None, is_integer(trace.instruction)
-    rows = table("", *(("bits",) if integer else ("significand", *(("lost", "shift>") if shifts else ()), "exponent>")), "value")
+    rows = table(
+        "",
+        *(("bits",) if integer else ("significand", *(("lost", "shift>") if shifts else ()), "exponent>")),
+        "value",
+    )
     zeros = 0
     for name, numbers in event.written.items():
         cuts = (event.cuts or {}).get(name, (None,) * len(numbers))
@@ -201,7 +230,11 @@ def _numbers(event: Event, trace: Trace) -> Table:
                 zeros += 1
                 continue
             label = f"{name}[{operation.k_index[index] if by_k else index}]" if len(numbers) > 1 else name
-            cells = (significand_text(number, True), describe(number, True)) if integer else _number_cells(number, cut, shifts)
+            cells = (
+                (significand_text(number, True), describe(number, True))
+                if integer
+                else _number_cells(number, cut, shifts)
+            )
             rows.add_row(label, *cells)
     if zeros:
         rows.add_row(Text(f"and {zeros} zeros", style="dim"))
@@ -212,7 +245,10 @@ def _number_cells(number: Number, cut: Cut | None, shifts: bool) -> list[Any]:
     cells: list[Any] = [significand_text(number)]
     if shifts:
         lost = "" if cut is None else shortened_bits(lost_bits(cut).rstrip("0"))
-        cells += [Text(lost, style=_CUT_STYLE), "" if cut is None else f"{cut.shift} >>" if cut.shift else "0"]
+        cells += [
+            Text(lost, style=_CUT_STYLE),
+            "" if cut is None else f"{cut.shift} >>" if cut.shift else "0",
+        ]
     exponent = "" if number.kind != Kind.FINITE else f"2^{number.exponent}"
     return [*cells, exponent, describe(number)]
 
@@ -246,13 +282,19 @@ def _verdict(trace: Trace) -> Table:
         grid.add_row("exact", "", "an operand is infinite or NaN")
         return grid
     data = trace.as_dict()
-    grid.add_row("exact", "", f"{data['exact_value']}" + (f"  = {data['exact']}" if data["exact"] != data["exact_value"] else ""))
+    grid.add_row(
+        "exact",
+        "",
+        f"{data['exact_value']}" + (f"  = {data['exact']}" if data["exact"] != data["exact_value"] else ""),
+    )
     if error is not None:
-        grid.add_row("error", "", Text(f"{error:+.6g} ULP", style="green" if abs(error) <= 0.5 else _CUT_STYLE))
+        grid.add_row(
+            "error", "", Text(f"{error:+.6g} ULP", style="green" if abs(error) <= 0.5 else _CUT_STYLE)
+        )
     return grid
 
 
-# Two instructions --------------------------------------------------------------------------------------------------------
+# Two instructions -------------------------------------------------------------------------------------------
 
 
 def print_comparison(result: Comparison, traces: bool) -> None:
@@ -266,7 +308,8 @@ def print_comparison(result: Comparison, traces: bool) -> None:
     console.print()
     if result.example is None:
         console.print(
-            f"[bold]no difference[/] in {result.trials:,} dot products (seed {result.seed}); not a proof that the two are equal",
+            f"[bold]no difference[/] in {result.trials:,} dot products (seed {result.seed}); not a proof "
+            "that the two are equal",
             highlight=False,
         )
         return
@@ -288,13 +331,18 @@ def print_comparison(result: Comparison, traces: bool) -> None:
 def _counts(result: Comparison) -> Table:
     rows = table("", "operands", "tried>", *(f"{name.replace('_', ' ')}>" for name in CLASSES))
     for count in result.counts:
-        cells = [Text(f"{count.differences[name]:,}", style="bold" if count.differences[name] else "dim") for name in CLASSES]
+        cells = [
+            Text(f"{count.differences[name]:,}", style="bold" if count.differences[name] else "dim")
+            for name in CLASSES
+        ]
         rows.add_row(count.kind, f"{count.trials:,}", *cells)
     return rows
 
 
 def _example(example: Example) -> Group:
-    trace = example.trace_x if example.trace_x.instruction.k <= example.trace_y.instruction.k else example.trace_y
+    trace = (
+        example.trace_x if example.trace_x.instruction.k <= example.trace_y.instruction.k else example.trace_y
+    )
     formats = trace.instruction.formats
     shown = table("", "a", "", "b", "")
     for k, (a, b) in enumerate(zip(trace.a, trace.b, strict=True)):

@@ -21,15 +21,22 @@ def _complete(incomplete: str) -> list[str]:
 
 def study(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="The study; without it, the list.", autocompletion=_complete)
+        str | None,
+        typer.Argument(metavar="[NAME]", help="The study; without it, the list.", autocompletion=_complete),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for the text, a CSV file a table, and SVG and PNG files of the figures.")
+        Path | None,
+        typer.Option(
+            "--out", help="Folder for the text, a CSV file a table, and SVG and PNG files of the figures."
+        ),
     ] = None,
-    samples: Annotated[int | None, typer.Option("--samples", help="Random samples of each experiment.")] = None,
+    samples: Annotated[
+        int | None, typer.Option("--samples", help="Random samples of each experiment.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
-    """Reproduces a finding of the papers on the models: figure, table, and the printed numbers beside them."""
+    """Reproduces a finding of the papers on the models: figure, table, and the printed numbers beside
+    them."""
     if name is None:
         _list(as_json)
         return
@@ -56,7 +63,9 @@ def _run(name: str, samples: int | None) -> Study:
 
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
         task = progress.add_task("computing", total=None)
-        return studies.run(name, samples, lambda done, total: progress.update(task, completed=done, total=total))
+        return studies.run(
+            name, samples, lambda done, total: progress.update(task, completed=done, total=total)
+        )
 
 
 def _list(as_json: bool) -> None:
@@ -92,13 +101,18 @@ def _print(found: Study, drawn: bool) -> None:
     from golden.studies.study import plain
 
     console = Console()
-    console.print(f"[bold]{found.title}[/] [dim]{found.source}; {found.effort}[/]\n{found.question}\n", highlight=False)
+    console.print(
+        f"[bold]{found.title}[/] [dim]{found.source}; {found.effort}[/]\n{found.question}\n", highlight=False
+    )
     console.print(Markdown(plain(found.findings)))
     for item in found.tables:
         _print_table(item)
     if found.figures and not drawn:
         names = ", ".join(figure.name for figure in found.figures)
-        typer.echo(f"\n{len(found.figures)} figure{'s' * (len(found.figures) > 1)} ({names}): {found.command} --out FOLDER")
+        typer.echo(
+            f"\n{len(found.figures)} figure{'s' * (len(found.figures) > 1)} ({names}): {found.command} "
+            "--out FOLDER"
+        )
         _say_what_is_missing()
 
 
@@ -114,7 +128,9 @@ def _print_table(item: Table) -> None:
 
     from golden.cli.lists import table
 
-    numeric = [all(isinstance(row[place], (int, float)) for row in item.rows) for place in range(len(item.head))]
+    numeric = [
+        all(isinstance(row[place], (int, float)) for row in item.rows) for place in range(len(item.head))
+    ]
     shown = table(*(_bare(head) + ">" * right for head, right in zip(item.head, numeric, strict=True)))
     for row in item.texts():
         shown.add_row(*map(_bare, row))

@@ -26,7 +26,9 @@ def parse_kinds(text: str | None) -> dict[str, float] | None:
         try:
             weights[name] = float(weight or 1)
         except ValueError:
-            raise OperandError(f"--kinds: weight of '{name}' is '{weight}', expected a number such as 2") from None
+            raise OperandError(
+                f"--kinds: weight of '{name}' is '{weight}', expected a number such as 2"
+            ) from None
     return weights
 
 
@@ -40,7 +42,9 @@ def vectors(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME]", help="architecture:instruction, or the .yaml file of a unit.", autocompletion=_complete_name
+            metavar="[NAME]",
+            help="architecture:instruction, or the .yaml file of a unit.",
+            autocompletion=_complete_name,
         ),
     ] = None,
     level: Annotated[
@@ -53,7 +57,9 @@ def vectors(
     ] = "dot",
     count: Annotated[int, typer.Option("--count", min=0, help="Vectors to write.")] = 20_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the operands.")] = 1,
-    kinds: Annotated[str | None, typer.Option("--kinds", help="Weights by kind, as narrow=2,tie=1; default: all alike.")] = None,
+    kinds: Annotated[
+        str | None, typer.Option("--kinds", help="Weights by kind, as narrow=2,tie=1; default: all alike.")
+    ] = None,
     format_: Annotated[
         str | None,
         typer.Option(
@@ -62,14 +68,23 @@ def vectors(
             autocompletion=lambda: ["readmemh", "testfloat", "npz", "csv", "jsonl", "sv"],
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="File to write, with FILE.manifest.json beside it.")] = None,
-    signals: Annotated[bool, typer.Option("--signals", help="Add the intermediate values of every step (level dot).")] = False,
-    check: Annotated[Path | None, typer.Option("--check", help="Check a file against its manifest instead.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File to write, with FILE.manifest.json beside it.")
+    ] = None,
+    signals: Annotated[
+        bool, typer.Option("--signals", help="Add the intermediate values of every step (level dot).")
+    ] = False,
+    check: Annotated[
+        Path | None, typer.Option("--check", help="Check a file against its manifest instead.")
+    ] = None,
     list_kinds: Annotated[bool, typer.Option("--list-kinds", help="List the stimulus kinds.")] = False,
     arch: Annotated[str | None, typer.Option("--arch", help="Architecture of NAME.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the manifest (or the kinds) as JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the manifest (or the kinds) as JSON.")
+    ] = False,
 ) -> None:
-    """Writes test vectors with expected results: operands by structure, packed words, a manifest; or checks a file."""
+    """Writes test vectors with expected results: operands by structure, packed words, a manifest; or
+    checks a file."""
     from golden.cli.app import resolve
 
     if list_kinds:
@@ -81,7 +96,9 @@ def vectors(
     if name is None or out is None:
         from golden.errors import OperandError
 
-        raise OperandError(f"argument '{'NAME' if name is None else '--out'}' is missing, expected NAME --out FILE")
+        raise OperandError(
+            f"argument '{'NAME' if name is None else '--out'}' is missing, expected NAME --out FILE"
+        )
     made = _write(out, resolve(name, arch), count, seed, level, parse_kinds(kinds), format_, signals)
     _report(made, out, "written", as_json)
 
@@ -124,7 +141,10 @@ def _report(made: Manifest, path: Path, what: str, as_json: bool) -> None:
         return
     width = f"{made.operand_width} + {made.result_width} bits"
     typer.echo(f"{path}: {what}: {made.count} vectors of {made.architecture}:{made.instruction}")
-    typer.echo(f"  {made.format}, level {made.level}, {width}, seed {made.seed}, {len(made.classes)} kinds, sha256 {made.sha256}")
+    typer.echo(
+        f"  {made.format}, level {made.level}, {width}, seed {made.seed}, {len(made.classes)} kinds, sha256 "
+        f"{made.sha256}"
+    )
 
 
 def _list_kinds(as_json: bool) -> None:

@@ -4,8 +4,8 @@
     coverage.sample(operands, d)
     print(coverage.percent, coverage.holes())
 
-What the bins are, and which can be reached, golden/cover/points/ says. Coverage of several runs merges, is saved as
-JSON and shown as one HTML page (golden/cover/page.py).
+What the bins are, and which can be reached, golden/cover/points/ says. Coverage of several runs merges, is
+saved as JSON and shown as one HTML page (golden/cover/page.py).
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ class Coverage:
             part = {name: codes[start : start + _CHUNK] for name, codes in operands.items()}
             for name, bins in samples(self.instruction, part, d[start : start + _CHUNK]):
                 if name in self.hits:
-                    counts = np.bincount(np.asarray(bins, np.int64).ravel() + 1, minlength=len(self.hits[name]) + 1)
+                    counts = np.bincount(
+                        np.asarray(bins, np.int64).ravel() + 1, minlength=len(self.hits[name]) + 1
+                    )
                     self.hits[name] += counts[1:]
         self.vectors += len(d)
 
@@ -70,7 +72,9 @@ class Coverage:
 
     def _reached(self) -> Iterator[tuple[Coverpoint, str, bool, int]]:
         for point in self.points:
-            for (label, reachable), hits in zip(point.bins.items(), self.hits[point.name].tolist(), strict=True):
+            for (label, reachable), hits in zip(
+                point.bins.items(), self.hits[point.name].tolist(), strict=True
+            ):
                 yield point, label, reachable, hits
 
     @property
@@ -87,11 +91,16 @@ class Coverage:
 
     def holes(self) -> list[tuple[str, str]]:
         """Reachable bins without a hit: (coverpoint, bin)."""
-        return [(point.name, label) for point, label, reachable, hits in self._reached() if reachable and not hits]
+        return [
+            (point.name, label) for point, label, reachable, hits in self._reached() if reachable and not hits
+        ]
 
     def surprises(self) -> list[tuple[str, str]]:
-        """Bins that were hit although they are not reachable: a wrong rule, or results that are not the instruction's."""
-        return [(point.name, label) for point, label, reachable, hits in self._reached() if hits and not reachable]
+        """Bins that were hit although they are not reachable: a wrong rule, or results that are not the
+        instruction's."""
+        return [
+            (point.name, label) for point, label, reachable, hits in self._reached() if hits and not reachable
+        ]
 
     def merge(self, other: Coverage) -> None:
         """Adds the hits of another run of the same instruction.
@@ -100,15 +109,22 @@ class Coverage:
             OperandError: the other coverage has other coverpoints.
         """
         if [(p.name, p.bins) for p in self.points] != [(p.name, p.bins) for p in other.points]:
-            raise OperandError(f"coverage of {other.instruction.name} does not merge with that of {self.instruction.name}")
+            raise OperandError(
+                f"coverage of {other.instruction.name} does not merge with that of {self.instruction.name}"
+            )
         for name, hits in other.hits.items():
             self.hits[name] += hits
         self.vectors += other.vectors
 
     def as_dict(self) -> dict[str, Any]:
-        """The coverage as plain values for JSON: bins by coverpoint with their hits; unreachable bins are left out."""
+        """The coverage as plain values for JSON: bins by coverpoint with their hits; unreachable bins are
+        left out."""
         table = {
-            point.name: {label: int(n) for (label, ok), n in zip(point.bins.items(), self.hits[point.name], strict=True) if ok}
+            point.name: {
+                label: int(n)
+                for (label, ok), n in zip(point.bins.items(), self.hits[point.name], strict=True)
+                if ok
+            }
             for point in self.points
         }
         hit, total = self.counts
@@ -139,14 +155,19 @@ class Coverage:
                 wanted = [label for label, reachable in point.bins.items() if reachable]
                 if list(bins) != wanted:
                     raise KeyError(point.name)
-                coverage.hits[point.name] = np.array([int(bins.get(label, 0)) for label in point.bins], np.int64)
+                coverage.hits[point.name] = np.array(
+                    [int(bins.get(label, 0)) for label in point.bins], np.int64
+                )
         except (KeyError, TypeError, ValueError) as error:
-            raise FileFormatError(f"saved coverage does not fit the coverpoints of its instruction ({error})") from None
+            raise FileFormatError(
+                f"saved coverage does not fit the coverpoints of its instruction ({error})"
+            ) from None
         return coverage
 
 
 def save(coverages: list[Coverage], path: str | Path) -> None:
-    """Writes coverage of one or several instructions as JSON; an earlier file is replaced only when all is written."""
+    """Writes coverage of one or several instructions as JSON; an earlier file is replaced only when all is
+    written."""
     text = json.dumps([coverage.as_dict() for coverage in coverages], indent=1) + "\n"
     write_text(path, text)
 

@@ -2,12 +2,13 @@
 
     for seen in observe(ins, operands): ...
 
-The reference interprets one dot product at a time and explains it; this module runs the same steps on NumPy arrays,
-because coverage looks at some 20,000 vectors, and keeps of every alignment, sum and rounding what a bin needs.
-Significands are 64-bit integers where they fit and Python integers (object arrays) where they do not, so nothing is lost.
-It knows the steps, keys and values of `_OBSERVED` and `_VALUES` and no others: `unobserved` names what a unit has besides, and
-coverage refuses it. The tests hold its results against the C core, and so does every count (golden/cover/coverage.py): what
-coverage says about a vector is about the vector's true arithmetic.
+The reference interprets one dot product at a time and explains it; this module runs the same steps on NumPy
+arrays, because coverage looks at some 20,000 vectors, and keeps of every alignment, sum and rounding what a
+bin needs. Significands are 64-bit integers where they fit and Python integers (object arrays) where they do
+not, so nothing is lost. It knows the steps, keys and values of `_OBSERVED` and `_VALUES` and no others:
+`unobserved` names what a unit has besides, and coverage refuses it. The tests hold its results against the C
+core, and so does every count (golden/cover/coverage.py): what coverage says about a vector is about the
+vector's true arithmetic.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ _bit_lengths = np.frompyfunc(int.bit_length, 1, 1)
 
 @dataclass(frozen=True)
 class Numbers:
-    """Exact numbers, (count, terms): (-1)**sign * significand * 2**lsb. `exponent` is the one that alignment compares."""
+    """Exact numbers, (count, terms): (-1)**sign * significand * 2**lsb. `exponent` is the one that
+    alignment compares."""
 
     kind: Array
     sign: Array
@@ -43,7 +45,12 @@ class Numbers:
     exponent: Array
 
     def __getitem__(self, columns: Any) -> Numbers:
-        return Numbers(*(field[:, columns] for field in (self.kind, self.sign, self.significand, self.lsb, self.exponent)))
+        return Numbers(
+            *(
+                field[:, columns]
+                for field in (self.kind, self.sign, self.significand, self.lsb, self.exponent)
+            )
+        )
 
     @property
     def count(self) -> int:
@@ -76,8 +83,8 @@ class Multiplied:
 class Aligned:
     """One group of one alignment: the terms before it, the exponent that they met and what was cut.
 
-    `owners` names the register that each term came from, `columns` its place among all terms of the step; `lost` says
-    where non-zero bits were cut, `kept` where some were left.
+    `owners` names the register that each term came from, `columns` its place among all terms of the step;
+    `lost` says where non-zero bits were cut, `kept` where some were left.
     """
 
     operation: int
@@ -105,8 +112,9 @@ class Summed:
 class Rounded:
     """One rounding to a format.
 
-    `remainder` is the index into REMAINDERS of what was cut, `increment` whether the magnitude went up by one, `carry`
-    whether that reached the exponent, `overflow` whether the rounded number is past the largest finite one.
+    `remainder` is the index into REMAINDERS of what was cut, `increment` whether the magnitude went up by
+    one, `carry` whether that reached the exponent, `overflow` whether the rounded number is past the largest
+    finite one.
     """
 
     operation: int
@@ -160,7 +168,8 @@ _SPECIALS = ("ieee", "all_ones_nan", "negative_zero_nan", "none")
 
 
 def unobserved(ins: Instruction) -> str | None:
-    """What the instruction has that this module does not observe, in a few words; None where it observes all."""
+    """What the instruction has that this module does not observe, in a few words; None where it observes
+    all."""
     formats = [*ins.formats.values()]
     for operation in ins.program.operations:
         formats += [operation.seed_format, operation.out_format, *filter(None, [operation.operand_format])]
@@ -169,7 +178,11 @@ def unobserved(ins: Instruction) -> str | None:
                 return f"step '{step.op}'"
             plain = Step(step.op)
             for name, value in vars(step).items():
-                known = _VALUES.get(name, (value,)) if name in (*_OBSERVED[step.op], "op") else (getattr(plain, name),)
+                known = (
+                    _VALUES.get(name, (value,))
+                    if name in (*_OBSERVED[step.op], "op")
+                    else (getattr(plain, name),)
+                )
                 if value not in known or (name == "group" and value is not None and value[0] not in _GROUPS):
                     return f"'{name}' of step '{step.op}'"
             if step.nan_order and not _is_nan(step):
@@ -190,7 +203,9 @@ def observe(ins: Instruction, operands: dict[str, Array]) -> Iterator[Seen]:
     """
     missing = unobserved(ins)
     if missing is not None:
-        raise CoverageError(f"{ins.name}: functional coverage has no figure for this unit: {missing} is not observed")
+        raise CoverageError(
+            f"{ins.name}: functional coverage has no figure for this unit: {missing} is not observed"
+        )
     a, b = decode(ins.formats["a"], operands["a"]), operands["b"]
     if ins.pattern is not None:
         b = np.take_along_axis(b, ins.pattern.columns(operands["metadata"]), axis=1)
@@ -215,7 +230,7 @@ def _is_nan(step: Step) -> bool:
     return step.format is not None and step.nan is not None and step.format.decode(step.nan).kind == Kind.NAN
 
 
-# Decoding ----------------------------------------------------------------------------------------------------------------
+# Decoding ---------------------------------------------------------------------------------------------------
 
 
 def decode(fmt: Format, codes: Array) -> Numbers:
@@ -226,7 +241,9 @@ def decode(fmt: Format, codes: Array) -> Numbers:
         if fmt.signed:
             value -= (value >> (fmt.integer_bits - 1)) << fmt.integer_bits
         zeros = np.zeros(value.shape, np.int64)
-        return Numbers((value != 0).astype(np.uint8), (value < 0).astype(np.uint8), np.abs(value), zeros, zeros)
+        return Numbers(
+            (value != 0).astype(np.uint8), (value < 0).astype(np.uint8), np.abs(value), zeros, zeros
+        )
     sign = (raw >> np.uint64(fmt.sign_shift)) & np.uint64(1) if fmt.signed else np.zeros_like(raw)
     ones = (1 << (fmt.exponent_bits + fmt.fraction_bits)) - 1
     fields = ((raw >> np.uint64(fmt.ignored_low)) & np.uint64(ones)).astype(np.int64)
@@ -249,7 +266,9 @@ def _scale_products(ins: Instruction, operands: dict[str, Array]) -> Numbers | N
     if ins.scale_block is None:
         return None
     each = ins.scale_block * ins.stored_k // ins.k
-    x, y = (decode(ins.formats[name], np.repeat(operands[name], each, axis=1)) for name in ("scale_a", "scale_b"))
+    x, y = (
+        decode(ins.formats[name], np.repeat(operands[name], each, axis=1)) for name in ("scale_a", "scale_b")
+    )
     return _product(x, y)
 
 
@@ -304,14 +323,15 @@ def _goes_up(sign: Array, kept: Array, remainder: Array, mode: str) -> Array:
 
 
 def _shift_round(sign: Array, significand: Array, shift: Array, mode: str) -> tuple[Array, Array]:
-    """Rounds significand / 2**shift (negative: moves left); returns the magnitude and the remainder's index."""
+    """Rounds significand / 2**shift (negative: moves left); returns the magnitude and the remainder's
+    index."""
     moved = _shift_left(significand, np.maximum(-shift, 0))
     kept, rest = _split_right(moved, np.maximum(shift, 0))
     remainder = _remainder(rest, np.maximum(shift, 0))
     return kept + _goes_up(sign, kept, remainder, mode), remainder
 
 
-# Steps -------------------------------------------------------------------------------------------------------------------
+# Steps ------------------------------------------------------------------------------------------------------
 
 
 def _product(x: Numbers, y: Numbers) -> Numbers:
@@ -322,7 +342,11 @@ def _product(x: Numbers, y: Numbers) -> Numbers:
     kind = np.where(infinite, Kind.INFINITY, kind)
     kind = np.where(nan | (infinite & zero), Kind.NAN, kind).astype(np.uint8)
     narrow = _longest(x.significand) + _longest(y.significand) <= _WORD
-    product = x.significand * y.significand if narrow else x.significand.astype(object) * y.significand.astype(object)
+    product = (
+        x.significand * y.significand
+        if narrow
+        else x.significand.astype(object) * y.significand.astype(object)
+    )
     return Numbers(kind, x.sign ^ y.sign, product, x.lsb + y.lsb, x.exponent + y.exponent)
 
 
@@ -350,7 +374,8 @@ def groups_of(count: int, group: tuple[str, int] | None) -> list[list[int]]:
 
 
 def _propagate(terms: Numbers) -> tuple[Array, Array]:
-    """The kind of a sum (FINITE where no term is special) and the sign of an infinite one, each (count, 1)."""
+    """The kind of a sum (FINITE where no term is special) and the sign of an infinite one, each (count,
+    1)."""
     infinite = terms.kind == Kind.INFINITY
     plus = (infinite & (terms.sign == 0)).any(axis=1, keepdims=True)
     minus = (infinite & (terms.sign == 1)).any(axis=1, keepdims=True)
@@ -378,12 +403,17 @@ def exact_sum(terms: Numbers, rounding: str, exponent: int | None = None) -> Num
     special, special_sign = _propagate(terms)
     kind = np.where(special == Kind.FINITE, np.where(some, Kind.FINITE, Kind.ZERO), special).astype(np.uint8)
     sign = np.where(special == Kind.INFINITY, special_sign, sign).astype(np.uint8)
-    top = np.where(finite, terms.exponent, -far).max(axis=1, keepdims=True) if exponent is None else np.full(lsb.shape, exponent)
+    top = (
+        np.where(finite, terms.exponent, -far).max(axis=1, keepdims=True)
+        if exponent is None
+        else np.full(lsb.shape, exponent)
+    )
     return Numbers(kind, sign, abs(total), lsb, np.where(some, top, 0))
 
 
 def round_to(fmt: Format, exact: Numbers, step: Step, overflow: str) -> tuple[Numbers, dict[str, Array]]:
-    """Rounds to a float format; returns the numbers as `decode` would give them, and the arrays of `Rounded` by name."""
+    """Rounds to a float format; returns the numbers as `decode` would give them, and the arrays of
+    `Rounded` by name."""
     kept = fmt.fraction_bits if step.result_fraction_bits is None else step.result_fraction_bits
     live = exact.nonzero
     mag = np.where(live, exact.significand, 0)
@@ -394,20 +424,30 @@ def round_to(fmt: Format, exact: Numbers, step: Step, overflow: str) -> tuple[Nu
     remainder = np.where(live, remainder, 0).astype(np.uint8)
     increment = live & np.asarray(significand != truncated, bool)
     carry = np.asarray((significand >> (kept + 1)) > 0, bool) & live
-    significand = np.where(carry, significand >> 1, significand).astype(np.int64) << (fmt.fraction_bits - kept)
+    significand = np.where(carry, significand >> 1, significand).astype(np.int64) << (
+        fmt.fraction_bits - kept
+    )
     exponent = exponent + carry
     subnormal = live & (significand >> fmt.fraction_bits == 0)
     if step.flush != "none":
         significand = np.where(subnormal, 0, significand)
     over = live & _too_large(fmt, significand, exponent)
-    kind = np.where(exact.kind >= Kind.INFINITY, exact.kind, np.where(live & (significand != 0), Kind.FINITE, Kind.ZERO))
-    kind = np.where(over & _to_infinity(fmt, exact.sign, step.rounding, overflow), Kind.INFINITY, kind).astype(np.uint8)
+    kind = np.where(
+        exact.kind >= Kind.INFINITY, exact.kind, np.where(live & (significand != 0), Kind.FINITE, Kind.ZERO)
+    )
+    kind = np.where(
+        over & _to_infinity(fmt, exact.sign, step.rounding, overflow), Kind.INFINITY, kind
+    ).astype(np.uint8)
     if fmt.infinity is None:
         kind = np.where(kind == Kind.INFINITY, Kind.NAN, kind).astype(np.uint8)
     dropped = fmt.fraction_bits - kept
     significand = np.where(over, largest_significand(fmt) >> dropped << dropped, significand)
     exponent = np.where(over, fmt.max_exponent, exponent)
-    positive = (kind == Kind.ZERO) & fmt.has_zero & ((live & (step.flush == "positive")) | (not fmt.has_negative_zero))
+    positive = (
+        (kind == Kind.ZERO)
+        & fmt.has_zero
+        & ((live & (step.flush == "positive")) | (not fmt.has_negative_zero))
+    )
     sign = np.where(positive | (not fmt.signed), 0, exact.sign).astype(np.uint8)
     if not fmt.has_zero:  # code 0 is the least number, and the result of all that lies below it
         least = (kind <= Kind.FINITE) & (significand >> fmt.fraction_bits == 0)
@@ -419,7 +459,9 @@ def round_to(fmt: Format, exact: Numbers, step: Step, overflow: str) -> tuple[Nu
     return result, {"remainder": remainder, "increment": increment, "carry": carry, "overflow": over}
 
 
-def _round_to_integer(fmt: Format, exact: Numbers, mode: str, clamp: bool) -> tuple[Numbers, dict[str, Array]]:
+def _round_to_integer(
+    fmt: Format, exact: Numbers, mode: str, clamp: bool
+) -> tuple[Numbers, dict[str, Array]]:
     """Rounds to an integer format, which wraps or clamps; returns what `round_to` does."""
     live = exact.nonzero
     shift = np.where(live, -exact.lsb, 0)
@@ -438,7 +480,8 @@ def _round_to_integer(fmt: Format, exact: Numbers, mode: str, clamp: bool) -> tu
 
 
 def _in_format(fmt: Format, exact: Numbers, step: Step, overflow: str) -> tuple[Numbers, dict[str, Array]]:
-    """Rounds to any format, NaN and infinity included: an infinity or a NaN word can be an ordinary number there."""
+    """Rounds to any format, NaN and infinity included: an infinity or a NaN word can be an ordinary number
+    there."""
     if fmt.is_float:
         result, details = round_to(fmt, exact, step, overflow)
     else:
@@ -481,7 +524,13 @@ def _to_infinity(fmt: Format, sign: Array, mode: str, overflow: str) -> Array:
         return np.full(sign.shape, overflow == "infinity" and fmt.infinity is not None)
     if mode == "toward_zero" or fmt.infinity is None:
         return np.zeros(sign.shape, bool)
-    return np.asarray(sign == 1) if mode == "down" else np.asarray(sign == 0) if mode == "up" else np.ones(sign.shape, bool)
+    return (
+        np.asarray(sign == 1)
+        if mode == "down"
+        else np.asarray(sign == 0)
+        if mode == "up"
+        else np.ones(sign.shape, bool)
+    )
 
 
 class _Run:
@@ -514,7 +563,9 @@ class _Run:
             method: Callable[[Step], Iterator[Seen]] = getattr(self, f"_{step.op}")
             yield from method(step)
         if self.special is not None:
-            self.registers["d"] = _override(self.registers["d"], self.special.kind >= Kind.INFINITY, self.answer)
+            self.registers["d"] = _override(
+                self.registers["d"], self.special.kind >= Kind.INFINITY, self.answer
+            )
 
     def gather(self, step: Step) -> tuple[Numbers, tuple[str, ...]]:
         """The terms that a step reads, side by side, and the register that each came from."""
@@ -536,10 +587,16 @@ class _Run:
         else:
             bits = a.significand & b.significand if step.operation == "and" else a.significand ^ b.significand
             products = Numbers(
-                (bits != 0).astype(np.uint8), np.zeros_like(a.sign), bits, np.zeros_like(a.lsb), np.zeros_like(a.lsb)
+                (bits != 0).astype(np.uint8),
+                np.zeros_like(a.sign),
+                bits,
+                np.zeros_like(a.lsb),
+                np.zeros_like(a.lsb),
             )
         if step.overflow_exponent is not None:
-            over = products.nonzero & (bit_length(products.significand) + products.lsb > step.overflow_exponent)
+            over = products.nonzero & (
+                bit_length(products.significand) + products.lsb > step.overflow_exponent
+            )
             products = replace(products, kind=np.where(over, Kind.INFINITY, products.kind).astype(np.uint8))
         if step.normalize:
             leading = products.lsb + bit_length(products.significand) - 1
@@ -573,7 +630,9 @@ class _Run:
         far = np.int64(1 << 40)
         maximum = np.empty(terms.kind.shape, np.int64)
         for columns in groups_of(terms.count, step.group):
-            part = np.where(terms.finite[:, columns], terms.exponent[:, columns], -far).max(axis=1, keepdims=True)
+            part = np.where(terms.finite[:, columns], terms.exponent[:, columns], -far).max(
+                axis=1, keepdims=True
+            )
             maximum[:, columns] = part if step.floor is None else np.maximum(part, step.floor)
         fraction = np.array([dict(step.fraction_bits)[name] for name in owners])
         window = np.array([dict(step.window).get(name, 1 << 40) for name in owners])
@@ -588,7 +647,14 @@ class _Run:
         for columns in groups_of(terms.count, step.group):
             names = tuple(owners[i] for i in columns)
             yield Aligned(
-                self.index, step, terms[columns], names, tuple(columns), maximum[:, columns], lost[:, columns], left[:, columns]
+                self.index,
+                step,
+                terms[columns],
+                names,
+                tuple(columns),
+                maximum[:, columns],
+                lost[:, columns],
+                left[:, columns],
             )
         lsb = np.where(terms.finite, maximum - fraction, 0)
         aligned = Numbers(terms.kind, terms.sign, kept, lsb, np.where(terms.finite, maximum, 0))
@@ -598,7 +664,9 @@ class _Run:
 
     def _sum(self, step: Step) -> Iterator[Seen]:
         terms, _ = self.gather(step)
-        nothing_lost = [self.lost.get(name, np.zeros(self.registers[name].kind.shape, bool)) for name in step.of]
+        nothing_lost = [
+            self.lost.get(name, np.zeros(self.registers[name].kind.shape, bool)) for name in step.of
+        ]
         lost = np.concatenate(nothing_lost, axis=1)
         sums = []
         for columns in groups_of(terms.count, step.group):
@@ -616,7 +684,9 @@ class _Run:
             fmt = self.operation.out_format
             if not rounded:
                 numbers = yield from self._ieee(numbers, replace(step, flush="none"))
-            numbers = _override(numbers, numbers.kind >= Kind.INFINITY, _special_numbers(fmt, step.nan, numbers))
+            numbers = _override(
+                numbers, numbers.kind >= Kind.INFINITY, _special_numbers(fmt, step.nan, numbers)
+            )
         self.registers[step.to] = numbers
 
     def _reduce(self, terms: Numbers, step: Step) -> Any:
@@ -642,7 +712,9 @@ class _Run:
         overflow = "saturate" if step.op == "sum" and step.overflow == "saturate" else "ieee"
         result, details = _in_format(step.format, exact, step, overflow)
         if step.op == "fma":  # a NaN stays one along the chain, whatever its word
-            result = replace(result, kind=np.where(exact.kind == Kind.NAN, Kind.NAN, result.kind).astype(np.uint8))
+            result = replace(
+                result, kind=np.where(exact.kind == Kind.NAN, Kind.NAN, result.kind).astype(np.uint8)
+            )
         yield Rounded(self.index, step, step.format, exact, result=result, **details)
         return result
 
@@ -697,7 +769,10 @@ class _Run:
 
 def _override(numbers: Numbers, where: Array, others: Numbers) -> Numbers:
     """The numbers with others in their places; rows of one term stand for all of a row."""
-    pairs = ((getattr(numbers, name), getattr(others, name)) for name in ("kind", "sign", "significand", "lsb", "exponent"))
+    pairs = (
+        (getattr(numbers, name), getattr(others, name))
+        for name in ("kind", "sign", "significand", "lsb", "exponent")
+    )
     return Numbers(*(np.where(where, new, old).astype(np.result_type(old, new)) for old, new in pairs))
 
 

@@ -1,4 +1,5 @@
-"""One HTML page of functional coverage: every coverpoint of every instruction, holes first. Needs no other host."""
+"""One HTML page of functional coverage: every coverpoint of every instruction, holes first. Needs no other
+host."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ meter { width: 9rem; } .hole { color: var(--bad); font-weight: 600; } .full { co
 .bin.open { border-left-color: var(--bad); font-weight: 600; } .bin.never { border-left-color: var(--line); color: var(--dim); }
 .bin b { font-weight: 400; color: var(--dim); font-variant-numeric: tabular-nums; }
 summary { cursor: pointer; padding: .15rem 0; } details { border-bottom: 1px solid var(--line); }
-"""
+"""  # noqa: E501
 
 
 def page(coverages: list[Coverage], title: str = "Functional coverage") -> str:
@@ -41,7 +42,7 @@ The number beside a bin is how often it was hit.</p>
 </table>
 {details}
 </body></html>
-"""
+"""  # noqa: E501
 
 
 def write_page(coverages: list[Coverage], path: str | Path, title: str = "Functional coverage") -> None:
@@ -63,15 +64,19 @@ def _summary_row(index: int, coverage: Coverage) -> str:
     hit, total = coverage.counts
     mark = "full" if hit == total else "hole"
     return (
-        f'<tr><td><a href="#i{index}"><code>{_title(coverage)}</code></a></td><td class="n">{coverage.vectors:,}</td>'
+        f'<tr><td><a href="#i{index}"><code>{_title(coverage)}</code></a></td><td '
+        f'class="n">{coverage.vectors:,}</td>'
         f'<td class="n">{hit} of {total}</td>'
-        f'<td><meter value="{hit}" max="{max(total, 1)}"></meter> <span class="{mark}">{_share(coverage)}</span></td></tr>'
+        f'<td><meter value="{hit}" max="{max(total, 1)}"></meter> <span '
+        f'class="{mark}">{_share(coverage)}</span></td></tr>'
     )
 
 
 def _instruction(index: int, coverage: Coverage) -> str:
     holes = coverage.holes()
-    listed = "".join(f"<li><span class=hole>{escape(label)}</span> in {escape(point)}</li>" for point, label in holes)
+    listed = "".join(
+        f"<li><span class=hole>{escape(label)}</span> in {escape(point)}</li>" for point, label in holes
+    )
     parts: dict[str, list[str]] = {}
     for point in coverage.points:
         parts.setdefault(point.part, []).append(_point(point, coverage.hits[point.name].tolist()))
@@ -87,7 +92,8 @@ def _point(point: Coverpoint, hits: list[int]) -> str:
     state = f"<span class=hole>{missing} missing</span>" if missing else "<span class=full>full</span>"
     opened = " open" if missing else ""
     return (
-        f"<details{opened}><summary>{escape(point.name)}: {sum(reachable)} of {len(reachable)}, {state}</summary>"
+        f"<details{opened}><summary>{escape(point.name)}: {sum(reachable)} of {len(reachable)}, "
+        f"{state}</summary>"
         f"<div class=bins>{cells}</div></details>"
     )
 

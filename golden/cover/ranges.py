@@ -1,8 +1,9 @@
-"""What the registers of a program can hold: the ranges from which coverage derives the bins that can be reached at all.
+"""What the registers of a program can hold: the ranges from which coverage derives the bins that can be
+reached at all.
 
 A span says, for every register before a step, which exponents its finite non-zero terms can have, how large a
-significand can be, the exponent of the lowest bit that can be set, and the largest value. The rules follow from the
-formats and the steps alone; nothing is learnt from vectors.
+significand can be, the exponent of the lowest bit that can be set, and the largest value. The rules follow
+from the formats and the steps alone; nothing is learnt from vectors.
 """
 
 from __future__ import annotations
@@ -55,7 +56,17 @@ def of_format(fmt: Format, count: int, flushed: bool = False) -> Span:
     tiny = fmt.has_zero and fmt.fraction_bits > 0 and not flushed
     lsb = fmt.min_exponent - fmt.fraction_bits
     least = -greatest if fmt.signed else Fraction(0)
-    return Span(count, fmt.min_exponent, fmt.max_exponent, lsb, usual, greatest, least, fmt.fraction_bits, subnormal=tiny)
+    return Span(
+        count,
+        fmt.min_exponent,
+        fmt.max_exponent,
+        lsb,
+        usual,
+        greatest,
+        least,
+        fmt.fraction_bits,
+        subnormal=tiny,
+    )
 
 
 def multiplied(x: Span, y: Span) -> Span:
@@ -76,7 +87,8 @@ def multiplied(x: Span, y: Span) -> Span:
 
 
 def joined(spans: list[Span], size: int | None = None) -> Span:
-    """The span of an exact sum of `size` (default: all) of the terms of several registers; seeds that are zero do not count."""
+    """The span of an exact sum of `size` (default: all) of the terms of several registers; seeds that are
+    zero do not count."""
     spans = [span for span in spans if span.greatest or span.least] or spans
     count = sum(span.count for span in spans)
     share = Fraction(size or count, count)
@@ -89,7 +101,9 @@ def joined(spans: list[Span], size: int | None = None) -> Span:
         sum((span.count * share * span.greatest for span in spans), Fraction(0)),
         sum((span.count * share * span.least for span in spans), Fraction(0)),
         max(span.high for span in spans) - min(span.lsb for span in spans),
-        any(span.least < 0 for span in spans) and any(span.greatest > 0 for span in spans) and (size or count) > 1,
+        any(span.least < 0 for span in spans)
+        and any(span.greatest > 0 for span in spans)
+        and (size or count) > 1,
         True,
     )
 
@@ -106,7 +120,9 @@ def spans_of(ins: Instruction, operation: Operation) -> list[tuple[Step, dict[st
         addends = [_seed(ins, name, operation.out_format) for name in operation.addends]
         registers["addends"] = replace(max(addends, key=lambda span: span.greatest), count=len(addends))
     if "scale_a" in ins.formats:
-        registers["scales"] = multiplied(*(of_format(ins.formats[name], count) for name in ("scale_a", "scale_b")))
+        registers["scales"] = multiplied(
+            *(of_format(ins.formats[name], count) for name in ("scale_a", "scale_b"))
+        )
     steps = []
     for step in operation.steps:
         steps.append((step, dict(registers)))
@@ -115,7 +131,8 @@ def spans_of(ins: Instruction, operation: Operation) -> list[tuple[Step, dict[st
 
 
 def _seed(ins: Instruction, name: str, fmt: Format) -> Span:
-    """What enters as c: an operand, a zero, or an earlier operation's result, no finer or larger than its exact total."""
+    """What enters as c: an operand, a zero, or an earlier operation's result, no finer or larger than its
+    exact total."""
     span = of_format(fmt, 1)
     if name == "zero":
         return replace(span, greatest=Fraction(0), least=Fraction(0))
@@ -175,7 +192,12 @@ def _operand(fmt: Format, target: Format | None, count: int) -> Span:
 
 def _apply(step: Step, registers: dict[str, Span], operation: Operation) -> None:
     if step.op == "flush":
-        registers.update({name: replace(registers[name], subnormal=False, lsb=_normal_lsb(registers[name])) for name in step.of})
+        registers.update(
+            {
+                name: replace(registers[name], subnormal=False, lsb=_normal_lsb(registers[name]))
+                for name in step.of
+            }
+        )
     elif step.op == "multiply":
         registers[step.to] = _products(step, registers)
     elif step.op == "scale":
@@ -187,7 +209,9 @@ def _apply(step: Step, registers: dict[str, Span], operation: Operation) -> None
     elif step.op == "sum":
         registers[step.to] = _summed(step, [registers[name] for name in step.of])
     elif step.op == "normalize":
-        registers.update({name: _normalized(registers[name], dict(step.fraction_bits)[name], step) for name in step.of})
+        registers.update(
+            {name: _normalized(registers[name], dict(step.fraction_bits)[name], step) for name in step.of}
+        )
     elif step.op == "fma":
         groups = groups_of(registers["a"].count, step.group)
         registers[step.to] = of_format(step.format or operation.out_format, len(groups), step.flush != "none")
@@ -231,7 +255,8 @@ def _bounded(span: Span, fmt: Format, flushed: bool) -> Span:
 
 
 def aligned(step: Step, registers: dict[str, Span]) -> dict[str, Span]:
-    """The registers of an alignment after it; the lowest bit follows from the least exponent that can be the maximum."""
+    """The registers of an alignment after it; the lowest bit follows from the least exponent that can be
+    the maximum."""
     floor = step.floor
     result = {}
     for name, fraction in step.fraction_bits:
@@ -257,7 +282,9 @@ def _summed(step: Step, spans: list[Span]) -> Span:
         span = replace(span, depth=spans[0].depth if step.exponent is None else span.depth)
     if step.exponent is not None:
         largest = max(span.greatest, -span.least) / Fraction(2) ** step.exponent
-        span = replace(span, low=step.exponent, high=step.exponent, depth=step.exponent - span.lsb, significand=largest)
+        span = replace(
+            span, low=step.exponent, high=step.exponent, depth=step.exponent - span.lsb, significand=largest
+        )
     if step.format is not None:
         return _bounded(span, step.format, step.flush != "none")
     return span
@@ -267,5 +294,10 @@ def _normalized(span: Span, fraction: int, step: Step) -> Span:
     low = span.lsb if step.min_exponent is None else max(span.lsb, step.min_exponent)
     growth = max(int(span.significand).bit_length() - 1, 0)
     return replace(
-        span, low=low, high=span.high + growth, significand=Fraction(2), lsb=max(span.lsb, low - fraction), depth=fraction
+        span,
+        low=low,
+        high=span.high + growth,
+        significand=Fraction(2),
+        lsb=max(span.lsb, low - fraction),
+        depth=fraction,
     )

@@ -1,7 +1,9 @@
-"""Captured results that show a property: recorded on hardware, and wrong in every unit that has the property otherwise.
+"""Captured results that show a property: recorded on hardware, and wrong in every unit that has the property
+otherwise.
 
-The other units are the hypotheses of the diagnosis (golden/dissect/hypotheses.py): the same program with one thing changed. The
-recorded operands are run through each; a result that differs from the hardware's refutes it.
+The other units are the hypotheses of the diagnosis (golden/dissect/hypotheses.py): the same program with one
+thing changed. The recorded operands are run through each; a result that differs from the hardware's refutes
+it.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ _PLACES = 3
 """At most so many results are shown for one property."""
 _CANDIDATES = 64
 _PEERS = 12
-"""Files of other instructions with the same program that are searched when the first does not tell everything."""
+"""Files of other instructions with the same program that are searched when the first does not tell
+everything."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,9 @@ class Place:
 class Evidence:
     """What the recorded results of one program say of a property.
 
-    results: how many were looked at, of how many instructions. places: few of them that together refute all that can be
-    refuted. told: the changed units that they refute. silent: those that no recorded result tells from the real one.
+    results: how many were looked at, of how many instructions. places: few of them that together refute all
+    that can be refuted. told: the changed units that they refute. silent: those that no recorded result tells
+    from the real one.
     """
 
     results: int
@@ -84,12 +88,16 @@ def recorded(ins: Instruction) -> Captured | None:
         return None
     wrong = int((ins(**vector.operands) != vector.d).sum())
     if wrong:
-        raise DocsError(f"{ins.architecture}:{ins.name}: the model differs from {wrong:,} of {vector.d.size:,} captured results")
+        raise DocsError(
+            f"{ins.architecture}:{ins.name}: the model differs from {wrong:,} of {vector.d.size:,} captured "
+            "results"
+        )
     return vector
 
 
 def evidence(ins: Instruction, against: str) -> Evidence | None:
-    """Searches recorded results for those that refute changed units: of the instruction, then of others of its program.
+    """Searches recorded results for those that refute changed units: of the instruction, then of others of
+    its program.
 
     Args:
         against: a regular expression for the names of the changes.
@@ -114,12 +122,17 @@ def evidence(ins: Instruction, against: str) -> Evidence | None:
             told += refuted
             left = [change for change in left if change not in refuted]
     return Evidence(
-        results, instructions, tuple(places), tuple(change.text for change in told), tuple(change.text for change in left)
+        results,
+        instructions,
+        tuple(places),
+        tuple(change.text for change in told),
+        tuple(change.text for change in left),
     )
 
 
 def _other_bit_operations(ins: Instruction) -> list[Change]:
-    """The other operation on bits; the diagnosis does not try it, for the names of the instructions tell it."""
+    """The other operation on bits; the diagnosis does not try it, for the names of the instructions tell
+    it."""
     operation = ins.program.bit_operation
     return [_bits(other) for other in ("and", "xor") if operation is not None and other != operation]
 
@@ -133,9 +146,13 @@ def unseen_tf32_nan(ins: Instruction) -> str:
     """Says that no recorded tf32 operand is a NaN by its ignored bits alone, where that is so."""
     for other in (ins, *_peers(ins)):
         vector = recorded(other)
-        if vector is not None and any(_nan_by_ignored_bits(other.formats[name], vector.operands[name]) for name in "ab"):
+        if vector is not None and any(
+            _nan_by_ignored_bits(other.formats[name], vector.operands[name]) for name in "ab"
+        ):
             return ""
-    return "the low bits are ignored in numbers, but looked at to see a NaN (no recorded operand is such a NaN)"
+    return (
+        "the low bits are ignored in numbers, but looked at to see a NaN (no recorded operand is such a NaN)"
+    )
 
 
 def _nan_by_ignored_bits(fmt: Format, codes: Bits) -> bool:
@@ -147,12 +164,19 @@ def _nan_by_ignored_bits(fmt: Format, codes: Bits) -> bool:
 def _peers(ins: Instruction) -> list[Instruction]:
     """Other instructions of the chip that run the same program on the same formats, the small ones first."""
     key = signature(ins), ins.formats, ins.sparse
-    found = [other for other in instructions(ins.architecture) if (signature(other), other.formats, other.sparse) == key]
-    return sorted((other for other in found if other is not ins), key=lambda other: other.m * other.n)[:_PEERS]
+    found = [
+        other
+        for other in instructions(ins.architecture)
+        if (signature(other), other.formats, other.sparse) == key
+    ]
+    return sorted((other for other in found if other is not ins), key=lambda other: other.m * other.n)[
+        :_PEERS
+    ]
 
 
 def _another_function(ins: Instruction, change: Change) -> bool:
-    """Whether a change can make a difference at all: some name what the unit does already, by its formats or its steps."""
+    """Whether a change can make a difference at all: some name what the unit does already, by its formats
+    or its steps."""
     operations, last = ins.program.operations, ins.program.operations[-1].steps[-1]
     fmt = ins.formats["d"]
     kept = fmt.fraction_bits if last.result_fraction_bits is None else last.result_fraction_bits
@@ -173,16 +197,22 @@ def _search(ins: Instruction, vector: Captured, tried: list[Change]) -> tuple[li
 
 
 def _another_nan(ins: Instruction) -> int | None:
-    """A NaN word that the unit does not answer: the format's default one, or the same with its sign changed."""
+    """A NaN word that the unit does not answer: the format's default one, or the same with its sign
+    changed."""
     fmt = ins.formats["d"]
     if not fmt.is_float or fmt.nan is None:
         return None
-    used = {step.nan for operation in ins.program.operations for step in operation.steps if step.op != "round"}
+    used = {
+        step.nan for operation in ins.program.operations for step in operation.steps if step.op != "round"
+    }
     return fmt.nan if fmt.nan not in used else fmt.nan | 1 << fmt.sign_shift
 
 
-def _run(ins: Instruction, vector: Captured, tried: list[Change]) -> tuple[dict[str, npt.NDArray[np.bool_]], dict[str, Bits]]:
-    """For each change that exists and is another program: where it differs from the hardware, and what it answers."""
+def _run(
+    ins: Instruction, vector: Captured, tried: list[Change]
+) -> tuple[dict[str, npt.NDArray[np.bool_]], dict[str, Bits]]:
+    """For each change that exists and is another program: where it differs from the hardware, and what it
+    answers."""
     wrong, answers = {}, {}
     for change in tried:
         other = change.apply(ins)
@@ -199,16 +229,23 @@ def _cover(
     wrong: dict[str, npt.NDArray[np.bool_]],
     answers: dict[str, Bits],
 ) -> list[Place]:
-    """The results that refute most, then those that refute most of the rest; of equals the one with the least to read."""
+    """The results that refute most, then those that refute most of the rest; of equals the one with the
+    least to read."""
     left = list(told)
     places: list[Place] = []
     while left and len(places) < _PLACES:
         counts = np.sum([wrong[change.slug] for change in left], axis=0)
         best = np.argwhere(counts == counts.max())[:_CANDIDATES]
-        tile, row, column = min((tuple(int(i) for i in place) for place in best), key=lambda p: cost(ins, dot_of(vector, *p)))
+        tile, row, column = min(
+            (tuple(int(i) for i in place) for place in best), key=lambda p: cost(ins, dot_of(vector, *p))
+        )
         where = (tile, row, column)
-        others = tuple((change.text, int(answers[change.slug][where])) for change in left if wrong[change.slug][where])
-        places.append(Place(ins, *where, vector.classes[tile], dot_of(vector, *where), int(vector.d[where]), others))
+        others = tuple(
+            (change.text, int(answers[change.slug][where])) for change in left if wrong[change.slug][where]
+        )
+        places.append(
+            Place(ins, *where, vector.classes[tile], dot_of(vector, *where), int(vector.d[where]), others)
+        )
         left = [change for change in left if not wrong[change.slug][where]]
     return places
 

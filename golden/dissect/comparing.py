@@ -1,10 +1,11 @@
 """Finding operands for which two instructions or units answer differently, and the shortest example of it.
 
-    result = compare(golden.instruction("hopper", "HMMA.16816.F32"), golden.instruction("ampere", "HMMA.16816.F32"))
-    print(result.example.trace_x)
+    result = compare(golden.instruction("hopper", "HMMA.16816.F32"), golden.instruction("ampere",
+    "HMMA.16816.F32")) print(result.example.trace_x)
 
-The search runs every kind of golden/stimuli/ through both; golden/dissect/minimising.py then zeroes and rounds what
-the difference does not need. Finding nothing is not a proof that the two are equal; the counts say how hard it looked.
+The search runs every kind of golden/stimuli/ through both; golden/dissect/minimising.py then zeroes and
+rounds what the difference does not need. Finding nothing is not a proof that the two are equal; the counts
+say how hard it looked.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ Bits = npt.NDArray[Any]
 Operands = dict[str, Bits]
 BATCH = 2048
 CLASSES = ("value", "special", "zero_sign", "nan_payload")
-"""Kinds of difference, the most telling first: two unequal finite numbers; a number, infinity or NaN against something of
-another kind; +0 against -0; two NaNs of different bits."""
+"""Kinds of difference, the most telling first: two unequal finite numbers; a number, infinity or NaN
+against something of another kind; +0 against -0; two NaNs of different bits."""
 _CANDIDATES = 14
 
 
@@ -114,13 +115,17 @@ class Comparison:
 
 
 def compare(
-    x: Instruction, y: Instruction, seed: int = 0, budget: int = 100_000, progress: Callable[[int, int], None] | None = None
+    x: Instruction,
+    y: Instruction,
+    seed: int = 0,
+    budget: int = 100_000,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
     """Searches operands for which x and y answer differently.
 
-    Both must take a, b and c of the same formats, and be both dense or both sparse of one pattern, with equal scale
-    blocks. K may differ: operands are drawn for the smaller K, and the larger one gets zeros (scales of one, legal
-    metadata) appended. Results of different formats are compared by value.
+    Both must take a, b and c of the same formats, and be both dense or both sparse of one pattern, with equal
+    scale blocks. K may differ: operands are drawn for the smaller K, and the larger one gets zeros (scales of
+    one, legal metadata) appended. Results of different formats are compared by value.
 
     Args:
         seed: seeds the generator; equal seeds give equal searches.
@@ -140,7 +145,9 @@ def compare(
         for done in range(0, share, BATCH):
             search.run(kind, min(BATCH, share - done), rng)
             if progress is not None:
-                progress(min(index * share + done + BATCH, (index + 1) * share), share * len(stimuli.SEARCH_KINDS))
+                progress(
+                    min(index * share + done + BATCH, (index + 1) * share), share * len(stimuli.SEARCH_KINDS)
+                )
     return Comparison(x, y, seed, tuple(search.counts.values()), search.shortest())
 
 
@@ -149,7 +156,9 @@ def _check_comparable(x: Instruction, y: Instruction) -> None:
         fx, fy = x.formats.get(operand), y.formats.get(operand)
         if fx != fy:
             names = [fmt.name if fmt else "none" for fmt in (fx, fy)]
-            raise OperandError(f"cannot compare: operand {operand} is {names[0]} in {x.name} but {names[1]} in {y.name}")
+            raise OperandError(
+                f"cannot compare: operand {operand} is {names[0]} in {x.name} but {names[1]} in {y.name}"
+            )
     if x.pattern != y.pattern:
         raise OperandError(f"cannot compare: {x.name} and {y.name} have different sparsity")
     if x.scale_block != y.scale_block:
@@ -157,12 +166,15 @@ def _check_comparable(x: Instruction, y: Instruction) -> None:
 
 
 def pad(operands: Operands, ins: Instruction) -> Operands:
-    """Appends zeros (scales: ones, metadata: a legal nibble) to operands (..., k) until they fit a longer instruction."""
+    """Appends zeros (scales: ones, metadata: a legal nibble) to operands (..., k) until they fit a longer
+    instruction."""
     shapes = ins.operand_shapes(matrices=False)
     padded = {}
     for name, codes in operands.items():
         missing = shapes[name][0] - codes.shape[-1] if shapes[name] else 0
-        fill = 0x4 if name == "metadata" else stimuli.one(ins.formats[name]) if name.startswith("scale") else 0
+        fill = (
+            0x4 if name == "metadata" else stimuli.one(ins.formats[name]) if name.startswith("scale") else 0
+        )
         tail = np.full((*codes.shape[:-1], missing), fill, codes.dtype) if missing else None
         padded[name] = codes if tail is None else np.concatenate([codes, tail], axis=-1)
     return padded
@@ -186,7 +198,9 @@ class _Search:
             hits = np.flatnonzero(classes == index)
             tally.differences[name] += len(hits)
             if len(hits) and sum(k == kind for k, _ in self.found[name]) == 0:
-                self.found[name].append((kind, {key: codes[hits[0] : hits[0] + 1] for key, codes in operands.items()}))
+                self.found[name].append(
+                    (kind, {key: codes[hits[0] : hits[0] + 1] for key, codes in operands.items()})
+                )
 
     def differences(self, operands: Operands) -> npt.NDArray[np.int64]:
         """The class of difference of every dot product (an index into CLASSES), or -1 where the two agree."""
@@ -200,7 +214,9 @@ class _Search:
     def shortest(self) -> Example | None:
         """Minimises the candidates of the most telling class and returns the cheapest."""
         for index, name in enumerate(CLASSES):
-            candidates = [(kind, self.least(operands, index)) for kind, operands in self.found[name][:_CANDIDATES]]
+            candidates = [
+                (kind, self.least(operands, index)) for kind, operands in self.found[name][:_CANDIDATES]
+            ]
             if candidates:
                 costs = [cost(self.short, operands) for _, operands in candidates]
                 kind, operands = candidates[int(np.argmin(costs))]
@@ -216,7 +232,16 @@ class _Search:
         """Traces one dot product on both units."""
         for_x, for_y = pad(operands, self.x), pad(operands, self.y)
         dx, dy = self.answers({key: codes[None] for key, codes in operands.items()})
-        return Example(kind, difference, for_x, for_y, int(dx[0]), int(dy[0]), self.x.trace(**for_x), self.y.trace(**for_y))
+        return Example(
+            kind,
+            difference,
+            for_x,
+            for_y,
+            int(dx[0]),
+            int(dy[0]),
+            self.x.trace(**for_x),
+            self.y.trace(**for_y),
+        )
 
 
 def classify(dx: Bits, dy: Bits, fx: Format, fy: Format) -> npt.NDArray[np.int64]:

@@ -1,12 +1,14 @@
-"""What a unit computes instead: the hypotheses that explain all its results, or the nearest one and what is left.
+"""What a unit computes instead: the hypotheses that explain all its results, or the nearest one and what is
+left.
 
     found = diagnose(golden.instruction("hopper", "HMMA.16816.F32"), operands, what_the_dut_answered)
-    print(found.sentence())       # "your unit is hopper:mma... with F = 24 instead of 25: 0 of 200,000 differ"
+    print(found.sentence())       # "your unit is hopper:mma... with F = 24 instead of 25: 0 of 200,000
+    differ"
 
-The space is that of the schema: every single change of golden/dissect/hypotheses.py, the catalogued instructions of golden/catalog/relatives.py,
-faults of the wiring, and changes of the best of those. A few hundred informative results sort the hypotheses; the best
-ones are then held against every result. What explains all results need not be the cause: a fault that the vectors
-cannot tell apart is listed beside it.
+The space is that of the schema: every single change of golden/dissect/hypotheses.py, the catalogued
+instructions of golden/catalog/relatives.py, faults of the wiring, and changes of the best of those. A few
+hundred informative results sort the hypotheses; the best ones are then held against every result. What
+explains all results need not be the cause: a fault that the vectors cannot tell apart is listed beside it.
 """
 
 from __future__ import annotations
@@ -55,7 +57,8 @@ class _Exact:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One explanation. `remaining` of `total` results still differ; `instruction` computes it, `rewire` the operands.
+    """One explanation. `remaining` of `total` results still differ; `instruction` computes it, `rewire` the
+    operands.
 
     `slug`: stable names of its changes, joined with "+". `text`: the changes in words.
     `delay`: result i belongs to vector i - delay.
@@ -87,7 +90,8 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The ranked hypotheses for one instruction and a set of results; `failing` of `total` differ from the instruction."""
+    """The ranked hypotheses for one instruction and a set of results; `failing` of `total` differ from the
+    instruction."""
 
     instruction: Instruction
     hypotheses: tuple[Hypothesis, ...]
@@ -106,7 +110,8 @@ class Diagnosis:
         return tuple(hypothesis for hypothesis in self.hypotheses if hypothesis.remaining == 0)
 
     def sentence(self) -> str:
-        """The verdict in one sentence (a second one names explanations that the vectors cannot tell from the first)."""
+        """The verdict in one sentence (a second one names explanations that the vectors cannot tell from
+        the first)."""
         name = f"{self.instruction.architecture}:{self.instruction.name}"
         if not self.hypotheses:
             return f"no hypothesis comes nearer than {name} itself: {self.failing:,} of {self.total:,} differ"
@@ -121,7 +126,9 @@ class Diagnosis:
         return f"{unit}: 0 of {best.total:,} differ{also}"
 
     def _unit(self, best: Hypothesis, name: str) -> str:
-        return f"your unit is {best.text}, not {name}" if best.known else f"your unit is {name} with {best.text}"
+        return (
+            f"your unit is {best.text}, not {name}" if best.known else f"your unit is {name} with {best.text}"
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, stable for machines."""
@@ -164,7 +171,9 @@ def diagnose(
         DTypeError, OperandError: operands or `actual` are no codes of their formats.
     """
     operands = ins.check_named(operands)
-    search = _Search(ins, operands, codes_of(actual, ins.formats["d"], "actual"), policy or _Exact(), progress)
+    search = _Search(
+        ins, operands, codes_of(actual, ins.formats["d"], "actual"), policy or _Exact(), progress
+    )
     return search.run(time.monotonic() + budget_seconds)
 
 
@@ -178,10 +187,21 @@ class _Scored:
 class _Search:
     """The results, the informative part of them, and the hypotheses that were confirmed on all."""
 
-    def __init__(self, ins: Instruction, operands: Operands, actual: Bits, policy: Policy, progress: Progress | None) -> None:
-        self.ins, self.operands, self.actual, self.policy, self.progress = ins, operands, actual, policy, progress
+    def __init__(
+        self, ins: Instruction, operands: Operands, actual: Bits, policy: Policy, progress: Progress | None
+    ) -> None:
+        self.ins, self.operands, self.actual, self.policy, self.progress = (
+            ins,
+            operands,
+            actual,
+            policy,
+            progress,
+        )
         if actual.shape != operands["c"].shape or actual.ndim != 1:
-            raise ShapeError(f"argument 'actual' has shape {actual.shape}, expected one result for each of {operands['c'].shape}")
+            raise ShapeError(
+                f"argument 'actual' has shape {actual.shape}, expected one result for each of "
+                f"{operands['c'].shape}"
+            )
         self.fmt = ins.formats["d"]
         self.expected = ins.dot(**operands)
         self.wrong = ~policy.equal(self.fmt, self.expected, actual)
@@ -199,7 +219,8 @@ class _Search:
         return np.concatenate(picked)
 
     def run(self, deadline: float) -> Diagnosis:
-        """Single changes, then changes of the best, as long as nothing explains everything and there is time."""
+        """Single changes, then changes of the best, as long as nothing explains everything and there is
+        time."""
         started = time.monotonic()
         failing = int(self.wrong.sum())
         if not failing:
@@ -213,14 +234,18 @@ class _Search:
             if self._explained() or time.monotonic() > deadline:
                 break
             found = self.confirm(self._combined(found, steps, deadline))
-        return Diagnosis(self.ins, self._ranked(failing), failing, len(self.actual), time.monotonic() - started)
+        return Diagnosis(
+            self.ins, self._ranked(failing), failing, len(self.actual), time.monotonic() - started
+        )
 
     def _ranked(self, failing: int) -> tuple[Hypothesis, ...]:
         """All that explain everything, then the nearest; without those that add a change for nothing."""
         ranked: list[Hypothesis] = []
         for hypothesis in sorted(self.confirmed.values(), key=lambda h: (h.remaining, h.weight)):
             parts = set(hypothesis.slug.split("+"))
-            if hypothesis.remaining < failing and not any(parts > set(better.slug.split("+")) for better in ranked):
+            if hypothesis.remaining < failing and not any(
+                parts > set(better.slug.split("+")) for better in ranked
+            ):
                 ranked.append(hypothesis)
         explaining = sum(hypothesis.remaining == 0 for hypothesis in ranked)
         return tuple(ranked[: max(explaining, _SHOWN)])
@@ -256,12 +281,17 @@ class _Search:
         return found
 
     def _wiring(self) -> list[Hypothesis]:
-        """Faults outside the arithmetic: operands that are dropped, reversed or swapped, a result that never changes."""
+        """Faults outside the arithmetic: operands that are dropped, reversed or swapped, a result that
+        never changes."""
         found = [Hypothesis(*item) for item in _rewirings(self.ins)]
         codes, counts = np.unique(self.actual, return_counts=True)
         if counts.max() > 0.9 * len(self.actual):
             code = int(codes[counts.argmax()])
-            found.append(Hypothesis("result-constant", f"a result that is always {code:#x}", self.ins, 1.0, constant=code))
+            found.append(
+                Hypothesis(
+                    "result-constant", f"a result that is always {code:#x}", self.ins, 1.0, constant=code
+                )
+            )
         return found
 
     def _nan_word(self) -> int | None:
@@ -303,15 +333,20 @@ class _Search:
         return int((~self.policy.equal(self.fmt, hypothesis.results(operands), actual)).sum())
 
     def confirm(self, found: list[_Scored]) -> list[_Scored]:
-        """Counts on all results what the best hypotheses leave; returns all, sorted anew where the sample had misled."""
+        """Counts on all results what the best hypotheses leave; returns all, sorted anew where the sample
+        had misled."""
         exact = [scored for scored in found if scored.wrong == 0]
         missed: list[npt.NDArray[np.intp]] = []
         for scored in [*exact[: 4 * _CONFIRMED], *found[len(exact) : len(exact) + _CONFIRMED]]:
             hypothesis = scored.hypothesis
             if hypothesis.slug in self.confirmed:
                 continue
-            wrong = np.flatnonzero(~self.policy.equal(self.fmt, hypothesis.results(self.operands), self.actual))
-            self.confirmed[hypothesis.slug] = replace(hypothesis, remaining=len(wrong), total=len(self.actual))
+            wrong = np.flatnonzero(
+                ~self.policy.equal(self.fmt, hypothesis.results(self.operands), self.actual)
+            )
+            self.confirmed[hypothesis.slug] = replace(
+                hypothesis, remaining=len(wrong), total=len(self.actual)
+            )
             missed += [wrong[:_MISSED]] if scored.wrong == 0 and len(wrong) else []
         if not missed or self._explained():
             return found
@@ -319,18 +354,22 @@ class _Search:
         return self.score([scored.hypothesis for scored in found])
 
     def _delays(self) -> None:
-        """Results that belong to the vector before or after; the one without a partner tells nothing and does not count."""
+        """Results that belong to the vector before or after; the one without a partner tells nothing and
+        does not count."""
         if len(self.actual) < _FEWEST_DELAYED:
             return
         for delay, slug in ((1, "delayed-by-one"), (-1, "early-by-one")):
             shifted = self.policy.equal(self.fmt, np.roll(self.expected, delay), self.actual)
             left = int((~(shifted[1:] if delay > 0 else shifted[:-1])).sum())
             text = f"results that are {'late' if delay > 0 else 'early'} by one vector"
-            self.confirmed[slug] = Hypothesis(slug, text, self.ins, 1.0, delay=delay, remaining=left, total=len(self.actual) - 1)
+            self.confirmed[slug] = Hypothesis(
+                slug, text, self.ins, 1.0, delay=delay, remaining=left, total=len(self.actual) - 1
+            )
 
 
 def _changed(base: Hypothesis, change: Change) -> Hypothesis | None:
-    """A hypothesis with one more change, or None where the change means nothing there or is part of it already."""
+    """A hypothesis with one more change, or None where the change means nothing there or is part of it
+    already."""
     assert base.instruction is not None
     if change.slug in base.slug.split("+"):
         return None
@@ -358,7 +397,9 @@ def _rewirings(ins: Instruction) -> list[tuple[Any, ...]]:
         return lambda operands: operands | {name: operands[name][:, order]}
 
     def ones(names: tuple[str, ...]) -> Callable[[Operands], Operands]:
-        return lambda operands: operands | {n: np.full_like(operands[n], stimuli.one(ins.formats[n])) for n in names}
+        return lambda operands: (
+            operands | {n: np.full_like(operands[n], stimuli.one(ins.formats[n])) for n in names}
+        )
 
     k = list(range(ins.k))
     found: list[tuple[Any, ...]] = [("c-ignored", "c ignored", ins, 1.0, False, zero("c", slice(None)))]
@@ -369,6 +410,12 @@ def _rewirings(ins: Instruction) -> list[tuple[Any, ...]]:
     halves = k[ins.k // 2 :] + k[: ins.k // 2]
     found.append(("b-halves-swapped", "the halves of b swapped", ins, 1.0, False, picked("b", halves)))
     if ins.scale_block is not None:
-        for slug, names in (("scales", ("scale_a", "scale_b")), ("scale-a", ("scale_a",)), ("scale-b", ("scale_b",))):
-            found.append((f"{slug}-ignored", f"{' and '.join(names)} taken as 1", ins, 1.0, False, ones(names)))
+        for slug, names in (
+            ("scales", ("scale_a", "scale_b")),
+            ("scale-a", ("scale_a",)),
+            ("scale-b", ("scale_b",)),
+        ):
+            found.append(
+                (f"{slug}-ignored", f"{' and '.join(names)} taken as 1", ins, 1.0, False, ones(names))
+            )
     return found

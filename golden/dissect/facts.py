@@ -1,4 +1,5 @@
-"""What was measured of one unit, and what the spec says of it: shared by all properties that the comparison shows."""
+"""What was measured of one unit, and what the spec says of it: shared by all properties that the
+comparison shows."""
 
 from __future__ import annotations
 
@@ -82,7 +83,8 @@ class Facts:
         return self.measured(probes.rounding, self.bits[0])
 
     def measured(self, probe: Callable[..., Any], *arguments: Any) -> tuple[Any, tuple[Shot, ...]]:
-        """Returns what a probe finds with the shots that it fires; a probe with the same arguments runs once."""
+        """Returns what a probe finds with the shots that it fires; a probe with the same arguments runs
+        once."""
         key = (probe, *arguments)
         if key not in self._done:
             self.unit.shots = []

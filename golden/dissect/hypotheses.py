@@ -1,8 +1,9 @@
-"""What a unit may do instead: changes of an instruction's program, each with a name, for golden/dissect/diagnosis.py to try.
+"""What a unit may do instead: changes of an instruction's program, each with a name, for
+golden/dissect/diagnosis.py to try.
 
-A `Change` turns an instruction into a neighbour of it, or into None where it means nothing there. Changes are made from
-the program's own steps, so they exist for every instruction, and they can be applied one after the other.
-docs/diagnosis.md lists the names.
+A `Change` turns an instruction into a neighbour of it, or into None where it means nothing there. Changes are
+made from the program's own steps, so they exist for every instruction, and they can be applied one after the
+other. docs/diagnosis.md lists the names.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ MODE_NAMES = {"toward_zero": "RZ", "nearest_even": "RNE", "nearest_away": "RNA",
 
 @dataclass(frozen=True)
 class Change:
-    """One thing that a unit may do otherwise. `weight` ranks changes that explain equally much: the likelier is lower."""
+    """One thing that a unit may do otherwise. `weight` ranks changes that explain equally much: the
+    likelier is lower."""
 
     slug: str
     text: str
@@ -32,13 +34,26 @@ class Change:
 
 
 def changes(ins: Instruction, nan: int | None = None) -> list[Change]:
-    """Every single change to try, the plain ones first; `nan`: the NaN word that the unit was seen to answer, if another."""
-    makers = (_widths, _roundings, _sticky, _maximum, _shifts, _sums, _order, _results, _specials, _operands, _formats)
+    """Every single change to try, the plain ones first; `nan`: the NaN word that the unit was seen to
+    answer, if another."""
+    makers = (
+        _widths,
+        _roundings,
+        _sticky,
+        _maximum,
+        _shifts,
+        _sums,
+        _order,
+        _results,
+        _specials,
+        _operands,
+        _formats,
+    )
     found = [change for maker in makers for change in maker(ins)]
     return found + ([_nan_word(nan)] if nan is not None else [])
 
 
-# Rewriting programs ------------------------------------------------------------------------------------------------------
+# Rewriting programs -----------------------------------------------------------------------------------------
 
 
 def with_operations(ins: Instruction, operations: Iterable[Operation]) -> Instruction | None:
@@ -83,14 +98,16 @@ def _insert(make: Callable[[Instruction, Operation], Step | None]) -> Apply:
 
 def _steps(ins: Instruction, op: str) -> list[Step]:
     """The different steps of one kind, in order."""
-    return list(dict.fromkeys(s for operation in ins.program.operations for s in operation.steps if s.op == op))
+    return list(
+        dict.fromkeys(s for operation in ins.program.operations for s in operation.steps if s.op == op)
+    )
 
 
 def _signed(number: int) -> str:
     return f"minus-{-number}" if number < 0 else f"{number}"
 
 
-# Widths ------------------------------------------------------------------------------------------------------------------
+# Widths -----------------------------------------------------------------------------------------------------
 
 
 def _widths(ins: Instruction) -> Iterator[Change]:
@@ -116,7 +133,8 @@ def _widths(ins: Instruction) -> Iterator[Change]:
 def _width(op: str, names: tuple[str, ...], prefix: str, text: str, delta: int, weight: float) -> Change:
     def wider(step: Step) -> Step:
         table = tuple(
-            (name, min(max(bits + delta, 0), MAX_FRACTION_BITS) if name in names else bits) for name, bits in step.fraction_bits
+            (name, min(max(bits + delta, 0), MAX_FRACTION_BITS) if name in names else bits)
+            for name, bits in step.fraction_bits
         )
         return replace(step, fraction_bits=table)
 
@@ -124,7 +142,7 @@ def _width(op: str, names: tuple[str, ...], prefix: str, text: str, delta: int, 
     return Change(f"{prefix}fraction-bits-{sign}-{abs(delta)}", text, _on(op, wider), weight)
 
 
-# Rounding ----------------------------------------------------------------------------------------------------------------
+# Rounding ---------------------------------------------------------------------------------------------------
 
 
 def _rounds_last(step: Step) -> bool:
@@ -133,7 +151,15 @@ def _rounds_last(step: Step) -> bool:
 
 
 def _roundings(ins: Instruction) -> Iterator[Change]:
-    usual = next((s.rounding for operation in ins.program.operations for s in operation.steps[::-1] if _rounds_last(s)), "")
+    usual = next(
+        (
+            s.rounding
+            for operation in ins.program.operations
+            for s in operation.steps[::-1]
+            if _rounds_last(s)
+        ),
+        "",
+    )
     cuts = [step.rounding for step in _steps(ins, "align")]
     for mode in MODES:
         slug, name = mode.replace("_", "-"), MODE_NAMES[mode]
@@ -151,22 +177,34 @@ def _roundings(ins: Instruction) -> Iterator[Change]:
             yield Change(f"align-{index + 1}-{slug}", text, _at(_steps(ins, "align")[index], mode), 1.2)
         if _steps(ins, "normalize"):
             text = f"the normalised sum is rounded {name}"
-            yield Change(f"normalize-{slug}", text, _on("normalize", lambda s, m=mode: replace(s, rounding=m)), 1.2)  # type: ignore[misc]
+            yield Change(
+                f"normalize-{slug}",
+                text,
+                _on("normalize", lambda s, m=mode: replace(s, rounding=m)),  # type: ignore[misc]
+                1.2,
+            )
 
 
 def _at(wanted: Step, mode: str) -> Apply:
     """Changes the rounding of the steps that work on the same registers as `wanted`."""
-    return _on(wanted.op, lambda s: replace(s, rounding=mode) if (s.of, s.group) == (wanted.of, wanted.group) else s)
+    return _on(
+        wanted.op, lambda s: replace(s, rounding=mode) if (s.of, s.group) == (wanted.of, wanted.group) else s
+    )
 
 
-# Alignment ---------------------------------------------------------------------------------------------------------------
+# Alignment --------------------------------------------------------------------------------------------------
 
 
 def _sticky(ins: Instruction) -> Iterator[Change]:
     if not _steps(ins, "align"):
         return
-    yield Change("sticky-added", "a sticky bit below the kept bits", _on("align", lambda s: replace(s, sticky=True)))
-    removed = _on("align", lambda s: replace(s, sticky=False, sticky_gap=0, zeros="ignored" if s.zeros == "sticky" else s.zeros))
+    yield Change(
+        "sticky-added", "a sticky bit below the kept bits", _on("align", lambda s: replace(s, sticky=True))
+    )
+    removed = _on(
+        "align",
+        lambda s: replace(s, sticky=False, sticky_gap=0, zeros="ignored" if s.zeros == "sticky" else s.zeros),
+    )
     yield Change("sticky-removed", "no sticky bit", removed)
     for gap in range(1, 5):
         bits = "bit" if gap == 1 else f"{gap} bits"
@@ -186,13 +224,26 @@ def _maximum(ins: Instruction) -> Iterator[Change]:
     was = f" instead of {floors[0]}" if floors else ""
     for floor in range(least, least - 18, -1):
         apply = _on("align", lambda s, e=floor: replace(s, floor=e) if _meets_c(s) else s)  # type: ignore[misc]
-        yield Change(f"floor-{_signed(floor)}", f"exponent floor {floor}{was}", apply, 1.0 if floor == least else 1.1)
+        yield Change(
+            f"floor-{_signed(floor)}", f"exponent floor {floor}{was}", apply, 1.0 if floor == least else 1.1
+        )
     yield Change("floor-none", "no exponent floor", _on("align", lambda s: replace(s, floor=None)), 1.0)
-    yield Change("zeros-in-maximum", "zeros enter the maximum exponent", _on("align", lambda s: replace(s, zeros="maximum")))
+    yield Change(
+        "zeros-in-maximum",
+        "zeros enter the maximum exponent",
+        _on("align", lambda s: replace(s, zeros="maximum")),
+    )
     for rule in ("dropped", "unshifted"):
-        apply = _on("align", lambda s, r=rule: replace(s, left_out=(("c", r),)) if "c" in s.of and len(s.of) > 1 else s)  # type: ignore[misc]
-        yield Change(f"c-left-out-{rule}", f"c is left out of the maximum exponent ({rule} where it lies above)", apply)
-    exact = _on("sum", lambda s: replace(s, cancelled="zero") if s.order == "exact" and s.to != "total" else s)
+        apply = _on(
+            "align",
+            lambda s, r=rule: replace(s, left_out=(("c", r),)) if "c" in s.of and len(s.of) > 1 else s,  # type: ignore[misc]
+        )
+        yield Change(
+            f"c-left-out-{rule}", f"c is left out of the maximum exponent ({rule} where it lies above)", apply
+        )
+    exact = _on(
+        "sum", lambda s: replace(s, cancelled="zero") if s.order == "exact" and s.to != "total" else s
+    )
     yield Change("cancelled-loses-exponent", "a group that cancels to zero loses its exponent", exact)
     normalized = _on("multiply", lambda s: replace(s, normalize=True) if s.operation == "product" else s)
     yield Change("product-normalized", "products are normalised before alignment", normalized)
@@ -218,13 +269,17 @@ def _shifts(ins: Instruction) -> Iterator[Change]:
     windows = [window for step in _steps(ins, "align") for _, window in step.window]
     near = {w + d for w in windows for d in (-2, -1, 1, 2)} if windows else set(range(low - 1, low + 4))
     for window in sorted(near):
-        text = f"c more than {window} below the maximum exponent counts as zero" + (f" (not {windows[0]})" if windows else "")
+        text = f"c more than {window} below the maximum exponent counts as zero" + (
+            f" (not {windows[0]})" if windows else ""
+        )
         apply = _on("align", lambda s, n=window: replace(s, window=(("c", n),)) if "c" in s.of else s)  # type: ignore[misc]
         yield Change(f"window-{window}", text, apply, 1.1)
-    yield Change("window-none", "c is never too small to count", _on("align", lambda s: replace(s, window=())))
+    yield Change(
+        "window-none", "c is never too small to count", _on("align", lambda s: replace(s, window=()))
+    )
 
 
-# Sums and order ----------------------------------------------------------------------------------------------------------
+# Sums and order ---------------------------------------------------------------------------------------------
 
 
 def _sums(ins: Instruction) -> Iterator[Change]:
@@ -238,7 +293,9 @@ def _sums(ins: Instruction) -> Iterator[Change]:
         text = f"the sum has {width} integer bits (not {needed}) and loses its carry"
         yield Change(f"sum-width-{width}", text, _on("sum", lambda s, w=width: _narrow(s, w)), 1.1)  # type: ignore[misc]
     if integers:
-        yield Change("saturate-per-step", "the sum saturates after every product", _saturated(ins.formats["d"]))
+        yield Change(
+            "saturate-per-step", "the sum saturates after every product", _saturated(ins.formats["d"])
+        )
         return
     yield from _late_c(ins)
 
@@ -268,22 +325,33 @@ def _late_c(ins: Instruction) -> Iterator[Change]:
 
 
 def _without_c(step: Step, operation: Operation, mode: str) -> Step | tuple[Step, ...]:
-    if not operation.k_index or not any(s.op == "align" and len(s.of) > 1 and "c" in s.of for s in operation.steps):
+    if not operation.k_index or not any(
+        s.op == "align" and len(s.of) > 1 and "c" in s.of for s in operation.steps
+    ):
         return step
     if step.op in ("align", "sum") and "c" in step.of and step.order == "exact":
         of = tuple(name for name in step.of if name != "c")
-        bits, window = (tuple(item for item in table if item[0] != "c") for table in (step.fraction_bits, step.window))
+        bits, window = (
+            tuple(item for item in table if item[0] != "c") for table in (step.fraction_bits, step.window)
+        )
         return replace(step, of=of, fraction_bits=bits, window=window, left_out=())
     if step.op == "round" and step.to == "d":
-        add = Step("sum", ("partial", "c"), "d", order="sequential", format=step.format, rounding=mode, nan=step.nan)
+        add = Step(
+            "sum", ("partial", "c"), "d", order="sequential", format=step.format, rounding=mode, nan=step.nan
+        )
         return replace(step, to="partial"), replace(add, overflow="ieee")
     return step
 
 
 def _order(ins: Instruction) -> Iterator[Change]:
     for order in ("tree", "sequential"):
-        apply = _on("sum", lambda s, o=order: replace(s, order=o) if s.order != "exact" and len(s.of) == 1 else s)  # type: ignore[misc]
-        yield Change(f"order-{order}", f"products are added {'as a tree' if order == 'tree' else 'one by one'}", apply)
+        apply = _on(
+            "sum",
+            lambda s, o=order: replace(s, order=o) if s.order != "exact" and len(s.of) == 1 else s,  # type: ignore[misc]
+        )
+        yield Change(
+            f"order-{order}", f"products are added {'as a tree' if order == 'tree' else 'one by one'}", apply
+        )
     count = ins.stored_k
     sizes = [size for size in range(1, count + 1) if count % size == 0]
     for size in sizes:
@@ -314,7 +382,10 @@ def _is_chain(operations: tuple[Operation, ...]) -> bool:
     """Whether all operations run the same steps, each from the result before it."""
     seeds = ["c", *(operation.to for operation in operations[:-1])]
     return all(
-        operation.steps == operations[0].steps and operation.seed == seed and operation.k_index and not operation.addends
+        operation.steps == operations[0].steps
+        and operation.seed == seed
+        and operation.k_index
+        and not operation.addends
         for operation, seed in zip(operations, seeds, strict=True)
     )
 
@@ -342,7 +413,9 @@ def _permuted(order: Callable[[tuple[int, ...]], tuple[int, ...]]) -> Apply:
     def apply(ins: Instruction) -> Instruction | None:
         old = _all_k(ins)
         places = dict(zip(old, order(old), strict=True))
-        return with_operations(ins, (replace(o, k_index=tuple(places[k] for k in o.k_index)) for o in ins.program.operations))
+        return with_operations(
+            ins, (replace(o, k_index=tuple(places[k] for k in o.k_index)) for o in ins.program.operations)
+        )
 
     return apply
 
@@ -353,13 +426,27 @@ def _unfused(step: Step, _: Operation) -> Step | tuple[Step, ...]:
     if step.op != "fma" or step.start != "c" or step.group is not None:
         return step
     multiply = Step(
-        "multiply", ("a", "b"), "products", format=step.format, rounding=step.rounding, nan=step.nan, flush=step.flush
+        "multiply",
+        ("a", "b"),
+        "products",
+        format=step.format,
+        rounding=step.rounding,
+        nan=step.nan,
+        flush=step.flush,
     )
-    add = Step("sum", ("c", "products"), step.to, order="sequential", format=step.format, rounding=step.rounding, nan=step.nan)
+    add = Step(
+        "sum",
+        ("c", "products"),
+        step.to,
+        order="sequential",
+        format=step.format,
+        rounding=step.rounding,
+        nan=step.nan,
+    )
     return multiply, replace(add, overflow="ieee")
 
 
-# Results -----------------------------------------------------------------------------------------------------------------
+# Results ----------------------------------------------------------------------------------------------------
 
 _ZERO_TEXTS = {
     "signed": "zeros keep the sign that IEEE 754 gives them",
@@ -372,7 +459,9 @@ def _results(ins: Instruction) -> Iterator[Change]:
     fmt = ins.formats["d"]
     for overflow in ("infinity", "largest", "ieee") if fmt.is_float else ("wrap", "saturate"):
         apply = _on("round", lambda s, o=overflow: replace(s, overflow=o))  # type: ignore[misc]
-        name = {"largest": "the largest finite number", "ieee": "what IEEE 754 says for the mode"}.get(overflow, overflow)
+        name = {"largest": "the largest finite number", "ieee": "what IEEE 754 says for the mode"}.get(
+            overflow, overflow
+        )
         text = f"overflow gives {name}" if fmt.is_float else f"overflow: {name}"
         yield Change(f"overflow-{overflow}", text, apply)
     if not fmt.is_float:
@@ -382,14 +471,24 @@ def _results(ins: Instruction) -> Iterator[Change]:
         yield Change(f"zero-{zero.replace('_', '-')}", text, apply)
     for flush in ("signed", "positive", "none"):
         apply = rewrite(lambda s, _, f=flush: replace(s, flush=f) if _rounds_last(s) else s)  # type: ignore[misc]
-        text = "subnormal results are kept" if flush == "none" else f"subnormal results become {_flushed(flush)}"
+        text = (
+            "subnormal results are kept" if flush == "none" else f"subnormal results become {_flushed(flush)}"
+        )
         yield Change("result-not-flushed" if flush == "none" else f"result-flushed-{flush}", text, apply)
     for gap in range(1, 5):
         apply = _on("round", lambda s, g=gap: replace(s, sticky_gap=g))  # type: ignore[misc]
         unseen = "the bit" if gap == 1 else f"the {gap} bits"
-        yield Change(f"round-sticky-gap-{gap}", f"the final rounding does not see {unseen} right below the round bit", apply)
+        yield Change(
+            f"round-sticky-gap-{gap}",
+            f"the final rounding does not see {unseen} right below the round bit",
+            apply,
+        )
     lost = _on("round", lambda s: replace(s, subnormal_carry="lost"))
-    yield Change("subnormal-carry-lost", "a subnormal result that rounds up to the least normal number becomes zero", lost)
+    yield Change(
+        "subnormal-carry-lost",
+        "a subnormal result that rounds up to the least normal number becomes zero",
+        lost,
+    )
     for bits in sorted({fmt.fraction_bits - 1, fmt.fraction_bits - 2, 13, 10, 7, fmt.fraction_bits}):
         if 0 < bits <= fmt.fraction_bits:
             apply = _on("round", lambda s, n=bits: replace(s, result_fraction_bits=n) if s.to == "d" else s)  # type: ignore[misc]
@@ -400,17 +499,28 @@ def _flushed(flush: str) -> str:
     return "+0" if flush == "positive" else "zero of their sign"
 
 
-# Special values and operands ---------------------------------------------------------------------------------------------
+# Special values and operands --------------------------------------------------------------------------------
 
 
 def _specials(ins: Instruction) -> Iterator[Change]:
     for rule in ("infinity", "zero"):
-        apply = rewrite(lambda s, _, r=rule: replace(s, zero_times_infinity=r) if s.op in ("multiply", "fma") else s)  # type: ignore[misc]
+        apply = rewrite(
+            lambda s, _, r=rule: replace(s, zero_times_infinity=r) if s.op in ("multiply", "fma") else s  # type: ignore[misc]
+        )
         yield Change(f"zero-times-infinity-is-{rule}", f"0 x infinity gives {rule}, not NaN", apply)
-    signs = {"first": "the first infinity's sign", "last": "the last infinity's sign", "positive": "+", "negative": "-"}
+    signs = {
+        "first": "the first infinity's sign",
+        "last": "the last infinity's sign",
+        "positive": "+",
+        "negative": "-",
+    }
     for rule, sign in signs.items():
         apply = _on("special_values", lambda s, r=rule: replace(s, opposite_infinities=r))  # type: ignore[misc]
-        yield Change(f"opposite-infinities-{rule}", f"infinity - infinity gives an infinity, not NaN (sign: {sign})", apply)
+        yield Change(
+            f"opposite-infinities-{rule}",
+            f"infinity - infinity gives an infinity, not NaN (sign: {sign})",
+            apply,
+        )
 
 
 def _nan_word(nan: int) -> Change:
@@ -426,7 +536,11 @@ def _operands(ins: Instruction) -> Iterator[Change]:
         for slug, names in (("operands", "abc"), ("ab", "ab"), ("c", "c")):
             apply = _flush(names, flush)
             zeros = " and zero" if flush == "positive" else ""
-            yield Change(f"{slug}-flushed-{flush}", f"subnormal{zeros} {', '.join(names)} become {_flushed(flush)}", apply)
+            yield Change(
+                f"{slug}-flushed-{flush}",
+                f"subnormal{zeros} {', '.join(names)} become {_flushed(flush)}",
+                apply,
+            )
     kept = rewrite(lambda s, _: () if s.op == "flush" else s)
     yield Change("operands-not-flushed", "subnormal operands are not flushed", kept)
     for slug, names in (("", "ab"), ("-abc", "abc"), ("-c", "c")):
@@ -449,17 +563,22 @@ def _flushing(operation: Operation, names: str, rule: str) -> tuple[Step, ...]:
     of = tuple(name for name in names if name == "c" or operation.k_index)
     if not of or not operation.seed_format.is_float:
         return operation.steps
-    kept = (replace(s, of=tuple(n for n in s.of if n not in of)) if s.op == "flush" else s for s in operation.steps)
+    kept = (
+        replace(s, of=tuple(n for n in s.of if n not in of)) if s.op == "flush" else s
+        for s in operation.steps
+    )
     return (Step("flush", of, flush=rule), *(s for s in kept if s.op != "flush" or s.of))
 
 
 def _hidden_step(ins: Instruction, operation: Operation, names: str, zeros: bool) -> Step | None:
     table = {"a": ins.formats["a"], "b": ins.formats["b"], "c": operation.seed_format}
-    of = tuple(n for n in names if (n == "c" or operation.k_index) and table[n].is_float and table[n].has_zero)
+    of = tuple(
+        n for n in names if (n == "c" or operation.k_index) and table[n].is_float and table[n].has_zero
+    )
     return Step("hidden_bit", of, zeros="set" if zeros else "ignored") if of else None
 
 
-# Formats -----------------------------------------------------------------------------------------------------------------
+# Formats ----------------------------------------------------------------------------------------------------
 
 
 def _formats(ins: Instruction) -> Iterator[Change]:
@@ -470,7 +589,9 @@ def _formats(ins: Instruction) -> Iterator[Change]:
         for slug, names in (("a", "a"), ("b", "b"), ("operands", "ab")):
             if all(_same_words(ins.formats[name], other) for name in names):
                 apply = _reading(names, other)
-                yield Change(f"{slug}-read-as-{other.name}", f"{' and '.join(names)} read as {other.name}", apply, 1.2)
+                yield Change(
+                    f"{slug}-read-as-{other.name}", f"{' and '.join(names)} read as {other.name}", apply, 1.2
+                )
     if ins.scale_block is not None:
         yield from _scale_formats()
 
@@ -480,7 +601,11 @@ def _whole_tf32(ins: Instruction) -> Instruction | None:
 
 
 def _same_words(fmt: Format, other: Format) -> bool:
-    return (fmt.storage, fmt.bits) == (other.storage, other.bits) and fmt != other and fmt.is_float == other.is_float
+    return (
+        (fmt.storage, fmt.bits) == (other.storage, other.bits)
+        and fmt != other
+        and fmt.is_float == other.is_float
+    )
 
 
 def _reading(names: str, fmt: Format) -> Apply:
@@ -491,7 +616,9 @@ def _read_as(ins: Instruction, table: dict[str, Format]) -> Instruction | None:
     if not table or all(ins.formats[name] == fmt for name, fmt in table.items()):
         return None
     changed = replace(ins, formats=ins.formats | table)
-    return changed if changed.pattern == ins.pattern else None  # the meaning of metadata follows the format of a
+    return (
+        changed if changed.pattern == ins.pattern else None
+    )  # the meaning of metadata follows the format of a
 
 
 def _scale_formats() -> Iterator[Change]:

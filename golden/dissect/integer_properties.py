@@ -1,4 +1,5 @@
-"""Properties of integer units: what two bits become, how large sums of products get, whether a saturating sum clamps once."""
+"""Properties of integer units: what two bits become, how large sums of products get, whether a saturating
+sum clamps once."""
 
 from __future__ import annotations
 
@@ -22,7 +23,11 @@ def find_bits(known: Facts) -> Finding | None:
     if not counts_bits(known):
         return None
     found, shots = known.measured(special_probes.bit_table)
-    return Finding(_BITS.get(found, f"counts {found}"), shots, "The results are one column of the operation's truth table.")
+    return Finding(
+        _BITS.get(found, f"counts {found}"),
+        shots,
+        "The results are one column of the operation's truth table.",
+    )
 
 
 _BITS = {(0, 1, 1, 0): "xor", (0, 0, 0, 1): "and", (0, 1, 1, 1): "or", (1, 0, 0, 1): "xnor"}
@@ -38,7 +43,10 @@ def find_range(known: Facts) -> Finding | None:
     if gives_floats(known):
         return None
     (low, high), shots = known.measured(special_probes.integer_range)
-    reading = "Every product is the least or the largest that the operands can make: all of them add up, none is cut."
+    reading = (
+        "Every product is the least or the largest that the operands can make: all of them add up, "
+        "none is cut."
+    )
     return Finding(_range_text(low, high), shots, reading)
 
 
@@ -70,5 +78,7 @@ def find_clamped(known: Facts) -> Finding | None:
 
 def declared_clamped(known: Facts) -> str | None:
     """Reads from the spec whether partial sums are clamped: only a sum of several steps does."""
-    sums = [step for operation in known.ins.program.operations for step in operation.steps if step.op == "sum"]
+    sums = [
+        step for operation in known.ins.program.operations for step in operation.steps if step.op == "sum"
+    ]
     return "no" if len(sums) == 1 and sums[0].order == "exact" else "partial sums"

@@ -1,9 +1,10 @@
-"""Making operands smaller while something still fails: zeros for whatever is not needed, few mantissa bits, small exponents.
+"""Making operands smaller while something still fails: zeros for whatever is not needed, few mantissa bits,
+small exponents.
 
     least = minimise(ins, operands, lambda batch: dut(batch) != ins.dot(**batch))
 
-The predicate sees whole batches of candidates, because one call may be one run of a simulator. Each round asks it about
-every single simplification, and then about the simplifications that it allowed, taken together.
+The predicate sees whole batches of candidates, because one call may be one run of a simulator. Each round
+asks it about every single simplification, and then about the simplifications that it allowed, taken together.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ def minimise(
     Args:
         ins: the instruction whose operands these are.
         operands: one dot product that fails, raw codes as `ins.dot` takes them: a, b (k,), c () and so on.
-        fails: takes a batch, the same operands with a leading dimension n, and tells for each whether it fails (n,).
+        fails: takes a batch, the same operands with a leading dimension n, and tells for each whether it
+            fails (n,).
         rounds: how often `fails` may be called; None: until nothing becomes simpler.
         progress: called with (calls made, calls allowed) after every call; the second is 0 without a limit.
 
@@ -57,7 +59,9 @@ def minimise(
 class _Minimiser:
     """Counts the calls of the predicate and takes one round after the other."""
 
-    def __init__(self, ins: Instruction, fails: Fails, rounds: int | None, progress: Callable[[int, int], None] | None) -> None:
+    def __init__(
+        self, ins: Instruction, fails: Fails, rounds: int | None, progress: Callable[[int, int], None] | None
+    ) -> None:
         self.ins, self.fails, self.rounds, self.progress, self.calls = ins, fails, rounds, progress, 0
 
     @property
@@ -74,7 +78,8 @@ class _Minimiser:
         return found
 
     def step(self, current: Operands) -> Operands | None:
-        """The cheapest single simplification that still fails, or several of them at once; None where there is none."""
+        """The cheapest single simplification that still fails, or several of them at once; None where
+        there is none."""
         candidates = _simplifications(self.ins, current)
         costs = _costs(self.ins, candidates)
         cheaper = np.flatnonzero(costs < float(_costs(self.ins, current)[0]))
@@ -97,7 +102,8 @@ def _picked(batch: Operands, index: npt.NDArray[np.intp]) -> Operands:
 
 
 def _merged(current: Operands, candidates: Operands, kept: npt.NDArray[np.intp]) -> Operands | None:
-    """Batches of simplifications that change different places: the two cheapest together, then three, and so on."""
+    """Batches of simplifications that change different places: the two cheapest together, then three, and
+    so on."""
     total = {name: codes.copy() for name, codes in current.items()}
     touched = {name: np.zeros(codes.shape, bool) for name, codes in current.items()}
     rows: list[Operands] = []
@@ -105,10 +111,14 @@ def _merged(current: Operands, candidates: Operands, kept: npt.NDArray[np.intp])
         change = {name: codes[index : index + 1] != current[name] for name, codes in candidates.items()}
         if any((change[name] & touched[name]).any() for name in change):
             continue
-        total = {name: np.where(change[name], candidates[name][index : index + 1], total[name]) for name in total}
+        total = {
+            name: np.where(change[name], candidates[name][index : index + 1], total[name]) for name in total
+        }
         touched = {name: touched[name] | change[name] for name in touched}
         rows.append(total)
-    return {name: np.concatenate([row[name] for row in rows[1:]]) for name in current} if len(rows) > 1 else None
+    return (
+        {name: np.concatenate([row[name] for row in rows[1:]]) for name in current} if len(rows) > 1 else None
+    )
 
 
 def cost(ins: Instruction, operands: Operands) -> float:
@@ -117,7 +127,8 @@ def cost(ins: Instruction, operands: Operands) -> float:
 
 
 def _costs(ins: Instruction, operands: Operands) -> npt.NDArray[np.float64]:
-    """How much there is to read: non-zero products first, then c, significand bits, exponents, signs, places."""
+    """How much there is to read: non-zero products first, then c, significand bits, exponents, signs,
+    places."""
     a = operands["a"]
     live = _magnitude(ins.formats["a"], a) != 0
     places = (live * np.arange(a.shape[-1])).sum(axis=-1)
@@ -125,7 +136,9 @@ def _costs(ins: Instruction, operands: Operands) -> npt.NDArray[np.float64]:
     for name, codes in operands.items():
         if name != "metadata":
             columns = codes[:, None] if codes.ndim == 1 else codes
-            cost = cost + _code_costs(ins.formats[name], columns, _WEIGHTS.get(name, _WEIGHTS["b"])).sum(axis=-1)
+            cost = cost + _code_costs(ins.formats[name], columns, _WEIGHTS.get(name, _WEIGHTS["b"])).sum(
+                axis=-1
+            )
     return np.asarray(cost, np.float64)
 
 
@@ -137,8 +150,8 @@ def _magnitude(fmt: Format, codes: Bits) -> npt.NDArray[np.uint64]:
     return np.asarray(fields & np.uint64((1 << (fmt.exponent_bits + fmt.fraction_bits)) - 1))
 
 
-# Cost of a non-zero operand, of one binade away from 1 and of a minus sign. They differ so that exponents wander from b
-# to a to c, and the example ends as 1 * 1 + something wherever the units allow it.
+# Cost of a non-zero operand, of one binade away from 1 and of a minus sign. They differ so that exponents
+# wander from b to a to c, and the example ends as 1 * 1 + something wherever the units allow it.
 _WEIGHTS = {"a": (1.0, 0.1, 0.5), "b": (1.0, 0.2, 0.6), "c": (1e4, 0.05, 0.3)}
 
 
@@ -172,7 +185,8 @@ def _simplifications(ins: Instruction, operands: Operands) -> Operands:
 
 
 def _zeroings(ins: Instruction, operands: Operands) -> Iterator[Operands]:
-    """Zeroes c, single products, and aligned runs of products (halves, quarters, ...). A sparse b stays where it is."""
+    """Zeroes c, single products, and aligned runs of products (halves, quarters, ...). A sparse b stays
+    where it is."""
     yield {"c": np.zeros_like(operands["c"])}
     a, b = operands["a"], operands["b"]
     count = a.shape[-1]
@@ -206,9 +220,14 @@ def _moves(operands: Operands) -> Iterator[Operands]:
 
 
 def _shifts(ins: Instruction, operands: Operands) -> Iterator[Operands]:
-    """Changes several operands at once so that the products keep their relations: exponents handed from a to b of one
-    product, everything moved by some binades, everything negated."""
-    a, b, c, fmt_a, fmt_b, fmt_c = operands["a"], operands["b"], operands["c"], *(ins.formats[name] for name in "abc")
+    """Changes several operands at once so that the products keep their relations: exponents handed from a
+    to b of one product, everything moved by some binades, everything negated."""
+    a, b, c, fmt_a, fmt_b, fmt_c = (
+        operands["a"],
+        operands["b"],
+        operands["c"],
+        *(ins.formats[name] for name in "abc"),
+    )
     yield {"a": stimuli.negate(fmt_a, a), "c": stimuli.negate(fmt_c, c)}
     if not (fmt_a.is_float and fmt_b.is_float and fmt_c.is_float):
         return
@@ -233,7 +252,9 @@ def _rescaled(fmt: Format, codes: Bits, steps: int) -> Bits | None:
         return None
     shift = fmt.fraction_bits + fmt.ignored_low
     cleared = codes & ~fmt.dtype.type(((1 << fmt.exponent_bits) - 1) << shift)
-    return np.where(live, cleared | (np.where(live, moved, 0).astype(fmt.dtype) << shift), codes).astype(fmt.dtype)
+    return np.where(live, cleared | (np.where(live, moved, 0).astype(fmt.dtype) << shift), codes).astype(
+        fmt.dtype
+    )
 
 
 def _replaced(codes: Bits, place: tuple[int, ...], code: int) -> Bits:
@@ -243,11 +264,16 @@ def _replaced(codes: Bits, place: tuple[int, ...], code: int) -> Bits:
 
 
 def _simpler_codes(fmt: Format, code: int) -> list[int]:
-    """Codes that are easier to read than `code`: one, fewer significand bits, exponents nearer to one, no sign."""
+    """Codes that are easier to read than `code`: one, fewer significand bits, exponents nearer to one, no
+    sign."""
     top = fmt.sign_shift if fmt.sign_shift >= 0 else fmt.bits - 1
     sign = code >> top & 1 if fmt.signed else 0
     if not fmt.is_float:
-        return [c for c in {1, code >> 1, code & (code - 1) if code else 0, -code & ((1 << fmt.bits) - 1)} if c != code]
+        return [
+            c
+            for c in {1, code >> 1, code & (code - 1) if code else 0, -code & ((1 << fmt.bits) - 1)}
+            if c != code
+        ]
     rest = code & ((1 << top) - 1) if fmt.signed else code
     unit, one = 1 << fmt.ignored_low, stimuli.one(fmt)
     fraction_mask = ((1 << fmt.fraction_bits) - 1) * unit

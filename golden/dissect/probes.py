@@ -1,9 +1,9 @@
 """Probes: dot products chosen so that the result tells one property of a unit, whatever the spec says of it.
 
-A probe knows the formats of a unit and its K, nothing else: it would find the same in a chip. The method is the one of the
-MMA-Sim paper (section III): large terms that cancel beside a small one (accumulation precision, order), totals between two
-results (rounding), the edges of the formats (special values). `golden/dissect/properties.py` holds what the probes find
-against the spec.
+A probe knows the formats of a unit and its K, nothing else: it would find the same in a chip. The method is
+the one of the MMA-Sim paper (section III): large terms that cancel beside a small one (accumulation
+precision, order), totals between two results (rounding), the edges of the formats (special values).
+`golden/dissect/properties.py` holds what the probes find against the spec.
 """
 
 from __future__ import annotations
@@ -65,21 +65,30 @@ class Unit:
 
     @cached_property
     def slots(self) -> tuple[int, ...]:
-        """Places of k whose products can have exponents of their own: every k, or the first of every scale block."""
-        return tuple(range(0, self.ins.k, self.ins.scale_block or 1)) if self.scaled_apart else tuple(range(self.ins.k))
+        """Places of k whose products can have exponents of their own: every k, or the first of every scale
+        block."""
+        return (
+            tuple(range(0, self.ins.k, self.ins.scale_block or 1))
+            if self.scaled_apart
+            else tuple(range(self.ins.k))
+        )
 
     @property
     def scaled_apart(self) -> bool:
         """Whether there are several scale blocks."""
         return self.ins.scale_block is not None and self.ins.scale_block < self.ins.k
 
-    # Reach ---------------------------------------------------------------------------------------------------------------
+    # Reach --------------------------------------------------------------------------------------------------
 
     @cached_property
     def highest(self) -> int:
         """Exponent of the largest power of two that a product with its scales has."""
         high = sum(stimuli.highest_exponent(self.ins.formats[name]) for name in "ab")
-        return high if self.ins.scale_block is None else self._scale_range()[1] + (0 if self.scaled_apart else high)
+        return (
+            high
+            if self.ins.scale_block is None
+            else self._scale_range()[1] + (0 if self.scaled_apart else high)
+        )
 
     @cached_property
     def lowest(self) -> int:
@@ -96,7 +105,7 @@ class Unit:
         """Exponent of the large terms that both c and a product can hold."""
         return min(self.ins.formats["c"].max_exponent, self.highest, _REACH)
 
-    # Firing --------------------------------------------------------------------------------------------------------------
+    # Firing -------------------------------------------------------------------------------------------------
 
     def fire(self, what: str, products: Mapping[int, Value], c: Value | float = 0) -> Shot:
         """Runs one dot product with these values of products (by k) and c.
@@ -123,12 +132,15 @@ class Unit:
         operands = {}
         for name, shape in self.ins.operand_shapes(matrices=False).items():
             fmt = format_of(self.ins, name)
-            fill = FIRST_COLUMNS if name == "metadata" else stimuli.one(fmt) if name.startswith("scale") else 0
+            fill = (
+                FIRST_COLUMNS if name == "metadata" else stimuli.one(fmt) if name.startswith("scale") else 0
+            )
             operands[name] = np.full(shape, fill, fmt.dtype)
         return operands
 
     def _set_scales(self, operands: Operands, products: Mapping[int, Value]) -> Any:
-        """Gives every scale block the exponent of its largest product, or as much less as its least one needs."""
+        """Gives every scale block the exponent of its largest product, or as much less as its least one
+        needs."""
         if self.ins.scale_block is None:
             return lambda k: Fraction(1)
         block, chosen = self.ins.scale_block, {}
@@ -153,7 +165,10 @@ class Unit:
 
 def _split_scale(ins: Instruction, operands: Operands, index: int, exponent: int) -> Fraction:
     x, y = ins.formats["scale_a"], ins.formats["scale_b"]
-    for first in sorted(range(stimuli.tiniest_exponent(x), stimuli.highest_exponent(x) + 1), key=lambda e: abs(2 * e - exponent)):
+    for first in sorted(
+        range(stimuli.tiniest_exponent(x), stimuli.highest_exponent(x) + 1),
+        key=lambda e: abs(2 * e - exponent),
+    ):
         if stimuli.tiniest_exponent(y) <= exponent - first <= stimuli.highest_exponent(y):
             operands["scale_a"][index] = exact_code(x, Fraction(2) ** first)
             operands["scale_b"][index] = exact_code(y, Fraction(2) ** (exponent - first))
@@ -193,7 +208,8 @@ def exact_code(fmt: Format, value: Value | float) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def factors(value: Fraction, x: Format, y: Format) -> tuple[int, int]:
-    """Returns codes of two formats whose product is `value`, near each other in size, normal numbers where possible.
+    """Returns codes of two formats whose product is `value`, near each other in size, normal numbers where
+    possible.
 
     Raises:
         Unreachable: there are none.
@@ -215,7 +231,8 @@ def factors(value: Fraction, x: Format, y: Format) -> tuple[int, int]:
 
 
 def _split_exponent(last: int, x: Format, p: int, y: Format, q: int) -> int | None:
-    """The i with p * 2^i in x and q * 2^(last - i) in y: normal numbers if there are, of about the same size; None if none."""
+    """The i with p * 2^i in x and q * 2^(last - i) in y: normal numbers if there are, of about the same
+    size; None if none."""
     for lowest in (stimuli.lowest_exponent, stimuli.tiniest_exponent):
         low, high = (edge - p.bit_length() + 1 for edge in (lowest(x), stimuli.highest_exponent(x)))
         low = max(low, last - (stimuli.highest_exponent(y) - q.bit_length() + 1))
@@ -233,7 +250,7 @@ def _divisors(odd: int) -> Iterator[int]:
         yield from (p for p in range(3, min(odd, 1 << 12), 2) if odd % p == 0)
 
 
-# Accumulation precision (paper, III-D) -----------------------------------------------------------------------------------
+# Accumulation precision (paper, III-D) ----------------------------------------------------------------------
 
 
 def kept_bits(unit: Unit, places: Sequence[int] | None = None) -> int | None:
@@ -254,7 +271,9 @@ def kept_bits(unit: Unit, places: Sequence[int] | None = None) -> int | None:
         for sign in (1, -1):
             y = sign * Fraction(2) ** (x - j)
             shot = unit.fire(
-                f"X = 2^{x}: X {'+' if sign > 0 else '-'} X*2^-{j} - X", {small: y, large: -(Fraction(2) ** x)}, Fraction(2) ** x
+                f"X = 2^{x}: X {'+' if sign > 0 else '-'} X*2^-{j} - X",
+                {small: y, large: -(Fraction(2) ** x)},
+                Fraction(2) ** x,
             )
             if unit.value(shot) != y:
                 return j - 1
@@ -269,14 +288,15 @@ def result_bits(unit: Unit) -> int:
     return -_last_bit(value)
 
 
-# Order (paper, III-C) ----------------------------------------------------------------------------------------------------
+# Order (paper, III-C) ---------------------------------------------------------------------------------------
 
 
 def slices(unit: Unit, bits: int) -> list[tuple[int, ...]]:
     """Which slots are combined before the accumulator is rounded to the result's format.
 
-    c = 1.5 + ulp and a product 1.5 make 3 + ulp, which a result of `bits` fraction bits does not hold; a product -1.5
-    brings it back to 1.5 + ulp where it belongs to the same step, and to 1.5 where it comes later.
+    c = 1.5 + ulp and a product 1.5 make 3 + ulp, which a result of `bits` fraction bits does not hold; a
+    product -1.5 brings it back to 1.5 + ulp where it belongs to the same step, and to 1.5 where it comes
+    later.
     """
     ulp, left = Fraction(1, 1 << bits), list(unit.slots)
     found = []
@@ -296,10 +316,13 @@ def slices(unit: Unit, bits: int) -> list[tuple[int, ...]]:
 
 
 def survivors(unit: Unit, bits: int | None) -> dict[tuple[int, int], int | None]:
-    """How many of the small terms are left when X (in c, the first two products or the middle) cancels -X at a place after it.
+    """How many of the small terms are left when X (in c, the first two products or the middle) cancels -X at
+    a place after it.
 
-    All other places hold a y so far below X that all of them together are lost where they meet an X. The counts tell the
-    order of the sum: terms that are added after the two have cancelled are left. Place -1 is c. None: no multiple of y.
+    All other places hold a y so far below X that all of them together are lost where they meet an X. The
+    counts tell the
+    order of the sum: terms that are added after the two have cancelled are left. Place -1 is c. None: no
+        multiple of y.
     """
     x = unit.top
     y = Fraction(2) ** max(x - (_REACH if bits is None else bits + 2 + unit.ins.k.bit_length()), unit.lowest)
@@ -310,14 +333,17 @@ def survivors(unit: Unit, bits: int | None) -> dict[tuple[int, int], int | None]
             terms = dict.fromkeys(places, y) | {first: Fraction(2) ** x, second: -(Fraction(2) ** x)}
             c = terms.pop(-1)
             where = "c" if first < 0 else f"k = {first}"
-            value = unit.value(unit.fire(f"X in {where}, -X at k = {second}, X*2^-{x - _exponent(y)} elsewhere", terms, c))
+            value = unit.value(
+                unit.fire(f"X in {where}, -X at k = {second}, X*2^-{x - _exponent(y)} elsewhere", terms, c)
+            )
             count = None if value is None else value / y
             counts[first, second] = int(count) if count is not None and count.denominator == 1 else None
     return counts
 
 
 def summed_first(unit: Unit, bits: int | None, within: int) -> bool:
-    """Whether the products of a step are added before they meet c: many that are each too small for c count together.
+    """Whether the products of a step are added before they meet c: many that are each too small for c count
+    together.
 
     Args:
         bits: F. within: slots of the first step.
@@ -329,7 +355,7 @@ def summed_first(unit: Unit, bits: int | None, within: int) -> bool:
     return unit.value(shot) != Fraction(2) ** x
 
 
-# Rounding (paper, III-E) -------------------------------------------------------------------------------------------------
+# Rounding (paper, III-E) ------------------------------------------------------------------------------------
 
 _DIRECTED = {
     (1, 0, -1, 0): "",  # to nearest: see the ties
@@ -351,8 +377,8 @@ _TIES = {
 def rounding(unit: Unit, bits: int) -> str:
     """The rounding of a result of `bits` fraction bits, by Tables I and II of the paper: "RZ", "RNE", ...
 
-    c = 1.75 + r ulp and 1.5 * 1.5 make 4 + r ulp, with the last place u = 4 ulp: quarters and halves of it are exact in
-    every unit before its result is rounded.
+    c = 1.75 + r ulp and 1.5 * 1.5 make 4 + r ulp, with the last place u = 4 ulp: quarters and halves of it
+    are exact in every unit before its result is rounded.
     """
     place = Fraction(1, 1 << bits)
 
@@ -374,7 +400,8 @@ def rounding(unit: Unit, bits: int) -> str:
 
 
 def cut(unit: Unit, bits: int, places: tuple[int, int]) -> str:
-    """How bits below the kept ones are rounded in alignment: X - X * 2^-(F + 1) is X (RZ) or less (RD). Place -1 is c."""
+    """How bits below the kept ones are rounded in alignment: X - X * 2^-(F + 1) is X (RZ) or less (RD).
+    Place -1 is c."""
     large = Fraction(2) ** unit.top
     terms = {places[0]: large, places[1]: -large / 2 ** (bits + 1)}
     c = terms.pop(-1, Fraction(0))
@@ -383,14 +410,15 @@ def cut(unit: Unit, bits: int, places: tuple[int, int]) -> str:
     return "RZ" if unit.value(shot) == large else "RD"
 
 
-# The exponent floor ------------------------------------------------------------------------------------------------------
+# The exponent floor -----------------------------------------------------------------------------------------
 
 
 def last_weight(unit: Unit, mode: str, within: int) -> int | None:
     """The exponent of the last bit that is kept when every term is tiny and c is zero.
 
-    Truncated results: all bits from half the least subnormal down to 2^t, and 2^t once more, make the least subnormal if 2^t
-    is kept, and zero if not. Results to nearest: half the least subnormal is a tie, which 2^t decides.
+    Truncated results: all bits from half the least subnormal down to 2^t, and 2^t once more, make the least
+    subnormal if 2^t is kept, and zero if not. Results to nearest: half the least subnormal is a tie, which
+    2^t decides.
 
     Args:
         mode: the rounding of results. within: products in the first step.
@@ -420,7 +448,8 @@ def last_weight(unit: Unit, mode: str, within: int) -> int | None:
 
 
 def _ones(unit: Unit, top: int, last: int, within: int) -> dict[int, Value] | None:
-    """Products that add up to 2^(top + 1) if no bit is cut: all bits from `top` to `last`, and `last` again."""
+    """Products that add up to 2^(top + 1) if no bit is cut: all bits from `top` to `last`, and `last`
+    again."""
     width = _SUM_BITS if unit.scaled_apart else unit.ins.formats["a"].fraction_bits + 1
     bits = range(top, last - 1, -1)
     chunks = [bits[i : i + width] for i in range(0, len(bits), width)]

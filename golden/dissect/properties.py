@@ -1,7 +1,8 @@
 """The properties that the comparison shows, and the check that what is measured is what the spec says.
 
-`measure` runs the probes of one unit; what they find must be what the program's parameters say, or the page cannot be
-built. The two come to the number by different ways: the probe from results, `declared` from the YAML's parameters.
+`measure` runs the probes of one unit; what they find must be what the program's parameters say, or the page
+cannot be built. The two come to the number by different ways: the probe from results, `declared` from the
+YAML's parameters.
 """
 
 from __future__ import annotations
@@ -32,12 +33,13 @@ def _nothing_assumed(ins: Instruction, finding: Finding) -> bool:
 class Property:
     """One row of the comparison.
 
-    find: measures; returns None where the property means nothing for the unit. declared: what the spec says, in the words of
-    the cell; None where it says nothing that a probe could be held against. against: names of golden/dissect/hypotheses.py
-    (a regular expression) of the units that have the property otherwise; captured results are searched for what refutes them.
-    unseen: what else a unit may do that no recorded operands can tell; empty where there is nothing. assumed: whether no
-    source says what the model does, so that the value stands for any. fault: the parameter of a campaign's planted fault
-    that changes the property.
+    find: measures; returns None where the property means nothing for the unit. declared: what the spec says,
+    in the words of the cell; None where it says nothing that a probe could be held against. against: names of
+    golden/dissect/hypotheses.py (a regular expression) of the units that have the property otherwise;
+    captured results are searched for what refutes them.
+    unseen: what else a unit may do that no recorded operands can tell; empty where there is nothing. assumed:
+    whether no source says what the model does, so that the value stands for any. fault: the parameter of a
+    campaign's planted fault that changes the property.
     """
 
     slug: str
@@ -62,7 +64,8 @@ def measure(chosen: Property, ins: Instruction) -> Finding | None:
     declared = None if finding is None else chosen.declared(known)
     if finding is not None and declared is not None and finding.text != declared:
         raise ProbeError(
-            f"{ins.architecture}:{ins.name}: {chosen.title.lower()}: the probe found '{finding.text}', the spec says '{declared}'"
+            f"{ins.architecture}:{ins.name}: {chosen.title.lower()}: the probe found '{finding.text}', the "
+            f"spec says '{declared}'"
         )
     return finding
 
@@ -75,7 +78,8 @@ PROPERTIES = (
     Property(
         "fraction-bits",
         "Fraction bits kept (F)",
-        "How many bits below the largest term of a step are kept when the others are shifted to it. IEEE operations keep those "
+        "How many bits below the largest term of a step are kept when the others are shifted to it. IEEE "
+        "operations keep those "
         "of their format; an exact sum keeps all.",
         sum_properties.find_f,
         sum_properties.declared_f,
@@ -85,7 +89,8 @@ PROPERTIES = (
     Property(
         "products",
         "Products in one step",
-        "How many products are combined before the accumulator is rounded to the format of the result, and in how many steps "
+        "How many products are combined before the accumulator is rounded to the format of the result, and "
+        "in how many steps "
         "the whole K is done.",
         sum_properties.find_products,
         sum_properties.declared_products,
@@ -102,7 +107,8 @@ PROPERTIES = (
     Property(
         "exponent-floor",
         "Exponent floor",
-        "The least exponent that terms are aligned to. It shows only where every term is tiny and c is zero. Units without a "
+        "The least exponent that terms are aligned to. It shows only where every term is tiny and c is "
+        "zero. Units without a "
         "parameter for it are described by the last bit that they keep.",
         sum_properties.find_floor,
         sum_properties.declared_floor,
@@ -129,7 +135,8 @@ PROPERTIES = (
     Property(
         "zero-sign",
         "Sign of zero",
-        "Whether a result can be -0: from zeros that are all negative, from 1 - 1, from a negative total that underflows.",
+        "Whether a result can be -0: from zeros that are all negative, from 1 - 1, from a negative total "
+        "that underflows.",
         value_properties.find_zero,
         value_properties.declared_zero,
         r"zero-(signed|signed-underflow|positive)",
@@ -171,7 +178,8 @@ PROPERTIES = (
     Property(
         "integer-range",
         "Range of sums of products",
-        "The least and the largest sum of all K products of integers, with c = 0: operands are signed in two's complement, and "
+        "The least and the largest sum of all K products of integers, with c = 0: operands are signed in "
+        "two's complement, and "
         "no product or sum of products is cut.",
         integer_properties.find_range,
         integer_properties.declared_range,
@@ -180,8 +188,10 @@ PROPERTIES = (
     Property(
         "inner-overflow",
         "Overflow inside a step",
-        "Whether products or partial sums past the largest exponent of the result become infinite although they cancel; of "
-        "integers that saturate, whether partial sums are clamped. (Sums that wrap come out the same in any order.)",
+        "Whether products or partial sums past the largest exponent of the result become infinite although "
+        "they cancel; of "
+        "integers that saturate, whether partial sums are clamped. (Sums that wrap come out the same in any "
+        "order.)",
         value_properties.find_inner,
         value_properties.declared_inner,
         r"saturate-per-step",

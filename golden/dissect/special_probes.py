@@ -24,11 +24,12 @@ def shown(unit: Unit, shot: Shot) -> str:
     return hex_text(unit.d, shot.code) if number.kind == Kind.NAN else describe_code(unit.d, shot.code)
 
 
-# Zeros -------------------------------------------------------------------------------------------------------------------
+# Zeros ------------------------------------------------------------------------------------------------------
 
 
 def zeros(unit: Unit) -> dict[str, str]:
-    """The signs of zero results: of zeros that are all negative, of terms that cancel, of a negative total that underflows."""
+    """The signs of zero results: of zeros that are all negative, of terms that cancel, of a negative total
+    that underflows."""
     found = {}
     operands = unit.zeros()
     operands["b"][...] = exact_code(unit.ins.formats["b"], -1)
@@ -43,11 +44,12 @@ def zeros(unit: Unit) -> dict[str, str]:
     return found
 
 
-# NaN and infinity --------------------------------------------------------------------------------------------------------
+# NaN and infinity -------------------------------------------------------------------------------------------
 
 
 def generated_nans(unit: Unit) -> dict[str, str]:
-    """The words of NaNs made from numbers: 0 x infinity and infinity - infinity, where the formats have infinities."""
+    """The words of NaNs made from numbers: 0 x infinity and infinity - infinity, where the formats have
+    infinities."""
     a, b, c, d = (unit.ins.formats[name] for name in "abcd")
     found = {}
     if a.infinity is not None:
@@ -81,7 +83,7 @@ def payload_kept(unit: Unit) -> bool:
     return all(kept)
 
 
-# Overflow ----------------------------------------------------------------------------------------------------------------
+# Overflow ---------------------------------------------------------------------------------------------------
 
 
 def overflow(unit: Unit) -> str:
@@ -93,7 +95,10 @@ def overflow(unit: Unit) -> str:
     c = unit.ins.formats["c"]
     place = Fraction(2) ** (unit.d.max_exponent - unit.d.fraction_bits)
     largest = c.decode(c.largest).value
-    return shown(unit, unit.fire("c = the largest number, a product of its last place", {unit.slots[0]: place}, largest))
+    return shown(
+        unit,
+        unit.fire("c = the largest number, a product of its last place", {unit.slots[0]: place}, largest),
+    )
 
 
 def inner_overflow(unit: Unit) -> dict[str, str]:
@@ -104,18 +109,23 @@ def inner_overflow(unit: Unit) -> dict[str, str]:
     """
     top = Fraction(2) ** (unit.d.max_exponent + 1)
     first, second = unit.slots[:2]
-    half = unit.fire("c = 2^e_max, a product of 2^e_max, another of -2^e_max", {first: top / 2, second: -top / 2}, top / 2)
+    half = unit.fire(
+        "c = 2^e_max, a product of 2^e_max, another of -2^e_max", {first: top / 2, second: -top / 2}, top / 2
+    )
     found = {"sum": shown(unit, half)}
     with suppress(Unreachable):
-        found["product"] = shown(unit, unit.fire("products of 2^(e_max + 1) and -2^(e_max + 1)", {first: top, second: -top}))
+        found["product"] = shown(
+            unit, unit.fire("products of 2^(e_max + 1) and -2^(e_max + 1)", {first: top, second: -top})
+        )
     return found
 
 
-# Subnormal numbers -------------------------------------------------------------------------------------------------------
+# Subnormal numbers ------------------------------------------------------------------------------------------
 
 
 def subnormals(unit: Unit, bits: int) -> dict[str, str]:
-    """Whether subnormal a, c and results count: "kept" or what they become; those that cannot be made are left out.
+    """Whether subnormal a, c and results count: "kept" or what they become; those that cannot be made are
+    left out.
 
     Args:
         bits: fraction bits of results.
@@ -127,13 +137,16 @@ def subnormals(unit: Unit, bits: int) -> dict[str, str]:
         partner = Fraction(2) ** b.max_exponent
         operands["a"][0], operands["b"][0] = 1 << a.ignored_low, exact_code(b, partner)
         wanted = Fraction(2) ** stimuli.tiniest_exponent(a) * partner
-        found["a"] = _kept(unit, unit.run("the least subnormal a against the largest power of two in b", operands), wanted)
+        found["a"] = _kept(
+            unit, unit.run("the least subnormal a against the largest power of two in b", operands), wanted
+        )
     least = Fraction(2) ** (c.min_exponent - bits)
     found["c"] = _kept(unit, unit.fire("a subnormal c alone", {}, least), least)
     with suppress(Unreachable):
         normal = Fraction(2) ** d.min_exponent
         shot = unit.fire(
-            "1.5 and -1 times the least normal number", {unit.slots[0]: normal * Fraction(3, 2), unit.slots[1]: -normal}
+            "1.5 and -1 times the least normal number",
+            {unit.slots[0]: normal * Fraction(3, 2), unit.slots[1]: -normal},
         )
         found["result"] = _kept(unit, shot, normal / 2)
     return found
@@ -143,7 +156,7 @@ def _kept(unit: Unit, shot: Shot, wanted: Fraction) -> str:
     return "kept" if unit.value(shot) == wanted else f"{shown(unit, shot)}"
 
 
-# Integers ----------------------------------------------------------------------------------------------------------------
+# Integers ---------------------------------------------------------------------------------------------------
 
 
 def bit_table(unit: Unit) -> tuple[int, ...]:
@@ -157,7 +170,8 @@ def bit_table(unit: Unit) -> tuple[int, ...]:
 
 
 def _pairs(unit: Unit) -> dict[int, tuple[int, int]]:
-    """Codes of a and b by what they add to the sum, found by trying the least and largest codes, 0, 1 and -1."""
+    """Codes of a and b by what they add to the sum, found by trying the least and largest codes, 0, 1 and
+    -1."""
     a, b = (unit.ins.formats[name] for name in "ab")
     found: dict[int, tuple[int, int]] = {}
     for x in _codes(a):
@@ -187,7 +201,8 @@ def _sum(unit: Unit, what: str, products: dict[int, tuple[int, int]], c: int) ->
 
 
 def integer_overflow(unit: Unit) -> str:
-    """What a sum of one more than the largest number becomes, and one less than the least where products can be negative."""
+    """What a sum of one more than the largest number becomes, and one less than the least where products
+    can be negative."""
     pairs, top = _pairs(unit), 1 << (unit.d.bits - 1)
     unit.shots = []
     found = [_sum(unit, "c = the largest number, one product 1", {0: pairs[1]}, top - 1)]
@@ -222,7 +237,7 @@ def integer_cancelling(unit: Unit) -> bool:
     return held
 
 
-# Formats -----------------------------------------------------------------------------------------------------------------
+# Formats ----------------------------------------------------------------------------------------------------
 
 
 def ignored_bits(unit: Unit) -> dict[str, str]:

@@ -20,10 +20,14 @@ def find_f(known: Facts) -> Finding | None:
         return None
     value, shots = known.kept
     reading = (
-        "The last pair is still right, the next bit is lost." if value is not None else "Even the least product is not lost."
+        "The last pair is still right, the next bit is lost."
+        if value is not None
+        else "Even the least product is not lost."
     )
     return Finding(
-        _f_text(value), shots, f"{reading} Each try is X, a small term and -X; a result other than the small term shows a cut."
+        _f_text(value),
+        shots,
+        f"{reading} Each try is X, a small term and -X; a result other than the small term shows a cut.",
     )
 
 
@@ -48,12 +52,17 @@ def find_products(known: Facts) -> Finding | None:
     found, shots = known.slices
     size, count = known.ins.k // len(known.unit.slots), len(known.unit.slots)
     first = [shot for shot in shots if "at k = 0 - " in shot.what]
-    ends = (first[len(found[0]) - 2 : len(found[0]) - 1] if len(found[0]) > 1 else []) + first[len(found[0]) - 1 : len(found[0])]
+    ends = (first[len(found[0]) - 2 : len(found[0]) - 1] if len(found[0]) > 1 else []) + first[
+        len(found[0]) - 1 : len(found[0])
+    ]
     reading = (
-        "1.5 + ulp comes back where both products are in one step; 1.5 alone where the accumulator was rounded between them."
+        "1.5 + ulp comes back where both products are in one step; 1.5 alone where the accumulator "
+        "was rounded between them."
     )
     assert sum(map(len, found)) == count
-    return Finding(_slices_text(known.ins.k, [len(one) * size for one in found]), tuple(ends or first[:1]), reading)
+    return Finding(
+        _slices_text(known.ins.k, [len(one) * size for one in found]), tuple(ends or first[:1]), reading
+    )
 
 
 def _slices_text(k: int, sizes: list[int]) -> str:
@@ -94,7 +103,8 @@ def find_order(known: Facts) -> Finding | None:
     picked = [shots[0], shots[count], shots[2 * count - 2], *one]
     reading = (
         "How many of the small terms are left tells which were added after X and -X had cancelled; "
-        f"{len(shots)} pairs of places were tried, three stand here. The last try: small products that are lost one by one, "
+        f"{len(shots)} pairs of places were tried, three stand here. The last try: small products that are "
+        "lost one by one, "
         "but not together, show whether they are summed before they meet c."
     )
     return Finding(text, tuple(picked), reading)
@@ -113,7 +123,9 @@ def _order_text(kind: str, terms: str, summed: bool) -> str:
     return _ORDERS[kind].format(terms=terms)
 
 
-def _predicted(kind: str, steps: list[tuple[int, ...]], pairs: list[tuple[int, int]]) -> dict[tuple[int, int], int | None]:
+def _predicted(
+    kind: str, steps: list[tuple[int, ...]], pairs: list[tuple[int, int]]
+) -> dict[tuple[int, int], int | None]:
     """How many small terms survive in an order of additions, for X and -X at these pairs of places."""
     return {(first, second): _survive(kind, steps, first, second) for first, second in pairs}
 
@@ -146,7 +158,9 @@ def _survive(kind: str, steps: list[tuple[int, ...]], first: int, second: int) -
 
 def _meet(terms: list[Partial]) -> Partial:
     """A sum in which small terms are lost as soon as any X takes part."""
-    return sum(large for large, _ in terms), 0 if any(large for large, _ in terms) else sum(small for _, small in terms)
+    return sum(large for large, _ in terms), 0 if any(large for large, _ in terms) else sum(
+        small for _, small in terms
+    )
 
 
 def declared_order(known: Facts) -> str | None:
@@ -168,7 +182,10 @@ def find_floor(known: Facts) -> Finding | None:
         last, shots = known.measured(probes.last_weight, known.rounding[0], len(known.slices[0][0]))
     except Unreachable:
         return _unseen_floor(known)
-    reading = "The last try but one is the last that makes the least subnormal: its smallest bit is the last one kept."
+    reading = (
+        "The last try but one is the last that makes the least subnormal: its smallest bit is the "
+        "last one kept."
+    )
     return Finding(_floor_text(known, last), shots, reading)
 
 
@@ -183,8 +200,8 @@ def _unseen_floor(known: Facts) -> Finding:
 def floor_hidden(ins: Instruction, floor: int, kept: int) -> bool:
     """Whether every lower exponent floor gives the same results.
 
-    A c that is not zero lifts the alignment above the floor anyway; without one the floor cuts below 2^(floor - kept), where
-    no product has a bit.
+    A c that is not zero lifts the alignment above the floor anyway; without one the floor cuts below 2^(floor
+    - kept), where no product has a bit.
     """
     return all(ins.formats[name].min_exponent >= floor for name in "cd") and Unit(ins).lowest >= floor - kept
 
@@ -237,14 +254,19 @@ def find_cut(known: Facts) -> Finding | None:
     return Finding(
         _cut_text(found),
         tuple(shots),
-        "X comes back where the small negative term is dropped (RZ), less than X where it is rounded down (RD).",
+        "X comes back where the small negative term is dropped (RZ), less than X where it is rounded down "
+        "(RD).",
     )
 
 
 def _cut_text(found: Mapping[str, str]) -> str:
     if len(set(found.values())) == 1:
         return next(iter(found.values()))
-    shown = {name: mode for name, mode in found.items() if name != "even against odd k" or mode != found["products"]}
+    shown = {
+        name: mode
+        for name, mode in found.items()
+        if name != "even against odd k" or mode != found["products"]
+    }
     return "; ".join(f"{name} {mode}" for name, mode in shown.items())
 
 

@@ -1,4 +1,5 @@
-"""Properties of results and special values: rounding, zeros, NaNs, overflow, subnormal numbers, ignored bits, scales."""
+"""Properties of results and special values: rounding, zeros, NaNs, overflow, subnormal numbers, ignored
+bits, scales."""
 
 from __future__ import annotations
 
@@ -19,7 +20,10 @@ def find_rounding(known: Facts) -> Finding | None:
         return None
     mode, shots = known.rounding
     bits, one = known.bits
-    reading = "u is one last place of the result; the table of the paper (I and II) gives the mode. The first try gives the bits."
+    reading = (
+        "u is one last place of the result; the table of the paper (I and II) gives the mode. The "
+        "first try gives the bits."
+    )
     return Finding(f"{mode}, {bits} bits", (*one, *shots), reading)
 
 
@@ -50,13 +54,16 @@ def declared_zero(known: Facts) -> str | None:
     found, _ = known.measured(special_probes.zeros)
     if known.last.op == "round" and known.last.zero == "signed_underflow":
         return _zero_text({what: "-0" for what in found if what == "underflow"})
-    cleared = any(step.flush == "positive" and "c" in step.of for step in known.steps("flush"))  # a -0 operand, too
+    cleared = any(
+        step.flush == "positive" and "c" in step.of for step in known.steps("flush")
+    )  # a -0 operand, too
     kept = ({"all -0"} if not cleared else set()) | ({"underflow"} if known.last.op == "fma" else set())
     return _zero_text({what: "-0" for what in found if what in kept})
 
 
 def assumed_zero(ins: Instruction, finding: Finding) -> bool:
-    """Whether the chip's file says that nobody recorded the sign of the zeros of its own sums (those of IEEE have one)."""
+    """Whether the chip's file says that nobody recorded the sign of the zeros of its own sums (those of
+    IEEE have one)."""
     notes = " ".join(architectures.get_architecture(ins.architecture).notes)
     return "sign of a zero result" in notes and "not recorded" in notes and "all -0" not in finding.text
 
@@ -74,7 +81,8 @@ def find_nan(known: Facts) -> Finding | None:
     return Finding(
         " / ".join(dict.fromkeys(found.values())),
         shots,
-        "The word of a NaN that was made from numbers, or of one in an operand where the formats have no infinity.",
+        "The word of a NaN that was made from numbers, or of one in an operand where the formats have no "
+        "infinity.",
     )
 
 
@@ -102,11 +110,19 @@ def find_overflow(known: Facts) -> Finding | None:
     """Measures what overflow gives."""
     if not gives_floats(known):
         found, shots = known.measured(special_probes.integer_overflow)
-        return Finding(found, shots, "One past the largest number, and one below the least where products can be negative.")
+        return Finding(
+            found,
+            shots,
+            "One past the largest number, and one below the least where products can be negative.",
+        )
     try:
         found, shots = known.measured(special_probes.overflow)
     except Unreachable:
-        return Finding("not observable", (), f"Products reach 2^{known.unit.highest} only: too little beside the largest number.")
+        return Finding(
+            "not observable",
+            (),
+            f"Products reach 2^{known.unit.highest} only: too little beside the largest number.",
+        )
     return Finding(found, shots, "The largest number and one place more.")
 
 
@@ -116,7 +132,9 @@ def declared_overflow(known: Facts) -> str | None:
     if finding is None or not finding.shots:
         return None
     if not gives_floats(known):
-        return {"wrap": "wraps", "saturate": "saturates"}[str(known.parameters.get("overflow", known.last.overflow))]
+        return {"wrap": "wraps", "saturate": "saturates"}[
+            str(known.parameters.get("overflow", known.last.overflow))
+        ]
     return "+inf"
 
 
@@ -168,7 +186,11 @@ def find_subnormal(name: str) -> Callable[[Facts], Finding | None]:
         if name not in found:
             return Finding("not observable", (), "No operands make one.") if name == "result" else None
         text = found[name]
-        return Finding("kept" if text == "kept" else "flushed to 0", (shots[names.index(name)],), "The exact value, or zero.")
+        return Finding(
+            "kept" if text == "kept" else "flushed to 0",
+            (shots[names.index(name)],),
+            "The exact value, or zero.",
+        )
 
     return find
 
@@ -202,7 +224,9 @@ def find_scales(known: Facts) -> Finding | None:
         return None
     found, shots = known.measured(special_probes.scales)
     return Finding(
-        _scales_text(found), shots, "The first try: all data are zero, one scale is the NaN. The others: 1 x 1 with that scale."
+        _scales_text(found),
+        shots,
+        "The first try: all data are zero, one scale is the NaN. The others: 1 x 1 with that scale.",
     )
 
 

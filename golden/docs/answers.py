@@ -1,4 +1,5 @@
-"""What an instruction answers: special values, a telling example step by step, and where it departs from IEEE 754."""
+"""What an instruction answers: special values, a telling example step by step, and where it departs from
+IEEE 754."""
 
 from __future__ import annotations
 
@@ -22,11 +23,12 @@ from golden.explain.special_values import special_cases
 from golden.instruction import Instruction
 from golden.number.formats import Format
 
-# Special values ----------------------------------------------------------------------------------------------------------
+# Special values ---------------------------------------------------------------------------------------------
 
 
 def special_values(group: Group) -> str:
-    """Each question with its operands, executed, beside the correctly rounded sum where results are floating point."""
+    """Each question with its operands, executed, beside the correctly rounded sum where results are
+    floating point."""
     ins = group.representative
     d = ins.formats["d"]
     exact = ieee.rounded_sum(ins) if d.is_float else None
@@ -40,7 +42,10 @@ def special_values(group: Group) -> str:
     told = "Each line was run through the model; operands that a line does not name are zero (scales one)."
     head = ["Case", "Operands", "d"]
     if exact is not None:
-        told += " The last column is the sum rounded once as IEEE 754 does, where it gives something else; NaN words aside."
+        told += (
+            " The last column is the sum rounded once as IEEE 754 does, where it gives something else; "
+            "NaN words aside."
+        )
         head.append("IEEE 754")
     return f"{told}{_assumed(ins)}\n\n{table(head, rows)}"
 
@@ -50,9 +55,20 @@ def _assumed(ins: Instruction) -> str:
     if ins.architecture not in architectures() or ins.sparse:  # the probes are for dense units
         return ""
     known = facts(ins)
-    findings = [("NaN words", assumed_nan, find_nan(known)), ("signs of zero sums", assumed_zero, find_zero(known))]
-    open_ones = [f"{what} ({found.text})" for what, assumed, found in findings if found is not None and assumed(ins, found)]
-    return f" No source says the {' and the '.join(open_ones)} of this unit: the model's stand for any." if open_ones else ""
+    findings = [
+        ("NaN words", assumed_nan, find_nan(known)),
+        ("signs of zero sums", assumed_zero, find_zero(known)),
+    ]
+    open_ones = [
+        f"{what} ({found.text})"
+        for what, assumed, found in findings
+        if found is not None and assumed(ins, found)
+    ]
+    return (
+        f" No source says the {' and the '.join(open_ones)} of this unit: the model's stand for any."
+        if open_ones
+        else ""
+    )
 
 
 def _against(d: Format, got: int, wanted: int) -> str:
@@ -61,7 +77,7 @@ def _against(d: Format, got: int, wanted: int) -> str:
     return "same" if kind in (-1, 3) else result_text(d, wanted)
 
 
-# One telling example -----------------------------------------------------------------------------------------------------
+# One telling example ----------------------------------------------------------------------------------------
 
 
 def example(group: Group) -> str:
@@ -76,9 +92,15 @@ def example(group: Group) -> str:
         return "No operands were found on which the unit differs from the correctly rounded sum."
     other, what = ieee.rounded_sum(ins), "the correctly rounded sum"
     if found.telling_against == "chain":
-        other, what = ieee.fma_chain(ins), "a chain of IEEE fused multiply-adds (it gives the correctly rounded sum)"
+        other, what = (
+            ieee.fma_chain(ins),
+            "a chain of IEEE fused multiply-adds (it gives the correctly rounded sum)",
+        )
     wanted = int(other.dot(**found.telling))
-    why = f"The simplest operands found on which the unit differs from {what}, which is {result_text(ins.formats['d'], wanted)}."
+    why = (
+        f"The simplest operands found on which the unit differs from {what}, which is "
+        f"{result_text(ins.formats['d'], wanted)}."
+    )
     return "\n\n".join([why, *_traced(ins, found.telling)])
 
 
@@ -87,19 +109,23 @@ def _traced(ins: Instruction, operands: dict[str, Any]) -> list[str]:
     return [code(trace), "The same from the command line:", code(command(ins, operands), "sh")]
 
 
-# Against IEEE 754 --------------------------------------------------------------------------------------------------------
+# Against IEEE 754 -------------------------------------------------------------------------------------------
 
 
 def against_ieee(group: Group) -> str:
-    """How often and how far results differ from the correctly rounded sum and from a chain of fused multiply-adds."""
+    """How often and how far results differ from the correctly rounded sum and from a chain of fused
+    multiply-adds."""
     ins = group.representative
     if not ins.formats["d"].is_float:
         return _integer(ins)
     found = ieee.findings(ins)
     told = (
-        f"{found.tried:,} dot products were tried, {found.per_kind} of each of the {len(stimuli.KINDS)} stimulus kinds with "
-        f"seed {ieee.SEED}. The kinds aim at differences; the shares say how easily the units are told apart, not how often "
-        "results differ in a workload. Correctly rounded: the exact sum, rounded once to nearest even. FMA chain: from c, "
+        f"{found.tried:,} dot products were tried, {found.per_kind} of each of the {len(stimuli.KINDS)} "
+        "stimulus kinds with "
+        f"seed {ieee.SEED}. The kinds aim at differences; the shares say how easily the units are told "
+        "apart, not how often "
+        "results differ in a workload. Correctly rounded: the exact sum, rounded once to nearest even. FMA "
+        "chain: from c, "
         f"k ascending, each step rounded to {ins.formats['d'].name}."
     )
     return "\n\n".join([told, _tallies(found), _errors(ins, found), _order(ins, found), _by_kind(found)])
@@ -120,11 +146,19 @@ def share(part: int, whole: int) -> str:
 
 def _tallies(found: ieee.Findings) -> str:
     rows = [
-        (label, share(found.rounded.classes[name], found.tried), share(found.chain.classes[name], found.tried))
+        (
+            label,
+            share(found.rounded.classes[name], found.tried),
+            share(found.chain.classes[name], found.tried),
+        )
         for name, label in _LABELS.items()
     ]
     rows.append(
-        ("any difference but the NaN word", share(found.rounded.numeric, found.tried), share(found.chain.numeric, found.tried))
+        (
+            "any difference but the NaN word",
+            share(found.rounded.numeric, found.tried),
+            share(found.chain.numeric, found.tried),
+        )
     )
     return table(("Result is", "Unlike correctly rounded", "Unlike the FMA chain"), rows)
 
@@ -136,13 +170,23 @@ def _errors(ins: Instruction, found: ieee.Findings) -> str:
         if error is None:
             continue
         size = ulp_text(error.ulp)
-        rows.append((f"ULP of {unit}", size, f"`{error.kind}`", result_text(d, error.d), result_text(d, error.rounded)))
+        rows.append(
+            (
+                f"ULP of {unit}",
+                size,
+                f"`{error.kind}`",
+                result_text(d, error.d),
+                result_text(d, error.rounded),
+            )
+        )
         commands.append(f"# {size} ULP of {unit}\n{command(ins, error.operands)}")
     if not rows:
         return "Every result was within half a unit in the last place of the exact sum."
     told = (
-        "The worst errors found, result less exact sum, in rational arithmetic. After cancellation the sum is small against "
-        "the addends, and an error in its own ULP can be as large as it likes; the ULP of the largest addend shows what the "
+        "The worst errors found, result less exact sum, in rational arithmetic. After cancellation the sum "
+        "is small against "
+        "the addends, and an error in its own ULP can be as large as it likes; the ULP of the largest "
+        "addend shows what the "
         "datapath itself loses. Sums below the normal numbers do not count in the first line."
     )
     head = ("Measured in", "Worst error", "Stimulus kind", "d", "Correctly rounded")
@@ -150,7 +194,8 @@ def _errors(ins: Instruction, found: ieee.Findings) -> str:
 
 
 def ulp_text(ulp: Fraction) -> str:
-    """An error for a reader: four digits, or a power of two where it is beyond float64's decimals that anybody reads."""
+    """An error for a reader: four digits, or a power of two where it is beyond float64's decimals that
+    anybody reads."""
     if abs(ulp) >= 10**9:
         exponent = round(math.log2(abs(ulp.numerator)) - math.log2(ulp.denominator))
         return f"about {'-' if ulp < 0 else '+'}2^{exponent}"
@@ -164,15 +209,21 @@ def _order(ins: Instruction, found: ieee.Findings) -> str:
             return f"**Order.** {told} In no trial of {found.tried:,} did another order give another result."
         return f"**Order.** The products in another order gave another result in no trial of {found.tried:,}."
     return (
-        f"**Order.** The products in another order gave another result in {share(found.reordered, found.tried)} cases: "
+        "**Order.** The products in another order gave another result in "
+        f"{share(found.reordered, found.tried)} cases: "
         f"the sum depends on the order of k. One of them: `{short(ins, found.reordered_example)}`."
     )
 
 
 def _one_sum(ins: Instruction) -> bool:
-    """Whether the program is one operation with one alignment and one sum at most: only then no order of k can matter."""
+    """Whether the program is one operation with one alignment and one sum at most: only then no order of k
+    can matter."""
     steps = [step.op for operation in ins.program.operations for step in operation.steps]
-    return len(ins.program.operations) == 1 and "fma" not in steps and max(steps.count("align"), steps.count("sum")) <= 1
+    return (
+        len(ins.program.operations) == 1
+        and "fma" not in steps
+        and max(steps.count("align"), steps.count("sum")) <= 1
+    )
 
 
 def _by_kind(found: ieee.Findings) -> str:
@@ -204,6 +255,7 @@ def _integer(ins: Instruction) -> str:
     return (
         f"Integer sums are exact; what remains is overflow. A total beyond {d.name} {_OVERFLOW[found.rule]}: "
         f"`{short(ins, found.example)}` adds up to {exact} and gives {result_text(d, got)}. "
-        f"Of {found.tried:,} dot products ({ieee.PER_KIND} of each stimulus kind, seed {ieee.SEED}), {found.beyond:,} leave the "
+        f"Of {found.tried:,} dot products ({ieee.PER_KIND} of each stimulus kind, seed {ieee.SEED}), "
+        f"{found.beyond:,} leave the "
         f"range; {agreed} results are what this rule says."
     )

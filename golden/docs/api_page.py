@@ -7,7 +7,8 @@ from functools import partial
 from golden.docs.markdown import code, link, table
 from golden.docs.page import Page
 
-# Page, title, what it is for, and the objects in order: a class or function by its name, a module as "module:name, name".
+# Page, title, what it is for, and the objects in order: a class or function by its name, a module as
+# "module:name, name".
 _PAGES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "golden",
@@ -27,13 +28,23 @@ _PAGES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         "formats",
         "Number formats",
         "Raw bits to values and back.",
-        ("golden.number.formats.formats", "golden.get_format", "golden.from_float", "golden.to_float", "golden.Format"),
+        (
+            "golden.number.formats.formats",
+            "golden.get_format",
+            "golden.from_float",
+            "golden.to_float",
+            "golden.Format",
+        ),
     ),
     (
         "fragments",
         "Register fragments",
         "Matrices to the registers of the lanes and back.",
-        ("golden.registers.fragments.Fragments", "golden.registers.fragments.matrix_layout", "golden.registers.layouts.Layout"),
+        (
+            "golden.registers.fragments.Fragments",
+            "golden.registers.fragments.matrix_layout",
+            "golden.registers.layouts.Layout",
+        ),
     ),
     (
         "vectors",
@@ -110,7 +121,10 @@ def pages() -> list[Page]:
     """The pages of the API reference, the list first."""
     return [
         Page("api/index.md", "API reference", write_index),
-        *(Page(f"api/{name}.md", title, partial(write, title, text, things)) for name, title, text, things in _PAGES),
+        *(
+            Page(f"api/{name}.md", title, partial(write, title, text, things))
+            for name, title, text, things in _PAGES
+        ),
     ]
 
 
@@ -129,7 +143,9 @@ def _directive(thing: str) -> str:
     """The lines that have Sphinx describe one thing."""
     last = thing.rpartition(".")[2]
     if last == "errors":
-        return f"## {thing}\n\n" + code(f".. automodule:: {thing}\n   :members:\n   :show-inheritance:", "{eval-rst}")
+        return f"## {thing}\n\n" + code(
+            f".. automodule:: {thing}\n   :members:\n   :show-inheritance:", "{eval-rst}"
+        )
     if last[0].isupper():
         special = "\n   :special-members: __call__" if last == "Instruction" else ""
         return f"## {last}\n\n" + code(f".. autoclass:: {thing}\n   :members:{special}", "{eval-rst}")

@@ -1,7 +1,9 @@
-"""Pages on the architectures: what the chip is, its instruction table, and what changed from the generation before.
+"""Pages on the architectures: what the chip is, its instruction table, and what changed from the generation
+before.
 
-The tables are the ones of the MMA-Sim paper (III for NVIDIA, IV for AMD), written anew from spec/: one row for each group
-of instructions that computes by one rule, with the parameters, the machine's own names and the evidence.
+The tables are the ones of the MMA-Sim paper (III for NVIDIA, IV for AMD), written anew from spec/: one row
+for each group of instructions that computes by one rule, with the parameters, the machine's own names and the
+evidence.
 """
 
 from __future__ import annotations
@@ -62,12 +64,21 @@ def index() -> str:
                 f"{captured:,}" if captured else "none",
             ]
         )
-    head = ["Architecture", "Devices", "Targets", "Instructions", "Different programs", "Captured on hardware"]
+    head = [
+        "Architecture",
+        "Devices",
+        "Targets",
+        "Instructions",
+        "Different programs",
+        "Captured on hardware",
+    ]
     return "\n\n".join(
         [
             "# Architectures",
-            "NVIDIA by age, then AMD by age. Two instructions have the same program when they run the same steps, with the same "
-            f"parameters, over the same k. The {link('comparison', 'comparison.md')} sets the architectures side by side.",
+            "NVIDIA by age, then AMD by age. Two instructions have the same program when they run the same "
+            "steps, with the same "
+            f"parameters, over the same k. The {link('comparison', 'comparison.md')} sets the architectures "
+            "side by side.",
             table(head, rows),
         ]
     )
@@ -112,14 +123,17 @@ def _notes(chip: Architecture) -> Iterator[str]:
         yield "\n".join(f"- {note}" for note in chip.notes)
 
 
-# The instruction table ---------------------------------------------------------------------------------------------------
+# The instruction table --------------------------------------------------------------------------------------
 
 
 def _instructions(architecture: str) -> Iterator[str]:
     yield (
-        "One row for each group of instructions that computes by one rule; its page has the steps, the datapath and the vectors. "
-        "F: fraction bits kept after the alignment shift. Floor: the least exponent that terms are aligned to. "
-        "RZ, RNE, RD, RU: round toward zero, to nearest even, down, up. Captured: recorded on hardware, in this repository; "
+        "One row for each group of instructions that computes by one rule; its page has the steps, the "
+        "datapath and the vectors. "
+        "F: fraction bits kept after the alignment shift. Floor: the least exponent that terms are aligned "
+        "to. "
+        "RZ, RNE, RD, RU: round toward zero, to nearest even, down, up. Captured: recorded on hardware, in "
+        "this repository; "
         "published: from the named paper; derived: argued from others, as said. "
         "N, A and B in machine names: any of the sizes or operand types of the row."
     )
@@ -143,7 +157,15 @@ def _instruction_table(found: Iterable[Group]) -> str:
     for group in found:
         names = _machine_names(group)
         machine = "AMD name" if group.representative.name.startswith("v_") else machine
-        rows.append([link(group.title, group.path), names, algorithm_text(group), parameter_text(group), evidence_text(group)])
+        rows.append(
+            [
+                link(group.title, group.path),
+                names,
+                algorithm_text(group),
+                parameter_text(group),
+                evidence_text(group),
+            ]
+        )
     return table(["Instructions", machine, "Algorithm", "Parameters", "Evidence"], rows)
 
 
@@ -159,7 +181,9 @@ def _machine_names(group: Group) -> str:
 def algorithm_text(group: Group) -> str:
     """The algorithm of a group with its steps: "FDA over K = 8; 2 x FDA of 8 for K = 16"."""
     programs = [(ins, program_text(ins)) for ins in group.variants]
-    ambiguous = len({(ins.k, text) for ins, text in programs}) > len({ins.k for ins, _ in programs})  # K alone does not tell
+    ambiguous = len({(ins.k, text) for ins, text in programs}) > len(
+        {ins.k for ins, _ in programs}
+    )  # K alone does not tell
     found: dict[tuple[str, str], list[int]] = {}
     for ins, text in programs:
         found.setdefault((text, f" ({ins.formats['a'].name})" if ambiguous else ""), []).append(ins.k)
@@ -172,7 +196,8 @@ def algorithm_text(group: Group) -> str:
 
 
 def parameter_text(group: Group) -> str:
-    """The parameters of a group's program: F, exponent floor, widths, rounding and bits of the result, NaN word."""
+    """The parameters of a group's program: F, exponent floor, widths, rounding and bits of the result, NaN
+    word."""
     operations = [operation for operation in group.representative.program.operations if operation.k_index]
     values = dict(operations[0].parameters)
     values.pop("result_fraction_bits", None)  # `_result_text` has them
@@ -181,7 +206,13 @@ def parameter_text(group: Group) -> str:
 
 
 def _assigned(label: str, value: object) -> str:
-    return f"{label}{value}" if label.endswith("^") else f"{label} {value}" if label in _WORDS else f"{label} = {value}"
+    return (
+        f"{label}{value}"
+        if label.endswith("^")
+        else f"{label} {value}"
+        if label in _WORDS
+        else f"{label} = {value}"
+    )
 
 
 _WORDS = {"floor", "operation", "overflow", "group", "c window"}
@@ -200,30 +231,38 @@ def _result_text(ins: Instruction) -> Iterator[str]:
 
 
 def evidence_text(group: Group) -> str:
-    """How the rule of a group is known: kinds with their sources; captured ones with how many of the instructions."""
+    """How the rule of a group is known: kinds with their sources; captured ones with how many of the
+    instructions."""
     found: dict[tuple[str, str], int] = {}
     for ins in group.variants:
-        key = ins.evidence.kind, ins.evidence.source.removeprefix("recorded on an ").replace("; rule: ", "; rule from: ")
+        key = (
+            ins.evidence.kind,
+            ins.evidence.source.removeprefix("recorded on an ").replace("; rule: ", "; rule from: "),
+        )
         found[key] = found.get(key, 0) + 1
     total = len(group.variants)
     return "; ".join(
-        f"**{kind}**{'' if count == total else f' ({count:,} of {total:,})'}: {source}" for (kind, source), count in found.items()
+        f"**{kind}**{'' if count == total else f' ({count:,} of {total:,})'}: {source}"
+        for (kind, source), count in found.items()
     )
 
 
-# What changed ------------------------------------------------------------------------------------------------------------
+# What changed -----------------------------------------------------------------------------------------------
 
 
 def _changes(found: Changes) -> Iterator[str]:
     titles = {name: architectures.get_architecture(name).title for name in (found.old, found.new)}
     by_program = generations.by_program(found)
     different = [
-        pairs for pairs in by_program.values() if generations.tally(pairs[0]).count or generations.tally(pairs[0]).nan_payloads
+        pairs
+        for pairs in by_program.values()
+        if generations.tally(pairs[0]).count or generations.tally(pairs[0]).nan_payloads
     ]
     equal = [pairs for pairs in by_program.values() if pairs not in different]
     tried = sum(generations.tally(pairs[0]).tried for pairs in by_program.values())
     yield (
-        f"{len(found.pairs):,} instructions exist on both. Both models ran {tried:,} dot products, every kind of "
+        f"{len(found.pairs):,} instructions exist on both. Both models ran {tried:,} dot products, every "
+        "kind of "
         f"{link('stimulus', 'vectors.md')} once for each pair of different programs and operand formats: "
         f"{sum(map(len, equal)):,} instructions gave the same bits, {sum(map(len, different)):,} did not. "
         f"{len(found.added):,} are new, {len(found.gone):,} are gone."
@@ -257,7 +296,9 @@ def _different(found: list[list[Pair]], old: str, new: str) -> Iterator[str]:
         rows.append([_names_text([pair.new for pairs in several for pair in pairs]), share + nan, worst, why])
     bold = any("**" in why for _, why in merged)
     yield "The same operands, other bits. The last column lists what changed." + (
-        f" Parameters in bold explain the example: {old} with them alone answers as {new} does." if bold else ""
+        f" Parameters in bold explain the example: {old} with them alone answers as {new} does."
+        if bold
+        else ""
     )
     yield table(["Instructions", "Different results", "Most in stimulus kind", "What changed"], rows)
     yield from _examples(found, old, new)
@@ -265,7 +306,9 @@ def _different(found: list[list[Pair]], old: str, new: str) -> Iterator[str]:
 
 def _why(pair: Pair) -> str:
     changed = [
-        f"**{one.name}: {one.old} became {one.new}**" if one.explains else f"{one.name}: {one.old} became {one.new}"
+        f"**{one.name}: {one.old} became {one.new}**"
+        if one.explains
+        else f"{one.name}: {one.old} became {one.new}"
         for one in generations.parameters(pair)
     ]
     if changed:
@@ -273,12 +316,21 @@ def _why(pair: Pair) -> str:
     old, new = (program_text(ins) for ins in (pair.old, pair.new))
     same = set(pair.old.program.algorithms) == set(pair.new.program.algorithms)
     told = [f"another {'sequence' if same else 'algorithm'}: {old} became {new}"] if old != new else []
-    told += [f"{LABELS.get(name, name)}: {_plain(x)} became {_plain(y)}" for name, x, y in changed_parameters(pair.old, pair.new)]
+    told += [
+        f"{LABELS.get(name, name)}: {_plain(x)} became {_plain(y)}"
+        for name, x, y in changed_parameters(pair.old, pair.new)
+    ]
     return "; ".join(told) or "several parameters"
 
 
 def _plain(value: object) -> str:
-    return "none" if value is None else f"{value:#x}" if isinstance(value, int) and value > 0xFFFF else str(value)
+    return (
+        "none"
+        if value is None
+        else f"{value:#x}"
+        if isinstance(value, int) and value > 0xFFFF
+        else str(value)
+    )
 
 
 def _examples(found: list[list[Pair]], old: str, new: str) -> Iterator[str]:
@@ -287,7 +339,9 @@ def _examples(found: list[list[Pair]], old: str, new: str) -> Iterator[str]:
     for first, *_ in found:
         result = generations.example(first)
         if result is not None and not any(id(result[1]) in pairs for pairs in shown):
-            same = next((pairs for pairs in shown if generations.shows(next(iter(pairs.values())), first)), None)
+            same = next(
+                (pairs for pairs in shown if generations.shows(next(iter(pairs.values())), first)), None
+            )
             shown += [{}] if same is None else []
             (shown[-1] if same is None else same)[id(result[1])] = first
     for pairs in shown:
@@ -302,7 +356,10 @@ def _example(pairs: list[Pair], old: str, new: str) -> Iterator[str]:
     others = ", ".join(f"`{pair.new.name}`" for pair in pairs[1:])
     same = f" The same numbers give the same results on {others}." if others else ""
     yield f"**{run.new.name}** ({shortest.kind}): {operands_text(run.new, shortest.operands_y)}.{same}"
-    yield table([old, new], [[result_text(run.old.formats["d"], shortest.x), result_text(run.new.formats["d"], shortest.y)]])
+    yield table(
+        [old, new],
+        [[result_text(run.old.formats["d"], shortest.x), result_text(run.new.formats["d"], shortest.y)]],
+    )
     yield code("\n".join(command(ins, shortest.operands_y) for ins in (run.old, run.new)), "console")
 
 
@@ -316,7 +373,10 @@ def _same(found: list[list[Pair]]) -> str:
             entry[0] += 1
         group = group_of(pairs[0].new)
         table_rows[link(group.title, group.path)][1] += generations.tally(pairs[0]).tried
-    rows = [[name, f"{count:,}", f"{tried:,}" if tried else "as above"] for name, (count, tried) in table_rows.items()]
+    rows = [
+        [name, f"{count:,}", f"{tried:,}" if tried else "as above"]
+        for name, (count, tried) in table_rows.items()
+    ]
     return table(["Instructions", "Count", "Dot products tried"], rows)
 
 
@@ -331,10 +391,14 @@ def _emulated(pairs: list[Pair]) -> str:
         for before, olds in sass_text.patterns([pair.old for pair in found]).items():
             news = [pair.new for pair in found if pair.old in olds]
             after = " or ".join(
-                dict.fromkeys(_becomes(ins, text) for text, same in sass_text.patterns(news).items() for ins in same)
+                dict.fromkeys(
+                    _becomes(ins, text) for text, same in sass_text.patterns(news).items() for ins in same
+                )
             )
             rows.append([name, len(olds), _becomes(olds[0], before), after])
-    old, new = (architectures.get_architecture(ins.architecture).title for ins in (pairs[0].old, pairs[0].new))
+    old, new = (
+        architectures.get_architecture(ins.architecture).title for ins in (pairs[0].old, pairs[0].new)
+    )
     return table(["Instructions", "Count", old, new], rows)
 
 
@@ -349,7 +413,8 @@ def _names_text(members: list[Instruction]) -> str:
         group = group_of(ins)
         found.setdefault(link(group.title, group.path), []).append(ins)
     return "; ".join(
-        f"{name}: `{some[0].name}`{f' and {len(some) - 1:,} more' if len(some) > 1 else ''}" for name, some in found.items()
+        f"{name}: `{some[0].name}`{f' and {len(some) - 1:,} more' if len(some) > 1 else ''}"
+        for name, some in found.items()
     )
 
 

@@ -2,12 +2,14 @@
 
 An HTML comment in the paragraph that quotes the number names the instruction, the parameter and the value:
 
-    Hopper keeps 25 fraction bits below the largest term. <!-- spec: hopper:HMMA.16816.F32 fraction_bits = 25 -->
+    Hopper keeps 25 fraction bits below the largest term. <!-- spec: hopper:HMMA.16816.F32 fraction_bits = 25
+    -->
 
 What stands before the equals sign is a parameter of the instruction's first operation, or a dotted path into
-`golden.explain.specification.specification(ins)`, such as `formats.d.name`, `operations.1.parameters.fraction_bits` or
-`special_values.0.d`. A word or number follows it (decimal or 0x...). The claim fails where the spec says something else, and
-where its paragraph does not show the value that it claims. The comments do not reach the site.
+`golden.explain.specification.specification(ins)`, such as `formats.d.name`,
+`operations.1.parameters.fraction_bits` or `special_values.0.d`. A word or number follows it (decimal or
+0x...). The claim fails where the spec says something else, and where its paragraph does not show the value
+that it claims. The comments do not reach the site.
 """
 
 from __future__ import annotations
@@ -52,7 +54,10 @@ class Claim:
         if not _same(match["value"], actual):
             return f"{where}: the page says {what} = {match['value']}, the spec says {actual}"
         if not re.search(rf"(?<![\w.]){re.escape(match['value'])}(?!\w)", self.paragraph):
-            return f"{where}: the page claims {what} = {match['value']}, but its paragraph does not say {match['value']}"
+            return (
+                f"{where}: the page claims {what} = {match['value']}, but its paragraph does not say "
+                f"{match['value']}"
+            )
         return None
 
 
@@ -61,7 +66,10 @@ def claims(text: str, file: str) -> Iterator[Claim]:
     for match in _CLAIM.finditer(text):
         line = text.count("\n", 0, match.start()) + 1
         yield Claim(
-            file, line, without_claims(_paragraph(text, match)), " ".join(match[0][4:-3].split()).removeprefix("spec:").strip()
+            file,
+            line,
+            without_claims(_paragraph(text, match)),
+            " ".join(match[0][4:-3].split()).removeprefix("spec:").strip(),
         )
 
 
@@ -80,7 +88,8 @@ def without_claims(text: str) -> str:
 
 
 def check(files: Iterable[tuple[Path, str]]) -> int:
-    """Holds the claims of the files (with the name of each for messages) against the specs; returns their number.
+    """Holds the claims of the files (with the name of each for messages) against the specs; returns their
+    number.
 
     Raises:
         DocsError: claims that fail, each with file and line, what the page says and what the spec says.
@@ -106,7 +115,9 @@ def _look_up(architecture: str, name: str, path: str) -> Any:
             value = value[key]
         else:
             known = sorted({*parameters, *value}) if isinstance(value, dict) else [f"0 .. {len(value) - 1}"]
-            raise DocsError(f"'{path}' of {architecture}:{name}: there is no '{key}', expected one of {', '.join(known)}")
+            raise DocsError(
+                f"'{path}' of {architecture}:{name}: there is no '{key}', expected one of {', '.join(known)}"
+            )
     return value
 
 

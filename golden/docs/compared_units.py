@@ -1,4 +1,5 @@
-"""Which instructions the comparison sets side by side: for each operand type the plainest one of every architecture."""
+"""Which instructions the comparison sets side by side: for each operand type the plainest one of every
+architecture."""
 
 from __future__ import annotations
 
@@ -46,23 +47,29 @@ BLOCKS = (
 
 
 def modifier(ins: Instruction) -> str:
-    """What an instruction's name adds to its types and changes results: "satfinite", "xor", "rz"; to nearest is unmarked."""
-    words = [ins.variables.get("rnd", "").strip(".").removeprefix("rn"), ins.variables.get("satfinite", "").strip(".")]
+    """What an instruction's name adds to its types and changes results: "satfinite", "xor", "rz"; to
+    nearest is unmarked."""
+    words = [
+        ins.variables.get("rnd", "").strip(".").removeprefix("rn"),
+        ins.variables.get("satfinite", "").strip("."),
+    ]
     return " ".join(word for word in (*words, ins.program.bit_operation or "") if word)
 
 
 @lru_cache(maxsize=256)
 def unit(block: Block, architecture: str) -> Instruction | None:
-    """The native dense instruction of a block on an architecture that does most products (of small scale blocks), or None.
+    """The native dense instruction of a block on an architecture that does most products (of small scale
+    blocks), or None.
 
-    Of those of one length the first in the order of the spec: `mma.sync` before `wgmma`. `wmma` is left out: it is made of
-    the others.
+    Of those of one length the first in the order of the spec: `mma.sync` before `wgmma`. `wmma` is left out:
+    it is made of the others.
     """
     return min(plain(block, architecture), key=lambda ins: (ins.scale_block or 0, -ins.k), default=None)
 
 
 def plain(block: Block, architecture: str) -> list[Instruction]:
-    """The native dense instructions of a block on an architecture that are not `wmma`, in the order of the spec."""
+    """The native dense instructions of a block on an architecture that are not `wmma`, in the order of the
+    spec."""
     return [ins for ins in members(block, architecture) if not kind_of(ins)]
 
 
@@ -81,7 +88,9 @@ def kind_of(ins: Instruction) -> str:
 
 def _fits(block: Block, ins: Instruction) -> bool:
     names = {operand: fmt.name for operand, fmt in ins.formats.items()}
-    types = names["a"] == names["b"] and names["a"] in block.operands and names["c"] == names["d"] == block.result
+    types = (
+        names["a"] == names["b"] and names["a"] in block.operands and names["c"] == names["d"] == block.result
+    )
     return types and names.get("scale_a") == block.scale and modifier(ins) == block.modifier
 
 

@@ -1,7 +1,8 @@
-"""The comparison of all architectures: a matrix of properties for each operand type, and a page of witnesses for each row.
+"""The comparison of all architectures: a matrix of properties for each operand type, and a page of witnesses
+for each row.
 
-Every cell is measured by a probe, held against the spec, and linked to the dot products that show it; where the instruction
-was captured, also to a recorded result that any other value would have got wrong.
+Every cell is measured by a probe, held against the spec, and linked to the dot products that show it; where
+the instruction was captured, also to a recorded result that any other value would have got wrong.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ _REFUTED_LISTED = 4
 
 def pages() -> list[Page]:
     """The matrix and one page of witnesses for each property."""
-    found = [Page(f"comparison/{one.slug}.md", one.title, partial(property_page, one.slug)) for one in PROPERTIES]
+    found = [
+        Page(f"comparison/{one.slug}.md", one.title, partial(property_page, one.slug)) for one in PROPERTIES
+    ]
     forms = Page(forms_page.PATH, forms_page.TITLE, forms_page.markdown)
     return [Page("comparison.md", "Comparison", matrix), *found, forms]
 
@@ -72,10 +75,13 @@ def cases(chosen: Property, block: Block) -> tuple[Case, ...]:
         finding = measure(chosen, ins)
         if finding is not None:
             found.setdefault(id(facts(ins)), (finding, []))[1].append(architecture)
-    return tuple(Case(chosen, block, tuple(names), units(block)[names[0]], finding) for finding, names in found.values())
+    return tuple(
+        Case(chosen, block, tuple(names), units(block)[names[0]], finding)
+        for finding, names in found.values()
+    )
 
 
-# The matrix --------------------------------------------------------------------------------------------------------------
+# The matrix -------------------------------------------------------------------------------------------------
 
 
 def matrix() -> str:
@@ -87,24 +93,36 @@ def matrix() -> str:
     """
     parts = [
         "# Comparison",
-        "What the matrix units of ten architectures do with the same operands. Each cell is measured: a probe runs dot products "
-        "whose results tell the property, and finds the same as the spec says, or this page cannot be built. The link leads to "
+        "What the matrix units of ten architectures do with the same operands. Each cell is measured: a "
+        "probe runs dot products "
+        "whose results tell the property, and finds the same as the spec says, or this page cannot be "
+        "built. The link leads to "
         "these dot products.",
-        "The letter says how the rule is known. **C**: results recorded on hardware show it; units with another value get some "
-        "of them wrong. **(C)**: the same, but some other values would have gone unseen; the page of the property says which. "
-        "**c**: the instruction was recorded, but no recorded result tells this, or none can. **P**: published in the source "
+        "The letter says how the rule is known. **C**: results recorded on hardware show it; units with "
+        "another value get some "
+        "of them wrong. **(C)**: the same, but some other values would have gone unseen; the page of the "
+        "property says which. "
+        "**c**: the instruction was recorded, but no recorded result tells this, or none can. **P**: "
+        "published in the source "
         "that the instruction names. **D**: derived from others. **?**: no source says it; the model's value "
         "stands for any. RZ, RNE, RD: round toward zero, to nearest even, down.",
         "## Units",
-        "The plainest native instruction of each operand type stands for all of them (FP8: e4m3; FP4: e2m1, the smallest scale "
-        "blocks). The last rows of a table say whether the sparse, `wmma` and emulated instructions of these types "
-        f"{link('gave the same bits on the same operands', forms_page.PATH)}; all instructions of a chip are on the "
+        "The plainest native instruction of each operand type stands for all of them (FP8: e4m3; FP4: e2m1, "
+        "the smallest scale "
+        "blocks). The last rows of a table say whether the sparse, `wmma` and emulated instructions of "
+        "these types "
+        f"{link('gave the same bits on the same operands', forms_page.PATH)}; all instructions of a chip "
+        "are on the "
         f"{link('page of its architecture', 'architectures/index.md')}.",
         _unit_table(),
     ]
     for block in BLOCKS:
         parts += [f"## {block.title}", _block_table(block)]
-        missing = [forms_page.not_native(block, name) for name in architectures.architectures() if name not in units(block)]
+        missing = [
+            forms_page.not_native(block, name)
+            for name in architectures.architectures()
+            if name not in units(block)
+        ]
         parts += [f"No such native instruction: {', '.join(missing)}."] if missing else []
     return "\n\n".join(parts)
 
@@ -113,7 +131,9 @@ def _unit_table() -> str:
     rows = []
     for block in BLOCKS:
         found = units(block)
-        cells = [_unit_cell(found[name]) if name in found else _NONE for name in architectures.architectures()]
+        cells = [
+            _unit_cell(found[name]) if name in found else _NONE for name in architectures.architectures()
+        ]
         rows.append([link(block.title, f"comparison.md#{anchor(block.title)}"), *cells])
     return table(["Operands", *(_architecture(name) for name in architectures.architectures())], rows)
 
@@ -171,13 +191,19 @@ def _evidence(chosen: Property, ins: Instruction) -> Evidence | None:
     return captured_witness.evidence(ins, chosen.against)
 
 
-# Witnesses ---------------------------------------------------------------------------------------------------------------
+# Witnesses --------------------------------------------------------------------------------------------------
 
 
 def property_page(slug: str) -> str:
     """Returns the page of one property: what it is, its values, and the dot products that show each."""
     chosen = by_slug()[slug]
-    parts = [f"# {chosen.title}", chosen.text, link("All properties", "comparison.md"), "## Values", _values(chosen)]
+    parts = [
+        f"# {chosen.title}",
+        chosen.text,
+        link("All properties", "comparison.md"),
+        "## Values",
+        _values(chosen),
+    ]
     for block in BLOCKS:
         for case in cases(chosen, block):
             parts += [f"## {case.heading}", *_witness(case)]
@@ -205,7 +231,10 @@ def _witness(case: Case) -> Iterator[str]:
         yield "No source says this: the model's value stands for any."
     if finding.shots:
         fmt = ins.formats["d"]
-        rows = [[shot.what, operands_text(ins, shot.operands), result_text(fmt, shot.code)] for shot in finding.shots]
+        rows = [
+            [shot.what, operands_text(ins, shot.operands), result_text(fmt, shot.code)]
+            for shot in finding.shots
+        ]
         yield table(["Try", "Operands", "Result"], rows)
         yield code("\n".join(dict.fromkeys(command(ins, shot.operands) for shot in finding.shots)), "console")
     for architecture in case.architectures:
@@ -221,7 +250,10 @@ def _sources(case: Case) -> Iterator[str]:
         ins = units(case.block)[architecture]
         name = link(f"`{ins.name}`", group_of(ins).path)
         chip = architectures.get_architecture(architecture)
-        yield f"{short_title(architecture)}: {name}, {ins.evidence.kind} ({ins.evidence.source}); chip: {chip.source}"
+        yield (
+            f"{short_title(architecture)}: {name}, {ins.evidence.kind} ({ins.evidence.source}); chip: "
+            f"{chip.source}"
+        )
 
 
 def _recorded(case: Case, architecture: str, found: Evidence) -> Iterator[str]:
@@ -234,7 +266,8 @@ def _recorded(case: Case, architecture: str, found: Evidence) -> Iterator[str]:
     count = len(found.told)
     yield (
         f"Recorded on {title}: {found.results:,} results{of}, all as the model gives them. "
-        f"{'One unit' if count == 1 else f'{count} units'} with another value {'is' if count == 1 else 'are'} refuted by them:"
+        f"{'One unit' if count == 1 else f'{count} units'} with another value "
+        f"{'is' if count == 1 else 'are'} refuted by them:"
     )
     rows = []
     for place in found.places:

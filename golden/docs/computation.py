@@ -1,4 +1,5 @@
-"""How an instruction computes: formats, steps with their parameters, diagrams and the width of every register."""
+"""How an instruction computes: formats, steps with their parameters, diagrams and the width of every
+register."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from golden.program.algorithms import Algorithm, get_algorithm
 from golden.program.program import Operation
 from golden.program.widths import Node, operation_nodes
 
-# Formats -----------------------------------------------------------------------------------------------------------------
+# Formats ----------------------------------------------------------------------------------------------------
 
 
 def formats(group: Group) -> str:
@@ -31,10 +32,16 @@ def formats(group: Group) -> str:
     for ins in group.variants:
         for operand, fmt in ins.formats.items():
             operands.setdefault(fmt.name, []).append(operand)
-    rows = [(_format_link(fmt), ", ".join(dict.fromkeys(operands[fmt.name])), fmt.bits, *_format_cells(fmt)) for fmt in used]
+    rows = [
+        (_format_link(fmt), ", ".join(dict.fromkeys(operands[fmt.name])), fmt.bits, *_format_cells(fmt))
+        for fmt in used
+    ]
     head = ("Format", "Operands", "Bits", "Fields", "Bias", "Exponents", "Largest", "Special codes")
     pictures = [
-        figure(format_pictures.bit_fields(fmt, f"bits-{fmt.name}"), f"{fmt.name}: bit fields, most significant bit left.")
+        figure(
+            format_pictures.bit_fields(fmt, f"bits-{fmt.name}"),
+            f"{fmt.name}: bit fields, most significant bit left.",
+        )
         for fmt in used
     ]
     return "\n\n".join([table(head, rows), *pictures])
@@ -60,26 +67,43 @@ _SPECIALS = {
 def _format_cells(fmt: Format) -> tuple[str, ...]:
     told = specification.format_dict(fmt)
     if not fmt.is_float:
-        return "two's complement" if fmt.signed else "unsigned", "-", "-", str(fmt.decode(fmt.largest).value), "-"
+        return (
+            "two's complement" if fmt.signed else "unsigned",
+            "-",
+            "-",
+            str(fmt.decode(fmt.largest).value),
+            "-",
+        )
     fields = f"{'1 sign + ' if fmt.signed else ''}{fmt.exponent_bits} exponent + {fmt.fraction_bits} fraction"
     if fmt.ignored_low or fmt.ignored_high:
         fields += f" ({_count_bits(fmt.ignored_low + fmt.ignored_high)} ignored)"
-    return fields, str(fmt.bias), f"{fmt.min_exponent} .. {fmt.max_exponent}", told["largest"], _SPECIALS[fmt.specials]
+    return (
+        fields,
+        str(fmt.bias),
+        f"{fmt.min_exponent} .. {fmt.max_exponent}",
+        told["largest"],
+        _SPECIALS[fmt.specials],
+    )
 
 
 def _count_bits(count: int) -> str:
     return f"{count} bit" if count == 1 else f"{count} bits"
 
 
-# Steps -------------------------------------------------------------------------------------------------------------------
+# Steps ------------------------------------------------------------------------------------------------------
 
 
 def steps(group: Group) -> str:
-    """Every chain of operations: slices, parameters, steps in words; the order of the operations as a picture."""
+    """Every chain of operations: slices, parameters, steps in words; the order of the operations as a
+    picture."""
     ins = group.representative
     parts = [f"{_of(group)}d = c + sum of {ins.stored_k} products, in {_count(ins)}."]
     if len(ins.program.operations) > 1:
-        parts.append(figure(chain_picture.program(ins, "program"), f"The operations of {ins.name} and what they hand on."))
+        parts.append(
+            figure(
+                chain_picture.program(ins, "program"), f"The operations of {ins.name} and what they hand on."
+            )
+        )
     for chain in specification.chains(ins):
         operation = chain[0][1]
         parts += [specification.chain_title(ins, chain, 3), specification.slices_table(chain)]
@@ -92,7 +116,12 @@ def steps(group: Group) -> str:
             )
             if part
         ]
-    parts.append(figure(tree_picture.summation_tree(ins, "tree"), "Summation tree: what is added together, and in which order."))
+    parts.append(
+        figure(
+            tree_picture.summation_tree(ins, "tree"),
+            "Summation tree: what is added together, and in which order.",
+        )
+    )
     return "\n\n".join([*parts, *_not_drawn(group)])
 
 
@@ -131,7 +160,8 @@ def algorithm_of(operation: Operation) -> Algorithm | None:
 
 
 def parameters(operation: Operation) -> str:
-    """The parameters of an operation with their meaning and where the algorithm comes from; empty without parameters."""
+    """The parameters of an operation with their meaning and where the algorithm comes from; empty without
+    parameters."""
     algorithm = algorithm_of(operation)
     if algorithm is None or not operation.parameters:
         return ""
@@ -139,13 +169,22 @@ def parameters(operation: Operation) -> str:
     rows = []
     for name, value in operation.parameters:
         rule = declared[name]
-        shown = f"{value:#x}" if rule["type"] == "word" else ", ".join(value) if isinstance(value, list) else str(value)
+        shown = (
+            f"{value:#x}"
+            if rule["type"] == "word"
+            else ", ".join(value)
+            if isinstance(value, list)
+            else str(value)
+        )
         rows.append((f"`{name}`", rule.get("symbol", ""), shown, rule.get("meaning", "")))
     source = " ".join(algorithm.source.split())
-    return f"{table(('Parameter', 'Symbol', 'Value', 'Meaning'), rows)}\n\nAlgorithm `{algorithm.name}`: {source}."
+    return (
+        f"{table(('Parameter', 'Symbol', 'Value', 'Meaning'), rows)}\n\nAlgorithm `{algorithm.name}`: "
+        f"{source}."
+    )
 
 
-# Datapath ----------------------------------------------------------------------------------------------------------------
+# Datapath ---------------------------------------------------------------------------------------------------
 
 
 def datapath(group: Group) -> str:
@@ -155,17 +194,25 @@ def datapath(group: Group) -> str:
         index, operation = chain[0]
         title = specification.algorithm_title(ins, operation)
         which = f"operation {index}" if len(chain) == 1 else f"operations {index} to {chain[-1][0]}"
-        parts.append(figure(datapath_picture.datapath(ins, index, f"datapath{number}"), f"Datapath of {which}: {title}."))
+        parts.append(
+            figure(
+                datapath_picture.datapath(ins, index, f"datapath{number}"), f"Datapath of {which}: {title}."
+            )
+        )
         parts.append(f"Registers of {which}, as wide as operands can make them:")
         own, widest = specification.node_rows(ins, operation), widest_rows(group, operation)
         parts.append(table(specification.NODE_HEAD, own))
         if widest != own:
-            parts += ["As wide as any operand type and length of this page needs them:", table(specification.NODE_HEAD, widest)]
+            parts += [
+                "As wide as any operand type and length of this page needs them:",
+                table(specification.NODE_HEAD, widest),
+            ]
     return "\n\n".join(parts)
 
 
 def widest_rows(group: Group, operation: Operation) -> list[tuple[str, ...]]:
-    """The rows of the table of widths for a unit that serves all variants: of each register the most that any needs."""
+    """The rows of the table of widths for a unit that serves all variants: of each register the most that
+    any needs."""
     alike = [
         (step.op, nodes)
         for ins in group.variants
@@ -182,9 +229,15 @@ def widest_rows(group: Group, operation: Operation) -> list[tuple[str, ...]]:
 
 def _widest(nodes: list[Node]) -> tuple[str, ...]:
     formats = {node.format.name: node.format for node in nodes if node.format}
-    count, whole, fraction = (max(getattr(node, name) for node in nodes) for name in ("count", "integer_bits", "fraction_bits"))
+    count, whole, fraction = (
+        max(getattr(node, name) for node in nodes) for name in ("count", "integer_bits", "fraction_bits")
+    )
     signed = int(any(node.signed for node in nodes))
-    width = f"{next(iter(formats.values())).bits} ({'/'.join(formats)})" if formats else str(signed + whole + fraction)
+    width = (
+        f"{next(iter(formats.values())).bits} ({'/'.join(formats)})"
+        if formats
+        else str(signed + whole + fraction)
+    )
     low, high = min(node.exponents[0] for node in nodes), max(node.exponents[1] for node in nodes)
     exponents = "fixed point" if nodes[0].fixed else f"{low} .. {high}"
     return str(count), str(signed), str(whole), str(fraction), width, exponents
@@ -193,4 +246,6 @@ def _widest(nodes: list[Node]) -> tuple[str, ...]:
 def notes(ins: Instruction) -> list[str]:
     """What the algorithms' files remark."""
     found = [algorithm_of(operation) for operation in ins.program.operations]
-    return list(dict.fromkeys(" ".join(note.split()) for algorithm in found if algorithm for note in algorithm.notes))
+    return list(
+        dict.fromkeys(" ".join(note.split()) for algorithm in found if algorithm for note in algorithm.notes)
+    )

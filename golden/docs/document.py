@@ -1,12 +1,13 @@
-"""One document to hand on: an instruction, a designer's own unit or an architecture as Markdown, HTML, PDF or JSON.
+"""One document to hand on: an instruction, a designer's own unit or an architecture as Markdown, HTML, PDF or
+JSON.
 
     export("hopper:HMMA.16816.F32", "pdf", "hmma.pdf")
     export("my_unit.yaml", "html", "my_unit.html")
     export("hopper", "pdf", "hopper.pdf")
 
-Markdown, HTML and PDF are made of the text of the site's pages. HTML is one file that needs nothing else; Markdown written
-to a file has its pictures in a folder beside it, on standard output it has none; PDF is set by Typst. JSON holds
-`golden.explain.specification.specification` with variants, captured vectors and times.
+Markdown, HTML and PDF are made of the text of the site's pages. HTML is one file that needs nothing else;
+Markdown written to a file has its pictures in a folder beside it, on standard output it has none; PDF is set
+by Typst. JSON holds `golden.explain.specification.specification` with variants, captured vectors and times.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ def export(what: Instruction | str, form: str = "md", out: str | Path | None = N
         SpecError, OperandError: the unit's file is wrong; the output cannot be written.
     """
     if form not in FORMS:
-        raise UnknownNameError(f"format is '{form}', expected one of {', '.join(FORMS)}{nearest(form, FORMS)}")
+        raise UnknownNameError(
+            f"format is '{form}', expected one of {', '.join(FORMS)}{nearest(form, FORMS)}"
+        )
     if form == "pdf" and out is None:
         raise DocsError("a pdf goes to a file, none was given; expected --out FILE.pdf")
     subject = _subject(what)
@@ -103,18 +106,26 @@ def _print(text: str) -> None:
         raw.flush()
 
 
-# Text --------------------------------------------------------------------------------------------------------------------
+# Text -------------------------------------------------------------------------------------------------------
 
 
 def to_markdown(subject: Instruction | str) -> str:
     """The document as one Markdown text with the pictures as inline SVG and without links into the site."""
-    text = _architecture(subject) if isinstance(subject, str) else instruction_page.markdown(group_alone(subject))
+    text = (
+        _architecture(subject)
+        if isinstance(subject, str)
+        else instruction_page.markdown(group_alone(subject))
+    )
     return _HREF.sub(r"\1", _LINK.sub(r"\1", text))
 
 
 def group_alone(ins: Instruction) -> Group:
     """The page's group with only this instruction, under its own name."""
-    slug = group_of(ins).slug if ins.architecture in architectures.architectures() else escape.file_stem(ins.name)
+    slug = (
+        group_of(ins).slug
+        if ins.architecture in architectures.architectures()
+        else escape.file_stem(ins.name)
+    )
     return replace(own_group(ins), slug=slug, title=ins.variables.get("title", ins.name))
 
 
@@ -124,17 +135,25 @@ def _architecture(name: str) -> str:
 
     parts = [architecture_page.markdown(name).rstrip()]
     parts.append(
-        "## Instructions in detail\n\nEach with its computation; formats and examples stand on the instruction's own page."
+        "## Instructions in detail\n\nEach with its computation; formats and examples stand on the "
+        "instruction's own page."
     )
     for number, group in enumerate(groups(name)):
-        parts += [f"### {group.title}", _deeper(_own_ids("\n\n".join(instruction_page.brief(group)), f"g{number}-"), 2)]
+        parts += [
+            f"### {group.title}",
+            _deeper(_own_ids("\n\n".join(instruction_page.brief(group)), f"g{number}-"), 2),
+        ]
     return "\n\n".join(parts) + "\n"
 
 
 def _own_ids(text: str, prefix: str) -> str:
     """The ids of the pictures made different from those of the same picture of another group."""
     for name in dict.fromkeys(re.findall(r'\bid="([^"]+)"', text)):
-        text = re.sub(rf'(\bid="|aria-labelledby="|href="#|url\(#){re.escape(name)}(?=["\)])', rf"\g<1>{prefix}{name}", text)
+        text = re.sub(
+            rf'(\bid="|aria-labelledby="|href="#|url\(#){re.escape(name)}(?=["\)])',
+            rf"\g<1>{prefix}{name}",
+            text,
+        )
     return text
 
 
@@ -161,7 +180,9 @@ def _export_markdown(subject: Instruction | str, out: str | Path | None) -> None
         return f"![{caption}](<{folder}/figure{numbers[match.start()]}.svg>)"
 
     if found and is_stream(out):
-        raise DocsError(f"{out}: Markdown's pictures lie in a folder beside it; expected the name of a file, or no --out")
+        raise DocsError(
+            f"{out}: Markdown's pictures lie in a folder beside it; expected the name of a file, or no --out"
+        )
     check(out)
     files = {Path(out).name: typst_writer.without_figures(text, image)}
     files |= {f"{folder}/figure{number}.svg": match["svg"] + "\n" for number, match in enumerate(found, 1)}
@@ -185,14 +206,20 @@ def _titled(text: str) -> tuple[str, str]:
 
 def _subtitle(subject: Instruction | str) -> str:
     if isinstance(subject, str):
-        return f"Specification of {architectures.get_architecture(subject).title}, generated by mmagold {__version__}"
+        return (
+            f"Specification of {architectures.get_architecture(subject).title}, generated by mmagold "
+            f"{__version__}"
+        )
     if subject.architecture not in architectures.architectures():
-        return f"Specification of the unit {subject.name}, generated by mmagold {__version__} from {Path(subject.source).name}"
+        return (
+            f"Specification of the unit {subject.name}, generated by mmagold {__version__} from "
+            f"{Path(subject.source).name}"
+        )
     title = architectures.get_architecture(subject.architecture).title
     return f"Specification of an instruction of {title}, generated by mmagold {__version__}"
 
 
-# PDF and HTML ------------------------------------------------------------------------------------------------------------
+# PDF and HTML -----------------------------------------------------------------------------------------------
 
 
 def to_pdf(subject: Instruction | str) -> bytes:
@@ -218,7 +245,8 @@ def to_html(subject: Instruction | str) -> str:
     )
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{html.escape(title)}</title>\n'
+        '<meta name="viewport" content="width=device-width, '
+        f'initial-scale=1">\n<title>{html.escape(title)}</title>\n'
         f"<style>\n{_style()}</style>\n</head>\n<body>\n<main>\n<h1>{html.escape(title)}</h1>\n"
         f"<p>{html.escape(_subtitle(subject))}</p>\n<nav>\n<ul>\n{listed}\n</ul>\n</nav>\n{rendered}"
         f"<footer>mmagold {__version__}</footer>\n</main>\n<script>\n{_script()}</script>\n</body>\n</html>\n"
@@ -252,7 +280,7 @@ def _script() -> str:
     return (Path(__file__).parent / "pictures" / "fragments.js").read_text("utf-8")
 
 
-# JSON --------------------------------------------------------------------------------------------------------------------
+# JSON -------------------------------------------------------------------------------------------------------
 
 
 def as_dict(subject: Instruction | str) -> dict[str, Any]:
@@ -286,7 +314,9 @@ def _variant_dict(ins: Instruction) -> dict[str, Any]:
         "shape": list(ins.shape),
         "sass": list(ins.sass),
         "evidence": ins.evidence.kind,
-        "captured": None if entry is None else {key: entry[key] for key in ("file", "sha256", "tiles", "dots")},
+        "captured": None
+        if entry is None
+        else {key: entry[key] for key in ("file", "sha256", "tiles", "dots")},
     }
 
 

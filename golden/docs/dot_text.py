@@ -20,7 +20,14 @@ from golden.stimuli import one
 from golden.vectors.operand_files import format_of
 
 Operands = Mapping[str, npt.NDArray[Any]]
-_FLAGS = {"a": "--a", "b": "--b", "c": "--c", "scale_a": "--scale-a", "scale_b": "--scale-b", "metadata": "--metadata"}
+_FLAGS = {
+    "a": "--a",
+    "b": "--b",
+    "c": "--c",
+    "scale_a": "--scale-a",
+    "scale_b": "--scale-b",
+    "metadata": "--metadata",
+}
 _SMALLEST_METADATA = 0x4
 
 
@@ -38,7 +45,9 @@ def name_argument(ins: Instruction) -> str:
     """The NAME by which the command line finds the instruction; a designer's own unit by its file."""
     if ins.architecture in architectures():
         return f"{ins.architecture}:{ins.name}"
-    return shlex.quote(ins.source if ins.source.endswith((".yaml", ".yml")) else f"{file_stem(ins.name)}.yaml")
+    return shlex.quote(
+        ins.source if ins.source.endswith((".yaml", ".yml")) else f"{file_stem(ins.name)}.yaml"
+    )
 
 
 def _written(ins: Instruction, name: str, codes: npt.NDArray[Any]) -> list[str]:
@@ -63,7 +72,8 @@ def result_text(fmt: Format, code: int) -> str:
 
 
 def operands_text(ins: Instruction, operands: Operands) -> str:
-    """The products that are not zero and c, as numbers: "1 x 1 at k = 0-3; c = -2^-30", with scales that are not one."""
+    """The products that are not zero and c, as numbers: "1 x 1 at k = 0-3; c = -2^-30", with scales that
+    are not one."""
     a, b = operands["a"], operands["b"]
     if ins.pattern is not None:
         b = b[ins.pattern.columns(operands["metadata"])]
@@ -72,7 +82,8 @@ def operands_text(ins: Instruction, operands: Operands) -> str:
         if x or y:
             places.setdefault((x, y), []).append(k)
     words = [
-        f"{number_text(ins.formats['a'], x)} x {number_text(ins.formats['b'], y)} at k = {index_text(tuple(found))}"
+        f"{number_text(ins.formats['a'], x)} x {number_text(ins.formats['b'], y)} at k = "
+        f"{index_text(tuple(found))}"
         for (x, y), found in places.items()
     ]
     for name in ("scale_a", "scale_b"):

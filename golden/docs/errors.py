@@ -16,5 +16,6 @@ class DocsToolMissing(DocsError):
 def missing(package: str) -> DocsToolMissing:
     """The error for an optional package that is not installed."""
     return DocsToolMissing(
-        f"the Python package '{package}' is not installed, expected what the docs need: pip install \"mmagold[docs]\""
+        f"the Python package '{package}' is not installed, expected what the docs need: pip install "
+        '"mmagold[docs]"'
     )

@@ -1,4 +1,5 @@
-"""Why to believe a page: captured vectors with counts and hashes, campaigns, papers; and the measured times."""
+"""Why to believe a page: captured vectors with counts and hashes, campaigns, papers; and the measured
+times."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from golden.files.inputs import read_json
 from golden.instruction import Instruction
 from golden.paths import docs_folder
 
-# Evidence ----------------------------------------------------------------------------------------------------------------
+# Evidence ---------------------------------------------------------------------------------------------------
 
 
 def evidence(group: Group) -> str:
@@ -26,9 +27,11 @@ def evidence(group: Group) -> str:
 
 
 _MEANING = {
-    "captured": "recorded on hardware; the vectors are in this repository and the model gives every one of them bit for bit",
+    "captured": "recorded on hardware; the vectors are in this repository and the model gives every one of "
+    "them bit for bit",
     "published": "the rule is in a publication; no vectors of this architecture are in this repository",
-    "derived": "argued from other instructions or from compiled code; no vectors of this architecture are in this repository",
+    "derived": "argued from other instructions or from compiled code; no vectors of this architecture are "
+    "in this repository",
 }
 
 
@@ -38,7 +41,10 @@ def _kinds(group: Group) -> str:
         key = ins.evidence.kind, " ".join(ins.evidence.source.split())
         found[key] = found.get(key, 0) + 1
     if group.architecture == "custom":
-        return f"A unit of its own file; nothing stands behind it but the file itself ({evidence_text(group.representative)})."
+        return (
+            "A unit of its own file; nothing stands behind it but the file itself "
+            f"({evidence_text(group.representative)})."
+        )
     rows = [(kind, str(count), _MEANING[kind], source) for (kind, source), count in found.items()]
     return table(("Evidence", "Variants", "Meaning", "Source"), rows)
 
@@ -52,7 +58,8 @@ def _vectors(group: Group) -> str:
     total = sum(entry["dots"] for _, entry in entries)
     files = f"{len(entries):,} file{'s' if len(entries) > 1 else ''}"
     told = (
-        f"{total:,} results in {files}, recorded on an {device['name']} (CUDA {device['cuda']}, driver {device['driver']}, "
+        f"{total:,} results in {files}, recorded on an {device['name']} (CUDA {device['cuda']}, driver "
+        f"{device['driver']}, "
         f"{about['date']}); see {link('the list of all files', f'vectors/{group.architecture}/index.md')}."
     )
     rows = [
@@ -72,7 +79,8 @@ def _vectors(group: Group) -> str:
 
 @cache
 def campaigns() -> dict[str, list[tuple[str, dict[str, Any]]]]:
-    """What was compared on GPUs without being recorded, by "architecture:instruction": (device, campaign) each."""
+    """What was compared on GPUs without being recorded, by "architecture:instruction": (device, campaign)
+    each."""
     found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for path in sorted((docs_folder() / "campaigns").glob("*.json")):
         if path.stem.endswith("_faults"):  # runs with a planted fault, to show that a fault is found
@@ -88,12 +96,21 @@ def _campaigns(group: Group) -> str:
     rows = []
     for ins in group.variants:
         for device, campaign in campaigns().get(f"{ins.architecture}:{ins.name}", []):
-            rows.append((f"`{ins.name}`", campaign["kind"], f"{campaign['dots']:,}", f"{campaign['mismatches']:,}", device))
+            rows.append(
+                (
+                    f"`{ins.name}`",
+                    campaign["kind"],
+                    f"{campaign['dots']:,}",
+                    f"{campaign['mismatches']:,}",
+                    device,
+                )
+            )
     if not rows:
         return ""
     tried, wrong = (sum(int(row[i].replace(",", "")) for row in rows) for i in (2, 3))
     told = (
-        f"{tried:,} further dot products were compared on the GPU itself with the model's arithmetic, written in CUDA, with "
+        f"{tried:,} further dot products were compared on the GPU itself with the model's arithmetic, "
+        "written in CUDA, with "
         f"{wrong:,} mismatches; see "
         f"{link('campaigns', 'campaign.md')}."
     )
@@ -114,7 +131,10 @@ def _sources(group: Group) -> str:
 def _more(group: Group) -> str:
     ins = group.representative
     name = name_argument(ins)
-    lines = ["# 20,000 operands and results for a simulator", f"mmagold vectors {name} --out {group.slug}.hex"]
+    lines = [
+        "# 20,000 operands and results for a simulator",
+        f"mmagold vectors {name} --out {group.slug}.hex",
+    ]
     lines += [
         "# check your unit against it",
         f"mmagold rtl init my_unit.sv --instruction {name} --out dut.yaml",
@@ -122,7 +142,10 @@ def _more(group: Group) -> str:
     ]
     if group.architecture in _recordable():
         pattern = ins.name.replace(".", r"\.")
-        lines += ["# record more on a GPU", f"mmagold capture --arch {ins.architecture} --only '^{pattern}$' --out captured/"]
+        lines += [
+            "# record more on a GPU",
+            f"mmagold capture --arch {ins.architecture} --only '^{pattern}$' --out captured/",
+        ]
     return "### More vectors\n\n" + code("\n".join(lines), "sh")
 
 
@@ -130,10 +153,14 @@ def _recordable() -> tuple[str, ...]:
     """Architectures that the capture kernels can be compiled for."""
     from golden.catalog import architectures
 
-    return tuple(name for name in architectures.architectures() if architectures.get_architecture(name).vendor == "NVIDIA")
+    return tuple(
+        name
+        for name in architectures.architectures()
+        if architectures.get_architecture(name).vendor == "NVIDIA"
+    )
 
 
-# Timing ------------------------------------------------------------------------------------------------------------------
+# Timing -----------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -154,13 +181,16 @@ def figures(ins: Instruction) -> list[Any]:
 
 
 def timing(group: Group) -> str:
-    """Latency, interval and best throughput of every variant that was measured, and one plot; empty where nothing is known."""
+    """Latency, interval and best throughput of every variant that was measured, and one plot; empty where
+    nothing is known."""
     rows = [row for ins in group.variants for row in _timing_rows(ins)]
     if not rows:
         return ""
     told = (
-        "Cycles of the multiprocessor's clock. Completion: from issue to the result's next use, one warp. Interval: from one "
-        f"instruction to the next. SS, RS: A from shared memory, or from registers. FMA: multiply-adds of the whole shape, zeros "
+        "Cycles of the multiprocessor's clock. Completion: from issue to the result's next use, one warp. "
+        "Interval: from one "
+        "instruction to the next. SS, RS: A from shared memory, or from registers. FMA: multiply-adds of "
+        "the whole shape, zeros "
         f"of sparse operands and single bits included. How it was measured: {link('timing', 'timing.md')}."
     )
     head = ("Instruction", "Device", "Completion", "Interval", "Best throughput", "At")
@@ -180,11 +210,17 @@ def _timing_rows(ins: Instruction) -> list[tuple[str, ...]]:
     rows = []
     for (device, _, variant), found in by_source.items():
         plain = [one for one in found if one.key.variant == variant]
-        best = max((one for one in plain if one.quantity == "throughput" and one.high), key=lambda one: one.high, default=None)
+        best = max(
+            (one for one in plain if one.quantity == "throughput" and one.high),
+            key=lambda one: one.high,
+            default=None,
+        )
         at = f"{best.warps} warps, ILP {best.ilp}" if best is not None and best.warps else ""
         name = f"`{ins.name}`" + (f" ({variant})" if variant else "")
         peak = f"{best.high:,.1f} {best.unit}" if best is not None else ""
-        rows.append((name, device, _one(plain, "completion_latency"), _one(plain, "issue_interval"), peak, at))
+        rows.append(
+            (name, device, _one(plain, "completion_latency"), _one(plain, "issue_interval"), peak, at)
+        )
     return [row for row in rows if any(row[2:5])]
 
 
@@ -209,7 +245,11 @@ def _plot(group: Group) -> list[str]:
             mine = [one for one in found if one.device == device]
             picture = plots.ilp_warps(ins.name, mine, "timing")
             return [
-                figure(picture, f"{ins.name} on {device}: throughput and latency by warps and independent instructions (ILP).")
+                figure(
+                    picture,
+                    f"{ins.name} on {device}: throughput and latency by warps and independent instructions "
+                    "(ILP).",
+                )
             ]
     return []
 

@@ -1,10 +1,11 @@
 """Which instructions share a page: the variants of one family that compute by the same rule.
 
-A group is what one page describes. Its instructions belong to one family of `spec/families` and run operations with the same
-algorithms, parameters and output formats; they differ in shape, operand types or layout only. Slugs are made of the family's
-name, the result's format and the modifiers (rounding, saturation, bit operation), so a page keeps its address while variants
-come and go, and an NVIDIA instruction has the same slug on every architecture. (One family of AMD has all operand types; which
-of them share a rule differs by chip.)
+A group is what one page describes. Its instructions belong to one family of `spec/families` and run
+operations with the same algorithms, parameters and output formats; they differ in shape, operand types or
+layout only. Slugs are made of the family's name, the result's format and the modifiers (rounding, saturation,
+bit operation), so a page keeps its address while variants come and go, and an NVIDIA instruction has the same
+slug on every architecture. (One family of AMD has all operand types; which of them share a rule differs by
+chip.)
 """
 
 from __future__ import annotations
@@ -55,8 +56,11 @@ def groups(architecture: str) -> tuple[Group, ...]:
 
 
 def group_of(ins: Instruction) -> Group:
-    """Returns the group of a catalogued instruction; a unit from a designer's own file is a group of its own."""
-    found = _index(ins.architecture).get(ins.name) if ins.architecture in architectures.architectures() else None
+    """Returns the group of a catalogued instruction; a unit from a designer's own file is a group of its
+    own."""
+    found = (
+        _index(ins.architecture).get(ins.name) if ins.architecture in architectures.architectures() else None
+    )
     return found or own_group(ins)
 
 
@@ -71,7 +75,9 @@ def _index(architecture: str) -> dict[str, Group]:
 
 
 def _key(ins: Instruction) -> tuple[object, ...]:
-    return ins.family, frozenset((op.algorithm, str(op.parameters), op.out_format.name) for op in ins.program.operations)
+    return ins.family, frozenset(
+        (op.algorithm, str(op.parameters), op.out_format.name) for op in ins.program.operations
+    )
 
 
 def _group(architecture: str, variants: tuple[Instruction, ...]) -> Group:
@@ -79,11 +85,12 @@ def _group(architecture: str, variants: tuple[Instruction, ...]) -> Group:
 
 
 def _representative(variants: tuple[Instruction, ...]) -> Instruction:
-    """The variant of fewest blocks, then longest K, then smallest tile; of equals the first in the order of the spec."""
+    """The variant of fewest blocks, then longest K, then smallest tile; of equals the first in the order
+    of the spec."""
     return min(variants, key=lambda ins: (ins.blocks, -ins.k, ins.m * ins.n))
 
 
-# Slugs and titles --------------------------------------------------------------------------------------------------------
+# Slugs and titles -------------------------------------------------------------------------------------------
 
 
 def _different(variants: Iterable[Instruction], of: Callable[[Instruction], str]) -> list[str]:
@@ -95,7 +102,8 @@ def _formats(variants: Iterable[Instruction], operand: str) -> list[str]:
 
 
 def _modifiers(variants: tuple[Instruction, ...]) -> list[str]:
-    """What the variants' names add to the family: "rz", "satfinite", "xor"; to nearest is the unmarked rounding."""
+    """What the variants' names add to the family: "rz", "satfinite", "xor"; to nearest is the unmarked
+    rounding."""
     rounding = {ins.variables.get("rnd", "") for ins in variants} - {"", ".rn"}
     saturation = {ins.variables.get("satfinite", "") for ins in variants} - {""}
     operations = {ins.variables.get("operation", "") for ins in variants} - {""}
@@ -146,7 +154,8 @@ def _operands(variants: tuple[Instruction, ...]) -> str:
 
 
 def _factors(variants: tuple[Instruction, ...]) -> str:
-    """ "f16 x f16 or bf16 x bf16" where both factors have one type, "e4m3/e5m2 x e4m3/e5m2" where types are mixed."""
+    """ "f16 x f16 or bf16 x bf16" where both factors have one type, "e4m3/e5m2 x e4m3/e5m2" where types are
+    mixed."""
     own = _formats(variants, "a")
     if own_type(variants) and 1 < len(own) <= MANY:
         return f"{', '.join(f'{name} x {name}' for name in own[:-1])} or {own[-1]} x {own[-1]}"
@@ -159,7 +168,9 @@ def own_type(variants: Iterable[Instruction]) -> bool:
 
 
 def _short(variants: tuple[Instruction, ...], operand: str) -> str:
-    formats: list[Format] = list({ins.formats[operand].name: ins.formats[operand] for ins in variants}.values())
+    formats: list[Format] = list(
+        {ins.formats[operand].name: ins.formats[operand] for ins in variants}.values()
+    )
     if len(formats) <= MANY:
         return "/".join(fmt.name for fmt in formats)
     return "/".join(str(bits) for bits in sorted({fmt.bits for fmt in formats}, reverse=True)) + "-bit floats"

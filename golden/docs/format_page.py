@@ -1,4 +1,5 @@
-"""Pages on the number formats of spec/formats: bit fields, ranges, special codes, every code of the short ones, users.
+"""Pages on the number formats of spec/formats: bit fields, ranges, special codes, every code of the short
+ones, users.
 
 Everything comes from `golden.formats`: values are decoded code by code, in exact integers.
 """
@@ -48,7 +49,17 @@ def format_link(name: str) -> str:
 
 def index() -> str:
     """Returns the table of all formats."""
-    head = ["Format", "Bits", "Stored in", "Fields", "Bias", "Largest", "Least normal", "Least above zero", "Special codes"]
+    head = [
+        "Format",
+        "Bits",
+        "Stored in",
+        "Fields",
+        "Bias",
+        "Largest",
+        "Least normal",
+        "Least above zero",
+        "Special codes",
+    ]
     rows = []
     for fmt in (get_format(name) for name in formats()):
         largest = short_text(fmt.decode(fmt.largest))
@@ -58,7 +69,9 @@ def index() -> str:
             continue
         low = [short_text(fmt.decode(code)) for code in (_least_normal(fmt), _least(fmt))]
         special = fmt.specials if fmt.specials != "none" else "none: all codes are numbers"
-        rows.append([format_link(fmt.name), fmt.bits, fmt.storage, _field_text(fmt), fmt.bias, largest, *low, special])
+        rows.append(
+            [format_link(fmt.name), fmt.bits, fmt.storage, _field_text(fmt), fmt.bias, largest, *low, special]
+        )
     return "\n\n".join(
         [
             "# Formats",
@@ -80,7 +93,11 @@ def markdown(name: str) -> str:
         UnknownNameError: no such format.
     """
     fmt = get_format(name)
-    parts = [f"# {name}", _summary(fmt), figure(bit_fields(fmt, f"bits-{name}"), f"The bits of one {name} code.")]
+    parts = [
+        f"# {name}",
+        _summary(fmt),
+        figure(bit_fields(fmt, f"bits-{name}"), f"The bits of one {name} code."),
+    ]
     parts += ["## Range", table(["Property", "Value", "Code"], _range_rows(fmt))]
     if fmt.is_float:
         parts += ["## Special codes", *_special_codes(fmt)]
@@ -98,7 +115,7 @@ def _source() -> str:
     return str(yamlfile.read(spec_folder() / "formats" / "formats.yaml").take("source", str)).strip()
 
 
-# Properties ----------------------------------------------------------------------------------------------------------------
+# Properties -------------------------------------------------------------------------------------------------
 
 
 def _least_normal(fmt: Format) -> int:
@@ -124,8 +141,10 @@ def _summary(fmt: Format) -> str:
         return f"A {fmt.bits}-bit {kind} integer. Source: {_source()}"
     sign = "sign, " if fmt.signed else ""
     words = [
-        f"A floating-point format of {_count(fmt.bits - fmt.ignored_low - fmt.ignored_high, 'bit')} that count: {sign}"
-        f"{_count(fmt.exponent_bits, 'exponent bit')} (bias {fmt.bias}), {_count(fmt.fraction_bits, 'fraction bit')}.",
+        f"A floating-point format of {_count(fmt.bits - fmt.ignored_low - fmt.ignored_high, 'bit')} that "
+        f"count: {sign}"
+        f"{_count(fmt.exponent_bits, 'exponent bit')} (bias {fmt.bias}), "
+        f"{_count(fmt.fraction_bits, 'fraction bit')}.",
         f"Special codes: {_SPECIALS[fmt.specials]}.",
     ]
     if not fmt.signed:
@@ -145,9 +164,15 @@ def _range_rows(fmt: Format) -> Iterator[list[str]]:
         for what, code in (("largest", fmt.largest), ("least", least)):
             yield [what, both_text(fmt.decode(code)), code_text(fmt, code)]
         return
-    named = [("largest finite", fmt.largest), ("least normal" if fmt.has_zero else "least", _least_normal(fmt))]
+    named = [
+        ("largest finite", fmt.largest),
+        ("least normal" if fmt.has_zero else "least", _least_normal(fmt)),
+    ]
     if fmt.has_zero and fmt.fraction_bits:
-        named += [("largest subnormal", _least_normal(fmt) - (1 << fmt.ignored_low)), ("least subnormal", _least(fmt))]
+        named += [
+            ("largest subnormal", _least_normal(fmt) - (1 << fmt.ignored_low)),
+            ("least subnormal", _least(fmt)),
+        ]
     named.append(("one", _one(fmt)))
     for what, code in named:
         yield [what, both_text(fmt.decode(code)), code_text(fmt, code)]
@@ -162,12 +187,15 @@ def _epsilon(fmt: Format) -> Number:
 
 
 def _special_codes(fmt: Format) -> Iterator[str]:
-    rows = [[what, ", ".join(code_text(fmt, code) for code in codes)] for what, codes in _zero_and_infinity(fmt)]
+    rows = [
+        [what, ", ".join(code_text(fmt, code) for code in codes)] for what, codes in _zero_and_infinity(fmt)
+    ]
     nans = _nan_text(fmt)
     yield table(["What", "Codes"], [*rows, *([["NaN", nans]] if nans else [])]) if rows or nans else "None."
     if fmt.nan is not None and fmt.specials == "ieee":
         yield (
-            f"{code_text(fmt, fmt.nan)} is the default quiet NaN. The highest fraction bit of a quiet NaN is set, of a "
+            f"{code_text(fmt, fmt.nan)} is the default quiet NaN. The highest fraction bit of a quiet NaN "
+            "is set, of a "
             "signalling NaN clear. Which NaN word an instruction answers is not the format's matter: see the "
             f"{link('comparison', 'comparison.md')}."
         )
@@ -186,7 +214,9 @@ def _zero_and_infinity(fmt: Format) -> Iterator[tuple[str, list[int]]]:
 
 def _nan_text(fmt: Format) -> str:
     if fmt.bits <= LISTED_BITS:
-        return ", ".join(code_text(fmt, code) for code in range(1 << fmt.bits) if fmt.decode(code).kind == Kind.NAN)
+        return ", ".join(
+            code_text(fmt, code) for code in range(1 << fmt.bits) if fmt.decode(code).kind == Kind.NAN
+        )
     first, last = (fmt.infinity or 0) + (1 << fmt.ignored_low), (1 << fmt.sign_shift) - 1
     return (
         f"{code_text(fmt, first)} to {code_text(fmt, last)} and the same with the sign bit "
@@ -198,32 +228,42 @@ def _ignored(fmt: Format) -> Iterator[str]:
     if fmt.ignored_low:
         low = fmt.ignored_low
         yield (
-            f"A register holds {fmt.storage} bits, of which the unit drops the {low} lowest before it classifies the number. "
-            "They change nothing in a finite number: it is cut, not rounded. In the codes of infinity and NaN they do:"
+            f"A register holds {fmt.storage} bits, of which the unit drops the {low} lowest before it "
+            "classifies the number. "
+            "They change nothing in a finite number: it is cut, not rounded. In the codes of infinity and "
+            "NaN they do:"
         )
         infinity = fmt.infinity or 0
         codes = [_one(fmt) | (1 << low) - 1, infinity | 1, infinity | (1 << low) - 1, infinity | 1 << low]
         wide = get_format("f32")
         yield table(
             ["Code", "Read as f32", f"Read as {fmt.name}"],
-            [[code_text(fmt, code), both_text(wide.decode(code)), both_text(fmt.decode(code))] for code in codes],
+            [
+                [code_text(fmt, code), both_text(wide.decode(code)), both_text(fmt.decode(code))]
+                for code in codes
+            ],
         )
         yield "A NaN whose payload lies in the ignored bits alone becomes an infinity."
     if fmt.ignored_high:
         top = 1 << (fmt.bits - 1)
         codes = [_one(fmt), _one(fmt) | top, top]
         yield "The unit drops the highest bit: it is no sign."
-        yield table(["Code", "Read as"], [[code_text(fmt, code), both_text(fmt.decode(code))] for code in codes])
+        yield table(
+            ["Code", "Read as"], [[code_text(fmt, code), both_text(fmt.decode(code))] for code in codes]
+        )
 
 
 def _storage(fmt: Format) -> str:
-    text = f"In arrays and vector files one element is one unsigned integer of {fmt.storage} bits (`uint{fmt.storage}`)"
+    text = (
+        f"In arrays and vector files one element is one unsigned integer of {fmt.storage} bits "
+        f"(`uint{fmt.storage}`)"
+    )
     if fmt.bits < fmt.storage:
         text += f"; the code stands in the lowest {_count(fmt.bits, 'bit')}, the others must be zero"
     return text + ". How registers pack them is shown on the pages of the instructions, under fragments."
 
 
-# Every code ----------------------------------------------------------------------------------------------------------------
+# Every code -------------------------------------------------------------------------------------------------
 
 
 def _every_code(fmt: Format) -> Iterator[str]:
@@ -235,7 +275,10 @@ def _every_code(fmt: Format) -> Iterator[str]:
     yield "Row: high half of the code; column: low half. Values that would need many digits stand as m*2^e."
     yield table(
         ["", *(f"`_{low:x}`" for low in range(16))],
-        ([f"**`{high:x}_`**", *(short_text(fmt.decode(high << 4 | low)) for low in range(16))] for high in range(16)),
+        (
+            [f"**`{high:x}_`**", *(short_text(fmt.decode(high << 4 | low)) for low in range(16))]
+            for high in range(16)
+        ),
     )
     yield f"<details><summary>All {1 << fmt.bits} codes with their bits and exact values</summary>"
     yield table(["Code", "Bits", "Decimal", "m*2^e"], _code_rows(fmt))
@@ -261,7 +304,7 @@ def _spaced(fmt: Format, code: int) -> str:
     return " ".join(word for word in words if word)
 
 
-# Users ---------------------------------------------------------------------------------------------------------------------
+# Users ------------------------------------------------------------------------------------------------------
 
 
 def _users(fmt: Format) -> Iterator[str]:
@@ -273,7 +316,11 @@ def _users(fmt: Format) -> Iterator[str]:
             if roles:
                 found.setdefault((group.slug, roles), []).append(group)
     rows = [
-        [same[0].title, roles, ", ".join(link(architectures.get_architecture(g.architecture).title, g.path) for g in same)]
+        [
+            same[0].title,
+            roles,
+            ", ".join(link(architectures.get_architecture(g.architecture).title, g.path) for g in same),
+        ]
         for (_, roles), same in found.items()
     ]
     yield table(["Instructions", "Operands", "On"], rows) if rows else "No catalogued instruction uses it."

@@ -1,7 +1,8 @@
-"""Sparse, wmma and emulated instructions beside the plain dense one of their types: both run on the same operands.
+"""Sparse, wmma and emulated instructions beside the plain dense one of their types: both run on the same
+operands.
 
-A sparse instruction is compared on the elements of B that its metadata select. Of a shorter plain instruction several run one
-after the other, each from the result before, as software would; a longer one gets zeros.
+A sparse instruction is compared on the elements of B that its metadata select. Of a shorter plain instruction
+several run one after the other, each from the result before, as software would; a longer one gets zeros.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class Witness:
 class Form:
     """Instructions of one program that are no plain dense ones, and how they compare with one that is.
 
-    kind: of KINDS. different: results that are not the same bits; nan_payloads: how many of these are NaNs of other words.
+    kind: of KINDS. different: results that are not the same bits; nan_payloads: how many of these are NaNs of
+        other words.
     """
 
     kind: str
@@ -74,11 +76,14 @@ class Form:
 
 @lru_cache(maxsize=512)
 def forms(block: Block, architecture: str) -> tuple[Form, ...]:
-    """The sparse, wmma and emulated instructions of a block, one for each program; those without a plain one are left out."""
+    """The sparse, wmma and emulated instructions of a block, one for each program; those without a plain
+    one are left out."""
     found: dict[tuple[object, ...], list[Instruction]] = {}
     for ins in members(block, architecture):
         if kind_of(ins):
-            found.setdefault((kind_of(ins), signature(ins), ins.k, ins.pattern, ins.scale_block), []).append(ins)
+            found.setdefault((kind_of(ins), signature(ins), ins.k, ins.pattern, ins.scale_block), []).append(
+                ins
+            )
     return tuple(form for same in found.values() if (form := _form(block, tuple(same))) is not None)
 
 
@@ -143,7 +148,9 @@ def _witness(ins: Instruction, other: Instruction, wanted: int, hits: list[Opera
     def still(batch: Operands) -> npt.NDArray[np.bool_]:
         return np.asarray(_classes(ins, other, batch) == wanted)
 
-    short = [minimise(ins, one, still, rounds=None) for one in sorted(hits, key=lambda one: cost(ins, one))[:3]]
+    short = [
+        minimise(ins, one, still, rounds=None) for one in sorted(hits, key=lambda one: cost(ins, one))[:3]
+    ]
     operands = min(short, key=lambda one: cost(ins, one))
     if ins.pattern is not None:
         first = operands | {"metadata": np.full_like(operands["metadata"], FIRST_COLUMNS)}

@@ -1,4 +1,5 @@
-"""The page that holds sparse, wmma and emulated instructions against the dense ones, and its lines in the comparison."""
+"""The page that holds sparse, wmma and emulated instructions against the dense ones, and its lines in the
+comparison."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ TITLE = "Sparse, wmma and emulated instructions"
 _ROWS = {"sparse": "Sparse", "wmma": "`wmma`", "emulated": "Emulated"}
 
 
-# In the matrix -----------------------------------------------------------------------------------------------------------
+# In the matrix ----------------------------------------------------------------------------------------------
 
 
 def rows(block: Block, architectures: list[str]) -> Iterator[list[str]]:
@@ -47,22 +48,27 @@ def not_native(block: Block, architecture: str) -> str:
     chips = ", ".join(dict.fromkeys(short_title(form.plain.architecture) for form in found))
     text = "other results than" if any(form.different for form in found) else "as on"
     return (
-        f"{short_title(architecture)} ({link(f'{found[0].kind}, {text} {chips}', f'{PATH}#{anchor(short_title(architecture))}')})"
+        f"{short_title(architecture)} "
+        f"({link(f'{found[0].kind}, {text} {chips}', f'{PATH}#{anchor(short_title(architecture))}')})"
     )
 
 
-# The page ----------------------------------------------------------------------------------------------------------------
+# The page ---------------------------------------------------------------------------------------------------
 
 
 def markdown() -> str:
     """Returns the page."""
     parts = [
         f"# {TITLE}",
-        "The plainest dense instruction stands for its operand types in the comparison. Here every other program of these types "
-        "ran on the same operands: sparse instructions on the elements of B that their metadata select, `wmma` and emulated ones "
-        "as they are. Of a shorter dense instruction several run one after the other, each from the result before; a longer one "
+        "The plainest dense instruction stands for its operand types in the comparison. Here every other "
+        "program of these types "
+        "ran on the same operands: sparse instructions on the elements of B that their metadata select, "
+        "`wmma` and emulated ones "
+        "as they are. Of a shorter dense instruction several run one after the other, each from the result "
+        "before; a longer one "
         "gets zeros. A chip without a dense one is held against the last chip before it that has one.",
-        f"Every kind of {link('stimulus', 'vectors.md')} is drawn {forms.TRIES_OF_A_KIND} times. Equal results are no proof; "
+        f"Every kind of {link('stimulus', 'vectors.md')} is drawn {forms.TRIES_OF_A_KIND} times. Equal "
+        "results are no proof; "
         "where both run the same steps on the same products, the program says so too.",
         link("The comparison", "comparison.md"),
         "## Where results differ",
@@ -72,7 +78,11 @@ def markdown() -> str:
         found = [form for block in BLOCKS for form in forms.forms(block, architecture)]
         if found:
             parts += [f"## {short_title(architecture)}", _table(found), *_examples(found)]
-    none = [short_title(name) for name in architectures.architectures() if not any(forms.forms(block, name) for block in BLOCKS)]
+    none = [
+        short_title(name)
+        for name in architectures.architectures()
+        if not any(forms.forms(block, name) for block in BLOCKS)
+    ]
     parts += [f"No such instructions: {', '.join(none)}."] if none else []
     return "\n\n".join(parts)
 
@@ -95,7 +105,15 @@ def _differences() -> Iterator[str]:
 
 
 def _table(found: list[Form]) -> str:
-    head = ["Operands", "Kind", "Different results", "Program", "Dense program", "Instructions", "Dense instruction"]
+    head = [
+        "Operands",
+        "Kind",
+        "Different results",
+        "Program",
+        "Dense program",
+        "Instructions",
+        "Dense instruction",
+    ]
     return table(head, [_row(form) for form in found])
 
 
@@ -110,7 +128,15 @@ def _row(form: Form) -> list[str]:
     if form.different:
         text = f"{form.different:,} of {form.tried:,} ({form.different / form.tried:.0%})"
         share = link(text, f"{PATH}#{anchor(_heading(form))}")
-    return [form.block.title, form.kind, share, program_text(ins), f"{times}{program_text(plain)}", names, dense]
+    return [
+        form.block.title,
+        form.kind,
+        share,
+        program_text(ins),
+        f"{times}{program_text(plain)}",
+        names,
+        dense,
+    ]
 
 
 def _heading(form: Form) -> str:

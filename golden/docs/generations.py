@@ -1,8 +1,10 @@
 """What changed from one generation to the next, found by running both on the same operands.
 
-Instructions of the same name (AMD renames: of the same formats, shape and blocks) are compared with `golden.dissect.comparing`, once
-for each distinct pair of programs. Where they differ, the shortest example is kept, and the parameters of the older program
-are replaced by those of the newer one until it answers as the newer does: these parameters explain the example.
+Instructions of the same name (AMD renames: of the same formats, shape and blocks) are compared with
+`golden.dissect.comparing`, once for each distinct pair of programs. Where they differ, the shortest example
+is kept, and the parameters of the older program
+are replaced by those of the newer one until it answers as the newer does: these parameters explain the
+    example.
 """
 
 from __future__ import annotations
@@ -65,7 +67,8 @@ class Changes:
 
 
 def previous(architecture: str) -> str | None:
-    """Returns the generation before: the nearest earlier architecture of the same vendor, or None for the first."""
+    """Returns the generation before: the nearest earlier architecture of the same vendor, or None for the
+    first."""
     chosen = architectures.get_architecture(architecture)
     earlier = [architectures.get_architecture(name) for name in architectures.architectures()]
     earlier = [other for other in earlier if other.vendor == chosen.vendor and other.order < chosen.order]
@@ -74,7 +77,8 @@ def previous(architecture: str) -> str | None:
 
 @lru_cache(maxsize=16)
 def changes(old: str, new: str) -> Changes:
-    """Returns the instructions that both architectures have, and those that only one has, in the order of the specs."""
+    """Returns the instructions that both architectures have, and those that only one has, in the order of
+    the specs."""
     key = _name if _same_names(old, new) else _operands
     before = {key(ins): ins for ins in reversed(instructions(old))}
     after = {key(ins): ins for ins in reversed(instructions(new))}
@@ -86,7 +90,10 @@ def changes(old: str, new: str) -> Changes:
 
 def _same_names(old: str, new: str) -> bool:
     """Whether both use the same names: AMD renamed all its instructions between CDNA2 and CDNA3."""
-    return bool(architectures.get_architecture(old).names().keys() & architectures.get_architecture(new).names().keys())
+    return bool(
+        architectures.get_architecture(old).names().keys()
+        & architectures.get_architecture(new).names().keys()
+    )
 
 
 def _name(ins: Instruction) -> Key:
@@ -146,7 +153,8 @@ _examples: dict[Key, Comparison] = {}
 
 
 def tally(pair: Pair) -> Tally:
-    """Runs both units of a pair on every stimulus kind; pairs of the same programs and formats are run once."""
+    """Runs both units of a pair on every stimulus kind; pairs of the same programs and formats are run
+    once."""
     key = pair_key(pair)
     if key not in _tallies:
         tries = TRIES_WHERE_EQUAL if signature(pair.old) == signature(pair.new) else TRIES_OF_A_KIND
@@ -158,7 +166,9 @@ def _run(pair: Pair, tries: int) -> Tally:
     found = Tally(0, {}, 0)
     for index, kind in enumerate(SEARCH_KINDS):
         operands = generate(pair.new, kind, tries, np.random.default_rng([_SEED, index]))
-        classes = classify(pair.old.dot(**operands), pair.new.dot(**operands), pair.old.formats["d"], pair.new.formats["d"])
+        classes = classify(
+            pair.old.dot(**operands), pair.new.dot(**operands), pair.old.formats["d"], pair.new.formats["d"]
+        )
         payload = classes == CLASSES.index("nan_payload")
         found.tried += tries
         found.different[kind] = int(((classes >= 0) & ~payload).sum())
@@ -167,7 +177,8 @@ def _run(pair: Pair, tries: int) -> Tally:
 
 
 def example(pair: Pair) -> tuple[Pair, Example] | None:
-    """Returns the shortest operands on which two programs differ, with the pair that was run; None where none was found.
+    """Returns the shortest operands on which two programs differ, with the pair that was run; None where none
+    was found.
 
     Pairs that differ in operand types or sparsity alone share one example.
     """
@@ -178,7 +189,7 @@ def example(pair: Pair) -> tuple[Pair, Example] | None:
     return None if found.example is None else (Pair(found.first, found.second), found.example)
 
 
-# Which parameter explains an example -----------------------------------------------------------------------------------
+# Which parameter explains an example ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -192,7 +203,8 @@ class Aspect:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter that two programs have otherwise. `explains`: it is one of those that the shortest example shows."""
+    """A parameter that two programs have otherwise. `explains`: it is one of those that the shortest
+    example shows."""
 
     name: str
     old: str
@@ -207,13 +219,18 @@ def parameters(pair: Pair) -> list[Parameter]:
     """
     old, new, different = pair.old.program, pair.new.program, _different(pair)
     explaining = _explaining(pair, different)
-    return [Parameter(aspect.name, aspect.value(old), aspect.value(new), aspect in explaining) for aspect in different]
+    return [
+        Parameter(aspect.name, aspect.value(old), aspect.value(new), aspect in explaining)
+        for aspect in different
+    ]
 
 
 def _different(pair: Pair) -> list[Aspect]:
     """What two programs of one kind have otherwise; empty for programs of different kinds."""
     old, new = pair.old.program, pair.new.program
-    return [aspect for aspect in ASPECTS if aspect.value(old) != aspect.value(new)] if _alike(old, new) else []
+    return (
+        [aspect for aspect in ASPECTS if aspect.value(old) != aspect.value(new)] if _alike(old, new) else []
+    )
 
 
 def _explaining(pair: Pair, different: list[Aspect]) -> tuple[Aspect, ...]:
@@ -237,7 +254,8 @@ def _with(pair: Pair, chosen: Iterable[Aspect]) -> Instruction:
 
 
 def shows(pair: Pair, other: Pair) -> bool:
-    """Whether the example of one pair shows the difference of another too: the same numbers give both the same two results.
+    """Whether the example of one pair shows the difference of another too: the same numbers give both the
+    same two results.
 
     The same parameters, if any, have to explain both.
     """
@@ -247,7 +265,10 @@ def shows(pair: Pair, other: Pair) -> bool:
         return False
     run, shortest = found
     operands = _carried(run.new, other.new, shortest.operands_y)
-    if operands is None or (int(other.old.dot(**operands)), int(other.new.dot(**operands))) != (shortest.x, shortest.y):
+    if operands is None or (int(other.old.dot(**operands)), int(other.new.dot(**operands))) != (
+        shortest.x,
+        shortest.y,
+    ):
         return False
     return not aspects[0] or _with(other, aspects[0]).reference_dot(**operands) == shortest.y
 
@@ -256,7 +277,10 @@ def _carried(source: Instruction, target: Instruction, operands: Operands) -> di
     """The same numbers as operands of another instruction; None where it cannot take them."""
     if set(operands) != set("abc") or target.sparse or target.scale_block:
         return None
-    moved = {name: np.zeros(shape, target.formats[name].dtype) for name, shape in target.operand_shapes(matrices=False).items()}
+    moved = {
+        name: np.zeros(shape, target.formats[name].dtype)
+        for name, shape in target.operand_shapes(matrices=False).items()
+    }
     for name, codes in operands.items():
         fmt, row = source.formats[name], np.atleast_1d(codes)
         places = np.flatnonzero(row)
@@ -266,7 +290,9 @@ def _carried(source: Instruction, target: Instruction, operands: Operands) -> di
         ):
             return None
         try:
-            moved[name].reshape(-1)[places] = [exact_code(target.formats[name], number.value) for number in numbers]
+            moved[name].reshape(-1)[places] = [
+                exact_code(target.formats[name], number.value) for number in numbers
+            ]
         except Unreachable:
             return None
     return moved
@@ -275,7 +301,9 @@ def _carried(source: Instruction, target: Instruction, operands: Operands) -> di
 def _alike(old: Program, new: Program) -> bool:
     """Whether both are chains of one operation, with the same kinds of steps."""
     shapes = [[step.op for step in operation.steps] for operation in (*old.operations, *new.operations)]
-    chains = all(operation.k_index and not operation.addends for operation in (*old.operations, *new.operations))
+    chains = all(
+        operation.k_index and not operation.addends for operation in (*old.operations, *new.operations)
+    )
     return chains and all(shape == shapes[0] for shape in shapes)
 
 
@@ -306,14 +334,18 @@ def _step_aspect(name: str, field: str, op: str) -> Aspect:
         return ", ".join(_text(one) for one in dict.fromkeys(found))
 
     def take(program: Program, other: Program) -> Program:
-        return Program(tuple(_with_field(operation, other.operations[0], field, op) for operation in program.operations))
+        return Program(
+            tuple(_with_field(operation, other.operations[0], field, op) for operation in program.operations)
+        )
 
     return Aspect(name, value, take)
 
 
 def _with_field(operation: Operation, other: Operation, field: str, op: str) -> Operation:
     steps: Iterator[tuple[Step, Step]] = zip(operation.steps, other.steps, strict=True)
-    new = tuple(replace(mine, **{field: getattr(theirs, field)}) if mine.op == op else mine for mine, theirs in steps)
+    new = tuple(
+        replace(mine, **{field: getattr(theirs, field)}) if mine.op == op else mine for mine, theirs in steps
+    )
     return replace(operation, steps=new)
 
 

@@ -1,8 +1,10 @@
-"""An instruction held against IEEE 754: the correctly rounded sum, and the chain of fused multiply-adds that software runs.
+"""An instruction held against IEEE 754: the correctly rounded sum, and the chain of fused multiply-adds that
+software runs.
 
-Both are units of the same operands, written as steps and run by the same C core. Operands come from every kind of
-golden/stimuli/ with a fixed seed, so a page says the same whenever it is built. The search is a sample: counts tell how
-often a difference was met among operands that aim at differences, not how often one occurs in a workload.
+Both are units of the same operands, written as steps and run by the same C core. Operands come from every
+kind of golden/stimuli/ with a fixed seed, so a page says the same whenever it is built. The search is a
+sample: counts tell how often a difference was met among operands that aim at differences, not how often one
+occurs in a workload.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ LOWEST_COLUMNS = 0x4
 """The metadata nibble that selects columns 0 and 1."""
 
 
-# The units of IEEE 754 ---------------------------------------------------------------------------------------------------
+# The units of IEEE 754 --------------------------------------------------------------------------------------
 
 _SCALE = "  - scale: {of: products}\n"
 _ROUNDED = """
@@ -55,11 +57,12 @@ _SCALED_CHAIN = """
 steps:
   - multiply: {{to: products}}
 {scale}  - sum: {{of: [c, products], to: d, order: sequential, format: {d}, rounding: nearest_even, nan: {nan}}}
-"""
+"""  # noqa: E501
 
 
 def rounded_sum(ins: Instruction) -> Instruction:
-    """The unit that rounds the exact c + sum(a[k] * b[k]) once, to nearest even, with signed zeros and subnormals."""
+    """The unit that rounds the exact c + sum(a[k] * b[k]) once, to nearest even, with signed zeros and
+    subnormals."""
     return _unit(ins, _ROUNDED)
 
 
@@ -70,7 +73,10 @@ def fma_chain(ins: Instruction) -> Instruction:
 
 def _unit(ins: Instruction, template: str) -> Instruction:
     """An instruction with the operands of `ins` and the template's steps."""
-    scales, result = {name: fmt for name, fmt in ins.formats.items() if name.startswith("scale")}, ins.formats["d"]
+    scales, result = (
+        {name: fmt for name, fmt in ins.formats.items() if name.startswith("scale")},
+        ins.formats["d"],
+    )
     text = template.format(d=result.name, nan=result.nan, scale=_SCALE if scales else "")
     document = yamlfile.parse(text, "IEEE 754")
     a, b, c, d = (ins.formats[name] for name in "abcd")
@@ -82,12 +88,13 @@ def _local(ins: Instruction) -> dict[str, Format]:
     return {fmt.name: fmt for fmt in ins.formats.values()}
 
 
-# What was found ----------------------------------------------------------------------------------------------------------
+# What was found ---------------------------------------------------------------------------------------------
 
 
 @dataclass
 class Tally:
-    """Differences from one of the two units, by class (golden.dissect.comparing.CLASSES) and by stimulus kind."""
+    """Differences from one of the two units, by class (golden.dissect.comparing.CLASSES) and by stimulus
+    kind."""
 
     classes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CLASSES, 0))
     kinds: dict[str, int] = field(default_factory=dict)
@@ -100,7 +107,8 @@ class Tally:
 
 @dataclass(frozen=True)
 class Error:
-    """One dot product with its error, measured in exact rationals. `ulp`: (d - exact) in units of a last place."""
+    """One dot product with its error, measured in exact rationals. `ulp`: (d - exact) in units of a last
+    place."""
 
     kind: str
     operands: Operands
@@ -113,9 +121,10 @@ class Error:
 class Findings:
     """What a search found.
 
-    worst: the largest error in ULP of the exact sum, of sums that are normal numbers of D. worst_addend: in ULP of the
-    largest addend. reordered: dot products whose result changes when the products come in another order. telling: the
-    simplest operands found where the result is not the correctly rounded one (or, failing that, not the FMA chain's).
+    worst: the largest error in ULP of the exact sum, of sums that are normal numbers of D. worst_addend: in
+    ULP of the largest addend. reordered: dot products whose result changes when the products come in another
+    order. telling: the simplest operands found where the result is not the correctly rounded one (or, failing
+    that, not the FMA chain's).
     """
 
     per_kind: int
@@ -131,7 +140,8 @@ class Findings:
 
 
 def findings(ins: Instruction) -> Findings:
-    """Searches; float results only. Instructions of one arithmetic on operands of the same shape share the answer."""
+    """Searches; float results only. Instructions of one arithmetic on operands of the same shape share the
+    answer."""
     return _findings(_Key(ins))
 
 
@@ -141,7 +151,14 @@ class _Key:
     def __init__(self, ins: Instruction) -> None:
         self.ins = ins
         formats = tuple(sorted((name, fmt.name, repr(fmt)) for name, fmt in ins.formats.items()))
-        self.value = (formats, ins.k, ins.pattern, ins.ordered_metadata, ins.scale_block, relatives.signature(ins))
+        self.value = (
+            formats,
+            ins.k,
+            ins.pattern,
+            ins.ordered_metadata,
+            ins.scale_block,
+            relatives.signature(ins),
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Key) and self.value == other.value
@@ -200,7 +217,9 @@ class _Search:
             normal = np.isfinite(error) & (np.abs(wanted) >= 2.0**self.d.min_exponent)
             ulps = np.where(normal, error / self._ulp(wanted), 0)
             largest = largest_addend(self.ins, operands)
-            addend = np.where(np.isfinite(error) & np.isfinite(largest) & (largest > 0), error / self._ulp(largest), 0)
+            addend = np.where(
+                np.isfinite(error) & np.isfinite(largest) & (largest > 0), error / self._ulp(largest), 0
+            )
         for kept, sizes in ((self.errors, ulps), (self.addend_errors, addend)):
             rows = np.argsort(-sizes, kind="stable")[:_NEAR]
             kept += [(float(sizes[row]), kind, _row(operands, row)) for row in rows if sizes[row] > 0]
@@ -236,18 +255,24 @@ class _Search:
             against,
         )
 
-    def _worst(self, found: list[tuple[float, str, Operands]], unit_of: Callable[[list[Fraction]], Fraction]) -> Error | None:
+    def _worst(
+        self, found: list[tuple[float, str, Operands]], unit_of: Callable[[list[Fraction]], Fraction]
+    ) -> Error | None:
         near = sorted(found, key=lambda one: -one[0])[:_NEAR]
         errors = [self._measured(kind, operands, unit_of) for _, kind, operands in near]
         return max(errors, key=lambda error: abs(error.ulp)) if errors else None
 
-    def _measured(self, kind: str, operands: Operands, unit_of: Callable[[list[Fraction]], Fraction]) -> Error:
+    def _measured(
+        self, kind: str, operands: Operands, unit_of: Callable[[list[Fraction]], Fraction]
+    ) -> Error:
         trace = self.ins.trace(**operands)
         terms = trace.terms
         assert terms is not None
         ulp = Fraction(2) ** ulp_exponent(unit_of(terms), self.d)
         rounded = int(self.exact.dot(**operands))
-        return Error(kind, operands, trace.code, rounded, (trace.result.value - sum(terms, Fraction(0))) / ulp)
+        return Error(
+            kind, operands, trace.code, rounded, (trace.result.value - sum(terms, Fraction(0))) / ulp
+        )
 
     def _telling(self, against: str) -> Operands | None:
         """The simplest of the minimised candidates."""
@@ -268,14 +293,16 @@ def _row(operands: Operands, row: Any) -> Operands:
 
 
 def selected_b(ins: Instruction, operands: Operands) -> Bits:
-    """The elements of b that meet the stored elements of a: all of a dense b, those that the metadata selects else."""
+    """The elements of b that meet the stored elements of a: all of a dense b, those that the metadata
+    selects else."""
     if ins.pattern is None:
         return operands["b"]
     return np.asarray(np.take_along_axis(operands["b"], ins.pattern.columns(operands["metadata"]), axis=-1))
 
 
 def plain_metadata(ins: Instruction, operands: Operands) -> Operands:
-    """The same products with the metadata that selects the lowest columns; elements of b that meet nothing are zero."""
+    """The same products with the metadata that selects the lowest columns; elements of b that meet nothing
+    are zero."""
     if ins.pattern is None:
         return operands
     metadata = np.full_like(operands["metadata"], LOWEST_COLUMNS)
@@ -302,7 +329,8 @@ def largest_addend(ins: Instruction, operands: Operands) -> npt.NDArray[np.float
 
 
 def reordered(ins: Instruction, operands: Operands, rng: np.random.Generator) -> Operands:
-    """The same products in another order: k permuted within each scale block, whole chunks where the metadata selects."""
+    """The same products in another order: k permuted within each scale block, whole chunks where the
+    metadata selects."""
     chunk = ins.pattern.chunk if ins.pattern else 1
     block = ins.scale_block or ins.k
     starts = np.arange(0, ins.k, block)
@@ -317,12 +345,13 @@ def reordered(ins: Instruction, operands: Operands, rng: np.random.Generator) ->
     return moved
 
 
-# Integers ----------------------------------------------------------------------------------------------------------------
+# Integers ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Overflow:
-    """An integer instruction against the exact sum: dot products tried, sums beyond the range, results unlike `rule`."""
+    """An integer instruction against the exact sum: dot products tried, sums beyond the range, results
+    unlike `rule`."""
 
     tried: int
     beyond: int
@@ -345,10 +374,17 @@ def _overflow(key: _Key) -> Overflow:
     found: list[tuple[float, Operands]] = []
     for index, kind in enumerate(stimuli.KINDS):
         operands = stimuli.generate(ins, kind, PER_KIND, np.random.default_rng([SEED, index]))
-        exact, got = integer_sum(ins, operands), to_float(ins.formats["d"], ins.dot(**operands)).astype(np.int64)
+        exact, got = (
+            integer_sum(ins, operands),
+            to_float(ins.formats["d"], ins.dot(**operands)).astype(np.int64),
+        )
         wanted = np.clip(exact, low, high) if rule == "saturate" else (exact - low) % (high - low + 1) + low
         outside = np.flatnonzero((exact < low) | (exact > high))
-        tried, beyond, unlike = tried + PER_KIND, beyond + len(outside), unlike + int(np.count_nonzero(got != wanted))
+        tried, beyond, unlike = (
+            tried + PER_KIND,
+            beyond + len(outside),
+            unlike + int(np.count_nonzero(got != wanted)),
+        )
         found += [(cost(ins, _row(operands, row)), _row(operands, row)) for row in outside[:4]]
 
     def leaves(batch: Operands) -> npt.NDArray[np.bool_]:
@@ -356,7 +392,9 @@ def _overflow(key: _Key) -> Overflow:
         return (total < low) | (total > high)
 
     _, simplest = min(found, key=lambda one: one[0])
-    return Overflow(tried, beyond, rule, unlike, plain_metadata(ins, minimise(ins, simplest, leaves, rounds=None)))
+    return Overflow(
+        tried, beyond, rule, unlike, plain_metadata(ins, minimise(ins, simplest, leaves, rounds=None))
+    )
 
 
 def integer_sum(ins: Instruction, operands: Operands) -> npt.NDArray[np.int64]:

@@ -1,7 +1,8 @@
-"""The page of a group of instructions: one document from which the unit could be built, every number out of spec and model.
+"""The page of a group of instructions: one document from which the unit could be built, every number out of
+spec and model.
 
-`pages()` lists the pages of all architectures; `markdown(group)` is the text of one, also of a designer's own unit
-(`families.own_group`).
+`pages()` lists the pages of all architectures; `markdown(group)` is the text of one, also of a designer's own
+unit (`families.own_group`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The links of the site's Markdown: where each points to, and what stands for it in the page.
 
-Generated pages link with the scheme `site:` and a path from the site's root. Hand-written pages are read on a code host
-as well, so theirs are plain relative links; what lies outside docs/ is in the site under another path:
+Generated pages link with the scheme `site:` and a path from the site's root. Hand-written pages are read on a
+code host as well, so theirs are plain relative links; what lies outside docs/ is in the site under another
+path:
 
     dut.md#ports                 a page
     timing/figure06.svg          a file beside the pages, copied
@@ -38,7 +39,8 @@ _LINK = re.compile(
 
 
 def repository_file(path: str) -> Path | None:
-    """The file or folder of this path from the root of the repository; None where this installation does not have it."""
+    """The file or folder of this path from the root of the repository; None where this installation does
+    not have it."""
     for prefix, folder in (("spec", spec_folder), ("docs", docs_folder)):
         if path == prefix or path.startswith(f"{prefix}/"):
             return folder() / path[len(prefix) :].lstrip("/")
@@ -53,7 +55,8 @@ def source_page(path: str) -> str:
 
 @dataclass
 class Links:
-    """Resolves the links of one page after the other; `sources` collects the files of the repository that need a page.
+    """Resolves the links of one page after the other; `sources` collects the files of the repository that
+    need a page.
 
     pages: paths of all pages, from the site's root.
     """
@@ -89,7 +92,8 @@ class Links:
         return outside if outside.startswith(VECTORS) else SOURCES + outside
 
     def _find(self, path: str, what: str) -> str | None:
-        """The path of the page (.md, with its anchor) or file to link to; None where this installation lacks the file."""
+        """The path of the page (.md, with its anchor) or file to link to; None where this installation
+        lacks the file."""
         bare = path.partition("#")[0]
         if bare in self.pages:
             return path
@@ -99,7 +103,9 @@ class Links:
             return self._source(bare.removeprefix(SOURCES).rstrip("/"), what)
         if not bare.endswith(".md") and (docs_folder() / bare).is_file():
             return bare
-        raise DocsError(f"{what} leads nowhere, expected a page or file of the site{nearest(bare, self.pages)}")
+        raise DocsError(
+            f"{what} leads nowhere, expected a page or file of the site{nearest(bare, self.pages)}"
+        )
 
     def _vectors(self, path: str, what: str) -> str | None:
         file = repository_file(path)
@@ -108,7 +114,9 @@ class Links:
         if file.is_dir() and f"{path}/index.md" in self.pages:
             return f"{path}/index.md"
         if not file.is_file():
-            raise DocsError(f"{what} leads nowhere, expected a file of vectors/{nearest(path, _names(file.parent, path))}")
+            raise DocsError(
+                f"{what} leads nowhere, expected a file of vectors/{nearest(path, _names(file.parent, path))}"
+            )
         return path
 
     def _source(self, path: str, what: str) -> str | None:
@@ -118,7 +126,10 @@ class Links:
         if file.is_dir():
             return "sources/index.md"
         if not file.is_file():
-            raise DocsError(f"{what} leads nowhere, expected a file of the repository{nearest(path, _names(file.parent, path))}")
+            raise DocsError(
+                f"{what} leads nowhere, expected a file of the "
+                f"repository{nearest(path, _names(file.parent, path))}"
+            )
         self.sources.add(path)
         return source_page(path)
 
@@ -133,7 +144,8 @@ def _relative(path: str, page: str) -> str:
 
 
 def _written(match: re.Match[str], path: str | None) -> str:
-    """The link as it stands in the page: Markdown to pages, HTML to files, the text alone where there is nothing."""
+    """The link as it stands in the page: Markdown to pages, HTML to files, the text alone where there is
+    nothing."""
     if match["href"] is not None:
         return f'href="{re.sub(r"[.]md(?=#|$)", ".html", path)}"' if path else "class=mg-nowhere"
     if path is None:

@@ -1,8 +1,8 @@
 """Pieces of Markdown (CommonMark with tables) that every generated page uses.
 
 Links to other pages of the site have the scheme `site:` and a path from the site's root
-(`site:architectures/hopper.md#evidence`, `site:vectors/hopper/x.npz`): the site makes relative links of them, a standalone
-document keeps their text alone.
+(`site:architectures/hopper.md#evidence`, `site:vectors/hopper/x.npz`): the site makes relative links of them,
+a standalone document keeps their text alone.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ def code(text: str, language: str = "text") -> str:
 
 
 def figure(svg: str, caption: str) -> str:
-    """A picture (one <svg> element) with its caption, plain text. An HTML block: no blank line may stand in the SVG."""
+    """A picture (one <svg> element) with its caption, plain text. An HTML block: no blank line may stand
+    in the SVG."""
     lines = "\n".join(line for line in svg.splitlines() if line.strip())
     return f'<figure class="mg-figure">\n{lines}\n<figcaption>{html.escape(caption)}</figcaption>\n</figure>'

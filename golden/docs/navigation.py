@@ -9,7 +9,8 @@ from golden.docs.markdown import code
 from golden.docs.page import Page
 
 GUIDES = "Guides"
-# Caption and pages (without .md) of each part of the side bar, in order. Hand-written pages that stand nowhere close the guides.
+# Caption and pages (without .md) of each part of the side bar, in order. Hand-written pages that stand
+# nowhere close the guides.
 PARTS: dict[str, tuple[str, ...]] = {
     GUIDES: (
         "getting-started",
@@ -35,19 +36,23 @@ PARTS: dict[str, tuple[str, ...]] = {
         "glossary",
     ),
 }
-# Pages in these folders hang under the folder's index; in the others they are reached by links and the search.
+# Pages in these folders hang under the folder's index; in the others they are reached by links and the
+# search.
 _UNDER_INDEX = ("architectures", "formats", "studies", "api")
 
 
 def toctrees(page: str, pages: Sequence[Page]) -> str:
-    """The tables of contents that close a page: the whole side bar on the start page, the folder on its index."""
+    """The tables of contents that close a page: the whole side bar on the start page, the folder on its
+    index."""
     known = [item.path.removesuffix(".md") for item in pages]
     if page == "index.md":
         return "\n\n".join(_toctree(caption, paths) for caption, paths in _parts(known))
     folder, name = posixpath.split(page)
     if name != "index.md" or folder not in _UNDER_INDEX:
         return ""
-    return _toctree(None, [path for path in known if posixpath.dirname(path) == folder and path != f"{folder}/index"])
+    return _toctree(
+        None, [path for path in known if posixpath.dirname(path) == folder and path != f"{folder}/index"]
+    )
 
 
 def _parts(known: list[str]) -> Iterator[tuple[str, list[str]]]:

@@ -20,7 +20,11 @@ _MANY = 6
 
 def short(ins: Instruction, operands: dict[str, Bits]) -> str:
     """All operands that are not at rest, as "a = 0x3c00; c = 0x80000000"; zeros that follow are left out."""
-    parts = [f"{name} = {_codes(ins, name, codes)}" for name, codes in operands.items() if not _at_rest(ins, name, codes)]
+    parts = [
+        f"{name} = {_codes(ins, name, codes)}"
+        for name, codes in operands.items()
+        if not _at_rest(ins, name, codes)
+    ]
     return "; ".join(parts) or "all zero"
 
 
@@ -41,7 +45,8 @@ def _codes(ins: Instruction, name: str, codes: Bits) -> str:
 
 
 def sparse_text(values: list[int], fmt: Format) -> str:
-    """Codes by position where most are zero: "0x3c00 at 0-1, 4-5; 0xbc00 at 17"; the first few, then how many more."""
+    """Codes by position where most are zero: "0x3c00 at 0-1, 4-5; 0xbc00 at 17"; the first few, then how
+    many more."""
     places: dict[int, list[int]] = {}
     for index, code in enumerate(values):
         if code:

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 class Page:
     """One page of the site, not yet written.
 
-    path: from the site's root, "architectures/hopper.md". title: for menus; the Markdown begins with the same as its heading.
-    write: returns the Markdown; picklable (a functools.partial of a module's function), so that pages are written in parallel.
+    path: from the site's root, "architectures/hopper.md". title: for menus; the Markdown begins with the same
+        as its heading.
+    write: returns the Markdown; picklable (a functools.partial of a module's function), so that pages are
+        written in parallel.
     """
 
     path: str

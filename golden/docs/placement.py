@@ -35,15 +35,21 @@ def fragments(group: Group) -> str:
             figure(pictures.lanes(ins, name, f"lanes-{name}"), f"{title}: what each lane's registers hold."),
         ]
     if "metadata" in known:
-        parts.append("The metadata are drawn for sparsity selector 0; other selectors, where there are any, name other lanes.")
+        parts.append(
+            "The metadata are drawn for sparsity selector 0; other selectors, where there are any, name "
+            "other lanes."
+        )
     if "scale_a" in known:
-        parts.append("The scales are drawn for byte-id 0 and thread-id 0; these selectors name other bytes and lanes.")
+        parts.append(
+            "The scales are drawn for byte-id 0 and thread-id 0; these selectors name other bytes and lanes."
+        )
     sources = dict.fromkeys(_source(layout_of(ins, name)) for name in known)
     return "\n\n".join(part for part in [*parts, *sources, *_missing(ins, known)] if part)
 
 
 def drawn(group: Group) -> Instruction | None:
-    """The variant that is drawn: the one that the whole page shows; where its layout is unknown the smallest with a layout."""
+    """The variant that is drawn: the one that the whole page shows; where its layout is unknown the
+    smallest with a layout."""
     if group.representative.fragments is not None:
         return group.representative
     known = [ins for ins in group.variants if ins.fragments is not None]
@@ -59,7 +65,11 @@ def _same_as_c(ins: Instruction, operand: str) -> bool:
     """D lies where C does, so it is drawn once."""
     c, d = layout_of(ins, "c"), layout_of(ins, "d")
     return (
-        operand == "d" and c is not None and d is not None and c.formulas == d.formulas and c.container_bits == d.container_bits
+        operand == "d"
+        and c is not None
+        and d is not None
+        and c.formulas == d.formulas
+        and c.container_bits == d.container_bits
     )
 
 
@@ -77,13 +87,19 @@ def _source(layout: Layout | None) -> str:
 
 
 def _missing(ins: Instruction, known: list[str]) -> list[str]:
-    wanted = ["a", "b", *(["metadata"] if ins.sparse else []), *(["scale_a", "scale_b"] if ins.scale_block else [])]
+    wanted = [
+        "a",
+        "b",
+        *(["metadata"] if ins.sparse else []),
+        *(["scale_a", "scale_b"] if ins.scale_block else []),
+    ]
     absent = [_title(ins, name) for name in wanted if name not in known]
     if not absent:
         return []
     if ins.family.startswith("wgmma"):
         return [
-            f"Not in registers: {', '.join(absent)}. wgmma reads B from shared memory through a matrix descriptor; A may lie "
+            f"Not in registers: {', '.join(absent)}. wgmma reads B from shared memory through a matrix "
+            "descriptor; A may lie "
             "there too."
         ]
     return [f"No layout is known for: {', '.join(absent)}."]
@@ -92,10 +108,15 @@ def _missing(ins: Instruction, known: list[str]) -> list[str]:
 def _elsewhere(ins: Instruction) -> str:
     if ins.family.startswith("tcgen05"):
         return (
-            "tcgen05.mma has no register fragments: A lies in shared memory or tensor memory (TMEM), B in shared memory, both "
-            "named by matrix descriptors; D and block scales lie in TMEM. The layouts of descriptors and TMEM are not part "
+            "tcgen05.mma has no register fragments: A lies in shared memory or tensor memory (TMEM), B in "
+            "shared memory, both "
+            "named by matrix descriptors; D and block scales lie in TMEM. The layouts of descriptors and "
+            "TMEM are not part "
             "of the spec."
         )
     if ins.architecture == "custom":
         return "The unit has no register layout: its operands are dot products or matrices as given."
-    return "PTX leaves the fragments of this instruction opaque on this architecture, and the spec has no measured layout."
+    return (
+        "PTX leaves the fragments of this instruction opaque on this architecture, and the spec has no "
+        "measured layout."
+    )

@@ -17,11 +17,15 @@ def told(ins: Instruction, parameter: str) -> Iterator[str]:
     for path in sorted((docs_folder() / "campaigns").glob("*_faults.json")):
         report = read_json(check_report(path))
         for run in report["campaigns"]:
-            if (run["architecture"], run["instruction"]) == (ins.architecture, ins.name) and parameter in run["faults"]:
+            if (run["architecture"], run["instruction"]) == (ins.architecture, ins.name) and parameter in run[
+                "faults"
+            ]:
                 page = link("a campaign", "campaign.md#does-it-see-a-wrong-unit")
                 yield (
-                    f"On an {report['device']['name']}, {page} compared the instruction with a model whose {parameter} is "
-                    f"{run['faults'][parameter]}: {run['mismatches']:,} of {run['dots']:,} dot products differ. {_right(ins)}"
+                    f"On an {report['device']['name']}, {page} compared the instruction with a model whose "
+                    f"{parameter} is "
+                    f"{run['faults'][parameter]}: {run['mismatches']:,} of {run['dots']:,} dot products "
+                    f"differ. {_right(ins)}"
                 )
 
 

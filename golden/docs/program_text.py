@@ -1,4 +1,5 @@
-"""A program in a few words: its algorithms, the products of each operation, and the parameters in which two programs differ."""
+"""A program in a few words: its algorithms, the products of each operation, and the parameters in which
+two programs differ."""
 
 from __future__ import annotations
 
@@ -25,11 +26,19 @@ LABELS = {
 
 
 def program_text(ins: Instruction) -> str:
-    """The operations of a program: "FDA", "2 x FDA of 8", "FDA of 8 from zero, then FDA of 8, then ieee add"."""
+    """The operations of a program: "FDA", "2 x FDA of 8", "FDA of 8 from zero, then FDA of 8, then ieee
+    add"."""
     operations = ins.program.operations
     if len(operations) == 1:
-        return f"{algorithm_name(operations[0])} of {len(operations[0].k_index)}" if ins.sparse else algorithm_name(operations[0])
-    runs = [(name, len(list(run))) for name, run in groupby(_operation_text(operation) for operation in operations)]
+        return (
+            f"{algorithm_name(operations[0])} of {len(operations[0].k_index)}"
+            if ins.sparse
+            else algorithm_name(operations[0])
+        )
+    runs = [
+        (name, len(list(run)))
+        for name, run in groupby(_operation_text(operation) for operation in operations)
+    ]
     return ", then ".join(name if count == 1 else f"{count} x {name}" for name, count in runs)
 
 
@@ -46,16 +55,25 @@ def _operation_text(operation: Operation) -> str:
 def algorithm_name(operation: Operation) -> str:
     """The name that the papers use; others in words."""
     algorithm = get_algorithm(operation.algorithm)
-    return algorithm.name.upper() if "_" not in algorithm.name and algorithm.aliases else algorithm.name.replace("_", " ")
+    return (
+        algorithm.name.upper()
+        if "_" not in algorithm.name and algorithm.aliases
+        else algorithm.name.replace("_", " ")
+    )
 
 
 def summing(ins: Instruction) -> Operation:
     """The first operation that takes products: its parameters are those of the sum."""
-    return next(operation for operation in ins.program.operations if operation.k_index and operation.algorithm != "convert")
+    return next(
+        operation
+        for operation in ins.program.operations
+        if operation.k_index and operation.algorithm != "convert"
+    )
 
 
 def changed_parameters(old: Instruction, new: Instruction) -> list[tuple[str, object, object]]:
-    """(name, old value, new value) of the parameters of both sums that differ; none where the sums are different algorithms."""
+    """(name, old value, new value) of the parameters of both sums that differ; none where the sums are
+    different algorithms."""
     before, after = summing(old), summing(new)
     if before.algorithm != after.algorithm:
         return []

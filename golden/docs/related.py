@@ -14,12 +14,14 @@ from golden.instruction import Instruction
 
 
 def elsewhere(group: Group) -> str:
-    """One row for each other architecture: the page of the same instruction, or of one with the same operands."""
+    """One row for each other architecture: the page of the same instruction, or of one with the same
+    operands."""
     rows = [_row(group, name) for name in architectures.architectures() if name != group.architecture]
     head = ("Architecture", "Instruction", "Relation", "SASS", "Arithmetic")
     own = f"On {_title(group.architecture)}: {sass_list(group)}." if group.representative.sass else ""
     told = (
-        "The same name where the architecture has it; else the instruction with the same operand formats whose shape is nearest. "
+        "The same name where the architecture has it; else the instruction with the same operand formats "
+        "whose shape is nearest. "
         "Arithmetic is compared for this page's example variant."
     )
     return "\n\n".join(part for part in (own, told, table(head, rows)) if part)
@@ -53,7 +55,11 @@ def counterpart(group: Group, architecture: str) -> tuple[Instruction | None, In
     if same is not None:
         return same, instruction(architecture, same.name)
     mine = group.representative
-    near = min(_alike(mine, architecture), key=lambda ins: (ins.emulated, abs(ins.k - mine.k), ins.m * ins.n), default=None)
+    near = min(
+        _alike(mine, architecture),
+        key=lambda ins: (ins.emulated, abs(ins.k - mine.k), ins.m * ins.n),
+        default=None,
+    )
     return (mine, near) if near is not None else (None, None)
 
 
@@ -61,22 +67,31 @@ def _alike(mine: Instruction, architecture: str) -> Iterator[Instruction]:
     """Instructions of the other architecture that take the same operands, one for each group of theirs."""
     for group in groups(architecture):
         for ins in group.variants:
-            alike = ins.formats == mine.formats and ins.pattern == mine.pattern and ins.scale_block == mine.scale_block
+            alike = (
+                ins.formats == mine.formats
+                and ins.pattern == mine.pattern
+                and ins.scale_block == mine.scale_block
+            )
             if alike and all(
-                ins.variables.get(key, "") == mine.variables.get(key, "") for key in ("operation", "rnd", "satfinite")
+                ins.variables.get(key, "") == mine.variables.get(key, "")
+                for key in ("operation", "rnd", "satfinite")
             ):
                 yield ins
                 break
 
 
 def difference(mine: Instruction, other: Instruction) -> str:
-    """How the other's arithmetic differs: algorithm, parameters, how the products are split into operations."""
+    """How the other's arithmetic differs: algorithm, parameters, how the products are split into
+    operations."""
     if relatives.signature(mine) == relatives.signature(other):
         return "the same"
     first, second = summing(mine), summing(other)
     if first.algorithm != second.algorithm:
         return f"differs: `{second.algorithm}`, here `{first.algorithm}`"
-    found = [f"{name} {_value(theirs)} (here {_value(ours)})" for name, ours, theirs in changed_parameters(mine, other)]
+    found = [
+        f"{name} {_value(theirs)} (here {_value(ours)})"
+        for name, ours, theirs in changed_parameters(mine, other)
+    ]
     if _rounds_elsewhere(mine, other):
         found.append(f"{_sequence(other)} (here {_sequence(mine)})")
     if found:
@@ -85,11 +100,14 @@ def difference(mine: Instruction, other: Instruction) -> str:
 
 
 def _value(value: object) -> str:
-    return "none" if value is None else hex(value) if isinstance(value, int) and value > 0xFFFF else str(value)
+    return (
+        "none" if value is None else hex(value) if isinstance(value, int) and value > 0xFFFF else str(value)
+    )
 
 
 def _rounds_elsewhere(mine: Instruction, other: Instruction) -> bool:
-    """Whether two programs of the same algorithm round in other places: not where both are one sum over all of k."""
+    """Whether two programs of the same algorithm round in other places: not where both are one sum over
+    all of k."""
     single = len(mine.program.operations) == len(other.program.operations) == 1
     return not single and _sequence(mine) != _sequence(other)
 

@@ -1,4 +1,5 @@
-"""SASS names of several instructions as patterns: N and the types of A and B stand as letters where they vary."""
+"""SASS names of several instructions as patterns: N and the types of A and B stand as letters where they
+vary."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from golden.instruction import Instruction
 
 
 def patterns(members: Iterable[Instruction]) -> dict[str, list[Instruction]]:
-    """The members by their machine code as text; those that differ in N or types alone share "`HGMMA.64xNx16.F32`"."""
+    """The members by their machine code as text; those that differ in N or types alone share
+    "`HGMMA.64xNx16.F32`"."""
     found: dict[str, list[Instruction]] = {}
     for ins in members:
         found.setdefault(_pattern(ins), []).append(ins)
@@ -17,7 +19,8 @@ def patterns(members: Iterable[Instruction]) -> dict[str, list[Instruction]]:
 
 
 def cell(members: Sequence[Instruction]) -> str:
-    """All patterns of a group, each with its N where there are several: "`HGMMA.64xNx16.F32` (N = 8 to 256 by 8)"."""
+    """All patterns of a group, each with its N where there are several: "`HGMMA.64xNx16.F32` (N = 8 to 256
+    by 8)"."""
     shown = []
     for text, same in patterns(members).items():
         sizes = sorted({ins.n for ins in same})

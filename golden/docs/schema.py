@@ -1,8 +1,10 @@
-"""The YAML schema of units, found by asking the loader: which keys a mapping knows, what each takes, its default.
+"""The YAML schema of units, found by asking the loader: which keys a mapping knows, what each takes, its
+default.
 
-Keys and defaults are what the loader asks small mappings for. What a key takes is what the loader says when it refuses
-something else. `fill` writes both into the tables of docs/spec-schema.md, whose last column, the meaning, is all that is
-written by hand; a page that is not what `fill` makes of it cannot be built. `python -m golden.docs.schema` brings it up to date.
+Keys and defaults are what the loader asks small mappings for. What a key takes is what the loader says when
+it refuses something else. `fill` writes both into the tables of docs/spec-schema.md, whose last column, the
+meaning, is all that is written by hand; a page that is not what `fill` makes of it cannot be built. `python
+-m golden.docs.schema` brings it up to date.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ _FILE = re.compile(r"^[^:]*:\d+: ")
 
 @dataclass(frozen=True)
 class Key:
-    """One key of a mapping. takes: what it may hold, in the loader's words. default: its spelling, or that it is needed."""
+    """One key of a mapping. takes: what it may hold, in the loader's words. default: its spelling, or that
+    it is needed."""
 
     name: str
     takes: str
@@ -43,7 +46,8 @@ class Key:
 
 @dataclass(frozen=True)
 class Schema:
-    """One kind of mapping: its keys in the order of asking, the smallest examples, and other refusals (text, message)."""
+    """One kind of mapping: its keys in the order of asking, the smallest examples, and other refusals
+    (text, message)."""
 
     keys: tuple[Key, ...]
     examples: tuple[str, ...]
@@ -52,8 +56,9 @@ class Schema:
 
 @dataclass(frozen=True)
 class _Kind:
-    """How a kind of mapping is read: documents that the loader takes, others that it refuses (by what the page shows of
-    them), and where the mapping lies. shown: what stands before an example on the page; "" where it is too long for one.
+    """How a kind of mapping is read: documents that the loader takes, others that it refuses (by what the
+    page shows of them), and where the mapping lies. shown: what stands before an example on the page; ""
+    where it is too long for one.
     """
 
     examples: tuple[str, ...]
@@ -96,9 +101,11 @@ def _step(op: str) -> Callable[[Section], object]:
 _UNIT = "unit: dot4\nshape: {k: 4}\nformats: {a: f16, b: f16, c: f32, d: f32}\n"
 _CHAIN = "steps: [{fma: {to: d, rounding: nearest_even}}]"
 _SCALED = (
-    "unit: scaled\nshape: {k: 4}\nscale_block: 2\nformats: {a: e2m1, b: e2m1, c: f32, d: f32, scale_a: ue8m0, scale_b: ue8m0}\n"
+    "unit: scaled\nshape: {k: 4}\nscale_block: 2\nformats: {a: e2m1, b: e2m1, c: f32, d: f32, scale_a: "
+    "ue8m0, scale_b: ue8m0}\n"
     "steps: [{multiply: {to: products}}, {scale: {of: products}}, {special_values: {of: [products, c]}}, "
-    "{align: {of: [products, c], fraction_bits: 24, rounding: toward_zero}}, {sum: {of: [products, c], to: total}}, "
+    "{align: {of: [products, c], fraction_bits: 24, rounding: toward_zero}}, {sum: {of: [products, c], to: "
+    "total}}, "
     "{round: {of: total, rounding: toward_zero, overflow: ieee, zero: positive}}]"
 )
 _FDA = "fda: {fraction_bits: 24}"
@@ -132,7 +139,8 @@ _STEPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "{of: [products, c], fraction_bits: {c: 26}, rounding: toward_zero}",
             "{of: [products, c], fraction_bits: 26, rounding: toward_zero, group: {contiguous: 4}}",
             "{of: [products, c], fraction_bits: 26, rounding: toward_zero, sticky_gap: 1}",
-            "{of: [products, c], fraction_bits: 26, rounding: toward_zero, left_out: {products: dropped, c: dropped}}",
+            "{of: [products, c], fraction_bits: 26, rounding: toward_zero, left_out: {products: dropped, c: "
+            "dropped}}",
         ),
     ),
     "sum": (
@@ -157,7 +165,8 @@ _STEPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "hidden_bit": (("{of: [a, b], zeros: set}",), ("{of: products}",)),
 }
-"""For each step the smallest mappings that the loader takes, and some that it refuses for more than one value."""
+"""For each step the smallest mappings that the loader takes, and some that it refuses for more than one
+value."""
 
 _PROGRAM = "unit: two\nshape: {k: 4}\nformats: {a: f16, b: f16, c: f32, d: f32}\nprogram:\n" + "".join(
     f"  - {{{_FDA}, k: {{from: {start}, to: {start + 1}}}}}\n" for start in (0, 2)
@@ -180,7 +189,8 @@ _KINDS: dict[str, _Kind] = {
             "`scale_block: 3` with `k: 4`": _SCALED.replace("scale_block: 2", "scale_block: 3"),
             "`define_formats: {f16: {}}`": f"{_UNIT}define_formats: {{f16: {{}}}}\n{_CHAIN}",
             "`steps: [{multiply: {to: products}}]`": f"{_UNIT}steps: [{{multiply: {{to: products}}}}]",
-            "`steps: [{sum: {of: [products, c], to: total}}]`": f"{_UNIT}steps: [{{sum: {{of: [products, c], to: total}}}}]",
+            "`steps: [{sum: {of: [products, c], to: total}}]`": f"{_UNIT}steps: [{{sum: {{of: [products, "
+            f"c], to: total}}}}]",
             "`steps: [{multply: {to: products}}]`": f"{_UNIT}steps: [{{multply: {{to: products}}}}]",
             "`colour: red`": f"{_UNIT}{_CHAIN}\ncolour: red",
         },
@@ -195,7 +205,8 @@ _KINDS: dict[str, _Kind] = {
         lambda section: build_format("mine", section),
         refused=_same(
             "{kind: float, storage: 8, exponent_bits: 5, fraction_bits: 5, bias: 11, specials: none}",
-            "{kind: float, storage: 8, exponent_bits: 4, fraction_bits: 3, bias: 11, specials: ieee, signed: false}",
+            "{kind: float, storage: 8, exponent_bits: 4, fraction_bits: 3, bias: 11, specials: ieee, "
+            "signed: false}",
             "{kind: integer, storage: 24, bits: 20}",
             "{kind: integer, storage: 8, bits: 6, bias: 3}",
         ),
@@ -206,11 +217,14 @@ _KINDS: dict[str, _Kind] = {
         for op, (examples, refused) in _STEPS.items()
     },
     "`group`": _Kind(
-        tuple(f"{{of: products, to: groups, group: {{{kind}: 4}}}}" for kind in ("contiguous", "interleaved")),
+        tuple(
+            f"{{of: products, to: groups, group: {{{kind}: 4}}}}" for kind in ("contiguous", "interleaved")
+        ),
         _step("sum"),
         lambda section: section["group"],
         refused=_same(
-            "{of: products, to: groups, group: {}}", "{of: products, to: groups, group: {contiguous: 4, interleaved: 2}}"
+            "{of: products, to: groups, group: {}}",
+            "{of: products, to: groups, group: {contiguous: 4, interleaved: 2}}",
         ),
         shown="- sum: ",
     ),
@@ -235,13 +249,15 @@ _KINDS: dict[str, _Kind] = {
         ),
         unit_files.build_instruction,
         lambda document: document["program"][0]["k"],
-        refused=_operations("{fda: {fraction_bits: 24}, k: {list: [0, 1, 2, 4]}}", "{fda: {fraction_bits: 24}, k: some}"),
+        refused=_operations(
+            "{fda: {fraction_bits: 24}, k: {list: [0, 1, 2, 4]}}", "{fda: {fraction_bits: 24}, k: some}"
+        ),
     ),
 }
 """By the heading of the page."""
 
 
-# Asking ------------------------------------------------------------------------------------------------------------------
+# Asking -----------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1)
@@ -273,7 +289,9 @@ def _schema(heading: str, kind: _Kind) -> Schema:
         if name not in algorithms()
     )
     examples = tuple(f"{kind.shown}{text}" for text in kind.examples) if kind.shown else ()
-    return Schema(keys, examples, tuple((shown, _refusal(kind, text)) for shown, text in kind.refused.items()))
+    return Schema(
+        keys, examples, tuple((shown, _refusal(kind, text)) for shown, text in kind.refused.items())
+    )
 
 
 def _noted(kind: _Kind, document: Section) -> dict[str, Any]:
@@ -310,11 +328,17 @@ def _takes(kind: _Kind, key: str) -> str:
             if "unknown format" in message:
                 phrases["a format"] = None
             named = re.search(r"key '(\w+)'", message)
-            other = message.startswith(("unknown key", "the operations")) or (named is not None and named[1] != key)
+            other = message.startswith(("unknown key", "the operations")) or (
+                named is not None and named[1] != key
+            )
             if not other and (match := _EXPECTED.search(message)):
                 phrases[match[1]] = None
     if key == "of":
-        known = [name for name in program.REGISTERS if any(not _with(kind, text, key, name) for text in kind.examples)]
+        known = [
+            name
+            for name in program.REGISTERS
+            if any(not _with(kind, text, key, name) for text in kind.examples)
+        ]
         return f"{_most(list(phrases))} of {', '.join(f'`{name}`' for name in known)}"
     return _phrase(list(phrases))
 
@@ -331,11 +355,21 @@ def _with(kind: _Kind, text: str, key: str, value: Any) -> str:
 
 
 def _most(phrases: list[str]) -> str:
-    found = next(match for phrase in phrases if (match := re.match(r"(1(?: to \d+)?) (?:different )?registers?", phrase)))
+    found = next(
+        match
+        for phrase in phrases
+        if (match := re.match(r"(1(?: to \d+)?) (?:different )?registers?", phrase))
+    )
     return found[1]
 
 
-_KINDS_OF_VALUES = ("an integer", "a string", "an integer or a mapping", "a string or a mapping", "a string or a list")
+_KINDS_OF_VALUES = (
+    "an integer",
+    "a string",
+    "an integer or a mapping",
+    "a string or a mapping",
+    "a string or a list",
+)
 """What says less than another phrase does."""
 
 
@@ -348,7 +382,9 @@ def _phrase(phrases: list[str]) -> str:
     for phrase in phrases:
         if phrase.startswith("one of "):
             choices = phrase.removeprefix("one of ").split(", ")
-            words.append("a rounding" if tuple(choices) == MODES else ", ".join(f"`{choice}`" for choice in choices))
+            words.append(
+                "a rounding" if tuple(choices) == MODES else ", ".join(f"`{choice}`" for choice in choices)
+            )
         elif phrase.startswith("an integer from "):
             words.append(phrase.removeprefix("an integer from "))
         elif phrase not in _KINDS_OF_VALUES:
@@ -367,7 +403,7 @@ def _refusal(kind: _Kind, text: str) -> str:
     raise DocsError(f"the loader takes '{text}', which docs/{PAGE} calls refused")
 
 
-# The page ----------------------------------------------------------------------------------------------------------------
+# The page ---------------------------------------------------------------------------------------------------
 
 _SECTION = re.compile(r"^(#{2,4} .+)$", re.M)
 _HEAD = ("Key", "Takes", "Default", "Meaning")
@@ -405,13 +441,17 @@ def _section(title: str, meanings: Mapping[str, str]) -> str:
     rows = []
     for key in schema.keys:
         if not meanings.get(key.name):
-            raise DocsError(f"docs/{PAGE}: '{title}' says nothing of the key '{key.name}', which the loader reads")
+            raise DocsError(
+                f"docs/{PAGE}: '{title}' says nothing of the key '{key.name}', which the loader reads"
+            )
         rows.append([f"`{key.name}`", key.takes, key.default, meanings[key.name]])
     parts = [table(_HEAD, rows)]
     if schema.examples:
         parts.append("```yaml\n" + "\n".join(schema.examples) + "\n```")
     if schema.refused:
-        cells = [[shown if "`" in shown else f"`{shown}`", _escaped(message)] for shown, message in schema.refused]
+        cells = [
+            [shown if "`" in shown else f"`{shown}`", _escaped(message)] for shown, message in schema.refused
+        ]
         parts.append(table(("Refused", "The loader says"), cells))
     return "\n\n".join(parts)
 
@@ -469,10 +509,13 @@ def check() -> None:
         DocsError: with the first line that differs.
     """
     text = (docs_folder() / PAGE).read_text("utf-8")
-    for line, (is_, said) in enumerate(zip_longest(text.splitlines(), fill(text).splitlines(), fillvalue=""), 1):
+    for line, (is_, said) in enumerate(
+        zip_longest(text.splitlines(), fill(text).splitlines(), fillvalue=""), 1
+    ):
         if is_ != said:
             raise DocsError(
-                f"docs/{PAGE}:{line}: the page says '{is_}', the loader '{said}'; python -m golden.docs.schema writes it anew"
+                f"docs/{PAGE}:{line}: the page says '{is_}', the loader '{said}'; python -m "
+                "golden.docs.schema writes it anew"
             )
 
 

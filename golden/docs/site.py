@@ -1,4 +1,5 @@
-"""Builds the docs site: claims are checked, pages written, Sphinx run, and the site put in place as a whole or not at all."""
+"""Builds the docs site: claims are checked, pages written, Sphinx run, and the site put in place as a
+whole or not at all."""
 
 from __future__ import annotations
 
@@ -24,14 +25,16 @@ _PERCENT = re.compile(r"^(reading sources|writing output)\.\.\. \[ *(\d+)%\]")
 
 
 def build(out: Path, jobs: int | None = None, progress: Progress = lambda what, done, total: None) -> int:
-    """Builds the site into the folder `out`, which is new, empty or an earlier site; returns the number of pages.
+    """Builds the site into the folder `out`, which is new, empty or an earlier site; returns the number of
+    pages.
 
-    jobs: processes (default: one for each processor). progress: told what is being done, how much and of how much.
+    jobs: processes (default: one for each processor). progress: told what is being done, how much and of how
+        much.
 
     Raises:
         DocsToolMissing: Sphinx, MyST or furo is not installed.
-        DocsError: `out` is something else, a claim or a link fails, the page of the schema is stale, or Sphinx warns; `out` is
-            as it was.
+        DocsError: `out` is something else, a claim or a link fails, the page of the schema is stale, or
+            Sphinx warns; `out` is as it was.
     """
     for package in _PACKAGES:
         if importlib.util.find_spec(package) is None:
@@ -41,7 +44,9 @@ def build(out: Path, jobs: int | None = None, progress: Progress = lambda what, 
     jobs = jobs or os.cpu_count() or 1
     made_from = stale.inputs()
     folder = docs_folder()
-    claims.check((path, f"docs/{path.relative_to(folder).as_posix()}") for path in sorted(folder.rglob("*.md")))
+    claims.check(
+        (path, f"docs/{path.relative_to(folder).as_posix()}") for path in sorted(folder.rglob("*.md"))
+    )
     schema.check()
     with _beside(out) as work:
         pages = sphinx_source.all_pages()
@@ -78,10 +83,24 @@ def _beside(out: Path) -> Iterator[Path]:
 
 def _run_sphinx(source: Path, site: Path, doctrees: Path, jobs: int, progress: Progress) -> None:
     """Runs Sphinx; its warnings are errors."""
-    command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-E", "--no-color", "-j", str(jobs)]
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-b",
+        "html",
+        "-W",
+        "--keep-going",
+        "-E",
+        "--no-color",
+        "-j",
+        str(jobs),
+    ]
     command += ["-d", str(doctrees), str(source), str(site)]
     with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, encoding="utf-8", env=_environment()) as sphinx:
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, encoding="utf-8", env=_environment()
+        ) as sphinx:
             assert sphinx.stdout is not None
             try:
                 for line in sphinx.stdout:  # carriage returns end lines, too
@@ -95,14 +114,17 @@ def _run_sphinx(source: Path, site: Path, doctrees: Path, jobs: int, progress: P
     if sphinx.returncode:
         told = [line for line in complaints if "WARNING" in line or "ERROR" in line] or complaints[-3:]
         more = f" (and {len(told) - 10} more)" if len(told) > 10 else ""
-        raise DocsError(f"Sphinx refused the pages (exit status {sphinx.returncode}): {'; '.join(told[:10])}{more}")
+        raise DocsError(
+            f"Sphinx refused the pages (exit status {sphinx.returncode}): {'; '.join(told[:10])}{more}"
+        )
 
 
 def _environment() -> dict[str, str]:
-    """Sphinx imports the same package as this process, whatever the folder, and prints plain English lines in UTF-8.
+    """Sphinx imports the same package as this process, whatever the folder, and prints plain English lines in
+    UTF-8.
 
-    On a CI server (CI=true) or with FORCE_COLOR it would put terminal codes before its progress, --no-color or not; with
-    LANGUAGE=de it would tell it in German.
+    On a CI server (CI=true) or with FORCE_COLOR it would put terminal codes before its progress, --no-color
+    or not; with LANGUAGE=de it would tell it in German.
     """
     root = str(Path(__file__).resolve().parents[2])
     inherited = os.environ.get("PYTHONPATH")

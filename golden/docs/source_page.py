@@ -1,4 +1,5 @@
-"""Pages that show files of the repository: the YAML specs, and whatever else a page links to; and lists of the vectors."""
+"""Pages that show files of the repository: the YAML specs, and whatever else a page links to; and lists of
+the vectors."""
 
 from __future__ import annotations
 
@@ -87,19 +88,26 @@ def write_vectors(manifest: Path) -> str:
     content = read_json(manifest)
     name, device = manifest.parent.name, content["device"]
     facts = (
-        f"{device['name']}, compute capability {device['compute_capability']}, CUDA {device['cuda']}, driver {device['driver']}"
+        f"{device['name']}, compute capability {device['compute_capability']}, CUDA {device['cuda']}, "
+        f"driver {device['driver']}"
     )
     entries = content["instructions"]
     rows = [
-        (link(f"`{key}`", f"{VECTORS}{name}/{entry['file']}"), f"{entry['dots']:,}", f"`{entry['sha256'][:16]}`")
+        (
+            link(f"`{key}`", f"{VECTORS}{name}/{entry['file']}"),
+            f"{entry['dots']:,}",
+            f"`{entry['sha256'][:16]}`",
+        )
         for key, entry in entries.items()
     ]
     total = sum(entry["dots"] for entry in entries.values())
     return "\n\n".join(
         [
             f"# Captured vectors: {name}",
-            f"{len(entries):,} files with {total:,} results that this device gave: {facts}. Each file (.npz) holds the raw "
-            f"operands and results of one instruction; {link('manifest.json', f'{VECTORS}{name}/manifest.json')} says how it was "
+            f"{len(entries):,} files with {total:,} results that this device gave: {facts}. Each file "
+            "(.npz) holds the raw "
+            "operands and results of one instruction; "
+            f"{link('manifest.json', f'{VECTORS}{name}/manifest.json')} says how it was "
             "recorded. `mmagold verify vectors` replays them all.",
             table(("Instruction", "Dot products", "SHA-256 begins"), rows),
         ]

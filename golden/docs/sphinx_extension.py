@@ -1,4 +1,5 @@
-"""What the site adds to Sphinx: breadcrumbs over the pages below others, and plain docstrings as reStructuredText."""
+"""What the site adds to Sphinx: breadcrumbs over the pages below others, and plain docstrings as
+reStructuredText."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx."""
     app.connect("html-page-context", _side_bar, priority=100)  # before the theme, which asks for the side bar
     app.connect("html-page-context", _breadcrumbs)
-    app.connect("autodoc-process-docstring", _docstring, priority=100)  # before Napoleon, which reads Args: and the like
+    app.connect(
+        "autodoc-process-docstring", _docstring, priority=100
+    )  # before Napoleon, which reads Args: and the like
     app.connect("autodoc-process-signature", _signature)
     app.connect("doctree-resolved", _dashes)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
@@ -33,7 +36,8 @@ _side_bars: dict[tuple[str, str], str] = {}
 
 
 def _side_bar(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Has the side bar made once for each folder of pages that it does not list: it is the same for all of them."""
+    """Has the side bar made once for each folder of pages that it does not list: it is the same for all of
+    them."""
     make: Callable[..., str] | None = context.get("toctree")
     if make is None or navigation.is_listed(f"{page}.md"):
         return
@@ -53,14 +57,16 @@ def _breadcrumbs(app: Sphinx, page: str, template: str, context: dict[str, Any],
     if not above or "body" not in context:
         return
     links = "".join(
-        f'<a href="{html.escape(context["pathto"](name))}">{html.escape(app.env.titles[name].astext())}</a><span>&rsaquo;</span>'
+        "<a "
+        f'href="{html.escape(context["pathto"](name))}">{html.escape(app.env.titles[name].astext())}</a><span>&rsaquo;</span>'
         for name in above
     )
     context["body"] = f'<nav class="mg-crumbs" aria-label="Breadcrumbs">{links}</nav>{context["body"]}'
 
 
 def _dashes(app: Sphinx, doctree: Any, page: str) -> None:
-    """Sphinx writes "name -- text" for parameters and errors, and leaves the dash to its typographic quotes, which are off."""
+    """Sphinx writes "name -- text" for parameters and errors, and leaves the dash to its typographic
+    quotes, which are off."""
     from docutils import nodes
 
     for text in list(doctree.findall(nodes.Text)) if page.startswith("api/") else []:
@@ -80,7 +86,8 @@ def _docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, line
 
 
 def as_restructured(lines: list[str]) -> list[str]:
-    """A plain docstring as reStructuredText: indented text that is no section and no list becomes a block of code.
+    """A plain docstring as reStructuredText: indented text that is no section and no list becomes a block of
+    code.
 
     Elsewhere the characters that mean something there are escaped; single backticks stay, as code.
     """
@@ -91,7 +98,11 @@ def as_restructured(lines: list[str]) -> list[str]:
         indented = line.startswith(" ")
         if line.strip() and not indented:
             opened, in_code = line, False
-        starts = indented and not in_code and (not opened or not (_SECTION.match(opened.strip()) or _ITEM.match(opened)))
+        starts = (
+            indented
+            and not in_code
+            and (not opened or not (_SECTION.match(opened.strip()) or _ITEM.match(opened)))
+        )
         if starts and line.strip():
             out += ["", ".. code-block:: python" if _is_python(line) else ".. code-block:: text", ""]
             in_code = True

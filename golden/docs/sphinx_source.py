@@ -1,6 +1,8 @@
-"""The source tree that Sphinx builds the site from: every page with its links made relative, and the files beside them.
+"""The source tree that Sphinx builds the site from: every page with its links made relative, and the files
+beside them.
 
-Pages are independent of each other, so several processes write them. Pictures are most of their text, and Sphinx would only
+Pages are independent of each other, so several processes write them. Pictures are most of their text, and
+Sphinx would only
 hand them on: they wait in a folder of their own until the HTML is there.
 """
 
@@ -149,8 +151,14 @@ def put_pictures(folder: Path, site: Path) -> None:
         page = site / path.relative_to(folder).with_suffix("").with_suffix(".html")
         text, *rest = _SLOT.split(page.read_text("utf-8"))  # text, number, text, number, ...
         if len(rest) != 2 * len(pictures):
-            raise DocsError(f"{page.relative_to(site)}: {len(rest) // 2} of {len(pictures)} pictures found their place")
-        parts = [part for number, after in zip(rest[::2], rest[1::2], strict=True) for part in (pictures[int(number)], after)]
+            raise DocsError(
+                f"{page.relative_to(site)}: {len(rest) // 2} of {len(pictures)} pictures found their place"
+            )
+        parts = [
+            part
+            for number, after in zip(rest[::2], rest[1::2], strict=True)
+            for part in (pictures[int(number)], after)
+        ]
         page.write_text("".join([text, *parts]), "utf-8")
 
 
@@ -160,7 +168,8 @@ def _write(path: Path, text: str) -> None:
 
 
 def _front_matter(path: str) -> str:
-    """What Sphinx wants to know of a page: that no table of contents lists it, that the search shall not read it."""
+    """What Sphinx wants to know of a page: that no table of contents lists it, that the search shall not
+    read it."""
     keys = [] if navigation.is_listed(path) else ["orphan: true"]
     if path.startswith("sources/spec/evidence"):
         keys.append("nosearch: true")
@@ -189,7 +198,9 @@ def _results(tasks: Sequence[Callable[[], set[str]]], known: frozenset[str], job
             for future in as_completed([pool.submit(task) for task in tasks]):
                 yield future.result()
         except BrokenProcessPool as error:
-            raise DocsError("a process that wrote pages was killed, perhaps for lack of memory; --jobs 1 needs least") from error
+            raise DocsError(
+                "a process that wrote pages was killed, perhaps for lack of memory; --jobs 1 needs least"
+            ) from error
         except BaseException:
             pool.shutdown(cancel_futures=True)  # waits for the pages that are being written
             raise
@@ -198,7 +209,11 @@ def _results(tasks: Sequence[Callable[[], set[str]]], known: frozenset[str], job
 def assets() -> list[str]:
     """Files beside the hand-written pages: pictures, reports for machines."""
     folder = docs_folder()
-    files = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".md" and not path.name.startswith("."))
+    files = (
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and path.suffix != ".md" and not path.name.startswith(".")
+    )
     return sorted(path.relative_to(folder).as_posix() for path in files)
 
 
@@ -208,7 +223,9 @@ def copy_files(site: Path) -> None:
         _copy(docs_folder() / name, site / name)
     root = checkout()
     if root is not None and (root / "vectors").is_dir():
-        shutil.copytree(root / "vectors", site / VECTORS, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*"))
+        shutil.copytree(
+            root / "vectors", site / VECTORS, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*")
+        )
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -16,7 +16,8 @@ _SCHEMA = "mmagold docs 1"
 
 
 def inputs() -> dict[str, str]:
-    """The SHA-256 of everything that the site says: specs (timings among them), hand-written pages, manifests of the vectors."""
+    """The SHA-256 of everything that the site says: specs (timings among them), hand-written pages,
+    manifests of the vectors."""
     return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in _files()}
 
 

@@ -1,4 +1,5 @@
-"""The pages of the studies: the index, and for each study its findings, figures and tables as `mmagold study` gives them."""
+"""The pages of the studies: the index, and for each study its findings, figures and tables as `mmagold
+study` gives them."""
 
 from __future__ import annotations
 
@@ -15,7 +16,13 @@ from golden.studies.study import Study
 def pages() -> list[Page]:
     """Returns studies/index.md and a page for each study."""
     index = Page("studies/index.md", "Studies", write_index)
-    return [index, *(Page(f"studies/{name}.md", studies.title(name), partial(write_study, name)) for name in studies.names())]
+    return [
+        index,
+        *(
+            Page(f"studies/{name}.md", studies.title(name), partial(write_study, name))
+            for name in studies.names()
+        ),
+    ]
 
 
 def write_index() -> str:
@@ -27,8 +34,10 @@ def write_index() -> str:
     return "\n\n".join(
         [
             "# Studies",
-            "What the papers found out about matrix units, as experiments on the models. Each page was computed when this "
-            "site was built, with fixed seeds, and has the numbers that the papers print beside its own. On your machine:",
+            "What the papers found out about matrix units, as experiments on the models. Each page was "
+            "computed when this "
+            "site was built, with fixed seeds, and has the numbers that the papers print beside its own. On "
+            "your machine:",
             code(
                 "mmagold study                                # the list\n"
                 f"mmagold study {studies.names()[0]}               # findings and tables\n"
@@ -52,7 +61,9 @@ def write_study(name: str) -> str:
     found = studies.run(name)
     with only_style():
         drawn = [(item, item.draw()) for item in found.figures]
-    pictures = [figure(_sized(inline(one, f"{name}-{item.name}", item.caption)), item.caption) for item, one in drawn]
+    pictures = [
+        figure(_sized(inline(one, f"{name}-{item.name}", item.caption)), item.caption) for item, one in drawn
+    ]
     head = [f"# {found.title}", found.question, f"After {found.source}."]
     again = code(f"{found.command} --out figures", "sh")
     foot = f"Computed from {found.effort}" + ("; `--samples` takes another number." if found.random else ".")
@@ -84,7 +95,9 @@ def _units(found: Study) -> str:
         )
         for unit in found.units
     ]
-    return "All numbers come from the models. What a model rests on:\n\n" + table(("chip", "instruction", "evidence"), rows)
+    return "All numbers come from the models. What a model rests on:\n\n" + table(
+        ("chip", "instruction", "evidence"), rows
+    )
 
 
 def _sized(svg: str) -> str:

@@ -1,4 +1,5 @@
-"""Markdown to a PDF: walks the tokens of markdown-it and writes Typst markup; pictures become SVG files beside it.
+"""Markdown to a PDF: walks the tokens of markdown-it and writes Typst markup; pictures become SVG files
+beside it.
 
 Every piece of text is written as a Typst string, so that no character of a name can be taken for markup.
 """
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _FIGURE = re.compile(
-    r'<figure class="mg-figure">\s*(?P<svg><svg.*?</svg>)\s*<figcaption>(?P<caption>.*?)</figcaption>\s*</figure>', re.S
+    r"<figure "
+    r'class="mg-figure">\s*(?P<svg><svg.*?</svg>)\s*<figcaption>(?P<caption>.*?)</figcaption>\s*</figure>',
+    re.S,
 )
 _SUMMARY = re.compile(r"<summary>(.*?)</summary>", re.S)
 _TAG = re.compile(r"<[^>]*>")
@@ -27,7 +30,12 @@ _SIZE = re.compile(r'viewBox="0 0 (?P<width>[\d.]+) (?P<height>[\d.]+)"')
 _LINE, _LONG = 120, 60
 """Characters of a table's line on a page; of the widest column, for the shares of the page."""
 _BREAKS = re.compile(r"(?<=[.,:_/=*])|(?<=[0-9a-f]{8})")
-_OPEN = {"strong_open": "#strong[", "em_open": "#emph[", "s_open": "#strike[", "blockquote_open": "#quote(block: true)["}
+_OPEN = {
+    "strong_open": "#strong[",
+    "em_open": "#emph[",
+    "s_open": "#strike[",
+    "blockquote_open": "#quote(block: true)[",
+}
 _CLOSE = ("strong_close", "em_close", "s_close", "blockquote_close", "link_close")
 
 
@@ -36,7 +44,8 @@ def pdf(tokens: Sequence[Token], title: str, subtitle: str, note: str, depth: in
 
     Args:
         tokens: of the whole text, without the heading that is the title.
-        title, subtitle: at the top. note: at the foot of every page. depth: of headings in the table of contents.
+        title, subtitle: at the top. note: at the foot of every page. depth: of headings in the table of
+            contents.
 
     Raises:
         DocsError: Typst is not installed, or refuses the document.
@@ -48,7 +57,10 @@ def pdf(tokens: Sequence[Token], title: str, subtitle: str, note: str, depth: in
     writer = _Writer()
     body = "".join(writer.blocks(tokens))
     settings = {"doc-title": title, "doc-subtitle": subtitle, "doc-note": note}
-    head = "".join(f"#let {name} = {_string(value)}\n" for name, value in settings.items()) + f"#let doc-depth = {depth}\n"
+    head = (
+        "".join(f"#let {name} = {_string(value)}\n" for name, value in settings.items())
+        + f"#let doc-depth = {depth}\n"
+    )
     look = (Path(__file__).parent / "templates" / "document.typ").read_text("utf-8")
     with tempfile.TemporaryDirectory() as folder:
         for name, svg in writer.pictures.items():
@@ -94,7 +106,9 @@ class _Writer:
                 end = next(i for i in range(index, len(tokens)) if tokens[i].type == "table_close")
                 yield self._table(tokens[index:end])
                 index = end
-            elif token.type == "inline" and token.content.endswith(":"):  # what it announces stands on the same page
+            elif token.type == "inline" and token.content.endswith(
+                ":"
+            ):  # what it announces stands on the same page
                 yield f"#block(sticky: true)[{self._block(token)}]"
             else:
                 yield self._block(token)
@@ -120,7 +134,9 @@ class _Writer:
             return "["
         if kind == "html_block":
             return self._html(token.content)
-        return _OPEN.get(kind, "]" if kind in _CLOSE else "\n\n#line(length: 100%)\n\n" if kind == "hr" else "")
+        return _OPEN.get(
+            kind, "]" if kind in _CLOSE else "\n\n#line(length: 100%)\n\n" if kind == "hr" else ""
+        )
 
     def _inline(self, token: Token) -> str:
         kind = token.type
@@ -160,18 +176,25 @@ class _Writer:
                 rows.append([])
             elif token.type == "inline":
                 rows[-1].append(token)
-        head, body = (", ".join(f"[{self._block(cell)}]" for row in part for cell in row) for part in (rows[:1], rows[1:]))
+        head, body = (
+            ", ".join(f"[{self._block(cell)}]" for row in part for cell in row)
+            for part in (rows[:1], rows[1:])
+        )
         header = f"table.header({head}), " if any(cell.content for cell in rows[0]) else ""
         return f"\n\n#table(columns: {_columns(rows)}, {'' if header else 'fill: none, '}{header}{body})\n\n"
 
 
 def _columns(rows: Sequence[Sequence[Token]]) -> str:
-    """As wide as their text where all of it fits the page; else shares of the page, at least the longest word of each."""
+    """As wide as their text where all of it fits the page; else shares of the page, at least the longest
+    word of each."""
     columns = list(zip(*rows, strict=True))
     wanted = [min(max(_length(cell) for cell in column), _LONG) + 1 for column in columns]
     if sum(wanted) + 2 * len(wanted) <= _LINE:
         return str(len(wanted))
-    least = [min(max(_longest_word(cell) for cell in column) + 2, wish) for column, wish in zip(columns, wanted, strict=True)]
+    least = [
+        min(max(_longest_word(cell) for cell in column) + 2, wish)
+        for column, wish in zip(columns, wanted, strict=True)
+    ]
     spare, wishes = max(_LINE - sum(least), 0), max(sum(wanted) - sum(least), 1)
     shares = [low + spare * (wish - low) / wishes for low, wish in zip(least, wanted, strict=True)]
     return f"({', '.join(f'{share:.1f}fr' for share in shares)},)"
@@ -179,7 +202,9 @@ def _columns(rows: Sequence[Sequence[Token]]) -> str:
 
 def _length(cell: Token) -> int:
     """Characters as wide as those of the text face; code is half as wide again."""
-    return sum(len(part.content) * (3 if part.type == "code_inline" else 2) for part in cell.children or []) // 2
+    return (
+        sum(len(part.content) * (3 if part.type == "code_inline" else 2) for part in cell.children or []) // 2
+    )
 
 
 def _longest_word(cell: Token) -> int:

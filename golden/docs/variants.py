@@ -19,7 +19,7 @@ LISTED = 24
 _N = re.compile(r"(?<=\d)n\d+(?=k\d)")
 
 
-# What it computes --------------------------------------------------------------------------------------------------------
+# What it computes -------------------------------------------------------------------------------------------
 
 
 def summary(group: Group) -> str:
@@ -28,12 +28,17 @@ def summary(group: Group) -> str:
     formats = {name: " or ".join(_different(group, name)) for name in "abcd"}
     if own_type(group.variants) and len(_different(group, "a")) > 1:
         formats["b"] = "the same type"
-    what = "D = A x B + C" if ins.formats["a"].bits > 1 else "D = C + popcount of A and B, combined bit by bit"
+    what = (
+        "D = A x B + C" if ins.formats["a"].bits > 1 else "D = C + popcount of A and B, combined bit by bit"
+    )
     text = [
-        f"{what}, with A in {formats['a']}, B in {formats['b']}, C in {formats['c']} and D in {formats['d']}. "
+        f"{what}, with A in {formats['a']}, B in {formats['b']}, C in {formats['c']} and D in "
+        f"{formats['d']}. "
         f"Every element of D is one dot product on its own: {_formula(group)}"
     ]
-    text += [part(group) for part in (_sparse, _scaled, _blocks, _satfinite, _operations, _native) if part(group)]
+    text += [
+        part(group) for part in (_sparse, _scaled, _blocks, _satfinite, _operations, _native) if part(group)
+    ]
     return " ".join(text)
 
 
@@ -59,8 +64,10 @@ def _sparse(group: Group) -> str:
         order += " in the ordered_metadata form"
     codes = ", ".join(f"{code:#x}" for code in ins.pattern.legal(ins.ordered_metadata))
     return (
-        f"A is sparse ({ins.pattern.name}): it stores {ins.stored_k} of {ins.k} elements, and the metadata say which elements "
-        f"of B they meet. A nibble of metadata stands for {ins.pattern.chunk} columns, {_places(ins.pattern.name)}; it is one of "
+        f"A is sparse ({ins.pattern.name}): it stores {ins.stored_k} of {ins.k} elements, and the metadata "
+        "say which elements "
+        f"of B they meet. A nibble of metadata stands for {ins.pattern.chunk} columns, "
+        f"{_places(ins.pattern.name)}; it is one of "
         f"{codes}{order}."
     )
 
@@ -71,7 +78,8 @@ def _places(pattern: str) -> str:
         return "0x4: the first is stored, 0xe: the second"
     what = "pairs of columns" if "pairs" in pattern else "columns"
     return (
-        f"its bits 1:0 and 3:2 are the numbers of the {what} that the first and the second half of its stored elements stand in"
+        f"its bits 1:0 and 3:2 are the numbers of the {what} that the first and the second half of its "
+        "stored elements stand in"
     )
 
 
@@ -79,17 +87,27 @@ def _scaled(group: Group) -> str:
     ins = group.representative
     if ins.scale_block is None:
         return ""
-    kinds = ", ".join(dict.fromkeys(f"{each.formats['scale_a'].name} for each {each.scale_block}" for each in group.variants))
+    kinds = ", ".join(
+        dict.fromkeys(
+            f"{each.formats['scale_a'].name} for each {each.scale_block}" for each in group.variants
+        )
+    )
     return f"Neighbouring elements along k share a scale of A and one of B ({kinds} elements)."
 
 
 def _blocks(group: Group) -> str:
     most = max(ins.blocks for ins in group.variants)
-    return f"One instruction does up to {most} independent matrix products at once (blocks)." if most > 1 else ""
+    return (
+        f"One instruction does up to {most} independent matrix products at once (blocks)." if most > 1 else ""
+    )
 
 
 def _satfinite(group: Group) -> str:
-    return "The exact total is clamped to the range of s32." if group.representative.variables.get("satfinite") else ""
+    return (
+        "The exact total is clamped to the range of s32."
+        if group.representative.variables.get("satfinite")
+        else ""
+    )
 
 
 def _operations(group: Group) -> str:
@@ -104,7 +122,9 @@ def _operations(group: Group) -> str:
         return "Every product and every sum of two numbers is rounded on its own."
     if all(len(ins.program.operations) == 1 for ins in group.variants):
         return "All products and c enter one operation, which rounds once."
-    found = dict.fromkeys(f"{_typed(group, ins)}{split_text(ins)}" for ins in sorted(group.variants, key=lambda ins: -ins.k))
+    found = dict.fromkeys(
+        f"{_typed(group, ins)}{split_text(ins)}" for ins in sorted(group.variants, key=lambda ins: -ins.k)
+    )
     return f"The operations run one after the other, each with a rounding of its own: {'; '.join(found)}."
 
 
@@ -118,7 +138,10 @@ def split_text(ins: Instruction) -> str:
     """How an instruction splits its products: "16 products in 2 operations of 8"."""
     sizes = [len(operation.k_index) for operation in ins.program.operations if operation.k_index]
     rest = len(ins.program.operations) - len(sizes)
-    count = f"{len(sizes)} operation{'s' if len(sizes) > 1 else ''} of {' and '.join(map(str, dict.fromkeys(sizes)))}"
+    count = (
+        f"{len(sizes)} operation{'s' if len(sizes) > 1 else ''} of "
+        f"{' and '.join(map(str, dict.fromkeys(sizes)))}"
+    )
     more = f" and {rest} without products" if rest else ""
     return f"{ins.stored_k} product{'s' if ins.stored_k > 1 else ''} in {count}{more}"
 
@@ -128,11 +151,14 @@ def _native(group: Group) -> str:
     if ins.architecture == "custom":
         return ""
     if ins.emulated:
-        return f"The architecture has no such unit: the compiler emits {', '.join(f'`{word}`' for word in ins.sass)} (emulated)."
+        return (
+            "The architecture has no such unit: the compiler emits "
+            f"{', '.join(f'`{word}`' for word in ins.sass)} (emulated)."
+        )
     return ""
 
 
-# The table of variants ---------------------------------------------------------------------------------------------------
+# The table of variants --------------------------------------------------------------------------------------
 
 
 def variants(group: Group, names: bool = True) -> str:
@@ -144,16 +170,27 @@ def variants(group: Group, names: bool = True) -> str:
             head, rows = (*head[:2], *head[3:]), [(*row[:2], *row[3:]) for row in rows]
         return table(head, rows)
     folded_rows = [_folded_row(label, members) for label, members in _folded(group).items()]
-    folded = table(("Instruction", "N", "A and B", "Variants", "SASS", "Evidence", "Captured results"), folded_rows)
+    folded = table(
+        ("Instruction", "N", "A and B", "Variants", "SASS", "Evidence", "Captured results"), folded_rows
+    )
     if not names:
         return folded
     listed = code("\n".join(ins.name for ins in group.variants))
-    return f"{folded}\n\n<details>\n<summary>All {len(group.variants):,} names</summary>\n\n{listed}\n\n</details>"
+    return (
+        f"{folded}\n\n<details>\n<summary>All {len(group.variants):,} "
+        f"names</summary>\n\n{listed}\n\n</details>"
+    )
 
 
 def _row(ins: Instruction) -> tuple[str, ...]:
     blocks = f", {ins.blocks} blocks" if ins.blocks > 1 else ""
-    return f"`{ins.name}`", "m{}n{}k{}".format(*ins.shape) + blocks, sass_text(ins), ins.evidence.kind, captured_cell([ins])
+    return (
+        f"`{ins.name}`",
+        "m{}n{}k{}".format(*ins.shape) + blocks,
+        sass_text(ins),
+        ins.evidence.kind,
+        captured_cell([ins]),
+    )
 
 
 def sass_text(ins: Instruction) -> str:
@@ -168,7 +205,9 @@ def captured_cell(members: Sequence[Instruction]) -> str:
     if not entries:
         return "none"
     total = f"{sum(entry['dots'] for entry in entries):,}"
-    return link(total, f"vectors/{members[0].architecture}/{entries[0]['file']}") if len(entries) == 1 else total
+    return (
+        link(total, f"vectors/{members[0].architecture}/{entries[0]['file']}") if len(entries) == 1 else total
+    )
 
 
 def captured_entry(ins: Instruction) -> dict[str, Any] | None:
@@ -187,7 +226,8 @@ def manifest(architecture: str) -> dict[str, Any]:
 
 
 def _folded(group: Group) -> dict[str, list[Instruction]]:
-    """The variants by their name without N and without the types of A and B, where the family leaves them open."""
+    """The variants by their name without N and without the types of A and B, where the family leaves them
+    open."""
     found: dict[str, list[Instruction]] = {}
     for ins in group.variants:
         label = _N.sub("nN", ins.name)

@@ -17,7 +17,8 @@ from golden.number.formats import Number
 
 @dataclass(frozen=True)
 class Birth:
-    """The first difference: step `step` (from 1) of operation `operation` (from 0), element `index` of `register`.
+    """The first difference: step `step` (from 1) of operation `operation` (from 0), element `index` of
+    `register`.
 
     `expected` and `actual` are the two numbers in words; None where only one of the units has the step.
     """
@@ -32,7 +33,9 @@ class Birth:
 
     def sentence(self) -> str:
         """One sentence for the reader."""
-        where = f"step {self.step} ({self.op})" + (f" of operation {self.operation}" if self.operation else "")
+        where = f"step {self.step} ({self.op})" + (
+            f" of operation {self.operation}" if self.operation else ""
+        )
         return f"{where}: {self.register}[{self.index}] is {self.actual}, expected {self.expected}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -44,17 +47,24 @@ def first_difference(expected: Trace, actual: Trace) -> Birth | None:
     """Compares two traces of the same operands step by step.
 
     Returns:
-        None where no register differs, or where the two units do not run the same steps up to the first difference.
+        None where no register differs, or where the two units do not run the same steps up to the first
+        difference.
     """
     steps: dict[int, int] = {}
     for ours, theirs in zip_longest(expected.events, actual.events):
-        if ours is None or theirs is None or (ours.operation, ours.step.op) != (theirs.operation, theirs.step.op):
+        if (
+            ours is None
+            or theirs is None
+            or (ours.operation, ours.step.op) != (theirs.operation, theirs.step.op)
+        ):
             return None
         steps[ours.operation] = steps.get(ours.operation, 0) + 1
         found = _in_registers(ours, theirs)
         if found is not None:
             register, index, pair = found
-            return Birth(ours.operation, steps[ours.operation], ours.step.op, register, index, *map(_text, pair))
+            return Birth(
+                ours.operation, steps[ours.operation], ours.step.op, register, index, *map(_text, pair)
+            )
         if ours.code is not None and theirs.code is not None and ours.code != theirs.code:
             codes = (f"{code:#x}" for code in (ours.code, theirs.code))
             return Birth(ours.operation, steps[ours.operation], ours.step.op, ours.step.to, 0, *codes)
@@ -78,4 +88,8 @@ def _same(x: Number, y: Number) -> bool:
 
 def _text(number: Number) -> str:
     digits = significand_text(number)
-    return f"{digits} * 2^{number.exponent}" if number.kind.name == "FINITE" and number.value else describe(number)
+    return (
+        f"{digits} * 2^{number.exponent}"
+        if number.kind.name == "FINITE" and number.value
+        else describe(number)
+    )

@@ -14,17 +14,21 @@ from golden.number.formats import Format
 
 
 def special_values(ins: Instruction) -> list[dict[str, Any]]:
-    """Runs the reference model on the questions that a reader asks first; rows that a format cannot express are left out."""
+    """Runs the reference model on the questions that a reader asks first; rows that a format cannot
+    express are left out."""
     rows = []
     for question, operands in special_cases(ins):
         code = ins.reference_dot(**operands)
         digits = (ins.formats["d"].bits + 3) // 4
-        rows.append({"case": question, "d": f"0x{code:0{digits}x}", "value": describe_code(ins.formats["d"], code)})
+        rows.append(
+            {"case": question, "d": f"0x{code:0{digits}x}", "value": describe_code(ins.formats["d"], code)}
+        )
     return rows
 
 
 def special_cases(ins: Instruction) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields each question that the formats can express, and the operands (as `ins.dot` takes them) that ask it."""
+    """Yields each question that the formats can express, and the operands (as `ins.dot` takes them) that
+    ask it."""
     operation = ins.program.bit_operation
     for question, a, b, c, scale in _cases(ins) if operation is None else _bit_cases(ins, operation.upper()):
         if None not in (*a, *b, c, scale):
@@ -32,17 +36,26 @@ def special_cases(ins: Instruction) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _cases(ins: Instruction) -> Iterator[tuple[str, tuple[Any, ...], tuple[Any, ...], Any, Any]]:
-    """(question, first a codes, first b codes, c code, NaN scale or 0): everything else is zero; None: not expressible."""
+    """(question, first a codes, first b codes, c code, NaN scale or 0): everything else is zero; None: not
+    expressible."""
     fa, fb, fc = (ins.formats[name] for name in "abc")
     one_a, one_b, one_c = stimuli.one(fa), stimuli.one(fb), stimuli.one(fc)
-    minus_a, minus_c, minus_zero_a, minus_zero_c = (_negative(f, x) for f, x in ((fa, one_a), (fc, one_c), (fa, 0), (fc, 0)))
+    minus_a, minus_c, minus_zero_a, minus_zero_c = (
+        _negative(f, x) for f, x in ((fa, one_a), (fc, one_c), (fa, 0), (fc, 0))
+    )
     k, least_c = ins.stored_k, 1 << fc.ignored_low
     if fa.is_float:
         yield "a NaN in a", (fa.nan,), (one_b,), 0, 0
         yield "a NaN in b", (one_a,), (fb.nan,), 0, 0
         yield "inf * 0", (fa.infinity,), (0,), 0, 0
         yield "inf * 1", (fa.infinity,), (one_b,), 0, 0
-        yield "inf * 1 + (-inf) * 1", (fa.infinity, _negative(fa, fa.infinity)) if k > 1 else (None,), (one_b, one_b), 0, 0
+        yield (
+            "inf * 1 + (-inf) * 1",
+            (fa.infinity, _negative(fa, fa.infinity)) if k > 1 else (None,),
+            (one_b, one_b),
+            0,
+            0,
+        )
         yield "inf * 1 + c = -inf", (fa.infinity,), (one_b,), _negative(fc, fc.infinity), 0
     if fc.is_float:
         payload = None if fc.nan is None or fc.fraction_bits < 3 else fc.nan | least_c
@@ -61,7 +74,9 @@ def _cases(ins: Instruction) -> Iterator[tuple[str, tuple[Any, ...], tuple[Any, 
         yield "a NaN scale, all data zero", (0,), (0,), 0, ins.formats["scale_a"].nan
 
 
-def _bit_cases(ins: Instruction, operation: str) -> Iterator[tuple[str, tuple[Any, ...], tuple[Any, ...], Any, Any]]:
+def _bit_cases(
+    ins: Instruction, operation: str
+) -> Iterator[tuple[str, tuple[Any, ...], tuple[Any, ...], Any, Any]]:
     """The questions as in `_cases`, of bits that are combined and counted."""
     c, every = ins.formats["c"], (1,) * ins.stored_k
     yield f"1 {operation} 1 + c = -1", (1,), (1,), _negative(c, stimuli.one(c)), 0
@@ -74,13 +89,18 @@ def _bit_cases(ins: Instruction, operation: str) -> Iterator[tuple[str, tuple[An
 
 def _negative(fmt: Format, code: int | None) -> int | None:
     """The code of the negated number, None where the format has none (unsigned, or -0 is a NaN)."""
-    if code is None or not fmt.signed or (code == 0 and (not fmt.is_float or fmt.specials == "negative_zero_nan")):
+    if (
+        code is None
+        or not fmt.signed
+        or (code == 0 and (not fmt.is_float or fmt.specials == "negative_zero_nan"))
+    ):
         return None
     return int(stimuli.negate(fmt, np.array([code], fmt.dtype))[0])
 
 
 def _operands(ins: Instruction, a: tuple[int, ...], b: tuple[int, ...], c: int, scale: int) -> dict[str, Any]:
-    """Fills one dot product: products first, the rest zeros, scales one, metadata the lowest legal columns."""
+    """Fills one dot product: products first, the rest zeros, scales one, metadata the lowest legal
+    columns."""
     shapes = ins.operand_shapes(matrices=False)
     operands: dict[str, Any] = {
         name: np.zeros(shape, ins.formats[name].dtype) for name, shape in shapes.items() if name != "metadata"

@@ -1,7 +1,8 @@
-"""An instruction's specification as a document: for machines (`specification`) and for readers (`to_markdown`).
+"""An instruction's specification as a document: for machines (`specification`) and for readers
+(`to_markdown`).
 
-Everything is derived from the same program that the models run, and the cells of the special-value table are executed,
-so the document cannot say anything that the model does not do.
+Everything is derived from the same program that the models run, and the cells of the special-value table are
+executed, so the document cannot say anything that the model does not do.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def specification(ins: Instruction) -> dict[str, Any]:
         "sparsity": ins.pattern.name if ins.pattern else None,
         "scale_block": ins.scale_block,
         "formats": {operand: format_dict(fmt) for operand, fmt in ins.formats.items()},
-        "operations": [_operation_dict(ins, index, operation) for index, operation in enumerate(ins.program.operations)],
+        "operations": [
+            _operation_dict(ins, index, operation) for index, operation in enumerate(ins.program.operations)
+        ],
         "special_values": special_values(ins),
         "evidence": {
             "kind": ins.evidence.kind,
@@ -67,9 +70,14 @@ def sources(ins: Instruction) -> list[str]:
 
 
 def sources_text(ins: Instruction) -> list[str]:
-    """The sources as Markdown: those of the specs as they stand, a unit's own as the text that somebody wrote into its file."""
+    """The sources as Markdown: those of the specs as they stand, a unit's own as the text that somebody
+    wrote into its file."""
     found = sources(ins)
-    return [escape.markdown(found[0]), *found[1:]] if ins.architecture == "custom" and ins.source.strip() else found
+    return (
+        [escape.markdown(found[0]), *found[1:]]
+        if ins.architecture == "custom" and ins.source.strip()
+        else found
+    )
 
 
 def evidence_text(ins: Instruction) -> str:
@@ -80,7 +88,13 @@ def evidence_text(ins: Instruction) -> str:
 def format_dict(fmt: Format) -> dict[str, Any]:
     """One number format as plain values."""
     if not fmt.is_float:
-        return {"name": fmt.name, "kind": "integer", "bits": fmt.bits, "signed": fmt.signed, "storage": fmt.storage}
+        return {
+            "name": fmt.name,
+            "kind": "integer",
+            "bits": fmt.bits,
+            "signed": fmt.signed,
+            "storage": fmt.storage,
+        }
     return {
         "name": fmt.name,
         "kind": "float",
@@ -101,7 +115,11 @@ def format_dict(fmt: Format) -> dict[str, Any]:
 
 def _operation_dict(ins: Instruction, index: int, operation: Operation) -> dict[str, Any]:
     steps = [
-        {"step": step.op, "text": step_text(step, is_integer(ins)), "nodes": [node.as_dict() for node in nodes]}
+        {
+            "step": step.op,
+            "text": step_text(step, is_integer(ins)),
+            "nodes": [node.as_dict() for node in nodes],
+        }
         for step, nodes in operation_nodes(ins, operation)
     ]
     return {
@@ -127,18 +145,27 @@ def index_text(k_index: tuple[int, ...]) -> str:
     return ", ".join(parts) or "none"
 
 
-# Markdown ----------------------------------------------------------------------------------------------------------------
+# Markdown ---------------------------------------------------------------------------------------------------
 
 
 def to_markdown(ins: Instruction) -> str:
     """Returns the specification as a Markdown document."""
     data = specification(ins)
-    parts = [f"# {escape.markdown(ins.name)}", _facts(data), "## Formats", _formats_table(data), "## Computation", _intro(data)]
+    parts = [
+        f"# {escape.markdown(ins.name)}",
+        _facts(data),
+        "## Formats",
+        _formats_table(data),
+        "## Computation",
+        _intro(data),
+    ]
     parts += _operations_text(ins)
     parts += [
         "## Special values",
         "Executed by the reference model; operands that a row does not name are zero.",
-        table(("Case", "d", "Value"), [(r["case"], f"`{r['d']}`", r["value"]) for r in data["special_values"]]),
+        table(
+            ("Case", "d", "Value"), [(r["case"], f"`{r['d']}`", r["value"]) for r in data["special_values"]]
+        ),
     ]
     parts += ["## Evidence and sources", f"**{data['evidence']['kind']}**: {evidence_text(ins)}."]
     parts += ["\n".join(f"- {source}" for source in sources_text(ins))]
@@ -160,9 +187,17 @@ def _cell(value: Any) -> str:
 
 def _facts(data: dict[str, Any]) -> str:
     shape = data["shape"]
-    rows = [("Architecture", data["architecture"]), ("Shape", f"m = {shape['m']}, n = {shape['n']}, k = {shape['k']}")]
+    rows = [
+        ("Architecture", data["architecture"]),
+        ("Shape", f"m = {shape['m']}, n = {shape['n']}, k = {shape['k']}"),
+    ]
     if data["sass"]:
-        rows.append(("SASS" + (" (emulated)" if data["emulated"] else ""), ", ".join(f"`{name}`" for name in data["sass"])))
+        rows.append(
+            (
+                "SASS" + (" (emulated)" if data["emulated"] else ""),
+                ", ".join(f"`{name}`" for name in data["sass"]),
+            )
+        )
     if data["blocks"] > 1:
         rows.append(("Independent blocks", str(data["blocks"])))
     if data["sparsity"]:
@@ -191,7 +226,9 @@ def _formats_table(data: dict[str, Any]) -> str:
                     f"{fmt['specials']}, largest {fmt['largest']}",
                 )
             )
-    return table(("Operand", "Format", "Bits", "Sign+exponent+fraction", "Bias", "Exponents", "Remarks"), rows)
+    return table(
+        ("Operand", "Format", "Bits", "Sign+exponent+fraction", "Bias", "Exponents", "Remarks"), rows
+    )
 
 
 def _intro(data: dict[str, Any]) -> str:
@@ -205,7 +242,10 @@ Chain = list[tuple[int, Operation]]
 
 def chains(ins: Instruction) -> list[Chain]:
     """The operations of the program; those that run the same steps over slices of one size are one chain."""
-    runs = groupby(enumerate(ins.program.operations), key=lambda pair: (pair[1].algorithm, pair[1].steps, len(pair[1].k_index)))
+    runs = groupby(
+        enumerate(ins.program.operations),
+        key=lambda pair: (pair[1].algorithm, pair[1].steps, len(pair[1].k_index)),
+    )
     return [list(run) for _, run in runs]
 
 
@@ -229,14 +269,18 @@ def chain_title(ins: Instruction, chain: Chain, level: int) -> str:
 
 def slices_table(chain: Chain) -> str:
     """What each operation of a chain takes and gives, as a Markdown table."""
-    rows: list[tuple[Any, ...]] = [(i, index_text(op.k_index), _start(op), f"{op.to} ({op.out_format.name})") for i, op in chain]
+    rows: list[tuple[Any, ...]] = [
+        (i, index_text(op.k_index), _start(op), f"{op.to} ({op.out_format.name})") for i, op in chain
+    ]
     return table(("Operation", "k", "Starts from", "Gives"), rows)
 
 
 def steps_list(ins: Instruction, operation: Operation) -> str:
     """The steps of an operation as a numbered Markdown list."""
     integer = is_integer(ins)
-    return "\n".join(f"{i}. **{step.op}**: {step_text(step, integer)}" for i, step in enumerate(operation.steps, 1))
+    return "\n".join(
+        f"{i}. **{step.op}**: {step_text(step, integer)}" for i, step in enumerate(operation.steps, 1)
+    )
 
 
 def algorithm_title(ins: Instruction, operation: Operation) -> str:

@@ -23,7 +23,8 @@ _MANY_BITS = 24
 
 @dataclass(frozen=True)
 class Trace:
-    """One explained dot product. `events` are the executed steps of golden/model/reference.py, `code` the raw result."""
+    """One explained dot product. `events` are the executed steps of golden/model/reference.py, `code` the
+    raw result."""
 
     instruction: Instruction
     a: Sequence[int]
@@ -40,7 +41,8 @@ class Trace:
 
     @property
     def terms(self) -> list[Fraction] | None:
-        """c and every product (with its scales) in exact rationals, or None when an operand is infinite or NaN."""
+        """c and every product (with its scales) in exact rationals, or None when an operand is infinite or
+        NaN."""
         c = self.instruction.formats["c"].decode(self.c)
         factors = [(c,)] + [self._factors(k) for k in range(len(self.a))]
         if any(number.kind >= Kind.INFINITY for numbers in factors for number in numbers):
@@ -62,12 +64,16 @@ class Trace:
         factors: tuple[Number, ...] = (formats["a"].decode(self.a[k]), formats["b"].decode(self.b[k]))
         if self.scales is not None:
             scale_a, scale_b, block = self.scales
-            factors += (formats["scale_a"].decode(scale_a[k // block]), formats["scale_b"].decode(scale_b[k // block]))
+            factors += (
+                formats["scale_a"].decode(scale_a[k // block]),
+                formats["scale_b"].decode(scale_b[k // block]),
+            )
         return factors
 
     @property
     def error_ulp(self) -> float | None:
-        """(result - exact) in units of the exact value's last place in D's format; None where either is not finite."""
+        """(result - exact) in units of the exact value's last place in D's format; None where either is
+        not finite."""
         exact, result, fmt = self.exact, self.result, self.instruction.formats["d"]
         if exact is None or result.kind >= Kind.INFINITY:
             return None
@@ -104,7 +110,8 @@ class Trace:
         return self.text()
 
     def text(self, zeros: bool = True) -> str:
-        """The explanation as plain text. With `zeros` false, operands and registers that are zero are counted, not listed."""
+        """The explanation as plain text. With `zeros` false, operands and registers that are zero are
+        counted, not listed."""
         return "\n".join(_lines(self.as_dict(), zeros))
 
 
@@ -125,7 +132,8 @@ def _hex(code: int, fmt: Format) -> str:
 
 
 def float_text(value: Fraction) -> str:
-    """A fraction as the shortest decimal of the nearest float64, or in powers of two where float64 cannot hold it."""
+    """A fraction as the shortest decimal of the nearest float64, or in powers of two where float64 cannot
+    hold it."""
     try:
         near = float(value)
     except OverflowError:
@@ -148,7 +156,8 @@ def _fraction_text(value: Fraction) -> str:
 
 
 def describe(number: Number, integer: bool = False) -> str:
-    """One number for a reader: its value, signed zero, inf or nan; integers without sign of zero and decimal point."""
+    """One number for a reader: its value, signed zero, inf or nan; integers without sign of zero and
+    decimal point."""
     if integer:
         return str(number.value)
     sign = "-" if number.sign else "+"
@@ -167,7 +176,8 @@ def describe_code(fmt: Format, code: int) -> str:
 
 
 def lost_bits(cut: Cut) -> str:
-    """The bits that alignment cut off, the first of them right below the last one kept; empty where all are zero."""
+    """The bits that alignment cut off, the first of them right below the last one kept; empty where all
+    are zero."""
     return f"{cut.lost:0{cut.bits}b}" if cut.lost else ""
 
 
@@ -182,13 +192,18 @@ def shortened_bits(bits: str) -> str:
 
 
 def significand_text(number: Number, integer: bool = False) -> str:
-    """The significand in binary with its point, as the datapath holds it; the magnitude of an integer without a plus sign."""
+    """The significand in binary with its point, as the datapath holds it; the magnitude of an integer
+    without a plus sign."""
     if number.kind >= Kind.INFINITY:
         return "-"
     digits = f"{number.significand:0{max(number.fraction_bits, 0) + 1}b}"
     point = len(digits) - max(number.fraction_bits, 0)
     plus = "" if integer else "+"
-    return ("-" if number.sign else plus) + digits[:point] + ("." + digits[point:] if number.fraction_bits > 0 else "")
+    return (
+        ("-" if number.sign else plus)
+        + digits[:point]
+        + ("." + digits[point:] if number.fraction_bits > 0 else "")
+    )
 
 
 def _step_dict(event: Event, instruction: Instruction) -> dict[str, Any]:
@@ -226,10 +241,20 @@ _ZEROS = ("+0", "-0", "0")
 
 def _lines(data: dict[str, Any], zeros: bool) -> list[str]:
     lines = [f"{data['architecture']}  {data['instruction']}", ""]
-    operands = [row for row in data["operands"] if zeros or row["a_value"] not in _ZEROS or row["b_value"] not in _ZEROS]
-    lines += [f"  k={row['k']:<3} a {row['a']} = {row['a_value']:<22} b {row['b']} = {row['b_value']}" for row in operands]
+    operands = [
+        row
+        for row in data["operands"]
+        if zeros or row["a_value"] not in _ZEROS or row["b_value"] not in _ZEROS
+    ]
+    lines += [
+        f"  k={row['k']:<3} a {row['a']} = {row['a_value']:<22} b {row['b']} = {row['b_value']}"
+        for row in operands
+    ]
     if len(operands) < len(data["operands"]):
-        lines.append(f"  a and b are zero at {'the other ' if operands else 'all '}{len(data['operands']) - len(operands)} k")
+        lines.append(
+            "  a and b are zero at "
+            f"{'the other ' if operands else 'all '}{len(data['operands']) - len(operands)} k"
+        )
     lines.append(f"  c     {data['c']} = {data['c_value']}")
     previous = None
     for step in data["steps"]:
@@ -243,11 +268,16 @@ def _lines(data: dict[str, Any], zeros: bool) -> list[str]:
         rows = [row for row in step["rows"] if zeros or row["value"] not in _ZEROS or row.get("lost")]
         lines += [_row_line(row) for row in rows]
         if len(rows) < len(step["rows"]):
-            lines.append(f"    {len(step['rows']) - len(rows)} zero{'s' if len(step['rows']) - len(rows) > 1 else ''}")
+            lines.append(
+                f"    {len(step['rows']) - len(rows)} zero{'s' if len(step['rows']) - len(rows) > 1 else ''}"
+            )
     lines += ["", f"d = {data['d']} = {data['d_value']}"]
     if data["exact"] is not None:
         ulp = data["error_ulp"]
-        lines.append(f"exact = {data['exact_value']} ({data['exact']})" + (f", error {ulp:+.4g} ULP" if ulp is not None else ""))
+        lines.append(
+            f"exact = {data['exact_value']} ({data['exact']})"
+            + (f", error {ulp:+.4g} ULP" if ulp is not None else "")
+        )
     return lines
 
 

@@ -1,8 +1,10 @@
-"""Text from outside (the name and title of somebody's unit, the path of a file) made harmless in each language that is generated.
+"""Text from outside (the name and title of somebody's unit, the path of a file) made harmless in each
+language that is generated.
 
-One function for each language; whatever text it gets, the result stays inside the place it was written for and reads as the
-same words. HTML, SVG and XML: `html.escape` of the standard library (golden/docs/pictures/svg.py, golden/cover/page.py);
-Typst takes text as string literals (golden/docs/typst_writer.py). Numbers and the identifiers of the specs need none of this.
+One function for each language; whatever text it gets, the result stays inside the place it was written for
+and reads as the same words. HTML, SVG and XML: `html.escape` of the standard library
+(golden/docs/pictures/svg.py, golden/cover/page.py); Typst takes text as string literals
+(golden/docs/typst_writer.py). Numbers and the identifiers of the specs need none of this.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ def fence(text: str) -> str:
 
 
 def line_comment(text: str) -> str:
-    """Text after `//` of C, SystemVerilog or a readmemh file: one line, which does not run on into the next."""
+    """Text after `//` of C, SystemVerilog or a readmemh file: one line, which does not run on into the
+    next."""
     inner = one_line(text).replace("??/", "?? /")
     return f"{inner} ." if inner.endswith("\\") else inner
 

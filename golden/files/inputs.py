@@ -1,9 +1,11 @@
-"""Every file that the project reads: how large, deep and well formed it may be, decided before anything is made of it.
+"""Every file that the project reads: how large, deep and well formed it may be, decided before anything is
+made of it.
 
     text = read_text(path)                    # UTF-8, at most MAX_TEXT bytes
     value = read_json(path)                   # no key twice, no NaN, not nested deeper than MAX_NESTING
 
-Whatever a file holds, the answer is its content or one FileFormatError that names the file: no crash, no endless work.
+Whatever a file holds, the answer is its content or one FileFormatError that names the file: no crash, no
+    endless work.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ def read_text(path: str | Path, most: int = MAX_TEXT) -> str:
         raise FileFormatError(f"{path}: not UTF-8 text at byte {error.start}") from None
 
 
-# JSON --------------------------------------------------------------------------------------------------------------------
+# JSON -------------------------------------------------------------------------------------------------------
 
 
 def read_json(path: str | Path, most: int = MAX_TEXT) -> Any:
@@ -60,8 +62,8 @@ def parse_json(text: str, name: str) -> Any:
     """The value of a JSON text; `name` stands in messages for the file.
 
     Raises:
-        FileFormatError: no JSON, nested deeper than MAX_NESTING, a key twice in one object, NaN or Infinity, an integer of
-            more than MAX_DIGITS digits.
+        FileFormatError: no JSON, nested deeper than MAX_NESTING, a key twice in one object, NaN or Infinity,
+            an integer of more than MAX_DIGITS digits.
     """
     depth = 0
     for bracket in re.findall(r"[\[\]{}]", _STRING.sub("", text)):
@@ -95,13 +97,18 @@ def _integer(digits: str) -> int:
 KINDS: Mapping[type, str] = {str: "a string", int: "an integer", float: "a number", bool: "true or false"}
 
 
-def check_keys(value: Any, wanted: Mapping[str, type | tuple[type, ...]], where: str, optional: Iterable[str] = ()) -> None:
-    """Raises the FileFormatError of a JSON object that lacks a key, has another one, or a value of another type."""
+def check_keys(
+    value: Any, wanted: Mapping[str, type | tuple[type, ...]], where: str, optional: Iterable[str] = ()
+) -> None:
+    """Raises the FileFormatError of a JSON object that lacks a key, has another one, or a value of another
+    type."""
     if not isinstance(value, dict):
         raise FileFormatError(f"{where}: {_shown(value)} stands where an object belongs")
     for key in value:
         if key not in wanted:
-            raise FileFormatError(f"{where}: unknown key '{shortened(key)}', expected {', '.join(wanted)}{nearest(key, wanted)}")
+            raise FileFormatError(
+                f"{where}: unknown key '{shortened(key)}', expected {', '.join(wanted)}{nearest(key, wanted)}"
+            )
     for key, kind in wanted.items():
         kinds = kind if isinstance(kind, tuple) else (kind,)
         if key not in value:

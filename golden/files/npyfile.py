@@ -1,4 +1,5 @@
-"""NumPy's files, read as what anybody may have put there: no Python objects, nothing unpacked that is larger than it may be.
+"""NumPy's files, read as what anybody may have put there: no Python objects, nothing unpacked that is larger
+than it may be.
 
 codes = read_array("a.npy")
 arrays = read_arrays("operands.npz", ("a", "b", "c"))
@@ -26,8 +27,26 @@ from golden.files.inputs import shortened
 MAX_UNPACKED = 4 << 30
 """Bytes that the arrays of an archive may take in memory, where nothing says how large they should be."""
 _UNREADABLE = (
-    *(OSError, ValueError, EOFError, KeyError, AttributeError, RuntimeError, MemoryError, OverflowError, TypeError),
-    *(struct.error, zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, SyntaxError, tokenize.TokenError),
+    *(
+        OSError,
+        ValueError,
+        EOFError,
+        KeyError,
+        AttributeError,
+        RuntimeError,
+        MemoryError,
+        OverflowError,
+        TypeError,
+    ),
+    *(
+        struct.error,
+        zipfile.BadZipFile,
+        zlib.error,
+        lzma.LZMAError,
+        NotImplementedError,
+        SyntaxError,
+        tokenize.TokenError,
+    ),
 )
 """What reading NumPy's files raises where their bytes are broken."""
 
@@ -46,7 +65,10 @@ def read_array(path: str | Path) -> npt.NDArray[Any]:
 
 
 def read_arrays(
-    path: str | Path, names: Iterable[str] | None = None, most: int = MAX_UNPACKED, content: bytes | None = None
+    path: str | Path,
+    names: Iterable[str] | None = None,
+    most: int = MAX_UNPACKED,
+    content: bytes | None = None,
 ) -> dict[str, npt.NDArray[Any]]:
     """The arrays of an .npz archive by name.
 
@@ -56,7 +78,8 @@ def read_arrays(
         content: the archive, where it was read already.
 
     Raises:
-        FileFormatError: it cannot be read, is no archive, truncated, unpacks to more than `most` bytes, or holds Python objects.
+        FileFormatError: it cannot be read, is no archive, truncated, unpacks to more than `most` bytes, or
+            holds Python objects.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content) if content is not None else Path(path)) as archive:
@@ -69,26 +92,33 @@ def read_arrays(
         raise FileFormatError(f"{path}: truncated or not a NumPy file: {_reason(error)}") from None
 
 
-def _members(archive: zipfile.ZipFile, where: str, wanted: list[str] | None, most: int) -> dict[str, npt.NDArray[Any]]:
+def _members(
+    archive: zipfile.ZipFile, where: str, wanted: list[str] | None, most: int
+) -> dict[str, npt.NDArray[Any]]:
     found: dict[str, npt.NDArray[Any]] = {}
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")
         if wanted is not None and name not in wanted:
             raise FileFormatError(
-                f"{where}: unknown key '{shortened(name)}', expected {', '.join(wanted)}{nearest(name, wanted)}"
+                f"{where}: unknown key '{shortened(name)}', expected "
+                f"{', '.join(wanted)}{nearest(name, wanted)}"
             )
         if name in found or name == info.filename:
             raise FileFormatError(f"{where}: member '{shortened(info.filename)}' is no array, or there twice")
         most -= info.file_size
         if most < 0:
-            raise FileFormatError(f"{where}: unpacks to more than it may ('{shortened(name)}' to {info.file_size} bytes)")
+            raise FileFormatError(
+                f"{where}: unpacks to more than it may ('{shortened(name)}' to {info.file_size} bytes)"
+            )
         try:
             with archive.open(info) as member:
                 found[name] = _array(member, info.file_size, f"{where}[{shortened(name)}]")
         except FileFormatError:
             raise
         except _UNREADABLE as error:
-            raise FileFormatError(f"{where}[{shortened(name)}]: truncated or damaged: {_reason(error)}") from None
+            raise FileFormatError(
+                f"{where}[{shortened(name)}]: truncated or damaged: {_reason(error)}"
+            ) from None
     return found
 
 
@@ -97,7 +127,10 @@ def _array(file: IO[bytes], size: int, where: str) -> npt.NDArray[Any]:
     try:
         file.seek(0)
         version = np.lib.format.read_magic(file)
-        reader = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
+        reader = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }.get(version)
         if reader is None:
             raise ValueError(f"format {version[0]}.{version[1]} of .npy")
         with warnings.catch_warnings(action="ignore"):  # that Python 2 wrote it
@@ -115,7 +148,9 @@ def _array(file: IO[bytes], size: int, where: str) -> npt.NDArray[Any]:
     except OSError as error:
         raise FileFormatError(f"{where}: cannot be read: {error.strerror or error}") from None
     except _UNREADABLE as error:
-        raise FileFormatError(f"{where}: truncated or damaged, or not a NumPy file: {_reason(error)}") from None
+        raise FileFormatError(
+            f"{where}: truncated or damaged, or not a NumPy file: {_reason(error)}"
+        ) from None
 
 
 def _reason(error: BaseException) -> str:

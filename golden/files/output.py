@@ -1,13 +1,16 @@
-"""Every file that the project writes: whole or not at all, and never in the place of something that is no file.
+"""Every file that the project writes: whole or not at all, and never in the place of something that is no
+file.
 
     write_text("report.json", text)                                  # one file
     write_all({path: fill, manifest: fill_manifest})                 # several files, all of them or none
-    write_folder("model", {"Makefile": text, "model.c": source})     # the same into a folder, made when it is missing
+    write_folder("model", {"Makefile": text, "model.c": source})     # the same into a folder, made when it is
+    missing
 
-A regular file, and one that does not exist yet, is written under a temporary name in the same folder and renamed when it is
-complete, with the permissions of the file that it replaces. A symbolic link is followed first: its target is replaced, the
-link stays. What cannot be replaced is written through in place, after everything was computed: a device, a FIFO, a socket,
-a descriptor of this process (/dev/stdout, /dev/fd/3), whatever that descriptor stands for.
+A regular file, and one that does not exist yet, is written under a temporary name in the same folder and
+renamed when it is complete, with the permissions of the file that it replaces. A symbolic link is followed
+first: its target is replaced, the link stays. What cannot be replaced is written through in place, after
+everything was computed: a device, a FIFO, a socket, a descriptor of this process (/dev/stdout, /dev/fd/3),
+whatever that descriptor stands for.
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ from typing import IO, Any
 from golden.errors import FileFormatError
 
 Fill = Callable[[IO[bytes]], Any]
-"""Writes the content of a file into a stream, which is a file on disk whatever the output is: it can seek and be read."""
+"""Writes the content of a file into a stream, which is a file on disk whatever the output is: it can seek
+and be read."""
 _DESCRIPTOR = re.compile(r"/proc/(?P<process>\d+)(?:/task/\d+)?/fd/(?P<number>\d+)|/dev/fd/(?P<own>\d+)")
 _STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 _MAX_LINKS = 40
@@ -43,7 +47,8 @@ def write_whole(path: str | Path, fill: Fill) -> None:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Writes a text file as UTF-8; what UTF-8 cannot hold (bytes of a file name) is written as backslash escapes."""
+    """Writes a text file as UTF-8; what UTF-8 cannot hold (bytes of a file name) is written as backslash
+    escapes."""
     write_whole(path, lambda stream: stream.write(text.encode("utf-8", "backslashreplace")))
 
 
@@ -59,12 +64,14 @@ def write_all(files: Mapping[Path, Fill]) -> None:
 
 
 def write_folder(folder: str | Path, files: Mapping[str, str | Fill]) -> list[Path]:
-    """Writes files by name ("model.c", "pictures/1.svg") into a folder, all of them or none; returns their paths.
+    """Writes files by name ("model.c", "pictures/1.svg") into a folder, all of them or none; returns their
+    paths.
 
     Folders that are missing are made, and go again when something fails. Raises as `write_whole`.
     """
     fills = {
-        Path(folder) / name: _text_filler(content) if isinstance(content, str) else content for name, content in files.items()
+        Path(folder) / name: _text_filler(content) if isinstance(content, str) else content
+        for name, content in files.items()
     }
     with ExitStack() as stack:
         for parent in dict.fromkeys(path.parent for path in fills):
@@ -75,7 +82,8 @@ def write_folder(folder: str | Path, files: Mapping[str, str | Fill]) -> list[Pa
 
 @contextmanager
 def made_folder(folder: Path) -> Iterator[None]:
-    """Makes a folder and those above it; the ones that were missing go again when the block fails and they are empty."""
+    """Makes a folder and those above it; the ones that were missing go again when the block fails and they
+    are empty."""
     missing = [place for place in (folder, *folder.parents) if not os.path.lexists(place)]
     try:
         try:
@@ -91,18 +99,21 @@ def made_folder(folder: Path) -> Iterator[None]:
 
 
 def check(path: str | Path) -> None:
-    """Raises the FileFormatError that writing would end in, as far as it shows beforehand: call it before long work."""
+    """Raises the FileFormatError that writing would end in, as far as it shows beforehand: call it before
+    long work."""
     with _Output(Path(path)):
         pass
 
 
 def is_stream(path: str | Path) -> bool:
-    """Whether an output is written through in place: nothing can lie beside it, and it cannot be read again."""
+    """Whether an output is written through in place: nothing can lie beside it, and it cannot be read
+    again."""
     return _Output(Path(path)).target is None
 
 
 def scratch_folder(path: str | Path) -> Path:
-    """Where to keep temporary files for an output: beside it, or for what is no file in the system's folder for them."""
+    """Where to keep temporary files for an output: beside it, or for what is no file in the system's
+    folder for them."""
     target = _Output(Path(path)).target
     return Path(tempfile.gettempdir()) if target is None else target.parent
 
@@ -112,7 +123,8 @@ def _text_filler(text: str) -> Fill:
 
 
 class _Output:
-    """One output: what it really is, its content under a temporary name, and the step that puts that in place."""
+    """One output: what it really is, its content under a temporary name, and the step that puts that in
+    place."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -222,7 +234,9 @@ class _Everything:
 
 def _descriptor(path: Path) -> int | None:
     """The number of the descriptor of this process that a path names, else None."""
-    if str(path) in _STANDARD and not path.is_symlink():  # Linux has links into /proc there, others have devices
+    if (
+        str(path) in _STANDARD and not path.is_symlink()
+    ):  # Linux has links into /proc there, others have devices
         return _STANDARD[str(path)]
     match = _DESCRIPTOR.fullmatch(str(path))
     if match is None or (match["process"] and int(match["process"]) != os.getpid()):
@@ -231,7 +245,8 @@ def _descriptor(path: Path) -> int | None:
 
 
 def _take_over(old: Path, new: Path) -> None:
-    """Gives the new file the permissions of the one that it replaces, else those that an ordinary open() would give."""
+    """Gives the new file the permissions of the one that it replaces, else those that an ordinary open()
+    would give."""
     if not old.exists():
         os.chmod(new, 0o666 & ~_umask())
         return

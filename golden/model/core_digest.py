@@ -1,4 +1,5 @@
-"""What the C core was built from, in sixteen digits. setup.py runs this file by its path, before anything is installed."""
+"""What the C core was built from, in sixteen digits. setup.py runs this file by its path, before anything
+is installed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""The C core as a shared library: where it is, whether it is that of these sources, and the variables that steer it.
+"""The C core as a shared library: where it is, whether it is that of these sources, and the variables that
+steer it.
 
-MMAGOLD_CORE names another build of the library, MMAGOLD_THREADS the number of threads (default: all cores), MMAGOLD_SIMD
-the lane kernels (default: the widest that the machine has). What none of them can mean is an error wherever the core runs.
+MMAGOLD_CORE names another build of the library, MMAGOLD_THREADS the number of threads (default: all cores),
+MMAGOLD_SIMD the lane kernels (default: the widest that the machine has). What none of them can mean is an
+error wherever the core runs.
 """
 
 from __future__ import annotations
@@ -38,13 +40,18 @@ def load() -> tuple[ctypes.CDLL, Path]:
         raise CoreError(f"{path}: this is no build of the C core; {_REBUILD}")
     built, wanted = _digest_of(core), digest(_PACKAGE / "core")
     if built != wanted:
-        raise CoreError(f"{path}: the C core was built from other sources ({built}) than this package has ({wanted}); {_REBUILD}")
+        raise CoreError(
+            f"{path}: the C core was built from other sources ({built}) than this package has ({wanted}); "
+            f"{_REBUILD}"
+        )
     core.mg_simd.restype = ctypes.c_char_p
     return core, path
 
 
 def _path() -> Path:
-    default = next((found for suffix in _SUFFIXES if (found := _PACKAGE / f"libmmagold_core.{suffix}").exists()), None)
+    default = next(
+        (found for suffix in _SUFFIXES if (found := _PACKAGE / f"libmmagold_core.{suffix}").exists()), None
+    )
     chosen = os.environ.get("MMAGOLD_CORE")
     if chosen and not Path(chosen).is_file():
         instead = f"; nearest: {default}" if default else ""
@@ -68,12 +75,15 @@ def threads() -> int:
     if wish is None:
         return _cores()
     if not re.fullmatch(r"0*[1-9][0-9]*", wish, re.ASCII):
-        raise CoreError(f"MMAGOLD_THREADS is '{wish}', expected a positive integer; nearest: {_nearest_count(wish)}")
+        raise CoreError(
+            f"MMAGOLD_THREADS is '{wish}', expected a positive integer; nearest: {_nearest_count(wish)}"
+        )
     return min(int(wish), _MOST_THREADS)
 
 
 def _nearest_count(wish: str) -> int:
-    """The number of threads that somebody may have meant: the whole part of a number, at least 1; else every core."""
+    """The number of threads that somebody may have meant: the whole part of a number, at least 1; else
+    every core."""
     number = re.fullmatch(r"[+-]?([0-9]{1,9})([.,][0-9]*)?", wish.strip(), re.ASCII)
     if number is None:
         return _cores()
@@ -96,7 +106,8 @@ def check_simd(core: ctypes.CDLL) -> None:
         return
     if wish not in SIMD:
         raise CoreError(
-            f"MMAGOLD_SIMD is '{wish}', expected {', '.join(SIMD)}{nearest(wish.lower(), SIMD) or f'; nearest: {SIMD[0]}'}"
+            f"MMAGOLD_SIMD is '{wish}', expected "
+            f"{', '.join(SIMD)}{nearest(wish.lower(), SIMD) or f'; nearest: {SIMD[0]}'}"
         )
     used = core.mg_simd().decode()
     if used != wish:

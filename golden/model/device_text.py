@@ -8,8 +8,9 @@ The text holds golden/core/mg_device.h and, with the program's parameters as con
     unit_element unit_decode_a(uint64_t code)        (and _b)
     uint64_t unit_dot(const unit_element *a, const unit_element *b, uint64_t c)
 
-where a and b hold the elements that are multiplied (stored_k of them) and c and the result are raw codes. A campaign on a GPU
-(hw_capture/campaign) runs it beside the tensor core; the tests compile it with a C compiler and hold it against `ins.dot`.
+where a and b hold the elements that are multiplied (stored_k of them) and c and the result are raw codes. A
+campaign on a GPU (hw_capture/campaign) runs it beside the tensor core; the tests compile it with a C compiler
+and hold it against `ins.dot`.
 """
 
 from __future__ import annotations
@@ -52,12 +53,17 @@ def source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> str:
             known = ", ".join(sorted({key for kernel in kernels for key in kernel} - {"fast"}))
             raise CoreError(f"{ins.name}: no parameter '{name}', expected one of {known}")
         if value not in _WORDS[name] if name in _WORDS else not isinstance(value, int):
-            raise CoreError(f"{ins.name}: {name} is '{value}', expected {' or '.join(_WORDS.get(name, ['an integer']))}")
-    kernels = [kernel | {key: value for key, value in (faults or {}).items() if key in kernel} for kernel in kernels]
+            raise CoreError(
+                f"{ins.name}: {name} is '{value}', expected {' or '.join(_WORDS.get(name, ['an integer']))}"
+            )
+    kernels = [
+        kernel | {key: value for key, value in (faults or {}).items() if key in kernel} for kernel in kernels
+    ]
     operations = ins.program.operations
     most = max(len(operation.k_index) for operation in operations)
     bodies = [
-        _operation(ins, i, operation, kernel) for i, (operation, kernel) in enumerate(zip(operations, kernels, strict=True))
+        _operation(ins, i, operation, kernel)
+        for i, (operation, kernel) in enumerate(zip(operations, kernels, strict=True))
     ]
     return "\n".join([f"#define MG_DEVICE_K {most}", _headers(), *_decoders(ins), *bodies, _dot(ins), ""])
 
@@ -68,19 +74,25 @@ def supported(ins: Instruction) -> bool:
 
 
 def element_kind(ins: Instruction) -> str:
-    """What a decoded operand is: "float" (significand and exponent), "integer" or "double" (the code itself)."""
+    """What a decoded operand is: "float" (significand and exponent), "integer" or "double" (the code
+    itself)."""
     a = ins.formats["a"]
     return "double" if a.storage == 64 else "float" if a.is_float else "integer"
 
 
 def _kernels(ins: Instruction) -> list[Kernel] | None:
-    """The parameters of every operation: those of the lane kernels, conversions, and FMA chains in any rounding."""
+    """The parameters of every operation: those of the lane kernels, conversions, and FMA chains in any
+    rounding."""
     if ins.scale_block is not None or not all(ins.formats[name].has_zero for name in "ab"):
         return None
     converts = [_convert(operation) for operation in ins.program.operations]
-    kernels = select_kernels(ins, [o for o, convert in zip(ins.program.operations, converts, strict=True) if convert is None])
+    kernels = select_kernels(
+        ins, [o for o, convert in zip(ins.program.operations, converts, strict=True) if convert is None]
+    )
     if kernels is None:
-        kernels = [kernel for operation in ins.program.operations if (kernel := _fma(ins, operation)) is not None]
+        kernels = [
+            kernel for operation in ins.program.operations if (kernel := _fma(ins, operation)) is not None
+        ]
         return kernels if len(kernels) == len(ins.program.operations) else None
     if {kernel["fast"] for kernel in kernels} <= {"fda", "add", "integer"}:
         sums = iter(kernels)
@@ -92,7 +104,8 @@ def _kernels(ins: Instruction) -> list[Kernel] | None:
 
 
 def _fits_word(ins: Instruction, operation: Operation, kernel: Kernel) -> bool:
-    """Whether mg_device_round can hold the exponent of the largest total above the result's fraction, in 32 bits."""
+    """Whether mg_device_round can hold the exponent of the largest total above the result's fraction, in
+    32 bits."""
     if kernel["fast"] not in ("fda", "convert"):
         return True
     if kernel.get("zero_rule", "positive") != "positive":  # mg_device_round knows no other zero
@@ -107,33 +120,55 @@ def _fits_word(ins: Instruction, operation: Operation, kernel: Kernel) -> bool:
 
 def _convert(operation: Operation) -> Kernel | None:
     """A conversion of one number, rounded once to nearest even."""
-    if [step.op for step in operation.steps] != ["special_values", "sum", "round"] or operation.k_index or operation.addends:
+    if (
+        [step.op for step in operation.steps] != ["special_values", "sum", "round"]
+        or operation.k_index
+        or operation.addends
+    ):
         return None
     special, total, final = operation.steps
     formats = operation.seed_format, operation.out_format
     plain = all(
-        f.is_float and f.signed and f.has_zero and f.specials == "ieee" and f.storage <= 32 and f.ignored_low == 0
+        f.is_float
+        and f.signed
+        and f.has_zero
+        and f.specials == "ieee"
+        and f.storage <= 32
+        and f.ignored_low == 0
         for f in formats
     )
-    own = is_step(special, "special_values", "nan", of=("c",)) and is_step(total, "sum", "rounding", of=("c",), to="total")
+    own = is_step(special, "special_values", "nan", of=("c",)) and is_step(
+        total, "sum", "rounding", of=("c",), to="total"
+    )
     last = {"format": operation.out_format, "rounding": "nearest_even", "overflow": "ieee", "zero": "signed"}
     once = is_step(final, "round", "nan", of=("total",), to="d", **last)
-    return {"fast": "convert", "nan": special.nan} if plain and own and once and special.nan is not None else None
+    return (
+        {"fast": "convert", "nan": special.nan}
+        if plain and own and once and special.nan is not None
+        else None
+    )
 
 
 def _fma(ins: Instruction, operation: Operation) -> Kernel | None:
-    """A chain of fused multiply-adds in f64, seeded by c; a word for NaN that is a number would be taken as one."""
+    """A chain of fused multiply-adds in f64, seeded by c; a word for NaN that is a number would be taken
+    as one."""
     step, f64 = operation.steps[0], get_format("f64")
     same = {*(ins.formats[name] for name in "abcd"), operation.seed_format, operation.out_format} == {f64}
     plain = is_step(step, "fma", "rounding", "nan", "nan_order", of=("a", "b"), to="d", format=f64)
-    if len(operation.steps) != 1 or not same or not plain or operation.addends or operation.operand_format is not None:
+    if (
+        len(operation.steps) != 1
+        or not same
+        or not plain
+        or operation.addends
+        or operation.operand_format is not None
+    ):
         return None
     if step.rounding == "nearest_away" or step.nan is None or f64.decode(step.nan).kind != Kind.NAN:
         return None
     return {"fast": "fma", "rounding": step.rounding, "nan": step.nan, "nan_order": step.nan_order}
 
 
-# C text ------------------------------------------------------------------------------------------------------------------
+# C text -----------------------------------------------------------------------------------------------------
 
 
 def _headers() -> str:
@@ -144,11 +179,16 @@ def _headers() -> str:
 def _values(struct: Any) -> str:
     """A positional initialiser, which C and C++ read alike."""
     fields = ((getattr(struct, name), kind) for name, kind in struct._fields_)
-    return "{" + ", ".join(f"{value}{'ull' if kind is ctypes.c_uint64 else ''}" for value, kind in fields) + "}"
+    return (
+        "{" + ", ".join(f"{value}{'ull' if kind is ctypes.c_uint64 else ''}" for value, kind in fields) + "}"
+    )
 
 
 def _format_function(name: str, fmt: Format) -> str:
-    return f"MG_HD mg_format {name}(void) {{\n    const mg_format f = {_values(lower_format(fmt))};\n    return f;\n}}"
+    return (
+        f"MG_HD mg_format {name}(void) {{\n    const mg_format f = {_values(lower_format(fmt))};\n    "
+        f"return f;\n}}"
+    )
 
 
 def _decoders(ins: Instruction) -> list[str]:
@@ -174,8 +214,17 @@ def _decoders(ins: Instruction) -> list[str]:
 
 def _operation(ins: Instruction, index: int, operation: Operation, kernel: Kernel) -> str:
     """One operation as a function of all elements and of its seed (and addend) codes."""
-    texts = {"fda": _fda_text, "add": _add_text, "integer": _integer_text, "fma": _fma_text, "convert": _convert_text}
-    formats = [_format_function(f"unit_{name}_{index}", getattr(operation, f"{name}_format")) for name in ("seed", "out")]
+    texts = {
+        "fda": _fda_text,
+        "add": _add_text,
+        "integer": _integer_text,
+        "fma": _fma_text,
+        "convert": _convert_text,
+    }
+    formats = [
+        _format_function(f"unit_{name}_{index}", getattr(operation, f"{name}_format"))
+        for name in ("seed", "out")
+    ]
     return "\n".join([*formats, texts[kernel["fast"]](ins, index, operation, kernel)])
 
 
@@ -190,12 +239,15 @@ def _picked(ins: Instruction, operation: Operation) -> tuple[str, str, str]:
 
 def _fda_text(ins: Instruction, index: int, operation: Operation, kernel: Kernel) -> str:
     values = ", ".join(
-        str(kernel[name]) for name in ("fraction_bits", "product_fraction", "floor", "chunk", "result_fraction_bits")
+        str(kernel[name])
+        for name in ("fraction_bits", "product_fraction", "floor", "chunk", "result_fraction_bits")
     )
     moves, a, b = _picked(ins, operation)
     return (
-        f"MG_HD uint64_t unit_operation_{index}(const unit_element *a, const unit_element *b, uint64_t seed) {{\n{moves}"
-        f"    const mg_fused u = {{{len(operation.k_index)}, {values}, {int(kernel['rounding'] == 'nearest_even')},"
+        f"MG_HD uint64_t unit_operation_{index}(const unit_element *a, const unit_element *b, uint64_t "
+        f"seed) {{\n{moves}"
+        f"    const mg_fused u = {{{len(operation.k_index)}, {values}, "
+        f"{int(kernel['rounding'] == 'nearest_even')},"
         f" unit_seed_{index}(), unit_out_{index}(), {kernel['nan']}u}};\n"
         f"    return mg_device_fda(u, {a}, {b}, (uint32_t)seed);\n}}"
     )
@@ -218,8 +270,10 @@ def _convert_text(ins: Instruction, index: int, operation: Operation, kernel: Ke
 def _integer_text(ins: Instruction, index: int, operation: Operation, kernel: Kernel) -> str:
     moves, a, b = _picked(ins, operation)
     return (
-        f"MG_HD uint64_t unit_operation_{index}(const unit_element *a, const unit_element *b, uint64_t seed) {{\n{moves}"
-        f"    return mg_device_sum({len(operation.k_index)}, {a}, {b}, (uint32_t)seed, {COMBINES[kernel['combine']]},"
+        f"MG_HD uint64_t unit_operation_{index}(const unit_element *a, const unit_element *b, uint64_t "
+        f"seed) {{\n{moves}"
+        f"    return mg_device_sum({len(operation.k_index)}, {a}, {b}, (uint32_t)seed, "
+        f"{COMBINES[kernel['combine']]},"
         f" {kernel['saturate']});\n}}"
     )
 
@@ -228,10 +282,12 @@ def _fma_text(ins: Instruction, index: int, operation: Operation, kernel: Kernel
     moves, a, b = _picked(ins, operation)
     order = ", ".join(str("abc".index(name)) for name in kernel["nan_order"])
     return (
-        f"MG_HD uint64_t unit_operation_{index}(const unit_element *a, const unit_element *b, uint64_t seed) {{\n{moves}"
+        f"MG_HD uint64_t unit_operation_{index}(const unit_element *a, const unit_element *b, uint64_t "
+        f"seed) {{\n{moves}"
         f"    const int32_t order[3] = {{{order}}};\n"
         f"    MG_UNROLL for (int i = 0; i < {len(operation.k_index)}; i++)\n"
-        f"        seed = mg_device_fma({a}[i], {b}[i], seed, {ROUNDINGS[kernel['rounding']]}, order, {kernel['nan']}ull);\n"
+        f"        seed = mg_device_fma({a}[i], {b}[i], seed, {ROUNDINGS[kernel['rounding']]}, order, "
+        f"{kernel['nan']}ull);\n"
         f"    return seed;\n}}"
     )
 
@@ -243,7 +299,11 @@ def _dot(ins: Instruction) -> str:
     for i, operation in enumerate(ins.program.operations):
         names[operation.to] = f"r{i}"
         seed, addends = names[operation.seed], [names[name] for name in operation.addends]
-        arguments = f"a, b, {seed}" if operation.k_index else ", ".join(f"(uint32_t){name}" for name in (seed, *addends))
+        arguments = (
+            f"a, b, {seed}"
+            if operation.k_index
+            else ", ".join(f"(uint32_t){name}" for name in (seed, *addends))
+        )
         lines.append(f"    const uint64_t r{i} = unit_operation_{i}({arguments});")
     unused = [] if any("c" in (o.seed, *o.addends) for o in ins.program.operations) else ["    (void)c;"]
     return "\n".join([*lines, *unused, f"    return r{len(ins.program.operations) - 1};", "}"])

@@ -1,8 +1,9 @@
 """The fast model: the C core in golden/core, called through ctypes with NumPy buffers.
 
-`Engine` lowers a compiled program (golden/program/program.py) to the plain structs of golden/core/mmagold.h, once, and then
-hands strided arrays to `mg_run`. Programs whose every operation has a lane kernel take it; all others run on the
-general interpreter. golden/model/core_library.py loads it and reads the variables that steer it.
+`Engine` lowers a compiled program (golden/program/program.py) to the plain structs of golden/core/mmagold.h,
+once, and then hands strided arrays to `mg_run`. Programs whose every operation has a lane kernel take it; all
+others run on the general interpreter. golden/model/core_library.py loads it and reads the variables that
+steer it.
 """
 
 from __future__ import annotations
@@ -37,12 +38,26 @@ GROUPS = {"contiguous": 1, "interleaved": 2}
 STARTS = {"c": 0, "zero": 1, "product": 2}
 COMBINES = {"product": 0, "and": 1, "xor": 2}
 REGISTERS = {
-    name: i for i, name in enumerate(("a", "b", "c", "products", "groups", "dot", "total", "partial", "addends", "scales", "d"))
+    name: i
+    for i, name in enumerate(
+        ("a", "b", "c", "products", "groups", "dot", "total", "partial", "addends", "scales", "d")
+    )
 }
 STEP_OPS = {
     name: i
     for i, name in enumerate(
-        ("flush", "multiply", "scale", "special_values", "align", "sum", "normalize", "fma", "round", "hidden_bit")
+        (
+            "flush",
+            "multiply",
+            "scale",
+            "special_values",
+            "align",
+            "sum",
+            "normalize",
+            "fma",
+            "round",
+            "hidden_bit",
+        )
     )
 }
 ZEROS = {"ignored": 0, "maximum": 1, "sticky": 2, "set": 3}
@@ -79,13 +94,21 @@ class _Step(ctypes.Structure):
         *_fields(_i32, "rounding sticky has_floor floor"),
         ("window", _i32 * 4),
         *_fields(
-            _i32, "normalize has_overflow_exponent overflow_exponent operation has_format flush has_exponent exponent order start"
+            _i32,
+            "normalize has_overflow_exponent overflow_exponent operation has_format flush has_exponent "
+            "exponent order start",
         ),
         ("nan_order", _i32 * 3),
-        *_fields(_i32, "nan_order_count zero_rule overflow result_fraction_bits has_min_exponent min_exponent has_nan"),
+        *_fields(
+            _i32,
+            "nan_order_count zero_rule overflow result_fraction_bits has_min_exponent min_exponent has_nan",
+        ),
         *_fields(_i32, "zeros sticky_gap has_shift_limit shift_limit"),
         ("left_out", _i32 * 4),
-        *_fields(_i32, "has_width width cancelled_is_zero zero_times_infinity opposite_infinities subnormal_carry_lost"),
+        *_fields(
+            _i32,
+            "has_width width cancelled_is_zero zero_times_infinity opposite_infinities subnormal_carry_lost",
+        ),
         ("nan", _u64),
         ("format", _Format),
     ]
@@ -119,7 +142,12 @@ class _Program(ctypes.Structure):
 
 
 class _Array(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("batch_stride", _i64 * _MAX_BATCH_DIMS), ("row", _i64), ("column", _i64)]
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("batch_stride", _i64 * _MAX_BATCH_DIMS),
+        ("row", _i64),
+        ("column", _i64),
+    ]
 
 
 class _Call(ctypes.Structure):
@@ -138,7 +166,9 @@ def library() -> ctypes.CDLL:
     core.mg_struct_sizes(sizes)
     expected = [ctypes.sizeof(kind) for kind in (_Format, _Step, _Operation, _Program, _Call)]
     if list(sizes) != expected:
-        raise CoreError(f"{path}: the C core lays its structs out otherwise (sizes {list(sizes)}, expected {expected})")
+        raise CoreError(
+            f"{path}: the C core lays its structs out otherwise (sizes {list(sizes)}, expected {expected})"
+        )
     core.mg_run.argtypes = [ctypes.POINTER(_Program), ctypes.POINTER(_Call)]
     return core
 
@@ -149,7 +179,7 @@ def simd() -> str:
     return str(library().mg_simd().decode())
 
 
-# Lowering --------------------------------------------------------------------------------------------------------------
+# Lowering ---------------------------------------------------------------------------------------------------
 
 
 def lower_format(fmt: Format) -> _Format:
@@ -229,7 +259,9 @@ def _lower_step(step: Step) -> _Step:
     return low
 
 
-def _lower_operation(operation: Operation, results: dict[str, int], fast: dict[str, Any] | None) -> _Operation:
+def _lower_operation(
+    operation: Operation, results: dict[str, int], fast: dict[str, Any] | None
+) -> _Operation:
     steps = (_Step * len(operation.steps))(*(_lower_step(step) for step in operation.steps))
     k_index = (_i32 * max(len(operation.k_index), 1))(*operation.k_index)
     low = _Operation(
@@ -245,7 +277,12 @@ def _lower_operation(operation: Operation, results: dict[str, int], fast: dict[s
     low.addends = (_i32 * 4)(*(results[name] for name in operation.addends))
     if operation.operand_format is not None:
         low.operand_format = lower_format(operation.operand_format)
-    numbers: dict[str, dict[str, int]] = {"fast": FAST, "rounding": ROUNDINGS, "zero_rule": ZERO_RULES, "combine": COMBINES}
+    numbers: dict[str, dict[str, int]] = {
+        "fast": FAST,
+        "rounding": ROUNDINGS,
+        "zero_rule": ZERO_RULES,
+        "combine": COMBINES,
+    }
     for name, value in (fast or {}).items():
         setattr(low, name, numbers[name][value] if name in numbers else value)
     return low
@@ -266,13 +303,17 @@ class Engine:
         self._reference = ctypes.byref(self._program)
 
     def lower(self, kernels: list[dict[str, Any]] | None) -> _Program:
-        """The program as the core's structs: with the parameters of the lane kernels, or (None) for the interpreter alone."""
+        """The program as the core's structs: with the parameters of the lane kernels, or (None) for the
+        interpreter alone."""
         ins, operations = self.instruction, self.instruction.program.operations
         results = {"c": 0, "zero": 1} | {operation.to: 2 + i for i, operation in enumerate(operations)}
         if max(len(operation.addends) for operation in operations) > 4:
             raise CoreError(f"{ins.name}: an operation adds more than four earlier results")
         lowered = (_Operation * len(operations))(
-            *(_lower_operation(operation, results, kernels[i] if kernels else None) for i, operation in enumerate(operations))
+            *(
+                _lower_operation(operation, results, kernels[i] if kernels else None)
+                for i, operation in enumerate(operations)
+            )
         )
         pattern = ins.pattern
         stored_block = ins.scale_block * ins.stored_k // ins.k if ins.scale_block else 0
@@ -315,7 +356,8 @@ class Engine:
         return self._run(ins.check_operands(operands, matrices=True), ins.m, ins.n, general)
 
     def dots(self, *operands: npt.ArrayLike | None, general: bool = False) -> Bits:
-        """d for the operands of Instruction.dot. `general` forces the general interpreter (the tests compare)."""
+        """d for the operands of Instruction.dot. `general` forces the general interpreter (the tests
+        compare)."""
         checked = self.instruction.check_operands(operands, matrices=False)
         views = {name: array[_AS_MATRIX[name]] for name, array in checked.items()}
         return self._run(views, 1, 1, general)[..., 0, 0]
@@ -366,7 +408,9 @@ class Engine:
         try:
             return np.empty(shape, dtype)
         except (MemoryError, ValueError):  # ValueError: more bytes than an address has
-            raise ShapeError(f"the results have shape {shape} of {dtype}, more than fits into memory") from None
+            raise ShapeError(
+                f"the results have shape {shape} of {dtype}, more than fits into memory"
+            ) from None
 
     def _run_one(self, operands: dict[str, Bits], m: int, n: int, general: bool) -> Bits:
         """One matrix product: no batch to lay out, which keeps a small call quick."""
@@ -395,8 +439,11 @@ _AS_MATRIX: dict[str, Any] = {
 }
 
 
-def _collapse(arrays: dict[str, Bits], batch: tuple[int, ...]) -> tuple[list[int], dict[str, list[int]]] | None:
-    """Batch shape and strides with neighbouring dimensions merged where every array allows; None if too many remain."""
+def _collapse(
+    arrays: dict[str, Bits], batch: tuple[int, ...]
+) -> tuple[list[int], dict[str, list[int]]] | None:
+    """Batch shape and strides with neighbouring dimensions merged where every array allows; None if too
+    many remain."""
     strides = {name: _batch_strides(array, batch) for name, array in arrays.items()}
     if len(batch) <= 1:
         return list(batch) or [1], {name: own or [0] for name, own in strides.items()}

@@ -1,8 +1,8 @@
 """Which operations the C core's lane kernels can run, and the parameters that they need.
 
-A kernel is an optimisation: the same operation through the general interpreter gives the same bits, and tests compare
-the two. Steps and formats decide, never a name, and every field of a step counts (`is_step`). Every bound below keeps the
-kernel's 32- and 64-bit integers from overflowing (golden/core/mg_lanes.h).
+A kernel is an optimisation: the same operation through the general interpreter gives the same bits, and tests
+compare the two. Steps and formats decide, never a name, and every field of a step counts (`is_step`). Every
+bound below keeps the kernel's 32- and 64-bit integers from overflowing (golden/core/mg_lanes.h).
 """
 
 from __future__ import annotations
@@ -22,30 +22,42 @@ _MAX_F = 28
 
 
 def select_kernels(ins: Instruction, operations: Sequence[Operation] | None = None) -> list[Kernel] | None:
-    """Returns the kernel of every operation of the instruction (or of those given), or None unless all of them have one.
+    """Returns the kernel of every operation of the instruction (or of those given), or None unless all of
+    them have one.
 
-    A block of lanes is decoded once for the whole program, so all operations with products are of one kind and convert
-    their operands alike; operations without products can only add earlier results.
+    A block of lanes is decoded once for the whole program, so all operations with products are of one kind
+    and convert their operands alike; operations without products can only add earlier results.
     """
     operations = ins.program.operations if operations is None else operations
     kernels: list[Kernel] = []
     for operation in operations:
         kernel = next((found for choose in _CHOICES if (found := choose(operation, ins)) is not None), None)
-        if kernel is None or len(operation.k_index) > _MAX_K or (kernel["fast"] == "add") == bool(operation.k_index):
+        if (
+            kernel is None
+            or len(operation.k_index) > _MAX_K
+            or (kernel["fast"] == "add") == bool(operation.k_index)
+        ):
             return None
         kernels.append(kernel)
     kinds = {kernel["fast"] for kernel in kernels if kernel["fast"] != "add"}
     targets = {operation.operand_format for operation in operations if operation.k_index}
     narrow = all(ins.formats[name].storage == 8 for name in ("a", "b"))
-    if len(kinds) != 1 or kernels[0]["fast"] == "add" or len(targets) != 1 or (targets != {None} and not narrow):
+    if (
+        len(kinds) != 1
+        or kernels[0]["fast"] == "add"
+        or len(targets) != 1
+        or (targets != {None} and not narrow)
+    ):
         return None
     return None if ins.scale_block is not None and not kinds <= {"fda", "gdfs"} else kernels
 
 
 def is_step(step: Step, op: str, *free: str, **fields: Any) -> bool:
-    """Whether a step holds the values given, anything in the fields named `free`, and the defaults in all others.
+    """Whether a step holds the values given, anything in the fields named `free`, and the defaults in all
+    others.
 
-    A kernel knows nothing but what it names, so that a key that is new to a step keeps the step from every kernel.
+    A kernel knows nothing but what it names, so that a key that is new to a step keeps the step from every
+    kernel.
     """
     return step == Step(op, **fields, **{name: getattr(step, name) for name in free})
 
@@ -55,10 +67,18 @@ def _ops(operation: Operation) -> list[str]:
 
 
 def _decodable(*formats: Format) -> bool:
-    """Formats that the kernels decode: 8-bit ones by table, wider floats with a sign and IEEE special codes."""
+    """Formats that the kernels decode: 8-bit ones by table, wider floats with a sign and IEEE special
+    codes."""
     return all(
         f.storage == 8
-        or (f.is_float and f.signed and f.has_zero and f.specials == "ieee" and f.fraction_bits <= 23 and f.storage <= 32)
+        or (
+            f.is_float
+            and f.signed
+            and f.has_zero
+            and f.specials == "ieee"
+            and f.fraction_bits <= 23
+            and f.storage <= 32
+        )
         for f in formats
     )
 
@@ -80,7 +100,17 @@ def _float_frame(operation: Operation, ins: Instruction, final: Step) -> bool:
         and out.specials == "ieee"
         and out.storage in (16, 32)
         and out.ignored_low == 0
-        and is_step(final, "round", "rounding", "result_fraction_bits", "nan", "zero", of=("total",), to="d", format=out)
+        and is_step(
+            final,
+            "round",
+            "rounding",
+            "result_fraction_bits",
+            "nan",
+            "zero",
+            of=("total",),
+            to="d",
+            format=out,
+        )
         and final.rounding in ("toward_zero", "nearest_even")
         and final.zero in ("positive", "signed_underflow")
         and not operation.addends
@@ -105,7 +135,11 @@ def _chunk(fraction: int, largest: int, kept: int) -> int:
 
 
 def _result(operation: Operation, final: Step, nan: int | None) -> Kernel:
-    kept = operation.out_format.fraction_bits if final.result_fraction_bits is None else final.result_fraction_bits
+    kept = (
+        operation.out_format.fraction_bits
+        if final.result_fraction_bits is None
+        else final.result_fraction_bits
+    )
     return {"result_fraction_bits": kept, "rounding": final.rounding, "zero_rule": final.zero, "nan": nan}
 
 
@@ -115,13 +149,21 @@ def _special(step: Step, *of: str) -> bool:
 
 
 def _exact_sum(step: Step, to: str, *of: str) -> bool:
-    """Whether a step is one exact sum; its rounding only decides the sign of a zero, which the kernels' results do not have."""
+    """Whether a step is one exact sum; its rounding only decides the sign of a zero, which the kernels'
+    results do not have."""
     return is_step(step, "sum", "rounding", of=of, to=to)
 
 
 def _fda(operation: Operation, ins: Instruction) -> Kernel | None:
     scaled = ins.scale_block is not None
-    if _ops(operation) != ["multiply", *(["scale"] if scaled else []), "special_values", "align", "sum", "round"]:
+    if _ops(operation) != [
+        "multiply",
+        *(["scale"] if scaled else []),
+        "special_values",
+        "align",
+        "sum",
+        "round",
+    ]:
         return None
     multiply, special, align, total, final = (step for step in operation.steps if step.op != "scale")
     expected = ("products", "c", "scales") if scaled else ("products", "c")
@@ -131,7 +173,9 @@ def _fda(operation: Operation, ins: Instruction) -> Kernel | None:
         not _float_frame(operation, ins, final)
         or not is_step(multiply, "multiply", of=("a", "b"), to="products")
         or not _special(special, *expected)
-        or not is_step(align, "align", "floor", of=("products", "c"), fraction_bits=(("products", kept), ("c", kept)))
+        or not is_step(
+            align, "align", "floor", of=("products", "c"), fraction_bits=(("products", kept), ("c", kept))
+        )
         or not _exact_sum(total, "total", "products", "c")
         or not 0 < kept <= _MAX_F
         or _product_width(operation, ins) > 24
@@ -144,7 +188,10 @@ def _fda(operation: Operation, ins: Instruction) -> Kernel | None:
         return None
     chunk = _chunk(fraction, largest, kept)
     floor = align.floor if align.floor is not None else -(1 << 17)
-    if not chunk or operation.seed_format.fraction_bits + 1 + max(kept - operation.seed_format.fraction_bits, 0) > 60:
+    if (
+        not chunk
+        or operation.seed_format.fraction_bits + 1 + max(kept - operation.seed_format.fraction_bits, 0) > 60
+    ):
         return None
     return {
         "fast": "fda",
@@ -163,7 +210,10 @@ def _product_width(operation: Operation, ins: Instruction) -> int:
 
 
 def _gdfs(operation: Operation, ins: Instruction) -> Kernel | None:
-    if _ops(operation) != ["multiply", "special_values", "sum", "scale", "align", "sum", "round"] or ins.scale_block is None:
+    if (
+        _ops(operation) != ["multiply", "special_values", "sum", "scale", "align", "sum", "round"]
+        or ins.scale_block is None
+    ):
         return None
     multiply, special, groups, scale, align, total, final = operation.steps
     a, b, sa, sb = (ins.formats[name] for name in ("a", "b", "scale_a", "scale_b"))
@@ -174,9 +224,13 @@ def _gdfs(operation: Operation, ins: Instruction) -> Kernel | None:
         not _float_frame(operation, ins, final)
         or not is_step(multiply, "multiply", of=("a", "b"), to="products")
         or not _special(special, "products", "c", "scales")
-        or not is_step(groups, "sum", "rounding", of=("products",), to="groups", group=("contiguous", size), exponent=0)
+        or not is_step(
+            groups, "sum", "rounding", of=("products",), to="groups", group=("contiguous", size), exponent=0
+        )
         or not is_step(scale, "scale", of=("groups",))
-        or not is_step(align, "align", "floor", of=("groups", "c"), fraction_bits=(("groups", kept), ("c", kept)))
+        or not is_step(
+            align, "align", "floor", of=("groups", "c"), fraction_bits=(("groups", kept), ("c", kept))
+        )
         or not _exact_sum(total, "total", "groups", "c")
         or len(operation.k_index) % size
         or stored_block % size
@@ -206,10 +260,13 @@ _HALVES = ("interleaved", 2)
 
 
 def _fdrda_sums(steps: tuple[Step, ...], kept: int) -> bool:
-    """Whether these steps align and sum the products to `dot`: all together, or as two interleaved groups that meet."""
+    """Whether these steps align and sum the products to `dot`: all together, or as two interleaved groups
+    that meet."""
     narrow = (("products", kept),)
     if len(steps) == 2:
-        return is_step(steps[0], "align", of=("products",), fraction_bits=narrow) and _exact_sum(steps[1], "dot", "products")
+        return is_step(steps[0], "align", of=("products",), fraction_bits=narrow) and _exact_sum(
+            steps[1], "dot", "products"
+        )
     if len(steps) != 4:
         return False
     return (
@@ -221,7 +278,12 @@ def _fdrda_sums(steps: tuple[Step, ...], kept: int) -> bool:
 
 
 def _fdrda(operation: Operation, ins: Instruction) -> Kernel | None:
-    if _ops(operation)[:2] != ["multiply", "special_values"] or _ops(operation)[-4:] != ["align", "sum", "normalize", "round"]:
+    if _ops(operation)[:2] != ["multiply", "special_values"] or _ops(operation)[-4:] != [
+        "align",
+        "sum",
+        "normalize",
+        "round",
+    ]:
         return None
     multiply, special, *sums, meet, total, normal, final = operation.steps
     fraction, largest = _product_bits(operation, ins)
@@ -243,7 +305,14 @@ def _fdrda(operation: Operation, ins: Instruction) -> Kernel | None:
             window=(("c", window),) if meet.window else (),
         )
         or not _exact_sum(total, "total", "dot", "c")
-        or not is_step(normal, "normalize", of=("total",), fraction_bits=(("total", summed),), rounding="down", min_exponent=-126)
+        or not is_step(
+            normal,
+            "normalize",
+            of=("total",),
+            fraction_bits=(("total", summed),),
+            rounding="down",
+            min_exponent=-126,
+        )
         or not fraction <= kept <= 24
         or not kept <= dot <= 40
         or _chunk(fraction, largest, kept) < 1
@@ -275,21 +344,25 @@ def _reachable_overflow(operation: Operation, ins: Instruction, exponent: int | 
 
 
 def _subnormals_overflow(operation: Operation, ins: Instruction, exponent: int | None) -> bool:
-    """Whether a product with a subnormal factor can overflow; the kernel only looks at exponents of normal ones."""
+    """Whether a product with a subnormal factor can overflow; the kernel only looks at exponents of normal
+    ones."""
     a, b = _operand(operation, ins.formats["a"]), _operand(operation, ins.formats["b"])
     reach = max(a.min_exponent + b.max_exponent, a.max_exponent + b.min_exponent) + 1
     return exponent is not None and (exponent <= 0 or reach >= exponent)
 
 
 def _fma(operation: Operation, ins: Instruction) -> Kernel | None:
-    """A chain in f32 or f64 on the host's own; results that are NaN, whatever the rule for them, go to the interpreter."""
+    """A chain in f32 or f64 on the host's own; results that are NaN, whatever the rule for them, go to the
+    interpreter."""
     out, step = operation.out_format, operation.steps[0]
     same = {ins.formats[name] for name in "abcd"} == {out} and operation.seed_format == out
     if (
         len(operation.steps) != 1
         or not same
         or out not in (get_format("f32"), get_format("f64"))
-        or not is_step(step, "fma", "nan", "nan_order", of=("a", "b"), to="d", format=out, rounding="nearest_even")
+        or not is_step(
+            step, "fma", "nan", "nan_order", of=("a", "b"), to="d", format=out, rounding="nearest_even"
+        )
         or operation.operand_format
         or operation.addends
     ):
@@ -307,7 +380,17 @@ def _integer(operation: Operation, ins: Instruction) -> Kernel | None:
         or {operation.out_format, operation.seed_format} != {get_format("s32")}
         or not is_step(multiply, "multiply", "operation", of=("a", "b"), to="products")
         or not _exact_sum(total, "total", "products", "c")
-        or not is_step(final, "round", "rounding", "overflow", "zero", "nan", of=("total",), to="d", format=operation.out_format)
+        or not is_step(
+            final,
+            "round",
+            "rounding",
+            "overflow",
+            "zero",
+            "nan",
+            of=("total",),
+            to="d",
+            format=operation.out_format,
+        )
         or final.overflow not in ("wrap", "saturate")
         or operation.addends
         or (multiply.operation != "product" and any(f.signed for f in formats))
@@ -325,7 +408,15 @@ def _add(operation: Operation, ins: Instruction) -> Kernel | None:
         or len(operation.steps) != 1
         or len(operation.addends) != 1
         or not is_step(
-            step, "sum", "order", "nan", of=("c", "addends"), to="d", format=out, rounding="nearest_even", overflow="ieee"
+            step,
+            "sum",
+            "order",
+            "nan",
+            of=("c", "addends"),
+            to="d",
+            format=out,
+            rounding="nearest_even",
+            overflow="ieee",
         )
         or step.order == "exact"
         or step.nan is None

@@ -1,7 +1,8 @@
-"""The reference model: interprets a program's steps literally, in exact Python integers, one dot product at a time.
+"""The reference model: interprets a program's steps literally, in exact Python integers, one dot product at a
+time.
 
-It reads like the paper and keeps a trace of every step; it explains, it is not fast. The C core in golden/core is the
-fast model of the same program; tests hold the two against each other.
+It reads like the paper and keeps a trace of every step; it explains, it is not fast. The C core in
+golden/core is the fast model of the same program; tests hold the two against each other.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ NAN = Number(Kind.NAN)
 class Cut:
     """What alignment did to one term.
 
-    shift: the right shift, maximum - e (0: a term at the maximum). bits: how many low bits were cut off; all where the whole
-    term counts as zero. lost: their magnitude.
+    shift: the right shift, maximum - e (0: a term at the maximum). bits: how many low bits were cut off; all
+    where the whole term counts as zero. lost: their magnitude.
     """
 
     shift: int
@@ -68,7 +69,8 @@ def evaluate(
 
     Args:
         formats: operand formats by "a", "b", "c", "d" (and "scale_a", "scale_b").
-        a, b: raw codes, one per product (sparse: the stored elements and the b elements the metadata selects).
+        a, b: raw codes, one per product (sparse: the stored elements and the b elements the metadata
+            selects).
         scales: raw scale codes of a and b and the number of consecutive products that share one.
         events: when given, every executed step is appended.
 
@@ -122,11 +124,14 @@ def _scale_products(
     """The product of the two scale factors of each k, exact and not normalised."""
     scale_a, scale_b, block = scales
     return tuple(
-        _product(formats["scale_a"].decode(scale_a[k // block]), formats["scale_b"].decode(scale_b[k // block])) for k in k_index
+        _product(
+            formats["scale_a"].decode(scale_a[k // block]), formats["scale_b"].decode(scale_b[k // block])
+        )
+        for k in k_index
     )
 
 
-# Steps ---------------------------------------------------------------------------------------------------------------
+# Steps ------------------------------------------------------------------------------------------------------
 
 
 def _flush(state: State, step: Step) -> Event:
@@ -143,7 +148,9 @@ def _flush(state: State, step: Step) -> Event:
 
 def _is_subnormal(number: Number, fmt: Format | None) -> bool:
     return (
-        number.kind == Kind.FINITE and number.significand.bit_length() <= number.fraction_bits and (fmt is None or fmt.is_float)
+        number.kind == Kind.FINITE
+        and number.significand.bit_length() <= number.fraction_bits
+        and (fmt is None or fmt.is_float)
     )
 
 
@@ -152,15 +159,22 @@ def _zero(number: Number, rule: str) -> Number:
 
 
 def _hidden_bit(state: State, step: Step) -> Event:
-    written = {name: tuple(_with_hidden_bit(number, step) for number in state.registers[name]) for name in step.of}
+    written = {
+        name: tuple(_with_hidden_bit(number, step) for number in state.registers[name]) for name in step.of
+    }
     state.registers.update(written)
     return Event(0, step, written)
 
 
 def _with_hidden_bit(number: Number, step: Step) -> Number:
-    """What a multiplier sees that takes every significand as 1.f: subnormals too, and zeros if the step says so."""
+    """What a multiplier sees that takes every significand as 1.f: subnormals too, and zeros if the step
+    says so."""
     hit = number.kind == Kind.FINITE or (number.kind == Kind.ZERO and step.zeros == "set")
-    return replace(number, kind=Kind.FINITE, significand=number.significand | 1 << number.fraction_bits) if hit else number
+    return (
+        replace(number, kind=Kind.FINITE, significand=number.significand | 1 << number.fraction_bits)
+        if hit
+        else number
+    )
 
 
 def _product(x: Number, y: Number, zero_times_infinity: str = "nan") -> Number:
@@ -177,7 +191,9 @@ def _product(x: Number, y: Number, zero_times_infinity: str = "nan") -> Number:
     if Kind.INFINITY in (x.kind, y.kind):
         return Number(Kind.INFINITY, sign)
     kind = Kind.ZERO if Kind.ZERO in (x.kind, y.kind) else Kind.FINITE
-    return Number(kind, sign, x.significand * y.significand, x.exponent + y.exponent, x.fraction_bits + y.fraction_bits)
+    return Number(
+        kind, sign, x.significand * y.significand, x.exponent + y.exponent, x.fraction_bits + y.fraction_bits
+    )
 
 
 def _normalized(number: Number) -> Number:
@@ -189,11 +205,15 @@ def _normalized(number: Number) -> Number:
 
 def _multiply(state: State, step: Step) -> Event:
     if step.operation != "product":
-        combined = [x & y if step.operation == "and" else x ^ y for x, y in zip(state.a_codes, state.b_codes, strict=True)]
+        combined = [
+            x & y if step.operation == "and" else x ^ y
+            for x, y in zip(state.a_codes, state.b_codes, strict=True)
+        ]
         products = tuple(Number(Kind.FINITE if bit else Kind.ZERO, 0, bit) for bit in combined)
     else:
         products = tuple(
-            _product(x, y, step.zero_times_infinity) for x, y in zip(state.registers["a"], state.registers["b"], strict=True)
+            _product(x, y, step.zero_times_infinity)
+            for x, y in zip(state.registers["a"], state.registers["b"], strict=True)
         )
     if step.overflow_exponent is not None:
         products = tuple(_overflowed(p, step.overflow_exponent) for p in products)
@@ -222,14 +242,17 @@ def _scale(state: State, step: Step) -> Event:
 
 
 def _special_values(state: State, step: Step) -> Event:
-    total = _propagate([number for name in step.of for number in state.registers[name]], step.opposite_infinities)
+    total = _propagate(
+        [number for name in step.of for number in state.registers[name]], step.opposite_infinities
+    )
     if total is not None:
         state.result = _special_code(total, state.operation.out_format, step.nan)
     return Event(0, step, {})
 
 
 def _propagate(terms: Sequence[Number], opposite: str = "nan") -> Number | None:
-    """NaN, or the infinity that a sum of these terms is; None when all are finite. `opposite`: infinities of both signs."""
+    """NaN, or the infinity that a sum of these terms is; None when all are finite. `opposite`: infinities
+    of both signs."""
     signs = [term.sign for term in terms if term.kind == Kind.INFINITY]
     if any(term.kind == Kind.NAN for term in terms) or (len(set(signs)) == 2 and opposite == "nan"):
         return NAN
@@ -242,8 +265,9 @@ def _propagate(terms: Sequence[Number], opposite: str = "nan") -> Number | None:
 def _special_code(number: Number, fmt: Format, nan: int | None) -> int:
     """The code of an infinity or NaN.
 
-    An infinity becomes the nearest integer; in a format without infinities it is NaN. NaN is the word that the step names; where
-    neither it nor the format has one, the largest number stands for it, and the largest of its sign for an infinity.
+    An infinity becomes the nearest integer; in a format without infinities it is NaN. NaN is the word that
+    the step names; where neither it nor the format has one, the largest number stands for it, and the largest
+    of its sign for an infinity.
     """
     if number.kind == Kind.INFINITY and not fmt.is_float:
         return fmt.least if number.sign else fmt.largest
@@ -294,8 +318,9 @@ def _align(state: State, step: Step) -> Event:
 
 
 def _maximum(terms: Sequence[tuple[str, Number]], step: Step) -> int | None:
-    """The exponent that these terms align to: the largest of the non-zero ones (of zeros too, if they take part) and the
-    floor; None where there is nothing to align. Registers left out count only where there is nothing else."""
+    """The exponent that these terms align to: the largest of the non-zero ones (of zeros too, if they take
+    part) and the floor; None where there is nothing to align. Registers left out count only where there is
+    nothing else."""
     takes_part = (Kind.FINITE, Kind.ZERO) if step.zeros == "maximum" else (Kind.FINITE,)
     left_out = dict(step.left_out)
     candidates = [(name in left_out, number.exponent) for name, number in terms if number.kind in takes_part]
@@ -316,7 +341,8 @@ def _placed(name: str, number: Number, maximum: int, window: int | None, step: S
 
 
 def _align_zero(number: Number, maximum: int, fraction_bits: int, step: Step) -> Number:
-    """A zero moves along where zeros take part in the maximum; it sets its sticky bit where "all shifted out" alone does."""
+    """A zero moves along where zeros take part in the maximum; it sets its sticky bit where "all shifted
+    out" alone does."""
     if step.zeros == "maximum":
         return replace(number, exponent=maximum, fraction_bits=fraction_bits)
     if step.zeros == "sticky" and maximum - number.exponent > fraction_bits:
@@ -324,7 +350,9 @@ def _align_zero(number: Number, maximum: int, fraction_bits: int, step: Step) ->
     return number
 
 
-def _align_term(number: Number, maximum: int, fraction_bits: int, outside: bool, step: Step) -> tuple[Number, Cut]:
+def _align_term(
+    number: Number, maximum: int, fraction_bits: int, outside: bool, step: Step
+) -> tuple[Number, Cut]:
     cut = (maximum - fraction_bits) - number.lsb_exponent  # negative: zeros are appended
     shift = maximum - number.exponent
     if outside:
@@ -336,7 +364,9 @@ def _align_term(number: Number, maximum: int, fraction_bits: int, outside: bool,
     if step.sticky:
         seen = number.significand & ((1 << max(cut - step.sticky_gap, 0)) - 1)
         kept, fraction_bits = kept << 1 | (seen != 0), fraction_bits + 1
-    return replace(number, significand=kept, exponent=maximum, fraction_bits=fraction_bits), Cut(shift, max(cut, 0), lost)
+    return replace(number, significand=kept, exponent=maximum, fraction_bits=fraction_bits), Cut(
+        shift, max(cut, 0), lost
+    )
 
 
 def _exact_sum(terms: Sequence[Number], step: Step) -> Number:
@@ -345,7 +375,9 @@ def _exact_sum(terms: Sequence[Number], step: Step) -> Number:
         return special
     finite = [term for term in terms if term.kind == Kind.FINITE]
     if not finite:
-        exponent = max((term.exponent for term in terms), default=0) if step.exponent is None else step.exponent
+        exponent = (
+            max((term.exponent for term in terms), default=0) if step.exponent is None else step.exponent
+        )
         return Number(Kind.ZERO, _zero_sign(terms, step.rounding), 0, exponent)
     lsb = min(term.lsb_exponent for term in finite)
     total = sum((-1) ** term.sign * (term.significand << (term.lsb_exponent - lsb)) for term in finite)
@@ -367,11 +399,14 @@ def _wrapped(total: int, bits: int) -> int:
 def _zero_sign(terms: Sequence[Number], rounding: str) -> int:
     """IEEE 754 6.3: a zero sum keeps a sign that all addends share, otherwise + (- when rounding down)."""
     signs = {term.sign for term in terms}
-    return signs.pop() if len(signs) == 1 and all(t.significand == 0 for t in terms) else int(rounding == "down")
+    return (
+        signs.pop() if len(signs) == 1 and all(t.significand == 0 for t in terms) else int(rounding == "down")
+    )
 
 
 def _ieee(exact: Number, step: Step) -> Number:
-    """Rounds an exact number to step.format by IEEE 754 and decodes it again; subnormal results flush as step says."""
+    """Rounds an exact number to step.format by IEEE 754 and decodes it again; subnormal results flush as
+    step says."""
     fmt = step.format
     assert fmt is not None
     return fmt.decode(_ieee_code(exact, step, fmt))
@@ -384,7 +419,9 @@ def _ieee_code(exact: Number, step: Step, fmt: Format) -> int:
         return _special_code(exact, fmt, step.nan)
     flush = step.flush != "none"
     overflow = "saturate" if step.op == "sum" and step.overflow == "saturate" else "ieee"
-    code = round_to_code(fmt, exact.sign, exact.significand, exact.lsb_exponent, step.rounding, overflow, flush=flush)
+    code = round_to_code(
+        fmt, exact.sign, exact.significand, exact.lsb_exponent, step.rounding, overflow, flush=flush
+    )
     if step.flush == "positive" and fmt.decode(code).kind == Kind.ZERO and exact.significand:
         return 0
     return code
@@ -425,7 +462,8 @@ def _write(state: State, step: Step, numbers: tuple[Number, ...]) -> Event:
 def _normalize(state: State, step: Step) -> Event:
     fraction_bits = dict(step.fraction_bits)
     written = {
-        name: tuple(_normalize_term(number, fraction_bits[name], step) for number in state.registers[name]) for name in step.of
+        name: tuple(_normalize_term(number, fraction_bits[name], step) for number in state.registers[name])
+        for name in step.of
     }
     state.registers.update(written)
     return Event(0, step, written)
@@ -455,7 +493,8 @@ def _fma(state: State, step: Step) -> Event:
 
 
 def _fma_step(a: Number, b: Number, c: Number | None, step: Step) -> Number:
-    """One IEEE fused multiply-add (a multiply when c is None); NaNs are handed on in step.nan_order, quieted."""
+    """One IEEE fused multiply-add (a multiply when c is None); NaNs are handed on in step.nan_order,
+    quieted."""
     operands = {"a": a, "b": b, "c": c}
     for name in step.nan_order:
         operand = operands[name]

@@ -1,4 +1,5 @@
-"""Arrays as callers hand them over, made plain without losing anything: no mask is dropped and no number bent into a code."""
+"""Arrays as callers hand them over, made plain without losing anything: no mask is dropped and no number
+bent into a code."""
 
 from __future__ import annotations
 
@@ -18,19 +19,22 @@ def plain(value: npt.ArrayLike, argument: str) -> npt.NDArray[Any]:
     """Returns `value` as a plain NumPy array.
 
     Raises:
-        OperandError: it is a masked array, or holds one. What a mask hides would be computed with all the same.
+        OperandError: it is a masked array, or holds one. What a mask hides would be computed with all the
+            same.
     """
     if type(value) is np.ndarray:
         return value
     if _masked(value):
         raise OperandError(
-            f"argument '{argument}' is a masked array, expected every element: fill it first, such as with .filled(0)"
+            f"argument '{argument}' is a masked array, expected every element: fill it first, such as with "
+            ".filled(0)"
         )
     return np.asarray(value)
 
 
 def codes(value: npt.ArrayLike, fmt: Format, argument: str) -> npt.NDArray[Any]:
-    """Returns raw codes of a format: arrays of its dtype, or integers (lists, other integer arrays) that all fit.
+    """Returns raw codes of a format: arrays of its dtype, or integers (lists, other integer arrays) that all
+    fit.
 
     Raises:
         OperandError: a masked array. DTypeError: other values than such integers.
@@ -40,8 +44,14 @@ def codes(value: npt.ArrayLike, fmt: Format, argument: str) -> npt.NDArray[Any]:
         return array
     if array.size == 0 and not isinstance(value, np.ndarray):
         return array.astype(fmt.dtype)
-    if array.dtype.kind not in "iu" or int(array.min(initial=0)) < 0 or int(array.max(initial=0)) > np.iinfo(fmt.dtype).max:
-        raise DTypeError(f"argument '{argument}' has dtype {array.dtype}, expected {fmt.dtype} (raw {fmt.name} bits)")
+    if (
+        array.dtype.kind not in "iu"
+        or int(array.min(initial=0)) < 0
+        or int(array.max(initial=0)) > np.iinfo(fmt.dtype).max
+    ):
+        raise DTypeError(
+            f"argument '{argument}' has dtype {array.dtype}, expected {fmt.dtype} (raw {fmt.name} bits)"
+        )
     return array.astype(fmt.dtype)
 
 

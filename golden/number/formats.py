@@ -1,7 +1,7 @@
 """Number formats: field widths, special codes, and exact decoding of one code to integers.
 
-Source: spec/formats/formats.yaml. `decode` is the scalar truth in exact integers; `to_float`/`from_float` convert whole
-arrays, through ml_dtypes where it has the format.
+Source: spec/formats/formats.yaml. `decode` is the scalar truth in exact integers; `to_float`/`from_float`
+convert whole arrays, through ml_dtypes where it has the format.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Kind(IntEnum):
 class Number:
     """One exact number: (-1)**sign * significand * 2**(exponent - fraction_bits).
 
-    `exponent` is the one that alignment compares: the operand's unbiased exponent (a subnormal keeps the format's
-    minimum exponent and a significand below 1), the sum of two exponents for a product.
+    `exponent` is the one that alignment compares: the operand's unbiased exponent (a subnormal keeps the
+    format's minimum exponent and a significand below 1), the sum of two exponents for a product.
     """
 
     kind: Kind
@@ -65,7 +65,8 @@ class Number:
 
 @dataclass(frozen=True)
 class Format:
-    """One number format. Widths in bits; `storage` is the width of the NumPy unsigned integer that carries a code."""
+    """One number format. Widths in bits; `storage` is the width of the NumPy unsigned integer that carries
+    a code."""
 
     name: str
     is_float: bool
@@ -85,7 +86,9 @@ class Format:
         """Width of one element as the registers hold it (tf32 fills 32 bits; ue4m3 fills 8)."""
         if not self.is_float:
             return self.integer_bits
-        return int(self.signed) + self.exponent_bits + self.fraction_bits + self.ignored_low + self.ignored_high
+        return (
+            int(self.signed) + self.exponent_bits + self.fraction_bits + self.ignored_low + self.ignored_high
+        )
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
@@ -113,7 +116,11 @@ class Format:
     @property
     def sign_shift(self) -> int:
         """Bit position of the sign, or -1 for a format without one."""
-        return self.exponent_bits + self.fraction_bits + self.ignored_low if self.signed and self.is_float else -1
+        return (
+            self.exponent_bits + self.fraction_bits + self.ignored_low
+            if self.signed and self.is_float
+            else -1
+        )
 
     @property
     def infinity(self) -> int | None:
@@ -140,14 +147,17 @@ class Format:
     def nan(self) -> int | None:
         """Code of the default quiet NaN (positive), or None where the format has none."""
         if self.specials == "ieee":
-            quiet = (((1 << self.exponent_bits) - 1) << self.fraction_bits) | (1 << max(self.fraction_bits - 1, 0))
+            quiet = (((1 << self.exponent_bits) - 1) << self.fraction_bits) | (
+                1 << max(self.fraction_bits - 1, 0)
+            )
             return quiet << self.ignored_low
         if self.specials == "all_ones_nan":
             return (1 << (self.exponent_bits + self.fraction_bits)) - 1
         return 1 << self.sign_shift if self.specials == "negative_zero_nan" else None
 
     def decode(self, code: int) -> Number:
-        """Decodes one raw code (a Python integer of `storage` bits) exactly. Ignored bits are dropped first."""
+        """Decodes one raw code (a Python integer of `storage` bits) exactly. Ignored bits are dropped
+        first."""
         if not self.is_float:
             return self._decode_integer(code)
         sign = (code >> self.sign_shift) & 1 if self.signed else 0
@@ -186,7 +196,9 @@ class Format:
             OperandError: an element has bits above the format's width; the message gives its index.
         """
         if codes.dtype != self.dtype:
-            raise DTypeError(f"argument '{argument}' has dtype {codes.dtype}, expected {self.dtype} (raw {self.name} bits)")
+            raise DTypeError(
+                f"argument '{argument}' has dtype {codes.dtype}, expected {self.dtype} (raw {self.name} bits)"
+            )
         if self.bits < self.storage and codes.size:
             wrong = codes >> self.bits
             if wrong.any():
@@ -207,7 +219,8 @@ def _formats() -> dict[str, Format]:
 
 
 def build_format(name: str, section: yamlfile.Section) -> Format:
-    """Builds a Format from its YAML mapping; raises SpecError for unknown keys, wrong types and impossible widths."""
+    """Builds a Format from its YAML mapping; raises SpecError for unknown keys, wrong types and impossible
+    widths."""
     is_float = section.take_choice("kind", ("float", "integer")) == "float"
     storage = section.take_int("storage", 8, 64)
     if storage not in (8, 16, 32, 64):
@@ -230,9 +243,12 @@ def build_format(name: str, section: yamlfile.Section) -> Format:
     else:
         built = Format(name, False, storage, signed=signed, integer_bits=section.take_int("bits", 1, 32))
     section.done()
-    if built.specials in ("ieee", "negative_zero_nan") and not (signed and (built.fraction_bits or built.specials != "ieee")):
+    if built.specials in ("ieee", "negative_zero_nan") and not (
+        signed and (built.fraction_bits or built.specials != "ieee")
+    ):
         raise section.error(
-            f"specials '{built.specials}' need a sign, and 'ieee' a fraction bit to tell infinity from NaN", "specials"
+            f"specials '{built.specials}' need a sign, and 'ieee' a fraction bit to tell infinity from NaN",
+            "specials",
         )
     if built.bits > storage:
         raise section.error(f"format '{name}' needs {built.bits} bits, more than its storage of {storage}")
@@ -305,10 +321,12 @@ def _float_value(number: Number) -> float:
 def from_float(fmt: Format | str, values: npt.ArrayLike) -> npt.NDArray[Any]:
     """Rounds floats to nearest-even codes of `fmt` (integers: to nearest, must be in range).
 
-    Overflow does what ml_dtypes and NumPy do for the format. tf32 keeps 10 fraction bits, the low 13 are zero.
+    Overflow does what ml_dtypes and NumPy do for the format. tf32 keeps 10 fraction bits, the low 13 are
+    zero.
 
     Raises:
-        OperandError: an integer format cannot hold a value, or an unsigned float format is given a negative one.
+        OperandError: an integer format cannot hold a value, or an unsigned float format is given a negative
+            one.
     """
     fmt = get_format(fmt) if isinstance(fmt, str) else fmt
     wide = plain(values, "values").astype(np.float64)
@@ -327,7 +345,9 @@ def from_float(fmt: Format | str, values: npt.ArrayLike) -> npt.NDArray[Any]:
             )
     from golden.number.rounding import encode_fraction
 
-    return np.array([encode_fraction(fmt, float(v)) for v in wide.ravel()], dtype=fmt.dtype).reshape(wide.shape)
+    return np.array([encode_fraction(fmt, float(v)) for v in wide.ravel()], dtype=fmt.dtype).reshape(
+        wide.shape
+    )
 
 
 def _integers_from_float(fmt: Format, wide: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
@@ -339,7 +359,8 @@ def _integers_from_float(fmt: Format, wide: npt.NDArray[np.float64]) -> npt.NDAr
 
 
 def _round_to_odd_f32(wide: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
-    """float64 to float32 rounding to odd, so that a second rounding to fewer bits is the same as a single one."""
+    """float64 to float32 rounding to odd, so that a second rounding to fewer bits is the same as a single
+    one."""
     near = wide.astype(np.float32)
     exact = near.astype(np.float64)
     bits = near.view(np.uint32).copy()

@@ -1,7 +1,8 @@
 """Rounding of exact values to a format's codes, in Python integers.
 
-Everything here works on a sign, an integer magnitude and the exponent of its least significant bit, so no step can lose
-a bit unnoticed. Sources: IEEE 754-2019 section 4.3 (modes); MMA-Sim section IV-C step 5 (result rounding).
+Everything here works on a sign, an integer magnitude and the exponent of its least significant bit, so no
+step can lose a bit unnoticed. Sources: IEEE 754-2019 section 4.3 (modes); MMA-Sim section IV-C step 5 (result
+rounding).
 """
 
 from __future__ import annotations
@@ -48,11 +49,15 @@ def round_to_code(
     """Rounds (-1)**sign * magnitude * 2**lsb_exponent to a code of `fmt`.
 
     Args:
-        fraction_bits: significand fraction bits to keep, at most the format's (E8M13 results keep 13 of f32's 23).
-        fmt: one without a sign drops the sign, one without a zero has its least number (code 0) for whatever is below it.
-        overflow: "infinity": past the largest finite, after rounding, becomes infinity whatever the mode; "largest":
-            becomes the largest finite; "ieee": by the mode (IEEE 754 7.4); "wrap" and "saturate" for integers.
-        flush: a result in the subnormal range (before its exponent is rounded up) becomes zero of the same sign.
+        fraction_bits: significand fraction bits to keep, at most the format's (E8M13 results keep 13 of f32's
+            23).
+        fmt: one without a sign drops the sign, one without a zero has its least number (code 0) for whatever
+            is below it.
+        overflow: "infinity": past the largest finite, after rounding, becomes infinity whatever the mode;
+            "largest": becomes the largest finite; "ieee": by the mode (IEEE 754 7.4); "wrap" and "saturate"
+            for integers.
+        flush: a result in the subnormal range (before its exponent is rounded up) becomes zero of the same
+            sign.
     """
     if not fmt.is_float:
         return _round_to_integer(fmt, sign, magnitude, lsb_exponent, mode, overflow)
@@ -85,7 +90,9 @@ def _overflow_code(fmt: Format, sign: int, mode: str, overflow: str, cut_bits: i
     return fmt.largest >> (cut_bits + fmt.ignored_low) << (cut_bits + fmt.ignored_low)
 
 
-def _round_to_integer(fmt: Format, sign: int, magnitude: int, lsb_exponent: int, mode: str, overflow: str) -> int:
+def _round_to_integer(
+    fmt: Format, sign: int, magnitude: int, lsb_exponent: int, mode: str, overflow: str
+) -> int:
     value = shift_right(sign, magnitude, -lsb_exponent, mode)
     value = -value if sign else value
     low = -(1 << (fmt.integer_bits - 1)) if fmt.signed else 0
@@ -112,7 +119,8 @@ def convert(number: Number, fmt: Format) -> Number:
 
 
 def encode_fraction(fmt: Format, value: Any, mode: str = "nearest_even") -> int:
-    """Returns the code of `fmt` nearest to a number (int, float or Fraction); NaN and infinities map to theirs.
+    """Returns the code of `fmt` nearest to a number (int, float or Fraction); NaN and infinities map to
+    theirs.
 
     Raises:
         OperandError: the format has no code for an infinity or a NaN.
@@ -124,7 +132,10 @@ def encode_fraction(fmt: Format, value: Any, mode: str = "nearest_even") -> int:
         return code | (int(value < 0) << fmt.sign_shift if value == value else 0)
     negative_zero = isinstance(value, float) and value == 0 and str(value)[0] == "-"
     exact = Fraction(value)
-    # Dividing by 2**scale leaves far more bits than any format keeps; the remainder only matters as "not zero".
+    # Dividing by 2**scale leaves far more bits than any format keeps; the remainder only matters as "not
+    # zero".
     scale = min(exact.numerator.bit_length() - exact.denominator.bit_length() - 2, 0) - 128
     magnitude, rest = divmod(abs(exact.numerator) << -scale, exact.denominator)
-    return round_to_code(fmt, int(exact < 0 or negative_zero), magnitude << 1 | (rest != 0), scale - 1, mode, "saturate")
+    return round_to_code(
+        fmt, int(exact < 0 or negative_zero), magnitude << 1 | (rest != 0), scale - 1, mode, "saturate"
+    )

@@ -87,7 +87,10 @@ def _check_parameter(given: Section, name: str, rule: Section, value: Any) -> No
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):  # type: ignore[arg-type]
         raise given.error(f"parameter '{name}' is {value!r}, expected {rule['type']}", name)
     if allowed and value not in allowed:
-        raise given.error(f"parameter '{name}' is '{value}', expected one of {', '.join(allowed)}{nearest(value, allowed)}", name)
+        raise given.error(
+            f"parameter '{name}' is '{value}', expected one of {', '.join(allowed)}{nearest(value, allowed)}",
+            name,
+        )
 
 
 def substitute(value: Any, parameters: dict[str, Any], section: Section) -> Any:

@@ -1,4 +1,5 @@
-"""Refuses lists of steps that the models cannot run, or that mean nothing, though each step alone is sound."""
+"""Refuses lists of steps that the models cannot run, or that mean nothing, though each step alone is
+sound."""
 
 from __future__ import annotations
 
@@ -19,12 +20,15 @@ from golden.yamlfile import Section
 
 
 class StepChecks:
-    """Follows the registers of one operation from step to step, and refuses the step that asks too much of them."""
+    """Follows the registers of one operation from step to step, and refuses the step that asks too much of
+    them."""
 
     def __init__(self, frame: Operation, operands: Operands) -> None:
         self.frame, self.scaled = frame, bool(operands.scales)
         formats = {"a": operands.a, "b": operands.b, **operands.scales}
-        self.formats = {name: frame.operand_format or formats[name] for name in "ab"} | {"c": frame.seed_format}
+        self.formats = {name: frame.operand_format or formats[name] for name in "ab"} | {
+            "c": frame.seed_format
+        }
         self.registers = operands_of(frame, formats)
         self.scales = 0
 
@@ -43,21 +47,32 @@ class StepChecks:
             raise body.error(f"step '{step.op}' would write {count} values to d")
 
     def _check_registers(self, step: Step, body: Section) -> None:
-        """Every register that is read was written and holds terms; groups are no larger than what they divide."""
+        """Every register that is read was written and holds terms; groups are no larger than what they
+        divide."""
         for name in step.of:
             if name not in self.registers:
                 raise body.error(f"register '{name}' is read before a step has written it", "of")
             if self.registers[name].count == 0:
-                raise body.error(f"step '{step.op}' reads a register without terms (operations with 'k: none' have no products)")
+                raise body.error(
+                    f"step '{step.op}' reads a register without terms (operations with 'k: none' have no "
+                    "products)"
+                )
         self.scales += step.op == "scale"
         if step.op == "scale" and (not self.scaled or self.scales > 1):
             raise body.error("a 'scale' step needs the formats scale_a and scale_b, and there is at most one")
-        members = self.registers["a"].count if step.op == "fma" else sum(self.registers[name].count for name in step.of)
+        members = (
+            self.registers["a"].count
+            if step.op == "fma"
+            else sum(self.registers[name].count for name in step.of)
+        )
         if step.group is not None and step.group[1] > members:
-            raise body.error(f"a group of {step.group[1]} is larger than the {members} terms that step '{step.op}' reads")
+            raise body.error(
+                f"a group of {step.group[1]} is larger than the {members} terms that step '{step.op}' reads"
+            )
 
     def _check_bits(self, step: Step, body: Section) -> None:
-        """What the core can hold: long numbers, sums of terms far apart, and what it had to shorten before."""
+        """What the core can hold: long numbers, sums of terms far apart, and what it had to shorten
+        before."""
         terms = [self.registers[name] for name in step.of]
         if step.op == "sum":
             self._check_span(longest_sum(step, terms), body)
@@ -65,13 +80,22 @@ class StepChecks:
             rounded = follow(step, self.registers)[step.to]
             self._check_span(longest_sum(step, [self._products(), self.registers["c"], rounded]), body)
         elif step.op in ("align", "scale", "normalize"):
-            width = max(extent.width for name, extent in follow(step, self.registers).items() if name in step.of)
+            width = max(
+                extent.width for name, extent in follow(step, self.registers).items() if name in step.of
+            )
             if width > MOST_BITS:
-                raise body.error(f"step '{step.op}' needs numbers of {width} bits, the core holds {MOST_BITS}")
-        shortened = [name for name in step.of if not self.registers[name].exact and self._tells(step, self.registers[name])]
+                raise body.error(
+                    f"step '{step.op}' needs numbers of {width} bits, the core holds {MOST_BITS}"
+                )
+        shortened = [
+            name
+            for name in step.of
+            if not self.registers[name].exact and self._tells(step, self.registers[name])
+        ]
         if shortened:
             raise body.error(
-                f"register '{shortened[0]}' is an exact sum that can need more than the {KEPT_BITS} bits that the core keeps; "
+                f"register '{shortened[0]}' is an exact sum that can need more than the {KEPT_BITS} bits "
+                "that the core keeps; "
                 "sum all of its terms in one step, or align or round it first",
                 "of",
             )
@@ -81,13 +105,15 @@ class StepChecks:
 
     def _check_span(self, total: Extent, body: Section) -> None:
         if total.high - total.low > MOST_SPAN:
-            raise body.error(f"the sum can need {total.high - total.low} bits, the core's register holds {MOST_SPAN}")
+            raise body.error(
+                f"the sum can need {total.high - total.low} bits, the core's register holds {MOST_SPAN}"
+            )
 
     def _tells(self, step: Step, own: Extent) -> bool:
         """Whether a step could tell a shortened sum from the exact one.
 
-        The bits that were dropped are ORed into the lowest that is kept, some 100 below the leading one. Nothing that
-        rounds once, two bits or more above that one, sees a difference.
+        The bits that were dropped are ORed into the lowest that is kept, some 100 below the leading one.
+        Nothing that rounds once, two bits or more above that one, sees a difference.
         """
         if step.op == "scale":
             return True
@@ -113,10 +139,18 @@ class StepChecks:
         if not wraps or whole.integer:
             return
         if step.op in ("multiply", "fma"):
-            raise body.error(f"a '{step.op}' to {fmt.name} wraps, which is for integers; let a 'round' saturate", "format")
-        wrapping = "overflow 'wrap'" if step.op == "round" else f"a sum to {fmt.name} without 'overflow: saturate' wraps, which"
+            raise body.error(
+                f"a '{step.op}' to {fmt.name} wraps, which is for integers; let a 'round' saturate", "format"
+            )
+        wrapping = (
+            "overflow 'wrap'"
+            if step.op == "round"
+            else f"a sum to {fmt.name} without 'overflow: saturate' wraps, which"
+        )
         raise body.error(
-            f"{wrapping} is for integer operands; a float total has no exact low bits, expected 'overflow: saturate'", "overflow"
+            f"{wrapping} is for integer operands; a float total has no exact low bits, expected 'overflow: "
+            "saturate'",
+            "overflow",
         )
 
     def _check_formats(self, step: Step, body: Section) -> None:
@@ -126,13 +160,20 @@ class StepChecks:
             for name in "ab":
                 fmt = self.formats[name]
                 if fmt.is_float or fmt.signed or self.frame.operand_format is not None:
-                    what = f"key 'operation' is '{step.operation}', which combines the bits of unsigned integers"
+                    what = (
+                        f"key 'operation' is '{step.operation}', which combines the bits of unsigned integers"
+                    )
                     raise body.error(f"{what}; {name} is {fmt.name}", "operation")
         if step.op == "hidden_bit":
             for name in step.of:
                 if not (self.formats[name].is_float and self.formats[name].has_zero):
                     raise body.error(
-                        f"step 'hidden_bit' is for formats with subnormal numbers, {name} is {self.formats[name].name}", "of"
+                        f"step 'hidden_bit' is for formats with subnormal numbers, {name} is "
+                        f"{self.formats[name].name}",
+                        "of",
                     )
         if step.nan_order and (not {a, b, self.frame.seed_format} <= {step.format} or a.fraction_bits == 0):
-            raise body.error("'nan_order' hands NaN words on, so a, b, c and the step's format must be the same", "nan_order")
+            raise body.error(
+                "'nan_order' hands NaN words on, so a, b, c and the step's format must be the same",
+                "nan_order",
+            )

@@ -1,4 +1,5 @@
-"""From YAML to a program: operations with their algorithms, every parameter resolved and every step checked."""
+"""From YAML to a program: operations with their algorithms, every parameter resolved and every step
+checked."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ def compile_program(items: list[Any], where: Section, operands: Operands) -> Pro
     """Compiles the YAML list `program:` for the given operands.
 
     Raises:
-        SpecError: unknown key, algorithm, register or step; a wrong type; k elements used twice or not at all.
+        SpecError: unknown key, algorithm, register or step; a wrong type; k elements used twice or not at
+            all.
     """
     operations: list[Operation] = []
     for index, item in enumerate(items):
@@ -31,14 +33,21 @@ def compile_program(items: list[Any], where: Section, operands: Operands) -> Pro
         raise where.error("'program' is empty", "program")
     used = sorted(k for operation in operations for k in operation.k_index)
     if used != list(range(operands.k)):
-        raise where.error(f"the operations use {len(used)} of k = {operands.k} products, expected each exactly once", "program")
+        raise where.error(
+            f"the operations use {len(used)} of k = {operands.k} products, expected each exactly once",
+            "program",
+        )
     return Program(tuple(operations))
 
 
-def _compile_operation(item: Section, operands: Operands, earlier: list[Operation], last: bool) -> list[Operation]:
+def _compile_operation(
+    item: Section, operands: Operands, earlier: list[Operation], last: bool
+) -> list[Operation]:
     names = [key for key in item if key not in OPERATION_KEYS]
     if len(names) + ("steps" in item) != 1:
-        raise item.error(f"expected one algorithm (or 'steps') in an operation, found {', '.join(names) or 'none'}")
+        raise item.error(
+            f"expected one algorithm (or 'steps') in an operation, found {', '.join(names) or 'none'}"
+        )
     results = {operation.to: operation.out_format for operation in earlier}
     out = _named_format(item, "out", operands) or operands.d
     k_index = _k_subset(item, operands.k)
@@ -46,7 +55,9 @@ def _compile_operation(item: Section, operands: Operands, earlier: list[Operatio
     addends = tuple(item.take_names("addends", []))
     for name in (*addends, seed):
         if name not in ("c", "zero", *results):
-            raise item.error(f"register '{name}' holds no earlier result", "seed" if name == seed else "addends")
+            raise item.error(
+                f"register '{name}' holds no earlier result", "seed" if name == seed else "addends"
+            )
     to = item.take_word("to", "d" if last else f"result{len(earlier)}")
     if to in ("c", "zero", *results):
         raise item.error(f"register '{to}' holds another result already", "to")
@@ -58,7 +69,8 @@ def _compile_operation(item: Section, operands: Operands, earlier: list[Operatio
     for source in (operands.a, operands.b) if k_index else ():
         if target is not None and not _holds(target, source):
             raise item.error(
-                f"key 'operands' is {target.name}, which does not hold every {source.name} value exactly", "operands"
+                f"key 'operands' is {target.name}, which does not hold every {source.name} value exactly",
+                "operands",
             )
     common: dict[str, Any] = {
         "seed_format": results.get(seed, out if seed == "zero" else operands.c),
@@ -74,7 +86,9 @@ def _compile_operation(item: Section, operands: Operands, earlier: list[Operatio
     return _apply_algorithm(names[0], body, item, operands, frame)
 
 
-def _apply_algorithm(name: str, given: Section, item: Section, operands: Operands, frame: Operation) -> list[Operation]:
+def _apply_algorithm(
+    name: str, given: Section, item: Section, operands: Operands, frame: Operation
+) -> list[Operation]:
     try:
         algorithm = get_algorithm(name)
     except UnknownNameError as error:
@@ -94,9 +108,22 @@ def _apply_algorithm(name: str, given: Section, item: Section, operands: Operand
     chained = []
     for index, part in enumerate(slices):
         to = frame.to if index == len(slices) - 1 else f"{frame.to}.{index}"
-        seed, seed_format = (frame.seed, frame.seed_format) if index == 0 else (f"{frame.to}.{index - 1}", frame.out_format)
+        seed, seed_format = (
+            (frame.seed, frame.seed_format) if index == 0 else (f"{frame.to}.{index - 1}", frame.out_format)
+        )
         chained.append(
-            Operation(base.name, steps, part, seed, frame.addends, frame.operand_format, seed_format, frame.out_format, to, shown)
+            Operation(
+                base.name,
+                steps,
+                part,
+                seed,
+                frame.addends,
+                frame.operand_format,
+                seed_format,
+                frame.out_format,
+                to,
+                shown,
+            )
         )
     return chained
 
@@ -112,7 +139,9 @@ def _read_steps(
             raise where.error("each step is one mapping, such as 'round: {...}'")
         op = next(iter(item))
         if op not in STEPS:
-            raise item.error(f"unknown step '{op}', expected one of {', '.join(STEPS)}{nearest(op, STEPS)}", op)
+            raise item.error(
+                f"unknown step '{op}', expected one of {', '.join(STEPS)}{nearest(op, STEPS)}", op
+            )
         body = item.take(op, Section)
         keys = substitute(body, parameters, body)
         step = StepReader(op, keys, frame.out_format, operands.local_formats).read()
@@ -152,7 +181,8 @@ def _named_format(item: Section, key: str, operands: Operands) -> Format | None:
 
 
 def _k_subset(item: Section, k: int) -> tuple[int, ...]:
-    """`k: all | none | {from: i, to: j} | {modulo: 4, residues: [0, 1]} | {list: [3, 2, 1, 0]}`; chains follow the order."""
+    """`k: all | none | {from: i, to: j} | {modulo: 4, residues: [0, 1]} | {list: [3, 2, 1, 0]}`; chains
+    follow the order."""
     choice = item.take("k", (str, Section), "all")
     if isinstance(choice, str):
         if choice not in ("all", "none"):

@@ -1,7 +1,8 @@
 """How far the bits of a program's registers can reach: bounds from formats and steps alone, never too small.
 
-The reference computes in integers of any length; the C core keeps 128 bits of a number and MOST_SPAN bits of a sum. What
-lies past these bounds the core would lose without a word, so golden/program/checks.py refuses it by what is found here.
+The reference computes in integers of any length; the C core keeps 128 bits of a number and MOST_SPAN bits of
+a sum. What lies past these bounds the core would lose without a word, so golden/program/checks.py refuses it
+by what is found here.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from golden.number.formats import Format
 from golden.program.program import Operation, Step
 
 KEPT_BITS = 100
-"""Bits that the core keeps of an exact sum (MG_KEPT_BITS); a longer one has what was dropped ORed into the lowest."""
+"""Bits that the core keeps of an exact sum (MG_KEPT_BITS); a longer one has what was dropped ORed into the
+lowest."""
 MOST_BITS = 126
 """Bits of an aligned or scaled number: the core's 128, less a sticky bit and a carry."""
 MOST_SPAN = 96 * 64 - 2
@@ -70,7 +72,9 @@ def follow(step: Step, registers: dict[str, Extent]) -> dict[str, Extent]:
     if step.op == "multiply":
         return {step.to: _multiplied(step, registers)}
     if step.op == "scale":
-        return {name: replace(product(registers[name], registers["scales"]), integer=False) for name in step.of}
+        return {
+            name: replace(product(registers[name], registers["scales"]), integer=False) for name in step.of
+        }
     if step.op == "align":
         return _aligned(step, registers)
     if step.op == "sum":
@@ -113,7 +117,8 @@ def joined(terms: Iterable[Extent]) -> Extent:
 
 
 def product(x: Extent, y: Extent) -> Extent:
-    """Exact products, not normalised. Zero times infinity as a zero keeps one factor's exponent, so that counts too."""
+    """Exact products, not normalised. Zero times infinity as a zero keeps one factor's exponent, so that
+    counts too."""
     return Extent(
         x.count,
         x.low + y.low,
@@ -146,11 +151,16 @@ def _multiplied(step: Step, registers: dict[str, Extent]) -> Extent:
     if step.operation != "product":
         return replace(joined([a, b]), count=a.count)
     found = product(a, b)
-    return replace(found, bottom=min(found.low, found.bottom), top=found.high, above=1) if step.normalize else found
+    return (
+        replace(found, bottom=min(found.low, found.bottom), top=found.high, above=1)
+        if step.normalize
+        else found
+    )
 
 
 def _aligned(step: Step, registers: dict[str, Extent]) -> dict[str, Extent]:
-    """Terms move to the largest exponent: down, but for shifters that stop short and registers left out of the maximum."""
+    """Terms move to the largest exponent: down, but for shifters that stop short and registers left out of
+    the maximum."""
     whole = joined(registers[name] for name in step.of)
     least = whole.bottom if step.floor is None else max(whole.bottom, step.floor)
     most = whole.top if step.floor is None else max(whole.top, step.floor)
@@ -164,7 +174,9 @@ def _aligned(step: Step, registers: dict[str, Extent]) -> dict[str, Extent]:
             low = min(low, own.bottom - 1)
         if step.shift_limit is not None:
             high = max(high, most - step.shift_limit + above)
-        if step.rounding != "toward_zero" or step.sticky:  # a carry, or one unit for a term that lies far below
+        if (
+            step.rounding != "toward_zero" or step.sticky
+        ):  # a carry, or one unit for a term that lies far below
             high, above = max(high + 1, most - bits + 1), above + 1
         found[name] = replace(
             own,
@@ -187,9 +199,13 @@ def _summed(step: Step, terms: list[Extent]) -> Extent:
         return replace(joined([rounded, *terms]), count=len(sizes)) if min(sizes) == 1 else rounded
     total = replace(total, count=len(sizes))
     if step.exponent is not None:
-        total = replace(total, bottom=step.exponent, top=step.exponent, above=max(total.high - step.exponent, 0))
+        total = replace(
+            total, bottom=step.exponent, top=step.exponent, above=max(total.high - step.exponent, 0)
+        )
     if step.width is not None:
-        total = replace(total, above=min(total.above, step.width), high=min(total.high, total.top + step.width))
+        total = replace(
+            total, above=min(total.above, step.width), high=min(total.high, total.top + step.width)
+        )
     return total
 
 
@@ -198,4 +214,6 @@ def _normalized(step: Step, name: str, own: Extent) -> Extent:
     high, top = own.high + 1, max(own.top, own.high)
     if least is not None:
         high, top = max(high, least - bits + 1), max(top, least)
-    return replace(own, high=high, bottom=min(own.bottom, own.low), top=top, above=2, width=bits + 2, exact=True)
+    return replace(
+        own, high=high, bottom=min(own.bottom, own.low), top=top, above=2, width=bits + 2, exact=True
+    )

@@ -1,8 +1,9 @@
 """What a program is: the list of operations, each a list of primitive steps, that both models execute.
 
-An instruction is a program of operations; an operation is one algorithm applied to a subset of k, with a seed (its c), an
-output format and a register for its result; an algorithm is a list of primitive steps on registers of exact numbers.
-golden/program/compiling.py resolves every parameter, so neither model ever looks at YAML again.
+An instruction is a program of operations; an operation is one algorithm applied to a subset of k, with a seed
+(its c), an output format and a register for its result; an algorithm is a list of primitive steps on
+registers of exact numbers. golden/program/compiling.py resolves every parameter, so neither model ever looks
+at YAML again.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ OWN_STEPS = "steps"
 
 @dataclass(frozen=True)
 class Step:
-    """One primitive step with every parameter filled in. Fields that a step does not use keep their defaults."""
+    """One primitive step with every parameter filled in. Fields that a step does not use keep their
+    defaults."""
 
     op: str
     of: tuple[str, ...] = ()
@@ -93,7 +95,8 @@ class Operation:
     parameters: tuple[tuple[str, Any], ...] = ()
 
     def with_steps(self, steps: Iterable[Step]) -> Operation:
-        """The operation with these steps. Where they are others, its algorithm and parameters no longer describe it.
+        """The operation with these steps. Where they are others, its algorithm and parameters no longer
+        describe it.
 
         Nothing computes by the two; what is shown of an operation is.
         """
@@ -119,14 +122,16 @@ class Program:
 
     @property
     def bit_operation(self) -> str | None:
-        """What two bits are combined with before they are counted ("and", "xor"); None where numbers are multiplied."""
+        """What two bits are combined with before they are counted ("and", "xor"); None where numbers are
+        multiplied."""
         steps = (step for operation in self.operations for step in operation.steps if step.op == "multiply")
         return next((step.operation for step in steps if step.operation != "product"), None)
 
 
 @dataclass(frozen=True)
 class Operands:
-    """The operand formats of an instruction and the number of products of one dot product (compressed K if sparse).
+    """The operand formats of an instruction and the number of products of one dot product (compressed K if
+    sparse).
 
     `scales`: the formats of scale_a and scale_b, where there are scales.
     """

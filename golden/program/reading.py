@@ -1,4 +1,5 @@
-"""Reading one primitive step from YAML: the keys that each step knows, what they may hold, and their defaults."""
+"""Reading one primitive step from YAML: the keys that each step knows, what they may hold, and their
+defaults."""
 
 from __future__ import annotations
 
@@ -29,11 +30,15 @@ class StepReader:
                 raise self.section.error(f"step '{self.op}' does not work on '{name}'", key)
         if not 1 <= len(names) <= most or len(set(names)) != len(names):
             expected = "1 register" if most == 1 else f"1 to {most} different registers"
-            raise self.section.error(f"key 'of' names {', '.join(names) or 'nothing'}, expected {expected}", key)
+            raise self.section.error(
+                f"key 'of' names {', '.join(names) or 'nothing'}, expected {expected}", key
+            )
         for name in names:
             if name not in REGISTERS:
                 raise self.section.error(
-                    f"'{name}' is no register, expected one of {', '.join(REGISTERS)}{nearest(name, REGISTERS)}", key
+                    f"'{name}' is no register, expected one of "
+                    f"{', '.join(REGISTERS)}{nearest(name, REGISTERS)}",
+                    key,
                 )
         return tuple(names)
 
@@ -42,7 +47,9 @@ class StepReader:
         name: str = self.section.take("to", str)
         allowed = ("products", "groups", "dot", "total", "partial", *also)
         if name not in allowed:
-            raise self.section.error(f"step '{self.op}' cannot write '{name}', expected one of {', '.join(allowed)}", "to")
+            raise self.section.error(
+                f"step '{self.op}' cannot write '{name}', expected one of {', '.join(allowed)}", "to"
+            )
         return name
 
     def checked_format(self, to: str) -> Format:
@@ -67,7 +74,9 @@ class StepReader:
             raise section.error(f"unknown key '{kind}', expected contiguous or interleaved", kind)
         return kind, section.take_int(kind, 1, MAX_K)
 
-    def per_register(self, key: str, of: tuple[str, ...], low: int, high: int, required: bool) -> tuple[tuple[str, int], ...]:
+    def per_register(
+        self, key: str, of: tuple[str, ...], low: int, high: int, required: bool
+    ) -> tuple[tuple[str, int], ...]:
         value = self.section.take(key, (int, Section)) if required else self.section.take(key, Section, None)
         if value is None:
             return ()
@@ -106,7 +115,9 @@ class StepReader:
     def nan_order(self) -> tuple[str, ...]:
         names = self.section.take_names("nan_order", [])
         if any(name not in ("a", "b", "c") for name in names) or len(set(names)) != len(names):
-            raise self.section.error(f"key 'nan_order' is {names}, expected different ones of a, b, c", "nan_order")
+            raise self.section.error(
+                f"key 'nan_order' is {names}, expected different ones of a, b, c", "nan_order"
+            )
         return tuple(names)
 
     def zero_times_infinity(self) -> str:
@@ -118,7 +129,9 @@ class StepReader:
         section = self.section.take("left_out", Section, None)
         if section is None:
             return ()
-        table = tuple((name, section.take_choice(name, ("dropped", "unshifted"))) for name in of if name in section)
+        table = tuple(
+            (name, section.take_choice(name, ("dropped", "unshifted"))) for name in of if name in section
+        )
         section.done(of)
         if len(table) == len(of):
             raise self.section.error("key 'left_out' leaves no register to take the maximum of", "left_out")
@@ -148,7 +161,9 @@ class StepReader:
         operation = self.section.take_choice("operation", ("product", "and", "xor"), "product")
         rule = self.zero_times_infinity()
         if rule != "nan" and operation != "product":
-            raise self.section.error(f"key 'zero_times_infinity' is for products, not for '{operation}'", "zero_times_infinity")
+            raise self.section.error(
+                f"key 'zero_times_infinity' is for products, not for '{operation}'", "zero_times_infinity"
+            )
         fmt = self.format() if rounds else None
         return Step(
             "multiply",
@@ -178,7 +193,9 @@ class StepReader:
         gap = self.section.take_int("sticky_gap", 0, 64, 0)
         for key, meant in (("zeros", zeros == "sticky"), ("sticky_gap", gap > 0)):
             if meant and not sticky:
-                raise self.section.error(f"key '{key}' speaks of a sticky bit, which needs 'cut: sticky'", key)
+                raise self.section.error(
+                    f"key '{key}' speaks of a sticky bit, which needs 'cut: sticky'", key
+                )
         return Step(
             "align",
             of,
@@ -231,7 +248,9 @@ class StepReader:
         """IEEE 754 for floating point; integers wrap ("ieee") or clamp after every addition."""
         value: str = self.section.take_choice("overflow", ("ieee", "saturate"), "ieee")
         if value == "saturate" and fmt.is_float:
-            raise self.section.error(f"overflow 'saturate' is for integers, the sum's format is {fmt.name}", "overflow")
+            raise self.section.error(
+                f"overflow 'saturate' is for integers, the sum's format is {fmt.name}", "overflow"
+            )
         return value
 
     def _normalize(self) -> Step:
@@ -280,13 +299,15 @@ class StepReader:
         )
 
     def round_overflow(self, fmt: Format) -> str:
-        """Floating point overflows to infinity or to a largest number, integers wrap or clamp; neither knows the other's."""
+        """Floating point overflows to infinity or to a largest number, integers wrap or clamp; neither
+        knows the other's."""
         value: str = self.section.take_choice("overflow", OVERFLOWS)
         allowed = FLOAT_OVERFLOWS if fmt.is_float else INTEGER_OVERFLOWS
         if value not in allowed:
             kind = "a floating-point format" if fmt.is_float else "an integer"
             raise self.section.error(
-                f"key 'overflow' is '{value}', but the step rounds to {fmt.name}, {kind}, expected {' or '.join(allowed)}",
+                f"key 'overflow' is '{value}', but the step rounds to {fmt.name}, {kind}, expected "
+                f"{' or '.join(allowed)}",
                 "overflow",
             )
         return value
@@ -294,13 +315,17 @@ class StepReader:
     def rounding_gap(self, fmt: Format) -> int:
         gap: int = self.section.take_int("sticky_gap", 0, 64, 0)
         if gap and not fmt.is_float:
-            raise self.section.error(f"key 'sticky_gap' is for floating-point results, not {fmt.name}", "sticky_gap")
+            raise self.section.error(
+                f"key 'sticky_gap' is for floating-point results, not {fmt.name}", "sticky_gap"
+            )
         return gap
 
     def subnormal_carry(self, fmt: Format) -> str:
         value: str = self.section.take_choice("subnormal_carry", ("kept", "lost"), "kept")
         if value == "lost" and not (fmt.is_float and fmt.has_zero):
-            raise self.section.error(f"{fmt.name} has no subnormal numbers that could lose a carry", "subnormal_carry")
+            raise self.section.error(
+                f"{fmt.name} has no subnormal numbers that could lose a carry", "subnormal_carry"
+            )
         return value
 
 

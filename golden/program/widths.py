@@ -1,8 +1,9 @@
 """Widths of every node of a program: how many bits a register needs, from K, the formats and the steps alone.
 
-The analysis carries the largest significand and the exponent range of each register through the steps. It answers what
-an RTL designer asks first: how wide is the aligned addend, how many integer bits has the sum register, how long is a
-fixed-point register that loses nothing.
+The analysis carries the largest significand and the exponent range of each register through the steps. It
+answers what
+an RTL designer asks first: how wide is the aligned addend, how many integer bits has the sum register, how
+long is a fixed-point register that loses nothing.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from golden.program.program import Operation, Step
 
 @dataclass(frozen=True)
 class Node:
-    """One register after one step. Significands are magnitudes below 2**integer_bits with `fraction_bits` below the point.
+    """One register after one step. Significands are magnitudes below 2**integer_bits with `fraction_bits`
+    below the point.
 
-    `maximum` is the largest significand, in units of 2**exponent; the exponents are the least and greatest that the
-    register can have (of finite non-zero numbers). `fixed`: the register is one fixed-point number whose point does not
-    move, `fraction_bits` then counts down to its least significant bit. `aligned`: all numbers share one exponent.
+    `maximum` is the largest significand, in units of 2**exponent; the exponents are the least and greatest
+    that the register can have (of finite non-zero numbers). `fixed`: the register is one fixed-point number
+    whose point does not move, `fraction_bits` then counts down to its least significant bit. `aligned`: all
+    numbers share one exponent.
     """
 
     register: str
@@ -64,7 +67,8 @@ class Node:
 
 
 def operand_nodes(ins: Instruction, operation: Operation) -> dict[str, Node]:
-    """Returns the nodes that an operation begins with: a, b, c, the addends and, where there are any, the scale products."""
+    """Returns the nodes that an operation begins with: a, b, c, the addends and, where there are any, the
+    scale products."""
     a, b = (operation.operand_format or ins.formats[name] for name in "ab")
     count = len(operation.k_index)
     nodes = {
@@ -95,7 +99,15 @@ def _of_format(register: str, fmt: Format, count: int) -> Node:
         largest = 1 << (fmt.integer_bits - 1) if fmt.signed else fmt.largest
         return Node(register, count, Fraction(largest), 0, (0, 0), fmt.signed, True, format=fmt)
     maximum = 2 - Fraction(1, 1 << fmt.fraction_bits)
-    return Node(register, count, maximum, fmt.fraction_bits, (fmt.min_exponent, fmt.max_exponent), fmt.signed, format=fmt)
+    return Node(
+        register,
+        count,
+        maximum,
+        fmt.fraction_bits,
+        (fmt.min_exponent, fmt.max_exponent),
+        fmt.signed,
+        format=fmt,
+    )
 
 
 def _product(register: str, x: Node, y: Node) -> Node:
@@ -115,7 +127,9 @@ def _written(step: Step, nodes: dict[str, Node], operation: Operation) -> list[N
     if step.op == "multiply":
         return [_multiplied(step, nodes)]
     if step.op == "scale":
-        return [replace(_product(name, nodes[name], nodes["scales"]), count=nodes[name].count) for name in step.of]
+        return [
+            replace(_product(name, nodes[name], nodes["scales"]), count=nodes[name].count) for name in step.of
+        ]
     if step.op == "align":
         return _aligned(step, [nodes[name] for name in step.of])
     if step.op == "sum":
@@ -136,19 +150,29 @@ _SAME_WIDTHS = ("flush", "hidden_bit", "special_values")
 
 
 def _rounded(maximum: Fraction, bits: int, mode: str) -> Fraction:
-    """The largest significand after rounding to `bits` fraction bits; rounding down needs no carry in two's complement."""
+    """The largest significand after rounding to `bits` fraction bits; rounding down needs no carry in
+    two's complement."""
     if mode in ("toward_zero", "down"):
         return maximum
     return Fraction(-(-maximum.numerator * (1 << bits) // maximum.denominator), 1 << bits)
 
 
 def _normalized(step: Step, node: Node, bits: int) -> Node:
-    """The leading one moves before the point, from anywhere in the register, and no farther than the least exponent."""
+    """The leading one moves before the point, from anywhere in the register, and no farther than the least
+    exponent."""
     low, high = node.exponents[0] - node.fraction_bits, node.exponents[1] + node.integer_bits - 1
     if step.min_exponent is not None:
         low, high = max(low, step.min_exponent), max(high, step.min_exponent)
     maximum = 2 - Fraction(1, 1 << bits) if step.rounding in ("toward_zero", "down") else Fraction(2)
-    return replace(node, maximum=maximum, fraction_bits=bits, exponents=(low, high), fixed=False, aligned=False, format=None)
+    return replace(
+        node,
+        maximum=maximum,
+        fraction_bits=bits,
+        exponents=(low, high),
+        fixed=False,
+        aligned=False,
+        format=None,
+    )
 
 
 def _multiplied(step: Step, nodes: dict[str, Node]) -> Node:
@@ -160,10 +184,17 @@ def _multiplied(step: Step, nodes: dict[str, Node]) -> Node:
     node = _product(step.to, nodes["a"], nodes["b"])
     if not step.normalize:
         return node
-    # A product of subnormals normalises down to the product of the two least significant bits; one in [2, 4) goes up by one.
+    # A product of subnormals normalises down to the product of the two least significant bits; one in [2, 4)
+    # goes up by one.
     low, high = node.exponents[0] - node.fraction_bits, node.exponents[1] + node.integer_bits - 1
     fraction = node.fraction_bits + node.integer_bits - 1
-    return replace(node, maximum=2 - Fraction(1, 1 << fraction), fraction_bits=fraction, exponents=(low, high), fixed=False)
+    return replace(
+        node,
+        maximum=2 - Fraction(1, 1 << fraction),
+        fraction_bits=fraction,
+        exponents=(low, high),
+        fixed=False,
+    )
 
 
 def _aligned(step: Step, terms: list[Node]) -> list[Node]:
@@ -218,5 +249,7 @@ def _summed(step: Step, terms: list[Node]) -> Node:
         )
     # Terms keep their own exponents: one fixed-point register from the lowest bit of any to the carry of all.
     lowest = min(node.exponents[0] - node.fraction_bits for node in terms)
-    maximum = sum((node.count * share * node.maximum * Fraction(2) ** node.exponents[1] for node in terms), Fraction(0))
+    maximum = sum(
+        (node.count * share * node.maximum * Fraction(2) ** node.exponents[1] for node in terms), Fraction(0)
+    )
     return Node(step.to, len(sizes), maximum, -lowest, (0, 0), signed, True)

@@ -34,7 +34,11 @@ _ZEROS = {
     "maximum": "zeros take part with their encoded exponent",
     "sticky": "zeros do not take part, but set the sticky bit where they lie below all kept bits",
 }
-_FLUSHES = {"none": "", "signed": "subnormal results become zero of their sign", "positive": "subnormal results become +0"}
+_FLUSHES = {
+    "none": "",
+    "signed": "subnormal results become zero of their sign",
+    "positive": "subnormal results become +0",
+}
 _ORDERS = {"tree": "as a balanced tree of two-input additions", "sequential": "one after the other"}
 _OPPOSITES = {
     "first": "where both signs occur with the sign of the first one",
@@ -48,7 +52,8 @@ _INTEGER_STEPS = ("multiply", "sum", "round")
 
 
 def is_integer(ins: Instruction) -> bool:
-    """Whether every number of the instruction is an integer: its registers have no exponents and nothing is rounded."""
+    """Whether every number of the instruction is an integer: its registers have no exponents and nothing
+    is rounded."""
     steps = [step for operation in ins.program.operations for step in operation.steps]
     plain = all(step.op != "multiply" or is_step(step, "multiply", "of", "to", "operation") for step in steps)
     rounded = not plain or any(step.op not in _INTEGER_STEPS for step in steps)
@@ -56,7 +61,8 @@ def is_integer(ins: Instruction) -> bool:
 
 
 def step_text(step: Step, integer: bool = False) -> str:
-    """One step with its parameters filled in, as a sentence; integer: a step of an instruction that `is_integer`."""
+    """One step with its parameters filled in, as a sentence; integer: a step of an instruction that
+    `is_integer`."""
     if integer:
         return _integer_text(step)
     texts = {
@@ -81,10 +87,19 @@ def _integer_text(step: Step) -> str:
         return _sum_text(step)
     fmt = step.format
     assert fmt is not None
-    result = f"clamped to the range of {fmt.name}" if step.overflow == "saturate" else f"taken modulo 2**{fmt.integer_bits}"
+    result = (
+        f"clamped to the range of {fmt.name}"
+        if step.overflow == "saturate"
+        else f"taken modulo 2**{fmt.integer_bits}"
+    )
     if step.op == "sum":
-        return f"{step.to} = sum of {_names(step.of)}{_group_text(step)}, {_ORDERS[step.order]}, each sum {result}."
-    return f"{step.to} = {_names(step.of)} {result}" + ("." if step.overflow == "saturate" else f" ({fmt.name}).")
+        return (
+            f"{step.to} = sum of {_names(step.of)}{_group_text(step)}, {_ORDERS[step.order]}, each sum "
+            f"{result}."
+        )
+    return f"{step.to} = {_names(step.of)} {result}" + (
+        "." if step.overflow == "saturate" else f" ({fmt.name})."
+    )
 
 
 def _names(names: tuple[str, ...]) -> str:
@@ -95,7 +110,11 @@ def _group_text(step: Step) -> str:
     if step.group is None:
         return ""
     kind, size = step.group
-    return f" in groups of {size} neighbours" if kind == "contiguous" else f" in {size} interleaved groups (k modulo {size})"
+    return (
+        f" in groups of {size} neighbours"
+        if kind == "contiguous"
+        else f" in {size} interleaved groups (k modulo {size})"
+    )
 
 
 def _nan_text(step: Step) -> str:
@@ -123,7 +142,10 @@ def _multiply_text(step: Step) -> str:
     text = f"{step.to} = {what}" if bits else f"{step.to} = {what}, exact"
     if step.format is not None:
         flush = f"; {_FLUSHES[step.flush]}" if step.flush != "none" else ""
-        text = f"{step.to} = {what}, rounded to {step.format.name} {_MODES[step.rounding]}{flush}{_nan_text(step)}"
+        text = (
+            f"{step.to} = {what}, rounded to {step.format.name} "
+            f"{_MODES[step.rounding]}{flush}{_nan_text(step)}"
+        )
     elif step.normalize:
         text += ", normalised to a significand in [1, 2)"
     elif not bits:
@@ -134,13 +156,19 @@ def _multiply_text(step: Step) -> str:
 
 
 def _scale_text(step: Step) -> str:
-    return f"Multiply {_names(step.of)} by the product of the two block scales, exact; the scale exponents are added."
+    return (
+        f"Multiply {_names(step.of)} by the product of the two block scales, exact; the scale exponents "
+        "are added."
+    )
 
 
 def _special_text(step: Step) -> str:
     nan = f"the NaN {(step.nan or 0):#x}"
     if step.opposite_infinities != "nan":
-        return f"A NaN in {_names(step.of)} gives {nan}; infinities give an infinity, {_OPPOSITES[step.opposite_infinities]}."
+        return (
+            f"A NaN in {_names(step.of)} gives {nan}; infinities give an infinity, "
+            f"{_OPPOSITES[step.opposite_infinities]}."
+        )
     return (
         f"NaN in {_names(step.of)}, infinity times zero, or infinities of both signs give {nan}; "
         "infinities of one sign give that infinity. Otherwise go on."
@@ -154,11 +182,14 @@ def _align_text(step: Step) -> str:
         widths = ", ".join(f"{value} for {name}" for name, value in bits.items())
     floor = f", at least {step.floor}" if step.floor is not None else ""
     text = (
-        f"Align {_names(step.of)}{_group_text(step)} to their largest exponent{floor} ({_ZEROS[step.zeros]}); "
+        f"Align {_names(step.of)}{_group_text(step)} to their largest exponent{floor} "
+        f"({_ZEROS[step.zeros]}); "
         f"fraction bits kept: {widths}; bits below round {_MODES[step.rounding]}"
     )
     if step.sticky:
-        gap = f" (the {step.sticky_gap} bits right below the kept ones are not seen)" if step.sticky_gap else ""
+        gap = (
+            f" (the {step.sticky_gap} bits right below the kept ones are not seen)" if step.sticky_gap else ""
+        )
         text += f"; one sticky bit below tells that something was cut{gap}"
     for name, window in step.window:
         text += f"; {name} more than {window} below the largest exponent counts as zero"
@@ -181,7 +212,10 @@ def _sum_text(step: Step) -> str:
     flush = f"; {_FLUSHES[step.flush]}" if step.flush != "none" else ""
     name = step.format.name if step.format else "the result format"
     clamp = ", clamped to its range" if step.overflow == "saturate" else ""
-    return f"{what}, {order}, each addition rounded to {name} {_MODES[step.rounding]}{clamp}{flush}{_nan_text(step)}."
+    return (
+        f"{what}, {order}, each addition rounded to {name} "
+        f"{_MODES[step.rounding]}{clamp}{flush}{_nan_text(step)}."
+    )
 
 
 def _normalize_text(step: Step) -> str:
@@ -197,9 +231,12 @@ def _fma_text(step: Step) -> str:
     start = {"c": "from c", "zero": "from +0", "product": "from the first product, rounded"}[step.start]
     name = step.format.name if step.format else "the result format"
     flush = f"; {_FLUSHES[step.flush]}" if step.flush != "none" else ""
-    order = f"; the first NaN among {', '.join(step.nan_order)} is handed on, quieted" if step.nan_order else ""
+    order = (
+        f"; the first NaN among {', '.join(step.nan_order)} is handed on, quieted" if step.nan_order else ""
+    )
     return (
-        f"{step.to} = chain of fused multiply-adds {start}{_group_text(step)}, k ascending, each rounded to {name} "
+        f"{step.to} = chain of fused multiply-adds {start}{_group_text(step)}, k ascending, each rounded to "
+        f"{name} "
         f"{_MODES[step.rounding]}{flush}{order}{_nan_text(step)}{_zero_times_infinity_text(step)}."
     )
 
@@ -210,10 +247,15 @@ def _round_text(step: Step) -> str:
     flush = f"; {_FLUSHES[step.flush]}" if step.flush != "none" else ""
     sign = _ZERO_SIGNS[step.zero]
     gap = f"; the {step.sticky_gap} bits right below the round bit are not seen" if step.sticky_gap else ""
-    carry = "; a subnormal that rounds up to the least normal number becomes zero" if step.subnormal_carry == "lost" else ""
+    carry = (
+        "; a subnormal that rounds up to the least normal number becomes zero"
+        if step.subnormal_carry == "lost"
+        else ""
+    )
     zero = f"; a zero is {sign}" if step.format is not None and step.format.is_float else ""
     nan = _nan_text(step) if step.format is None or step.nan != step.format.nan else ""
     return (
-        f"Round {_names(step.of)} to {name}{bits} {_MODES[step.rounding]}; overflow {_OVERFLOWS[step.overflow]}"
+        f"Round {_names(step.of)} to {name}{bits} {_MODES[step.rounding]}; overflow "
+        f"{_OVERFLOWS[step.overflow]}"
         f"{gap}{zero}{flush}{carry}{nan} -> {step.to}."
     )

@@ -1,7 +1,7 @@
 """The register fragments of an instruction, and the matrix loads and stores that fill them.
 
-`for_instruction(ins)` answers `ins.fragments`: a `Layout` per operand, None where the operand does not live in registers
-(B of wgmma) or its layout is not known.
+`for_instruction(ins)` answers `ins.fragments`: a `Layout` per operand, None where the operand does not live
+in registers (B of wgmma) or its layout is not known.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Described(Protocol):
 class Fragments:
     """Register layouts of an instruction's operands; None for what has no (known) register layout.
 
-    a, b, c, d: the matrices, one raw element per array item; sparse A has k/2 columns. metadata: the nibble matrix
-    (m, chunks), `select(selector=...)`. scale_a (m, k/block) and scale_b (k/block, n): `select(byte_id=...,
-    thread_id=...)`.
+    a, b, c, d: the matrices, one raw element per array item; sparse A has k/2 columns. metadata: the nibble
+    matrix (m, chunks), `select(selector=...)`. scale_a (m, k/block) and scale_b (k/block, n):
+    `select(byte_id=..., thread_id=...)`.
     """
 
     a: Layout | None
@@ -77,7 +77,9 @@ class Fragments:
         if ins.layout is None:
             return None
         if ins.layout not in _FAMILIES:
-            raise SpecError(f"{ins.name}: unknown layout '{ins.layout}', expected one of {', '.join(_FAMILIES)}")
+            raise SpecError(
+                f"{ins.name}: unknown layout '{ins.layout}', expected one of {', '.join(_FAMILIES)}"
+            )
         a, b, c, d = (_matrix(ins, operand) for operand in "abcd")
         return cls(a, b, c, d, _metadata(ins), _scale(ins, "scale_a"), _scale(ins, "scale_b"))
 
@@ -92,16 +94,19 @@ def _special_containers() -> dict[tuple[str, str], tuple[int, int]]:
     found = {}
     for item in top.take("containers", list):
         place = (item.take_int("bits", 1, 64), item.take_int("shift", 0, 63))
-        found.update({(kind, name): place for kind in item.take_names("kinds") for name in item.take_names("formats")})
+        found.update(
+            {(kind, name): place for kind in item.take_names("kinds") for name in item.take_names("formats")}
+        )
         item.done()
     return found
 
 
 def container(format_name: str, bits: int, kind: str | None) -> tuple[int, int, int]:
-    """Returns (container bits, element bits, lowest bit of the element in its container) of a format in registers.
+    """Returns (container bits, element bits, lowest bit of the element in its container) of a format in
+    registers.
 
-    A container is as wide as the element, except: kind::f8f6f4 and kind::mxf8f6f4 keep every element in a byte, e2m1 in
-    bits 5:2, e3m2 and e2m3 in bits 5:0 (PTX ISA 9.7.14.5); tf32 fills its 32-bit register.
+    A container is as wide as the element, except: kind::f8f6f4 and kind::mxf8f6f4 keep every element in a
+    byte, e2m1 in bits 5:2, e3m2 and e2m3 in bits 5:0 (PTX ISA 9.7.14.5); tf32 fills its 32-bit register.
     """
     element = next(width for width in _CONTAINERS if bits <= width) if bits > 8 else bits
     if (kind or "", format_name) in _special_containers():
@@ -138,7 +143,12 @@ def _matrix(ins: Described, operand: str) -> Layout | None:
         return None
     bits, element, shift = _container(ins, operand)
     return family(name).build(
-        operand, container_bits=bits, element_bits=element, element_shift=shift, name=f"{ins.name} {operand}", **_parameters(ins)
+        operand,
+        container_bits=bits,
+        element_bits=element,
+        element_shift=shift,
+        name=f"{ins.name} {operand}",
+        **_parameters(ins),
     )
 
 
@@ -161,16 +171,22 @@ def _scale(ins: Described, operand: str) -> Layout | None:
     if ins.layout != "mma" or not ins.scale_block or operand not in ins.formats:
         return None
     return family("block_scale").build(
-        operand, container_bits=8, name=f"{ins.name} {operand}", scales=ins.k // ins.scale_block, **_parameters(ins)
+        operand,
+        container_bits=8,
+        name=f"{ins.name} {operand}",
+        scales=ins.k // ins.scale_block,
+        **_parameters(ins),
     )
 
 
 def matrix_layout(count: int, shape: str = "m8n8", trans: bool = False) -> Layout:
-    """Returns the layout of ldmatrix and stmatrix .x1, .x2 or .x4: `count` matrices, one register of a lane each.
+    """Returns the layout of ldmatrix and stmatrix .x1, .x2 or .x4: `count` matrices, one register of a lane
+    each.
 
-    The matrices are those of shared memory. `pack` is ldmatrix: (..., [count,] rows, cols) -> (..., 32, count);
-    `unpack` is stmatrix, its exact inverse. `address_lanes()` gives the lane that supplies each row's address.
-    shape "m8n8" has 16-bit elements (8, 8), with or without `trans`; "m16n8" has 8-bit ones, only with `trans` and
+    The matrices are those of shared memory. `pack` is ldmatrix: (..., [count,] rows, cols) -> (..., 32,
+    count); `unpack` is stmatrix, its exact inverse. `address_lanes()` gives the lane that supplies each row's
+    address. shape "m8n8" has 16-bit elements (8, 8), with or without `trans`; "m16n8" has 8-bit ones, only
+    with `trans` and
     only as stmatrix: 8 rows of 16 bytes in shared memory. (PTX ISA 9.7.14.5.15 and 9.7.14.5.16.)
 
     Raises:
@@ -183,14 +199,17 @@ def matrix_layout(count: int, shape: str = "m8n8", trans: bool = False) -> Layou
             "expected 1, 2 or 4 of m8n8, m8n8.trans or m16n8.trans"
         )
     operand = f"{shape}.trans.b{bits}" if trans else f"{shape}.b{bits}"
-    layout = family("matrix_movement").build(operand, container_bits=bits, count=count, name=f"{operand}.x{count}")
+    layout = family("matrix_movement").build(
+        operand, container_bits=bits, count=count, name=f"{operand}.x{count}"
+    )
     if layout is None:
         raise SpecError(f"matrix_movement: no rule for {operand}")
     return layout
 
 
 def movmatrix_trans(registers: npt.ArrayLike) -> Array:
-    """movmatrix.trans.m8n8.b16: transposes one 8x8 matrix across a warp, uint32 (..., 32, 1) -> uint32 (..., 32, 1).
+    """movmatrix.trans.m8n8.b16: transposes one 8x8 matrix across a warp, uint32 (..., 32, 1) -> uint32 (...,
+    32, 1).
 
     (PTX ISA 9.7.14.5.17.) Raises ShapeError and DTypeError as `Layout.unpack` does.
     """

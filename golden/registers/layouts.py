@@ -1,12 +1,12 @@
 """Register layouts: which matrix element lies in which bits of which register of which lane.
 
-A `Layout` is one operand of one instruction. Its rules are formulas in `spec/layouts/*.yaml`; this module evaluates them
-once per layout on NumPy index arrays and then packs and unpacks whole batches by indexing.
+A `Layout` is one operand of one instruction. Its rules are formulas in `spec/layouts/*.yaml`; this module
+evaluates them once per layout on NumPy index arrays and then packs and unpacks whole batches by indexing.
 
 Inside a register the elements lie low to high: element e occupies `container_bits` bits from bit
-`e * container_bits`, and its own `element_bits` bits start `element_shift` bits into that container. Registers are
-32 bits wide, except for 64-bit elements, where one uint64 stands for a 64-bit register (NVIDIA) or for an aligned pair
-of 32-bit VGPRs, low word first (AMD).
+`e * container_bits`, and its own `element_bits` bits start `element_shift` bits into that container.
+Registers are 32 bits wide, except for 64-bit elements, where one uint64 stands for a 64-bit register (NVIDIA)
+or for an aligned pair of 32-bit VGPRs, low word first (AMD).
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ _COORDINATES = ("block", "row", "col", "active")
 def evaluate(formula: str, names: Mapping[str, Any]) -> Any:
     """Evaluates an integer formula over `names`, whose values are ints or integer arrays that broadcast.
 
-    Allowed: integers, names, `+ - * // % << >> & |`, comparisons (chained ones too), `and`, `or`, `x if c else y`.
-    Truth values count as 0 and 1.
+    Allowed: integers, names, `+ - * // % << >> & |`, comparisons (chained ones too), `and`, `or`, `x if c
+    else y`. Truth values count as 0 and 1.
 
     Raises:
         SpecError: the formula is no such expression, names something unknown, or divides by zero.
@@ -63,7 +63,9 @@ def evaluate(formula: str, names: Mapping[str, Any]) -> Any:
     try:
         return _value(_parse(formula), names)
     except KeyError as error:
-        raise SpecError(f"formula '{formula}': unknown name {error}, expected one of {', '.join(names)}") from None
+        raise SpecError(
+            f"formula '{formula}': unknown name {error}, expected one of {', '.join(names)}"
+        ) from None
     except (TypeError, ValueError, ZeroDivisionError) as error:
         raise SpecError(f"formula '{formula}': {error}") from None
 
@@ -85,7 +87,9 @@ def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
         return _apply(node.op, _value(node.left, names), _value(node.right, names))
     if isinstance(node, ast.Compare) and all(type(op) in _BINARY for op in node.ops):
         terms = [_value(term, names) for term in (node.left, *node.comparators)]
-        return _fold(operator.and_, [_apply(*case) + 0 for case in zip(node.ops, terms, terms[1:], strict=False)])
+        return _fold(
+            operator.and_, [_apply(*case) + 0 for case in zip(node.ops, terms, terms[1:], strict=False)]
+        )
     if isinstance(node, ast.BoolOp):
         join = operator.and_ if isinstance(node.op, ast.And) else operator.or_
         return _fold(join, [_number(_value(term, names) != 0) for term in node.values])
@@ -118,7 +122,11 @@ def _fold(join: Callable[[Any, Any], Any], values: list[Any]) -> Any:
 def storage_dtype(element_bits: int) -> np.dtype[Any]:
     """Returns the dtype of a raw-bit matrix: uint8 for up to 8 bits, then uint16, uint32, uint64."""
     return np.dtype(
-        next(dtype for dtype in (np.uint8, np.uint16, np.uint32, np.uint64) if element_bits <= 8 * np.dtype(dtype).itemsize)
+        next(
+            dtype
+            for dtype in (np.uint8, np.uint16, np.uint32, np.uint64)
+            if element_bits <= 8 * np.dtype(dtype).itemsize
+        )
     )
 
 
@@ -126,9 +134,10 @@ def storage_dtype(element_bits: int) -> np.dtype[Any]:
 class Layout:
     """Where the elements of one operand lie in the registers of a warp, warpgroup or wave.
 
-    The matrix has shape (..., rows, cols), or (..., blocks, rows, cols) when `blocks` > 1; the registers have shape
-    (..., lanes, registers). `selectors` are the run-time choices of the instruction, such as the sparsity selector;
-    all 0 unless `select` changes them. `evidence` and `source` say where the rule comes from.
+    The matrix has shape (..., rows, cols), or (..., blocks, rows, cols) when `blocks` > 1; the registers have
+    shape (..., lanes, registers). `selectors` are the run-time choices of the instruction, such as the
+    sparsity selector; all 0 unless `select` changes them. `evidence` and `source` say where the rule comes
+    from.
     """
 
     name: str
@@ -187,10 +196,11 @@ class Layout:
         return replace(self, selectors=tuple(chosen.items()))
 
     def coordinates(self) -> dict[str, Array]:
-        """Returns the place of every register element: int64 arrays (lanes, registers, elements_per_register).
+        """Returns the place of every register element: int64 arrays (lanes, registers,
+        elements_per_register).
 
-        Keys: `row`, `col`, `block`, and `active`, a bool that is False for bits that hold no element (their row, col
-        and block are -1).
+        Keys: `row`, `col`, `block`, and `active`, a bool that is False for bits that hold no element (their
+        row, col and block are -1).
 
         Raises:
             SpecError: the formulas do not place every matrix element exactly once.
@@ -235,7 +245,8 @@ class Layout:
         return matrix.reshape(*batch, *self.matrix_shape)
 
     def address_lanes(self) -> Array | None:
-        """Returns the lane that supplies the address of each row, (blocks, rows), or None where the rule is unknown."""
+        """Returns the lane that supplies the address of each row, (blocks, rows), or None where the rule
+        is unknown."""
         if self.address_lane is None:
             return None
         block, row = np.indices((self.blocks, self.rows))
@@ -345,14 +356,16 @@ class Family:
     ) -> Layout | None:
         """Returns the layout of `operand` at a shape, or None where the family has no rule for it.
 
-        `parameters` are the integers the formulas name, such as m, n and k. `bits` (the container width) and W
-        (containers per register) come from the arguments.
+        `parameters` are the integers the formulas name, such as m, n and k. `bits` (the container width) and
+        W (containers per register) come from the arguments.
 
         Raises:
             SpecError: the family has no such operand, or a formula cannot be evaluated.
         """
         if operand not in self.operands:
-            raise SpecError(f"{self.name}: no operand '{operand}', expected one of {', '.join(self.operands)}")
+            raise SpecError(
+                f"{self.name}: no operand '{operand}', expected one of {', '.join(self.operands)}"
+            )
         register_bits = max(32, container_bits)
         known = {**parameters, "bits": container_bits, "W": register_bits // container_bits}
         for constant, formula in self.constants:
@@ -403,12 +416,19 @@ def parse_family(top: Section) -> Family:
     """Builds a family from the YAML mapping `top`; raises SpecError with file, line and key."""
     name = top.take("layout", str)
     top.take("title", str)
-    inherited = {"source": top.take("source", str), "evidence": _evidence(top), "lanes": top.take_int("lanes", 1, 1024)}
+    inherited = {
+        "source": top.take("source", str),
+        "evidence": _evidence(top),
+        "lanes": top.take_int("lanes", 1, 1024),
+    }
     constants = _formulas(top.take("constants", Section, Section(top.file, top.line)))
     names = _formulas(top.take("names", Section, Section(top.file, top.line)))
     operands = top.take("operands", Section)
     top.done()
-    cases = {operand: tuple(_case(item, operands, inherited) for item in operands.take(operand, list)) for operand in operands}
+    cases = {
+        operand: tuple(_case(item, operands, inherited) for item in operands.take(operand, list))
+        for operand in operands
+    }
     return Family(name, constants, names, cases)
 
 
@@ -442,7 +462,8 @@ def _case(item: Any, owner: Section, inherited: dict[str, Any]) -> _Case:
         raise item.error("key 'shape' must be two formulas: rows, columns", "shape")
     item.take("note", str, None)
     coordinates = tuple(
-        (key, _formula(item, key, default)) for key, default in (("block", "0"), ("row", None), ("col", None), ("active", "1"))
+        (key, _formula(item, key, default))
+        for key, default in (("block", "0"), ("row", None), ("col", None), ("active", "1"))
     )
     case = _Case(
         place=f"{item.file}:{item.line}",

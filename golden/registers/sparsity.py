@@ -1,8 +1,8 @@
 """Structured-sparsity metadata: which columns of a row of A the stored elements stand for.
 
-A nibble covers one chunk of logical columns and holds two indices, i0 | i1 << 2 (PTX ISA, mma.sp, sparse matrix
-storage): 2:4 types pick 2 of 4 columns, 4-bit types 2 of 4 pairs of columns; tf32 picks 1 of 2 and encodes it as 0x4
-(the first) or 0xE (the second).
+A nibble covers one chunk of logical columns and holds two indices, i0 | i1 << 2 (PTX ISA, mma.sp, sparse
+matrix storage): 2:4 types pick 2 of 4 columns, 4-bit types 2 of 4 pairs of columns; tf32 picks 1 of 2 and
+encodes it as 0x4 (the first) or 0xE (the second).
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class Pattern:
         return ORDERED if ordered else tuple(sorted(ORDERED + SWAPPED))
 
     def columns(self, metadata: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """Returns the logical column of every stored element: (..., k/chunk) nibbles to (..., k/2) indices."""
+        """Returns the logical column of every stored element: (..., k/chunk) nibbles to (..., k/2)
+        indices."""
         nibbles = metadata.astype(np.int64)
         first, second = nibbles & 3, nibbles >> 2
         base = np.arange(metadata.shape[-1]) * self.chunk
@@ -42,7 +43,9 @@ class Pattern:
         if self.name == "2:4":
             picked = np.stack([base + first, base + second], axis=-1)
         else:
-            picked = np.stack([base + 2 * first, base + 2 * first + 1, base + 2 * second, base + 2 * second + 1], axis=-1)
+            picked = np.stack(
+                [base + 2 * first, base + 2 * first + 1, base + 2 * second, base + 2 * second + 1], axis=-1
+            )
         return np.asarray(picked.reshape(*metadata.shape[:-1], metadata.shape[-1] * picked.shape[-1]))
 
     def check(self, metadata: npt.NDArray[Any], ordered: bool) -> None:
@@ -53,7 +56,8 @@ class Pattern:
             index = tuple(int(i) for i in np.argwhere(wrong)[0])
             names = ", ".join(f"{nibble:#x}" for nibble in legal)
             raise MetadataError(
-                f"argument 'metadata'{list(index)} is {int(metadata[index]):#x}, expected one of {names} ({self.name})"
+                f"argument 'metadata'{list(index)} is {int(metadata[index]):#x}, expected one of {names} "
+                f"({self.name})"
             )
 
 
@@ -61,7 +65,8 @@ PATTERNS = {name: Pattern(name, chunk) for name, chunk in (("2:4", 4), ("1:2", 2
 
 
 def pattern_for(operand_format: str, kind: str) -> Pattern:
-    """Returns the pattern of an operand type: 1:2 for tf32, pairwise 4:8 for s4/u4 and mxf4 kinds, else 2:4."""
+    """Returns the pattern of an operand type: 1:2 for tf32, pairwise 4:8 for s4/u4 and mxf4 kinds, else
+    2:4."""
     if operand_format == "tf32":
         return PATTERNS["1:2"]
     if operand_format in ("s4", "u4") or kind in ("mxf4", "mxf4nvf4"):

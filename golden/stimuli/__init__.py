@@ -1,15 +1,18 @@
-"""Operand classes for dot products, named by structure: what the vectors, the comparison and the tests feed to units.
+"""Operand classes for dot products, named by structure: what the vectors, the comparison and the tests feed
+to units.
 
     operands = stimuli.generate(ins, "cancelling", 1000, np.random.default_rng(7))
     d = ins.dot(**operands)
 
-Uniform random bits hardly ever meet the cases where two units differ, so each kind aims at one place of the datapath.
-`KINDS` lists them; `describe(kind)` says in one line what a kind aims at. Every kind works for every instruction: where
-a format cannot express a structure (b1 has no exponents, f16 products cannot reach f32's subnormals), it comes as near
-as the format allows. The operands depend on nothing but the instruction, the kind, the count and the generator's state.
+Uniform random bits hardly ever meet the cases where two units differ, so each kind aims at one place of the
+datapath. `KINDS` lists them; `describe(kind)` says in one line what a kind aims at. Every kind works for
+every instruction: where a format cannot express a structure (b1 has no exponents, f16 products cannot reach
+f32's subnormals), it comes as near as the format allows. The operands depend on nothing but the instruction,
+the kind, the count and the generator's state.
 
-`kinds` lists them and generates. They stand by theme in `ordinary`, `range_ends`, `alignment`, `cancellation`, `rounding` and
-`specials`, all made of the random draws of `draw`; `codes` builds the codes of a format from exponents.
+`kinds` lists them and generates. They stand by theme in `ordinary`, `range_ends`, `alignment`,
+`cancellation`, `rounding` and `specials`, all made of the random draws of `draw`; `codes` builds the codes of
+a format from exponents.
 """
 
 from golden.stimuli.codes import (

@@ -10,7 +10,8 @@ from golden.stimuli.draw import Draw
 
 
 def cancelling(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """Products that cancel in pairs or against c, so that only small addends are left to see the bits that were cut."""
+    """Products that cancel in pairs or against c, so that only small addends are left to see the bits that
+    were cut."""
     width = min(12, draw.high - draw.low)
     top = draw.pick(min(draw.low + width, 0), max(min(draw.high, 16), draw.low + width), (draw.count, 1))
     a, b = draw.products(draw.pick(top - width, top, draw.shape))
@@ -21,7 +22,8 @@ def cancelling(draw: Draw) -> tuple[Bits, Bits, Bits]:
     flip[0][:, half : 2 * half] = negate(flip[1], flip[0][:, half : 2 * half])
     c = draw.numbers(draw.c, top[:, 0] - draw.pick(0, int(draw.window_bits.max()) + 4, (draw.count,)))
     against_c = draw.chance(0.4, (draw.count,)) if flip[1].signed and half else np.ones(draw.count, bool)
-    # Against c: product 0 loses its partner (with unsigned operands nothing else cancels, so c takes the whole sum).
+    # Against c: product 0 loses its partner (with unsigned operands nothing else cancels, so c takes the
+    # whole sum).
     if half and flip[1].signed:
         a[against_c, half] = 0 if draw.a.has_zero else a[against_c, half]
     c = np.where(against_c, _negative_sum(draw, a, b, flip[1].signed), c)
@@ -29,7 +31,8 @@ def cancelling(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 
 def cancel_last_bit(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """Everything cancels but the last bit of one significand: normalisation over the whole register, sign of the rest."""
+    """Everything cancels but the last bit of one significand: normalisation over the whole register, sign
+    of the rest."""
     size, half = (draw.count,), draw.k // 2
     top = draw.pick(draw.low, draw.high, (draw.count, 1))
     a, b = draw.products(np.maximum(top - draw.pick(0, 3, draw.shape), draw.low))
@@ -53,13 +56,19 @@ def cancel_last_bit(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 
 def deep_cancellation(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """The largest addends cancel exactly and one far smaller addend is left, or none: long normalisation shifts."""
+    """The largest addends cancel exactly and one far smaller addend is left, or none: long normalisation
+    shifts."""
     size, row = (draw.count,), (draw.count, 1)
     limit = min(draw.high, highest_exponent(draw.c), highest_exponent(draw.d))
     top = draw.pick(max(limit - 8, draw.low) if draw.high < 64 else min(draw.low, 0), limit, row)
     target = np.broadcast_to(top, draw.shape).copy()
-    anywhere, near = draw.pick(draw.tiniest, draw.high, draw.shape), top - draw.pick(8, draw.kept_bits + 2, draw.shape)
-    target[:, 1 if draw.k < 3 else 2 :] = np.where(draw.chance(0.5, row), anywhere, near)[:, 1 if draw.k < 3 else 2 :]
+    anywhere, near = (
+        draw.pick(draw.tiniest, draw.high, draw.shape),
+        top - draw.pick(8, draw.kept_bits + 2, draw.shape),
+    )
+    target[:, 1 if draw.k < 3 else 2 :] = np.where(draw.chance(0.5, row), anywhere, near)[
+        :, 1 if draw.k < 3 else 2 :
+    ]
     a, b = draw.products(target, normal=False, exact=True)
     against_c = draw.chance(0.5, row) if draw.k > 1 else np.ones(row, bool)
     if draw.k > 1:
@@ -72,9 +81,13 @@ def deep_cancellation(draw: Draw) -> tuple[Bits, Bits, Bits]:
     a = np.where(used, a, np.zeros((), draw.a.dtype))
     c = np.where(against_c[:, 0], _negative_sum(draw, a, b, True), draw.zeros(draw.c, size))
     order = draw.rng.permuted(np.broadcast_to(places, draw.shape), axis=1)
-    if draw.k >= 4:  # in half of the rows x, what is left, -x: an adder tree meets the small one before x cancels
+    if (
+        draw.k >= 4
+    ):  # in half of the rows x, what is left, -x: an adder tree meets the small one before x cancels
         near_first = np.r_[0, 2, 1, 3 : draw.k]
-        order = np.where(draw.chance(0.5, row), near_first[(places + 4 * draw.pick(0, draw.k // 4, row)) % draw.k], order)
+        order = np.where(
+            draw.chance(0.5, row), near_first[(places + 4 * draw.pick(0, draw.k // 4, row)) % draw.k], order
+        )
     return np.take_along_axis(a, order, axis=1), np.take_along_axis(b, order, axis=1), c
 
 
@@ -83,7 +96,10 @@ def cancelled_groups(draw: Draw) -> tuple[Bits, Bits, Bits]:
     size, quads = (draw.count,), draw.k // 4
     high = min(draw.high, highest_exponent(draw.d))
     a, b = draw.products(np.maximum(draw.pick(high - 8, high, draw.shape), draw.low))
-    first, second = np.arange(quads * 4).reshape(quads, 4)[:, :2].ravel(), np.arange(quads * 4).reshape(quads, 4)[:, 2:].ravel()
+    first, second = (
+        np.arange(quads * 4).reshape(quads, 4)[:, :2].ravel(),
+        np.arange(quads * 4).reshape(quads, 4)[:, 2:].ravel(),
+    )
     a[:, second], b[:, second] = a[:, first], b[:, first]
     if draw.a.signed:
         a[:, second] = negate(draw.a, a[:, first])
@@ -95,7 +111,11 @@ def cancelled_groups(draw: Draw) -> tuple[Bits, Bits, Bits]:
     for name, codes in draw.scales.items():
         fmt = draw.ins.formats[name]
         top = min(highest_exponent(fmt), 60)
-        exponent = np.where(live, draw.pick(max(lowest_exponent(fmt), -24), 0, codes.shape), draw.pick(top - 2, top, codes.shape))
+        exponent = np.where(
+            live,
+            draw.pick(max(lowest_exponent(fmt), -24), 0, codes.shape),
+            draw.pick(top - 2, top, codes.shape),
+        )
         codes[...] = draw.numbers(fmt, exponent)
     spread = np.repeat(live, -(-draw.k // blocks), axis=1)[:, : draw.k]
     odd = np.arange(draw.k) % 4 == 0
@@ -103,12 +123,15 @@ def cancelled_groups(draw: Draw) -> tuple[Bits, Bits, Bits]:
     scale_top = sum(min(highest_exponent(draw.ins.formats[name]), 60) for name in draw.scales)
     reach = int(draw.window_bits.max()) + 4
     top = high + scale_top if draw.scales else high
-    c = draw.numbers(draw.c, np.clip(top - draw.pick(0, reach, size), tiniest_exponent(draw.c), highest_exponent(draw.c)))
+    c = draw.numbers(
+        draw.c, np.clip(top - draw.pick(0, reach, size), tiniest_exponent(draw.c), highest_exponent(draw.c))
+    )
     return a, b, c
 
 
 def _negative_sum(draw: Draw, a: Bits, b: Bits, first_only: bool) -> Bits:
-    """c = -(a[0] * b[0]) or -(the whole sum), rounded to c's format and, for integers, clamped to its range."""
+    """c = -(a[0] * b[0]) or -(the whole sum), rounded to c's format and, for integers, clamped to its
+    range."""
     if draw.scales or draw.a.name == "b1":
         return draw.numbers(draw.c, np.full(draw.count, 4))
     last = 1 if first_only else draw.k
@@ -121,7 +144,8 @@ def _negative_sum(draw: Draw, a: Bits, b: Bits, first_only: bool) -> Bits:
 
 
 def _next_code(fmt: Format, codes: Bits) -> Bits:
-    """Flips the last bit of finite codes; largest numbers, whose neighbour may be a NaN, step down instead."""
+    """Flips the last bit of finite codes; largest numbers, whose neighbour may be a NaN, step down
+    instead."""
     unit = fmt.dtype.type(1 << fmt.ignored_low)
     magnitude = codes & fmt.dtype.type((1 << fmt.sign_shift) - 1) if fmt.sign_shift > 0 else codes
     return np.asarray(np.where(magnitude == fmt.largest, codes - unit, codes ^ unit))

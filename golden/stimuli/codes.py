@@ -1,4 +1,5 @@
-"""Formats by exponent: their ranges, codes built from sign, exponent and fraction, and the codes at their edges.
+"""Formats by exponent: their ranges, codes built from sign, exponent and fraction, and the codes at their
+edges.
 
 Integers join in as numbers with exponents from 0 to their width.
 """
@@ -32,16 +33,19 @@ def tiniest_exponent(fmt: Format) -> int:
 
 
 def encode(fmt: Format, sign: Bits, exponent: Ints, fraction: Bits) -> Bits:
-    """Builds codes from a sign (0 or 1), an unbiased exponent and random fraction bits (uint64, top bits used first).
+    """Builds codes from a sign (0 or 1), an unbiased exponent and random fraction bits (uint64, top bits used
+    first).
 
-    Exponents below the normal range give subnormals (or zero), above it the largest finite number. Signs of unsigned
-    formats are ignored.
+    Exponents below the normal range give subnormals (or zero), above it the largest finite number. Signs of
+    unsigned formats are ignored.
     """
     if not fmt.is_float:
         return _encode_integer(fmt, sign, exponent, fraction)
     lowest = 1 if fmt.has_zero else 0
     biased = exponent + fmt.bias if fmt.has_zero else np.maximum(exponent + fmt.bias, 0)
-    significand = (np.uint64(1) << np.uint64(fmt.fraction_bits)) | _top_bits(fraction, np.full(exponent.shape, fmt.fraction_bits))
+    significand = (np.uint64(1) << np.uint64(fmt.fraction_bits)) | _top_bits(
+        fraction, np.full(exponent.shape, fmt.fraction_bits)
+    )
     denormal = np.clip(lowest - biased, 0, 63).astype(np.uint64)
     significand = significand >> denormal
     ceiling = (1 << fmt.exponent_bits) + 1
@@ -50,7 +54,9 @@ def encode(fmt: Format, sign: Bits, exponent: Ints, fraction: Bits) -> Bits:
     codes = np.minimum(fields, np.uint64(fmt.largest >> fmt.ignored_low)) << np.uint64(fmt.ignored_low)
     if fmt.signed:
         signs = sign.astype(np.uint64) << np.uint64(fmt.sign_shift)
-        codes = codes | (np.where(codes == 0, 0, signs).astype(np.uint64) if fmt.specials == "negative_zero_nan" else signs)
+        codes = codes | (
+            np.where(codes == 0, 0, signs).astype(np.uint64) if fmt.specials == "negative_zero_nan" else signs
+        )
     return np.asarray(codes.astype(fmt.dtype))
 
 
@@ -85,13 +91,23 @@ def one(fmt: Format) -> int:
 
 
 def corner_codes(fmt: Format) -> Bits:
-    """The codes at a format's edges: zeros, least and largest subnormal and normal, one, largest, infinities, NaNs."""
+    """The codes at a format's edges: zeros, least and largest subnormal and normal, one, largest,
+    infinities, NaNs."""
     if not fmt.is_float:
         codes = {0, 1, fmt.largest, (1 << fmt.integer_bits) - 1, 1 << (fmt.integer_bits - 1)}
         return np.array(sorted(codes), dtype=fmt.dtype)
     unit = 1 << fmt.ignored_low
     least_normal = unit << fmt.fraction_bits
-    codes = {0, unit, least_normal - unit, least_normal, least_normal + unit, one(fmt), fmt.largest - unit, fmt.largest}
+    codes = {
+        0,
+        unit,
+        least_normal - unit,
+        least_normal,
+        least_normal + unit,
+        one(fmt),
+        fmt.largest - unit,
+        fmt.largest,
+    }
     codes |= {code for code in (fmt.infinity, fmt.nan) if code is not None}
     if fmt.infinity is not None and fmt.fraction_bits > 1:
         codes.add(fmt.infinity + unit)  # a signalling NaN: the quiet bit is clear

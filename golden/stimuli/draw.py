@@ -27,7 +27,8 @@ _SCALE_REACH = 20
 
 
 class Draw:
-    """Draws the operands of one call: products over the stored elements first, sparse b and metadata at the end."""
+    """Draws the operands of one call: products over the stored elements first, sparse b and metadata at
+    the end."""
 
     def __init__(self, ins: Instruction, count: int, rng: np.random.Generator) -> None:
         self.ins, self.count, self.rng, self.k = ins, count, rng, ins.stored_k
@@ -39,7 +40,9 @@ class Draw:
         self.scales: dict[str, Bits] = {}
         if ins.scale_block is not None:
             for name in ("scale_a", "scale_b"):
-                self.scales[name] = np.full((count, ins.k // ins.scale_block), one(ins.formats[name]), ins.formats[name].dtype)
+                self.scales[name] = np.full(
+                    (count, ins.k // ins.scale_block), one(ins.formats[name]), ins.formats[name].dtype
+                )
 
     @property
     def kept_bits(self) -> int:
@@ -50,13 +53,20 @@ class Draw:
     @property
     def window_bits(self) -> Ints:
         """The fraction bits that the program's alignments keep: where addends begin to lose bits."""
-        steps = [step for operation in self.ins.program.operations for step in operation.steps if step.op == "align"]
+        steps = [
+            step
+            for operation in self.ins.program.operations
+            for step in operation.steps
+            if step.op == "align"
+        ]
         widths = {bits for step in steps for _, bits in step.fraction_bits} or {self.kept_bits + 1}
         return np.array(sorted(widths), dtype=np.int64)
 
     def pick(self, low: Any, high: Any, shape: tuple[int, ...]) -> Ints:
         """Random integers from low to high, both included; the bounds may be arrays."""
-        return np.asarray(self.rng.integers(low, np.maximum(np.asarray(high), low) + 1, size=shape, dtype=np.int64))
+        return np.asarray(
+            self.rng.integers(low, np.maximum(np.asarray(high), low) + 1, size=shape, dtype=np.int64)
+        )
 
     def chance(self, probability: float, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
         """True with the given probability."""
@@ -85,7 +95,10 @@ class Draw:
         """Splits product exponents between two formats at random; out of reach goes as near as it can."""
         least = lowest_exponent if normal else tiniest_exponent
         reach = np.clip(target, least(x) + least(y), highest_exponent(x) + highest_exponent(y))
-        low, high = np.maximum(least(x), reach - highest_exponent(y)), np.minimum(highest_exponent(x), reach - least(y))
+        low, high = (
+            np.maximum(least(x), reach - highest_exponent(y)),
+            np.minimum(highest_exponent(x), reach - least(y)),
+        )
         first = self.pick(low, high, target.shape)
         return first, reach - first
 
@@ -103,7 +116,8 @@ class Draw:
         return make(self.a, exponent_a), make(self.b, exponent_b)
 
     def set_scales(self, exponent: Ints) -> Ints:
-        """Sets every scale product of a row to 2**exponent, as near as the formats reach; returns the exponents reached."""
+        """Sets every scale product of a row to 2**exponent, as near as the formats reach; returns the
+        exponents reached."""
         x, y = self.ins.formats["scale_a"], self.ins.formats["scale_b"]
         low, high = lowest_exponent(x) + lowest_exponent(y), highest_exponent(x) + highest_exponent(y)
         reached = np.clip(exponent, low, high)
@@ -115,12 +129,18 @@ class Draw:
     def random_scales(self) -> None:
         """Draws scales within a few binades of one, with random fractions."""
         for name, codes in self.scales.items():
-            codes[...] = self.numbers(self.ins.formats[name], self.pick(-_SCALE_REACH, _SCALE_REACH, codes.shape))
+            codes[...] = self.numbers(
+                self.ins.formats[name], self.pick(-_SCALE_REACH, _SCALE_REACH, codes.shape)
+            )
 
     def zeros(self, fmt: Format, shape: tuple[int, ...]) -> Bits:
         """Zeros of random sign (formats without -0: plain zeros)."""
         plain = np.zeros(shape, fmt.dtype)
-        return np.where(self.chance(0.5, shape), negate(fmt, plain), plain) if fmt.is_float and fmt.has_zero else plain
+        return (
+            np.where(self.chance(0.5, shape), negate(fmt, plain), plain)
+            if fmt.is_float and fmt.has_zero
+            else plain
+        )
 
     def shuffle(self, *arrays: Bits) -> tuple[Bits, ...]:
         """Permutes the k of every row, all arrays alike, so that structure meets every slice of a chain."""
@@ -128,12 +148,15 @@ class Draw:
         return tuple(np.take_along_axis(array, order, axis=1) for array in arrays)
 
     def finish(self, a: Bits, b: Bits, c: Bits) -> dict[str, Bits]:
-        """Adds scales and metadata and spreads the multiplied b over the columns that the metadata selects."""
+        """Adds scales and metadata and spreads the multiplied b over the columns that the metadata
+        selects."""
         operands = {"a": a, "b": b, "c": c}
         pattern = self.ins.pattern
         if pattern is not None:
             legal = np.array(pattern.legal(self.ins.ordered_metadata), np.uint8)
-            operands["metadata"] = legal[self.pick(0, len(legal) - 1, (self.count, self.ins.k // pattern.chunk))]
+            operands["metadata"] = legal[
+                self.pick(0, len(legal) - 1, (self.count, self.ins.k // pattern.chunk))
+            ]
             full = self.raw(self.b, (self.count, self.ins.k))
             np.put_along_axis(full, pattern.columns(operands["metadata"]), b, axis=1)
             operands["b"] = full

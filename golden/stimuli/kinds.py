@@ -53,22 +53,26 @@ _GENERATORS: dict[str, Callable[[Draw], tuple[Bits, Bits, Bits]]] = {
 }
 KINDS: tuple[str, ...] = tuple(_GENERATORS)
 SEARCH_KINDS = KINDS[: KINDS.index("one_hot") + 1]
-"""The kinds that golden/dissect/comparing.py spreads its budget over: fixed, so that a seed always finds the same example."""
+"""The kinds that golden/dissect/comparing.py spreads its budget over: fixed, so that a seed always finds
+the same example."""
 
 
 def generate(ins: Instruction, kind: str, count: int, rng: np.random.Generator) -> dict[str, Bits]:
     """Generates `count` dot products of one kind, as keyword arguments of `ins.dot`.
 
     Returns:
-        Raw codes: a (count, stored_k), b (count, k), c (count,); sparse: legal metadata (count, k/chunk); block scaled:
-        scale_a and scale_b (count, k/scale_block). Elements of b that the metadata does not select are random bits.
+        Raw codes: a (count, stored_k), b (count, k), c (count,); sparse: legal metadata (count, k/chunk);
+        block scaled: scale_a and scale_b (count, k/scale_block). Elements of b that the metadata does not
+        select are random bits.
 
     Raises:
         UnknownNameError: no such kind.
         OperandError: count is negative.
     """
     if kind not in _GENERATORS:
-        raise UnknownNameError(f"unknown stimulus kind '{kind}', expected one of {', '.join(KINDS)}{nearest(kind, KINDS)}")
+        raise UnknownNameError(
+            f"unknown stimulus kind '{kind}', expected one of {', '.join(KINDS)}{nearest(kind, KINDS)}"
+        )
     if count < 0:
         raise OperandError(f"count is {count}, expected 0 or more")
     draw = Draw(ins, count, rng)

@@ -1,4 +1,5 @@
-"""Kinds at the ends of the exponent range: subnormal operands, products and results, overflow and the widest sum."""
+"""Kinds at the ends of the exponent range: subnormal operands, products and results, overflow and the
+widest sum."""
 
 from __future__ import annotations
 
@@ -18,19 +19,23 @@ from golden.stimuli.draw import Draw
 
 
 def subnormal(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """Subnormal a, b or c against ordinary partners: flushing, and products whose significand starts with zeros."""
+    """Subnormal a, b or c against ordinary partners: flushing, and products whose significand starts with
+    zeros."""
     a = draw.numbers(draw.a, draw.pick(tiniest_exponent(draw.a), lowest_exponent(draw.a), draw.shape))
     b_high = np.where(draw.chance(0.3, draw.shape), lowest_exponent(draw.b), highest_exponent(draw.b))
     b = draw.numbers(draw.b, draw.pick(tiniest_exponent(draw.b), b_high, draw.shape))
     if draw.a.dtype == draw.b.dtype and draw.a == draw.b:
         swap = draw.chance(0.5, draw.shape)
         a, b = np.where(swap, b, a), np.where(swap, a, b)
-    tiny_c = draw.numbers(draw.c, draw.pick(tiniest_exponent(draw.c), lowest_exponent(draw.c) + 1, (draw.count,)))
+    tiny_c = draw.numbers(
+        draw.c, draw.pick(tiniest_exponent(draw.c), lowest_exponent(draw.c) + 1, (draw.count,))
+    )
     return a, b, np.where(draw.chance(0.3, (draw.count,)), draw.zeros(draw.c, (draw.count,)), tiny_c)
 
 
 def tiny_zero_c(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """Tiny products with a zero (or least subnormal) c: the floor of the alignment exponent, signs of zero results."""
+    """Tiny products with a zero (or least subnormal) c: the floor of the alignment exponent, signs of zero
+    results."""
     near_d = lowest_exponent(draw.d) + draw.pick(-16, 2, (draw.count, 1))
     near_least = draw.tiniest + draw.pick(0, 12, (draw.count, 1))
     target = np.where(draw.chance(0.5, (draw.count, 1)), near_d, near_least) + draw.pick(-3, 0, draw.shape)
@@ -60,7 +65,8 @@ def near_overflow(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 
 def subnormal_product(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """Products below D's normal range or of two subnormals, c of their size: products that a unit may flush."""
+    """Products below D's normal range or of two subnormals, c of their size: products that a unit may
+    flush."""
     row = (draw.count, 1)
     below_d = lowest_exponent(draw.d) - draw.pick(1, draw.d.fraction_bits + 2, row)
     least = draw.tiniest + draw.pick(0, draw.a.fraction_bits + draw.b.fraction_bits, row)
@@ -72,11 +78,14 @@ def subnormal_product(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 
 def subnormal_result(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """Totals in D's subnormal range, from tiny addends or where larger products cancel: denormalising and its rounding."""
+    """Totals in D's subnormal range, from tiny addends or where larger products cancel: denormalising and
+    its rounding."""
     size = (draw.count,)
     exponent = draw.pick(tiniest_exponent(draw.d), lowest_exponent(draw.d), size)
     pairs = draw.chance(0.4, size) | (exponent < draw.tiniest)
-    target = np.where(pairs[:, None], draw.pick(draw.low, min(draw.low + 8, draw.high), draw.shape), exponent[:, None])
+    target = np.where(
+        pairs[:, None], draw.pick(draw.low, min(draw.low + 8, draw.high), draw.shape), exponent[:, None]
+    )
     a, b = draw.products(target + draw.pick(-3, 0, draw.shape), normal=False)
     a = np.where(pairs[:, None], a, _few(draw, a))
     half = draw.k // 2
@@ -86,7 +95,9 @@ def subnormal_result(draw: Draw) -> tuple[Bits, Bits, Bits]:
         a[pairs, half : 2 * half] = negate(draw.a, a[pairs, :half])
     else:
         b[pairs, half : 2 * half] = negate(draw.b, b[pairs, :half])
-    a[pairs & draw.chance(0.7, size)] = 0  # c alone: where products are aligned with it, they would push it out
+    a[pairs & draw.chance(0.7, size)] = (
+        0  # c alone: where products are aligned with it, they would push it out
+    )
     c = draw.numbers(draw.c, np.maximum(exponent, tiniest_exponent(draw.c)))
     zero = draw.chance(0.2, size) & ~pairs
     return (*draw.shuffle(a, b), np.where(zero, draw.zeros(draw.c, size), c))  # type: ignore[return-value]
@@ -100,7 +111,8 @@ def _few(draw: Draw, a: Bits) -> Bits:
 
 
 def widest_sum(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """The largest significands of one sign at one exponent, scales and c included: every integer bit of the sum."""
+    """The largest significands of one sign at one exponent, scales and c included: every integer bit of
+    the sum."""
     row, size, ones = (draw.count, 1), (draw.count,), np.uint64((1 << 64) - 1)
     minus = draw.pick(0, 1, row)
     total = np.zeros(row, np.int64)
@@ -108,7 +120,9 @@ def widest_sum(draw: Draw) -> tuple[Bits, Bits, Bits]:
     def largest(fmt: Format, sign: Ints, shape: tuple[int, ...], low: int, high: int) -> Bits:
         exponent = np.where(draw.chance(0.3, row), high, draw.pick(low, high, row))
         total[...] += exponent
-        return encode(fmt, np.broadcast_to(sign, shape), np.broadcast_to(exponent, shape), np.full(shape, ones))
+        return encode(
+            fmt, np.broadcast_to(sign, shape), np.broadcast_to(exponent, shape), np.full(shape, ones)
+        )
 
     a = largest(draw.a, minus, draw.shape, lowest_exponent(draw.a), highest_exponent(draw.a))
     b = largest(draw.b, 0 * minus, draw.shape, lowest_exponent(draw.b), highest_exponent(draw.b))

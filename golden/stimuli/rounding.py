@@ -1,4 +1,5 @@
-"""Kinds whose results lie between two numbers, or just beside: rounding mode, sticky bits, double rounding."""
+"""Kinds whose results lie between two numbers, or just beside: rounding mode, sticky bits, double
+rounding."""
 
 from __future__ import annotations
 
@@ -9,12 +10,15 @@ from golden.stimuli.draw import Draw
 
 
 def tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """Totals exactly between two results, or one tiny addend beside it: rounding mode, sticky bits, double rounding."""
+    """Totals exactly between two results, or one tiny addend beside it: rounding mode, sticky bits, double
+    rounding."""
     size, drop = (draw.count,), draw.kept_bits + 1
     least, most = draw.tiniest + drop, draw.high + drop
     low, high = max(lowest_exponent(draw.c), least), min(highest_exponent(draw.c), most)
     exponent = draw.pick(min(low, high), high, size)
-    wanted = np.where(draw.chance(0.7, size), np.clip(exponent, max(low, -6), max(low, min(high, 18))), exponent)
+    wanted = np.where(
+        draw.chance(0.7, size), np.clip(exponent, max(low, -6), max(low, min(high, 18))), exponent
+    )
     target = np.full(draw.shape, draw.tiniest - 2)
     target[:, 0] = wanted - drop
     a, b = draw.products(target, normal=False, exact=True)
@@ -23,13 +27,16 @@ def tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     tiny = (np.arange(draw.k) == beside[:, None]) & draw.chance(0.4, size)[:, None]
     a = np.where(keep | tiny, a, np.zeros((), draw.a.dtype))
     a = np.where(draw.chance(0.4, draw.shape), negate(draw.a, a), a)
-    low_zeros = np.uint64((1 << 64) - (1 << (64 - min(draw.kept_bits, 63)))) if draw.kept_bits else np.uint64(0)
+    low_zeros = (
+        np.uint64((1 << 64) - (1 << (64 - min(draw.kept_bits, 63)))) if draw.kept_bits else np.uint64(0)
+    )
     c = encode(draw.c, draw.pick(0, 1, size), wanted, draw.fraction(size) & low_zeros)
     return (*draw.shuffle(a, b), c)  # type: ignore[return-value]
 
 
 def half_ulp(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """c plus or minus half a unit of its last place, alone or with one bit more or less at every weight below it."""
+    """c plus or minus half a unit of its last place, alone or with one bit more or less at every weight
+    below it."""
     size, drop = (draw.count,), draw.kept_bits + 1
     depth = max(int(draw.window_bits.max()) - draw.kept_bits, 1) + 2
     low, high = (edge + drop for edge in (draw.tiniest, draw.high))
@@ -40,18 +47,23 @@ def half_ulp(draw: Draw) -> tuple[Bits, Bits, Bits]:
         target[:, 1] -= draw.pick(1, depth, size)
     a, b = draw.products(target, normal=False, exact=True)
     live = np.arange(draw.k) < np.where(draw.chance(0.3, size), 1, 2)[:, None]
-    a = np.where(live, np.where(draw.chance(0.5, draw.shape), negate(draw.a, a), a), np.zeros((), draw.a.dtype))
+    a = np.where(
+        live, np.where(draw.chance(0.5, draw.shape), negate(draw.a, a), a), np.zeros((), draw.a.dtype)
+    )
     kept = np.uint64((1 << 64) - (1 << (64 - min(draw.kept_bits, 63)))) if draw.kept_bits else np.uint64(0)
     c = encode(draw.c, draw.pick(0, 1, size), exponent, draw.fraction(size) & kept)
     return (*draw.shuffle(a, b), c)  # type: ignore[return-value]
 
 
 def round_up(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """Just below a power of two, the least normal among them: c with all ones and half a place, or 1 minus a half place."""
+    """Just below a power of two, the least normal among them: c with all ones and half a place, or 1 minus
+    a half place."""
     size, drop = (draw.count,), draw.kept_bits + 1
     lowest, highest = lowest_exponent(draw.d), min(highest_exponent(draw.d), highest_exponent(draw.c))
     at_least = draw.chance(0.4, size)
-    last = np.where(at_least, lowest, draw.pick(max(draw.tiniest + drop, lowest), min(draw.high + drop, highest), size))
+    last = np.where(
+        at_least, lowest, draw.pick(max(draw.tiniest + drop, lowest), min(draw.high + drop, highest), size)
+    )
     pair = draw.chance(0.3 if draw.k > 1 else 0.0, size)
     top = np.maximum(draw.pick(draw.low, draw.high, size), np.minimum(draw.tiniest + drop + 1, draw.high))
     target = np.repeat(np.where(pair, top, last - drop)[:, None], draw.k, axis=1)
@@ -72,12 +84,15 @@ def round_up(draw: Draw) -> tuple[Bits, Bits, Bits]:
     c = encode(draw.c, minus, np.where(at_least, lowest - 1, last), np.full(size, ones))
     c = np.where(pair | alone, draw.zeros(draw.c, size), c)
     # Moved by even distances: the two products of a pair stay neighbours, as an adder tree has them.
-    order = (place + np.where(pair, 2 * draw.pick(0, draw.k // 2, size), draw.pick(0, draw.k, size))[:, None]) % draw.k
+    order = (
+        place + np.where(pair, 2 * draw.pick(0, draw.k // 2, size), draw.pick(0, draw.k, size))[:, None]
+    ) % draw.k
     return np.take_along_axis(a, order, axis=1), np.take_along_axis(b, order, axis=1), c
 
 
 def below_power(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """c a power of two, less half a unit (or 3 or 5 halves) of the binade below, and one bit more or less at any weight."""
+    """c a power of two, less half a unit (or 3 or 5 halves) of the binade below, and one bit more or less
+    at any weight."""
     size = (draw.count,)
     half, least = draw.kept_bits + 2, int(draw.window_bits.max()) + 2
     low, high = draw.tiniest + least, draw.high + half - 3
@@ -87,12 +102,15 @@ def below_power(draw: Draw) -> tuple[Bits, Bits, Bits]:
     weight = draw.pick(min(half + 1, least), least, size)
     exponents = [exponent - half, exponent - half + draw.pick(1, 2, size), exponent - weight]
     signs = [1 - minus, 1 - minus, draw.pick(0, 1, size)]
-    a, b = _few_powers(draw, exponents, signs, [np.ones(size, bool), draw.chance(0.6, size), draw.chance(0.8, size)])
+    a, b = _few_powers(
+        draw, exponents, signs, [np.ones(size, bool), draw.chance(0.6, size), draw.chance(0.8, size)]
+    )
     return a, b, draw.powers(draw.c, exponent, minus)
 
 
 def product_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """One product with a bit or two more than D keeps (or all that the factors have), c zero: its rounding, ties first."""
+    """One product with a bit or two more than D keeps (or all that the factors have), c zero: its
+    rounding, ties first."""
     size = (draw.count,)
     digits = draw.kept_bits + 1 + draw.pick(1, 2, size)
     of_b = np.minimum(draw.pick(1, draw.kept_bits + 1, size), draw.b.fraction_bits + 1)
@@ -104,17 +122,27 @@ def product_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
     for fmt, exponent, length in ((draw.a, first, of_a), (draw.b, second, of_b)):
         # `length` digits, the last of them set, counted from the leading one.
         kept = np.uint64(64) - (length - 1).astype(np.uint64)
-        cut = np.where(length > 1, draw.fraction(size) >> np.minimum(kept, np.uint64(63)) | np.uint64(1), np.uint64(0))
+        cut = np.where(
+            length > 1, draw.fraction(size) >> np.minimum(kept, np.uint64(63)) | np.uint64(1), np.uint64(0)
+        )
         fraction = np.where(length > 1, cut << np.minimum(kept, np.uint64(63)), np.uint64(0))
-        codes.append(draw.numbers(fmt, exponent) if fmt.bits == 1 else encode(fmt, draw.pick(0, 1, size), exponent, fraction))
+        codes.append(
+            draw.numbers(fmt, exponent)
+            if fmt.bits == 1
+            else encode(fmt, draw.pick(0, 1, size), exponent, fraction)
+        )
     a = np.where(place, codes[0][:, None], np.zeros((), draw.a.dtype))
     b = np.where(place, codes[1][:, None], draw.b.dtype.type(one(draw.b)))
     return a, b, draw.zeros(draw.c, size)
 
 
 def floor_edge(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """Products below the exponent floor: one at D's last place or half of it, one around the last bit kept below the floor."""
-    size, steps = (draw.count,), [step for operation in draw.ins.program.operations for step in operation.steps]
+    """Products below the exponent floor: one at D's last place or half of it, one around the last bit kept
+    below the floor."""
+    size, steps = (
+        (draw.count,),
+        [step for operation in draw.ins.program.operations for step in operation.steps],
+    )
     edges = [step.floor - bits for step in steps if step.floor is not None for _, bits in step.fraction_bits]
     last = lowest_exponent(draw.d) - draw.kept_bits
     edge = draw.rng.choice(edges or [last - 2], size=draw.count)
@@ -131,20 +159,28 @@ def floor_edge(draw: Draw) -> tuple[Bits, Bits, Bits]:
     return a, b, draw.zeros(draw.c, size)
 
 
-def _few_powers(draw: Draw, exponents: list[Ints], signs: list[Ints], present: list[Bits]) -> tuple[Bits, Bits]:
-    """Products that are powers of two at the given exponents (each (count,)), in random order; all others are zero."""
+def _few_powers(
+    draw: Draw, exponents: list[Ints], signs: list[Ints], present: list[Bits]
+) -> tuple[Bits, Bits]:
+    """Products that are powers of two at the given exponents (each (count,)), in random order; all others
+    are zero."""
     terms = min(len(exponents), draw.k)
     target = np.repeat(exponents[0][:, None], draw.k, axis=1)
     sign, live = np.zeros(draw.shape, np.int64), np.zeros(draw.shape, bool)
     for column in range(terms):
-        target[:, column], sign[:, column], live[:, column] = exponents[column], signs[column], present[column]
+        target[:, column], sign[:, column], live[:, column] = (
+            exponents[column],
+            signs[column],
+            present[column],
+        )
     a, b = draw.products(target, normal=False, exact=True)
     a, b = _signed(draw, np.where(live, a, np.zeros((), draw.a.dtype)), b, sign)
     return draw.shuffle(a, b)  # type: ignore[return-value]
 
 
 def _signed(draw: Draw, a: Bits, b: Bits, sign: Bits) -> tuple[Bits, Bits]:
-    """Products of the given signs from positive factors; with unsigned a the sign goes to b, where that has one."""
+    """Products of the given signs from positive factors; with unsigned a the sign goes to b, where that
+    has one."""
     if draw.a.signed:
         return np.where(sign == 1, negate(draw.a, a), a), b
     return a, np.where(sign == 1, negate(draw.b, b), b)

@@ -21,12 +21,15 @@ def special_values(draw: Draw) -> tuple[Bits, Bits, Bits]:
         picked.append(np.where(wanted, corners[draw.pick(0, len(corners) - 1, codes.shape)], codes))
     for name, codes in draw.scales.items():
         corners = corner_codes(draw.ins.formats[name])
-        codes[...] = np.where(draw.chance(0.1, codes.shape), corners[draw.pick(0, len(corners) - 1, codes.shape)], codes)
+        codes[...] = np.where(
+            draw.chance(0.1, codes.shape), corners[draw.pick(0, len(corners) - 1, codes.shape)], codes
+        )
     return picked[0], picked[1], picked[2][:, 0]
 
 
 def special_each(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """One infinity or NaN, in every element of a, b, c and the scales in turn and of every code; the rest ordinary."""
+    """One infinity or NaN, in every element of a, b, c and the scales in turn and of every code; the rest
+    ordinary."""
     a, b, c = narrow(draw)
     places = [(draw.a, a), (draw.b, b), (draw.c, c[:, None])]
     places += [(draw.ins.formats[name], codes) for name, codes in draw.scales.items()]
@@ -42,25 +45,35 @@ def special_each(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 
 def special_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """Infinity times zero, infinite products of opposite sign, an infinite product against c, at every k in turn."""
+    """Infinity times zero, infinite products of opposite sign, an infinite product against c, at every k
+    in turn."""
     a, b, c = narrow(draw)
     index = np.arange(draw.count) + draw.rng.integers(0, 1 << 32)
     place, case, row = index % draw.k, index // draw.k % 3, np.arange(draw.count)
-    huge = {name: fmt.largest if fmt.infinity is None else fmt.infinity for name, fmt in draw.ins.formats.items()}
+    huge = {
+        name: fmt.largest if fmt.infinity is None else fmt.infinity for name, fmt in draw.ins.formats.items()
+    }
     flip = draw.chance(0.5, (draw.count,))
 
     def signed(fmt: Format, code: int, sign: Bits) -> Bits:
         codes = np.full(draw.count, code, fmt.dtype)
         return np.where(sign, negate(fmt, codes), codes)
 
-    only_b = draw.a.infinity is None and draw.b.infinity is not None  # then b brings the infinity of a product
-    ones = np.where(only_b | draw.chance(0.2, (draw.count,)), draw.b.dtype.type(huge["b"]), draw.b.dtype.type(one(draw.b)))
+    only_b = (
+        draw.a.infinity is None and draw.b.infinity is not None
+    )  # then b brings the infinity of a product
+    ones = np.where(
+        only_b | draw.chance(0.2, (draw.count,)), draw.b.dtype.type(huge["b"]), draw.b.dtype.type(one(draw.b))
+    )
     a[row, place] = signed(draw.a, huge["a"], flip)
     b[row, place] = np.where(case == 0, draw.zeros(draw.b, (draw.count,)), ones)
     swapped = (case == 0) & draw.chance(0.5, (draw.count,))
     a[row, place] = np.where(swapped, draw.zeros(draw.a, (draw.count,)), a[row, place])
     b[row, place] = np.where(swapped, signed(draw.b, huge["b"], flip), b[row, place])
-    second, other = (case == 1) & (draw.k > 1), (place + draw.pick(1, max(draw.k - 1, 1), (draw.count,))) % draw.k
+    second, other = (
+        (case == 1) & (draw.k > 1),
+        (place + draw.pick(1, max(draw.k - 1, 1), (draw.count,))) % draw.k,
+    )
     a[row, other] = np.where(second, signed(draw.a, huge["a"], ~flip), a[row, other])
     b[row, other] = np.where(second, ones, b[row, other])
     return a, b, np.where(case == 2, signed(draw.c, huge["c"], ~flip), c)
@@ -77,7 +90,8 @@ def zeros(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 
 def zero_partners(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """A zero of either sign against every finite edge of the formats, at every k in turn, all else zeros of one sign."""
+    """A zero of either sign against every finite edge of the formats, at every k in turn, all else zeros
+    of one sign."""
     row, size = np.arange(draw.count), (draw.count,)
     sign = draw.chance(0.5, size)
     rest = np.where(sign, negate(draw.a, np.zeros(1, draw.a.dtype)), np.zeros(1, draw.a.dtype))
@@ -97,7 +111,8 @@ def zero_partners(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 
 def counts(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """None, all but one or two, or all products non-zero, zeros of one sign or of both, c at any corner of its format."""
+    """None, all but one or two, or all products non-zero, zeros of one sign or of both, c at any corner of
+    its format."""
     row = (draw.count, 1)
     a, b, _ = narrow(draw)
     if draw.a.bits == 1:
@@ -106,7 +121,11 @@ def counts(draw: Draw) -> tuple[Bits, Bits, Bits]:
     order = draw.rng.permuted(np.broadcast_to(np.arange(draw.k), draw.shape), axis=1)
     sign, shared = draw.pick(0, 1, draw.shape), draw.chance(0.7, row)
     sign = np.where(shared, sign[:, :1], sign)
-    b_sign = (b >> draw.b.dtype.type(draw.b.sign_shift)) & 1 if draw.b.signed and draw.b.is_float else np.zeros(draw.shape)
+    b_sign = (
+        (b >> draw.b.dtype.type(draw.b.sign_shift)) & 1
+        if draw.b.signed and draw.b.is_float
+        else np.zeros(draw.shape)
+    )
     zeros = np.zeros(draw.shape, draw.a.dtype)
     # A zero of b's sign gives +0, one of the other sign -0; where a has no -0, b's sign is set instead.
     if draw.a.is_float:
@@ -114,7 +133,9 @@ def counts(draw: Draw) -> tuple[Bits, Bits, Bits]:
     a = np.where(order < missing, zeros, a)
     corners = corner_codes(draw.c)
     c = np.where(
-        draw.chance(0.7, (draw.count,)), corners[draw.pick(0, len(corners) - 1, (draw.count,))], draw.zeros(draw.c, (draw.count,))
+        draw.chance(0.7, (draw.count,)),
+        corners[draw.pick(0, len(corners) - 1, (draw.count,))],
+        draw.zeros(draw.c, (draw.count,)),
     )
     return a, b, c
 

@@ -3,9 +3,10 @@
     study = studies.run("cdna3-rounding")
     print(study.findings)
 
-Each module holds one study: TITLE, QUESTION, SOURCE, SAMPLES (the default) and `run(samples, progress)`. `study` says what
-comes out, `units` names the units and feeds them, `published` reads the printed numbers, `draw` is the style of the figures,
-`write` makes files. Operands come from NumPy generators with fixed seeds, so a study always gives the same numbers. Like
+Each module holds one study: TITLE, QUESTION, SOURCE, SAMPLES (the default) and `run(samples, progress)`.
+`study` says what comes out, `units` names the units and feeds them, `published` reads the printed numbers,
+`draw` is the style of the figures, `write` makes files. Operands come from NumPy generators with fixed seeds,
+so a study always gives the same numbers. Like
 the command line this stands at the end of the flow: nothing imports it but the command line and the pages.
 """
 
@@ -76,7 +77,9 @@ def default_samples(name: str) -> int:
 
 def _module(name: str) -> ModuleType:
     if name not in _MODULES:
-        raise UnknownNameError(f"unknown study '{name}', expected one of {', '.join(_MODULES)}{nearest(name, _MODULES)}")
+        raise UnknownNameError(
+            f"unknown study '{name}', expected one of {', '.join(_MODULES)}{nearest(name, _MODULES)}"
+        )
     return import_module(f"golden.studies.{_MODULES[name]}")
 
 

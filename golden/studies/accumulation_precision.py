@@ -1,4 +1,5 @@
-"""Accumulation precision and rounding modes of every architecture, found as the paper finds them: by asking the unit."""
+"""Accumulation precision and rounding modes of every architecture, found as the paper finds them: by
+asking the unit."""
 
 from __future__ import annotations
 
@@ -42,24 +43,28 @@ UNITS = (
     Unit("cdna3", "v_mfma_f32_32x32x16_fp8_fp8", "e4m3fnuz"),
 )
 _TOP = {"e4m3": 7, "e4m3fnuz": 6}
-"""The large addend is 2**(2 * top): as large as the format allows, so that the small ones can be small; others 2**12."""
+"""The large addend is 2**(2 * top): as large as the format allows, so that the small ones can be small;
+others 2**12."""
 _PLACES = {"e4m3fnuz": (0, 2, 4)}
-"""Elements that hold X, the small addend and -X: all in the same fused sum (CDNA3's FP8 splits even and odd k)."""
+"""Elements that hold X, the small addend and -X: all in the same fused sum (CDNA3's FP8 splits even and
+odd k)."""
 MOST = 40
 
 
 FINDINGS = """\
 - The probe -X + X + e finds the fraction bits that the paper prints in {equal} of {printed} cases.
 - Fewer than the 23 bits of f32 are kept by {few} only. Both Blackwells keep 25 with the same operands.
-- CDNA2 adds in f32 ({cdna2} bits), to nearest. Its products cancel before c comes, so that c keeps all its bits.
-- CDNA3 rounds c down ({down}); every other cut of a fused sum is towards zero. So are the f32 results of NVIDIA's units; AMD
-  rounds them to nearest, ties to even.
+- CDNA2 adds in f32 ({cdna2} bits), to nearest. Its products cancel before c comes, so that c keeps all its
+  bits.
+- CDNA3 rounds c down ({down}); every other cut of a fused sum is towards zero. So are the f32 results of
+  NVIDIA's units; AMD rounds them to nearest, ties to even.
 """
 
 
 @dataclass(frozen=True)
 class Found:
-    """What the probes say: fraction bits of a product and of c beside 2**0, None for more than can be told; the roundings."""
+    """What the probes say: fraction bits of a product and of c beside 2**0, None for more than can be
+    told; the roundings."""
 
     unit: Unit
     product_bits: int | None
@@ -80,7 +85,8 @@ def _top(unit: Unit) -> int:
 
 
 def beside(unit: Unit, small: float, in_c: bool) -> float:
-    """X + small - X with X = 1.5 * 2**(2 * top) from products, so that X + small has X's exponent; small is a product, or c."""
+    """X + small - X with X = 1.5 * 2**(2 * top) from products, so that X + small has X's exponent; small
+    is a product, or c."""
     top, (first, middle, last) = _top(unit), _PLACES.get(unit.what, (0, 1, 2))
     a = [(first, 1.5 * 2.0**top), (last, -1.5 * 2.0**top)]
     b = [(first, 2.0**top), (last, 2.0**top)]
@@ -102,7 +108,8 @@ def _factors(unit: Unit, small: float) -> tuple[float, float]:
 
 
 def kept_bits(unit: Unit, in_c: bool) -> int | None:
-    """The fraction bits below X at which the small addend is still seen; None if none was found at which it is lost."""
+    """The fraction bits below X at which the small addend is still seen; None if none was found at which
+    it is lost."""
     origin, reach = 2 * _top(unit), MOST if in_c else _reach(unit)
     for bits in range(8, reach):
         if beside(unit, 2.0 ** (origin - bits), in_c) == 0:
@@ -129,7 +136,8 @@ _TABLE_II = ((1, 0.5), (1, 1.5), (-1, 0.5), (-1, 1.5))
 
 
 def cut_rounding(unit: Unit, bits: int | None, in_c: bool) -> str:
-    """How the small addend is cut at its last bit: the four inputs of Table I (with 2 u for 1) beside X - X."""
+    """How the small addend is cut at its last bit: the four inputs of Table I (with 2 u for 1) beside X -
+    X."""
     if bits is None:
         return "not cut"
     unit_size = 2.0 ** (2 * _top(unit) - bits)
@@ -151,7 +159,9 @@ def result_rounding(unit: Unit) -> str:
     def units(sign: int, part: float) -> float:
         value, scale = _factors(unit, part * last)
         first, middle, third = _PLACES.get(unit.what, (0, 1, 2))
-        row_a = sparse_row([(first, sign * 1.5 * top), (middle, sign * 1.5 * top), (third, sign * value)], unit.ins.k)
+        row_a = sparse_row(
+            [(first, sign * 1.5 * top), (middle, sign * 1.5 * top), (third, sign * value)], unit.ins.k
+        )
         row_b = sparse_row([(first, 1.5 * top), (middle, 1.5 * top), (third, scale)], unit.ins.k)
         return (abs(float(dot(unit.ins, row_a, row_b))) - 4.5 * top**2) / last
 
@@ -166,7 +176,14 @@ def _last_place(unit: Unit) -> float:
 def find(unit: Unit) -> Found:
     """Runs every probe on a unit."""
     product, c = kept_bits(unit, False), kept_bits(unit, True)
-    return Found(unit, product, c, cut_rounding(unit, product, False), cut_rounding(unit, c, True), result_rounding(unit))
+    return Found(
+        unit,
+        product,
+        c,
+        cut_rounding(unit, product, False),
+        cut_rounding(unit, c, True),
+        result_rounding(unit),
+    )
 
 
 def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
@@ -200,7 +217,10 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
     )
 
 
-_CAPTION = "Fraction bits of a product that survive beside a large one, by chip and operand type, measured on the models."
+_CAPTION = (
+    "Fraction bits of a product that survive beside a large one, by chip and operand type, measured "
+    "on the models."
+)
 
 
 def _bits(bits: int | None) -> Any:
@@ -231,7 +251,9 @@ def _table(found: list[Found]) -> Table:
         "c is cut",
         "the result is rounded",
     )
-    return Table("bits", "Fraction bits kept beside 2^0, and the modes by the paper's Tables I and II", head, rows)
+    return Table(
+        "bits", "Fraction bits kept beside 2^0, and the modes by the paper's Tables I and II", head, rows
+    )
 
 
 def _findings(found: list[Found]) -> str:

@@ -1,4 +1,5 @@
-"""Dynamic range of CDNA2: which subnormal numbers are flushed, what small gradients lose by it, and the two remedies."""
+"""Dynamic range of CDNA2: which subnormal numbers are flushed, what small gradients lose by it, and the
+two remedies."""
 
 from __future__ import annotations
 
@@ -44,20 +45,22 @@ K = 16
 FINDINGS = """\
 - Of the {chips} architectures here only {alone} flushes subnormal numbers, and only in its f16 and bf16
   instructions; its f32 instruction keeps them. The paper says the same.
-- The smallest f16 operand that counts is 2^{least_cdna2} on CDNA2 and 2^{least_cdna3} on CDNA3. Flushed operands and a flushed c
-  become +0, flushed products and sums keep their sign.
+- The smallest f16 operand that counts is 2^{least_cdna2} on CDNA2 and 2^{least_cdna3} on CDNA3. Flushed
+  operands and a flushed c become +0, flushed products and sums keep their sign.
 - Gradients in f16 suffer early: more than 1 % of the result is lost from {cdna2_1} on with CDNA2 and from
-  {cdna3_1} on with CDNA3, more than half from {cdna2_half} and {cdna3_half} on. At 2^-15 CDNA2 errs by {cdna2_15};
-  CDNA3 by {cdna3_15}, the rounding to f16.
-- Both of the paper's remedies work. Scaling the inputs by 2^{boost} moves the edge by as many binades. bf16 has an
-  error of {bf16} at every scale here, {price} times that of f16: the price in precision.
+  {cdna3_1} on with CDNA3, more than half from {cdna2_half} and {cdna3_half} on. At 2^-15 CDNA2 errs by
+  {cdna2_15}; CDNA3 by {cdna3_15}, the rounding to f16.
+- Both of the paper's remedies work. Scaling the inputs by 2^{boost} moves the edge by as many binades. bf16
+  has an error of {bf16} at every scale here, {price} times that of f16: the price in precision.
 """
 
 
 def probes(unit: Unit) -> dict[str, tuple[list[float], list[float], float]]:
-    """The paper's experiments (section III-F): operands a, b and c whose exact result is a subnormal number, or made of one.
+    """The paper's experiments (section III-F): operands a, b and c whose exact result is a subnormal number,
+    or made of one.
 
-    Where the operands' exponents do not reach f32's subnormals (f16), there is no experiment on products and sums.
+    Where the operands' exponents do not reach f32's subnormals (f16), there is no experiment on products and
+    sums.
     """
     low = 2.0 ** unit.ins.formats["a"].min_exponent
     found = {
@@ -80,7 +83,12 @@ def least_operand(unit: Unit) -> int:
     """The exponent of the smallest power of two that a holds and the unit does not lose, with b = 1."""
     fmt = unit.ins.formats["a"]
     exponents = np.arange(fmt.min_exponent - fmt.fraction_bits, fmt.min_exponent + 2)
-    results = dot(unit.ins, 2.0 ** exponents[:, None].astype(float), np.ones((len(exponents), 1)), np.zeros(len(exponents)))
+    results = dot(
+        unit.ins,
+        2.0 ** exponents[:, None].astype(float),
+        np.ones((len(exponents), 1)),
+        np.zeros(len(exponents)),
+    )
     return int(exponents[results != 0][0])
 
 
@@ -94,7 +102,8 @@ class _Gradients:
         self.norm = float(np.linalg.norm(self.exact))
 
     def error(self, unit: Unit, scale: int, boost: int = 0) -> float:
-        """The l2 norm of the error by that of the exact results; `boost`: a is multiplied by 2^boost and the result divided."""
+        """The l2 norm of the error by that of the exact results; `boost`: a is multiplied by 2^boost and
+        the result divided."""
         a = self.a * 2.0 ** (scale + boost)
         total = np.zeros(len(a))
         codes = encode(unit.ins, "a", a), encode(unit.ins, "b", self.b)
@@ -152,7 +161,8 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
 
 
 _CAPTION = (
-    "Relative l2 error of dot products of 16 small numbers, 2^s N(0, 1), with N(0, 1), rounding to the operand format included. "
+    "Relative l2 error of dot products of 16 small numbers, 2^s N(0, 1), with N(0, 1), rounding to the "
+    "operand format included. "
     "At 1 nothing is left of the result."
 )
 
@@ -191,7 +201,9 @@ def sign_result(a: list[int], b: list[int], c: int) -> int:
 
 def _sign_table() -> Table:
     rows = [(what, f"`0x{sign_result(a, b, c):08X}`") for what, a, b, c in sign_cases()]
-    caption = "The sign of a flushed number on CDNA2 (all other addends are -0, so that one +0 makes the result +0)"
+    caption = (
+        "The sign of a flushed number on CDNA2 (all other addends are -0, so that one +0 makes the result +0)"
+    )
     return Table("signs", caption, ("flushed", "result"), rows)
 
 
@@ -204,10 +216,15 @@ def _gradient_table(found: dict[str, list[float]]) -> Table:
 
 def _first(errors: list[float], threshold: float) -> str:
     """The first scale at which an error exceeds a threshold."""
-    return next((f"2^{scale}" for scale, error in zip(SCALES, errors, strict=True) if error > threshold), "no scale here")
+    return next(
+        (f"2^{scale}" for scale, error in zip(SCALES, errors, strict=True) if error > threshold),
+        "no scale here",
+    )
 
 
-def _findings(found: dict[str, list[float]], flushed: dict[Unit, dict[str, bool]], least: dict[Unit, int]) -> str:
+def _findings(
+    found: dict[str, list[float]], flushed: dict[Unit, dict[str, bool]], least: dict[Unit, int]
+) -> str:
     cdna2, cdna3, _, bf16 = found.values()
     at = SCALES.index(-15)
     return FINDINGS.format(

@@ -1,4 +1,5 @@
-"""Asymmetric rounding of CDNA3: the histogram of the paper's Figure 2, the bias in numbers, and what avoids it."""
+"""Asymmetric rounding of CDNA3: the histogram of the paper's Figure 2, the bias in numbers, and what
+avoids it."""
 
 from __future__ import annotations
 
@@ -35,19 +36,21 @@ Compute = Callable[[Any, Any, Any], npt.NDArray[Any]]
 
 
 FINDINGS = """\
-- The paper's example gives {case} on CDNA3 (printed: {printed}): c = {c} is rounded down at 24 fraction bits below
-  2^22. Every Tensor Core gives {other}, as the paper says of instructions that round otherwise. CDNA1 and CDNA2 give c itself,
+- The paper's example gives {case} on CDNA3 (printed: {printed}): c = {c} is rounded down at 24 fraction bits
+  below 2^22. Every Tensor Core gives {other}, as the paper says of instructions that round otherwise. CDNA1
+  and CDNA2 give c itself,
   against that sentence: the one sums exactly, and in the other the products cancel before c comes.
 - With the paper's operands and {count:,} samples, CDNA3's deviation has the mean {down} (standard error
   {down_error}), {down_sigma} standard errors below zero. The paper calls it "{printed_down}" and prints no
   figure. It is half a unit of the last place that c keeps.
-- The hypothetical instruction that rounds to zero has the mean {zero}, {zero_sigma} standard errors away from zero. The paper:
-  "{printed_zero}".
+- The hypothetical instruction that rounds to zero has the mean {zero}, {zero_sigma} standard errors away from
+  zero. The paper: "{printed_zero}".
 - The bias grows with the size of the products: {at_100} for a deviation of 100, {at_1000} for 1000.
-- The paper's advice holds: C = 0 in the instruction and an f32 addition after it leave a mean of {separate}, {separate_sigma}
-  standard errors away from zero.
-- CDNA3's FP8 instructions do not have the case. With c more than 25 binades below the products it counts as zero: 2^14 - 2^14 -
-  2^-12 gives {far}. At 25 binades it is still rounded down: 2^14 - 2^14 - 2^-11 gives {near}, twice as much.
+- The paper's advice holds: C = 0 in the instruction and an f32 addition after it leave a mean of {separate},
+  {separate_sigma} standard errors away from zero.
+- CDNA3's FP8 instructions do not have the case. With c more than 25 binades below the products it counts as
+  zero: 2^14 - 2^14 - 2^-12 gives {far}. At 25 binades it is still rounded down: 2^14 - 2^14 - 2^-11 gives
+  {near}, twice as much.
 """
 
 
@@ -99,7 +102,10 @@ def hypothetical() -> Instruction:
     ins = cdna3()
     operations = [
         replace(
-            operation, steps=tuple(replace(s, rounding="toward_zero") if s.rounding == "down" else s for s in operation.steps)
+            operation,
+            steps=tuple(
+                replace(s, rounding="toward_zero") if s.rounding == "down" else s for s in operation.steps
+            ),
         )
         for operation in ins.program.operations
     ]
@@ -129,15 +135,21 @@ def units() -> dict[str, Compute]:
 def measure(
     computes: dict[str, Compute], samples: int, deviation: float, progress: Progress | None = None
 ) -> dict[str, Deviations]:
-    """Deviations from the result in f64 of A, B from deviation * N(0, 1) in f16 and C from N(0, 1), as the paper draws them."""
+    """Deviations from the result in f64 of A, B from deviation * N(0, 1) in f16 and C from N(0, 1), as the
+    paper draws them."""
     found = {label: Deviations() for label in computes}
     ins = cdna3()
     for start in range(0, samples, _BLOCK):
         count = min(_BLOCK, samples - start)
         rng = np.random.default_rng([2, start])
-        a, b = (encode(ins, name, deviation * rng.standard_normal((count, ins.k), dtype=np.float32)) for name in "ab")
+        a, b = (
+            encode(ins, name, deviation * rng.standard_normal((count, ins.k), dtype=np.float32))
+            for name in "ab"
+        )
         c = encode(ins, "c", rng.standard_normal(count, dtype=np.float32))
-        real = np.einsum("ij,ij->i", a.view(np.float16).astype(np.float64), b.view(np.float16).astype(np.float64))
+        real = np.einsum(
+            "ij,ij->i", a.view(np.float16).astype(np.float64), b.view(np.float16).astype(np.float64)
+        )
         real += c.view(np.float32)
         for label, compute in computes.items():
             found[label].add(decode(ins, compute(a, b, c)) - real)
@@ -147,7 +159,8 @@ def measure(
 
 
 def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
-    """Runs the paper's example, its histogram, and the bias over a range of magnitudes (a tenth of the samples each)."""
+    """Runs the paper's example, its histogram, and the bias over a range of magnitudes (a tenth of the
+    samples each)."""
     found = measure(units(), samples, published(NAME)["histogram"]["a_b_deviation"], progress)
     pair = dict(list(units().items())[:2])
     few = max(samples // 10, 1)
@@ -175,7 +188,9 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
             },
             "bins": _BINS.tolist(),
             "histograms": {label: d.histogram.tolist() for label, d in found.items()},
-            "bias_by_deviation": {str(scale): {label: d.mean for label, d in ways.items()} for scale, ways in growth.items()},
+            "bias_by_deviation": {
+                str(scale): {label: d.mean for label, d in ways.items()} for scale, ways in growth.items()
+            },
         },
         units=tuple(case_units()),
     )
@@ -198,7 +213,9 @@ def case_units() -> list[Unit]:
     nvidia = ("turing", "ampere", "ada", "hopper", "blackwell", "rtx_blackwell")
     names |= dict.fromkeys(nvidia, f"{MMA}m16n8k8.row.col.f32.f16.f16.f32")
     others = ("v_mfma_f32_16x16x16_f16", "v_mfma_f32_32x32x8_bf16", "v_mfma_f32_32x32x4_xf32")
-    return [Unit(architecture, name) for architecture, name in names.items()] + [Unit("cdna3", name) for name in others]
+    return [Unit(architecture, name) for architecture, name in names.items()] + [
+        Unit("cdna3", name) for name in others
+    ]
 
 
 def _case_table() -> Table:
@@ -224,8 +241,15 @@ def _bias_table(found: dict[str, Deviations]) -> Table:
 
 def _growth_table(growth: dict[int, dict[str, Deviations]]) -> Table:
     labels = list(next(iter(growth.values())))
-    rows = [(scale, *(ways[label].mean for label in labels), ways[labels[0]].deviation) for scale, ways in growth.items()]
-    head = ("deviation of A and B", *(f"mean, {label}" for label in labels), f"standard deviation, {labels[0]}")
+    rows = [
+        (scale, *(ways[label].mean for label in labels), ways[labels[0]].deviation)
+        for scale, ways in growth.items()
+    ]
+    head = (
+        "deviation of A and B",
+        *(f"mean, {label}" for label in labels),
+        f"standard deviation, {labels[0]}",
+    )
     return Table("growth", "The bias by the magnitude of A and B", head, rows)
 
 
@@ -261,7 +285,8 @@ def _sigmas(found: Deviations) -> str:
 
 
 def fp8_case() -> dict[str, float]:
-    """256 * 256 - 256 * 256 + c on CDNA3's FP8: c beyond and at the edge of the window in which it is rounded down."""
+    """256 * 256 - 256 * 256 + c on CDNA3's FP8: c beyond and at the edge of the window in which it is
+    rounded down."""
     ins = instruction("cdna3", "v_mfma_f32_32x32x16_fp8_fp8")
     top = 128.0
     products = [top, 0, top], [top, 0, -top]
@@ -272,14 +297,18 @@ def _figures(found: dict[str, Deviations], growth: dict[int, dict[str, Deviation
     pair = {label: found[label] for label in list(found)[:2]}
     outside = 1 - min(float(np.sum(deviations.histogram)) / deviations.count for deviations in pair.values())
     caption = (
-        f"The paper's Figure 2 from the models: distributions of D - real over {next(iter(found.values())).count:,} samples, "
-        f"A and B from 1000 * N(0, 1), C from N(0, 1). Dotted lines: the means. At most {percent(outside)} lie outside."
+        "The paper's Figure 2 from the models: distributions of D - real over "
+        f"{next(iter(found.values())).count:,} samples, "
+        f"A and B from 1000 * N(0, 1), C from N(0, 1). Dotted lines: the means. At most {percent(outside)} "
+        "lie outside."
     )
     means = {label: [abs(ways[label].mean) for ways in growth.values()] for label in pair}
     return [
         Figure("histogram", caption, partial(_histogram, pair)),
         Figure(
-            "growth", "Magnitude of the mean of D - real; the lower curve is about its sampling error.", partial(_growth, means)
+            "growth",
+            "Magnitude of the mean of D - real; the lower curve is about its sampling error.",
+            partial(_growth, means),
         ),
     ]
 

@@ -1,4 +1,5 @@
-"""Consistency: which architectures answer with the same bits to the same operands, and how often the others differ."""
+"""Consistency: which architectures answer with the same bits to the same operands, and how often the
+others differ."""
 
 from __future__ import annotations
 
@@ -18,19 +19,21 @@ if TYPE_CHECKING:
 
 NAME = "consistency"
 TITLE = "Consistency across architectures"
-QUESTION = "Which architectures give the same bits for the same matrix product, and how far are the others apart?"
+QUESTION = (
+    "Which architectures give the same bits for the same matrix product, and how far are the others apart?"
+)
 SOURCE = "MMA-Sim (arXiv 2511.10909), sections I, II and VII"
 SAMPLES = 20_000
 
 FINDINGS = """\
 - With f16 operands and f32 results the architectures here fall into {f16_groups} groups: {f16}.
-- Between groups {least} to {most} of the results differ with operands of one size ({types} of N(0, 1), K = {k}): nearly always in
-  the last bits, for the median difference is {median} of the result. The paper's sections I and II name the effect without
-  figures.
+- Between groups {least} to {most} of the results differ with operands of one size ({types} of N(0, 1), K =
+  {k}): nearly always in the last bits, for the median difference is {median} of the result. The paper's
+  sections I and II name the effect without figures.
 - FP8 parts the generations further: {fp8}. Hopper has two answers, one for `wgmma`
   and one for `mma.sync`.
-- Units of one group run the same steps with the same parameters (their specifications say so; samples could not). For two
-  others `mmagold compare` searches the shortest operands that tell them apart.
+- Units of one group run the same steps with the same parameters (their specifications say so; samples could
+  not). For two others `mmagold compare` searches the shortest operands that tell them apart.
 """
 K = 32
 _NVIDIA = ("turing", "ampere", "ada", "hopper", "blackwell", "rtx_blackwell")
@@ -39,7 +42,11 @@ _QMMA = f"{MMA}m16n8k32.row.col.f32.e4m3.e4m3.f32"
 
 
 def _largest(name: str, types: str) -> str:
-    return f"{MMA}m16n8k8.row.col.f32.{types}.{types}.f32" if name == "turing" else f"{_SPARSE_K}.{types}.{types}.f32"
+    return (
+        f"{MMA}m16n8k8.row.col.f32.{types}.{types}.f32"
+        if name == "turing"
+        else f"{_SPARSE_K}.{types}.{types}.f32"
+    )
 
 
 GROUPS = {
@@ -72,7 +79,8 @@ GROUPS = {
 
 
 def results(types: str, samples: int) -> npt.NDArray[np.uint32]:
-    """The results of every unit for the same values: (units, samples) f32 words of a sum of K products of N(0, 1) and c."""
+    """The results of every unit for the same values: (units, samples) f32 words of a sum of K products of
+    N(0, 1) and c."""
     rng = np.random.default_rng(7)
     a, b = (to_float(types, from_float(types, rng.standard_normal((samples, K)))) for _ in range(2))
     c = rng.standard_normal(samples, dtype=np.float32).view(np.uint32)
@@ -113,7 +121,8 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
         shares[types] = differing(words[types])
         progress(step + 1, len(GROUPS))
     caption = (
-        f"Results (%) in which two architectures differ: {K} products of f16 N(0, 1) and an f32 c, {samples:,} dot products. "
+        f"Results (%) in which two architectures differ: {K} products of f16 N(0, 1) and an f32 c, "
+        f"{samples:,} dot products. "
         "An equals sign: none."
     )
     return Study(
@@ -125,7 +134,10 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
         _findings(words, shares),
         [_class_table(shares), *(_pair_table(types, shares[types]) for types in GROUPS)],
         [Figure("f16", caption, partial(_draw, shares["f16"]))],
-        {types: {"units": [u.label for u in GROUPS[types]], "differing": shares[types].tolist()} for types in GROUPS},
+        {
+            types: {"units": [u.label for u in GROUPS[types]], "differing": shares[types].tolist()}
+            for types in GROUPS
+        },
         units=tuple(unit for units in GROUPS.values() for unit in units),
     )
 
@@ -140,12 +152,16 @@ def _class_table(shares: dict[str, npt.NDArray[np.float64]]) -> Table:
         for types, found in shares.items()
         for index, group in enumerate(classes(GROUPS[types], found), 1)
     ]
-    return Table("classes", "Units that agree in every sample", ("operands", "group", "chips", "instruction"), rows)
+    return Table(
+        "classes", "Units that agree in every sample", ("operands", "group", "chips", "instruction"), rows
+    )
 
 
 def _pair_table(types: str, shares: npt.NDArray[np.float64]) -> Table:
     labels = [unit.label for unit in GROUPS[types]]
-    rows = [(label, *(percent(float(share)) for share in row)) for label, row in zip(labels, shares, strict=True)]
+    rows = [
+        (label, *(percent(float(share)) for share in row)) for label, row in zip(labels, shares, strict=True)
+    ]
     return Table(f"pairs_{types}", f"Results that differ, {types} operands", ("chip", *labels), rows)
 
 

@@ -1,4 +1,5 @@
-"""One style for the figures of all studies: legible at the width of a phone, told apart without colours, light or dark.
+"""One style for the figures of all studies: legible at the width of a phone, told apart without colours,
+light or dark.
 
 Black marks text and axes (the site recolours it for dark pages); the background stays transparent.
 """
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#B2619A", "#C78500", "#3A9BDC", "#7A7A7A", "#8C564B")
-"""After Okabe and Ito, with the light ones darkened: tell-apart for the colour-blind, and seen on white and on near black."""
+"""After Okabe and Ito, with the light ones darkened: tell-apart for the colour-blind, and seen on white
+and on near black."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 LINES = ("-", "--", "-", "--", "-.", ":", "-", "--")
 _STYLE = {
@@ -32,7 +34,8 @@ _STYLE = {
 
 @contextmanager
 def only_style(settings: Mapping[str, Any] = _STYLE) -> Iterator[None]:
-    """Has Matplotlib draw with its own defaults and these settings (the house style), whatever the reader's matplotlibrc says.
+    """Has Matplotlib draw with its own defaults and these settings (the house style), whatever the reader's
+    matplotlibrc says.
 
     Figures are drawn and saved inside; afterwards the reader's settings are back.
 
@@ -75,7 +78,9 @@ def style(index: int) -> dict[str, Any]:
 
 def legend(axes: Any, columns: int = 2) -> None:
     """The legend below the axes, where no curve runs."""
-    axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=columns, frameon=False)
+    axes.figure.legend(
+        *axes.get_legend_handles_labels(), loc="outside lower center", ncols=columns, frameon=False
+    )
 
 
 def powers_of_two(axes: Any, values: Sequence[float], which: str = "x") -> None:

@@ -1,4 +1,5 @@
-"""Reduced accumulation precision of FP8 on Hopper and Ada: the error of a long sum as K grows, and what helps."""
+"""Reduced accumulation precision of FP8 on Hopper and Ada: the error of a long sum as K grows, and what
+helps."""
 
 from __future__ import annotations
 
@@ -20,41 +21,47 @@ if TYPE_CHECKING:
 
 NAME = "fp8-accumulation"
 TITLE = "FP8 accumulation on Hopper and Ada"
-QUESTION = "How much accuracy does a long FP8 sum lose where the unit keeps 13 fraction bits, and what wins it back?"
+QUESTION = (
+    "How much accuracy does a long FP8 sum lose where the unit keeps 13 fraction bits, and what wins it back?"
+)
 SOURCE = "MMA-Sim (arXiv 2511.10909), section VI-A"
 SAMPLES = 500
 
 LENGTHS = (32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
 INTERVALS = (32, 64, 128, 256, 512, 1024, 2048, 4096)
 DATA = {"signed": "both signs", "positive": "one sign"}
-"""Operands: N(0, 1) rounded to e4m3, or their magnitudes: sums that hover around zero, and sums that only grow."""
+"""Operands: N(0, 1) rounded to e4m3, or their magnitudes: sums that hover around zero, and sums that only
+grow."""
 _BLOCK = 500
 WGMMA = "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3"
 QMMA = f"{MMA}m16n8k32.row.col.f32.e4m3.e4m3.f32"
 
 
 FINDINGS = """\
-- At K = {length} and operands of one sign, Hopper's `wgmma` loses {hopper} of the sum on average. All of it is
+- At K = {length} and operands of one sign, Hopper's `wgmma` loses {hopper} of the sum on average. All of it
+  is
   bias: every addend is cut towards zero, so that the sum comes out too small. Blackwell, with
   F = {blackwell_bits}, loses {blackwell} of it.
-- The error grows with K because the window follows the sum: whenever the sum doubles, one more bit of every product is cut.
-  From K = 128 to {length} the error grows {growth}-fold. With F = 13 a product is lost whole when its exponent lies 15 or more
-  below that of the sum.
-- Operands of both signs are kinder: {signed} on average at K = {length}, at most {signed_largest} of the mean magnitude of the
-  sums. The DeepSeek-V3 report has "nearly {printed}" at the same K for operands that it does not describe; ours lie on either
-  side of it.
-- An f32 addition every {interval} elements, as in that report, brings the error for operands of one sign down to {promoted}.
-  What stays is lost by `wgmma` within the {interval}; shorter intervals lose less (least here: {best}).
-- The paper's advice, f16 instructions for FP8 data, gives Blackwell's accuracy on Hopper: see `Hopper wgmma f16`. `mma.sync`
-  with FP8 operands is built of f16 instructions there and needs no advice.
-- Ada and Hopper both keep {bits} fraction bits, which the paper prints in place of the {reported} bits of the report. Ada rounds
-  after 16 products and Hopper after 32, so that Ada errs more in short sums.
+- The error grows with K because the window follows the sum: whenever the sum doubles, one more bit of every
+  product is cut. From K = 128 to {length} the error grows {growth}-fold. With F = 13 a product is lost whole
+  when its exponent lies 15 or more below that of the sum.
+- Operands of both signs are kinder: {signed} on average at K = {length}, at most {signed_largest} of the mean
+  magnitude of the sums. The DeepSeek-V3 report has "nearly {printed}" at the same K for operands that it does
+  not describe; ours lie on either side of it.
+- An f32 addition every {interval} elements, as in that report, brings the error for operands of one sign down
+  to {promoted}. What stays is lost by `wgmma` within the {interval}; shorter intervals lose less (least here:
+  {best}).
+- The paper's advice, f16 instructions for FP8 data, gives Blackwell's accuracy on Hopper: see `Hopper wgmma
+  f16`. `mma.sync` with FP8 operands is built of f16 instructions there and needs no advice.
+- Ada and Hopper both keep {bits} fraction bits, which the paper prints in place of the {reported} bits of the
+  report. Ada rounds after 16 products and Hopper after 32, so that Ada errs more in short sums.
 """
 
 
 @dataclass(frozen=True)
 class Way:
-    """A way to compute the sum: a unit, its operands' format, and after how many elements an f32 addition takes over."""
+    """A way to compute the sum: a unit, its operands' format, and after how many elements an f32 addition
+    takes over."""
 
     key: str
     label: str
@@ -69,8 +76,16 @@ WAYS = (
     Way("hopper", "Hopper wgmma", HOPPER),
     Way("hopper_promoted", f"Hopper wgmma, f32 add every {INTERVAL}", HOPPER, INTERVAL),
     Way("hopper_mma", "Hopper mma (on f16 units)", Unit("hopper", QMMA, "mma")),
-    Way("hopper_f16", "Hopper wgmma f16", Unit("hopper", "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", "wgmma f16")),
-    Way("blackwell", "Blackwell tcgen05", Unit("blackwell", "tcgen05.mma.cta_group::1.kind::f8f6f4.m64n8k32.f32.e4m3.e4m3")),
+    Way(
+        "hopper_f16",
+        "Hopper wgmma f16",
+        Unit("hopper", "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", "wgmma f16"),
+    ),
+    Way(
+        "blackwell",
+        "Blackwell tcgen05",
+        Unit("blackwell", "tcgen05.mma.cta_group::1.kind::f8f6f4.m64n8k32.f32.e4m3.e4m3"),
+    ),
     Way("rtx_blackwell", "RTX Blackwell mma", Unit("rtx_blackwell", QMMA, "mma")),
     Way("cdna3", "CDNA3 mfma", Unit("cdna3", "v_mfma_f32_16x16x32_fp8_fp8", "mfma")),
 )
@@ -80,7 +95,8 @@ SHOWN = ("ada", "hopper", "hopper_promoted", "blackwell", "cdna3")
 
 @dataclass
 class Errors:
-    """Errors of one way on one kind of operands: by length, relative to the mean magnitude of the exact sums."""
+    """Errors of one way on one kind of operands: by length, relative to the mean magnitude of the exact
+    sums."""
 
     mean: list[float]
     largest: list[float]
@@ -146,7 +162,8 @@ def operands(data: str, samples: int, length: int, rng: np.random.Generator) -> 
 
 
 def grow(data: str, samples: int, ways: Sequence[Way], lengths: Sequence[int]) -> dict[str, Errors]:
-    """Errors of each way at each length. float64 holds the exact sums: e4m3 products of N(0, 1) lie between 2**-18 and 2**6."""
+    """Errors of each way at each length. float64 holds the exact sums: e4m3 products of N(0, 1) lie
+    between 2**-18 and 2**6."""
     tallies = {way.key: Tally(len(lengths)) for way in ways}
     values = to_float("e4m3", np.arange(256, dtype=np.uint8))
     for start in range(0, samples, _BLOCK):
@@ -183,7 +200,12 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
         _findings(found, promoted),
         [_table(data, found[data]) for data in DATA] + [_growth_table(found), _interval_table(promoted)],
         _figures(found, promoted),
-        {"lengths": list(LENGTHS), "errors": _plain(found), "intervals": list(INTERVALS), "promoted": promoted},
+        {
+            "lengths": list(LENGTHS),
+            "errors": _plain(found),
+            "intervals": list(INTERVALS),
+            "promoted": promoted,
+        },
         units=tuple(dict.fromkeys(way.unit for way in WAYS)),
     )
 
@@ -219,9 +241,16 @@ def _table(data: str, found: dict[str, Errors]) -> Table:
     rows = []
     for way in WAYS:
         mean, largest, bias = _at(found[way.key], length)
-        rows.append((way.label, published(NAME)["fraction_bits"].get(way.key, _kept(way)), mean, largest, bias))
+        rows.append(
+            (way.label, published(NAME)["fraction_bits"].get(way.key, _kept(way)), mean, largest, bias)
+        )
     caption = f"Error at K = {length}, operands of {DATA[data]}, by the mean magnitude of the exact sums"
-    return Table(f"k{length}_{data}", caption, ("way", "F", "mean error", "largest error", "bias towards zero (-)"), rows)
+    return Table(
+        f"k{length}_{data}",
+        caption,
+        ("way", "F", "mean error", "largest error", "bias towards zero (-)"),
+        rows,
+    )
 
 
 def _kept(way: Way) -> int:
@@ -242,7 +271,9 @@ def _growth_table(found: dict[str, dict[str, Errors]]) -> Table:
 
 def _interval_table(promoted: dict[str, list[float]]) -> Table:
     rows = [(n, *(promoted[data][i] for data in DATA)) for i, n in enumerate(INTERVALS)]
-    caption = f"Hopper wgmma, K = {published(NAME)['length']}: mean error by the interval between additions to f32"
+    caption = (
+        f"Hopper wgmma, K = {published(NAME)['length']}: mean error by the interval between additions to f32"
+    )
     return Table("intervals", caption, ("interval", *DATA.values()), rows)
 
 
@@ -255,11 +286,14 @@ def _figures(found: dict[str, dict[str, Errors]], promoted: dict[str, list[float
     for data, title in DATA.items():
         curves = {way.label: found[data][way.key].mean for way in WAYS if way.key in SHOWN}
         caption = (
-            f"Mean error of a sum of K FP8 products, operands of {title}: N(0, 1) in e4m3, by the mean magnitude of the sums. "
+            f"Mean error of a sum of K FP8 products, operands of {title}: N(0, 1) in e4m3, by the mean "
+            "magnitude of the sums. "
             "Where there is no point there is no error."
         )
         figures.append(Figure(f"growth_{data}", caption, partial(_growth, curves)))
-    caption = "Hopper wgmma with an f32 addition every so many elements: the cheapest cure, and what it leaves."
+    caption = (
+        "Hopper wgmma with an f32 addition every so many elements: the cheapest cure, and what it leaves."
+    )
     return [*figures, Figure("intervals", caption, partial(_intervals, promoted))]
 
 

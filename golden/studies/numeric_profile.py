@@ -1,4 +1,5 @@
-"""The numeric profiles of W. Sun et al. (Tables XII to XV, Figure 17) from the models, beside the printed figures."""
+"""The numeric profiles of W. Sun et al. (Tables XII to XV, Figure 17) from the models, beside the printed
+figures."""
 
 from __future__ import annotations
 
@@ -25,21 +26,28 @@ SAMPLES = 100_000
 ARCHITECTURE = "ampere"
 CHAINS = 1000
 CHAIN_SHOWN = (1, 2, 5, 8, 10, 20)
-_OPERATIONS = {"multiplication": "multiplication", "inner_product": "inner product", "accumulation": "accumulation"}
+_OPERATIONS = {
+    "multiplication": "multiplication",
+    "inner_product": "inner product",
+    "accumulation": "accumulation",
+}
 _DRAWN = {"low": "in type", "f32": "in f32"}
 _ZERO = 1e-10
 """Below this the paper, which prints three digits, has 0."""
 
 
 FINDINGS = """\
-- All {zeros} zeros that the paper prints are 0 here or at most {largest_zero}. The sums that are not 0 differ by {sums} at most.
-- One figure comes out otherwise: the accumulation of bf16 drawn in its type, {odd_paper} printed, {odd} here. The model gives
-  {c_in_f32} if c keeps its f32 value: in that run c was not rounded, and the figure is the truncation of the sum to 24
-  fraction bits.
-- The products differ by {least:+.1f} % to {most:+.1f} %, in all types alike. It is not the arithmetic, for products are exact on
-  both: a sample whose numbers are a little large explains it (the mean of 1000 samples has a standard error of 5 %).
-- In the chain bf16 errs {ratio} times as much as tf32 after 20 products. f16 equals tf32 until it overflows, here at product
-  {overflow} in at least one of {chains} chains; the paper's curve stops at 10.
+- All {zeros} zeros that the paper prints are 0 here or at most {largest_zero}. The sums that are not 0 differ
+  by {sums} at most.
+- One figure comes out otherwise: the accumulation of bf16 drawn in its type, {odd_paper} printed, {odd} here.
+  The model gives {c_in_f32} if c keeps its f32 value: in that run c was not rounded, and the figure is the
+  truncation of the sum to 24 fraction bits.
+- The products differ by {least:+.1f} % to {most:+.1f} %, in all types alike. It is not the arithmetic, for
+  products are exact on
+  both: a sample whose numbers are a little large explains it (the mean of 1000 samples has a standard error
+      of 5 %).
+- In the chain bf16 errs {ratio} times as much as tf32 after 20 products. f16 equals tf32 until it overflows,
+  here at product {overflow} in at least one of {chains} chains; the paper's curve stops at 10.
 - The same experiments on a GPU: `mmagold profile --hardware`; see {page}.
 """
 
@@ -61,14 +69,21 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
         samples,
         _findings(found, compared),
         [_element_table(compared), _c_table(found), _chain_table(chain)],
-        [Figure("chain", _CAPTION, partial(_draw, {key: value for key, value in chain.items() if key != "f16 to f16"}))],
+        [
+            Figure(
+                "chain",
+                _CAPTION,
+                partial(_draw, {key: value for key, value in chain.items() if key != "f16 to f16"}),
+            )
+        ],
         dataclasses.asdict(found),
         units=tuple(Unit(ARCHITECTURE, case.ptx) for case in numeric.CASES),
     )
 
 
 _CAPTION = (
-    "Figure 17 from the model: relative l2 error after N products, mean of 1000 chains. Filled markers: operands drawn in their "
+    "Figure 17 from the model: relative l2 error after N products, mean of 1000 chains. Filled markers: "
+    "operands drawn in their "
     "type; open ones: in f32. The curves of f16 end where a chain overflows."
 )
 
@@ -100,7 +115,17 @@ def comparison(found: Profile) -> list[Line]:
     for figure in numeric.published():
         errors = found.errors if figure.against == "f32" else found.errors_f16
         ours = errors[figure.case][figure.operation][figure.init]
-        lines.append(Line(figure.table, cases[figure.case], figure.against, figure.operation, figure.init, ours, figure.value))
+        lines.append(
+            Line(
+                figure.table,
+                cases[figure.case],
+                figure.against,
+                figure.operation,
+                figure.init,
+                ours,
+                figure.value,
+            )
+        )
     return lines
 
 
@@ -129,7 +154,10 @@ def _share(line: Line) -> str:
 
 
 def _c_table(found: Profile) -> Table:
-    rows = [(case, errors["accumulation"]["low"], errors["accumulation_f32_c"]["low"]) for case, errors in found.errors.items()]
+    rows = [
+        (case, errors["accumulation"]["low"], errors["accumulation_f32_c"]["low"])
+        for case, errors in found.errors.items()
+    ]
     head = ("case", "c rounded to the operand type", "c as it was drawn, in f32")
     return Table("c", "Accumulation, a drawn in its type: what becomes of c decides", head, rows)
 
@@ -151,14 +179,21 @@ def _overflow(errors: list[float | None]) -> int | None:
 
 def _findings(found: Profile, lines: list[Line]) -> str:
     zeros = [line for line in lines if not line.paper]
-    odd = next(line for line in lines if (line.types, line.operation, line.drawn) == ("bf16 to f32", "accumulation", "low"))
+    odd = next(
+        line
+        for line in lines
+        if (line.types, line.operation, line.drawn) == ("bf16 to f32", "accumulation", "low")
+    )
     known = {line: 100 * line.difference for line in lines if line.difference is not None and line is not odd}
     products = [difference for line, difference in known.items() if line.operation == "multiplication"]
     bf16, tf32, f16 = (found.chain[name]["low"] for name in ("bf16", "tf32", "f16"))
     return FINDINGS.format(
         zeros=len(zeros),
         largest_zero=number(max(line.ours for line in zeros)),
-        sums=percent(max(abs(difference) for line, difference in known.items() if line.operation != "multiplication") / 100),
+        sums=percent(
+            max(abs(difference) for line, difference in known.items() if line.operation != "multiplication")
+            / 100
+        ),
         odd_paper=number(odd.paper),
         odd=number(odd.ours),
         c_in_f32=number(found.errors["bf16"]["accumulation_f32_c"]["low"]),

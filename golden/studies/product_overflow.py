@@ -43,12 +43,15 @@ FINDINGS = """\
 - Products overflow on {bad}. On {good}
   they stay inside the sum and only results overflow. For CDNA3 and the Tensor Cores the paper says the same.
   CDNA2's products are f32 multiplications, so they overflow too.
-- Infinities of both signs make NaN: 2^70 * 2^70 - 2^70 * 2^70 is 0 on a Tensor Core and NaN on CDNA2 and CDNA3.
-- With 8 products of operands 2^63 N(0, 1), the share of finite results that is lost is {CDNA3} on CDNA3, {CDNA2} on CDNA2,
-  {CDNA1} on CDNA1 and {Hopper} on Hopper.
-- With 8 products, sums on CDNA1 and CDNA2 overflow before they are complete as well, because they pass through f32 on their
-  way: 2^127 + 2^127 - 2^127 is infinity on CDNA2, where c meets the products last. With more products so do the sums of units
-  that chain operations, such as Ampere, Ada and CDNA3 with K = 16: every operation hands an f32 on.
+- Infinities of both signs make NaN: 2^70 * 2^70 - 2^70 * 2^70 is 0 on a Tensor Core and NaN on CDNA2 and
+  CDNA3.
+- With 8 products of operands 2^63 N(0, 1), the share of finite results that is lost is {CDNA3} on CDNA3,
+  {CDNA2} on CDNA2, {CDNA1} on CDNA1 and {Hopper} on Hopper.
+- With 8 products, sums on CDNA1 and CDNA2 overflow before they are complete as well, because they pass
+  through f32 on their
+  way: 2^127 + 2^127 - 2^127 is infinity on CDNA2, where c meets the products last. With more products so do
+  the sums of units that chain operations, such as Ampere, Ada and CDNA3 with K = 16: every operation hands an
+  f32 on.
 """
 
 
@@ -63,7 +66,8 @@ def overflows(unit: Unit) -> bool:
 
 
 def shares(unit: Unit, samples: int) -> list[float]:
-    """The share of dot products of 2^s N(0, 1) that is infinity or NaN, by s; only among those whose exact sum is finite."""
+    """The share of dot products of 2^s N(0, 1) that is infinity or NaN, by s; only among those whose exact
+    sum is finite."""
     rng = np.random.default_rng(4)
     k = 8
     drawn = rng.standard_normal((2, samples, k))
@@ -80,13 +84,18 @@ def shares(unit: Unit, samples: int) -> list[float]:
 
 def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
     """Runs the cases on every unit, and random operands near the edge on four."""
-    chosen = [unit for unit in UNITS if unit.what == "bf16" and unit.architecture in ("hopper", "cdna1", "cdna2", "cdna3")]
+    chosen = [
+        unit
+        for unit in UNITS
+        if unit.what == "bf16" and unit.architecture in ("hopper", "cdna1", "cdna2", "cdna3")
+    ]
     curves: dict[str, list[float]] = {}
     for step, unit in enumerate(chosen):
         curves[unit.chip] = shares(unit, samples)
         progress(step + 1, len(chosen))
     caption = (
-        "Share of infinities and NaNs among dot products of 8 pairs 2^s N(0, 1) in bf16 whose exact result is finite (below "
+        "Share of infinities and NaNs among dot products of 8 pairs 2^s N(0, 1) in bf16 whose exact result "
+        "is finite (below "
         "2^127.5): single products reach 2^128 before the sums do."
     )
     return Study(
@@ -129,7 +138,9 @@ def _share_table(curves: dict[str, list[float]]) -> Table:
 
 
 def _findings(curves: dict[str, list[float]]) -> str:
-    chips = {answer: sorted({unit.chip for unit in UNITS if overflows(unit) == answer}) for answer in (True, False)}
+    chips = {
+        answer: sorted({unit.chip for unit in UNITS if overflows(unit) == answer}) for answer in (True, False)
+    }
     lost = {chip: percent(curve[SCALES.index(63)]) for chip, curve in curves.items()}
     return FINDINGS.format(bad=" and ".join(chips[True]), good=", ".join(chips[False]), **lost)
 

@@ -10,7 +10,8 @@ from golden.yamlfile import Section, read
 
 @lru_cache(maxsize=8)
 def published(study: str) -> Section:
-    """The printed numbers for a study, from spec/studies/<study>.yaml; raises SpecError where the file is missing or wrong."""
+    """The printed numbers for a study, from spec/studies/<study>.yaml; raises SpecError where the file is
+    missing or wrong."""
     document = read(spec_folder() / "studies" / f"{study}.yaml")
     document.take("source", str)
     return document

@@ -47,8 +47,8 @@ class Figure:
 
 @dataclass
 class Study:
-    """A finished study. `findings` is Markdown whose numbers are those of this run; `data` goes to JSON; `random`: it samples;
-    `units`: what was run."""
+    """A finished study. `findings` is Markdown whose numbers are those of this run; `data` goes to JSON;
+    `random`: it samples; `units`: what was run."""
 
     name: str
     title: str
@@ -66,7 +66,9 @@ class Study:
     def effort(self) -> str:
         """How much was computed."""
         return (
-            f"{self.samples:,} sample{'s' * (self.samples != 1)} of each experiment" if self.random else "directed operands only"
+            f"{self.samples:,} sample{'s' * (self.samples != 1)} of each experiment"
+            if self.random
+            else "directed operands only"
         )
 
     @property
@@ -85,10 +87,17 @@ class Study:
             "command": self.command,
             "findings": plain(self.findings),
             "units": [
-                {"architecture": unit.architecture, "instruction": unit.ins.name, "evidence": unit.ins.evidence.kind}
+                {
+                    "architecture": unit.architecture,
+                    "instruction": unit.ins.name,
+                    "evidence": unit.ins.evidence.kind,
+                }
                 for unit in self.units
             ],
-            "tables": [{"caption": t.caption, "head": list(t.head), "rows": [list(row) for row in t.rows]} for t in self.tables],
+            "tables": [
+                {"caption": t.caption, "head": list(t.head), "rows": [list(row) for row in t.rows]}
+                for t in self.tables
+            ],
             "figures": [{"name": f.name, "caption": f.caption} for f in self.figures],
             "data": self.data,
         }

@@ -1,4 +1,5 @@
-"""Summation order: the trees of the paper's Figure 1, rebuilt from what the units answer, and what an order costs."""
+"""Summation order: the trees of the paper's Figure 1, rebuilt from what the units answer, and what an
+order costs."""
 
 from __future__ import annotations
 
@@ -25,15 +26,19 @@ SAMPLES = 20_000
 
 FINDINGS = """\
 - The experiment rebuilds all four trees of the paper's Figure 1: {figure1}.
-- A fused sum appears as one node with many terms: for f16, 4 products and c on Volta, 8 on Turing and Ampere, 16 on Hopper.
-  Where K is larger, sums of this size are chained, and each takes the result before it as its c.
-- FP8 `mma.sync` on Hopper shows the f16 instructions it is built of: k mod 4 in 0, 1 first, then 2, 3, and c last.
-- CDNA3 appears as one node too. Its c joins after the products, and its FP8 sums even and odd k apart, but nothing is normalised
-  in between, so that a large addend hides the small ones even after it is cancelled. The experiment cannot tell these apart.
-- Within one fused sum the order of k does not matter: {fused} of the results change when k is shuffled. Where sums are
+- A fused sum appears as one node with many terms: for f16, 4 products and c on Volta, 8 on Turing and Ampere,
+  16 on Hopper. Where K is larger, sums of this size are chained, and each takes the result before it as its
+  c.
+- FP8 `mma.sync` on Hopper shows the f16 instructions it is built of: k mod 4 in 0, 1 first, then 2, 3, and c
+  last.
+- CDNA3 appears as one node too. Its c joins after the products, and its FP8 sums even and odd k apart, but
+  nothing is normalised in between, so that a large addend hides the small ones even after it is cancelled.
+  The experiment cannot tell these apart.
+- Within one fused sum the order of k does not matter: {fused} of the results change when k is shuffled. Where
+  sums are
   chained or form a tree it may: {changing}.
-- CDNA1 is missing here: it sums groups exactly. Within a group no large addend can hide a small one; between groups the
-  rounding to f32 can.
+- CDNA1 is missing here: it sums groups exactly. Within a group no large addend can hide a small one; between
+  groups the rounding to f32 can.
 """
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3"
 
@@ -65,13 +70,15 @@ CASES = (
     Case(Unit("cdna3", "v_mfma_f32_32x32x16_fp8_fp8", "fp8")),
 )
 _LARGE, _SMALL = {"e4m3": 7, "e4m3fnuz": 6, "f64": 60}, {"e4m3": -9, "e4m3fnuz": -10, "f64": -60}
-"""Exponents of the factors of X and y (others 14 and -14): X hides y and all sums of y's, and y is exact in the result."""
+"""Exponents of the factors of X and y (others 14 and -14): X hides y and all sums of y's, and y is exact
+in the result."""
 
 
 def counts(unit: Unit) -> npt.NDArray[np.int64]:
     """How many summands lie under the node where two meet, for all pairs; index K stands for c.
 
-    Summand i is X, summand j is -X, all others y: the result divided by y counts those added after X and -X met.
+    Summand i is X, summand j is -X, all others y: the result divided by y counts those added after X and -X
+    met.
     """
     ins, k = unit.ins, unit.ins.k
     name = ins.formats["a"].name
@@ -96,7 +103,8 @@ Tree = int | tuple["Tree", ...]
 
 
 def tree(under: npt.NDArray[np.int64], members: tuple[int, ...] | None = None) -> Tree:
-    """The summation tree: nested tuples of summands. Two belong to the same child if they meet below the node."""
+    """The summation tree: nested tuples of summands. Two belong to the same child if they meet below the
+    node."""
     members = tuple(range(len(under))) if members is None else members
     if len(members) == 1:
         return members[0]
@@ -105,7 +113,9 @@ def tree(under: npt.NDArray[np.int64], members: tuple[int, ...] | None = None) -
     for first in sorted(members, key=lambda index: (index != len(under) - 1, index)):
         if first in left:
             together = tuple(
-                index for index in members if index in left and (index == first or under[first, index] < len(members))
+                index
+                for index in members
+                if index in left and (index == first or under[first, index] < len(members))
             )
             children.append(together)
             left -= set(together)
@@ -115,7 +125,8 @@ def tree(under: npt.NDArray[np.int64], members: tuple[int, ...] | None = None) -
 
 
 def tree_text(node: Tree, c: int) -> str:
-    """The tree as an expression: numbers for products, c for c; runs of more than four terms are shortened."""
+    """The tree as an expression: numbers for products, c for c; runs of more than four terms are
+    shortened."""
     if isinstance(node, int):
         return "c" if node == c else str(node)
     parts = [tree_text(child, c) if isinstance(child, int) else f"({tree_text(child, c)})" for child in node]
@@ -138,7 +149,8 @@ def found_tree(unit: Unit) -> str:
 
 
 def changed_by_shuffling(unit: Unit, samples: int) -> float:
-    """The share of results whose bits change when the k of a and b are permuted alike; operands from N(0, 1)."""
+    """The share of results whose bits change when the k of a and b are permuted alike; operands from N(0,
+    1)."""
     rng = np.random.default_rng(6)
     ins = unit.ins
     a, b = (encode(ins, name, rng.standard_normal((samples, ins.k))) for name in "ab")
@@ -156,7 +168,10 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
         changed[case] = changed_by_shuffling(case.unit, samples)
         progress(step + 1, len(CASES))
     shown = {case.unit.label: share for case, share in changed.items() if share}
-    caption = f"Share of results that change when the k of both operands are shuffled, {samples:,} dot products of N(0, 1) each."
+    caption = (
+        f"Share of results that change when the k of both operands are shuffled, {samples:,} dot "
+        "products of N(0, 1) each."
+    )
     return Study(
         NAME,
         TITLE,
@@ -175,7 +190,9 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
 
 
 def _table(trees: dict[Case, str], changed: dict[Case, float]) -> Table:
-    rows = [(case.unit.label, f"`{text}`", case.figure1, percent(changed[case])) for case, text in trees.items()]
+    rows = [
+        (case.unit.label, f"`{text}`", case.figure1, percent(changed[case])) for case, text in trees.items()
+    ]
     head = ("unit", "order found (numbers are products)", "Figure 1", "results changed by shuffling k")
     return Table("trees", "The order of summation, rebuilt from the results", head, rows)
 

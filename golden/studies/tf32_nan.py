@@ -18,7 +18,10 @@ from golden.studies.units import Unit
 
 NAME = "tf32-nan"
 TITLE = "The TF32 NaN that becomes infinity"
-QUESTION = "Which NaN words does a unit with TF32 operands take for infinity, on which chips, and what keeps them NaN?"
+QUESTION = (
+    "Which NaN words does a unit with TF32 operands take for infinity, on which chips, and what "
+    "keeps them NaN?"
+)
 SOURCE = "MMA-Sim (arXiv 2511.10909), sections IV-C and IV-F, TF32 truncation"
 SAMPLES = 200_000
 
@@ -40,21 +43,23 @@ WORDS = {
 
 FINDINGS = """\
 - {word} becomes {result} in {infinite} of {tries} tries, in a or in b of {total} instructions on {chips}.
-  It is the paper's example, and all chips with TF32 operands do it. In c, which is an f32, the word stays NaN everywhere.
-- {doomed:,} of the {every:,} NaN words of f32 turn ({share}): those whose payload lies in the {bits} dropped bits alone.
-  {random:,} random NaNs follow that rule with {odd} exceptions.
-- The NaNs that hardware makes have high payload bits and stay NaN. In danger are NaNs made by software: payloads that carry a
-  tag, signalling NaNs that mark memory never written.
-- A conversion that makes NaN quiet keeps every NaN. Rounding with integers is worse than none: it turns 0x7FFFFFFF, the NaN of
-  NVIDIA's own units, into a word that multiplies as {lost}.
-- The committed vectors of the H200 hold no such word. That the dropped bits do not count is captured; that they do not count for
-  a NaN either rests on the paper.
+  It is the paper's example, and all chips with TF32 operands do it. In c, which is an f32, the word stays NaN
+  everywhere.
+- {doomed:,} of the {every:,} NaN words of f32 turn ({share}): those whose payload lies in the {bits} dropped
+  bits alone. {random:,} random NaNs follow that rule with {odd} exceptions.
+- The NaNs that hardware makes have high payload bits and stay NaN. In danger are NaNs made by software:
+  payloads that carry a tag, signalling NaNs that mark memory never written.
+- A conversion that makes NaN quiet keeps every NaN. Rounding with integers is worse than none: it turns
+  0x7FFFFFFF, the NaN of NVIDIA's own units, into a word that multiplies as {lost}.
+- The committed vectors of the H200 hold no such word. That the dropped bits do not count is captured; that
+  they do not count for a NaN either rests on the paper.
 """
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the instructions of an architecture with TF32 operands answer to the paper's word in a, in b and in c."""
+    """What the instructions of an architecture with TF32 operands answer to the paper's word in a, in b
+    and in c."""
 
     architecture: str
     names: tuple[str, ...]
@@ -81,7 +86,8 @@ def tf32_instructions(architecture: str) -> list[Instruction]:
 
 
 def answer_to(ins: Instruction, operand: str, word: int) -> int:
-    """The result when every element of one operand is the word, the other factor 1 (and c 0, or the products 0)."""
+    """The result when every element of one operand is the word, the other factor 1 (and c 0, or the
+    products 0)."""
     a, b = np.full(ins.stored_k, ONE, np.uint32), np.full(ins.k, ONE, np.uint32)
     c = np.uint32(0)
     metadata = None
@@ -99,12 +105,15 @@ def answer_to(ins: Instruction, operand: str, word: int) -> int:
 
 @lru_cache(maxsize=1)
 def answers() -> tuple[Answer, ...]:
-    """Every instruction with TF32 operands on every architecture that has one, asked with the paper's word."""
+    """Every instruction with TF32 operands on every architecture that has one, asked with the paper's
+    word."""
     found = []
     for architecture in architectures.architectures():
         asked = tf32_instructions(architecture)
         if asked:
-            results = {operand: tuple(answer_to(ins, operand, PAPER_WORD) for ins in asked) for operand in "abc"}
+            results = {
+                operand: tuple(answer_to(ins, operand, PAPER_WORD) for ins in asked) for operand in "abc"
+            }
             found.append(Answer(architecture, tuple(ins.name for ins in asked), **results))
     return tuple(found)
 
@@ -129,11 +138,16 @@ def random_nans(samples: int) -> npt.NDArray[np.uint32]:
     """Random NaN words, of which each is as likely as every other."""
     rng = np.random.default_rng(5)
     fraction = rng.integers(1, 1 << 23, size=samples, dtype=np.uint32)
-    return fraction | np.uint32(0x7F800000) | (rng.integers(0, 2, size=samples, dtype=np.uint32) << np.uint32(31))
+    return (
+        fraction
+        | np.uint32(0x7F800000)
+        | (rng.integers(0, 2, size=samples, dtype=np.uint32) << np.uint32(31))
+    )
 
 
 def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -> Study:
-    """Asks every instruction with the paper's word, and one of each architecture with all words that turn and random others."""
+    """Asks every instruction with the paper's word, and one of each architecture with all words that turn
+    and random others."""
     counts = []
     found = answers()
     for step, answer in enumerate(found):
@@ -141,7 +155,9 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
         turned, words = times_one(ins, doomed()), random_nans(samples)
         kept = is_nan(times_one(ins, words))
         odd = int((kept == np.isin(words, doomed())).sum())
-        counts.append((Unit(ins.architecture, ins.name), int((~is_nan(turned)).sum()), int((~kept).sum()), odd))
+        counts.append(
+            (Unit(ins.architecture, ins.name), int((~is_nan(turned)).sum()), int((~kept).sum()), odd)
+        )
         progress(step + 1, len(found))
     return Study(
         NAME,
@@ -154,7 +170,9 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
         [],
         {
             "paper": {"word": PAPER_WORD, "result": PAPER_RESULT},
-            "answers": {answer.architecture: dict(zip(answer.names, answer.a, strict=True)) for answer in found},
+            "answers": {
+                answer.architecture: dict(zip(answer.names, answer.a, strict=True)) for answer in found
+            },
             "turned": {unit.label: turned for unit, turned, _, _ in counts},
         },
         units=tuple(unit for unit, *_ in counts),
@@ -176,7 +194,9 @@ def _word_table() -> Table:
     rows = []
     for word, what in WORDS.items():
         results = [int(times_one(ins, [word])[0]) for ins in (nvidia, amd)]
-        rows.append((_hex(word), what, meaning(word), *(f"{_hex(result)} ({meaning(result)})" for result in results)))
+        rows.append(
+            (_hex(word), what, meaning(word), *(f"{_hex(result)} ({meaning(result)})" for result in results))
+        )
     head = ("operand", "what it is", "as f32", "times 1 on Hopper", "times 1 on CDNA3")
     return Table("words", f"Words as a TF32 operand, executed ({nvidia.name}; {amd.name})", head, rows)
 
@@ -186,13 +206,20 @@ def _where_table() -> Table:
     for answer in answers():
         for place in range(len(answer.names)):
             cells = [meaning(column[place]) for column in (answer.a, answer.b, answer.c)]
-            rows.append((Unit(answer.architecture, answer.names[place]).chip, f"`{answer.names[place]}`", *cells))
-    caption = f"Where it happens: the result with {_hex(PAPER_WORD)} in a, in b and in c, one N of each instruction"
+            rows.append(
+                (Unit(answer.architecture, answer.names[place]).chip, f"`{answer.names[place]}`", *cells)
+            )
+    caption = (
+        f"Where it happens: the result with {_hex(PAPER_WORD)} in a, in b and in c, one N of each instruction"
+    )
     return Table("where", caption, ("chip", "instruction", "in a", "in b", "in c (f32)"), rows)
 
 
 def _count_table(counts: list[tuple[Unit, int, int, int]], samples: int) -> Table:
-    rows = [(unit.chip, f"`{unit.name}`", f"{turned:,} of {len(doomed()):,}", some, odd) for unit, turned, some, odd in counts]
+    rows = [
+        (unit.chip, f"`{unit.name}`", f"{turned:,} of {len(doomed()):,}", some, odd)
+        for unit, turned, some, odd in counts
+    ]
     head = (
         "chip",
         "instruction",
@@ -246,7 +273,9 @@ def _other_table() -> Table:
         a, b = np.zeros(unit.ins.k, fmt.dtype), np.zeros(unit.ins.k, fmt.dtype)
         a[0], b[0] = fmt.infinity + 1, from_float(fmt, [1.0])[0]
         result = int(unit.ins.dot(a, b, np.uint32(0)))
-        rows.append((unit.chip, f"`{unit.name}`", f"`0x{fmt.infinity + 1:0{fmt.storage // 4}X}`", meaning(result)))
+        rows.append(
+            (unit.chip, f"`{unit.name}`", f"`0x{fmt.infinity + 1:0{fmt.storage // 4}X}`", meaning(result))
+        )
     return Table("others", "Formats that drop no bits", ("chip", "instruction", "least NaN", "times 1"), rows)
 
 

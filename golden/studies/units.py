@@ -56,7 +56,8 @@ def decode(ins: Instruction, codes: npt.ArrayLike) -> Floats:
 
 
 def dot(ins: Instruction, a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike = 0.0) -> Floats:
-    """The values of dot products of values (..., up to k); what is missing is zero. Results are broadcast with c."""
+    """The values of dot products of values (..., up to k); what is missing is zero. Results are broadcast
+    with c."""
     x, y = (encode(ins, operand, _padded(values, ins.k)) for operand, values in (("a", a), ("b", b)))
     return decode(ins, ins.dot(x, y, encode(ins, "c", c)))
 

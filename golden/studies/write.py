@@ -14,7 +14,8 @@ from golden.studies.study import Study, Table, plain
 
 
 def write(study: Study, folder: Path) -> list[Path]:
-    """Writes everything into a folder, which is made; returns the files. The same study always gives the same bytes.
+    """Writes everything into a folder, which is made; returns the files. The same study always gives the same
+    bytes.
 
     Raises:
         ToolMissing: the study has figures and matplotlib is not installed; nothing is written.
@@ -39,12 +40,25 @@ def csv_text(table: Table) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(table.head)
-    writer.writerows([cell.replace("`", "") if isinstance(cell, str) else cell for cell in row] for row in table.rows)
+    writer.writerows(
+        [cell.replace("`", "") if isinstance(cell, str) else cell for cell in row] for row in table.rows
+    )
     return out.getvalue()
 
 
 def document(study: Study) -> str:
     """The study as Markdown beside its figures' files."""
-    figures = [f"![{figure.caption}]({study.name}_{figure.name}.svg)\n\n{figure.caption}" for figure in study.figures]
-    parts = [f"# {study.title}", f"{study.question} Source: {study.source}.", f"`{study.command}`, {study.effort}."]
-    return "\n\n".join([*parts, plain(study.findings), *figures, *(plain(table.markdown()) for table in study.tables)]) + "\n"
+    figures = [
+        f"![{figure.caption}]({study.name}_{figure.name}.svg)\n\n{figure.caption}" for figure in study.figures
+    ]
+    parts = [
+        f"# {study.title}",
+        f"{study.question} Source: {study.source}.",
+        f"`{study.command}`, {study.effort}.",
+    ]
+    return (
+        "\n\n".join(
+            [*parts, plain(study.findings), *figures, *(plain(table.markdown()) for table in study.tables)]
+        )
+        + "\n"
+    )

@@ -27,10 +27,17 @@ _MAX_NAMES = 1 << 16
 
 
 def write(
-    stream: IO[bytes], layout: WordLayout, count: int, records: Iterable[tuple[dict[str, Bits], Bits]], folder: Path
+    stream: IO[bytes],
+    layout: WordLayout,
+    count: int,
+    records: Iterable[tuple[dict[str, Bits], Bits]],
+    folder: Path,
 ) -> None:
-    """Writes (arrays, kinds) chunk by chunk: each array goes through a temporary file, so memory holds one chunk only."""
-    shapes = {field.name: (field.shape, field.dtype) for field in layout.fields} | {"kinds": ((), np.dtype(np.uint8))}
+    """Writes (arrays, kinds) chunk by chunk: each array goes through a temporary file, so memory holds one
+    chunk only."""
+    shapes = {field.name: (field.shape, field.dtype) for field in layout.fields} | {
+        "kinds": ((), np.dtype(np.uint8))
+    }
     with ExitStack() as stack:
         spools = {name: stack.enter_context(tempfile.TemporaryFile(dir=folder)) for name in shapes}
         for arrays, kinds in records:
@@ -43,7 +50,9 @@ def write(
                 np.lib.format.write_array(member, np.array(stimuli.KINDS), allow_pickle=False)
 
 
-def _member(archive: zipfile.ZipFile, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], spool: IO[bytes]) -> None:
+def _member(
+    archive: zipfile.ZipFile, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], spool: IO[bytes]
+) -> None:
     info = zipfile.ZipInfo(f"{name}.npy", _DATE)
     info.compress_type = zipfile.ZIP_DEFLATED
     spool.seek(0)
@@ -55,7 +64,8 @@ def _member(archive: zipfile.ZipFile, name: str, shape: tuple[int, ...], dtype: 
 
 
 def read(path: Path, layout: WordLayout, count: int) -> tuple[dict[str, Bits], Bits]:
-    """Arrays by name and kinds of an archive of `count` records, which must have the dtypes and shapes of the layout."""
+    """Arrays by name and kinds of an archive of `count` records, which must have the dtypes and shapes of
+    the layout."""
     wanted = {field.name: (field.dtype, (count, *field.shape)) for field in layout.fields} | {
         "kinds": (np.dtype(np.uint8), (count,))
     }

@@ -1,14 +1,16 @@
-"""Outputs captured on real GPUs: the vectors committed in vectors/, and the evidence that spec/evidence makes of them.
+"""Outputs captured on real GPUs: the vectors committed in vectors/, and the evidence that spec/evidence makes
+of them.
 
     for vector in captured.load("hopper"):
         d = golden.instruction("hopper", vector.name)(**vector.operands)      # must equal vector.d
 
-`python -m golden.vectors.captured` checks every committed file against its manifest and writes spec/evidence again. The vectors
-come with a checkout, not with an installed wheel; spec/evidence comes with both.
+`python -m golden.vectors.captured` checks every committed file against its manifest and writes spec/evidence
+again. The vectors come with a checkout, not with an installed wheel; spec/evidence comes with both.
 
-A manifest of schema 1 names device, date, seed and, for each instruction, its file, hash, shapes and the operand class of
-every tile. Schema 2 adds scales, the `tools` that built the kernels and, for each instruction that hw_capture recorded,
-`ptx` and `sass` (lines by form of the kernel), `emulated`, `seed` and `date`. Both are read.
+A manifest of schema 1 names device, date, seed and, for each instruction, its file, hash, shapes and the
+operand class of every tile. Schema 2 adds scales, the `tools` that built the kernels and, for each
+instruction that hw_capture recorded, `ptx` and `sass` (lines by form of the kernel), `emulated`, `seed` and
+`date`. Both are read.
 """
 
 from __future__ import annotations
@@ -68,7 +70,8 @@ _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True)
 class Captured:
-    """The committed tiles of one instruction: raw bits in the shapes of the matrix API, one batch entry a tile."""
+    """The committed tiles of one instruction: raw bits in the shapes of the matrix API, one batch entry a
+    tile."""
 
     name: str
     operands: dict[str, Bits]
@@ -81,7 +84,9 @@ def vectors_folder() -> Path:
     """Returns the vectors/ folder of the checkout; raises FileFormatError in an installation without one."""
     folder = Path(__file__).resolve().parents[2] / "vectors"
     if not folder.is_dir():
-        raise FileFormatError(f"{folder}: captured vectors are part of a checkout, this installation has none")
+        raise FileFormatError(
+            f"{folder}: captured vectors are part of a checkout, this installation has none"
+        )
     return folder
 
 
@@ -99,7 +104,8 @@ def read_manifest(architecture: str, folder: Path | None = None) -> dict[str, An
     recorded = captures(architecture).manifest_sha256
     if folder is None and path.exists() and recorded != hashlib.sha256(read_bytes(path)).hexdigest():
         raise FileFormatError(
-            f"{path}: edited: its SHA-256 is not the one in spec/evidence/{architecture}.yaml ({recorded[:16]})"
+            f"{path}: edited: its SHA-256 is not the one in spec/evidence/{architecture}.yaml "
+            f"({recorded[:16]})"
         )
     return read_manifest_file(path, architecture)
 
@@ -119,7 +125,9 @@ def _check_manifest(manifest: Any, architecture: str | None, path: Path) -> None
     _check_keys(manifest, _MANIFEST, f"{path}")
     _check_keys(manifest["device"], dict.fromkeys(_DEVICE, str), f"{path}: device")
     if architecture is not None and manifest["architecture"] != architecture:
-        raise FileFormatError(f"{path}: architecture is '{manifest['architecture']}', expected '{architecture}'")
+        raise FileFormatError(
+            f"{path}: architecture is '{manifest['architecture']}', expected '{architecture}'"
+        )
     for name, entry in manifest["instructions"].items():
         where = f"{path}: {name}"
         _check_keys(entry, _ENTRY, where)
@@ -130,11 +138,17 @@ def _check_manifest(manifest: Any, architecture: str | None, path: Path) -> None
             or not all(isinstance(word, str) for word in classes)
             or len(entry["classes"]) != entry["tiles"]
         ):
-            raise FileFormatError(f"{where}: 'classes' does not name the class of each of the {entry['tiles']} tiles")
+            raise FileFormatError(
+                f"{where}: 'classes' does not name the class of each of the {entry['tiles']} tiles"
+            )
         if not all(type(i) is int and 0 <= i < len(classes) for i in entry["classes"]):
-            raise FileFormatError(f"{where}: 'classes' holds something that is no index of class set '{entry['class_set']}'")
+            raise FileFormatError(
+                f"{where}: 'classes' holds something that is no index of class set '{entry['class_set']}'"
+            )
         if Path(entry["file"]).name != entry["file"] or set(entry["shapes"]) != set(entry["dtypes"]):
-            raise FileFormatError(f"{where}: 'file' is not a plain file name, or 'shapes' and 'dtypes' name different arrays")
+            raise FileFormatError(
+                f"{where}: 'file' is not a plain file name, or 'shapes' and 'dtypes' name different arrays"
+            )
 
 
 def _check_keys(value: Any, wanted: Mapping[str, type], where: str) -> None:
@@ -155,8 +169,11 @@ def load(architecture: str, folder: Path | None = None) -> Iterator[Captured]:
     yield from load_entries(manifest, (folder or vectors_folder()) / architecture)
 
 
-def load_entries(manifest: dict[str, Any], folder: Path, names: Iterable[str] | None = None) -> Iterator[Captured]:
-    """Yields the vectors of a checked manifest (of `names` only, if given) whose files lie in `folder`; see `load`."""
+def load_entries(
+    manifest: dict[str, Any], folder: Path, names: Iterable[str] | None = None
+) -> Iterator[Captured]:
+    """Yields the vectors of a checked manifest (of `names` only, if given) whose files lie in `folder`;
+    see `load`."""
     for name in manifest["instructions"] if names is None else names:
         yield _load_entry(manifest, name, folder)
 
@@ -165,7 +182,9 @@ def load_one(architecture: str, name: str, folder: Path | None = None) -> Captur
     """Returns the committed vectors of one instruction; raises UnknownNameError when it was not captured."""
     manifest = read_manifest(architecture, folder)
     if name not in manifest["instructions"]:
-        raise UnknownNameError(f"'{name}' has no captured vectors on {architecture}{nearest(name, manifest['instructions'])}")
+        raise UnknownNameError(
+            f"'{name}' has no captured vectors on {architecture}{nearest(name, manifest['instructions'])}"
+        )
     return _load_entry(manifest, name, (folder or vectors_folder()) / architecture)
 
 
@@ -196,11 +215,14 @@ def _read_arrays(path: Path, entry: dict[str, Any]) -> dict[str, Bits]:
     return read_arrays(path, ARRAYS, content=content)
 
 
-# Writing ---------------------------------------------------------------------------------------------------------------
+# Writing ----------------------------------------------------------------------------------------------------
 
 
-def save(folder: Path, name: str, arrays: Mapping[str, Bits], class_set: str, classes: list[int]) -> dict[str, Any]:
-    """Writes the vectors of one instruction and returns its manifest entry. The same arrays always give the same bytes."""
+def save(
+    folder: Path, name: str, arrays: Mapping[str, Bits], class_set: str, classes: list[int]
+) -> dict[str, Any]:
+    """Writes the vectors of one instruction and returns its manifest entry. The same arrays always give
+    the same bytes."""
     content = pack(arrays)
     path = folder / file_name(name)
     _replace(path, content)
@@ -218,12 +240,15 @@ def save(folder: Path, name: str, arrays: Mapping[str, Bits], class_set: str, cl
 
 
 def pack(arrays: Mapping[str, Bits]) -> bytes:
-    """Returns the bytes of a compressed .npz whose every time stamp is the same (LZMA: a sixth smaller than deflate)."""
+    """Returns the bytes of a compressed .npz whose every time stamp is the same (LZMA: a sixth smaller
+    than deflate)."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for key in (key for key in ARRAYS if key in arrays):
             member = io.BytesIO()
-            np.lib.format.write_array(member, np.ascontiguousarray(arrays[key]), version=(1, 0), allow_pickle=False)
+            np.lib.format.write_array(
+                member, np.ascontiguousarray(arrays[key]), version=(1, 0), allow_pickle=False
+            )
             info = zipfile.ZipInfo(f"{key}.npy", _ZIP_DATE)
             info.external_attr, info.create_system = 0o644 << 16, 3
             archive.writestr(info, member.getvalue(), zipfile.ZIP_LZMA)
@@ -231,7 +256,8 @@ def pack(arrays: Mapping[str, Bits]) -> bytes:
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Writes folder/manifest.json whole or not at all: one line for each key, each class and each instruction."""
+    """Writes folder/manifest.json whole or not at all: one line for each key, each class and each
+    instruction."""
 
     def inner(key: str, value: Any) -> str:
         if key == "instructions":
@@ -239,12 +265,17 @@ def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
             return "{\n" + ",\n".join(lines) + "}"
         if key == "operand_classes":
             sets = (
-                f"  {json.dumps(name)}: [\n   " + ",\n   ".join(map(json.dumps, words)) + "]" for name, words in value.items()
+                f"  {json.dumps(name)}: [\n   " + ",\n   ".join(map(json.dumps, words)) + "]"
+                for name, words in value.items()
             )
             return "{\n" + ",\n".join(sets) + "\n }"
         return json.dumps(value)
 
-    text = "{\n" + ",\n".join(f" {json.dumps(key)}: {inner(key, value)}" for key, value in manifest.items()) + "\n}\n"
+    text = (
+        "{\n"
+        + ",\n".join(f" {json.dumps(key)}: {inner(key, value)}" for key, value in manifest.items())
+        + "\n}\n"
+    )
     _replace(folder / "manifest.json", text.encode())
 
 
@@ -254,12 +285,14 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def evidence(architecture: str, folder: Path | None = None) -> str:
-    """Returns the text of spec/evidence/ARCHITECTURE.yaml: which instructions are captured, where and how often."""
+    """Returns the text of spec/evidence/ARCHITECTURE.yaml: which instructions are captured, where and how
+    often."""
     path = (folder or vectors_folder()) / architecture / "manifest.json"
     manifest = read_manifest_file(path, architecture)
     device = manifest["device"]
     lines = [
-        f"# Written by `python -m golden.vectors.captured` from vectors/{architecture}/manifest.json; edit neither by hand.",
+        f"# Written by `python -m golden.vectors.captured` from vectors/{architecture}/manifest.json; edit "
+        "neither by hand.",
         f"architecture: {architecture}",
         f"source: outputs of an {device['name']}, recorded with operands of known classes",
         f"device: {device['name']}",
@@ -289,7 +322,8 @@ def campaign_evidence() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Checks all committed vectors and writes spec/evidence; with --check it only compares. Returns the exit status."""
+    """Checks all committed vectors and writes spec/evidence; with --check it only compares. Returns the
+    exit status."""
     if any(argument != "--check" for argument in arguments):
         print("usage: python -m golden.vectors.captured [--check]", file=sys.stderr)
         return 2
@@ -297,7 +331,10 @@ def main(arguments: list[str]) -> int:
         for architecture in architectures():
             vectors = list(load(architecture, vectors_folder()))
             _update(architecture, evidence(architecture), bool(arguments))
-            print(f"{architecture}: {len(vectors)} instructions, {sum(v.d.size for v in vectors)} results, all files as recorded")
+            print(
+                f"{architecture}: {len(vectors)} instructions, {sum(v.d.size for v in vectors)} results, "
+                "all files as recorded"
+            )
         _update("campaigns", campaign_evidence(), bool(arguments))
     except FileFormatError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -311,7 +348,9 @@ def _update(name: str, text: str, only_check: bool) -> None:
         path.parent.mkdir(exist_ok=True)
         _replace(path, text.encode())
     elif not path.exists() or path.read_text("utf-8") != text:
-        raise FileFormatError(f"{path}: is not what the recorded files give; run 'python -m golden.vectors.captured'")
+        raise FileFormatError(
+            f"{path}: is not what the recorded files give; run 'python -m golden.vectors.captured'"
+        )
 
 
 if __name__ == "__main__":

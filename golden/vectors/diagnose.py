@@ -1,7 +1,8 @@
-"""Finds what is wrong with a vector file whose checksum is not the manifest's: the line, where it can be told.
+"""Finds what is wrong with a vector file whose checksum is not the manifest's: the line, where it can be
+told.
 
-The checksums of the parts find the part. Its line is found by writing the part again from the seed, else as the first
-line that cannot be read or whose result is not the unit's.
+The checksums of the parts find the part. Its line is found by writing the part again from the seed, else as
+the first line that cannot be read or whose result is not the unit's.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ def explain(path: Path, made: Manifest, ins: Instruction) -> FileFormatError:
     """The error to raise for a file that is not what its manifest says."""
     data = path.read_bytes()
     if made.format == "npz":
-        return FileFormatError(f"{path}: truncated or edited: {len(data)} bytes of {made.bytes}, SHA-256 is not the manifest's")
+        return FileFormatError(
+            f"{path}: truncated or edited: {len(data)} bytes of {made.bytes}, SHA-256 is not the manifest's"
+        )
     at = 0
     for number, part in enumerate(made.parts):
         text = data[at : at + part.bytes]
@@ -32,21 +35,32 @@ def explain(path: Path, made: Manifest, ins: Instruction) -> FileFormatError:
                 wanted = None  # another version of the package drew the vectors
             short = len(text) < part.bytes and text.count(b"\n") < part.lines
             cut = short and (wanted is None or wanted.startswith(text))
-            return _truncated(path, made, part, text) if cut else _edited(path, made, ins, number, data[at:], wanted)
+            return (
+                _truncated(path, made, part, text)
+                if cut
+                else _edited(path, made, ins, number, data[at:], wanted)
+            )
         at += part.bytes
     extra = made.parts[-1].line + made.parts[-1].lines
-    return FileFormatError(f"{path}:{extra}: {len(data) - at} bytes after the end of the vectors; expected {made.bytes} bytes")
+    return FileFormatError(
+        f"{path}:{extra}: {len(data) - at} bytes after the end of the vectors; expected {made.bytes} bytes"
+    )
 
 
 def _truncated(path: Path, made: Manifest, part: Part, text: bytes) -> FileFormatError:
     """The error for a file that ends early, perhaps inside a line."""
     ends = part.line + text.count(b"\n")
     lines = made.parts[-1].line + made.parts[-1].lines - 1
-    return FileFormatError(f"{path}:{ends}: the file ends here, expected {lines} lines ({made.count} vectors)")
+    return FileFormatError(
+        f"{path}:{ends}: the file ends here, expected {lines} lines ({made.count} vectors)"
+    )
 
 
-def _edited(path: Path, made: Manifest, ins: Instruction, number: int, rest: bytes, wanted: bytes | None) -> FileFormatError:
-    """The error for a part that differs from `wanted`, or from what its checksum says where that is not known."""
+def _edited(
+    path: Path, made: Manifest, ins: Instruction, number: int, rest: bytes, wanted: bytes | None
+) -> FileFormatError:
+    """The error for a part that differs from `wanted`, or from what its checksum says where that is not
+    known."""
     part = made.parts[number]
     lines = rest.split(b"\n")[: part.lines]
     if wanted is not None:
@@ -59,11 +73,15 @@ def _edited(path: Path, made: Manifest, ins: Instruction, number: int, rest: byt
         if found is not None:
             return FileFormatError(f"{path}:{part.line + found[0]}: {found[1]}")
     last = part.line + part.lines - 1
-    return FileFormatError(f"{path}:{part.line}: a line between this one and {last} was edited (CRC-32 is not the manifest's)")
+    return FileFormatError(
+        f"{path}:{part.line}: a line between this one and {last} was edited (CRC-32 is not the manifest's)"
+    )
 
 
 def _difference(line: bytes, good: bytes) -> str:
-    at = next((i for i, (x, y) in enumerate(zip(line, good, strict=False)) if x != y), min(len(line), len(good)))
+    at = next(
+        (i for i, (x, y) in enumerate(zip(line, good, strict=False)) if x != y), min(len(line), len(good))
+    )
     shown, wanted = (text[max(at - 8, 0) : at + 12].decode("latin-1") for text in (line, good))
     return f"'{shown}' at column {at + 1}, expected '{wanted}'"
 
@@ -88,7 +106,8 @@ def _written_again(made: Manifest, ins: Instruction, number: int) -> bytes | Non
 
 
 def _first_wrong(made: Manifest, ins: Instruction, lines: list[bytes]) -> tuple[int, str] | None:
-    """Index and complaint of the first line that is no record of the format or whose d is not the unit's result."""
+    """Index and complaint of the first line that is no record of the format or whose d is not the unit's
+    result."""
     layout = files.layout_of(ins, made.level)
     form = FORMATS[made.format].lines(layout, made.count)
     for index, line in enumerate(lines):
@@ -98,7 +117,9 @@ def _first_wrong(made: Manifest, ins: Instruction, lines: list[bytes]) -> tuple[
             return index, str(error).removeprefix("[0] ")
         if made.level == "fragment":
             arrays = from_registers(ins, arrays)
-        wrong = files.wrong_result(ins, made.level, {k: v for k, v in arrays.items() if k != "d"}, arrays["d"])
+        wrong = files.wrong_result(
+            ins, made.level, {k: v for k, v in arrays.items() if k != "d"}, arrays["d"]
+        )
         if wrong is not None:
             return index, wrong[1]
     return None

@@ -1,14 +1,17 @@
-"""An instruction as a DPI-C model: one C file, a SystemVerilog package and an example testbench, for any simulator with DPI.
+"""An instruction as a DPI-C model: one C file, a SystemVerilog package and an example testbench, for any
+simulator with DPI.
 
     files = write(golden.instruction("hopper", "HMMA.16816.F32"), "out", prefix="hmma")
 
-The C file holds the general interpreter of golden/core and this instruction's program as constants, so that it needs
-nothing but a C11 compiler. The package declares the imported function and a wrapper that returns the result:
+The C file holds the general interpreter of golden/core and this instruction's program as constants, so that
+it needs nothing but a C11 compiler. The package declares the imported function and a wrapper that returns the
+result:
 
     function automatic logic [31:0] hmma_dot(input bit [255:0] a, input bit [255:0] b, input bit [31:0] c);
 
-Every operand is a packed vector with element 0 in its least significant bits (golden/vectors/word.py); sparse units also
-take `metadata` (a nibble a chunk), block-scaled ones `scale_a` and `scale_b`. X and Z arrive as 0, as DPI converts them.
+Every operand is a packed vector with element 0 in its least significant bits (golden/vectors/word.py); sparse
+units also take `metadata` (a nibble a chunk), block-scaled ones `scale_a` and `scale_b`. X and Z arrive as 0,
+as DPI converts them.
 """
 
 from __future__ import annotations
@@ -41,7 +44,8 @@ def default_prefix(ins: Instruction) -> str:
 
 
 def write(ins: Instruction, folder: str | Path, prefix: str | None = None) -> list[Path]:
-    """Writes PREFIX_dpi.c, PREFIX_pkg.sv, PREFIX_tb.sv, PREFIX_vectors.hex, Makefile and README.md into `folder`.
+    """Writes PREFIX_dpi.c, PREFIX_pkg.sv, PREFIX_tb.sv, PREFIX_vectors.hex, Makefile and README.md into
+    `folder`.
 
     Raises:
         OperandError: the prefix is no identifier of C and SystemVerilog.
@@ -117,7 +121,8 @@ def _unpack(ins: Instruction, field: Field) -> str:
         f"    uint{storage}_t {name}_codes[{field.elements}];\n"
         f"    for (uint32_t i = 0; i < {field.elements}; i++)"
         f" {name}_codes[i] = (uint{storage}_t)mg_dpi_bits({name}, i * {field.bits}, {field.bits});\n"
-        f"    call.{array} = (mg_array){{.data = (char *){name}_codes, .row = {strides[0]}, .column = {strides[1]}}};"
+        f"    call.{array} = (mg_array){{.data = (char *){name}_codes, .row = {strides[0]}, .column = "
+        f"{strides[1]}}};"
     )
 
 
@@ -126,7 +131,8 @@ def _examples(ins: Instruction) -> str:
     vectors = default_set(ins, count=_EXAMPLES, seed=1)
     layout = WordLayout.of(ins)
     return "".join(
-        f"{_word(layout, vectors, i):0{(layout.operand_width + layout.result_width + 3) // 4}x}\n" for i in range(_EXAMPLES)
+        f"{_word(layout, vectors, i):0{(layout.operand_width + layout.result_width + 3) // 4}x}\n"
+        for i in range(_EXAMPLES)
     )
 
 
@@ -137,7 +143,7 @@ def _word(layout: WordLayout, vectors: VectorSet, i: int) -> int:
     return operands << layout.result_width | expected
 
 
-# The C model -------------------------------------------------------------------------------------------------------------
+# The C model ------------------------------------------------------------------------------------------------
 
 
 def core_source() -> str:
@@ -147,13 +153,15 @@ def core_source() -> str:
 
 
 def _globals() -> list[str]:
-    """Names that the core shows to the linker; each model renames them, so that one simulation can hold several."""
+    """Names that the core shows to the linker; each model renames them, so that one simulation can hold
+    several."""
     headers = "".join((_CORE / name).read_text() for name in _UNITS[:2])
     return sorted(set(re.findall(r"^\w[\w ]*[ *](mg_\w+)\(", headers, flags=re.MULTILINE)))
 
 
 def program_source(ins: Instruction) -> str:
-    """The instruction's compiled program as C constants, from the very structs that the C core is called with."""
+    """The instruction's compiled program as C constants, from the very structs that the C core is called
+    with."""
     program = Engine(ins).lower(kernels=None)
     lines: list[str] = []
     operations = []
@@ -168,7 +176,9 @@ def program_source(ins: Instruction) -> str:
         operations.append(_initialiser(operation, {"steps": f"mg_steps_{index}", "k_index": f"mg_k_{index}"}))
     joined = ",\n    ".join(operations)
     lines.append(f"static const mg_operation mg_operations[] = {{\n    {joined}}};")
-    lines.append(f"static const mg_program mg_the_program = {_initialiser(program, {'operations': 'mg_operations'})};")
+    lines.append(
+        f"static const mg_program mg_the_program = {_initialiser(program, {'operations': 'mg_operations'})};"
+    )
     return "\n".join(lines)
 
 

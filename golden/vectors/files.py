@@ -3,7 +3,8 @@
     files.write_stream("hmma.hex", ins, 1_000_000, seed=7)       # drawn, computed and written chunk by chunk
     vectors = files.read("hmma.hex")                             # checked against hmma.hex.manifest.json
 
-Formats: golden/vectors/text.py and npz. Memory holds one chunk whatever the count. Nothing is ever half written.
+Formats: golden/vectors/text.py and npz. Memory holds one chunk whatever the count. Nothing is ever half
+    written.
 """
 
 from __future__ import annotations
@@ -46,11 +47,15 @@ def format_of(path: str | Path, name: str | None = None) -> str:
     """
     if name is not None:
         if name not in NAMES:
-            raise FileFormatError(f"unknown vector format '{name}', expected {', '.join(NAMES)}{nearest(name, NAMES)}")
+            raise FileFormatError(
+                f"unknown vector format '{name}', expected {', '.join(NAMES)}{nearest(name, NAMES)}"
+            )
         return name
     suffix = Path(path).suffix
     if suffix not in _SUFFIXES:
-        raise FileFormatError(f"{path}: no vector format has the suffix '{suffix}', expected {', '.join(_SUFFIXES)}")
+        raise FileFormatError(
+            f"{path}: no vector format has the suffix '{suffix}', expected {', '.join(_SUFFIXES)}"
+        )
     return _SUFFIXES[suffix]
 
 
@@ -61,7 +66,9 @@ def layout_of(ins: Instruction, level: str) -> WordLayout:
         OperandError: another level, or an instruction without register fragments.
     """
     if level not in STREAM_LEVELS:
-        raise OperandError(f"level is '{level}', expected {', '.join(STREAM_LEVELS)}{nearest(level, STREAM_LEVELS)}")
+        raise OperandError(
+            f"level is '{level}', expected {', '.join(STREAM_LEVELS)}{nearest(level, STREAM_LEVELS)}"
+        )
     return registers.register_word(ins) if level == "fragment" else WordLayout.of(ins, level)
 
 
@@ -96,11 +103,13 @@ def write_stream(
         level: "dot", "tile", or "fragment" (tiles as the registers of the lanes).
         weights: shares of the kinds, see `vectorset.default_set`.
         form: name of the format; default: by the suffix of `path`.
-        with_signals: adds the intermediate values (level "dot" only): inside csv and jsonl, else in FILE.signals.jsonl.
+        with_signals: adds the intermediate values (level "dot" only): inside csv and jsonl, else in
+            FILE.signals.jsonl.
         progress: called with (records done, count).
 
     Raises:
-        FileFormatError: unknown format, or the file cannot be written. OperandError, UnknownNameError: wrong arguments.
+        FileFormatError: unknown format, or the file cannot be written. OperandError, UnknownNameError: wrong
+            arguments.
     """
     chosen = format_of(path, form)
     layout = layout_of(ins, level)
@@ -111,15 +120,22 @@ def write_stream(
 
 
 def write(
-    path: str | Path, vectors: VectorSet, form: str | None = None, with_signals: bool = False, level: str | None = None
+    path: str | Path,
+    vectors: VectorSet,
+    form: str | None = None,
+    with_signals: bool = False,
+    level: str | None = None,
 ) -> Manifest:
-    """Writes a set of vectors, whatever it came from. `level` "fragment" writes tiles as registers. Raises as `write_stream`."""
+    """Writes a set of vectors, whatever it came from. `level` "fragment" writes tiles as registers. Raises
+    as `write_stream`."""
     chosen, level = format_of(path, form), level or vectors.level
     group = vectors.instruction.blocks if level == "fragment" else 1
     if level != vectors.level and (level, vectors.level) != ("fragment", "tile"):
         raise OperandError(f"level is '{level}', but the vectors are of level '{vectors.level}'")
     if len(vectors) % group:
-        raise OperandError(f"{len(vectors)} tiles, expected a multiple of the {group} blocks of {vectors.instruction.name}")
+        raise OperandError(
+            f"{len(vectors)} tiles, expected a multiple of the {group} blocks of {vectors.instruction.name}"
+        )
     layout = layout_of(vectors.instruction, level)
     step = chunk_of(layout) * group
 
@@ -127,17 +143,30 @@ def write(
         return (vectors[start : start + step] for start in range(0, max(len(vectors), 1), step))
 
     made = manifest.describe(vectors.instruction, layout, Path(path).name, chosen, vectors.seed, None)
-    return _write(Path(path), made, layout, vectors.instruction, _Source(len(vectors) // group, chunks, None), with_signals)
+    return _write(
+        Path(path),
+        made,
+        layout,
+        vectors.instruction,
+        _Source(len(vectors) // group, chunks, None),
+        with_signals,
+    )
 
 
-def _write(path: Path, made: Manifest, layout: WordLayout, ins: Instruction, source: _Source, with_signals: bool) -> Manifest:
+def _write(
+    path: Path, made: Manifest, layout: WordLayout, ins: Instruction, source: _Source, with_signals: bool
+) -> Manifest:
     if with_signals and made.level != "dot":
-        raise OperandError(f"signals explain dot products, but the level is '{made.level}'; expected level 'dot'")
+        raise OperandError(
+            f"signals explain dot products, but the level is '{made.level}'; expected level 'dot'"
+        )
     inline = with_signals and made.format in ("csv", "jsonl")
     companion = with_signals and not inline
     alone = output.is_stream(path)
     if alone and companion:
-        raise FileFormatError(f"{path}: signals of {made.format} lie in a file beside it; expected the name of a file, or jsonl")
+        raise FileFormatError(
+            f"{path}: signals of {made.format} lie in a file beside it; expected the name of a file, or jsonl"
+        )
     made.count = source.count
     made.classes = dict.fromkeys(stimuli.KINDS, 0)
     files: dict[Path, output.Fill] = {}
@@ -154,8 +183,12 @@ def _write(path: Path, made: Manifest, layout: WordLayout, ins: Instruction, sou
     return made
 
 
-def _write_archive(made: Manifest, layout: WordLayout, source: _Source, scratch: Path, out: IO[bytes]) -> None:
-    archive.write(out, layout, source.count, ((arrays, kinds) for _, arrays, kinds in _records(made, source)), scratch)
+def _write_archive(
+    made: Manifest, layout: WordLayout, source: _Source, scratch: Path, out: IO[bytes]
+) -> None:
+    archive.write(
+        out, layout, source.count, ((arrays, kinds) for _, arrays, kinds in _records(made, source)), scratch
+    )
     out.seek(0)
     made.sha256, made.bytes = _hash(out)
 
@@ -252,7 +285,7 @@ def _file_hash(path: Path) -> tuple[str, int]:
         raise FileFormatError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-# Reading -----------------------------------------------------------------------------------------------------------------
+# Reading ----------------------------------------------------------------------------------------------------
 
 
 def instruction_of(made: Manifest, path: Path, ins: Instruction | None) -> Instruction:
@@ -261,15 +294,20 @@ def instruction_of(made: Manifest, path: Path, ins: Instruction | None) -> Instr
 
     if ins is None:
         if made.architecture == "custom":
-            raise FileFormatError(f"{path}: vectors of the custom unit {made.instruction}; give its instruction to check them")
+            raise FileFormatError(
+                f"{path}: vectors of the custom unit {made.instruction}; give its instruction to check them"
+            )
         ins = instruction(made.architecture, made.instruction)
     if (ins.architecture, ins.name) != (made.architecture, made.instruction):
-        raise FileFormatError(f"{path}: vectors of {made.architecture}:{made.instruction}, not of {ins.architecture}:{ins.name}")
+        raise FileFormatError(
+            f"{path}: vectors of {made.architecture}:{made.instruction}, not of {ins.architecture}:{ins.name}"
+        )
     return ins
 
 
 def check(path: str | Path, ins: Instruction | None = None) -> Manifest:
-    """Checks a file: its manifest against unit and file, its checksums, its lines, and every result against the unit.
+    """Checks a file: its manifest against unit and file, its checksums, its lines, and every result against
+    the unit.
 
     Raises:
         FileFormatError: the message names the file and, where lines were edited or are missing, the line.
@@ -304,7 +342,9 @@ def _open(path: Path, ins: Instruction | None) -> tuple[Manifest, Instruction, _
     layout = layout_of(found, made.level)
     manifest.check_unit(made, found, layout, path)
     if made.format not in NAMES:
-        raise FileFormatError(f"{manifest.beside(path)}: unknown format '{made.format}'{nearest(made.format, NAMES)}")
+        raise FileFormatError(
+            f"{manifest.beside(path)}: unknown format '{made.format}'{nearest(made.format, NAMES)}"
+        )
     if _file_hash(path) != (made.sha256, made.bytes):
         from golden.vectors.diagnose import explain
 
@@ -317,20 +357,29 @@ def _open(path: Path, ins: Instruction | None) -> tuple[Manifest, Instruction, _
 
 
 def _checked(path: Path, made: Manifest, ins: Instruction, layout: WordLayout) -> _Records:
-    """Decodes a file and holds every record against the unit; the counts of the kinds against the manifest at the end."""
+    """Decodes a file and holds every record against the unit; the counts of the kinds against the manifest
+    at the end."""
     counts = np.zeros(len(stimuli.KINDS), np.int64)
-    chunks = _archive_chunks(path, made, layout) if made.format == "npz" else _text_chunks(path, made, ins, layout)
+    chunks = (
+        _archive_chunks(path, made, layout) if made.format == "npz" else _text_chunks(path, made, ins, layout)
+    )
     for line, arrays, kinds in chunks:
         counts += np.bincount(kinds, minlength=len(counts))
         operands, d, kinds = _tiles(ins, made, arrays, kinds, f"{path}:{line}")
         wrong = wrong_result(ins, made.level, operands, d)
         if wrong is not None:
-            place = f"{path}[{wrong[0]}]" if made.format == "npz" else f"{path}:{line + wrong[0] // _group(ins, made)}"
+            place = (
+                f"{path}[{wrong[0]}]"
+                if made.format == "npz"
+                else f"{path}:{line + wrong[0] // _group(ins, made)}"
+            )
             raise FileFormatError(f"{place}: {wrong[1]}")
         yield operands, d, kinds
     classes = {name: int(count) for name, count in zip(stimuli.KINDS, counts, strict=True) if count}
     if classes != {name: count for name, count in made.classes.items() if count}:
-        raise FileFormatError(f"{manifest.beside(path)}: key 'classes' is not what the file holds of each kind")
+        raise FileFormatError(
+            f"{manifest.beside(path)}: key 'classes' is not what the file holds of each kind"
+        )
 
 
 def _group(ins: Instruction, made: Manifest) -> int:
@@ -343,16 +392,21 @@ def _tiles(
     """Operands, d and kinds; registers become tiles, and nothing but their tiles may be in them."""
     if made.level == "fragment":
         tiles = registers.from_registers(ins, arrays)
-        again = registers.to_registers(VectorSet(ins, "tile", {k: v for k, v in tiles.items() if k != "d"}, tiles["d"], kinds, 0))
+        again = registers.to_registers(
+            VectorSet(ins, "tile", {k: v for k, v in tiles.items() if k != "d"}, tiles["d"], kinds, 0)
+        )
         other = next((name for name in arrays if not np.array_equal(again[name], arrays[name])), None)
         if other is not None:
-            raise FileFormatError(f"{where}: registers of {other} hold bits that belong to no element of the matrix")
+            raise FileFormatError(
+                f"{where}: registers of {other} hold bits that belong to no element of the matrix"
+            )
         arrays, kinds = tiles, np.repeat(kinds, ins.blocks)
     return {name: codes for name, codes in arrays.items() if name != "d"}, arrays["d"], kinds
 
 
 def wrong_result(ins: Instruction, level: str, operands: dict[str, Bits], d: Bits) -> tuple[int, str] | None:
-    """Index and complaint of the first record whose d is not what the unit gives, or whose operands it does not take."""
+    """Index and complaint of the first record whose d is not what the unit gives, or whose operands it
+    does not take."""
     try:
         expected = ins.dot(**operands) if level == "dot" else ins(**operands)
     except MmagoldError as error:
@@ -363,13 +417,18 @@ def wrong_result(ins: Instruction, level: str, operands: dict[str, Bits], d: Bit
     return place[0], f"edited: d is {int(d[place]):#x}, but the operands give {int(expected[place]):#x}"
 
 
-def _archive_chunks(path: Path, made: Manifest, layout: WordLayout) -> Iterator[tuple[int, dict[str, Bits], Bits]]:
+def _archive_chunks(
+    path: Path, made: Manifest, layout: WordLayout
+) -> Iterator[tuple[int, dict[str, Bits], Bits]]:
     arrays, kinds = archive.read(path, layout, made.count)
     yield 0, arrays, kinds
 
 
-def _text_chunks(path: Path, made: Manifest, ins: Instruction, layout: WordLayout) -> Iterator[tuple[int, dict[str, Bits], Bits]]:
-    """The parts of a text: each must have its checksum and be what its own content gives when it is written again."""
+def _text_chunks(
+    path: Path, made: Manifest, ins: Instruction, layout: WordLayout
+) -> Iterator[tuple[int, dict[str, Bits], Bits]]:
+    """The parts of a text: each must have its checksum and be what its own content gives when it is
+    written again."""
     form = FORMATS[made.format]
     lines, done, last = form.lines(layout, made.count), 0, len(made.parts) - 1
     with path.open("rb") as file:
@@ -377,10 +436,15 @@ def _text_chunks(path: Path, made: Manifest, ins: Instruction, layout: WordLayou
             text = file.read(part.bytes)
             where = f"{path}:{part.line}"
             if f"{zlib.crc32(text):08x}" != part.crc32 or text.count(b"\n") != part.lines:
-                raise FileFormatError(f"{manifest.beside(path)}: part {number} is not what lies at line {part.line} of the file")
+                raise FileFormatError(
+                    f"{manifest.beside(path)}: part {number} is not what lies at line {part.line} of the file"
+                )
             if number in (0, last):
                 if text not in frames(made, ins, layout, number):
-                    raise FileFormatError(f"{where}: {'header' if number == 0 else 'footer'} differs from what the manifest says")
+                    raise FileFormatError(
+                        f"{where}: {'header' if number == 0 else 'footer'} differs from what the manifest "
+                        "says"
+                    )
                 continue
             try:
                 arrays, kinds = lines.decode(text.split(b"\n")[:-1]) if part.lines else _nothing(layout)
@@ -388,28 +452,36 @@ def _text_chunks(path: Path, made: Manifest, ins: Instruction, layout: WordLayou
                 raise placed(error, path, part.line) from None
             other = _unlike(lines.encode(arrays, kinds, done, None), text, lines.closing)
             if other is not None:
-                raise FileFormatError(f"{path}:{part.line + other}: not as vector {done + other} is written in this format")
+                raise FileFormatError(
+                    f"{path}:{part.line + other}: not as vector {done + other} is written in this format"
+                )
             yield part.line, arrays, kinds
             done += part.lines
 
 
 def _nothing(layout: WordLayout) -> tuple[dict[str, Bits], Bits]:
-    return {field.name: np.zeros((0, *field.shape), field.dtype) for field in layout.fields}, np.zeros(0, np.uint8)
+    return {field.name: np.zeros((0, *field.shape), field.dtype) for field in layout.fields}, np.zeros(
+        0, np.uint8
+    )
 
 
 def _unlike(again: bytes, text: bytes, closing: bytes) -> int | None:
-    """Index of the first line that differs from the one written again; signals may stand at the end of a line."""
+    """Index of the first line that differs from the one written again; signals may stand at the end of a
+    line."""
     if again == text:
         return None
     for index, (wanted, line) in enumerate(zip(again.split(b"\n"), text.split(b"\n"), strict=True)):
         start = wanted.removesuffix(closing)
-        if line != wanted and not (line.startswith((start + b",", start + b', "signals": ')) and line.endswith(closing)):
+        if line != wanted and not (
+            line.startswith((start + b",", start + b', "signals": ')) and line.endswith(closing)
+        ):
             return index
     return None
 
 
 def frames(made: Manifest, ins: Instruction, layout: WordLayout, number: int) -> list[bytes]:
-    """What the first part, the header, may be (a csv may have columns of signals), or the last, the footer."""
+    """What the first part, the header, may be (a csv may have columns of signals), or the last, the
+    footer."""
     form = FORMATS[made.format]
     if number:
         return [as_text(form.footer(made, layout))]

@@ -74,14 +74,18 @@ Piece = bytes | Hex | Word | Index | KindName | KindNumber
 
 @dataclass(frozen=True)
 class Lines:
-    """One text format for one layout: `pieces` make a line, `closing` ends it (after the signals, if there are any)."""
+    """One text format for one layout: `pieces` make a line, `closing` ends it (after the signals, if there
+    are any)."""
 
     layout: WordLayout
     pieces: tuple[Piece, ...]
     closing: bytes = b""
 
-    def encode(self, arrays: dict[str, Bits], kinds: Bits, start: int, tails: Sequence[bytes] | None) -> bytes:
-        """The lines of records; `start` is the number of the first, `tails` what to put before `closing` in each."""
+    def encode(
+        self, arrays: dict[str, Bits], kinds: Bits, start: int, tails: Sequence[bytes] | None
+    ) -> bytes:
+        """The lines of records; `start` is the number of the first, `tails` what to put before `closing`
+        in each."""
         end = b"\n" if tails is not None else self.closing + b"\n"
         columns = [self._column(piece, arrays, kinds, start) for piece in (*self.pieces, end)]
         text = np.concatenate(columns, axis=1).tobytes()
@@ -112,12 +116,15 @@ class Lines:
         """Arrays by name, (count, *shape), and kinds of whole, unchanged lines.
 
         Raises:
-            FileFormatError: a line is not of this format; the message starts with its index in `lines`, "[i]".
+            FileFormatError: a line is not of this format; the message starts with its index in `lines`,
+                "[i]".
         """
         fixed = self._fixed_width()
         short = next((i for i, line in enumerate(lines) if len(line) < fixed), None)
         if short is not None:
-            raise FileFormatError(f"[{short}] holds {len(lines[short])} characters, expected at least {fixed}")
+            raise FileFormatError(
+                f"[{short}] holds {len(lines[short])} characters, expected at least {fixed}"
+            )
         chars = np.frombuffer(b"".join(line[:fixed] for line in lines), np.uint8).reshape(len(lines), fixed)
         arrays: dict[str, Bits] = {}
         kinds: Bits | None = None
@@ -169,8 +176,12 @@ def _hex_chars(rows: Bits) -> Chars:
 def _hex_elements(piece: Hex, codes: Bits) -> Chars:
     count, item = len(codes), piece.field.dtype.itemsize
     big = np.ascontiguousarray(codes, piece.field.dtype.newbyteorder(">"))
-    digits = _hex_chars(big.view(np.uint8).reshape(count, codes.shape[1] * item)).reshape(count, piece.field.elements, 2 * item)
-    separator = np.broadcast_to(np.frombuffer(piece.between, np.uint8), (*digits.shape[:2], len(piece.between)))
+    digits = _hex_chars(big.view(np.uint8).reshape(count, codes.shape[1] * item)).reshape(
+        count, piece.field.elements, 2 * item
+    )
+    separator = np.broadcast_to(
+        np.frombuffer(piece.between, np.uint8), (*digits.shape[:2], len(piece.between))
+    )
     cells = np.concatenate([digits[:, :, -piece.digits :], separator], axis=2)
     return cells.reshape(count, cells.shape[1] * cells.shape[2])[:, : piece.width]
 
@@ -183,7 +194,9 @@ def _bytes_of_hex(chars: Chars) -> Bits:
     wrong = ~_IS_HEX[chars]
     if wrong.any():
         raise FileFormatError(f"[{int(np.argwhere(wrong)[0, 0])}] '{chr(chars[wrong][0])}' is no hex digit")
-    return np.frombuffer(bytes.fromhex(chars.tobytes().decode("ascii")), np.uint8).reshape(count, chars.shape[1] // 2)
+    return np.frombuffer(bytes.fromhex(chars.tobytes().decode("ascii")), np.uint8).reshape(
+        count, chars.shape[1] // 2
+    )
 
 
 _IS_HEX = np.isin(np.arange(256), np.frombuffer(b"0123456789abcdefABCDEF", np.uint8))
@@ -191,12 +204,15 @@ _IS_HEX = np.isin(np.arange(256), np.frombuffer(b"0123456789abcdefABCDEF", np.ui
 
 def _elements_of_hex(piece: Hex, chars: Chars) -> Bits:
     count, field, step = len(chars), piece.field, piece.digits + len(piece.between)
-    padded = np.concatenate([chars, np.broadcast_to(np.frombuffer(piece.between, np.uint8), (count, len(piece.between)))], axis=1)
+    padded = np.concatenate(
+        [chars, np.broadcast_to(np.frombuffer(piece.between, np.uint8), (count, len(piece.between)))], axis=1
+    )
     cells = padded.reshape(count, field.elements, step)
     wrong = (cells[:, :, piece.digits :] != np.frombuffer(piece.between, np.uint8)).any(axis=(1, 2))
     if wrong.any():
         raise FileFormatError(
-            f"[{int(np.argmax(wrong))}] operand {field.name} is not {field.elements} codes of {field.bits} bits"
+            f"[{int(np.argmax(wrong))}] operand {field.name} is not {field.elements} codes of {field.bits} "
+            "bits"
         )
     digits = np.full((count, field.elements, 2 * field.dtype.itemsize), ord("0"), np.uint8)
     digits[:, :, -piece.digits :] = cells[:, :, : piece.digits]
@@ -208,7 +224,8 @@ def _elements_of_hex(piece: Hex, chars: Chars) -> Bits:
     above = (codes >> (field.bits - 1)) > 1  # twice, because a shift by all bits of the dtype is undefined
     if above.any():
         raise FileFormatError(
-            f"[{int(np.argmax(above.any(axis=1)))}] operand {field.name} has a code of more than {field.bits} bits"
+            f"[{int(np.argmax(above.any(axis=1)))}] operand {field.name} has a code of more than "
+            f"{field.bits} bits"
         )
     return codes.reshape(count, *field.shape)
 

@@ -1,11 +1,13 @@
-"""The JSON manifest beside a vector file: what the file holds, how it was made, and checksums to find what changed.
+"""The JSON manifest beside a vector file: what the file holds, how it was made, and checksums to find what
+changed.
 
-`FILE.manifest.json` names the instruction and the hash of its specification, the fields with their widths and bit
-order, the seed and the weights of the kinds, and SHA-256 and CRC-32 of the file and of each of its parts.
+`FILE.manifest.json` names the instruction and the hash of its specification, the fields with their widths and
+bit order, the seed and the weights of the kinds, and SHA-256 and CRC-32 of the file and of each of its parts.
 
-A manifest is believed only as far as it agrees with the unit, the file and itself: what follows from the unit is compared
-with it here (`check_unit`), what follows from the file in golden/vectors/files.py; what follows from neither (seed, version,
-weights) is held by `digest`, the SHA-256 of everything else in the manifest. Manifests of schema 1 have no digest.
+A manifest is believed only as far as it agrees with the unit, the file and itself: what follows from the unit
+is compared with it here (`check_unit`), what follows from the file in golden/vectors/files.py; what follows
+from neither (seed, version, weights) is held by `digest`, the SHA-256 of everything else in the manifest.
+Manifests of schema 1 have no digest.
 """
 
 from __future__ import annotations
@@ -26,7 +28,10 @@ from golden.vectors.word import WordLayout
 
 SCHEMA = 2
 _READABLE = (1, 2)
-BIT_ORDER = "fields from MSB to LSB as listed; element 0 of a field in its least significant bits; matrices row by row"
+BIT_ORDER = (
+    "fields from MSB to LSB as listed; element 0 of a field in its least significant bits; matrices "
+    "row by row"
+)
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,8 @@ class Part:
 
 @dataclass
 class Manifest:
-    """The contents of a manifest; `weights` is None where the vectors were not drawn by `stream` from the seed."""
+    """The contents of a manifest; `weights` is None where the vectors were not drawn by `stream` from the
+    seed."""
 
     file: str
     format: str
@@ -87,10 +93,13 @@ def beside(path: str | Path) -> Path:
 
 
 def spec_hash(ins: Instruction) -> str:
-    """SHA-256 of the instruction's specification without its evidence and sources: equal hashes, equal bits."""
+    """SHA-256 of the instruction's specification without its evidence and sources: equal hashes, equal
+    bits."""
     from golden.explain.specification import specification
 
-    told = {key: value for key, value in specification(ins).items() if key not in ("evidence", "sources", "notes")}
+    told = {
+        key: value for key, value in specification(ins).items() if key not in ("evidence", "sources", "notes")
+    }
     return hashlib.sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
@@ -134,9 +143,31 @@ def fields_of(ins: Instruction, layout: WordLayout) -> list[dict[str, Any]]:
 
 _NUMBER = (int, float)
 _KEYS: dict[str, type | tuple[type, ...]] = {
-    **{"schema": int, "bit_order": str, "file": str, "format": str, "level": str, "architecture": str, "instruction": str},
-    **{"spec_sha256": str, "version": str, "seed": int, "weights": (dict, type(None)), "count": int, "operand_width": int},
-    **{"result_width": int, "fields": list, "classes": dict, "bytes": int, "sha256": str, "signals": (dict, type(None))},
+    **{
+        "schema": int,
+        "bit_order": str,
+        "file": str,
+        "format": str,
+        "level": str,
+        "architecture": str,
+        "instruction": str,
+    },
+    **{
+        "spec_sha256": str,
+        "version": str,
+        "seed": int,
+        "weights": (dict, type(None)),
+        "count": int,
+        "operand_width": int,
+    },
+    **{
+        "result_width": int,
+        "fields": list,
+        "classes": dict,
+        "bytes": int,
+        "sha256": str,
+        "signals": (dict, type(None)),
+    },
     **{"parts": list, "digest": str},
 }
 _PART = {"line": int, "lines": int, "bytes": int, "crc32": str}
@@ -146,12 +177,14 @@ def load(path: str | Path) -> Manifest:
     """Reads the manifest beside a vector file.
 
     Raises:
-        FileFormatError: it is missing, no JSON, of another schema, has an unknown, missing or wrong key, contradicts itself,
-            or is not the one that was written (`digest`).
+        FileFormatError: it is missing, no JSON, of another schema, has an unknown, missing or wrong key,
+            contradicts itself, or is not the one that was written (`digest`).
     """
     file = beside(path)
     if not file.exists():
-        raise FileFormatError(f"{file}: cannot be read: there is no such file; a vector file needs its manifest beside it")
+        raise FileFormatError(
+            f"{file}: cannot be read: there is no such file; a vector file needs its manifest beside it"
+        )
     values = read_json(file)
     schema = values.get("schema") if isinstance(values, dict) else None
     if isinstance(schema, bool) or schema not in _READABLE:
@@ -161,7 +194,9 @@ def load(path: str | Path) -> Manifest:
     _check_values(values, file)
     if schema > 1 and values["digest"] != digest(values):
         raise FileFormatError(f"{file}: edited: the SHA-256 of its content is not its 'digest'")
-    told = {key: value for key, value in values.items() if key not in ("schema", "bit_order", "digest", "parts")}
+    told = {
+        key: value for key, value in values.items() if key not in ("schema", "bit_order", "digest", "parts")
+    }
     return Manifest(**told, parts=[Part(**part) for part in values["parts"]])
 
 
@@ -183,17 +218,23 @@ def _check_values(values: dict[str, Any], file: Path) -> None:
         check_keys(values["signals"], {"file": str, "sha256": str}, f"{file}: signals")
         _hex(values["signals"], "sha256", 64, file)
         if Path(values["signals"]["file"]).name != values["signals"]["file"]:
-            raise FileFormatError(f"{file}: signals: '{values['signals']['file']}' is not the name of a file beside it")
+            raise FileFormatError(
+                f"{file}: signals: '{values['signals']['file']}' is not the name of a file beside it"
+            )
     if sum(values["classes"].values()) != values["count"]:
         found = sum(values["classes"].values())
-        raise FileFormatError(f"{file}: key 'count' is {values['count']}, but 'classes' counts {found} vectors")
+        raise FileFormatError(
+            f"{file}: key 'count' is {values['count']}, but 'classes' counts {found} vectors"
+        )
     _check_parts(values, file)
 
 
 def _least(values: dict[str, Any], key: str, least: int, file: Path, kind: Any = int) -> None:
     value = values[key]
     if isinstance(value, bool) or not isinstance(value, kind) or not value >= least:
-        raise FileFormatError(f"{file}: key '{key}' is {json.dumps(value)}, expected a number of {least} or more")
+        raise FileFormatError(
+            f"{file}: key '{key}' is {json.dumps(value)}, expected a number of {least} or more"
+        )
 
 
 def _hex(values: dict[str, Any], key: str, digits: int, file: Path) -> None:
@@ -216,12 +257,16 @@ def _check_parts(values: dict[str, Any], file: Path) -> None:
     lines = 1
     for number, part in enumerate(parts):
         if part["line"] != lines:
-            raise FileFormatError(f"{file}: part {number} starts at line {part['line']}, but the parts before end at {lines - 1}")
+            raise FileFormatError(
+                f"{file}: part {number} starts at line {part['line']}, but the parts before end at "
+                f"{lines - 1}"
+            )
         lines += part["lines"]
     found = sum(part["lines"] for part in parts[1:-1]), sum(part["bytes"] for part in parts)
     if len(parts) < 3 or found != (values["count"], values["bytes"]):
         raise FileFormatError(
-            f"{file}: its parts hold {found[0]} vectors in {found[1]} bytes, not {values['count']} in {values['bytes']}"
+            f"{file}: its parts hold {found[0]} vectors in {found[1]} bytes, not {values['count']} in "
+            f"{values['bytes']}"
         )
 
 
@@ -231,9 +276,13 @@ def check_unit(manifest: Manifest, ins: Instruction, layout: WordLayout, path: s
     widths = {"operand_width": layout.operand_width, "result_width": layout.result_width}
     for key, value in widths.items():
         if getattr(manifest, key) != value:
-            raise FileFormatError(f"{beside(path)}: key '{key}' is {getattr(manifest, key)}, but that of {ins.name} is {value}")
+            raise FileFormatError(
+                f"{beside(path)}: key '{key}' is {getattr(manifest, key)}, but that of {ins.name} is {value}"
+            )
     if json.dumps(manifest.fields) != json.dumps(fields_of(ins, layout)):
-        raise FileFormatError(f"{beside(path)}: key 'fields' does not say where {ins.name} has its operands (--json lists them)")
+        raise FileFormatError(
+            f"{beside(path)}: key 'fields' does not say where {ins.name} has its operands (--json lists them)"
+        )
 
 
 def check_instruction(manifest: Manifest, ins: Instruction, path: str | Path) -> None:
@@ -241,6 +290,7 @@ def check_instruction(manifest: Manifest, ins: Instruction, path: str | Path) ->
     found = spec_hash(ins)
     if found != manifest.spec_sha256:
         raise FileFormatError(
-            f"{beside(path)}: made by mmagold {manifest.version} for another specification of {manifest.instruction} "
+            f"{beside(path)}: made by mmagold {manifest.version} for another specification of "
+            f"{manifest.instruction} "
             f"(spec_sha256 {manifest.spec_sha256[:12]}, now {found[:12]}); make the vectors again"
         )

@@ -1,7 +1,8 @@
-"""Operands from the outside world: text on a command line, and .npy, .npz and hex files; results written the same ways.
+"""Operands from the outside world: text on a command line, and .npy, .npz and hex files; results written the
+same ways.
 
-Hex text: one raw code a word, any white space, `//` and `#` start comments. Results go through golden/files/output.py: nothing is
-ever half written.
+Hex text: one raw code a word, any white space, `//` and `#` start comments. Results go through
+golden/files/output.py: nothing is ever half written.
 """
 
 from __future__ import annotations
@@ -37,11 +38,12 @@ def format_of(ins: Instruction, name: str) -> Format:
     return ins.formats.get(name, NIBBLE)
 
 
-# Operand text ------------------------------------------------------------------------------------------------------------
+# Operand text -----------------------------------------------------------------------------------------------
 
 
 def parse_codes(text: str, fmt: Format, length: int | None, argument: str) -> Bits:
-    """Reads comma-separated elements: raw codes such as 0x3c00, or values such as 1.5, -0, inf, nan, 2**-24, 0x1p-24.
+    """Reads comma-separated elements: raw codes such as 0x3c00, or values such as 1.5, -0, inf, nan, 2**-24,
+    0x1p-24.
 
     A shorter list is filled up with zeros to `length`; `length` None means one element.
 
@@ -67,7 +69,8 @@ def _parse_element(word: str, fmt: Format, where: str) -> int:
     value = _parse_value(word)
     if value is None:
         raise OperandError(
-            f"{where} is '{shortened(word)}', expected a number (1.5, -0, inf, nan, 2**-24, 0x1p-24) or a code (0x3c00)"
+            f"{where} is '{shortened(word)}', expected a number (1.5, -0, inf, nan, 2**-24, 0x1p-24) or a "
+            "code (0x3c00)"
         )
     try:
         return _encode(value, fmt)
@@ -101,7 +104,7 @@ def _encode(value: float | Fraction, fmt: Format) -> int:
     return int(from_float(fmt, float(value)))
 
 
-# Operand files -----------------------------------------------------------------------------------------------------------
+# Operand files ----------------------------------------------------------------------------------------------
 
 
 def read_operand(path: str | Path, ins: Instruction, name: str, dot: bool, values: bool) -> Bits:
@@ -145,7 +148,9 @@ def _as_codes(array: Bits, where: str, ins: Instruction, name: str, values: bool
     wrong = np.argwhere((array < 0) | (array > (1 << fmt.bits) - 1))
     if len(wrong):
         place = tuple(int(i) for i in wrong[0])
-        raise FileFormatError(f"{where}{list(place)}: {int(array[place])} is no {fmt.bits}-bit {fmt.name} code")
+        raise FileFormatError(
+            f"{where}{list(place)}: {int(array[place])} is no {fmt.bits}-bit {fmt.name} code"
+        )
     return np.asarray(array.astype(fmt.dtype))
 
 
@@ -173,21 +178,26 @@ def read_hex(path: str | Path, fmt: Format, shape: tuple[int, ...], name: str) -
     size = math.prod(shape)
     if not codes or len(codes) % size:
         extent = " x ".join(map(str, shape)) or "one code each"
-        raise FileFormatError(f"{file}: holds {len(codes)} codes, expected a multiple of {size} for operand {name} ({extent})")
+        raise FileFormatError(
+            f"{file}: holds {len(codes)} codes, expected a multiple of {size} for operand {name} ({extent})"
+        )
     return np.array(codes, dtype=fmt.dtype).reshape(-1, *shape)
 
 
 def _hex_word(word: str, fmt: Format, file: Path, line: int) -> int:
     digits = word[2:] if word[:2] in ("0x", "0X") else word
     if not re.fullmatch(r"[0-9a-fA-F](?:_?[0-9a-fA-F])*", digits):
-        raise FileFormatError(f"{file}:{line}: '{shortened(word)}' is no hex code (raw {fmt.name} bits, such as {fmt.largest:x})")
+        raise FileFormatError(
+            f"{file}:{line}: '{shortened(word)}' is no hex code (raw {fmt.name} bits, such as "
+            f"{fmt.largest:x})"
+        )
     code = int(digits, 16)
     if code >> fmt.bits:
         raise FileFormatError(f"{file}:{line}: {shortened(word)} does not fit {fmt.name}'s {fmt.bits} bits")
     return code
 
 
-# Results -----------------------------------------------------------------------------------------------------------------
+# Results ----------------------------------------------------------------------------------------------------
 
 
 def hex_text(codes: Bits, fmt: Format, title: str) -> str:
@@ -225,11 +235,12 @@ def write_result(path: str | Path, codes: Bits, fmt: Format, title: str) -> None
         write_text(path, hex_text(codes, fmt, title))
 
 
-# Whole calls -------------------------------------------------------------------------------------------------------------
+# Whole calls ------------------------------------------------------------------------------------------------
 
 
 def from_text(ins: Instruction, given: dict[str, str | None]) -> dict[str, Bits]:
-    """Reads the operands of one dot product from text; scales default to ones, metadata to the first legal columns."""
+    """Reads the operands of one dot product from text; scales default to ones, metadata to the first legal
+    columns."""
     shapes = ins.operand_shapes(matrices=False)
     operands = {}
     for name, text in given.items():

@@ -1,9 +1,9 @@
 """The text formats of vector files: their header, the pieces of a line, their footer.
 
-readmemh   one hex word a line (operand word, then result word), the kind as a comment; fields in a header comment
-testfloat  one hex code a column, d before the last column, the number of the kind in the place of TestFloat's flags
-csv        one column an operand, its codes separated by spaces
-jsonl      one JSON object a line, operands as lists of hex strings
+readmemh   one hex word a line (operand word, then result word), the kind as a comment; fields in a header
+comment testfloat  one hex code a column, d before the last column, the number of the kind in the place of
+TestFloat's flags csv        one column an operand, its codes separated by spaces jsonl      one JSON object a
+line, operands as lists of hex strings
 sv         a SystemVerilog package: widths, a packed struct, the vectors as a function of their number
 """
 
@@ -42,7 +42,10 @@ def _nothing(manifest: Manifest, layout: WordLayout, *_: object) -> list[str]:
 def summary(manifest: Manifest) -> list[str]:
     """What every header says, one fact a line."""
     width = manifest.operand_width + manifest.result_width
-    places = [f"{f['name']} [{f['lsb'] + f['elements'] * f['bits'] - 1}:{f['lsb']}] {_elements(f)}" for f in manifest.fields]
+    places = [
+        f"{f['name']} [{f['lsb'] + f['elements'] * f['bits'] - 1}:{f['lsb']}] {_elements(f)}"
+        for f in manifest.fields
+    ]
     lines = [
         f"mmagold {manifest.version}: {manifest.architecture} {manifest.instruction}",
         f"{manifest.count} vectors of level {manifest.level}, seed {manifest.seed}, {width} bits each",
@@ -98,7 +101,8 @@ def package_name(file: str) -> str:
 def _sv_header(manifest: Manifest, layout: WordLayout, columns: tuple[str, ...]) -> list[str]:
     if manifest.count > MAX_SV:
         raise FileFormatError(
-            f"{manifest.file}: {manifest.count} vectors, a SystemVerilog package holds at most {MAX_SV}; use readmemh"
+            f"{manifest.file}: {manifest.count} vectors, a SystemVerilog package holds at most {MAX_SV}; "
+            "use readmemh"
         )
     width = layout.operand_width + layout.result_width
     numbers = {
@@ -108,9 +112,14 @@ def _sv_header(manifest: Manifest, layout: WordLayout, columns: tuple[str, ...])
         "RESULT_WIDTH": layout.result_width,
     }
     for field in layout.fields:
-        numbers |= {f"{field.name.upper()}_ELEMENTS": field.elements, f"{field.name.upper()}_BITS": field.bits}
+        numbers |= {
+            f"{field.name.upper()}_ELEMENTS": field.elements,
+            f"{field.name.upper()}_BITS": field.bits,
+        }
     members = [f"    logic [{field.width - 1}:0] {field.name};" for field in layout.fields]
-    elements = [line for field in layout.fields for line in _sv_element(field.name, field.bits, field.elements)]
+    elements = [
+        line for field in layout.fields for line in _sv_element(field.name, field.bits, field.elements)
+    ]
     return [
         *(f"// {line}" for line in summary(manifest)),
         f"package {package_name(manifest.file)};",
@@ -123,7 +132,8 @@ def _sv_header(manifest: Manifest, layout: WordLayout, columns: tuple[str, ...])
         "    unpack_word = word;",
         "  endfunction",
         *elements,
-        "  // Vector number `index` as a word: the operand word above the result word; X where there is none.",
+        "  // Vector number `index` as a word: the operand word above the result word; X where there is "
+        "none.",
         "  function automatic logic [WIDTH-1:0] vector_word(input int index);",
         "    case (index)",
     ]
@@ -143,7 +153,10 @@ def _sv_element(name: str, bits: int, elements: int) -> list[str]:
 def _sv_lines(layout: WordLayout, count: int) -> Lines:
     width = layout.operand_width + layout.result_width
     digits = len(str(max(count - 1, 0)))
-    return Lines(layout, (b"      ", Index(digits), f": vector_word = {width}'h".encode(), Word(layout), b"; // ", KindName()))
+    return Lines(
+        layout,
+        (b"      ", Index(digits), f": vector_word = {width}'h".encode(), Word(layout), b"; // ", KindName()),
+    )
 
 
 def _sv_footer(manifest: Manifest, layout: WordLayout) -> list[str]:

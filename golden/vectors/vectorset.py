@@ -1,7 +1,8 @@
 """Sets of vectors: operands of mixed kinds, the expected results from the C core, reproducible from a seed.
 
-Vectors are drawn in blocks of fixed size, each from a generator seeded with (seed, block number), so that a set is the
-beginning of every longer set with the same seed, and 10**8 vectors need no more memory than one chunk. Inside a block
+Vectors are drawn in blocks of fixed size, each from a generator seeded with (seed, block number), so that a
+set is the beginning of every longer set with the same seed, and 10**8 vectors need no more memory than one
+chunk. Inside a block
 the kinds are interleaved evenly: every stretch of it holds each kind in about its share.
 """
 
@@ -53,11 +54,17 @@ class VectorSet:
     def __getitem__(self, chosen: slice | Bits) -> VectorSet:
         """The vectors of a slice, an index array or a mask."""
         operands = {name: codes[chosen] for name, codes in self.operands.items()}
-        return VectorSet(self.instruction, self.level, operands, self.d[chosen], self.kinds[chosen], self.seed)
+        return VectorSet(
+            self.instruction, self.level, operands, self.d[chosen], self.kinds[chosen], self.seed
+        )
 
 
 def default_set(
-    ins: Instruction, count: int = 20_000, seed: int = 1, level: str = "dot", weights: Mapping[str, float] | None = None
+    ins: Instruction,
+    count: int = 20_000,
+    seed: int = 1,
+    level: str = "dot",
+    weights: Mapping[str, float] | None = None,
 ) -> VectorSet:
     """Draws `count` vectors of mixed kinds with their expected results.
 
@@ -72,19 +79,27 @@ def default_set(
 
 
 def stream(
-    ins: Instruction, count: int, seed: int, level: str = "dot", weights: Mapping[str, float] | None = None, chunk: int = 65536
+    ins: Instruction,
+    count: int,
+    seed: int,
+    level: str = "dot",
+    weights: Mapping[str, float] | None = None,
+    chunk: int = 65536,
 ) -> Iterator[VectorSet]:
-    """Yields the vectors of `default_set` in chunks of `chunk` (the last one may be shorter, never empty unless count is 0).
+    """Yields the vectors of `default_set` in chunks of `chunk` (the last one may be shorter, never empty
+    unless count is 0).
 
-    Level "fragment" draws `count` executions of the instruction: sets of level "tile" with `ins.blocks` tiles of one kind
-    for each.
+    Level "fragment" draws `count` executions of the instruction: sets of level "tile" with `ins.blocks` tiles
+    of one kind for each.
     """
     _check(count, seed, level, chunk)
     shares, group = shares_of(DEFAULT_WEIGHTS if weights is None else weights), _group(ins, level)
     return _rechunk(_blocks(ins, count * group, seed, level, shares), chunk * group)
 
 
-def excerpt(ins: Instruction, seed: int, level: str, weights: Mapping[str, float] | None, start: int, count: int) -> VectorSet:
+def excerpt(
+    ins: Instruction, seed: int, level: str, weights: Mapping[str, float] | None, start: int, count: int
+) -> VectorSet:
     """Vectors number start to start + count - 1 of a stream, without drawing those before."""
     _check(count, seed, level, 1)
     shares, group = shares_of(DEFAULT_WEIGHTS if weights is None else weights), _group(ins, level)
@@ -101,7 +116,8 @@ def shares_of(weights: Mapping[str, float]) -> Bits:
     for name, weight in weights.items():
         if name not in stimuli.KINDS:
             raise UnknownNameError(
-                f"unknown stimulus kind '{name}', expected one of {', '.join(stimuli.KINDS)}{nearest(name, stimuli.KINDS)}"
+                f"unknown stimulus kind '{name}', expected one of "
+                f"{', '.join(stimuli.KINDS)}{nearest(name, stimuli.KINDS)}"
             )
         if not 0 <= weight < float("inf"):
             raise OperandError(f"weight of kind '{name}' is {weight}, expected a number of 0 or more")
@@ -123,14 +139,17 @@ def join(parts: list[VectorSet]) -> VectorSet:
 
 def _check(count: int, seed: int, level: str, chunk: int) -> None:
     if level not in STREAM_LEVELS:
-        raise OperandError(f"level is '{level}', expected {', '.join(STREAM_LEVELS)}{nearest(level, STREAM_LEVELS)}")
+        raise OperandError(
+            f"level is '{level}', expected {', '.join(STREAM_LEVELS)}{nearest(level, STREAM_LEVELS)}"
+        )
     for name, value, least in (("count", count, 0), ("seed", seed, 0), ("chunk", chunk, 1)):
         if value < least:
             raise OperandError(f"{name} is {value}, expected {least} or more")
 
 
 def _blocks(ins: Instruction, count: int, seed: int, level: str, shares: Bits) -> Iterator[VectorSet]:
-    """The blocks that hold the first `count` vectors, the last one cut short; one empty block when count is 0."""
+    """The blocks that hold the first `count` vectors, the last one cut short; one empty block when count
+    is 0."""
     left, number = count, 0
     while left or not number:
         drawn = _block(ins, seed, number, level, shares)[:left]
@@ -178,7 +197,9 @@ def _block(ins: Instruction, seed: int, number: int, level: str, shares: Bits) -
     order = (records[:, None] * group + np.arange(group)).ravel()
     operands = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
     d = ins.dot(**operands) if level == "dot" else ins(**operands)
-    return VectorSet(ins, "dot" if level == "dot" else "tile", operands, d, np.repeat(kinds[records], group), seed)
+    return VectorSet(
+        ins, "dot" if level == "dot" else "tile", operands, d, np.repeat(kinds[records], group), seed
+    )
 
 
 def _mixed(shares: Bits, size: int, rng: np.random.Generator) -> tuple[npt.NDArray[np.uint8], Bits]:
@@ -193,19 +214,26 @@ def _mixed(shares: Bits, size: int, rng: np.random.Generator) -> tuple[npt.NDArr
 
 
 def _tiles(ins: Instruction, drawn: dict[str, Bits], count: int, rng: np.random.Generator) -> dict[str, Bits]:
-    """Matrices from max(m, n) dot products each: rows of A and columns of B, so that D's diagonal meets the structure.
+    """Matrices from max(m, n) dot products each: rows of A and columns of B, so that D's diagonal meets the
+    structure.
 
-    C holds the c of dot product i on the diagonal and elsewhere those of the tile in random order. Elements of a sparse
-    B that a column's own metadata do not select come from the tile's next dot product: other rows select them.
+    C holds the c of dot product i on the diagonal and elsewhere those of the tile in random order. Elements
+    of a sparse B that a column's own metadata do not select come from the tile's next dot product: other rows
+    select them.
     """
     rows = max(ins.m, ins.n)
     if ins.pattern is not None:
         drawn = drawn | {"b": _filled(ins, drawn, count, rows)}
     parts = {name: codes.reshape(count, rows, *codes.shape[1:]) for name, codes in drawn.items()}
     by_column = ("b", "scale_b")
-    tiles = {name: codes[:, : ins.n].swapaxes(1, 2) if name in by_column else codes[:, : ins.m] for name, codes in parts.items()}
+    tiles = {
+        name: codes[:, : ins.n].swapaxes(1, 2) if name in by_column else codes[:, : ins.m]
+        for name, codes in parts.items()
+    }
     c = np.take_along_axis(
-        np.broadcast_to(parts["c"][:, :, None], (count, rows, ins.n)), rng.integers(0, rows, (count, ins.m, ins.n)), axis=1
+        np.broadcast_to(parts["c"][:, :, None], (count, rows, ins.n)),
+        rng.integers(0, rows, (count, ins.m, ins.n)),
+        axis=1,
     )
     diagonal = np.arange(min(ins.m, ins.n))
     c[:, diagonal, diagonal] = parts["c"][:, diagonal]
@@ -213,7 +241,8 @@ def _tiles(ins: Instruction, drawn: dict[str, Bits], count: int, rng: np.random.
 
 
 def _filled(ins: Instruction, drawn: dict[str, Bits], count: int, rows: int) -> Bits:
-    """B with the columns that the metadata skip taken from the selected ones of the next dot product of the tile."""
+    """B with the columns that the metadata skip taken from the selected ones of the next dot product of
+    the tile."""
     assert ins.pattern is not None
     columns = ins.pattern.columns(drawn["metadata"])
     selected = np.take_along_axis(drawn["b"], columns, axis=1).reshape(count, rows, -1)

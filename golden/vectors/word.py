@@ -1,14 +1,16 @@
-"""The bits of one vector: every operand of a dot product or a tile in one word, the expected result in another.
+"""The bits of one vector: every operand of a dot product or a tile in one word, the expected result in
+another.
 
 From the most to the least significant bit the operand word holds
 
     a b c [metadata] [scale_a] [scale_b]
 
-and a field holds its elements with element 0 in its least significant bits. An element takes `Format.bits` bits (tf32
-32, e3m2 6, e2m1 4, b1 1; a metadata nibble 4), packed without padding. Matrices are flattened row by row. d alone is the
-result word; a file's line is the operand word followed by the result word.
+and a field holds its elements with element 0 in its least significant bits. An element takes `Format.bits`
+bits (tf32 32, e3m2 6, e2m1 4, b1 1; a metadata nibble 4), packed without padding. Matrices are flattened row
+by row. d alone is the result word; a file's line is the operand word followed by the result word.
 
-Arrays of words are little-endian bytes: uint8 (count, ceil(width / 8)), byte 0 holds bits 7..0, unused top bits are 0.
+Arrays of words are little-endian bytes: uint8 (count, ceil(width / 8)), byte 0 holds bits 7..0, unused top
+bits are 0.
 """
 
 from __future__ import annotations
@@ -60,7 +62,8 @@ class Field:
 class WordLayout:
     """Where every operand lies in the words of one instruction at one level.
 
-    `fields` run from MSB to LSB; `lsb` counts in the operand word. The last field is d, alone in the result word.
+    `fields` run from MSB to LSB; `lsb` counts in the operand word. The last field is d, alone in the result
+    word.
     """
 
     level: str
@@ -108,7 +111,8 @@ class WordLayout:
         return _pack(self.operand_fields, self.operand_width, operands)
 
     def unpack_operands(self, words: Bits) -> dict[str, Bits]:
-        """Unpacks words into operands by name, (count, *shape) each, as `ins.dot` or `ins(...)` takes them."""
+        """Unpacks words into operands by name, (count, *shape) each, as `ins.dot` or `ins(...)` takes
+        them."""
         _check_words(words, self.operand_width, "operand")
         return {field.name: _unpack_field(field, words) for field in self.operand_fields}
 
@@ -122,7 +126,8 @@ class WordLayout:
         return _unpack_field(self.fields[-1], words)
 
     def join(self, operand_words: Bits, result_words: Bits) -> Bits:
-        """Puts each operand word above its result word: uint8 (count, ceil((operand_width + result_width) / 8))."""
+        """Puts each operand word above its result word: uint8 (count, ceil((operand_width + result_width)
+        / 8))."""
         if self.result_width % 8 == 0:
             return np.concatenate([result_words, operand_words], axis=1)
         low = np.unpackbits(result_words, axis=1, bitorder="little")[:, : self.result_width]
@@ -149,7 +154,8 @@ def _field(name: str, fmt: Format | None, lsb: int, shape: tuple[int, ...]) -> F
 def _check_words(words: Bits, width: int, kind: str) -> None:
     if words.ndim != 2 or words.dtype != np.uint8 or words.shape[1] != (width + 7) // 8:
         raise ShapeError(
-            f"{kind} words are {words.dtype} {words.shape}, expected uint8 (count, {(width + 7) // 8}) for {width} bits"
+            f"{kind} words are {words.dtype} {words.shape}, expected uint8 (count, {(width + 7) // 8}) for "
+            f"{width} bits"
         )
 
 
@@ -158,7 +164,10 @@ def _pack(fields: tuple[Field, ...], width: int, operands: Mapping[str, Bits]) -
     words = np.zeros((len(arrays[fields[0].name]), (width + 7) // 8), np.uint8)
     for field in fields:
         if len(arrays[field.name]) != len(words):
-            raise ShapeError(f"operand '{field.name}' has {len(arrays[field.name])} vectors, '{fields[0].name}' {len(words)}")
+            raise ShapeError(
+                f"operand '{field.name}' has {len(arrays[field.name])} vectors, '{fields[0].name}' "
+                f"{len(words)}"
+            )
         _pack_field(field, arrays[field.name], words)
     return words
 
@@ -169,7 +178,9 @@ def _rows(field: Field, operands: Mapping[str, Bits]) -> Bits:
         raise ShapeError(f"operand '{field.name}' is missing, expected shape {('count', *field.shape)}")
     codes = np.asarray(operands[field.name])
     if codes.shape[1:] != field.shape or codes.ndim == 0:
-        raise ShapeError(f"operand '{field.name}' has shape {codes.shape}, expected {('count', *field.shape)}")
+        raise ShapeError(
+            f"operand '{field.name}' has shape {codes.shape}, expected {('count', *field.shape)}"
+        )
     return np.ascontiguousarray(codes, field.dtype.newbyteorder("<")).reshape(len(codes), field.elements)
 
 
@@ -178,7 +189,9 @@ def _pack_field(field: Field, rows: Bits, words: Bits) -> None:
     if field.lsb % 8 == 0 and field.bits == 8 * field.dtype.itemsize:
         words[:, first:last] = rows.view(np.uint8)
         return
-    bits = np.unpackbits(rows.view(np.uint8).reshape(*rows.shape, -1), axis=2, bitorder="little")[:, :, : field.bits]
+    bits = np.unpackbits(rows.view(np.uint8).reshape(*rows.shape, -1), axis=2, bitorder="little")[
+        :, :, : field.bits
+    ]
     bits = bits.reshape(len(rows), field.width)
     if field.lsb % 8:
         bits = np.concatenate([np.zeros((len(rows), field.lsb % 8), np.uint8), bits], axis=1)

@@ -1,7 +1,7 @@
 """Runs the microbenchmarks of `subjects` on a GPU: one block on one multiprocessor, cycles of its own clock.
 
-The time of a run is max(stop) - min(start) over the warps, divided by the rounds; the median of several runs counts, after
-one that warms the caches. Clock and power state are read, never set.
+The time of a run is max(stop) - min(start) over the warps, divided by the rounds; the median of several runs
+counts, after one that warms the caches. Clock and power state are read, never set.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Built:
-    """The compiled kernels of a subject, and what its timed loops hold for one execution (SASS name to count)."""
+    """The compiled kernels of a subject, and what its timed loops hold for one execution (SASS name to
+    count)."""
 
     subject: Subject
     cubin: bytes
@@ -51,7 +52,8 @@ class Built:
 
 @dataclass(frozen=True)
 class Timing:
-    """One measured point: cycles of one round (`ilp` instructions in each warp), median, least and most of the runs."""
+    """One measured point: cycles of one round (`ilp` instructions in each warp), median, least and most of
+    the runs."""
 
     subject: Subject
     chain: str
@@ -113,20 +115,26 @@ def _build(subject: Subject, target: str) -> Built | tuple[Subject, str]:
 
 
 def check(subject: Subject, disassembly: str) -> dict[str, int]:
-    """Holds every loop of a subject against its instruction; returns the SASS of one execution; raises SassError."""
+    """Holds every loop of a subject against its instruction; returns the SASS of one execution; raises
+    SassError."""
     codes = loops.kernels(disassembly)
     once = loops.counted(codes["single"].names()) if subject.ins is not None else None
     found: dict[str, int] = {}
     for program in subject.programs():
         label = f"{subject.label} ({program.name})"
         found = loops.check(label, codes[program.name], once, program.ilp * UNROLL, subject.mnemonics)
-        if program.chain == "steady" and any(name.startswith("WARPGROUP.DEPBAR") for name in codes[program.name].loop()):
+        if program.chain == "steady" and any(
+            name.startswith("WARPGROUP.DEPBAR") for name in codes[program.name].loop()
+        ):
             raise SassError(f"{label}: the compiler waits inside the loop")
     return found
 
 
 def measure(
-    gpu: Device, built: Iterable[Built | tuple[Subject, str]], repeats: int = 5, progress: Progress | None = None
+    gpu: Device,
+    built: Iterable[Built | tuple[Subject, str]],
+    repeats: int = 5,
+    progress: Progress | None = None,
 ) -> Result:
     """Runs everything that was built; raises DeviceError where the GPU fails."""
     everything = list(built)
@@ -164,7 +172,8 @@ class _Buffers:
 
 
 def data(fmt: str, kind: str, seed: int = 1) -> npt.NDArray[np.uint32]:
-    """DATA_WORDS words of operands: zeros, or random numbers that no chain lets overflow (integers: random bits)."""
+    """DATA_WORDS words of operands: zeros, or random numbers that no chain lets overflow (integers: random
+    bits)."""
     if kind == "zeros":
         return np.zeros(DATA_WORDS, np.uint32)
     rng, form = np.random.default_rng(seed), get_format(fmt)
@@ -174,7 +183,9 @@ def data(fmt: str, kind: str, seed: int = 1) -> npt.NDArray[np.uint32]:
     return codes.view(np.uint32)[:DATA_WORDS]
 
 
-def _time(buffers: _Buffers, subject: Subject, program: Program, kernel: Kernel, repeats: int) -> Iterator[Timing]:
+def _time(
+    buffers: _Buffers, subject: Subject, program: Program, kernel: Kernel, repeats: int
+) -> Iterator[Timing]:
     rounds = ROUNDS[subject.lanes]
     most_threads = int(kernel.function.max_threads_per_block)
     for operands in OPERANDS:
@@ -183,12 +194,16 @@ def _time(buffers: _Buffers, subject: Subject, program: Program, kernel: Kernel,
             if warps * 32 <= most_threads:
                 runs = [_run(buffers, kernel, held, warps, rounds // UNROLL) for _ in range(repeats + 1)][1:]
                 cycles = (statistics.median(runs), min(runs), max(runs))
-                yield Timing(subject, program.chain, program.ilp, warps, operands, *(c / rounds for c in cycles))
+                yield Timing(
+                    subject, program.chain, program.ilp, warps, operands, *(c / rounds for c in cycles)
+                )
 
 
 def _run(buffers: _Buffers, kernel: Kernel, operands: Any, warps: int, turns: int) -> int:
     """Cycles of one launch."""
-    written = buffers.gpu.empty(16 * warps, 0)  # fresh: the clocks of the run before would pass for those of this one
+    written = buffers.gpu.empty(
+        16 * warps, 0
+    )  # fresh: the clocks of the run before would pass for those of this one
     kernel(operands, written, buffers.sink, np.uint32(turns), grid=1, block=warps * 32)
     clocks = buffers.gpu.download(written, (warps, 2), np.uint64)
     if not ((clocks[:, 0] > 0) & (clocks[:, 1] > clocks[:, 0])).all():
@@ -210,7 +225,9 @@ def _clock_rate(gpu: Device, kernel: Kernel) -> float:
 def state() -> dict[str, str]:
     """Clocks, power and temperature as nvidia-smi reads them; empty where it cannot be run."""
     try:
-        done = processes.run(["nvidia-smi", f"--query-gpu={','.join(_STATE)}", "--format=csv,noheader"], 30, HwError)
+        done = processes.run(
+            ["nvidia-smi", f"--query-gpu={','.join(_STATE)}", "--format=csv,noheader"], 30, HwError
+        )
     except HwError:
         return {}
     values = [re.sub(r"\s+", " ", value).strip() for value in done.output.split("\n")[0].split(",")]

@@ -1,4 +1,5 @@
-"""Our measurements beside published ones: figures of the same instruction, variant, quantity, warps and ILP."""
+"""Our measurements beside published ones: figures of the same instruction, variant, quantity, warps and
+ILP."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ class Pair:
     @property
     def ratio(self) -> float:
         """Ours by theirs."""
-        assert self.ours.value is not None and self.theirs.value is not None  # as `pairs` chose them; both are above 0
+        assert (
+            self.ours.value is not None and self.theirs.value is not None
+        )  # as `pairs` chose them; both are above 0
         return self.ours.value / self.theirs.value
 
     def within(self, tolerance: float) -> bool:
@@ -30,8 +33,8 @@ class Pair:
 def pairs(ours: Iterable[Figure], theirs: Iterable[Figure]) -> list[Pair]:
     """Returns what both measure, in the order of theirs.
 
-    A throughput without warps and ILP is the peak: ours is then the greatest of all points. A wgmma of theirs without a
-    variant does not occur.
+    A throughput without warps and ILP is the peak: ours is then the greatest of all points. A wgmma of theirs
+    without a variant does not occur.
 
     Raises:
         OperandError: nothing in common.
@@ -40,7 +43,9 @@ def pairs(ours: Iterable[Figure], theirs: Iterable[Figure]) -> list[Pair]:
     best: dict[tuple[str, str], Figure] = {}
     for figure in mine.values():
         place = (figure.instruction, figure.key.variant)
-        if figure.quantity == "throughput" and (place not in best or (figure.value or 0) > (best[place].value or 0)):
+        if figure.quantity == "throughput" and (
+            place not in best or (figure.value or 0) > (best[place].value or 0)
+        ):
             best[place] = figure
     found = []
     for figure in theirs:

@@ -1,4 +1,5 @@
-"""Holds the SASS of a timed loop against what it has to hold: so many instructions in it, none merged, hoisted or doubled."""
+"""Holds the SASS of a timed loop against what it has to hold: so many instructions in it, none merged,
+hoisted or doubled."""
 
 from __future__ import annotations
 
@@ -24,16 +25,21 @@ class Code:
     labels: dict[str, int]
 
     def loop(self) -> list[str]:
-        """Returns the mnemonics of the longest loop that holds no other (from an earlier target to the branch to it)."""
+        """Returns the mnemonics of the longest loop that holds no other (from an earlier target to the
+        branch to it)."""
         spans = []
         for address, line in self.lines:
             branch = _TARGET.search(line)
             if branch is not None:
-                target = self.labels.get(branch.group(1), address) if branch.group(1) else int(branch.group(2), 16)
+                target = (
+                    self.labels.get(branch.group(1), address) if branch.group(1) else int(branch.group(2), 16)
+                )
                 if target < address:
                     spans.append((target, address))
         inner = [a for a in spans if not any(a != b and a[0] <= b[0] and b[1] <= a[1] for b in spans)]
-        bodies = [[mnemonic(text) for place, text in self.lines if first <= place <= last] for first, last in inner]
+        bodies = [
+            [mnemonic(text) for place, text in self.lines if first <= place <= last] for first, last in inner
+        ]
         return max(bodies, key=len, default=[])
 
     def names(self) -> list[str]:
@@ -61,17 +67,23 @@ def kernels(disassembly: str) -> dict[str, Code]:
 
 
 def counted(names: list[str], mnemonics: tuple[str, ...] = ()) -> Counter[str]:
-    """Counts the matrix instructions among mnemonics, or those that are one of `mnemonics` (with any suffix)."""
+    """Counts the matrix instructions among mnemonics, or those that are one of `mnemonics` (with any
+    suffix)."""
     if not mnemonics:
         return Counter(name for name in names if _MATRIX.match(name))
-    return Counter(name for name in names if name.startswith(tuple(f"{m}." for m in mnemonics)) or name in mnemonics)
+    return Counter(
+        name for name in names if name.startswith(tuple(f"{m}." for m in mnemonics)) or name in mnemonics
+    )
 
 
-def check(label: str, code: Code, once: Counter[str] | None, times: int, mnemonics: tuple[str, ...] = ()) -> dict[str, int]:
+def check(
+    label: str, code: Code, once: Counter[str] | None, times: int, mnemonics: tuple[str, ...] = ()
+) -> dict[str, int]:
     """Checks that the loop of a kernel holds an instruction `times` times; returns the counts of one.
 
     Args:
-        once: matrix instructions of one execution, or None for what is no matrix instruction: one each of `mnemonics`.
+        once: matrix instructions of one execution, or None for what is no matrix instruction: one each of
+            `mnemonics`.
 
     Raises:
         SassError: no loop, or another count; what was found and what was expected.
@@ -80,14 +92,20 @@ def check(label: str, code: Code, once: Counter[str] | None, times: int, mnemoni
     found, whole = counted(loop, mnemonics), counted(code.names(), mnemonics)
     if once is None:
         wanted = dict.fromkeys(mnemonics, times)
-        there = {key: sum(n for name, n in found.items() if name == key or name.startswith(f"{key}.")) for key in mnemonics}
+        there = {
+            key: sum(n for name, n in found.items() if name == key or name.startswith(f"{key}."))
+            for key in mnemonics
+        }
     else:
         wanted, there = {name: n * times for name, n in once.items()}, dict(found)
-    if loop.count("CALL.REL.NOINC") == times:  # emulated by a subroutine: one call each, the matrix instructions are there
+    if (
+        loop.count("CALL.REL.NOINC") == times
+    ):  # emulated by a subroutine: one call each, the matrix instructions are there
         return dict(counted(code.names(), mnemonics))
     if there != wanted or not wanted or found != whole:
         raise SassError(
-            f"{label}: the timed loop holds {_text(there)}, the kernel {_text(dict(whole))}, expected {_text(wanted)}: "
+            f"{label}: the timed loop holds {_text(there)}, the kernel {_text(dict(whole))}, expected "
+            f"{_text(wanted)}: "
             "the compiler merged, moved or doubled some"
         )
     return {name: n // times for name, n in found.items()}

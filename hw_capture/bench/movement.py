@@ -1,6 +1,7 @@
 """The subjects that move data: ldmatrix, stmatrix, movmatrix and ld.shared under bank conflicts.
 
-Loads chase pointers: what a lane loads is the address that it loads from next, so that every load waits for the one before.
+Loads chase pointers: what a lane loads is the address that it loads from next, so that every load waits for
+    the one before.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ _SINK = """#pragma unroll
     for (int i = 0; i < ILP; i++)
         sink[threadIdx.x] ^= at[i][0] ^ at[i][1] ^ at[i][2] ^ at[i][3];
 """
-_OWN_ROWS = "    const u32 mine = shared_address(tile) + 512 * (threadIdx.x / 32 % 32) + 16 * (lane % {rows});\n"
+_OWN_ROWS = (
+    "    const u32 mine = shared_address(tile) + 512 * (threadIdx.x / 32 % 32) + 16 * (lane % {rows});\n"
+)
 _SHARED_ROWS = """    const u32 mine = shared_address(tile) + 16 * (lane % {rows});
     if (threadIdx.x < 32)
         {place} = mine;
@@ -33,7 +36,7 @@ _LD_32 = 'asm volatile("ld.shared.u32 %0, [%1];" : "=r"(at[i][0]) : "r"(from) : 
 _LD_64 = """u64 pair;
                 asm volatile("ld.shared.u64 %0, [%1];" : "=l"(pair) : "r"(from) : "memory");
                 at[i][0] = (u32)pair;
-                at[i][1] ^= (u32)(pair >> 32); // beside the chain; else the compiler loads the low half alone"""
+                at[i][1] ^= (u32)(pair >> 32); // beside the chain; else the compiler loads the low half alone"""  # noqa: E501
 
 
 def subjects() -> Iterator[Subject]:
@@ -48,7 +51,8 @@ def subjects() -> Iterator[Subject]:
 
 
 def ldmatrix(count: int, trans: bool) -> Subject:
-    """ldmatrix: the matrices hold addresses, in the layout that gives each lane its own in the first register."""
+    """ldmatrix: the matrices hold addresses, in the layout that gives each lane its own in the first
+    register."""
     place = "((uint16_t *)tile)[lane % 4 * 16 + lane / 4]" if trans else "tile[lane]"
     setup = _TILE + _SHARED_ROWS.format(rows=8 * count, place=place)
     step = f"const u32 from = at[i][0];\n                {_load(count, trans, 'from')}"
@@ -70,11 +74,17 @@ def round_trip(count: int) -> Subject:
 
 
 def ld_shared(bits: int, ways: int) -> Subject:
-    """ld.shared of words that hold their own address; `ways` lanes meet in a bank (64 bits: 2 without a conflict)."""
-    setup = f"{_TILE}    u32 *word = tile + lane * {ways};\n    const u32 mine = shared_address(word);\n    *word = mine;\n"
+    """ld.shared of words that hold their own address; `ways` lanes meet in a bank (64 bits: 2 without a
+    conflict)."""
+    setup = (
+        f"{_TILE}    u32 *word = tile + lane * {ways};\n    const u32 mine = shared_address(word);\n    "
+        "*word = mine;\n"
+    )
     step = f"const u32 from = at[i][0];\n                {_LD_32 if bits == 32 else _LD_64}"
     mnemonic = "LDS" if bits == 32 else "LDS.64"
-    return _subject(f"ld.shared.u{bits}", 4 * bits, (mnemonic,), setup, step, variant="" if ways == 1 else f"{ways}-way")
+    return _subject(
+        f"ld.shared.u{bits}", 4 * bits, (mnemonic,), setup, step, variant="" if ways == 1 else f"{ways}-way"
+    )
 
 
 def _load(count: int, trans: bool, address: str) -> str:
@@ -94,7 +104,13 @@ def _group(first: int, count: int) -> str:
 
 
 def _subject(
-    name: str, size: int, mnemonics: tuple[str, ...], setup: str, step: str, variant: str = "", completes: bool = True
+    name: str,
+    size: int,
+    mnemonics: tuple[str, ...],
+    setup: str,
+    step: str,
+    variant: str = "",
+    completes: bool = True,
 ) -> Subject:
     return Subject(
         name,

@@ -1,14 +1,17 @@
-"""Numeric profiling of a matrix unit: section 8 of W. Sun et al., "Dissecting Tensor Cores" (arXiv 2206.02874).
+"""Numeric profiling of a matrix unit: section 8 of W. Sun et al., "Dissecting Tensor Cores" (arXiv
+2206.02874).
 
-Three experiments feed operands drawn from N(0, 1) and compare with f32 arithmetic of a CPU; each uses one element of D:
+Three experiments feed operands drawn from N(0, 1) and compare with f32 arithmetic of a CPU; each uses one
+element of D:
 
 - multiplication: d = a0 * b0;
 - inner product: d = a0 * 1 + a1 * 1, an addition among the products;
 - accumulation: d = a0 * 1 + c0, the addition of C.
 
-The paper draws the same values for a1 and c0, and its figures are those of factors 1: with random factors the inner product's
-error would be 20 % larger. Operands are drawn in f32 and rounded on their way to the unit (`f32`), or rounded before the CPU
-sees them too (`low`). The fourth experiment, the chain D = A B, A = D, compares after each of N products (Figure 17).
+The paper draws the same values for a1 and c0, and its figures are those of factors 1: with random factors the
+inner product's error would be 20 % larger. Operands are drawn in f32 and rounded on their way to the unit
+(`f32`), or rounded before the CPU sees them too (`low`). The fourth experiment, the chain D = A B, A = D,
+compares after each of N products (Figure 17).
 
     profile = numeric.profile("ampere", samples=100_000)
     print(profile.errors["bf16"]["accumulation"]["low"])
@@ -49,7 +52,8 @@ _DIAGONAL = np.arange(8)
 
 @dataclass(frozen=True)
 class Case:
-    """Operand types of one column of the paper, computed by mma.sync m16n8k8, the shape that all types have."""
+    """Operand types of one column of the paper, computed by mma.sync m16n8k8, the shape that all types
+    have."""
 
     name: str
     ab: str
@@ -62,7 +66,13 @@ class Case:
 
 
 CASES = tuple(
-    Case(*row) for row in (("bf16", "bf16", "f32"), ("f16", "f16", "f32"), ("f16_f16", "f16", "f16"), ("tf32", "tf32", "f32"))
+    Case(*row)
+    for row in (
+        ("bf16", "bf16", "f32"),
+        ("f16", "f16", "f32"),
+        ("f16_f16", "f16", "f16"),
+        ("tf32", "tf32", "f32"),
+    )
 )
 
 
@@ -70,9 +80,10 @@ CASES = tuple(
 class Profile:
     """Mean absolute errors and the chain's mean relative errors.
 
-    errors[case][operation][init] is the error against f32; errors_f16 the same against the CPU's result rounded to f16,
-    for cases with f16 results. chain[case][init][i] is the error after i + 1 products, None from the first overflow on.
-    mismatches counts results in which a GPU differs from the model, or is None when only the model ran.
+    errors[case][operation][init] is the error against f32; errors_f16 the same against the CPU's result
+    rounded to f16, for cases with f16 results. chain[case][init][i] is the error after i + 1 products, None
+    from the first overflow on. mismatches counts results in which a GPU differs from the model, or is None
+    when only the model ran.
     """
 
     architecture: str
@@ -107,7 +118,8 @@ def gpu_unit(gpu: Device, architecture: str) -> Unit:
     """A GPU as a unit; each instruction is compiled once.
 
     Raises:
-        DeviceError: the GPU is not of the architecture; later, a kernel failed or did not write all its results.
+        DeviceError: the GPU is not of the architecture; later, a kernel failed or did not write all its
+            results.
     """
     from hw_capture.errors import DeviceError
     from hw_capture.kernels import kernels, toolchain
@@ -123,7 +135,9 @@ def gpu_unit(gpu: Device, architecture: str) -> Unit:
         given = gpu, modules[ins.name], "run", ins, "registers", {"a": a, "b": b, "c": c}
         first, second = (execute(*given, fill) for fill in FILLS)
         if unlike := differing(second, first, ins.name):
-            raise DeviceError(f"{ins.name}: {unlike} of {first.size} results differ between two runs, or were never written")
+            raise DeviceError(
+                f"{ins.name}: {unlike} of {first.size} results differ between two runs, or were never written"
+            )
         return first
 
     return run
@@ -157,7 +171,8 @@ def profile(
 
 
 def published() -> list[Published]:
-    """Returns the figures of Tables XII to XV, from spec/profile/sun_numeric.yaml; raises SpecError where it is wrong."""
+    """Returns the figures of Tables XII to XV, from spec/profile/sun_numeric.yaml; raises SpecError where
+    it is wrong."""
     top = read(spec_folder() / "profile" / "sun_numeric.yaml")
     for key in ("source", "device", "architecture"):
         top.take(key, str)
@@ -168,7 +183,10 @@ def published() -> list[Published]:
         against = table.take_choice("against", ("f32", "f16"))
         for operation in OPERATIONS[:3]:
             row = table.take(operation, Section)
-            figures += [Published(number, case, against, operation, init, float(row.take(init, (int, float)))) for init in INITS]
+            figures += [
+                Published(number, case, against, operation, init, float(row.take(init, (int, float))))
+                for init in INITS
+            ]
             row.done()
         table.done()
     top.done()
@@ -225,7 +243,9 @@ def _cpu(x: Single, addend: Single, operation: str) -> Single:
     return x[:, 0] + (x[:, 1] if operation == "inner_product" else addend)
 
 
-def _tiles(case: Case, ins: Instruction, operation: str, x: Single, addend: Single, run: Unit) -> npt.NDArray[np.float64]:
+def _tiles(
+    case: Case, ins: Instruction, operation: str, x: Single, addend: Single, run: Unit
+) -> npt.NDArray[np.float64]:
     """Results of one block of samples: sample i of a tile is row i, column i, eight samples a tile."""
     count = len(x)
     tiles = -(-count // 8)
@@ -242,8 +262,11 @@ def _tiles(case: Case, ins: Instruction, operation: str, x: Single, addend: Sing
     return to_float(case.cd, d[:, _DIAGONAL, _DIAGONAL]).reshape(-1)[:count]
 
 
-def _chain(found: Profile, case: Case, ins: Instruction, init: str, length: int, run: Unit) -> list[float | None]:
-    """Mean l2 error (equation 1 of the paper, relative to the unit's result) after each product of the chain."""
+def _chain(
+    found: Profile, case: Case, ins: Instruction, init: str, length: int, run: Unit
+) -> list[float | None]:
+    """Mean l2 error (equation 1 of the paper, relative to the unit's result) after each product of the
+    chain."""
     rng = np.random.default_rng(found.seed + 1)
     errors: list[float | None] = []
     draws = _draws(rng, case, init, found.chains)
@@ -255,11 +278,15 @@ def _chain(found: Profile, case: Case, ins: Instruction, init: str, length: int,
         d = to_float(case.cd, run(ins, a, from_float(case.ab, b), c))
         exact = _product(exact, b)
         a = from_float(case.ab, d)
-        errors.append(_relative(d, exact) if np.isfinite(d).all() and (not errors or errors[-1] is not None) else None)
+        errors.append(
+            _relative(d, exact) if np.isfinite(d).all() and (not errors or errors[-1] is not None) else None
+        )
     return errors
 
 
-def _draws(rng: np.random.Generator, case: Case, init: str, chains: int) -> Iterator[Callable[[tuple[int, int]], Single]]:
+def _draws(
+    rng: np.random.Generator, case: Case, init: str, chains: int
+) -> Iterator[Callable[[tuple[int, int]], Single]]:
     def draw(shape: tuple[int, int]) -> Single:
         x = rng.standard_normal((chains, *shape), dtype=np.float32)
         return _round(case.ab, x) if init == "low" else x

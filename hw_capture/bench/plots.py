@@ -1,4 +1,5 @@
-"""Throughput and latency of an instruction by warps and ILP, drawn as Figures 6, 7, 10, 11 and 15 of Sun et al. are."""
+"""Throughput and latency of an instruction by warps and ILP, drawn as Figures 6, 7, 10, 11 and 15 of Sun
+et al. are."""
 
 from __future__ import annotations
 
@@ -27,12 +28,14 @@ _SIZE = (11.0, 4.2)
 _COLOURS = ("#6673b3", "#2a7fb5", "#35a19b", "#86b84f", "#e0a030", "#d0553d")
 
 
-def draw(ours: str | Path, folder: Path, chosen: Sequence[str] | None = None, form: str = "svg") -> list[Path]:
+def draw(
+    ours: str | Path, folder: Path, chosen: Sequence[str] | None = None, form: str = "svg"
+) -> list[Path]:
     """Writes a picture for each instruction, those of FIGURES by default; returns the files.
 
     Raises:
-        ToolMissing: no matplotlib. UnknownNameError: an instruction has no points in the file. FileFormatError: it cannot
-        be written.
+        ToolMissing: no matplotlib. UnknownNameError: an instruction has no points in the file.
+        FileFormatError: it cannot be written.
     """
     figures = load(ours)
     wanted = {name.replace("/", "_").replace(":", "_"): name for name in chosen} if chosen else FIGURES
@@ -55,7 +58,8 @@ def _metadata(form: str) -> dict[str, Any]:
 
 
 def picture(instruction: str, figures: Sequence[Figure]) -> Picture:
-    """Returns throughput (bars) and latency (lines) of one instruction by warps and ILP as a matplotlib figure.
+    """Returns throughput (bars) and latency (lines) of one instruction by warps and ILP as a matplotlib
+    figure.
 
     Raises:
         ToolMissing: no matplotlib. UnknownNameError: the instruction has no points in `figures`.
@@ -75,7 +79,9 @@ def picture(instruction: str, figures: Sequence[Figure]) -> Picture:
     left, right = canvas.subplots(1, 2)
     unit = next(figure.unit for figure in mine if figure.quantity == "throughput")
     _bars(left, [figure for figure in mine if figure.quantity == "throughput"], f"Throughput ({unit})")
-    _lines(right, [figure for figure in mine if figure.quantity == "latency"], "Latency of one round (cycles)")
+    _lines(
+        right, [figure for figure in mine if figure.quantity == "latency"], "Latency of one round (cycles)"
+    )
     canvas.suptitle(f"{instruction}, {mine[0].device}", fontsize=11)
     return canvas
 
@@ -104,7 +110,14 @@ def _lines(axes: Any, figures: Sequence[Figure], title: str) -> None:
     chains, warps = _by_ilp(figures), _warps(figures)
     for place, (ilp, points) in enumerate(chains.items()):
         x = [warps.index(n) for n in points]
-        axes.plot(x, list(points.values()), marker="o", markersize=4, label=f"ILP {ilp}", color=_COLOURS[place % len(_COLOURS)])
+        axes.plot(
+            x,
+            list(points.values()),
+            marker="o",
+            markersize=4,
+            label=f"ILP {ilp}",
+            color=_COLOURS[place % len(_COLOURS)],
+        )
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False, fontsize=8, ncols=2)  # the bars have the same colours, and no room
     _finish(axes, warps, title)

@@ -1,14 +1,16 @@
 """The CUDA kernels that time one instruction, a `Subject`.
 
-`Subject.programs()` are its kernels: a chain of dependent instructions (the result becomes the next C, address or matrix)
-for every degree of instruction-level parallelism (ILP).
+`Subject.programs()` are its kernels: a chain of dependent instructions (the result becomes the next C,
+address or matrix) for every degree of instruction-level parallelism (ILP).
 
-Method: W. Sun et al. (arXiv 2206.02874), section 4. One block on one multiprocessor; every warp reads `clock64` before and
-after a loop. The loop runs once before, untimed: code that is not in the instruction cache costs hundreds of cycles. (Not
+Method: W. Sun et al. (arXiv 2206.02874), section 4. One block on one multiprocessor; every warp reads
+`clock64` before and after a loop. The loop runs once before, untimed: code that is not in the instruction
+cache costs hundreds of cycles. (Not
 so wgmma: around such a pair of loops the compiler waits for every group. It runs more rounds instead.) ILP
-independent chains of one warp share A and B, so that 32 warps find registers. Emulated instructions add C at the end, so
-their chain runs through A and B: every register of A is a register of the result before, every one of B such a register XOR
-a number unknown to the compiler. Otherwise the compiler merges them.
+independent chains of one warp share A and B, so that 32 warps find registers. Emulated instructions add C at
+the end, so
+their chain runs through A and B: every register of A is a register of the result before, every one of B such
+a register XOR a number unknown to the compiler. Otherwise the compiler merges them.
 """
 
 from __future__ import annotations
@@ -38,8 +40,8 @@ DATA_WORDS = 4096
 class Program:
     """One kernel: `chain` says what the time of one round means.
 
-    chain: "c" (through C, or an address), "a" (through A), "group" (one wgmma, committed and waited for) or "steady"
-    (wgmma after wgmma on one accumulator).
+    chain: "c" (through C, or an address), "a" (through A), "group" (one wgmma, committed and waited for) or
+    "steady" (wgmma after wgmma on one accumulator).
     """
 
     name: str
@@ -52,8 +54,9 @@ class Program:
 class Subject:
     """One instruction to measure.
 
-    name: PTX, or a short name such as "ldmatrix.x4". variant: see `tables.Key`. group: the table it belongs to. work:
-    multiply-adds or bytes of one instruction of a warp or warpgroup, in `unit`. operands: format of the random operands.
+    name: PTX, or a short name such as "ldmatrix.x4". variant: see `tables.Key`. group: the table it belongs
+    to. work: multiply-adds or bytes of one instruction of a warp or warpgroup, in `unit`. operands: format of
+    the random operands.
     mnemonics: beginnings of the SASS names that count as the instruction, for what is no matrix instruction.
     """
 
@@ -97,7 +100,8 @@ class Subject:
         return chains if self.group == "wmma" else [*chains, _warp(self, self.ins, "a", 1)]
 
     def source(self) -> str:
-        """One compilation unit: the kernels, and for a PTX instruction also one kernel `single` that executes it once."""
+        """One compilation unit: the kernels, and for a PTX instruction also one kernel `single` that
+        executes it once."""
         parts = [kernels.prelude(), _template("prelude").render()]
         if self.ins is not None:
             parts.append(kernels.inline(self.ins, self.form, "mma"))
@@ -122,21 +126,27 @@ def _template(name: str) -> Template:
 
     folder = Path(__file__).resolve().parent / "templates"
     environment = Environment(
-        loader=FileSystemLoader(folder), undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False
+        loader=FileSystemLoader(folder),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        autoescape=False,
     )
     return environment.get_template(f"{name}.cu")
 
 
 def _render(name: str, title: str, ilp: int, warm: bool = True, **parts: str) -> str:
     empty = dict.fromkeys(("setup", "begin", "step", "after", "end", "finish"), "")
-    return _template("loop").render(name=name, title=title, ilp=ilp, warm=warm, unroll=UNROLL, **(empty | parts))
+    return _template("loop").render(
+        name=name, title=title, ilp=ilp, warm=warm, unroll=UNROLL, **(empty | parts)
+    )
 
 
-# Instructions of a warp and of a warpgroup ---------------------------------------------------------------------------------
+# Instructions of a warp and of a warpgroup ------------------------------------------------------------------
 
 
 def _load(operand: kernels.Registers, name: str, offset: int, zero: bool = False, chains: int = 0) -> str:
-    """Declares and fills the registers of an operand, from the data or with zeros; with `chains` that many copies."""
+    """Declares and fills the registers of an operand, from the data or with zeros; with `chains` that many
+    copies."""
     size = f"[{chains}][{operand.count}]" if chains else f"[{operand.count}]"
     items = DATA_WORDS * 4 // (8 if operand.word == "u64" else 4)
     word = f"(({operand.word} *)data)[({offset} + lane * {operand.count} + j) % {items}]"
@@ -151,7 +161,8 @@ def _load(operand: kernels.Registers, name: str, offset: int, zero: bool = False
 def _store(operand: kernels.Registers, name: str, ilp: int) -> str:
     return (
         f"#pragma unroll\n    for (int i = 0; i < {ilp}; i++)\n#pragma unroll\n"
-        f"        for (int j = 0; j < {operand.count}; j++)\n            sink[threadIdx.x] ^= (u32){name}[i][j];"
+        f"        for (int j = 0; j < {operand.count}; j++)\n            sink[threadIdx.x] ^= "
+        f"(u32){name}[i][j];"
     )
 
 
@@ -159,7 +170,11 @@ def _warp(subject: Subject, ins: Instruction, chain: str, ilp: int) -> Program:
     """A chain through C (d = a b + d) or through A (d = a b + c, a = d)."""
     a, b, c, d = (kernels.registers(ins, operand) for operand in "abcd")
     metadata = ", metadata" if ins.sparse else ""
-    setup = "    const u32 metadata = 0x44444444; // the first of two, or the first two of four\n" if ins.sparse else ""
+    setup = (
+        "    const u32 metadata = 0x44444444; // the first of two, or the first two of four\n"
+        if ins.sparse
+        else ""
+    )
     if chain == "c":
         setup += _load(a, "a", 0) + _load(b, "b", 1031) + _load(d, "d", 0, zero=True, chains=ilp)
         step = f"                mma(d[i], a, b, d[i]{metadata});"
@@ -168,11 +183,14 @@ def _warp(subject: Subject, ins: Instruction, chain: str, ilp: int) -> Program:
         setup += _load(c, "c", 0, zero=True) + f"    {d.word} d[{ilp}][{d.count}];\n"
         step = f"                mma(d[i], a[i], b[i], c{metadata});\n" + _feedback(subject, a, b, d)
     name = f"{chain}_{ilp}"
-    return Program(name, chain, ilp, _render(name, ins.name, ilp, setup=setup, step=step, finish=_store(d, "d", ilp)))
+    return Program(
+        name, chain, ilp, _render(name, ins.name, ilp, setup=setup, step=step, finish=_store(d, "d", ilp))
+    )
 
 
 def _feedback(subject: Subject, a: kernels.Registers, b: kernels.Registers, d: kernels.Registers) -> str:
-    """The result's registers as the next operands: the first of A, or of an emulated instruction all of A and B."""
+    """The result's registers as the next operands: the first of A, or of an emulated instruction all of A
+    and B."""
     if subject.group != "emulated":
         return "                a[i][0] = d[i][0];"
     lines = [f"                a[i][{j}] = d[i][{j % d.count}];" for j in range(a.count)]

@@ -1,4 +1,5 @@
-"""Writes the result of `bench` as spec/timing has it (YAML, read again by `tables`) and as CSV, every point on a line."""
+"""Writes the result of `bench` as spec/timing has it (YAML, read again by `tables`) and as CSV, every
+point on a line."""
 
 from __future__ import annotations
 
@@ -20,10 +21,12 @@ _TITLES = {
     "mma": "Native mma.sync",
     "mma.sp": "Native mma.sp; FMA count the zeros of A, as the vendor counts them",
     "wmma": "wmma, operands in registers",
-    "wgmma": "wgmma; interval: one after the other on one accumulator; completion: one, committed and waited for",
+    "wgmma": "wgmma; interval: one after the other on one accumulator; completion: one, committed and "
+    "waited for",
     "wgmma.sp": "wgmma.sp, measured as wgmma; FMA count the zeros of A",
     "movement": "Matrix loads, stores and transposes, and ld.shared",
-    "emulated": "mma that the compiler makes of other instructions; a chain through A and B with one LOP3 a register of B",
+    "emulated": "mma that the compiler makes of other instructions; a chain through A and B with one LOP3 a "
+    "register of B",
 }
 _COLUMNS = (
     "instruction",
@@ -81,10 +84,14 @@ def yaml_text(result: Result, architecture: str, repeats: int) -> str:
         "left_out": result.left_out,
     }
     lines = [
-        "# Written by `mmagold bench-gpu`. A point is [warps, ILP, cycles of one round, throughput]; random operands. `zeros`:",
-        "# cycles with zeros by cycles with random operands, the median of all points. `loop`: SASS of one instruction.",
-        "# completion: the shortest round of one warp. completion_a: the same through A, ILP 1. interval: from one to the next.",
-        f"source: mmagold bench-gpu on one multiprocessor of an {device}, clock64, the median of {repeats} runs",
+        "# Written by `mmagold bench-gpu`. A point is [warps, ILP, cycles of one round, throughput]; random "
+        "operands. `zeros`:",
+        "# cycles with zeros by cycles with random operands, the median of all points. `loop`: SASS of one "
+        "instruction.",
+        "# completion: the shortest round of one warp. completion_a: the same through A, ILP 1. interval: "
+        "from one to the next.",
+        f"source: mmagold bench-gpu on one multiprocessor of an {device}, clock64, the median of {repeats} "
+        "runs",
         f"device: {device}",
         f"architecture: {architecture}",
         "measured:",
@@ -96,9 +103,18 @@ def yaml_text(result: Result, architecture: str, repeats: int) -> str:
         chosen = [subject for subject in subjects if subject.group == group]
         if not chosen:
             continue
-        lines += [f"  - table: {group}", f"    title: {_value(_TITLES[group])}", f"    unit: {chosen[0].unit}", "    rows:"]
+        lines += [
+            f"  - table: {group}",
+            f"    title: {_value(_TITLES[group])}",
+            f"    unit: {chosen[0].unit}",
+            "    rows:",
+        ]
         for subject in chosen:
-            lines.append(_row(subject, [t for t in result.timings if t.subject is subject], result.loops[subject.label]))
+            lines.append(
+                _row(
+                    subject, [t for t in result.timings if t.subject is subject], result.loops[subject.label]
+                )
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -115,7 +131,11 @@ def _row(subject: Subject, timings: Sequence[Timing], loop: dict[str, int]) -> s
         row["variant"] = subject.variant
     row |= summary(subject, drawn)
     row |= {"zeros": round(_zeros(timings), 3), "loop": loop}
-    row["points"] = [[t.warps, t.ilp, round(t.cycles, 2), round(t.throughput, 1)] for t in drawn if t.chain == _main(subject)]
+    row["points"] = [
+        [t.warps, t.ilp, round(t.cycles, 2), round(t.throughput, 1)]
+        for t in drawn
+        if t.chain == _main(subject)
+    ]
     if not loop:
         del row["loop"]
     return f"      - {_value(row)}"
@@ -129,8 +149,8 @@ def _main(subject: Subject) -> str:
 def summary(subject: Subject, timings: Sequence[Timing]) -> dict[str, float]:
     """Returns completion latency, that through A, and the interval between two instructions of a sub-core.
 
-    The completion latency is the shortest round of one warp: no round can be shorter. With ILP 1 it may be longer, since
-    ptxas fills a gap of 16 cycles with a NOP that costs one more.
+    The completion latency is the shortest round of one warp: no round can be shorter. With ILP 1 it may be
+    longer, since ptxas fills a gap of 16 cycles with a NOP that costs one more.
 
     wgmma occupies all four sub-cores: its interval is that of one warpgroup.
     """
@@ -145,7 +165,9 @@ def summary(subject: Subject, timings: Sequence[Timing]) -> dict[str, float]:
     if subject.lanes == 128:
         found["interval"] = first["steady"]
     elif subject.group in ("mma", "mma.sp", "wmma"):
-        found["interval"] = min(t.cycles / (t.ilp * t.warps / 4) for t in timings if t.chain == "c" and t.warps % 4 == 0)
+        found["interval"] = min(
+            t.cycles / (t.ilp * t.warps / 4) for t in timings if t.chain == "c" and t.warps % 4 == 0
+        )
     elif not subject.completes:
         found["interval"] = first["c"]
     return {key: round(value, 2) for key, value in found.items()}

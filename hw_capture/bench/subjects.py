@@ -53,7 +53,9 @@ def of_instruction(ins: Instruction, form: str = "registers") -> Subject:
     if ins.layout == "wgmma":
         group = "wgmma.sp" if ins.sparse else "wgmma"
     else:
-        group = "emulated" if ins.emulated else "mma.sp" if ins.sparse else "wmma" if kind == "wmma" else "mma"
+        group = (
+            "emulated" if ins.emulated else "mma.sp" if ins.sparse else "wmma" if kind == "wmma" else "mma"
+        )
     variant = FORM_NAMES[form] if ins.layout == "wgmma" else ""
     return Subject(ins.name, variant, group, work, "FMA/clk/SM", ins.formats["a"].name, ins, form)
 
@@ -61,7 +63,12 @@ def of_instruction(ins: Instruction, form: str = "registers") -> Subject:
 def all_subjects(architecture: str = "hopper") -> list[Subject]:
     """Everything that is measured on an architecture; stmatrix from Hopper on, wgmma on Hopper only."""
     moved = [s for s in movement.subjects() if architecture in _STMATRIX or not s.name.startswith("stmatrix")]
-    return [*_mma(architecture), *_wmma(architecture), *moved, *(_wgmma() if architecture == "hopper" else ())]
+    return [
+        *_mma(architecture),
+        *_wmma(architecture),
+        *moved,
+        *(_wgmma() if architecture == "hopper" else ()),
+    ]
 
 
 def _mma(architecture: str) -> Iterable[Subject]:
@@ -70,7 +77,12 @@ def _mma(architecture: str) -> Iterable[Subject]:
         if not ins.name.startswith(("mma.sync", "mma.sp")) or not kernels.supported(ins):
             continue
         same = ins.formats["a"].name == ins.formats["b"].name
-        plain = same and "satfinite" not in ins.name and ".row.col." in ins.name and not ins.name.startswith("mma.sp.sync")
+        plain = (
+            same
+            and "satfinite" not in ins.name
+            and ".row.col." in ins.name
+            and not ins.name.startswith("mma.sp.sync")
+        )
         if not ins.emulated or plain:
             yield of_instruction(ins)
 
@@ -85,8 +97,12 @@ def _wmma(architecture: str) -> Iterable[Subject]:
 
 
 def _wgmma() -> Iterable[Subject]:
-    dense = [(f"wgmma.mma_async.sync.aligned.m64n{{}}k{k}.{types}{end}", types) for k, types, end in _WGMMA_TYPES]
-    sparse = [(f"wgmma.mma_async.sp.sync.aligned.m64n{{}}k{k}.{types}", "") for k, types in _SPARSE_WGMMA_TYPES]
+    dense = [
+        (f"wgmma.mma_async.sync.aligned.m64n{{}}k{k}.{types}{end}", types) for k, types, end in _WGMMA_TYPES
+    ]
+    sparse = [
+        (f"wgmma.mma_async.sp.sync.aligned.m64n{{}}k{k}.{types}", "") for k, types in _SPARSE_WGMMA_TYPES
+    ]
     for template, types in dense + sparse:
         for n in _FULL_SWEEP if types == "f32.f16.f16" else _SWEEP:
             ins = instruction("hopper", template.format(n))

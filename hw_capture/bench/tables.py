@@ -3,9 +3,11 @@
     for figure in tables.load("sun_a100"):
         print(figure.instruction, figure.quantity, figure.warps, figure.ilp, figure.value, figure.unit)
 
-A file names its source and device once and holds tables of rows. A row is one instruction with one or several numbers:
+A file names its source and device once and holds tables of rows. A row is one instruction with one or several
+numbers:
 
-- `completion`: cycles from issue to the result's next use, 1 warp, ILP 1, through C (`completion_a`: through A);
+- `completion`: cycles from issue to the result's next use, 1 warp, ILP 1, through C (`completion_a`: through
+  A);
 - `points`: [warps, ILP, cycles of one round of ILP instructions, throughput] each;
 - `interval`: cycles from one instruction to the next, in a long sequence;
 - `ways`: completion latency by the number of conflicting bank accesses;
@@ -45,8 +47,8 @@ _NUMBERS = ("value", "range", "text", "completion", "completion_a", "interval", 
 class Key:
     """What a figure measures; two figures of one key can be compared.
 
-    variant: "SS" or "RS" for wgmma with A from shared memory or registers; "A" for a latency through operand A;
-    "2-way" and so on for bank conflicts; else "". warps and ilp are None where the source does not say.
+    variant: "SS" or "RS" for wgmma with A from shared memory or registers; "A" for a latency through operand
+    A; "2-way" and so on for bank conflicts; else "". warps and ilp are None where the source does not say.
     """
 
     instruction: str
@@ -58,7 +60,8 @@ class Key:
 
 @dataclass(frozen=True)
 class Figure:
-    """One number of one table. `low` and `high` are equal unless the source gives a range; both None for words alone."""
+    """One number of one table. `low` and `high` are equal unless the source gives a range; both None for
+    words alone."""
 
     key: Key
     low: float | None
@@ -113,7 +116,8 @@ def load(name: str | Path) -> list[Figure]:
     if path.suffix != ".yaml":
         if str(name) not in names():
             raise UnknownNameError(
-                f"no timing tables '{name}', expected one of {', '.join(names())}{nearest(str(name), names())}"
+                f"no timing tables '{name}', expected one of "
+                f"{', '.join(names())}{nearest(str(name), names())}"
             )
         path = spec_folder() / "timing" / f"{name}.yaml"
     top = read(path)
@@ -127,7 +131,8 @@ def load(name: str | Path) -> list[Figure]:
 
 
 def conflict(ways: str | int) -> str:
-    """Returns the variant of an access in which `ways` lanes meet in a bank: "" for 1, else such as "2-way"."""
+    """Returns the variant of an access in which `ways` lanes meet in a bank: "" for 1, else such as
+    "2-way"."""
     return "" if int(ways) == 1 else f"{ways}-way"
 
 
@@ -148,7 +153,11 @@ def _table(table: Section, origin: dict[str, str]) -> Iterator[Figure]:
     quantity = table.take_choice("quantity", QUANTITIES, None)
     template = table.take("instruction", str, "{instruction}")
     for row in sections(table, "rows"):
-        name, variant, sass = _instruction(row, template), row.take("variant", str, ""), row.take("sass", str, "")
+        name, variant, sass = (
+            _instruction(row, template),
+            row.take("variant", str, ""),
+            row.take("sass", str, ""),
+        )
         for key in ("repeats", "loop", "zeros"):
             row.take(key, (int, float, Section), None)
         found = list(_row(row, name, variant, quantity))
@@ -156,7 +165,9 @@ def _table(table: Section, origin: dict[str, str]) -> Iterator[Figure]:
             raise row.error(f"the row holds none of {', '.join(_NUMBERS)}")
         row.done()
         for figure_key, low, high, text in found:
-            its_unit = CYCLES if figure_key.quantity in ("latency", "completion_latency", "issue_interval") else unit
+            its_unit = (
+                CYCLES if figure_key.quantity in ("latency", "completion_latency", "issue_interval") else unit
+            )
             yield Figure(figure_key, low, high, its_unit, table=number, text=text, sass=sass, **origin)
     table.done()
 
@@ -204,7 +215,11 @@ def _point(row: Section, key: Key, point: Any) -> Iterator[_Found]:
 
 
 def _plain(row: Section, name: str, variant: str, quantity: str | None) -> Iterator[_Found]:
-    value, limits, text = row.take("value", (int, float), None), row.take("range", list, None), row.take("text", str, "")
+    value, limits, text = (
+        row.take("value", (int, float), None),
+        row.take("range", list, None),
+        row.take("text", str, ""),
+    )
     if value is None and limits is None and not text:
         return
     if quantity is None:
@@ -222,7 +237,8 @@ def _plain(row: Section, name: str, variant: str, quantity: str | None) -> Itera
 
 
 def _number(row: Section, key: str, value: Any, zero: bool = False) -> float:
-    """A measured number, which is more than nothing: a ratio to 0 or NaN would say anything. A range may begin at `zero`."""
+    """A measured number, which is more than nothing: a ratio to 0 or NaN would say anything. A range may
+    begin at `zero`."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or not 0 <= value < math.inf or (value == 0 and not zero):
         raise row.error(f"key '{key}' holds {value!r}, expected a number above 0", key)

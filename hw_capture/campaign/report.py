@@ -43,11 +43,12 @@ class Report:
         self.outcomes.append(outcome)
 
     def merge(self, other: Report) -> None:
-        """Takes from another report, of a GPU of the same kind, the series in which it checked more than this one.
+        """Takes from another report, of a GPU of the same kind, the series in which it checked more than this
+        one.
 
         Raises:
-            FileFormatError: the other report is of another device, driver or compiler, or a mismatch would be lost: the
-                series that checked more does not have it.
+            FileFormatError: the other report is of another device, driver or compiler, or a mismatch would be
+                lost: the series that checked more does not have it.
         """
         self.check_origin(other.facts, other.compiler)
         for outcome in other.outcomes:
@@ -55,11 +56,15 @@ class Report:
             theirs = [found for found in other.outcomes if _series(found) == series]
             ours = [found for found in self.outcomes if _series(found) == series]
             taken = _total("dots", theirs) > _total("dots", ours)
-            kept, dropped = (_total("mismatches", found) for found in ((theirs, ours) if taken else (ours, theirs)))
+            kept, dropped = (
+                _total("mismatches", found) for found in ((theirs, ours) if taken else (ours, theirs))
+            )
             if dropped > kept:
                 raise FileFormatError(
-                    f"{outcome.instruction}, kind {outcome.kind}, seed {outcome.seed}: the report with fewer dot products has "
-                    f"{dropped} mismatches, the other {kept} on the same operands: find out which GPU is wrong before merging"
+                    f"{outcome.instruction}, kind {outcome.kind}, seed {outcome.seed}: the report with "
+                    "fewer dot products has "
+                    f"{dropped} mismatches, the other {kept} on the same operands: find out which GPU is "
+                    "wrong before merging"
                 )
             if taken:
                 self.outcomes = [found for found in self.outcomes if _series(found) != series] + theirs
@@ -70,12 +75,16 @@ class Report:
         if (other.facts, other.compiler) != (self.facts, self.compiler):
             raise FileFormatError(f"report of {_origin(other)}, expected {_origin(self)}")
 
-    def next_tile(self, architecture: str, instruction: str, seed: int, kind: str, faults: Mapping[str, Any]) -> int:
+    def next_tile(
+        self, architecture: str, instruction: str, seed: int, kind: str, faults: Mapping[str, Any]
+    ) -> int:
         """The tile after the last that an outcome of this series has executed."""
         series = (architecture, instruction, seed, kind, dict(faults))
         return max((old.next_tile for old in self.outcomes if _series(old) == series), default=0)
 
-    def dots(self, architecture: str, instruction: str, seed: int, kind: str, faults: Mapping[str, Any]) -> int:
+    def dots(
+        self, architecture: str, instruction: str, seed: int, kind: str, faults: Mapping[str, Any]
+    ) -> int:
         """The dot products that the outcomes of this series have checked."""
         series = (architecture, instruction, seed, kind, dict(faults))
         return _total("dots", [old for old in self.outcomes if _series(old) == series])
@@ -105,10 +114,13 @@ class Report:
             [
                 "# Campaign: the tensor core beside the golden arithmetic",
                 "",
-                f"{facts.get('name', 'GPU')}, driver {facts.get('driver', '?')}, CUDA {facts.get('cuda', '?')}, "
-                f"nvcc {self.compiler}, {data['date']}: {data['dots']:.3e} dot products, {data['mismatches']} mismatches.",
+                f"{facts.get('name', 'GPU')}, driver {facts.get('driver', '?')}, CUDA "
+                f"{facts.get('cuda', '?')}, "
+                f"nvcc {self.compiler}, {data['date']}: {data['dots']:.3e} dot products, "
+                f"{data['mismatches']} mismatches.",
                 "",
-                "| Instruction | SASS | Kind | Seed | Dot products | A second | Mismatches | NaN | Infinity | Zero | Subnormal |",
+                "| Instruction | SASS | Kind | Seed | Dot products | A second | Mismatches | NaN | Infinity "
+                "| Zero | Subnormal |",
                 "|---|---|---|---|---|---|---|---|---|---|---|",
                 *(_row(outcome) for outcome in self.outcomes),
                 "",
@@ -117,7 +129,9 @@ class Report:
 
 
 def _origin(report: Report) -> str:
-    return f"{report.facts.get('name', 'GPU')}, driver {report.facts.get('driver', '?')}, nvcc {report.compiler}"
+    return (
+        f"{report.facts.get('name', 'GPU')}, driver {report.facts.get('driver', '?')}, nvcc {report.compiler}"
+    )
 
 
 def _total(count: str, outcomes: Iterable[Outcome]) -> int:
@@ -139,16 +153,21 @@ def _joined(old: Outcome, new: Outcome) -> Outcome:
 
 
 def _row(outcome: Outcome) -> str:
-    shares = (f"{outcome.results.get(name, 0) / max(outcome.dots, 1):.2%}" for name in ("nan", "infinity", "zero", "subnormal"))
+    shares = (
+        f"{outcome.results.get(name, 0) / max(outcome.dots, 1):.2%}"
+        for name in ("nan", "infinity", "zero", "subnormal")
+    )
     planted = "".join(f", fault {key} = {value}" for key, value in outcome.faults.items())
     return (
-        f"| `{outcome.instruction}`{planted} | {', '.join(outcome.sass)} | {outcome.kind} | {outcome.seed} | {outcome.dots:.3e} "
+        f"| `{outcome.instruction}`{planted} | {', '.join(outcome.sass)} | {outcome.kind} | {outcome.seed} "
+        f"| {outcome.dots:.3e} "
         f"| {outcome.rate:.2e} | {outcome.mismatches} | {' | '.join(shares)} |"
     )
 
 
 def load(path: str | Path) -> Report:
-    """Reads a report; raises FileFormatError where no campaign can have written it, such as counts that contradict each other."""
+    """Reads a report; raises FileFormatError where no campaign can have written it, such as counts that
+    contradict each other."""
     data = read_json(path)
     if not isinstance(data, dict) or data.get("format") != _FORMAT:
         found = data.get("format") if isinstance(data, dict) else type(data).__name__
@@ -159,7 +178,9 @@ def load(path: str | Path) -> Report:
     outcomes = [_outcome(item, f"{path}: campaign {i}") for i, item in enumerate(data["campaigns"])]
     for key in ("dots", "mismatches"):
         if data.get(key) != _total(key, outcomes):
-            raise FileFormatError(f"{path}: key '{key}' is {data.get(key)!r}, its campaigns have {_total(key, outcomes)}")
+            raise FileFormatError(
+                f"{path}: key '{key}' is {data.get(key)!r}, its campaigns have {_total(key, outcomes)}"
+            )
     _check_no_tile_counts_twice(outcomes, str(path))
     return Report(data["device"], data["compiler"], outcomes)
 
@@ -170,7 +191,8 @@ def _check_no_tile_counts_twice(outcomes: Iterable[Outcome], where: str) -> None
         series = (*_series(outcome)[:-1], json.dumps(outcome.faults, sort_keys=True))
         if outcome.first_tile < ends.get(series, 0):
             raise FileFormatError(
-                f"{where}: {outcome.instruction}, kind {outcome.kind}: tile {outcome.first_tile} is there twice"
+                f"{where}: {outcome.instruction}, kind {outcome.kind}: tile {outcome.first_tile} is there "
+                "twice"
             )
         ends[series] = outcome.next_tile
 
@@ -185,8 +207,12 @@ def _outcome(item: Any, where: str) -> Outcome:
         number = isinstance(value, (int, float))
         if not isinstance(value, kind) or isinstance(value, bool) or (number and not 0 <= value < math.inf):
             raise FileFormatError(f"{where}: key '{key}' is {value!r}, expected {_WORDS[kind]}")
-    if not all(isinstance(name, str) for name in item["sass"]) or not all(isinstance(row, dict) for row in item["records"]):
-        raise FileFormatError(f"{where}: key 'sass' or 'records' holds something else than names and mismatches")
+    if not all(isinstance(name, str) for name in item["sass"]) or not all(
+        isinstance(row, dict) for row in item["records"]
+    ):
+        raise FileFormatError(
+            f"{where}: key 'sass' or 'records' holds something else than names and mismatches"
+        )
     _check_counts(item, where)
     return Outcome(**{**item, "sass": tuple(item["sass"])})
 
@@ -194,21 +220,33 @@ def _outcome(item: Any, where: str) -> Outcome:
 def _check_counts(item: dict[str, Any], where: str) -> None:
     """Holds the numbers of a campaign against each other: an edited one shows."""
     counts = item["results"]
-    if set(counts) != set(COUNTS[2:]) or not all(type(count) is int and count >= 0 for count in counts.values()):
-        raise FileFormatError(f"{where}: key 'results' is {counts!r}, expected counts of {', '.join(COUNTS[2:])}")
+    if set(counts) != set(COUNTS[2:]) or not all(
+        type(count) is int and count >= 0 for count in counts.values()
+    ):
+        raise FileFormatError(
+            f"{where}: key 'results' is {counts!r}, expected counts of {', '.join(COUNTS[2:])}"
+        )
     if sum(counts.values()) != item["dots"]:
-        raise FileFormatError(f"{where}: key 'results' is {counts!r}, expected counts that add up to {item['dots']}")
+        raise FileFormatError(
+            f"{where}: key 'results' is {counts!r}, expected counts that add up to {item['dots']}"
+        )
     ins = _instruction(item, where)
     tiles = item["next_tile"] - item["first_tile"]
     if tiles < 0 or item["dots"] != tiles * ins.m * ins.n:
         raise FileFormatError(
-            f"{where}: counts contradict each other: {item['dots']} dot products, tiles from {item['first_tile']} to "
+            f"{where}: counts contradict each other: {item['dots']} dot products, tiles from "
+            f"{item['first_tile']} to "
             f"{item['next_tile']} of {ins.m * ins.n}"
         )
     kept = len(item["records"])
-    if item["mismatches"] > item["dots"] or kept > item["mismatches"] or bool(kept) != bool(item["mismatches"]):
+    if (
+        item["mismatches"] > item["dots"]
+        or kept > item["mismatches"]
+        or bool(kept) != bool(item["mismatches"])
+    ):
         raise FileFormatError(
-            f"{where}: counts contradict each other: {item['mismatches']} mismatches in {item['dots']} dot products, {kept} of "
+            f"{where}: counts contradict each other: {item['mismatches']} mismatches in {item['dots']} dot "
+            f"products, {kept} of "
             "them in 'records'"
         )
 

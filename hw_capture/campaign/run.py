@@ -1,9 +1,11 @@
-"""Runs campaigns: launches of a fraction of a second, counters read after each, until enough dot products are checked.
+"""Runs campaigns: launches of a fraction of a second, counters read after each, until enough dot products are
+checked.
 
     with device.open() as gpu:
         outcome = run(Campaign(gpu, ins), Plan(dots=10**11, seconds=30.0, seed=1))
 
-The operands depend on nothing but seed, kind and tile number, so a campaign goes on where another ended (`Plan.first`).
+The operands depend on nothing but seed, kind and tile number, so a campaign goes on where another ended
+(`Plan.first`).
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ class Bench(Protocol):
 class Plan:
     """How much to check: until `dots` dot products or `seconds` of time, whichever is first.
 
-    kind: an index of golden.stimuli.KINDS, ALL_KINDS in turn, or source.EXHAUSTIVE. first: number of the first tile.
+    kind: an index of golden.stimuli.KINDS, ALL_KINDS in turn, or source.EXHAUSTIVE. first: number of the
+        first tile.
     """
 
     dots: float
@@ -68,7 +71,8 @@ class Plan:
 class Outcome:
     """What one campaign found.
 
-    next_tile: where to go on. results: the unit's results by class. faults: what was planted in the golden arithmetic.
+    next_tile: where to go on. results: the unit's results by class. faults: what was planted in the golden
+        arithmetic.
     """
 
     instruction: str
@@ -108,16 +112,24 @@ class Campaign:
     """One instruction's campaign, compiled and loaded."""
 
     def __init__(self, gpu: Device, ins: Instruction, faults: Mapping[str, Any] | None = None) -> None:
-        """Compiles for the GPU's own architecture. `faults` plants faults in the golden arithmetic (golden.model.device_text.source).
+        """Compiles for the GPU's own architecture. `faults` plants faults in the golden arithmetic
+        (golden.model.device_text.source).
 
         Raises:
             NoKernelError, CompileError, ToolMissing, SassError, DeviceError: as their names say.
         """
-        self.ins, self.faults, self._gpu, self._unit = ins, dict(faults or {}), gpu, device_source(ins, faults)
+        self.ins, self.faults, self._gpu, self._unit = (
+            ins,
+            dict(faults or {}),
+            gpu,
+            device_source(ins, faults),
+        )
         cubin = toolchain.compile(self._unit.source, target_for(ins.architecture, gpu.facts()))
         self.sass = _found(ins, cubin)
         self._kernel = gpu.load(cubin).get("campaign")
-        self._kernel.function.set_attribute(gpu.cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self._unit.shared_bytes)
+        self._kernel.function.set_attribute(
+            gpu.cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self._unit.shared_bytes
+        )
         self._counts = gpu.empty(8 * len(COUNTS), 0)
         self._records = gpu.empty(8 * RECORDS * self._unit.record_words, 0)
 
@@ -125,7 +137,9 @@ class Campaign:
         """See Bench."""
         blocks = min(-(-tiles // self._unit.groups), self._gpu.sm_count * _BLOCKS_AN_SM)
         numbers = np.uint64(seed), np.uint64(first), np.uint64(tiles), np.int32(kind)
-        self._kernel(*numbers, self._counts, self._records, grid=blocks, block=128, shared=self._unit.shared_bytes)
+        self._kernel(
+            *numbers, self._counts, self._records, grid=blocks, block=128, shared=self._unit.shared_bytes
+        )
 
     def counts(self) -> dict[str, int]:
         """See Bench."""
@@ -143,7 +157,8 @@ def _found(ins: Instruction, cubin: bytes) -> tuple[str, ...]:
     """The matrix instructions in the compiled campaign; none where no disassembler is installed.
 
     Raises:
-        SassError: they are not what the spec says that the instruction becomes: the campaign would check another one.
+        SassError: they are not what the spec says that the instruction becomes: the campaign would check
+            another one.
     """
     try:
         disassembly = toolchain.disassemble(cubin)
@@ -161,8 +176,11 @@ def _record(row: list[int], k: int) -> dict[str, Any]:
 
 
 @contextmanager
-def compiled_ahead(chosen: Iterable[Instruction], target: str, faults: Mapping[str, Any] | None, jobs: int) -> Iterator[None]:
-    """While the block runs, compiles and disassembles campaigns into the toolchain's cache, `jobs` at a time."""
+def compiled_ahead(
+    chosen: Iterable[Instruction], target: str, faults: Mapping[str, Any] | None, jobs: int
+) -> Iterator[None]:
+    """While the block runs, compiles and disassembles campaigns into the toolchain's cache, `jobs` at a
+    time."""
 
     def build(ins: Instruction) -> None:
         toolchain.disassemble(toolchain.compile(device_source(ins, faults).source, target))
@@ -179,7 +197,8 @@ def compiled_ahead(chosen: Iterable[Instruction], target: str, faults: Mapping[s
 
 
 def run(bench: Bench, plan: Plan, progress: Callable[[int, int], None] | None = None) -> Outcome:
-    """Checks until the plan is fulfilled. `progress` gets the dot products so far and those wanted after every launch.
+    """Checks until the plan is fulfilled. `progress` gets the dot products so far and those wanted after
+    every launch.
 
     Raises:
         DeviceError: a launch failed, or counted other than it should.
@@ -193,9 +212,13 @@ def run(bench: Bench, plan: Plan, progress: Callable[[int, int], None] | None = 
         start = time.perf_counter()
         try:
             bench.launch(plan.seed, plan.first + done, size, plan.kind)
-        except KeyboardInterrupt:  # the launch may have run to its end all the same: what the GPU counted decides
+        except (
+            KeyboardInterrupt
+        ):  # the launch may have run to its end all the same: what the GPU counted decides
             done = (bench.counts()["dots"] - before["dots"]) // per_tile
-            raise Interrupted(_outcome(bench, plan, before, done, spent + time.perf_counter() - start)) from None
+            raise Interrupted(
+                _outcome(bench, plan, before, done, spent + time.perf_counter() - start)
+            ) from None
         took = time.perf_counter() - start
         done, spent = done + size, spent + took
         if progress:
@@ -208,7 +231,9 @@ def _outcome(bench: Bench, plan: Plan, before: Mapping[str, int], tiles: int, se
     ins = bench.ins
     found = {name: count - before[name] for name, count in bench.counts().items()}
     if found["dots"] != tiles * ins.m * ins.n:
-        raise DeviceError(f"{ins.name}: the GPU counted {found['dots']} dot products, expected {tiles * ins.m * ins.n}")
+        raise DeviceError(
+            f"{ins.name}: the GPU counted {found['dots']} dot products, expected {tiles * ins.m * ins.n}"
+        )
     if sum(found[name] for name in COUNTS[2:]) != found["dots"] or found["mismatches"] > found["dots"]:
         raise DeviceError(f"{ins.name}: the GPU's counts contradict each other: {found}")
     return Outcome(

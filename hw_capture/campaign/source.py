@@ -1,7 +1,8 @@
-"""The CUDA source of a campaign: operands made on the GPU, the instruction, and the golden arithmetic beside it.
+"""The CUDA source of a campaign: operands made on the GPU, the instruction, and the golden arithmetic beside
+it.
 
-`device_source` is what nvcc compiles; `host_source` is the part without the instruction for a C compiler, so that operands
-and results of any tile can be made again without a GPU (hw_capture/campaign/replay.py).
+`device_source` is what nvcc compiles; `host_source` is the part without the instruction for a C compiler, so
+that operands and results of any tile can be made again without a GPU (hw_capture/campaign/replay.py).
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ _ELEMENT_BYTES = {"float": 8, "integer": 2, "double": 8}
 
 @dataclass(frozen=True)
 class Unit:
-    """A compiled campaign's shape: its source, bytes of shared memory a block, tiles a block works on, words of a record."""
+    """A compiled campaign's shape: its source, bytes of shared memory a block, tiles a block works on,
+    words of a record."""
 
     source: str
     shared_bytes: int
@@ -46,17 +48,23 @@ class Unit:
 
 
 def supported(ins: Instruction) -> bool:
-    """Whether a campaign can run the instruction: mma, mma.sp, wgmma, wmma with arithmetic of golden/model/device_text.py."""
+    """Whether a campaign can run the instruction: mma, mma.sp, wgmma, wmma with arithmetic of
+    golden/model/device_text.py."""
     fragments = ins.fragments if ins.layout in ("mma", "wgmma", "wmma") and ins.blocks == 1 else None
     if fragments is None or not kernels.supported(ins) or not device_text.supported(ins):
         return False
-    held = (fragments.c, fragments.d) if ins.layout == "wgmma" else (fragments.a, fragments.b, fragments.c, fragments.d)
+    held = (
+        (fragments.c, fragments.d)
+        if ins.layout == "wgmma"
+        else (fragments.a, fragments.b, fragments.c, fragments.d)
+    )
     whole = all(layout is not None and bool(layout.coordinates()["active"].all()) for layout in held)
     return whole and _areas(ins)[0] * (_THREADS // kernels.lanes(ins)) <= _MOST_SHARED
 
 
 def exhaustive_tiles(ins: Instruction) -> int | None:
-    """Tiles that take all pairs of an A code and a B code once, at one k with one c; None where that cannot be done.
+    """Tiles that take all pairs of an A code and a B code once, at one k with one c; None where that cannot
+    be done.
 
     Tile number t has pair block t % (this), k = t / (this) % K, and c number t / (this * K).
     """
@@ -73,10 +81,17 @@ def device_source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> 
     """
     if not supported(ins):
         raise NoKernelError(
-            f"{ins.name}: no campaign: its kernel, register layout or device arithmetic is missing, or it is too large"
+            f"{ins.name}: no campaign: its kernel, register layout or device arithmetic is missing, or it "
+            "is too large"
         )
     area, places = _areas(ins)
-    macros = {**places, "AREA": area, "LANES": kernels.lanes(ins), "RECORDS": RECORDS, "OWN_RESULTS": int(_own_results(ins))}
+    macros = {
+        **places,
+        "AREA": area,
+        "LANES": kernels.lanes(ins),
+        "RECORDS": RECORDS,
+        "OWN_RESULTS": int(_own_results(ins)),
+    }
     form = "shared" if ins.layout == "wgmma" else "registers"
     parts = [
         _common(ins, faults),
@@ -91,19 +106,22 @@ def device_source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> 
 
 
 def host_source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> str:
-    """The same operands and arithmetic as a C library with the function `campaign_tile` (hw_capture/campaign/host.c)."""
+    """The same operands and arithmetic as a C library with the function `campaign_tile`
+    (hw_capture/campaign/host.c)."""
     return "\n".join([_common(ins, faults), (_FOLDER / "host.c").read_text()])
 
 
 def _common(ins: Instruction, faults: Mapping[str, Any] | None) -> str:
-    operands = (_FOLDER / "operands.h").read_text().replace('#include "kinds.h"', (_FOLDER / "kinds.h").read_text())
+    operands = (
+        (_FOLDER / "operands.h").read_text().replace('#include "kinds.h"', (_FOLDER / "kinds.h").read_text())
+    )
     wide = ins.formats["a"].storage == 64
     kinds = "enum campaign_kind { " + ", ".join(f"KIND_{kind}" for kind in KINDS) + " };"
     code = f"typedef uint{64 if wide else 32}_t campaign_code;"
     return "\n".join([device_text.source(ins, faults), _defines(_constants(ins)), kinds, code, operands])
 
 
-# Constants ---------------------------------------------------------------------------------------------------------------
+# Constants --------------------------------------------------------------------------------------------------
 
 
 def _defines(values: Mapping[str, object]) -> str:
@@ -113,12 +131,20 @@ def _defines(values: Mapping[str, object]) -> str:
 def _constants(ins: Instruction) -> dict[str, object]:
     a, b, d = (ins.formats[name] for name in "abd")
     steps = [step for operation in ins.program.operations for step in operation.steps]
-    window = max((bits for step in steps for _, bits in step.fraction_bits), default=d.fraction_bits + 1 if d.is_float else 8)
-    kept = next((step.result_fraction_bits for step in steps if step.result_fraction_bits is not None), d.fraction_bits)
+    window = max(
+        (bits for step in steps for _, bits in step.fraction_bits),
+        default=d.fraction_bits + 1 if d.is_float else 8,
+    )
+    kept = next(
+        (step.result_fraction_bits for step in steps if step.result_fraction_bits is not None),
+        d.fraction_bits,
+    )
     floor = next((step.floor for step in steps if step.floor is not None), lowest_exponent(d))
     target = next((o.operand_format for o in ins.program.operations if o.operand_format), None)
     fractions = (target or a).fraction_bits + (target or b).fraction_bits
-    reaches = {f"{name.upper()}_{key}": value for name in "abcd" for key, value in _reach(ins.formats[name]).items()}
+    reaches = {
+        f"{name.upper()}_{key}": value for name in "abcd" for key, value in _reach(ins.formats[name]).items()
+    }
     return {
         "M": ins.m,
         "N": ins.n,
@@ -144,7 +170,11 @@ def _constants(ins: Instruction) -> dict[str, object]:
 
 
 def _reach(fmt: Format) -> dict[str, str]:
-    values = {"LOWEST": lowest_exponent(fmt), "TINIEST": tiniest_exponent(fmt), "HIGHEST": highest_exponent(fmt)}
+    values = {
+        "LOWEST": lowest_exponent(fmt),
+        "TINIEST": tiniest_exponent(fmt),
+        "HIGHEST": highest_exponent(fmt),
+    }
     return {key: f"({value})" for key, value in values.items()}
 
 
@@ -154,13 +184,21 @@ def _sparsity(ins: Instruction) -> dict[str, object]:
     legal = ins.pattern.legal(ins.ordered_metadata)
     word = sum(nibble << 4 * i for i, nibble in enumerate(legal))
     index = list(PATTERNS).index(ins.pattern.name) + 1
-    return {"PATTERN": index, "CHUNKS": ins.k // ins.pattern.chunk, "LEGAL": f"{word}ull", "LEGAL_COUNT": len(legal)}
+    return {
+        "PATTERN": index,
+        "CHUNKS": ins.k // ins.pattern.chunk,
+        "LEGAL": f"{word}ull",
+        "LEGAL_COUNT": len(legal),
+    }
 
 
 def _register_macros(ins: Instruction) -> dict[str, object]:
     values: dict[str, object] = dict(_strides(ins))
     for name, layout in _results(ins).items():
-        values |= {f"{name}_REGISTERS": layout.registers, f"{name}_PER_REGISTER": layout.elements_per_register}
+        values |= {
+            f"{name}_REGISTERS": layout.registers,
+            f"{name}_PER_REGISTER": layout.elements_per_register,
+        }
         values |= {f"{name}_BITS": layout.container_bits, "REGISTER": f"uint{layout.register_bits}_t"}
     return values
 
@@ -172,22 +210,27 @@ def _results(ins: Instruction) -> dict[str, Layout]:
     return {"C": c, "D": d}
 
 
-# Shared memory -----------------------------------------------------------------------------------------------------------
+# Shared memory ----------------------------------------------------------------------------------------------
 
 
 def _strides(ins: Instruction) -> dict[str, int]:
-    """Elements from one row of decoded operands to the next: 16 bytes more than a row, so that rows use other banks."""
+    """Elements from one row of decoded operands to the next: 16 bytes more than a row, so that rows use
+    other banks."""
     extra = 16 // _ELEMENT_BYTES[device_text.element_kind(ins)]
     return {"A_STRIDE": ins.stored_k + extra, "B_STRIDE": ins.k + extra}
 
 
 def _staged_bytes(ins: Instruction) -> dict[str, int]:
     """Bytes of C and of D of a tile."""
-    return {name: words.registers * kernels.lanes(ins) * words.register_bits // 8 for name, words in _results(ins).items()}
+    return {
+        name: words.registers * kernels.lanes(ins) * words.register_bits // 8
+        for name, words in _results(ins).items()
+    }
 
 
 def _own_results(ins: Instruction) -> bool:
-    """Whether every lane keeps its words of C and D to itself: the widest wgmma leave no shared memory for them."""
+    """Whether every lane keeps its words of C and D to itself: the widest wgmma leave no shared memory for
+    them."""
     return _places(ins, _staged_bytes(ins))[0] * (_THREADS // kernels.lanes(ins)) > _MOST_SHARED
 
 
@@ -214,7 +257,7 @@ def _places(ins: Instruction, staged: Mapping[str, int]) -> tuple[int, dict[str,
     return end, places
 
 
-# Layouts as C ------------------------------------------------------------------------------------------------------------
+# Layouts as C -----------------------------------------------------------------------------------------------
 
 
 def _layout_macros(ins: Instruction) -> str:
@@ -222,7 +265,10 @@ def _layout_macros(ins: Instruction) -> str:
     assert fragments is not None
     lines = _shared_words(ins) if ins.layout == "wgmma" else _register_words(ins)
     for name, layout in _results(ins).items():
-        lines += [f"#define CAMPAIGN_{name}_{key}(L, r, e) ({formula(layout, key[:3].lower())})" for key in ("ROW", "COLUMN")]
+        lines += [
+            f"#define CAMPAIGN_{name}_{key}(L, r, e) ({formula(layout, key[:3].lower())})"
+            for key in ("ROW", "COLUMN")
+        ]
     if fragments.metadata is not None:
         for name, key in (("ACTIVE", "active"), ("ROW", "row"), ("CHUNK", "col")):
             text = re.sub(r"\br\b", "0", formula(fragments.metadata, key))
@@ -248,7 +294,8 @@ def _register_words(ins: Instruction) -> list[str]:
 
 
 def _shared_words(ins: Instruction) -> list[str]:
-    """Words of A by rows and of B by columns, placed as the descriptors say: K-major, no swizzle (PTX ISA 9.7.15.5.1)."""
+    """Words of A by rows and of B by columns, placed as the descriptors say: K-major, no swizzle (PTX ISA
+    9.7.15.5.1)."""
     lines = []
     for name, lines_of, k in (("A", ins.m, ins.stored_k), ("B", ins.n, ins.k)):
         bits = ins.formats[name.lower()].bits
@@ -297,7 +344,8 @@ _OPERATORS = {
 
 
 def _c_text(node: ast.expr, names: Mapping[str, str]) -> str:
-    """A layout formula (golden/registers/layouts.py) as C; all numbers in it are non-negative, so that // is C's division."""
+    """A layout formula (golden/registers/layouts.py) as C; all numbers in it are non-negative, so that //
+    is C's division."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.Name):
@@ -306,7 +354,9 @@ def _c_text(node: ast.expr, names: Mapping[str, str]) -> str:
         return f"({_c_text(node.left, names)} {_OPERATORS[type(node.op)]} {_c_text(node.right, names)})"
     if isinstance(node, ast.Compare):
         terms = [_c_text(term, names) for term in (node.left, *node.comparators)]
-        pairs = (f"{x} {_OPERATORS[type(op)]} {y}" for x, op, y in zip(terms, node.ops, terms[1:], strict=False))
+        pairs = (
+            f"{x} {_OPERATORS[type(op)]} {y}" for x, op, y in zip(terms, node.ops, terms[1:], strict=False)
+        )
         return "(" + " && ".join(f"({pair})" for pair in pairs) + ")"
     if isinstance(node, ast.BoolOp):
         join = " && " if isinstance(node.op, ast.And) else " || "

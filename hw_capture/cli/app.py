@@ -1,4 +1,5 @@
-"""The commands `mmagold capture` and `mmagold verify`, and what hangs all commands of hw_capture into `mmagold`."""
+"""The commands `mmagold capture` and `mmagold verify`, and what hangs all commands of hw_capture into
+`mmagold`."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ def progress_bar(shown: bool = True) -> Iterator[Callable[[str, int, int], None]
     quiet = not shown or not sys.stderr.isatty()
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet) as progress:
         task = progress.add_task("", total=None)
-        yield lambda what, done, total: progress.update(task, description=what[-60:], completed=done, total=total or None)
+        yield lambda what, done, total: progress.update(
+            task, description=what[-60:], completed=done, total=total or None
+        )
 
 
 def _pattern(text: str | None) -> Callable[[str], bool] | None:
@@ -61,20 +64,30 @@ def _columns(text: str | None) -> tuple[int, ...] | None:
 
 def capture(
     arch: Annotated[str, typer.Option("--arch", help="An architecture (hopper) or a target (sm_90a).")],
-    out: Annotated[Path | None, typer.Option("--out", help="Folder for files and manifest, such as vectors/hopper.")] = None,
-    only: Annotated[str | None, typer.Option("--only", metavar="REGEX", help="Only instructions whose name matches.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for files and manifest, such as vectors/hopper.")
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option("--only", metavar="REGEX", help="Only instructions whose name matches.")
+    ] = None,
     n: Annotated[str | None, typer.Option("--n", help="Of wgmma only these N, such as 8,64.")] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the operands.")] = 1,
     per_kind: Annotated[int, typer.Option("--per-kind", min=1, help="Tiles of each stimulus kind.")] = 1,
     max_mib: Annotated[int, typer.Option("--max-mib", min=1, help="Limit on all files together.")] = 40,
     gpu: Annotated[int, typer.Option("--gpu", min=0, help="Number of the GPU.")] = 0,
-    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Compilers at a time.")] = max(1, min(os.cpu_count() or 1, 16)),
-    compile_only: Annotated[bool, typer.Option("--compile-only", help="Build and check the SASS; needs no GPU.")] = False,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Compilers at a time.")] = max(
+        1, min(os.cpu_count() or 1, 16)
+    ),
+    compile_only: Annotated[
+        bool, typer.Option("--compile-only", help="Build and check the SASS; needs no GPU.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Records what the GPU in this machine answers, into files with a manifest; a second call goes on where one stopped.
+    """Records what the GPU in this machine answers, into files with a manifest; a second call goes on where
+    one stopped.
 
-    Exit status: 0 done, 1 a new result is not the model's or a kernel not what the spec says, 2 something gave no result.
+    Exit status: 0 done, 1 a new result is not the model's or a kernel not what the spec says, 2 something
+        gave no result.
     """
     from hw_capture.kernels import build
 
@@ -101,7 +114,8 @@ def capture(
 
 
 def _end(unequal: bool, failed: list[str], what: str) -> None:
-    """Status 1 where something is not equal; else an error where something could not be looked at: equality is not known."""
+    """Status 1 where something is not equal; else an error where something could not be looked at:
+    equality is not known."""
     from hw_capture.errors import HwError
 
     if unequal:
@@ -111,7 +125,9 @@ def _end(unequal: bool, failed: list[str], what: str) -> None:
         raise HwError(f"{failed[0]}{more} could not be {what}")
 
 
-def _none_chosen(architecture: str, only: str | None, n: str | None, left: list[tuple[str, str]]) -> Exception:
+def _none_chosen(
+    architecture: str, only: str | None, n: str | None, left: list[tuple[str, str]]
+) -> Exception:
     """Why a choice of instructions is empty."""
     from golden.catalog import architectures
     from hw_capture.errors import NoKernelError, no_match
@@ -122,7 +138,9 @@ def _none_chosen(architecture: str, only: str | None, n: str | None, left: list[
     matching = _pattern(only)
     if only and matching and not any(matching(name) for name in names):
         return no_match(f"instruction of {architecture}", only, names)
-    return no_match(f"wgmma instruction of {architecture}", f"n{n}k", (name for name in names if "wgmma" in name))
+    return no_match(
+        f"wgmma instruction of {architecture}", f"n{n}k", (name for name in names if "wgmma" in name)
+    )
 
 
 def _first_target(architecture: str) -> str:
@@ -143,8 +161,11 @@ def _print_capture(report: Report, out: Path, as_json: bool) -> None:
     typer.echo(f"{out}: {report.recorded} recorded, {kept}, {report.nbytes / (1 << 20):.1f} MiB")
 
 
-def _compile_only(chosen: list[Any], left: list[tuple[str, str]], target: str, jobs: int, as_json: bool) -> None:
-    """Builds and checks every kernel; prints what is wrong; exit status 1 if a kernel is not what the spec says."""
+def _compile_only(
+    chosen: list[Any], left: list[tuple[str, str]], target: str, jobs: int, as_json: bool
+) -> None:
+    """Builds and checks every kernel; prints what is wrong; exit status 1 if a kernel is not what the spec
+    says."""
     from hw_capture.kernels import build
 
     late = [(ins.name, reason) for ins in chosen if (reason := build.too_new(ins))]
@@ -167,7 +188,8 @@ def _compile_only(chosen: list[Any], left: list[tuple[str, str]], target: str, j
             typer.echo(f"skipped: {len(left)} instructions: {left[0][1]}")
         names = len({row["name"] for row in rows})
         typer.echo(
-            f"{target}: {names} instructions ({emulated} emulated), {len(rows)} kernels, {len(strange)} not as the spec says"
+            f"{target}: {names} instructions ({emulated} emulated), {len(rows)} kernels, {len(strange)} not "
+            "as the spec says"
         )
     failed = [row["name"] for row in wrong if not row["strange"]]
     _end(bool(strange), failed or ([] if rows else [ins.name for ins in chosen]), "compiled")
@@ -183,17 +205,28 @@ def _row(one: Any) -> dict[str, Any]:
 
 
 def verify(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="vectors/ or vectors/hopper.")] = Path("vectors"),
-    only: Annotated[str | None, typer.Option("--only", metavar="REGEX", help="Only instructions whose name matches.")] = None,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="vectors/ or vectors/hopper.")] = Path(
+        "vectors"
+    ),
+    only: Annotated[
+        str | None, typer.Option("--only", metavar="REGEX", help="Only instructions whose name matches.")
+    ] = None,
     reference: Annotated[
-        int, typer.Option("--reference", min=0, help="Dot products of each tile for the slow model; 0: all of them.")
+        int,
+        typer.Option(
+            "--reference", min=0, help="Dot products of each tile for the slow model; 0: all of them."
+        ),
     ] = 1,
     layouts: Annotated[
-        bool, typer.Option("--layouts", help="Plant wrong register layouts instead: the recorded results must refute each.")
+        bool,
+        typer.Option(
+            "--layouts", help="Plant wrong register layouts instead: the recorded results must refute each."
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Replays captured vectors through both models, without a GPU. Exit status: 0 equal, 1 not, 2 could not be run."""
+    """Replays captured vectors through both models, without a GPU. Exit status: 0 equal, 1 not, 2 could
+    not be run."""
     from hw_capture.record.verify import verify as replay
 
     _check_names(folder, only)
@@ -210,8 +243,10 @@ def verify(
             if item.trace:
                 typer.echo(f"  to blame: {item.blame}\n{item.trace}\n")
         typer.echo(
-            f"{report.instructions} instructions, {report.results:,} results through the core, {report.reference_results:,} "
-            f"of them through the reference: {'no difference' if report.passed else f'{len(report.differences)} differences'}"
+            f"{report.instructions} instructions, {report.results:,} results through the core, "
+            f"{report.reference_results:,} "
+            "of them through the reference: "
+            f"{'no difference' if report.passed else f'{len(report.differences)} differences'}"
         )
     if not report.passed:
         raise typer.Exit(1)
@@ -242,8 +277,10 @@ def _verify_layouts(folder: Path, only: str | None, as_json: bool) -> None:
             typer.echo(f"not refuted: {item.instruction}, {item.operand}: {item.fault}: {item.why}")
         elsewhere = len(report.unseen) - len(report.missed)
         typer.echo(
-            f"{report.instructions} instructions, {sum(report.planted.values()):,} wrong placements: {report.seen:,} refuted by "
-            f"the instruction's own results, {elsewhere:,} by those of another shape of its layout, {report.undefined:,} only by "
+            f"{report.instructions} instructions, {sum(report.planted.values()):,} wrong placements: "
+            f"{report.seen:,} refuted by "
+            f"the instruction's own results, {elsewhere:,} by those of another shape of its layout, "
+            f"{report.undefined:,} only by "
             f"metadata that means nothing, {len(report.missed):,} not"
         )
     if not report.passed:

@@ -1,4 +1,5 @@
-"""The command `mmagold campaign`: dot products by the billion, on the GPU and by the golden arithmetic beside it."""
+"""The command `mmagold campaign`: dot products by the billion, on the GPU and by the golden arithmetic
+beside it."""
 
 from __future__ import annotations
 
@@ -23,25 +24,36 @@ if TYPE_CHECKING:
 
 def campaign(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Instructions: full names, SASS names, or patterns such as 'wgmma*n64*'.")
+        list[str] | None,
+        typer.Argument(help="Instructions: full names, SASS names, or patterns such as 'wgmma*n64*'."),
     ] = None,
     arch: Annotated[str, typer.Option(help="Architecture of the instructions.")] = "hopper",
     dots: Annotated[
-        float, typer.Option(min=1, max=1e18, help="Dot products of each instruction, those in the report included.")
+        float,
+        typer.Option(min=1, max=1e18, help="Dot products of each instruction, those in the report included."),
     ] = 1e9,
     seconds: Annotated[float, typer.Option(min=0, help="Most time for each instruction.")] = 60.0,
     limit: Annotated[float, typer.Option(min=0, help="Most time for all of them.")] = 1e9,
     seed: Annotated[int, typer.Option(min=0, max=(1 << 64) - 1, help="Seed of the operands.")] = 1,
-    kind: Annotated[str, typer.Option(help="A stimulus kind, 'all' in turn, or 'exhaustive' pairs of codes.")] = "all",
-    out: Annotated[Path | None, typer.Option(help="Report (.json); a report that is there is continued.")] = None,
+    kind: Annotated[
+        str, typer.Option(help="A stimulus kind, 'all' in turn, or 'exhaustive' pairs of codes.")
+    ] = "all",
+    out: Annotated[
+        Path | None, typer.Option(help="Report (.json); a report that is there is continued.")
+    ] = None,
     markdown: Annotated[Path | None, typer.Option(help="The same report as a page.")] = None,
-    fault: Annotated[list[str] | None, typer.Option(help="KEY=VALUE: plant a fault in the golden arithmetic.")] = None,
+    fault: Annotated[
+        list[str] | None, typer.Option(help="KEY=VALUE: plant a fault in the golden arithmetic.")
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Compilations at a time.")] = 4,
-    merge: Annotated[list[Path] | None, typer.Option(help="Report of another GPU of the same kind, merged into --out.")] = None,
+    merge: Annotated[
+        list[Path] | None, typer.Option(help="Report of another GPU of the same kind, merged into --out.")
+    ] = None,
 ) -> None:
     """Executes instructions on the GPU and the golden arithmetic beside them, and counts differences.
 
-    Exit status: 0 no mismatch, 1 a mismatch (in the whole report, planted faults apart), 2 something could not be checked.
+    Exit status: 0 no mismatch, 1 a mismatch (in the whole report, planted faults apart), 2 something could
+        not be checked.
     """
     from golden.errors import OperandError
     from hw_capture.cli.app import check_writable
@@ -85,7 +97,11 @@ def _only_writer(out: Path | None) -> AbstractContextManager[None]:
     from golden.files.output import is_stream
     from hw_capture.gpu.lock import only_writer
 
-    return nullcontext() if out is None or is_stream(out) else only_writer(out, out.with_name(f".{out.name}.lock"))
+    return (
+        nullcontext()
+        if out is None or is_stream(out)
+        else only_writer(out, out.with_name(f".{out.name}.lock"))
+    )
 
 
 def _merged(merge: list[Path], out: Path | None, markdown: Path | None) -> Report:
@@ -99,7 +115,12 @@ def _merged(merge: list[Path], out: Path | None, markdown: Path | None) -> Repor
 
 
 def _run_all(
-    chosen: list[Instruction], faults: dict[str, int | str], index: int, budget: Budget, out: Path | None, markdown: Path | None
+    chosen: list[Instruction],
+    faults: dict[str, int | str],
+    index: int,
+    budget: Budget,
+    out: Path | None,
+    markdown: Path | None,
 ) -> Report:
     """Runs every instruction's campaign; the report is written after each."""
     from hw_capture.campaign import report
@@ -118,7 +139,9 @@ def _run_all(
             for ins in chosen:
                 series = ins.architecture, ins.name, budget.seed, kind_name(index), faults
                 left = min(budget.seconds, budget.limit - (time.monotonic() - start))
-                plan = Plan(budget.dots - pages.dots(*series), left, budget.seed, index, pages.next_tile(*series))
+                plan = Plan(
+                    budget.dots - pages.dots(*series), left, budget.seed, index, pages.next_tile(*series)
+                )
                 if left > 0 and plan.dots > 0:
                     try:
                         _one(gpu, ins, faults, plan, pages)
@@ -127,14 +150,18 @@ def _run_all(
     return pages
 
 
-def _check_all_checked(pages: Report, chosen: list[Instruction], seed: int, kind: str, faults: dict[str, int | str]) -> None:
-    """Raises HwError for instructions that the time did not reach: no mismatch in no dot product means nothing."""
+def _check_all_checked(
+    pages: Report, chosen: list[Instruction], seed: int, kind: str, faults: dict[str, int | str]
+) -> None:
+    """Raises HwError for instructions that the time did not reach: no mismatch in no dot product means
+    nothing."""
     from hw_capture.errors import HwError
 
     missed = [ins.name for ins in chosen if not pages.dots(ins.architecture, ins.name, seed, kind, faults)]
     if missed:
         raise HwError(
-            f"no dot product of {len(missed)} of {len(chosen)} instructions was checked, such as {missed[0]}: "
+            f"no dot product of {len(missed)} of {len(chosen)} instructions was checked, such as "
+            f"{missed[0]}: "
             "raise --limit or --seconds"
         )
 
@@ -156,7 +183,8 @@ def _one(gpu: Device, ins: Instruction, faults: dict[str, int | str], plan: Plan
 
 
 def _chosen(arch: str, names: list[str]) -> list[Instruction]:
-    """The instructions that the names and patterns mean, each once; a pattern takes those that have a campaign."""
+    """The instructions that the names and patterns mean, each once; a pattern takes those that have a
+    campaign."""
     import golden
     from hw_capture.campaign.source import supported
     from hw_capture.errors import no_match
@@ -167,7 +195,9 @@ def _chosen(arch: str, names: list[str]) -> list[Instruction]:
             ins = golden.instruction(arch, name)
             found.setdefault(ins.name, ins)
             continue
-        matched = [ins for ins in golden.instructions(arch) if fnmatch.fnmatch(ins.name, name) and supported(ins)]
+        matched = [
+            ins for ins in golden.instructions(arch) if fnmatch.fnmatch(ins.name, name) and supported(ins)
+        ]
         if not matched:
             known = (ins.name for ins in golden.instructions(arch) if ins.layout in ("mma", "wgmma", "wmma"))
             raise no_match(f"instruction of {arch} with a campaign", name, known)
@@ -183,7 +213,9 @@ def _kind(name: str) -> int:
 
     known = {**{kind: i for i, kind in enumerate(KINDS)}, "all": ALL_KINDS, "exhaustive": EXHAUSTIVE}
     if name not in known:
-        raise UnknownNameError(f"unknown stimulus kind '{name}', expected one of {', '.join(known)}{nearest(name, known)}")
+        raise UnknownNameError(
+            f"unknown stimulus kind '{name}', expected one of {', '.join(known)}{nearest(name, known)}"
+        )
     return known[name]
 
 

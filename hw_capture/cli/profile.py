@@ -27,10 +27,14 @@ def add_commands(app: typer.Typer) -> None:
 def profile(
     arch: Annotated[str, typer.Option("--arch", help="Architecture (the paper's A100: ampere).")] = "ampere",
     samples: Annotated[int, typer.Option("--samples", min=1, help="Samples of each operation.")] = 100_000,
-    chains: Annotated[int, typer.Option("--chains", min=1, help="Chains of matrix products to average.")] = 1000,
+    chains: Annotated[
+        int, typer.Option("--chains", min=1, help="Chains of matrix products to average.")
+    ] = 1000,
     length: Annotated[int, typer.Option("--length", min=1, help="Products in a chain.")] = 20,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the operands.")] = 1,
-    hardware: Annotated[bool, typer.Option("--hardware", help="Run on the GPU too; every bit must be the model's.")] = False,
+    hardware: Annotated[
+        bool, typer.Option("--hardware", help="Run on the GPU too; every bit must be the model's.")
+    ] = False,
     gpu: Annotated[int, typer.Option("--gpu", min=0, help="Number of the GPU.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
@@ -58,7 +62,10 @@ def _print(found: Profile) -> None:
     _print_errors(found)
     _print_chain(found)
     if found.mismatches is not None:
-        typer.echo(f"\n{found.results - found.mismatches} of {found.results} results of the GPU are the model's, bit for bit")
+        typer.echo(
+            f"\n{found.results - found.mismatches} of {found.results} results of the GPU are the model's, "
+            "bit for bit"
+        )
 
 
 def _print_errors(found: Profile) -> None:
@@ -74,11 +81,15 @@ def _print_errors(found: Profile) -> None:
             for operation in OPERATIONS if case.name in errors else ():
                 cells = []
                 for init in INITS:
-                    cells += [f"{errors[case.name][operation][init]:.2e}", paper.get((case.name, against, operation, init), "")]
+                    cells += [
+                        f"{errors[case.name][operation][init]:.2e}",
+                        paper.get((case.name, against, operation, init), ""),
+                    ]
                 rows.add_row(f"{case.ab}, {case.cd}", against, _TITLES[operation], *cells)
     Console().print(rows)
     typer.echo(
-        f"Mean absolute errors on {found.architecture}, {found.samples} samples of N(0, 1), seed {found.seed}, drawn in the "
+        f"Mean absolute errors on {found.architecture}, {found.samples} samples of N(0, 1), seed "
+        f"{found.seed}, drawn in the "
         "operand type or in f32. Paper: A100, arXiv 2206.02874, Tables XII to XV."
     )
 
@@ -89,13 +100,19 @@ def _print_chain(found: Profile) -> None:
     from golden.cli.lists import table
     from hw_capture.bench.numeric import CASES, INITS
 
-    lines = [(f"{case.ab}, {case.cd}", init, found.chain[case.name][init]) for case in CASES for init in INITS]
+    lines = [
+        (f"{case.ab}, {case.cd}", init, found.chain[case.name][init]) for case in CASES for init in INITS
+    ]
     length = len(lines[0][2])
     shown = [n for n in (1, 2, 5, 10, 20) if n <= length] or [length]
     rows = table("types", "drawn", *(f"N = {n}>" for n in shown))
     for types, init, errors in lines:
         values = [errors[n - 1] for n in shown]
-        rows.add_row(types, "in type" if init == "low" else "in f32", *("overflow" if v is None else f"{v:.2e}" for v in values))
+        rows.add_row(
+            types,
+            "in type" if init == "low" else "in f32",
+            *("overflow" if v is None else f"{v:.2e}" for v in values),
+        )
     typer.echo("")
     Console().print(rows)
     typer.echo(f"Mean l2 errors relative to the result after N products, {found.chains} chains")

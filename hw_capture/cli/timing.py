@@ -32,13 +32,17 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def bench_gpu(
-    out: Annotated[Path | None, typer.Option("--out", help="YAML file, such as spec/timing/hopper_h200.yaml.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="YAML file, such as spec/timing/hopper_h200.yaml.")
+    ] = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="CSV file with every point.")] = None,
     arch: Annotated[str, typer.Option("--arch", help="Architecture of the GPU.")] = "hopper",
     only: Annotated[str, typer.Option("--only", metavar="TEXT", help="Only what has this in its name.")] = "",
     runs: Annotated[int, typer.Option("--runs", min=1, help="Runs of each point; the median counts.")] = 5,
     gpu: Annotated[int, typer.Option("--gpu", min=0, help="Number of the GPU.")] = 0,
-    compile_only: Annotated[bool, typer.Option("--compile-only", help="Build and check the loops; needs no GPU.")] = False,
+    compile_only: Annotated[
+        bool, typer.Option("--compile-only", help="Build and check the loops; needs no GPU.")
+    ] = False,
 ) -> None:
     """Measures latency and throughput of every matrix instruction on the GPU in this machine.
 
@@ -51,7 +55,9 @@ def bench_gpu(
     target = _target(arch)
     chosen = subjects.select(subjects.all_subjects(arch), only)
     if not chosen:
-        raise no_match(f"measured instruction of {arch}", only, (subject.name for subject in subjects.all_subjects(arch)))
+        raise no_match(
+            f"measured instruction of {arch}", only, (subject.name for subject in subjects.all_subjects(arch))
+        )
     check_writable(out, csv)
     if not compile_only and out is None and csv is None:
         raise typer.BadParameter("name a file", param_hint="--out")
@@ -64,7 +70,9 @@ def bench_gpu(
         _write(result, out, csv, arch, runs)
     for label, reason in result.left_out.items():
         typer.echo(f"left out: {label}: {reason}", err=True)
-    typer.echo(f"{len(result.loops)} instructions, {len(result.timings)} points, SM clock {result.sm_mhz:.0f} MHz")
+    typer.echo(
+        f"{len(result.loops)} instructions, {len(result.timings)} points, SM clock {result.sm_mhz:.0f} MHz"
+    )
     measured = {timing.subject.label for timing in result.timings}
     if missing := [subject.label for subject in chosen if subject.label not in measured]:
         raise HwError(f"{len(missing)} of {len(chosen)} instructions were not measured, such as {missing[0]}")
@@ -98,7 +106,10 @@ def _report_loops(chosen: list[Subject], target: str, progress: Progress) -> Non
 
 
 def _show_loop(built: Built) -> None:
-    typer.echo(f"{built.subject.label}: {', '.join(f'{n} x {name}' for name, n in built.loop.items()) or 'a subroutine'}")
+    typer.echo(
+        f"{built.subject.label}: "
+        f"{', '.join(f'{n} x {name}' for name, n in built.loop.items()) or 'a subroutine'}"
+    )
 
 
 def _measure(chosen: list[Subject], arch: str, gpu: int, runs: int, progress: Progress) -> Result:
@@ -123,8 +134,12 @@ def _write(result: Result, out: Path | None, csv: Path | None, arch: str, runs: 
 
 @timing_app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="A file of spec/timing without suffix, or a path.", autocompletion=_tables)],
-    only: Annotated[str, typer.Option("--only", metavar="TEXT", help="Only instructions that have this in their name.")] = "",
+    name: Annotated[
+        str, typer.Argument(help="A file of spec/timing without suffix, or a path.", autocompletion=_tables)
+    ],
+    only: Annotated[
+        str, typer.Option("--only", metavar="TEXT", help="Only instructions that have this in their name.")
+    ] = "",
     as_json: Json = False,
 ) -> None:
     """Prints the figures of one file of timings."""
@@ -139,14 +154,18 @@ def show(
     if not figures:
         raise no_match(f"instruction of {name}", only, (figure.instruction for figure in every))
     if as_json:
-        rows_ = [{**vars(f.key), "low": f.low, "high": f.high, "unit": f.unit, "table": f.table} for f in figures]
+        rows_ = [
+            {**vars(f.key), "low": f.low, "high": f.high, "unit": f.unit, "table": f.table} for f in figures
+        ]
         typer.echo(json.dumps(rows_, indent=1))
         return
     rows = table("table", "instruction", "variant", "quantity", "warps>", "ILP>", "value>", "unit")
     for f in figures:
         value = f.text or (f"{f.low:g}" if f.low == f.high else f"{f.low:g} to {f.high:g}")
         places = ("" if n is None else str(n) for n in (f.warps, f.ilp))
-        rows.add_row(f.table, f.instruction, f.key.variant, f.quantity.replace("_", " "), *places, value, f.unit)
+        rows.add_row(
+            f.table, f.instruction, f.key.variant, f.quantity.replace("_", " "), *places, value, f.unit
+        )
     Console().print(rows)
     typer.echo(f"{figures[0].device}. {figures[0].source}")
 
@@ -156,9 +175,13 @@ def compare(
     ours: Annotated[str, typer.Option("--ours", help="Our file.", autocompletion=_tables)] = OURS,
     theirs: Annotated[
         list[str] | None,
-        typer.Option("--with", help="Published files (default: those of our architecture).", autocompletion=_tables),
+        typer.Option(
+            "--with", help="Published files (default: those of our architecture).", autocompletion=_tables
+        ),
     ] = None,
-    tolerance: Annotated[float, typer.Option("--tolerance", min=0, help="Percent that count as the same.")] = 3.0,
+    tolerance: Annotated[
+        float, typer.Option("--tolerance", min=0, help="Percent that count as the same.")
+    ] = 3.0,
     as_json: Json = False,
 ) -> None:
     """Prints our measurements beside published ones, with the ratio."""
@@ -167,11 +190,16 @@ def compare(
 
     mine = tables.load(ours)
     others = theirs or [
-        name for name in tables.names() if name != Path(ours).stem and _same_architecture(name, mine[0].architecture)
+        name
+        for name in tables.names()
+        if name != Path(ours).stem and _same_architecture(name, mine[0].architecture)
     ]
     found = pairs(mine, [figure for name in others for figure in tables.load(name)])
     if as_json:
-        rows = [{**vars(p.theirs.key), "ours": p.ours.value, "theirs": p.theirs.value, "device": p.theirs.device} for p in found]
+        rows = [
+            {**vars(p.theirs.key), "ours": p.ours.value, "theirs": p.theirs.value, "device": p.theirs.device}
+            for p in found
+        ]
         typer.echo(json.dumps(rows, indent=1))
         return
     _print_pairs(found, tolerance)
@@ -204,9 +232,12 @@ def _print_pairs(found: list[Pair], tolerance: float) -> None:
 @timing_app.command()
 def plot(
     out: Annotated[Path, typer.Option("--out", help="Folder for the pictures.")],
-    ours: Annotated[str, typer.Option("--ours", help="File of timings with points.", autocompletion=_tables)] = OURS,
+    ours: Annotated[
+        str, typer.Option("--ours", help="File of timings with points.", autocompletion=_tables)
+    ] = OURS,
     only: Annotated[
-        str | None, typer.Option("--only", metavar="NAME", help="One instruction (default: the paper's five).")
+        str | None,
+        typer.Option("--only", metavar="NAME", help="One instruction (default: the paper's five)."),
     ] = None,
     form: Annotated[str, typer.Option("--format", help="svg or png.")] = "svg",
 ) -> None:

@@ -64,7 +64,9 @@ class Kernel:
     def __init__(self, device: Device, function: Any, name: str) -> None:
         self._device, self.function, self.name = device, function, name
 
-    def __call__(self, *arguments: Any, grid: int | tuple[int, ...], block: int | tuple[int, ...], shared: int = 0) -> None:
+    def __call__(
+        self, *arguments: Any, grid: int | tuple[int, ...], block: int | tuple[int, ...], shared: int = 0
+    ) -> None:
         """Launches and waits. Plain integers go as 32-bit unsigned numbers.
 
         Raises:
@@ -73,7 +75,9 @@ class Kernel:
         self.launch(*arguments, grid=grid, block=block, shared=shared)
         self._device.wait(self.name)
 
-    def launch(self, *arguments: Any, grid: int | tuple[int, ...], block: int | tuple[int, ...], shared: int = 0) -> None:
+    def launch(
+        self, *arguments: Any, grid: int | tuple[int, ...], block: int | tuple[int, ...], shared: int = 0
+    ) -> None:
         """Launches without waiting; `Device.wait` waits."""
         whole = [np.uint32(value) if type(value) is int else value for value in arguments]
         with _reported(self._device.cuda, f"kernel {self.name}"):
@@ -204,7 +208,9 @@ def driver_version() -> str:
         if found := re.search(r"Kernel Module[^\n]*?\s(\d+(?:\.\d+)+)", told):
             return found.group(1)
     with suppress(DeviceError):
-        done = processes.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], 30, DeviceError)
+        done = processes.run(
+            ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], 30, DeviceError
+        )
         if done.status == 0 and re.fullmatch(r"\d+(?:\.\d+)+", first := done.output.split("\n")[0].strip()):
             return first
     return "unknown"

@@ -14,7 +14,8 @@ from golden.errors import FileFormatError
 
 @contextlib.contextmanager
 def only_writer(path: Path, lock: Path) -> Iterator[None]:
-    """Holds the file `lock` while the block adds to `path`. The kernel lets go of it, too, when this process is killed.
+    """Holds the file `lock` while the block adds to `path`. The kernel lets go of it, too, when this process
+    is killed.
 
     Raises:
         FileFormatError: another run adds to `path`, or the lock cannot be made.
@@ -40,7 +41,9 @@ def _taken(path: Path, lock: Path) -> int:
             if error.errno in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):  # a file system without locks
                 return handle
             os.close(handle)
-            raise FileFormatError(f"{path}: another run of mmagold adds to it: wait for it, or choose another --out") from None
+            raise FileFormatError(
+                f"{path}: another run of mmagold adds to it: wait for it, or choose another --out"
+            ) from None
         with contextlib.suppress(OSError):
             if os.path.samestat(os.fstat(handle), os.stat(lock)):
                 return handle

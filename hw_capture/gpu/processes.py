@@ -15,14 +15,17 @@ __all__ = ["Done", "run", "stop_all"]
 
 @dataclass(frozen=True)
 class Done:
-    """A tool that ended by itself: its exit status (more than 128: killed by a signal) and what it printed, as text."""
+    """A tool that ended by itself: its exit status (more than 128: killed by a signal) and what it
+    printed, as text."""
 
     status: int
     output: str
     errors: str
 
 
-def run(command: Sequence[str], seconds: float, error: type[HwError], extra: Mapping[str, str] | None = None) -> Done:
+def run(
+    command: Sequence[str], seconds: float, error: type[HwError], extra: Mapping[str, str] | None = None
+) -> Done:
     """Runs a tool in a process group of its own; nothing of the group is left when this returns or raises.
 
     Args:
@@ -40,7 +43,9 @@ def run(command: Sequence[str], seconds: float, error: type[HwError], extra: Map
             raise error(f"{name} gave no answer within {seconds:.0f} s and was stopped") from None
     done = Done(process.returncode, _text(output), _text(errors))
     if done.status in CANNOT_BE_RUN:
-        raise error(f"{command[0]} cannot be run: {done.errors.strip().rpartition(': ')[2] or 'no reason told'}")
+        raise error(
+            f"{command[0]} cannot be run: {done.errors.strip().rpartition(': ')[2] or 'no reason told'}"
+        )
     return done
 
 

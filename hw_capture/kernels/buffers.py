@@ -1,9 +1,11 @@
-"""What lies behind the pointers of a kernel: matrices of raw codes to the bytes that the lanes read, and back.
+"""What lies behind the pointers of a kernel: matrices of raw codes to the bytes that the lanes read, and
+back.
 
-`for_kernel(ins, form)` gives a `Buffer` for each operand. Tiles have the shapes of the matrix API; an execution takes
-`ins.blocks` tiles. A buffer is (executions, ...) of u32 or u64 words, one of these:
+`for_kernel(ins, form)` gives a `Buffer` for each operand. Tiles have the shapes of the matrix API; an
+execution takes `ins.blocks` tiles. A buffer is (executions, ...) of u32 or u64 words, one of these:
 - registers (lanes, registers) as `ins.fragments` lays them out;
-- what wgmma reads from shared memory: K-major core matrices of 8 rows by 16 bytes, those of 8 rows one after the other;
+- what wgmma reads from shared memory: K-major core matrices of 8 rows by 16 bytes, those of 8 rows one after
+  the other;
 - matrices packed without gaps, for wmma whose fragments are opaque.
 """
 
@@ -41,7 +43,8 @@ class Buffer:
 
 
 def for_kernel(ins: Instruction, form: str = "registers") -> dict[str, Buffer]:
-    """Returns the buffers of the kernel's parameters, by name: a, b, c, those of metadata and scales it takes, and d."""
+    """Returns the buffers of the kernel's parameters, by name: a, b, c, those of metadata and scales it
+    takes, and d."""
     names = [name for name in kernels.PARAMETERS if name == "d" or name in ins.operand_shapes(True)]
     return {name: _buffer(ins, name, form) for name in names}
 

@@ -20,7 +20,8 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Built:
-    """One kernel: `kernel` of `cubin`, the SASS lines that stand for its instruction, or the `error` that it met.
+    """One kernel: `kernel` of `cubin`, the SASS lines that stand for its instruction, or the `error` that it
+    met.
 
     `strange`: the error is that it was compiled, but to something else than the spec says.
     """
@@ -59,7 +60,9 @@ def select(
     wanted = None if columns is None else set(columns)
     chosen, left = [], []
     for ins in instructions(architecture):
-        if (matching and not matching(ins.name)) or (ins.layout == "wgmma" and wanted is not None and ins.n not in wanted):
+        if (matching and not matching(ins.name)) or (
+            ins.layout == "wgmma" and wanted is not None and ins.n not in wanted
+        ):
             continue
         if kernels.supported(ins):
             chosen.append(ins)
@@ -76,7 +79,8 @@ def too_new(ins: Instruction) -> str:
 
 
 def groups(chosen: Sequence[Instruction]) -> list[list[tuple[Instruction, str]]]:
-    """The kernels of the instructions, every form of them, in groups of about GROUP; one instruction is in one group."""
+    """The kernels of the instructions, every form of them, in groups of about GROUP; one instruction is in
+    one group."""
     found: list[list[tuple[Instruction, str]]] = [[]]
     for ins in chosen:
         if len(found[-1]) >= GROUP:
@@ -86,13 +90,16 @@ def groups(chosen: Sequence[Instruction]) -> list[list[tuple[Instruction, str]]]
 
 
 def build(
-    chosen: Sequence[list[tuple[Instruction, str]]], target: str, jobs: int = 2, progress: Progress | None = None
+    chosen: Sequence[list[tuple[Instruction, str]]],
+    target: str,
+    jobs: int = 2,
+    progress: Progress | None = None,
 ) -> Generator[list[Built], None, None]:
     """Builds groups of kernels, `jobs` at a time, and yields each as it is ready, in order.
 
     Raises:
-        ToolMissing: no nvcc or no disassembler. CompileError: nvcc does not know the target. What is wrong with one
-        kernel stands in its `error`.
+        ToolMissing: no nvcc or no disassembler. CompileError: nvcc does not know the target. What is wrong
+        with one kernel stands in its `error`.
     """
     toolchain.require("nvdisasm", "cuobjdump")
     toolchain.compile(kernels.prelude(), target)
@@ -106,7 +113,9 @@ def build(
                 if progress:
                     progress("compiling", done, len(chosen))
                 yield waiting.pop(0).result()
-        except BaseException:  # an error, Ctrl-C, or the caller wants no more: the pool would wait for its compilers
+        except (
+            BaseException
+        ):  # an error, Ctrl-C, or the caller wants no more: the pool would wait for its compilers
             pool.shutdown(wait=False, cancel_futures=True)
             processes.stop_all()
             raise

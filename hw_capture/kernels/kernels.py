@@ -2,13 +2,16 @@
 
     print(kernels.source(golden.instruction("hopper", "HMMA.16816.F32")))
 
-Every kernel has the same parameters: pointers a, b, c, metadata, scale_a, scale_b, d and the number of executions. The
-buffers behind them are those of `hw_capture.kernels.buffers`: registers (execution, lane, register) as `ins.fragments` lays them
-out, or what wgmma reads from shared memory. `inline` is the instruction alone, a device function over register arrays:
+Every kernel has the same parameters: pointers a, b, c, metadata, scale_a, scale_b, d and the number of
+executions. The buffers behind them are those of `hw_capture.kernels.buffers`: registers (execution, lane,
+register) as `ins.fragments` lays them out, or what wgmma reads from shared memory. `inline` is the
+instruction alone, a device function over register arrays:
 
     mma(d, a, b, c [, metadata] [, scale_a, scale_b])       mma.sync, mma.sp, wmma: d = a * b + c
-    mma(d, a, b [, metadata])                               wgmma: d = a * b + d; b and, with form "shared", a are
-                                                            descriptors; wgmma_begin() before, wgmma_end() after
+    mma(d, a, b [, metadata])                               wgmma: d = a * b + d; b and, with form "shared", a
+    are
+                                                            descriptors; wgmma_begin() before, wgmma_end()
+                                                            after
 
 Registers are u32, those of f64 are u64. Sparsity and scale selectors are 0.
 """
@@ -45,7 +48,8 @@ _CASTS = {
 class Registers:
     """The registers of an operand in one lane, as C++ and inline PTX see them.
 
-    `count` are those of the fragment; PTX names `ptx_count` (wmma repeats f16 registers that the multiply does not read).
+    `count` are those of the fragment; PTX names `ptx_count` (wmma repeats f16 registers that the multiply
+    does not read).
     """
 
     name: str
@@ -75,12 +79,18 @@ class Registers:
 
     def inputs(self) -> list[str]:
         """The operands of an asm statement."""
-        return [f'"{self.constraint}"({self.from_word}({self.name}[{i % self.count}]))' for i in range(self.ptx_count)]
+        return [
+            f'"{self.constraint}"({self.from_word}({self.name}[{i % self.count}]))'
+            for i in range(self.ptx_count)
+        ]
 
 
 def supported(ins: Instruction) -> bool:
-    """Whether the generator has a kernel for the instruction (PTX of warps and warpgroups; not tcgen05, not AMD)."""
-    return ins.family.startswith(("mma_", "wmma_", "wgmma_")) and (ins.family.startswith("wmma_") or ins.layout is not None)
+    """Whether the generator has a kernel for the instruction (PTX of warps and warpgroups; not tcgen05,
+    not AMD)."""
+    return ins.family.startswith(("mma_", "wmma_", "wgmma_")) and (
+        ins.family.startswith("wmma_") or ins.layout is not None
+    )
 
 
 def forms(ins: Instruction) -> tuple[str, ...]:
@@ -106,7 +116,8 @@ def geometry(ins: Instruction, count: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=256)
 def fragments(ins: Instruction) -> Fragments | None:
-    """`ins.fragments`, kept: the layouts are asked for again and again while a kernel is made and its buffers are packed."""
+    """`ins.fragments`, kept: the layouts are asked for again and again while a kernel is made and its
+    buffers are packed."""
     return ins.fragments
 
 
@@ -139,7 +150,8 @@ def inline(ins: Instruction, form: str = "registers", name: str = "mma") -> str:
 
 
 def source(ins: Instruction, form: str = "registers", name: str = "run", complete: bool = True) -> str:
-    """The kernel `name` that executes the instruction on many tiles; with `complete` a whole compilation unit.
+    """The kernel `name` that executes the instruction on many tiles; with `complete` a whole compilation
+    unit.
 
     Raises:
         NoKernelError: no kernel for this instruction, or none of this form.
@@ -151,7 +163,9 @@ def source(ins: Instruction, form: str = "registers", name: str = "run", complet
 
 def module(chosen: Sequence[tuple[Instruction, str]]) -> str:
     """One compilation unit with the kernels run_0, run_1, ... of several instructions and forms."""
-    return prelude() + "".join(source(ins, form, f"run_{i}", complete=False) for i, (ins, form) in enumerate(chosen))
+    return prelude() + "".join(
+        source(ins, form, f"run_{i}", complete=False) for i, (ins, form) in enumerate(chosen)
+    )
 
 
 def prelude() -> str:
@@ -177,13 +191,14 @@ def needs_toolkit(ins: Instruction) -> tuple[int, int]:
     return (13, 1) if late else (13, 0)
 
 
-# Text of the instruction -----------------------------------------------------------------------------------------------
+# Text of the instruction ------------------------------------------------------------------------------------
 
 
 def _check(ins: Instruction, form: str) -> None:
     if not supported(ins):
         raise NoKernelError(
-            f"{ins.architecture}:{ins.name}: the generator has no kernel for family {ins.family or 'of a custom unit'}"
+            f"{ins.architecture}:{ins.name}: the generator has no kernel for family "
+            f"{ins.family or 'of a custom unit'}"
         )
     if form not in forms(ins):
         raise NoKernelError(f"{ins.name}: form is '{form}', expected {' or '.join(forms(ins))}")
@@ -218,7 +233,9 @@ def _warp_inline(ins: Instruction, name: str) -> str:
         "inline",
         instruction=ins.name,
         name=name,
-        signature=", ".join([d.declaration(False), *(x.declaration() for x in (a, b, c)), *(f"u32 {x}" for x in extras)]),
+        signature=", ".join(
+            [d.declaration(False), *(x.declaration() for x in (a, b, c)), *(f"u32 {x}" for x in extras)]
+        ),
         held=d,
         accumulates=False,
         text=_warp_text(ins),
@@ -228,7 +245,8 @@ def _warp_inline(ins: Instruction, name: str) -> str:
 
 
 def _wgmma_text(ins: Instruction, form: str) -> tuple[str, list[str]]:
-    """The instruction and its inputs after d. Scale-d is the predicate p; the input scales are 1, nothing is transposed."""
+    """The instruction and its inputs after d. Scale-d is the predicate p; the input scales are 1, nothing
+    is transposed."""
     d, a = registers(ins, "d"), registers(ins, "a")
     inputs = ['"l"(a)'] if form == "shared" else a.inputs()
     operands = [_group(0, d.count), f"%{d.count}" if form == "shared" else _group(d.count, a.count)]
@@ -262,15 +280,23 @@ def _warpgroup_inline(ins: Instruction, form: str, name: str) -> str:
     )
 
 
-# Kernels ---------------------------------------------------------------------------------------------------------------
+# Kernels ----------------------------------------------------------------------------------------------------
 
 
 def _kernel(ins: Instruction, form: str, name: str, function: str) -> str:
     if ins.layout == "wgmma":
         a_bytes, b_bytes = shared_bytes(ins)
         strides = {"a_stride": 8 * a_bytes // ins.m, "b_stride": 8 * b_bytes // ins.n}
-        values = {"a": registers(ins, "a"), "d": registers(ins, "d"), "a_bytes": a_bytes, "b_bytes": b_bytes, **strides}
-        return _render("warpgroup", name=name, inline=function, in_shared=form == "shared", extras=_extras(ins), **values)
+        values = {
+            "a": registers(ins, "a"),
+            "d": registers(ins, "d"),
+            "a_bytes": a_bytes,
+            "b_bytes": b_bytes,
+            **strides,
+        }
+        return _render(
+            "warpgroup", name=name, inline=function, in_shared=form == "shared", extras=_extras(ins), **values
+        )
     operands = {operand: registers(ins, operand) for operand in "abcd"}
     if opaque(ins):
         return _render("wmma_memory", name=name, inline=function, **operands, **_wmma_moves(ins, operands))
@@ -278,7 +304,8 @@ def _kernel(ins: Instruction, form: str, name: str, function: str) -> str:
 
 
 def _wmma_moves(ins: Instruction, operands: dict[str, Registers]) -> dict[str, Any]:
-    """The loads of a, b, c and the store of d: matrices packed without gaps, in the order that the name says."""
+    """The loads of a, b, c and the store of d: matrices packed without gaps, in the order that the name
+    says."""
     shape = f"m{ins.m}n{ins.n}k{ins.k}"
     sizes = {"a": (ins.m, ins.k), "b": (ins.k, ins.n), "c": (ins.m, ins.n), "d": (ins.m, ins.n)}
     moves: dict[str, dict[str, Any]] = {}
@@ -296,7 +323,8 @@ def _wmma_moves(ins: Instruction, operands: dict[str, Registers]) -> dict[str, A
         }
         if key == "d":
             text = (
-                f"wmma.store.d.sync.aligned.{order}.{shape}.global.{fmt.name} [%0], {_group(1, held.count)}, %{held.count + 1};"
+                f"wmma.store.d.sync.aligned.{order}.{shape}.global.{fmt.name} [%0], "
+                f"{_group(1, held.count)}, %{held.count + 1};"
             )
             inputs = (f'"{held.constraint}"({held.from_word}(of_d[{i}]))' for i in range(held.count))
             moves[key]["inputs"] = ", ".join(inputs)
@@ -315,7 +343,12 @@ def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     folder = Path(__file__).resolve().parents[1] / "templates"
-    return Environment(loader=FileSystemLoader(folder), undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
+    return Environment(
+        loader=FileSystemLoader(folder),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
 
 
 def _render(template: str, **values: Any) -> str:

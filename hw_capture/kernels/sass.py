@@ -15,7 +15,8 @@ _MATRIX = re.compile(r"(?:[HIQODB]MMA|[HQIB]GMMA|UTC[A-Z]*MMA|MOVM\.U4TO8)\b")
 
 
 def functions(disassembly: str) -> dict[str, list[str]]:
-    """Returns the instructions of every kernel of a disassembly (nvdisasm's or cuobjdump's), without addresses."""
+    """Returns the instructions of every kernel of a disassembly (nvdisasm's or cuobjdump's), without
+    addresses."""
     found: dict[str, list[str]] = {}
     current: list[str] = []
     for line in disassembly.splitlines():
@@ -36,7 +37,8 @@ def mnemonic(line: str) -> str:
 
 
 def matrix_instructions(disassembly: str) -> list[str]:
-    """Returns the mnemonics of the matrix instructions of a disassembly, in order, each as often as it stands there."""
+    """Returns the mnemonics of the matrix instructions of a disassembly, in order, each as often as it
+    stands there."""
     lines = [line for body in functions(disassembly).values() for line in body]
     return [name for name in map(mnemonic, lines) if _MATRIX.match(name)]
 
@@ -50,11 +52,12 @@ def check(ins: Instruction, disassembly: str) -> list[str]:
 
 
 def check_body(ins: Instruction, body: Iterable[str]) -> list[str]:
-    """Returns the lines that stand for the instruction: its matrix instructions and, emulated, the others the spec names.
+    """Returns the lines that stand for the instruction: its matrix instructions and, emulated, the others the
+    spec names.
 
-    Every mnemonic that the spec names has to be there, and no matrix instruction that it does not name. A native
-    instruction has to be there in full, an emulated one by the first parts of its name ("IMMA" stands for
-    IMMA.16816.S8.S8).
+    Every mnemonic that the spec names has to be there, and no matrix instruction that it does not name. A
+    native instruction has to be there in full, an emulated one by the first parts of its name ("IMMA" stands
+    for IMMA.16816.S8.S8).
 
     Raises:
         SassError: naming what is there and what the spec says.
@@ -66,12 +69,20 @@ def check_body(ins: Instruction, body: Iterable[str]) -> list[str]:
     strange = [name for name in matrix if not any(_is(name, wanted, ins) for wanted in ins.sass)]
     if missing or strange or not names:
         there = counted(matrix) or "no matrix instruction"
-        raise SassError(f"{ins.architecture}:{ins.name}: compiled to {there}, the spec says {' + '.join(ins.sass) or 'nothing'}")
-    return [line for line, name in zip(lines, names, strict=True) if any(_is(name, wanted, ins) for wanted in ins.sass)]
+        raise SassError(
+            f"{ins.architecture}:{ins.name}: compiled to {there}, the spec says "
+            f"{' + '.join(ins.sass) or 'nothing'}"
+        )
+    return [
+        line
+        for line, name in zip(lines, names, strict=True)
+        if any(_is(name, wanted, ins) for wanted in ins.sass)
+    ]
 
 
 def _is(name: str, wanted: str, ins: Instruction) -> bool:
-    """Whether a mnemonic is the one the spec names (HMMA.884 goes in steps); a prefix does where it is emulated."""
+    """Whether a mnemonic is the one the spec names (HMMA.884 goes in steps); a prefix does where it is
+    emulated."""
     return re.sub(r"\.STEP\d$", "", name) == wanted or (ins.emulated and name.startswith(f"{wanted}."))
 
 

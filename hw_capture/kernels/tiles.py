@@ -47,9 +47,15 @@ def draw(ins: Instruction, seed: int, per_kind: int = 1) -> tuple[dict[str, Bits
             break
         count *= 2
     chosen = np.sort(np.concatenate(places))
-    spare = np.setdiff1d(np.arange(count), chosen)[: -len(chosen) % ins.blocks]  # whole executions of several blocks
+    spare = np.setdiff1d(np.arange(count), chosen)[
+        : -len(chosen) % ins.blocks
+    ]  # whole executions of several blocks
     chosen = np.concatenate([chosen, spare])
-    return {name: codes[chosen] for name, codes in pool.operands.items()}, STIMULI, pool.kinds[chosen].tolist()
+    return (
+        {name: codes[chosen] for name, codes in pool.operands.items()},
+        STIMULI,
+        pool.kinds[chosen].tolist(),
+    )
 
 
 def _mixed(ins: Instruction, seed: int, per_kind: int) -> dict[str, Bits]:
@@ -63,7 +69,8 @@ def _mixed(ins: Instruction, seed: int, per_kind: int) -> dict[str, Bits]:
         count += 1
     parts = {name: codes.reshape(count, rows, *codes.shape[1:]) for name, codes in dots.operands.items()}
     tiles = {
-        name: part[:, : ins.n].swapaxes(1, 2) if name in ("b", "scale_b") else part[:, : ins.m] for name, part in parts.items()
+        name: part[:, : ins.n].swapaxes(1, 2) if name in ("b", "scale_b") else part[:, : ins.m]
+        for name, part in parts.items()
     }
     row, column = np.indices((ins.m, ins.n))
     tiles["c"] = parts["c"][:, np.maximum(row, column)]

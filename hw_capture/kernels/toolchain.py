@@ -1,10 +1,12 @@
-"""nvcc and the disassembler: finds them, compiles CUDA C++ to a cubin, disassembles it. Both results are cached.
+"""nvcc and the disassembler: finds them, compiles CUDA C++ to a cubin, disassembles it. Both results are
+cached.
 
-A tool is looked for on PATH, in $CUDA_HOME/bin and $CUDA_PATH/bin, in /usr/local/cuda/bin, and among the packages
-nvidia-cuda-nvcc, nvidia-cuda-nvdisasm and nvidia-cuda-cuobjdump of this Python. The cache is $MMAGOLD_CACHE, else
-~/.cache/mmagold. A file's name is a hash of everything that its content depends on: the text that is compiled (what it
-includes stands in it), the options, all that the tool says of its version, and the variables that nvcc takes options from. It
-begins with a hash of name and content, so that one that was cut short, edited or renamed is made again.
+A tool is looked for on PATH, in $CUDA_HOME/bin and $CUDA_PATH/bin, in /usr/local/cuda/bin, and among the
+packages nvidia-cuda-nvcc, nvidia-cuda-nvdisasm and nvidia-cuda-cuobjdump of this Python. The cache is
+$MMAGOLD_CACHE, else ~/.cache/mmagold. A file's name is a hash of everything that its content depends on: the
+text that is compiled (what it includes stands in it), the options, all that the tool says of its version, and
+the variables that nvcc takes options from. It begins with a hash of name and content, so that one that was
+cut short, edited or renamed is made again.
 """
 
 from __future__ import annotations
@@ -28,9 +30,20 @@ from hw_capture.gpu import processes
 
 SYSTEM_FOLDERS = ("/usr/local/cuda",)
 OPTIONS = ("-std=c++17", "-O3", "-w")
-_PACKAGES = {"nvcc": "the CUDA toolkit", "nvdisasm": "pip install nvidia-cuda-nvdisasm", "cuobjdump": "the CUDA toolkit"}
+_PACKAGES = {
+    "nvcc": "the CUDA toolkit",
+    "nvdisasm": "pip install nvidia-cuda-nvdisasm",
+    "cuobjdump": "the CUDA toolkit",
+}
 _TIMEOUT = 600.0
-_OPTION_VARIABLES = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN", "CPATH", "CPLUS_INCLUDE_PATH", "C_INCLUDE_PATH")
+_OPTION_VARIABLES = (
+    "NVCC_PREPEND_FLAGS",
+    "NVCC_APPEND_FLAGS",
+    "NVCC_CCBIN",
+    "CPATH",
+    "CPLUS_INCLUDE_PATH",
+    "C_INCLUDE_PATH",
+)
 """What changes nvcc's result beside its arguments."""
 
 
@@ -38,11 +51,14 @@ def find(tool: str) -> str | None:
     """Returns the path of a CUDA tool, or None."""
     roots = [os.environ[key] for key in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(key)]
     folders = [Path(root, "bin") for root in (*roots, *SYSTEM_FOLDERS)] + package_folders()
-    return shutil.which(tool) or next((path for path in (shutil.which(tool, path=str(f)) for f in folders) if path), None)
+    return shutil.which(tool) or next(
+        (path for path in (shutil.which(tool, path=str(f)) for f in folders) if path), None
+    )
 
 
 def package_folders() -> list[Path]:
-    """Returns the folders of CUDA tools that Python packages brought: nvidia/*/bin beside the other packages."""
+    """Returns the folders of CUDA tools that Python packages brought: nvidia/*/bin beside the other
+    packages."""
     return [found for entry in sys.path for found in sorted(Path(entry or ".", "nvidia").glob("*/bin"))]
 
 
@@ -53,7 +69,8 @@ def require(*tools: str) -> str:
         if path:
             return path
     raise ToolMissing(
-        f"{' or '.join(tools)} not found on PATH, in CUDA_HOME, in /usr/local/cuda or among Python's packages: "
+        f"{' or '.join(tools)} not found on PATH, in CUDA_HOME, in /usr/local/cuda or among Python's "
+        "packages: "
         f"install {_PACKAGES[tools[0]]}"
     )
 
@@ -84,7 +101,8 @@ def compile(source: str, arch: str, options: Sequence[str] = ()) -> bytes:
     """Compiles CUDA C++ to a cubin of one target, such as "sm_90a".
 
     Raises:
-        CompileError: nvcc's or ptxas's first complaint. ToolMissing: no nvcc. FileFormatError: the disk is full.
+        CompileError: nvcc's or ptxas's first complaint. ToolMissing: no nvcc. FileFormatError: the disk is
+            full.
     """
     arguments = [target_option(arch), *OPTIONS, *options]
     nvcc = require("nvcc")
@@ -112,7 +130,9 @@ def disassemble(cubin: bytes) -> str:
     """
     tool = require("nvdisasm", "cuobjdump")
     key = _key("sass", Path(tool).name, _about(tool), hashlib.sha256(cubin).hexdigest())
-    return _cached(f"{key}.sass", lambda: _disassemble(tool, cubin).encode()).decode("utf-8", "backslashreplace")
+    return _cached(f"{key}.sass", lambda: _disassemble(tool, cubin).encode()).decode(
+        "utf-8", "backslashreplace"
+    )
 
 
 def _disassemble(tool: str, cubin: bytes) -> str:
@@ -132,7 +152,9 @@ def _temporary_folder() -> Iterator[str]:
         with tempfile.TemporaryDirectory(prefix="mmagold-") as folder:
             yield folder
     except OSError as error:
-        raise FileFormatError(f"{error.filename or tempfile.gettempdir()}: cannot be written: {error.strerror}") from None
+        raise FileFormatError(
+            f"{error.filename or tempfile.gettempdir()}: cannot be written: {error.strerror}"
+        ) from None
 
 
 def disassembler() -> str:
@@ -181,7 +203,9 @@ def _run(command: list[str], error: type[HwError]) -> str:
         lines = (done.errors + done.output).strip().splitlines()
         chosen = [line for line in lines if re.search(r"error|fatal", line, re.IGNORECASE)] or lines
         if any(os.strerror(errno.ENOSPC) in line for line in lines):
-            raise FileFormatError(f"{tempfile.gettempdir()}: {name} cannot write there: {os.strerror(errno.ENOSPC)}")
+            raise FileFormatError(
+                f"{tempfile.gettempdir()}: {name} cannot write there: {os.strerror(errno.ENOSPC)}"
+            )
         complaint = re.sub(r"/\S*/", "", chosen[0]) if chosen else f"exit status {done.status}"
         raise error(f"{name}: {complaint}")
     return done.output

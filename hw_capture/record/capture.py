@@ -1,8 +1,10 @@
-"""Records what a GPU answers: tiles of every stimulus kind through every instruction, into files with a manifest.
+"""Records what a GPU answers: tiles of every stimulus kind through every instruction, into files with a
+manifest.
 
-The manifest is golden/vectors/captured.py's. A file and its entry are always of one run: the entry of a file that is recorded
-again is taken out first, the file is replaced whole, then the entry comes back. So an interruption, a full disk or a
-failed kernel leaves valid files, and the next call goes on where this one stopped.
+The manifest is golden/vectors/captured.py's. A file and its entry are always of one run: the entry of a file
+that is recorded again is taken out first, the file is replaced whole, then the entry comes back. So an
+interruption, a full disk or a failed kernel leaves valid files, and the next call goes on where this one
+stopped.
 """
 
 from __future__ import annotations
@@ -30,8 +32,10 @@ from hw_capture.record.runner import FILLS, Runner, differing
 Bits = npt.NDArray[Any]
 Builder = Callable[[Sequence[list[tuple[Instruction, str]]], str], Generator[list[Built], None, None]]
 _OPERANDS = (
-    "Class sets 'stimuli' and 'mixed': drawn by hw_capture/kernels/tiles.py from golden/stimuli.py with the entry's seed; every kernel "
-    "ran twice, and wgmma with A from registers and from shared memory, with equal results. Matrices in the shapes of the "
+    "Class sets 'stimuli' and 'mixed': drawn by hw_capture/kernels/tiles.py from golden/stimuli.py with the "
+    "entry's seed; every kernel "
+    "ran twice, and wgmma with A from registers and from shared memory, with equal results. Matrices in the "
+    "shapes of the "
     "matrix API, metadata as nibbles; raw bits."
 )
 
@@ -50,8 +54,10 @@ class Options:
 class Report:
     """What a capture did.
 
-    failed: (name, reason) of instructions that gave no result. strange: of those whose kernel is not what the spec says.
-    differ: (name, results unlike the model's) of what was recorded in this call; what was `kept` is not compared again.
+    failed: (name, reason) of instructions that gave no result. strange: of those whose kernel is not what the
+        spec says.
+    differ: (name, results unlike the model's) of what was recorded in this call; what was `kept` is not
+        compared again.
     """
 
     recorded: int = 0
@@ -90,7 +96,8 @@ def capture(
 
     Raises:
         DeviceError: wrong GPU, not enough memory, or a kernel failed; everything recorded before stays.
-        FileFormatError: the folder's manifest is wrong, another capture writes there, or a file cannot be written.
+        FileFormatError: the folder's manifest is wrong, another capture writes there, or a file cannot be
+            written.
     """
     options = options or Options()
     facts = runner.facts()
@@ -101,7 +108,9 @@ def capture(
         todo = [ins for ins in chosen if not store.up_to_date(ins)]
         report = Report(kept=len(chosen) - len(todo))
         groups = build.groups(todo)
-        with closing(builder(groups, target) if builder else build.build(groups, target, options.jobs)) as built:
+        with closing(
+            builder(groups, target) if builder else build.build(groups, target, options.jobs)
+        ) as built:
             _record(built, todo, runner, store, report, progress)
         report.nbytes = store.total()
     return report
@@ -145,7 +154,9 @@ def _capture_one(ins: Instruction, parts: list[Built], runner: Runner, store: _S
     """Runs every form of one instruction twice, and stores the result when all agree."""
     errors = [one.error for one in parts if one.error]
     if errors:
-        (report.strange if all(one.strange for one in parts if one.error) else report.failed).append((ins.name, errors[0]))
+        (report.strange if all(one.strange for one in parts if one.error) else report.failed).append(
+            (ins.name, errors[0])
+        )
         return
     if missing := set(kernels.forms(ins)) - {one.form for one in parts}:
         report.failed.append((ins.name, f"no kernel of the form {' or '.join(sorted(missing))} was built"))
@@ -157,7 +168,10 @@ def _capture_one(ins: Instruction, parts: list[Built], runner: Runner, store: _S
     unlike = max(differing(result, results[0], ins.name) for result in results)
     if unlike:
         report.failed.append(
-            (ins.name, f"{unlike} results differ between two runs or two forms of the kernel, or were not written")
+            (
+                ins.name,
+                f"{unlike} results differ between two runs or two forms of the kernel, or were not written",
+            )
         )
         return
     if wrong:
@@ -181,16 +195,23 @@ class _Store:
             for key in ("name", "compute_capability", "cuda", "driver"):
                 if known["device"][key] != facts[key]:
                     raise FileFormatError(
-                        f"{folder}: recorded with {key} {known['device'][key]}, this is {facts[key]}: choose another folder"
+                        f"{folder}: recorded with {key} {known['device'][key]}, this is {facts[key]}: "
+                        "choose another folder"
                     )
         return cls(folder, _begun(known, architecture, facts, options), options)
 
     def up_to_date(self, ins: Instruction) -> bool:
         """Whether the folder holds the instruction as these options would record it, its file unharmed."""
         entry = self.manifest["instructions"].get(ins.name)
-        if entry is None or entry.get("seed") != self.options.seed or entry["class_set"] not in tiles.CLASS_SETS:
+        if (
+            entry is None
+            or entry.get("seed") != self.options.seed
+            or entry["class_set"] not in tiles.CLASS_SETS
+        ):
             return False
-        if entry.get("per_kind") != self.options.per_kind or entry.get("ptx") != _ptx(ins, kernels.forms(ins)):
+        if entry.get("per_kind") != self.options.per_kind or entry.get("ptx") != _ptx(
+            ins, kernels.forms(ins)
+        ):
             return False
         try:
             content = (self.folder / entry["file"]).read_bytes()
@@ -199,17 +220,26 @@ class _Store:
         return bool(hashlib.sha256(content).hexdigest() == entry["sha256"])
 
     def replacing(self, names: set[str]) -> _Replacing:
-        """Takes the entries of `names` out of the manifest on disk, and writes it again at the end, whatever happens."""
+        """Takes the entries of `names` out of the manifest on disk, and writes it again at the end,
+        whatever happens."""
         return _Replacing(self, names)
 
-    def add(self, ins: Instruction, arrays: dict[str, Bits], class_set: str, classes: list[int], parts: list[Built]) -> None:
+    def add(
+        self,
+        ins: Instruction,
+        arrays: dict[str, Bits],
+        class_set: str,
+        classes: list[int],
+        parts: list[Built],
+    ) -> None:
         """Writes one file and enters it; raises HwError where all files together would become too large."""
         entry = captured.save(self.folder, ins.name, arrays, class_set, classes)
         size = (self.folder / entry["file"]).stat().st_size
         if self.total() + size > self.options.most_bytes:
             (self.folder / entry["file"]).unlink()
             raise HwError(
-                f"{ins.name}: with its {size >> 10} KiB the folder would exceed {self.options.most_bytes >> 20} MiB: "
+                f"{ins.name}: with its {size >> 10} KiB the folder would exceed "
+                f"{self.options.most_bytes >> 20} MiB: "
                 "capture fewer N or raise --max-mib"
             )
         self.manifest["operand_classes"][class_set] = tiles.CLASS_SETS[class_set]
@@ -232,9 +262,14 @@ class _Store:
 
     def write(self) -> None:
         """Writes the manifest, in the order of the spec, without class sets that nothing uses."""
-        order = {name: i for i, name in enumerate(architectures.get_architecture(self.manifest["architecture"]).names())}
+        order = {
+            name: i
+            for i, name in enumerate(architectures.get_architecture(self.manifest["architecture"]).names())
+        }
         entries = self.manifest["instructions"]
-        self.manifest["instructions"] = {name: entries[name] for name in sorted(entries, key=lambda name: order.get(name, 0))}
+        self.manifest["instructions"] = {
+            name: entries[name] for name in sorted(entries, key=lambda name: order.get(name, 0))
+        }
         used = {entry["class_set"] for entry in entries.values()}
         sets = self.manifest["operand_classes"]
         self.manifest["operand_classes"] = {name: words for name, words in sets.items() if name in used}
@@ -264,7 +299,9 @@ class _Replacing:
         self._store.write()
 
 
-def _begun(known: dict[str, Any], architecture: str, facts: dict[str, Any], options: Options) -> dict[str, Any]:
+def _begun(
+    known: dict[str, Any], architecture: str, facts: dict[str, Any], options: Options
+) -> dict[str, Any]:
     """A manifest to add to: the known one brought to the present schema, or an empty one.
 
     `tools` are those of the entries that name none: an entry that other tools built keeps them.

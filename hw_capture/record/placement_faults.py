@@ -1,16 +1,19 @@
-"""Would the recorded results have shown a wrong layout? Plants wrong placements of the operands, without a GPU.
+"""Would the recorded results have shown a wrong layout? Plants wrong placements of the operands, without a
+GPU.
 
-The recorded results equal the model's when operands lie where `ins.fragments` (and, for what wgmma reads from shared memory,
-`hw_capture/kernels/buffers.py`) says. Had the hardware another layout, it would have computed with permuted matrices. So a wrong
-placement is planted by permuting a recorded matrix, and it is seen when some recorded result is not what the model then
-gives. One fault swaps two sets of places:
+The recorded results equal the model's when operands lie where `ins.fragments` (and, for what wgmma reads from
+shared memory, `hw_capture/kernels/buffers.py`) says. Had the hardware another layout, it would have computed
+with permuted matrices. So a wrong placement is planted by permuting a recorded matrix, and it is seen when
+some recorded result is not what the model then gives. One fault swaps two sets of places:
 
-- two bits of the address (lane, register, position in the register; in shared memory core row, chunk, row, position);
-- two neighbouring lanes, registers, positions and so on. Metadata is placed bit by bit: neighbouring bits, 2-bit indices and
-  nibbles are swapped as well.
+- two bits of the address (lane, register, position in the register; in shared memory core row, chunk, row,
+  position);
+- two neighbouring lanes, registers, positions and so on. Metadata is placed bit by bit: neighbouring bits,
+  2-bit indices and nibbles are swapped as well.
 
-Each operand is misplaced by itself, and C and D together where their layouts are equal. C of wgmma is what D's registers held,
-so it moves with D only. Lanes that supply no metadata held 0 when the results were recorded, so a fault reads 0 there.
+Each operand is misplaced by itself, and C and D together where their layouts are equal. C of wgmma is what
+D's registers held, so it moves with D only. Lanes that supply no metadata held 0 when the results were
+recorded, so a fault reads 0 there.
 """
 
 from __future__ import annotations
@@ -44,7 +47,8 @@ _SAME, _UNSEEN = "the recorded matrices are the same with it", "no recorded resu
 
 @dataclass(frozen=True)
 class Field:
-    """Some bits of an address: `bits` from bit `low` number `count` places; `grains`: what neighbours are, in bits of it."""
+    """Some bits of an address: `bits` from bit `low` number `count` places; `grains`: what neighbours are,
+    in bits of it."""
 
     name: str
     count: int
@@ -55,9 +59,11 @@ class Field:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where the elements of a matrix lie: `element` by address, `address` by element, both by a `rule` of any shape.
+    """Where the elements of a matrix lie: `element` by address, `address` by element, both by a `rule` of any
+    shape.
 
-    Elements are numbered line by line; a line is what one dot product takes of the matrix: a row of A, a column of B.
+    Elements are numbered line by line; a line is what one dot product takes of the matrix: a row of A, a
+    column of B.
     """
 
     rule: str
@@ -66,7 +72,9 @@ class Placement:
     address: Index
 
     @classmethod
-    def of(cls, rule: str, names: dict[str, int], element: Index, grains: tuple[int, ...] = (0,)) -> Placement:
+    def of(
+        cls, rule: str, names: dict[str, int], element: Index, grains: tuple[int, ...] = (0,)
+    ) -> Placement:
         """Makes one of an array of element numbers (-1: no element) with the axes `names`."""
         fields: list[Field] = []
         low = 0
@@ -85,7 +93,8 @@ class Placement:
 
 @dataclass(frozen=True)
 class Faults:
-    """Wrong placements: fault i swaps the addresses whose bits `mask[i]` are `one[i]` with those where they are `other[i]`."""
+    """Wrong placements: fault i swaps the addresses whose bits `mask[i]` are `one[i]` with those where
+    they are `other[i]`."""
 
     names: tuple[str, ...]
     mask: Index
@@ -98,36 +107,51 @@ class Faults:
         rows: list[tuple[str, int, int, int]] = []
         bits = [(f"{part.name} bit {i}", 1 << (part.low + i)) for part in fields for i in range(part.bits)]
         for i, (name, bit) in enumerate(bits):
-            rows += [(f"{name} and {other_name}", bit | other, bit, other) for other_name, other in bits[i + 1 :]]
+            rows += [
+                (f"{name} and {other_name}", bit | other, bit, other) for other_name, other in bits[i + 1 :]
+            ]
         for part in fields:
             for grain in part.grains:
                 size = 1 << grain
                 mask = ((1 << part.bits) - size) << part.low
                 for first in range(0, part.count - size, size):
                     pair = [f"{n}" if size == 1 else f"{n}-{n + size - 1}" for n in (first, first + size)]
-                    rows.append((f"{part.name} {pair[0]} and {pair[1]}", mask, first << part.low, (first + size) << part.low))
+                    rows.append(
+                        (
+                            f"{part.name} {pair[0]} and {pair[1]}",
+                            mask,
+                            first << part.low,
+                            (first + size) << part.low,
+                        )
+                    )
         names, *columns = zip(*rows, strict=True) if rows else ((), (), (), ())
         return cls(tuple(names), *(np.array(column, np.int64) for column in columns))
 
     def chosen(self, index: Index) -> Faults:
         """The faults of these numbers."""
-        return Faults(tuple(self.names[i] for i in index), self.mask[index], self.one[index], self.other[index])
+        return Faults(
+            tuple(self.names[i] for i in index), self.mask[index], self.one[index], self.other[index]
+        )
 
     def partner(self, address: Index) -> Index:
         """Where each fault takes the content of an address from; address (faults, ...)."""
-        mask, one, other = (part.reshape(-1, *(1,) * (address.ndim - 1)) for part in (self.mask, self.one, self.other))
+        mask, one, other = (
+            part.reshape(-1, *(1,) * (address.ndim - 1)) for part in (self.mask, self.one, self.other)
+        )
         found = address & mask
         return np.asarray(np.where((found == one) | (found == other), address ^ one ^ other, address))
 
     def sources(self, placement: Placement, elements: Index) -> Index:
-        """The element that each fault puts in the place of another (-1: an empty place); elements (faults, ...)."""
+        """The element that each fault puts in the place of another (-1: an empty place); elements (faults,
+        ...)."""
         source = placement.element[self.partner(placement.address[elements])]
         return np.where(source == _NO_PLACE, elements, source)
 
 
 @dataclass(frozen=True)
 class Unseen:
-    """A fault that no recorded result of its instruction refutes. `rule`: the layout's formulas, which other shapes share."""
+    """A fault that no recorded result of its instruction refutes. `rule`: the layout's formulas, which
+    other shapes share."""
 
     instruction: str
     operand: str
@@ -140,8 +164,9 @@ class Unseen:
 class Report:
     """What became of the faults.
 
-    planted: by operand, faults that move an element. seen: those that a recorded result refutes. undefined: those that only
-    metadata without a meaning could show. unseen: the others; most are seen in other instructions of the same rule.
+    planted: by operand, faults that move an element. seen: those that a recorded result refutes. undefined:
+    those that only metadata without a meaning could show. unseen: the others; most are seen in other
+    instructions of the same rule.
     """
 
     instructions: int = 0
@@ -178,18 +203,22 @@ def plant(
 
     Raises:
         FileFormatError: a manifest or a file is missing, was edited or cut short.
-        HwError: recorded results differ from the model without a fault, or there is no layout to plant a fault in.
+        HwError: recorded results differ from the model without a fault, or there is no layout to plant a
+            fault in.
     """
     report = Report()
     for ins, vector in replayed(folder, matching, progress):
         plant_in(ins, vector, report)
     if not sum(report.planted.values()):
-        raise HwError(f"{folder}: no wrong layout could be planted: no captured instruction with a layout was chosen")
+        raise HwError(
+            f"{folder}: no wrong layout could be planted: no captured instruction with a layout was chosen"
+        )
     return report
 
 
 def plant_in(ins: Instruction, vector: Captured, report: Report) -> None:
-    """Plants every fault in the vectors of one instruction and adds what was found; raises HwError as `plant` does."""
+    """Plants every fault in the vectors of one instruction and adds what was found; raises HwError as
+    `plant` does."""
     recorded = _Recorded(ins, vector)
     report.instructions += 1
     for operand, placement in placements(ins).items():
@@ -206,7 +235,7 @@ def plant_in(ins: Instruction, vector: Captured, report: Report) -> None:
                 report.unseen.append(Unseen(f"{ins.architecture}:{ins.name}", operand, fault, why, rule))
 
 
-# Placements ------------------------------------------------------------------------------------------------------------
+# Placements -------------------------------------------------------------------------------------------------
 
 
 def placements(ins: Instruction) -> dict[str, Placement]:
@@ -231,19 +260,28 @@ def _in_registers(operand: str, layout: Layout) -> Placement:
     if operand == "b":
         row, column, rows, columns = column, row, columns, rows
     element = np.where(places["active"], (places["block"] * rows + row) * columns + column, _NO_ELEMENT)
-    rule = f"{layout.elements_per_register} a register: {'; '.join(f'{name} = {text}' for name, text in layout.formulas)}"
+    rule = (
+        f"{layout.elements_per_register} a register: "
+        f"{'; '.join(f'{name} = {text}' for name, text in layout.formulas)}"
+    )
     if operand != "metadata":
-        return Placement.of(rule, {"lane": layout.lanes, "register": layout.registers, "position": element.shape[2]}, element)
+        return Placement.of(
+            rule, {"lane": layout.lanes, "register": layout.registers, "position": element.shape[2]}, element
+        )
     bits = np.where(element[..., None] < 0, _NO_ELEMENT, element[..., None] * 4 + np.arange(4))
     element = bits.reshape(layout.lanes, layout.registers, 32)
-    return Placement.of(rule, {"lane": layout.lanes, "register": layout.registers, "bit": 32}, element, grains=(0, 1, 2))
+    return Placement.of(
+        rule, {"lane": layout.lanes, "register": layout.registers, "bit": 32}, element, grains=(0, 1, 2)
+    )
 
 
 @lru_cache(maxsize=64)
 def _in_shared_memory(lines: int, width: int, bits: int) -> Placement:
     """Core matrices of 8 lines by 16 bytes, as buffers.py packs them."""
     shape = {"core row": lines // 8, "chunk": width * bits // 128, "line": 8, "position": 128 // bits}
-    element = np.arange(lines * width).reshape(lines // 8, 8, shape["chunk"], shape["position"]).swapaxes(1, 2)
+    element = (
+        np.arange(lines * width).reshape(lines // 8, 8, shape["chunk"], shape["position"]).swapaxes(1, 2)
+    )
     return Placement.of(f"core matrices of {shape['position']} elements a line", shape, element)
 
 
@@ -252,17 +290,21 @@ def _faults_by_fields(fields: tuple[Field, ...]) -> Faults:
     return Faults.of(fields)
 
 
-# Search ----------------------------------------------------------------------------------------------------------------
+# Search -----------------------------------------------------------------------------------------------------
 
 
 def numbered(ins: Instruction, matrices: dict[str, Bits]) -> dict[str, Bits]:
-    """Matrices (tiles, ...) of the matrix API as (executions, elements) with the element numbers of a Placement."""
+    """Matrices (tiles, ...) of the matrix API as (executions, elements) with the element numbers of a
+    Placement."""
     found = dict(matrices)
     if "b" in found:
         found["b"] = found["b"].swapaxes(1, 2)
     if "metadata" in found:
         found["metadata"] = (found["metadata"][..., None] >> np.arange(4, dtype=np.uint8)) & np.uint8(1)
-    return {name: np.ascontiguousarray(codes).reshape(len(codes) // ins.blocks, -1) for name, codes in found.items()}
+    return {
+        name: np.ascontiguousarray(codes).reshape(len(codes) // ins.blocks, -1)
+        for name, codes in found.items()
+    }
 
 
 class _Recorded:
@@ -280,7 +322,8 @@ class _Recorded:
             self.widths["metadata"] = 4 * ins.k // ins.pattern.chunk
         if (wrong := int((ins(**vector.operands) != vector.d).sum())) > 0:
             raise HwError(
-                f"{ins.architecture}:{ins.name}: {wrong} recorded results differ from the model without a fault: "
+                f"{ins.architecture}:{ins.name}: {wrong} recorded results differ from the model without a "
+                "fault: "
                 "run mmagold verify"
             )
 
@@ -294,7 +337,8 @@ class _Recorded:
         return np.asarray(self.flat[operand].reshape(self.executions, -1, width)[execution, line])
 
     def place(self, operand: str, line: Index, partner: Index) -> dict[str, Index]:
-        """The lines of every operand in the dot product that reads a line of `operand` and the partner's of the other."""
+        """The lines of every operand in the dot product that reads a line of `operand` and the partner's
+        of the other."""
         m, n = self.ins.m, self.ins.n
         if operand == "b":
             block, column, row = line // n, line % n, partner
@@ -335,9 +379,16 @@ class _Recorded:
         return np.asarray(self.ins.dot(a, chosen, c, metadata=first))
 
     def refuted(
-        self, operand: str, placement: Placement, faults: Faults, execution: Index, line: Index, partner: Index
+        self,
+        operand: str,
+        placement: Placement,
+        faults: Faults,
+        execution: Index,
+        line: Index,
+        partner: Index,
     ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Of each fault's lines (faults, lines): whether the recorded matrix changes, has no meaning then, is refuted."""
+        """Of each fault's lines (faults, lines): whether the recorded matrix changes, has no meaning then,
+        is refuted."""
         name = operand.split(" ")[0]
         width = self.widths[name]
         elements = line[..., None] * width + np.arange(width)
@@ -363,7 +414,8 @@ class _Recorded:
 
 
 def _search(recorded: _Recorded, operand: str, placement: Placement) -> tuple[Faults, list[str]]:
-    """Every fault of a placement, and what became of each: by samples first, those that stay unseen by everything there is."""
+    """Every fault of a placement, and what became of each: by samples first, those that stay unseen by
+    everything there is."""
     faults = _faults_by_fields(placement.fields)
     rng = np.random.default_rng(len(faults.names))
     found = np.full(len(faults.names), _SEEN, object)
@@ -410,10 +462,15 @@ def _exhausted(recorded: _Recorded, operand: str, placement: Placement, fault: F
         changed, undefined, refuted = tried(execution, lines[None], np.zeros_like(lines)[None])
         if refuted.any():
             return _SEEN
-        any_changed, any_undefined = any_changed or bool(changed.any()), any_undefined or bool(undefined.any())
+        any_changed, any_undefined = (
+            any_changed or bool(changed.any()),
+            any_undefined or bool(undefined.any()),
+        )
         left = lines[(changed & ~undefined)[0]]  # with whatever partner
         for start in range(0, len(left), step):
-            line, partner = (part.reshape(1, -1) for part in np.meshgrid(left[start : start + step], np.arange(partners)))
+            line, partner = (
+                part.reshape(1, -1) for part in np.meshgrid(left[start : start + step], np.arange(partners))
+            )
             if tried(execution, line, partner)[2].any():
                 return _SEEN
     return _UNDEFINED if any_undefined else _UNSEEN if any_changed else _SAME

@@ -15,16 +15,20 @@ from hw_capture.kernels.build import Built
 
 Bits = npt.NDArray[Any]
 FILLS = (0xCD, 0x32)
-"""Bytes that lie in the results before a kernel runs: what it does not write is different after two runs of different fill."""
+"""Bytes that lie in the results before a kernel runs: what it does not write is different after two runs
+of different fill."""
 
 
 def differing(found: Bits, expected: Bits, what: str) -> int:
     """How many results differ; raises DeviceError where there are not as many of them, or of another type.
 
-    NumPy would compare two arrays of different shapes as far as they go together: an empty one equals anything.
+    NumPy would compare two arrays of different shapes as far as they go together: an empty one equals
+        anything.
     """
     if (found.shape, found.dtype) != (expected.shape, expected.dtype):
-        raise DeviceError(f"{what}: {found.shape} results of {found.dtype}, expected {expected.shape} of {expected.dtype}")
+        raise DeviceError(
+            f"{what}: {found.shape} results of {found.dtype}, expected {expected.shape} of {expected.dtype}"
+        )
     return int((found != expected).sum())
 
 
@@ -53,10 +57,20 @@ class GpuRunner:
         """See Runner."""
         if self._loaded is None or self._loaded[0] is not built.cubin:
             self._loaded = built.cubin, self._gpu.load(built.cubin)
-        return execute(self._gpu, self._loaded[1], built.kernel, built.instruction, built.form, operands, fill)
+        return execute(
+            self._gpu, self._loaded[1], built.kernel, built.instruction, built.form, operands, fill
+        )
 
 
-def execute(gpu: Device, module: Module, kernel: str, ins: Instruction, form: str, operands: dict[str, Bits], fill: int) -> Bits:
+def execute(
+    gpu: Device,
+    module: Module,
+    kernel: str,
+    ins: Instruction,
+    form: str,
+    operands: dict[str, Bits],
+    fill: int,
+) -> Bits:
     """Runs one kernel on tiles (tiles, ...) as `ins(...)` takes them; returns D (tiles, m, n); see Runner."""
     chosen = buffers.for_kernel(ins, form)
     executions = len(operands["c"]) // ins.blocks

@@ -1,8 +1,9 @@
 """Replays captured vectors through the models, without a GPU. Zero differences is the only pass.
 
-The C core computes every result twice, with its fast and with its general path; the reference, which is slow, one or more
-dot products of every tile, or all. A difference is explained: the reference's trace of that dot product and, where a
-hypothesis of golden/dissect/diagnosis.py explains the hardware's results, the first step in which the two part.
+The C core computes every result twice, with its fast and with its general path; the reference, which is slow,
+one or more dot products of every tile, or all. A difference is explained: the reference's trace of that dot
+product and, where a hypothesis of golden/dissect/diagnosis.py explains the hardware's results, the first step
+in which the two part.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ _BUDGET_SECONDS = 10.0
 class Difference:
     """The results of one instruction that a model does not give, and the first of them.
 
-    `expected` is the model's code, `recorded` the hardware's. `blame`: one sentence on the step; `trace`: the steps.
+    `expected` is the model's code, `recorded` the hardware's. `blame`: one sentence on the step; `trace`: the
+    steps.
     """
 
     name: str
@@ -56,7 +58,8 @@ class Difference:
     def sentence(self) -> str:
         """One line for the reader."""
         return (
-            f"{self.name}: {self.wrong:,} of {self.total:,} differ from the {self.model}; tile {self.tile} ({self.what}), "
+            f"{self.name}: {self.wrong:,} of {self.total:,} differ from the {self.model}; tile {self.tile} "
+            f"({self.what}), "
             f"row {self.row}, column {self.column}: the model gives {self.expected:#0{self.digits}x}, "
             f"the hardware gave {self.recorded:#0{self.digits}x}"
         )
@@ -82,20 +85,27 @@ class Report:
 
 
 def manifests(folder: Path) -> list[Path]:
-    """Returns the manifests of a folder of architectures, or of one; raises FileFormatError where there is none."""
-    found = [folder / "manifest.json"] if (folder / "manifest.json").is_file() else sorted(folder.glob("*/manifest.json"))
+    """Returns the manifests of a folder of architectures, or of one; raises FileFormatError where there is
+    none."""
+    found = (
+        [folder / "manifest.json"]
+        if (folder / "manifest.json").is_file()
+        else sorted(folder.glob("*/manifest.json"))
+    )
     if not found:
         raise FileFormatError(f"{folder}: no manifest.json in it nor in a folder of it: no captured vectors")
     return found
 
 
 def names(folder: Path) -> list[str]:
-    """Returns the names of all captured instructions below a folder; raises FileFormatError as `verify` does."""
+    """Returns the names of all captured instructions below a folder; raises FileFormatError as `verify`
+    does."""
     return [name for path in manifests(folder) for name in captured.read_manifest_file(path)["instructions"]]
 
 
 def unlisted(folder: Path) -> list[Path]:
-    """Returns the vector files that no manifest names: an interrupted capture leaves such files, and goes on with them.
+    """Returns the vector files that no manifest names: an interrupted capture leaves such files, and goes on
+    with them.
 
     A folder whose manifest is missing has nothing else.
     """
@@ -127,7 +137,10 @@ def replayed(
             if progress:
                 progress(vector.name, done, len(chosen))
             ins = instruction(manifest["architecture"], vector.name)
-            found, wanted = (vector.d.shape, vector.d.dtype), ((len(vector.classes), ins.m, ins.n), ins.formats["d"].dtype)
+            found, wanted = (
+                (vector.d.shape, vector.d.dtype),
+                ((len(vector.classes), ins.m, ins.n), ins.formats["d"].dtype),
+            )
             if found != wanted:
                 raise FileFormatError(f"{path}: {vector.name}: array 'd' is {found}, expected {wanted}")
             if not vector.d.size:
@@ -151,7 +164,8 @@ def verify(
         explain: of so many instructions the difference is traced and diagnosed (some 10 s each).
 
     Raises:
-        FileFormatError: a manifest or a file is missing, was edited or cut short, or there is nothing to replay.
+        FileFormatError: a manifest or a file is missing, was edited or cut short, or there is nothing to
+            replay.
         UnknownNameError: a captured instruction is not in the spec.
     """
     report = Report()
@@ -167,10 +181,13 @@ def verify(
 
 
 def _replay(ins: Instruction, vector: Captured, places: list[Place], explain: bool) -> list[Difference]:
-    """The differences of one instruction: one entry for each model that has any; the reference runs at `places`."""
+    """The differences of one instruction: one entry for each model that has any; the reference runs at
+    `places`."""
     given = [vector.operands.get(name) for name in _ORDER]
     models = {"fast core": ins(**vector.operands), "general core": ins.engine.matrices(*given, general=True)}
-    found = [_difference(ins, vector, model, d) for model, d in models.items() if differing(vector.d, d, ins.name)]
+    found = [
+        _difference(ins, vector, model, d) for model, d in models.items() if differing(vector.d, d, ins.name)
+    ]
     total = wrong = 0
     first: tuple[int, int, int, int] | None = None
     for tile, row, column in places:
@@ -185,7 +202,8 @@ def _replay(ins: Instruction, vector: Captured, places: list[Place], explain: bo
 
 
 def _sample(ins: Instruction, tiles: int, count: int) -> Iterator[Place]:
-    """`count` places of every tile: along the diagonal, where the structure of the stimuli is, further on in each tile.
+    """`count` places of every tile: along the diagonal, where the structure of the stimuli is, further on in
+    each tile.
 
     No place twice: all of them for a count of 0, or one that is at least as large as a tile.
     """
@@ -213,7 +231,9 @@ def _of_dot(name: str, codes: Bits, tile: Any, row: Any, column: Any) -> Bits:
 def _difference(ins: Instruction, vector: Captured, model: str, result: Bits) -> Difference:
     places = np.argwhere(result != vector.d)
     tile, row, column = (int(i) for i in places[0])
-    return _entry(ins, vector, model, len(places), vector.d.size, (tile, row, column, int(result[tile, row, column])))
+    return _entry(
+        ins, vector, model, len(places), vector.d.size, (tile, row, column, int(result[tile, row, column]))
+    )
 
 
 def _entry(
@@ -222,7 +242,9 @@ def _entry(
     tile, row, column, expected = first
     recorded, digits = int(vector.d[tile, row, column]), ins.formats["d"].storage // 4 + 2
     name = f"{ins.architecture}:{ins.name}"
-    return Difference(name, model, wrong, total, tile, row, column, vector.classes[tile], expected, recorded, digits)
+    return Difference(
+        name, model, wrong, total, tile, row, column, vector.classes[tile], expected, recorded, digits
+    )
 
 
 def _explained(ins: Instruction, vector: Captured, item: Difference) -> Difference:
@@ -246,7 +268,8 @@ def _blame(ins: Instruction, vector: Captured, item: Difference, dot: dict[str, 
 
 
 def _last_step(ins: Instruction, item: Difference, dot: dict[str, Bits]) -> str:
-    """The step that makes the result, in a sentence: what a difference is blamed on that nothing earlier explains."""
+    """The step that makes the result, in a sentence: what a difference is blamed on that nothing earlier
+    explains."""
     events = ins.trace(**dot).events
     last = events[-1]
     step = sum(event.operation == last.operation for event in events)

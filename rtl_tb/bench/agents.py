@@ -1,8 +1,8 @@
 """Agents for a unit with valid/ready handshakes: a source, a sink and a monitor, for use inside cocotb.
 
-A `Channel` is one handshake with its data. Its signals are sampled once at every rising edge of the clock, as the unit's
-registers see them, and only then the agents on it drive new values. One coroutine, `Clocked`, does this for all agents:
-an await costs more than everything that the agents do in a cycle, so they share it.
+A `Channel` is one handshake with its data. Its signals are sampled once at every rising edge of the clock, as
+the unit's registers see them, and only then the agents on it drive new values. One coroutine, `Clocked`, does
+this for all agents: an await costs more than everything that the agents do in a cycle, so they share it.
 
     source = Source(Channel(dut.in_valid, dut.in_ready, Bus(dut.a, dut.b, dut.c)), idle=0.2)
     sink = Sink(Channel(dut.out_valid, dut.out_ready, Bus(dut.d)), backpressure=0.3)
@@ -10,7 +10,8 @@ an await costs more than everything that the agents do in a cycle, so they share
     Clocked(dut.clk, source, sink, monitor).start()
     source.send([0x1234, 0x5678])
 
-Data are words: whole numbers going in, strings of 0, 1, X and Z (MSB first) coming out, so that an X is never lost.
+Data are words: whole numbers going in, strings of 0, 1, X and Z (MSB first) coming out, so that an X is never
+    lost.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def decisions(probability: float, rng: np.random.Generator) -> Iterator[bool]:
 
 
 class Bus:
-    """One word in one or several ports, the most significant first, as in the Verilog concatenation {a, b, c}."""
+    """One word in one or several ports, the most significant first, as in the Verilog concatenation {a, b,
+    c}."""
 
     def __init__(self, *handles: Handle) -> None:
         """Takes the handles of the ports."""
@@ -75,7 +77,8 @@ class Channel:
     """One valid/ready handshake with its data.
 
     Attributes:
-        valid, ready: what the last edge saw; an unknown level counts as low. A handle of None stands for a signal that
+        valid, ready: what the last edge saw; an unknown level counts as low. A handle of None stands for a
+            signal that
             the unit does not have: always high.
         unknown: the signals that were X or Z since somebody emptied this, as "in_ready is X".
     """
@@ -116,7 +119,9 @@ class Channel:
     def describe(self) -> str:
         """The state of the handshake for messages: "in_valid=1 in_ready=0"."""
         return " ".join(
-            f"{handle._name}={handle.value}" for handle in (self.valid_handle, self.ready_handle) if handle is not None
+            f"{handle._name}={handle.value}"
+            for handle in (self.valid_handle, self.ready_handle)
+            if handle is not None
         )
 
 
@@ -195,7 +200,9 @@ class Sink:
         open: while True, there is no backpressure.
     """
 
-    def __init__(self, channel: Channel, backpressure: float = 0.0, rng: np.random.Generator | None = None) -> None:
+    def __init__(
+        self, channel: Channel, backpressure: float = 0.0, rng: np.random.Generator | None = None
+    ) -> None:
         """`backpressure` is the probability that a cycle takes nothing."""
         self.channel = channel
         self.open = False
@@ -224,7 +231,8 @@ class Transfer:
 class Monitor:
     """Watches a channel without driving it: records transfers and checks the rules of the handshake.
 
-    The rules: once high, valid stays high and the data stay the same until ready takes them; neither signal is X or Z.
+    The rules: once high, valid stays high and the data stay the same until ready takes them; neither signal
+        is X or Z.
 
     Attributes:
         transfers: everything that passed, unless `on_transfer` takes it.
@@ -256,7 +264,12 @@ class Monitor:
         if not channel.valid:
             if self._held is not None:
                 self._held = None
-                self.fail("valid_dropped", cycle, f"valid fell before ready took the word: {channel.describe()}", self.index)
+                self.fail(
+                    "valid_dropped",
+                    cycle,
+                    f"valid fell before ready took the word: {channel.describe()}",
+                    self.index,
+                )
             return
         bits = channel.data.read()
         if self._held is not None and bits != self._held:
@@ -292,7 +305,8 @@ class Clocked:
     def __init__(self, clock: Handle, *agents: Agent, then: Callable[[int], None] | None = None) -> None:
         """Takes the clock's handle and the agents.
 
-        Put a Source before the Monitor of the answers, for units that answer at once. `then` is called after the agents.
+        Put a Source before the Monitor of the answers, for units that answer at once. `then` is called after
+        the agents.
         """
         self.clock, self.agents = clock, agents
         self._steps = [agent.step for agent in agents] + ([then] if then else [])

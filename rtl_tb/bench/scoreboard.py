@@ -1,4 +1,5 @@
-"""A scoreboard in order: the n-th result belongs to the n-th set of operands. It never stops at the first mismatch.
+"""A scoreboard in order: the n-th result belongs to the n-th set of operands. It never stops at the first
+mismatch.
 
 Expected results are computed in batches by the golden model when somebody asks, not for every transaction.
 """
@@ -57,7 +58,8 @@ class Scoreboard:
     """
 
     def __init__(self, instruction: Instruction, level: str = "dot", compare: Compare | None = None) -> None:
-        """`compare` is a ComparePolicy or a function (format, expected, actual) -> array of bool; exact if None."""
+        """`compare` is a ComparePolicy or a function (format, expected, actual) -> array of bool; exact if
+        None."""
         policy = compare or ComparePolicy()
         self._equal = policy.equal if isinstance(policy, ComparePolicy) else policy
         self.instruction, self.level = instruction, level
@@ -70,13 +72,14 @@ class Scoreboard:
         self._results: list[str] = []
         self._observers: list[OnChecked] = []
 
-    # What came in ------------------------------------------------------------------------------------------------------
+    # What came in -------------------------------------------------------------------------------------------
 
     def expect(self, operands: Mapping[str, Bits] | Bits | int) -> None:
         """Notes operands that the unit accepted.
 
         Args:
-            operands: by name, (count, *shape) each; or operand words, uint8 (count, bytes); or one word as a number.
+            operands: by name, (count, *shape) each; or operand words, uint8 (count, bytes); or one word as a
+                number.
         """
         if isinstance(operands, Mapping):
             words = self.layout.pack_operands(operands)
@@ -93,7 +96,10 @@ class Scoreboard:
         results = [bits] if isinstance(bits, str) else bits
         for one in results:
             if len(one) != self.layout.result_width:
-                raise ShapeError(f"a result has {len(one)} bits, expected {self.layout.result_width} for {self.instruction.name}")
+                raise ShapeError(
+                    f"a result has {len(one)} bits, expected {self.layout.result_width} for "
+                    f"{self.instruction.name}"
+                )
         self._results.extend(results)
 
     def forget(self) -> None:
@@ -102,10 +108,11 @@ class Scoreboard:
         self._words, self._waiting = [], 0
 
     def on_checked(self, observer: OnChecked) -> None:
-        """Has `observer(operands, d)` called with every batch that is compared, for coverage; d is the expected result."""
+        """Has `observer(operands, d)` called with every batch that is compared, for coverage; d is the
+        expected result."""
         self._observers.append(observer)
 
-    # What it means -----------------------------------------------------------------------------------------------------
+    # What it means ------------------------------------------------------------------------------------------
 
     @property
     def missing(self) -> int:
@@ -128,13 +135,25 @@ class Scoreboard:
         operands = self.layout.unpack_operands(words[:count])
         expected = self.instruction.dot(**operands) if self.level == "dot" else self.instruction(**operands)
         codes, unknown = unpack_bits(results, self.layout)
-        equal = np.asarray(self._equal(self.instruction.formats["d"], expected, codes)).reshape(count, -1).all(axis=1)
+        equal = (
+            np.asarray(self._equal(self.instruction.formats["d"], expected, codes))
+            .reshape(count, -1)
+            .all(axis=1)
+        )
         self._note(operands, expected, codes, unknown, ~equal & ~unknown, results)
         for observer in self._observers:
             observer(operands, expected)
         self.checked += count
 
-    def _note(self, operands: dict[str, Bits], expected: Bits, codes: Bits, unknown: Bits, wrong: Bits, bits: list[str]) -> None:
+    def _note(
+        self,
+        operands: dict[str, Bits],
+        expected: Bits,
+        codes: Bits,
+        unknown: Bits,
+        wrong: Bits,
+        bits: list[str],
+    ) -> None:
         self.wrong += int(np.count_nonzero(wrong))
         self.unknown += int(np.count_nonzero(unknown))
         for i in np.flatnonzero(wrong | unknown)[: KEPT - len(self.mismatches)]:
@@ -144,21 +163,34 @@ class Scoreboard:
 
     @property
     def clean(self) -> bool:
-        """Whether something was compared, everything expected came and is right, and the handshake kept its rules."""
+        """Whether something was compared, everything expected came and is right, and the handshake kept
+        its rules."""
         self.check()
-        return self.checked > 0 and not (self.wrong or self.unknown or self.missing or self.extra or self.failures)
+        return self.checked > 0 and not (
+            self.wrong or self.unknown or self.missing or self.extra or self.failures
+        )
 
     def summary(self) -> str:
         """What was found: one line of counts, then the first mismatches and failures, one line each."""
         self.check()
-        counts = {"wrong": self.wrong, "with X or Z": self.unknown, "missing": self.missing, "extra": self.extra}
-        lines = [f"{self.checked} results of {self.instruction.name}: " + ", ".join(f"{n} {what}" for what, n in counts.items())]
+        counts = {
+            "wrong": self.wrong,
+            "with X or Z": self.unknown,
+            "missing": self.missing,
+            "extra": self.extra,
+        }
+        lines = [
+            f"{self.checked} results of {self.instruction.name}: "
+            + ", ".join(f"{n} {what}" for what, n in counts.items())
+        ]
         lines[0] += f", {len(self.failures)} protocol failures"
         lines[0] += "; a check of nothing proves nothing" * (not self.checked)
         lines += [self._line(mismatch) for mismatch in self.mismatches[:_SHOWN]]
         if self.wrong + self.unknown > _SHOWN:
             lines.append(f"  and {self.wrong + self.unknown - _SHOWN} more")
-        lines += [f"  cycle {failure.cycle}: {failure.kind}: {failure.text}" for failure in self.failures[:_SHOWN]]
+        lines += [
+            f"  cycle {failure.cycle}: {failure.kind}: {failure.text}" for failure in self.failures[:_SHOWN]
+        ]
         return "\n".join(lines)
 
     def assert_clean(self) -> None:
@@ -168,7 +200,10 @@ class Scoreboard:
     def _line(self, mismatch: Mismatch) -> str:
         actual = f"{mismatch.bits} (X or Z)" if mismatch.actual is None else self._codes("d", mismatch.actual)
         given = " ".join(f"{name}={self._codes(name, codes)}" for name, codes in mismatch.operands.items())
-        return f"  result {mismatch.index}: got {actual}, expected {self._codes('d', mismatch.expected)} for {given}"
+        return (
+            f"  result {mismatch.index}: got {actual}, expected {self._codes('d', mismatch.expected)} "
+            f"for {given}"
+        )
 
     def _codes(self, name: str, codes: Bits) -> str:
         bits = next(field.bits for field in self.layout.fields if field.name == name)
@@ -180,9 +215,12 @@ def unpack_bits(results: Sequence[str], layout: WordLayout) -> tuple[Bits, Bits]
     """Turns results as strings into codes of D and a mask.
 
     Returns:
-        (codes, unknown): codes (count,) or (count, m, n), unknown bits are 0; unknown (count,), where a bit is X or Z.
+        (codes, unknown): codes (count,) or (count, m, n), unknown bits are 0; unknown (count,), where a bit
+        is X or Z.
     """
-    text = np.frombuffer("".join(results).encode("ascii"), np.uint8).reshape(len(results), layout.result_width)
+    text = np.frombuffer("".join(results).encode("ascii"), np.uint8).reshape(
+        len(results), layout.result_width
+    )
     ones = text == ord("1")
     unknown = ~(ones | (text == ord("0"))).all(axis=1)
     words = np.packbits(ones[:, ::-1], axis=1, bitorder="little")

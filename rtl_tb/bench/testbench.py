@@ -1,4 +1,5 @@
-"""Complete test benches for a unit with valid/ready handshakes: `Bench` moves words, `DotProductTB` also checks them.
+"""Complete test benches for a unit with valid/ready handshakes: `Bench` moves words, `DotProductTB` also
+checks them.
 
 @cocotb.test()
 async def matches_hopper(dut):
@@ -74,9 +75,9 @@ class Bench:
 
         Args:
             dut: cocotb's handle of the top level.
-            ports: names of the unit's ports by role, where they differ from DEFAULT_PORTS. in_data and out_data may be
-                lists, the most significant port first; None for a ready, valid or reset that the unit does not have;
-                "rst" instead of "rst_n" for a reset that is active high.
+            ports: names of the unit's ports by role, where they differ from DEFAULT_PORTS. in_data and
+                out_data may be lists, the most significant port first; None for a ready, valid or reset that
+                the unit does not have; "rst" instead of "rst_n" for a reset that is active high.
             idle, backpressure: see rtl_tb.engines.job.Traffic.
             seed: of the traffic; cocotb's own seed (COCOTB_RANDOM_SEED) if None.
             timeout_cycles: cycles without progress after which `run` gives up.
@@ -120,7 +121,8 @@ class Bench:
         return self.source.position - len(self.results)
 
     async def reset(self) -> None:
-        """Resets the unit and watches for stale results. What was in flight is sent again by the next `run_words`."""
+        """Resets the unit and watches for stale results. What was in flight is sent again by the next
+        `run_words`."""
         if self._reset is None:
             return
         self.clocked.start()
@@ -128,7 +130,8 @@ class Bench:
         await ClockCycles(self.clocked.clock, self.reset_cycles + 1)
 
     async def run_words(self, words: Iterable[int], resets: int = 0) -> None:
-        """Sends words, waits for as many results, and watches for more; `resets` times on the way the unit is reset.
+        """Sends words, waits for as many results, and watches for more; `resets` times on the way the unit is
+        reset.
 
         Raises:
             DutTimeout: nothing moved for `timeout_cycles` cycles; the failure is in `failures` as well.
@@ -136,7 +139,9 @@ class Bench:
         first = len(self.source.words)
         self.source.send(words)
         if self._reset is not None:
-            self._resets = sorted(self.rng.integers(first, len(self.source.words), resets, endpoint=True).tolist())
+            self._resets = sorted(
+                self.rng.integers(first, len(self.source.words), resets, endpoint=True).tolist()
+            )
         self._last_progress, self._finish_at, self._timeout = self.clocked.cycle, 0, None
         self._finished.clear()
         self.clocked.start()
@@ -148,7 +153,7 @@ class Bench:
         """The state of both handshakes: "in_valid=1 in_ready=0 out_valid=0 out_ready=1"."""
         return f"{self.source.channel.describe()} {self.sink.channel.describe()}"
 
-    # Called at every edge, after source, sink and monitor ----------------------------------------------------------------
+    # Called at every edge, after source, sink and monitor ---------------------------------------------------
 
     def _step(self, cycle: int) -> None:
         channel = self.source.channel
@@ -174,7 +179,9 @@ class Bench:
         elif (sent, answered) != self._progress:
             self._progress, self._last_progress = (sent, answered), cycle
         elif cycle - self._last_progress >= self.timeout_cycles:
-            self._timeout = f"{self.describe()} after {self.timeout_cycles} cycles, {self.in_flight} in flight"
+            self._timeout = (
+                f"{self.describe()} after {self.timeout_cycles} cycles, {self.in_flight} in flight"
+            )
             self.monitor.fail("timeout", cycle, self._timeout, answered)
             self._finished.set()
 
@@ -193,12 +200,17 @@ class Bench:
             self.monitor.index = len(self.results)
             self.on_result(len(self.results))
         elif cycle <= self._quiet_until:
-            self.monitor.fail("stale_after_reset", cycle, "a result came after the reset, before anything was sent again")
+            self.monitor.fail(
+                "stale_after_reset", cycle, "a result came after the reset, before anything was sent again"
+            )
         else:
-            self.monitor.fail("extra_result", cycle, f"a result came although all {len(self.results)} were answered")
+            self.monitor.fail(
+                "extra_result", cycle, f"a result came although all {len(self.results)} were answered"
+            )
 
     def _begin_reset(self) -> None:
-        """Asserts the reset; what is in flight is lost, and after the reset nothing is sent while stale results may come."""
+        """Asserts the reset; what is in flight is lost, and after the reset nothing is sent while stale
+        results may come."""
         self._reset.value = self._reset_level
         self.source.rewind(len(self.results))
         self.source.quiet = self.sink.open = True
@@ -223,7 +235,10 @@ class _Ports:
         unknown = [role for role in names if role not in (*DEFAULT_PORTS, "rst")]
         if unknown:
             known = ", ".join(DEFAULT_PORTS)
-            raise RtlError(f"unknown port role '{unknown[0]}', expected one of {known}{nearest(unknown[0], DEFAULT_PORTS)}")
+            raise RtlError(
+                f"unknown port role '{unknown[0]}', expected one of "
+                f"{known}{nearest(unknown[0], DEFAULT_PORTS)}"
+            )
         self._dut = dut
         self._names: dict[str, str | Sequence[str] | None] = {**DEFAULT_PORTS, **names}
         if "rst" in names:
@@ -238,7 +253,9 @@ class _Ports:
 
     def _find(self, role: str, name: str) -> Handle:
         if not hasattr(self._dut, name):
-            raise RtlError(f"{self._dut._name} has no port '{name}' (role {role}); name it with ports={{'{role}': ...}}")
+            raise RtlError(
+                f"{self._dut._name} has no port '{name}' (role {role}); name it with ports={{'{role}': ...}}"
+            )
         return getattr(self._dut, name)
 
     def one(self, role: str) -> Handle | None:
@@ -283,9 +300,10 @@ class DotProductTB(Bench):
 
         Args:
             dut: cocotb's handle of the top level.
-            instruction: a golden instruction; or the path of a dut.yaml, and then `dut` is the generated `mmagold_dut`
-                and level, comparison and length of the reset are the file's.
-            ports, options: as of `Bench`. in_data takes the operand word (a b c, ... from the top), or one port for each.
+            instruction: a golden instruction; or the path of a dut.yaml, and then `dut` is the generated
+                `mmagold_dut` and level, comparison and length of the reset are the file's.
+            ports, options: as of `Bench`. in_data takes the operand word (a b c, ... from the top), or one
+                port for each.
             level: "dot" or "tile".
             compare: a ComparePolicy, or a function (format, expected, actual) -> array of bool.
 
@@ -311,7 +329,10 @@ class DotProductTB(Bench):
             ("out_data", self.sink.channel, self.layout.result_width),
         ):
             if channel.data.width != width:
-                raise RtlError(f"{name} has {channel.data.width} bits, expected {width} for {instruction.name} at level {level}")
+                raise RtlError(
+                    f"{name} has {channel.data.width} bits, expected {width} for {instruction.name} at "
+                    f"level {level}"
+                )
 
     @cached_property
     def coverage(self) -> Coverage:
@@ -330,10 +351,13 @@ class DotProductTB(Bench):
 
     def vectors(self, count: int, seed: int | None = None, **options: Any) -> VectorSet:
         """Draws vectors of mixed kinds; the seed is cocotb's (COCOTB_RANDOM_SEED) if None."""
-        return default_set(self.instruction, count, cocotb.RANDOM_SEED if seed is None else seed, self.level, **options)
+        return default_set(
+            self.instruction, count, cocotb.RANDOM_SEED if seed is None else seed, self.level, **options
+        )
 
     async def run(self, vectors: VectorSet | Mapping[str, Bits], resets: int = 0) -> None:
-        """Runs vectors, or operands by name, (count, *shape) each, and gives words and results to the scoreboard.
+        """Runs vectors, or operands by name, (count, *shape) each, and gives words and results to the
+        scoreboard.
 
         Raises:
             DutTimeout: see `run_words`; what came until then is on the scoreboard.

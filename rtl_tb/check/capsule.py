@@ -1,12 +1,13 @@
-"""The capsule that a failed check leaves in failures/<id>/: everything that is needed to look again, or to hand it on.
+"""The capsule that a failed check leaves in failures/<id>/: everything that is needed to look again, or to
+hand it on.
 
 report.md, report.html, report.json, junit.xml      the story
-failing.npz, failing.hex                            the first failing vectors with golden's results, and a manifest each
-actual.txt                                          what the DUT answered to each of them
+failing.npz, failing.hex                            the first failing vectors with golden's results, and a
+manifest each actual.txt                                          what the DUT answered to each of them
 trace.txt                                           golden's steps on the smallest operands that fail
 unit.yaml                                           the diagnosed unit, where the schema can express it
-waves.fst (or .vcd)                                 a rerun of the first few failing vectors
-dut.yaml, capsule.json                              the description; versions, seeds, the command that repeats the check
+waves.fst (or .vcd)                                 a rerun of the first few failing vectors dut.yaml,
+capsule.json                              the description; versions, seeds, the command that repeats the check
 """
 
 from __future__ import annotations
@@ -92,7 +93,13 @@ def _put_in_place(scratch: Path, target: Path) -> None:
 def _identity(result: Check, failing: npt.NDArray[Any]) -> str:
     digest = hashlib.sha256(
         repr(
-            (str(result.dut.file), result.options.seed, result.options.engine, result.options.simulator, result.traffic)
+            (
+                str(result.dut.file),
+                result.options.seed,
+                result.options.engine,
+                result.options.simulator,
+                result.traffic,
+            )
         ).encode()
     )
     digest.update(failing.tobytes())
@@ -113,7 +120,8 @@ def _vector_files(result: Check, failing: npt.NDArray[Any], target: Path) -> boo
 
 
 def _answers(verdict: Verdict, failing: npt.NDArray[Any], policy: ComparePolicy) -> str:
-    """One line a vector: its index in the run, its kind, expected and actual codes of its first wrong element."""
+    """One line a vector: its index in the run, its kind, expected and actual codes of its first wrong
+    element."""
     fmt = verdict.vectors.instruction.formats["d"]
     digits = (fmt.bits + 3) // 4
     expected, actual = (
@@ -124,7 +132,11 @@ def _answers(verdict: Verdict, failing: npt.NDArray[Any], policy: ComparePolicy)
     for i in failing.tolist():
         element = verdict.wrong_element(i, policy)
         answer = (
-            "never" if verdict.missing[i] else "x" * digits if verdict.unknown[i] else f"{int(actual[i, element]):0{digits}x}"
+            "never"
+            if verdict.missing[i]
+            else "x" * digits
+            if verdict.unknown[i]
+            else f"{int(actual[i, element]):0{digits}x}"
         )
         lines.append(f"{i} {element} {int(expected[i, element]):0{digits}x} {answer}")
     return "\n".join(lines) + "\n"
@@ -154,7 +166,12 @@ def _waves(result: Check, job: Job, failing: npt.NDArray[Any], target: Path) -> 
 
 def _texts(result: Check, target: Path, notes: dict[str, Any]) -> None:
     data = result.as_dict()
-    for name, writer in (("report.md", "md"), ("report.html", "html"), ("report.json", "json"), ("junit.xml", "xml")):
+    for name, writer in (
+        ("report.md", "md"),
+        ("report.html", "html"),
+        ("report.json", "json"),
+        ("junit.xml", "xml"),
+    ):
         write_text(target / name, report.WRITERS[writer](data))
     if result.example is not None:
         write_text(target / "trace.txt", result.example.as_dict()["trace"] + "\n")

@@ -1,4 +1,5 @@
-"""One check of a DUT: run, judge, and when it fails find the smallest operands, the reason, and leave a capsule.
+"""One check of a DUT: run, judge, and when it fails find the smallest operands, the reason, and leave a
+capsule.
 
 result = check("dut.yaml", Options(count=200_000))
 result.passed, result.as_dict()
@@ -38,7 +39,8 @@ DEFAULT_COUNTS = {"fast": 200_000, "selfcheck": 20_000, "cocotb": 5_000}
 DEFAULT_TRAFFIC = {"fast": Traffic(), "selfcheck": Traffic(0.2, 0.3), "cocotb": Traffic(0.2, 0.3, resets=2)}
 """Idle cycles, backpressure and resets where none are given."""
 HANDSHAKE_COUNT, HANDSHAKE_TRAFFIC = 2_000, Traffic(0.2, 0.3, resets=3)
-"""`fast` runs at full throughput, and then this many vectors under this traffic: the unit is built, so it costs nothing."""
+"""`fast` runs at full throughput, and then this many vectors under this traffic: the unit is built, so it
+costs nothing."""
 COVERED = 20_000
 """Vectors of a check that functional coverage looks at: it costs more than the run itself."""
 
@@ -52,8 +54,8 @@ class Options:
         simulator: verilator or icarus (not with fast).
         count: vectors; None: DEFAULT_COUNTS. A tile counts as one vector.
         weights: shares of the stimulus kinds, None: the default mix.
-        idle, backpressure, resets: the traffic, see rtl_tb/engines/job.py; None: that of DEFAULT_TRAFFIC, and of
-            HANDSHAKE_TRAFFIC in the short run after `fast`. What is given holds in both runs.
+        idle, backpressure, resets: the traffic, see rtl_tb/engines/job.py; None: that of DEFAULT_TRAFFIC, and
+            of HANDSHAKE_TRAFFIC in the short run after `fast`. What is given holds in both runs.
         timeout_cycles, wall_timeout: see rtl_tb/engines/job.py.
         vectors: a vector file to run instead of drawn ones.
         until_covered: draw until every reachable coverage bin is hit, at most `count` vectors.
@@ -113,7 +115,8 @@ class Check:
     birth: Birth | None = None
     capsule: Path | None = None
     handshake: Traffic | None = None
-    """The traffic of a second, short run of `fast`, where there was one, on the first HANDSHAKE_COUNT vectors."""
+    """The traffic of a second, short run of `fast`, where there was one, on the first HANDSHAKE_COUNT
+    vectors."""
 
     @property
     def passed(self) -> bool:
@@ -131,14 +134,31 @@ class Check:
 
     def repeated(self, vectors: Path | None = None) -> str:
         """The command that repeats the check, with these vectors instead of its own."""
-        options = self.options if vectors is None else replace(self.options, vectors=vectors, until_covered=False, weights=None)
-        words = ["mmagold", "rtl", "check", shown(self.dut.file), "--engine", options.engine, "--sim", options.simulator]
+        options = (
+            self.options
+            if vectors is None
+            else replace(self.options, vectors=vectors, until_covered=False, weights=None)
+        )
+        words = [
+            "mmagold",
+            "rtl",
+            "check",
+            shown(self.dut.file),
+            "--engine",
+            options.engine,
+            "--sim",
+            options.simulator,
+        ]
         words += ["--vectors", str(options.vectors)] if options.vectors else ["--count", str(self.drawn)]
         words += ["--until-covered"] * options.until_covered + ["--seed", str(options.seed)]
         for name, value in options.given_traffic.items():
             words += [f"--{name}", str(value)]
-        words += ["--timeout", str(options.timeout_cycles)] * (options.timeout_cycles != Options.timeout_cycles)
-        words += ["--wall-timeout", f"{options.wall_timeout:g}"] * (options.wall_timeout != Options.wall_timeout)
+        words += ["--timeout", str(options.timeout_cycles)] * (
+            options.timeout_cycles != Options.timeout_cycles
+        )
+        words += ["--wall-timeout", f"{options.wall_timeout:g}"] * (
+            options.wall_timeout != Options.wall_timeout
+        )
         if options.weights is not None:
             words += ["--kinds", ",".join(f"{kind}={weight!r}" for kind, weight in options.weights.items())]
         return shlex.join(words)
@@ -163,10 +183,12 @@ class Check:
             "vectors": len(verdict.vectors),
             **{key: int(np.count_nonzero(getattr(verdict, key))) for key in ("wrong", "unknown", "missing")},
             "protocol": [
-                {"kind": one.kind, "cycle": one.cycle, "vector": one.vector, "text": one.text} for one in outcome.failures
+                {"kind": one.kind, "cycle": one.cycle, "vector": one.vector, "text": one.text}
+                for one in outcome.failures
             ],
             "kinds": [
-                {key: getattr(row, key) for key in ("kind", "tried", "wrong", "unknown", "missing")} for row in verdict.by_kind()
+                {key: getattr(row, key) for key in ("kind", "tried", "wrong", "unknown", "missing")}
+                for row in verdict.by_kind()
             ],
             "example": None if self.example is None else self.example.as_dict(),
             "diagnosis": None if self.diagnosis is None else self.diagnosis.as_dict(),
@@ -199,7 +221,8 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
     """Checks the DUT that `file` describes.
 
     Raises:
-        SpecError: the description is wrong. FileFormatError, OperandError: the vector file is damaged or of another unit.
+        SpecError: the description is wrong. FileFormatError, OperandError: the vector file is damaged or of
+            another unit.
         SimulatorMissing, SimulatorTooOld, ElaborationError: as their names say.
     """
     options = options or Options()
@@ -213,14 +236,25 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
     report("drawing vectors", 0, 0)
     vectors, coverage = draw(dut, options)
     traffic = options.traffic(DEFAULT_TRAFFIC[options.engine])
-    job = Job(dut, build, vectors, options.simulator, traffic, options.timeout_cycles, options.wall_timeout, options.waves)
+    job = Job(
+        dut,
+        build,
+        vectors,
+        options.simulator,
+        traffic,
+        options.timeout_cycles,
+        options.wall_timeout,
+        options.waves,
+    )
     report("building", 0, 0)
     start = time.monotonic()
     job = replace(job, program=engines.build(options.engine, job))
     built = time.monotonic() - start
     outcome = engines.run(options.engine, job, lambda done, total: report("running", done, total))
     outcome.seconds_build += built
-    result = Check(dut, options, judge(vectors, outcome, dut.compare), _had(job, outcome), len(vectors), coverage)
+    result = Check(
+        dut, options, judge(vectors, outcome, dut.compare), _had(job, outcome), len(vectors), coverage
+    )
     if result.passed and options.engine == "fast":
         job = _try_handshake(result, job)
     if not result.passed and options.explain:
@@ -234,7 +268,8 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
 
 
 def _try_handshake(result: Check, job: Job) -> Job:
-    """Runs the first vectors again under the other traffic, if that is another; returns the job that the verdict is of."""
+    """Runs the first vectors again under the other traffic, if that is another; returns the job that the
+    verdict is of."""
     traffic = result.options.traffic(HANDSHAKE_TRAFFIC)
     if traffic.on(job.dut) == job.traffic.on(job.dut):
         return job
@@ -273,7 +308,9 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | CoverageErro
     if options.vectors is not None:
         vectors = read(options.vectors, ins)
         if vectors.level != dut.level:
-            raise OperandError(f"{options.vectors}: vectors of level {vectors.level}, but {dut.file} is of level {dut.level}")
+            raise OperandError(
+                f"{options.vectors}: vectors of level {vectors.level}, but {dut.file} is of level {dut.level}"
+            )
     else:
         vectors = default_set(ins, options.vector_count, options.seed, dut.level, options.weights)
     if not len(vectors):
@@ -292,7 +329,7 @@ def _covered(vectors: VectorSet) -> Coverage | CoverageError:
     return coverage
 
 
-# When it differs ---------------------------------------------------------------------------------------------------------
+# When it differs --------------------------------------------------------------------------------------------
 
 
 def explain(result: Check, job: Job, report: Progress) -> None:
@@ -303,7 +340,9 @@ def explain(result: Check, job: Job, report: Progress) -> None:
     verdict = result.verdict
     if verdict.wrong.any() or verdict.unknown.any():
         report("looking for the smallest operands that fail", 0, 0)
-        result.example = smallest(verdict, result.options.engine, job, lambda done, total: report("minimising", done, total))
+        result.example = smallest(
+            verdict, result.options.engine, job, lambda done, total: report("minimising", done, total)
+        )
     if verdict.wrong.any():
         report("looking for the reason", 0, 0)
         operands, actual = as_dots(verdict)
@@ -318,11 +357,18 @@ def explain(result: Check, job: Job, report: Progress) -> None:
 
 
 def find_birth(result: Check) -> Birth | None:
-    """The step of the smallest example at which the diagnosed unit first differs, where it answers as the DUT did."""
+    """The step of the smallest example at which the diagnosed unit first differs, where it answers as the
+    DUT did."""
     from golden.explain.first_difference import first_difference
 
     example, best = result.example, result.diagnosis.hypotheses[:1] if result.diagnosis else ()
-    if example is None or not best or best[0].instruction is None or best[0].rewire or best[0].constant is not None:
+    if (
+        example is None
+        or not best
+        or best[0].instruction is None
+        or best[0].rewire
+        or best[0].constant is not None
+    ):
         return None
     suspect = best[0].instruction.trace(**example.operands)
     if suspect.code != example.actual:

@@ -1,4 +1,5 @@
-"""Between tiles and the dot products in them: the models explain dot products, whatever the DUT computes at once."""
+"""Between tiles and the dot products in them: the models explain dot products, whatever the DUT computes
+at once."""
 
 from __future__ import annotations
 
@@ -38,12 +39,15 @@ def as_dots(verdict: Verdict) -> tuple[dict[str, Bits], Bits]:
     m, n = vectors.d.shape[1:]
     # Tiles that differ come first, so that a cut keeps them.
     known = known[np.argsort(~verdict.wrong[known], kind="stable")][: max(MOST // (m * n), 1)]
-    tiles, rows, columns = (grid.reshape(-1) for grid in np.meshgrid(known, np.arange(m), np.arange(n), indexing="ij"))
+    tiles, rows, columns = (
+        grid.reshape(-1) for grid in np.meshgrid(known, np.arange(m), np.arange(n), indexing="ij")
+    )
     return element(vectors.operands, tiles, rows, columns), actual[tiles, rows, columns]
 
 
 def place(vectors: VectorSet, dots: dict[str, Bits], row: int, column: int) -> dict[str, Bits]:
-    """Tiles that hold the given dot products at (row, column); the rest of every tile is zero, scales are those given.
+    """Tiles that hold the given dot products at (row, column); the rest of every tile is zero, scales are
+    those given.
 
     Sparse: all rows take the metadata of the dot product, so that they stay legal.
     """

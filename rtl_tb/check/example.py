@@ -1,4 +1,5 @@
-"""The smallest operands that fail: one dot product, with the DUT's bits beside golden's and the steps between."""
+"""The smallest operands that fail: one dot product, with the DUT's bits beside golden's and the steps
+between."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ Operands = dict[str, Bits]
 
 @dataclass(frozen=True)
 class Example:
-    """One failing dot product: raw codes, the expected and the actual result (None: X or Z), and where it stood.
+    """One failing dot product: raw codes, the expected and the actual result (None: X or Z), and where it
+    stood.
 
     `alone`: whether it fails when it is the only vector. If not, the failure needs other vectors around it.
     """
@@ -45,7 +47,9 @@ class Example:
         return {
             "vector": self.vector,
             "alone": self.alone,
-            "operands": {name: [int(code) for code in np.atleast_1d(codes)] for name, codes in self.operands.items()},
+            "operands": {
+                name: [int(code) for code in np.atleast_1d(codes)] for name, codes in self.operands.items()
+            },
             "expected": f"0x{self.expected:0{digits}x}",
             "expected_value": describe_code(fmt, self.expected),
             "actual": "0x" + "x" * digits if self.actual is None else f"0x{self.actual:0{digits}x}",
@@ -61,7 +65,9 @@ class _Probe:
         # The engine that was asked for pays for a simulator start on every run; `fast` does not.
         self.engine = "fast" if job.simulator == "verilator" else "selfcheck" if engine == "fast" else engine
         self.place, self.vectors = place, verdict.vectors
-        job = replace(job, traffic=Traffic(), waves=None, program=job.program if self.engine == engine else None)
+        job = replace(
+            job, traffic=Traffic(), waves=None, program=job.program if self.engine == engine else None
+        )
         self.job = job if job.program else replace(job, program=engines.build(self.engine, job))
 
     def __call__(self, operands: Operands) -> tuple[Bits, Bits, Bits]:
@@ -82,8 +88,11 @@ class _Probe:
         return int(results[0]), bool(failed[0]), bool(unknown[0])
 
 
-def smallest(verdict: Verdict, engine: str, job: Job, progress: Callable[[int, int], None] | None = None) -> Example:
-    """Minimises a failing vector as long as it still fails when it is run alone; one that does not fail alone stays as it is."""
+def smallest(
+    verdict: Verdict, engine: str, job: Job, progress: Callable[[int, int], None] | None = None
+) -> Example:
+    """Minimises a failing vector as long as it still fails when it is run alone; one that does not fail
+    alone stays as it is."""
     vectors, policy = verdict.vectors, job.dut.compare
     vector, place = _first(verdict, policy)
     ins, index = vectors.instruction, (vector,) if place is None else (vector, *place)
@@ -94,25 +103,39 @@ def smallest(verdict: Verdict, engine: str, job: Job, progress: Callable[[int, i
     )
     probe = _Probe(verdict, engine, job, place)
     actual = None if verdict.unknown[vector] else int(verdict.outcome.actual.reshape(vectors.d.shape)[index])
-    as_it_came = Example(ins, operands, _accepted(ins, policy, int(vectors.d[index])), actual, vector, alone=False)
+    as_it_came = Example(
+        ins, operands, _accepted(ins, policy, int(vectors.d[index])), actual, vector, alone=False
+    )
     if not probe.alone(operands)[1]:
         return as_it_came
     least = minimise(ins, operands, lambda batch: probe(batch)[1], progress=progress)
     code, failed, unknown = probe.alone(least)
     if not failed:  # the batches of candidates failed because of each other: the unit remembers
         return as_it_came
-    return Example(ins, least, _accepted(ins, policy, int(ins.dot(**least))), None if unknown else code, vector, alone=True)
+    return Example(
+        ins,
+        least,
+        _accepted(ins, policy, int(ins.dot(**least))),
+        None if unknown else code,
+        vector,
+        alone=True,
+    )
 
 
 def _accepted(ins: Instruction, policy: ComparePolicy, expected: int) -> int:
     """The code that the policy asks for: the canonical NaN in place of the instruction's own."""
     fmt = ins.formats["d"]
-    canonical = policy.nan == "canonical" and fmt.nan is not None and bool(is_nan(fmt, np.array([expected], fmt.dtype))[0])
+    canonical = (
+        policy.nan == "canonical"
+        and fmt.nan is not None
+        and bool(is_nan(fmt, np.array([expected], fmt.dtype))[0])
+    )
     return fmt.nan if canonical and fmt.nan is not None else expected
 
 
 def _first(verdict: Verdict, policy: ComparePolicy) -> tuple[int, tuple[int, int] | None]:
-    """The first failing vector, a wrong one rather than one with X, and its first wrong element where it is a tile."""
+    """The first failing vector, a wrong one rather than one with X, and its first wrong element where it
+    is a tile."""
     failing = verdict.wrong if verdict.wrong.any() else verdict.unknown
     vector = int(np.argmax(failing))
     if verdict.vectors.level == "dot":

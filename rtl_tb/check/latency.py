@@ -1,7 +1,7 @@
 """Measures the latency of a DUT whose description says `latency: measure`.
 
-The DUT is driven with a new vector every cycle while its result is read in the same cycle; the latency is the number of
-vectors by which the results lag behind the expected ones.
+The DUT is driven with a new vector every cycle while its result is read in the same cycle; the latency is the
+number of vectors by which the results lag behind the expected ones.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _COUNT = 2048
 def measure(dut: Dut, engine: str, simulator: str, build: Path) -> Dut:
     """Returns the DUT with the latency at which most results are right.
 
-    A faulty DUT answers some vectors wrongly, so the best lag wins; it must explain a quarter of the results and be alone.
+    A faulty DUT answers some vectors wrongly, so the best lag wins; it must explain a quarter of the results
+    and be alone.
 
     Raises:
         RtlError: no lag up to LONGEST cycles does, or the DUT does not take a vector every cycle.
@@ -36,7 +37,10 @@ def measure(dut: Dut, engine: str, simulator: str, build: Path) -> Dut:
     usable = (outcome.received & ~outcome.unknown)[:, None]
     scores = np.array(
         [
-            (dut.compare.equal(dut.instruction.formats["d"], expected[: _COUNT - lag], actual[lag:]) & usable[lag:])
+            (
+                dut.compare.equal(dut.instruction.formats["d"], expected[: _COUNT - lag], actual[lag:])
+                & usable[lag:]
+            )
             .all(axis=1)
             .mean()
             for lag in range(LONGEST)

@@ -1,4 +1,5 @@
-"""The report of a check, as text for the terminal, Markdown, HTML and JUnit XML. All four come from `Check.as_dict()`."""
+"""The report of a check, as text for the terminal, Markdown, HTML and JUnit XML. All four come from
+`Check.as_dict()`."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def headline(report: Report) -> str:
 
 
 def print_text(report: Report, console: Console) -> None:
-    """Prints the story: verdict, kinds, handshake, the smallest example with its trace, the diagnosis, what to run next."""
+    """Prints the story: verdict, kinds, handshake, the smallest example with its trace, the diagnosis,
+    what to run next."""
 
     def say(text: str, style: str | None = None) -> None:
         console.print(text, style=style, highlight=False, soft_wrap=True)
@@ -74,7 +76,8 @@ def run_line(report: Report) -> str:
     speed = report["vectors"] / max(report["seconds_run"], 1e-9)
     latency = "" if report["latency"] is None else f"latency {report['latency']}, "
     return (
-        f"{report['engine']} on {report['version']}, seed {report['seed']}, {latency}{report['cycles']:,} cycles; "
+        f"{report['engine']} on {report['version']}, seed {report['seed']}, {latency}{report['cycles']:,} "
+        "cycles; "
         f"build {report['seconds_build']:.1f} s, run {report['seconds_run']:.2f} s ({speed:,.0f} vectors/s)"
     )
 
@@ -91,7 +94,10 @@ def traffic_line(report: Report) -> str:
     if short is None:
         return f"traffic: {main}" + ("; idle cycles, backpressure and resets were not tried" if quiet else "")
     if short["failed"]:
-        return f"traffic: {words(short)}; before that all {report['drawn']:,} vectors passed in a run with less of it"
+        return (
+            f"traffic: {words(short)}; before that all {report['drawn']:,} vectors passed in a run with "
+            "less of it"
+        )
     return f"traffic: {main}; then {short['vectors']:,} vectors with {words(short)}"
 
 
@@ -99,7 +105,10 @@ def example_title(example: Report) -> str:
     """The heading of the example: it says so when the vector does not fail alone."""
     if example["alone"]:
         return "The smallest operands that fail"
-    return f"Vector {example['vector']}, the first that failed; alone it passes, so the failure needs other vectors around it"
+    return (
+        f"Vector {example['vector']}, the first that failed; alone it passes, so the failure needs other "
+        "vectors around it"
+    )
 
 
 def coverage_line(coverage: Report) -> str:
@@ -122,11 +131,13 @@ def _kind_table(report: Report) -> Table:
         table.add_column(head, justify="right")
     for row in report["kinds"]:
         style = "red" if row["wrong"] + row["unknown"] + row["missing"] else "dim"
-        table.add_row(row["kind"], *(f"{row[key]:,}" for key in ("tried", "wrong", "unknown", "missing")), style=style)
+        table.add_row(
+            row["kind"], *(f"{row[key]:,}" for key in ("tried", "wrong", "unknown", "missing")), style=style
+        )
     return table
 
 
-# Files -------------------------------------------------------------------------------------------------------------------
+# Files ------------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1)
@@ -179,12 +190,17 @@ def junit(report: Report) -> str:
         case = ElementTree.SubElement(suite, "testcase", classname=report["dut"], name=row["kind"])
         if failed:
             failures += 1
-            text = f"{row['wrong']} wrong, {row['unknown']} with X or Z, {row['missing']} never answered, of {row['tried']}"
+            text = (
+                f"{row['wrong']} wrong, {row['unknown']} with X or Z, {row['missing']} never answered, "
+                f"of {row['tried']}"
+            )
             ElementTree.SubElement(case, "failure", message=text).text = _failure_text(report)
     case = ElementTree.SubElement(suite, "testcase", classname=report["dut"], name="handshake")
     if report["protocol"]:
         failures += 1
-        failure = ElementTree.SubElement(case, "failure", message=f"{len(report['protocol'])} handshake failures")
+        failure = ElementTree.SubElement(
+            case, "failure", message=f"{len(report['protocol'])} handshake failures"
+        )
         failure.text = "\n".join(item["text"] for item in report["protocol"])
     suite.set("tests", str(len(report["kinds"]) + 1))
     suite.set("failures", str(failures))
@@ -199,7 +215,10 @@ def junit(report: Report) -> str:
 def _failure_text(report: Report) -> str:
     parts = [report["diagnosis"]["sentence"]] if report["diagnosis"] else []
     if report["example"]:
-        parts += [report["example"]["trace"], f"golden {report['example']['expected']}, DUT {report['example']['actual']}"]
+        parts += [
+            report["example"]["trace"],
+            f"golden {report['example']['expected']}, DUT {report['example']['actual']}",
+        ]
     return "\n".join(parts)
 
 

@@ -38,8 +38,8 @@ class KindRow:
 class Verdict:
     """What an engine brought back, compared with the expected results under the DUT's policy.
 
-    `wrong`, `unknown` and `missing` are (count,) and exclude each other: a result with X or Z is never called wrong, and
-    one that never came is neither.
+    `wrong`, `unknown` and `missing` are (count,) and exclude each other: a result with X or Z is never called
+    wrong, and one that never came is neither.
     """
 
     vectors: VectorSet
@@ -59,7 +59,8 @@ class Verdict:
         return self.wrong | self.unknown | self.missing
 
     def wrong_element(self, vector: int, policy: ComparePolicy) -> int:
-        """Index of the first element of a vector's result that the policy does not accept (0 at level dot)."""
+        """Index of the first element of a vector's result that the policy does not accept (0 at level
+        dot)."""
         fmt = self.vectors.instruction.formats["d"]
         expected = self.vectors.d[vector].reshape(-1)
         actual = self.outcome.actual.reshape(self.vectors.d.shape)[vector].reshape(-1)
@@ -71,7 +72,10 @@ class Verdict:
         for index, kind in enumerate(KINDS):
             of_kind = self.vectors.kinds == index
             if of_kind.any():
-                counts = (int(np.count_nonzero(of_kind & flags)) for flags in (self.wrong, self.unknown, self.missing))
+                counts = (
+                    int(np.count_nonzero(of_kind & flags))
+                    for flags in (self.wrong, self.unknown, self.missing)
+                )
                 rows.append(KindRow(kind, int(np.count_nonzero(of_kind)), *counts))
         return rows
 

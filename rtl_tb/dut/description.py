@@ -1,7 +1,7 @@
 """The description of a unit under test: reads a `dut.yaml` (docs/dut.md shows every key) into a `Dut`.
 
-What a file says is checked as far as the file alone can tell; that the ports exist and have the right widths is checked
-by rtl_tb/dut/wrapper.py, which asks a simulator's front end.
+What a file says is checked as far as the file alone can tell; that the ports exist and have the right widths
+is checked by rtl_tb/dut/wrapper.py, which asks a simulator's front end.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class Handshake:
     """How operands go in and results come out.
 
     kind: one of HANDSHAKES. The five names are ports of the DUT, or None where it has no such port.
-    latency: clock edges from taking the operands to the result (kind latency), or None while it is to be measured.
+    latency: clock edges from taking the operands to the result (kind latency), or None while it is to be
+        measured.
     measured: whether the file says `latency: measure`.
     interval: the DUT takes one set of operands every `interval` cycles (kinds valid and latency).
     """
@@ -132,7 +133,8 @@ class Dut:
     def with_latency(self, latency: int) -> Dut:
         """The same DUT with a latency of `latency` clock edges; for those whose latency is measured.
 
-        With 0 the wrapper's out_valid is in_valid, so the results come `latency` positions late: that shift is the latency.
+        With 0 the wrapper's out_valid is in_valid, so the results come `latency` positions late: that shift
+        is the latency.
 
         Raises:
             SpecError: the handshake is of another kind.
@@ -146,8 +148,8 @@ def load_dut(path: str | Path) -> Dut:
     """Reads a dut.yaml.
 
     Raises:
-        SpecError: the file is wrong, or names an instruction that does not exist; the message gives file, line, key and what
-            was expected.
+        SpecError: the file is wrong, or names an instruction that does not exist; the message gives file,
+            line, key and what was expected.
     """
     return read_dut(yamlfile.read(path), Path(path))
 
@@ -157,10 +159,14 @@ def read_dut(document: Section, path: Path) -> Dut:
     path = path.absolute()
     top = _identifier(document, "top")
     if top == "mmagold_dut":
-        raise document.error("key 'top' is 'mmagold_dut', the name of the generated wrapper; name the designer's module", "top")
+        raise document.error(
+            "key 'top' is 'mmagold_dut', the name of the generated wrapper; name the designer's module", "top"
+        )
     name = document.take("dut", str, top)
     if not re.fullmatch(r"[\w.+-]+", name) or name.startswith("."):
-        raise document.error(f"key 'dut' is '{name}', expected a name of letters, digits, '_', '-', '+' and '.'", "dut")
+        raise document.error(
+            f"key 'dut' is '{name}', expected a name of letters, digits, '_', '-', '+' and '.'", "dut"
+        )
     unit, unit_name = _instruction(document, path.parent)
     level = document.take_choice("level", LEVELS, "dot")
     layout = WordLayout.of(unit, level)
@@ -204,7 +210,9 @@ def _optional(section: Section, key: str) -> str | None:
 
 def _instruction(document: Section, folder: Path) -> tuple[Instruction, str]:
     if ("instruction" in document) == ("unit" in document):
-        raise document.error("expected either 'instruction' (architecture:name) or 'unit' (a unit's .yaml file)")
+        raise document.error(
+            "expected either 'instruction' (architecture:name) or 'unit' (a unit's .yaml file)"
+        )
     if "unit" in document:
         from golden.catalog.unit_files import load_instruction
 
@@ -216,7 +224,8 @@ def _instruction(document: Section, folder: Path) -> tuple[Instruction, str]:
     architecture, colon, rest = name.partition(":")
     if not colon or rest.startswith(":"):
         raise document.error(
-            f"key 'instruction' is {name!r}, expected architecture:name, as hopper:HMMA.16816.F32", "instruction"
+            f"key 'instruction' is {name!r}, expected architecture:name, as hopper:HMMA.16816.F32",
+            "instruction",
         )
     try:
         return instruction(architecture, rest), name
@@ -227,12 +236,19 @@ def _instruction(document: Section, folder: Path) -> tuple[Instruction, str]:
 def _sources(document: Section, folder: Path) -> tuple[Path, ...]:
     found: dict[Path, None] = {}
     for pattern in document.take_names("sources"):
-        matches = sorted(glob.glob(str(folder / pattern), recursive=True)) if glob.has_magic(pattern) else [str(folder / pattern)]
-        files = [Path(match) for match in matches if Path(match).is_file() and Path(match).name not in GENERATED]
+        matches = (
+            sorted(glob.glob(str(folder / pattern), recursive=True))
+            if glob.has_magic(pattern)
+            else [str(folder / pattern)]
+        )
+        files = [
+            Path(match) for match in matches if Path(match).is_file() and Path(match).name not in GENERATED
+        ]
         if not files:
             siblings = [entry.name for entry in (folder / pattern).parent.glob("*") if entry.is_file()]
             raise document.error(
-                f"key 'sources': '{pattern}' is no file in {folder}{nearest(Path(pattern).name, siblings)}", "sources"
+                f"key 'sources': '{pattern}' is no file in {folder}{nearest(Path(pattern).name, siblings)}",
+                "sources",
             )
         found |= dict.fromkeys(files)
     if not found:
@@ -284,7 +300,10 @@ def _reset(document: Section) -> Reset | None:
     if section is None:
         return None
     if isinstance(section, str):
-        raise document.error(f"key 'reset' is '{section}', expected a mapping such as {{port: {section}, active: low}}", "reset")
+        raise document.error(
+            f"key 'reset' is '{section}', expected a mapping such as {{port: {section}, active: low}}",
+            "reset",
+        )
     reset = Reset(
         _identifier(section, "port"),
         section.take_choice("active", ("low", "high")) == "low",
@@ -320,7 +339,9 @@ def _valid_ready(section: Section) -> Handshake:
     given.done()
     result.done()
     if not handshake.in_ready and not handshake.out_ready:
-        raise section.error("kind 'valid_ready' names no ready port; for a unit without any, write 'kind: valid'", "kind")
+        raise section.error(
+            "kind 'valid_ready' names no ready port; for a unit without any, write 'kind: valid'", "kind"
+        )
     return handshake
 
 
@@ -339,7 +360,9 @@ def _latency(section: Section) -> Handshake:
         given.done()
     latency = section.take("latency", (int, str))
     if isinstance(latency, str) and latency != "measure":
-        raise section.error(f"key 'latency' is '{latency}', expected a number of clock cycles, or measure", "latency")
+        raise section.error(
+            f"key 'latency' is '{latency}', expected a number of clock cycles, or measure", "latency"
+        )
     if isinstance(latency, int):
         latency = section.take_int("latency", 1, MAX_CYCLES)
     return Handshake(
@@ -361,7 +384,9 @@ def _ports(document: Section, layout: WordLayout, unit_name: str) -> dict[str, P
     fields = {field.name: field for field in layout.fields}
     missing = [name for name in fields if name not in section]
     if missing:
-        raise section.error(f"'ports' lacks {', '.join(missing)}: {unit_name} has the operands {', '.join(fields)}")
+        raise section.error(
+            f"'ports' lacks {', '.join(missing)}: {unit_name} has the operands {', '.join(fields)}"
+        )
     maps = {name: read_map(section, field) for name, field in fields.items()}
     section.done()
     check_overlaps([port_map for name, port_map in maps.items() if name != "d"], fields)
@@ -374,7 +399,8 @@ def _compare(document: Section) -> ComparePolicy:
     if section is None:
         return ComparePolicy()
     policy = ComparePolicy(
-        section.take_choice("nan", NAN_POLICIES, "exact"), section.take_choice("zero", ZERO_POLICIES, "strict")
+        section.take_choice("nan", NAN_POLICIES, "exact"),
+        section.take_choice("zero", ZERO_POLICIES, "strict"),
     )
     section.done()
     return policy
@@ -387,7 +413,10 @@ def _check_roles(dut: Dut) -> None:
     named += [("constant", port) for port in dut.constants]
     named += [("d", port) for port in dut.ports["d"].ports]
     # Several operands may share a bus; that their bits differ was checked before.
-    named += [("operand", port) for port in {port for name, at in dut.ports.items() if name != "d" for port in at.ports}]
+    named += [
+        ("operand", port)
+        for port in {port for name, at in dut.ports.items() if name != "d" for port in at.ports}
+    ]
     roles: dict[str, str] = {}
     for role, port in named:
         if port and port in roles:

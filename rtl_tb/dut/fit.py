@@ -1,4 +1,5 @@
-"""Checks a dut.yaml against the ports that the top module really has: names, directions, widths, arrays, nothing left over."""
+"""Checks a dut.yaml against the ports that the top module really has: names, directions, widths, arrays,
+nothing left over."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from rtl_tb.dut.ports import Module, Port
 
 
 def check_fit(dut: Dut, module: Module) -> None:
-    """Raises SpecError, with file and line, for the first thing in which the description and the module differ."""
+    """Raises SpecError, with file and line, for the first thing in which the description and the module
+    differ."""
     _check_parameters(dut, module)
     _check_controls(dut, module)
     for name, port_map in dut.ports.items():
@@ -38,10 +40,13 @@ def _port(dut: Dut, module: Module, name: str, where: str, direction: str) -> Po
     if port is None:
         raise SpecError(f"{where}: {module.name} has no port '{name}'{nearest(name, module.ports)}")
     if port.direction != direction:
-        raise SpecError(f"{where}: port '{name}' of {module.name} is an {port.direction}, expected an {direction}")
+        raise SpecError(
+            f"{where}: port '{name}' of {module.name} is an {port.direction}, expected an {direction}"
+        )
     if port.problem:
         raise SpecError(
-            f"{where}: port '{name}' of {module.name} is {port.problem}, expected bits; write a shell around the module"
+            f"{where}: port '{name}' of {module.name} is {port.problem}, expected bits; write a shell "
+            "around the module"
         )
     return port
 
@@ -50,7 +55,8 @@ def _check_parameters(dut: Dut, module: Module) -> None:
     for name in dut.parameters:
         if name not in module.parameters:
             raise SpecError(
-                f"{dut.where['parameters']}: {module.name} has no parameter '{name}'{nearest(name, module.parameters)}"
+                f"{dut.where['parameters']}: {module.name} has no parameter "
+                f"'{name}'{nearest(name, module.parameters)}"
             )
 
 
@@ -67,26 +73,39 @@ def _check_controls(dut: Dut, module: Module) -> None:
     for name, value in dut.constants.items():
         port = _port(dut, module, name, where["constants"], "input")
         if port.unpacked:
-            raise SpecError(f"{where['constants']}: port '{name}' is an unpacked array, expected a vector to tie to {value}")
+            raise SpecError(
+                f"{where['constants']}: port '{name}' is an unpacked array, expected a vector to tie to "
+                f"{value}"
+            )
         if value >> port.width:
-            raise SpecError(f"{where['constants']}: port '{name}' has {port.shape}, too few for the constant {value}")
+            raise SpecError(
+                f"{where['constants']}: port '{name}' has {port.shape}, too few for the constant {value}"
+            )
 
 
 def _check_array(port_map: PortMap, port: Port) -> None:
     where, name = port_map.where, port.name
     if len(port.unpacked) > 1:
-        raise SpecError(f"{where}: port '{name}' has {len(port.unpacked)} unpacked dimensions, expected at most one")
+        raise SpecError(
+            f"{where}: port '{name}' has {len(port.unpacked)} unpacked dimensions, expected at most one"
+        )
     if port.unpacked and port_map.array != "unpacked":
-        raise SpecError(f"{where}: port '{name}' is an unpacked array; write {{port: {name}, array: unpacked}}")
+        raise SpecError(
+            f"{where}: port '{name}' is an unpacked array; write {{port: {name}, array: unpacked}}"
+        )
     if port_map.array == "unpacked" and not port.unpacked:
         raise SpecError(f"{where}: port '{name}' is a vector of {port.shape}, not an unpacked array")
     if port_map.array == "packed" and port.packed is None:
         raise SpecError(
-            f"{where}: the ranges of port '{name}' are needed for 'array: packed', and only Verilator tells them; install it, "
-            "or describe the port as a vector (no 'array'; 'order: descending' if its first index is the lowest)"
+            f"{where}: the ranges of port '{name}' are needed for 'array: packed', and only Verilator tells "
+            "them; install it, "
+            "or describe the port as a vector (no 'array'; 'order: descending' if its first index is the "
+            "lowest)"
         )
     if port_map.array == "packed" and not port.packed:
-        raise SpecError(f"{where}: port '{name}' is a vector of {port.shape}, not a packed array of two dimensions")
+        raise SpecError(
+            f"{where}: port '{name}' is a vector of {port.shape}, not a packed array of two dimensions"
+        )
 
 
 def _check_width(dut: Dut, port_map: PortMap, field: Field, port: Port) -> None:
@@ -94,11 +113,15 @@ def _check_width(dut: Dut, port_map: PortMap, field: Field, port: Port) -> None:
     needed = max(place.lsb for place in port_map.places(field) if place.port == port.name) + field.bits
     operand = f"operand {field.name} of {dut.instruction_name}"
     if needed > width and not port_map.array and len(port_map.ports) == 1 and needed == field.width:
-        product = f"{field.elements} x {field.bits} = {field.width}" if field.elements > 1 else str(field.width)
+        product = (
+            f"{field.elements} x {field.bits} = {field.width}" if field.elements > 1 else str(field.width)
+        )
         raise SpecError(f"{port_map.where}: port '{port.name}' has {port.shape}, {operand} needs {product}")
     if needed > width:
         what = f"each entry of port '{port.name}'" if port_map.array else f"port '{port.name}'"
-        raise SpecError(f"{port_map.where}: {what} has {width} bits, {operand} as arranged here needs {needed}")
+        raise SpecError(
+            f"{port_map.where}: {what} has {width} bits, {operand} as arranged here needs {needed}"
+        )
     if port_map.array and port_map.first + port_map.words(field) > count:
         raise SpecError(
             f"{port_map.where}: port '{port.name}' has {count} entries, {operand} as arranged here needs "
@@ -124,14 +147,24 @@ def _check_covered(dut: Dut, module: Module) -> None:
         if reach < width or used < count:
             what = f"{used} of the {count} entries" if used < count else f"{reach} of the {width} bits"
             who = " and ".join(user.operand for user in maps)
-            raise SpecError(f"{maps[0].where}: {who} takes only {what} of port '{name}'; if that is meant, add 'partial: true'")
+            raise SpecError(
+                f"{maps[0].where}: {who} takes only {what} of port '{name}'; if that is meant, add "
+                "'partial: true'"
+            )
 
 
 def _check_left_over(dut: Dut, module: Module) -> None:
     """Inputs that nobody drives would be Z; outputs may stay open."""
-    named = {dut.clock, dut.reset.port if dut.reset else None, *dut.handshake.inputs().values(), *dut.constants}
+    named = {
+        dut.clock,
+        dut.reset.port if dut.reset else None,
+        *dut.handshake.inputs().values(),
+        *dut.constants,
+    }
     named |= {port for port_map in dut.ports.values() for port in port_map.ports}
-    undriven = [name for name, port in module.ports.items() if port.direction != "output" and name not in named]
+    undriven = [
+        name for name, port in module.ports.items() if port.direction != "output" and name not in named
+    ]
     if undriven:
         plural = "s" * (len(undriven) > 1)
         raise SpecError(

@@ -1,7 +1,8 @@
 """Writes the first draft of a dut.yaml from the ports of a designer's module; guesses are marked GUESS.
 
-Ports are read with a simulator's front end (rtl_tb/dut/ports.py). Roles come from names and directions (an input called
-*valid* belongs to the operands, an output to the result), arrangement from dimensions and widths.
+Ports are read with a simulator's front end (rtl_tb/dut/ports.py). Roles come from names and directions (an
+input called *valid* belongs to the operands, an output to the result), arrangement from dimensions and
+widths.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ _RESET = re.compile(r"(i_)?(n|a|s)?(rst|reset)(_?n|_ni|_i|_b)?(_i|_in)?$", re.I)
 _RESET_LOW = re.compile(r"(^n(rst|reset))|((rst|reset)(_?n|_ni|_b)(_i|_in)?$)", re.I)
 _ENABLE = re.compile(r"(i_)?(en|ena|enable|ce|clk_en|clken)(_i)?$", re.I)
 _AFFIXES = re.compile(
-    r"^(i_|o_|in_|out_|op_|operand_|src_|mat_|vec_|data_|s_|m_)|(_i|_o|_in|_out|_op|_vec|_mat|_data|_bits|_q|_reg)$", re.I
+    r"^(i_|o_|in_|out_|op_|operand_|src_|mat_|vec_|data_|s_|m_)|(_i|_o|_in|_out|_op|_vec|_mat|_data|_bits|_q|_reg)$",
+    re.I,
 )
 _ALIASES = {
     "a": ("a", "opa", "operanda", "lhs", "x", "act", "activations"),
@@ -58,14 +60,20 @@ class _Roles:
     open: list[str] = field(default_factory=list)
 
 
-def draft(sources: Sequence[Path], top: str | None = None, instruction: str | None = None, folder: Path | None = None) -> str:
+def draft(
+    sources: Sequence[Path],
+    top: str | None = None,
+    instruction: str | None = None,
+    folder: Path | None = None,
+) -> str:
     """Returns the text of a dut.yaml for the module in `sources`.
 
     Args:
         sources: the designer's files, in compile order.
         top: the top module; may be left out where only one module is nobody's child.
         instruction: "architecture:name" or the .yaml file of a unit; None guesses one from the widths.
-        folder: where the file will lie, by default the working directory; paths in it are relative to this folder.
+        folder: where the file will lie, by default the working directory; paths in it are relative to this
+            folder.
 
     Raises:
         ElaborationError: no simulator takes the sources.
@@ -77,7 +85,8 @@ def draft(sources: Sequence[Path], top: str | None = None, instruction: str | No
     candidates = [instruction] if instruction else _candidates(module, roles)
     layout = WordLayout.of(_instruction(candidates[0])) if candidates else None
     lines = [
-        f"# First draft for {module.name}, from its ports. Check what is marked GUESS; docs/dut.md explains every key.",
+        f"# First draft for {module.name}, from its ports. Check what is marked GUESS; docs/dut.md explains "
+        "every key.",
         f"dut: {_scalar(module.name)}",
         f"top: {_scalar(module.name)}",
         f"sources: [{', '.join(_scalar(os.path.relpath(source, folder)) for source in sources)}]",
@@ -96,7 +105,8 @@ def draft(sources: Sequence[Path], top: str | None = None, instruction: str | No
 
 
 def _scalar(text: str) -> str:
-    """A text as a value in YAML, also inside brackets: quoted where it would mean something else (on, 1e3, "a, b.sv")."""
+    """A text as a value in YAML, also inside brackets: quoted where it would mean something else (on, 1e3,
+    "a, b.sv")."""
     plain = re.fullmatch(r"[\w./$+-]+( [\w./$+-]+)*", text, re.ASCII) and yaml.safe_load(text) == text
     return text if plain else json.dumps(text, ensure_ascii=False)
 
@@ -108,7 +118,7 @@ def _instruction(name: str) -> Instruction:
     return find_instruction(architecture, rest)
 
 
-# Roles -----------------------------------------------------------------------------------------------------------------
+# Roles ------------------------------------------------------------------------------------------------------
 
 
 def _roles(module: Module) -> _Roles:
@@ -147,7 +157,8 @@ def _control(name: str, port: Port) -> str | None:
 
 
 def _operand(name: str, direction: str) -> tuple[str | None, int | None]:
-    """(operand, number) of a port: "a_i" is ("a", None), "a3" is ("a", 3); (None, None) for a name that no rule knows."""
+    """(operand, number) of a port: "a_i" is ("a", None), "a3" is ("a", 3); (None, None) for a name that no
+    rule knows."""
     plain = name
     while (shorter := _AFFIXES.sub("", plain)) != plain and shorter:
         plain = shorter
@@ -171,14 +182,16 @@ def _one_or_list(operand: str, names: list[str], roles: _Roles) -> list[str]:
     return names[:1]
 
 
-# The instruction -------------------------------------------------------------------------------------------------------
+# The instruction --------------------------------------------------------------------------------------------
 
 
 def _candidates(module: Module, roles: _Roles) -> list[str]:
     """Hopper's mma instructions whose dot product has exactly the widths of the ports, plainest first."""
     if not {"a", "b", "c", "d"} <= set(roles.operands):
         return []
-    widths = {operand: sum(module.ports[name].width for name in names) for operand, names in roles.operands.items()}
+    widths = {
+        operand: sum(module.ports[name].width for name in names) for operand, names in roles.operands.items()
+    }
     found = []
     for name in architectures.get_architecture("hopper").names():
         if name.startswith("mma.") and not name.startswith("mma.sp.sync"):
@@ -194,19 +207,26 @@ def _given(name: str, folder: Path) -> list[str]:
 
 
 def _guessed(candidates: list[str], module: Module, roles: _Roles) -> list[str]:
-    widths = ", ".join(f"{key} {sum(module.ports[n].width for n in names)}" for key, names in sorted(roles.operands.items()))
+    widths = ", ".join(
+        f"{key} {sum(module.ports[n].width for n in names)}" for key, names in sorted(roles.operands.items())
+    )
     if not candidates:
         return [
-            f"# Bits: {widths}. No instruction of Hopper has these; see `mmagold list`, or describe your own unit in a YAML file",
+            f"# Bits: {widths}. No instruction of Hopper has these; see `mmagold list`, or describe your "
+            "own unit in a YAML file",
             "# of your own and write `unit: my_unit.yaml` instead.",
             "instruction: architecture:name" + GUESS,
         ]
     others = [f"#   {name}" for name in candidates[1:6]]
-    more = [f"# Bits: {widths}. The same on Hopper (other architectures: `mmagold list`):", *others] if others else []
+    more = (
+        [f"# Bits: {widths}. The same on Hopper (other architectures: `mmagold list`):", *others]
+        if others
+        else []
+    )
     return [*more, f"instruction: {candidates[0]}{GUESS}: it has the widths of the ports"]
 
 
-# Clock, reset, handshake -----------------------------------------------------------------------------------------------
+# Clock, reset, handshake ------------------------------------------------------------------------------------
 
 
 def _timing(module: Module, roles: _Roles) -> list[str]:
@@ -214,16 +234,23 @@ def _timing(module: Module, roles: _Roles) -> list[str]:
     if roles.reset:
         active = "low" if _RESET_LOW.search(roles.reset) else "high"
         lines.append(
-            f"reset: {{port: {_scalar(roles.reset)}, active: {active}, synchronous: true, cycles: 4}}{GUESS}: polarity by name"
+            f"reset: {{port: {_scalar(roles.reset)}, active: {active}, synchronous: true, cycles: "
+            f"4}}{GUESS}: polarity by name"
         )
     lines.append("handshake:")
     if roles.in_valid and roles.out_valid:
         ready = bool(roles.in_ready or roles.out_ready)
         lines.append(f"  kind: {'valid_ready' if ready else 'valid'}")
-        lines += [_side("input", roles.in_valid, roles.in_ready), _side("output", roles.out_valid, roles.out_ready)]
+        lines += [
+            _side("input", roles.in_valid, roles.in_ready),
+            _side("output", roles.out_valid, roles.out_ready),
+        ]
         lines += [] if ready else ["  # interval: 1    # cycles from one set of operands to the next"]
     elif roles.clock:
-        lines += [f"  kind: latency{GUESS}: there is no pair of valid ports", "  latency: measure    # or the number of cycles"]
+        lines += [
+            f"  kind: latency{GUESS}: there is no pair of valid ports",
+            "  latency: measure    # or the number of cycles",
+        ]
         lines += [f"  input: {{valid: {_scalar(roles.in_valid)}}}"] if roles.in_valid else []
         lines += [f"  enable: {_scalar(roles.enable)}"] if roles.enable else []
         lines += ["  # interval: 1    # cycles from one set of operands to the next"]
@@ -236,7 +263,7 @@ def _side(side: str, valid: str, ready: str | None) -> str:
     return f"  {side}: {{valid: {_scalar(valid)}" + (f", ready: {_scalar(ready)}}}" if ready else "}")
 
 
-# Ports -----------------------------------------------------------------------------------------------------------------
+# Ports ------------------------------------------------------------------------------------------------------
 
 
 def _ports(module: Module, roles: _Roles, layout: WordLayout | None) -> list[str]:
@@ -249,7 +276,9 @@ def _ports(module: Module, roles: _Roles, layout: WordLayout | None) -> list[str
         else:
             lines.append(f"  {operand}: {_arrangement(names, module, fields.get(operand))}")
     for operand in set(roles.operands) - set(fields) if fields else ():
-        lines.append(f"  # {operand}: {', '.join(roles.operands[operand])}, but the instruction has no such operand")
+        lines.append(
+            f"  # {operand}: {', '.join(roles.operands[operand])}, but the instruction has no such operand"
+        )
     return lines
 
 
@@ -263,7 +292,12 @@ def _arrangement(names: list[str], module: Module, item: Field | None) -> str:
     if item and count > 1 and width > item.bits and width % item.bits == 0 and count * width == item.width:
         elements = f", word: {{elements: {width // item.bits}}}"
         return (
-            f"{{port: {ports}" + (f", array: {array}" if array else "") + elements + "}" + GUESS + ": words of several elements"
+            f"{{port: {ports}"
+            + (f", array: {array}" if array else "")
+            + elements
+            + "}"
+            + GUESS
+            + ": words of several elements"
         )
     text = f"{{port: {ports}, array: {array}}}" if array else ports
     if item and count * width != item.width:
@@ -275,7 +309,11 @@ def _rest(roles: _Roles) -> list[str]:
     lines = []
     left = [*roles.left, *_unused_controls(roles)]
     if left:
-        lines += ["# Inputs of unknown purpose, tied for now.", "constants:", *(f"  {_scalar(name)}: 0{GUESS}" for name in left)]
+        lines += [
+            "# Inputs of unknown purpose, tied for now.",
+            "constants:",
+            *(f"  {_scalar(name)}: 0{GUESS}" for name in left),
+        ]
     if roles.open:
         lines.append(f"# Outputs left open: {', '.join(roles.open)}")
     return [*lines, ""]

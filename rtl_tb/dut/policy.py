@@ -1,8 +1,9 @@
-"""How a DUT's result is compared with the expected one: NaN codes and the sign of zero are choices, all else is exact.
+"""How a DUT's result is compared with the expected one: NaN codes and the sign of zero are choices, all else
+is exact.
 
 nan: exact       the same bits as the modelled unit (the default)
-     canonical   where a NaN is expected, the format's default quiet NaN with a positive sign (f32: 0x7FC00000)
-     any         where a NaN is expected, any code that is a NaN
+     canonical   where a NaN is expected, the format's default quiet NaN with a positive sign (f32:
+     0x7FC00000) any         where a NaN is expected, any code that is a NaN
 zero: strict     +0 and -0 differ (the default)
       any        +0 and -0 are equal
 """
@@ -34,7 +35,9 @@ class ComparePolicy:
     def __post_init__(self) -> None:
         for key, value, known in (("nan", self.nan, NAN_POLICIES), ("zero", self.zero, ZERO_POLICIES)):
             if value not in known:
-                raise OperandError(f"compare policy {key} is '{value}', expected {' or '.join(known)}{nearest(value, known)}")
+                raise OperandError(
+                    f"compare policy {key} is '{value}', expected {' or '.join(known)}{nearest(value, known)}"
+                )
 
     def equal(self, fmt: Format, expected: Bits, actual: Bits) -> Mask:
         """Compares raw codes of `fmt` element by element.
@@ -51,7 +54,11 @@ class ComparePolicy:
             return same
         if self.nan != "exact":
             wanted = is_nan(fmt, expected)
-            accepted = is_nan(fmt, actual) if self.nan == "any" else np.equal(actual, fmt.nan if fmt.nan is not None else 0)
+            accepted = (
+                is_nan(fmt, actual)
+                if self.nan == "any"
+                else np.equal(actual, fmt.nan if fmt.nan is not None else 0)
+            )
             same = np.where(wanted, accepted, same)
         if self.zero == "any":
             same = same | (is_zero(fmt, expected) & is_zero(fmt, actual))
@@ -61,7 +68,9 @@ class ComparePolicy:
 def _magnitude(fmt: Format, codes: Bits) -> Bits:
     """Exponent and fraction fields as one unsigned integer; sign and ignored bits are dropped."""
     wide = np.asarray(codes).astype(np.uint64)
-    fields: Bits = (wide >> np.uint64(fmt.ignored_low)) & np.uint64((1 << (fmt.exponent_bits + fmt.fraction_bits)) - 1)
+    fields: Bits = (wide >> np.uint64(fmt.ignored_low)) & np.uint64(
+        (1 << (fmt.exponent_bits + fmt.fraction_bits)) - 1
+    )
     return fields
 
 

@@ -1,7 +1,8 @@
 """Where the elements of an operand lie in the ports of a designer's unit.
 
-Elements are grouped into words (of one element unless `word` says otherwise); words lie in a vector at a constant stride,
-or one in each entry of an array, or one in each port of a list. `PortMap.places` turns that into one place per element.
+Elements are grouped into words (of one element unless `word` says otherwise); words lie in a vector at a
+constant stride, or one in each entry of an array, or one in each port of a list. `PortMap.places` turns that
+into one place per element.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _KEYS = ("port", "array", "order", "lsb", "stride", "first", "word", "major", "p
 
 @dataclass(frozen=True)
 class Place:
-    """Where one element lies: bit `lsb` of `port`, or of entry `index` (0 is the lowest) where the port is an array."""
+    """Where one element lies: bit `lsb` of `port`, or of entry `index` (0 is the lowest) where the port is
+    an array."""
 
     port: str
     index: int | None
@@ -33,8 +35,9 @@ class Place:
 class PortMap:
     """How the elements of one operand lie in ports.
 
-    Element i is in slot i % word_elements of word i / word_elements. `order` and `word_order` count words and slots from
-    the least significant end (or the lowest index) when ascending. `lsb` is the lowest bit of the first word.
+    Element i is in slot i % word_elements of word i / word_elements. `order` and `word_order` count words and
+    slots from the least significant end (or the lowest index) when ascending. `lsb` is the lowest bit of the
+    first word.
     """
 
     operand: str
@@ -61,13 +64,15 @@ class PortMap:
         return [self._place(number, self.words(field)) for number in self._numbers(field)]
 
     def extent(self, field: Field) -> int:
-        """Width of a vector, or of an array entry, that the operand fills, the gaps between words and after the last included."""
+        """Width of a vector, or of an array entry, that the operand fills, the gaps between words and
+        after the last included."""
         if self.array or len(self.ports) > 1:
             return self.lsb + self.word_bits
         return self.lsb + self.words(field) * self.stride
 
     def _numbers(self, field: Field) -> Iterator[int]:
-        """The number of each element as the ports count it: columns first when the DUT takes matrices column by column."""
+        """The number of each element as the ports count it: columns first when the DUT takes matrices
+        column by column."""
         if not self.column_major:
             yield from range(field.elements)
             return
@@ -110,7 +115,9 @@ def _read_mapping(section: Section, field: Field, where: str) -> PortMap:
         raise section.error("key 'array' goes with one port, not with a list of ports", "array")
     word_bits, elements, word_order, word_stride = _read_word(section, field)
     if (array or len(ports) != 1) and "stride" in section:
-        raise section.error("key 'stride' is for vectors; array entries and listed ports hold one word each", "stride")
+        raise section.error(
+            "key 'stride' is for vectors; array entries and listed ports hold one word each", "stride"
+        )
     if not array and "first" in section:
         raise section.error("key 'first' (the entry of the first word) needs 'array'", "first")
     column_major = section.take_choice("major", ("row", "column"), "row") == "column"
@@ -137,7 +144,8 @@ def _read_mapping(section: Section, field: Field, where: str) -> PortMap:
 
 
 def _read_word(section: Section, field: Field) -> tuple[int, int, str, int]:
-    """Returns (bits, elements, order, stride from element to element) of a word; one element without gaps by default."""
+    """Returns (bits, elements, order, stride from element to element) of a word; one element without gaps
+    by default."""
     word = section.take("word", Section, None)
     if word is None:
         return field.bits, 1, "ascending", field.bits
@@ -148,22 +156,32 @@ def _read_word(section: Section, field: Field) -> tuple[int, int, str, int]:
     word.done()
     needed = (elements - 1) * stride + field.bits
     if bits < needed:
-        raise word.error(f"a word has {bits} bits, but {elements} elements of {field.name} need {needed}", "bits")
+        raise word.error(
+            f"a word has {bits} bits, but {elements} elements of {field.name} need {needed}", "bits"
+        )
     if field.elements % elements:
-        raise word.error(f"a word has {elements} elements, expected a divisor of {field.elements} ({field.name})", "elements")
+        raise word.error(
+            f"a word has {elements} elements, expected a divisor of {field.elements} ({field.name})",
+            "elements",
+        )
     return bits, elements, order, stride
 
 
 def _check(section: Section, built: PortMap, field: Field) -> PortMap:
     words = built.words(field)
     if len(built.ports) not in (1, words):
-        raise SpecError(f"{built.where}: {field.name} lists {len(built.ports)} ports, expected {words} (one for each word)")
+        raise SpecError(
+            f"{built.where}: {field.name} lists {len(built.ports)} ports, expected {words} (one for each "
+            "word)"
+        )
     if len(set(built.ports)) != len(built.ports):
         raise SpecError(f"{built.where}: {field.name} lists a port twice")
     if not built.array and len(built.ports) == 1 and built.stride < built.word_bits and words > 1:
         used = (built.word_elements - 1) * built.word_stride + field.bits
         if built.stride < used:
-            raise section.error(f"key 'stride' is {built.stride}, but a word of {field.name} takes {used} bits", "stride")
+            raise section.error(
+                f"key 'stride' is {built.stride}, but a word of {field.name} takes {used} bits", "stride"
+            )
     return built
 
 
@@ -173,11 +191,14 @@ def check_overlaps(maps: Iterable[PortMap], fields: dict[str, Field]) -> None:
     for port_map in maps:
         field = fields[port_map.operand]
         for element, place in enumerate(port_map.places(field)):
-            taken.setdefault((place.port, place.index), []).append((place.lsb, place.lsb + field.bits, port_map, element))
+            taken.setdefault((place.port, place.index), []).append(
+                (place.lsb, place.lsb + field.bits, port_map, element)
+            )
     for (port, _), runs in taken.items():
         runs.sort(key=lambda run: run[0])
         for (_, end, first, i), (start, _, second, j) in pairwise(runs):
             if start < end:
                 raise SpecError(
-                    f"{second.where}: {second.operand}[{j}] and {first.operand}[{i}] share bit {start} of port '{port}'"
+                    f"{second.where}: {second.operand}[{j}] and {first.operand}[{i}] share bit {start} of "
+                    f"port '{port}'"
                 )

@@ -1,7 +1,9 @@
-"""Reads the ports of a top module with a simulator's own front end, after elaboration with the given parameters.
+"""Reads the ports of a top module with a simulator's own front end, after elaboration with the given
+parameters.
 
-Verilator's `--json-only` tells everything. Icarus Verilog, which is asked where Verilator is missing or refuses the
-design, tells names, directions and widths (`.port_info` of its output) but not the declared ranges of packed arrays.
+Verilator's `--json-only` tells everything. Icarus Verilog, which is asked where Verilator is missing or
+refuses the design, tells names, directions and widths (`.port_info` of its output) but not the declared
+ranges of packed arrays.
 """
 
 from __future__ import annotations
@@ -21,7 +23,11 @@ from rtl_tb.simulators.simulators import Simulator, ToolFailed, first_error
 
 Range = tuple[int, int]
 Node = dict[str, Any]
-_TYPES_WITHOUT_BITS = {"IFACEREFDTYPE": "an interface", "CLASSREFDTYPE": "a class handle", "DYNARRAYDTYPE": "a dynamic array"}
+_TYPES_WITHOUT_BITS = {
+    "IFACEREFDTYPE": "an interface",
+    "CLASSREFDTYPE": "a class handle",
+    "DYNARRAYDTYPE": "a dynamic array",
+}
 _RANGE = re.compile(r"\[(-?\d+):(-?\d+)\]")
 
 
@@ -32,7 +38,8 @@ class Port:
     Attributes:
         direction: "input", "output" or "inout".
         width: bits in all, over all dimensions; 0 where `problem` says why a wire cannot be connected.
-        packed: (left, right) of every packed dimension but the last, outermost first; None where unknown (Icarus).
+        packed: (left, right) of every packed dimension but the last, outermost first; None where unknown
+            (Icarus).
         unpacked: (left, right) of every unpacked dimension.
     """
 
@@ -54,7 +61,8 @@ class Port:
 
 @dataclass(frozen=True)
 class Module:
-    """An elaborated top module: its ports in the order of their declaration, and the names of its parameters."""
+    """An elaborated top module: its ports in the order of their declaration, and the names of its
+    parameters."""
 
     name: str
     ports: dict[str, Port]
@@ -86,23 +94,30 @@ def read_ports(design: Design) -> Module:
             return _with_icarus(simulators.icarus(), design)
         except (SimulatorMissing, SimulatorTooOld, ElaborationError) as second:
             raise (
-                second if isinstance(second, ElaborationError) and not isinstance(first, ElaborationError) else first
+                second
+                if isinstance(second, ElaborationError) and not isinstance(first, ElaborationError)
+                else first
             ) from None
 
 
 def _elaborate(simulator: Simulator, design: Design, options: Iterable[str | Path], folder: Path) -> None:
     command = [simulator.compiler, *options, *(f"-I{path}" for path in design.include)]
-    command += [f"-D{name}={value}" if value else f"-D{name}" for name, value in (design.defines or {}).items()]
+    command += [
+        f"-D{name}={value}" if value else f"-D{name}" for name, value in (design.defines or {}).items()
+    ]
     command += design.sources
     try:
         simulators.run(command, folder=folder, env=simulator.env, log=folder / "log", timeout=120)
     except ToolFailed as error:
         what = f"the module {design.top}" if design.top else "the sources"
-        raise ElaborationError(f"{simulator.version_text} refused {what}: {first_error(error.text)}") from error
+        raise ElaborationError(
+            f"{simulator.version_text} refused {what}: {first_error(error.text)}"
+        ) from error
 
 
 def literal(value: int | str) -> str:
-    """A parameter's value as SystemVerilog writes it: a string whose every byte stays in it, or a number of any size."""
+    """A parameter's value as SystemVerilog writes it: a string whose every byte stays in it, or a number
+    of any size."""
     if isinstance(value, str):
         return '"' + "".join(map(_character, value.encode())) + '"'
     if -(1 << 31) <= value < 1 << 31:
@@ -111,16 +126,30 @@ def literal(value: int | str) -> str:
 
 
 def _character(byte: int) -> str:
-    """One byte of a string literal; as an octal escape where it could mean something (IEEE 1800-2017, 5.9.1)."""
+    """One byte of a string literal; as an octal escape where it could mean something (IEEE 1800-2017,
+    5.9.1)."""
     return chr(byte) if 0x20 <= byte < 0x7F and chr(byte) not in '"\\' else f"\\{byte:03o}"
 
 
-# Verilator -------------------------------------------------------------------------------------------------------------
+# Verilator --------------------------------------------------------------------------------------------------
 
 
 def _with_verilator(simulator: Simulator, design: Design) -> Module:
-    options = ["--json-only", "--json-only-output", "tree.json", "--Mdir", "out", "--no-timing", "-Wno-lint", "-Wno-style"]
-    options += ["-Wno-fatal", *simulators.VERILATOR_ERRORS, *(["--top-module", design.top] if design.top else [])]
+    options = [
+        "--json-only",
+        "--json-only-output",
+        "tree.json",
+        "--Mdir",
+        "out",
+        "--no-timing",
+        "-Wno-lint",
+        "-Wno-style",
+    ]
+    options += [
+        "-Wno-fatal",
+        *simulators.VERILATOR_ERRORS,
+        *(["--top-module", design.top] if design.top else []),
+    ]
     options += [f"-G{name}={literal(value)}" for name, value in (design.parameters or {}).items()]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -131,10 +160,21 @@ def _with_verilator(simulator: Simulator, design: Design) -> Module:
     lowest = min(node["level"] for node in modules.values())
     tops = {name: node for name, node in modules.items() if node["level"] == lowest}
     name = _only_top(design.top, tops)
-    types = {node["addr"]: node for table in tree["miscsp"] if table["type"] == "TYPETABLE" for node in table["typesp"]}
+    types = {
+        node["addr"]: node
+        for table in tree["miscsp"]
+        if table["type"] == "TYPETABLE"
+        for node in table["typesp"]
+    }
     variables = [node for node in tops[name]["stmtsp"] if node["type"] == "VAR"]
-    ports = {node["origName"]: _verilator_port(node, types) for node in variables if node.get("direction", "NONE") != "NONE"}
-    return Module(name, ports, tuple(node["origName"] for node in variables if node.get("varType") == "GPARAM"))
+    ports = {
+        node["origName"]: _verilator_port(node, types)
+        for node in variables
+        if node.get("direction", "NONE") != "NONE"
+    }
+    return Module(
+        name, ports, tuple(node["origName"] for node in variables if node.get("varType") == "GPARAM")
+    )
 
 
 def _only_top(wanted: str | None, tops: Iterable[str]) -> str:
@@ -142,7 +182,9 @@ def _only_top(wanted: str | None, tops: Iterable[str]) -> str:
     if wanted in names:
         return str(wanted)
     if wanted is not None or len(names) != 1:
-        raise ElaborationError(f"expected one top module{nearest(wanted or '', names)}, found {', '.join(names) or 'none'}")
+        raise ElaborationError(
+            f"expected one top module{nearest(wanted or '', names)}, found {', '.join(names) or 'none'}"
+        )
     return names[0]
 
 
@@ -194,7 +236,7 @@ def _entries(ranges: Iterable[Range]) -> int:
     return count
 
 
-# Icarus Verilog --------------------------------------------------------------------------------------------------------
+# Icarus Verilog ---------------------------------------------------------------------------------------------
 
 _SCOPE = re.compile(r'^S_\w+ \.scope (?P<kind>\w+), "[^"]*" "(?P<name>[^"]*)" \d+ \d+(?P<nested>, .*)?;')
 _PORT = re.compile(r'^ +\.port_info \d+ /(?P<direction>\w+) (?P<width>\d+) "(?P<name>[^"]*)"')
@@ -232,7 +274,8 @@ def _icarus_roots(program: str) -> dict[str, Module]:
             name = port["name"]
             current[name] = Port(name, port["direction"].lower(), int(port["width"]), packed=None)
         elif (array := _ARRAY.match(line)) and array["name"] in current:
-            # Icarus connects unpacked arrays index by index whatever their declared direction, so any direction will do.
+            # Icarus connects unpacked arrays index by index whatever their declared direction, so any
+            # direction will do.
             low, high = sorted((int(array["left"]), int(array["right"])))
             old = current[array["name"]]
             current[old.name] = Port(old.name, old.direction, old.width, None, ((low, high),))

@@ -3,9 +3,9 @@
     input clk, input rst_n, input in_valid, output in_ready, input [Wi-1:0] in_data,
     output out_valid, input out_ready, output [Wo-1:0] out_data
 
-in_data is an operand word and out_data a result word (golden/vectors/word.py). rst_n is active low. A transfer happens at
-a rising edge of clk with valid and ready high. The text keeps to what Icarus Verilog 11 reads, and to what Verilator takes
-without a warning under -Wall. Compile it after the designer's files.
+in_data is an operand word and out_data a result word (golden/vectors/word.py). rst_n is active low. A
+transfer happens at a rising edge of clk with valid and ready high. The text keeps to what Icarus Verilog 11
+reads, and to what Verilator takes without a warning under -Wall. Compile it after the designer's files.
 """
 
 from __future__ import annotations
@@ -33,11 +33,14 @@ def wrapper_of(dut: Dut) -> str:
         ElaborationError: no simulator takes the RTL.
         SimulatorMissing, SimulatorTooOld: there is no simulator to read the ports with.
     """
-    return wrapper_text(dut, read_ports(Design(dut.sources, dut.top, dut.include, dut.defines, dut.parameters)))
+    return wrapper_text(
+        dut, read_ports(Design(dut.sources, dut.top, dut.include, dut.defines, dut.parameters))
+    )
 
 
 def write_wrapper(dut: Dut, folder: Path) -> Path:
-    """Writes <folder>/mmagold_dut.sv and returns its path; an unchanged file keeps its time stamp. Raises as wrapper_of."""
+    """Writes <folder>/mmagold_dut.sv and returns its path; an unchanged file keeps its time stamp. Raises
+    as wrapper_of."""
     text = wrapper_of(dut)
     path = Path(folder) / f"{NAME}.sv"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -47,10 +50,16 @@ def write_wrapper(dut: Dut, folder: Path) -> Path:
 
 
 def wrapper_text(dut: Dut, module: Module) -> str:
-    """Returns the wrapper of `dut`, whose top module has been read as `module`; raises SpecError where they do not fit."""
+    """Returns the wrapper of `dut`, whose top module has been read as `module`; raises SpecError where
+    they do not fit."""
     check_fit(dut, module)
     maps = [(dut.ports[name], field) for name, field in dut.fields.items()]
-    lines = [*_header(dut), *_operands(maps[:-1], module), *_result(*maps[-1], module), *_handshake(dut.handshake)]
+    lines = [
+        *_header(dut),
+        *_operands(maps[:-1], module),
+        *_result(*maps[-1], module),
+        *_handshake(dut.handshake),
+    ]
     lines += [*_instance(dut, module), "endmodule", ""]
     return "\n".join(lines)
 
@@ -77,12 +86,13 @@ def _header(dut: Dut) -> list[str]:
     ]
 
 
-# Operands and result ---------------------------------------------------------------------------------------------------
+# Operands and result ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Run:
-    """Elements first..last of an operand, adjacent in the word (from bit `word`) and in the port (from bit `lsb`)."""
+    """Elements first..last of an operand, adjacent in the word (from bit `word`) and in the port (from bit
+    `lsb`)."""
 
     field: Field
     first: int
@@ -111,12 +121,15 @@ def _runs(port_map: PortMap, field: Field, module: Module) -> list[_Run]:
         if last and (last.port, last.index, last.lsb + last.width) == (place.port, index, lsb):
             runs[-1] = _Run(field, last.first, element, last.word, last.port, index, last.lsb)
         else:
-            runs.append(_Run(field, element, element, field.lsb + element * field.bits, place.port, index, lsb))
+            runs.append(
+                _Run(field, element, element, field.lsb + element * field.bits, place.port, index, lsb)
+            )
     return runs
 
 
 def _locate(port: Port, array: str | None, index: int | None, lsb: int) -> tuple[int | None, int]:
-    """Declared index of an unpacked entry and bit within it, or (None, bit of the vector); `index` 0 is the lowest."""
+    """Declared index of an unpacked entry and bit within it, or (None, bit of the vector); `index` 0 is
+    the lowest."""
     if array is None or index is None:
         return None, lsb
     if array == "unpacked":
@@ -128,7 +141,9 @@ def _locate(port: Port, array: str | None, index: int | None, lsb: int) -> tuple
 
 def _operands(maps: list[tuple[PortMap, Field]], module: Module) -> list[str]:
     runs = [run for port_map, field in maps for run in _runs(port_map, field, module)]
-    lines = [f"    // {field.name}: {_elements(field)} in in_data[{field.msb}:{field.lsb}]" for _, field in maps]
+    lines = [
+        f"    // {field.name}: {_elements(field)} in in_data[{field.msb}:{field.lsb}]" for _, field in maps
+    ]
     for name in dict.fromkeys(run.port for run in runs):
         port = module.ports[name]
         lines += ["", _declaration(port)]
@@ -140,7 +155,11 @@ def _operands(maps: list[tuple[PortMap, Field]], module: Module) -> list[str]:
 
 
 def _elements(field: Field) -> str:
-    return f"{field.bits} bits" if field.elements == 1 else f"{field.elements} x {field.bits} bits, element 0 lowest,"
+    return (
+        f"{field.bits} bits"
+        if field.elements == 1
+        else f"{field.elements} x {field.bits} bits, element 0 lowest,"
+    )
 
 
 def _declaration(port: Port) -> str:
@@ -178,22 +197,31 @@ def _empty_entries(port: Port, used: set[int | None]) -> list[str]:
 
 
 def _result(port_map: PortMap, field: Field, module: Module) -> list[str]:
-    lines = ["", f"    // d: {_elements(field)} in out_data[{field.msb}:0]. Bits that carry no element stay unused."]
+    lines = [
+        "",
+        f"    // d: {_elements(field)} in out_data[{field.msb}:0]. Bits that carry no element stay unused.",
+    ]
     lines += ["    // verilator lint_off UNUSEDSIGNAL"]
     lines += [_declaration(module.ports[name]) for name in port_map.ports]
     lines += ["    // verilator lint_on UNUSEDSIGNAL"]
     for run in _runs(port_map, field, module):
         source = _target(module.ports[run.port], run.index, run.lsb, run.width)
-        lines.append(f"    assign out_data[{run.word + run.width - 1}:{run.word}] = {source};  // {run.text()}")
+        lines.append(
+            f"    assign out_data[{run.word + run.width - 1}:{run.word}] = {source};  // {run.text()}"
+        )
     return lines
 
 
-# Handshake -------------------------------------------------------------------------------------------------------------
+# Handshake --------------------------------------------------------------------------------------------------
 
 
 def _handshake(shake: Handshake) -> list[str]:
     if shake.kind == "valid_ready":
-        return [] if shake.in_ready else ["", "    // The DUT takes operands in every cycle.", "    assign in_ready = 1'b1;"]
+        return (
+            []
+            if shake.in_ready
+            else ["", "    // The DUT takes operands in every cycle.", "    assign in_ready = 1'b1;"]
+        )
     if shake.kind == "valid":
         return ["", "    wire accept = in_valid && in_ready;", *_interval(shake, stall=False)]
     if shake.kind == "combinational":
@@ -202,7 +230,8 @@ def _handshake(shake: Handshake) -> list[str]:
 
 
 def _interval(shake: Handshake, stall: bool) -> list[str]:
-    """in_ready of a unit without a ready port: high, but for interval - 1 cycles after an accept and while it stalls."""
+    """in_ready of a unit without a ready port: high, but for interval - 1 cycles after an accept and while
+    it stalls."""
     running = "!stall" if stall else "1'b1"
     if shake.interval == 1:
         return [f"    assign in_ready = {running};"]
@@ -214,7 +243,9 @@ def _interval(shake: Handshake, stall: bool) -> list[str]:
         "    always @(posedge clk)",
         f"        if (!rst_n) pause <= {bits}'d0;",
         f"        else if (accept) pause <= {bits}'d{shake.interval - 1};",
-        f"        else if (pause != {bits}'d0" + (" && !stall" if stall else "") + f") pause <= pause - {bits}'d1;",
+        f"        else if (pause != {bits}'d0"
+        + (" && !stall" if stall else "")
+        + f") pause <= pause - {bits}'d1;",
     ]
 
 
@@ -229,10 +260,15 @@ def _latency(shake: Handshake) -> list[str]:
     step = "else if (!stall) busy" if enable else "else busy"
     offered = "accept"
     if enable:  # `accept` waits for out_ready, which valid must not
-        offered = "in_valid" if shake.interval == 1 else f"in_valid && pause == {(shake.interval - 1).bit_length()}'d0"
+        offered = (
+            "in_valid"
+            if shake.interval == 1
+            else f"in_valid && pause == {(shake.interval - 1).bit_length()}'d0"
+        )
     return [
         *lines,
-        "    // The result comes LATENCY edges after the operands were taken; 0 shows the DUT's output as it is.",
+        "    // The result comes LATENCY edges after the operands were taken; 0 shows the DUT's output as "
+        "it is.",
         "    generate",
         "        if (LATENCY == 0) begin : g_through",
         f"            assign out_valid = {offered};",
@@ -248,7 +284,7 @@ def _latency(shake: Handshake) -> list[str]:
     ]
 
 
-# The instance ----------------------------------------------------------------------------------------------------------
+# The instance -----------------------------------------------------------------------------------------------
 
 
 def _instance(dut: Dut, module: Module) -> list[str]:
@@ -262,7 +298,8 @@ def _instance(dut: Dut, module: Module) -> list[str]:
             pins.append(f".{_port_name(name)} ({connected.get(name, '')})")
     return [
         "",
-        "    // Outputs that nobody looks at stay open. Numbers stand for the names of enumerated parameters and constants.",
+        "    // Outputs that nobody looks at stay open. Numbers stand for the names of enumerated "
+        "parameters and constants.",
         "    // verilator lint_off PINCONNECTEMPTY",
         "    // verilator lint_off ENUMVALUE",
         f"    {dut.top} " + (f"#({', '.join(values)}) " if values else "") + "u_dut (",
@@ -274,7 +311,8 @@ def _instance(dut: Dut, module: Module) -> list[str]:
 
 
 def _port_name(name: str) -> str:
-    """A port's name as it is written; one with other characters is an escaped identifier, which a space ends."""
+    """A port's name as it is written; one with other characters is an escaped identifier, which a space
+    ends."""
     return name if IDENTIFIER.fullmatch(name) else f"\\{name} "
 
 

@@ -1,7 +1,7 @@
 """Engines: three ways to run a DUT on the same vectors, with the same verdict.
 
-`fast` (verilated program that reads and writes files), `selfcheck` (generated plain SystemVerilog testbench) and `cocotb`
-(cocotb testbench, module cocotb_engine). Each module has `build(job, simulator) -> Path` and
+`fast` (verilated program that reads and writes files), `selfcheck` (generated plain SystemVerilog testbench)
+and `cocotb` (cocotb testbench, module cocotb_engine). Each module has `build(job, simulator) -> Path` and
 `run(job, progress=None) -> Outcome`; see rtl_tb/engines/job.py.
 """
 
@@ -21,7 +21,8 @@ ENGINES = tuple(_MODULES)
 
 
 def check_choice(engine: str, simulator: str) -> None:
-    """Raises RtlError for an unknown engine or simulator, or an engine that does not work with the simulator."""
+    """Raises RtlError for an unknown engine or simulator, or an engine that does not work with the
+    simulator."""
     for kind, value, known in (("engine", engine, ENGINES), ("simulator", simulator, SIMULATORS)):
         if value not in known:
             raise RtlError(f"{kind} is '{value}', expected one of {', '.join(known)}{nearest(value, known)}")
@@ -30,7 +31,8 @@ def check_choice(engine: str, simulator: str) -> None:
 
 
 def build(engine: str, job: Job) -> Path:
-    """Compiles a job's DUT for the engine of that name, or finds the build of the same content; for `Job.program`.
+    """Compiles a job's DUT for the engine of that name, or finds the build of the same content; for
+    `Job.program`.
 
     Raises:
         RtlError: no such engine, or one of its subclasses, see rtl_tb/errors.py.

@@ -3,10 +3,10 @@
     <build folder>/<engine>/<digest>/    a finished build; nothing writes into it again
     <build folder>/<engine>/tmp_*/       a build in progress, private to its process
 
-Which files a build depends on is the simulator's own answer, asked anew for every check: only its preprocessor knows what
-`include `NAME` means, and which folder a header comes from today. The digest covers the content of all of them. A design of
-which a file is saved while it is compiled is compiled again; one of which not every file is known (C++ sources with headers of
-their own) serves one check only.
+Which files a build depends on is the simulator's own answer, asked anew for every check: only its
+preprocessor knows what `include `NAME` means, and which folder a header comes from today. The digest covers
+the content of all of them. A design of which a file is saved while it is compiled is compiled again; one of
+which not every file is known (C++ sources with headers of their own) serves one check only.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ from rtl_tb.simulators.simulators import Simulator
 TRIES = 3
 """Compilations of a design whose files change meanwhile, before the user is told."""
 OBJECTS = "objects"
-"""Folder in a build that a recipe may fill with what only the compiler needs; a finished build does not keep it."""
+"""Folder in a build that a recipe may fill with what only the compiler needs; a finished build does not
+keep it."""
 DEPENDENCIES = "dependencies.txt"
-"""File in which Icarus Verilog lists what it read (option -M); Verilator writes <prefix>__verFiles.dat by itself."""
+"""File in which Icarus Verilog lists what it read (option -M); Verilator writes <prefix>__verFiles.dat by
+itself."""
 _READ_BY_VERILATOR = re.compile(r'^S .*"([^"]*)"$', re.MULTILINE)
 _HDL = (".v", ".sv", ".vh", ".svh", ".vlt")
 
@@ -43,7 +45,8 @@ class Recipe:
         dut: its sources, include folders and macros.
         simulator: who compiles.
         top: top module of the whole design.
-        generated: files that are written into the build folder, by name, in the order in which they are compiled.
+        generated: files that are written into the build folder, by name, in the order in which they are
+            compiled.
         first: the names of those in `generated` that are compiled before the DUT's sources.
         language: options that decide what the text means; the front end that lists the files gets them, too.
         options: all else that the build depends on, such as options of the compiler.
@@ -74,7 +77,8 @@ def design_options(dut: Dut) -> list[str]:
 
 
 def built(place: Path, recipe: Recipe) -> Path:
-    """Returns the folder of the finished build below `place`, compiled only where there is none of the same content.
+    """Returns the folder of the finished build below `place`, compiled only where there is none of the same
+    content.
 
     Raises:
         ElaborationError: the simulator refused the design; its log stays.
@@ -94,23 +98,33 @@ def built(place: Path, recipe: Recipe) -> Path:
                 return finished
             recipe.compile(scratch)
             if not (scratch / recipe.product).is_file():
-                raise ElaborationError(f"{recipe.simulator.version_text} said nothing, but made no program of {recipe.dut.name}")
+                raise ElaborationError(
+                    f"{recipe.simulator.version_text} said nothing, but made no program of {recipe.dut.name}"
+                )
             compiled = _read_by_the_simulator(recipe, scratch)
             changed = inputs.changed()
             if changed is None:
-                known = set(compiled) <= set(inputs.files) and all(path.suffix in _HDL for path in recipe.dut.sources)
-                return _publish(recipe, scratch, finished if known else finished.with_name(f"once_{scratch.name[4:]}"))
+                known = set(compiled) <= set(inputs.files) and all(
+                    path.suffix in _HDL for path in recipe.dut.sources
+                )
+                return _publish(
+                    recipe, scratch, finished if known else finished.with_name(f"once_{scratch.name[4:]}")
+                )
         except ElaborationError:
             keep = True  # its message names the log
             raise
         finally:
             if not keep:
                 shutil.rmtree(scratch, ignore_errors=True)
-    raise RtlError(f"{changed} changed each of the {TRIES} times that {recipe.dut.name} was compiled; check when it is saved")
+    raise RtlError(
+        f"{changed} changed each of the {TRIES} times that {recipe.dut.name} was compiled; check when it is "
+        "saved"
+    )
 
 
 def check_whole(program: Path) -> None:
-    """Raises ElaborationError where Icarus Verilog did not write its program to the end; it says nothing of a full disk."""
+    """Raises ElaborationError where Icarus Verilog did not write its program to the end; it says nothing
+    of a full disk."""
     with program.open("rb") as file:
         file.seek(max(program.stat().st_size - (1 << 20), 0))
         last = re.search(rb"\n:file_names (\d+);\n((?:    .*\n)*)\Z", file.read())
@@ -131,7 +145,7 @@ def _publish(recipe: Recipe, scratch: Path, finished: Path) -> Path:
     return finished
 
 
-# What a build depends on ------------------------------------------------------------------------------------------------
+# What a build depends on ------------------------------------------------------------------------------------
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
@@ -151,11 +165,13 @@ class Inputs:
 
     @classmethod
     def read(cls, paths: Iterable[Path]) -> Inputs:
-        """Reads them; the stamp is taken first, so that a file which changes meanwhile is seen as changed later."""
+        """Reads them; the stamp is taken first, so that a file which changes meanwhile is seen as changed
+        later."""
         return cls({path: (_stamp(path), _content(path)) for path in dict.fromkeys(paths)})
 
     def changed(self) -> Path | None:
-        """The first file that is not what it was, or was another meanwhile; None where all are as they were."""
+        """The first file that is not what it was, or was another meanwhile; None where all are as they
+        were."""
         for path, (stamp, content) in self.files.items():
             if not stamp or _stamp(path) != stamp or _content(path) != content:
                 return path
@@ -171,10 +187,16 @@ def _content(path: Path) -> str:
 
 
 def _digest(recipe: Recipe, inputs: Inputs) -> str:
-    """Names a build by all that it depends on: every file's place and content, the generated texts, the options, the tool."""
+    """Names a build by all that it depends on: every file's place and content, the generated texts, the
+    options, the tool."""
     contents = [(str(path), content) for path, (_, content) in inputs.files.items()]
     generated = list(recipe.generated.items())
-    design = (recipe.top, recipe.first, [str(path) for path in recipe.dut.sources], design_options(recipe.dut))
+    design = (
+        recipe.top,
+        recipe.first,
+        [str(path) for path in recipe.dut.sources],
+        design_options(recipe.dut),
+    )
     everything = (recipe.simulator.identity, recipe.language, recipe.options, design, generated, contents)
     return hashlib.sha256(repr(everything).encode(errors="surrogateescape")).hexdigest()[:24]
 
@@ -185,7 +207,15 @@ def _front_end(recipe: Recipe, scratch: Path) -> list[Path]:
     folder.mkdir()
     simulator, dut = recipe.simulator, recipe.dut
     if simulator.name == "verilator":
-        arguments: list[str | Path] = ["--lint-only", "--MMD", "-Wno-fatal", "-Wno-lint", "-Wno-style", "--Mdir", folder]
+        arguments: list[str | Path] = [
+            "--lint-only",
+            "--MMD",
+            "-Wno-fatal",
+            "-Wno-lint",
+            "-Wno-style",
+            "--Mdir",
+            folder,
+        ]
         arguments += ["--top-module", recipe.top]
     else:
         arguments = ["-E", f"-Mall={folder / DEPENDENCIES}", "-o", os.devnull]
@@ -197,7 +227,8 @@ def _front_end(recipe: Recipe, scratch: Path) -> list[Path]:
 
 
 def _read_by_the_simulator(recipe: Recipe, folder: Path, build: Path | None = None) -> list[Path]:
-    """The files that a run of the simulator in `folder` says it read, but for those of the build itself; and all sources.
+    """The files that a run of the simulator in `folder` says it read, but for those of the build itself; and
+    all sources.
 
     Raises:
         ElaborationError: it left no list. Without one nobody knows what was compiled.
@@ -208,7 +239,9 @@ def _read_by_the_simulator(recipe: Recipe, folder: Path, build: Path | None = No
     for listed in folder.rglob(DEPENDENCIES):
         names += listed.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     if not names:
-        raise ElaborationError(f"{recipe.simulator.version_text} did not say which files it read for {recipe.dut.name}")
+        raise ElaborationError(
+            f"{recipe.simulator.version_text} did not say which files it read for {recipe.dut.name}"
+        )
     own = (build or folder).absolute()
     paths = [*recipe.dut.sources, *(Path(os.path.abspath(folder / name)) for name in names)]
     return [path for path in dict.fromkeys(paths) if not path.is_relative_to(own)]

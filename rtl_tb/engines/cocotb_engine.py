@@ -1,8 +1,10 @@
-"""The cocotb engine: the library of rtl_tb/bench/agents.py and rtl_tb/bench/testbench.py, in Verilator or Icarus Verilog.
+"""The cocotb engine: the library of rtl_tb/bench/agents.py and rtl_tb/bench/testbench.py, in Verilator or
+Icarus Verilog.
 
-It is the slowest engine and sees the most: random idle cycles and backpressure, resets in mid-flight, X and Z (Icarus).
-This is the host side: it builds, starts the simulator, and turns the answer of rtl_tb/engines/cocotb_test.py into an
-Outcome.
+It is the slowest engine and sees the most: random idle cycles and backpressure, resets in mid-flight, X and Z
+    (Icarus).
+This is the host side: it builds, starts the simulator, and turns the answer of rtl_tb/engines/cocotb_test.py
+into an Outcome.
 """
 
 from __future__ import annotations
@@ -40,7 +42,14 @@ VERILATE = ("-Wno-fatal", "--x-initial", "unique", "--x-assign", "unique")
 RUN = "MMAGOLD_RUN"
 """Variable that tells rtl_tb/engines/cocotb_test.py the folder of its files."""
 _COCOTB = (metadata.version("cocotb"), str(Path(runner.__file__).parent))
-_NOT_FOR_US = ("COCOTB_RANDOM_SEED", "WAVES", "GUI", "COCOTB_TEST_FILTER", "COCOTB_TESTCASE", "COCOTB_TRUST_INERTIAL_WRITES")
+_NOT_FOR_US = (
+    "COCOTB_RANDOM_SEED",
+    "WAVES",
+    "GUI",
+    "COCOTB_TEST_FILTER",
+    "COCOTB_TESTCASE",
+    "COCOTB_TRUST_INERTIAL_WRITES",
+)
 """Variables for other cocotb runs. The last one moves results by a cycle on Icarus Verilog."""
 
 
@@ -49,7 +58,8 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
 
     Raises:
         SimulatorMissing, SimulatorTooOld: no such simulator, or no cocotb.
-        ElaborationError: the simulator refused the design. SpecError: the description does not fit the design.
+        ElaborationError: the simulator refused the design. SpecError: the description does not fit the
+            design.
         RtlError: the simulator or the testbench failed; the message names the log.
     """
     simulator = simulators.find(job.simulator)
@@ -59,7 +69,8 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
         answer = _simulate(job, folder, place, progress)
     outcome = _outcome(job, answer)
     outcome.version = simulator.version_text
-    # The start of the simulator with Python, about 0.7 s, does not grow with the vectors and counts as building.
+    # The start of the simulator with Python, about 0.7 s, does not grow with the vectors and counts as
+    # building.
     outcome.seconds_run = answer["seconds"]
     outcome.seconds_build = time.monotonic() - start - outcome.seconds_run
     return outcome
@@ -74,11 +85,12 @@ def _environment(simulator: Simulator) -> Iterator[None]:
         yield
 
 
-# Runners ---------------------------------------------------------------------------------------------------------------
+# Runners ----------------------------------------------------------------------------------------------------
 
 
 class _Grouped(runner.Runner):
-    """Starts every command in a process group of its own, which ends with us (Ctrl-C included), and keeps its output."""
+    """Starts every command in a process group of its own, which ends with us (Ctrl-C included), and keeps
+    its output."""
 
     tick: Callable[[], None] | None = None
     logs: Path | None = None
@@ -152,7 +164,8 @@ def build(job: Job, simulator: Simulator) -> Path:
                 )
         except ToolFailed as error:
             raise ElaborationError(
-                f"{simulator.version_text} refused the DUT {job.dut.name}: {first_error(error.text)} (all in {error.log})"
+                f"{simulator.version_text} refused the DUT {job.dut.name}: {first_error(error.text)} (all "
+                f"in {error.log})"
             ) from error
 
         if not verilator:
@@ -160,15 +173,18 @@ def build(job: Job, simulator: Simulator) -> Path:
 
     product = NAME if verilator else "sim.vvp"
     generated = {f"{NAME}.sv": wrapper_of(job.dut)}
-    recipe = Recipe(job.dut, simulator, NAME, generated, language, (options, waves, _COCOTB), compile_in, product)
+    recipe = Recipe(
+        job.dut, simulator, NAME, generated, language, (options, waves, _COCOTB), compile_in, product
+    )
     return built(_place(job), recipe)
 
 
-# The run ---------------------------------------------------------------------------------------------------------------
+# The run ----------------------------------------------------------------------------------------------------
 
 
 def _simulate(job: Job, folder: Path, place: Path, progress: Progress | None) -> dict[str, Any]:
-    """Runs the simulator built in `folder` on files in `place`, which belongs to this run alone, and returns its answer."""
+    """Runs the simulator built in `folder` on files in `place`, which belongs to this run alone, and
+    returns its answer."""
     _write_job(job, place)
     tool = _tool(job)
     tool.tick = Watch(job, _reader(place / "progress"), progress)
@@ -247,7 +263,8 @@ def _read_answer(file: Path, log: Path) -> dict[str, Any]:
 
 
 def _reason(log: str) -> str:
-    """Why a simulation ended early: the DUT's own message, or that it called $finish, or an exception of the testbench."""
+    """Why a simulation ended early: the DUT's own message, or that it called $finish, or an exception of
+    the testbench."""
     fatal = re.search(r"^(?:\[\d+\] )?%?(?:fatal|error): (.*)", log, re.IGNORECASE | re.MULTILINE)
     if fatal:
         return fatal[1]
@@ -264,7 +281,9 @@ def _outcome(job: Job, answer: Mapping[str, Any]) -> Outcome:
     shape = (count,) if job.vectors.level == "dot" else (count, layout.fields[-1].elements)
     actual = np.zeros(shape, codes.dtype)
     actual[: len(results)] = codes.reshape(len(results), *shape[1:])
-    outcome = Outcome("cocotb", job.simulator, "", actual, np.arange(count) < len(results), np.zeros(count, np.bool_))
+    outcome = Outcome(
+        "cocotb", job.simulator, "", actual, np.arange(count) < len(results), np.zeros(count, np.bool_)
+    )
     outcome.unknown[: len(results)] = unknown
     outcome.failures = [ProtocolFailure(**failure) for failure in answer["failures"]]
     outcome.cycles, outcome.resets = answer["cycles"], answer["resets"]

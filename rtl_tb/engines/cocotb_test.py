@@ -1,7 +1,7 @@
 """Runs inside the simulator: drives the words of a job through `mmagold_dut` and writes down what comes back.
 
-The host side, rtl_tb/engines/cocotb_engine.py, puts the job into the folder MMAGOLD_RUN. Nothing is compared here: the
-host does that for all vectors at once.
+The host side, rtl_tb/engines/cocotb_engine.py, puts the job into the folder MMAGOLD_RUN. Nothing is compared
+here: the host does that for all vectors at once.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ async def run_job(dut: Any) -> None:
 
 
 async def _report(bench: Bench) -> None:
-    """Writes the vectors answered and the cycles for the host, which shows them and notices a clock that stands still."""
+    """Writes the vectors answered and the cycles for the host, which shows them and notices a clock that
+    stands still."""
     counters = np.memmap(FILES / "progress", np.uint64, "r+", shape=2)
     cycles = 0
     while True:

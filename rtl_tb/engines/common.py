@@ -1,4 +1,5 @@
-"""What the engines share: the watch over a run, the RTL's complaints, the failures that a harness writes down."""
+"""What the engines share: the watch over a run, the RTL's complaints, the failures that a harness writes
+down."""
 
 from __future__ import annotations
 
@@ -21,13 +22,15 @@ _COMPLAINT = re.compile(
     r"^ERROR: .*\$readmem[hb]: Unable to open (?P<opened>.+?) for reading"
     r"|^%Warning: (?P<read>.+?):\d+: \$readmem file not found"
     r"|^(?:ERROR|\[\d+\] %Error): *(?P<error>.*)"
-    r"|(?:ERROR|%Error): (?P<late>\S[^\n]*?:\d+: .*)",  # behind text of the unit that ended without a new line
+    # behind text of the unit that ended without a new line
+    r"|(?:ERROR|%Error): (?P<late>\S[^\n]*?:\d+: .*)",
     re.MULTILINE,
 )
 
 
 def random_start(seed: int) -> list[str]:
-    """Arguments of a verilated program: registers without a reset start as random bits of this seed (not 0, which means none)."""
+    """Arguments of a verilated program: registers without a reset start as random bits of this seed (not
+    0, which means none)."""
     return ["+verilator+rand+reset+2", f"+verilator+seed+{max(seed & 0x7FFFFFFF, 1)}"]
 
 
@@ -52,19 +55,23 @@ def run_folder(place: Path) -> Iterator[Path]:
 
 
 def units_folder(run: Path) -> Path:
-    """The working directory of a unit in a run: what it reads and writes there meets no file of ours, nor the answers."""
+    """The working directory of a unit in a run: what it reads and writes there meets no file of ours, nor
+    the answers."""
     folder = run / "unit"
     folder.mkdir()
     return folder
 
 
 class Watch:
-    """Looks at a running simulation several times a second: reports progress, and ends one whose clock stands still.
+    """Looks at a running simulation several times a second: reports progress, and ends one whose clock stands
+    still.
 
     A loop in zero time never ends a clock cycle, so no count of cycles can notice it.
     """
 
-    def __init__(self, job: Job, read: Callable[[], tuple[int, int] | None], progress: Progress | None) -> None:
+    def __init__(
+        self, job: Job, read: Callable[[], tuple[int, int] | None], progress: Progress | None
+    ) -> None:
         """`read` returns (vectors answered, clock cycles) so far, or None before the first cycle."""
         self.job, self.read, self.progress = job, read, progress
         self.seen: tuple[int, int] | None = None
@@ -82,15 +89,21 @@ class Watch:
             if self.progress and now:
                 self.progress(now[0], len(self.job.vectors))
         elif time.monotonic() - self.since > self.job.wall_timeout:
-            where = f"after cycle {now[1]}, {now[0]:,} of {len(self.job.vectors):,} vectors answered," if now else "at its start"
+            where = (
+                f"after cycle {now[1]}, {now[0]:,} of {len(self.job.vectors):,} vectors answered,"
+                if now
+                else "at its start"
+            )
             raise RtlError(
-                f"the simulation of {self.job.dut.name} hangs: {where} no clock cycle ended within {self.job.wall_timeout:g} "
+                f"the simulation of {self.job.dut.name} hangs: {where} no clock cycle ended within "
+                f"{self.job.wall_timeout:g} "
                 "seconds; is there a loop in zero time? (--wall-timeout waits longer)"
             )
 
 
 def complaint(log: str) -> str | None:
-    """What the RTL complained of in a simulator's output, or None: $error, a failed assertion, a missing $readmem file.
+    """What the RTL complained of in a simulator's output, or None: $error, a failed assertion, a missing
+    $readmem file.
 
     Icarus Verilog goes on after each of them; Verilator only after the last.
     """
@@ -104,7 +117,8 @@ def complaint(log: str) -> str | None:
 
 
 def failure(kind: int, cycle: int, vector: int, pins: Iterable[str], in_flight: int) -> ProtocolFailure:
-    """A failure with the state of the handshake in its text; `kind` indexes KINDS, `pins` are the states of PINS."""
+    """A failure with the state of the handshake in its text; `kind` indexes KINDS, `pins` are the states
+    of PINS."""
     name = KINDS[kind]
     states = ", ".join(f"{pin} {state}" for pin, state in zip(PINS, pins, strict=True))
     where = "" if name in _OF_NO_VECTOR else f" at vector {vector}"

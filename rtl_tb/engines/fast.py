@@ -1,9 +1,10 @@
 """The fast engine: the unit, verilated into a program that runs a whole set of vectors from files by itself.
 
-Hundreds of thousands of vectors a second, so it takes large sets. Verilator has two states: X and Z do not exist,
-uninitialised registers and assigned X start as random bits (seeded by the traffic's seed). Whether an X could reach the result
-is a question for Icarus (engines selfcheck and cocotb). The program is a process of its own: a unit that crashes or hangs
-cannot take the checker with it, and leaves nothing behind that the next run could meet.
+Hundreds of thousands of vectors a second, so it takes large sets. Verilator has two states: X and Z do not
+exist, uninitialised registers and assigned X start as random bits (seeded by the traffic's seed). Whether an
+X could reach the result is a question for Icarus (engines selfcheck and cocotb). The program is a process of
+its own: a unit that crashes or hangs cannot take the checker with it, and leaves nothing behind that the next
+run could meet.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
     Raises:
         SimulatorMissing, SimulatorTooOld: Verilator is missing or too old.
         ElaborationError: Verilator or the C++ compiler refused the design.
-        RtlError: another simulator or a waveform was asked for; the DUT called $fatal, $stop or $finish, crashed, or hangs.
+        RtlError: another simulator or a waveform was asked for; the DUT called $fatal, $stop or $finish,
+            crashed, or hangs.
     """
     if job.simulator != "verilator":
         raise RtlError(f"engine 'fast' needs Verilator, not {job.simulator}; use selfcheck or cocotb")
@@ -58,14 +60,24 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
     return outcome
 
 
-# Build -----------------------------------------------------------------------------------------------------------------
+# Build ------------------------------------------------------------------------------------------------------
 
 
 def build(job: Job, simulator: Simulator) -> Path:
-    """Returns the program of a DUT, compiled only if none of the same content lies in the job's build folder."""
+    """Returns the program of a DUT, compiled only if none of the same content lies in the job's build
+    folder."""
     generated = {f"{NAME}.sv": wrapper_of(job.dut)}
     options = (VERILATE, COMPILE, HARNESS.read_text(encoding="utf-8"))
-    recipe = Recipe(job.dut, simulator, NAME, generated, LANGUAGE, options, lambda place: _verilate(recipe, place), PROGRAM)
+    recipe = Recipe(
+        job.dut,
+        simulator,
+        NAME,
+        generated,
+        LANGUAGE,
+        options,
+        lambda place: _verilate(recipe, place),
+        PROGRAM,
+    )
     return built(job.build.absolute() / "fast", recipe) / PROGRAM
 
 
@@ -78,17 +90,22 @@ def _verilate(recipe: Recipe, place: Path) -> None:
     simulators.elaborate(recipe.simulator, arguments, folder=place, what=f"the DUT {dut.name}")
 
 
-# Run -------------------------------------------------------------------------------------------------------------------
+# Run --------------------------------------------------------------------------------------------------------
 
 
-def _simulate(job: Job, program: Path, folder: Path, simulator: Simulator, progress: Progress | None) -> Outcome:
-    """Runs all vectors. What the DUT prints goes to stderr; relative paths in it start at the working directory."""
+def _simulate(
+    job: Job, program: Path, folder: Path, simulator: Simulator, progress: Progress | None
+) -> Outcome:
+    """Runs all vectors. What the DUT prints goes to stderr; relative paths in it start at the working
+    directory."""
     count, layout = len(job.vectors), job.dut.layout
     files = {name: folder / name for name in ("operands", "results", "progress", "answers")}
     np.ascontiguousarray(layout.pack_operands(job.vectors.operands)).tofile(files["operands"])
     watch = Watch(job, _reader(files["progress"]), progress)
     try:
-        simulators.run([program, *files.values(), *_settings(job)], folder=None, env=simulator.env, log=None, tick=watch)
+        simulators.run(
+            [program, *files.values(), *_settings(job)], folder=None, env=simulator.env, log=None, tick=watch
+        )
     except ToolFailed as error:
         raise RtlError(f"the simulation of {job.dut.name} ended without an answer ({error.how})") from error
     answered, cycles, resets, failures = _answers(job, files["answers"])
@@ -113,7 +130,13 @@ def _simulate(job: Job, program: Path, folder: Path, simulator: Simulator, progr
 def _settings(job: Job) -> list[str]:
     """The numbers that the program takes after its files, in the order of `Settings` in fast_harness.cpp."""
     dut, traffic = job.dut, job.traffic.on(job.dut)
-    settings = [len(job.vectors), traffic.seed, int(traffic.idle * 2**32), int(traffic.backpressure * 2**32), traffic.resets]
+    settings = [
+        len(job.vectors),
+        traffic.seed,
+        int(traffic.idle * 2**32),
+        int(traffic.backpressure * 2**32),
+        traffic.resets,
+    ]
     return [str(number) for number in (*settings, dut.reset.cycles if dut.reset else 4, job.timeout_cycles)]
 
 
@@ -128,7 +151,8 @@ def _reader(file: Path) -> Callable[[], tuple[int, int] | None]:
 
 
 def _answers(job: Job, file: Path) -> tuple[int, int, int, list[list[str]]]:
-    """(vectors answered, cycles, resets, the lines of failures); the last line of the file says that it is whole.
+    """(vectors answered, cycles, resets, the lines of failures); the last line of the file says that it is
+    whole.
 
     Raises:
         RtlError: the DUT ended the simulation, or the file is not whole.
@@ -139,5 +163,7 @@ def _answers(job: Job, file: Path) -> tuple[int, int, int, list[list[str]]]:
         cycle, *message = lines[-1][1:]
         raise RtlError(f"the DUT {job.dut.name} ended the simulation in cycle {cycle}: {' '.join(message)}")
     if not lines or lines[-1][0] != "D" or int(lines[-1][-1]) != len(lines) - 1:
-        raise RtlError(f"the simulation of {job.dut.name} ended without an answer; does the unit call exit()?")
+        raise RtlError(
+            f"the simulation of {job.dut.name} ended without an answer; does the unit call exit()?"
+        )
     return int(lines[-1][1]), int(lines[-1][2]), int(lines[-1][3]), lines[:-1]

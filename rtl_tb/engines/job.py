@@ -1,7 +1,8 @@
 """What every engine takes and what every engine gives back.
 
-An engine runs one DUT on one set of vectors. The three engines (cocotb, selfcheck, fast) differ in speed and in what they
-can see; they share `Job` and `Outcome`, so that the verdict of rtl_tb/check/check.py does not depend on the engine.
+An engine runs one DUT on one set of vectors. The three engines (cocotb, selfcheck, fast) differ in speed and
+in what they can see; they share `Job` and `Outcome`, so that the verdict of rtl_tb/check/check.py does not
+depend on the engine.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ class Traffic:
     def on(self, dut: Dut) -> Traffic:
         """The part of it that a DUT can be given.
 
-        A DUT without a reset port would go on with what it was given; a result that it offers without heeding out_ready is
-        lost if it is not taken.
+        A DUT without a reset port would go on with what it was given; a result that it offers without heeding
+        out_ready is lost if it is not taken.
         """
         return replace(
             self,
@@ -88,11 +89,12 @@ class Job:
         vectors: operands and expected results.
         simulator: one of SIMULATORS.
         traffic: idle cycles, backpressure, resets.
-        timeout_cycles: cycles without an accepted vector or a result, while some are due, after which the run stops.
+        timeout_cycles: cycles without an accepted vector or a result, while some are due, after which the run
+            stops.
         wall_timeout: seconds in which some clock cycle must end, or the run is given up as hanging.
         waves: where to write a waveform (its suffix, .fst or .vcd, chooses the format), or None.
-        program: what `engines.build` returned for the same DUT, engine, simulator and kind of waveform: all runs of a check
-            are of one build, whatever is saved meanwhile. None: found or built by the run.
+        program: what `engines.build` returned for the same DUT, engine, simulator and kind of waveform: all
+            runs of a check are of one build, whatever is saved meanwhile. None: found or built by the run.
     """
 
     dut: Dut
@@ -106,7 +108,8 @@ class Job:
     program: Path | None = None
 
     def __post_init__(self) -> None:
-        """Refuses an unknown simulator, a timeout that no DUT could meet, and a folder that make cannot build in."""
+        """Refuses an unknown simulator, a timeout that no DUT could meet, and a folder that make cannot
+        build in."""
         if self.simulator not in SIMULATORS:
             raise RtlError(f"simulator is {self.simulator!r}, expected one of {', '.join(SIMULATORS)}")
         if not 1 <= self.timeout_cycles < 2**31:
@@ -116,8 +119,10 @@ class Job:
         folder = self.build.absolute()
         if self.simulator == "verilator" and has_space(folder):
             raise RtlError(
-                f"build folder is {str(folder)!r}, expected a path without spaces, since make, which builds what Verilator "
-                "writes, takes none; name another with --build, or use Icarus (--engine selfcheck --sim icarus)"
+                f"build folder is {str(folder)!r}, expected a path without spaces, since make, which builds "
+                "what Verilator "
+                "writes, takes none; name another with --build, or use Icarus (--engine selfcheck --sim "
+                "icarus)"
             )
 
 
@@ -146,8 +151,8 @@ class Outcome:
         engine, simulator, version: who ran it.
         actual: codes of D's format, (count,) at level dot, (count, m*n) at level tile.
         received: (count,) bool.
-        unknown: (count,) bool, X or Z in some bit of the result; such bits are 0 in `actual`. A 2-state engine
-            (Verilator) never sees one.
+        unknown: (count,) bool, X or Z in some bit of the result; such bits are 0 in `actual`. A 2-state
+            engine (Verilator) never sees one.
         failures: in the order of their cycles.
         cycles: clock cycles of the run.
         resets: resets in mid-flight that there really were.

@@ -1,7 +1,8 @@
 """The selfcheck engine: a generated testbench in plain SystemVerilog that reads vectors and compares in RTL.
 
-No Python runs beside the simulator and there is no DPI, so that the same files run in Icarus Verilog 11, Verilator and
-commercial simulators. On Icarus it sees X and Z. `write_testbench` hands the files to a designer.
+No Python runs beside the simulator and there is no DPI, so that the same files run in Icarus Verilog 11,
+Verilator and commercial simulators. On Icarus it sees X and Z. `write_testbench` hands the files to a
+designer.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from rtl_tb.simulators.simulators import VERILATOR_ERRORS, Simulator, ToolFailed
 TESTBENCH = "mmagold_tb"
 TIMESCALE = "mmagold_timescale.sv"
 TIMESCALE_TEXT = (
-    "// Compiled first: without it a delay of #1 in RTL that has no timescale is a second on Icarus.\n`timescale 1ns / 1ps\n"
+    "// Compiled first: without it a delay of #1 in RTL that has no timescale is a second on "
+    "Icarus.\n`timescale 1ns / 1ps\n"
 )
 PROGRAM = "testbench"
 VERILATE = ["--binary", "-O3", "--x-initial", "unique", "--x-assign", "unique", "-Wno-fatal"]
@@ -42,8 +44,8 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
     Raises:
         SimulatorMissing, SimulatorTooOld: no such simulator.
         ElaborationError: the simulator refused the design.
-        RtlError: the simulation ended without a summary, for example because the DUT called $finish; or the DUT called
-            $error, an assertion failed, a $readmem file is missing; or it hangs.
+        RtlError: the simulation ended without a summary, for example because the DUT called $finish; or the
+            DUT called $error, an assertion failed, a $readmem file is missing; or it hangs.
     """
     simulator = simulators.find(job.simulator)
     start = time.monotonic()
@@ -56,13 +58,18 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
     return outcome
 
 
-# Build -----------------------------------------------------------------------------------------------------------------
+# Build ------------------------------------------------------------------------------------------------------
 
 
 def build(job: Job, simulator: Simulator) -> Path:
-    """Returns the compiled testbench (a program, or a file for vvp), compiled only if none of the same content exists."""
+    """Returns the compiled testbench (a program, or a file for vvp), compiled only if none of the same
+    content exists."""
     dut = job.dut
-    generated = {TIMESCALE: TIMESCALE_TEXT, f"{NAME}.sv": wrapper_of(dut), f"{TESTBENCH}.sv": testbench_text(dut)}
+    generated = {
+        TIMESCALE: TIMESCALE_TEXT,
+        f"{NAME}.sv": wrapper_of(dut),
+        f"{TESTBENCH}.sv": testbench_text(dut),
+    }
     verilator = simulator.name == "verilator"
     options = (*VERILATE, *_trace(job.waves)) if verilator else ()
     language = ("--timing", "--timescale", "1ns/1ps", *VERILATOR_ERRORS) if verilator else ("-g2012",)
@@ -71,7 +78,14 @@ def build(job: Job, simulator: Simulator) -> Path:
     def compile_in(place: Path) -> None:
         arguments: list[str | Path] = [*compiled, *design_options(dut)]
         if verilator:
-            arguments += ["--build-jobs", str(os.cpu_count() or 1), "--Mdir", place / OBJECTS, "--top-module", TESTBENCH]
+            arguments += [
+                "--build-jobs",
+                str(os.cpu_count() or 1),
+                "--Mdir",
+                place / OBJECTS,
+                "--top-module",
+                TESTBENCH,
+            ]
         else:
             arguments += ["-s", TESTBENCH, f"-Mall={place / DEPENDENCIES}"]
         arguments += [*recipe.files(place), "-o", place / PROGRAM]
@@ -79,7 +93,9 @@ def build(job: Job, simulator: Simulator) -> Path:
         if not verilator:
             check_whole(place / PROGRAM)
 
-    recipe = Recipe(dut, simulator, TESTBENCH, generated, language, options, compile_in, PROGRAM, first=(TIMESCALE,))
+    recipe = Recipe(
+        dut, simulator, TESTBENCH, generated, language, options, compile_in, PROGRAM, first=(TIMESCALE,)
+    )
     return built(job.build.absolute() / f"selfcheck_{simulator.name}", recipe) / PROGRAM
 
 
@@ -89,10 +105,12 @@ def _trace(waves: Path | None) -> list[str]:
     return ["--trace-fst"] if waves.suffix == ".fst" else ["--trace-vcd"]
 
 
-# Run -------------------------------------------------------------------------------------------------------------------
+# Run --------------------------------------------------------------------------------------------------------
 
 
-def _simulate(job: Job, simulator: Simulator, program: Path, folder: Path, progress: Progress | None) -> Outcome:
+def _simulate(
+    job: Job, simulator: Simulator, program: Path, folder: Path, progress: Progress | None
+) -> Outcome:
     write_run(job.dut, job.vectors, folder, job.traffic, job.timeout_cycles)
     answers, log = folder / "answers.txt", folder / "run.log"
     watch = Watch(job, _reader(answers), progress)
@@ -112,7 +130,13 @@ def _simulate(job: Job, simulator: Simulator, program: Path, folder: Path, progr
 def _command(job: Job, simulator: Simulator, program: Path) -> list[str | Path]:
     waves = [f"+waves={job.waves.absolute()}"] if job.waves else []
     if simulator.name == "icarus":
-        return [simulator.runtime, "-n", program, *(["-fst"] if job.waves and job.waves.suffix == ".fst" else []), *waves]
+        return [
+            simulator.runtime,
+            "-n",
+            program,
+            *(["-fst"] if job.waves and job.waves.suffix == ".fst" else []),
+            *waves,
+        ]
     return [program, *waves, *random_start(job.traffic.seed)]
 
 
@@ -127,12 +151,16 @@ def write_run(dut: Dut, vectors: VectorSet, folder: Path, traffic: Traffic, time
         ("seed", traffic.seed),
         ("cycles without progress after which the run stops", timeout_cycles),
     ]
-    (folder / "run.hex").write_text("".join(f"{value:08x}  // {meaning}\n" for meaning, value in settings), encoding="utf-8")
+    (folder / "run.hex").write_text(
+        "".join(f"{value:08x}  // {meaning}\n" for meaning, value in settings), encoding="utf-8"
+    )
     digits = (dut.layout.operand_width + dut.layout.result_width + 3) // 4
     for number in range((len(vectors) + DEPTH - 1) // DEPTH):
         part = vectors[number * DEPTH : (number + 1) * DEPTH]
         words = dut.layout.join(dut.layout.pack_operands(part.operands), dut.layout.pack_result(part.d))
-        text = np.frombuffer(words[:, ::-1].tobytes().hex().encode(), np.uint8).reshape(len(part), -1)[:, -digits:]
+        text = np.frombuffer(words[:, ::-1].tobytes().hex().encode(), np.uint8).reshape(len(part), -1)[
+            :, -digits:
+        ]
         lines = np.concatenate([text, np.full((len(part), 1), ord("\n"), np.uint8)], axis=1)
         (folder / f"vectors_{number}.hex").write_bytes(lines.tobytes())
 
@@ -152,19 +180,25 @@ def _reader(answers: Path) -> Callable[[], tuple[int, int] | None]:
 
 
 def read_answers(job: Job, answers: Path, log: Path) -> Outcome:
-    """Turns answers.txt into an Outcome; where the testbench found a result right, `actual` is the expected one.
+    """Turns answers.txt into an Outcome; where the testbench found a result right, `actual` is the expected
+    one.
 
     Raises:
-        RtlError: there is no summary, or the lines are not those that it counts (a full disk, another writer): a wrong result
-            whose line is lost must not pass.
+        RtlError: there is no summary, or the lines are not those that it counts (a full disk, another
+            writer): a wrong result whose line is lost must not pass.
     """
     text = answers.read_text(encoding="utf-8") if answers.is_file() else ""
     lines = [line.split() for line in text.splitlines() if line.strip()]
     if not lines or (lines[-1][0], len(lines[-1])) != ("D", 7) or not text.endswith("\n"):
         said = log.read_text(encoding="utf-8", errors="replace").splitlines()
         last = next((line for line in reversed(said) if line.strip()), "it printed nothing")
-        raise RtlError(f"the simulation of {job.dut.name} ended before the testbench did: {last.strip()} (see {log})")
-    count, (cycles, answered, resets, wrong, unknown_count, failed) = len(job.vectors), map(int, lines[-1][1:])
+        raise RtlError(
+            f"the simulation of {job.dut.name} ended before the testbench did: {last.strip()} (see {log})"
+        )
+    count, (cycles, answered, resets, wrong, unknown_count, failed) = (
+        len(job.vectors),
+        map(int, lines[-1][1:]),
+    )
     results = np.ascontiguousarray(job.dut.layout.pack_result(job.vectors.d))
     received = np.arange(count) < answered
     results[~received] = 0
@@ -178,13 +212,17 @@ def read_answers(job: Job, answers: Path, log: Path) -> Outcome:
             unknown[index] = kind == "X"
     if (told["M"], told["X"], told["F"]) != (wrong, unknown_count, failed) or not set(told) <= set("MXFP"):
         raise RtlError(
-            f"the answers of {job.dut.name} are not whole: {told['M']} wrong, {told['X']} unknown results, {told['F']} failures "
-            f"are listed, and the summary counts {wrong}, {unknown_count}, {failed} (see {answers}); is the disk full?"
+            f"the answers of {job.dut.name} are not whole: {told['M']} wrong, {told['X']} unknown results, "
+            f"{told['F']} failures "
+            f"are listed, and the summary counts {wrong}, {unknown_count}, {failed} (see {answers}); is the "
+            "disk full?"
         )
     failures = written_failures(lines)
     actual = job.dut.layout.unpack_result(results)
     shape = (count, -1) if actual.ndim > 1 else (count,)
-    return Outcome("selfcheck", job.simulator, "", actual.reshape(shape), received, unknown, failures, cycles, resets)
+    return Outcome(
+        "selfcheck", job.simulator, "", actual.reshape(shape), received, unknown, failures, cycles, resets
+    )
 
 
 def _result_bytes(digits: str, base: int, size: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
@@ -193,18 +231,23 @@ def _result_bytes(digits: str, base: int, size: int) -> np.ndarray[tuple[int], n
     return np.frombuffer(int(known, base).to_bytes(size, "little"), np.uint8)
 
 
-# For a designer --------------------------------------------------------------------------------------------------------
+# For a designer ---------------------------------------------------------------------------------------------
 
 
 def write_testbench(dut: Dut, vectors: VectorSet, folder: Path, traffic: Traffic = Traffic()) -> list[Path]:  # noqa: B008
-    """Writes a testbench that runs as it is in any simulator: sources list, vectors, commands. Returns the files.
+    """Writes a testbench that runs as it is in any simulator: sources list, vectors, commands. Returns the
+    files.
 
     Raises:
         RtlError: the folder cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        generated = {TIMESCALE: TIMESCALE_TEXT, f"{NAME}.sv": wrapper_of(dut), f"{TESTBENCH}.sv": testbench_text(dut)}
+        generated = {
+            TIMESCALE: TIMESCALE_TEXT,
+            f"{NAME}.sv": wrapper_of(dut),
+            f"{TESTBENCH}.sv": testbench_text(dut),
+        }
         for name, text in generated.items():
             (folder / name).write_text(text, encoding="utf-8")
         write_run(dut, vectors, folder, traffic, 10_000)
@@ -222,18 +265,30 @@ def _file_list(dut: Dut) -> str:
         RtlError: one holds a space, a quote or the like: simulators read such lines each in their own way.
     """
     options = [f"+incdir+{path}" for path in dut.include]
-    options += [f"+define+{name}={value}" if value else f"+define+{name}" for name, value in dut.defines.items()]
+    options += [
+        f"+define+{name}={value}" if value else f"+define+{name}" for name, value in dut.defines.items()
+    ]
     lines = [*options, TIMESCALE, *map(str, dut.sources), f"{NAME}.sv", f"{TESTBENCH}.sv"]
     for line in lines:
         if re.search(r"[^\x21-\x7e]|[\"'\\#$`]|//|/\*", line):
-            raise RtlError(f"{dut.file}: {line!r} cannot stand in a file list for every simulator; avoid spaces and quotes")
+            raise RtlError(
+                f"{dut.file}: {line!r} cannot stand in a file list for every simulator; avoid spaces and "
+                "quotes"
+            )
     return "\n".join(lines) + "\n"
 
 
 def _readme(dut: Dut, vectors: VectorSet, traffic: Traffic) -> str:
     commands: Sequence[tuple[str, str]] = (
-        ("Icarus Verilog", f"iverilog -g2012 -s {TESTBENCH} -o testbench.vvp -c files.f && vvp -n testbench.vvp"),
-        ("Verilator", f"verilator --binary --timing -Wno-fatal --top-module {TESTBENCH} -f files.f && obj_dir/V{TESTBENCH}"),
+        (
+            "Icarus Verilog",
+            f"iverilog -g2012 -s {TESTBENCH} -o testbench.vvp -c files.f && vvp -n testbench.vvp",
+        ),
+        (
+            "Verilator",
+            f"verilator --binary --timing -Wno-fatal --top-module {TESTBENCH} -f files.f && "
+            f"obj_dir/V{TESTBENCH}",
+        ),
         ("VCS", f"vcs -sverilog -timescale=1ns/1ps -top {TESTBENCH} -f files.f && ./simv"),
         ("Questa", f"qrun -sv -timescale 1ns/1ps -top {TESTBENCH} -f files.f"),
         ("Xcelium", f"xrun -sv -timescale 1ns/1ps -top {TESTBENCH} -f files.f"),
@@ -250,4 +305,4 @@ The last line printed begins with PASS or FAIL. `answers.txt` lists every wrong 
 (`X index binary`) and every failure of the handshake (`F kind cycle vector in_valid,in_ready,out_valid,out_ready in_flight`).
 `run.hex` holds the traffic: idle {traffic.idle}, backpressure {traffic.backpressure}, resets {traffic.resets}. `+waves=dump.vcd`
 writes a waveform (Verilator: build with --trace-vcd).
-"""
+"""  # noqa: E501

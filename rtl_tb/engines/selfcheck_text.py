@@ -1,4 +1,5 @@
-"""Fills in the self-checking testbench (templates/mmagold_tb.sv): widths, reset, and the compare policy as SystemVerilog."""
+"""Fills in the self-checking testbench (templates/mmagold_tb.sv): widths, reset, and the compare policy as
+SystemVerilog."""
 
 from __future__ import annotations
 
@@ -26,15 +27,21 @@ def testbench_text(dut: Dut) -> str:
     declared = "\n".join(f"    localparam integer {name} = {value};" for name, value in parameters.items())
     compare = compare_function(dut.instruction.formats["d"], layout.fields[-1].bits, dut.compare)
     text = TEMPLATE.read_text(encoding="utf-8")
-    for mark, filling in (("// @HEADER@", f"// {header}"), ("// @PARAMETERS@", declared), ("// @COMPARE@", compare)):
+    for mark, filling in (
+        ("// @HEADER@", f"// {header}"),
+        ("// @PARAMETERS@", declared),
+        ("// @COMPARE@", compare),
+    ):
         text = text.replace(mark, filling)
     return text
 
 
 def compare_function(fmt: Format, bits: int, policy: ComparePolicy) -> str:
-    """The function `accepted(expected, actual)` of result words of OUT_BITS bits, with elements of `bits` bits.
+    """The function `accepted(expected, actual)` of result words of OUT_BITS bits, with elements of `bits`
+    bits.
 
-    It says in SystemVerilog what ComparePolicy.equal says in Python; the result has no X (the testbench looks first).
+    It says in SystemVerilog what ComparePolicy.equal says in Python; the result has no X (the testbench looks
+    first).
     """
     lines = []
     if fmt.is_float and policy != ComparePolicy():
@@ -54,10 +61,17 @@ def compare_function(fmt: Format, bits: int, policy: ComparePolicy) -> str:
 
 
 def _element(policy: ComparePolicy, fmt: Format, bits: int) -> list[str]:
-    wanted = {"exact": "expected === actual", "canonical": f"actual === {bits}'h{fmt.nan or 0:x}", "any": "is_nan(actual)"}
+    wanted = {
+        "exact": "expected === actual",
+        "canonical": f"actual === {bits}'h{fmt.nan or 0:x}",
+        "any": "is_nan(actual)",
+    }
     low, high = fmt.ignored_low, fmt.ignored_low + fmt.exponent_bits + fmt.fraction_bits - 1
     zero = f"(value[{high}:{low}] == 0) && !is_nan(value)" if fmt.has_zero else "1'b0"
-    lines = [*_function("is_nan", "value", bits, _is_nan(fmt, low, high)), *_function("is_zero", "value", bits, zero)]
+    lines = [
+        *_function("is_nan", "value", bits, _is_nan(fmt, low, high)),
+        *_function("is_zero", "value", bits, zero),
+    ]
     result = f"is_nan(expected) ? ({wanted[policy.nan]}) : (expected === actual)"
     if policy.zero == "any":
         result = f"({result}) || (is_zero(expected) && is_zero(actual))"
@@ -70,7 +84,11 @@ def _element(policy: ComparePolicy, fmt: Format, bits: int) -> list[str]:
 
 
 def _function(name: str, argument: str, bits: int, expression: str) -> list[str]:
-    return [f"    function {name}(input [{bits - 1}:0] {argument});", f"        {name} = {expression};", "    endfunction"]
+    return [
+        f"    function {name}(input [{bits - 1}:0] {argument});",
+        f"        {name} = {expression};",
+        "    endfunction",
+    ]
 
 
 def _is_nan(fmt: Format, low: int, high: int) -> str:

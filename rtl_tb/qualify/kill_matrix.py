@@ -22,7 +22,7 @@ table { border-collapse: collapse; font-size: .9rem; } th, td { border-bottom: 1
 th { text-align: left; vertical-align: bottom; } td.n { text-align: right; font-variant-numeric: tabular-nums; }
 th.kind { writing-mode: vertical-rl; padding: .4rem .1rem; font-weight: 400; } .bad { color: var(--bad); font-weight: 600; }
 div { overflow-x: auto; }
-"""
+"""  # noqa: E501
 
 
 def print_matrix(result: Qualification, console: Console) -> None:
@@ -34,16 +34,22 @@ def print_matrix(result: Qualification, console: Console) -> None:
         table.add_row(*_cells(row), style=None if row.default.killed else "red")
     console.print(table)
     console.print(result.summary())
-    for title, names in (("survivors", result.survivors), ("faults that the diagnosis does not name", result.unnamed)):
+    for title, names in (
+        ("survivors", result.survivors),
+        ("faults that the diagnosis does not name", result.unnamed),
+    ):
         if names:
             console.print(f"{title}: {', '.join(names)}")
 
 
 def markdown(result: Qualification) -> str:
-    """Both tables as Markdown: one line a mutant, then the share of each kind's vectors that fail, in percent."""
+    """Both tables as Markdown: one line a mutant, then the share of each kind's vectors that fail, in
+    percent."""
     kinds, shares = _shares(result)
     first = [_line(_COLUMNS), _line(("---",) * len(_COLUMNS))]
-    first += [_line((f"`{row.mutant.name}`", f"`{row.mutant.unit.stem}`", *_cells(row)[2:])) for row in result.rows]
+    first += [
+        _line((f"`{row.mutant.name}`", f"`{row.mutant.unit.stem}`", *_cells(row)[2:])) for row in result.rows
+    ]
     second = [_line(("Mutant", *kinds)), _line(("---",) * (len(kinds) + 1))]
     second += [_line((f"`{name}`", *found)) for name, found in shares]
     return f"{result.summary()}.\n\n{''.join(first)}\n{''.join(second)}"
@@ -84,7 +90,9 @@ def _html_shares(row: Row, kinds: list[str]) -> str:
 
 def _shares(result: Qualification) -> tuple[list[str], list[tuple[str, list[str]]]]:
     kinds = [kind for kind in KINDS if any(kind in row.kinds for row in result.rows)]
-    return kinds, [(row.mutant.name, [_share(row.kinds.get(kind, 0.0)) for kind in kinds]) for row in result.rows]
+    return kinds, [
+        (row.mutant.name, [_share(row.kinds.get(kind, 0.0)) for kind in kinds]) for row in result.rows
+    ]
 
 
 def _line(cells: tuple[str, ...]) -> str:
@@ -93,7 +101,15 @@ def _line(cells: tuple[str, ...]) -> str:
 
 def _cells(row: Row) -> tuple[str, ...]:
     names = row.mutant.name, row.mutant.unit.stem
-    return (*names, _found(row.default), _first(row.default), _found(row.random), _first(row.random), _best(row), _named(row))
+    return (
+        *names,
+        _found(row.default),
+        _first(row.default),
+        _found(row.random),
+        _first(row.random),
+        _best(row),
+        _named(row),
+    )
 
 
 def _found(score: Score) -> str:

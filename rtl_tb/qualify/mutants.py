@@ -40,7 +40,8 @@ class Patch:
 
 @dataclass(frozen=True)
 class Mutant:
-    """One planted fault; `where` is the file and line that describe it. Fields as in the module's docstring."""
+    """One planted fault; `where` is the file and line that describe it. Fields as in the module's
+    docstring."""
 
     name: str
     unit: Path
@@ -53,7 +54,8 @@ class Mutant:
     where: str
 
     def plant(self, folder: Path) -> Dut:
-        """Copies the unit's sources to `folder`, applies the patches and returns the description of the faulty unit.
+        """Copies the unit's sources to `folder`, applies the patches and returns the description of the
+        faulty unit.
 
         Raises:
             SpecError: a patch does not fit its source (see `patched`).
@@ -71,15 +73,21 @@ class Mutant:
         """The unit's sources by file name, with the patches applied.
 
         Raises:
-            SpecError: a patch names a file that the unit has not, or `find` does not occur exactly once in it.
+            SpecError: a patch names a file that the unit has not, or `find` does not occur exactly once in
+                it.
         """
         texts = {source.name: source.read_text(encoding="utf-8") for source in dut.sources}
         for patch in self.patches:
             if patch.file not in texts:
-                raise SpecError(f"{self.where}: '{patch.file}' is no source of {dut.name}{nearest(patch.file, texts)}")
+                raise SpecError(
+                    f"{self.where}: '{patch.file}' is no source of {dut.name}{nearest(patch.file, texts)}"
+                )
             found = texts[patch.file].count(patch.find)
             if found != 1:
-                raise SpecError(f"{self.where}: '{patch.find}' occurs {found} times in {patch.file}, expected exactly once")
+                raise SpecError(
+                    f"{self.where}: '{patch.find}' occurs {found} times in {patch.file}, expected exactly "
+                    "once"
+                )
             texts[patch.file] = texts[patch.file].replace(patch.find, patch.replace)
         return texts
 
@@ -91,7 +99,8 @@ def load_mutants(names: Iterable[str] | None = None, folder: Path = FOLDER) -> l
         names: only these; None: all.
 
     Raises:
-        SpecError: a file is wrong, with file, line, key and what was expected. UnknownNameError: no mutant of that name.
+        SpecError: a file is wrong, with file, line, key and what was expected. UnknownNameError: no mutant of
+            that name.
     """
     mutants: dict[str, Mutant] = {}
     for path in sorted(folder.glob("*.yaml")):
@@ -101,7 +110,9 @@ def load_mutants(names: Iterable[str] | None = None, folder: Path = FOLDER) -> l
                 raise document.error("each mutant is a mapping", "mutants")
             mutant = _read(item, folder)
             if mutant.name in mutants:
-                raise item.error(f"mutant '{mutant.name}' exists already, {mutants[mutant.name].where}", "mutant")
+                raise item.error(
+                    f"mutant '{mutant.name}' exists already, {mutants[mutant.name].where}", "mutant"
+                )
             mutants[mutant.name] = mutant
         document.done()
     if names is None:

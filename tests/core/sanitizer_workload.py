@@ -1,8 +1,9 @@
-"""Pushes every algorithm of every architecture through the C core; tests/core/test_sanitizers.py runs it as a script.
+"""Pushes every algorithm of every architecture through the C core; tests/core/test_sanitizers.py runs it as a
+script.
 
-One instruction per (architecture, family, sequence of algorithms), a batch of three matrices of random bits, once
-contiguous and again through transposed and broadcast views, so that every stride is in use, then on the general
-interpreter, then as dot products. Prints what it did as JSON.
+One instruction per (architecture, family, sequence of algorithms), a batch of three matrices of random bits,
+once contiguous and again through transposed and broadcast views, so that every stride is in use, then on the
+general interpreter, then as dot products. Prints what it did as JSON.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def operands(ins: Instruction, rng: np.random.Generator) -> dict[str, Bits]:
     for name, shape in ins.operand_shapes(matrices=True).items():
         if name == "metadata":
             assert ins.pattern is not None
-            given[name] = rng.choice(np.array(ins.pattern.legal(ins.ordered_metadata), np.uint8), (BATCH, *shape))
+            given[name] = rng.choice(
+                np.array(ins.pattern.legal(ins.ordered_metadata), np.uint8), (BATCH, *shape)
+            )
         else:
             fmt = ins.formats[name]
             given[name] = rng.integers(0, 1 << fmt.bits, (BATCH, *shape), dtype=np.uint64).astype(fmt.dtype)
@@ -67,10 +70,14 @@ def main() -> None:
         same = call(ins, {name: strided(array) for name, array in given.items()})
         assert np.array_equal(d, same), f"{ins.architecture} {ins.name}: result depends on the strides"
         one = call(ins, {name: np.broadcast_to(array[0], array.shape) for name, array in given.items()})
-        assert np.array_equal(one, np.broadcast_to(d[0], d.shape)), f"{ins.architecture} {ins.name}: result depends on the batch"
+        assert np.array_equal(one, np.broadcast_to(d[0], d.shape)), (
+            f"{ins.architecture} {ins.name}: result depends on the batch"
+        )
         names = ("a", "b", "c", "metadata", "scale_a", "scale_b")
         general = ins.engine.matrices(*(given.get(name) for name in names), general=True)
-        assert np.array_equal(d, general), f"{ins.architecture} {ins.name}: lane kernel and general interpreter differ"
+        assert np.array_equal(d, general), (
+            f"{ins.architecture} {ins.name}: lane kernel and general interpreter differ"
+        )
         rows = {name: array[:, 0] for name, array in given.items() if name in ("a", "metadata", "scale_a")}
         columns = {name: array[:, :, 0] for name, array in given.items() if name in ("b", "scale_b")}
         rest = {name: array for name, array in (rows | columns).items() if name not in "ab"}

@@ -1,4 +1,5 @@
-"""The C core compiles without a warning, and runs every algorithm clean under the address and undefined-behaviour sanitizers."""
+"""The C core compiles without a warning, and runs every algorithm clean under the address and
+undefined-behaviour sanitizers."""
 
 from __future__ import annotations
 
@@ -17,7 +18,13 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(str(path) for path in (ROOT / "golden" / "core").glob("*.c"))
 FLAGS = ["-std=gnu11", "-fPIC", "-shared", "-pthread", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
 FLAGS += [f'-DMG_DIGEST="{digest(ROOT / "golden" / "core")}"']
-SANITIZERS = ["-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+SANITIZERS = [
+    "-O1",
+    "-g",
+    "-fno-omit-frame-pointer",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+]
 WORKLOAD = Path(__file__).with_name("sanitizer_workload.py")
 
 
@@ -34,9 +41,15 @@ def build(compiler: str, flags: list[str], library: Path) -> None:
 
 def runtime(compiler: str) -> str:
     """The address sanitizer's runtime, which must be in the process before Python starts."""
-    names = ["libasan.so"] if compiler == "gcc" else [f"libclang_rt.asan-{os.uname().machine}.so", "libclang_rt.asan.so"]
+    names = (
+        ["libasan.so"]
+        if compiler == "gcc"
+        else [f"libclang_rt.asan-{os.uname().machine}.so", "libclang_rt.asan.so"]
+    )
     for name in names:
-        path = subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+        path = subprocess.run(
+            [compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True
+        ).stdout.strip()
         if os.path.isabs(path) and os.path.exists(path):
             return os.path.realpath(path)
     pytest.skip(f"{compiler} has no shared address sanitizer runtime ({names[0]})")
@@ -70,7 +83,9 @@ def run(library: Path, preload: str, *command: str, **extra: str) -> subprocess.
         "PYTHONMALLOC": "malloc",
         **extra,
     }
-    return subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False, env=environment, cwd=ROOT)
+    return subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, check=False, env=environment, cwd=ROOT
+    )
 
 
 @pytest.mark.parametrize("simd", ["", "avx2", "portable"], ids=["best", "avx2", "portable"])

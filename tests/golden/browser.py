@@ -1,4 +1,5 @@
-"""A headless Chromium, driven through its DevTools protocol over two pipes (fd 3 and 4; messages end with a zero byte)."""
+"""A headless Chromium, driven through its DevTools protocol over two pipes (fd 3 and 4; messages end with
+a zero byte)."""
 
 from __future__ import annotations
 
@@ -15,14 +16,26 @@ from pathlib import Path
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-_FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars")
+_FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--hide-scrollbars",
+)
 
 
 def find() -> str | None:
-    """The first Chromium on the path that starts (Ubuntu's chromium-browser may be a stub without its snap)."""
+    """The first Chromium on the path that starts (Ubuntu's chromium-browser may be a stub without its
+    snap)."""
     for name in NAMES:
         path = shutil.which(name)
-        if path and subprocess.run([path, "--version"], capture_output=True, check=False, timeout=60).returncode == 0:
+        if (
+            path
+            and subprocess.run([path, "--version"], capture_output=True, check=False, timeout=60).returncode
+            == 0
+        ):
             return path
     return None
 
@@ -45,7 +58,13 @@ class Browser:
         self._folder = tempfile.TemporaryDirectory(prefix="mmagold-browser-", ignore_cleanup_errors=True)
         theirs, self._out = os.pipe()
         self._in, theirs_out = os.pipe()
-        command = [program, *_FLAGS, "--remote-debugging-pipe", f"--user-data-dir={self._folder.name}", "about:blank"]
+        command = [
+            program,
+            *_FLAGS,
+            "--remote-debugging-pipe",
+            f"--user-data-dir={self._folder.name}",
+            "about:blank",
+        ]
         self._process = subprocess.Popen(
             [sys.executable, "-c", _ON_3_AND_4, str(theirs), str(theirs_out), *command],
             pass_fds=(theirs, theirs_out),
@@ -108,7 +127,13 @@ class Browser:
 
     def size(self, width: int, height: int, dark: bool = False) -> None:
         """The size of the window, and the system's colours."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 600,
+        )
         features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.call("Emulation.setEmulatedMedia", features=features)
 

@@ -26,10 +26,16 @@ def step_lists() -> dict[str, Instruction]:
     found: dict[Any, Instruction] = {}
     for architecture in golden.architectures():
         for ins in golden.instructions(architecture):
-            key = tuple(dict.fromkeys(operation.steps for operation in ins.program.operations)), bool(ins.scale_block)
+            key = (
+                tuple(dict.fromkeys(operation.steps for operation in ins.program.operations)),
+                bool(ins.scale_block),
+            )
             if key not in found or ins.k < found[key].k:
                 found[key] = ins
-    return {f"{i:02} {ins.architecture} {'+'.join(ins.program.algorithms)}": ins for i, ins in enumerate(found.values())}
+    return {
+        f"{i:02} {ins.architecture} {'+'.join(ins.program.algorithms)}": ins
+        for i, ins in enumerate(found.values())
+    }
 
 
 def bits_changed(step: Step) -> Iterator[tuple[tuple[str, int], ...]]:
@@ -74,7 +80,9 @@ def alternatives(step: Step, out: Format) -> dict[str, Any]:
             "window": ((), *(((name, n),) for name in step.of for n in (0, 8, 25, 40))),
             "zeros": ("ignored", "maximum"),
             "shift_limit": (None, 0, 7, 31),
-            "left_out": tuple(((step.of[-1], rule),) for rule in ("dropped", "unshifted") if len(step.of) > 1),
+            "left_out": tuple(
+                ((step.of[-1], rule),) for rule in ("dropped", "unshifted") if len(step.of) > 1
+            ),
             "group": grouped,
         },
         "sum": {
@@ -87,7 +95,11 @@ def alternatives(step: Step, out: Format) -> dict[str, Any]:
                 else {"flush": FLUSHES, "order": ("tree", "sequential"), "nan": (None, 0x1234)}
             ),
         },
-        "normalize": {"rounding": MODES, "fraction_bits": tuple(bits_changed(step)), "min_exponent": (None, -133, 0)},
+        "normalize": {
+            "rounding": MODES,
+            "fraction_bits": tuple(bits_changed(step)),
+            "min_exponent": (None, -133, 0),
+        },
         "fma": {
             "rounding": MODES,
             "flush": FLUSHES,
@@ -119,20 +131,30 @@ def legal(steps: tuple[Step, ...], operation: Operation) -> bool:
         members = k if step.op in ("multiply", "fma") else sum(counts.get(name, 0) for name in step.of)
         if step.group is not None and step.group[1] > members:
             return False
-        groups = 1 if step.group is None else step.group[1] if step.group[0] == "interleaved" else -(-members // step.group[1])
+        groups = (
+            1
+            if step.group is None
+            else step.group[1]
+            if step.group[0] == "interleaved"
+            else -(-members // step.group[1])
+        )
         if step.to:
             counts[step.to] = members if step.op in ("multiply", "round") else groups
     return counts["d"] == 1
 
 
 def mutants(ins: Instruction) -> Iterator[tuple[str, Instruction]]:
-    """The instruction with one field of one step of its operations changed; name and parameters of the algorithm stay."""
+    """The instruction with one field of one step of its operations changed; name and parameters of the
+    algorithm stay."""
     for index, step in enumerate(ins.program.operations[0].steps):
         for field, values in alternatives(step, ins.program.operations[0].out_format).items():
             for value in values:
                 changed = [replace_step(o, index, step, field, value) for o in ins.program.operations]
                 if tuple(changed) != ins.program.operations and all(legal(o.steps, o) for o in changed):
-                    yield f"{step.op} {index}: {field} = {value}", replace(ins, program=Program(tuple(changed)))
+                    yield (
+                        f"{step.op} {index}: {field} = {value}",
+                        replace(ins, program=Program(tuple(changed))),
+                    )
 
 
 def replace_step(operation: Operation, index: int, step: Step, field: str, value: Any) -> Operation:
@@ -145,5 +167,8 @@ def replace_step(operation: Operation, index: int, step: Step, field: str, value
 
 def operands_for(ins: Instruction, seed: int) -> dict[str, Any]:
     """Random and structured operands, a few of each kind."""
-    parts = [stimuli.generate(ins, kind, COUNT, np.random.default_rng([seed, i])) for i, kind in enumerate(stimuli.KINDS)]
+    parts = [
+        stimuli.generate(ins, kind, COUNT, np.random.default_rng([seed, i]))
+        for i, kind in enumerate(stimuli.KINDS)
+    ]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

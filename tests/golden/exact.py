@@ -1,8 +1,9 @@
 """An independent oracle: the algorithms of MMA-Sim in rational numbers, written from the text alone.
 
-It shares nothing with the package: no formats, no rounding, no spec. Each function takes raw codes and returns one.
-Sources: arXiv 2511.10909 sections IV-A to IV-I, with the later corrections (exponent of zero addends, +0 results, TR-FDPA
-and GTR-FDPA of its second version, E-FDPA).
+It shares nothing with the package: no formats, no rounding, no spec. Each function takes raw codes and
+    returns one.
+Sources: arXiv 2511.10909 sections IV-A to IV-I, with the later corrections (exponent of zero addends, +0
+results, TR-FDPA and GTR-FDPA of its second version, E-FDPA).
 """
 
 from __future__ import annotations
@@ -28,7 +29,14 @@ FLOATS = {
     "e2m3": (2, 3, 1, "finite"),
     "e2m1": (2, 1, 1, "finite"),
 }
-INTEGERS = {"s32": (32, True), "s8": (8, True), "u8": (8, False), "s4": (4, True), "u4": (4, False), "b1": (1, False)}
+INTEGERS = {
+    "s32": (32, True),
+    "s8": (8, True),
+    "u8": (8, False),
+    "s4": (4, True),
+    "u4": (4, False),
+    "b1": (1, False),
+}
 
 
 @lru_cache(maxsize=8192)
@@ -44,7 +52,8 @@ def log2_floor(x: Fraction) -> int:
 
 @dataclass(frozen=True)
 class Value:
-    """A decoded operand: `what` is "nan", "inf" or "number"; s (signed) * 2**e otherwise; `negative` also of zeros."""
+    """A decoded operand: `what` is "nan", "inf" or "number"; s (signed) * 2**e otherwise; `negative` also
+    of zeros."""
 
     what: str
     negative: bool = False
@@ -89,7 +98,7 @@ def integer(fmt: str, code: int) -> int:
     return code - (1 << bits) if signed and code >> (bits - 1) else code
 
 
-# Rounding --------------------------------------------------------------------------------------------------------------
+# Rounding ---------------------------------------------------------------------------------------------------
 
 
 def to_integer(x: Fraction, mode: str) -> int:
@@ -111,9 +120,15 @@ def cut(s: Fraction, fraction_bits: int, mode: str = "toward_zero") -> Fraction:
 
 
 def encode(
-    fmt: str, x: Fraction, mode: str, kept: int | None = None, overflow: str = "infinity", negative_zero: bool = False
+    fmt: str,
+    x: Fraction,
+    mode: str,
+    kept: int | None = None,
+    overflow: str = "infinity",
+    negative_zero: bool = False,
 ) -> int:
-    """The code of x, rounded once at `kept` fraction bits. overflow: "infinity", or "ieee" (the mode decides)."""
+    """The code of x, rounded once at `kept` fraction bits. overflow: "infinity", or "ieee" (the mode
+    decides)."""
     exponent_bits, fraction_bits, bias, _ = FLOATS[fmt]
     sign = 1 << (exponent_bits + fraction_bits) if x < 0 or (x == 0 and negative_zero) else 0
     if x == 0:
@@ -138,7 +153,7 @@ def infinity(fmt: str, negative: bool) -> int:
     return int(negative) << (exponent_bits + fraction_bits) | ((1 << exponent_bits) - 1) << fraction_bits
 
 
-# Special values ----------------------------------------------------------------------------------------------------------
+# Special values ---------------------------------------------------------------------------------------------
 
 
 def product_kind(a: Value, b: Value) -> str:
@@ -162,7 +177,7 @@ def answer(found: str, fmt: str, nan: int) -> int:
 NVIDIA_NAN = {"f32": 0x7FFFFFFF, "f16": 0x7FFF}
 
 
-# FDA, scaled FDA, GDFS ---------------------------------------------------------------------------------------------------
+# FDA, scaled FDA, GDFS --------------------------------------------------------------------------------------
 
 
 def fda(
@@ -177,20 +192,26 @@ def fda(
 ) -> int:
     """T-FDPA; with one pair of scales for each product ST-FDPA."""
     pairs = list(zip(a, b, strict=True))
-    found = special([(product_kind(x, y), x.negative != y.negative) for x, y in pairs] + [(c.what, c.negative)])
+    found = special(
+        [(product_kind(x, y), x.negative != y.negative) for x, y in pairs] + [(c.what, c.negative)]
+    )
     if any("nan" in (x.what, y.what) for x, y in scales or ()):
         found = "nan"
     if found:
         return answer(found, d, NVIDIA_NAN[d])
     shift = [x.e + y.e for x, y in scales] if scales else [0] * len(pairs)
-    addends = [(x.s * y.s, x.e + y.e + extra) for (x, y), extra in zip(pairs, shift, strict=True)] + [(c.s, c.e)]
+    addends = [(x.s * y.s, x.e + y.e + extra) for (x, y), extra in zip(pairs, shift, strict=True)] + [
+        (c.s, c.e)
+    ]
     e_max = max(e if s else e_zero for s, e in addends)
     total = sum((cut(s * two(e - e_max), f) for s, e in addends if s), Fraction(0)) * two(e_max)
     code = encode(d, total, "toward_zero" if d == "f32" else "nearest_even", kept)
     return 0 if code << 1 & ((1 << (32 if d == "f32" else 16)) - 1) == 0 else code
 
 
-def cofda(fa: str, fb: str, fc: str, d: str, products: int, f: int, e_zero: int, kept: int | None = None) -> Callable[..., int]:
+def cofda(
+    fa: str, fb: str, fc: str, d: str, products: int, f: int, e_zero: int, kept: int | None = None
+) -> Callable[..., int]:
     """A chain of FDAs, `products` at a time; the running c is rounded to D."""
 
     def run(a: Sequence[int], b: Sequence[int], c: int) -> int:
@@ -212,17 +233,34 @@ def cofda(fa: str, fb: str, fc: str, d: str, products: int, f: int, e_zero: int,
 
 
 def scaled_fda(fa: str, fb: str, block: int, f: int, e_zero: int) -> Callable[..., int]:
-    def run(a: Sequence[int], b: Sequence[int], c: int, scale_a: Sequence[int], scale_b: Sequence[int]) -> int:
-        scales = [(decode("ue8m0", scale_a[k // block]), decode("ue8m0", scale_b[k // block])) for k in range(len(a))]
-        return fda([decode(fa, x) for x in a], [decode(fb, x) for x in b], decode("f32", c), "f32", f, e_zero, None, scales)
+    def run(
+        a: Sequence[int], b: Sequence[int], c: int, scale_a: Sequence[int], scale_b: Sequence[int]
+    ) -> int:
+        scales = [
+            (decode("ue8m0", scale_a[k // block]), decode("ue8m0", scale_b[k // block]))
+            for k in range(len(a))
+        ]
+        return fda(
+            [decode(fa, x) for x in a],
+            [decode(fb, x) for x in b],
+            decode("f32", c),
+            "f32",
+            f,
+            e_zero,
+            None,
+            scales,
+        )
 
     return run
 
 
 def gdfs(scale: str, block: int, f: int = 35, e_zero: int = -139) -> Callable[..., int]:
-    """GST-FDPA: groups of 16 e2m1 products, each summed exactly and scaled; aligned by the scales' exponents alone."""
+    """GST-FDPA: groups of 16 e2m1 products, each summed exactly and scaled; aligned by the scales'
+    exponents alone."""
 
-    def run(a: Sequence[int], b: Sequence[int], c: int, scale_a: Sequence[int], scale_b: Sequence[int]) -> int:
+    def run(
+        a: Sequence[int], b: Sequence[int], c: int, scale_a: Sequence[int], scale_b: Sequence[int]
+    ) -> int:
         value_c = decode("f32", c)
         scales = [(decode(scale, x), decode(scale, y)) for x, y in zip(scale_a, scale_b, strict=True)]
         if value_c.what == "nan" or any("nan" in (x.what, y.what) for x, y in scales):
@@ -231,7 +269,10 @@ def gdfs(scale: str, block: int, f: int = 35, e_zero: int = -139) -> Callable[..
             return c
         addends = [(value_c.s, value_c.e if value_c.s else e_zero)]
         for k in range(0, len(a), 16):
-            products = [decode("e2m1", x).x * decode("e2m1", y).x for x, y in zip(a[k : k + 16], b[k : k + 16], strict=True)]
+            products = [
+                decode("e2m1", x).x * decode("e2m1", y).x
+                for x, y in zip(a[k : k + 16], b[k : k + 16], strict=True)
+            ]
             x, y = scales[k // block]
             zero = not any(products) or x.is_zero or y.is_zero
             addends.append((sum(products, Fraction(0)) * x.s * y.s, e_zero if zero else x.e + y.e))
@@ -243,7 +284,7 @@ def gdfs(scale: str, block: int, f: int = 35, e_zero: int = -139) -> Callable[..
     return run
 
 
-# FDRDA and GFDRDA (CDNA3) ------------------------------------------------------------------------------------------------
+# FDRDA and GFDRDA (CDNA3) -----------------------------------------------------------------------------------
 
 
 def truncated_sum(addends: Sequence[tuple[Fraction, int]]) -> tuple[Fraction, int] | None:
@@ -256,7 +297,8 @@ def truncated_sum(addends: Sequence[tuple[Fraction, int]]) -> tuple[Fraction, in
 
 
 def round_down_add(dot: tuple[Fraction, int] | None, c: Value, window: int | None) -> int:
-    """The last stage: dot floored at 32 fraction bits, c at 24, the sum renormalised and floored at 31, then RNE."""
+    """The last stage: dot floored at 32 fraction bits, c at 24, the sum renormalised and floored at 31,
+    then RNE."""
     e_c = c.e if c.s else -126
     e_max = e_c if dot is None else max(dot[1], e_c)
     total = Fraction(0) if dot is None else cut(dot[0] * two(dot[1] - e_max), 32, "down")
@@ -281,11 +323,16 @@ def fdrda(a: Sequence[Value], b: Sequence[Value], c: Value) -> int:
 
 
 def gfdrda(a: Sequence[Value], b: Sequence[Value], c: Value) -> int:
-    found = special([(product_kind(x, y), x.negative != y.negative) for x, y in zip(a, b, strict=True)] + [(c.what, c.negative)])
+    found = special(
+        [(product_kind(x, y), x.negative != y.negative) for x, y in zip(a, b, strict=True)]
+        + [(c.what, c.negative)]
+    )
     if found:
         return answer(found, "f32", 0x7FC00000)
     addends = [(x.s * y.s, x.e + y.e) for x, y in zip(a, b, strict=True)]
-    groups = [group for group in (truncated_sum(addends[0::2]), truncated_sum(addends[1::2])) if group is not None]
+    groups = [
+        group for group in (truncated_sum(addends[0::2]), truncated_sum(addends[1::2])) if group is not None
+    ]
     dot = None
     if groups:
         e_max = max(e for _, e in groups)
@@ -298,7 +345,11 @@ def chain(step: Callable[..., int], fa: str, fb: str, products: int) -> Callable
 
     def run(a: Sequence[int], b: Sequence[int], c: int) -> int:
         for k in range(0, len(a), products):
-            c = step([decode(fa, x) for x in a[k : k + products]], [decode(fb, x) for x in b[k : k + products]], decode("f32", c))
+            c = step(
+                [decode(fa, x) for x in a[k : k + products]],
+                [decode(fb, x) for x in b[k : k + products]],
+                decode("f32", c),
+            )
         return c
 
     return run
@@ -306,13 +357,16 @@ def chain(step: Callable[..., int], fa: str, fb: str, products: int) -> Callable
 
 def exact_dot_add(a: Sequence[Value], b: Sequence[Value], c: Value) -> int:
     """E-FDPA (CDNA1): one RNE of the exact sum."""
-    found = special([(product_kind(x, y), x.negative != y.negative) for x, y in zip(a, b, strict=True)] + [(c.what, c.negative)])
+    found = special(
+        [(product_kind(x, y), x.negative != y.negative) for x, y in zip(a, b, strict=True)]
+        + [(c.what, c.negative)]
+    )
     if found:
         return answer(found, "f32", 0x7FC00000)
     return encode("f32", sum((x.x * y.x for x, y in zip(a, b, strict=True)), c.x), "nearest_even")
 
 
-# IEEE operations -----------------------------------------------------------------------------------------------------------
+# IEEE operations --------------------------------------------------------------------------------------------
 
 
 def ieee_fma(fmt: str, a: Value, b: Value, c: Value, mode: str, nan: int) -> int:
@@ -348,7 +402,11 @@ def sfma(fmt: str, mode: str, nan: int, hand_on: bool) -> Callable[..., int]:
         for x, y in zip(a, b, strict=True):
             operands = decode(fmt, y), decode(fmt, c), decode(fmt, x)
             first = next((v for v in operands if v.what == "nan"), None)
-            c = first.code | quiet if hand_on and first else ieee_fma(fmt, operands[2], operands[0], operands[1], mode, nan)
+            c = (
+                first.code | quiet
+                if hand_on and first
+                else ieee_fma(fmt, operands[2], operands[0], operands[1], mode, nan)
+            )
         return c
 
     return run
@@ -374,7 +432,10 @@ def gps(fmt: str, group: int) -> Callable[..., int]:
         return p[0] if len(p) == 1 else add(pairwise(p[: len(p) // 2]), pairwise(p[len(p) // 2 :]))
 
     def run(a: Sequence[int], b: Sequence[int], c: int) -> int:
-        p = [flushed(ieee_mul("f32", operand(fmt, x), operand(fmt, y), nan), True) for x, y in zip(a, b, strict=True)]
+        p = [
+            flushed(ieee_mul("f32", operand(fmt, x), operand(fmt, y), nan), True)
+            for x, y in zip(a, b, strict=True)
+        ]
         d = flushed(c, False)
         for k in range(0, len(p), group):
             d = add(d, pairwise(p[k : k + group]))
@@ -389,7 +450,9 @@ def m8n8k4_f32(fc: str) -> Callable[..., int]:
     def run(a: Sequence[int], b: Sequence[int], c: int) -> int:
         p = 0
         for x, y in zip(a, b, strict=True):
-            p = ieee_fma("f32", decode("f16", x), decode("f16", y), decode("f32", p), "nearest_even", 0x7FFFFFFF)
+            p = ieee_fma(
+                "f32", decode("f16", x), decode("f16", y), decode("f32", p), "nearest_even", 0x7FFFFFFF
+            )
         return ieee_add("f32", decode(fc, c), decode("f32", p), 0x7FFFFFFF)
 
     return run
@@ -406,7 +469,8 @@ def m8n8k4_f16(a: Sequence[int], b: Sequence[int], c: int) -> int:
 
 
 def fp8_rewrite(fa: str, fb: str, d: str) -> Callable[..., int]:
-    """FP8 mma.sync on sm_90: two chained HMMAs from zero over k mod 4 in {0, 1} and {2, 3}, then one IEEE add of c."""
+    """FP8 mma.sync on sm_90: two chained HMMAs from zero over k mod 4 in {0, 1} and {2, 3}, then one IEEE
+    add of c."""
     e_zero = {"f32": -133, "f16": -21}[d]
 
     def as_f16(fmt: str, code: int) -> Value:
@@ -417,13 +481,20 @@ def fp8_rewrite(fa: str, fb: str, d: str) -> Callable[..., int]:
         code = 0
         for half in ((0, 1), (2, 3)):
             picked = [k for k in range(len(a)) if k % 4 in half]
-            code = fda([as_f16(fa, a[k]) for k in picked], [as_f16(fb, b[k]) for k in picked], decode(d, code), d, 25, e_zero)
+            code = fda(
+                [as_f16(fa, a[k]) for k in picked],
+                [as_f16(fb, b[k]) for k in picked],
+                decode(d, code),
+                d,
+                25,
+                e_zero,
+            )
         return ieee_add(d, decode(d, c), decode(d, code), NVIDIA_NAN[d])
 
     return run
 
 
-# Integers --------------------------------------------------------------------------------------------------------------------
+# Integers ---------------------------------------------------------------------------------------------------
 
 
 def integer_dot(fa: str, fb: str, saturate: bool) -> Callable[..., int]:

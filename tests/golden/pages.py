@@ -1,7 +1,7 @@
 """Runs the code of a Markdown page: what the page shows is what happens.
 
-The blocks of a page run in order in one temporary folder that sees the repository's folders, so that a tutorial can build on
-the step before. What the word after the fence means:
+The blocks of a page run in order in one temporary folder that sees the repository's folders, so that a
+tutorial can build on the step before. What the word after the fence means:
 
     ```python             runs; all blocks of a page share their names. A ```text block right below shows what it prints
     ```console            lines "$ command" run in bash, the lines below show what it prints; status 0, or 1 where that begins
@@ -12,7 +12,7 @@ the step before. What the word after the fence means:
     ```text, ```systemverilog    are shown
 
 In output "..." stands for anything.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def commands(block: Block) -> list[tuple[str, str]]:
-    """The commands of a console block with the output shown below each; "\\" at a line's end continues the command."""
+    """The commands of a console block with the output shown below each; "\\" at a line's end continues the
+    command."""
     joined = re.sub(r"\\\n(?:> )?", "", block.body)
     if joined.strip() and not joined.startswith("$ "):
         raise PageError("a console block begins with '$ '")
@@ -99,14 +100,31 @@ def same(shown: str, got: str) -> bool:
     return doctest.OutputChecker().check_output(tidy(shown), tidy(got), doctest.ELLIPSIS)
 
 
-TERMINAL = ("CI", "FORCE_COLOR", "GITHUB_ACTIONS", "LANGUAGE", "LINES", "PY_COLORS", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+TERMINAL = (
+    "CI",
+    "FORCE_COLOR",
+    "GITHUB_ACTIONS",
+    "LANGUAGE",
+    "LINES",
+    "PY_COLORS",
+    "TTY_COMPATIBLE",
+    "TTY_INTERACTIVE",
+)
 """Variables that would have commands print for a terminal, or in another language."""
 
 
 def environment() -> dict[str, str]:
-    """120 columns, no colours, English in UTF-8, this Python's commands first, the repository's packages importable."""
+    """120 columns, no colours, English in UTF-8, this Python's commands first, the repository's packages
+    importable."""
     values = {name: value for name, value in os.environ.items() if name not in TERMINAL}
-    values |= {"COLUMNS": "120", "NO_COLOR": "1", "TERM": "dumb", "LC_ALL": "C", "PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8"}
+    values |= {
+        "COLUMNS": "120",
+        "NO_COLOR": "1",
+        "TERM": "dumb",
+        "LC_ALL": "C",
+        "PYTHONUTF8": "1",
+        "PYTHONIOENCODING": "utf-8",
+    }
     values["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{values['PATH']}"
     values["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     return values
@@ -151,7 +169,9 @@ class PageRun:
         elif block.language == "yaml":
             list(yaml.safe_load_all(block.body))
         elif block.language not in SHOWN:
-            raise PageError(f"a block of '{block.language}', expected python, console, yaml, {', '.join(SHOWN)}")
+            raise PageError(
+                f"a block of '{block.language}', expected python, console, yaml, {', '.join(SHOWN)}"
+            )
 
     def _python(self, block: Block, shown: str | None) -> None:
         self.ran += 1
@@ -182,7 +202,7 @@ class PageRun:
             raise PageError(f"$ {command}\nprints\n{done.stdout}\nthe page shows\n{shown}")
 
 
-# Blocks that are not run -------------------------------------------------------------------------------------------------
+# Blocks that are not run ------------------------------------------------------------------------------------
 
 
 def check_python(code: str) -> None:
@@ -231,7 +251,9 @@ def _check_mmagold(arguments: list[str]) -> None:
         if not arguments or arguments[0] not in command.commands:
             if arguments == ["--help"]:
                 return
-            raise PageError(f"'{name}' has no command '{' '.join(arguments[:1])}', only {', '.join(command.commands)}")
+            raise PageError(
+                f"'{name}' has no command '{' '.join(arguments[:1])}', only {', '.join(command.commands)}"
+            )
         word, *arguments = arguments
         command, name = command.commands[word], f"{name} {word}"
     try:

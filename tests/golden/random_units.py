@@ -81,7 +81,9 @@ def local_format(rng: random.Random) -> dict[str, Any]:
     storage = rng.choice((8, 16, 32))
     exponent_bits = rng.randint(1 if rng.random() < 0.2 else 2, 6 if storage == 8 else 9)
     specials = rng.choice(("none", "ieee", "all_ones_nan", "negative_zero_nan"))
-    fraction_bits = rng.randint(int(specials == "ieee" or rng.random() < 0.8), min(storage - 1 - exponent_bits, 26))
+    fraction_bits = rng.randint(
+        int(specials == "ieee" or rng.random() < 0.8), min(storage - 1 - exponent_bits, 26)
+    )
     signed = specials == "negative_zero_nan" or rng.random() < 0.8
     fmt = {
         "kind": "float",
@@ -106,7 +108,9 @@ class UnitWriter:
         self.rng, self.k = rng, k
         self.steps: list[Any] = []
         self.count = (
-            {"a": k, "b": k, "c": 1} | ({"scales": k} if scaled and k else {}) | ({"addends": addends} if addends else {})
+            {"a": k, "b": k, "c": 1}
+            | ({"scales": k} if scaled and k else {})
+            | ({"addends": addends} if addends else {})
         )
         self.scaled_once = False
 
@@ -121,7 +125,11 @@ class UnitWriter:
 
     def group(self, register: str) -> dict[str, int] | None:
         terms = min(self.count[register], max(self.k, 1))
-        return self.maybe(0.4, {self.rng.choice(("contiguous", "interleaved")): self.rng.randint(1, terms)}) if terms else None
+        return (
+            self.maybe(0.4, {self.rng.choice(("contiguous", "interleaved")): self.rng.randint(1, terms)})
+            if terms
+            else None
+        )
 
     def groups(self, register: str, group: dict[str, int] | None) -> int:
         if not group:
@@ -154,7 +162,11 @@ class UnitWriter:
 
     def align(self, registers: list[str]) -> None:
         bits = self.rng.choice((0, 1, 5, 13, 24, 25, 31, 40, 60, 72))
-        table = {name: max(0, bits - self.rng.randint(0, 8)) for name in registers} if self.rng.random() < 0.3 else bits
+        table = (
+            {name: max(0, bits - self.rng.randint(0, 8)) for name in registers}
+            if self.rng.random() < 0.3
+            else bits
+        )
         self.add(
             "align",
             of=registers,
@@ -170,10 +182,25 @@ class UnitWriter:
         group = self.group(registers[0]) if len(registers) == 1 else None
         if self.rng.random() < 0.35:
             order = self.rng.choice(("tree", "sequential"))
-            self.add("sum", of=registers, to=to, group=group, order=order, overflow=self.sum_overflow(), **self.ieee())
+            self.add(
+                "sum",
+                of=registers,
+                to=to,
+                group=group,
+                order=order,
+                overflow=self.sum_overflow(),
+                **self.ieee(),
+            )
         else:
             exponent = self.maybe(0.1, self.rng.choice((0, -30, 20, -100000, 100000)))
-            self.add("sum", of=registers, to=to, group=group, rounding=self.maybe(0.3, self.mode()), exponent=exponent)
+            self.add(
+                "sum",
+                of=registers,
+                to=to,
+                group=group,
+                rounding=self.maybe(0.3, self.mode()),
+                exponent=exponent,
+            )
         self.count[to] = self.groups(registers[0], group)
 
     def middle(self, register: str) -> str:
@@ -194,7 +221,12 @@ class UnitWriter:
                     rounding=self.mode(),
                     min_exponent=self.maybe(0.4, self.rng.choice((-126, -14, 0, 40, 100000))),
                 )
-            elif pick == 3 and "scales" in self.count and not self.scaled_once and self.count[register] <= self.k:
+            elif (
+                pick == 3
+                and "scales" in self.count
+                and not self.scaled_once
+                and self.count[register] <= self.k
+            ):
                 self.add("scale", of=register)
                 self.scaled_once = True
             elif pick == 4:
@@ -247,7 +279,11 @@ class UnitWriter:
         if self.rng.random() < 0.7:
             self.add("special_values", of=known[:4])
         register = self.middle(register) if register != "c" else "c"
-        last = [register] + ["c"] * (register != "c" and self.rng.random() < 0.8) + ["addends"] * ("addends" in self.count)
+        last = (
+            [register]
+            + ["c"] * (register != "c" and self.rng.random() < 0.8)
+            + ["addends"] * ("addends" in self.count)
+        )
         if self.rng.random() < 0.6:
             self.align(last)
         if self.rng.random() < 0.2:
@@ -256,7 +292,13 @@ class UnitWriter:
             return self.steps
         self.total(last, "total")
         if self.count["total"] == 1 and self.rng.random() < 0.2:
-            self.add("normalize", of="total", fraction_bits=31, rounding=self.mode(), min_exponent=self.maybe(0.5, -126))
+            self.add(
+                "normalize",
+                of="total",
+                fraction_bits=31,
+                rounding=self.mode(),
+                min_exponent=self.maybe(0.5, -126),
+            )
         usual = FLOAT_OVERFLOWS if out_is_float else INTEGER_OVERFLOWS
         overflow = usual if self.rng.random() < 0.9 else OVERFLOWS
         self.add(
@@ -282,7 +324,12 @@ def random_unit(rng: random.Random) -> str:
     local = {f"x{i}": local_format(rng) for i in range(3)} if rng.random() < 0.4 else {}
     names = [*local, *local, *OPERAND_FORMATS] if local else list(OPERAND_FORMATS)
     results = [*local, *RESULT_FORMATS]
-    formats = {"a": rng.choice(names), "b": rng.choice(names), "c": rng.choice(results), "d": rng.choice(results)}
+    formats = {
+        "a": rng.choice(names),
+        "b": rng.choice(names),
+        "c": rng.choice(results),
+        "d": rng.choice(results),
+    }
     if rng.random() < 0.4:
         formats["b"] = formats["a"]
     scaled = rng.random() < 0.3
@@ -290,7 +337,10 @@ def random_unit(rng: random.Random) -> str:
     if local:
         unit["define_formats"] = local
     if scaled:
-        formats |= {"scale_a": rng.choice(("ue8m0", "ue4m3", "e4m3")), "scale_b": rng.choice(("ue8m0", "ue4m3", "e4m3"))}
+        formats |= {
+            "scale_a": rng.choice(("ue8m0", "ue4m3", "e4m3")),
+            "scale_b": rng.choice(("ue8m0", "ue4m3", "e4m3")),
+        }
         unit["scale_block"] = rng.choice([i for i in range(1, k + 1) if k % i == 0])
     is_float = {name: name[0] not in "sbu" or name.startswith("ue") or name == "bf16" for name in results}
     is_float |= {name: fmt["kind"] == "float" for name, fmt in local.items()}
@@ -300,8 +350,15 @@ def random_unit(rng: random.Random) -> str:
         out = formats["d"] if i == count - 1 else rng.choice(("f32", "f16", formats["d"]))
         addends = [f"r{j}" for j in range(i) if program[j]["out"] == out and rng.random() < 0.4]
         subset = {"modulo": count, "residues": [i]}
-        steps = UnitWriter(rng, len([x for x in range(k) if x % count == i]), scaled, len(addends)).write(is_float[out])
-        operation: dict[str, Any] = {"k": subset, "out": out, "to": "d" if i == count - 1 else f"r{i}", "steps": steps}
+        steps = UnitWriter(rng, len([x for x in range(k) if x % count == i]), scaled, len(addends)).write(
+            is_float[out]
+        )
+        operation: dict[str, Any] = {
+            "k": subset,
+            "out": out,
+            "to": "d" if i == count - 1 else f"r{i}",
+            "steps": steps,
+        }
         if addends:
             operation["addends"] = addends
         if i and rng.random() < 0.3:
@@ -316,7 +373,11 @@ FLOATS = ("f16", "bf16", "tf32", *NARROW)
 
 
 def _fda_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
-    a, c, d = rng.choice(FLOATS), rng.choice(("f32", "f32", "f16", "bf16")), rng.choice(("f32", "f32", "f16", "bf16"))
+    a, c, d = (
+        rng.choice(FLOATS),
+        rng.choice(("f32", "f32", "f16", "bf16")),
+        rng.choice(("f32", "f32", "f16", "bf16")),
+    )
     b = a if rng.random() < 0.6 else rng.choice(FLOATS)
     widest = {"f32": 23, "f16": 10, "bf16": 7}[d]
     body: dict[str, Any] = {
@@ -391,7 +452,9 @@ def _gdfs_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
         "group": rng.choice([i for i in (1, 2, 4, 8, 16, 32, 64) if k % i == 0]),
         "nan": 1,
     }
-    return {"a": "e2m1", "b": "e2m1", "c": "f32", "d": "f32", "scale_a": scale, "scale_b": scale}, [{"gdfs": body | floor}]
+    return {"a": "e2m1", "b": "e2m1", "c": "f32", "d": "f32", "scale_a": scale, "scale_b": scale}, [
+        {"gdfs": body | floor}
+    ]
 
 
 def _fdrda_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
@@ -409,7 +472,12 @@ def _fdrda_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
         return {"a": a, "b": b, "c": "f32", "d": "f32"}, [{"gfdrda": body | {"c_window": rng.randint(0, 40)}}]
     body["product_overflow"] = rng.choice((128, 128, 16, -20, 1))
     name = {"fdrda": body} if rng.random() < 0.5 else {"cofdrda": body | {"products": rng.randint(1, k)}}
-    return {"a": a, "b": b, "c": rng.choice(("f32", "f16", "bf16")), "d": rng.choice(("f32", "f16", "bf16"))}, [name]
+    return {
+        "a": a,
+        "b": b,
+        "c": rng.choice(("f32", "f16", "bf16")),
+        "d": rng.choice(("f32", "f16", "bf16")),
+    }, [name]
 
 
 def _fma_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
@@ -422,7 +490,9 @@ def _fma_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
 def _integer_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
     ints = ("s8", "u8", "s4", "u4")
     if rng.random() < 0.3:
-        return {"a": "b1", "b": "b1", "c": "s32", "d": "s32"}, [{"binary_dot_add": {"operation": rng.choice(("and", "xor"))}}]
+        return {"a": "b1", "b": "b1", "c": "s32", "d": "s32"}, [
+            {"binary_dot_add": {"operation": rng.choice(("and", "xor"))}}
+        ]
     return {"a": rng.choice(ints), "b": rng.choice(ints), "c": "s32", "d": "s32"}, [
         {"integer_dot_add": {"overflow": rng.choice(("wrap", "saturate"))}}
     ]
@@ -431,7 +501,11 @@ def _integer_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]
 def _two_passes_unit(rng: random.Random, k: int) -> tuple[dict[str, Any], list[Any]]:
     """Interleaved passes whose results one IEEE addition joins."""
     a, d = rng.choice(("f16", "bf16", "e4m3", "e5m2")), rng.choice(("f32", "f16"))
-    body = {"fraction_bits": rng.randint(10, 26), "rounding": rng.choice(("toward_zero", "nearest_even")), "nan": 0x7FFF}
+    body = {
+        "fraction_bits": rng.randint(10, 26),
+        "rounding": rng.choice(("toward_zero", "nearest_even")),
+        "nan": 0x7FFF,
+    }
     program: list[Any] = [
         {"k": {"modulo": 2, "residues": [0]}, "seed": "zero", "out": d, "to": "even", "fda": dict(body)},
         {
@@ -464,7 +538,13 @@ def kernel_unit(rng: random.Random) -> str:
     k = rng.choice((1, 2, 3, 7, 8, 16, 17, 32, 64)) if rng.random() < 0.9 else rng.choice((128, 255, 256))
     formats, program = rng.choice(KERNEL_UNITS)(rng, k)
     local = formats.pop("define", {})
-    unit = {"unit": "fuzz", "shape": shape(rng, k), "define_formats": local, "formats": formats, "program": program}
+    unit = {
+        "unit": "fuzz",
+        "shape": shape(rng, k),
+        "define_formats": local,
+        "formats": formats,
+        "program": program,
+    }
     if not local:
         del unit["define_formats"]
     if "scale_a" in formats:
@@ -695,7 +775,8 @@ def draw_codes(fmt: Format, size: tuple[int, ...], rng: np.random.Generator) -> 
 def draw_dots(ins: Instruction, count: int, rng: np.random.Generator) -> Operands:
     """Operands of `count` dot products; in some, neighbouring products cancel, in some c cancels the result for c = 0."""
     operands = {
-        name: draw_codes(ins.formats[name], (count, *size), rng) for name, size in ins.operand_shapes(matrices=False).items()
+        name: draw_codes(ins.formats[name], (count, *size), rng)
+        for name, size in ins.operand_shapes(matrices=False).items()
     }
     a = ins.formats["a"]
     if rng.random() < 0.4 and ins.k > 1 and a.is_float and a.signed:
@@ -707,11 +788,19 @@ def draw_dots(ins: Instruction, count: int, rng: np.random.Generator) -> Operand
     if rng.random() < 0.4 and c == ins.formats["d"] and c.is_float and c.signed:
         zero = np.zeros_like(operands["c"])
         d = ins.engine.dots(
-            operands["a"], operands["b"], zero, None, operands.get("scale_a"), operands.get("scale_b"), general=True
+            operands["a"],
+            operands["b"],
+            zero,
+            None,
+            operands.get("scale_a"),
+            operands.get("scale_b"),
+            general=True,
         )
         rows = rng.random(count) < 0.5
         operands["c"] = np.where(
-            rows, (d ^ c.dtype.type(1 << c.sign_shift)) + rng.integers(0, 2, count).astype(c.dtype), operands["c"]
+            rows,
+            (d ^ c.dtype.type(1 << c.sign_shift)) + rng.integers(0, 2, count).astype(c.dtype),
+            operands["c"],
         )
         operands["c"] &= c.dtype.type((1 << c.bits) - 1)
     return operands
@@ -763,7 +852,10 @@ def general(ins: Instruction, operands: Operands, matrices: bool = False) -> Bit
 
 
 def shown(operands: Operands, i: int) -> str:
-    return ", ".join(f"{name}: {' '.join(f'{int(x):x}' for x in np.atleast_1d(array[i]))}" for name, array in operands.items())
+    return ", ".join(
+        f"{name}: {' '.join(f'{int(x):x}' for x in np.atleast_1d(array[i]))}"
+        for name, array in operands.items()
+    )
 
 
 def differences(ins: Instruction, count: int, seed: int) -> list[str]:
@@ -773,17 +865,24 @@ def differences(ins: Instruction, count: int, seed: int) -> list[str]:
     dots = [{name: array[i] for name, array in operands.items()} for i in range(count)]
     wanted = np.array([ins.reference_dot(**dot) for dot in dots], dtype=np.uint64)
     found = []
-    for what, got in (("general", general(ins, operands)), ("lanes" if ins.engine.fast else "dot", ins.dot(**operands))):
+    for what, got in (
+        ("general", general(ins, operands)),
+        ("lanes" if ins.engine.fast else "dot", ins.dot(**operands)),
+    ):
         wrong = np.flatnonzero(got != wanted)
         if wrong.size:
             i = int(wrong[0])
-            found.append(f"{what} {int(got[i]):x}, reference {int(wanted[i]):x} ({wrong.size} wrong) for {shown(operands, i)}")
+            found.append(
+                f"{what} {int(got[i]):x}, reference {int(wanted[i]):x} ({wrong.size} wrong) for {shown(operands, i)}"
+            )
     many = draw_dots(ins, 16 * count + 1, rng)
     if ins.engine.fast:
         slow, got = general(ins, many), ins.dot(**many)
         wrong = np.flatnonzero(got != slow)
         if wrong.size:
-            found.append(f"lanes {int(got[wrong[0]]):x}, general {int(slow[wrong[0]]):x} for {shown(many, int(wrong[0]))}")
+            found.append(
+                f"lanes {int(got[wrong[0]]):x}, general {int(slow[wrong[0]]):x} for {shown(many, int(wrong[0]))}"
+            )
     blocks = draw_matrices(ins, 2, rng)
     product, single = ins(**blocks), general(ins, as_dots(blocks))
     if not np.array_equal(product, single):

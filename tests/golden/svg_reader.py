@@ -1,4 +1,5 @@
-"""Reads pictures back: their texts with places, the ids, the cells of a fragment. Knows nothing of how they are drawn."""
+"""Reads pictures back: their texts with places, the ids, the cells of a fragment. Knows nothing of how
+they are drawn."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ def parse(picture: str) -> ElementTree.Element:
 
 
 def check(picture: str, name: str) -> ElementTree.Element:
-    """The rules for every picture of the site: ids unique and prefixed, nothing outside, no script, no blank line."""
+    """The rules for every picture of the site: ids unique and prefixed, nothing outside, no script, no
+    blank line."""
     root = parse(picture)
     ids = [item.attrib["id"] for item in root.iter() if "id" in item.attrib]
     assert len(ids) == len(set(ids))
@@ -63,7 +65,9 @@ def _texts(item: ElementTree.Element, inherited: dict[str, str], lane: int | Non
     lane = int(item.attrib["data-lane"]) if "data-lane" in item.attrib else lane
     if item.tag == f"{SVG}text" and (item.text or "").strip():
         place = float(item.attrib["x"]), float(item.attrib["y"])
-        yield Text(item.text or "", *place, given.get("text-anchor", "start"), float(given["font-size"]), lane)
+        yield Text(
+            item.text or "", *place, given.get("text-anchor", "start"), float(given["font-size"]), lane
+        )
     for child in item:
         yield from _texts(child, given, lane)
 

@@ -1,7 +1,7 @@
 """A small unit that breaks the handshake on demand, for the tests of the engines.
 
-d = c + sum of four s8 products, three stages. A vector with c = FAULT + n switches fault n on when the unit takes it, so that one
-build serves every test.
+d = c + sum of four s8 products, three stages. A vector with c = FAULT + n switches fault n on when the unit
+takes it, so that one build serves every test.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ clock: clk
 reset: {port: rst_n, active: low}
 handshake: {kind: valid_ready, input: {valid: in_valid, ready: in_ready}, output: {valid: out_valid, ready: out_ready}}
 ports: {a: a, b: b, c: c, d: d}
-"""
+"""  # noqa: E501
 RTL = """
 module small_dot (input clk, input rst_n, input in_valid, output in_ready, input [31:0] a, input [31:0] b, input [31:0] c,
               output out_valid, input out_ready, output [31:0] d);
@@ -65,7 +65,7 @@ module small_dot (input clk, input rst_n, input in_valid, output in_ready, input
         end
     end
 endmodule
-"""
+"""  # noqa: E501
 
 
 def write_small(folder: Path) -> Dut:

@@ -1,4 +1,5 @@
-"""Tests that send Ctrl-C must also work where SIGINT is ignored, as it is in every job that a shell starts in the background."""
+"""Tests that send Ctrl-C must also work where SIGINT is ignored, as it is in every job that a shell starts
+in the background."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""What the tests of the reference units in rtl_tb/rtl share: descriptions by name, runs under busy traffic, what failed.
+"""What the tests of the reference units in rtl_tb/rtl share: descriptions by name, runs under busy traffic,
+what failed.
 
-A test run simulates a few units. With MMAGOLD_FULL=1 it is all of them, with 10**6 vectors on `fast` and 20,000 elsewhere.
+A test run simulates a few units. With MMAGOLD_FULL=1 it is all of them, with 10**6 vectors on `fast` and
+20,000 elsewhere.
 """
 
 from __future__ import annotations
@@ -52,10 +54,14 @@ def runs(units: list[str], few: list[Run]) -> list[Run]:
 def element(letter: str, fmt: Format) -> dict[str, int]:
     """The parameters that describe the format of an operand of product_array.sv."""
     values = (fmt.exponent_bits, fmt.fraction_bits, fmt.ignored_low, fmt.bias, _SPECIALS[fmt.specials])
-    return dict(zip((f"{letter}_{key}" for key in ("EXP", "FRAC", "DROP", "BIAS", "SPECIALS")), values, strict=True))
+    return dict(
+        zip((f"{letter}_{key}" for key in ("EXP", "FRAC", "DROP", "BIAS", "SPECIALS")), values, strict=True)
+    )
 
 
-def simulate(dut: Dut, engine: str, simulator: str, vectors: VectorSet, build: Path, traffic: Traffic = BUSY) -> Outcome:
+def simulate(
+    dut: Dut, engine: str, simulator: str, vectors: VectorSet, build: Path, traffic: Traffic = BUSY
+) -> Outcome:
     return engines.run(engine, Job(dut, build, vectors, simulator, traffic))
 
 

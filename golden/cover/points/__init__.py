@@ -1,14 +1,17 @@
-"""The coverpoints of an instruction: their bins, which of them can be reached at all, and how vectors fall into them.
+"""The coverpoints of an instruction: their bins, which of them can be reached at all, and how vectors fall
+into them.
 
     for point in coverpoints(ins):
         print(point.part, point.name, point.labels)
 
-A coverpoint is a named list of bins. Whether a bin can be reached follows from the formats and the program (see
-golden/cover/ranges.py); each `..._points` function of the modules states its rules. Coverpoints of a datapath are named after its
-steps; equal operations of a chain share them, except for `largest exponent of operation i`.
+A coverpoint is a named list of bins. Whether a bin can be reached follows from the formats and the program
+(see golden/cover/ranges.py); each `..._points` function of the modules states its rules. Coverpoints of a
+datapath are named after its steps; equal operations of a chain share them, except for `largest exponent of
+operation i`.
 
-`point` says what a coverpoint is, `classes` sorts the codes of a format. `operands`, `multiply_align`, `sum_round` and
-`results` hold the coverpoints of those parts of a unit, each with the bins beside the counting.
+`point` says what a coverpoint is, `classes` sorts the codes of a format. `operands`, `multiply_align`,
+`sum_round` and `results` hold the coverpoints of those parts of a unit, each with the bins beside the
+counting.
 """
 
 from __future__ import annotations
@@ -56,7 +59,9 @@ def coverpoints(ins: Instruction) -> list[Coverpoint]:
         CoverageError: the instruction does what golden/cover/observed.py does not observe.
     """
     if (missing := unobserved(ins)) is not None:
-        raise CoverageError(f"{ins.name}: functional coverage has no figure for this unit: {missing} is not observed")
+        raise CoverageError(
+            f"{ins.name}: functional coverage has no figure for this unit: {missing} is not observed"
+        )
     points = operand_points(ins) + result_points(ins)
     for index, operation in enumerate(ins.program.operations):
         if len(ins.program.operations) > 1:
@@ -69,7 +74,8 @@ def samples(ins: Instruction, operands: dict[str, Array], d: Array) -> Iterator[
     """Yields, for every coverpoint that the vectors meet, the bins that they fall into.
 
     Raises:
-        CoverageError: what was observed gives other results than the instruction, so that its bins mean nothing.
+        CoverageError: what was observed gives other results than the instruction, so that its bins mean
+            nothing.
     """
     yield from operand_samples(ins, operands)
     yield from result_samples(ins, d)
@@ -89,9 +95,14 @@ def _hold(ins: Instruction, operands: dict[str, Array], observed: Numbers) -> No
         same &= np.asarray(getattr(observed, name) == getattr(wanted, name), bool) | ~finite
     if not same.all():
         row = int(np.flatnonzero(~same[:, 0])[0])
-        shown = ", ".join(f"{name} {' '.join(map(hex, np.atleast_1d(array[row]).tolist()))}" for name, array in operands.items())
+        shown = ", ".join(
+            f"{name} {' '.join(map(hex, np.atleast_1d(array[row]).tolist()))}"
+            for name, array in operands.items()
+        )
         what = f"what is observed is not its result {int(codes[row]):#x}"
-        raise CoverageError(f"{ins.name}: functional coverage has no figure for this unit: {what} for {shown}")
+        raise CoverageError(
+            f"{ins.name}: functional coverage has no figure for this unit: {what} for {shown}"
+        )
 
 
 def _stage_points(ins: Instruction, operation: Operation) -> list[Coverpoint]:

@@ -56,7 +56,8 @@ def class_bins(fmt: Format) -> dict[str, bool]:
 
 
 def classify(fmt: Format, numbers: Numbers, codes: Array, dropped: int = 0) -> Array:
-    """Index into CLASSES (integers: the integer classes) of every code; the low `dropped` fraction bits are always zero."""
+    """Index into CLASSES (integers: the integer classes) of every code; the low `dropped` fraction bits
+    are always zero."""
     significand, exponent, kind = numbers.significand.astype(np.int64), numbers.exponent, numbers.kind
     if not fmt.is_float:
         return _classify_integer(fmt, numbers)

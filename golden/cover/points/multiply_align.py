@@ -1,4 +1,5 @@
-"""Coverpoints of the datapath's first stages: products, and the alignment of terms to the largest exponent."""
+"""Coverpoints of the datapath's first stages: products, and the alignment of terms to the largest
+exponent."""
 
 from __future__ import annotations
 
@@ -41,10 +42,17 @@ def multiply_samples(ins: Instruction, name: str, seen: Multiplied) -> Iterator[
             yield f"{name}: overflow", np.where(finite, seen.products.kind == Kind.INFINITY, -1)
 
 
-def align_points(ins: Instruction, name: str, operation: Operation, step: Step, registers: dict[str, Span]) -> list[Coverpoint]:
-    """Distances: from 0 (or the floor's) to the farthest that the exponent ranges allow; cuts follow from the distances."""
+def align_points(
+    ins: Instruction, name: str, operation: Operation, step: Step, registers: dict[str, Span]
+) -> list[Coverpoint]:
+    """Distances: from 0 (or the floor's) to the farthest that the exponent ranges allow; cuts follow from
+    the distances."""
     floor = -(1 << 40) if step.floor is None else step.floor
-    points = [Coverpoint("alignment", f"{name}: largest exponent", _of_slice(_owner_bins(step, registers), registers))]
+    points = [
+        Coverpoint(
+            "alignment", f"{name}: largest exponent", _of_slice(_owner_bins(step, registers), registers)
+        )
+    ]
     for register, fraction in step.fraction_bits:
         span = registers[register]
         if span.greatest == span.least == 0:
@@ -52,7 +60,9 @@ def align_points(ins: Instruction, name: str, operation: Operation, step: Step, 
         others = [registers[o].high for o in step.of if o != register or _grouped_count(step, span) > 1]
         most = max(*others, floor, span.high) - span.low if others or floor > span.low else 0
         least = max(floor - span.high, 0)
-        bins = {label: low <= most and high >= least and low <= high for label, low, high in _distances(fraction)}
+        bins = {
+            label: low <= most and high >= least and low <= high for label, low, high in _distances(fraction)
+        }
         points.append(Coverpoint("alignment", _distance_name(ins, name, register, fraction), bins))
         window = dict(step.window).get(register, 1 << 40)
         lost = most + span.depth > fraction
@@ -60,12 +70,18 @@ def align_points(ins: Instruction, name: str, operation: Operation, step: Step, 
         cut = {"nothing": True, "part": lost and span.depth > 0, "everything": gone}
         signs = {"+": span.greatest > 0, "-": span.least < 0}
         bins = crossed(cut, signs)
-        stays = {"down": "everything, -", "up": "everything, +"}.get(step.rounding)  # rounded away from zero, to one unit
+        stays = {"down": "everything, -", "up": "everything, +"}.get(
+            step.rounding
+        )  # rounded away from zero, to one unit
         if stays and most <= window:
             bins[stays] = False
         points.append(Coverpoint("alignment", f"{name}: cut from {register}", bins))
         if span.cancels:
-            points.append(Coverpoint("alignment", f"{name}: cancelled {register}", _cancelled_bins(step, registers, register)))
+            points.append(
+                Coverpoint(
+                    "alignment", f"{name}: cancelled {register}", _cancelled_bins(step, registers, register)
+                )
+            )
     if "products" in step.of and registers["products"].count == len(operation.k_index):
         everywhere = {f"k = {k}": registers["products"].high >= floor for k in range(ins.stored_k)}
         points.append(Coverpoint("alignment", "product alone at the largest exponent", everywhere))
@@ -77,12 +93,15 @@ def slice_points(ins: Instruction, index: int, operation: Operation) -> list[Cov
     for step, registers in spans_of(ins, operation):
         if step.op == "align":
             bins = _owner_bins(step, registers)
-            return [Coverpoint("alignment", f"largest exponent of operation {index}", _of_slice(bins, registers))]
+            return [
+                Coverpoint("alignment", f"largest exponent of operation {index}", _of_slice(bins, registers))
+            ]
     return []
 
 
 def _owner_bins(step: Step, registers: dict[str, Span]) -> dict[str, bool]:
-    """Who holds the largest exponent: a register whose range reaches the floor; two of them where the ranges overlap."""
+    """Who holds the largest exponent: a register whose range reaches the floor; two of them where the
+    ranges overlap."""
     floor = -(1 << 40) if step.floor is None else step.floor
     spans = [registers[name] for name in step.of]
     bins = {"nothing": True, "the floor": any(span.low < floor for span in spans)}
@@ -100,14 +119,20 @@ def _grouped_count(step: Step, span: Span) -> int:
 def _of_slice(bins: dict[str, bool], registers: dict[str, Span]) -> dict[str, bool]:
     """A seed that is always zero never holds the maximum."""
     if registers["c"].greatest == 0:
-        return {label: reach and label not in ("one of c", "several registers") for label, reach in bins.items()}
+        return {
+            label: reach and label not in ("one of c", "several registers") for label, reach in bins.items()
+        }
     return bins
 
 
 def _distances(fraction: int) -> list[tuple[str, int, int]]:
     """Bins of the alignment distance around the last kept bit F."""
     far = 1 << 40
-    inner = [("0", 0, 0), ("1", 1, 1), (f"2..{fraction - 3}", 2, fraction - 3)] if fraction > 5 else [("0..", 0, fraction - 3)]
+    inner = (
+        [("0", 0, 0), ("1", 1, 1), (f"2..{fraction - 3}", 2, fraction - 3)]
+        if fraction > 5
+        else [("0..", 0, fraction - 3)]
+    )
     edge = [(f"F{d:+d}" if d else "F", fraction + d, fraction + d) for d in range(-2, 3)]
     return [*inner, *edge, ("beyond F+2", fraction + 3, far)]
 
@@ -164,7 +189,10 @@ def _distance_samples(
     terms, maximum = seen.terms[columns], seen.maximum[:, columns]
     distance = maximum - terms.exponent
     edges = np.array([high for _, _, high in _distances(fraction)])
-    yield _distance_name(ins, name, register, fraction), np.where(terms.nonzero, np.searchsorted(edges, distance), -1)
+    yield (
+        _distance_name(ins, name, register, fraction),
+        np.where(terms.nonzero, np.searchsorted(edges, distance), -1),
+    )
     lost, kept = seen.lost[:, columns], seen.kept[:, columns]
     cut = np.where(lost, np.where(kept, 1, 2), 0)
     yield f"{name}: cut from {register}", np.where(terms.nonzero, cut * 2 + terms.sign, -1)
@@ -172,4 +200,7 @@ def _distance_samples(
     if cancelled.any():
         alone = at_top[:, columns] & (at_top.sum(axis=1, keepdims=True) == 1)
         below = distance > 0
-        yield f"{name}: cancelled {register}", np.where(cancelled & alone, 0, np.where(cancelled & below, 1, -1))
+        yield (
+            f"{name}: cancelled {register}",
+            np.where(cancelled & alone, 0, np.where(cancelled & below, 1, -1)),
+        )

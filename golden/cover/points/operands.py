@@ -1,4 +1,5 @@
-"""Coverpoints of the operands: classes by position, pairs that meet in a product, and causes of special results."""
+"""Coverpoints of the operands: classes by position, pairs that meet in a product, and causes of special
+results."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ def _bucket_of(k: int) -> Array:
 
 
 def _code_points(ins: Instruction) -> list[Coverpoint]:
-    """Every class that the format has is reachable at every position; so is every legal metadata nibble in every chunk."""
+    """Every class that the format has is reachable at every position; so is every legal metadata nibble in
+    every chunk."""
     points = []
     for name in ("a", "b", "scale_a", "scale_b"):
         if name in ins.formats:
@@ -66,7 +68,9 @@ def _code_points(ins: Instruction) -> list[Coverpoint]:
     return points
 
 
-def _code_samples(ins: Instruction, operands: dict[str, Array], numbers: dict[str, Numbers]) -> Iterator[Sample]:
+def _code_samples(
+    ins: Instruction, operands: dict[str, Array], numbers: dict[str, Numbers]
+) -> Iterator[Sample]:
     for name, fmt, codes in _coded(ins, operands):
         if name == "b" and ins.pattern is not None:
             codes = np.take_along_axis(codes, ins.pattern.columns(operands["metadata"]), axis=1)
@@ -76,19 +80,25 @@ def _code_samples(ins: Instruction, operands: dict[str, Array], numbers: dict[st
         else:
             yield f"class of {name}, position", classes * 3 + _bucket_of(codes.shape[1])
         if fmt.ignored_low + fmt.ignored_high:
-            ignored = ~(((1 << (fmt.bits - fmt.ignored_high)) - 1) & -(1 << fmt.ignored_low)) & ((1 << fmt.bits) - 1)
+            ignored = ~(((1 << (fmt.bits - fmt.ignored_high)) - 1) & -(1 << fmt.ignored_low)) & (
+                (1 << fmt.bits) - 1
+            )
             yield f"ignored bits of {name}", (codes & fmt.dtype.type(ignored) != 0).astype(np.int64)
     if ins.pattern is not None:
         legal = ins.pattern.legal(ins.ordered_metadata)
         nibble = np.searchsorted(np.array(legal), operands["metadata"])
-        yield "metadata, chunk", nibble * operands["metadata"].shape[1] + np.arange(operands["metadata"].shape[1])
+        yield (
+            "metadata, chunk",
+            nibble * operands["metadata"].shape[1] + np.arange(operands["metadata"].shape[1]),
+        )
 
 
 _COUNTS = ("none", "one", "two", "some", "all but one", "all")
 
 
 def _pair_points(ins: Instruction) -> list[Coverpoint]:
-    """Factors are independent of each other, so crosses of reachable classes are reachable; counts depend on k alone."""
+    """Factors are independent of each other, so crosses of reachable classes are reachable; counts depend
+    on k alone."""
     a, b, c = (ins.formats[name] for name in "abc")
     k = ins.stored_k
     signs = {"++": True, "+-": b.signed, "-+": a.signed, "--": a.signed and b.signed}
@@ -99,7 +109,9 @@ def _pair_points(ins: Instruction) -> list[Coverpoint]:
         Coverpoint("operands", "signs of a and b", signs),
         Coverpoint("operands", "non-zero products", counts),
         Coverpoint("operands", "the only non-zero product", {f"k = {i}": True for i in range(k)}),
-        Coverpoint("operands", "class of c, non-zero products", crossed(coarse_bins(c), {"none": True, "some": True})),
+        Coverpoint(
+            "operands", "class of c, non-zero products", crossed(coarse_bins(c), {"none": True, "some": True})
+        ),
         Coverpoint("operands", "signs where all addends are zero", zeros),
     ]
 
@@ -176,7 +188,9 @@ def _special_samples(ins: Instruction, numbers: dict[str, Numbers]) -> Iterator[
         return
     a, b, c = numbers["a"], numbers["b"], numbers["c"]
     nans = [(numbers[name].kind == Kind.NAN).any(axis=1) for name in "abc"]
-    scales = [(numbers[name].kind == Kind.NAN).any(axis=1) for name in ("scale_a", "scale_b") if name in numbers]
+    scales = [
+        (numbers[name].kind == Kind.NAN).any(axis=1) for name in ("scale_a", "scale_b") if name in numbers
+    ]
     nans.append(np.logical_or.reduce(scales) if scales else np.zeros(len(c.kind), bool))
     infinite = (a.kind == Kind.INFINITY) | (b.kind == Kind.INFINITY)
     invalid = infinite & ((a.kind == Kind.ZERO) | (b.kind == Kind.ZERO))

@@ -16,7 +16,8 @@ Sample = tuple[str, Array]
 
 @dataclass(frozen=True)
 class Coverpoint:
-    """One coverpoint: the part of the unit it looks at, its name and its bins with whether each can be reached."""
+    """One coverpoint: the part of the unit it looks at, its name and its bins with whether each can be
+    reached."""
 
     part: str
     name: str
@@ -38,7 +39,9 @@ def united(points: list[Coverpoint], more: list[Coverpoint]) -> list[Coverpoint]
     known = {point.name: point for point in points}
     for point in more:
         old = known.get(point.name, point)
-        known[point.name] = replace(point, bins={label: old.bins[label] or reach for label, reach in point.bins.items()})
+        known[point.name] = replace(
+            point, bins={label: old.bins[label] or reach for label, reach in point.bins.items()}
+        )
     return list(known.values())
 
 

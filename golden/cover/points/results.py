@@ -15,7 +15,8 @@ from golden.program.program import Operation, Step
 
 
 def result_points(ins: Instruction) -> list[Coverpoint]:
-    """From the span of the last exact total: how small and how large it can be decides which classes d can have."""
+    """From the span of the last exact total: how small and how large it can be decides which classes d can
+    have."""
     fmt, (step, total) = ins.formats["d"], _final_total(ins)
     bins = class_bins(fmt)
     if not fmt.is_float:
@@ -55,7 +56,8 @@ def _final_total(ins: Instruction) -> tuple[Step, Span]:
 
 
 def _negative_zero_result(ins: Instruction) -> bool:
-    """The last step can answer -0: from addends that can all be -0, from any zero in mode "down", or from a tiny negative sum."""
+    """The last step can answer -0: from addends that can all be -0, from any zero in mode "down", or from
+    a tiny negative sum."""
     operation = ins.program.operations[-1]
     step, registers = spans_of(ins, operation)[-1]
     if step.op == "round":
@@ -71,7 +73,8 @@ def _negative_zero_result(ins: Instruction) -> bool:
 
 
 def _positive_zeros(operation: Operation) -> set[str]:
-    """Registers whose zeros are all +0 in the last step: a positive flush is the last that happens to them."""
+    """Registers whose zeros are all +0 in the last step: a positive flush is the last that happens to
+    them."""
     found: set[str] = set()
     for step in operation.steps[:-1]:
         if step.op == "flush" and step.flush == "positive":
@@ -89,7 +92,9 @@ def _tiny_sum(step: Step, fmt: Format, registers: dict[str, Span]) -> bool:
     """
     total = rounded_total(step, registers)
     if step.flush == "none":
-        return total.least < 0 and total.lsb < fmt.min_exponent - fmt.fraction_bits - (step.rounding == "nearest_away")
+        return total.least < 0 and total.lsb < fmt.min_exponent - fmt.fraction_bits - (
+            step.rounding == "nearest_away"
+        )
     if step.flush == "positive" or total.lsb >= fmt.min_exponent:
         return False
     spans = addends(step, registers)

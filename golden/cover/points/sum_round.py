@@ -18,7 +18,8 @@ _DEPTHS = ((1, 1), (2, 4), (5, 8), (9, 16), (17, 1 << 40))
 
 
 def sum_points(name: str, step: Step, registers: dict[str, Span]) -> list[Coverpoint]:
-    """Signs by what the addends can be; growth up to the carry of the largest sum, cancellation down to the last kept bit."""
+    """Signs by what the addends can be; growth up to the carry of the largest sum, cancellation down to
+    the last kept bit."""
     spans = [span for span in addends(step, registers) if span.greatest != 0 or span.least != 0]
     total = sum(span.count for span in spans)
     plus, minus = any(s.greatest > 0 for s in spans), any(s.least < 0 for s in spans)
@@ -26,7 +27,12 @@ def sum_points(name: str, step: Step, registers: dict[str, Span]) -> list[Coverp
         Coverpoint(
             "sum",
             f"{name}: signs of the addends",
-            {"no addend": True, "all positive": plus, "all negative": minus, "both": plus and minus and total > 1},
+            {
+                "no addend": True,
+                "all positive": plus,
+                "all negative": minus,
+                "both": plus and minus and total > 1,
+            },
         )
     ]
     if all(s.depth == 0 and s.low == s.high for s in spans) or step.exponent is not None or not spans:
@@ -45,17 +51,27 @@ def sum_points(name: str, step: Step, registers: dict[str, Span]) -> list[Coverp
 
 
 def _pairs_only(step: Step, total: int) -> bool:
-    """Whether no more than two of the addends ever meet: what they leave is not below the last bits of the larger one."""
+    """Whether no more than two of the addends ever meet: what they leave is not below the last bits of the
+    larger one."""
     return step.op == "sum" and max(len(group) for group in groups_of(total, step.group)) <= 2
 
 
 def _depth_label(low: int, high: int) -> str:
-    return f"down by {low}" if low == high else f"down by {low}..{high}" if high < 1 << 40 else f"down by {low} or more"
+    return (
+        f"down by {low}"
+        if low == high
+        else f"down by {low}..{high}"
+        if high < 1 << 40
+        else f"down by {low} or more"
+    )
 
 
 def _growth(step: Step, registers: dict[str, Span]) -> int:
-    """Integer bits that a sum of the largest significands at one exponent carries into; rounded sums have two terms."""
-    significands = sorted((s.significand for s in addends(step, registers) for _ in range(s.count)), reverse=True)
+    """Integer bits that a sum of the largest significands at one exponent carries into; rounded sums have
+    two terms."""
+    significands = sorted(
+        (s.significand for s in addends(step, registers) for _ in range(s.count)), reverse=True
+    )
     exact = step.op == "sum" and step.order == "exact"
     size = max(len(group) for group in groups_of(len(significands), step.group)) if exact else 2
     return max(int(sum(significands[:size], Fraction(0))).bit_length() - 1, 0)
@@ -81,16 +97,23 @@ def sum_samples(name: str, seen: Summed) -> Iterator[Sample]:
     index = np.where(moved >= 0, same - np.minimum(moved, same), same + 1 + np.searchsorted(edges, -moved))
     live = finite & terms.nonzero.any(axis=1)
     gone = live & ~total.nonzero[:, 0]
-    yield f"{name}: leading bit against the largest exponent", np.where(live, np.where(gone, same + 1 + len(_DEPTHS), index), -1)
+    yield (
+        f"{name}: leading bit against the largest exponent",
+        np.where(live, np.where(gone, same + 1 + len(_DEPTHS), index), -1),
+    )
 
 
 def round_points(name: str, step: Step, registers: dict[str, Span]) -> list[Coverpoint]:
-    """Integers: the range and what lies outside. Floats: classes of the result by remainder, and what the increment does."""
+    """Integers: the range and what lies outside. Floats: classes of the result by remainder, and what the
+    increment does."""
     fmt = step.format
     assert fmt is not None
     total = rounded_total(step, registers)
     if not fmt.is_float:
-        above, below = total.greatest > fmt.largest, total.least < (-(1 << (fmt.integer_bits - 1)) if fmt.signed else 0)
+        above, below = (
+            total.greatest > fmt.largest,
+            total.least < (-(1 << (fmt.integer_bits - 1)) if fmt.signed else 0),
+        )
         bins = {"in range": True, "largest": True, "least": True, "above": above, "below": below}
         return [Coverpoint("rounding", f"{name}: range", bins)]
     kept = kept_bits(step, fmt)
@@ -113,8 +136,8 @@ def _carry(step: Step, registers: dict[str, Span]) -> int:
 def _outcomes(step: Step, fmt: Format, kept: int, total: Span, carry: int) -> dict[str, bool]:
     """A remainder below or above half needs two cut bits, a tie one.
 
-    Normal results cut what the total keeps below its leading bit beyond the format's bits; results at or below the least
-    normal exponent cut what lies below the format's last place.
+    Normal results cut what the total keeps below its leading bit beyond the format's bits; results at or
+    below the least normal exponent cut what lies below the format's last place.
     """
     cut = total.depth + carry - kept
     tiny = fmt.min_exponent - kept - total.lsb
@@ -134,10 +157,11 @@ def _outcomes(step: Step, fmt: Format, kept: int, total: Span, carry: int) -> di
 
 
 def _increments(step: Step, cut: int, tiny: int) -> dict[str, bool]:
-    """Rounding adds one in the nearest modes from one cut bit on, in the directed ones for one sign; never toward zero.
+    """Rounding adds one in the nearest modes from one cut bit on, in the directed ones for one sign; never
+    toward zero.
 
-    A carry needs a total with one bit more than the result; `cut` and `tiny` are the bits that a normal and a tiny
-    result cut at most.
+    A carry needs a total with one bit more than the result; `cut` and `tiny` are the bits that a normal and a
+    tiny result cut at most.
     """
     rounds = step.rounding != "toward_zero"
     possible = rounds and cut >= 1
@@ -160,7 +184,9 @@ def kept_bits(step: Step, fmt: Format) -> int:
 def largest_result(fmt: Format, kept: int) -> Fraction:
     """The format's largest number with `kept` fraction bits."""
     dropped = fmt.fraction_bits - kept
-    return Fraction(largest_significand(fmt) >> dropped << dropped) * Fraction(2) ** (fmt.max_exponent - fmt.fraction_bits)
+    return Fraction(largest_significand(fmt) >> dropped << dropped) * Fraction(2) ** (
+        fmt.max_exponent - fmt.fraction_bits
+    )
 
 
 def overflows(total: Span, fmt: Format, kept: int, step: Step) -> bool:
@@ -181,7 +207,9 @@ def round_samples(name: str, seen: Rounded) -> Iterator[Sample]:
     if not fmt.is_float:
         value = np.where(before.sign == 1, -before.significand, before.significand)
         low = -(1 << (fmt.integer_bits - 1)) if fmt.signed else 0
-        index = np.select([value > fmt.largest, value < low, value == fmt.largest, value == low], [3, 4, 1, 2], 0)
+        index = np.select(
+            [value > fmt.largest, value < low, value == fmt.largest, value == low], [3, 4, 1, 2], 0
+        )
         yield f"{name}: range", index
         return
     leading = bit_length(before.significand) - 1 + before.lsb

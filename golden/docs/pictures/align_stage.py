@@ -32,9 +32,20 @@ def align(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str, 
     taps = [name for name in step.of if name in sheet.rails]
     xs = {name: sheet.rails[name].xs for name in taps}
     body = 62 + 22 * len(written)
-    y = sheet.block(f"align {names_of(step.of)} to the largest exponent{grouped(step)}", _align_notes(step, before), right, body)
+    y = sheet.block(
+        f"align {names_of(step.of)} to the largest exponent{grouped(step)}",
+        _align_notes(step, before),
+        right,
+        body,
+    )
     sheet.enter(["e_max"], y + 4)
-    _max_box(sheet, step, top, y + 4, f"max exponent of {count}{floor}" if step.group is None else f"max of each group{floor}")
+    _max_box(
+        sheet,
+        step,
+        top,
+        y + 4,
+        f"max exponent of {count}{floor}" if step.group is None else f"max of each group{floor}",
+    )
     sheet.enter(taps, y + 34)
     _shifters(sheet, written, xs, y + 34, y + 26)
     for i, node in enumerate(written.values()):
@@ -64,7 +75,9 @@ def _max_box(sheet: Sheet, step: Step, top: float, y: float, words: str) -> None
         sheet.rails[name] = replace(rail, exponent=None)
 
 
-def _shifters(sheet: Sheet, written: dict[str, Node], xs: dict[str, tuple[float, ...]], y: float, bus: float) -> None:
+def _shifters(
+    sheet: Sheet, written: dict[str, Node], xs: dict[str, tuple[float, ...]], y: float, bus: float
+) -> None:
     """One shifter on each wire, and the shift amounts coming from the maximum unit."""
     every = sorted({x for places_ in xs.values() for x in places_})
     source = EXPONENT - 30
@@ -76,14 +89,20 @@ def _shifters(sheet: Sheet, written: dict[str, Node], xs: dict[str, tuple[float,
         sheet.parts.append(svg.line([(x + 7, bus), (x + 7, y)], stroke_dasharray="2 2"))
     if any(node.count > 3 for node in written.values()):
         sheet.parts.append(svg.text(DOTS, y + 13, "…", anchor="middle", font_size=14))
-    sheet.parts.append(svg.text(ONE[0] + 118, y + 13, f"shift right by max {svg.MINUS} e", "muted", font_size=10.5))
+    sheet.parts.append(
+        svg.text(ONE[0] + 118, y + 13, f"shift right by max {svg.MINUS} e", "muted", font_size=10.5)
+    )
 
 
 def _align_notes(step: Step, before: dict[str, Node]) -> list[str]:
     notes = []
     kept = dict(step.fraction_bits)
     same = len(set(kept.values())) == 1
-    widths = str(next(iter(kept.values()))) if same else ", ".join(f"{bits} of {name}" for name, bits in kept.items())
+    widths = (
+        str(next(iter(kept.values())))
+        if same
+        else ", ".join(f"{bits} of {name}" for name, bits in kept.items())
+    )
     cut = (
         "an OR of the bits below is kept as sticky bit S"
         if step.sticky
@@ -95,7 +114,10 @@ def _align_notes(step: Step, before: dict[str, Node]) -> list[str]:
     if step.sticky_gap:
         notes.append(f"the {step.sticky_gap} bits right below the kept ones do not reach S")
     notes += [f"{name} more than {window} below the maximum counts as zero" for name, window in step.window]
-    notes += [f"{name} is left out of the maximum; where it lies above, it is {_LEFT_OUT[rule]}" for name, rule in step.left_out]
+    notes += [
+        f"{name} is left out of the maximum; where it lies above, it is {_LEFT_OUT[rule]}"
+        for name, rule in step.left_out
+    ]
     if step.shift_limit is not None:
         notes.append(f"no shift is longer than {step.shift_limit}")
     if step.zeros == "maximum":
@@ -113,6 +135,8 @@ def _can_cut(step: Step, before: dict[str, Node], after: Node) -> bool:
 
 
 def _common_exponent(sheet: Sheet, node: Node, step: Step) -> None:
-    sheet.rails["e_max"] = replace(sheet.rails[node.register], node=node, xs=(), exponent=EXPONENT, y=sheet.y, dots=False)
+    sheet.rails["e_max"] = replace(
+        sheet.rails[node.register], node=node, xs=(), exponent=EXPONENT, y=sheet.y, dots=False
+    )
     words = f"max {exponent_text(node)}"
     sheet.parts.append(svg.text(EXPONENT + 6, sheet.y + 13, words, "muted", font_size=10))

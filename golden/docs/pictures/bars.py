@@ -16,7 +16,8 @@ _TAIL = 5
 
 @dataclass(frozen=True)
 class Segment:
-    """A run of bits: how many, its style ("lost" is hatched) and the words in it, the longest that fits is shown."""
+    """A run of bits: how many, its style ("lost" is hatched) and the words in it, the longest that fits is
+    shown."""
 
     bits: float
     style: str
@@ -25,14 +26,16 @@ class Segment:
 
 @dataclass(frozen=True)
 class Scale:
-    """Where a register's binary point stands and how wide one bit is, in pixels; one for all bars of a picture."""
+    """Where a register's binary point stands and how wide one bit is, in pixels; one for all bars of a
+    picture."""
 
     point: float
     bit: float
 
     @classmethod
     def fitting(cls, nodes: Sequence[Node], left: float, right: float) -> Scale:
-        """The largest scale (at most 9 px a bit) at which all nodes, with sign and a tail, fit between left and right."""
+        """The largest scale (at most 9 px a bit) at which all nodes, with sign and a tail, fit between
+        left and right."""
         integer = max((int(node.signed) + node.integer_bits for node in nodes), default=1)
         fraction = max((node.fraction_bits for node in nodes), default=0) + _TAIL
         bit = min(9.0, (right - left) / (integer + fraction))
@@ -55,7 +58,9 @@ def _segment(x: float, y: float, width: float, segment: Segment, bit: float) -> 
     if segment.style == "lost":
         parts.append(hatch(x, y, width, HEIGHT))
     elif bit >= 4:
-        ticks = "".join(f"M{svg.number(x + i * bit)} {svg.number(y)}v3" for i in range(1, round(segment.bits)))
+        ticks = "".join(
+            f"M{svg.number(x + i * bit)} {svg.number(y)}v3" for i in range(1, round(segment.bits))
+        )
         if ticks:
             parts.append(svg.path(ticks, stroke_width=0.6))
     fitting = next((words for words in segment.words if svg.width_of(words, 10) <= width - 1), None)
@@ -71,10 +76,13 @@ def hatch(x: float, y: float, width: float, height: float) -> str:
     while start < x + width:
         x0, x1 = max(start, x), min(start + height, x + width)
         lines += (
-            f"M{svg.number(x0)} {svg.number(y + height - (x0 - start))}L{svg.number(x1)} {svg.number(y + height - (x1 - start))}"
+            f"M{svg.number(x0)} {svg.number(y + height - (x0 - start))}L{svg.number(x1)} "
+            f"{svg.number(y + height - (x1 - start))}"
         )
         start += step
-    return svg.path(lines, None, **{"class": "mg-lost-line", "stroke": svg.STYLES["lost"]["stroke"], "fill": "none"})
+    return svg.path(
+        lines, None, **{"class": "mg-lost-line", "stroke": svg.STYLES["lost"]["stroke"], "fill": "none"}
+    )
 
 
 def register(scale: Scale, y: float, node: Node, style: str = "paper") -> list[str]:
@@ -83,7 +91,8 @@ def register(scale: Scale, y: float, node: Node, style: str = "paper") -> list[s
 
 
 def aligned(scale: Scale, y: float, node: Node, sticky: bool, cuts: bool) -> list[str]:
-    """The bar of an aligned register (its last fraction bit is the sticky one, if any) and of what alignment cuts off."""
+    """The bar of an aligned register (its last fraction bit is the sticky one, if any) and of what
+    alignment cuts off."""
     fraction = node.fraction_bits - int(sticky)
     segments = [*_known(node, "paper")[:2], _fraction(fraction, "paper")]
     segments += [Segment(1, "accent", ("S",))] if sticky else []
@@ -113,7 +122,8 @@ def fields(x: float, y: float, width: float, fmt: Format) -> list[str]:
 
 
 def format_fields(fmt: Format) -> list[tuple[int, str, tuple[str, ...]]]:
-    """(bits, style, names from long to short) of a format's fields from the most significant bit down; empty ones left out."""
+    """(bits, style, names from long to short) of a format's fields from the most significant bit down;
+    empty ones left out."""
     if not fmt.is_float:
         kind = "two's complement" if fmt.signed else "unsigned"
         bits = f"{fmt.bits} bit{'s' if fmt.bits > 1 else ''}"

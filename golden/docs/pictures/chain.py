@@ -1,4 +1,5 @@
-"""The operations of a program and how they hand over: slices of k, seeds, additions of partial results, conversions."""
+"""The operations of a program and how they hand over: slices of k, seeds, additions of partial results,
+conversions."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ _FIRST, _LAST = 4, 2
 
 @dataclass
 class _Sheet:
-    """Wires from results to the operations that read them. Each result has a lane of its own left of the boxes."""
+    """Wires from results to the operations that read them. Each result has a lane of its own left of the
+    boxes."""
 
     lanes: dict[str, float]
     starts: dict[str, float]
@@ -27,7 +29,8 @@ class _Sheet:
 
 
 def program(ins: Instruction, name: str = "program") -> str:
-    """Returns the operations of the program, the k that each takes and their wires as SVG; name: prefix of its ids."""
+    """Returns the operations of the program, the k that each takes and their wires as SVG; name: prefix of
+    its ids."""
     operations = ins.program.operations
     shown = list(enumerate(operations))
     hidden = len(shown) - _FIRST - _LAST
@@ -66,7 +69,9 @@ def _lanes(sheet: _Sheet, operations: list[Operation]) -> None:
 
 def _box(sheet: _Sheet, ins: Instruction, index: int, operation: Operation, y: float) -> None:
     """One operation: its name, the strip of its k, what it starts from and what it gives."""
-    sheet.parts.append(svg.rect(_LEFT, y, _RIGHT - _LEFT, _HEIGHT, "block" if operation.k_index else "block2", rx=4))
+    sheet.parts.append(
+        svg.rect(_LEFT, y, _RIGHT - _LEFT, _HEIGHT, "block" if operation.k_index else "block2", rx=4)
+    )
     head = svg.wrap(f"{index}: {title_of(operation)}", _RIGHT - _LEFT - 20, 12 * svg.BOLD)
     words = head[0] if len(head) == 1 else f"{index}: {operation.algorithm}"
     sheet.parts.append(svg.text(_LEFT + 10, y + 17, words, font_size=12, font_weight="bold"))
@@ -81,8 +86,12 @@ def _box(sheet: _Sheet, ins: Instruction, index: int, operation: Operation, y: f
         _strip(sheet, ins, operation, y + 41)
     _wires_in(sheet, operation, y)
     end = y + _HEIGHT
-    sheet.parts.append(svg.text(_LEFT + 36, end + 15, f"{operation.to} ({operation.out_format.name})", "muted", font_size=10))
-    sheet.parts.append(svg.arrow([(_LEFT + 24, end), (_LEFT + 24, end + _GAP - 8 if operation.to == "d" else end + _GAP)]))
+    sheet.parts.append(
+        svg.text(_LEFT + 36, end + 15, f"{operation.to} ({operation.out_format.name})", "muted", font_size=10)
+    )
+    sheet.parts.append(
+        svg.arrow([(_LEFT + 24, end), (_LEFT + 24, end + _GAP - 8 if operation.to == "d" else end + _GAP)])
+    )
     sheet.starts[operation.to] = end
     lane = sheet.lanes.get(operation.to)
     if lane is not None:
@@ -103,7 +112,9 @@ def _strip(sheet: _Sheet, ins: Instruction, operation: Operation, y: float) -> N
             runs.append([k, k + 1])
     left = _LEFT + 10
     sheet.parts.append(svg.rect(left, y, width * ins.stored_k, 12, "paper"))
-    sheet.parts += [svg.rect(left + width * first, y, width * (end - first), 12, "accent") for first, end in runs]
+    sheet.parts += [
+        svg.rect(left + width * first, y, width * (end - first), 12, "accent") for first, end in runs
+    ]
     if width >= 4:
         ticks = "".join(f"M{svg.number(left + width * i)} {svg.number(y)}v12" for i in range(1, ins.stored_k))
         sheet.parts.append(svg.path(ticks, stroke_width=0.5))
@@ -123,7 +134,10 @@ def _wires_in(sheet: _Sheet, operation: Operation, y: float) -> None:
 
 
 def _ellipsis(sheet: _Sheet, y: float, hidden: int, before: Operation, after: Operation) -> float:
-    words = f"… {hidden} more operations of the same kind, each with the next k, each starting from the one before …"
+    words = (
+        f"… {hidden} more operations of the same kind, each with the next k, each starting from the one "
+        "before …"
+    )
     sheet.parts.append(svg.text(_LEFT + 10, y + 12, words, "muted"))
     sheet.parts.append(svg.line([(_LEFT + 24, y + 18), (_LEFT + 24, y + 34)], stroke_dasharray="2 3"))
     return y + 36

@@ -28,7 +28,10 @@ from golden.program.algorithms import get_algorithm
 from golden.program.program import Operation, Step
 from golden.program.widths import Node, operand_nodes, operation_nodes
 
-_LEGEND = "s2.20: sign, 2 integer and 20 fraction bits; u: no sign; e: exponent; dashed: exponents and special values"
+_LEGEND = (
+    "s2.20: sign, 2 integer and 20 fraction bits; u: no sign; e: exponent; dashed: exponents and "
+    "special values"
+)
 
 
 def datapath(ins: Instruction, index: int = 0, name: str = "datapath") -> str:
@@ -53,7 +56,9 @@ def datapath(ins: Instruction, index: int = 0, name: str = "datapath") -> str:
         draw(sheet, step, after, nodes)
         nodes = nodes | {node.register: node for node in after}
     _result(sheet)
-    return svg.document(WIDTH, sheet.y + 8, [*sheet.wires, *sheet.parts], name, f"Datapath of {ins.name}, operation {index}")
+    return svg.document(
+        WIDTH, sheet.y + 8, [*sheet.wires, *sheet.parts], name, f"Datapath of {ins.name}, operation {index}"
+    )
 
 
 def _head(sheet: Sheet, index: int) -> None:
@@ -79,7 +84,8 @@ def title_of(operation: Operation) -> str:
 
 
 def _inputs(sheet: Sheet, nodes: dict[str, Node]) -> None:
-    """The operands with their bit fields, decoded unless the first step that reads them works on a number format."""
+    """The operands with their bit fields, decoded unless the first step that reads them works on a number
+    format."""
     operation, formats = sheet.operation, sheet.ins.formats
     boxes = []
     if operation.k_index:
@@ -90,7 +96,9 @@ def _inputs(sheet: Sheet, nodes: dict[str, Node]) -> None:
     seed = {"c": "c", "zero": "c = +0"}.get(operation.seed, f"c = {operation.seed}")
     boxes.append((seed, nodes["c"], operation.seed_format, 372.0, WIDE))
     height = max(_input(sheet, *box) for box in boxes)
-    sheet.parts[:0] = [svg.rect(left, sheet.y, right - left, height, "block", rx=4) for *_, left, right in boxes]
+    sheet.parts[:0] = [
+        svg.rect(left, sheet.y, right - left, height, "block", rx=4) for *_, left, right in boxes
+    ]
     sheet.y += height
     _wires(sheet, nodes)
     sheet.y += GAP
@@ -101,9 +109,13 @@ def _input(sheet: Sheet, words: str, node: Node, fmt: Format, left: float, right
     top = sheet.y
     count = f"{node.count} {svg.TIMES} " if node.count > 1 else ""
     lines = _decoded(sheet, words, node, fmt)
-    sheet.parts.append(svg.text(left + 8, top + 16, f"{count}{words}: {fmt.name}", font_size=12, font_weight="bold"))
+    sheet.parts.append(
+        svg.text(left + 8, top + 16, f"{count}{words}: {fmt.name}", font_size=12, font_weight="bold")
+    )
     sheet.parts += bars.fields(left + 8, top + 23, right - left - 16, fmt)
-    sheet.parts += [svg.text(left + 8, top + 52 + 13 * i, line, "muted", font_size=10) for i, line in enumerate(lines)]
+    sheet.parts += [
+        svg.text(left + 8, top + 52 + 13 * i, line, "muted", font_size=10) for i, line in enumerate(lines)
+    ]
     return 46 + 13 * len(lines) + (4 if lines else 0)
 
 
@@ -120,9 +132,12 @@ def _decoded(sheet: Sheet, words: str, node: Node, fmt: Format) -> list[str]:
 
 
 def _packed(operation: Operation, name: str) -> bool:
-    """Whether the first step that computes with an operand takes it in its number format (an IEEE operation does)."""
+    """Whether the first step that computes with an operand takes it in its number format (an IEEE
+    operation does)."""
     reader = next((step for step in operation.steps if _computes(step, name)), None)
-    return reader is not None and (reader.op == "fma" or (reader.op in ("multiply", "sum") and reader.format is not None))
+    return reader is not None and (
+        reader.op == "fma" or (reader.op in ("multiply", "sum") and reader.format is not None)
+    )
 
 
 def _computes(step: Step, name: str) -> bool:
@@ -160,7 +175,9 @@ def _result(sheet: Sheet) -> None:
         y += 40
     sheet.enter(["d"], y)
     sheet.parts.append(svg.rect(LEFT, y, 340, 46, "block", rx=4))
-    sheet.parts.append(svg.text(LEFT + 8, y + 16, f"{sheet.operation.to}: {fmt.name}", font_size=12, font_weight="bold"))
+    sheet.parts.append(
+        svg.text(LEFT + 8, y + 16, f"{sheet.operation.to}: {fmt.name}", font_size=12, font_weight="bold")
+    )
     sheet.parts += bars.fields(LEFT + 8, y + 23, 324, fmt)
     sheet.y = y + 46
 

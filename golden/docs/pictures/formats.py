@@ -11,7 +11,12 @@ from golden.number.formats import Format, Kind, Number
 
 WIDTH = 760
 _LEFT, _RIGHT = 24.0, 736.0
-_SUBNORMAL = {"class": "mg-accent-line", "fill": "none", "stroke": svg.STYLES["accent"]["stroke"], "stroke-width": 1.6}
+_SUBNORMAL = {
+    "class": "mg-accent-line",
+    "fill": "none",
+    "stroke": svg.STYLES["accent"]["stroke"],
+    "stroke-width": 1.6,
+}
 _Position = Callable[[Fraction], float]
 
 
@@ -43,12 +48,17 @@ def bit_fields(fmt: Format, name: str = "bits") -> str:
 
 def _bit_numbers(x: float, bit: float, bits: int, high: int) -> list[tuple[float, int]]:
     """Places and numbers of the highest and of the lowest bit of a field."""
-    ends = [(x + bit / 2, high)] if bits == 1 else [(x + bit / 2, high), (x + (bits - 0.5) * bit, high - bits + 1)]
+    ends = (
+        [(x + bit / 2, high)]
+        if bits == 1
+        else [(x + bit / 2, high), (x + (bits - 0.5) * bit, high - bits + 1)]
+    )
     return ends[:1] if bits > 1 and bits * bit < 30 else ends
 
 
 def _apart(numbers: list[tuple[float, int]], y: float) -> list[str]:
-    """The numbers of bits, without those that would touch the one before (in f64 the highest of exponent and fraction)."""
+    """The numbers of bits, without those that would touch the one before (in f64 the highest of exponent
+    and fraction)."""
     found: list[str] = []
     right = 0.0
     for place, number in numbers:
@@ -62,7 +72,10 @@ def _apart(numbers: list[tuple[float, int]], y: float) -> list[str]:
 def _field_words(fmt: Format) -> str:
     if not fmt.is_float:
         return f"{fmt.bits}-bit integer, " + ("two's complement" if fmt.signed else "unsigned")
-    fields = [f"{int(fmt.signed)} sign bit" if fmt.signed else "no sign", f"{fmt.exponent_bits} exponent bits (bias {fmt.bias})"]
+    fields = [
+        f"{int(fmt.signed)} sign bit" if fmt.signed else "no sign",
+        f"{fmt.exponent_bits} exponent bits (bias {fmt.bias})",
+    ]
     fields.append(f"{fmt.fraction_bits} fraction bits" if fmt.fraction_bits else "no fraction")
     if fmt.ignored_low:
         fields.append(f"the lowest {fmt.ignored_low} bits are ignored")
@@ -72,11 +85,12 @@ def _field_words(fmt: Format) -> str:
     return ", ".join(fields)
 
 
-# Number lines ------------------------------------------------------------------------------------------------------------
+# Number lines -----------------------------------------------------------------------------------------------
 
 
 def number_line(fmt: Format, name: str = "line") -> str:
-    """Returns the numbers of a format on lines as SVG: all of them, by powers of two, and those near zero; special codes below.
+    """Returns the numbers of a format on lines as SVG: all of them, by powers of two, and those near zero;
+    special codes below.
 
     Formats of more than 8 bits show their range alone. name: prefix of its ids.
     """
@@ -106,8 +120,11 @@ class _Lines:
     def least_normal(self) -> Fraction:
         return Fraction(2) ** self.fmt.min_exponent
 
-    def line(self, title: str, values: Iterable[Fraction], at: _Position, labels: Iterable[tuple[Fraction, str]]) -> None:
-        """One axis with a tick for each value, subnormals in their own colour, and labels where they do not overlap."""
+    def line(
+        self, title: str, values: Iterable[Fraction], at: _Position, labels: Iterable[tuple[Fraction, str]]
+    ) -> None:
+        """One axis with a tick for each value, subnormals in their own colour, and labels where they do
+        not overlap."""
         axis = self.y + 40
         self.parts.append(svg.text(_LEFT, self.y + 12, title, font_weight="bold"))
         self.parts.append(svg.line([(_LEFT - 8, axis), (_RIGHT + 8, axis)]))
@@ -156,12 +173,18 @@ def _powers(sheet: _Lines, finite: list[Fraction]) -> None:
     def at(value: Fraction) -> float:
         return _LEFT + (_log2(value) - low) / max(high - low, 1e-9) * (_RIGHT - _LEFT)
 
-    labels = [(least, f"2^{_power(least)}"), (largest, _plain(largest)), (sheet.least_normal, f"2^{fmt.min_exponent}")]
+    labels = [
+        (least, f"2^{_power(least)}"),
+        (largest, _plain(largest)),
+        (sheet.least_normal, f"2^{fmt.min_exponent}"),
+    ]
     labels += [(Fraction(1), "1")] if least <= 1 <= largest else []
     labels += [(Fraction(2) ** e, f"2^{e}") for e in range(fmt.min_exponent, fmt.max_exponent + 1)]
     labels = [(value, words.replace("-", svg.MINUS)) for value, words in labels]
     shown = [value for value in finite if value > 0]
-    sheet.line("Positive numbers, by powers of two" if finite else "Range, by powers of two", shown, at, labels)
+    sheet.line(
+        "Positive numbers, by powers of two" if finite else "Range, by powers of two", shown, at, labels
+    )
     if not finite:
         _range_bars(sheet, at, least, largest)
 
@@ -192,7 +215,12 @@ def _near_zero(sheet: _Lines, finite: list[Fraction]) -> None:
     low = -edge if sheet.fmt.signed else Fraction(0)
     shown = [value for value in finite if low <= value <= edge]
     least = min(value for value in shown if value > 0)
-    labels = [(Fraction(0), "0"), (sheet.least_normal, _plain(sheet.least_normal)), (edge, _plain(edge)), (least, _plain(least))]
+    labels = [
+        (Fraction(0), "0"),
+        (sheet.least_normal, _plain(sheet.least_normal)),
+        (edge, _plain(edge)),
+        (least, _plain(least)),
+    ]
     labels += [(-value, svg.MINUS + words) for value, words in labels[1:]] if sheet.fmt.signed else []
     labels += [(value, _plain(value)) for value in shown]
     sheet.line("Near zero, linear (subnormal numbers in green)", shown, _linear(low, edge), labels)
@@ -207,7 +235,13 @@ def _plain(value: Fraction) -> str:
     odd, power = abs(value.numerator), 1 - value.denominator.bit_length()
     while odd % 2 == 0:
         odd, power = odd // 2, power + 1
-    words = f"2^{power}" if odd == 1 else f"{odd} {svg.TIMES} 2^{power}" if odd < 100 else f"{float(abs(value)):.3g}"
+    words = (
+        f"2^{power}"
+        if odd == 1
+        else f"{odd} {svg.TIMES} 2^{power}"
+        if odd < 100
+        else f"{float(abs(value)):.3g}"
+    )
     words = ("-" if value < 0 else "") + words
     return words.replace("-", svg.MINUS)
 

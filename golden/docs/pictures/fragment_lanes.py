@@ -1,4 +1,5 @@
-"""The inverse of a fragment's matrix: lanes as rows, registers as columns, and the elements that each register holds."""
+"""The inverse of a fragment's matrix: lanes as rows, registers as columns, and the elements that each
+register holds."""
 
 from __future__ import annotations
 
@@ -13,19 +14,26 @@ _FONT, _STEP = 10, 15.0
 _MOST_LANES = 32
 
 
-def table(layout: Layout, words: Words, x: float, y: float, width: float) -> tuple[list[str], float, float, list[str]]:
-    """Draws the table with its top left corner at x, y; returns markup, right edge, height and the notes on what is left out."""
+def table(
+    layout: Layout, words: Words, x: float, y: float, width: float
+) -> tuple[list[str], float, float, list[str]]:
+    """Draws the table with its top left corner at x, y; returns markup, right edge, height and the notes
+    on what is left out."""
     labels = held(layout)
     widest = max(max(svg.width_of(text, _FONT) for text in labels.ravel()) + 8, 44)
     columns = _fitting(layout.registers, int(width / widest))
     rows = layout.lanes if layout.lanes <= 64 else _MOST_LANES
     notes = []
     if columns < layout.registers:
-        notes.append(f"Registers {columns} to {layout.registers - 1} are not drawn; {_further(layout, 1, columns)}")
+        notes.append(
+            f"Registers {columns} to {layout.registers - 1} are not drawn; {_further(layout, 1, columns)}"
+        )
     if rows < layout.lanes:
         notes.append(f"Lanes {rows} to {layout.lanes - 1} are not drawn; {_further(layout, 0, rows)}")
     parts = [
-        svg.text(x + (i + 0.5) * widest, y + 10, f"{words.register}{i}", "muted", anchor="middle", font_size=_FONT)
+        svg.text(
+            x + (i + 0.5) * widest, y + 10, f"{words.register}{i}", "muted", anchor="middle", font_size=_FONT
+        )
         for i in range(columns)
     ]
     for lane in range(rows):
@@ -39,19 +47,30 @@ def _fitting(registers: int, most: int) -> int:
 
 
 def _row(layout: Layout, words: Words, lane: int, labels: Array, x: float, y: float, width: float) -> str:
-    boxes = "".join(svg.element("rect", x=x + i * width, y=y, width=width, height=_STEP) for i in range(len(labels)))
+    boxes = "".join(
+        svg.element("rect", x=x + i * width, y=y, width=width, height=_STEP) for i in range(len(labels))
+    )
     texts = svg.element("text", f"{words.lane}{lane}", x=x - 16, y=y + 11)
     texts += "".join(
-        svg.element("text", svg.escape(label), x=x + (i + 0.5) * width, y=y + 11) for i, label in enumerate(labels) if label
+        svg.element("text", svg.escape(label), x=x + (i + 0.5) * width, y=y + 11)
+        for i, label in enumerate(labels)
+        if label
     )
     return lane_group(layout.lanes, lane, boxes, texts, f"lane {lane}")
 
 
 def lane_group(lanes: int, lane: int, boxes: str, texts: str, title: str = "") -> str:
     """All that belongs to one lane: its boxes in its colour, their labels, a tooltip."""
-    ink = {"class": "mg-text", "fill": svg.STYLES["text"]["fill"], "pointer-events": "none", "text-anchor": "middle"}
+    ink = {
+        "class": "mg-text",
+        "fill": svg.STYLES["text"]["fill"],
+        "pointer-events": "none",
+        "text-anchor": "middle",
+    }
     head = svg.element("title", title) if title else ""
-    drawn = svg.group(boxes, **svg.STYLES[f"c{colour(lanes, lane)}"]) + svg.group(texts, **ink, font_size=_FONT)
+    drawn = svg.group(boxes, **svg.STYLES[f"c{colour(lanes, lane)}"]) + svg.group(
+        texts, **ink, font_size=_FONT
+    )
     return svg.group(head + drawn, data_lane=lane)
 
 
@@ -91,7 +110,8 @@ def _range(first: int, last: int) -> str:
 
 
 def _further(layout: Layout, axis: int, period: int) -> str:
-    """How block, row and column go on along lanes (axis 0) or registers (axis 1), where they do so regularly."""
+    """How block, row and column go on along lanes (axis 0) or registers (axis 1), where they do so
+    regularly."""
     places = layout.coordinates()
     values = np.moveaxis(np.stack([places[key] for key in ("block", "row", "col", "active")]), axis + 1, 1)
     count = values.shape[1] // period
@@ -103,5 +123,7 @@ def _further(layout: Layout, axis: int, period: int) -> str:
     steps = np.arange(count)[None, :, None] * gain[:, None, :1]
     if np.any(parts[3] != parts[3, 0]) or np.any(parts[:, :, inside] != parts[:, :1, inside] + steps):
         return "the matrix picture has their pattern."
-    adds = ", ".join(f"{part} + {n}" for part, n in zip(("block", "row", "column"), gain[:3, 0].tolist(), strict=True) if n)
+    adds = ", ".join(
+        f"{part} + {n}" for part, n in zip(("block", "row", "column"), gain[:3, 0].tolist(), strict=True) if n
+    )
     return f"{plural(period, ('lane', 'register')[axis])} further: {adds}."

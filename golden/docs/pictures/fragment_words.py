@@ -73,7 +73,10 @@ def title(ins: Instruction, operand: str, layout: Layout) -> str:
     fmt = ins.formats[operand].name if operand in ins.formats else "4-bit codes"
     blocks = f"{layout.blocks} blocks of " if layout.blocks > 1 else ""
     stored = ", stored elements" if operand == "a" and ins.sparse else ""
-    return f"{letter(operand)}: {blocks}{layout.rows} rows ({rows}) {svg.TIMES} {layout.cols} columns ({columns}{stored}), {fmt}"
+    return (
+        f"{letter(operand)}: {blocks}{layout.rows} rows ({rows}) {svg.TIMES} {layout.cols} columns "
+        f"({columns}{stored}), {fmt}"
+    )
 
 
 def tooltip(cells: Grid, words: Words, place: tuple[int, int, int]) -> str:
@@ -94,7 +97,7 @@ def span(i: int, size: int) -> str:
     return str(i) if size == 1 else f"{i * size}-{(i + 1) * size - 1}"
 
 
-# Notes -------------------------------------------------------------------------------------------------------------------
+# Notes ------------------------------------------------------------------------------------------------------
 
 
 def layout_notes(layout: Layout, words: Words) -> list[str]:
@@ -105,7 +108,10 @@ def layout_notes(layout: Layout, words: Words) -> list[str]:
         notes.append(f"Each register is 64 bits wide{pair}.")
     if layout.element_bits < layout.container_bits and layout.register_bits == 32:
         low, width = layout.element_shift, layout.container_bits
-        notes.append(f"Each element takes bits {low + layout.element_bits - 1}:{low} of its {width} bits of the register.")
+        notes.append(
+            f"Each element takes bits {low + layout.element_bits - 1}:{low} of its {width} bits of the "
+            "register."
+        )
     if layout.selectors:
         notes.append(_selector_note(layout))
     return notes
@@ -119,7 +125,11 @@ def _selector_note(layout: Layout) -> str:
     key = layout.selectors[0][0]
     places = [(value, found) for value in range(8) if (found := _selected(layout, key, value)) is not None]
     if len(places) > 1:
-        note += " Lanes whose codes count: " + "; ".join(f"{key} {value}: {found}" for value, found in places) + "."
+        note += (
+            " Lanes whose codes count: "
+            + "; ".join(f"{key} {value}: {found}" for value, found in places)
+            + "."
+        )
     return note
 
 
@@ -133,7 +143,11 @@ def _selected(layout: Layout, key: str, value: int) -> str | None:
     residues = " or ".join(str(i) for i in sorted({int(lane) % 4 for lane in lanes}))
     who = "all" if lanes.size == layout.lanes else f"lane mod 4 = {residues}"
     width = layout.container_bits
-    return who if bits.size * width == layout.register_bits else f"{who}, bits {(bits[-1] + 1) * width - 1}:{bits[0] * width}"
+    return (
+        who
+        if bits.size * width == layout.register_bits
+        else f"{who}, bits {(bits[-1] + 1) * width - 1}:{bits[0] * width}"
+    )
 
 
 def cut_notes(cells: Grid, shown: tuple[int, int, int]) -> list[str]:
@@ -148,7 +162,9 @@ def cut_notes(cells: Grid, shown: tuple[int, int, int]) -> list[str]:
         if gain is None:
             notes.append(f"{rest} are not drawn.")
             continue
-        adds = ", ".join(f"{part} + {n}" for part, n in zip(("lane", "register", "element"), gain, strict=True) if n)
+        adds = ", ".join(
+            f"{part} + {n}" for part, n in zip(("lane", "register", "element"), gain, strict=True) if n
+        )
         notes.append(f"{rest} go on in the same way: {plural(drawn * size, what)} further, {adds}.")
     return notes
 

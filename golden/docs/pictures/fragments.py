@@ -1,7 +1,8 @@
-"""Register fragments: the matrix with the lane of every element, and the lanes with the elements of every register.
+"""Register fragments: the matrix with the lane of every element, and the lanes with the elements of every
+register.
 
-All cells of a lane stand in one <g data-lane="...">, so that hovering highlights them without a script; fragments.js joins
-the pictures of a page and makes taps and arrow keys work, fragments.css holds the colours.
+All cells of a lane stand in one <g data-lane="...">, so that hovering highlights them without a script;
+fragments.js joins the pictures of a page and makes taps and arrow keys work, fragments.css holds the colours.
 """
 
 from __future__ import annotations
@@ -51,10 +52,11 @@ def _layouts(ins: Instruction) -> dict[str, Layout]:
 
 
 def matrix(ins: Instruction, operand: str, name: str = "matrix", register_view: bool = False) -> str:
-    """Returns the matrix of an operand, every element labelled lane:register(:part), as SVG; name: prefix of its ids.
+    """Returns the matrix of an operand, every element labelled lane:register(:part), as SVG; name: prefix of
+    its ids.
 
-    Elements of 8 bits and less that fill a register side by side share a cell. Large matrices are cut to whole periods of
-    their pattern; the picture says how it goes on. register_view: the inverse, see `lanes`.
+    Elements of 8 bits and less that fill a register side by side share a cell. Large matrices are cut to
+    whole periods of their pattern; the picture says how it goes on. register_view: the inverse, see `lanes`.
 
     Raises:
         UnknownNameError: the operand has no register layout.
@@ -68,7 +70,8 @@ def matrix(ins: Instruction, operand: str, name: str = "matrix", register_view: 
 
 
 def lanes(ins: Instruction, operand: str, name: str = "lanes") -> str:
-    """Returns lanes as rows and registers as columns with the elements that each holds, as SVG; name: prefix of its ids.
+    """Returns lanes as rows and registers as columns with the elements that each holds, as SVG; name: prefix
+    of its ids.
 
     Raises:
         UnknownNameError: the operand has no register layout.
@@ -91,7 +94,11 @@ def lanes(ins: Instruction, operand: str, name: str = "lanes") -> str:
 def _layout(ins: Instruction, operand: str) -> Layout:
     known = _layouts(ins)
     if operand not in known:
-        expected = f"expected one of {', '.join(known)}{nearest(operand, known)}" if known else "expected an operand in registers"
+        expected = (
+            f"expected one of {', '.join(known)}{nearest(operand, known)}"
+            if known
+            else "expected an operand in registers"
+        )
         raise UnknownNameError(f"operand '{operand}' of {ins.name} has no register layout, {expected}")
     return known[operand]
 
@@ -126,7 +133,12 @@ def _lanes(layout: Layout, words: Words) -> _Drawn:
 def _figure(head: tuple[str, str], drawn: _Drawn, name: str, words: str) -> str:
     told = svg.width_of(head[0], 12 * svg.BOLD) + _READOUT, svg.width_of(head[1], 10.5)
     width = min(max(drawn.right, *(_MARGIN + words for words in told)) + _MARGIN, WIDTH)
-    readout = {"class": "mg-text mg-readout", "fill": svg.STYLES["text"]["fill"], "text-anchor": "end", "font-weight": "bold"}
+    readout = {
+        "class": "mg-text mg-readout",
+        "fill": svg.STYLES["text"]["fill"],
+        "text-anchor": "end",
+        "font-weight": "bold",
+    }
     parts = [
         svg.text(_MARGIN, 15, head[0], font_size=12, font_weight="bold"),
         svg.text(_MARGIN, 30, head[1], "muted", font_size=10.5),
@@ -152,7 +164,8 @@ class _Size:
 
     @classmethod
     def fitting(cls, cells: Grid, words: Words) -> _Size:
-        """The size at which the longest label fits; on two lines where that brings all columns on the picture."""
+        """The size at which the longest label fits; on two lines where that brings all columns on the
+        picture."""
         layout, columns = cells.layout, int(cells.lane.shape[2])
         longest = words.label(cells, layout.lanes - 1, layout.registers - 1, words.parts - 1)
         label = svg.sans_width_of(longest, _FONT) + 2
@@ -182,7 +195,9 @@ def _beside(columns: int, size: _Size) -> int:
     return max(int((WIDTH - 2 * _MARGIN) / (columns * size.width + size.head)), 1)
 
 
-def _panels(cells: Grid, size: _Size, shown: tuple[int, int, int], words: Words) -> tuple[list[str], float, float]:
+def _panels(
+    cells: Grid, size: _Size, shown: tuple[int, int, int], words: Words
+) -> tuple[list[str], float, float]:
     """All blocks that are drawn; returns markup, right edge and height."""
     blocks, rows, columns = shown
     beside, head = _beside(columns, size), 30 if blocks > 1 else 14
@@ -210,7 +225,10 @@ def _rulers(cells: Grid, size: _Size, rows: int, columns: int, x: float, y: floa
     """Row and column numbers along the edges."""
     above = [(x + (i + 0.5) * size.width, y - 4, span(i, cells.across), "middle") for i in range(columns)]
     beside = [(x - 4, y + (i + 0.5) * size.height + 4, span(i, cells.down), "end") for i in range(rows)]
-    return [svg.text(a, b, words, "muted", anchor=anchor, font_size=_FONT) for a, b, words, anchor in above + beside]
+    return [
+        svg.text(a, b, words, "muted", anchor=anchor, font_size=_FONT)
+        for a, b, words, anchor in above + beside
+    ]
 
 
 def _lane(cells: Grid, size: _Size, words: Words, lane: int, places: list[_Place], titles: bool) -> str:
@@ -219,8 +237,12 @@ def _lane(cells: Grid, size: _Size, words: Words, lane: int, places: list[_Place
     for x, y, place in places:
         told = svg.element("title", svg.escape(tooltip(cells, words, place))) if titles else ""
         boxes += svg.element("rect", told, x=x, y=y, width=size.width, height=size.height)
-        labels += _label(cells, size, words.label(cells, lane, int(cells.register[place]), int(cells.element[place])), x, y)
-    return fragment_lanes.lane_group(cells.layout.lanes, lane, boxes, labels, "" if titles else f"lane {lane}")
+        labels += _label(
+            cells, size, words.label(cells, lane, int(cells.register[place]), int(cells.element[place])), x, y
+        )
+    return fragment_lanes.lane_group(
+        cells.layout.lanes, lane, boxes, labels, "" if titles else f"lane {lane}"
+    )
 
 
 def _label(cells: Grid, size: _Size, words: str, x: float, y: float) -> str:
@@ -236,7 +258,8 @@ def _label(cells: Grid, size: _Size, words: str, x: float, y: float) -> str:
 
 
 def _tight(words: str, x: float, y: float, room: float) -> str:
-    """A label; where the monospaced font of a PDF would not fit, it is squeezed to the width in DejaVu Sans."""
+    """A label; where the monospaced font of a PDF would not fit, it is squeezed to the width in DejaVu
+    Sans."""
     squeezed = svg.sans_width_of(words, _FONT) if svg.width_of(words, _FONT) > room - 1 else None
     return svg.element("text", words, x=x, y=y, textLength=squeezed)
 
@@ -245,8 +268,17 @@ def _digits(cells: Grid, size: _Size, places: list[_Place]) -> list[str]:
     """The number of each element of a cell in its register."""
     if cells.count == 1:
         return []
-    ink: dict[str, Any] = {**svg.STYLES["muted"], "pointer-events": "none", "font-size": _FONT, "text-anchor": "middle"}
-    return [svg.group((_cell_digits(cells, size, x, y, int(cells.element[place])) for x, y, place in places), **ink)]
+    ink: dict[str, Any] = {
+        **svg.STYLES["muted"],
+        "pointer-events": "none",
+        "font-size": _FONT,
+        "text-anchor": "middle",
+    }
+    return [
+        svg.group(
+            (_cell_digits(cells, size, x, y, int(cells.element[place])) for x, y, place in places), **ink
+        )
+    ]
 
 
 def _cell_digits(cells: Grid, size: _Size, x: float, y: float, first: int) -> str:

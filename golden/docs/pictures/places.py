@@ -1,4 +1,5 @@
-"""Where the elements of a matrix lie, as arrays to draw: cells of one register each, and how a pattern repeats."""
+"""Where the elements of a matrix lie, as arrays to draw: cells of one register each, and how a pattern
+repeats."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Grid:
-    """Lane, register and lowest element (its number in the register) of each cell of a matrix: (blocks, rows, columns) each.
+    """Lane, register and lowest element (its number in the register) of each cell of a matrix: (blocks, rows,
+    columns) each.
 
     A cell is one element, or `down` x `across` neighbours that fill a register in ascending order.
     """
@@ -38,7 +40,8 @@ class Grid:
         return np.stack([self.lane, self.register, self.element])
 
     def repeats(self, axis: int, period: int) -> tuple[int, int, int] | None:
-        """What lane, register and element gain from one period to the next along an axis (0 blocks, 1 rows, 2 columns).
+        """What lane, register and element gain from one period to the next along an axis (0 blocks, 1 rows, 2
+        columns).
 
         None where the pattern does not repeat with this period, or the period does not divide the matrix.
         """
@@ -54,7 +57,8 @@ class Grid:
         return int(gain[0]), int(gain[1]), int(gain[2])
 
     def period(self, axis: int, limit: int) -> int:
-        """How many cells of an axis to draw: all that fit, else as many whole periods as do, else the limit."""
+        """How many cells of an axis to draw: all that fit, else as many whole periods as do, else the
+        limit."""
         size = int(self.lane.shape[axis])
         if size <= limit:
             return size
@@ -62,7 +66,8 @@ class Grid:
 
 
 def grid(layout: Layout) -> Grid:
-    """The cells of a layout: elements of a register that has four or more are drawn together where they are neighbours."""
+    """The cells of a layout: elements of a register that has four or more are drawn together where they
+    are neighbours."""
     lane, register, element = elements(layout)
     plain = Grid(layout, lane, register, element)
     if layout.elements_per_register < 4:
@@ -89,7 +94,8 @@ def elements(layout: Layout) -> tuple[Array, Array, Array]:
 
 
 def _merged(plain: Grid, down: int, across: int) -> Grid | None:
-    """The grid in cells of down x across elements; None where some cell is not one ascending run of one register."""
+    """The grid in cells of down x across elements; None where some cell is not one ascending run of one
+    register."""
     blocks, rows, columns = plain.lane.shape
     if rows % down or columns % across:
         return None

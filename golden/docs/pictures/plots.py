@@ -22,10 +22,11 @@ _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 
 
 def inline(figure: Any, name: str, title: str = "") -> str:
-    """Returns a matplotlib Figure as one <svg> element for a page; the same figure always gives the same text.
+    """Returns a matplotlib Figure as one <svg> element for a page; the same figure always gives the same
+    text.
 
-    name: prefix of its ids. title: read aloud by screen readers. Black becomes the page's text colour and white the
-    page's background, so that the picture can be read in dark mode. Text stays text.
+    name: prefix of its ids. title: read aloud by screen readers. Black becomes the page's text colour and
+    white the page's background, so that the picture can be read in dark mode. Text stays text.
     """
     out = io.BytesIO()
     with only_style({"svg.hashsalt": name, "svg.fonttype": "none"}):
@@ -49,7 +50,9 @@ def inline(figure: Any, name: str, title: str = "") -> str:
     if title:
         root.attrib["aria-label"] = title
     ElementTree.register_namespace("", _SVG)
-    return "\n".join(line for line in ElementTree.tostring(root, encoding="unicode").splitlines() if line.strip())
+    return "\n".join(
+        line for line in ElementTree.tostring(root, encoding="unicode").splitlines() if line.strip()
+    )
 
 
 def _adapt(item: ElementTree.Element, name: str) -> None:

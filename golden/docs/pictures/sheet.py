@@ -26,7 +26,8 @@ C, C_EXPONENT, EXPONENT = 540.0, 514.0, 350.0
 
 @dataclass(frozen=True)
 class Rail:
-    """The wires of one register: x of each, x of its exponent's wire (None: it has none, or shares another's)."""
+    """The wires of one register: x of each, x of its exponent's wire (None: it has none, or shares
+    another's)."""
 
     node: Node
     xs: tuple[float, ...]
@@ -82,7 +83,8 @@ class Sheet:
             self.parts.append(svg.text(rail.exponent + 6, y, exponent_text(node), "muted", font_size=10))
 
     def enter(self, names: Sequence[str], y: float, exponents: float | None = None) -> list[Rail]:
-        """Ends the wires of registers at a stage whose top is y; exponent wires end at `exponents` (None: at y)."""
+        """Ends the wires of registers at a stage whose top is y; exponent wires end at `exponents` (None:
+        at y)."""
         taken = []
         for name in dict.fromkeys(names):
             rail = self.rails.pop(name, None)
@@ -92,11 +94,16 @@ class Sheet:
             self.wires += [svg.arrow([(x, rail.y), (x, y)]) for x in rail.xs]
             if rail.exponent is not None:
                 end = y if exponents is None else exponents
-                self.wires.append(svg.arrow([(rail.exponent, rail.y), (rail.exponent, end)], stroke_dasharray="2 2"))
+                self.wires.append(
+                    svg.arrow([(rail.exponent, rail.y), (rail.exponent, end)], stroke_dasharray="2 2")
+                )
         return taken
 
-    def block(self, title: str, notes: Sequence[str], right: float, body: float = 0.0, style: str = "block") -> float:
-        """A stage's frame from self.y: title, `body` pixels for a drawing, notes. Moves y below it; returns the body's top."""
+    def block(
+        self, title: str, notes: Sequence[str], right: float, body: float = 0.0, style: str = "block"
+    ) -> float:
+        """A stage's frame from self.y: title, `body` pixels for a drawing, notes. Moves y below it;
+        returns the body's top."""
         width, top = right - LEFT, self.y
         heads = svg.wrap(title, width - 16, 12 * svg.BOLD)
         lines = [line for note in notes for line in svg.wrap(note, width - 16, 10.5)]
@@ -106,7 +113,9 @@ class Sheet:
         for i, words in enumerate(heads):
             self.parts.append(svg.text(LEFT + 8, top + 16 + 15 * i, words, font_size=12, font_weight="bold"))
         for i, words in enumerate(lines):
-            self.parts.append(svg.text(LEFT + 8, top + head + body + 11 + _LINE * i, words, "muted", font_size=10.5))
+            self.parts.append(
+                svg.text(LEFT + 8, top + head + body + 11 + _LINE * i, words, "muted", font_size=10.5)
+            )
         self.y = top + height
         return top + head
 
@@ -117,11 +126,14 @@ class Sheet:
         height = 22 + 13 * len(wrapped) + 4
         self.parts.append(svg.rect(left, y, right - left, height, "block2", rx=4))
         self.parts.append(svg.text(left + 6, y + 15, title, font_size=11, font_weight="bold"))
-        self.parts += [svg.text(left + 6, y + 30 + 13 * i, words, font_size=10) for i, words in enumerate(wrapped)]
+        self.parts += [
+            svg.text(left + 6, y + 30 + 13 * i, words, font_size=10) for i, words in enumerate(wrapped)
+        ]
         return y + height
 
     def symbols(self, node: Node, y: float, sign: str, style: str = "block") -> None:
-        """Draws one circled sign for each of a register's wires, and dots for those left out; y: the middle."""
+        """Draws one circled sign for each of a register's wires, and dots for those left out; y: the
+        middle."""
         xs, dots = places(node.count)
         for x in xs:
             self.parts += circled(x, y, sign, style)

@@ -34,9 +34,18 @@ def _special_lines(sheet: Sheet, step: Step, before: dict[str, Node]) -> list[st
     if not d.is_float and before["products" if "products" in step.of else step.of[0]].fixed:
         return []
     nan = f"0x{step.nan or 0:0{(d.bits + 3) // 4}X}"
-    lines, rule, infinite = [f"a NaN in {names_of(step.of)}"], step.opposite_infinities, _infinite_terms(sheet, step, before)
+    lines, rule, infinite = (
+        [f"a NaN in {names_of(step.of)}"],
+        step.opposite_infinities,
+        _infinite_terms(sheet, step, before),
+    )
     product = next((s for s in sheet.operation.steps if s.op == "multiply"), None)
-    if "products" in step.of and _operand_infinity(sheet) and product and product.zero_times_infinity == "nan":
+    if (
+        "products" in step.of
+        and _operand_infinity(sheet)
+        and product
+        and product.zero_times_infinity == "nan"
+    ):
         lines.append(f"infinity {svg.TIMES} 0")
     if infinite > 1 and rule == "nan":
         lines.append("infinities of both signs")
@@ -44,7 +53,9 @@ def _special_lines(sheet: Sheet, step: Step, before: dict[str, Node]) -> list[st
     if infinite > 1 and rule != "nan":
         lines.append(f"infinities of both signs → the {rule} one")
     if infinite:
-        lines.append("infinities of one sign → that infinity" if infinite > 1 else "an infinity → that infinity")
+        lines.append(
+            "infinities of one sign → that infinity" if infinite > 1 else "an infinity → that infinity"
+        )
     return lines
 
 
@@ -55,11 +66,15 @@ def _operand_infinity(sheet: Sheet) -> bool:
 
 def _infinite_terms(sheet: Sheet, step: Step, before: dict[str, Node]) -> int:
     """How many of the terms can be infinite."""
-    overflow = any(s.op == "multiply" and (s.overflow_exponent is not None or s.format) for s in sheet.operation.steps)
+    overflow = any(
+        s.op == "multiply" and (s.overflow_exponent is not None or s.format) for s in sheet.operation.steps
+    )
     capable = {
         "products": _operand_infinity(sheet) or overflow,
         "c": sheet.operation.seed_format.infinity is not None,
-        "scales": any(fmt.infinity is not None for name, fmt in sheet.ins.formats.items() if name.startswith("scale")),
+        "scales": any(
+            fmt.infinity is not None for name, fmt in sheet.ins.formats.items() if name.startswith("scale")
+        ),
     }
     return sum(before[name].count for name in step.of if capable.get(name, True))
 

@@ -34,7 +34,11 @@ def draw(sheet: Sheet, step: Step, written: Sequence[Node], before: dict[str, No
 
 
 def _flush(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str, Node]) -> None:
-    note = "subnormals and zeros become +0" if step.flush == "positive" else "subnormals become zero of their sign"
+    note = (
+        "subnormals and zeros become +0"
+        if step.flush == "positive"
+        else "subnormals become zero of their sign"
+    )
     _unary(sheet, step, before, f"flush {names_of(step.of)}", [note])
 
 
@@ -64,7 +68,9 @@ def _multiply(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[s
     sheet.symbols(node, y, sign)
     if not node.fixed and not node.format:
         sheet.parts += circled(EXPONENT, y, "+")
-        sheet.parts.append(svg.text(EXPONENT + 18, y + 4, f"e_a + e_b, {node.count} {svg.TIMES}", font_size=10.5))
+        sheet.parts.append(
+            svg.text(EXPONENT + 18, y + 4, f"e_a + e_b, {node.count} {svg.TIMES}", font_size=10.5)
+        )
     if step.format is not None:
         ieee_side(sheet, step, top)
     sheet.put(node, labels(sheet, node))
@@ -106,7 +112,12 @@ def _scale(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str,
         f"one code of each for {sheet.ins.scale_block} consecutive k; "
         f"their product: {width_text(before['scales'])}, {exponent_text(before['scales'])}, exact"
     ]
-    y = sheet.block(f"block scales: {names_of(step.of)} {svg.TIMES} scale_a {svg.TIMES} scale_b", notes, right, 60) + 40
+    y = (
+        sheet.block(
+            f"block scales: {names_of(step.of)} {svg.TIMES} scale_a {svg.TIMES} scale_b", notes, right, 60
+        )
+        + 40
+    )
     for x, name in ((LEFT + 8, "scale_a"), (LEFT + 246, "scale_b")):
         fmt = formats[name]
         sheet.parts.append(svg.text(x, y - 24, f"{name}: {fmt.name}", font_size=10.5))
@@ -136,10 +147,17 @@ def _exact_sum(sheet: Sheet, step: Step, node: Node, before: dict[str, Node]) ->
     popcount = all(before[name].width == 1 for name in step.of if name != "c") and before[step.of[0]].fixed
     what = f"population count of {terms - 1} bits, plus c" if popcount and "c" in step.of else count
     corners = [(LEFT, top), (right, top), (right - 60, top + 26), (LEFT + 20, top + 26)]
-    sheet.parts.append(svg.path("M" + "L".join(f"{svg.number(x)} {svg.number(y)}" for x, y in corners) + "Z", "accent"))
+    sheet.parts.append(
+        svg.path("M" + "L".join(f"{svg.number(x)} {svg.number(y)}" for x, y in corners) + "Z", "accent")
+    )
     sheet.parts.append(
         svg.text(
-            (LEFT + RIGHT) / 2, top + 17, f"Σ  {what}{grouped(step)}, exact", anchor="middle", font_size=12, font_weight="bold"
+            (LEFT + RIGHT) / 2,
+            top + 17,
+            f"Σ  {what}{grouped(step)}, exact",
+            anchor="middle",
+            font_size=12,
+            font_weight="bold",
         )
     )
     sheet.y = top + 26
@@ -170,7 +188,13 @@ def _rounded_sum(sheet: Sheet, step: Step, node: Node, before: dict[str, Node]) 
     size = len(terms) // node.count if step.group else len(terms)
     picture = tree.of_sum(terms[:size], step.order)
     groups = f"{node.count} groups of {size}, each " if node.count > 1 else ""
-    order = " as a balanced tree" if step.order == "tree" and size > 2 else " one after the other" if size > 2 else ""
+    order = (
+        " as a balanced tree"
+        if step.order == "tree" and size > 2
+        else " one after the other"
+        if size > 2
+        else ""
+    )
     additions = f"{groups}{size - 1} addition{'s' if size != 2 else ''} in {name}{order}"
     notes = [FLUSH[step.flush]] if step.flush != "none" else []
     if step.overflow == "saturate":
@@ -199,7 +223,10 @@ def _normalize(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[
     _end_common(sheet, top)
     least = f"; exponent at least {signed(step.min_exponent)}" if step.min_exponent is not None else ""
     bits = ", ".join(str(node.fraction_bits) for node in written.values())
-    notes = [f"leading one to the point, {bits} fraction bits kept; bits below are rounded {MODES_SHORT[step.rounding]}{least}"]
+    notes = [
+        f"leading one to the point, {bits} fraction bits kept; bits below are rounded "
+        f"{MODES_SHORT[step.rounding]}{least}"
+    ]
     y = sheet.block(f"normalise {names_of(step.of)}", notes, right, 22 * len(written))
     for i, node in enumerate(written.values()):
         sheet.parts += bars.aligned(sheet.scale, y + 2 + 22 * i, node, False, True)
@@ -219,11 +246,15 @@ def _fma(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str, N
     name = step.format.name if step.format else sheet.operation.out_format.name
     size = before["a"].count // node.count
     groups = f"{node.count} groups of {size}: " if node.count > 1 else ""
-    notes = {"c": ["starts from c"], "zero": ["starts from +0"], "product": ["starts from the first product, rounded"]}[
-        step.start
-    ]
+    notes = {
+        "c": ["starts from c"],
+        "zero": ["starts from +0"],
+        "product": ["starts from the first product, rounded"],
+    }[step.start]
     notes = notes + ([FLUSH[step.flush]] if step.flush != "none" else [])
-    title = f"{groups}chain of {size} fused multiply-adds in {name}, each rounded {MODES_SHORT[step.rounding]}"
+    title = (
+        f"{groups}chain of {size} fused multiply-adds in {name}, each rounded {MODES_SHORT[step.rounding]}"
+    )
     y = sheet.block(title, notes, right, 58)
     _fma_chain(sheet, step, size, y + 4)
     ieee_side(sheet, step, top)
@@ -266,7 +297,10 @@ def _round(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str,
     _end_common(sheet, top)
     if fmt.is_float:
         kept = fmt.fraction_bits if step.result_fraction_bits is None else step.result_fraction_bits
-        notes = [f"{OVERFLOW[step.overflow]}; {ZERO[step.zero]}", *([FLUSH[step.flush]] if step.flush != "none" else [])]
+        notes = [
+            f"{OVERFLOW[step.overflow]}; {ZERO[step.zero]}",
+            *([FLUSH[step.flush]] if step.flush != "none" else []),
+        ]
         if step.sticky_gap:
             notes.append(f"the {step.sticky_gap} bits right below the round bit are not seen")
         if step.subnormal_carry == "lost":
@@ -277,13 +311,17 @@ def _round(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str,
     else:
         y = sheet.block(f"{fmt.bits}-bit {fmt.name}: {OVERFLOW[step.overflow]}", [], right, 24)
         over = max(source.width - fmt.bits, 0)
-        segments = [bars.Segment(over, "lost"), bars.Segment(fmt.bits, "paper", (f"{fmt.bits} bits kept", str(fmt.bits)))]
+        segments = [
+            bars.Segment(over, "lost"),
+            bars.Segment(fmt.bits, "paper", (f"{fmt.bits} bits kept", str(fmt.bits))),
+        ]
         sheet.parts += bars.bar(sheet.scale, y + 2, over + fmt.bits, segments)
     sheet.put(node)
 
 
 def _kept_bar(sheet: Sheet, step: Step, kept: int, y: float) -> list[str]:
-    """1 integer bit, the kept fraction, the round and sticky bits where the mode looks at them, the rest lost."""
+    """1 integer bit, the kept fraction, the round and sticky bits where the mode looks at them, the rest
+    lost."""
     nearest = step.rounding.startswith("nearest")
     segments = [
         bars.Segment(1, "block2", ("±", "s")),

@@ -1,7 +1,7 @@
 """A small SVG builder: elements as strings, attributes and text escaped, colours by style.
 
-A style is a class (the site's CSS recolours it for dark mode) together with the presentation attributes of light mode and
-print. Lengths are CSS pixels at the picture's natural size.
+A style is a class (the site's CSS recolours it for dark mode) together with the presentation attributes of
+light mode and print. Lengths are CSS pixels at the picture's natural size.
 """
 
 from __future__ import annotations
@@ -29,13 +29,18 @@ STYLES: dict[str, dict[str, str]] = {
 }
 PALETTE = ("#cfe2f3", "#fbe0c4", "#d6ecd2", "#f6d1d3", "#e0d7ef", "#f4efc3", "#cdecec", "#e9dccf")
 """Fills of mg-c0 to mg-c7 in light mode."""
-STYLES |= {f"c{i}": {"class": f"mg-c{i}", "fill": colour, "stroke": "#7d8790"} for i, colour in enumerate(PALETTE)}
+STYLES |= {
+    f"c{i}": {"class": f"mg-c{i}", "fill": colour, "stroke": "#7d8790"} for i, colour in enumerate(PALETTE)
+}
 
 # Advance widths of DejaVu Sans for the characters from space to ~, in thousandths of the font size.
 _WIDTHS = (
-    "318 401 460 838 636 950 780 275 390 390 500 838 318 361 318 337 636 636 636 636 636 636 636 636 636 636 337 337 838 838 "
-    "838 531 1000 684 686 698 770 632 575 775 752 295 295 656 557 863 748 787 603 787 695 635 611 732 684 989 685 611 685 390 "
-    "337 390 838 500 500 613 635 550 635 615 352 635 634 278 278 579 278 974 634 612 635 635 411 521 392 634 592 818 592 592 "
+    "318 401 460 838 636 950 780 275 390 390 500 838 318 361 318 337 636 636 636 636 636 636 636 636 636 "
+    "636 337 337 838 838 "
+    "838 531 1000 684 686 698 770 632 575 775 752 295 295 656 557 863 748 787 603 787 695 635 611 732 684 "
+    "989 685 611 685 390 "
+    "337 390 838 500 500 613 635 550 635 615 352 635 634 278 278 579 278 974 634 612 635 635 411 521 392 "
+    "634 592 818 592 592 "
     "525 636 337 636 838"
 )
 _ADVANCE = {chr(32 + i): int(width) / 1000 for i, width in enumerate(_WIDTHS.split())}
@@ -47,13 +52,16 @@ def number(value: float) -> str:
 
 
 def element(tag: str, content: str = "", style: str | None = None, **attributes: Any) -> str:
-    """One element. `content` is markup; attributes are escaped, `_` in their names becomes `-`; None leaves one out."""
+    """One element. `content` is markup; attributes are escaped, `_` in their names becomes `-`; None
+    leaves one out."""
     given = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
     return _element(tag, content, {**(STYLES[style] if style else {}), **given})
 
 
 def _element(tag: str, content: str, attributes: dict[str, Any]) -> str:
-    words = "".join(f' {name}="{_attribute(value)}"' for name, value in attributes.items() if value is not None)
+    words = "".join(
+        f' {name}="{_attribute(value)}"' for name, value in attributes.items() if value is not None
+    )
     return f"<{tag}{words}>{content}</{tag}>" if content else f"<{tag}{words}/>"
 
 
@@ -69,10 +77,20 @@ def escape(words: str) -> str:
 def text(x: float, y: float, words: str, style: str = "text", **attributes: Any) -> str:
     """One line of text with its baseline at y. anchor: start (default), middle or end."""
     anchor = attributes.pop("anchor", None)
-    return element("text", escape(words), style, x=x, y=y, text_anchor=anchor if anchor != "start" else None, **attributes)
+    return element(
+        "text",
+        escape(words),
+        style,
+        x=x,
+        y=y,
+        text_anchor=anchor if anchor != "start" else None,
+        **attributes,
+    )
 
 
-def rect(x: float, y: float, width: float, height: float, style: str | None = "block", **attributes: Any) -> str:
+def rect(
+    x: float, y: float, width: float, height: float, style: str | None = "block", **attributes: Any
+) -> str:
     """A rectangle."""
     return element("rect", "", style, x=x, y=y, width=width, height=height, **attributes)
 
@@ -105,7 +123,8 @@ def group(content: str | Iterable[str], **attributes: Any) -> str:
 
 
 def width_of(words: str, size: float = SIZE) -> float:
-    """Estimated width of a text: in DejaVu Sans, or in the monospaced font that takes its place in a PDF, the wider of both."""
+    """Estimated width of a text: in DejaVu Sans, or in the monospaced font that takes its place in a PDF,
+    the wider of both."""
     return max(sans_width_of(words, size), 0.602 * size * len(words))
 
 
@@ -128,8 +147,8 @@ def wrap(words: str, width: float, size: float = SIZE) -> list[str]:
 def document(width: float, height: float, content: Iterable[str], name: str, title: str) -> str:
     """One <svg> element of this natural size, never wider than its container.
 
-    name: prefix of all ids of this picture, given by the caller, once for each picture of a page. title: read aloud by
-    screen readers.
+    name: prefix of all ids of this picture, given by the caller, once for each picture of a page. title: read
+    aloud by screen readers.
     """
     label = element("title", escape(title), id=f"{name}-title")
     return _element(

@@ -1,7 +1,9 @@
-"""Summation trees in the style of Figure 1 of the MMA-Sim paper (arXiv 2511.10909): in which order the terms are added.
+"""Summation trees in the style of Figure 1 of the MMA-Sim paper (arXiv 2511.10909): in which order the terms
+are added.
 
-A leaf is c or a product #k = a[k] * b[k] (of bits: AND or XOR). A node with two children is one rounded addition (or one
-fused multiply-add); a node with more is a fused sum: its terms are added before anything is rounded to a number format.
+A leaf is c or a product #k = a[k] * b[k] (of bits: AND or XOR). A node with two children is one rounded
+addition (or one fused multiply-add); a node with more is a fused sum: its terms are added before anything is
+rounded to a number format.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from golden.program.program import Operation, Step
 
 WIDTH = 760
 _WIDEST = (9, 7, 5, 4)
-"""Children of a fused node that are drawn; more are abbreviated. The first that makes the tree fit is taken."""
+"""Children of a fused node that are drawn; more are abbreviated. The first that makes the tree fit is
+taken."""
 _DEEPEST = 8
 """Additions of a chain that are drawn; more are abbreviated."""
 _SLOT, _STRETCH = 26.0, 1.7
@@ -24,9 +27,11 @@ _LEVEL = 34.0
 
 @dataclass(frozen=True)
 class Tree:
-    """A leaf (words, no children) or a sum. fused: exact or truncated together, with no rounding to a format in between.
+    """A leaf (words, no children) or a sum. fused: exact or truncated together, with no rounding to a format
+    in between.
 
-    hidden: a leaf that stands for this many terms (or additions) that are not drawn. note: words beside the node.
+    hidden: a leaf that stands for this many terms (or additions) that are not drawn. note: words beside the
+        node.
     """
 
     words: str = ""
@@ -48,7 +53,9 @@ def summation_tree(ins: Instruction, name: str = "tree") -> str:
     parts = drawing(short, 16, 34, WIDTH - 32)
     kinds = "wide nodes are fused sums, two-way nodes rounded additions"
     bits = ins.program.bit_operation
-    products = f"products #k = a[k] {svg.TIMES} b[k]" if bits is None else f"bits #k = a[k] {bits.upper()} b[k]"
+    products = (
+        f"products #k = a[k] {svg.TIMES} b[k]" if bits is None else f"bits #k = a[k] {bits.upper()} b[k]"
+    )
     head = svg.text(16, 18, f"{tree.terms} terms: c and {ins.stored_k} {products}; {kinds}", "muted")
     return svg.document(WIDTH, height(short) + 44, [head, *parts], name, f"Summation tree of {ins.name}")
 
@@ -76,13 +83,17 @@ def _of_operation(operation: Operation, results: dict[str, Tree]) -> Tree:
             registers[step.to] = tuple(of_sum(terms, step.order) for terms in _grouped(step, registers))
         elif step.op == "fma":
             start = registers["c"] if step.start == "c" else ()
-            registers[step.to] = tuple(of_sum((*start, *terms), "sequential") for terms in _grouped(step, registers, ("a",)))
+            registers[step.to] = tuple(
+                of_sum((*start, *terms), "sequential") for terms in _grouped(step, registers, ("a",))
+            )
         elif step.op == "round":
             registers[step.to] = registers[step.of[0]]
     return registers["d"][0]
 
 
-def _grouped(step: Step, registers: dict[str, tuple[Tree, ...]], of: tuple[str, ...] | None = None) -> list[tuple[Tree, ...]]:
+def _grouped(
+    step: Step, registers: dict[str, tuple[Tree, ...]], of: tuple[str, ...] | None = None
+) -> list[tuple[Tree, ...]]:
     terms = tuple(tree for name in of or step.of for tree in registers[name])
     if step.group is None:
         return [terms]
@@ -112,11 +123,12 @@ def _has_c(tree: Tree) -> bool:
     return tree.words == "c" or any(_has_c(child) for child in tree.children[:2])
 
 
-# Abbreviation ------------------------------------------------------------------------------------------------------------
+# Abbreviation -----------------------------------------------------------------------------------------------
 
 
 def abbreviated(tree: Tree, width: float = WIDTH - 32) -> Tree:
-    """The tree with long rows of leaves, long chains and large subtrees of one kind cut short; hidden terms are counted."""
+    """The tree with long rows of leaves, long chains and large subtrees of one kind cut short; hidden
+    terms are counted."""
     for widest in _WIDEST:
         short = _short_chain(_short_rows(tree, widest))
         leaves: list[_Placed] = []
@@ -135,9 +147,16 @@ def _short_rows(tree: Tree, widest: int) -> Tree:
         first = widest - 1 - last
         hidden = sum(child.terms for child in tree.children[first:-last])
         children = (*children[:first], Tree("…", hidden=hidden), *children[-last:])
-    elif len(children) == 2 and tree.terms > 32 and all(child.terms > 4 for child in tree.children) and not tree.fused:
+    elif (
+        len(children) == 2
+        and tree.terms > 32
+        and all(child.terms > 4 for child in tree.children)
+        and not tree.fused
+    ):
         children = (children[0], Tree(f"… {tree.children[1].terms} more", hidden=tree.children[1].terms))
-    return Tree(tree.words, children, tree.fused, tree.hidden, f"{len(tree.children)} terms" if tree.fused else "")
+    return Tree(
+        tree.words, children, tree.fused, tree.hidden, f"{len(tree.children)} terms" if tree.fused else ""
+    )
 
 
 def _short_chain(tree: Tree) -> Tree:
@@ -150,13 +169,15 @@ def _short_chain(tree: Tree) -> Tree:
     left_out = spine[2:-3]
     terms = sum(child.terms for node in left_out for child in node.children[1:])
     current = bottom[0]
-    current = Tree(f"… {len(left_out)} more", (current, Tree("…", hidden=terms)), note=f"{len(left_out)} more additions")
+    current = Tree(
+        f"… {len(left_out)} more", (current, Tree("…", hidden=terms)), note=f"{len(left_out)} more additions"
+    )
     for node in reversed(top):
         current = Tree(node.words, (current, *node.children[1:]), node.fused, node.hidden, node.note)
     return current
 
 
-# Drawing -----------------------------------------------------------------------------------------------------------------
+# Drawing ----------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -173,7 +194,8 @@ def height(tree: Tree, level: float = _LEVEL) -> float:
 
 
 def drawing(tree: Tree, x: float, y: float, width: float, level: float = _LEVEL) -> list[str]:
-    """Draws a tree with its leaves in one row at the top and the sum at the bottom; level: pixels from node to node."""
+    """Draws a tree with its leaves in one row at the top and the sum at the bottom; level: pixels from
+    node to node."""
     leaves: list[_Placed] = []
     root = _place(tree, leaves)
     gaps = _slots(leaves)
@@ -217,12 +239,20 @@ def _draw(placed: _Placed, y: float, level: float, lines: list[str], marks: list
     for child in placed.children:
         start = y + 12 + child.level * level
         dash = "2 3" if child.tree.hidden else None
-        lines.append(svg.line([(child.x, start + (4 if not child.children else 0)), (placed.x, here)], stroke_dasharray=dash))
+        lines.append(
+            svg.line(
+                [(child.x, start + (4 if not child.children else 0)), (placed.x, here)], stroke_dasharray=dash
+            )
+        )
         _draw(child, y, level, lines, marks)
     if not placed.children:
         marks.append(svg.text(placed.x, here - 2, placed.tree.words, anchor="middle"))
         if placed.tree.hidden:
-            marks.append(svg.text(placed.x, here - 13, f"+{placed.tree.hidden}", "muted", anchor="middle", font_size=10))
+            marks.append(
+                svg.text(
+                    placed.x, here - 13, f"+{placed.tree.hidden}", "muted", anchor="middle", font_size=10
+                )
+            )
     elif placed.tree.fused:
         size = max(30.0, svg.width_of(placed.tree.note, 10) + 12)
         marks.append(svg.rect(placed.x - size / 2, here - 8, size, 17, "accent", rx=8))

@@ -26,7 +26,9 @@ autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_class_signature = "mixed"
 autodoc_mock_imports = [name for name in ("cocotb", "pycuda") if importlib.util.find_spec(name) is None]
-autodoc_type_aliases = {name: name for name in ("Bits", "Mask", "Operands", "Handle", "OnChecked", "npt.ArrayLike")}
+autodoc_type_aliases = {
+    name: name for name in ("Bits", "Mask", "Operands", "Handle", "OnChecked", "npt.ArrayLike")
+}
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 80
 napoleon_numpy_docstring = False

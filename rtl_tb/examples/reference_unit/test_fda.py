@@ -1,4 +1,5 @@
-"""The reference unit fda.sv is Volta's HMMA.884: random traffic, resets in mid-flight, every kind of operand."""
+"""The reference unit fda.sv is Volta's HMMA.884: random traffic, resets in mid-flight, every kind of
+operand."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,9 @@ async def is_volta(dut: Any) -> None:
     await tb.run(tb.vectors(2000), resets=3)
     tb.scoreboard.assert_clean()
     cocotb.log.info("%s", tb.scoreboard.summary())
-    cocotb.log.info("functional coverage %.1f %%, %d bins were not hit", coverage.percent, len(coverage.holes()))
+    cocotb.log.info(
+        "functional coverage %.1f %%, %d bins were not hit", coverage.percent, len(coverage.holes())
+    )
 
 
 @cocotb.test()

@@ -1,4 +1,5 @@
-"""The catalogue: names and where they resolve, every instruction builds, and the rows of the paper's Tables III and IV."""
+"""The catalogue: names and where they resolve, every instruction builds, and the rows of the paper's
+Tables III and IV."""
 
 from __future__ import annotations
 
@@ -12,7 +13,18 @@ from golden.instruction import Instruction
 from golden.program.algorithms import algorithms, get_algorithm
 
 MMA = "mma.sync.aligned."
-ARCHITECTURES = ["volta", "turing", "ampere", "ada", "hopper", "blackwell", "rtx_blackwell", "cdna1", "cdna2", "cdna3"]
+ARCHITECTURES = [
+    "volta",
+    "turing",
+    "ampere",
+    "ada",
+    "hopper",
+    "blackwell",
+    "rtx_blackwell",
+    "cdna1",
+    "cdna2",
+    "cdna3",
+]
 SM80 = ("ampere", "ada", "hopper", "blackwell", "rtx_blackwell")
 RTX, HOPPER, BLACKWELL = ("rtx_blackwell",), ("hopper",), ("blackwell",)
 
@@ -40,7 +52,10 @@ LEGAL = [
     ("wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32", HOPPER),
     ("wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc", HOPPER),
     ("tcgen05.mma.cta_group::1.kind::f16.m64n8k16.f32.bf16.bf16", BLACKWELL),
-    ("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X.m128n8k64.f32.e2m1.e2m1.ue4m3", BLACKWELL),
+    (
+        "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X.m128n8k64.f32.e2m1.e2m1.ue4m3",
+        BLACKWELL,
+    ),
     ("v_mfma_f32_16x16x16f16", ("cdna1", "cdna2")),
     ("v_mfma_f32_32x32x8bf16_1k", ("cdna2",)),
     ("v_mfma_f32_16x16x32_fp8_bf8", ("cdna3",)),
@@ -79,8 +94,12 @@ def test_every_instruction_builds_once_and_says_why_it_is_believed(architecture:
         )
         used = sorted(k for operation in ins.program.operations for k in operation.k_index)
         assert used == list(range(ins.stored_k)), ins
-        assert (ins.scale_block is not None) == ("scale_a" in ins.formats) and (ins.pattern is not None) == ins.sparse
-        assert (ins.sass and all(name and "{" not in name for name in ins.sass)) or architecture.startswith("cdna"), ins
+        assert (ins.scale_block is not None) == ("scale_a" in ins.formats) and (
+            ins.pattern is not None
+        ) == ins.sparse
+        assert (ins.sass and all(name and "{" not in name for name in ins.sass)) or architecture.startswith(
+            "cdna"
+        ), ins
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -97,13 +116,16 @@ def test_wgmma_and_tcgen05_have_every_legal_n() -> None:
     for n in range(8, 257, 8):
         ins = golden.instruction("hopper", f"wgmma.mma_async.sync.aligned.m64n{n}k16.f16.f16.f16")
         assert ins.shape == (64, n, 16)
-        assert golden.instruction("blackwell", f"tcgen05.mma.cta_group::1.kind::f16.m64n{n}k16.f32.f16.f16").n == n
+        assert (
+            golden.instruction("blackwell", f"tcgen05.mma.cta_group::1.kind::f16.m64n{n}k16.f32.f16.f16").n
+            == n
+        )
     for n in (4, 12, 264):
         with pytest.raises(UnknownNameError):
             golden.instruction("hopper", f"wgmma.mma_async.sync.aligned.m64n{n}k16.f16.f16.f16")
 
 
-# SASS names and mistakes -----------------------------------------------------------------------------------------------------
+# SASS names and mistakes ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -135,7 +157,11 @@ def test_sass_names(architecture: str, sass: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("architecture", "name", "words"),
     [
-        ("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f23", r"nearest: .*mma\.sync\.aligned\.m16n8k16"),
+        (
+            "hopper",
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f23",
+            r"nearest: .*mma\.sync\.aligned\.m16n8k16",
+        ),
         ("hoper", "HMMA.16816.F32", "unknown architecture 'hoper', expected one of volta.*nearest: hopper"),
         ("cdna3", "v_mfma_f32_32x32x8f16", "cdna1, cdna2"),
         ("volta", f"{MMA}m16n8k16.row.col.f32.f16.f16.f32", "it exists on ampere"),
@@ -150,14 +176,17 @@ def test_a_wrong_name_says_what_is_near(architecture: str, name: str, words: str
     assert "\n" not in str(caught.value)
 
 
-# The paper's tables ----------------------------------------------------------------------------------------------------------
+# The paper's tables -----------------------------------------------------------------------------------------
 
 
 def fused(ins: Instruction) -> tuple[int, int]:
     """(F, steps in the chain) of a program of fused dot-adds."""
     assert set(ins.program.algorithms) <= {"fda", "scaled_fda", "gdfs"}, ins
     widths = {
-        dict(step.fraction_bits)["c"] for operation in ins.program.operations for step in operation.steps if step.op == "align"
+        dict(step.fraction_bits)["c"]
+        for operation in ins.program.operations
+        for step in operation.steps
+        if step.op == "align"
     }
     return widths.pop(), len(ins.program.operations)
 
@@ -174,13 +203,28 @@ HMMA_ROWS = [  # name, then (F, steps) by architecture; Turing's m8n8k4 has Volt
         for d in ("f32", "f16")
     ),
     *(
-        (f"{MMA}m16n8k16.row.col.{d}.f16.f16.{d}", dict.fromkeys(SM80[:2], (24, 2)) | dict.fromkeys(SM80[2:], (25, 1)))
+        (
+            f"{MMA}m16n8k16.row.col.{d}.f16.f16.{d}",
+            dict.fromkeys(SM80[:2], (24, 2)) | dict.fromkeys(SM80[2:], (25, 1)),
+        )
         for d in ("f32", "f16")
     ),
-    (f"{MMA}m16n8k16.row.col.f32.bf16.bf16.f32", dict.fromkeys(SM80[:2], (24, 2)) | dict.fromkeys(SM80[2:], (25, 1))),
-    (f"{MMA}m16n8k8.row.col.f32.bf16.bf16.f32", dict.fromkeys(SM80[:2], (24, 1)) | dict.fromkeys(SM80[2:], (25, 1))),
-    (f"{MMA}m16n8k8.row.col.f32.tf32.tf32.f32", dict.fromkeys(SM80[:2], (24, 2)) | dict.fromkeys(SM80[2:], (25, 1))),
-    (f"{MMA}m16n8k4.row.col.f32.tf32.tf32.f32", dict.fromkeys(SM80[:2], (24, 1)) | dict.fromkeys(SM80[2:], (25, 1))),
+    (
+        f"{MMA}m16n8k16.row.col.f32.bf16.bf16.f32",
+        dict.fromkeys(SM80[:2], (24, 2)) | dict.fromkeys(SM80[2:], (25, 1)),
+    ),
+    (
+        f"{MMA}m16n8k8.row.col.f32.bf16.bf16.f32",
+        dict.fromkeys(SM80[:2], (24, 1)) | dict.fromkeys(SM80[2:], (25, 1)),
+    ),
+    (
+        f"{MMA}m16n8k8.row.col.f32.tf32.tf32.f32",
+        dict.fromkeys(SM80[:2], (24, 2)) | dict.fromkeys(SM80[2:], (25, 1)),
+    ),
+    (
+        f"{MMA}m16n8k4.row.col.f32.tf32.tf32.f32",
+        dict.fromkeys(SM80[:2], (24, 1)) | dict.fromkeys(SM80[2:], (25, 1)),
+    ),
     *(
         (f"{MMA}m16n8k{k}.row.col.{d}.{a}.{b}.{d}", {"ada": (13, k // 16), "rtx_blackwell": (25, 1)})
         for k in (16, 32)
@@ -206,11 +250,20 @@ HMMA_ROWS = [  # name, then (F, steps) by architecture; Turing's m8n8k4 has Volt
         for b in ("e4m3", "e2m1")
     ),
     *(
-        (f"{MMA}m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.{a}.e5m2.f32.ue8m0", {"rtx_blackwell": (25, 1)})
+        (
+            f"{MMA}m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.{a}.e5m2.f32.ue8m0",
+            {"rtx_blackwell": (25, 1)},
+        )
         for a in ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")
     ),
-    (f"{MMA}m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", {"rtx_blackwell": (35, 1)}),
-    (f"{MMA}m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", {"rtx_blackwell": (35, 1)}),
+    (
+        f"{MMA}m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
+        {"rtx_blackwell": (35, 1)},
+    ),
+    (
+        f"{MMA}m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+        {"rtx_blackwell": (35, 1)},
+    ),
     *(
         (f"tcgen05.mma.cta_group::1.kind::{kind}", {"blackwell": (f, 1)})
         for kind, f in (
@@ -232,9 +285,13 @@ def test_table_iii(name: str, cells: dict[str, tuple[int, int]]) -> None:
 
 def test_table_iii_dmma() -> None:
     for architecture in SM80:
-        assert golden.instruction(architecture, f"{MMA}m8n8k4.row.col.f64.f64.f64.f64").program.algorithms == ("sfma",)
+        assert golden.instruction(
+            architecture, f"{MMA}m8n8k4.row.col.f64.f64.f64.f64"
+        ).program.algorithms == ("sfma",)
     for shape in ("m16n8k4", "m16n8k8", "m16n8k16"):
-        assert golden.instruction("hopper", f"{MMA}{shape}.row.col.f64.f64.f64.f64").program.algorithms == ("sfma",)
+        assert golden.instruction("hopper", f"{MMA}{shape}.row.col.f64.f64.f64.f64").program.algorithms == (
+            "sfma",
+        )
 
 
 TABLE_IV = [  # CDNA2 name, its algorithm, CDNA3 name, its algorithm and steps

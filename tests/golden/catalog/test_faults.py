@@ -29,7 +29,7 @@ def test_models_agree_on_faulty_units(block: int) -> None:
         assert not found, "\n".join([f"seed {seed}", *found, text])
 
 
-# Known answers: one f16 x f16 + f32 unit, one key at a time ------------------------------------------------------------
+# Known answers: one f16 x f16 + f32 unit, one key at a time -------------------------------------------------
 
 
 def f32(value: float) -> int:
@@ -46,8 +46,16 @@ def run(ins: Instruction, a: tuple[int, int], b: tuple[int, int], c: int) -> int
 @pytest.mark.parametrize(
     ("keys", "a", "b", "c", "sound", "faulty"),
     [
-        # 2^-10 aligns to 0 * 2^15 (exponent -14 + 15 = 1 at most), to itself otherwise: 2^-24 is cut against 2^1 only.
-        ({"align": ", zeros: maximum"}, (0, ONE), (0x7800, 0x1400), f32(2.0**-33), f32(2.0**-10 + 2.0**-33), f32(2.0**-10)),
+        # 2^-10 aligns to 0 * 2^15 (exponent -14 + 15 = 1 at most), to itself otherwise: 2^-24 is cut against
+        # 2^1 only.
+        (
+            {"align": ", zeros: maximum"},
+            (0, ONE),
+            (0x7800, 0x1400),
+            f32(2.0**-33),
+            f32(2.0**-10 + 2.0**-33),
+            f32(2.0**-10),
+        ),
         # A shift of 30 counts as 4: 2^-30 lands as 2^-4.
         ({"align": ", shift_limit: 4"}, (ONE, 0), (ONE, 0), f32(2.0**-30), f32(1.0), f32(1.0625)),
         ({"align": ", left_out: {c: dropped}"}, (ONE, 0), (ONE, 0), f32(4.0), f32(5.0), f32(1.0)),
@@ -56,23 +64,56 @@ def run(ins: Instruction, a: tuple[int, int], b: tuple[int, int], c: int) -> int
         ({"sum": ", width: 2"}, (ONE, ONE), (ONE, ONE), 0, f32(2.0), f32(-2.0)),
         ({"sum": ", width: 3"}, (ONE, ONE), (ONE, ONE), 0, f32(2.0), f32(2.0)),
         ({"multiply": ", zero_times_infinity: zero"}, (INFINITY, ONE), (0, TWO), 0, 0x7FC00000, f32(2.0)),
-        ({"multiply": ", zero_times_infinity: infinity"}, (MINUS_INFINITY, ONE), (0, TWO), 0, 0x7FC00000, 0xFF800000),
-        ({"special": ", opposite_infinities: first"}, (MINUS_INFINITY, INFINITY), (ONE, ONE), 0, 0x7FC00000, 0xFF800000),
-        ({"special": ", opposite_infinities: last"}, (MINUS_INFINITY, INFINITY), (ONE, ONE), 0, 0x7FC00000, 0x7F800000),
+        (
+            {"multiply": ", zero_times_infinity: infinity"},
+            (MINUS_INFINITY, ONE),
+            (0, TWO),
+            0,
+            0x7FC00000,
+            0xFF800000,
+        ),
+        (
+            {"special": ", opposite_infinities: first"},
+            (MINUS_INFINITY, INFINITY),
+            (ONE, ONE),
+            0,
+            0x7FC00000,
+            0xFF800000,
+        ),
+        (
+            {"special": ", opposite_infinities: last"},
+            (MINUS_INFINITY, INFINITY),
+            (ONE, ONE),
+            0,
+            0x7FC00000,
+            0x7F800000,
+        ),
         # The least subnormal f16 is 2^-24; with the hidden bit (1 + 2^-10) * 2^-14. Zeros become 2^-14 each.
-        ({"before": "  - hidden_bit: {of: a}\n"}, (TINY, 0), (ONE, 0), 0, f32(2.0**-24), f32((1 + 2.0**-10) * 2.0**-14)),
+        (
+            {"before": "  - hidden_bit: {of: a}\n"},
+            (TINY, 0),
+            (ONE, 0),
+            0,
+            f32(2.0**-24),
+            f32((1 + 2.0**-10) * 2.0**-14),
+        ),
         ({"before": "  - hidden_bit: {of: a, zeros: set}\n"}, (ONE, 0), (0, ONE), 0, 0, f32(2.0**-14)),
     ],
 )
-def test_known_answers(keys: dict[str, str], a: tuple[int, int], b: tuple[int, int], c: int, sound: int, faulty: int) -> None:
+def test_known_answers(
+    keys: dict[str, str], a: tuple[int, int], b: tuple[int, int], c: int, sound: int, faulty: int
+) -> None:
     assert run(known_unit(), a, b, c) == sound
     assert run(known_unit(**keys), a, b, c) == faulty
 
 
 @pytest.mark.parametrize(("gap", "d"), [(0, 1 + 2.0**-23), (1, 1 + 2.0**-23), (2, 1.0)])
 def test_sticky_gap(gap: int, d: float) -> None:
-    """Rounding up sees 2^-26 through the sticky bit below 2^-24, unless the two bits in between are not looked at."""
-    text = UNIT.format(before="", multiply="", special="", align=f", cut: sticky, sticky_gap: {gap}", sum="", round="")
+    """Rounding up sees 2^-26 through the sticky bit below 2^-24, unless the two bits in between are not
+    looked at."""
+    text = UNIT.format(
+        before="", multiply="", special="", align=f", cut: sticky, sticky_gap: {gap}", sum="", round=""
+    )
     ins = unit_files.build_instruction(
         yamlfile.parse(text.replace("of: total, rounding: toward_zero", "of: total, rounding: up"))
     )
@@ -112,8 +153,13 @@ def test_results_near_zero(keys: str, a: int, b: int, d: int) -> None:
 
 @pytest.mark.parametrize(("low", "d"), [(12, 0x3C00), (13, 0x3C00), (14, 0x3C01)])
 def test_sticky_gap_of_the_rounding(low: int, d: int) -> None:
-    """1 + 2^-11 is a tie; what lies just above it decides, unless it stands in the two bits below the round bit."""
-    text = NARROW_UNIT.format(keys=", zero: signed, sticky_gap: 2").replace("k: 1", "k: 3").replace("c: f16", "c: f32")
+    """1 + 2^-11 is a tie; what lies just above it decides, unless it stands in the two bits below the
+    round bit."""
+    text = (
+        NARROW_UNIT.format(keys=", zero: signed, sticky_gap: 2")
+        .replace("k: 1", "k: 3")
+        .replace("c: f16", "c: f32")
+    )
     ins = unit_files.build_instruction(yamlfile.parse(text.replace("a: f16, b: f16", "a: f32, b: f32")))
     a = np.array([f32(1.0), f32(2.0**-11), f32(2.0**-low)], np.uint32)
     operands = a, np.full(3, f32(1.0), np.uint32), np.uint32(0)
@@ -155,9 +201,13 @@ steps:
         unit_files.build_instruction(yamlfile.parse(text % "hidden_bit: {of: a}"))
     ins = unit_files.build_instruction(yamlfile.parse((text % "x").replace("  - x\n", "")))
     operands = np.array([1, 0xFF], np.uint8), np.array([1, 1], np.uint8), np.array(0x7FFFFFFF, np.uint32)
-    assert int(ins.dot(*operands)) == ins.reference_dot(*operands) == 0x7FFFFFFE, "clamped after the first product"
+    assert int(ins.dot(*operands)) == ins.reference_dot(*operands) == 0x7FFFFFFE, (
+        "clamped after the first product"
+    )
     with pytest.raises(SpecError, match="overflow 'saturate' is for integers"):
-        unit_files.build_instruction(yamlfile.parse((text % "x").replace("  - x\n", "").replace("s32", "f32")))
+        unit_files.build_instruction(
+            yamlfile.parse((text % "x").replace("  - x\n", "").replace("s32", "f32"))
+        )
 
 
 def test_order_of_k() -> None:

@@ -16,11 +16,14 @@ NVIDIA = [name for name in golden.architectures() if not name.startswith("cdna")
 
 
 def dot(ins: Instruction, a: list[float], b: list[float], c: float = 0.0) -> float:
-    rows = [from_float(ins.formats[name], [*values, *[0.0] * (ins.k - len(values))]) for name, values in (("a", a), ("b", b))]
+    rows = [
+        from_float(ins.formats[name], [*values, *[0.0] * (ins.k - len(values))])
+        for name, values in (("a", a), ("b", b))
+    ]
     return float(to_float(ins.formats["d"], ins.dot(*rows, from_float(ins.formats["c"], c))))
 
 
-# A. Accumulation precision -------------------------------------------------------------------------------------------------
+# A. Accumulation precision ----------------------------------------------------------------------------------
 
 FP8 = {
     "ada": f"{MMA}m16n8k32.row.col.f32.e4m3.e4m3.f32",
@@ -40,8 +43,12 @@ def last_kept_bit(ins: Instruction) -> int:
     return 0
 
 
-@pytest.mark.parametrize(("architecture", "wanted"), [("ada", 13), ("hopper", 13), ("blackwell", 25), ("rtx_blackwell", 25)])
-def test_fp8_keeps_13_bits_on_ada_and_hopper_and_25_on_both_blackwells(architecture: str, wanted: int) -> None:
+@pytest.mark.parametrize(
+    ("architecture", "wanted"), [("ada", 13), ("hopper", 13), ("blackwell", 25), ("rtx_blackwell", 25)]
+)
+def test_fp8_keeps_13_bits_on_ada_and_hopper_and_25_on_both_blackwells(
+    architecture: str, wanted: int
+) -> None:
     assert last_kept_bit(golden.instruction(architecture, FP8[architecture])) == wanted
 
 
@@ -61,7 +68,7 @@ def test_volta_keeps_23_bits_and_cdna3_24() -> None:
     assert dot(fp8, [64, 0, 64, 0, 2.0**-6], [64, 0, -64, 0, 2.0**-7]) == 0
 
 
-# B. Dynamic range ------------------------------------------------------------------------------------------------------------
+# B. Dynamic range -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -83,13 +90,18 @@ def test_cdna2_alone_flushes_subnormals(architecture: str, name: str, flushes: b
 def test_cdna2_loses_the_sign_of_a_flushed_operand_and_keeps_that_of_a_flushed_result() -> None:
     ins = golden.instruction("cdna2", "v_mfma_f32_32x32x8bf16_1k")
     zeros, minus_zero = np.zeros(7, np.uint16), np.uint32(0x80000000)
-    tiny_negative, one = np.append(np.uint16(0x8001), zeros), np.append(from_float("bf16", [1.0]), np.full(7, 0x8000, np.uint16))
+    tiny_negative, one = (
+        np.append(np.uint16(0x8001), zeros),
+        np.append(from_float("bf16", [1.0]), np.full(7, 0x8000, np.uint16)),
+    )
     assert ins.dot(tiny_negative, one, minus_zero) == 0  # +0 * 1 + ...: not all addends are -0
     least = from_float("bf16", [*[0.0] * 7, 2.0**-126]), from_float("bf16", [*[0.0] * 7, 1.0])
     assert ins.dot(*least, from_float("f32", [-1.5 * 2.0**-126])[0]) == 0x80000000  # -2**-127 keeps its sign
 
 
-@pytest.mark.parametrize("name", ["v_mfma_f32_32x32x8bf16_1k", "v_mfma_f32_32x32x4bf16", "v_mfma_f32_16x16x16f16"])
+@pytest.mark.parametrize(
+    "name", ["v_mfma_f32_32x32x8bf16_1k", "v_mfma_f32_32x32x4bf16", "v_mfma_f32_16x16x16f16"]
+)
 def test_cdna2_reads_negative_zeros_as_zero(name: str) -> None:
     """Algorithm 3 of the paper: a, b and c become +0 if |x| < 2**-126, and -0 is such an x."""
     ins = golden.instruction("cdna2", name)
@@ -108,12 +120,14 @@ def test_cdna3_products_overflow_and_nvidias_do_not() -> None:
         assert dot(golden.instruction(architecture, f"{MMA}m16n8k16.row.col.f32.bf16.bf16.f32"), a, b) == 0
 
 
-# C. Asymmetric rounding on CDNA3 -----------------------------------------------------------------------------------------------
+# C. Asymmetric rounding on CDNA3 ----------------------------------------------------------------------------
 
 CASE = [2048.0, 2048.0], [2048.0, -2048.0], -0.000001
 
 
-@pytest.mark.parametrize("name", ["v_mfma_f32_32x32x8_f16", "v_mfma_f32_16x16x16_f16", "v_mfma_f32_32x32x4_2b_f16"])
+@pytest.mark.parametrize(
+    "name", ["v_mfma_f32_32x32x8_f16", "v_mfma_f32_16x16x16_f16", "v_mfma_f32_32x32x4_2b_f16"]
+)
 def test_the_2048_case_gives_minus_a_quarter_on_cdna3(name: str) -> None:
     assert dot(golden.instruction("cdna3", name), *CASE) == -0.25
 
@@ -123,8 +137,19 @@ def test_the_2048_case_gives_zero_on_every_tensor_core(architecture: str) -> Non
     found = 0
     for ins in golden.instructions(architecture):
         operands = [ins.formats[name].name for name in "abcd"]
-        if operands == ["f16", "f16", "f32", "f32"] and ins.program.algorithms == ("fda",) and not ins.sparse and ins.n <= 16:
-            assert ins.dot(*(from_float("f16", [*v, *[0.0] * (ins.k - 2)]) for v in CASE[:2]), from_float("f32", CASE[2])) == 0
+        if (
+            operands == ["f16", "f16", "f32", "f32"]
+            and ins.program.algorithms == ("fda",)
+            and not ins.sparse
+            and ins.n <= 16
+        ):
+            assert (
+                ins.dot(
+                    *(from_float("f16", [*v, *[0.0] * (ins.k - 2)]) for v in CASE[:2]),
+                    from_float("f32", CASE[2]),
+                )
+                == 0
+            )
             found += 1
     assert found
 
@@ -146,7 +171,8 @@ steps:
 
 
 def test_rounding_down_biases_cdna3() -> None:
-    """Figure 2: A, B from 1000 * N(0, 1), C from N(0, 1). RD moves the mean by half a unit of c's cut; RZ does not."""
+    """Figure 2: A, B from 1000 * N(0, 1), C from N(0, 1). RD moves the mean by half a unit of c's cut; RZ
+    does not."""
     rng = np.random.default_rng(20)
     count = 40000
     a, b = (from_float("f16", 1000 * rng.standard_normal((count, 8))) for _ in range(2))
@@ -163,7 +189,7 @@ def test_rounding_down_biases_cdna3() -> None:
     assert abs(bias["zero"]) < 4
 
 
-# TF32 ---------------------------------------------------------------------------------------------------------------------
+# TF32 -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("architecture", NVIDIA)

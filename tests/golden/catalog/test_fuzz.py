@@ -1,4 +1,5 @@
-"""Random custom units: the reference model, the general interpreter and the lane kernels agree on every one."""
+"""Random custom units: the reference model, the general interpreter and the lane kernels agree on every
+one."""
 
 from __future__ import annotations
 
@@ -45,7 +46,10 @@ def in_child(task: Callable[[], list[str]]) -> list[str]:
     with os.fdopen(read_end, "rb") as stream:
         message = stream.read().decode()
     _, status = os.waitpid(child, 0)
-    return [*([message] if message else []), *([f"signal {os.WTERMSIG(status)}"] if os.WIFSIGNALED(status) else [])]
+    return [
+        *([message] if message else []),
+        *([f"signal {os.WTERMSIG(status)}"] if os.WIFSIGNALED(status) else []),
+    ]
 
 
 def refused_or_agreed(text: str) -> list[str]:
@@ -66,7 +70,9 @@ def test_tricky_units_are_refused_or_agree(name: str) -> None:
 @pytest.mark.parametrize(("name", "a", "b", "c", "d"), EXACT_CASES)
 def test_exact_cases(name: str, a: tuple[int, ...], b: tuple[int, ...], c: int, d: int) -> None:
     ins = load(TRICKY[name])
-    operands = (np.array(code, ins.formats[operand].dtype) for operand, code in (("a", a), ("b", b), ("c", c)))
+    operands = (
+        np.array(code, ins.formats[operand].dtype) for operand, code in (("a", a), ("b", b), ("c", c))
+    )
     x, y, z = operands
     assert ins.reference_dot(x, y, z) == d
     assert int(ins.dot(x, y, z)) == d

@@ -26,7 +26,10 @@ def moved(name: str) -> str:
 
 
 def test_every_saturating_instruction_has_two_spellings() -> None:
-    assert len({re.sub(r"n\d+k", "k", name) for name in LISTED}) > 20 and sum(".sp." in name for name in LISTED) > 60
+    assert (
+        len({re.sub(r"n\d+k", "k", name) for name in LISTED}) > 20
+        and sum(".sp." in name for name in LISTED) > 60
+    )
     for name in LISTED:
         assert moved(name) != name
         assert golden.instruction("hopper", moved(name)) is golden.instruction("hopper", name), name
@@ -55,11 +58,14 @@ def test_nothing_else_is_an_instruction(name: str) -> None:
         golden.instruction("hopper", name)
 
 
-@pytest.mark.parametrize("arguments", [["show"], ["explain"], ["export"], ["vectors", "--count", "3", "--out", "v.hex"]])
+@pytest.mark.parametrize(
+    "arguments", [["show"], ["explain"], ["export"], ["vectors", "--count", "3", "--out", "v.hex"]]
+)
 def test_commands_take_both(arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     first, second = (
-        CliRunner().invoke(app.app, [arguments[0], f"hopper:{name}", *arguments[1:]]) for name in (WGMMA, moved(WGMMA))
+        CliRunner().invoke(app.app, [arguments[0], f"hopper:{name}", *arguments[1:]])
+        for name in (WGMMA, moved(WGMMA))
     )
     assert first.exit_code == second.exit_code == 0 and first.stdout == second.stdout
 

@@ -1,7 +1,8 @@
-"""The worked examples of spec/examples against independent truth: exact rationals, or NumPy's own float32 arithmetic.
+"""The worked examples of spec/examples against independent truth: exact rationals, or NumPy's own float32
+arithmetic.
 
-Nothing here uses golden's decoding or rounding: operands are decoded by NumPy views or by hand, results are rounded by
-searching the two neighbouring float32 numbers.
+Nothing here uses golden's decoding or rounding: operands are decoded by NumPy views or by hand, results are
+rounded by searching the two neighbouring float32 numbers.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ def nearest32(exact: Fraction, ties: str = "even") -> int:
 
 
 def check(name: str, expected: Callable[[Row], int | None], kinds: tuple[str, ...], count: int = 60) -> int:
-    """Runs stimuli through the unit (fast core and reference) and compares; returns how many rows the oracle judged."""
+    """Runs stimuli through the unit (fast core and reference) and compares; returns how many rows the
+    oracle judged."""
     ins = golden.load_instruction(EXAMPLES / f"{name}.yaml")
     judged = 0
     for kind in kinds:
@@ -106,7 +108,10 @@ def sticky_rne(row: Row) -> int | None:
     a, b, c = [f16(x) for x in row["a"]], [f16(x) for x in row["b"]], f32(row["c"])
     if not all_finite(*a, *b, c):
         return None
-    terms = [(Fraction(x) * Fraction(y), exponent_of(10, -14, x) + exponent_of(10, -14, y)) for x, y in zip(a, b, strict=True)]
+    terms = [
+        (Fraction(x) * Fraction(y), exponent_of(10, -14, x) + exponent_of(10, -14, y))
+        for x, y in zip(a, b, strict=True)
+    ]
     terms.append((Fraction(c), exponent_of(23, -126, c)))
     live = [exponent for value, exponent in terms if value]
     if not live:
@@ -126,7 +131,8 @@ def exact_pair(row: Row) -> int | None:
         return None
     total = Fraction(c) + sum(Fraction(x) * Fraction(y) for x, y in zip(a, b, strict=True))
     code = nearest32(total) if total else 0
-    # A negative number that rounds to zero keeps its sign only if the unit is told to (`zero: signed`); this one is not.
+    # A negative number that rounds to zero keeps its sign only if the unit is told to (`zero: signed`); this
+    # one is not.
     return 0 if code == 0x80000000 else code
 
 
@@ -166,7 +172,8 @@ def nearest_bf16(exact: Fraction) -> int:
     exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
     exponent -= magnitude < Fraction(2) ** exponent
     if exponent < -126:
-        # Just below the least normal number, the subnormal lattice decides whether the number rounds up out of the range.
+        # Just below the least normal number, the subnormal lattice decides whether the number rounds up out
+        # of the range.
         return sign | (0x80 if round(magnitude / Fraction(2) ** -133) >= 128 else 0)
     significand = round(magnitude / Fraction(2) ** (exponent - 7))  # Fraction rounds half to even
     return sign | min((exponent + 127 << 7) + significand - 128, 0x7F7F)
@@ -180,7 +187,11 @@ def bf16_flush(row: Row) -> int | None:
     for start in (0, 1):
         seed = flushed(bf16(seed_code))
         terms = [
-            (Fraction(x) * Fraction(y), exponent_of(7, -126, x) + exponent_of(7, -126, y), np.signbit(x) ^ np.signbit(y))
+            (
+                Fraction(x) * Fraction(y),
+                exponent_of(7, -126, x) + exponent_of(7, -126, y),
+                np.signbit(x) ^ np.signbit(y),
+            )
             for x, y in zip(a[start::2], b[start::2], strict=True)
         ]
         terms.append((Fraction(seed), exponent_of(7, -126, seed), np.signbit(seed)))
@@ -195,20 +206,30 @@ def bf16_flush(row: Row) -> int | None:
 
 
 def block_scaled(row: Row) -> int | None:
-    a, b, c = [Fraction(e4m3b11(x)) for x in row["a"]], [Fraction(e4m3b11(x)) for x in row["b"]], f32(row["c"])
+    a, b, c = (
+        [Fraction(e4m3b11(x)) for x in row["a"]],
+        [Fraction(e4m3b11(x)) for x in row["b"]],
+        f32(row["c"]),
+    )
     if not np.isfinite(c) or 0xFF in (*row["scale_a"], *row["scale_b"]):
         return None
     exponents = [int(x) + int(y) - 254 for x, y in zip(row["scale_a"], row["scale_b"], strict=True)]
-    sums = [sum((x * y for x, y in zip(a[g : g + 16], b[g : g + 16], strict=True)), Fraction(0)) for g in (0, 16)]
+    sums = [
+        sum((x * y for x, y in zip(a[g : g + 16], b[g : g + 16], strict=True)), Fraction(0)) for g in (0, 16)
+    ]
     zero_group = [not any(x * y for x, y in zip(a[g : g + 16], b[g : g + 16], strict=True)) for g in (0, 16)]
-    live = [e for e, zero in zip(exponents, zero_group, strict=True) if not zero] + ([exponent_of(23, -126, c)] if c else [])
+    live = [e for e, zero in zip(exponents, zero_group, strict=True) if not zero] + (
+        [exponent_of(23, -126, c)] if c else []
+    )
     if not live:
         return 0
     top = max(live)
     terms = [(s * Fraction(2) ** e, 30) for s, e in zip(sums, exponents, strict=True)]
     if c and exponent_of(23, -126, c) >= top - 40:
         terms.append((Fraction(c), 24))
-    floors = (math.floor(value * Fraction(2) ** (bits - top)) * Fraction(2) ** (top - bits) for value, bits in terms)
+    floors = (
+        math.floor(value * Fraction(2) ** (bits - top)) * Fraction(2) ** (top - bits) for value, bits in terms
+    )
     total = sum(floors, Fraction(0))
     code = nearest32(total, "away") if total else 0
     return 0 if code == 0x80000000 else code
@@ -236,7 +257,11 @@ def test_example(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("change", "to"),
-    [("nearest_even", "toward_zero"), ("cut: sticky", "cut: dropped"), ("fraction_bits: 26", "fraction_bits: 25")],
+    [
+        ("nearest_even", "toward_zero"),
+        ("cut: sticky", "cut: dropped"),
+        ("fraction_bits: 26", "fraction_bits: 25"),
+    ],
 )
 def test_oracle_sees_a_changed_unit(tmp_path: Path, change: str, to: str) -> None:
     text = (EXAMPLES / "sticky_rne.yaml").read_text()
@@ -248,7 +273,9 @@ def test_oracle_sees_a_changed_unit(tmp_path: Path, change: str, to: str) -> Non
     for kind in ("tie", "alignment_edge", "cancelling", "c_dominant", "narrow"):
         operands = stimuli.generate(ins, kind, 200, np.random.default_rng(3))
         results = ins.dot(**operands)
-        wrong += sum(int(results[i]) != sticky_rne({k: v[i] for k, v in operands.items()}) for i in range(200))
+        wrong += sum(
+            int(results[i]) != sticky_rne({k: v[i] for k, v in operands.items()}) for i in range(200)
+        )
     assert wrong
 
 
@@ -260,7 +287,10 @@ def test_specials_of_the_examples() -> None:
     assert int(flush.dot(huge, huge, np.uint16(0))) == 0x7F7F, "overflow gives the largest number"
     scaled = golden.load_instruction(EXAMPLES / "block_scaled.yaml")
     zeros, ones = np.zeros(32, np.uint8), np.full(2, 127, np.uint8)
-    assert int(scaled.dot(zeros, zeros, np.uint32(0), scale_a=np.array([127, 255], np.uint8), scale_b=ones)) == 0x7FFFFFFF
+    assert (
+        int(scaled.dot(zeros, zeros, np.uint32(0), scale_a=np.array([127, 255], np.uint8), scale_b=ones))
+        == 0x7FFFFFFF
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""The edge of the command: whatever goes wrong inside, it is one line and a status, and never one that looks like a verdict."""
+"""The edge of the command: whatever goes wrong inside, it is one line and a status, and never one that
+looks like a verdict."""
 
 from __future__ import annotations
 
@@ -21,11 +22,15 @@ HMMA = "hopper:HMMA.16816.F32"
 
 def planted(fault: str, *arguments: str, **settings: Any) -> subprocess.CompletedProcess[str]:
     """Runs the command in a process of its own after the statements `fault`."""
-    return subprocess.run(script(fault, *arguments), capture_output=True, text=True, check=False, cwd=ROOT, **settings)
+    return subprocess.run(
+        script(fault, *arguments), capture_output=True, text=True, check=False, cwd=ROOT, **settings
+    )
 
 
 def script(fault: str, *arguments: str) -> list[str]:
-    code = f"{fault}\nimport sys\nsys.argv = ['mmagold', *sys.argv[1:]]\nfrom golden.cli.app import main\nmain()"
+    code = (
+        f"{fault}\nimport sys\nsys.argv = ['mmagold', *sys.argv[1:]]\nfrom golden.cli.app import main\nmain()"
+    )
     return [sys.executable, "-c", code, *arguments]
 
 
@@ -36,7 +41,7 @@ def raising(error: BaseException) -> Any:
     return function
 
 
-# Exceptions --------------------------------------------------------------------------------------------------------------
+# Exceptions -------------------------------------------------------------------------------------------------
 
 FOREIGN = [
     AttributeError("'NoneType' object has no attribute 'bits'"),
@@ -57,7 +62,9 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize("error", FOREIGN, ids=lambda error: type(error).__name__)
-def test_no_internal_error_looks_like_a_verdict(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_internal_error_looks_like_a_verdict(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("golden.cli.lists.print_overview", raising(error))
     done = CliRunner().invoke(app.app, ["list"])
     assert done.exit_code == 2 and done.stdout == ""
@@ -70,13 +77,23 @@ def test_no_internal_error_looks_like_a_verdict(error: BaseException, monkeypatc
     [
         (KeyboardInterrupt(), 130, "mmagold: interrupted\n"),
         (typer.Abort(), 130, "mmagold: interrupted\n"),
-        (MemoryError("Unable to allocate 7 TiB"), 2, "mmagold: not enough memory: Unable to allocate 7 TiB\n"),
-        (FileNotFoundError(2, "No such file or directory", "x.json"), 2, "mmagold: x.json: No such file or directory\n"),
+        (
+            MemoryError("Unable to allocate 7 TiB"),
+            2,
+            "mmagold: not enough memory: Unable to allocate 7 TiB\n",
+        ),
+        (
+            FileNotFoundError(2, "No such file or directory", "x.json"),
+            2,
+            "mmagold: x.json: No such file or directory\n",
+        ),
         (OSError(28, "No space left on device"), 2, "mmagold: the output: No space left on device\n"),
     ],
     ids=str,
 )
-def test_what_is_foreseen_has_its_own_line(error: BaseException, status: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_foreseen_has_its_own_line(
+    error: BaseException, status: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("golden.cli.lists.print_overview", raising(error))
     done = CliRunner().invoke(app.app, ["list"])
     assert (done.exit_code, done.stdout, done.stderr) == (status, "", said)
@@ -94,7 +111,10 @@ def test_what_is_foreseen_has_its_own_line(error: BaseException, status: int, sa
         ("golden.vectors.files.write_stream", ["vectors", HMMA, "--out", "never.hex"]),
         ("golden.studies.run", ["study", "cdna3-rounding"]),
         ("golden.docs.stale.changes", ["docs", "check", "site"]),
-        ("hw_capture.record.verify.verify", ["verify", "vectors", "--only", "m8n8k16.row.col.s32.s8.s8.s32$"]),
+        (
+            "hw_capture.record.verify.verify",
+            ["verify", "vectors", "--only", "m8n8k16.row.col.s32.s8.s8.s32$"],
+        ),
         ("hw_capture.record.placement_faults.plant", ["verify", "vectors", "--layouts"]),
         ("hw_capture.bench.numeric.profile", ["profile"]),
         ("hw_capture.bench.compare.pairs", ["timing", "compare"]),
@@ -103,18 +123,27 @@ def test_what_is_foreseen_has_its_own_line(error: BaseException, status: int, sa
         ("rtl_tb.simulators.doctor.doctor", ["doctor"]),
     ],
 )
-def test_a_fault_in_any_layer_is_status_2(place: str, arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_in_any_layer_is_status_2(
+    place: str, arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(ROOT)
     for error in (AttributeError("planted"), SystemExit(1)):
         monkeypatch.setattr(place, raising(error))
         done = CliRunner().invoke(app.app, arguments)
-        assert done.exit_code == 2 and done.stderr.startswith("mmagold: internal error: "), (done.output, done.exception)
+        assert done.exit_code == 2 and done.stderr.startswith("mmagold: internal error: "), (
+            done.output,
+            done.exception,
+        )
 
 
 def test_a_warning_that_is_an_error_is_no_verdict() -> None:
-    fault = "import golden.cli.lists, warnings\ngolden.cli_list.print_overview = lambda: warnings.warn('planted')"
+    fault = (
+        "import golden.cli.lists, warnings\ngolden.cli_list.print_overview = lambda: warnings.warn('planted')"
+    )
     done = planted(fault, "list", env=os.environ | {"PYTHONWARNINGS": "error::UserWarning"})
-    assert done.returncode == 2 and "UserWarning: planted" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert (
+        done.returncode == 2 and "UserWarning: planted" in done.stderr and len(done.stderr.splitlines()) == 1
+    )
 
 
 def test_the_traceback_is_there_for_who_asks() -> None:
@@ -143,27 +172,39 @@ def test_completion_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (done.returncode, done.stdout.split()) == (0, ["build", "check", "export"])
 
 
-# An installation that is not whole ---------------------------------------------------------------------------------------
+# An installation that is not whole --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("package", ["numpy", "typer", "yaml"])
 def test_a_package_that_cannot_be_imported_is_status_2(package: str, tmp_path: Path) -> None:
     """Python itself ends with status 1 there."""
-    (tmp_path / f"{package}.py").write_text("raise ImportError('libfoo.so.3: cannot open shared object file')")
-    command = [sys.executable, "-c", "import sys; sys.path.insert(0, sys.argv.pop(1)); import mmagold; mmagold.main()", tmp_path]
+    (tmp_path / f"{package}.py").write_text(
+        "raise ImportError('libfoo.so.3: cannot open shared object file')"
+    )
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; sys.path.insert(0, sys.argv.pop(1)); import mmagold; mmagold.main()",
+        tmp_path,
+    ]
     done = subprocess.run([*command, "list"], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr.startswith("mmagold: cannot start: ImportError: libfoo.so.3") and len(done.stderr.splitlines()) == 1
+    assert (
+        done.stderr.startswith("mmagold: cannot start: ImportError: libfoo.so.3")
+        and len(done.stderr.splitlines()) == 1
+    )
 
 
 def test_the_module_is_the_command() -> None:
-    done = subprocess.run([sys.executable, "-m", "mmagold", "show", "x"], capture_output=True, text=True, check=False, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-m", "mmagold", "show", "x"], capture_output=True, text=True, check=False, cwd=ROOT
+    )
     assert done.returncode == 2 and done.stderr.startswith("mmagold: unknown instruction 'x'")
     entry = 'mmagold = "mmagold:main"'
     assert entry in (ROOT / "pyproject.toml").read_text("utf-8")
 
 
-# Signals -----------------------------------------------------------------------------------------------------------------
+# Signals ----------------------------------------------------------------------------------------------------
 
 WRITES = """
 import golden.cli.lists, os, time
@@ -209,8 +250,12 @@ def test_nohup_stays_nohup(tmp_path: Path) -> None:
 
 
 def test_a_second_signal_does_not_stop_the_cleaning_up(tmp_path: Path) -> None:
-    slow = WRITES.replace("    time.sleep(60)", "    try:\n        time.sleep(60)\n    finally:\n        again()")
-    again = "import os, signal\ndef again():\n    os.kill(os.getpid(), signal.SIGTERM)\n    print('cleaned')\n"
+    slow = WRITES.replace(
+        "    time.sleep(60)", "    try:\n        time.sleep(60)\n    finally:\n        again()"
+    )
+    again = (
+        "import os, signal\ndef again():\n    os.kill(os.getpid(), signal.SIGTERM)\n    print('cleaned')\n"
+    )
     assert signalled(signal.SIGTERM, tmp_path, again + slow) == (143, "mmagold: terminated\n")
     assert not list(tmp_path.iterdir())
 
@@ -232,17 +277,20 @@ golden.cli.lists.print_overview = work
     assert (done.returncode, done.stdout, done.stderr) == (0, "-15\n", "")
 
 
-# Standard streams --------------------------------------------------------------------------------------------------------
+# Standard streams -------------------------------------------------------------------------------------------
 
 
 def in_shell(command: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs a line of shell in which "$@" is the command."""
     words = ["bash", "-c", command, "bash", *script("", *arguments)]
-    return subprocess.run(words, capture_output=True, text=True, check=False, cwd=ROOT, env=os.environ | environment)
+    return subprocess.run(
+        words, capture_output=True, text=True, check=False, cwd=ROOT, env=os.environ | environment
+    )
 
 
 @pytest.mark.parametrize(
-    "arguments", [["list"], ["list", "--json"], ["show", HMMA], ["formats"], ["--help"], ["timing", "compare"]]
+    "arguments",
+    [["list"], ["list", "--json"], ["show", HMMA], ["formats"], ["--help"], ["timing", "compare"]],
 )
 def test_a_reader_that_goes_is_no_verdict(arguments: list[str]) -> None:
     """`mmagold list | head`: click would end with status 1, rich as well."""
@@ -255,7 +303,9 @@ def test_a_broken_pipe_to_another_program_is_an_error(monkeypatch: pytest.Monkey
     assert "internal error: BrokenPipeError" in CliRunner().invoke(app.app, ["list"]).stderr
 
 
-@pytest.mark.parametrize("arguments", [["list"], ["list", "--json"], ["show", HMMA, "--json"], ["--version"], ["formats"]])
+@pytest.mark.parametrize(
+    "arguments", [["list"], ["list", "--json"], ["show", HMMA, "--json"], ["--version"], ["formats"]]
+)
 def test_closed_and_full_output_is_an_error(arguments: list[str]) -> None:
     closed, full = in_shell('"$@" >&-', *arguments), in_shell('"$@" >/dev/full', *arguments)
     assert (closed.returncode, closed.stderr) == (2, "mmagold: the output: Bad file descriptor\n")
@@ -277,4 +327,7 @@ ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIO
 def test_a_stream_takes_any_text() -> None:
     """Characters that the terminal lacks, and bytes of a file name that are no text."""
     done = in_shell('"$@" "$(printf "caf\\351.yaml")"', "show", **ASCII)
-    assert (done.returncode, done.stderr) == (2, "mmagold: caf\\udce9.yaml: cannot be read: No such file or directory\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "mmagold: caf\\udce9.yaml: cannot be read: No such file or directory\n",
+    )

@@ -1,4 +1,5 @@
-"""Options of the command whose functions other tests cover: here the command itself takes them, and prints what they ask for."""
+"""Options of the command whose functions other tests cover: here the command itself takes them, and prints
+what they ask for."""
 
 from __future__ import annotations
 
@@ -30,9 +31,13 @@ def call(*arguments: object, status: int = 0) -> Any:
 
 def test_list_all_has_a_row_for_each_n() -> None:
     names = {
-        ins.name for ins in golden.instructions("hopper") if "k32.f32.e4m3.e4m3" in ins.name and ins.name.startswith("wgmma")
+        ins.name
+        for ins in golden.instructions("hopper")
+        if "k32.f32.e4m3.e4m3" in ins.name and ins.name.startswith("wgmma")
     }
-    folded, every = (call("list", "k32.f32.e4m3.e4m3", "--arch", "hopper", *more).stdout for more in ([], ["--all"]))
+    folded, every = (
+        call("list", "k32.f32.e4m3.e4m3", "--arch", "hopper", *more).stdout for more in ([], ["--all"])
+    )
     assert all(name in every for name in names)
     assert sum(name in folded for name in names) <= 1 < len(names)
 
@@ -40,14 +45,20 @@ def test_list_all_has_a_row_for_each_n() -> None:
 def test_arch_stands_for_the_prefix(tmp_path: Path) -> None:
     """Of every command that takes it: hopper's own answer, not that of the others that have the name."""
     full, apart = f"hopper:{HMMA}", [HMMA, "--arch", "hopper"]
-    assert call("explain", full, "--a", "1", "--json").stdout == call("explain", *apart, "--a", "1", "--json").stdout
+    assert (
+        call("explain", full, "--a", "1", "--json").stdout
+        == call("explain", *apart, "--a", "1", "--json").stdout
+    )
     assert call("export", full).stdout == call("export", *apart).stdout
     operands = ["--dot"]
     for name, shape in (("a", 16), ("b", 16), ("c", 1)):
         (tmp_path / f"{name}.hex").write_text("1 " * shape)
         operands += [f"--{name}", str(tmp_path / f"{name}.hex")]
     assert call("run", full, *operands).stdout == call("run", *apart, *operands).stdout
-    made = [call("vectors", *name, "--count", 3, "--out", tmp_path / "v.hex", "--json").stdout for name in ([full], apart)]
+    made = [
+        call("vectors", *name, "--count", 3, "--out", tmp_path / "v.hex", "--json").stdout
+        for name in ([full], apart)
+    ]
     assert json.loads(made[0])["sha256"] == json.loads(made[1])["sha256"]
     call("vectors", "--check", tmp_path / "v.hex", *apart)
     assert "exists on ampere, ada, hopper" in call("explain", "HMMA.16816.F32", status=2).stderr
@@ -55,10 +66,15 @@ def test_arch_stands_for_the_prefix(tmp_path: Path) -> None:
 
 def test_scales_of_both_operands(tmp_path: Path) -> None:
     name = f"rtx_blackwell:{SCALED}"
-    answer = json.loads(call("explain", name, "--a", "3", "--b", "2", "--scale-a", "4", "--scale-b", "0.5", "--json").stdout)
+    answer = json.loads(
+        call("explain", name, "--a", "3", "--b", "2", "--scale-a", "4", "--scale-b", "0.5", "--json").stdout
+    )
     assert answer["d_value"] == "12.0"
     ins = golden.instruction("rtx_blackwell", SCALED)
-    scale = {"a": golden.from_float("ue4m3", np.full((1, 4), 4.0)), "b": golden.from_float("ue4m3", np.full((1, 4), 0.5))}
+    scale = {
+        "a": golden.from_float("ue4m3", np.full((1, 4), 4.0)),
+        "b": golden.from_float("ue4m3", np.full((1, 4), 0.5)),
+    }
     words = {"a": [0x5] + 63 * [0], "b": [0x4] + 63 * [0], "c": [0]}
     options = ["--dot", "--out", tmp_path / "d.npy"]
     for key, codes in words.items():
@@ -80,11 +96,14 @@ def test_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_docs_build_takes_its_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     given: list[Any] = []
     monkeypatch.setattr("golden.docs.site.build", lambda out, jobs, progress: given.append((out, jobs)) or 7)
-    assert call("docs", "build", "--out", tmp_path, "--jobs", 3).stderr == f"{tmp_path / 'index.html'}: 7 pages\n"
+    assert (
+        call("docs", "build", "--out", tmp_path, "--jobs", 3).stderr
+        == f"{tmp_path / 'index.html'}: 7 pages\n"
+    )
     assert given == [(tmp_path, 3)]
 
 
-# Any text, any locale ----------------------------------------------------------------------------------------------------
+# Any text, any locale ---------------------------------------------------------------------------------------
 
 LOCALES = [
     {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"},
@@ -99,7 +118,11 @@ def unit(tmp_path: Path) -> Path:
     """A unit whose title is of the whole world, in a file whose name is no text in any locale."""
     text = (ROOT / "spec" / "examples" / "late_c.yaml").read_text("utf-8")
     path = tmp_path / "積\udce9.yaml"
-    path.write_bytes("\n".join(f"title: {WORDS}" if line.startswith("title:") else line for line in text.splitlines()).encode())
+    path.write_bytes(
+        "\n".join(
+            f"title: {WORDS}" if line.startswith("title:") else line for line in text.splitlines()
+        ).encode()
+    )
     return path
 
 

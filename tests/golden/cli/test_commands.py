@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "spec" / "examples"
 HMMA = "hopper:HMMA.16816.F32"
 SPARSE = "ampere:mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
-SCALED = "rtx_blackwell:mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+SCALED = "rtx_blackwell:mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"  # noqa: E501
 
 
 def call(*arguments: str, status: int = 0) -> Any:
@@ -45,14 +45,24 @@ def complaint(*arguments: str) -> str:
     return str(lines[0])
 
 
-# Lists and documents -----------------------------------------------------------------------------------------------------
+# Lists and documents ----------------------------------------------------------------------------------------
 
 
 def test_version_and_help() -> None:
     assert call("--version").stdout == f"mmagold {golden.__version__}\n"
     for arguments in ((), ("--help",)):
         result = CliRunner().invoke(app.app, list(arguments), prog_name="mmagold")
-        for command in ("list", "show", "run", "explain", "compare", "export", "spec", "algorithms", "formats"):
+        for command in (
+            "list",
+            "show",
+            "run",
+            "explain",
+            "compare",
+            "export",
+            "spec",
+            "algorithms",
+            "formats",
+        ):
             assert command in result.output
 
 
@@ -102,12 +112,17 @@ def test_show_and_export(tmp_path: Path) -> None:
         assert "evidence" in call("show", name).stdout
 
 
-# Names -------------------------------------------------------------------------------------------------------------------
+# Names ------------------------------------------------------------------------------------------------------
 
 
 def test_ways_to_name() -> None:
     full = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
-    assert app.resolve(HMMA).name == app.resolve(f"hopper:{full}").name == app.resolve(full, "hopper").name == full
+    assert (
+        app.resolve(HMMA).name
+        == app.resolve(f"hopper:{full}").name
+        == app.resolve(full, "hopper").name
+        == full
+    )
     assert app.resolve("HMMA.16816.F32", "hopper") is app.resolve(HMMA) is app.resolve(HMMA, "hopper")
     assert app.resolve("v_mfma_f32_16x16x32_fp8_bf8").architecture == "cdna3"
     assert app.resolve("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", "ada").sparse
@@ -120,7 +135,9 @@ def test_unknown_names() -> None:
     near = complaint("show", "hopper:mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f23")
     assert "nearest: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" in near
     assert "exists on ampere, ada, hopper" in complaint("show", "HMMA.16816.F32")
-    assert complaint("show", "HMMA.16816.F33").endswith("nearest: HMMA.16816.F32, HMMA.16816.F16, HMMA.SP.16816.F32")
+    assert complaint("show", "HMMA.16816.F33").endswith(
+        "nearest: HMMA.16816.F32, HMMA.16816.F16, HMMA.SP.16816.F32"
+    )
     assert "nearest: v_mfma_f32" in complaint("show", "v_mfma_f32_16x16x32_fp8_bf9")
     assert "unknown format 'f61'" in complaint("list", "--type", "f61")
     assert "unknown evidence 'publishd'" in complaint("list", "--evidence", "publishd")
@@ -151,21 +168,31 @@ def test_completion() -> None:
     assert app._complete_name(context, "ho") == ["hopper:"]
     assert HMMA.split(":")[0] in app._complete_arch("")
     names = app._complete_name(context, "cdna3:v_mfma_f32_16x16x32")
-    assert "cdna3:v_mfma_f32_16x16x32_fp8_bf8" in names and all(name.startswith("cdna3:v_mfma_f32_16x16x32") for name in names)
+    assert "cdna3:v_mfma_f32_16x16x32_fp8_bf8" in names and all(
+        name.startswith("cdna3:v_mfma_f32_16x16x32") for name in names
+    )
     context.params["arch"] = "cdna3"
     assert app._complete_name(context, "v_mfma_f64_16") == ["v_mfma_f64_16x16x4_f64"]
     assert app._complete_format("e4") == ["e4m3", "e4m3fnuz"]
 
 
-# Explain -----------------------------------------------------------------------------------------------------------------
+# Explain ----------------------------------------------------------------------------------------------------
 
 
 def test_explain_numbers() -> None:
-    """1 * 1 + 2**-24: Hopper keeps 25 fraction bits, so the sum is exact and the cut to f32 loses half a unit."""
+    """1 * 1 + 2**-24: Hopper keeps 25 fraction bits, so the sum is exact and the cut to f32 loses half a
+    unit."""
     answer = data("explain", HMMA, "--a", "1", "--b", "0x3c00", "--c", "2**-24")
     assert (answer["d"], answer["exact"], answer["error_ulp"]) == ("0x3f800000", "16777217*2^-24", -0.5)
     text = call("explain", HMMA, "--a", "1,0x0001", "--b", "1,1", "--c", "2**-26").stdout
-    for part in ("largest exponent 0", "lost", "0x3f800000", "rounding changed the sum by", "ULP", "14 zeros"):
+    for part in (
+        "largest exponent 0",
+        "lost",
+        "0x3f800000",
+        "rounding changed the sum by",
+        "ULP",
+        "14 zeros",
+    ):
         assert part in text
 
 
@@ -216,7 +243,9 @@ def test_explain_sparse_and_scaled() -> None:
     """Metadata 0xe selects columns 2 and 3 of the first four; scales multiply."""
     answer = data("explain", SPARSE, "--a", "3", "--b", "5,6,7,8", "--metadata", "0xe")
     assert answer["d_value"] == "21.0"
-    assert data("explain", SPARSE, "--a", "3", "--b", "5,6,7,8")["d_value"] == "15.0", "default metadata: columns 0 and 1"
+    assert data("explain", SPARSE, "--a", "3", "--b", "5,6,7,8")["d_value"] == "15.0", (
+        "default metadata: columns 0 and 1"
+    )
     assert data("explain", SCALED, "--a", "3", "--b", "2", "--scale-a", "4")["d_value"] == "24.0"
     assert "expected one of 0x1" in complaint("explain", SPARSE, "--metadata", "0x5")
     integer = "ampere:mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
@@ -233,7 +262,7 @@ def test_explain_special_and_chain() -> None:
         assert "ULP" in call("explain", str(path), "--a", "1,2", "--b", "3,0.5", "--c", "1").stdout
 
 
-# Run ---------------------------------------------------------------------------------------------------------------------
+# Run --------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -267,8 +296,12 @@ def test_run_every_way_gives_the_same(tmp_path: Path, matrices: dict[str, Any]) 
     call("run", HMMA, *save(tmp_path, matrices, ".hex"), "--out", str(hexed))
     call("run", HMMA, "--in", str(tmp_path / "in.npz"), "--out", str(archive))
     assert (np.load(npy) == want).all() and (np.load(archive)["d"] == want).all()
-    words = [word for line in hexed.read_text().splitlines() if not line.startswith("//") for word in line.split()]
-    assert [int(word, 16) for word in words] == want.ravel().tolist() and all(len(word) == 8 for word in words)
+    words = [
+        word for line in hexed.read_text().splitlines() if not line.startswith("//") for word in line.split()
+    ]
+    assert [int(word, 16) for word in words] == want.ravel().tolist() and all(
+        len(word) == 8 for word in words
+    )
     assert call("run", HMMA, "--in", str(tmp_path / "in.npz")).stdout == hexed.read_text()
     # A result is a legal operand: feed d back as c.
     again = call("run", HMMA, *save(tmp_path, matrices, ".hex")[:4], "--c", str(hexed))
@@ -277,24 +310,36 @@ def test_run_every_way_gives_the_same(tmp_path: Path, matrices: dict[str, Any]) 
 
 def test_run_dot_values_and_scales(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
-    given = {"a": rng.standard_normal((3, 16)), "b": rng.standard_normal((3, 16)), "c": rng.standard_normal(3)}
+    given = {
+        "a": rng.standard_normal((3, 16)),
+        "b": rng.standard_normal((3, 16)),
+        "c": rng.standard_normal(3),
+    }
     out = tmp_path / "d.npy"
     call("run", HMMA, "--dot", "--values", *save(tmp_path, given, ".npy"), "--out", str(out))
     ins = golden.instruction("hopper", "HMMA.16816.F32")
     raw = {name: golden.from_float(ins.formats[name], values) for name, values in given.items()}
-    assert [ins.reference_dot(raw["a"][i], raw["b"][i], raw["c"][i]) for i in range(3)] == np.load(out).tolist()
+    assert [ins.reference_dot(raw["a"][i], raw["b"][i], raw["c"][i]) for i in range(3)] == np.load(
+        out
+    ).tolist()
     from golden import stimuli
 
     for name in (SPARSE, SCALED):
         other = app.resolve(name)
         drawn = stimuli.generate(other, "narrow", 5, rng)
         call("run", name, "--dot", *save(tmp_path, drawn, ".hex"), "--out", str(out))
-        assert np.load(out).tolist() == [other.reference_dot(**{key: codes[i] for key, codes in drawn.items()}) for i in range(5)]
+        assert np.load(out).tolist() == [
+            other.reference_dot(**{key: codes[i] for key, codes in drawn.items()}) for i in range(5)
+        ]
 
 
 def test_signed_integers_are_taken_as_they_are(tmp_path: Path) -> None:
     name = "ampere:mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
-    given = {"a": np.full((16, 32), -3, np.int8), "b": np.full((32, 8), 2, np.int8), "c": np.full((16, 8), 10, np.int32)}
+    given = {
+        "a": np.full((16, 32), -3, np.int8),
+        "b": np.full((32, 8), 2, np.int8),
+        "c": np.full((16, 8), 10, np.int32),
+    }
     call("run", name, *save(tmp_path, given, ".npy"), "--out", str(tmp_path / "d.npy"))
     assert (np.load(tmp_path / "d.npy").view(np.int32) == 10 - 32 * 6).all()
 
@@ -353,14 +398,28 @@ def test_bad_archives_and_outputs(tmp_path: Path, matrices: dict[str, Any]) -> N
     damaged[300] ^= 0xFF
     (tmp_path / "damaged.npz").write_bytes(damaged)
     np.savez(tmp_path / "part.npz", a=matrices["a"])
-    assert "unknown key 'scale_A', expected a, b, c" in complaint("run", HMMA, "--in", str(tmp_path / "key.npz"))
+    assert "unknown key 'scale_A', expected a, b, c" in complaint(
+        "run", HMMA, "--in", str(tmp_path / "key.npz")
+    )
     assert "truncated" in complaint("run", HMMA, "--in", str(tmp_path / "cut.npz"))
-    assert "damaged.npz[a]: truncated or damaged" in complaint("run", HMMA, "--in", str(tmp_path / "damaged.npz"))
+    assert "damaged.npz[a]: truncated or damaged" in complaint(
+        "run", HMMA, "--in", str(tmp_path / "damaged.npz")
+    )
     assert "operand 'b' is missing" in complaint("run", HMMA, "--in", str(tmp_path / "part.npz"))
     assert "with --in" in complaint("run", HMMA, "--a", str(good))
-    assert "unknown kind of output" in complaint("run", HMMA, "--in", str(good), "--out", str(tmp_path / "d.bin"))
-    assert "does not exist" in complaint("run", HMMA, "--in", str(good), "--out", str(tmp_path / "no" / "d.npy"))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["cut.npz", "damaged.npz", "in.npz", "key.npz", "part.npz"]
+    assert "unknown kind of output" in complaint(
+        "run", HMMA, "--in", str(good), "--out", str(tmp_path / "d.bin")
+    )
+    assert "does not exist" in complaint(
+        "run", HMMA, "--in", str(good), "--out", str(tmp_path / "no" / "d.npy")
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "cut.npz",
+        "damaged.npz",
+        "in.npz",
+        "key.npz",
+        "part.npz",
+    ]
 
 
 def test_nothing_half_written(tmp_path: Path) -> None:
@@ -378,7 +437,7 @@ def test_nothing_half_written(tmp_path: Path) -> None:
     assert target.read_text() == "new" and list(tmp_path.iterdir()) == [target]
 
 
-# Compare and check -------------------------------------------------------------------------------------------------------
+# Compare and check ------------------------------------------------------------------------------------------
 
 
 def test_compare() -> None:
@@ -391,7 +450,12 @@ def test_compare() -> None:
     assert "no difference" in same and "not a proof" in same
     assert "operand a is f16" in complaint("compare", HMMA, "hopper:HMMA.1688.F32.TF32")
     unit = str(EXAMPLES / "sticky_rne.yaml")
-    assert data("compare", unit, "volta:mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", "--budget", "3000")["numeric"] > 0
+    assert (
+        data("compare", unit, "volta:mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", "--budget", "3000")[
+            "numeric"
+        ]
+        > 0
+    )
 
 
 def test_spec_check(tmp_path: Path) -> None:
@@ -403,7 +467,9 @@ def test_spec_check(tmp_path: Path) -> None:
     assert f"ok: {count} instructions of hopper compile" in checked
     bad = tmp_path / "unit.yaml"
     bad.write_text((EXAMPLES / "exact_pair.yaml").read_text().replace("{k: 2}", "{k: 2, kk: 3}"))
-    assert f"{bad}:" in complaint("spec", "check", str(bad)) and "unknown key 'kk'" in complaint("spec", "check", str(bad))
+    assert f"{bad}:" in complaint("spec", "check", str(bad)) and "unknown key 'kk'" in complaint(
+        "spec", "check", str(bad)
+    )
     bad.write_text("unit: [1\n")
     assert "not valid YAML" in complaint("spec", "check", str(bad))
     bad.write_text("a: 1\n")
@@ -414,10 +480,16 @@ def test_as_a_process(tmp_path: Path) -> None:
     """The real entry point: status 2 and one line, no traceback."""
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", "from golden.cli.app import main; main()"]
-    failed = subprocess.run([*command, "show", "hopper:nothing"], capture_output=True, text=True, env=environment, check=False)
+    failed = subprocess.run(
+        [*command, "show", "hopper:nothing"], capture_output=True, text=True, env=environment, check=False
+    )
     assert failed.returncode == 2 and failed.stdout == "" and len(failed.stderr.splitlines()) == 1
     done = subprocess.run(
-        [*command, "explain", HMMA, "--a", "1", "--b", "1", "--json"], capture_output=True, text=True, env=environment, check=True
+        [*command, "explain", HMMA, "--a", "1", "--b", "1", "--json"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=True,
     )
     assert json.loads(done.stdout)["d"] == "0x3f800000" and done.stderr == ""
 

@@ -1,4 +1,5 @@
-"""Functional coverage: what it sees is the reference's arithmetic, and every reachable bin of the reference units is hit."""
+"""Functional coverage: what it sees is the reference's arithmetic, and every reachable bin of the
+reference units is hit."""
 
 from __future__ import annotations
 
@@ -33,8 +34,14 @@ UNITS = (
     ("ampere", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
     ("hopper", "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e5m2"),
     ("hopper", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"),
-    ("rtx_blackwell", "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"),
-    ("rtx_blackwell", "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0"),
+    (
+        "rtx_blackwell",
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+    ),
+    (
+        "rtx_blackwell",
+        "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0",
+    ),
     ("hopper", "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.u8.s32"),
     ("hopper", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"),
     ("cdna2", "v_mfma_f32_16x16x16f16"),
@@ -68,7 +75,9 @@ def test_observed_results_are_the_cores_on_every_kind_of_operands() -> None:
                 assert (getattr(got, name)[finite] == getattr(wanted, name)[finite]).all(), (ins, kind)
 
 
-@pytest.mark.parametrize("ins", [HMMA, golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_bf8")], ids=["hmma", "gfdrda"])
+@pytest.mark.parametrize(
+    "ins", [HMMA, golden.instruction("cdna3", "v_mfma_f32_16x16x32_fp8_bf8")], ids=["hmma", "gfdrda"]
+)
 def test_alignment_sees_the_maxima_and_cuts_of_the_reference(ins: Instruction) -> None:
     operands = stimuli.generate(ins, "alignment_edge", 40, np.random.default_rng(3))
     seen = [event for event in observe(ins, operands) if isinstance(event, Aligned)]
@@ -158,16 +167,23 @@ def test_random_bits_alone_leave_holes_and_say_which() -> None:
     coverage = Coverage(HMMA)
     coverage.sample_set(default_set(HMMA, 20_000, weights={"random_bits": 1.0}))
     assert coverage.percent < 90
-    assert ("fda: sum products and c: leading bit against the largest exponent", "nothing left") in coverage.holes()
+    assert (
+        "fda: sum products and c: leading bit against the largest exponent",
+        "nothing left",
+    ) in coverage.holes()
 
 
 def test_unreachable_bins_follow_from_the_formats() -> None:
     bins = {point.name: point.bins for point in Coverage(HMMA).points}
     assert not bins["class of d"]["-0"]  # the algorithm makes every zero +0
-    assert not bins["fda: round total: result and remainder"]["overflow"]  # products end at 2**36, f32's last place at 2**104
+    assert not bins["fda: round total: result and remainder"][
+        "overflow"
+    ]  # products end at 2**36, f32's last place at 2**104
     growth = bins["fda: sum products and c: leading bit against the largest exponent"]
     assert growth["up by 6"] and not growth["up by 7"]  # 16 products below 4 and c below 2: less than 66
-    assert not any(bins["fda: round total: increment"][label] for label in ("up", "tie up to even"))  # toward zero
+    assert not any(
+        bins["fda: round total: increment"][label] for label in ("up", "tie up to even")
+    )  # toward zero
     narrow = Coverage(golden.instruction("hopper", "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3"))
     classes = next(point.bins for point in narrow.points if point.name == "class of a, position")
     assert not classes["infinity, first"] and classes["quiet NaN, first"]  # E4M3 has NaN and no infinity
@@ -224,7 +240,11 @@ class _Tags(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
-        self.outside += [value or "" for name, value in attrs if name in ("src", "href") and not (value or "").startswith("#")]
+        self.outside += [
+            value or ""
+            for name, value in attrs
+            if name in ("src", "href") and not (value or "").startswith("#")
+        ]
 
 
 def test_the_page_lists_holes_and_needs_no_other_host() -> None:
@@ -240,10 +260,12 @@ def test_the_page_lists_holes_and_needs_no_other_host() -> None:
 
 
 def unit(tmp_path: Path, *operations: str) -> Instruction:
-    """A unit on f16 operands with f32 results: the operations, of equal shares of k, as text of their steps."""
+    """A unit on f16 operands with f32 results: the operations, of equal shares of k, as text of their
+    steps."""
     count = len(operations)
     lines = [
-        f"  - {{k: {{modulo: {count}, residues: [{i}]}}, out: f32, to: {'d' if i == count - 1 else f'r{i}'}, steps: [{steps}]}}"
+        f"  - {{k: {{modulo: {count}, residues: [{i}]}}, out: f32, to: "
+        f"{'d' if i == count - 1 else f'r{i}'}, steps: [{steps}]}}"
         for i, steps in enumerate(operations)
     ]
     path = tmp_path / "unit.yaml"
@@ -255,8 +277,18 @@ def unit(tmp_path: Path, *operations: str) -> Instruction:
 @pytest.mark.parametrize(
     ("steps", "a", "b", "c"),
     [
-        ("flush: {of: [a, b], sign: positive}}, {fma: {to: d, rounding: nearest_even}", 0x0000, 0xBC00, 0x80000000),
-        ("flush: {of: c, sign: positive}}, {fma: {to: d, rounding: nearest_even, start: product}", 0x8000, 0x3C00, 0),
+        (
+            "flush: {of: [a, b], sign: positive}}, {fma: {to: d, rounding: nearest_even}",
+            0x0000,
+            0xBC00,
+            0x80000000,
+        ),
+        (
+            "flush: {of: c, sign: positive}}, {fma: {to: d, rounding: nearest_even, start: product}",
+            0x8000,
+            0x3C00,
+            0,
+        ),
         (
             "flush: {of: c, sign: positive}}, {multiply: {to: products}}, "
             "{sum: {of: [products, c], to: d, order: sequential, rounding: down}",
@@ -278,7 +310,11 @@ def test_a_positive_flush_leaves_the_negative_zeros_that_a_unit_can_give(
     tmp_path: Path, steps: str, a: int, b: int, c: int
 ) -> None:
     ins = unit(tmp_path, f"{{{steps}}}")
-    operands = {"a": np.full((1, 4), a, np.uint16), "b": np.full((1, 4), b, np.uint16), "c": np.array([c], np.uint32)}
+    operands = {
+        "a": np.full((1, 4), a, np.uint16),
+        "b": np.full((1, 4), b, np.uint16),
+        "c": np.array([c], np.uint32),
+    }
     coverage = Coverage(ins)
     coverage.sample(operands, ins.dot(**operands))
     assert int(ins.dot(**operands)[0]) == 0x80000000
@@ -287,13 +323,16 @@ def test_a_positive_flush_leaves_the_negative_zeros_that_a_unit_can_give(
 
 def test_cleared_addends_give_no_negative_zero(tmp_path: Path) -> None:
     steps = "{multiply: {to: products}}, {flush: {of: c, sign: positive}}, "
-    ins = unit(tmp_path, steps + "{sum: {of: [products, c], to: d, order: sequential, rounding: nearest_even}}")
+    ins = unit(
+        tmp_path, steps + "{sum: {of: [products, c], to: d, order: sequential, rounding: nearest_even}}"
+    )
     assert not next(point for point in Coverage(ins).points if point.name == "class of d").bins["-0"]
 
 
 def test_operations_that_keep_different_numbers_of_bits_have_points_each(tmp_path: Path) -> None:
     steps = (
-        "{{multiply: {{to: products}}}}, {{align: {{of: [products, c], fraction_bits: {bits}, rounding: toward_zero}}}}, "
+        "{{multiply: {{to: products}}}}, {{align: {{of: [products, c], fraction_bits: {bits}, rounding: "
+        "toward_zero}}}}, "
         "{{sum: {{of: [products, c], to: total}}}}, "
         "{{round: {{of: total, rounding: toward_zero, overflow: infinity, zero: positive}}}}"
     )
@@ -318,26 +357,36 @@ def test_a_register_rounded_on_the_way_is_the_references(
     tmp_path: Path, fmt: str, flush: str, a: int, kind: Kind, sign: int, value: float
 ) -> None:
     steps = (
-        f"{{multiply: {{to: products}}}}, {{round: {{of: products, to: partial, format: {fmt}, rounding: nearest_even, "
+        f"{{multiply: {{to: products}}}}, {{round: {{of: products, to: partial, format: {fmt}, rounding: "
+        "nearest_even, "
         f"overflow: largest, zero: signed, flush: {flush}}}}}, {{sum: {{of: partial, to: total}}}}, "
         "{round: {of: total, rounding: nearest_even, overflow: infinity, zero: signed}}"
     )
     ins = unit(tmp_path, steps)
-    operands = {"a": np.full((1, 4), a, np.uint16), "b": np.full((1, 4), 0x3C00, np.uint16), "c": np.zeros(1, np.uint32)}
+    operands = {
+        "a": np.full((1, 4), a, np.uint16),
+        "b": np.full((1, 4), 0x3C00, np.uint16),
+        "c": np.zeros(1, np.uint32),
+    }
     event = next(event for event in observe(ins, operands) if isinstance(event, Rounded))
     number = event.result
-    seen = (number.kind[0, 0], number.sign[0, 0], float(number.significand[0, 0]) * 2.0 ** float(number.lsb[0, 0]))
+    seen = (
+        number.kind[0, 0],
+        number.sign[0, 0],
+        float(number.significand[0, 0]) * 2.0 ** float(number.lsb[0, 0]),
+    )
     assert seen == (kind, sign, value)
     trace = ins.trace(**{name: codes[0] for name, codes in operands.items()})
     wanted = next(event for event in trace.events if event.step.op == "round").written["partial"][0]
     assert (wanted.kind, wanted.sign, float(wanted.value)) == (kind, sign, value)
 
 
-# What is not observed ---------------------------------------------------------------------------------------------------------
+# What is not observed ---------------------------------------------------------------------------------------
 
 
 def counted(ins: Instruction, operands: dict[str, Any]) -> Coverage | None:
-    """Coverage of these vectors, which has held what it observed against the core; None where it has no figure for the unit."""
+    """Coverage of these vectors, which has held what it observed against the core; None where it has no
+    figure for the unit."""
     try:
         coverage = Coverage(ins)
     except CoverageError:
@@ -348,7 +397,8 @@ def counted(ins: Instruction, operands: dict[str, Any]) -> Coverage | None:
 
 @pytest.mark.parametrize("make", [random_unit, kernel_unit, faulty_unit])
 def test_whatever_is_counted_is_the_cores_arithmetic(make: Any) -> None:
-    """Random units of every step, key and format: each is refused, or its observed results are those of the core."""
+    """Random units of every step, key and format: each is refused, or its observed results are those of
+    the core."""
     found = 0
     for seed in range(3000, 3100):
         _, ins = accepted(make, seed)
@@ -383,13 +433,21 @@ def test_a_unit_that_is_not_observed_has_no_figure(keys: dict[str, str], missing
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("rounding", "odd"), ("order", "carry_save"), ("overflow", "nan"), ("zero", "negative"), ("group", ("odd", 2))],
+    [
+        ("rounding", "odd"),
+        ("order", "carry_save"),
+        ("overflow", "nan"),
+        ("zero", "negative"),
+        ("group", ("odd", 2)),
+    ],
 )
 def test_a_value_that_is_new_to_a_step_has_no_figure(field: str, value: Any) -> None:
     """What is not known to be observed is refused, whatever it may come to mean."""
     ins = known_unit()
     op = "sum" if field in ("order", "group") else "round"
-    steps = (replace(step, **{field: value}) if step.op == op else step for step in ins.program.operations[0].steps)
+    steps = (
+        replace(step, **{field: value}) if step.op == op else step for step in ins.program.operations[0].steps
+    )
     changed = replace(ins, program=Program((replace(ins.program.operations[0], steps=tuple(steps)),)))
     with pytest.raises(CoverageError, match=f"'{field}' of step '{op}' is not observed"):
         Coverage(changed)
@@ -397,8 +455,12 @@ def test_a_value_that_is_new_to_a_step_has_no_figure(field: str, value: Any) -> 
 
 def test_a_wrong_observation_is_an_error_and_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     """The guard at run time: rounding that observes another mode than the unit's."""
-    monkeypatch.setattr(golden.observe, "_goes_up", lambda sign, kept, remainder, mode: np.ones(sign.shape, bool))
+    monkeypatch.setattr(
+        golden.observe, "_goes_up", lambda sign, kept, remainder, mode: np.ones(sign.shape, bool)
+    )
     coverage = Coverage(HALF)
     operands = stimuli.generate(HALF, "narrow", 50, np.random.default_rng(1))
-    with pytest.raises(CoverageError, match=r"no figure for this unit: what is observed is not its result 0x\w+ for a 0x"):
+    with pytest.raises(
+        CoverageError, match=r"no figure for this unit: what is observed is not its result 0x\w+ for a 0x"
+    ):
         coverage.sample(operands, HALF.dot(**operands))

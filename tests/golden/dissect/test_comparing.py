@@ -1,4 +1,5 @@
-"""The search for differences: it finds what differs, nothing where nothing does, and its examples are true and short."""
+"""The search for differences: it finds what differs, nothing where nothing does, and its examples are true
+and short."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ def truncated_sum(product: Fraction, c: Fraction, fraction_bits: int) -> Fractio
 
 
 def test_hopper_against_ampere() -> None:
-    """The shortest example is one product and c, and a small model in rationals gives both answers (F = 25 and 24)."""
+    """The shortest example is one product and c, and a small model in rationals gives both answers (F = 25
+    and 24)."""
     result = compare(HOPPER, AMPERE, seed=1, budget=20_000)
     example = result.example
     assert example is not None and example.difference == "value" and example.products == 1
@@ -44,9 +46,13 @@ def test_hopper_against_ampere() -> None:
 
 def test_counts_add_up_and_progress_is_reported() -> None:
     seen: list[tuple[int, int]] = []
-    result = compare(HOPPER, AMPERE, seed=2, budget=14_000, progress=lambda done, total: seen.append((done, total)))
+    result = compare(
+        HOPPER, AMPERE, seed=2, budget=14_000, progress=lambda done, total: seen.append((done, total))
+    )
     assert result.trials == 14_000 and [count.trials for count in result.counts] == [1000] * 14
-    assert result.numeric == sum(sum(c.differences[name] for name in CLASSES[:3]) for c in result.counts) > 1000
+    assert (
+        result.numeric == sum(sum(c.differences[name] for name in CLASSES[:3]) for c in result.counts) > 1000
+    )
     assert seen[-1] == (14_000, 14_000) and seen == sorted(seen)
 
 
@@ -98,7 +104,9 @@ def test_nan_payloads_are_kept_apart() -> None:
         ("block_scaled", "c: 40", "c: 39", "value"),
     ],
 )
-def test_finds_every_small_change_of_a_unit(tmp_path: Path, name: str, old: str, new: str, difference: str) -> None:
+def test_finds_every_small_change_of_a_unit(
+    tmp_path: Path, name: str, old: str, new: str, difference: str
+) -> None:
     text = (EXAMPLES / f"{name}.yaml").read_text()
     assert old in text
     path = tmp_path / "changed.yaml"
@@ -117,7 +125,10 @@ def test_example_is_true_and_minimal() -> None:
     assert unit.reference_dot(**example.operands_x) == example.x == example.trace_x.code
     assert other.reference_dot(**example.operands_y) == example.y == example.trace_y.code
     for k in np.flatnonzero(example.operands_x["a"]):
-        x, y = ({key: codes.copy() for key, codes in operands.items()} for operands in (example.operands_x, example.operands_y))
+        x, y = (
+            {key: codes.copy() for key, codes in operands.items()}
+            for operands in (example.operands_x, example.operands_y)
+        )
         x["a"][k], x["b"][k], y["a"][k], y["b"][k] = 0, 0, 0, 0
         assert int(unit.dot(**x)) == int(other.dot(**y))
 
@@ -125,16 +136,25 @@ def test_example_is_true_and_minimal() -> None:
 def test_different_k_is_padded() -> None:
     short = golden.instruction("ampere", "HMMA.1688.F32")
     assert compare(short, AMPERE, budget=10_000).numeric == 0, "the second step of Ampere adds zeros"
-    operands: module.Operands = {"a": np.ones((2, 8), np.uint16), "b": np.ones((2, 8), np.uint16), "c": np.zeros(2, np.uint32)}
+    operands: module.Operands = {
+        "a": np.ones((2, 8), np.uint16),
+        "b": np.ones((2, 8), np.uint16),
+        "c": np.zeros(2, np.uint32),
+    }
     padded = module.pad(operands, AMPERE)
     assert padded["a"].shape == padded["b"].shape == (2, 16) and not padded["a"][:, 8:].any()
 
 
 def test_sparse_and_scaled() -> None:
-    sparse = [golden.instruction(arch, "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32") for arch in ("hopper", "ampere")]
+    sparse = [
+        golden.instruction(arch, "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+        for arch in ("hopper", "ampere")
+    ]
     example = compare(sparse[0], sparse[1], budget=10_000).example
     assert example is not None and example.products == 1
-    name = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+    name = (
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+    )
     scaled = golden.instruction("rtx_blackwell", name)
     assert compare(scaled, scaled, budget=1000).example is None
 
@@ -154,4 +174,9 @@ def test_classify() -> None:
     y = np.array([0x3C00, 0x3C01, 0x3C00, 0x8000, 0x7E01, 0x7E00, 0x7E00], np.uint16)
     assert module.classify(x, y, f16, f16).tolist() == [-1, 0, 1, 2, 3, -1, 1]
     wide = np.array([0x3F800000, 0x3F800001, 0x80000000, 0x7FC00001], np.uint32)
-    assert module.classify(np.array([0x3C00, 0x3C00, 0, 0x7E00], np.uint16), wide, f16, f32).tolist() == [-1, 0, 2, -1]
+    assert module.classify(np.array([0x3C00, 0x3C00, 0, 0x7E00], np.uint16), wide, f16, f32).tolist() == [
+        -1,
+        0,
+        2,
+        -1,
+    ]

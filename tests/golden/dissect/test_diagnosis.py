@@ -1,4 +1,5 @@
-"""The diagnosis names the fault: units made faulty by hand as YAML (or in NumPy), 20,000 mixed vectors, one question."""
+"""The diagnosis names the fault: units made faulty by hand as YAML (or in NumPy), 20,000 mixed vectors,
+one question."""
 
 from __future__ import annotations
 
@@ -26,8 +27,14 @@ UNITS = {
     "f16_f16": ("hopper", f"{MMA}m16n8k8.row.col.f16.f16.f16.f16"),
     "bf16": ("hopper", f"{MMA}m16n8k8.row.col.f32.bf16.bf16.f32"),
     "tf32": ("ampere", f"{MMA}m16n8k8.row.col.f32.tf32.tf32.f32"),
-    "mxfp8": ("rtx_blackwell", f"{MMA}m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0"),
-    "nvfp4": ("rtx_blackwell", f"{MMA}m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"),
+    "mxfp8": (
+        "rtx_blackwell",
+        f"{MMA}m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0",
+    ),
+    "nvfp4": (
+        "rtx_blackwell",
+        f"{MMA}m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+    ),
     "s8": ("hopper", f"{MMA}m16n8k32.row.col.satfinite.s32.s8.s8.s32"),
     "fdrda": ("cdna3", "v_mfma_f32_16x16x16_f16"),
     "f64": ("hopper", f"{MMA}m8n8k4.row.col.f64.f64.f64.f64"),
@@ -37,7 +44,11 @@ Keys = dict[str, Any]
 
 @cache
 def unit(name: str) -> Instruction:
-    return golden.load_instruction(EXAMPLES / f"{name}.yaml") if name not in UNITS else golden.instruction(*UNITS[name])
+    return (
+        golden.load_instruction(EXAMPLES / f"{name}.yaml")
+        if name not in UNITS
+        else golden.instruction(*UNITS[name])
+    )
 
 
 @cache
@@ -99,7 +110,14 @@ def halves_swapped(document: Keys) -> None:
 
 
 def scales_without_nan(document: Keys) -> None:
-    numbers = {"kind": "float", "storage": 8, "exponent_bits": 8, "fraction_bits": 0, "bias": 127, "specials": "none"}
+    numbers = {
+        "kind": "float",
+        "storage": 8,
+        "exponent_bits": 8,
+        "fraction_bits": 0,
+        "bias": 127,
+        "specials": "none",
+    }
     document["define_formats"] = {"e8": numbers | {"signed": False, "zero": False}}
     document["formats"] |= {"scale_a": "e8", "scale_b": "e8"}
 
@@ -172,7 +190,9 @@ def check(name: str, actual: Any, slug: str) -> diagnosis.Diagnosis:
     return found
 
 
-@pytest.mark.parametrize(("slug", "name", "change"), FAULTS, ids=[f"{name}-{slug}" for slug, name, _ in FAULTS])
+@pytest.mark.parametrize(
+    ("slug", "name", "change"), FAULTS, ids=[f"{name}-{slug}" for slug, name, _ in FAULTS]
+)
 def test_names_the_fault(slug: str, name: str, change: Callable[[Keys], None]) -> None:
     vector_set = vectors(name)
     actual = edited(name, change).dot(**vector_set.operands)
@@ -185,7 +205,8 @@ def test_names_the_fault(slug: str, name: str, change: Callable[[Keys], None]) -
 
 
 def cancelling_groups() -> dict[str, Any]:
-    """nvfp4: one group that cancels under a large scale, and a c that its exponent pushes out of the window."""
+    """nvfp4: one group that cancels under a large scale, and a c that its exponent pushes out of the
+    window."""
     rng = np.random.default_rng(3)
     operands = {name: codes[:400].copy() for name, codes in vectors("nvfp4").operands.items()}
     for name in ("a", "b"):
@@ -198,7 +219,10 @@ def cancelling_groups() -> dict[str, Any]:
 
 
 def test_cancelled_group_loses_its_exponent() -> None:
-    operands = {name: np.concatenate([vectors("nvfp4").operands[name], codes]) for name, codes in cancelling_groups().items()}
+    operands = {
+        name: np.concatenate([vectors("nvfp4").operands[name], codes])
+        for name, codes in cancelling_groups().items()
+    }
     actual = edited("nvfp4", cancelled_groups).dot(**operands)
     assert (actual[-400:] == operands["c"][-400:]).all(), "only c is left"
     found = diagnosis.diagnose(unit("nvfp4"), operands, actual)
@@ -230,7 +254,10 @@ def test_wiring() -> None:
 def test_another_architecture() -> None:
     ampere = golden.instruction("ampere", UNITS["f16"][1])
     found = check("f16", ampere.dot(**vectors("f16").operands), "known-ampere")
-    assert f"your unit is ampere:{UNITS['f16'][1]}" in found.sentence() and "0 of 20,000 differ" in found.sentence()
+    assert (
+        f"your unit is ampere:{UNITS['f16'][1]}" in found.sentence()
+        and "0 of 20,000 differ" in found.sentence()
+    )
 
 
 def test_two_faults() -> None:
@@ -277,4 +304,7 @@ def test_units_round_trip_through_yaml(name: str) -> None:
     again = unit_files.build_instruction(yamlfile.parse(text))
     for x, y in zip(again.program.operations, unit(name).program.operations, strict=True):
         assert (x.steps, x.k_index, x.seed, x.to) == (y.steps, y.k_index, y.seed, y.to)
-    assert unit_text(golden.instruction("hopper", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")) is None
+    assert (
+        unit_text(golden.instruction("hopper", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"))
+        is None
+    )

@@ -16,7 +16,8 @@ from filelock import FileLock
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the built site, one for all processes of the tests; MMAGOLD_SITE names one that was built before."""
+    """The folder of the built site, one for all processes of the tests; MMAGOLD_SITE names one that was
+    built before."""
     if ready := os.environ.get("MMAGOLD_SITE"):
         return Path(ready)
     folder = tmp_path_factory.getbasetemp()

@@ -1,4 +1,5 @@
-"""Architecture pages: the instruction table against the papers' tables, and what changed, answered again by both cores."""
+"""Architecture pages: the instruction table against the papers' tables, and what changed, answered again
+by both cores."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ import golden
 from golden.docs import architecture_page, families, generations
 from golden.vectors.operand_files import from_text
 
-# Cells of Tables III and IV of the MMA-Sim paper (arXiv 2511.10909): group, algorithm, F. Chains (Co-) are n x.
+# Cells of Tables III and IV of the MMA-Sim paper (arXiv 2511.10909): group, algorithm, F. Chains (Co-) are n
+# x.
 PUBLISHED = [
     ("volta", "mma_m8n8k4_f16-f32", "FDA", 23),
     ("turing", "mma_f16-f32", "FDA", 24),
@@ -37,7 +39,9 @@ PUBLISHED = [
 
 @pytest.mark.parametrize(("architecture", "slug", "algorithm", "f"), PUBLISHED)
 def test_table_is_that_of_the_paper(architecture: str, slug: str, algorithm: str, f: int | None) -> None:
-    table = architecture_page._instruction_table([group for group in families.groups(architecture) if group.slug == slug])
+    table = architecture_page._instruction_table(
+        [group for group in families.groups(architecture) if group.slug == slug]
+    )
     _, _, shown, parameters, _ = (cell.strip() for cell in table.splitlines()[2].strip("|").split(" | "))
     assert algorithm in shown
     assert (f"F = {f};" in parameters) if f is not None else "F = " not in parameters
@@ -51,13 +55,17 @@ def test_cdna2_groups_of_the_paper() -> None:
 
 def test_every_group_is_linked_once() -> None:
     text = "\n".join(architecture_page._instructions("hopper"))
-    assert sorted(re.findall(r"\(site:(instructions/[^)]+)\)", text)) == sorted(g.path for g in families.groups("hopper"))
+    assert sorted(re.findall(r"\(site:(instructions/[^)]+)\)", text)) == sorted(
+        g.path for g in families.groups("hopper")
+    )
 
 
 def test_generations_follow_the_vendor() -> None:
     before = {name: generations.previous(name) for name in golden.architectures()}
     assert before["volta"] is None and before["cdna1"] is None
-    assert before["rtx_blackwell"] == "blackwell" and before["cdna3"] == "cdna2" and before["turing"] == "volta"
+    assert (
+        before["rtx_blackwell"] == "blackwell" and before["cdna3"] == "cdna2" and before["turing"] == "volta"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +93,11 @@ def explained(text: str) -> list[tuple[golden.Instruction, dict[str, np.ndarray]
 @pytest.mark.parametrize("page", ["turing", "cdna3"])
 def test_examples_answer_as_the_page_says(page: str, request: pytest.FixtureRequest) -> None:
     text = request.getfixturevalue(page).split("## What changed", 1)[1]
-    answers = [int(code, 16) for row in re.findall(r"^\| `0x\w+` .*$", text, re.M) for code in re.findall(r"`(0x\w+)`", row)]
+    answers = [
+        int(code, 16)
+        for row in re.findall(r"^\| `0x\w+` .*$", text, re.M)
+        for code in re.findall(r"`(0x\w+)`", row)
+    ]
     found = explained(text)
     assert len(found) == len(answers) >= 2
     assert [int(ins.dot(**operands)) for ins, operands in found] == answers
@@ -94,10 +106,16 @@ def test_examples_answer_as_the_page_says(page: str, request: pytest.FixtureRequ
 
 def test_examples_that_stand_for_several() -> None:
     """1 - 2^-25 is cut at F = 24 and kept at F = 25, whatever the types; f16 results have no such bit."""
-    pairs = [pair for pair in generations.changes("ada", "hopper").pairs if pair.new.name.startswith("mma.sync.aligned.m16n8k8.")]
+    pairs = [
+        pair
+        for pair in generations.changes("ada", "hopper").pairs
+        if pair.new.name.startswith("mma.sync.aligned.m16n8k8.")
+    ]
     found = {pair.new.name.split("row.col.")[1]: pair for pair in pairs}
     first = found["f32.f16.f16.f32"]
-    assert generations.shows(first, found["f32.tf32.tf32.f32"]) and generations.shows(first, found["f32.bf16.bf16.f32"])
+    assert generations.shows(first, found["f32.tf32.tf32.f32"]) and generations.shows(
+        first, found["f32.bf16.bf16.f32"]
+    )
     assert not generations.shows(first, found["f16.f16.f16.f16"])
 
 
@@ -121,7 +139,8 @@ def test_machine_names_are_folded() -> None:
 
 
 def test_what_turing_changed(turing: str) -> None:
-    """Volta's HMMA keeps 23 bits of 4 products, Turing's 24 of 8; m8n8k4 stayed (papers, and version 2.1.1)."""
+    """Volta's HMMA keeps 23 bits of 4 products, Turing's 24 of 8; m8n8k4 stayed (papers, and version
+    2.1.1)."""
     assert "**F: 23 became 24**" in turing
     assert "products in one step: 4 became 8" in turing
     same = turing.split("### Same results", 1)[1]
@@ -138,7 +157,11 @@ def test_counts_of_pairs() -> None:
 
 
 def test_tally_is_deterministic_and_sees_a_difference() -> None:
-    pair = next(p for p in generations.changes("ada", "hopper").pairs if p.new.name.endswith("m16n8k16.row.col.f32.f16.f16.f32"))
+    pair = next(
+        p
+        for p in generations.changes("ada", "hopper").pairs
+        if p.new.name.endswith("m16n8k16.row.col.f32.f16.f16.f32")
+    )
     first = generations._run(pair, 16)
     assert first == generations._run(pair, 16)
     assert 0 < first.count < first.tried
@@ -147,7 +170,11 @@ def test_tally_is_deterministic_and_sees_a_difference() -> None:
 
 def test_explaining_parameter_is_the_one_that_matters() -> None:
     """1 - 2^-25: the answers of Ada and Hopper part because of F alone."""
-    pair = next(p for p in generations.changes("ada", "hopper").pairs if p.new.name.endswith("m16n8k16.row.col.f32.f16.f16.f32"))
+    pair = next(
+        p
+        for p in generations.changes("ada", "hopper").pairs
+        if p.new.name.endswith("m16n8k16.row.col.f32.f16.f16.f32")
+    )
     changed = {one.name: (one.old, one.new, one.explains) for one in generations.parameters(pair)}
     assert changed == {
         "F": ("24", "25", True),

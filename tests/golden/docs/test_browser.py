@@ -1,4 +1,5 @@
-"""The built site in headless Chromium, as a reader opens it: from files, on a phone and on a desk, light and dark."""
+"""The built site in headless Chromium, as a reader opens it: from files, on a phone and on a desk, light
+and dark."""
 
 from __future__ import annotations
 
@@ -23,11 +24,11 @@ KINDS = {
 }
 """How many pages of each folder are opened, spread over its list."""
 WIDER = """[...document.querySelectorAll("article *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1
-  && !e.closest(".mg-figure, .table-wrapper, pre, table, details")).slice(0, 3).map(e => e.outerHTML.slice(0, 120))"""
+  && !e.closest(".mg-figure, .table-wrapper, pre, table, details")).slice(0, 3).map(e => e.outerHTML.slice(0, 120))"""  # noqa: E501
 LUMINANCE = """const channel = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
 const light = c => { const [r, g, b] = c.match(/[0-9.]+/g).map(Number);
   return 0.2126*channel(r) + 0.7152*channel(g) + 0.0722*channel(b); };
-const contrast = (x, y) => { const [a, b] = [light(x), light(y)].sort((p, q) => q - p); return (a + 0.05) / (b + 0.05); };"""
+const contrast = (x, y) => { const [a, b] = [light(x), light(y)].sort((p, q) => q - p); return (a + 0.05) / (b + 0.05); };"""  # noqa: E501
 
 
 def sample(site: Path) -> list[Path]:
@@ -53,9 +54,16 @@ def test_no_page_scrolls_sideways_or_complains_or_asks_another_host(
             "document.querySelector('.content').scrollWidth - document.querySelector('.content').clientWidth"
         )
         if wide > width or boxed > 0:
-            wrong.append(f"{page.relative_to(site)}: {wide} px wide at {width}, {boxed} px too wide: {browser.evaluate(WIDER)}")
+            wrong.append(
+                f"{page.relative_to(site)}: {wide} px wide at {width}, {boxed} px too wide: "
+                f"{browser.evaluate(WIDER)}"
+            )
         wrong += [f"{page.relative_to(site)}: {error}" for error in browser.errors]
-        wrong += [f"{page.relative_to(site)}: asks {url}" for url in browser.requests if not url.startswith(("file:", "data:"))]
+        wrong += [
+            f"{page.relative_to(site)}: asks {url}"
+            for url in browser.requests
+            if not url.startswith(("file:", "data:"))
+        ]
     assert not wrong, "\n".join(wrong)
     assert len(pages) >= sum(KINDS.values())
 
@@ -65,7 +73,7 @@ def test_search_works_from_files(site: Path, browser: Browser, word: str) -> Non
     browser.size(*DESK)
     browser.open(site / "search.html", f"?q={word}")
     done = """new Promise(resolve => { const look = n => { const found = document.querySelectorAll("#search-results li a").length;
-      if (found || n > 100) resolve(found); else setTimeout(() => look(n + 1), 50); }; look(0); })"""
+      if (found || n > 100) resolve(found); else setTimeout(() => look(n + 1), 50); }; look(0); })"""  # noqa: E501
     assert browser.evaluate(done) > 0
     assert not browser.errors
 
@@ -90,19 +98,22 @@ def test_pictures_can_be_read_in_light_and_dark(site: Path, browser: Browser, da
           result[words] = contrast(fill(words), page);
           for (const block of blocks)
             if (fill(block)) result[words + " on " + block] = contrast(fill(words), fill(block)); }}
-        return result; }})()"""
+        return result; }})()"""  # noqa: E501
     )
     assert len(measured) > 4
     assert not {where: ratio for where, ratio in measured.items() if ratio < 4.5}
 
 
 def test_theme_is_the_readers_choice(site: Path, browser: Browser) -> None:
-    """The button of the theme goes round auto, light and dark; pictures follow it against the system's colours."""
+    """The button of the theme goes round auto, light and dark; pictures follow it against the system's
+    colours."""
     browser.size(*DESK, dark=False)
     browser.open(site / "instructions" / "hopper" / "mma_f16-f32.html")
     words = "getComputedStyle(document.querySelector('.mg-figure .mg-text')).fill"
     before = browser.evaluate(words)
-    press = "document.querySelector('.theme-toggle-content .theme-toggle').click(), document.body.dataset.theme"
+    press = (
+        "document.querySelector('.theme-toggle-content .theme-toggle').click(), document.body.dataset.theme"
+    )
     themes = {}
     for _ in range(3):
         theme = browser.evaluate(press)

@@ -1,4 +1,5 @@
-"""What pages claim of the specs is true, and a changed spec makes the old text fail: pages, README and the built site."""
+"""What pages claim of the specs is true, and a changed spec makes the old text fail: pages, README and the
+built site."""
 
 from __future__ import annotations
 
@@ -15,7 +16,10 @@ from golden.docs.errors import DocsError
 
 ROOT = Path(__file__).resolve().parents[3]
 HOPPER, AMPERE = "hopper:HMMA.16816.F32", "ampere:HMMA.16816.F32"
-FILES = [(path, str(path.relative_to(ROOT))) for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))]
+FILES = [
+    (path, str(path.relative_to(ROOT)))
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+]
 
 
 def problems(text: str) -> list[str]:
@@ -46,16 +50,31 @@ def test_true_claims(claim: str) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        (f"24 <!-- spec: {HOPPER} fraction_bits = 24 -->", "page.md:3: the page says fraction_bits of .* = 24, the spec says 25"),
+        (
+            f"24 <!-- spec: {HOPPER} fraction_bits = 24 -->",
+            "page.md:3: the page says fraction_bits of .* = 24, the spec says 25",
+        ),
         (
             f"keeps 24\nbits <!-- spec: {HOPPER} fraction_bits = 25 -->",
             "page.md:4: .* claims .* = 25, but its paragraph does not",
         ),
-        (f"25\n\n<!-- spec: {HOPPER} fraction_bits = 25 -->", "page.md:5: .* but its paragraph does not say 25"),
-        (f"| 24 | <!-- spec: {HOPPER} fraction_bits = 25 -->\n| 25 |", "page.md:3: .* but its paragraph does not say 25"),
+        (
+            f"25\n\n<!-- spec: {HOPPER} fraction_bits = 25 -->",
+            "page.md:5: .* but its paragraph does not say 25",
+        ),
+        (
+            f"| 24 | <!-- spec: {HOPPER} fraction_bits = 25 -->\n| 25 |",
+            "page.md:3: .* but its paragraph does not say 25",
+        ),
         ("25 <!-- spec: hopper:HMMA.1 fraction_bits = 25 -->", "page.md:3: .*HMMA.1.*"),
-        (f"25 <!-- spec: {HOPPER} fraction_bit = 25 -->", "page.md:3: .*no 'fraction_bit', expected one of .*fraction_bits"),
-        (f"25 <!-- spec: {HOPPER} = 25 -->", "page.md:3: claim .*, expected 'architecture:instruction path = value'"),
+        (
+            f"25 <!-- spec: {HOPPER} fraction_bit = 25 -->",
+            "page.md:3: .*no 'fraction_bit', expected one of .*fraction_bits",
+        ),
+        (
+            f"25 <!-- spec: {HOPPER} = 25 -->",
+            "page.md:3: claim .*, expected 'architecture:instruction path = value'",
+        ),
     ],
 )
 def test_false_claims_name_file_line_page_and_spec(text: str, complaint: str) -> None:
@@ -111,7 +130,9 @@ def test_changed_spec_makes_the_old_text_fail(changed_spec: Path, tmp_path: Path
 def test_new_and_missing_inputs_are_named(tmp_path: Path) -> None:
     now = stale.inputs()
     first = next(iter(now))
-    stale.write(tmp_path, {name: value for name, value in now.items() if name != first} | {"spec/older.yaml": "0"})
+    stale.write(
+        tmp_path, {name: value for name, value in now.items() if name != first} | {"spec/older.yaml": "0"}
+    )
     assert stale.changes(tmp_path) == [f"{first}: new", "spec/older.yaml: gone"]
     stale.write(tmp_path, now)
     assert stale.changes(tmp_path) == []
@@ -125,6 +146,8 @@ def test_wrong_spec_folder_is_an_error(tmp_path: Path) -> None:
 
 def test_check_gathers_all_complaints(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text(f"1 <!-- spec: {HOPPER} fraction_bits = 1 --> <!-- spec: {AMPERE} fraction_bits = 1 -->", "utf-8")
+    page.write_text(
+        f"1 <!-- spec: {HOPPER} fraction_bits = 1 --> <!-- spec: {AMPERE} fraction_bits = 1 -->", "utf-8"
+    )
     with pytest.raises(DocsError, match=r"page\.md:1: .*the spec says 25; page\.md:1: .*the spec says 24"):
         claims.check([(page, "page.md")])

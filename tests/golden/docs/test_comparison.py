@@ -1,4 +1,5 @@
-"""The comparison: cells against the papers, witnesses run again by the C core, by the oracle and held against the vectors."""
+"""The comparison: cells against the papers, witnesses run again by the C core, by the oracle and held
+against the vectors."""
 
 from __future__ import annotations
 
@@ -28,9 +29,17 @@ from golden.vectors.operand_files import from_text
 BLOCK = {block.slug: block for block in BLOCKS}
 NVIDIA = ["volta", "turing", "ampere", "ada", "hopper", "blackwell", "rtx_blackwell"]
 
-# MMA-Sim (arXiv 2511.10909) Tables III and IV: F, and the products of one step (half of K where the table has a chain).
+# MMA-Sim (arXiv 2511.10909) Tables III and IV: F, and the products of one step (half of K where the table has
+# a chain).
 PAPER = {
-    "f16-f32": {"volta": (23, 4), "turing": (24, 8), "ampere": (24, 8), "ada": (24, 8), "hopper": (25, 16), "cdna3": (24, 8)},
+    "f16-f32": {
+        "volta": (23, 4),
+        "turing": (24, 8),
+        "ampere": (24, 8),
+        "ada": (24, 8),
+        "hopper": (25, 16),
+        "cdna3": (24, 8),
+    },
     "f16-f16": {"volta": (23, 4), "ampere": (24, 8), "blackwell": (25, 16), "rtx_blackwell": (25, 16)},
     "bf16": {"ampere": (24, 8), "hopper": (25, 16), "cdna3": (24, 8)},
     "tf32": {"ampere": (24, 4), "hopper": (25, 8), "cdna3": (24, 4)},
@@ -56,7 +65,10 @@ def test_f_and_products_are_those_of_the_paper() -> None:
     for slug, row in PAPER.items():
         for architecture, (f, products) in row.items():
             assert cell("fraction-bits", BLOCK[slug], architecture) == str(f), (slug, architecture)
-            assert cell("products", BLOCK[slug], architecture).split()[0] == str(products), (slug, architecture)
+            assert cell("products", BLOCK[slug], architecture).split()[0] == str(products), (
+                slug,
+                architecture,
+            )
 
 
 def test_floors_are_those_of_the_corrected_paper() -> None:
@@ -66,9 +78,14 @@ def test_floors_are_those_of_the_corrected_paper() -> None:
 
 
 def test_other_cells_of_the_papers() -> None:
-    """Sections IV-B to IV-H and VI: flushing on CDNA2, rounding down on CDNA3, NaN words of NVIDIA, 13 bits of FP8."""
+    """Sections IV-B to IV-H and VI: flushing on CDNA2, rounding down on CDNA3, NaN words of NVIDIA, 13
+    bits of FP8."""
     f16 = BLOCK["f16-f32"]
-    assert [cell("subnormal-operands", f16, name) for name in ("cdna1", "cdna2", "cdna3")] == ["kept", "flushed to 0", "kept"]
+    assert [cell("subnormal-operands", f16, name) for name in ("cdna1", "cdna2", "cdna3")] == [
+        "kept",
+        "flushed to 0",
+        "kept",
+    ]
     assert cell("cut-bits", f16, "cdna3") == "c RD; products RZ"
     assert "even against odd k RD" in cell("cut-bits", BLOCK["fp8"], "cdna3")
     assert {cell("nan-word", f16, name) for name in NVIDIA} == {"0x7fffffff"}
@@ -79,7 +96,9 @@ def test_other_cells_of_the_papers() -> None:
     assert cell("order", BLOCK["f64"], "ampere") == "chain of FMA from c"
     assert cell("inner-overflow", BLOCK["bf16"], "cdna3") == "products"
     assert cell("inner-overflow", BLOCK["bf16"], "hopper") == "no"
-    assert {cell("ignored-bits", BLOCK["tf32"], name) for name in units(BLOCK["tf32"])} == {"ignored: a NaN becomes Inf"}
+    assert {cell("ignored-bits", BLOCK["tf32"], name) for name in units(BLOCK["tf32"])} == {
+        "ignored: a NaN becomes Inf"
+    }
     assert cell("nan-payload", BLOCK["f64"], "hopper") == "handed on, quieted"
 
 
@@ -88,11 +107,15 @@ def wrapped(total: int) -> int:
 
 
 def test_cells_of_integers_are_python_s() -> None:
-    """The PTX ISA: two's complement operands, exact sums, one wrap or clamp; popc of the bits that xor or and leaves."""
+    """The PTX ISA: two's complement operands, exact sums, one wrap or clamp; popc of the bits that xor or
+    and leaves."""
     for slug, low in (("s8", -128), ("s8-satfinite", -128), ("s4", -8), ("s4-satfinite", -8)):
         for architecture, ins in units(BLOCK[slug]).items():
             high = -low - 1
-            assert cell("integer-range", BLOCK[slug], architecture) == f"{ins.k * low * high:,} to {ins.k * low * low:,}"
+            assert (
+                cell("integer-range", BLOCK[slug], architecture)
+                == f"{ins.k * low * high:,} to {ins.k * low * low:,}"
+            )
             saturated = slug.endswith("satfinite")
             assert cell("overflow", BLOCK[slug], architecture) == ("saturates" if saturated else "wraps")
             if saturated:
@@ -111,7 +134,7 @@ def test_cells_of_integers_are_python_s() -> None:
     assert mark("inner-overflow", "s8-satfinite", "hopper") == "C"
 
 
-# Sparse, wmma, emulated ---------------------------------------------------------------------------------------------------
+# Sparse, wmma, emulated -------------------------------------------------------------------------------------
 
 
 def every_form() -> list[forms.Form]:
@@ -128,14 +151,25 @@ def test_every_sparse_wmma_and_emulated_instruction_of_the_types_is_compared() -
             a, b, c, d = (ins.formats[operand].name for operand in "abcd")
             scale = ins.formats["scale_a"].name if "scale_a" in ins.formats else None
             plain = not (ins.sparse or ins.emulated or ins.name.startswith("wmma"))
-            if not plain and a == b and c == d and (a, d, scale) in types and ins.variables.get("rnd", "") in ("", ".rn"):
+            if (
+                not plain
+                and a == b
+                and c == d
+                and (a, d, scale) in types
+                and ins.variables.get("rnd", "") in ("", ".rn")
+            ):
                 wanted.add((name, ins.name))
     assert compared == wanted and len(wanted) > 700
 
 
 def test_forms_differ_where_the_papers_and_ptxas_say() -> None:
-    """FP8 mma.sync on Hopper keeps 25 bits, wgmma 13; wmma of tf32 is two HMMA.1684 there; mma.m8n8k4 is FMAs after Turing."""
-    found = {(form.block.slug, form.kind, form.representative.architecture) for form in every_form() if form.different}
+    """FP8 mma.sync on Hopper keeps 25 bits, wgmma 13; wmma of tf32 is two HMMA.1684 there; mma.m8n8k4 is
+    FMAs after Turing."""
+    found = {
+        (form.block.slug, form.kind, form.representative.architecture)
+        for form in every_form()
+        if form.different
+    }
     assert found == {
         *(("fp8", "emulated", name) for name in ("hopper", "blackwell")),
         *(("tf32", "wmma", name) for name in ("hopper", "blackwell", "rtx_blackwell")),
@@ -204,7 +238,7 @@ def test_a_form_of_another_program_is_told(monkeypatch: pytest.MonkeyPatch) -> N
         forms.forms.cache_clear()
 
 
-# Witnesses ----------------------------------------------------------------------------------------------------------------
+# Witnesses --------------------------------------------------------------------------------------------------
 
 
 def test_every_witness_is_what_the_core_answers() -> None:
@@ -214,7 +248,10 @@ def test_every_witness_is_what_the_core_answers() -> None:
             for case in comparison.cases(chosen, block):
                 for architecture in case.architectures:
                     for shot in case.finding.shots:
-                        assert int(units(block)[architecture].dot(**shot.operands)) == shot.code, (case.heading, shot.what)
+                        assert int(units(block)[architecture].dot(**shot.operands)) == shot.code, (
+                            case.heading,
+                            shot.what,
+                        )
                         count += 1
     assert count > 1000
 
@@ -231,7 +268,16 @@ def commands(text: str) -> list[tuple[golden.Instruction, dict[str, np.ndarray]]
 
 
 @pytest.mark.parametrize(
-    "slug", ["exponent-floor", "fraction-bits", "scale-rules", "zero-sign", "overflow", "bit-operation", "integer-range"]
+    "slug",
+    [
+        "exponent-floor",
+        "fraction-bits",
+        "scale-rules",
+        "zero-sign",
+        "overflow",
+        "bit-operation",
+        "integer-range",
+    ],
 )
 def test_commands_of_a_page_give_its_results(slug: str) -> None:
     """The n-th command of a section belongs to the n-th row of the table above it."""
@@ -242,7 +288,7 @@ def test_commands_of_a_page_give_its_results(slug: str) -> None:
         assert answered == shown, section.splitlines()[0]
 
 
-# The vectors -----------------------------------------------------------------------------------------------------------
+# The vectors ------------------------------------------------------------------------------------------------
 
 ORACLES = {
     "f16-f32": lambda f, e: exact.cofda("f16", "f16", "f32", "f32", 16, f, e),
@@ -261,7 +307,8 @@ def places(slug: str, block: str) -> list[captured_witness.Place]:
 
 @pytest.mark.parametrize("block", ORACLES)
 def test_recorded_results_need_the_f_of_the_page(block: str) -> None:
-    """The file holds the recorded word; the oracle gives it with Hopper's F alone, and the other words with the other F."""
+    """The file holds the recorded word; the oracle gives it with Hopper's F alone, and the other words
+    with the other F."""
     f, floor = (13 if block == "fp8" else 25), (-21 if block == "f16-f16" else -133)
     seen = 0
     for place in places("fraction-bits", block):
@@ -288,16 +335,21 @@ def test_marks_claim_no_more_than_the_vectors_tell() -> None:
             if "hopper" in units(block):
                 ins = units(block)["hopper"]
                 found, mark = comparison._evidence(chosen, ins), comparison._mark(chosen, ins)
-                assert (mark == "C") == (found is not None and bool(found.places) and not comparison._silent(chosen, ins, found))
+                assert (mark == "C") == (
+                    found is not None and bool(found.places) and not comparison._silent(chosen, ins, found)
+                )
     assert comparison._mark(by_slug()["fraction-bits"], units(BLOCK["f16-f32"])["volta"]) == "P"
     assert comparison._mark(by_slug()["nan-payload"], units(BLOCK["f16-f32"])["hopper"]) == "c"
 
 
-# The page itself --------------------------------------------------------------------------------------------------------
+# The page itself --------------------------------------------------------------------------------------------
 
 
 def anchors(text: str) -> set[str]:
-    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in re.findall(r"^#+ (.*)$", text, re.M)}
+    return {
+        re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-")
+        for head in re.findall(r"^#+ (.*)$", text, re.M)
+    }
 
 
 def test_every_cell_is_linked_to_a_heading_that_exists() -> None:
@@ -309,7 +361,12 @@ def test_every_cell_is_linked_to_a_heading_that_exists() -> None:
     assert set(wanted) == {"comparison.md", *(path for path in pages if path.startswith("comparison/"))}
     for path, names in wanted.items():
         assert names <= anchors(pages[path].write()), path
-    cells = [cell for line in text.splitlines() if "](site:comparison/" in line for cell in line.strip("|").split("|")[1:]]
+    cells = [
+        cell
+        for line in text.splitlines()
+        if "](site:comparison/" in line
+        for cell in line.strip("|").split("|")[1:]
+    ]
     assert all("](site:comparison/" in cell or cell.strip() == "-" for cell in cells)
 
 
@@ -318,7 +375,7 @@ def test_all_architectures_are_compared() -> None:
     assert {name for block in BLOCKS for name in units(block)} == set(golden.architectures())
 
 
-# What must not build ---------------------------------------------------------------------------------------------------
+# What must not build ----------------------------------------------------------------------------------------
 
 
 def with_step(ins: golden.Instruction, op: str, **fields: object) -> golden.Instruction:
@@ -353,10 +410,14 @@ def test_probe_sees_a_changed_program(slug: str, block: str, op: str, fields: di
 
 
 @pytest.mark.parametrize("architecture", ["ampere", "hopper"])
-def test_page_with_a_changed_program_does_not_build(architecture: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_with_a_changed_program_does_not_build(
+    architecture: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     block = BLOCK["f16-f32"]
     changed = with_step(units(block)[architecture], "align", fraction_bits=(("products", 26), ("c", 26)))
-    monkeypatch.setattr(comparison, "units", lambda one: {**units(one), **({architecture: changed} if one is block else {})})
+    monkeypatch.setattr(
+        comparison, "units", lambda one: {**units(one), **({architecture: changed} if one is block else {})}
+    )
     comparison.cases.cache_clear()
     try:
         with pytest.raises(DocsError, match=f"{architecture}:{re.escape(changed.name)}"):
@@ -371,7 +432,10 @@ def test_spec_that_the_vectors_contradict_does_not_build(tmp_path: Path) -> None
     file = copy / "architectures" / "common" / "nvidia_f25.yaml"
     text = file.read_text()
     file.write_text(
-        text.replace("hmma: [{cofda: {products: 16, fraction_bits: 25", "hmma: [{cofda: {products: 16, fraction_bits: 26")
+        text.replace(
+            "hmma: [{cofda: {products: 16, fraction_bits: 25",
+            "hmma: [{cofda: {products: 16, fraction_bits: 26",
+        )
     )
     assert file.read_text() != text
     done = subprocess.run(
@@ -390,7 +454,8 @@ def mark(slug: str, block: str, architecture: str) -> str:
 
 
 def test_what_no_source_says_is_marked() -> None:
-    # spec/architectures/cdna1.yaml and cdna3.yaml: "not recorded anywhere"; the sources of AMD: "NaN payload unknown"
+    # spec/architectures/cdna1.yaml and cdna3.yaml: "not recorded anywhere"; the sources of AMD: "NaN payload
+    # unknown"
     assert [mark("zero-sign", "f16-f32", name) for name in ("cdna1", "cdna2", "cdna3")] == ["?", "P", "?"]
     assert {mark("nan-word", "f16-f32", name) for name in ("cdna1", "cdna2", "cdna3")} == {"?"}
     assert mark("nan-payload", "f16-f32", "cdna2") == "?"
@@ -402,6 +467,8 @@ def test_recorded_tf32_words_hold_no_nan_of_ignored_bits() -> None:
     vector = captured_witness.recorded(ins)
     assert vector is not None
     words = np.concatenate([vector.operands[name].ravel() for name in "ab"])
-    assert not (((words & 0x7F80_0000) == 0x7F80_0000) & ((words & 0x007F_E000) == 0) & ((words & 0x1FFF) != 0)).any()
+    assert not (
+        ((words & 0x7F80_0000) == 0x7F80_0000) & ((words & 0x007F_E000) == 0) & ((words & 0x1FFF) != 0)
+    ).any()
     assert mark("ignored-bits", "tf32", "hopper") == "(C)"
     assert "looked at to see a NaN" in comparison.property_page("ignored-bits")

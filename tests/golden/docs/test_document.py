@@ -59,7 +59,9 @@ def test_html_stands_alone(tmp_path: Path) -> None:
     assert len(found.ids) == len(set(found.ids))
     assert all(link.startswith("#") and link[1:] in found.ids for link in found.links)
     assert "site:" not in text and f"<h1>{NAME}</h1>" in text and "prefers-color-scheme: dark" in text
-    assert text.count("<svg") == text.count("</svg>") > 8 and text.count('<div class="table">') == text.count("<table>")
+    assert text.count("<svg") == text.count("</svg>") > 8 and text.count('<div class="table">') == text.count(
+        "<table>"
+    )
     assert 'name="viewport"' in text and [p.name for p in tmp_path.iterdir()] == ["unit.html"]
 
 
@@ -69,7 +71,14 @@ def test_pdf_has_pages_pictures_and_the_name(tmp_path: Path) -> None:
     whole = "".join(pages)
     assert len(pages) >= 6 and all(f"{number} / {len(pages)}" in page for number, page in enumerate(pages, 1))
     assert SPARSE.removeprefix("hopper:") in pages[0] and "Contents" in pages[0]
-    for word in ("Datapath", "Special values", "Against IEEE 754", "Fragments", "SHA-256", "QGMMA.SP.64x8x64.F32.E4M3.E5M2"):
+    for word in (
+        "Datapath",
+        "Special values",
+        "Against IEEE 754",
+        "Fragments",
+        "SHA-256",
+        "QGMMA.SP.64x8x64.F32.E4M3.E5M2",
+    ):
         assert word in whole
     assert "\u200b" not in whole, "names copied from the PDF would not be found by the command line"
     assert "T0:r0" in whole, "the text of pictures"
@@ -85,7 +94,9 @@ def test_a_page_of_a_pdf_is_not_cut(tmp_path: Path) -> None:
     for index in range(len(pages)):
         image = pages[index].render(scale=1, grayscale=True).to_numpy()
         image = image.reshape(image.shape[:2])
-        assert (image[:, :margin] == 255).all() and (image[:, -margin:] == 255).all(), f"page {index + 1} is too wide"
+        assert (image[:, :margin] == 255).all() and (image[:, -margin:] == 255).all(), (
+            f"page {index + 1} is too wide"
+        )
         assert (image < 128).any()
 
 
@@ -110,7 +121,9 @@ def test_json_of_an_instruction(tmp_path: Path) -> None:
     document.export(f"hopper:{NAME}", "json", tmp_path / "unit.json")
     data = json.loads((tmp_path / "unit.json").read_text("utf-8"))
     assert data["operations"][0]["parameters"]["fraction_bits"] == 25
-    manifest = json.loads((EXAMPLES[0].parents[2] / "vectors" / "hopper" / "manifest.json").read_text("utf-8"))
+    manifest = json.loads(
+        (EXAMPLES[0].parents[2] / "vectors" / "hopper" / "manifest.json").read_text("utf-8")
+    )
     entry = manifest["instructions"][NAME]
     assert data["variants"][0]["captured"] == {key: entry[key] for key in ("file", "sha256", "tiles", "dots")}
     assert {one["device"] for one in data["timing"]} >= {"NVIDIA H200"}
@@ -120,7 +133,9 @@ def test_an_architecture(tmp_path: Path) -> None:
     for form in document.FORMS:
         document.export("cdna3", form, tmp_path / f"chip.{form}")
     found = Loads((tmp_path / "chip.html").read_text("utf-8"))
-    assert len(found.ids) == len(set(found.ids)) and all(link[1:] in found.ids for link in found.links if link.startswith("#"))
+    assert len(found.ids) == len(set(found.ids)) and all(
+        link[1:] in found.ids for link in found.links if link.startswith("#")
+    )
     assert not found.loaded and not any(link.startswith("site:") for link in found.links)
     data = json.loads((tmp_path / "chip.json").read_text("utf-8"))
     names = [variant["instruction"] for group in data["groups"] for variant in group["variants"]]
@@ -138,7 +153,9 @@ def test_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UnknownNameError, match=r"format is 'htm', expected one of md, html, pdf, json; nearest: html"):
+    with pytest.raises(
+        UnknownNameError, match=r"format is 'htm', expected one of md, html, pdf, json; nearest: html"
+    ):
         document.export("hopper", "htm")
     with pytest.raises(DocsError, match=r"expected --out FILE\.pdf"):
         document.export("hopper", "pdf")
@@ -170,19 +187,25 @@ def test_text_that_looks_like_markup_stays_text(tmp_path: Path) -> None:
     assert "<d>" not in (tmp_path / "odd.html").read_text("utf-8")
 
 
-# Anywhere -----------------------------------------------------------------------------------------------------------------
+# Anywhere ---------------------------------------------------------------------------------------------------
 
 ENVIRONMENTS = [
     {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"},
     {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
     {"FORCE_COLOR": "1", "CI": "true", "GITHUB_ACTIONS": "true"},
     {"COLUMNS": "20", "TERM": "dumb", "NO_COLOR": "1"},
-    {"HOME": "/proc/nowhere", "XDG_CACHE_HOME": "/proc/nowhere", "XDG_CONFIG_HOME": "/proc/nowhere", "TZ": "Asia/Kathmandu"},
+    {
+        "HOME": "/proc/nowhere",
+        "XDG_CACHE_HOME": "/proc/nowhere",
+        "XDG_CONFIG_HOME": "/proc/nowhere",
+        "TZ": "Asia/Kathmandu",
+    },
 ]
 
 
 def exported(folder: Path, form: str, environment: dict[str, str]) -> bytes:
-    """What `docs export` prints, or for pdf writes, in a folder with a space that its owner alone may read."""
+    """What `docs export` prints, or for pdf writes, in a folder with a space that its owner alone may
+    read."""
     place = folder / "my documents"
     place.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "golden.cli.app", "docs", "export", f"hopper:{NAME}", "--format", form]

@@ -21,14 +21,17 @@ def test_groups_are_a_partition_of_the_catalogue(architecture: str) -> None:
 def test_slugs_and_titles_are_unique_within_an_architecture(architecture: str) -> None:
     found = groups(architecture)
     assert len({group.slug for group in found}) == len({group.title for group in found}) == len(found)
-    assert len({group.slug.lower() for group in found}) == len(found), "a file system may not tell cases apart"
+    assert len({group.slug.lower() for group in found}) == len(found), (
+        "a file system may not tell cases apart"
+    )
     assert all(re.fullmatch(r"[a-z0-9_-]+", group.slug) for group in found)
     assert all(len(group.title) <= 90 for group in found)
 
 
 @pytest.mark.parametrize("architecture", golden.architectures())
 def test_a_group_computes_by_one_rule(architecture: str) -> None:
-    """Held against the steps themselves, which the grouping does not look at: primitive steps but for K and the a, b formats."""
+    """Held against the steps themselves, which the grouping does not look at: primitive steps but for K
+    and the a, b formats."""
     for group in groups(architecture):
         rules = {tuple(dict.fromkeys(op.steps for op in ins.program.operations)) for ins in group.variants}
         assert len(rules) == 1, group.slug
@@ -41,7 +44,9 @@ def test_an_nvidia_instruction_has_the_same_slug_on_every_architecture() -> None
         for group in groups(architecture):
             for ins in group.variants:
                 slugs.setdefault(ins.name, set()).add(group.slug)
-    assert {name: found for name, found in slugs.items() if len(found) > 1 and not name.startswith("v_mfma")} == {}
+    assert {
+        name: found for name, found in slugs.items() if len(found) > 1 and not name.startswith("v_mfma")
+    } == {}
 
 
 def test_addresses_stay() -> None:

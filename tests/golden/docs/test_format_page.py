@@ -1,4 +1,5 @@
-"""Format pages: every code of the short formats against ml_dtypes, ranges against NumPy, ignored bits, users."""
+"""Format pages: every code of the short formats against ml_dtypes, ranges against NumPy, ignored bits,
+users."""
 
 from __future__ import annotations
 
@@ -67,11 +68,16 @@ def test_grid_holds_the_same_numbers(name: str) -> None:
 @pytest.mark.parametrize("name", INTEGERS)
 def test_integers(name: str) -> None:
     table = rows(format_page.markdown(name), "Every code")
-    assert [int(decimal) for _, _, decimal, _ in table] == np.arange(256, dtype=np.uint8).view(INTEGERS[name]).tolist()
+    assert [int(decimal) for _, _, decimal, _ in table] == np.arange(256, dtype=np.uint8).view(
+        INTEGERS[name]
+    ).tolist()
 
 
 def test_four_bit_and_one_bit_integers() -> None:
-    assert [int(row[2]) for row in rows(format_page.markdown("s4"), "Every code")] == [*range(8), *range(-8, 0)]
+    assert [int(row[2]) for row in rows(format_page.markdown("s4"), "Every code")] == [
+        *range(8),
+        *range(-8, 0),
+    ]
     assert [int(row[2]) for row in rows(format_page.markdown("b1"), "Every code")] == [0, 1]
 
 
@@ -91,7 +97,10 @@ def test_ue4m3_ignores_its_highest_bit() -> None:
     ],
 )
 def test_ranges_are_those_of_numpy(name: str, limits: np.finfo) -> None:
-    table = {what: value(re.split(" [=≈] ", text)[0]) for what, text, _ in rows(format_page.markdown(name), "Range")[:-1]}
+    table = {
+        what: value(re.split(" [=≈] ", text)[0])
+        for what, text, _ in rows(format_page.markdown(name), "Range")[:-1]
+    }
     assert table["largest finite"] == Fraction(float(limits.max))
     assert table["least normal"] == Fraction(float(limits.smallest_normal))
     assert table["least subnormal"] == Fraction(float(limits.smallest_subnormal))
@@ -99,7 +108,10 @@ def test_ranges_are_those_of_numpy(name: str, limits: np.finfo) -> None:
 
 
 def test_tf32_nan_in_ignored_bits_is_infinity() -> None:
-    table = {code.strip("`"): (wide, narrow) for code, wide, narrow in rows(format_page.markdown("tf32"), "Ignored bits")}
+    table = {
+        code.strip("`"): (wide, narrow)
+        for code, wide, narrow in rows(format_page.markdown("tf32"), "Ignored bits")
+    }
     assert table["0x7f800001"] == ("NaN", "Inf")
     assert table["0x7f802000"] == ("NaN", "NaN")
     assert table["0x3f801fff"][1] == "1"

@@ -1,4 +1,5 @@
-"""The units that pages compare with are IEEE 754, and what the comparison says is so: against rational arithmetic."""
+"""The units that pages compare with are IEEE 754, and what the comparison says is so: against rational
+arithmetic."""
 
 from __future__ import annotations
 
@@ -23,7 +24,16 @@ UNITS = [
     ("cdna3", "v_mfma_f32_16x16x32_fp8_bf8"),
     ("rtx_blackwell", NVFP4),
 ]
-KINDS = ("narrow", "wide", "subnormal_result", "zeros", "cancelling", "near_overflow", "tie", "special_values")
+KINDS = (
+    "narrow",
+    "wide",
+    "subnormal_result",
+    "zeros",
+    "cancelling",
+    "near_overflow",
+    "tie",
+    "special_values",
+)
 
 
 def terms_of(ins: golden.Instruction, operands: dict[str, Any], row: int) -> list[Any]:
@@ -42,7 +52,9 @@ def terms_of(ins: golden.Instruction, operands: dict[str, Any], row: int) -> lis
     return factors
 
 
-def total_of(ins: golden.Instruction, operands: dict[str, Any], row: int) -> tuple[list[Fraction], list[bool]] | None:
+def total_of(
+    ins: golden.Instruction, operands: dict[str, Any], row: int
+) -> tuple[list[Fraction], list[bool]] | None:
     """The addends (c last) and their signs, or None where an operand is no finite number."""
     factors = [*terms_of(ins, operands, row), [exact.decode(ins.formats["c"].name, int(operands["c"][row]))]]
     if any(value.what != "number" for product in factors for value in product):
@@ -68,7 +80,9 @@ def test_rounded_sum_is_one_ieee_rounding(architecture: str, name: str) -> None:
             if found is None:
                 continue
             values, signs = found
-            wanted = exact.encode(d, sum(values, Fraction(0)), "nearest_even", None, "ieee", all(signs) and not any(values))
+            wanted = exact.encode(
+                d, sum(values, Fraction(0)), "nearest_even", None, "ieee", all(signs) and not any(values)
+            )
             assert code == wanted, (kind, row)
             seen += 1
     assert seen > 150
@@ -166,7 +180,11 @@ def test_an_ieee_unit_has_nothing_to_tell_against_its_own_chain() -> None:
 def test_integer_overflow(suffix: str) -> None:
     ins = golden.instruction("hopper", f"mma.sync.aligned.m16n8k32.row.col{suffix}.s32.s8.u8.s32")
     found = ieee.overflow(ins)
-    assert found.unlike == 0 and 0 < found.beyond < found.tried and found.rule == ("saturate" if suffix else "wrap")
+    assert (
+        found.unlike == 0
+        and 0 < found.beyond < found.tried
+        and found.rule == ("saturate" if suffix else "wrap")
+    )
     a, b = found.example["a"].astype(np.int8).astype(int), found.example["b"].astype(int)
     total = int((a * b).sum()) + int(found.example["c"].astype(np.int32))
     assert not -(2**31) <= total < 2**31

@@ -1,4 +1,5 @@
-"""The numbers of the instruction pages against the C core, the manifests, the timing files and rational arithmetic."""
+"""The numbers of the instruction pages against the C core, the manifests, the timing files and rational
+arithmetic."""
 
 from __future__ import annotations
 
@@ -62,7 +63,11 @@ def rows(part: str) -> list[list[str]]:
     """The cells of every table row but heads and rules."""
     lines = [line for line in part.splitlines() if line.startswith("|")]
     cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
-    return [row for row, after in zip(cells, [*cells[1:], None], strict=True) if not _rule(row) and not (after and _rule(after))]
+    return [
+        row
+        for row, after in zip(cells, [*cells[1:], None], strict=True)
+        if not _rule(row) and not (after and _rule(after))
+    ]
 
 
 def _rule(row: list[str]) -> bool:
@@ -74,18 +79,27 @@ def from_command(line: str) -> tuple[golden.Instruction, dict[str, Any]]:
     words = shlex.split(line)
     assert words[:2] == ["mmagold", "explain"]
     ins = golden.instruction(*words[2].split(":", 1))
-    given = {name.removeprefix("--").replace("-", "_"): value for name, value in zip(words[3::2], words[4::2], strict=True)}
-    return ins, operand_files.from_text(ins, {**dict.fromkeys(operand_files.NAMES), "a": "", "b": "", "c": "0", **given})
+    given = {
+        name.removeprefix("--").replace("-", "_"): value
+        for name, value in zip(words[3::2], words[4::2], strict=True)
+    }
+    return ins, operand_files.from_text(
+        ins, {**dict.fromkeys(operand_files.NAMES), "a": "", "b": "", "c": "0", **given}
+    )
 
 
 def test_every_name_is_on_exactly_one_page() -> None:
     listed = [page.path for page in instruction_page.pages()]
-    assert len(listed) == len(set(listed)) == 285 and all(isinstance(page, Page) for page in instruction_page.pages())
+    assert len(listed) == len(set(listed)) == 285 and all(
+        isinstance(page, Page) for page in instruction_page.pages()
+    )
     total = 0
     for architecture in golden.architectures():
         known = {ins.name for ins in golden.instructions(architecture)}
         found = Counter(
-            name for each in groups(architecture) for name in known & set(re.findall(r"[^\s|`]+", variants.variants(each)))
+            name
+            for each in groups(architecture)
+            for name in known & set(re.findall(r"[^\s|`]+", variants.variants(each)))
         )
         assert found == Counter(known), "a name is missing, or stands on two pages"
         total += len(known)
@@ -97,7 +111,16 @@ def test_sections_and_markdown(path: str) -> None:
     page = text(path)
     assert page.startswith(f"# {group(path).title}\n") and page.endswith("\n") and not page.endswith("\n\n")
     titles = re.findall(r"^## (.*)$", page, re.M)
-    wanted = ["Variants", "Formats", "Computation", "Datapath", "Special values", "Example", "Against IEEE 754", "Fragments"]
+    wanted = [
+        "Variants",
+        "Formats",
+        "Computation",
+        "Datapath",
+        "Special values",
+        "Example",
+        "Against IEEE 754",
+        "Fragments",
+    ]
     assert titles[:8] == wanted and titles[-1] == "Evidence" and "Other architectures" in titles
     prose = re.sub(r"```.*?```|<figure.*?</figure>|None, all but one", "", page, flags=re.S)
     assert not re.search(r"\bNone\b|\bnan\b\.|[{}]|Fraction\(|dict_", prose)
@@ -122,7 +145,9 @@ def test_special_values_are_what_the_core_answers(path: str) -> None:
 def _operands(ins: golden.Instruction, told: str) -> dict[str, Any]:
     """Reads a cell such as "a = 0x3c00, 0xbc00; b = 0x3c00 (16 times); c = 0x0"."""
     shapes = ins.operand_shapes(matrices=False)
-    filled = {"metadata": 4} | {name: stimuli.one(ins.formats[name]) for name in shapes if name.startswith("scale")}
+    filled = {"metadata": 4} | {
+        name: stimuli.one(ins.formats[name]) for name in shapes if name.startswith("scale")
+    }
     given = {
         name: np.full(shape, filled.get(name, 0), np.uint8 if name == "metadata" else ins.formats[name].dtype)
         for name, shape in shapes.items()
@@ -147,7 +172,8 @@ def _operands(ins: golden.Instruction, told: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("path", PAGES)
 def test_the_example_is_executed(path: str) -> None:
-    """The command of the example gives the d of the trace above it, by the core; and it is the example's instruction."""
+    """The command of the example gives the d of the trace above it, by the core; and it is the example's
+    instruction."""
     part = section(path, "Example")
     ins, operands = from_command(re.search(r"^mmagold explain .*$", part, re.M)[0])  # type: ignore[index]
     told = re.search(r"^d = (0x[0-9a-f]+)", part, re.M)
@@ -161,7 +187,8 @@ FLOAT_PAGES = [path for path in PAGES if "s32" not in path and "bf16" not in pat
 
 @pytest.mark.parametrize("path", FLOAT_PAGES)
 def test_worst_errors_in_rationals(path: str) -> None:
-    """Both printed errors recomputed from the printed commands without anything of the package but the answer d."""
+    """Both printed errors recomputed from the printed commands without anything of the package but the
+    answer d."""
     part = section(path, "Against IEEE 754")
     found = re.findall(r"^# (.*) ULP of (.*)\n(mmagold explain .*)$", part, re.M)
     assert len(found) == 2
@@ -169,7 +196,8 @@ def test_worst_errors_in_rationals(path: str) -> None:
         ins, operands = from_command(line)
         fa, fb, fc, fd = (ins.formats[name].name for name in "abcd")
         products = [
-            exact.decode(fa, int(x)).x * exact.decode(fb, int(y)).x for x, y in zip(operands["a"], operands["b"], strict=True)
+            exact.decode(fa, int(x)).x * exact.decode(fb, int(y)).x
+            for x, y in zip(operands["a"], operands["b"], strict=True)
         ]
         terms = [*products, exact.decode(fc, int(operands["c"])).x]
         total = sum(terms, Fraction(0))
@@ -181,7 +209,9 @@ def test_worst_errors_in_rationals(path: str) -> None:
             assert re.fullmatch(r"about [+-]2\^\d+", told) and told[6] == ("-" if error < 0 else "+")
             assert abs(exact.log2_floor(error) - int(told.partition("^")[2])) <= 1
         else:
-            assert float(told.replace(",", "")) == pytest.approx(float(error), rel=6e-4, abs=0.5 if abs(error) > 10_000 else 0)
+            assert float(told.replace(",", "")) == pytest.approx(
+                float(error), rel=6e-4, abs=0.5 if abs(error) > 10_000 else 0
+            )
 
 
 def test_evidence_is_the_manifest() -> None:
@@ -191,10 +221,16 @@ def test_evidence_is_the_manifest() -> None:
         part = section(path, "Evidence")
         total = sum(entry["dots"] for entry in entries.values())
         assert f"{total:,} results in {len(entries)} files" in part
-        told = {row[0].partition("](")[0].strip("[`"): row[1:] for row in rows(part) if row[0].startswith("[`")}
+        told = {
+            row[0].partition("](")[0].strip("[`"): row[1:] for row in rows(part) if row[0].startswith("[`")
+        }
         assert told.keys() == {entry["file"] for entry in entries.values()}
         for entry in entries.values():
-            assert told[entry["file"]] == [f"{entry['tiles']:,}", f"{entry['dots']:,}", f"`{entry['sha256']}`"]
+            assert told[entry["file"]] == [
+                f"{entry['tiles']:,}",
+                f"{entry['dots']:,}",
+                f"`{entry['sha256']}`",
+            ]
             assert f"(site:vectors/hopper/{entry['file']})" in part
     file = ROOT / "vectors" / "hopper" / "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.npz"
     assert hashlib.sha256(file.read_bytes()).hexdigest() in text("hopper/mma_f16-f32")
@@ -205,7 +241,9 @@ def test_campaigns_are_the_report() -> None:
     names = {ins.name for ins in group("hopper/mma_f16-f32").variants}
     mine = [campaign for campaign in report if campaign["instruction"] in names]
     total, wrong = (sum(campaign[key] for campaign in mine) for key in ("dots", "mismatches"))
-    told = f"compared on the GPU itself with the model's arithmetic, written in CUDA, with {wrong:,} mismatches"
+    told = (
+        f"compared on the GPU itself with the model's arithmetic, written in CUDA, with {wrong:,} mismatches"
+    )
     assert f"{total:,} further dot products were {told}" in text("hopper/mma_f16-f32")
 
 
@@ -220,7 +258,9 @@ def test_only_hopper_claims_captured_results(path: str) -> None:
 def test_timing_is_the_file() -> None:
     name = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
     lines = (ROOT / "spec" / "timing" / "hopper_h200.yaml").read_text().splitlines()
-    mine = yaml.safe_load("\n".join(line for line in lines if f'"{name}"' in line))  # the rest of the file is large
+    mine = yaml.safe_load(
+        "\n".join(line for line in lines if f'"{name}"' in line)
+    )  # the rest of the file is large
     row = next(row for row in mine if "points" in row)
     best = max(row["points"], key=lambda point: point[3])
     part = rows(section("hopper/mma_f16-f32", "Timing"))
@@ -230,7 +270,8 @@ def test_timing_is_the_file() -> None:
 
 
 def test_other_architectures_by_execution() -> None:
-    """Where the page says "the same", both give the same bits; where it says "differs", some operands tell them apart."""
+    """Where the page says "the same", both give the same bits; where it says "differs", some operands tell
+    them apart."""
     checked = Counter[str]()
     for path in ("ampere/mma_f16-f32", "hopper/mma_f16-f32", "hopper/mma_fp8-f32", "turing/mma_s8-s32"):
         name, mine = group(path).representative.name, group(path).representative
@@ -238,7 +279,11 @@ def test_other_architectures_by_execution() -> None:
             other = re.search(r"architectures/(\w+)\.md", row[0])
             if row[2] != "same name" or other is None:
                 continue
-            ins = golden.instruction(other[1], name) if name in {i.name for i in golden.instructions(other[1])} else None
+            ins = (
+                golden.instruction(other[1], name)
+                if name in {i.name for i in golden.instructions(other[1])}
+                else None
+            )
             if ins is None:
                 continue
             equal = all(
@@ -252,9 +297,15 @@ def test_other_architectures_by_execution() -> None:
 
 
 def test_parameters_are_the_spec_s() -> None:
-    table = {row[0].strip("`"): row[2] for row in rows(section("hopper/mma_f16-f32", "Computation")) if row[0].startswith("`")}
+    table = {
+        row[0].strip("`"): row[2]
+        for row in rows(section("hopper/mma_f16-f32", "Computation"))
+        if row[0].startswith("`")
+    }
     assert table["fraction_bits"] == "25" and table["exponent_floor"] == "-133"
-    meanings = [row[3] for path in PAGES for row in rows(section(path, "Computation")) if row[0].startswith("`")]
+    meanings = [
+        row[3] for path in PAGES for row in rows(section(path, "Computation")) if row[0].startswith("`")
+    ]
     assert meanings and all(meanings), "a parameter without a meaning"
 
 
@@ -266,7 +317,10 @@ def test_links_lead_to_pages_of_the_site(path: str) -> None:
         if folder == "instructions":
             assert target in known
         else:
-            assert folder in ("architectures", "formats", "vectors") or target in ("timing.md", "campaign.md"), target
+            assert folder in ("architectures", "formats", "vectors") or target in (
+                "timing.md",
+                "campaign.md",
+            ), target
 
 
 def test_split_of_products_by_type() -> None:
@@ -298,7 +352,8 @@ def test_large_errors_round_to_the_nearest_power(ulp: int, wanted: str) -> None:
 
 
 def test_widths_of_every_operand_type() -> None:
-    # NVFP4: two significands of 4 bits scale the group, and 4 x 16 x 36 x (15/8)^2 + 2 < 2^13; ue8m0 scales need 12 bits
+    # NVFP4: two significands of 4 bits scale the group, and 4 x 16 x 36 x (15/8)^2 + 2 < 2^13; ue8m0 scales
+    # need 12 bits
     part = section("rtx_blackwell/mma_sp_mxf4-f32", "Datapath").split("As wide as any operand type")
     totals = [next(row for row in rows(half) if row[:2] == ["sum", "total"]) for half in part]
     assert [row[4] for row in totals] == ["12", "13"]
@@ -307,14 +362,18 @@ def test_widths_of_every_operand_type() -> None:
 
 def test_metadata_codes_are_those_of_the_ptx_text() -> None:
     assert "one of 0x4, 0x8, 0x9, 0xc, 0xd, 0xe; the two" in text("rtx_blackwell/mma_sp_mxf4-f32")
-    assert "0x4: the first is stored, 0xe: the second; it is one of 0x4, 0xe." in text("ampere/mma_sp_tf32-f32")
+    assert "0x4: the first is stored, 0xe: the second; it is one of 0x4, 0xe." in text(
+        "ampere/mma_sp_tf32-f32"
+    )
     assert "drawn for sparsity selector 0" in text("ampere/mma_sp_tf32-f32")
     assert "drawn for byte-id 0 and thread-id 0" in text("rtx_blackwell/mma_sp_mxf4-f32")
 
 
 def test_order_is_proved_for_one_sum_alone() -> None:
     assert "cannot matter" in text("hopper/mma_f16-f32") and "cannot matter" in text("hopper/wgmma_fp8-f32")
-    assert "cannot matter" not in text("cdna3/mfma_fp8-f32") and "cannot matter" not in text("rtx_blackwell/mma_mxf4-f32")
+    assert "cannot matter" not in text("cdna3/mfma_fp8-f32") and "cannot matter" not in text(
+        "rtx_blackwell/mma_mxf4-f32"
+    )
 
 
 def test_what_nobody_published_is_said() -> None:
@@ -324,13 +383,20 @@ def test_what_nobody_published_is_said() -> None:
 
 
 def test_hidden_floor_is_hidden() -> None:
-    """A floor far below changes nothing where the page says so, and something elsewhere (Hopper, f16 results)."""
+    """A floor far below changes nothing where the page says so, and something elsewhere (Hopper, f16
+    results)."""
     said = "No operands show the exponent floor"
-    for page, hidden in (("hopper/mma_f16-f32", True), ("hopper/mma_fp8-f16", True), ("hopper/mma_f16-f16", False)):
+    for page, hidden in (
+        ("hopper/mma_f16-f32", True),
+        ("hopper/mma_fp8-f16", True),
+        ("hopper/mma_f16-f16", False),
+    ):
         assert (said in text(page)) == hidden
     ins = golden.instruction("hopper", "wgmma.mma_async.sync.aligned.m64n8k32.f16.e5m2.e5m2")
     operations = [
-        replace(one, steps=tuple(replace(step, floor=-90) if step.op == "align" else step for step in one.steps))
+        replace(
+            one, steps=tuple(replace(step, floor=-90) if step.op == "align" else step for step in one.steps)
+        )
         for one in ins.program.operations
     ]
     other = replace(ins, program=replace(ins.program, operations=tuple(operations)))

@@ -20,7 +20,22 @@ DTYPES = {
     "e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
     "e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
 }
-ALL = ("f64", "f32", "tf32", "bf16", "f16", "e5m2", "e4m3", "e5m2fnuz", "e4m3fnuz", "e3m2", "e2m3", "e2m1", "ue8m0", "ue4m3")
+ALL = (
+    "f64",
+    "f32",
+    "tf32",
+    "bf16",
+    "f16",
+    "e5m2",
+    "e4m3",
+    "e5m2fnuz",
+    "e4m3fnuz",
+    "e3m2",
+    "e2m3",
+    "e2m1",
+    "ue8m0",
+    "ue4m3",
+)
 INTEGERS = ("s32", "s8", "u8", "s4", "u4", "b1")
 
 
@@ -58,7 +73,8 @@ def test_the_line_has_a_tick_for_each_number_that_ml_dtypes_has(name: str) -> No
     values = np.arange(256, dtype=np.uint8).view(DTYPES[name]).astype(np.float64)
     finite = np.unique(values[np.isfinite(values)])
     paths = [
-        item.attrib["d"] for item in svg_reader.parse(formats.number_line(get_format(name), "x")).iter(f"{svg_reader.SVG}path")
+        item.attrib["d"]
+        for item in svg_reader.parse(formats.number_line(get_format(name), "x")).iter(f"{svg_reader.SVG}path")
     ]
     least = {"e4m3": 2.0**-6, "e5m2": 2.0**-14, "e4m3fnuz": 2.0**-7, "e5m2fnuz": 2.0**-15}[name]
     small = np.count_nonzero((np.abs(finite) < least) & (finite != 0))
@@ -73,7 +89,7 @@ def test_special_codes_of_e5m2() -> None:
     assert "+infinity: 0x7C" in words and "NaN: 0x7D to 0x7F, 0xFD to 0xFF" in words
 
 
-# Plots -------------------------------------------------------------------------------------------------------------------
+# Plots ------------------------------------------------------------------------------------------------------
 
 
 def figure() -> object:
@@ -96,7 +112,17 @@ def test_a_figure_becomes_one_element_that_fits_a_page() -> None:
     assert ids[0] and all(name.startswith("one-") for name in ids[0]) and not ids[0] & ids[1]
     used = set(re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', first))
     assert used and {a or b for a, b in used} <= ids[0]
-    for never in ("#000000", "#ffffff", "<metadata", "<style", "<!DOCTYPE", "<?xml", "Date", "xlink", "matplotlib.org"):
+    for never in (
+        "#000000",
+        "#ffffff",
+        "<metadata",
+        "<style",
+        "<!DOCTYPE",
+        "<?xml",
+        "Date",
+        "xlink",
+        "matplotlib.org",
+    ):
         assert never not in first
     texts = [item.text for item in svg_reader.parse(first).iter(f"{svg_reader.SVG}text")]
     assert "a < b" in texts and "squares" in texts

@@ -21,12 +21,19 @@ def cell(lane: int, event: str) -> str:
 
 
 def key(name: str) -> str:
-    return f"document.querySelector('svg').dispatchEvent(new KeyboardEvent('keydown', {{key: '{name}', bubbles: true}}))"
+    return (
+        f"document.querySelector('svg').dispatchEvent(new KeyboardEvent('keydown', {{key: '{name}', "
+        f"bubbles: true}}))"
+    )
 
 
 def test_a_lane_lights_up_in_all_pictures(browser: Browser, tmp_path: Path) -> None:
     ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
-    pictures = [fragments.matrix(ins, "a", "a"), fragments.matrix(ins, "d", "d"), fragments.lanes(ins, "a", "l")]
+    pictures = [
+        fragments.matrix(ins, "a", "a"),
+        fragments.matrix(ins, "d", "d"),
+        fragments.lanes(ins, "a", "l"),
+    ]
     style, script = ((FOLDER / f"fragments.{kind}").read_text() for kind in ("css", "js"))
     figures = "".join(f'<figure class="mg-figure">{picture}</figure>' for picture in pictures)
     page = tmp_path / "page.html"

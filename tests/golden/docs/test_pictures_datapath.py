@@ -23,8 +23,8 @@ from golden.program.reading import STEPS
 
 NVF4 = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
 BY_HAND = [
-    # f16 has 11 significand bits, a product 22 (2 above the point); F = 25 (Hopper). 16 products below 4 and c below 2 sum
-    # to less than 66: 7 integer bits. Exponents of products: 2 * -14 to 2 * 15.
+    # f16 has 11 significand bits, a product 22 (2 above the point); F = 25 (Hopper). 16 products below 4 and
+    # c below 2 sum to less than 66: 7 integer bits. Exponents of products: 2 * -14 to 2 * 15.
     (
         "hopper",
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
@@ -48,7 +48,8 @@ BY_HAND = [
         "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32",
         ("4 x 26 bits (s2.23)", "c: 25 bits (s1.23)", "29 bits (s5.23)", "adder tree, 5 addends"),
     ),
-    # e4m3 has 4 significand bits and exponents -6 to 8; F = 13. 32 * 1.875**2 + 2 = 114.5: 7 integer bits. Results are E8M13.
+    # e4m3 has 4 significand bits and exponents -6 to 8; F = 13. 32 * 1.875**2 + 2 = 114.5: 7 integer bits.
+    # Results are E8M13.
     (
         "hopper",
         "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3",
@@ -62,8 +63,8 @@ BY_HAND = [
             "with 13 fraction bits",
         ),
     ),
-    # CDNA3: products at F = 24, eight of them below 32: 5 bits. The dot product meets c at 32 fraction bits, together below
-    # 34: 6 bits. Renormalised to 31 fraction bits.
+    # CDNA3: products at F = 24, eight of them below 32: 5 bits. The dot product meets c at 32 fraction bits,
+    # together below 34: 6 bits. Renormalised to 31 fraction bits.
     (
         "cdna3",
         "v_mfma_f32_32x32x8_f16",
@@ -78,8 +79,8 @@ BY_HAND = [
             "at least -126",
         ),
     ),
-    # e2m1: 2 significand bits, up to 6. A group of 16 in fixed point: 16 * 36 = 576, 10 bits. ue4m3 scales: 4 bits each. The
-    # sum has the 13 integer bits that the paper's floor of -139 = -126 - 13 comes from.
+    # e2m1: 2 significand bits, up to 6. A group of 16 in fixed point: 16 * 36 = 576, 10 bits. ue4m3 scales: 4
+    # bits each. The sum has the 13 integer bits that the paper's floor of -139 = -126 - 13 comes from.
     (
         "rtx_blackwell",
         NVF4,
@@ -117,7 +118,12 @@ BY_HAND = [
     (
         "ampere",
         "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
-        ("chain of 4 fused multiply-adds in f64", "a0, b0", "a3, b3", "the first NaN of b, c, a is handed on, quieted"),
+        (
+            "chain of 4 fused multiply-adds in f64",
+            "a0, b0",
+            "a3, b3",
+            "the first NaN of b, c, a is handed on, quieted",
+        ),
     ),
     # CDNA1 cuts nothing: f16 products reach down to 2**-48, c to 2**-149 and up to 2**128.
     ("cdna1", "v_mfma_f32_32x32x8f16", ("278 bits (s128.149)", "nothing is cut")),
@@ -126,17 +132,24 @@ BY_HAND = [
 
 def told(picture: str) -> str:
     """All words of a picture, lines that were wrapped joined again; times and minus signs in ASCII."""
-    return " ".join(svg_reader.words(picture)).replace("\N{MULTIPLICATION SIGN}", "x").replace("\N{MINUS SIGN}", "-")
+    return (
+        " ".join(svg_reader.words(picture))
+        .replace("\N{MULTIPLICATION SIGN}", "x")
+        .replace("\N{MINUS SIGN}", "-")
+    )
 
 
-@pytest.mark.parametrize(("architecture", "name", "expected"), BY_HAND, ids=[f"{a}-{n.split('.')[-1]}" for a, n, _ in BY_HAND])
+@pytest.mark.parametrize(
+    ("architecture", "name", "expected"), BY_HAND, ids=[f"{a}-{n.split('.')[-1]}" for a, n, _ in BY_HAND]
+)
 def test_widths_and_rules_worked_out_by_hand(architecture: str, name: str, expected: tuple[str, ...]) -> None:
     found = told(datapath(golden.instruction(architecture, name), 0, "x"))
     assert [words for words in expected if words not in found] == []
 
 
 def units() -> Iterator[Instruction]:
-    """One instruction of each group of every architecture, those with the same program once, and the custom examples."""
+    """One instruction of each group of every architecture, those with the same program once, and the
+    custom examples."""
     seen = set()
     for architecture in golden.architectures():
         for group in groups(architecture):
@@ -178,7 +191,7 @@ steps:
   - sum: {of: [dot, c], to: total}
   - round: {of: total, rounding: nearest_away, overflow: largest, zero: signed, flush: signed,
             sticky_gap: 1, subnormal_carry: lost}
-"""
+"""  # noqa: E501
 
 
 def test_every_rule_of_a_step_is_told(tmp_path: Path) -> None:
@@ -224,7 +237,9 @@ def test_the_picture_follows_the_steps_and_not_the_name() -> None:
 def test_special_values_are_those_that_the_formats_have() -> None:
     """e4m3 has no infinity: nothing times zero is NaN, and c alone can be infinite; e5m2 has."""
     name = "wgmma.mma_async.sync.aligned.m64n8k32.f32.{0}.{0}"
-    e4m3, e5m2 = (told(datapath(golden.instruction("hopper", name.format(fmt)), 0, "x")) for fmt in ("e4m3", "e5m2"))
+    e4m3, e5m2 = (
+        told(datapath(golden.instruction("hopper", name.format(fmt)), 0, "x")) for fmt in ("e4m3", "e5m2")
+    )
     assert "infinity x 0" not in e4m3 and "both signs" not in e4m3 and "an infinity → that infinity" in e4m3
     assert "infinity x 0 infinities of both signs → 0x7FFFFFFF" in e5m2
 
@@ -241,8 +256,14 @@ def test_an_operation_that_does_not_exist_is_refused() -> None:
 
 
 def test_the_program_of_fp8_on_hopper_shows_its_k_and_its_addition() -> None:
-    found = told(program(golden.instruction("hopper", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"), "x"))
-    for words in ("starts from +0 (f32); a and b converted to f16", "starts from low (f32)", "starts from c (f32), adds high"):
+    found = told(
+        program(golden.instruction("hopper", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"), "x")
+    )
+    for words in (
+        "starts from +0 (f32); a and b converted to f16",
+        "starts from low (f32)",
+        "starts from c (f32), adds high",
+    ):
         assert words in found
     assert found.count("16 of 32 k") == 2
 

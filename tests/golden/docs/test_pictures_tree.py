@@ -1,4 +1,5 @@
-"""Summation trees against the models, probed as MMA-Sim probes: which ones does a big number and its negative swallow?"""
+"""Summation trees against the models, probed as MMA-Sim probes: which ones does a big number and its
+negative swallow?"""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ def encode(ins: Instruction, operand: str, value: float) -> int:
 
 
 def swallowed(ins: Instruction, big: float, i: int, j: int) -> int:
-    """How many of the other terms, all ones, are lost when +big**2 is term i and -big**2 term j; term k is c."""
+    """How many of the other terms, all ones, are lost when +big**2 is term i and -big**2 term j; term k is
+    c."""
     k = ins.stored_k
     a = [encode(ins, "a", 1.0)] * k
     b = [encode(ins, "b", 1.0)] * k
@@ -34,7 +36,11 @@ def swallowed(ins: Instruction, big: float, i: int, j: int) -> int:
             c = encode(ins, "c", sign * big * big)
         else:
             a[place], b[place] = encode(ins, "a", sign * big), encode(ins, "b", big)
-    d = ins.dot(np.array(a, ins.formats["a"].dtype), np.array(b, ins.formats["b"].dtype), np.array(c, ins.formats["c"].dtype))
+    d = ins.dot(
+        np.array(a, ins.formats["a"].dtype),
+        np.array(b, ins.formats["b"].dtype),
+        np.array(c, ins.formats["c"].dtype),
+    )
     left = ins.formats["d"].decode(int(d)).value
     return k - 1 - int(left)
 
@@ -75,7 +81,8 @@ def test_trees_are_those_that_the_models_sum_by(architecture: str, name: str, bi
 
 
 def test_the_four_trees_of_figure_1() -> None:
-    """(a) DMMA.884 sequential, (b) CDNA2 pairs in groups of four, (c) HMMA.1684 of five terms, (d) HMMA.1688: two of five."""
+    """(a) DMMA.884 sequential, (b) CDNA2 pairs in groups of four, (c) HMMA.1684 of five terms, (d)
+    HMMA.1688: two of five."""
     found = {
         name: shape(tree.of_instruction(golden.instruction(architecture, name)))
         for architecture, name in (

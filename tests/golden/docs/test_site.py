@@ -1,4 +1,5 @@
-"""The built site: complete, nothing leads nowhere, nothing comes from elsewhere, and its numbers are the model's."""
+"""The built site: complete, nothing leads nowhere, nothing comes from elsewhere, and its numbers are the
+model's."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ TAG = re.compile(r"<[a-zA-Z][^>]*>")
 ATTRIBUTE = re.compile(r'\s(id|name|href|src|srcset|poster|data)="([^"]*)"')
 
 
-# What is there ------------------------------------------------------------------------------------------------------------
+# What is there ----------------------------------------------------------------------------------------------
 
 
 def test_there_is_a_page_for_every_group_of_instructions(site: Path) -> None:
@@ -41,16 +42,24 @@ def test_there_is_a_page_for_every_group_of_instructions(site: Path) -> None:
 def test_there_is_a_page_for_every_architecture_and_format(site: Path) -> None:
     wanted = [f"architectures/{name}.html" for name in golden.architectures()]
     formats = yaml.safe_load((ROOT / "spec" / "formats" / "formats.yaml").read_text("utf-8"))["formats"]
-    wanted += [f"formats/{name}.html" for name in formats] + ["comparison.html", "studies/index.html", "api/index.html"]
+    wanted += [f"formats/{name}.html" for name in formats] + [
+        "comparison.html",
+        "studies/index.html",
+        "api/index.html",
+    ]
     wanted += [path.with_suffix(".html").name for path in (ROOT / "docs").glob("*.md")]
     assert not [path for path in wanted if not (site / path).is_file()]
 
 
 def test_side_bar_is_small_and_reaches_every_hand_written_page(site: Path) -> None:
     text = (site / "index.html").read_text("utf-8")
-    listed = re.findall(r'<a class="reference internal" href="([^"]+)"', text[: text.index('<div class="main">')])
+    listed = re.findall(
+        r'<a class="reference internal" href="([^"]+)"', text[: text.index('<div class="main">')]
+    )
     assert len(listed) < 120
-    assert {path.with_suffix(".html").name for path in (ROOT / "docs").glob("*.md")} - {"index.html"} <= set(listed)
+    assert {path.with_suffix(".html").name for path in (ROOT / "docs").glob("*.md")} - {"index.html"} <= set(
+        listed
+    )
 
 
 def test_pages_below_others_say_where_they_are(site: Path) -> None:
@@ -68,7 +77,7 @@ def test_claims_do_not_reach_the_reader(site: Path) -> None:
     assert not [path for path in site.glob("*.html") if claim.search(path.read_text("utf-8"))]
 
 
-# Where things lead --------------------------------------------------------------------------------------------------------
+# Where things lead ------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -133,24 +142,34 @@ def test_every_link_and_anchor_leads_somewhere(site: Path, pages: dict[Path, See
 def test_links_go_to_pages_and_files_of_the_site_alone(site: Path, pages: dict[Path, Seen]) -> None:
     root = site.resolve()
     outside = [
-        (page, path) for page, seen in pages.items() for _, path, _ in targets(page, seen.links) if root not in path.parents
+        (page, path)
+        for page, seen in pages.items()
+        for _, path, _ in targets(page, seen.links)
+        if root not in path.parents
     ]
     assert not outside
 
 
 def test_nothing_is_loaded_from_another_host(site: Path, pages: dict[Path, Seen]) -> None:
     foreign = re.compile(r"(https?:)?//")
-    loads = {(page.name, address) for page, seen in pages.items() for address in seen.loads if foreign.match(address)}
+    loads = {
+        (page.name, address)
+        for page, seen in pages.items()
+        for address in seen.loads
+        if foreign.match(address)
+    }
     assert not loads
     for style in site.rglob("*.css"):
         text = style.read_text("utf-8")
         assert not re.search(r"""(url\(\s*["']?|@import\s+["']?)(https?:)?//""", text), style
     for script in site.rglob("*.js"):
         text = script.read_text("utf-8") if script.name != "searchindex.js" else ""
-        assert not re.search(r"""(fetch\(|import\(|\.src\s*=|\.href\s*=|importScripts\()\s*["'`](https?:)?//""", text), script
+        assert not re.search(
+            r"""(fetch\(|import\(|\.src\s*=|\.href\s*=|importScripts\()\s*["'`](https?:)?//""", text
+        ), script
 
 
-# How it is built ----------------------------------------------------------------------------------------------------------
+# How it is built --------------------------------------------------------------------------------------------
 
 
 def page_of(text: str) -> str:
@@ -159,7 +178,10 @@ def page_of(text: str) -> str:
 
 def small(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """Has the next build make a site of two pages."""
-    two = [Page("index.md", "Start", partial(page_of, "# Start\n\nHere.")), Page("a/b.md", "B", partial(page_of, text))]
+    two = [
+        Page("index.md", "Start", partial(page_of, "# Start\n\nHere.")),
+        Page("a/b.md", "B", partial(page_of, text)),
+    ]
     monkeypatch.setattr(sphinx_source, "all_pages", lambda: two)
 
 
@@ -174,7 +196,9 @@ def earlier(tmp_path: Path) -> Path:
 
 
 def unchanged(folder: Path) -> bool:
-    return {path.name for path in folder.iterdir()} == {"old.html", stale.MANIFEST} and [folder] == list(folder.parent.iterdir())
+    return {path.name for path in folder.iterdir()} == {"old.html", stale.MANIFEST} and [folder] == list(
+        folder.parent.iterdir()
+    )
 
 
 def test_link_without_target_fails_with_page_and_link(monkeypatch: pytest.MonkeyPatch, earlier: Path) -> None:
@@ -184,7 +208,9 @@ def test_link_without_target_fails_with_page_and_link(monkeypatch: pytest.Monkey
     assert unchanged(earlier)
 
 
-def test_link_to_a_missing_heading_fails_with_the_page(monkeypatch: pytest.MonkeyPatch, earlier: Path) -> None:
+def test_link_to_a_missing_heading_fails_with_the_page(
+    monkeypatch: pytest.MonkeyPatch, earlier: Path
+) -> None:
     small(monkeypatch, f"# B\n\nSee {link('there', 'index.md#nowhere')}.")
     with pytest.raises(DocsError, match=r"a/b\.md:\d+: WARNING: .*nowhere"):
         builder.build(earlier, 1)
@@ -245,7 +271,10 @@ def test_the_site_does_not_depend_on_the_environment(
         os.umask(before)
     found = contents(tmp_path / "my site")
     assert {name for name in found | plain_site if found.get(name) != plain_site.get(name)} == set()
-    assert {what for what in told if what.startswith("Sphinx")} == {"Sphinx: reading sources", "Sphinx: writing output"}
+    assert {what for what in told if what.startswith("Sphinx")} == {
+        "Sphinx: reading sources",
+        "Sphinx: writing output",
+    }
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS[4:7], ids=str)
@@ -254,7 +283,9 @@ def test_warnings_are_understood_in_any_language(
 ) -> None:
     set_environment(monkeypatch, environment)
     small(monkeypatch, "# B\n\nSee " + link("there", "index.md#\u03b1"))
-    with pytest.raises(DocsError, match=r"^Sphinx refused the pages \(exit status 1\): a/b\.md:\d+: WARNING: .*\u03b1"):
+    with pytest.raises(
+        DocsError, match=r"^Sphinx refused the pages \(exit status 1\): a/b\.md:\d+: WARNING: .*\u03b1"
+    ):
         builder.build(tmp_path / "site", 1)
 
 
@@ -339,7 +370,7 @@ def test_vectors_that_are_not_installed_are_not_linked(monkeypatch: pytest.Monke
     assert links.Links(frozenset()).relink(text, "a.md", hand_written=True) == "see the file and README"
 
 
-# What it belongs to -------------------------------------------------------------------------------------------------------
+# What it belongs to -----------------------------------------------------------------------------------------
 
 
 def docs_check(folder: Path) -> subprocess.CompletedProcess[str]:

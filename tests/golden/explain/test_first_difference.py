@@ -1,4 +1,5 @@
-"""The first difference between two traces: at the step where a fault was planted, and nowhere in equal units."""
+"""The first difference between two traces: at the step where a fault was planted, and nowhere in equal
+units."""
 
 from __future__ import annotations
 
@@ -33,7 +34,13 @@ def operands(a, b, c):
 @pytest.mark.parametrize(
     ("op", "fields", "given", "register", "index"),
     [
-        ("align", {"fraction_bits": (("products", 24), ("c", 24))}, ([1, 2**-12, 2**-12], [1, 1, 2**-13], 0.0), "products", 2),
+        (
+            "align",
+            {"fraction_bits": (("products", 24), ("c", 24))},
+            ([1, 2**-12, 2**-12], [1, 1, 2**-13], 0.0),
+            "products",
+            2,
+        ),
         ("align", {"fraction_bits": (("products", 24), ("c", 24))}, ([1], [1], 2.0**-25), "c", 0),
         ("round", {"rounding": "up"}, ([1, 2**-12], [1, 2**-13], 0.0), "d", 0),
         ("multiply", {"normalize": True}, ([1.5, 1], [1.5, 2**-12], 2.0**-25), None, None),

@@ -1,4 +1,5 @@
-"""The exported specification: widths against executed extremes and hand calculation, special values against the fast core."""
+"""The exported specification: widths against executed extremes and hand calculation, special values
+against the fast core."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ def nodes(ins: golden.Instruction, operation: int = 0) -> dict[tuple[str, str], 
 
 
 def test_widths_of_hopper() -> None:
-    """16 products below 4 and c below 2 make less than 66: 7 integer bits over 25 fraction bits and a sign."""
+    """16 products below 4 and c below 2 make less than 66: 7 integer bits over 25 fraction bits and a
+    sign."""
     found = nodes(HMMA)
     product = found["multiply", "products"]
     assert (product.integer_bits, product.fraction_bits, product.exponents) == (2, 20, (-28, 30))
@@ -62,7 +64,8 @@ def test_sum_register_is_reached(name: str) -> None:
 
 
 def test_exact_registers_span_everything() -> None:
-    """CDNA1 sums f32 c exactly: from 2**-149 to below 2**128, and 4 f16 products need no carry beyond that: 278 bits."""
+    """CDNA1 sums f32 c exactly: from 2**-149 to below 2**128, and 4 f16 products need no carry beyond
+    that: 278 bits."""
     total = nodes(golden.instruction("cdna1", "v_mfma_f32_16x16x16f16"))["sum", "total"]
     assert total.fixed and (total.integer_bits, total.fraction_bits, total.width) == (128, 149, 278)
     pair = nodes(golden.load_instruction(EXAMPLES / "exact_pair.yaml"))["sum", "total"]
@@ -81,7 +84,10 @@ def test_sticky_and_normalised() -> None:
     sticky = nodes(golden.load_instruction(EXAMPLES / "sticky_rne.yaml"))
     assert sticky["align", "products"].width == 1 + 2 + 26 + 1
     late = nodes(golden.load_instruction(EXAMPLES / "late_c.yaml"))
-    assert late["multiply", "products"].integer_bits == 1 and late["multiply", "products"].exponents == (-48, 31)
+    assert late["multiply", "products"].integer_bits == 1 and late["multiply", "products"].exponents == (
+        -48,
+        31,
+    )
     assert late["sum", "d"].format.name == "f32"
 
 
@@ -119,7 +125,14 @@ def test_every_document_is_well_formed() -> None:
 def test_parameters_stand_in_the_text() -> None:
     text = specification.to_markdown(HMMA)
     evidence = f"**{HMMA.evidence.kind}**: {HMMA.evidence.source}"
-    for part in ("at least -133", "fraction bits kept: 25", "toward zero", "0x7fffffff", evidence, "HMMA.16816.F32"):
+    for part in (
+        "at least -133",
+        "fraction bits kept: 25",
+        "toward zero",
+        "0x7fffffff",
+        evidence,
+        "HMMA.16816.F32",
+    ):
         assert part in text
     chain = specification.to_markdown(golden.instruction("ampere", "HMMA.16816.F32"))
     assert "### Operations 0 to 1: " in chain and "| 0-7 |" in chain and "| 8-15 |" in chain
@@ -136,7 +149,9 @@ def test_special_values_of_hopper() -> None:
     assert cells["inf * 1"] == 0x7F800000 and cells["c = -inf, products zero"] == 0xFF800000
     assert cells["1 * 1 + c = -1"] == 0 and cells["(-1) * 1 + c = 0"] == 0xBF800000
     # 16 * 65504**2, below 2**53 and exact in float64, cut to 24 bits
-    assert np.array(cells["all a and b largest, c = 0"], np.uint32).view(np.float32) == np.float32(16 * 65504.0**2)
+    assert np.array(cells["all a and b largest, c = 0"], np.uint32).view(np.float32) == np.float32(
+        16 * 65504.0**2
+    )
 
 
 def test_special_values_of_ieee_tree() -> None:

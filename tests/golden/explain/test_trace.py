@@ -1,4 +1,5 @@
-"""Explanations of dot products: shifts and cut bits against decoded operands, words of integer and bit instructions."""
+"""Explanations of dot products: shifts and cut bits against decoded operands, words of integer and bit
+instructions."""
 
 from __future__ import annotations
 
@@ -105,7 +106,9 @@ def test_integer_texts_speak_of_integers() -> None:
     assert {"s8", "u4", "b1"} <= {ins.formats["a"].name for ins in instructions}
     for ins in instructions:
         words = " ".join(
-            step["text"] for operation in specification.specification(ins)["operations"] for step in operation["steps"]
+            step["text"]
+            for operation in specification.specification(ins)["operations"]
+            for step in operation["steps"]
         )
         zeros = ins.trace([0] * ins.stored_k, [0] * ins.stored_k, 0).text().removesuffix("error +0 ULP")
         for word in ("xponent", "round", "Round", "normalised", "toward zero"):
@@ -116,12 +119,17 @@ def test_integer_texts_speak_of_integers() -> None:
 
 
 def test_integer_overflow_in_words() -> None:
-    wrap, clamp = (golden.instruction("hopper", name) for name in (IMMA, IMMA.replace("s32.s8", "satfinite.s32.s8", 1)))
+    wrap, clamp = (
+        golden.instruction("hopper", name) for name in (IMMA, IMMA.replace("s32.s8", "satfinite.s32.s8", 1))
+    )
     assert "modulo 2**32" in step_text(wrap.program.operations[0].steps[-1], True)
     assert "clamped to the range of s32" in step_text(clamp.program.operations[0].steps[-1], True)
     operands: Any = ([1] + [0] * 15, [1] + [0] * 15, 0x7FFFFFFF)
     told = [unit.trace(*operands).as_dict() for unit in (wrap, clamp)]
-    assert [(data["d_value"], data["exact"]) for data in told] == [("-2147483648", "2147483648"), ("2147483647", "2147483648")]
+    assert [(data["d_value"], data["exact"]) for data in told] == [
+        ("-2147483648", "2147483648"),
+        ("2147483647", "2147483648"),
+    ]
 
 
 @pytest.mark.parametrize(("name", "both", "one"), [(XOR, 0, 1), (XOR.replace("xor", "and"), 1, 0)])

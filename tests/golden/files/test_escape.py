@@ -1,4 +1,5 @@
-"""Whatever a unit is called, no document, model or vector file that is made of it says or does anything else."""
+"""Whatever a unit is called, no document, model or vector file that is made of it says or does anything
+else."""
 
 from __future__ import annotations
 
@@ -49,7 +50,11 @@ def unit(**keys: Any) -> dict[str, Any]:
 
 
 def saved(path: Path, text: str | None = None) -> Path:
-    told = {} if text is None else {"unit": text, "title": f"{text}\n\n{text}", "source": f"{text}\n\n{text}", "notes": [text]}
+    told = (
+        {}
+        if text is None
+        else {"unit": text, "title": f"{text}\n\n{text}", "source": f"{text}\n\n{text}", "notes": [text]}
+    )
     path.write_text(yaml.safe_dump(unit(**told), allow_unicode=True))
     return path
 
@@ -97,14 +102,24 @@ def test_documents_have_the_elements_of_a_plain_unit(text: str, tmp_path: Path) 
 @pytest.mark.parametrize("text", HOSTILE[:6])
 def test_a_pdf_is_made(text: str, tmp_path: Path) -> None:
     pytest.importorskip("typst")
-    call("docs", "export", str(saved(tmp_path / "u.yaml", text)), "--format", "pdf", "--out", str(tmp_path / "u.pdf"))
+    call(
+        "docs",
+        "export",
+        str(saved(tmp_path / "u.yaml", text)),
+        "--format",
+        "pdf",
+        "--out",
+        str(tmp_path / "u.pdf"),
+    )
     assert (tmp_path / "u.pdf").read_bytes().startswith(b"%PDF")
 
 
 def code_of(text: str) -> str:
     """C or SystemVerilog without its comments, as a lexer removes them: lines are spliced first."""
     spliced = text.replace("??/", "\\").replace("\\\n", "")
-    return re.sub(r"/\*.*?\*/|//[^\n]*|(\"(?:[^\"\\\n]|\\.)*\")", lambda match: match[1] or " ", spliced, flags=re.S)
+    return re.sub(
+        r"/\*.*?\*/|//[^\n]*|(\"(?:[^\"\\\n]|\\.)*\")", lambda match: match[1] or " ", spliced, flags=re.S
+    )
 
 
 @each
@@ -120,7 +135,14 @@ def test_models_differ_in_comments_alone(text: str, tmp_path: Path) -> None:
     readmes = [elements((tmp_path / folder / "README.md").read_text()) for folder in ("plain", "other")]
     assert readmes[0] == readmes[1]
     if shutil.which("gcc"):
-        command = ["gcc", "-std=gnu11", "-Wall", "-Werror=comment", "-fsyntax-only", str(tmp_path / "other" / "u_dpi.c")]
+        command = [
+            "gcc",
+            "-std=gnu11",
+            "-Wall",
+            "-Werror=comment",
+            "-fsyntax-only",
+            str(tmp_path / "other" / "u_dpi.c"),
+        ]
         assert subprocess.run(command, capture_output=True, text=True, check=False).returncode == 0
 
 
@@ -147,13 +169,23 @@ def test_a_name_is_one_printable_line(text: str, tmp_path: Path) -> None:
 @each
 def test_formats_and_results_are_words(text: str, tmp_path: Path) -> None:
     path = tmp_path / "u.yaml"
-    own = {"kind": "float", "storage": 8, "exponent_bits": 4, "fraction_bits": 3, "bias": 7, "specials": "ieee"}
+    own = {
+        "kind": "float",
+        "storage": 8,
+        "exponent_bits": 4,
+        "fraction_bits": 3,
+        "bias": 7,
+        "specials": "ieee",
+    }
     path.write_text(yaml.safe_dump(unit(define_formats={text: own}), allow_unicode=True))
     with pytest.raises(golden.errors.SpecError, match="is no name"):
         golden.load_instruction(path)
     keys = unit()
     steps = keys.pop("steps")
-    keys["program"] = [{"steps": steps, "k": {"from": 0, "to": 1}, "to": text}, {"steps": steps, "k": {"from": 2, "to": 3}}]
+    keys["program"] = [
+        {"steps": steps, "k": {"from": 0, "to": 1}, "to": text},
+        {"steps": steps, "k": {"from": 2, "to": 3}},
+    ]
     path.write_text(yaml.safe_dump(keys, allow_unicode=True))
     with pytest.raises(golden.errors.SpecError, match="key 'to'"):
         golden.load_instruction(path)
@@ -173,7 +205,10 @@ def test_round_trips(text: str) -> None:
     "k",
     [
         *({"list": [true, 0, 2, 3]} for true in (True, 1.0, "1", "x", None, [1], -1, 4)),
-        *({"modulo": 4, "residues": [value, 1, 2, 3]} for value in (True, False, 0.0, "0", "x", None, [0], -1, 4, 7)),
+        *(
+            {"modulo": 4, "residues": [value, 1, 2, 3]}
+            for value in (True, False, 0.0, "0", "x", None, [0], -1, 4, 7)
+        ),
         *({"from": value, "to": 3} for value in (False, 0.0, "0", -1, [0])),
         *({"from": 0, "to": value} for value in (True, 3.0, "3", 4)),
         {"list": [0, 1, 2, 3, 3]},
@@ -191,7 +226,13 @@ def test_k_takes_integers_alone(k: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "k", ["all", {"list": [3, 2, 1, 0]}, {"modulo": 2, "residues": [1, 0]}, {"modulo": 4, "residues": [0, 1, 2, 3]}]
+    "k",
+    [
+        "all",
+        {"list": [3, 2, 1, 0]},
+        {"modulo": 2, "residues": [1, 0]},
+        {"modulo": 4, "residues": [0, 1, 2, 3]},
+    ],
 )
 def test_k_as_it_should_be(k: Any, tmp_path: Path) -> None:
     path = tmp_path / "u.yaml"

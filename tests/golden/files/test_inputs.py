@@ -1,4 +1,5 @@
-"""Whatever a file holds, a command reads it or says in one line, with status 2, that it cannot: never a crash, never an end."""
+"""Whatever a file holds, a command reads it or says in one line, with status 2, that it cannot: never a
+crash, never an end."""
 
 from __future__ import annotations
 
@@ -55,9 +56,11 @@ def refused(*arguments: str) -> str:
     return str(done.stderr)
 
 
-# YAML --------------------------------------------------------------------------------------------------------------------
+# YAML -------------------------------------------------------------------------------------------------------
 
-BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 12))
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 12)
+)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +114,7 @@ def test_a_file_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert "cannot be read" in refused("show", str(tmp_path / "folder.yaml"))
 
 
-# JSON --------------------------------------------------------------------------------------------------------------------
+# JSON -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -142,7 +145,7 @@ def test_json_that_is_some() -> None:
     assert inputs.parse_json(many, "x") == "[" * 200
 
 
-# Arrays ------------------------------------------------------------------------------------------------------------------
+# Arrays -----------------------------------------------------------------------------------------------------
 
 
 def header(shape: str, dtype: str = "'<u2'") -> bytes:
@@ -197,21 +200,35 @@ def test_an_archive_that_unpacks_to_much(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["f" * 1_000_000, "0x" + "0" * 100_000 + "1" * 17, "1_", "0x", "-1", "1e5", "१", "0" * 10 + "\0", "// x", "é"]
+    "text",
+    [
+        "f" * 1_000_000,
+        "0x" + "0" * 100_000 + "1" * 17,
+        "1_",
+        "0x",
+        "-1",
+        "1e5",
+        "१",
+        "0" * 10 + "\0",
+        "// x",
+        "é",
+    ],
 )
 def test_hex_text(text: str, tmp_path: Path) -> None:
     (tmp_path / "a.hex").write_text(text)
     assert "a.hex" in refused("run", HMMA, "--a", str(tmp_path / "a.hex"))
 
 
-@pytest.mark.parametrize("text", ["f" * 1000, "0x" + "f" * 1000, "9" * 6000, "2**99999999", "1e999999", "nan(1)", "0x1p99999"])
+@pytest.mark.parametrize(
+    "text", ["f" * 1000, "0x" + "f" * 1000, "9" * 6000, "2**99999999", "1e999999", "nan(1)", "0x1p99999"]
+)
 def test_operand_text(text: str) -> None:
     with in_time():
         done = CliRunner().invoke(app.app, ["explain", HMMA, "--a", text], prog_name="mmagold")
     assert done.exit_code in (0, 2) and len(done.stderr) < 500 and "internal" not in done.stderr
 
 
-# Mutations ---------------------------------------------------------------------------------------------------------------
+# Mutations --------------------------------------------------------------------------------------------------
 
 
 def mutated(content: bytes, rng: random.Random) -> bytes:
@@ -254,7 +271,10 @@ def attack(path: Path, rng: random.Random, *arguments: str, statuses: tuple[int,
         with in_time():
             done = CliRunner().invoke(app.app, list(arguments), prog_name="mmagold")
         kept = done.exit_code in statuses and "internal error" not in done.stderr
-        assert kept and (done.exit_code == 0 or done.stderr.count("\n") == 1), (done, path.read_bytes()[:2000])
+        assert kept and (done.exit_code == 0 or done.stderr.count("\n") == 1), (
+            done,
+            path.read_bytes()[:2000],
+        )
     path.write_bytes(good)
 
 
@@ -281,14 +301,22 @@ def test_mutated_vectors_and_manifests(form: str, tmp_path: Path) -> None:
             file.write_bytes(mutated(good, rng))
             with in_time():
                 done = CliRunner().invoke(app.app, ["vectors", "--check", str(path)], prog_name="mmagold")
-            assert done.exit_code == 2 or (done.exit_code == 0 and same(file.read_bytes(), good)), (done, file.read_bytes())
-            assert done.exit_code == 0 or (done.stderr.count("\n") == 1 and "internal error" not in done.stderr), done.stderr
+            assert done.exit_code == 2 or (done.exit_code == 0 and same(file.read_bytes(), good)), (
+                done,
+                file.read_bytes(),
+            )
+            assert done.exit_code == 0 or (
+                done.stderr.count("\n") == 1 and "internal error" not in done.stderr
+            ), done.stderr
         file.write_bytes(good)
 
 
 def test_mutated_operands(tmp_path: Path) -> None:
     ins = golden.instruction("hopper", "HMMA.16816.F32")
-    arrays = {name: np.zeros((1, *shape), ins.formats[name].dtype) for name, shape in ins.operand_shapes(False).items()}
+    arrays = {
+        name: np.zeros((1, *shape), ins.formats[name].dtype)
+        for name, shape in ins.operand_shapes(False).items()
+    }
     np.savez_compressed(tmp_path / "in.npz", **arrays)
     attack(tmp_path / "in.npz", random.Random(3), "run", HMMA, "--dot", "--in", str(tmp_path / "in.npz"))
     np.save(tmp_path / "a.npy", arrays["a"])
@@ -305,7 +333,9 @@ def test_mutated_recordings(tmp_path: Path) -> None:
     path = tmp_path / "hopper" / "manifest.json"
     captured.write_manifest(path.parent, full | {"instructions": {name: full["instructions"][name]}})
     entry: Any = full["instructions"][name]
-    (path.parent / entry["file"]).write_bytes((captured.vectors_folder() / "hopper" / entry["file"]).read_bytes())
+    (path.parent / entry["file"]).write_bytes(
+        (captured.vectors_folder() / "hopper" / entry["file"]).read_bytes()
+    )
     good, rng = path.read_bytes(), random.Random(6)
     for _ in range(ROUNDS):
         path.write_bytes(mutated(good, rng))

@@ -1,4 +1,5 @@
-"""Outputs: files are replaced whole, links followed, and what is no file written through, whichever command writes."""
+"""Outputs: files are replaced whole, links followed, and what is no file written through, whichever
+command writes."""
 
 from __future__ import annotations
 
@@ -68,8 +69,13 @@ def test_a_fifo_is_written_through(tmp_path: Path, command: str) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_full_device_is_one_line_and_stays_a_device(command: str) -> None:
     before = Path("/dev/full").lstat()
-    assert "/dev/full: cannot be written: No space left on device" in refused(*COMMANDS[command], "--out", "/dev/full")
-    assert (before.st_ino, before.st_rdev) == (Path("/dev/full").lstat().st_ino, Path("/dev/full").lstat().st_rdev)
+    assert "/dev/full: cannot be written: No space left on device" in refused(
+        *COMMANDS[command], "--out", "/dev/full"
+    )
+    assert (before.st_ino, before.st_rdev) == (
+        Path("/dev/full").lstat().st_ino,
+        Path("/dev/full").lstat().st_rdev,
+    )
     assert not Path("/dev/full.manifest.json").exists()
 
 
@@ -117,7 +123,9 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
     assert "it is a folder" in refused("export", HMMA, "--out", str(tmp_path / "folder"))
     assert "it is a folder" in refused(*VECTORS, "--out", str(tmp_path / "folder"))
     assert "does not exist" in refused("export", HMMA, "--out", str(tmp_path / "no" / "file.md"))
-    assert "cannot be written" in refused("export", HMMA, "--out", "/proc/file.md")  # a folder nobody can write into
+    assert "cannot be written" in refused(
+        "export", HMMA, "--out", "/proc/file.md"
+    )  # a folder nobody can write into
     assert "Bad file descriptor" in refused("export", HMMA, "--out", "/dev/fd/77")
     assert "signals" in refused(*VECTORS, "--signals", "--out", "/dev/stdout")
     assert "pictures" in refused("docs", "export", HMMA, "--out", "/dev/stdout")
@@ -191,9 +199,16 @@ def test_vectors_and_their_manifest_appear_together(tmp_path: Path) -> None:
 
 
 def test_every_writer_goes_through_it() -> None:
-    """No module of the model opens a file for writing by itself; those of the docs write into a work folder of their own."""
+    """No module of the model opens a file for writing by itself; those of the docs write into a work
+    folder of their own."""
     root = Path(captured.__file__).parents[1]
-    allowed = {"output.py", "docs/stale.py", "docs/sphinx_source.py", "docs/typst_writer.py", "docs/schema.py"}
+    allowed = {
+        "output.py",
+        "docs/stale.py",
+        "docs/sphinx_source.py",
+        "docs/typst_writer.py",
+        "docs/schema.py",
+    }
     for path in sorted(root.rglob("*.py")):
         text = path.read_text()
         for word in (".write_text(", ".write_bytes(", 'open("w', "os.replace(", "mkstemp("):

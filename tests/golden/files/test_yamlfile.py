@@ -1,4 +1,5 @@
-"""Errors of YAML specs name file, line and key; no mutation of a valid unit gives anything but a unit or a SpecError."""
+"""Errors of YAML specs name file, line and key; no mutation of a valid unit gives anything but a unit or a
+SpecError."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ steps:
   - sum: {of: [products, c], to: total}
   - normalize: {of: total, fraction_bits: 31, rounding: down, min_exponent: -126}
   - round: {of: total, rounding: nearest_even, overflow: infinity, zero: positive}
-"""
+"""  # noqa: E501
 IEEE = """\
 unit: chain
 shape: {k: 4}
@@ -56,11 +57,11 @@ steps:
   - multiply: {to: products, format: f32, rounding: nearest_even, flush: signed}
   - sum: {of: [products], to: groups, group: {contiguous: 2}, order: tree, format: f32, rounding: nearest_even}
   - sum: {of: [c, groups], to: d, order: sequential, format: f32, rounding: nearest_even}
-"""
+"""  # noqa: E501
 UNITS = (PROGRAM, STEPS, IEEE)
 
 
-# Messages ------------------------------------------------------------------------------------------------------------------
+# Messages ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,12 @@ UNITS = (PROGRAM, STEPS, IEEE)
     [
         ("fraction_bits: 25", "fraction_bit: 25", 6, "fraction_bit"),
         ("fraction_bits: 24", "fraction_bits: many", 10, "'fraction_bits'"),
-        ("fraction_bits: 24", "fraction_bits: 124", 10, "'fraction_bits' is 124, expected an integer from 0 to 72"),
+        (
+            "fraction_bits: 24",
+            "fraction_bits: 124",
+            10,
+            "'fraction_bits' is 124, expected an integer from 0 to 72",
+        ),
         ("rounding: toward_zero", "rounding: towards_zero", 11, "nearest: toward_zero"),
         ("- fda: {", "- fdb: {", 6, "unknown algorithm 'fdb'"),
         ("d: f32}", "d: f33}", 4, "unknown format 'f33'; nearest: .*f32"),
@@ -136,7 +142,9 @@ def test_unreadable_files_are_refused(tmp_path: Path) -> None:
 def test_taking_values() -> None:
     section = parse("a: 3\nb: [x, y]\nc: {d: true}\ne: ~\n", "f.yaml")
     assert (
-        section.take("a", int) == 3 and section.take_names("b") == ["x", "y"] and section.take("e", str, "default") == "default"
+        section.take("a", int) == 3
+        and section.take_names("b") == ["x", "y"]
+        and section.take("e", str, "default") == "default"
     )
     for call, words in (
         (lambda: section.take("c", int), "f.yaml:3: key 'c' is a mapping, expected an integer"),
@@ -161,7 +169,7 @@ def test_every_committed_spec_reads() -> None:
         assert yamlfile.read(path).lines
 
 
-# Fuzz ----------------------------------------------------------------------------------------------------------------------
+# Fuzz -------------------------------------------------------------------------------------------------------
 
 
 def build_and_run(document: Section) -> None:
@@ -313,10 +321,13 @@ def test_a_unit_of_the_examples_folder_is_the_instruction_it_copies() -> None:
             ins = load_instruction(path)
         except SpecError as error:
             pytest.fail(str(error))
-        assert golden.formats() and ins.dot(**stimuli.generate(ins, "narrow", 3, np.random.default_rng(1))).shape == (3,)
+        assert golden.formats() and ins.dot(
+            **stimuli.generate(ins, "narrow", 3, np.random.default_rng(1))
+        ).shape == (3,)
 
 
-# What a unit may not do: each of these must be refused when it is built, for the core trusts a program that was built.
+# What a unit may not do: each of these must be refused when it is built, for the core trusts a program that
+# was built.
 
 
 @pytest.mark.parametrize("register", ["scales", "addends"])

@@ -1,4 +1,5 @@
-"""golden/model/device_text.py: the scalar C text of an instruction, compiled and held against the core over every stimulus kind."""
+"""golden/model/device_text.py: the scalar C text of an instruction, compiled and held against the core
+over every stimulus kind."""
 
 import ctypes
 import shutil
@@ -104,7 +105,9 @@ def test_a_fault_that_the_unit_does_not_have_is_refused():
         device_text.source(golden.instruction("hopper", FAMILIES[0]), {"floors": 1})
 
 
-@pytest.mark.parametrize("key, value, said", [("combine", "nand", "product or and or xor"), ("saturate", "x", "an integer")])
+@pytest.mark.parametrize(
+    "key, value, said", [("combine", "nand", "product or and or xor"), ("saturate", "x", "an integer")]
+)
 def test_a_fault_of_another_value_is_refused(key, value, said):
     with pytest.raises(CoreError, match=f"{key} is '{value}', expected {said}"):
         device_text.source(golden.instruction("hopper", FAMILIES[8]), {key: value})
@@ -124,9 +127,13 @@ shape: {{k: 2}}
 {program}
 """
 DOUBLE = {"define": "", "a": "f64", "c": "f64", "d": "f64"}
-WIDE = "define_formats: {w: {kind: float, storage: 32, exponent_bits: 2, fraction_bits: 26, bias: 1, specials: ieee}}\n"
+WIDE = (
+    "define_formats: {w: {kind: float, storage: 32, exponent_bits: 2, fraction_bits: 26, bias: 1, "
+    "specials: ieee}}\n"
+)
 NO_ZERO = (
-    "define_formats: {n: {kind: float, storage: 8, exponent_bits: 5, fraction_bits: 2, bias: 9, specials: none, zero: false}}\n"
+    "define_formats: {n: {kind: float, storage: 8, exponent_bits: 5, fraction_bits: 2, bias: 9, "
+    "specials: none, zero: false}}\n"
 )
 FDA = "program: [{fda: {fraction_bits: 20, rounding: nearest_even, nan: 1}}]"
 
@@ -134,7 +141,10 @@ FDA = "program: [{fda: {fraction_bits: 20, rounding: nearest_even, nan: 1}}]"
 @pytest.mark.parametrize(
     "unit",
     [
-        DOUBLE | {"program": "program: [{sfma: {nan: 0x7FC00001}}]"},  # a number in f64: the next step would go on with it
+        DOUBLE
+        | {
+            "program": "program: [{sfma: {nan: 0x7FC00001}}]"
+        },  # a number in f64: the next step would go on with it
         DOUBLE | {"program": "steps: [{fma: {to: d, rounding: nearest_even, zero_times_infinity: zero}}]"},
         {"define": WIDE, "a": "f16", "c": "f32", "d": "w", "program": FDA},  # exponents past 32 bits
         {"define": NO_ZERO, "a": "n", "c": "f32", "d": "f32", "program": FDA},

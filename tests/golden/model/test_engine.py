@@ -1,4 +1,5 @@
-"""The C core behind ctypes: any memory layout, batch and environment gives the same bits; bad operands one error each."""
+"""The C core behind ctypes: any memory layout, batch and environment gives the same bits; bad operands one
+error each."""
 
 from __future__ import annotations
 
@@ -28,7 +29,10 @@ from golden.model import core_digest, core_library, engine
 MMA = "mma.sync.aligned."
 DENSE = ("hopper", f"{MMA}m16n8k16.row.col.f32.f16.f16.f32")
 SPARSE = ("hopper", "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
-SCALED = ("rtx_blackwell", f"{MMA}m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3")
+SCALED = (
+    "rtx_blackwell",
+    f"{MMA}m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+)
 INT4 = ("ampere", f"{MMA}m16n8k64.row.col.s32.s4.s4.s32")
 SLOW = ("cdna2", "v_mfma_f32_16x16x16f16")
 DOUBLE = ("hopper", f"{MMA}m8n8k4.row.col.f64.f64.f64.f64")
@@ -40,11 +44,15 @@ def operands_of(ins: Instruction, batch: tuple[int, ...], seed: int = 1) -> dict
     rng, size = np.random.default_rng(seed), int(np.prod(batch))
     rows, columns = (stimuli.generate(ins, "narrow", size * count, rng) for count in (ins.m, ins.n))
     built = {
-        name: rows[name].reshape(*batch, ins.m, rows[name].shape[-1]) for name in ("a", "metadata", "scale_a") if name in rows
+        name: rows[name].reshape(*batch, ins.m, rows[name].shape[-1])
+        for name in ("a", "metadata", "scale_a")
+        if name in rows
     }
     for name in ("b", "scale_b"):
         if name in columns:
-            built[name] = np.ascontiguousarray(columns[name].reshape(*batch, ins.n, columns[name].shape[-1]).swapaxes(-1, -2))
+            built[name] = np.ascontiguousarray(
+                columns[name].reshape(*batch, ins.n, columns[name].shape[-1]).swapaxes(-1, -2)
+            )
     built["c"] = stimuli.generate(ins, "narrow", size * ins.m * ins.n, rng)["c"].reshape(*batch, ins.m, ins.n)
     return built
 
@@ -59,7 +67,7 @@ def dense() -> Instruction:
     return golden.instruction(*DENSE)
 
 
-# Memory layouts ------------------------------------------------------------------------------------------------------------
+# Memory layouts ---------------------------------------------------------------------------------------------
 
 
 def fortran(array: Any) -> Any:
@@ -116,7 +124,7 @@ def test_results_are_new_writeable_and_contiguous(ins: Instruction) -> None:
     assert not any(np.shares_memory(result, array) for array in operands.values())
 
 
-# Batches ---------------------------------------------------------------------------------------------------------------------
+# Batches ----------------------------------------------------------------------------------------------------
 
 
 def test_one_matrix_at_a_time_is_the_batch(ins: Instruction) -> None:
@@ -124,7 +132,9 @@ def test_one_matrix_at_a_time_is_the_batch(ins: Instruction) -> None:
     wanted = ins(**operands)
     for i in range(5):
         assert np.array_equal(ins(**{name: array[i] for name, array in operands.items()}), wanted[i])
-        assert np.array_equal(ins(**{name: array[i : i + 1] for name, array in operands.items()}), wanted[i : i + 1])
+        assert np.array_equal(
+            ins(**{name: array[i : i + 1] for name, array in operands.items()}), wanted[i : i + 1]
+        )
 
 
 @pytest.mark.parametrize("general", [False, True])
@@ -135,16 +145,27 @@ def test_broadcasting(ins: Instruction, general: bool) -> None:
     full = {name: np.broadcast_to(array, (3, 4, 2, *array.shape[-2:])) for name, array in mixed.items()}
     copied = {name: array.copy() for name, array in full.items()}
     order = ("a", "b", "c", "metadata", "scale_a", "scale_b")
-    results = [ins.engine.matrices(*(given.get(name) for name in order), general=general) for given in (mixed, full, copied)]
-    assert all(result.shape == (3, 4, 2, ins.m, ins.n) and np.array_equal(result, results[0]) for result in results)
+    results = [
+        ins.engine.matrices(*(given.get(name) for name in order), general=general)
+        for given in (mixed, full, copied)
+    ]
+    assert all(
+        result.shape == (3, 4, 2, ins.m, ins.n) and np.array_equal(result, results[0]) for result in results
+    )
 
 
 @pytest.mark.parametrize("batch", [(0,), (0, 3), (2, 0), (1, 0, 5)])
 def test_empty_batches(ins: Instruction, batch: tuple[int, ...]) -> None:
-    operands = {name: np.empty((*batch, *array.shape), array.dtype) for name, array in operands_of(ins, ()).items()}
+    operands = {
+        name: np.empty((*batch, *array.shape), array.dtype) for name, array in operands_of(ins, ()).items()
+    }
     assert ins(**operands).shape == (*batch, ins.m, ins.n)
     k = {
-        name: array[..., 0, :] if name not in ("b", "scale_b", "c") else array[..., 0] if name != "c" else array[..., 0, 0]
+        name: array[..., 0, :]
+        if name not in ("b", "scale_b", "c")
+        else array[..., 0]
+        if name != "c"
+        else array[..., 0, 0]
         for name, array in operands.items()
     }
     assert ins.dot(**k).shape == batch
@@ -175,7 +196,9 @@ def test_many_batch_dimensions(dense: Instruction) -> None:
     odd = {**operands, "a": fortran(operands["a"]), "b": operands["b"][..., :1, :, :]}
     odd["b"] = np.broadcast_to(odd["b"], operands["b"].shape)
     assert np.array_equal(dense(**operands).reshape(wanted.shape), wanted)
-    assert np.array_equal(dense(**odd), dense(**{name: np.ascontiguousarray(array) for name, array in odd.items()}))
+    assert np.array_equal(
+        dense(**odd), dense(**{name: np.ascontiguousarray(array) for name, array in odd.items()})
+    )
 
 
 def test_more_batch_dimensions_than_the_core_takes(dense: Instruction) -> None:
@@ -192,7 +215,9 @@ def test_more_batch_dimensions_than_the_core_takes(dense: Instruction) -> None:
 def test_a_big_batch_is_its_parts(dense: Instruction) -> None:
     operands = operands_of(dense, (3001,))
     whole = dense(**operands)
-    parts = [dense(**{name: array[i : i + 97] for name, array in operands.items()}) for i in range(0, 3001, 97)]
+    parts = [
+        dense(**{name: array[i : i + 97] for name, array in operands.items()}) for i in range(0, 3001, 97)
+    ]
     assert np.array_equal(whole, np.concatenate(parts))
 
 
@@ -205,12 +230,14 @@ def test_any_broadcast_is_numpys(batch: list[int], data: st.DataObject) -> None:
         kept = [data.draw(st.booleans()) for _ in batch]
         index = tuple(slice(None) if keep else slice(0, 1) for keep in kept)
         operands[name] = operands[name][index]
-    values = {name: golden.to_float("s32" if name == "c" else "s4", array) for name, array in operands.items()}
+    values = {
+        name: golden.to_float("s32" if name == "c" else "s4", array) for name, array in operands.items()
+    }
     wanted = np.matmul(values["a"], values["b"]) + values["c"]
     assert np.array_equal(golden.to_float("s32", ins(**operands)), wanted)
 
 
-# Errors ----------------------------------------------------------------------------------------------------------------------
+# Errors -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -229,10 +256,16 @@ def test_any_broadcast_is_numpys(batch: list[int], data: st.DataObject) -> None:
         ({"a": [[70000] * 16] * 16}, DTypeError, "'a'"),
         ({"a": [[-1] * 16] * 16}, DTypeError, "'a'"),
         ({"a": "text"}, MmagoldError, "'a'"),
-        ({"a": np.zeros((3, 16, 16), np.uint16), "b": np.zeros((2, 16, 8), np.uint16)}, ShapeError, "do not broadcast"),
+        (
+            {"a": np.zeros((3, 16, 16), np.uint16), "b": np.zeros((2, 16, 8), np.uint16)},
+            ShapeError,
+            "do not broadcast",
+        ),
     ],
 )
-def test_one_clear_error_for_dense_operands(dense: Instruction, change: dict[str, Any], error: type, words: str) -> None:
+def test_one_clear_error_for_dense_operands(
+    dense: Instruction, change: dict[str, Any], error: type, words: str
+) -> None:
     with pytest.raises(error, match=words) as caught:
         dense(**{**operands_of(dense, ()), **change})
     assert "\n" not in str(caught.value)
@@ -267,16 +300,19 @@ def test_plain_mma_sp_takes_swapped_indices() -> None:
     swapped = (operands["metadata"] >> 2 | operands["metadata"] << 2) & 15
     pairs = operands["a"].reshape(16, -1, 2)[..., ::-1].reshape(16, 16)
     assert np.array_equal(
-        plain(pairs, operands["b"], operands["c"], metadata=swapped.astype(np.uint8)), golden.instruction(*SPARSE)(**operands)
+        plain(pairs, operands["b"], operands["c"], metadata=swapped.astype(np.uint8)),
+        golden.instruction(*SPARSE)(**operands),
     )
 
 
 def test_lists_of_integers_are_taken(dense: Instruction) -> None:
     operands = operands_of(dense, ())
-    assert np.array_equal(dense(**{name: array.tolist() for name, array in operands.items()}), dense(**operands))
+    assert np.array_equal(
+        dense(**{name: array.tolist() for name, array in operands.items()}), dense(**operands)
+    )
 
 
-# Environment -----------------------------------------------------------------------------------------------------------------
+# Environment ------------------------------------------------------------------------------------------------
 
 DIGEST = """
 import hashlib, sys, zlib
@@ -299,13 +335,17 @@ rng = np.random.default_rng(3)
 a, b = rng.integers(0, 1 << 16, (700, 16, 16), dtype=np.uint16), rng.integers(0, 1 << 16, (700, 16, 8), dtype=np.uint16)
 total.update(ins(a, b, np.zeros((16, 8), np.uint32)).tobytes())
 print(engine.simd(), total.hexdigest())
-"""
+"""  # noqa: E501
 
 
 def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     root = str(Path(golden.__file__).resolve().parent.parent)
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("MMAGOLD_") or key == "MMAGOLD_CORE"}
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith("MMAGOLD_") or key == "MMAGOLD_CORE"
+    }
     return subprocess.run(
         [sys.executable, "-c", code],
         env={**kept, "PYTHONPATH": path, **environment},
@@ -361,13 +401,17 @@ def test_a_wrong_thread_count_is_said(
         dense(**operands_of(dense, batch))
 
 
-@pytest.mark.parametrize(("wish", "nearest"), [("foo", "portable"), ("", "portable"), ("AVX512", "avx512"), ("avx", "avx2")])
+@pytest.mark.parametrize(
+    ("wish", "nearest"), [("foo", "portable"), ("", "portable"), ("AVX512", "avx512"), ("avx", "avx2")]
+)
 @pytest.mark.parametrize("batch", [(), (4,)])
 def test_wrong_lane_kernels_are_said(
     wish: str, nearest: str, batch: tuple[int, ...], monkeypatch: pytest.MonkeyPatch, dense: Instruction
 ) -> None:
     monkeypatch.setenv("MMAGOLD_SIMD", wish)
-    with pytest.raises(CoreError, match=f"^MMAGOLD_SIMD is '{wish}', expected portable, avx2, avx512; nearest: {nearest}"):
+    with pytest.raises(
+        CoreError, match=f"^MMAGOLD_SIMD is '{wish}', expected portable, avx2, avx512; nearest: {nearest}"
+    ):
         dense(**operands_of(dense, batch))
 
 
@@ -375,7 +419,9 @@ def test_lane_kernels_that_the_machine_lacks_are_said(monkeypatch: pytest.Monkey
     """Of a library that always answers "portable"."""
     narrow = SimpleNamespace(mg_simd=lambda: b"portable")
     monkeypatch.setenv("MMAGOLD_SIMD", "avx2")
-    with pytest.raises(CoreError, match=r"^MMAGOLD_SIMD is 'avx2', which this machine does not have; nearest: portable$"):
+    with pytest.raises(
+        CoreError, match=r"^MMAGOLD_SIMD is 'avx2', which this machine does not have; nearest: portable$"
+    ):
         core_library.check_simd(narrow)  # type: ignore[arg-type]
 
 
@@ -389,7 +435,7 @@ def test_more_results_than_memory_are_said(dense: Instruction) -> None:
         dense(wide, tall, operands["c"])
 
 
-# The library -----------------------------------------------------------------------------------------------------------------
+# The library ------------------------------------------------------------------------------------------------
 
 LOAD = "import golden; golden.instruction('hopper', 'mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64').engine"
 LIBRARY = Path(str(engine.library()._name))
@@ -405,13 +451,18 @@ def refusal(library: Path) -> str:
 
 def test_a_missing_core_is_said(tmp_path: Path) -> None:
     for path in (tmp_path / "none.so", tmp_path):
-        assert f"CoreError: MMAGOLD_CORE is '{path}', expected a build of the C core, a file; nearest: /" in refusal(path)
+        assert (
+            f"CoreError: MMAGOLD_CORE is '{path}', expected a build of the C core, a file; nearest: /"
+            in refusal(path)
+        )
 
 
 def test_what_is_no_core_is_said(tmp_path: Path) -> None:
     (tmp_path / "text.so").write_text("text")
     assert "the C core cannot be loaded" in refusal(tmp_path / "text.so")
-    assert "this is no build of the C core; rebuild it with 'pip install -e .'" in refusal(Path(_ctypes.__file__))
+    assert "this is no build of the C core; rebuild it with 'pip install -e .'" in refusal(
+        Path(_ctypes.__file__)
+    )
 
 
 @pytest.mark.parametrize(
@@ -433,7 +484,9 @@ def test_a_core_of_other_sources_is_refused(old: bytes, new: bytes, said: str, t
     (tmp_path / "stale.so").write_bytes(built.replace(old, new))
     line = refusal(tmp_path / "stale.so")
     assert (
-        said in line and "rebuild it with 'pip install -e .' (or 'python setup.py build_ext --inplace') in the checkout" in line
+        said in line
+        and "rebuild it with 'pip install -e .' (or 'python setup.py build_ext --inplace') in the checkout"
+        in line
     )
 
 
@@ -451,7 +504,11 @@ def test_the_digest_sees_every_file_of_the_core(tmp_path: Path) -> None:
 def test_a_missing_spec_folder_is_said(tmp_path: Path) -> None:
     done = run("import golden; golden.architectures()", MMAGOLD_SPEC=str(tmp_path / "none"))
     line = done.stderr.splitlines()[-1]
-    assert done.returncode and f"MMAGOLD_SPEC is '{tmp_path / 'none'}', expected a spec folder" in line and "; nearest: /" in line
+    assert (
+        done.returncode
+        and f"MMAGOLD_SPEC is '{tmp_path / 'none'}', expected a spec folder" in line
+        and "; nearest: /" in line
+    )
 
 
 FLUSHING = """

@@ -1,6 +1,8 @@
-"""The lane kernels are chosen by steps and formats alone: shipped programs with one field of one step changed, names kept.
+"""The lane kernels are chosen by steps and formats alone: shipped programs with one field of one step
+changed, names kept.
 
-A kernel that overlooked the change would differ from the general interpreter and from the reference, which run every step.
+A kernel that overlooked the change would differ from the general interpreter and from the reference, which
+run every step.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ def test_a_changed_step_changes_the_kernel(name: str) -> None:
         assert mutant.program.algorithms == ins.program.algorithms
         slow = mutant.engine.dots(*(operands.get(key) for key in ORDER), general=True)
         if mutant.engine.fast:
-            assert np.array_equal(mutant.dot(**operands), slow), f"{what}: lane kernel and general interpreter differ"
+            assert np.array_equal(mutant.dot(**operands), slow), (
+                f"{what}: lane kernel and general interpreter differ"
+            )
         for i in rng.choice(len(slow), BY_REFERENCE):
             wanted = mutant.reference_dot(**{key: codes[i] for key, codes in operands.items()})
             assert int(slow[i]) == wanted, f"{what}: general interpreter and reference differ"
@@ -46,5 +50,7 @@ def test_kernels_do_not_read_names() -> None:
     """Renamed algorithms keep their kernels, and keep them off where the steps are another datapath's."""
     for ins in step_lists().values():
         for algorithm in ("steps", "fdrda", "gfdrda"):
-            renamed = replace(ins, program=Program(tuple(replace(o, algorithm=algorithm) for o in ins.program.operations)))
+            renamed = replace(
+                ins, program=Program(tuple(replace(o, algorithm=algorithm) for o in ins.program.operations))
+            )
             assert kernels.select_kernels(renamed) == kernels.select_kernels(ins)

@@ -1,7 +1,7 @@
 """The three ways to compute one dot product agree: reference model, general interpreter and lane kernels.
 
-The reference runs for one representative of every (architecture, family, operand formats, program); the two paths of
-the C core, which are fast, for every instruction.
+The reference runs for one representative of every (architecture, family, operand formats, program); the two
+paths of the C core, which are fast, for every instruction.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def fail(ins: Instruction, operands: Operands, got: Any, wanted: Any, what: str)
         i = int(wrong[0])
         shown = {name: array[i].tolist() for name, array in operands.items()}
         pytest.fail(
-            f"{ins!r}: {wrong.size} of {wanted.size} differ ({what}): {int(got[i]):#x} and {int(wanted[i]):#x} for {shown}"
+            f"{ins!r}: {wrong.size} of {wanted.size} differ ({what}): {int(got[i]):#x} and "
+            f"{int(wanted[i]):#x} for {shown}"
         )
 
 
@@ -79,7 +80,13 @@ def test_lanes_and_general_agree_on_many(architecture: str) -> None:
             continue
         for kind in stimuli.KINDS:
             operands = stimuli.generate(ins, kind, MANY, rng_for("many", architecture, ins.name, kind))
-            fail(ins, operands, ins.dot(**operands), general(ins, operands), f"lane kernels and general, {kind}")
+            fail(
+                ins,
+                operands,
+                ins.dot(**operands),
+                general(ins, operands),
+                f"lane kernels and general, {kind}",
+            )
 
 
 def spread(instructions: list[Instruction]) -> Iterable[Instruction]:
@@ -94,7 +101,13 @@ def test_every_instruction_runs_the_same_on_both_paths(architecture: str) -> Non
     for ins in spread(golden.instructions(architecture)):
         for kind in ("random_bits", "narrow"):
             operands = stimuli.generate(ins, kind, FEW, rng_for("all", architecture, ins.name, kind))
-            fail(ins, operands, ins.dot(**operands), general(ins, operands), f"lane kernels and general, {kind}")
+            fail(
+                ins,
+                operands,
+                ins.dot(**operands),
+                general(ins, operands),
+                f"lane kernels and general, {kind}",
+            )
 
 
 def matrices(ins: Instruction, batch: int, rng: np.random.Generator) -> Operands:
@@ -114,7 +127,8 @@ def matrices(ins: Instruction, batch: int, rng: np.random.Generator) -> Operands
 
 
 def as_dots(operands: Operands) -> Operands:
-    """The same products through the broadcasting of the dot API: rows (…, m, 1, k) against columns (…, 1, n, k)."""
+    """The same products through the broadcasting of the dot API: rows (…, m, 1, k) against columns (…, 1,
+    n, k)."""
     views = {}
     for name, array in operands.items():
         if name in ("b", "scale_b"):
@@ -146,7 +160,10 @@ def test_a_sparse_dot_is_the_dense_one_over_the_selected_elements(architecture: 
         operands = stimuli.generate(ins, "random_bits", 4, rng_for("sparse", ins.name))
         for i in range(4):
             dot = one(operands, i)
-            b = [int(dot["b"][column]) for column in selected(ins.formats["a"].name, ins.k, dot["metadata"].tolist())]
+            b = [
+                int(dot["b"][column])
+                for column in selected(ins.formats["a"].name, ins.k, dot["metadata"].tolist())
+            ]
             scales = None
             if ins.scale_block:
                 scales = dot["scale_a"].tolist(), dot["scale_b"].tolist(), ins.scale_block // 2

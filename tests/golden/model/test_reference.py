@@ -1,4 +1,5 @@
-"""The reference model against an independent oracle in rational numbers (exact.py), one row an algorithm and its parameters."""
+"""The reference model against an independent oracle in rational numbers (exact.py), one row an algorithm
+and its parameters."""
 
 from __future__ import annotations
 
@@ -29,32 +30,62 @@ def table() -> list[tuple[str, str, Oracle]]:
     def hmma(architecture: str, f: int, l16: int, e32: int, e16: int, shapes: tuple[str, ...]) -> None:
         for shape in shapes:
             rows.append(
-                (architecture, f"{MMA}{shape}.row.col.f32.f16.f16.f32", exact.cofda("f16", "f16", "f32", "f32", l16, f, e32))
+                (
+                    architecture,
+                    f"{MMA}{shape}.row.col.f32.f16.f16.f32",
+                    exact.cofda("f16", "f16", "f32", "f32", l16, f, e32),
+                )
             )
             rows.append(
-                (architecture, f"{MMA}{shape}.row.col.f16.f16.f16.f16", exact.cofda("f16", "f16", "f16", "f16", l16, f, e16))
+                (
+                    architecture,
+                    f"{MMA}{shape}.row.col.f16.f16.f16.f16",
+                    exact.cofda("f16", "f16", "f16", "f16", l16, f, e16),
+                )
             )
 
     hmma("volta", 23, 4, -131, -19, ("m8n8k4",))
-    rows.append(("volta", f"{MMA}m8n8k4.row.col.f32.f16.f16.f16", exact.cofda("f16", "f16", "f16", "f32", 4, 23, -131)))
+    rows.append(
+        (
+            "volta",
+            f"{MMA}m8n8k4.row.col.f32.f16.f16.f16",
+            exact.cofda("f16", "f16", "f16", "f32", 4, 23, -131),
+        )
+    )
     hmma("turing", 23, 4, -131, -19, ("m8n8k4",))
     hmma("turing", 24, 8, -132, -20, ("m16n8k8",))
     for architecture in ("ampere", "ada"):
         hmma(architecture, 24, 8, -132, -20, ("m16n8k8", "m16n8k16"))
         rows.append(
-            (architecture, f"{MMA}m16n8k16.row.col.f32.bf16.bf16.f32", exact.cofda("bf16", "bf16", "f32", "f32", 8, 24, -132))
+            (
+                architecture,
+                f"{MMA}m16n8k16.row.col.f32.bf16.bf16.f32",
+                exact.cofda("bf16", "bf16", "f32", "f32", 8, 24, -132),
+            )
         )
         for shape in ("m16n8k4", "m16n8k8"):
             rows.append(
-                (architecture, f"{MMA}{shape}.row.col.f32.tf32.tf32.f32", exact.cofda("tf32", "tf32", "f32", "f32", 4, 24, -132))
+                (
+                    architecture,
+                    f"{MMA}{shape}.row.col.f32.tf32.tf32.f32",
+                    exact.cofda("tf32", "tf32", "f32", "f32", 4, 24, -132),
+                )
             )
     for architecture in ("hopper", "blackwell", "rtx_blackwell"):
         hmma(architecture, 25, 16, -133, -21, ("m16n8k8", "m16n8k16"))
         rows.append(
-            (architecture, f"{MMA}m16n8k16.row.col.f32.bf16.bf16.f32", exact.cofda("bf16", "bf16", "f32", "f32", 16, 25, -133))
+            (
+                architecture,
+                f"{MMA}m16n8k16.row.col.f32.bf16.bf16.f32",
+                exact.cofda("bf16", "bf16", "f32", "f32", 16, 25, -133),
+            )
         )
         rows.append(
-            (architecture, f"{MMA}m16n8k8.row.col.f32.tf32.tf32.f32", exact.cofda("tf32", "tf32", "f32", "f32", 8, 25, -133))
+            (
+                architecture,
+                f"{MMA}m16n8k8.row.col.f32.tf32.tf32.f32",
+                exact.cofda("tf32", "tf32", "f32", "f32", 8, 25, -133),
+            )
         )
     return rows + fp8_rows() + scaled_rows() + ieee_rows() + amd_rows() + integer_rows()
 
@@ -63,7 +94,10 @@ def fp8_rows() -> list[tuple[str, str, Oracle]]:
     rows: list[tuple[str, str, Oracle]] = []
     for d, e_zero, kept in (("f32", -133, 13), ("f16", -21, 10)):
         for a, b in (("e4m3", "e4m3"), ("e5m2", "e4m3")):
-            mma, wgmma = f"{MMA}m16n8k32.row.col.{d}.{a}.{b}.{d}", f"wgmma.mma_async.sync.aligned.m64n8k32.{d}.{a}.{b}"
+            mma, wgmma = (
+                f"{MMA}m16n8k32.row.col.{d}.{a}.{b}.{d}",
+                f"wgmma.mma_async.sync.aligned.m64n8k32.{d}.{a}.{b}",
+            )
             rows += [
                 ("ada", mma, exact.cofda(a, b, d, d, 16, 13, e_zero, kept)),
                 ("hopper", mma, exact.fp8_rewrite(a, b, d)),
@@ -80,10 +114,20 @@ def fp8_rows() -> list[tuple[str, str, Oracle]]:
 def scaled_rows() -> list[tuple[str, str, Oracle]]:
     scaled, four = "kind::mxf8f6f4.block_scale.scale_vec::1X.", "m16n8k64.row.col.kind::mxf4"
     rows: list[tuple[str, str, Oracle]] = [
-        ("rtx_blackwell", f"{MMA}m16n8k32.row.col.{scaled}f32.{a}.{b}.f32.ue8m0", exact.scaled_fda(a, b, 32, 25, -133))
+        (
+            "rtx_blackwell",
+            f"{MMA}m16n8k32.row.col.{scaled}f32.{a}.{b}.f32.ue8m0",
+            exact.scaled_fda(a, b, 32, 25, -133),
+        )
         for a, b in (("e4m3", "e4m3"), ("e5m2", "e2m1"), ("e3m2", "e2m3"))
     ]
-    rows.append(("rtx_blackwell", f"{MMA}{four}.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", exact.gdfs("ue8m0", 32)))
+    rows.append(
+        (
+            "rtx_blackwell",
+            f"{MMA}{four}.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
+            exact.gdfs("ue8m0", 32),
+        )
+    )
     for scale in ("ue4m3", "ue8m0"):
         name = f"{four}nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.{scale}"
         rows.append(("rtx_blackwell", MMA + name, exact.gdfs(scale, 16)))
@@ -169,7 +213,10 @@ def dots(draw: Any, ins: Instruction) -> dict[str, Any]:
     built["c"] = draw(codes(ins, "c"))
     if ins.scale_block:
         count = ins.k // ins.scale_block
-        built |= {name: draw(st.lists(codes(ins, name), min_size=count, max_size=count)) for name in ("scale_a", "scale_b")}
+        built |= {
+            name: draw(st.lists(codes(ins, name), min_size=count, max_size=count))
+            for name in ("scale_a", "scale_b")
+        }
     return built
 
 
@@ -191,12 +238,32 @@ def test_the_reference_is_the_oracle_for_searched_cases(architecture: str, name:
 @pytest.mark.parametrize(
     ("architecture", "name", "other"),
     [
-        ("hopper", f"{MMA}m16n8k16.row.col.f32.f16.f16.f32", exact.cofda("f16", "f16", "f32", "f32", 16, 24, -133)),
-        ("hopper", f"{MMA}m16n8k16.row.col.f32.bf16.bf16.f32", exact.cofda("bf16", "bf16", "f32", "f32", 16, 25, -126)),
-        ("hopper", f"{MMA}m16n8k16.row.col.f16.f16.f16.f16", exact.cofda("f16", "f16", "f16", "f16", 8, 25, -21)),
-        ("ampere", f"{MMA}m16n8k16.row.col.f32.f16.f16.f32", exact.cofda("f16", "f16", "f32", "f32", 16, 24, -132)),
+        (
+            "hopper",
+            f"{MMA}m16n8k16.row.col.f32.f16.f16.f32",
+            exact.cofda("f16", "f16", "f32", "f32", 16, 24, -133),
+        ),
+        (
+            "hopper",
+            f"{MMA}m16n8k16.row.col.f32.bf16.bf16.f32",
+            exact.cofda("bf16", "bf16", "f32", "f32", 16, 25, -126),
+        ),
+        (
+            "hopper",
+            f"{MMA}m16n8k16.row.col.f16.f16.f16.f16",
+            exact.cofda("f16", "f16", "f16", "f16", 8, 25, -21),
+        ),
+        (
+            "ampere",
+            f"{MMA}m16n8k16.row.col.f32.f16.f16.f32",
+            exact.cofda("f16", "f16", "f32", "f32", 16, 24, -132),
+        ),
         ("cdna2", "v_mfma_f32_32x32x8bf16_1k", exact.gps("bf16", 2)),
-        ("hopper", f"{MMA}m16n8k32.row.col.f32.e4m3.e4m3.f32", exact.cofda("e4m3", "e4m3", "f32", "f32", 32, 25, -133)),
+        (
+            "hopper",
+            f"{MMA}m16n8k32.row.col.f32.e4m3.e4m3.f32",
+            exact.cofda("e4m3", "e4m3", "f32", "f32", 32, 25, -133),
+        ),
     ],
 )
 def test_the_comparison_tells_a_wrong_parameter(architecture: str, name: str, other: Oracle) -> None:

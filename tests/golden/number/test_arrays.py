@@ -1,4 +1,5 @@
-"""What callers may hand over: masked arrays, other dtypes and other classes of arrays never become a wrong answer."""
+"""What callers may hand over: masked arrays, other dtypes and other classes of arrays never become a wrong
+answer."""
 
 from __future__ import annotations
 
@@ -16,9 +17,12 @@ from golden.instruction import Instruction
 HMMA = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 FP8 = golden.instruction("hopper", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")
 SCALED = golden.instruction(
-    "rtx_blackwell", "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+    "rtx_blackwell",
+    "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
 )
-SPARSE = golden.instruction("hopper", "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+SPARSE = golden.instruction(
+    "hopper", "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+)
 
 
 def dots(ins: Instruction, count: int = 3) -> dict[str, Any]:
@@ -36,14 +40,21 @@ def hidden(array: Any) -> Any:
 @pytest.mark.parametrize("ins", [HMMA, SCALED, SPARSE], ids=["dense", "scaled", "sparse"])
 def test_a_masked_operand_is_refused(ins: Instruction, mask: Any) -> None:
     operands = dots(ins)
-    matrices = {name: np.zeros((2, *shape), operands[name].dtype) for name, shape in ins.operand_shapes(matrices=True).items()}
+    matrices = {
+        name: np.zeros((2, *shape), operands[name].dtype)
+        for name, shape in ins.operand_shapes(matrices=True).items()
+    }
     for name, codes in operands.items():
-        with pytest.raises(OperandError, match=f"^argument '{name}' is a masked array, expected every element: fill it first"):
+        with pytest.raises(
+            OperandError, match=f"^argument '{name}' is a masked array, expected every element: fill it first"
+        ):
             ins.dot(**operands | {name: mask(codes)})
         with pytest.raises(OperandError, match=f"'{name}' is a masked array"):
             ins(**matrices | {name: mask(matrices[name])})
         with pytest.raises(OperandError, match=f"'{name}' is a masked array"):
-            ins.reference_dot(**{key: mask(row[0]) if key == name else row[0] for key, row in operands.items()})
+            ins.reference_dot(
+                **{key: mask(row[0]) if key == name else row[0] for key, row in operands.items()}
+            )
 
 
 def test_a_mask_inside_a_list_is_refused() -> None:
@@ -64,7 +75,9 @@ def test_masks_are_refused_beside_the_instruction() -> None:
         lambda: golden.from_float("f16", hidden(np.ones(3))),
         lambda: diagnose(HMMA, operands, hidden(d)),
         lambda: minimise(
-            HMMA, {name: hidden(codes[0]) if name == "a" else codes[0] for name, codes in operands.items()}, lambda _: [True]
+            HMMA,
+            {name: hidden(codes[0]) if name == "a" else codes[0] for name, codes in operands.items()},
+            lambda _: [True],
         ),
         lambda: fragment.a.pack(hidden(np.zeros((16, 16), np.uint16))),
     ]
@@ -103,7 +116,15 @@ def test_other_arrays_are_refused(value: Any, error: type[MmagoldError]) -> None
 
 @pytest.mark.parametrize(
     "given",
-    [np.array([0x3C00, 0.5]), np.array([-1, 1]), np.array([1 << 16]), np.array([1.0], np.float16), [1.5], "text", [[True]]],
+    [
+        np.array([0x3C00, 0.5]),
+        np.array([-1, 1]),
+        np.array([1 << 16]),
+        np.array([1.0], np.float16),
+        [1.5],
+        "text",
+        [[True]],
+    ],
 )
 def test_codes_are_not_bent_to_fit(given: Any) -> None:
     """Each was once cast: 0.5 to the code 0, -1 to 0xFFFF."""
@@ -117,7 +138,9 @@ def test_harmless_classes_of_arrays_are_arrays() -> None:
     """A matrix stays two-dimensional whatever is asked of it; its codes are as good as any."""
     rng = np.random.default_rng(1)
     operands = {
-        name: rng.integers(0, 1 << 8 * np.dtype(HMMA.formats[name].dtype).itemsize, shape, HMMA.formats[name].dtype)
+        name: rng.integers(
+            0, 1 << 8 * np.dtype(HMMA.formats[name].dtype).itemsize, shape, HMMA.formats[name].dtype
+        )
         for name, shape in HMMA.operand_shapes(matrices=True).items()
     }
     matrices = {name: codes.view(np.matrix) for name, codes in operands.items()}
@@ -129,7 +152,8 @@ def test_harmless_classes_of_arrays_are_arrays() -> None:
 def test_operands_of_other_names_are_refused() -> None:
     operands = {name: codes[0] for name, codes in dots(SCALED).items()}
     with pytest.raises(
-        ShapeError, match=r"'scale_c' is no operand, expected a, b, c, metadata, scale_a, scale_b; nearest: scale_"
+        ShapeError,
+        match=r"'scale_c' is no operand, expected a, b, c, metadata, scale_a, scale_b; nearest: scale_",
     ):
         minimise(SCALED, operands | {"scale_c": operands["scale_a"]}, lambda _: np.array([True]))
 

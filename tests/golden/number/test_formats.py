@@ -1,4 +1,5 @@
-"""Every code of every format of 16 bits or less against gfloat and ml_dtypes, conversions, and the checks of operands."""
+"""Every code of every format of 16 bits or less against gfloat and ml_dtypes, conversions, and the checks
+of operands."""
 
 from __future__ import annotations
 
@@ -49,7 +50,11 @@ def test_every_format_is_covered() -> None:
 @pytest.mark.parametrize("name", GFLOAT)
 def test_decode_is_gfloats(name: str) -> None:
     fmt = get_format(name)
-    classes = {gfloat.FloatClass.ZERO: Kind.ZERO, gfloat.FloatClass.INFINITE: Kind.INFINITY, gfloat.FloatClass.NAN: Kind.NAN}
+    classes = {
+        gfloat.FloatClass.ZERO: Kind.ZERO,
+        gfloat.FloatClass.INFINITE: Kind.INFINITY,
+        gfloat.FloatClass.NAN: Kind.NAN,
+    }
     for code in range(1 << fmt.bits):
         number, theirs = fmt.decode(code), gfloat.decode_float(GFLOAT[name], code)
         assert number.kind == classes.get(theirs.fclass, Kind.FINITE), hex(code)
@@ -57,7 +62,9 @@ def test_decode_is_gfloats(name: str) -> None:
         if number.kind <= Kind.FINITE:
             assert number.value == Fraction(theirs.fval), hex(code)
             subnormal = theirs.fclass == gfloat.FloatClass.SUBNORMAL
-            assert number.kind == Kind.ZERO or (number.significand < 1 << number.fraction_bits) == subnormal, hex(code)
+            assert (
+                number.kind == Kind.ZERO or (number.significand < 1 << number.fraction_bits) == subnormal
+            ), hex(code)
 
 
 @pytest.mark.parametrize("name", ML_DTYPES)
@@ -164,7 +171,9 @@ def test_tf32_ignores_its_low_13_bits() -> None:
     assert fmt.decode(0x7F800001).kind == Kind.INFINITY and fmt.decode(0x7F802000).kind == Kind.NAN
 
 
-@pytest.mark.parametrize(("name", "native", "width"), [("f32", np.float32, np.uint32), ("f64", np.float64, np.uint64)])
+@pytest.mark.parametrize(
+    ("name", "native", "width"), [("f32", np.float32, np.uint32), ("f64", np.float64, np.uint64)]
+)
 def test_wide_formats_are_numpys(name: str, native: type, width: type) -> None:
     fmt = get_format(name)
     rng = np.random.default_rng(3)
@@ -182,11 +191,15 @@ def test_negation_flips_the_sign_bit_alone(name: str) -> None:
     for code in range(1 << fmt.sign_shift):
         number, other = fmt.decode(code), fmt.decode(code | 1 << fmt.sign_shift)
         if Kind.NAN not in (number.kind, other.kind):
-            assert (number.kind, number.significand, number.exponent) == (other.kind, other.significand, other.exponent)
+            assert (number.kind, number.significand, number.exponent) == (
+                other.kind,
+                other.significand,
+                other.exponent,
+            )
             assert (number.sign, other.sign) == (0, 1)
 
 
-# from_float ------------------------------------------------------------------------------------------------------------
+# from_float -------------------------------------------------------------------------------------------------
 
 
 def nearest_even_code(fmt: Format, value: float) -> Fraction:
@@ -199,7 +212,8 @@ def nearest_even_code(fmt: Format, value: float) -> Fraction:
 
 @pytest.mark.parametrize("name", ["e5m2", "e4m3", "e5m2fnuz", "e4m3fnuz", "e3m2", "e2m3", "e2m1"])
 def test_from_float_rounds_to_nearest_even_between_all_neighbours(name: str) -> None:
-    """Each midpoint of two neighbours, and the doubles just beside it: a second rounding would break these."""
+    """Each midpoint of two neighbours, and the doubles just beside it: a second rounding would break
+    these."""
     fmt = get_format(name)
     finite = sorted({fmt.decode(code).value for code in range(fmt.largest + 1)})
     middles = np.array([float((x + y) / 2) for x, y in itertools.pairwise(finite)])
@@ -210,7 +224,8 @@ def test_from_float_rounds_to_nearest_even_between_all_neighbours(name: str) -> 
 
 @pytest.mark.parametrize("name", ["bf16", "f16", "tf32"])
 def test_from_float_rounds_once(name: str) -> None:
-    """Just above a midpoint by less than an f32 can show: double rounding would fall to the even neighbour."""
+    """Just above a midpoint by less than an f32 can show: double rounding would fall to the even
+    neighbour."""
     fmt = get_format(name)
     unit = 2.0**-fmt.fraction_bits
     for multiple in range(8):
@@ -244,10 +259,12 @@ def test_from_float_refuses_what_a_format_cannot_hold() -> None:
             from_float(name, [value])
 
 
-# Integers and checks ---------------------------------------------------------------------------------------------------
+# Integers and checks ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "low", "high"), [("s8", -128, 127), ("u8", 0, 255), ("s4", -8, 7), ("u4", 0, 15), ("b1", 0, 1)])
+@pytest.mark.parametrize(
+    ("name", "low", "high"), [("s8", -128, 127), ("u8", 0, 255), ("s4", -8, 7), ("u4", 0, 15), ("b1", 0, 1)]
+)
 def test_integer_formats(name: str, low: int, high: int) -> None:
     fmt = get_format(name)
     values = np.arange(low, high + 1)
@@ -256,7 +273,9 @@ def test_integer_formats(name: str, low: int, high: int) -> None:
     assert np.array_equal(to_float(fmt, raw), values)
     for code, value in zip(raw.tolist(), values.tolist(), strict=True):
         number = fmt.decode(code)
-        assert (-1) ** number.sign * number.significand == value and (number.kind == Kind.ZERO) == (value == 0)
+        assert (-1) ** number.sign * number.significand == value and (number.kind == Kind.ZERO) == (
+            value == 0
+        )
 
 
 @pytest.mark.parametrize("name", ["s4", "u4", "b1", "e3m2", "e2m3", "e2m1"])
@@ -273,7 +292,14 @@ def test_check_refuses_bits_above_the_format(name: str) -> None:
 def test_check_takes_every_code_and_refuses_other_dtypes(name: str) -> None:
     fmt = get_format(name)
     fmt.check(np.array([0, (1 << fmt.storage) - 1], fmt.dtype), "b")
-    for dtype in (np.int8, np.int64, np.float16, np.float64, np.uint32 if fmt.storage != 32 else np.uint16, np.bool_):
+    for dtype in (
+        np.int8,
+        np.int64,
+        np.float16,
+        np.float64,
+        np.uint32 if fmt.storage != 32 else np.uint16,
+        np.bool_,
+    ):
         with pytest.raises(DTypeError, match=f"'b' has dtype {np.dtype(dtype)}, expected {fmt.dtype}"):
             fmt.check(np.zeros(3, dtype), "b")
 

@@ -32,7 +32,11 @@ GFLOAT_MODES = {
 def test_shift_right_is_a_rational_rounding(mode: str) -> None:
     for sign, magnitude, shift in product((0, 1), range(70), range(-3, 9)):
         value = (-1) ** sign * Fraction(magnitude) / Fraction(2) ** shift
-        assert (-1) ** sign * shift_right(sign, magnitude, shift, mode) == exact.to_integer(value, mode), (sign, magnitude, shift)
+        assert (-1) ** sign * shift_right(sign, magnitude, shift, mode) == exact.to_integer(value, mode), (
+            sign,
+            magnitude,
+            shift,
+        )
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -42,7 +46,12 @@ def test_round_to_code_is_the_oracles(name: str, mode: str) -> None:
     lowest, highest = fmt.min_exponent - fmt.fraction_bits - 4, fmt.max_exponent + 3
 
     @settings(max_examples=150)
-    @given(st.integers(0, 1), st.integers(1, 1 << 70), st.integers(lowest, highest), st.sampled_from(("infinity", "ieee")))
+    @given(
+        st.integers(0, 1),
+        st.integers(1, 1 << 70),
+        st.integers(lowest, highest),
+        st.sampled_from(("infinity", "ieee")),
+    )
     def check(sign: int, magnitude: int, top: int, overflow: str) -> None:
         lsb = top - magnitude.bit_length() + 1
         wanted = exact.encode(name, (-1) ** sign * magnitude * Fraction(2) ** lsb, mode, None, overflow)
@@ -65,7 +74,8 @@ def test_round_to_code_about_every_power_of_two(name: str, mode: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "native"), [("f16", np.float16), ("f32", np.float32), ("bf16", ml_dtypes.bfloat16), ("e5m2", ml_dtypes.float8_e5m2)]
+    ("name", "native"),
+    [("f16", np.float16), ("f32", np.float32), ("bf16", ml_dtypes.bfloat16), ("e5m2", ml_dtypes.float8_e5m2)],
 )
 def test_nearest_even_is_numpys_cast(name: str, native: type) -> None:
     fmt, rng = get_format(name), np.random.default_rng(4)
@@ -86,7 +96,12 @@ def encode_like_ieee(name: str, value: float) -> int:
         return exact.infinity(name, False)
     numerator, denominator = value.as_integer_ratio()
     return round_to_code(
-        get_format(name), int(numerator < 0), abs(numerator), 1 - denominator.bit_length(), "nearest_even", "ieee"
+        get_format(name),
+        int(numerator < 0),
+        abs(numerator),
+        1 - denominator.bit_length(),
+        "nearest_even",
+        "ieee",
     )
 
 
@@ -110,7 +125,9 @@ def test_in_range_values_are_gfloats(name: str, info: gfloat.FormatInfo, mode: s
     for value in np.clip(values, -limit, limit).tolist():
         numerator, denominator = value.as_integer_ratio()
         code = round_to_code(fmt, int(value < 0), abs(numerator), 1 - denominator.bit_length(), mode)
-        assert float(fmt.decode(code).value) == gfloat.round_float(info, value, GFLOAT_MODES[mode], True), value
+        assert float(fmt.decode(code).value) == gfloat.round_float(info, value, GFLOAT_MODES[mode], True), (
+            value
+        )
 
 
 @pytest.mark.parametrize(
@@ -145,7 +162,9 @@ def test_overflow_starts_where_rounding_says() -> None:
 @pytest.mark.parametrize("kept", [0, 10, 13, 22])
 def test_fewer_fraction_bits_leave_low_zeros(kept: int) -> None:
     f32, rng = get_format("f32"), np.random.default_rng(8)
-    for magnitude, lsb in zip(rng.integers(1, 1 << 40, 300).tolist(), rng.integers(-170, 80, 300).tolist(), strict=True):
+    for magnitude, lsb in zip(
+        rng.integers(1, 1 << 40, 300).tolist(), rng.integers(-170, 80, 300).tolist(), strict=True
+    ):
         code = round_to_code(f32, 0, magnitude, lsb, "toward_zero", fraction_bits=kept)
         assert code == exact.encode("f32", magnitude * Fraction(2) ** lsb, "toward_zero", kept)
         if code >> 23:
@@ -170,7 +189,8 @@ def test_integers_wrap_or_saturate(name: str, value: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "target"), [("e4m3", "f16"), ("e5m2", "f16"), ("e2m1", "e4m3"), ("bf16", "f32"), ("f16", "f32")]
+    ("source", "target"),
+    [("e4m3", "f16"), ("e5m2", "f16"), ("e2m1", "e4m3"), ("bf16", "f32"), ("f16", "f32")],
 )
 def test_convert_keeps_every_value_and_normalises(source: str, target: str) -> None:
     narrow, wide = get_format(source), get_format(target)

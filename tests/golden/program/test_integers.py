@@ -1,4 +1,5 @@
-"""Integer formats in a unit, from the description in docs/spec-schema.md alone: what they round to, what they refuse.
+"""Integer formats in a unit, from the description in docs/spec-schema.md alone: what they round to, what they
+refuse.
 
 Expected results are computed here in fractions of Python integers; both models have to give them.
 """
@@ -32,7 +33,9 @@ ROUNDINGS: dict[str, Callable[[Fraction], int]] = {
 
 
 def unit(steps: str, formats: str = NUMBERS % "s32", k: int = 2, define: str = "") -> Instruction:
-    text = f"unit: own\nshape: {{k: {k}}}\n{define}{formats}\nsteps:\n" + "".join(f"  - {step}\n" for step in steps.split("; "))
+    text = f"unit: own\nshape: {{k: {k}}}\n{define}{formats}\nsteps:\n" + "".join(
+        f"  - {step}\n" for step in steps.split("; ")
+    )
     return unit_files.build_instruction(yamlfile.parse(text))
 
 
@@ -60,10 +63,18 @@ def clamped(fmt: str, number: int) -> int:
 
 
 TOTALS = [
-    *([(x,), (y,), c] for x in (0.5, 1.5, 2.5, -0.5, -1.5, 0.25) for y in (1.0, -1.0) for c in (0.0, 0.25, -3.5)),
+    *(
+        [(x,), (y,), c]
+        for x in (0.5, 1.5, 2.5, -0.5, -1.5, 0.25)
+        for y in (1.0, -1.0)
+        for c in (0.0, 0.25, -3.5)
+    ),
     *([(60000.0,), (60000.0,), c] for c in (0.0, 1e30, -1e30, -3.6e9, -1.4525e9)),
     *([(-60000.0,), (60000.0,), c] for c in (0.0, 1e30, 1.4525165e9)),
-    *([(0.0,), (0.0,), c] for c in (127.5, 127.49, 255.5, -128.5, -128.49, 7.5, -8.5, 2147483520.0, -2147483648.0, -0.0)),
+    *(
+        [(0.0,), (0.0,), c]
+        for c in (127.5, 127.49, 255.5, -128.5, -128.49, 7.5, -8.5, 2147483520.0, -2147483648.0, -0.0)
+    ),
     *([(5.96e-8,), (-5.96e-8,), c] for c in (0.0, 1.0, -1.0, 0.5, 3.0e38)),
 ]
 
@@ -78,7 +89,9 @@ def test_a_float_total_is_rounded_once_and_clamped(fmt: str, rounding: str) -> N
         k=1,
     )
     for a, b, c in TOTALS:
-        exact = Fraction(float(np.float16(a[0]))) * Fraction(float(np.float16(b[0]))) + Fraction(float(np.float32(c)))
+        exact = Fraction(float(np.float16(a[0]))) * Fraction(float(np.float16(b[0]))) + Fraction(
+            float(np.float32(c))
+        )
         assert value(fmt, run(ins, a, b, c)) == clamped(fmt, ROUNDINGS[rounding](exact)), (a, b, c)
 
 
@@ -94,7 +107,10 @@ def test_integer_additions_round_and_clamp_every_time(rounding: str, order: str)
     rng = np.random.default_rng(3)
     step = ROUNDINGS[rounding]
     for _ in range(200):
-        a, c = rng.choice([0.5, 1.0, 1.5, -2.25, 100.0, -90.0, 7.75], 2), rng.choice([0.0, -0.5, 127.0, -127.5, 3.25, 1e20])
+        a, c = (
+            rng.choice([0.5, 1.0, 1.5, -2.25, 100.0, -90.0, 7.75], 2),
+            rng.choice([0.0, -0.5, 127.0, -127.5, 3.25, 1e20]),
+        )
         b = rng.choice([1.0, -1.0, 0.5], 2)
         p = [Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
         first, second = (
@@ -116,13 +132,19 @@ INFINITY = float("inf")
 @pytest.mark.parametrize("looked", ["", "special_values: {of: [products, c]%s}; "])
 @pytest.mark.parametrize("word", [None, 5])
 @pytest.mark.parametrize("fmt", ["s8", "u8", "s32"])
-def test_infinities_are_the_ends_of_the_range_and_nan_is_its_word(fmt: str, word: int | None, looked: str) -> None:
+def test_infinities_are_the_ends_of_the_range_and_nan_is_its_word(
+    fmt: str, word: int | None, looked: str
+) -> None:
     nan = f", nan: {word}" if word is not None else ""
     ins = unit(SPECIAL % (looked % nan if looked else "", nan), NUMBERS % fmt)
     low, high = LIMITS[fmt]
     assert value(fmt, run(ins, (INFINITY, 1), (1, 1), 0)) == high
     assert value(fmt, run(ins, (-INFINITY, 1), (1, 1), 1e30)) == low
-    for a, b, c in (((INFINITY, 1), (0, 1), 0), ((INFINITY, 1), (1, 1), -INFINITY), ((1, 1), (1, float("nan")), 0)):
+    for a, b, c in (
+        ((INFINITY, 1), (0, 1), 0),
+        ((INFINITY, 1), (1, 1), -INFINITY),
+        ((1, 1), (1, float("nan")), 0),
+    ):
         assert value(fmt, run(ins, a, b, c)) == (high if word is None else word)
 
 
@@ -136,11 +158,17 @@ def test_integers_wrap_at_every_step() -> None:
         ints,
     )
     fused = unit(
-        "fma: {to: dot, format: s8, start: zero, rounding: up}; sum: {of: [dot, c], to: d, order: tree, rounding: up}", ints
+        "fma: {to: dot, format: s8, start: zero, rounding: up}; sum: {of: [dot, c], to: d, order: tree, "
+        "rounding: up}",
+        ints,
     )
     rng = np.random.default_rng(1)
     for _ in range(300):
-        a, b, c = rng.integers(-128, 128, 2), rng.integers(-128, 128, 2), int(rng.integers(-(1 << 31), 1 << 31))
+        a, b, c = (
+            rng.integers(-128, 128, 2),
+            rng.integers(-128, 128, 2),
+            int(rng.integers(-(1 << 31), 1 << 31)),
+        )
         dot = int((a * b).sum()) & 255
         wanted = ((dot - 256 if dot > 127 else dot) + c) % (1 << 32)
         operands = [int(x) & 255 for x in a], [int(x) & 255 for x in b], c % (1 << 32)
@@ -153,20 +181,32 @@ MEETING = "multiply: {to: products}; sum: {of: [products, c], to: total}; "
 @pytest.mark.parametrize("overflow", ["infinity", "largest", "ieee"])
 def test_integers_do_not_overflow_to_infinity(overflow: str) -> None:
     with pytest.raises(
-        SpecError, match=r"^<text>:7: key 'overflow' is '\w+', but the step rounds to s32, an integer, expected wrap or saturate"
+        SpecError,
+        match=r"^<text>:7: key 'overflow' is '\w+', but the step rounds to s32, an integer, expected wrap "
+        r"or saturate",
     ):
         unit(MEETING + f"round: {{of: total, rounding: toward_zero, overflow: {overflow}, zero: positive}}")
 
 
 @pytest.mark.parametrize("overflow", ["wrap", "saturate"])
 def test_floats_neither_wrap_nor_clamp(overflow: str) -> None:
-    with pytest.raises(SpecError, match="rounds to f32, a floating-point format, expected infinity or largest or ieee"):
-        unit(MEETING + f"round: {{of: total, rounding: toward_zero, overflow: {overflow}, zero: positive}}", NUMBERS % "f32")
+    with pytest.raises(
+        SpecError, match="rounds to f32, a floating-point format, expected infinity or largest or ieee"
+    ):
+        unit(
+            MEETING + f"round: {{of: total, rounding: toward_zero, overflow: {overflow}, zero: positive}}",
+            NUMBERS % "f32",
+        )
 
 
 def test_a_parameter_that_says_so_is_refused_at_its_line() -> None:
-    text = f"unit: own\nshape: {{k: 2}}\n{NUMBERS % 's32'}\nprogram:\n  - exact_dot_add:\n      nan: 1\n      overflow: largest\n"
-    with pytest.raises(SpecError, match=r"^<text>:7: key 'overflow' is 'largest', but the step rounds to s32"):
+    text = (
+        f"unit: own\nshape: {{k: 2}}\n{NUMBERS % 's32'}\nprogram:\n  - exact_dot_add:\n      nan: 1\n    "
+        "  overflow: largest\n"
+    )
+    with pytest.raises(
+        SpecError, match=r"^<text>:7: key 'overflow' is 'largest', but the step rounds to s32"
+    ):
         unit_files.build_instruction(yamlfile.parse(text))
 
 
@@ -184,7 +224,8 @@ def test_a_parameter_that_says_so_is_refused_at_its_line() -> None:
             "a sum to s32 without 'overf",
         ),
         (
-            "multiply: {to: products}; sum: {of: [c, products], to: d, order: tree, rounding: up, overflow: ieee}",
+            "multiply: {to: products}; sum: {of: [c, products], to: d, order: tree, rounding: up, overflow: "
+            "ieee}",
             6,
             "a sum to s32 witho",
         ),
@@ -200,7 +241,8 @@ def test_a_parameter_that_says_so_is_refused_at_its_line() -> None:
             "combines the bits of unsigned integers",
         ),
         (
-            MEETING + "round: {of: total, rounding: up, overflow: saturate, zero: positive, nan: 0x100000000}",
+            MEETING
+            + "round: {of: total, rounding: up, overflow: saturate, zero: positive, nan: 0x100000000}",
             7,
             "key 'nan' is 4294967296",
         ),
@@ -217,7 +259,7 @@ def test_the_word_of_a_nan_fits_the_format() -> None:
         unit(SPECIAL % ("", ", nan: 0xFF"), NUMBERS % "s4")
 
 
-# Formats without some codes -------------------------------------------------------------------------------------------------
+# Formats without some codes ---------------------------------------------------------------------------------
 
 TO_D = (
     "multiply: {to: products}; sum: {of: [products, c], to: total}; "
@@ -233,7 +275,10 @@ def test_without_infinity_and_nan_the_largest_numbers_stand_for_them() -> None:
 
 
 def test_without_zero_the_least_number_stands_for_all_below_it() -> None:
-    own = "{kind: float, storage: 16, exponent_bits: 5, fraction_bits: 10, bias: 15, specials: ieee, zero: false}"
+    own = (
+        "{kind: float, storage: 16, exponent_bits: 5, fraction_bits: 10, bias: 15, specials: ieee, zero: "
+        "false}"
+    )
     ins = unit(TO_D % "ieee", NUMBERS % "n", define=f"define_formats: {{n: {own}}}\n")
     for tiny in (2.0**-15, 2.0**-16, 2.0**-17, 3 * 2.0**-17, 2.0**-60):
         assert (run(ins, (0, 0), (1, 1), tiny), run(ins, (0, 0), (1, 1), -tiny)) == (0x0000, 0x8000), tiny
@@ -241,27 +286,39 @@ def test_without_zero_the_least_number_stands_for_all_below_it() -> None:
     assert run(ins, (0, 0), (1, 1), 1.5 * 2.0**-15) == 0x0200
 
 
-# What the core's registers do not hold ----------------------------------------------------------------------------------------
+# What the core's registers do not hold ----------------------------------------------------------------------
 
 FINITE = "multiply: {to: products}; special_values: {of: [products, c]}; "
-END = "sum: {of: [products, c], to: total}; round: {of: total, rounding: nearest_even, overflow: infinity, zero: positive}"
+END = (
+    "sum: {of: [products, c], to: total}; round: {of: total, rounding: nearest_even, overflow: infinity, "
+    "zero: positive}"
+)
 
 
 @pytest.mark.parametrize(
     ("steps", "formats", "message"),
     [
         (
-            "align: {of: products, fraction_bits: 20, rounding: toward_zero, floor: 100000, shift_limit: 10}; ",
+            "align: {of: products, fraction_bits: 20, rounding: toward_zero, floor: 100000, shift_limit: "
+            "10}; ",
             "f16",
             "sum can need 100143",
         ),
-        ("align: {of: products, fraction_bits: 20, rounding: up, floor: 100000}; ", "f16", "the sum can need"),
+        (
+            "align: {of: products, fraction_bits: 20, rounding: up, floor: 100000}; ",
+            "f16",
+            "the sum can need",
+        ),
         (
             "align: {of: products, fraction_bits: 20, rounding: toward_zero, cut: sticky, floor: 100000}; ",
             "f16",
             "the sum can need",
         ),
-        ("normalize: {of: products, fraction_bits: 20, rounding: up, min_exponent: 100000}; ", "f16", "the sum can need"),
+        (
+            "normalize: {of: products, fraction_bits: 20, rounding: up, min_exponent: 100000}; ",
+            "f16",
+            "the sum can need",
+        ),
         (
             "sum: {of: products, to: products, exponent: -1000}; "
             "align: {of: products, fraction_bits: 20, rounding: toward_zero}; ",
@@ -277,15 +334,22 @@ def test_terms_too_far_apart_for_the_core_are_refused(steps: str, formats: str, 
 
 
 def test_an_adder_does_not_read_a_sum_that_the_core_shortens() -> None:
-    """2**127 + 2**-149 - 2**127 is 2**-149; of the exact sum the core keeps 100 bits, so it would give another number."""
+    """2**127 + 2**-149 - 2**127 is 2**-149; of the exact sum the core keeps 100 bits, so it would give
+    another number."""
     formats = "formats: {a: bf16, b: bf16, c: f32, d: f32}"
-    with pytest.raises(SpecError, match="register 'dot' is an exact sum that can need more than the 100 bits"):
+    with pytest.raises(
+        SpecError, match="register 'dot' is an exact sum that can need more than the 100 bits"
+    ):
         unit(
-            "multiply: {to: products}; sum: {of: products, to: dot}; sum: {of: [dot, c], to: d, order: sequential, rounding: up}",
+            "multiply: {to: products}; sum: {of: products, to: dot}; sum: {of: [dot, c], to: d, order: "
+            "sequential, rounding: up}",
             formats,
         )
 
 
 def test_the_page_says_what_the_core_keeps() -> None:
     page = (Path(__file__).parents[3] / "docs" / "spec-schema.md").read_text()
-    assert f"The core keeps {MOST_BITS} bits of a number and {MOST_SPAN} of a sum." in page and f"more than {KEPT_BITS}." in page
+    assert (
+        f"The core keeps {MOST_BITS} bits of a number and {MOST_SPAN} of a sum." in page
+        and f"more than {KEPT_BITS}." in page
+    )

@@ -1,4 +1,5 @@
-"""One directed test for each rule that measurements added to the paper: each vector gives another answer without the rule."""
+"""One directed test for each rule that measurements added to the paper: each vector gives another answer
+without the rule."""
 
 from __future__ import annotations
 
@@ -30,7 +31,10 @@ def code(fmt: str, value: float) -> int:
 def dot(ins: Instruction, a: list[float], b: list[float], c: int = 0, **more: Any) -> int:
     """All three models on values padded with zeros; they must agree."""
     rows = [
-        np.array([code(ins.formats[name].name, v) for v in values] + [0] * (ins.k - len(values)), ins.formats[name].dtype)
+        np.array(
+            [code(ins.formats[name].name, v) for v in values] + [0] * (ins.k - len(values)),
+            ins.formats[name].dtype,
+        )
         for name, values in (("a", a), ("b", b))
     ]
     return raw_dot(ins, *rows, c, **more)
@@ -46,14 +50,21 @@ def raw_dot(ins: Instruction, a: Any, b: Any, c: int, **more: Any) -> int:
     results = {
         int(ins.dot(**operands)),
         ins.reference_dot(**operands),
-        int(ins.engine.dots(*(operands.get(k) for k in ("a", "b", "c", "metadata", "scale_a", "scale_b")), general=True)),
+        int(
+            ins.engine.dots(
+                *(operands.get(k) for k in ("a", "b", "c", "metadata", "scale_a", "scale_b")), general=True
+            )
+        ),
     }
     assert len(results) == 1, results
     return results.pop()
 
 
 def unit(program: str, k: int, ab: str = "bf16", cd: str = "f32", b: str | None = None) -> Instruction:
-    text = f"unit: u\nshape: {{k: {k}}}\nformats: {{a: {ab}, b: {b or ab}, c: {cd}, d: {cd}}}\nprogram:\n{program}"
+    text = (
+        f"unit: u\nshape: {{k: {k}}}\nformats: {{a: {ab}, b: {b or ab}, c: {cd}, d: "
+        f"{cd}}}\nprogram:\n{program}"
+    )
     return build_instruction(parse(text, "unit.yaml"))
 
 
@@ -61,10 +72,10 @@ def floored(floor: int, cd: str = "f32", ab: str = "bf16") -> Instruction:
     return unit(f"  - fda: {{fraction_bits: 25, exponent_floor: {floor}}}\n", 16, ab, cd)
 
 
-# The exponent floor ------------------------------------------------------------------------------------------------------
+# The exponent floor -----------------------------------------------------------------------------------------
 
-# Sums to 2**-149 only when exactly the bits from 2**-158 up are kept: the two addends of 2**-158 must count, the two of
-# -2**-159 must not.
+# Sums to 2**-149 only when exactly the bits from 2**-158 up are kept: the two addends of 2**-158 must count,
+# the two of -2**-159 must not.
 FLOOR_EXPONENTS = [*range(-150, -158, -1), -158, -158]
 
 
@@ -79,7 +90,9 @@ def test_floor_of_f32_results_is_minus_133(architecture: str) -> None:
     assert dot(ins, *floor_vector()) == 1
 
 
-@pytest.mark.parametrize(("floor", "wanted"), [(-133, 1), (-126, 0), (-131, 0), (-132, 0), (-134, 0), (-139, 0), (-999, 0)])
+@pytest.mark.parametrize(
+    ("floor", "wanted"), [(-133, 1), (-126, 0), (-131, 0), (-132, 0), (-134, 0), (-139, 0), (-999, 0)]
+)
 def test_only_minus_133_satisfies_the_vector(floor: int, wanted: int) -> None:
     assert dot(floored(floor), *floor_vector()) == wanted
 
@@ -123,7 +136,7 @@ def test_every_floor_is_the_least_exponent_less_the_integer_bits() -> None:
     assert seen > 1000
 
 
-# Zeros and special values ------------------------------------------------------------------------------------------------
+# Zeros and special values -----------------------------------------------------------------------------------
 
 
 def fused(architecture: str) -> list[Instruction]:
@@ -160,10 +173,15 @@ def test_a_negative_sum_that_truncates_to_zero_is_plus_zero() -> None:
 
 @pytest.mark.parametrize(
     ("architecture", "name"),
-    [("cdna1", "v_mfma_f32_16x16x8bf16"), ("cdna3", "v_mfma_f32_16x16x16_bf16"), ("cdna3", "v_mfma_f32_16x16x8_xf32")],
+    [
+        ("cdna1", "v_mfma_f32_16x16x8bf16"),
+        ("cdna3", "v_mfma_f32_16x16x16_bf16"),
+        ("cdna3", "v_mfma_f32_16x16x8_xf32"),
+    ],
 )
 def test_amd_zeros(architecture: str, name: str) -> None:
-    """CDNA1 and CDNA3: a nonzero negative total that rounds to zero is -0 (IEEE 754, MMA-Sim 2.1.1), a zero total is +0."""
+    """CDNA1 and CDNA3: a nonzero negative total that rounds to zero is -0 (IEEE 754, MMA-Sim 2.1.1), a
+    zero total is +0."""
     ins = golden.instruction(architecture, name)
     tiny, zeros = [0.0] * (ins.k - 1) + [2.0**-76], [0.0] * ins.k
     assert dot(ins, [-x for x in tiny], tiny) == 0x80000000
@@ -219,7 +237,7 @@ def test_dmma_hands_on_the_first_nan_of_b_c_a_quieted() -> None:
     assert raw_dot(ins, [infinity, *none], one, infinity | 1 << 63) == 0xFFF8000000000000
 
 
-# FP8 ---------------------------------------------------------------------------------------------------------------------
+# FP8 --------------------------------------------------------------------------------------------------------
 
 TWO_STEPS = """\
   - fda: {{fraction_bits: 25, exponent_floor: -133}}
@@ -253,7 +271,9 @@ def test_fp8_mma_takes_k_in_pairs_of_four(architecture: str) -> None:
 @pytest.mark.parametrize(("split", "wanted"), [("pairs", 2.0**-18), ("halves", 0.0)])
 def test_the_vector_tells_contiguous_halves(split: str, wanted: float) -> None:
     first, second = SPLITS[split]
-    assert dot(unit(TWO_STEPS.format(first=first, second=second), 32, "e4m3"), FP8_A, FP8_B) == code("f32", wanted)
+    assert dot(unit(TWO_STEPS.format(first=first, second=second), 32, "e4m3"), FP8_A, FP8_B) == code(
+        "f32", wanted
+    )
 
 
 def test_a_third_vector_tells_even_and_odd() -> None:
@@ -288,7 +308,7 @@ def test_fp8_wgmma_results_end_in_ten_zero_bits(name: str) -> None:
         assert kind == "wide" or (finite & np.uint32(0x400)).any()
 
 
-# Sparse and integer --------------------------------------------------------------------------------------------------------
+# Sparse and integer -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -311,12 +331,17 @@ def test_unselected_nans_have_no_effect(name: str) -> None:
         np.put_along_axis(b, columns, np.take_along_axis(operands["b"], columns, 1), 1)
     wanted = ins.dot(**{**operands, "b": plain})
     assert np.array_equal(ins.dot(**{**operands, "b": poisoned}), wanted)
-    assert ins.dot(**{**operands, "b": np.full_like(plain, ins.formats["b"].nan)})[0] == ins.formats["d"].largest | 0x7FFFFFFF
+    assert (
+        ins.dot(**{**operands, "b": np.full_like(plain, ins.formats["b"].nan)})[0]
+        == ins.formats["d"].largest | 0x7FFFFFFF
+    )
 
 
 @pytest.mark.parametrize("architecture", ["turing", "ampere", "hopper", "blackwell", "rtx_blackwell"])
 def test_integers_wrap_or_clamp_the_exact_total_once(architecture: str) -> None:
-    wrap, clamp = (golden.instruction(architecture, f"{MMA}m8n8k16.row.col.{s}s32.s8.s8.s32") for s in ("", "satfinite."))
+    wrap, clamp = (
+        golden.instruction(architecture, f"{MMA}m8n8k16.row.col.{s}s32.s8.s8.s32") for s in ("", "satfinite.")
+    )
     top, bottom = 0x7FFFFFFF, 0x80000000
     up, down = ([127] * 8 + [129] * 8, [127] * 16), ([127] * 8, [127] * 8)
     for ins in (wrap, clamp):  # over the top and back: the total fits
@@ -329,7 +354,7 @@ def test_integers_wrap_or_clamp_the_exact_total_once(architecture: str) -> None:
     assert raw_dot(wrap, [129] * 8 + rest, down[1] + rest, bottom) == 2**31 - 8 * 127 * 127
 
 
-# Block scales ----------------------------------------------------------------------------------------------------------------
+# Block scales -----------------------------------------------------------------------------------------------
 
 FOUR = f"{MMA}m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32."
 DATA_A = (
@@ -366,17 +391,22 @@ def test_the_discriminator_between_two_published_models(four_scales: dict[str, I
 ONES, CANCEL = [2] * 16, [2, 10] * 8
 
 
-def test_a_cancelled_group_keeps_its_exponent_and_a_group_of_zeros_does_not(four_scales: dict[str, Instruction]) -> None:
+def test_a_cancelled_group_keeps_its_exponent_and_a_group_of_zeros_does_not(
+    four_scales: dict[str, Instruction],
+) -> None:
     ins, rest = four_scales["ue8m0"], [0] * 32
     scales = [127 + 19, 127, 127, 127]
-    assert scaled(ins, CANCEL + ONES + rest, ONES + ONES + rest, 0, scales, scales) == 0x41800000  # 16 is above 2**(38 - 35)
+    assert (
+        scaled(ins, CANCEL + ONES + rest, ONES + ONES + rest, 0, scales, scales) == 0x41800000
+    )  # 16 is above 2**(38 - 35)
     far = [127 + 60, 127, 127, 127]
     assert scaled(ins, CANCEL + ONES + rest, ONES + ONES + rest, 0, far, far) == 0
     assert scaled(ins, [0] * 16 + ONES + rest, ONES + ONES + rest, 0, far, far) == 0x41800000
 
 
 def test_a_zero_scale_does_not_hold_the_maximum(four_scales: dict[str, Instruction]) -> None:
-    """ue4m3: zero data scale exponents reach 16; 2**-20 of c lies below 16 - 35 only when the group takes part."""
+    """ue4m3: zero data scale exponents reach 16; 2**-20 of c lies below 16 - 35 only when the group takes
+    part."""
     ins, rest = four_scales["ue4m3"], [0] * 48
     c = code("f32", 2.0**-20)
     assert scaled(ins, CANCEL + rest, ONES + rest, c, [0x7E, 0, 0, 0], [0x7E, 0, 0, 0]) == 0
@@ -393,7 +423,10 @@ def test_ue4m3_bit_7_is_ignored(four_scales: dict[str, Instruction]) -> None:
 
 @pytest.mark.parametrize(
     ("name", "scales"),
-    [(f"{MMA}m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0", 1), (FOUR + "ue8m0", 4)],
+    [
+        (f"{MMA}m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0", 1),
+        (FOUR + "ue8m0", 4),
+    ],
 )
 def test_a_nan_scale_wins_over_zero_data(name: str, scales: int) -> None:
     ins = golden.instruction("rtx_blackwell", name)
@@ -410,7 +443,7 @@ def test_the_least_ue8m0_scale_is_no_zero() -> None:
     assert scaled(ins, one, one, 0, [0], [127]) == 1 << 22  # 2**-127
 
 
-# AMD ---------------------------------------------------------------------------------------------------------------------------
+# AMD --------------------------------------------------------------------------------------------------------
 
 
 def test_cdna3_fp8_drops_a_far_c_where_f16_floors_it() -> None:
@@ -419,7 +452,9 @@ def test_cdna3_fp8_drops_a_far_c_where_f16_floors_it() -> None:
     fp8 = golden.instruction("cdna3", "v_mfma_f32_32x32x16_fp8_fp8")
     assert dot(fp8, [128, 128], [128, -128], c) == 0
     assert dot(fp8, [128, 128], [128, -128], code("f32", -(2.0**-11) - 2.0**-20)) == code("f32", -(2.0**-10))
-    assert dot(golden.instruction("cdna3", "v_mfma_f32_32x32x8_f16"), [128, 128], [128, -128], c) == code("f32", -(2.0**-10))
+    assert dot(golden.instruction("cdna3", "v_mfma_f32_32x32x8_f16"), [128, 128], [128, -128], c) == code(
+        "f32", -(2.0**-10)
+    )
 
 
 def test_cdna1_rounds_each_exact_group_once() -> None:
@@ -436,7 +471,8 @@ OTHER_UNITS = {("turing", "f16", 4): 4, ("ada", "e4m3", 16): 16, ("ada", "e5m2",
 
 @pytest.mark.parametrize("architecture", UNITS)
 def test_exponent_floors_follow_the_width_of_the_sum_register(architecture: str) -> None:
-    """Every literal of the specs is e_min(D) - W, W the integer bits of the largest magnitude that the register holds."""
+    """Every literal of the specs is e_min(D) - W, W the integer bits of the largest magnitude that the
+    register holds."""
     floors = set()
     for ins in golden.instructions(architecture):
         for operation in ins.program.operations:
@@ -445,7 +481,9 @@ def test_exponent_floors_follow_the_width_of_the_sum_register(architecture: str)
                     unit = (architecture, ins.formats["a"].name, len(operation.k_index))
                     products = OTHER_UNITS.get(unit, UNITS[architecture])
                     largest = 4 * products + 2  # significands below 2, and c below 2
-                    if operation.algorithm == "gdfs":  # 4 groups of 16 products of e2m1 (6 * 6), scales of 1.875 by 1.875
+                    if (
+                        operation.algorithm == "gdfs"
+                    ):  # 4 groups of 16 products of e2m1 (6 * 6), scales of 1.875 by 1.875
                         largest = 4 * 16 * 36 * Fraction(15, 8) ** 2 + 2
                     width = (math.ceil(largest) - 1).bit_length()
                     assert step.floor == operation.out_format.min_exponent - width, (ins, operation.algorithm)

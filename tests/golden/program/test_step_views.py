@@ -1,4 +1,5 @@
-"""What shows a step shows all of it: its words change with every field, its widths hold what the reference computes."""
+"""What shows a step shows all of it: its words change with every field, its widths hold what the reference
+computes."""
 
 from __future__ import annotations
 
@@ -21,7 +22,10 @@ from golden.program.widths import operation_nodes
 from golden.program.words import step_text
 
 SAME_MEANING = {
-    ("sum", "rounding"),  # of an exact sum it only decides a zero's sign, and toward zero, up and to nearest decide alike
+    (
+        "sum",
+        "rounding",
+    ),  # of an exact sum it only decides a zero's sign, and toward zero, up and to nearest decide alike
     ("multiply", "normalize"),  # a product that is rounded to a format is normalised in any case
 }
 
@@ -55,7 +59,8 @@ def outside(ins: Instruction, seed: int) -> list[str]:
     """Numbers of the reference that the widths have no room for."""
     operands = stimuli.generate(ins, stimuli.KINDS[seed % len(stimuli.KINDS)], 2, np.random.default_rng(seed))
     nodes = [
-        [{node.register: node for node in written} for _, written in operation_nodes(ins, o)] for o in ins.program.operations
+        [{node.register: node for node in written} for _, written in operation_nodes(ins, o)]
+        for o in ins.program.operations
     ]
     found = []
     for row in range(2):
@@ -64,11 +69,21 @@ def outside(ins: Instruction, seed: int) -> list[str]:
             here = nodes[event.operation][place[event.operation]]
             place[event.operation] += 1
             for name, numbers in event.written.items():
-                for number in (x for x in numbers if x.kind == Kind.FINITE and x.significand and name in here):
+                for number in (
+                    x for x in numbers if x.kind == Kind.FINITE and x.significand and name in here
+                ):
                     node = here[name]
-                    size = abs(number.value) if node.fixed else Fraction(number.significand) / Fraction(2) ** number.fraction_bits
-                    whole = size <= node.maximum or (number.sign and node.signed and size <= 1 << node.integer_bits)
-                    if not whole or not (node.fixed or node.exponents[0] <= number.exponent <= node.exponents[1]):
+                    size = (
+                        abs(number.value)
+                        if node.fixed
+                        else Fraction(number.significand) / Fraction(2) ** number.fraction_bits
+                    )
+                    whole = size <= node.maximum or (
+                        number.sign and node.signed and size <= 1 << node.integer_bits
+                    )
+                    if not whole or not (
+                        node.fixed or node.exponents[0] <= number.exponent <= node.exponents[1]
+                    ):
                         found.append(f"{event.step.op} {name}: {number} outside {node}")
     return found
 
@@ -84,7 +99,9 @@ def test_a_carry_out_of_the_alignment_has_its_bit(mode: str) -> None:
     """2 - 2**-23 with no bit below the point is 2, which is one bit more than 1.x has."""
     ins = known_unit()
     steps = tuple(
-        replace(step, rounding=mode, fraction_bits=(("products", 0), ("c", 0))) if step.op == "align" else step
+        replace(step, rounding=mode, fraction_bits=(("products", 0), ("c", 0)))
+        if step.op == "align"
+        else step
         for step in ins.program.operations[0].steps
     )
     changed = replace(ins.program.operations[0], steps=steps)
@@ -104,7 +121,9 @@ def test_a_normalised_total_reaches_the_exponent_of_its_carry() -> None:
 
 def test_an_unknown_step_is_no_silence() -> None:
     ins = known_unit()
-    operation: Operation = replace(ins.program.operations[0], steps=(Step("twist", ("a",)), *ins.program.operations[0].steps))
+    operation: Operation = replace(
+        ins.program.operations[0], steps=(Step("twist", ("a",)), *ins.program.operations[0].steps)
+    )
     with pytest.raises(CoverageError, match="step 'twist' has no spans"):
         spans_of(ins, operation)
     with pytest.raises(AssertionError, match="no widths of step 'twist'"):

@@ -1,4 +1,5 @@
-"""Fragments of whole instructions: every shape packs and unpacks, and the rules stated the other way round agree."""
+"""Fragments of whole instructions: every shape packs and unpacks, and the rules stated the other way round
+agree."""
 
 from __future__ import annotations
 
@@ -78,7 +79,16 @@ def toy(
         names |= {"scale_a": scale[0], "scale_b": scale[0]}
     formats = {operand: Format(name, BITS[name]) for operand, name in names.items()}
     return Toy(
-        f"{layout} m{m}n{n}k{k} {a} {c}", layout, m, n, k, formats, sparse, blocks, scale[1] if scale else None, dict(variables)
+        f"{layout} m{m}n{n}k{k} {a} {c}",
+        layout,
+        m,
+        n,
+        k,
+        formats,
+        sparse,
+        blocks,
+        scale[1] if scale else None,
+        dict(variables),
     )
 
 
@@ -134,7 +144,12 @@ DENSE = [
     (toy("wmma", 16, 16, 8, "tf32", "f32"), 4, 4, 8),
     (toy("wmma", 8, 8, 4, "f64", "f64"), 1, 1, 2),
     *[
-        (toy("mma_m8n8k4_f16", 8, 8, 4, "f16", c, blocks=4, a_layout=a, b_layout=b), 2, 2, {"f16": 4, "f32": 8}[c])
+        (
+            toy("mma_m8n8k4_f16", 8, 8, 4, "f16", c, blocks=4, a_layout=a, b_layout=b),
+            2,
+            2,
+            {"f16": 4, "f32": 8}[c],
+        )
         for c in ("f16", "f32")
         for a in ("row", "col")
         for b in ("row", "col")
@@ -151,7 +166,12 @@ SPARSE = [
     (toy("mma", 16, 8, 64, "s4", "s32", sparse=True), 2, 2, 4),
     (toy("mma", 16, 8, 128, "u4", "s32", sparse=True), 4, 4, 4),
     (toy("mma", 16, 8, 64, "e2m1", "f32", "e3m2", sparse=True, kind="f8f6f4"), 4, 4, 4),
-    (toy("mma", 16, 8, 64, "e2m1", "f32", "e3m2", sparse=True, kind="mxf8f6f4", scale=("ue8m0", 64)), 4, 4, 4),
+    (
+        toy("mma", 16, 8, 64, "e2m1", "f32", "e3m2", sparse=True, kind="mxf8f6f4", scale=("ue8m0", 64)),
+        4,
+        4,
+        4,
+    ),
     (toy("mma", 16, 8, 128, "e2m1", "f32", sparse=True, kind="mxf4", scale=("ue8m0", 64)), 4, 4, 4),
     (toy("mma", 16, 8, 128, "e2m1", "f32", sparse=True, kind="mxf4nvf4", scale=("ue4m3", 32)), 4, 4, 4),
 ]
@@ -167,7 +187,10 @@ WGMMA = [
         ("b1", 256, "s32"),
     )
 ]
-WGMMA += [(toy("wgmma", 64, 16, k, a, "f32", sparse=True), 4, None, 8) for a, k in (("f16", 32), ("tf32", 16), ("e5m2", 64))]
+WGMMA += [
+    (toy("wgmma", 64, 16, k, a, "f32", sparse=True), 4, None, 8)
+    for a, k in (("f16", 32), ("tf32", 16), ("e5m2", 64))
+]
 MFMA = [
     (toy("mfma", 32, 32, 1, "f32", "f32", blocks=2), 1, 1, 32),
     (toy("mfma", 16, 16, 1, "f32", "f32", blocks=4), 1, 1, 16),
@@ -221,9 +244,13 @@ def test_register_counts_and_shapes(case: tuple[Toy, int, int | None, int]) -> N
     assert [layout and layout.registers for layout in layouts] == expected
     stored = ins.k // 2 if ins.sparse else ins.k
     blocks = () if ins.blocks == 1 else (ins.blocks,)
-    for layout, shape in zip(layouts, ((ins.m, stored), (ins.k, ins.n), (ins.m, ins.n), (ins.m, ins.n)), strict=True):
+    for layout, shape in zip(
+        layouts, ((ins.m, stored), (ins.k, ins.n), (ins.m, ins.n), (ins.m, ins.n)), strict=True
+    ):
         assert layout is None or layout.matrix_shape == (*blocks, *shape)
-    assert {layout.lanes for layout in layouts_of(ins)} == {{"wgmma": 128, "mfma": 64}.get(str(ins.layout), 32)}
+    assert {layout.lanes for layout in layouts_of(ins)} == {
+        {"wgmma": 128, "mfma": 64}.get(str(ins.layout), 32)
+    }
     assert (found.metadata is not None) == ins.sparse
     assert (found.scale_a is not None) == (found.scale_b is not None) == (ins.scale_block is not None)
 
@@ -260,7 +287,9 @@ def test_any_batch(case: tuple[Toy, int, int | None, int], batch: list[int], see
         assert registers.shape == (*batch, layout.lanes, layout.registers)
         for index in np.ndindex(*batch):
             np.testing.assert_array_equal(registers[index], layout.pack(matrix[index]))
-        unused = ~layout.pack(np.full(layout.matrix_shape, (1 << layout.element_bits) - 1, layout.matrix_dtype))
+        unused = ~layout.pack(
+            np.full(layout.matrix_shape, (1 << layout.element_bits) - 1, layout.matrix_dtype)
+        )
         assert not (registers & unused).any()
         np.testing.assert_array_equal(layout.unpack(registers | unused), matrix)
 
@@ -358,7 +387,8 @@ def test_metadata_nibbles_are_four_bits() -> None:
 
 
 @pytest.mark.parametrize(
-    "scales, scale, byte_ids", [(1, ("ue8m0", 32), (0, 1, 2, 3)), (2, ("ue8m0", 32), (0, 2)), (4, ("ue4m3", 16), (0,))]
+    "scales, scale, byte_ids",
+    [(1, ("ue8m0", 32), (0, 1, 2, 3)), (2, ("ue8m0", 32), (0, 2)), (4, ("ue4m3", 16), (0,))],
 )
 def test_scale_factors(scales: int, scale: tuple[str, int], byte_ids: tuple[int, ...]) -> None:
     kind, k = ("mxf8f6f4", 32) if scales == 1 else ("mxf4nvf4", 64)
@@ -377,9 +407,16 @@ def test_scale_factors(scales: int, scale: tuple[str, int], byte_ids: tuple[int,
             registers = scale_a.select(byte_id=byte, thread_id=thread).pack(a)
             wanted = np.zeros((32, 1), np.uint32)
             for row, j in np.ndindex(16, scales):
-                wanted[4 * (row % 8) + 2 * thread + row // 8, 0] |= np.uint32(int(a[row, j]) << 8 * (byte + j))
+                wanted[4 * (row % 8) + 2 * thread + row // 8, 0] |= np.uint32(
+                    int(a[row, j]) << 8 * (byte + j)
+                )
             np.testing.assert_array_equal(registers, wanted)
-    for wrong in ({"byte_id": 4}, {"byte_id": -1}, {"thread_id": 4}, *[{"byte_id": i} for i in {1, 2, 3} - {*byte_ids}]):
+    for wrong in (
+        {"byte_id": 4},
+        {"byte_id": -1},
+        {"thread_id": 4},
+        *[{"byte_id": i} for i in {1, 2, 3} - {*byte_ids}],
+    ):
         for layout in (scale_a, scale_b):
             with pytest.raises(OperandError):
                 layout.select(**wrong)
@@ -392,7 +429,8 @@ def test_scale_factors(scales: int, scale: tuple[str, int], byte_ids: tuple[int,
 
 @pytest.mark.parametrize("case", WGMMA, ids=lambda case: case[0].name)
 def test_wgmma_places(case: tuple[Toy, int, int | None, int]) -> None:
-    """PTX 9.7.15.5: a warp has 16 rows; D repeats the 16x8 accumulator across N, A is the mma fragment of its warp."""
+    """PTX 9.7.15.5: a warp has 16 rows; D repeats the 16x8 accumulator across N, A is the mma fragment of
+    its warp."""
     found = fragments(case[0])
     d, a = known(found.d), known(found.a)
     places, width = d.coordinates(), d.elements_per_register
@@ -405,7 +443,9 @@ def test_wgmma_places(case: tuple[Toy, int, int | None, int]) -> None:
     kind = {32: "tf32", 16: "f16", 8: "e4m3", 1: "b1"}[a.container_bits]
     warp = known(fragments(toy("mma", 16, 8, a.cols, kind, "f32")).a)
     for w in range(4):
-        np.testing.assert_array_equal(a.pack(codes)[32 * w : 32 * w + 32], warp.pack(codes[16 * w : 16 * w + 16]))
+        np.testing.assert_array_equal(
+            a.pack(codes)[32 * w : 32 * w + 32], warp.pack(codes[16 * w : 16 * w + 16])
+        )
 
 
 def mma(k: int, a: str, c: str) -> Fragments:
@@ -413,7 +453,8 @@ def mma(k: int, a: str, c: str) -> Fragments:
 
 
 @pytest.mark.parametrize(
-    "k, a, c", [(16, "f16", "f32"), (16, "f16", "f16"), (16, "bf16", "f32"), (16, "s8", "s32"), (8, "tf32", "f32")]
+    "k, a, c",
+    [(16, "f16", "f32"), (16, "f16", "f16"), (16, "bf16", "f32"), (16, "s8", "s32"), (8, "tf32", "f32")],
 )
 def test_wmma_m16n16_is_two_mma(k: int, a: str, c: str) -> None:
     found, half = fragments(toy("wmma", 16, 16, k, a, c)), mma(k, a, c)
@@ -434,7 +475,10 @@ def test_wmma_m8n8_is_mma(k: int, a: str, c: str) -> None:
 
 @pytest.mark.parametrize("kind, c_kind", [("f16", "f32"), ("f16", "f16"), ("bf16", "f32"), ("s8", "s32")])
 def test_wmma_m32n8_is_two_mma_and_m8n32_its_transpose(kind: str, c_kind: str) -> None:
-    tall, wide = fragments(toy("wmma", 32, 8, 16, kind, c_kind)), fragments(toy("wmma", 8, 32, 16, kind, c_kind))
+    tall, wide = (
+        fragments(toy("wmma", 32, 8, 16, kind, c_kind)),
+        fragments(toy("wmma", 8, 32, 16, kind, c_kind)),
+    )
     half = mma(16, kind, c_kind)
     a, b, c = (random_matrix(known(layout), seed) for seed, layout in enumerate((tall.a, tall.b, tall.c)))
     for layout, part, mirror, values in ((tall.a, half.a, wide.b, a), (tall.c, half.c, wide.c, c)):
@@ -497,7 +541,11 @@ def test_smfmac_index(case: tuple[Toy, int, int | None, int]) -> None:
         registers = layout.select(selector=selector).pack(codes)
         for row, chunk in np.ndindex(*codes.shape):
             k = 4 * chunk
-            lane, bit = (row + ins.m * (k // 8), 4 * (k // 4 % 2)) if half else (row + ins.m * (k // 16), 4 * (k // 4 % 4))
+            lane, bit = (
+                (row + ins.m * (k // 8), 4 * (k // 4 % 2))
+                if half
+                else (row + ins.m * (k // 16), 4 * (k // 4 % 4))
+            )
             bit += (8 if half else 16) * selector
             assert int(registers[lane, 0]) >> bit & 15 == codes[row, chunk]
 
@@ -543,7 +591,9 @@ def test_ldmatrix_and_stmatrix(count: int) -> None:
             assert registers[0, lane, j] == int(one[g, 2 * t]) | int(one[g, 2 * t + 1]) << 16
         np.testing.assert_array_equal(layout.unpack(registers), matrices)
         lanes = layout.address_lanes()
-        assert lanes is not None and lanes.tolist() == [[8 * j + row for row in range(8)] for j in range(count)]
+        assert lanes is not None and lanes.tolist() == [
+            [8 * j + row for row in range(8)] for j in range(count)
+        ]
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])

@@ -16,7 +16,16 @@ Rule = Callable[[int, int], tuple[int, int]]
 
 
 def build(name: str, operand: str, bits: int, **parameters: int) -> Layout:
-    defaults: dict[str, Any] = {"m": 16, "n": 8, "k": 16, "blocks": 1, "sparse": 0, "a_bits": bits, "a_col": 0, "b_row": 0}
+    defaults: dict[str, Any] = {
+        "m": 16,
+        "n": 8,
+        "k": 16,
+        "blocks": 1,
+        "sparse": 0,
+        "a_bits": bits,
+        "a_col": 0,
+        "b_row": 0,
+    }
     layout = family(name).build(operand, container_bits=bits, **{**defaults, **parameters})
     assert layout is not None
     return layout
@@ -183,8 +192,8 @@ def test_quad_pairs_own_their_block() -> None:
             assert (block[list(lanes)] == q).all()
 
 
-# The m16n8 shapes, in the words of PTX ISA 9.7.14.5.7 to 9.7.14.5.14: which elements are on the lower rows (group_id)
-# and where the second half of K begins.
+# The m16n8 shapes, in the words of PTX ISA 9.7.14.5.7 to 9.7.14.5.14: which elements are on the lower rows
+# (group_id) and where the second half of K begins.
 
 
 def a_rule(per_register: int, split: int, lower: Callable[[int], bool]) -> Rule:
@@ -226,7 +235,11 @@ def test_m16n8_multiplicands(bits: int, k: int, elements: int, rule: Rule) -> No
 
 
 def test_m16n8k16_f64_walks_k_in_fours() -> None:
-    check(build("mma", "a", 64, k=16), 8, lambda laneid, i: ((laneid >> 2) + 8 * (i % 2), laneid % 4 + 4 * (i // 2)))
+    check(
+        build("mma", "a", 64, k=16),
+        8,
+        lambda laneid, i: ((laneid >> 2) + 8 * (i % 2), laneid % 4 + 4 * (i // 2)),
+    )
 
 
 @pytest.mark.parametrize("bits, registers", [(16, 2), (32, 4), (64, 4)])
@@ -386,7 +399,11 @@ def test_wrong_spec_points_at_the_line(old: str, new: str, message: str) -> None
 
 @pytest.mark.parametrize(
     "old, new, message",
-    [("L >> 1", "L >> 0", "col outside"), ("L & 1", "0", "exactly once"), ("L & 1", "q & 1", "unknown name 'q'")],
+    [
+        ("L >> 1", "L >> 0", "col outside"),
+        ("L & 1", "0", "exactly once"),
+        ("L & 1", "q & 1", "unknown name 'q'"),
+    ],
 )
 def test_formulas_that_do_not_place_every_element(old: str, new: str, message: str) -> None:
     with pytest.raises(SpecError, match=message):

@@ -1,4 +1,5 @@
-"""Every stimulus kind: legal operands for every instruction, reproducible, and really of the structure that it names."""
+"""Every stimulus kind: legal operands for every instruction, reproducible, and really of the structure
+that it names."""
 
 from __future__ import annotations
 
@@ -20,7 +21,13 @@ def representatives() -> list[golden.Instruction]:
     picked: dict[Any, golden.Instruction] = {}
     for arch in golden.architectures():
         for ins in golden.instructions(arch):
-            key = (*(fmt.name for fmt in ins.formats.values()), ins.sparse, ins.ordered_metadata, ins.scale_block, ins.k)
+            key = (
+                *(fmt.name for fmt in ins.formats.values()),
+                ins.sparse,
+                ins.ordered_metadata,
+                ins.scale_block,
+                ins.k,
+            )
             picked.setdefault(key, ins)
     return list(picked.values())
 
@@ -44,7 +51,9 @@ def test_legal_for_every_instruction(kind: str) -> None:
         operands = stimuli.generate(ins, kind, 3, np.random.default_rng(0))
         ins.check_dot(*(operands.get(name) for name in NAMES))
         shapes = ins.operand_shapes(matrices=False)
-        assert {name: codes.shape for name, codes in operands.items()} == {name: (3, *shape) for name, shape in shapes.items()}
+        assert {name: codes.shape for name, codes in operands.items()} == {
+            name: (3, *shape) for name, shape in shapes.items()
+        }
 
 
 @pytest.mark.parametrize("kind", stimuli.KINDS)
@@ -71,7 +80,9 @@ def test_encode_against_decode(name: str) -> None:
     exponents = np.arange(low, high + 1)
     half = np.full(exponents.shape, np.uint64(1) << np.uint64(63))
     signs = exponents % 2
-    for exponent, sign, code in zip(exponents, signs, stimuli.encode(fmt, signs, exponents, half), strict=True):
+    for exponent, sign, code in zip(
+        exponents, signs, stimuli.encode(fmt, signs, exponents, half), strict=True
+    ):
         number = fmt.decode(int(code))
         wanted = Fraction(2) ** int(exponent)
         if fmt.fraction_bits or (not fmt.is_float and exponent):
@@ -150,7 +161,10 @@ def test_subnormal_and_tiny() -> None:
 
 
 def test_near_overflow_crosses_the_edge() -> None:
-    for name in ("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16"):
+    for name in (
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+        "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16",
+    ):
         ins = golden.instruction("ampere", name)
         results = golden.to_float(ins.formats["d"], ins.dot(**draw("near_overflow", ins)))
         assert np.isinf(results).mean() > 0.02 and np.isfinite(results).mean() > 0.2
@@ -162,7 +176,9 @@ def test_tie_is_a_tie() -> None:
     a, b, c = values(HMMA, operands)
     halves = beside = 0
     for i in range(400):
-        exact = Fraction(float(c[i])) + sum(Fraction(x) * Fraction(y) for x, y in zip(a[i].tolist(), b[i].tolist(), strict=True))
+        exact = Fraction(float(c[i])) + sum(
+            Fraction(x) * Fraction(y) for x, y in zip(a[i].tolist(), b[i].tolist(), strict=True)
+        )
         with np.errstate(over="ignore"):
             near = np.float32(float(exact))
             around = (near, *(np.nextafter(near, np.float32(end)) for end in (-np.inf, np.inf)))
@@ -176,7 +192,9 @@ def test_zeros_have_both_signs() -> None:
     a, _, c = values(HMMA, draw("zeros"))
     for operand in (a, c):
         zero = operand == 0
-        assert zero.mean() > 0.5 and (np.signbit(operand) & zero).any() and (~np.signbit(operand) & zero).any()
+        assert (
+            zero.mean() > 0.5 and (np.signbit(operand) & zero).any() and (~np.signbit(operand) & zero).any()
+        )
 
 
 def test_equal_exponents_fill_the_sum_register() -> None:
@@ -223,7 +241,8 @@ def test_scales_reach_the_ends_of_f32() -> None:
 
 
 def exponents_of_terms(operands: dict[str, Any]) -> Any:
-    """Exponents of c and the products of HMMA, largest first, before the carry of the significands; zeros: -1000."""
+    """Exponents of c and the products of HMMA, largest first, before the carry of the significands; zeros:
+    -1000."""
     a, b, c = values(HMMA, operands)
     terms = np.concatenate([np.frexp(a)[1] + np.frexp(b)[1] - 2, np.frexp(c)[1][:, None] - 1], axis=1)
     live = np.concatenate([a * b != 0, c[:, None] != 0], axis=1)
@@ -251,10 +270,17 @@ def test_half_ulp_is_half_an_ulp_and_a_bit() -> None:
 def test_cancel_last_bit_leaves_one_bit() -> None:
     a, b, c = values(HMMA, draw("cancel_last_bit", count=1000))
     products = a * b
-    left = [abs(sum(map(Fraction, row)) + Fraction(one)) for row, one in zip(products.tolist(), c.tolist(), strict=True)]
+    left = [
+        abs(sum(map(Fraction, row)) + Fraction(one))
+        for row, one in zip(products.tolist(), c.tolist(), strict=True)
+    ]
     largest = np.maximum(np.abs(products).max(axis=1), np.abs(c))
     ratio = np.array([float(x) for x in left]) / largest
-    assert (ratio < 2.0**-9).all() and ((ratio > 0) & (ratio < 2.0**-20)).mean() > 0.2 and (ratio > 2.0**-13).mean() > 0.4
+    assert (
+        (ratio < 2.0**-9).all()
+        and ((ratio > 0) & (ratio < 2.0**-20)).mean() > 0.2
+        and (ratio > 2.0**-13).mean() > 0.4
+    )
 
 
 def test_subnormal_products_and_results() -> None:
@@ -273,8 +299,12 @@ def test_special_each_visits_every_place_with_every_code() -> None:
     for name in "abc":
         codes = operands[name].reshape(33 * 6, -1)
         for column in codes.T:
-            seen = {int(code) for code in column if HMMA.formats[name].decode(int(code)).kind >= Kind.INFINITY}
-            assert seen == {int(code) for code in stimuli.special_codes(HMMA.formats[name])} and len(seen) == 6
+            seen = {
+                int(code) for code in column if HMMA.formats[name].decode(int(code)).kind >= Kind.INFINITY
+            }
+            assert (
+                seen == {int(code) for code in stimuli.special_codes(HMMA.formats[name])} and len(seen) == 6
+            )
     alone = sum((~np.isfinite(x)).reshape(33 * 6, -1).sum(axis=1) for x in values(HMMA, operands))
     assert (alone == 1).all()
 

@@ -1,4 +1,5 @@
-"""What the papers claim, held against the studies' numbers, and these against exact rationals (tests/golden/exact.py)."""
+"""What the papers claim, held against the studies' numbers, and these against exact rationals
+(tests/golden/exact.py)."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def f32_value(code: int) -> Fraction:
     return exact.decode("f32", code).x
 
 
-# FP8 accumulation --------------------------------------------------------------------------------------------------------
+# FP8 accumulation -------------------------------------------------------------------------------------------
 
 STEPS = {
     "ada": exact.cofda("e4m3", "e4m3", "f32", "f32", 16, 13, -133, 13),
@@ -52,7 +53,11 @@ def test_long_fp8_sums_are_those_of_exact_rationals(key: str, data: str) -> None
     a, b = fp8_accumulation.operands(data, 4, 256, np.random.default_rng(1))
     runner = fp8_accumulation.Runner(way(key), 4)
     runner.feed(a, b)
-    to_f16 = (lambda code: exact.encode("f16", exact.decode("e4m3", code).x, "toward_zero")) if key == "hopper_f16" else int
+    to_f16 = (
+        (lambda code: exact.encode("f16", exact.decode("e4m3", code).x, "toward_zero"))
+        if key == "hopper_f16"
+        else int
+    )
     for row in range(4):
         code = 0
         for k in range(0, 256, 32):
@@ -77,14 +82,18 @@ def test_a_promoted_sum_is_one_of_exact_partial_sums_added_to_nearest_even() -> 
 
 @pytest.mark.parametrize(("key", "bits"), [("ada", 13), ("hopper", 13), ("blackwell", 25)])
 def test_the_error_of_one_instruction_has_the_scale_of_its_last_fraction_bit(key: str, bits: int) -> None:
-    """Each of 32 products, and the result, loses less than 2**-F of the largest exponent; some lose nearly that."""
+    """Each of 32 products, and the result, loses less than 2**-F of the largest exponent; some lose nearly
+    that."""
     rng = np.random.default_rng(3)
     ins = way(key).unit.ins
     count = 300
     a, b = (rng.integers(0, 0x7F, (count, 32), dtype=np.uint8) for _ in range(2))
     losses = []
     for row, result in enumerate(golden.to_float("f32", ins.dot(a, b, np.zeros(count, np.uint32)))):
-        pairs = [(exact.decode("e4m3", int(x)), exact.decode("e4m3", int(y))) for x, y in zip(a[row], b[row], strict=True)]
+        pairs = [
+            (exact.decode("e4m3", int(x)), exact.decode("e4m3", int(y)))
+            for x, y in zip(a[row], b[row], strict=True)
+        ]
         total = sum((x.x * y.x for x, y in pairs), Fraction(0))
         top = max(x.e + y.e for x, y in pairs if x.s * y.s)
         losses.append((total - Fraction(float(result))) / exact.two(top))
@@ -95,10 +104,15 @@ def test_the_error_of_one_instruction_has_the_scale_of_its_last_fraction_bit(key
 
 @pytest.fixture(scope="module")
 def grown() -> dict[str, dict[str, fp8_accumulation.Errors]]:
-    return {data: fp8_accumulation.grow(data, 60, fp8_accumulation.WAYS, (128, 512, 4096)) for data in fp8_accumulation.DATA}
+    return {
+        data: fp8_accumulation.grow(data, 60, fp8_accumulation.WAYS, (128, 512, 4096))
+        for data in fp8_accumulation.DATA
+    }
 
 
-def test_hopper_and_ada_lose_what_both_blackwells_keep(grown: dict[str, dict[str, fp8_accumulation.Errors]]) -> None:
+def test_hopper_and_ada_lose_what_both_blackwells_keep(
+    grown: dict[str, dict[str, fp8_accumulation.Errors]],
+) -> None:
     for errors in grown.values():
         for poor in ("ada", "hopper"):
             for good in ("blackwell", "rtx_blackwell", "cdna3", "hopper_f16", "hopper_mma"):
@@ -113,15 +127,20 @@ def test_hopper_and_ada_lose_what_both_blackwells_keep(grown: dict[str, dict[str
 def test_promotion_stops_the_growth(grown: dict[str, dict[str, fp8_accumulation.Errors]]) -> None:
     positive = grown["positive"]
     assert positive["hopper_promoted"].mean[0] == positive["hopper"].mean[0]
-    assert positive["hopper_promoted"].mean[-1] < 1.2 * positive["hopper"].mean[0] < 0.02 * positive["hopper"].mean[-1]
+    assert (
+        positive["hopper_promoted"].mean[-1]
+        < 1.2 * positive["hopper"].mean[0]
+        < 0.02 * positive["hopper"].mean[-1]
+    )
 
 
-# Accumulation precision --------------------------------------------------------------------------------------------------
+# Accumulation precision -------------------------------------------------------------------------------------
 
 
 def test_the_probes_find_the_papers_fraction_bits_and_modes() -> None:
     found = {
-        (item.unit.architecture, item.unit.what): item for item in map(accumulation_precision.find, accumulation_precision.UNITS)
+        (item.unit.architecture, item.unit.what): item
+        for item in map(accumulation_precision.find, accumulation_precision.UNITS)
     }
     for item in found.values():
         assert item.printed is None or item.product_bits == item.printed, item
@@ -130,7 +149,10 @@ def test_the_probes_find_the_papers_fraction_bits_and_modes() -> None:
     asymmetric = {key[0] for key, item in found.items() if item.c_rounding == "down"}
     assert asymmetric == {"cdna3"}
     assert {item.product_rounding for key, item in found.items() if key[0] != "cdna2"} == {"to zero"}
-    assert {key for key, item in found.items() if (item.product_bits or 99) < 23} == {("ada", "e4m3"), ("hopper", "e4m3")}
+    assert {key for key, item in found.items() if (item.product_bits or 99) < 23} == {
+        ("ada", "e4m3"),
+        ("hopper", "e4m3"),
+    }
 
 
 def test_the_tables_of_modes_are_those_of_exact_rounding() -> None:
@@ -148,7 +170,7 @@ def test_the_tables_of_modes_are_those_of_exact_rounding() -> None:
         assert published("accumulation-precision")["ties"][name] == [units(*case, mode) for case in cases]
 
 
-# Dynamic range -----------------------------------------------------------------------------------------------------------
+# Dynamic range ----------------------------------------------------------------------------------------------
 
 
 def test_cdna2_alone_flushes_and_only_in_its_16_bit_instructions() -> None:
@@ -179,7 +201,10 @@ def test_small_gradients_vanish_on_cdna2_ten_binades_early() -> None:
 
 
 def test_products_overflow_on_cdna2_and_cdna3_only() -> None:
-    assert {unit.architecture for unit in product_overflow.UNITS if product_overflow.overflows(unit)} == {"cdna2", "cdna3"}
+    assert {unit.architecture for unit in product_overflow.UNITS if product_overflow.overflows(unit)} == {
+        "cdna2",
+        "cdna3",
+    }
     code = golden.from_float("bf16", [2.0**70, 2.0**70, -(2.0**70)]).tolist()
     values = [[exact.decode("bf16", x) for x in row] for row in ([code[0], code[1]], [code[0], code[2]])]
     assert exact.fdrda(*values, exact.decode("f32", 0)) == 0x7FC00000
@@ -187,10 +212,13 @@ def test_products_overflow_on_cdna2_and_cdna3_only() -> None:
 
 
 def test_sums_of_chained_operations_overflow_between_them() -> None:
-    """2^127 + 2^127 in the first half of K = 16 and -2^127 in the second: f32 between them is infinite, as the study says."""
+    """2^127 + 2^127 in the first half of K = 16 and -2^127 in the second: f32 between them is infinite, as
+    the study says."""
     a, b = (np.zeros(16) for _ in range(2))
     a[[0, 1, 8]], b[[0, 1, 8]] = 2.0**64, (2.0**63, 2.0**63, -(2.0**63))
-    units = {unit.architecture: unit for unit in product_overflow.UNITS if unit.what == "bf16" and unit.ins.k == 16}
+    units = {
+        unit.architecture: unit for unit in product_overflow.UNITS if unit.what == "bf16" and unit.ins.k == 16
+    }
     infinite = {name for name, unit in units.items() if np.isinf(dot(unit.ins, a, b, 0.0))}
     assert infinite == {"ampere", "ada", "cdna2", "cdna3"}
 
@@ -199,10 +227,12 @@ def test_hopper_loses_no_finite_result_and_cdna3_does() -> None:
     units = {unit.architecture: unit for unit in product_overflow.UNITS if unit.what == "bf16"}
     shares = {name: product_overflow.shares(units[name], 400) for name in ("hopper", "cdna3")}
     assert not any(shares["hopper"])
-    assert shares["cdna3"][0] == 0 and shares["cdna3"][-1] > 0.9 and shares["cdna3"] == sorted(shares["cdna3"])
+    assert (
+        shares["cdna3"][0] == 0 and shares["cdna3"][-1] > 0.9 and shares["cdna3"] == sorted(shares["cdna3"])
+    )
 
 
-# CDNA3's rounding --------------------------------------------------------------------------------------------------------
+# CDNA3's rounding -------------------------------------------------------------------------------------------
 
 
 def test_the_papers_case_on_every_unit() -> None:
@@ -262,11 +292,14 @@ def test_cdna3s_fp8_patch() -> None:
     assert cdna3_rounding.fp8_case() == {"far": 0.0, "near": -(2.0**-10)}
 
 
-# TF32 --------------------------------------------------------------------------------------------------------------------
+# TF32 -------------------------------------------------------------------------------------------------------
 
 
 def test_the_papers_word_becomes_infinity_bit_for_bit_on_every_unit_with_tf32_operands() -> None:
-    assert exact.decode("f32", tf32_nan.PAPER_WORD).what == "nan" and exact.decode("tf32", tf32_nan.PAPER_WORD).what == "inf"
+    assert (
+        exact.decode("f32", tf32_nan.PAPER_WORD).what == "nan"
+        and exact.decode("tf32", tf32_nan.PAPER_WORD).what == "inf"
+    )
     answers = {answer.architecture: answer for answer in tf32_nan.answers()}
     assert set(answers) == {"ampere", "ada", "hopper", "blackwell", "rtx_blackwell", "cdna3"}
     for answer in answers.values():
@@ -276,7 +309,9 @@ def test_the_papers_word_becomes_infinity_bit_for_bit_on_every_unit_with_tf32_op
 
 def test_each_word_is_what_the_oracle_makes_of_its_kept_bits() -> None:
     ins = tf32_nan.plainest("hopper")
-    words = np.concatenate([tf32_nan.doomed()[::997], tf32_nan.random_nans(500), np.array(list(tf32_nan.WORDS), np.uint32)])
+    words = np.concatenate(
+        [tf32_nan.doomed()[::997], tf32_nan.random_nans(500), np.array(list(tf32_nan.WORDS), np.uint32)]
+    )
     for word, result in zip(words.tolist(), tf32_nan.times_one(ins, words).tolist(), strict=True):
         row = [exact.decode("tf32", word), *[exact.decode("tf32", 0)] * (ins.k - 1)]
         ones = [exact.decode("tf32", tf32_nan.ONE), *[exact.decode("tf32", 0)] * (ins.k - 1)]
@@ -285,7 +320,9 @@ def test_each_word_is_what_the_oracle_makes_of_its_kept_bits() -> None:
 
 def test_conversions_of_nans() -> None:
     ins, words = tf32_nan.plainest("hopper"), np.array([tf32_nan.PAPER_WORD, 0x7FFFFFFF], np.uint32)
-    none, nearest, integer = (tf32_nan.times_one(ins, convert(words)).tolist() for convert in tf32_nan.conversions().values())
+    none, nearest, integer = (
+        tf32_nan.times_one(ins, convert(words)).tolist() for convert in tf32_nan.conversions().values()
+    )
     assert none == [0x7F800000, 0x7FFFFFFF]
     assert nearest == [0x7FFFFFFF, 0x7FFFFFFF]
     assert integer == [0x7F800000, 0]
@@ -301,7 +338,7 @@ def test_no_committed_vector_holds_such_a_word() -> None:
                 assert not np.isin(arrays[name], tf32_nan.doomed()).any(), path.name
 
 
-# Order and consistency ---------------------------------------------------------------------------------------------------
+# Order and consistency --------------------------------------------------------------------------------------
 
 
 def test_the_four_trees_of_figure_1_come_out() -> None:
@@ -346,12 +383,12 @@ def test_equal_architectures_and_their_results_in_rationals() -> None:
     for place, unit in enumerate(consistency.GROUPS["f16"]):
         if unit.architecture in steps:
             step = exact.cofda("f16", "f16", "f32", "f32", *steps[unit.architecture])
-            assert [step(x, y, z) for x, y, z in zip(a[:5].tolist(), b[:5].tolist(), c[:5].tolist(), strict=True)] == (
-                words[place, :5].tolist()
-            )
+            assert [
+                step(x, y, z) for x, y, z in zip(a[:5].tolist(), b[:5].tolist(), c[:5].tolist(), strict=True)
+            ] == (words[place, :5].tolist())
 
 
-# Numeric profiles --------------------------------------------------------------------------------------------------------
+# Numeric profiles -------------------------------------------------------------------------------------------
 
 
 def test_the_profile_meets_the_printed_figures_but_for_the_one_it_explains() -> None:

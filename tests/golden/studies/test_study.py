@@ -44,9 +44,13 @@ def test_every_module_is_a_study_under_its_own_name() -> None:
 
 
 def test_a_study_is_whole_plain_and_says_what_makes_it_again(study: Study) -> None:
-    assert study.findings.startswith("- ") and "{" not in study.findings and "nan" not in study.findings.split()
+    assert (
+        study.findings.startswith("- ") and "{" not in study.findings and "nan" not in study.findings.split()
+    )
     assert study.command == f"mmagold study {study.name}"
-    assert study.units and all(unit["evidence"] in ("captured", "published", "derived") for unit in study.as_dict()["units"])
+    assert study.units and all(
+        unit["evidence"] in ("captured", "published", "derived") for unit in study.as_dict()["units"]
+    )
     for table in study.tables:
         assert table.rows and all(len(row) == len(table.head) for row in table.rows)
     assert len({table.name for table in study.tables}) == len(study.tables)
@@ -75,7 +79,13 @@ def test_figures_do_not_depend_on_the_readers_matplotlib(tmp_path: Path) -> None
     matplotlib = pytest.importorskip("matplotlib")
     study = studies.run("cdna3-rounding", 2000)
     plain, page = write(study, tmp_path / "plain"), study_page.write_study("product-overflow")
-    own = {"text.usetex": True, "axes.facecolor": "black", "font.size": 30, "savefig.bbox": "tight", "svg.fonttype": "path"}
+    own = {
+        "text.usetex": True,
+        "axes.facecolor": "black",
+        "font.size": 30,
+        "savefig.bbox": "tight",
+        "svg.fonttype": "path",
+    }
     with matplotlib.rc_context(own):
         for one, other in zip(plain, write(study, tmp_path / "other"), strict=True):
             assert one.read_bytes() == other.read_bytes(), one.name
@@ -94,7 +104,13 @@ def test_figures_do_not_depend_on_the_readers_matplotlib(tmp_path: Path) -> None
             "XDG_CONFIG_HOME": "/proc/nowhere",
             "MPLBACKEND": "module://x",
         },
-        {"FORCE_COLOR": "1", "COLUMNS": "20", "TERM": "dumb", "SOURCE_DATE_EPOCH": "1", "TZ": "Asia/Kathmandu"},
+        {
+            "FORCE_COLOR": "1",
+            "COLUMNS": "20",
+            "TERM": "dumb",
+            "SOURCE_DATE_EPOCH": "1",
+            "TZ": "Asia/Kathmandu",
+        },
     ],
     ids=str,
 )
@@ -102,7 +118,17 @@ def test_a_study_runs_in_any_environment(environment: dict[str, str], tmp_path: 
     """Its files are the same bytes, in a folder with a space."""
     pytest.importorskip("matplotlib")
     plain = write(studies.run("product-overflow", 50), tmp_path / "plain")
-    command = [sys.executable, "-m", "golden.cli.app", "study", "product-overflow", "--samples", "50", "--out", "my figures"]
+    command = [
+        sys.executable,
+        "-m",
+        "golden.cli.app",
+        "study",
+        "product-overflow",
+        "--samples",
+        "50",
+        "--out",
+        "my figures",
+    ]
     variables = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])} | environment
     done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -123,7 +149,13 @@ def test_csv_keeps_all_digits() -> None:
 
 
 def test_numbers_as_text() -> None:
-    assert [number(x) for x in (0.0, 1234567.0, 12.345, -0.000123456, 99999.0)] == ["0", "1.23e6", "12.3", "-1.23e-4", "99999"]
+    assert [number(x) for x in (0.0, 1234567.0, 12.345, -0.000123456, 99999.0)] == [
+        "0",
+        "1.23e6",
+        "12.3",
+        "-1.23e-4",
+        "99999",
+    ]
     assert [percent(x) for x in (0.0, 1.0, 0.5, 0.012, 0.0001, 0.9999)] == [
         "0 %",
         "100 %",
@@ -134,7 +166,7 @@ def test_numbers_as_text() -> None:
     ]
 
 
-# Command -------------------------------------------------------------------------------------------------------------------
+# Command ----------------------------------------------------------------------------------------------------
 
 
 def test_without_a_name_the_list() -> None:
@@ -177,7 +209,9 @@ def test_mistakes_are_one_line_and_exit_status_2(arguments: tuple[str, ...], wor
         studies.run(arguments[0], 0)
 
 
-def test_without_matplotlib_tables_are_printed_and_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_matplotlib_tables_are_printed_and_files_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     shown = call("accumulation-precision")
     assert "e4m3fnuz" in shown.stdout and "mmagold[docs]" in shown.stderr
@@ -185,14 +219,16 @@ def test_without_matplotlib_tables_are_printed_and_files_are_refused(tmp_path: P
     assert 'pip install "mmagold[docs]"' in refused.stderr and not (tmp_path / "out").exists()
 
 
-# Pages ---------------------------------------------------------------------------------------------------------------------
+# Pages ------------------------------------------------------------------------------------------------------
 
 
 def test_each_study_has_a_page_and_the_index_links_it() -> None:
     pages = {page.path: page for page in study_page.pages()}
     assert set(pages) == {"studies/index.md", *(f"studies/{name}.md" for name in studies.names())}
     index = pages["studies/index.md"].write()
-    assert all(f"(site:studies/{name}.md)" in index and studies.question(name) in index for name in studies.names())
+    assert all(
+        f"(site:studies/{name}.md)" in index and studies.question(name) in index for name in studies.names()
+    )
 
 
 def test_a_page_has_findings_figures_tables_and_the_command() -> None:

@@ -1,4 +1,5 @@
-"""Every committed captured vector replayed through the three models: not one bit may differ, NaN payloads included."""
+"""Every committed captured vector replayed through the three models: not one bit may differ, NaN payloads
+included."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ def first_difference(vector: Captured, got: np.ndarray) -> str:
         return ""
     tile, row, column = (int(i) for i in wrong[0])
     return (
-        f"{vector.name}: {len(wrong)} of {vector.d.size} differ, tile {tile} ({vector.classes[tile]}), row {row}, col "
+        f"{vector.name}: {len(wrong)} of {vector.d.size} differ, tile {tile} ({vector.classes[tile]}), row "
+        f"{row}, col "
         f"{column}: {int(got[tile, row, column]):#x}, the hardware gave {int(vector.d[tile, row, column]):#x}"
     )
 
@@ -47,7 +49,9 @@ def test_both_paths_give_what_the_hardware_gave() -> None:
         ins = golden.instruction("hopper", vector.name)
         assert vector.d.size > 0
         assert not first_difference(vector, ins(**vector.operands))
-        assert not first_difference(vector, ins.engine.matrices(*(vector.operands.get(key) for key in ORDER), general=True))
+        assert not first_difference(
+            vector, ins.engine.matrices(*(vector.operands.get(key) for key in ORDER), general=True)
+        )
 
 
 def test_the_reference_gives_what_the_hardware_gave() -> None:
@@ -70,7 +74,9 @@ def test_the_reference_gives_what_the_hardware_gave() -> None:
 
 
 def test_every_instruction_of_hopper_is_captured() -> None:
-    assert set(captured.read_manifest("hopper")["instructions"]) == set(golden.catalog.get_architecture("hopper").names())
+    assert set(captured.read_manifest("hopper")["instructions"]) == set(
+        golden.catalog.get_architecture("hopper").names()
+    )
 
 
 def test_every_operand_class_is_there() -> None:
@@ -86,7 +92,7 @@ def test_the_replay_would_see_one_wrong_bit() -> None:
     assert "1 of" in first_difference(vector, golden.instruction("hopper", name)(**vector.operands))
 
 
-# Files -----------------------------------------------------------------------------------------------------------------
+# Files ------------------------------------------------------------------------------------------------------
 
 
 def test_the_evidence_file_is_the_one_the_manifest_gives() -> None:
@@ -113,7 +119,9 @@ def test_every_committed_file_is_in_the_manifest_and_small() -> None:
         for entry in captured.read_manifest(architecture)["instructions"].values()
     }
     assert recorded <= set(files)
-    assert {path for path in files if path.suffix == ".npz" and path.parent.name in captured.architectures()} == recorded
+    assert {
+        path for path in files if path.suffix == ".npz" and path.parent.name in captured.architectures()
+    } == recorded
     assert sum(path.stat().st_size for path in files) <= 40 << 20
 
 
@@ -196,7 +204,9 @@ def change_entry(folder: Path, name: str, **changes: object) -> None:
         {"dots": "many"},
     ],
 )
-def test_a_manifest_that_does_not_fit_its_file_is_refused(copied: tuple[Path, Path, str], changes: dict[str, object]) -> None:
+def test_a_manifest_that_does_not_fit_its_file_is_refused(
+    copied: tuple[Path, Path, str], changes: dict[str, object]
+) -> None:
     folder, _, name = copied
     change_entry(folder, name, **changes)
     with pytest.raises(FileFormatError):
@@ -214,7 +224,9 @@ def test_a_manifest_that_does_not_fit_its_file_is_refused(copied: tuple[Path, Pa
         lambda m: m.update(seed="1"),
     ],
 )
-def test_a_wrong_manifest_is_refused(copied: tuple[Path, Path, str], edit: Callable[[dict[str, object]], object]) -> None:
+def test_a_wrong_manifest_is_refused(
+    copied: tuple[Path, Path, str], edit: Callable[[dict[str, object]], object]
+) -> None:
     folder, _, _ = copied
     path = folder / "hopper" / "manifest.json"
     manifest = json.loads(path.read_text())
@@ -246,7 +258,7 @@ def test_the_command_checks_and_refuses_other_arguments(capsys: pytest.CaptureFi
     assert "usage" in capsys.readouterr().err
 
 
-# Edits -----------------------------------------------------------------------------------------------------------------
+# Edits ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -261,7 +273,9 @@ def test_the_command_checks_and_refuses_other_arguments(capsys: pytest.CaptureFi
         ("digest: ", "# digest: "),
     ],
 )
-def test_an_edited_evidence_file_is_refused(old: str, new: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edited_evidence_file_is_refused(
+    old: str, new: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shutil.copytree(spec_folder(), tmp_path / "spec")
     path = tmp_path / "spec" / "evidence" / "hopper.yaml"
     monkeypatch.setenv("MMAGOLD_SPEC", str(tmp_path / "spec"))
@@ -271,7 +285,9 @@ def test_an_edited_evidence_file_is_refused(old: str, new: str, tmp_path: Path, 
         evidence_file.read("hopper")
 
 
-@pytest.mark.parametrize("line", ['"seed": 1', '"date": "', '"driver": "5', '"class_set": "stimuli"', '"emulated": false'])
+@pytest.mark.parametrize(
+    "line", ['"seed": 1', '"date": "', '"driver": "5', '"class_set": "stimuli"', '"emulated": false']
+)
 def test_an_edited_manifest_is_refused(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "hopper").mkdir()
     text = (captured.vectors_folder() / "hopper" / "manifest.json").read_text()
@@ -282,7 +298,9 @@ def test_an_edited_manifest_is_refused(line: str, tmp_path: Path, monkeypatch: p
         captured.read_manifest("hopper")
 
 
-def test_campaign_reports_are_those_that_the_evidence_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_campaign_reports_are_those_that_the_evidence_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = paths.docs_folder() / "campaigns"
     reports = [path for path in folder.iterdir() if path.suffix in (".json", ".md")]
     assert len(reports) >= 4 and all(evidence_file.check_report(path) == path for path in reports)

@@ -1,4 +1,5 @@
-"""The exported DPI-C models: through ctypes against the C core on many vectors, and in Verilator with the example testbench."""
+"""The exported DPI-C models: through ctypes against the C core on many vectors, and in Verilator with the
+example testbench."""
 
 from __future__ import annotations
 
@@ -46,7 +47,10 @@ def test_the_c_model_answers_as_the_core(kind, tmp_path):
     inputs = [field_words(layout, vectors.operands, field.name) for field in layout.operand_fields]
     result = np.zeros((layout.result_width + 31) // 32, np.uint32)
     for i, expected in enumerate(vectors.d):
-        function(*(words[i].ctypes.data_as(ctypes.c_void_p) for words in inputs), result.ctypes.data_as(ctypes.c_void_p))
+        function(
+            *(words[i].ctypes.data_as(ctypes.c_void_p) for words in inputs),
+            result.ctypes.data_as(ctypes.c_void_p),
+        )
         assert int.from_bytes(result.tobytes(), "little") == int(expected), f"vector {i}"
 
 
@@ -54,7 +58,11 @@ def test_the_c_model_answers_as_the_core(kind, tmp_path):
 def test_the_example_testbench_passes_in_verilator(kind, tmp_path):
     dpi.write(golden.instruction(*NAMES[kind]), tmp_path, "unit")
     done = subprocess.run(
-        ["make", "-C", tmp_path, "verilator"], env=dict(simulators.verilator().env), capture_output=True, text=True, check=False
+        ["make", "-C", tmp_path, "verilator"],
+        env=dict(simulators.verilator().env),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "PASS: 56 vectors" in done.stdout
@@ -67,7 +75,11 @@ def test_the_example_testbench_fails_when_an_expected_result_is_wrong(tmp_path):
     lines[7] = lines[7][:-1] + f"{int(lines[7][-1], 16) ^ 1:x}"
     file.write_text("\n".join(lines) + "\n")
     done = subprocess.run(
-        ["make", "-C", tmp_path, "verilator"], env=dict(simulators.verilator().env), capture_output=True, text=True, check=False
+        ["make", "-C", tmp_path, "verilator"],
+        env=dict(simulators.verilator().env),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode != 0
     assert "vector 7: model" in done.stdout and "FAIL: 1 of 56" in done.stdout + done.stderr
@@ -76,9 +88,13 @@ def test_the_example_testbench_fails_when_an_expected_result_is_wrong(tmp_path):
 def test_two_models_share_no_symbol(tmp_path):
     for name in ("dense", "integer"):
         dpi.write(golden.instruction(*NAMES[name]), tmp_path, name)
-        subprocess.run(["gcc", "-std=gnu11", "-c", "-o", tmp_path / f"{name}.o", tmp_path / f"{name}_dpi.c"], check=True)
+        subprocess.run(
+            ["gcc", "-std=gnu11", "-c", "-o", tmp_path / f"{name}.o", tmp_path / f"{name}_dpi.c"], check=True
+        )
     tables = [
-        subprocess.run(["nm", "-g", "--defined-only", tmp_path / f"{name}.o"], capture_output=True, text=True, check=True)
+        subprocess.run(
+            ["nm", "-g", "--defined-only", tmp_path / f"{name}.o"], capture_output=True, text=True, check=True
+        )
         for name in ("dense", "integer")
     ]
     names = [{line.split()[-1] for line in table.stdout.splitlines()} for table in tables]
@@ -102,7 +118,9 @@ def test_the_command_writes_the_files(tmp_path):
 
     from golden.cli.app import app
 
-    run = CliRunner().invoke(app, ["export", "dpi", "hopper:HMMA.16816.F32", "--out", str(tmp_path / "new"), "--prefix", "hmma"])
+    run = CliRunner().invoke(
+        app, ["export", "dpi", "hopper:HMMA.16816.F32", "--out", str(tmp_path / "new"), "--prefix", "hmma"]
+    )
     assert run.exit_code == 0, run.output
     assert {file.name for file in (tmp_path / "new").iterdir()} == {
         *("hmma_dpi.c", "hmma_pkg.sv", "hmma_tb.sv", "hmma_vectors.hex", "Makefile", "README.md")

@@ -1,4 +1,5 @@
-"""Words and sets of vectors: the bit layout against Python integers, and sets that are reproducible and correct."""
+"""Words and sets of vectors: the bit layout against Python integers, and sets that are reproducible and
+correct."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from golden.vectors import WordLayout
 
 HMMA = golden.instruction("hopper", "HMMA.16816.F32")
 MXF4 = golden.instruction(
-    "rtx_blackwell", "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+    "rtx_blackwell",
+    "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
 )
 F6 = golden.instruction("rtx_blackwell", "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e3m2.e2m3.f32")
 SPARSE = golden.instruction("ampere", "mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
@@ -35,7 +37,9 @@ def word_of(layout: WordLayout, operands: dict[str, Any]) -> int:
 
 @each_unit
 @pytest.mark.parametrize("level", vectors.LEVELS)
-def test_words_are_what_the_definition_says_and_unpack_to_the_operands(ins: golden.Instruction, level: str) -> None:
+def test_words_are_what_the_definition_says_and_unpack_to_the_operands(
+    ins: golden.Instruction, level: str
+) -> None:
     layout = WordLayout.of(ins, level)
     chosen = vectors.default_set(ins, 40 if level == "dot" else 3, level=level)
     words, results = layout.pack_operands(chosen.operands), layout.pack_result(chosen.d)
@@ -115,7 +119,7 @@ def test_wrong_shapes_and_levels_are_refused() -> None:
         WordLayout.of(HMMA, "matrix")
 
 
-# Sets --------------------------------------------------------------------------------------------------------------------
+# Sets -------------------------------------------------------------------------------------------------------
 
 
 @each_unit
@@ -138,17 +142,23 @@ def tile_dot(tile: dict[str, Any], i: int, j: int) -> dict[str, Any]:
 
 
 def test_sets_are_reproducible_and_a_prefix_of_longer_ones() -> None:
-    long, short, other = (vectors.default_set(HMMA, n, seed) for n, seed in ((20_000, 7), (9000, 7), (9000, 8)))
+    long, short, other = (
+        vectors.default_set(HMMA, n, seed) for n, seed in ((20_000, 7), (9000, 7), (9000, 8))
+    )
     assert len(short) == 9000 and long.kinds.dtype == np.uint8
     for name, codes in short.operands.items():
         assert (long.operands[name][:9000] == codes).all() and (other.operands[name] != codes).any()
     assert (long.d[:9000] == short.d).all() and (long.kinds[:9000] == short.kinds).all()
 
 
-@pytest.mark.parametrize(("count", "chunk"), [(0, 5), (1, 5), (5, 5), (20_000, 8192), (20_000, 3000), (9001, 9000)])
+@pytest.mark.parametrize(
+    ("count", "chunk"), [(0, 5), (1, 5), (5, 5), (20_000, 8192), (20_000, 3000), (9001, 9000)]
+)
 def test_stream_is_the_set_in_chunks(count: int, chunk: int) -> None:
     chunks = list(vectors.stream(HMMA, count, 4, chunk=chunk))
-    assert [len(part) for part in chunks] == [chunk] * (count // chunk) + [count % chunk] * bool(count % chunk or not count)
+    assert [len(part) for part in chunks] == [chunk] * (count // chunk) + [count % chunk] * bool(
+        count % chunk or not count
+    )
     whole = vectors.default_set(HMMA, count, 4)
     for name, codes in whole.operands.items():
         assert (np.concatenate([part.operands[name] for part in chunks]) == codes).all()
@@ -166,7 +176,9 @@ def test_weights_mix_the_named_kinds() -> None:
     counts = {stimuli.KINDS[i]: int(n) for i, n in enumerate(np.bincount(chosen.kinds)) if n}
     assert set(counts) == {"narrow", "tie"} and abs(counts["tie"] - 1000) < 30
     narrow = chosen[chosen.kinds == stimuli.KINDS.index("narrow")]
-    assert np.isin(narrow.operands["a"] >> 10 & 31, range(13, 18)).all(), "exponents of narrow lie within two binades of one"
+    assert np.isin(narrow.operands["a"] >> 10 & 31, range(13, 18)).all(), (
+        "exponents of narrow lie within two binades of one"
+    )
     assert (narrow.d == HMMA.dot(**narrow.operands)).all()
 
 
@@ -174,11 +186,15 @@ def test_the_diagonal_of_a_tile_holds_the_structure() -> None:
     for ins in (HMMA, SPARSE):
         tiles = vectors.default_set(ins, 40, level="tile", weights={"one_hot": 1})
         for i in range(8):
-            rows = [tile_dot({name: codes[t] for name, codes in tiles.operands.items()}, i, i) for t in range(40)]
+            rows = [
+                tile_dot({name: codes[t] for name, codes in tiles.operands.items()}, i, i) for t in range(40)
+            ]
             a = golden.to_float(ins.formats["a"], np.stack([row["a"] for row in rows]))
             assert ((a != 0).sum(axis=1) == 1).all()
         b = golden.to_float(ins.formats["b"], tiles.operands["b"])
-        assert np.isfinite(b).all(), "what a sparse column does not select comes from other dot products of the kind"
+        assert np.isfinite(b).all(), (
+            "what a sparse column does not select comes from other dot products of the kind"
+        )
 
 
 def test_wrong_arguments_are_refused() -> None:

@@ -1,4 +1,5 @@
-"""Vector files: every format reads back, says what its specification says, and refuses what was changed, with the line."""
+"""Vector files: every format reads back, says what its specification says, and refuses what was changed,
+with the line."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from golden.vectors import VectorSet, WordLayout, files, manifest, signals
 
 HMMA = golden.instruction("hopper", "HMMA.16816.F32")
 MXF4 = golden.instruction(
-    "rtx_blackwell", "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+    "rtx_blackwell",
+    "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
 )
 F6 = golden.instruction("rtx_blackwell", "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e3m2.e2m3.f32")
 SPARSE = golden.instruction("ampere", "mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
@@ -40,7 +42,9 @@ each_form = pytest.mark.parametrize("form", files.NAMES)
 
 def same(x: VectorSet, y: VectorSet) -> bool:
     codes = all((x.operands[name] == y.operands[name]).all() for name in y.operands)
-    return codes and (x.d == y.d).all() and (x.kinds == y.kinds).all() and (x.level, x.seed) == (y.level, y.seed)
+    return (
+        codes and (x.d == y.d).all() and (x.kinds == y.kinds).all() and (x.level, x.seed) == (y.level, y.seed)
+    )
 
 
 @each_unit
@@ -53,7 +57,10 @@ def test_what_is_written_is_read(ins: golden.Instruction, form: str, level: str,
     assert same(back, vectors.default_set(ins, count, 5, level)) and list(back.operands) == list(
         ins.operand_shapes(level != "dot")
     )
-    assert made.count == count == sum(made.classes.values()) and made.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert (
+        made.count == count == sum(made.classes.values())
+        and made.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
+    )
     again = tmp_path / "again.data"
     files.write(again, back, form, level=level)
     if form not in ("sv", "npz"):  # whose text names the file, or differs in nothing but the header
@@ -90,17 +97,24 @@ def test_text_formats_hold_the_elements_in_order(tmp_path: Path) -> None:
     rows = list(csv.DictReader((tmp_path / "csv").open()))
     objects = [json.loads(line) for line in (tmp_path / "jsonl").open()]
     for i in range(40):
-        flat = [int(code) for name in ("a", "b", "c", "metadata") for code in np.ravel(chosen.operands[name][i])]
+        flat = [
+            int(code) for name in ("a", "b", "c", "metadata") for code in np.ravel(chosen.operands[name][i])
+        ]
         assert [int(word, 16) for word in columns[i]] == [*flat, chosen.d[i], chosen.kinds[i]]
         for name in ("a", "b", "metadata"):
             wanted = chosen.operands[name][i].tolist()
-            assert [int(word, 16) for word in rows[i][name].split()] == [int(word, 16) for word in objects[i][name]] == wanted
+            assert (
+                [int(word, 16) for word in rows[i][name].split()]
+                == [int(word, 16) for word in objects[i][name]]
+                == wanted
+            )
         assert int(rows[i]["d"], 16) == int(objects[i]["d"], 16) == chosen.d[i]
         assert rows[i]["kind"] == objects[i]["kind"] == stimuli.KINDS[chosen.kinds[i]]
 
 
 def test_fragments_are_the_registers_of_the_lanes(tmp_path: Path) -> None:
-    """m16n8k16 of f16: lane L holds A[L // 4][2 * (L % 4)] in the low half of its first register (PTX ISA)."""
+    """m16n8k16 of f16: lane L holds A[L // 4][2 * (L % 4)] in the low half of its first register (PTX
+    ISA)."""
     files.write_stream(tmp_path / "f.jsonl", HMMA, 3, level="fragment")
     tiles = vectors.default_set(HMMA, 3, level="tile")
     for i, line in enumerate((tmp_path / "f.jsonl").open()):
@@ -134,7 +148,7 @@ def test_units_without_fragments_are_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-# Changed files -----------------------------------------------------------------------------------------------------------
+# Changed files ----------------------------------------------------------------------------------------------
 
 
 def edit(file: Path, line: int, change: Any) -> None:
@@ -175,7 +189,8 @@ def test_an_edited_line_is_named(form: str, drawn: bool, tmp_path: Path) -> None
 
 
 def test_edits_that_leave_d_as_it_was_are_named_too(tmp_path: Path) -> None:
-    """In a file drawn from a seed even the name of a kind, or an operand that no result depends on, is compared."""
+    """In a file drawn from a seed even the name of a kind, or an operand that no result depends on, is
+    compared."""
     file = tmp_path / "v.jsonl"
     files.write_stream(file, HMMA, 100)
     edit(file, 31, lambda line: line.replace(b'"a": ["', b'"a": [ "'))
@@ -217,11 +232,14 @@ def test_truncated_and_longer_files_are_refused(form: str, tmp_path: Path) -> No
         file.write_bytes(whole[: whole.index(b"\n", len(whole) // 2) + 1])
         ends = file.read_bytes().count(b"\n") + 1
         with pytest.raises(
-            golden.FileFormatError, match=rf"v\.bin:{ends}: the file ends here, expected 203 lines \(200 vectors\)"
+            golden.FileFormatError,
+            match=rf"v\.bin:{ends}: the file ends here, expected 203 lines \(200 vectors\)",
         ):
             files.read(file)
     file.write_bytes(whole + b"0\n")
-    with pytest.raises(golden.FileFormatError, match=r"v\.bin: truncated or edited" if form == "npz" else "after the end"):
+    with pytest.raises(
+        golden.FileFormatError, match=r"v\.bin: truncated or edited" if form == "npz" else "after the end"
+    ):
         files.read(file)
 
 
@@ -257,7 +275,7 @@ def test_custom_units_need_their_instruction(tmp_path: Path) -> None:
         files.read(tmp_path / "c.hex", HMMA)
 
 
-# Signals -----------------------------------------------------------------------------------------------------------------
+# Signals ----------------------------------------------------------------------------------------------------
 
 
 def test_signals_are_the_registers_of_the_datapath() -> None:
@@ -268,7 +286,13 @@ def test_signals_are_the_registers_of_the_datapath() -> None:
     steps = signals.of(HMMA, {"a": a, "b": b, "c": np.uint32(0x40000000)})
     by_name = {step["step"]: step for step in steps}
     product = by_name["multiply"]["registers"]["products"]
-    assert product[0] == {"kind": "finite", "sign": 0, "significand": 3 << 19, "exponent": 0, "fraction_bits": 20}
+    assert product[0] == {
+        "kind": "finite",
+        "sign": 0,
+        "significand": 3 << 19,
+        "exponent": 0,
+        "fraction_bits": 20,
+    }
     align = by_name["align"]
     assert align["max_exponents"] == [1]
     assert align["registers"]["products"][0]["significand"] == 3 << 23
@@ -284,7 +308,9 @@ def test_signals_are_written_for_every_vector(form: str, tmp_path: Path) -> None
     file = tmp_path / "v.x"
     made = files.write_stream(file, HMMA, 30, form=form, with_signals=True)
     chosen = vectors.default_set(HMMA, 30)
-    wanted = [signals.of(HMMA, {name: codes[i] for name, codes in chosen.operands.items()}) for i in range(30)]
+    wanted = [
+        signals.of(HMMA, {name: codes[i] for name, codes in chosen.operands.items()}) for i in range(30)
+    ]
     if form == "jsonl":
         assert [json.loads(line)["signals"] for line in file.open()] == wanted
     elif form == "csv":
@@ -316,7 +342,7 @@ def test_signals_need_dot_products(tmp_path: Path) -> None:
         files.write_stream(tmp_path / "v.hex", HMMA, 2, level="tile", with_signals=True)
 
 
-# SystemVerilog -----------------------------------------------------------------------------------------------------------
+# SystemVerilog ----------------------------------------------------------------------------------------------
 
 BENCH = """
 module bench;
@@ -350,9 +376,19 @@ def test_package_and_readmemh_run_in_icarus(tmp_path: Path) -> None:
     from rtl_tb.simulators.simulators import icarus
 
     chosen, found = write_package(tmp_path), icarus()
-    subprocess.run([found.compiler, "-g2012", "-o", "bench", "v.sv", "bench.sv"], cwd=tmp_path, env=dict(found.env), check=True)
+    subprocess.run(
+        [found.compiler, "-g2012", "-o", "bench", "v.sv", "bench.sv"],
+        cwd=tmp_path,
+        env=dict(found.env),
+        check=True,
+    )
     done = subprocess.run(
-        [found.runtime, "-n", "bench"], cwd=tmp_path, env=dict(found.env), check=True, capture_output=True, text=True
+        [found.runtime, "-n", "bench"],
+        cwd=tmp_path,
+        env=dict(found.env),
+        check=True,
+        capture_output=True,
+        text=True,
     )
     lines = done.stdout.split("\n")
     assert lines[40] == "errors 0" and "warning" not in (done.stdout + done.stderr).lower()
@@ -366,9 +402,21 @@ def test_package_passes_verilator_lint(tmp_path: Path) -> None:
 
     write_package(tmp_path)
     found = verilator()
-    command = [found.compiler, "--lint-only", "-Wall", "-Wno-DECLFILENAME", "-Wno-UNUSEDPARAM", "-Wno-UNUSEDSIGNAL"]
+    command = [
+        found.compiler,
+        "--lint-only",
+        "-Wall",
+        "-Wno-DECLFILENAME",
+        "-Wno-UNUSEDPARAM",
+        "-Wno-UNUSEDSIGNAL",
+    ]
     done = subprocess.run(
-        [*command, "--timing", "v.sv", "bench.sv"], cwd=tmp_path, env=dict(found.env), check=False, capture_output=True, text=True
+        [*command, "--timing", "v.sv", "bench.sv"],
+        cwd=tmp_path,
+        env=dict(found.env),
+        check=False,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
 
@@ -384,7 +432,7 @@ def test_documentation_names_every_kind() -> None:
     assert [kind for kind in stimuli.KINDS if f"`{kind}`" not in text] == []
 
 
-# Command -----------------------------------------------------------------------------------------------------------------
+# Command ----------------------------------------------------------------------------------------------------
 
 
 def command(*arguments: object) -> Any:
@@ -393,7 +441,18 @@ def command(*arguments: object) -> Any:
 
 def test_command_writes_and_checks(tmp_path: Path) -> None:
     file = tmp_path / "v.hex"
-    done = command("hopper:HMMA.16816.F32", "--count", 300, "--seed", 4, "--kinds", "narrow=2,tie", "--out", file, "--json")
+    done = command(
+        "hopper:HMMA.16816.F32",
+        "--count",
+        300,
+        "--seed",
+        4,
+        "--kinds",
+        "narrow=2,tie",
+        "--out",
+        file,
+        "--json",
+    )
     assert done.exit_code == 0, done.output
     manifest = json.loads(done.output)
     assert manifest == json.loads(Path(f"{file}.manifest.json").read_text())
@@ -419,7 +478,9 @@ def test_command_writes_and_checks(tmp_path: Path) -> None:
         (["--check", "nothing.hex"], "nothing.hex.manifest.json: cannot be read"),
     ],
 )
-def test_command_refuses_in_one_line(arguments: list[str], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_refuses_in_one_line(
+    arguments: list[str], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     done = command(*arguments)
     assert done.exit_code == 2 and text in done.output and done.output.count("\n") == 1, done.output
@@ -440,8 +501,11 @@ def test_files_do_not_depend_on_the_process(tmp_path: Path) -> None:
     files.write_stream(tmp_path / "v.hex", HMMA, 9000, 3)
     code = (
         "import golden; from golden.vectors import files; "
-        f"files.write_stream(r'{tmp_path / 'w.hex'}', golden.instruction('hopper', 'HMMA.16816.F32'), 9000, 3)"
+        f"files.write_stream(r'{tmp_path / 'w.hex'}', golden.instruction('hopper', 'HMMA.16816.F32'), 9000, "
+        "3)"
     )
     root = Path(golden.__file__).parents[1]
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=root, env={"MMAGOLD_THREADS": "1", "PATH": ""})
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, cwd=root, env={"MMAGOLD_THREADS": "1", "PATH": ""}
+    )
     assert (tmp_path / "v.hex").read_bytes() == (tmp_path / "w.hex").read_bytes()

@@ -1,4 +1,5 @@
-"""What a manifest says is held against the unit, the file and itself: no edit of it, or of both, is believed."""
+"""What a manifest says is held against the unit, the file and itself: no edit of it, or of both, is
+believed."""
 
 from __future__ import annotations
 
@@ -28,7 +29,10 @@ each_form = pytest.mark.parametrize("form", files.NAMES)
 def refused(file: Path) -> str:
     """The one line of `mmagold vectors --check FILE`, which must end with status 2."""
     done = CliRunner().invoke(app.app, ["vectors", "--check", str(file)], prog_name="mmagold")
-    assert done.exit_code == 2 and done.stderr.startswith("mmagold: ") and done.stderr.count("\n") == 1, (done, done.exception)
+    assert done.exit_code == 2 and done.stderr.startswith("mmagold: ") and done.stderr.count("\n") == 1, (
+        done,
+        done.exception,
+    )
     assert len(done.stderr) < 1000
     return str(done.stderr)
 
@@ -50,10 +54,16 @@ def other(value: Any) -> Any:
 
 def edits(values: Any, key: str = "") -> Iterator[tuple[str, Callable[[Any], None]]]:
     """Every key, at any depth: another value, another type, gone; every object: a key more."""
-    places: list[tuple[Any, str]] = list(values.items()) if isinstance(values, dict) else list(enumerate(values))
+    places: list[tuple[Any, str]] = (
+        list(values.items()) if isinstance(values, dict) else list(enumerate(values))
+    )
     for name, value in places:
         where = f"{key}.{name}"
-        for what, new in (("other", other(value)), ("type", [value]), ("null", None if value is not None else 7)):
+        for what, new in (
+            ("other", other(value)),
+            ("type", [value]),
+            ("null", None if value is not None else 7),
+        ):
             if not (isinstance(value, (int, str)) and new == value):
                 yield f"{where} {what}", lambda held, name=name, new=new: held.__setitem__(name, new)
         yield f"{where} gone", lambda held, name=name: held.__delitem__(name)
@@ -89,9 +99,26 @@ def test_every_edit_of_a_manifest_is_refused(form: str, tmp_path: Path) -> None:
 
 
 TOLD_BY_UNIT_OR_FILE = {
-    **{"format": "csv", "level": "tile", "architecture": "turing", "instruction": TF32.name, "spec_sha256": "0" * 64},
-    **{"count": 39, "operand_width": 543, "result_width": 31, "bit_order": manifest.BIT_ORDER + "!", "schema": 3},
-    **{"classes": {"narrow": 20, "tie": 20}, "bytes": 7, "sha256": "0" * 64, "signals": {"file": "v.bin", "sha256": "0" * 64}},
+    **{
+        "format": "csv",
+        "level": "tile",
+        "architecture": "turing",
+        "instruction": TF32.name,
+        "spec_sha256": "0" * 64,
+    },
+    **{
+        "count": 39,
+        "operand_width": 543,
+        "result_width": 31,
+        "bit_order": manifest.BIT_ORDER + "!",
+        "schema": 3,
+    },
+    **{
+        "classes": {"narrow": 20, "tie": 20},
+        "bytes": 7,
+        "sha256": "0" * 64,
+        "signals": {"file": "v.bin", "sha256": "0" * 64},
+    },
 }
 
 
@@ -177,7 +204,11 @@ def test_what_a_line_says_besides_its_bits(tmp_path: Path) -> None:
     file = tmp_path / "v.sv"
     made = files.write_stream(file, HMMA, 20)
     text = file.read_bytes()
-    for old, new in ((b" 7: vector", b" 6: vector"), (b"; // ", b";//  "), (b"vectors of level dot", b"vectors of level dox")):
+    for old, new in (
+        (b" 7: vector", b" 6: vector"),
+        (b"; // ", b";//  "),
+        (b"vectors of level dot", b"vectors of level dox"),
+    ):
         _write_again(file, text.replace(old, new, 1), made)
         assert "v.sv" in refused(file)
 

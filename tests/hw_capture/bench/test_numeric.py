@@ -21,28 +21,36 @@ def test_published_figures() -> None:
 
 
 def test_ampere_stands_beside_the_paper(ampere: numeric.Profile) -> None:
-    """Means of 100,000 samples; the paper's own products of two random factors are 5 to 9 % off, its sums 1 to 5 %."""
+    """Means of 100,000 samples; the paper's own products of two random factors are 5 to 9 % off, its sums
+    1 to 5 %."""
     for figure in numeric.published():
         errors = (ampere.errors_f16 if figure.against == "f16" else ampere.errors)[figure.case]
         ours = errors[figure.operation][figure.init]
         if figure.value == 1.89e-8:
-            ours = errors["accumulation_f32_c"]["low"]  # this figure is that of a C that stays f32: see docs/profile.md
+            ours = errors["accumulation_f32_c"][
+                "low"
+            ]  # this figure is that of a C that stays f32: see docs/profile.md
             assert ours == pytest.approx(figure.value, rel=0.02)
         elif figure.value == 0:
             assert ours < 1e-11
         else:
-            assert ours == pytest.approx(figure.value, rel=0.10 if figure.operation == "multiplication" else 0.06)
+            assert ours == pytest.approx(
+                figure.value, rel=0.10 if figure.operation == "multiplication" else 0.06
+            )
 
 
 def test_truncation_of_c_tells_fraction_bits(ampere: numeric.Profile) -> None:
     """Ampere keeps 24 fraction bits, Hopper 25: only a C with all its bits shows it."""
     hopper = numeric.profile("hopper", samples=100_000, chains=1, length=1)
-    assert ampere.errors["bf16"]["accumulation"] == pytest.approx(hopper.errors["bf16"]["accumulation"], rel=1e-5)
+    assert ampere.errors["bf16"]["accumulation"] == pytest.approx(
+        hopper.errors["bf16"]["accumulation"], rel=1e-5
+    )
     assert hopper.errors["bf16"]["accumulation_f32_c"]["low"] == pytest.approx(2.04e-8, rel=0.02)
 
 
 def test_chain(ampere: numeric.Profile) -> None:
-    """Figure 17: bf16 errs about eight times more than tf32, f16 equals tf32 until it overflows, errors grow with N."""
+    """Figure 17: bf16 errs about eight times more than tf32, f16 equals tf32 until it overflows, errors
+    grow with N."""
     chain = ampere.chain
     for init in numeric.INITS:
         bf16, tf32 = chain["bf16"][init], chain["tf32"][init]

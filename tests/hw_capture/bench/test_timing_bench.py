@@ -1,4 +1,5 @@
-"""Benchmark kernels, the check of their loops, the written file and the comparison; a GPU is stood in for by known numbers."""
+"""Benchmark kernels, the check of their loops, the written file and the comparison; a GPU is stood in for
+by known numbers."""
 
 import csv
 import io
@@ -61,7 +62,9 @@ def test_the_loop_of_both_disassemblers(text: str) -> None:
 
 def test_what_a_loop_around_the_loop_holds_does_not_count() -> None:
     line = "        /*0020*/                   HMMA.16816.F32 R4, R8, R10, R4 ;\n"
-    outer = NVDISASM.replace(".L_x_1:", ".L_x_0:\n        /*0018*/                   HMMA.16816.F32 R4, R8, R10, R4 ;\n.L_x_1:")
+    outer = NVDISASM.replace(
+        ".L_x_1:", ".L_x_0:\n        /*0018*/                   HMMA.16816.F32 R4, R8, R10, R4 ;\n.L_x_1:"
+    )
     outer = outer.replace("/*0050*/                   EXIT", "/*0050*/              @!P1 BRA `(.L_x_0)")
     code = loops.kernels(outer)["c_1"]
     assert line in outer and code.loop() == ["HMMA.16816.F32", "BRA"]
@@ -89,12 +92,21 @@ def test_what_is_measured() -> None:
     everything = subjects.all_subjects()
     labels = [s.label for s in everything]
     assert len(set(labels)) == len(labels)
-    native = {i.name for i in golden.instructions("hopper") if i.name.startswith(("mma.sync", "mma.sp")) and not i.emulated}
+    native = {
+        i.name
+        for i in golden.instructions("hopper")
+        if i.name.startswith(("mma.sync", "mma.sp")) and not i.emulated
+    }
     assert native <= set(labels)
     assert {s.name for s in everything if s.group == "emulated"}.isdisjoint(native)
     sweep = {int(re.search(r"n(\d+)k", s.name)[1]) for s in everything if s.name.endswith("k16.f32.f16.f16")}
     assert sweep == set(range(8, 257, 8))
-    assert {s.variant for s in everything if s.name.startswith("ld.shared")} == {"", "2-way", "4-way", "8-way"}
+    assert {s.variant for s in everything if s.name.startswith("ld.shared")} == {
+        "",
+        "2-way",
+        "4-way",
+        "8-way",
+    }
     assert _subject(F16).work == 2048 and _subject(WGMMA, "SS").work == 64 * 256 * 16
     assert _subject("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32").work == 4 * 256
     assert _subject("ldmatrix.x4").work == 512
@@ -118,7 +130,8 @@ def test_compiled_loops_hold_the_instruction(name: str, variant: str, loop: dict
 
 @needs_nvcc
 def test_a_chain_through_c_alone_is_seen_to_be_merged() -> None:
-    """Finding F2 of the published fp8 figure: A B does not depend on C, so all HMMA of the loop but two are gone."""
+    """Finding F2 of the published fp8 figure: A B does not depend on C, so all HMMA of the loop but two
+    are gone."""
     name = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"
     subject = _subject(name)
     merged = programs.Subject(name, "", "mma", subject.work, subject.unit, "e4m3", subject.ins)
@@ -129,7 +142,11 @@ def test_a_chain_through_c_alone_is_seen_to_be_merged() -> None:
 @pytest.mark.parametrize("fmt", ["f16", "bf16", "tf32", "f64", "e4m3", "e5m2", "s8", "b1"])
 def test_operands(fmt: str) -> None:
     words = bench.data(fmt, "random")
-    assert words.shape == (programs.DATA_WORDS,) and not bench.data(fmt, "zeros").any() and len(np.unique(words)) > 1000
+    assert (
+        words.shape == (programs.DATA_WORDS,)
+        and not bench.data(fmt, "zeros").any()
+        and len(np.unique(words)) > 1000
+    )
     if fmt not in ("s8", "b1"):
         values = to_float(fmt, words.view(get_format(fmt).dtype))
         assert np.isfinite(values).all() and np.abs(values).max() <= 1
@@ -137,7 +154,9 @@ def test_operands(fmt: str) -> None:
 
 def _measured() -> Result:
     """A machine on which mma takes 24 cycles, one in 6, and wgmma 128 cycles after 150."""
-    result = Result({"name": "NVIDIA Test", "compute_capability": "9.0"}, {"pstate": "P0", "clocks.sm": "1980 MHz"})
+    result = Result(
+        {"name": "NVIDIA Test", "compute_capability": "9.0"}, {"pstate": "P0", "clocks.sm": "1980 MHz"}
+    )
     warp, group = _subject(F16), _subject(WGMMA, "SS")
     for operands, factor in (("random", 1.0), ("zeros", 0.98)):
         for ilp in programs.ILPS:
@@ -180,7 +199,9 @@ def test_csv_holds_every_point() -> None:
 
 def test_comparison(written) -> None:
     ours = tables.load(written)
-    found = {(p.theirs.instruction, p.theirs.quantity): p for p in compare.pairs(ours, tables.load("h100_logs"))}
+    found = {
+        (p.theirs.instruction, p.theirs.quantity): p for p in compare.pairs(ours, tables.load("h100_logs"))
+    }
     assert found[F16, "completion_latency"].ratio == pytest.approx(24.0 / 24.09)
     assert found[F16, "throughput"].within(0.03)
     wgmma = compare.pairs(ours, tables.load("luo_h800"))

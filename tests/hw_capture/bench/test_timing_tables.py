@@ -26,7 +26,15 @@ def _values(name: str) -> dict[Key, float | None]:
     [
         ("sun_a100", F16, "", "completion_latency", None, None, 24.7),
         ("sun_a100", F16, "", "throughput", 8, 2, 1004.2),
-        ("sun_a100", "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", "", "throughput", 8, 2, 14643.4),
+        (
+            "sun_a100",
+            "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc",
+            "",
+            "throughput",
+            8,
+            2,
+            14643.4,
+        ),
         ("sun_a100", "mma.sp.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", "", "throughput", 4, 3, 2403.9),
         ("sun_a100", "ldmatrix.x4", "", "latency", 8, 1, 32.6),
         ("sun_a100", "ld.shared.u64", "8-way", "completion_latency", None, None, 37.0),
@@ -35,9 +43,25 @@ def _values(name: str) -> dict[Key, float | None]:
         ("sun_rtx2080ti", "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32", "", "throughput", 8, 2, 1012.6),
         ("abdelkhalik_a100", "mul24.hi.u32", "", "cycles_per_instruction", None, None, 9),
         ("abdelkhalik_a100", "fns.b32", "", "cycles_per_instruction", None, None, 79),
-        ("abdelkhalik_a100", "wmma.mma.sync.aligned.row.row.m16n16k16.s32.u8.u8.s32", "", "issue_interval", None, None, 8),
+        (
+            "abdelkhalik_a100",
+            "wmma.mma.sync.aligned.row.row.m16n16k16.s32.u8.u8.s32",
+            "",
+            "issue_interval",
+            None,
+            None,
+            8,
+        ),
         ("h100_logs", F16, "", "throughput", 8, 4, 1365),
-        ("luo_h800", "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16", "RS", "issue_interval", None, None, 13),
+        (
+            "luo_h800",
+            "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16",
+            "RS",
+            "issue_interval",
+            None,
+            None,
+            13,
+        ),
     ],
 )
 def test_spot_numbers(name, instruction, variant, quantity, warps, ilp, value) -> None:
@@ -46,7 +70,10 @@ def test_spot_numbers(name, instruction, variant, quantity, warps, ilp, value) -
 
 def test_table_sizes_as_printed() -> None:
     found = tables.load("sun_a100")
-    rows = {number: len({f.instruction for f in found if f.table == number}) for number in ("III", "VI", "VIII", "IX", "X")}
+    rows = {
+        number: len({f.instruction for f in found if f.table == number})
+        for number in ("III", "VI", "VIII", "IX", "X")
+    }
     assert rows == {"III": 13, "VI": 8, "VIII": 5, "IX": 3, "X": 2}
     assert len([f for f in tables.load("abdelkhalik_a100") if f.table == "V"]) == 110
     ranges = [f for f in tables.load("abdelkhalik_a100") if f.instruction == "sqrt.rn.f32"]
@@ -60,7 +87,9 @@ def test_latency_and_throughput_of_a_point_agree(name: str) -> None:
     latency = {(f.table, f.key): f.value for f in found if f.quantity == "latency"}
     printed_wrong = {("VI", 4, 3, "m16n8k16"), ("VII", 4, 2, "m16n8k64")}
     for figure in found:
-        same = latency.get((figure.table, Key(figure.instruction, figure.key.variant, "latency", figure.warps, figure.ilp)))
+        same = latency.get(
+            (figure.table, Key(figure.instruction, figure.key.variant, "latency", figure.warps, figure.ilp))
+        )
         size = re.search(r"m(\d+)n(\d+)k(\d+)", figure.instruction)
         if figure.quantity != "throughput" or same is None or size is None:
             continue
@@ -109,7 +138,9 @@ def test_errors_name_line_and_key(tmp_path: Path) -> None:
     ],
 )
 def test_h200_stands_within_3_percent(instruction, variant, quantity, warps, ilp, published) -> None:
-    assert _values("hopper_h200")[Key(instruction, variant, quantity, warps, ilp)] == pytest.approx(published, rel=0.03)
+    assert _values("hopper_h200")[Key(instruction, variant, quantity, warps, ilp)] == pytest.approx(
+        published, rel=0.03
+    )
 
 
 def test_h200_beside_everything_published_on_hopper() -> None:

@@ -1,4 +1,5 @@
-"""Campaigns without a GPU: operands and results of tiles by a C compiler, the loop on a counting bench, reports, the kernels."""
+"""Campaigns without a GPU: operands and results of tiles by a C compiler, the loop on a counting bench,
+reports, the kernels."""
 
 import ctypes
 import json
@@ -59,12 +60,16 @@ class Tiles:
         """Operands as the matrix API takes them, the C result, and the kind."""
         ins = self.ins
         shapes = ins.operand_shapes(matrices=True)
-        wide = {name: np.zeros(shapes[name], np.uint64) for name in "abc"} | {"d": np.zeros((ins.m, ins.n), np.uint64)}
+        wide = {name: np.zeros(shapes[name], np.uint64) for name in "abc"} | {
+            "d": np.zeros((ins.m, ins.n), np.uint64)
+        }
         metadata = np.zeros(shapes.get("metadata", (1,)), np.uint8)
         pointers = (ctypes.c_void_p(array.ctypes.data) for array in (*wide.values(), metadata))
         kind = self.make(ctypes.c_uint64(seed), ctypes.c_uint64(tile), kind, *pointers)
         operands = {name: wide[name].astype(ins.formats[name].dtype) for name in "abc"}
-        assert all(np.array_equal(operands[name], wide[name]) for name in "abc"), "codes wider than their format"
+        assert all(np.array_equal(operands[name], wide[name]) for name in "abc"), (
+            "codes wider than their format"
+        )
         if ins.sparse:
             operands["metadata"] = metadata
         return operands, wide["d"].astype(ins.formats["d"].dtype), kind
@@ -104,7 +109,9 @@ def test_operands_of_a_campaign_meet_planted_faults(name, fault, tmp_path):
 
 
 @needs_cc
-@pytest.mark.parametrize("name, floor", [(FAMILIES[1], -20), (FAMILIES[1], -22), (FAMILIES[2], -132), (FAMILIES[2], -134)])
+@pytest.mark.parametrize(
+    "name, floor", [(FAMILIES[1], -20), (FAMILIES[1], -22), (FAMILIES[2], -132), (FAMILIES[2], -134)]
+)
 def test_a_floor_that_is_one_off_shows_at_the_floor_s_edge(name, floor, tmp_path):
     assert sum(check(Tiles(name, tmp_path, {"floor": floor}), 400, KINDS.index("floor_edge")).values()) > 0
 
@@ -114,7 +121,9 @@ def test_operands_depend_on_seed_and_tile_alone(tmp_path):
     tiles = Tiles(HMMA, tmp_path)
     first, again, other, seed = tiles(40), tiles(40), tiles(40 + len(KINDS)), tiles(40, seed=4)
     assert all(np.array_equal(first[0][name], again[0][name]) for name in "abc")
-    assert not any(np.array_equal(first[0][name], different[0][name]) for different in (other, seed) for name in "abc")
+    assert not any(
+        np.array_equal(first[0][name], different[0][name]) for different in (other, seed) for name in "abc"
+    )
 
 
 @needs_cc
@@ -136,11 +145,14 @@ def test_kinds_do_what_their_names_say(tmp_path):
 
 @needs_cc
 def test_a_campaign_refutes_the_layouts_that_few_recorded_tiles_leave(tmp_path):
-    """Of an instruction with few recorded tiles; its campaign on the GPU had these tiles (seed 1) without a mismatch."""
+    """Of an instruction with few recorded tiles; its campaign on the GPU had these tiles (seed 1) without
+    a mismatch."""
     name = "wgmma.mma_async.sp.sync.aligned.m64n32k64.f32.e4m3.e4m3"
     tiles, found = Tiles(name, tmp_path), placement_faults.Report()
     placement_faults.plant_in(tiles.ins, captured.load_one("hopper", name), found)
-    left = {(item.operand, item.fault) for item in found.unseen if item.operand != "a"}  # a campaign takes A from shared memory
+    left = {
+        (item.operand, item.fault) for item in found.unseen if item.operand != "a"
+    }  # a campaign takes A from shared memory
     assert left
     made = [tiles(tile, seed=1)[:2] for tile in range(32)]
     operands = {key: np.stack([given[key] for given, _ in made]) for key in made[0][0]}
@@ -190,11 +202,15 @@ def test_layout_formulas_in_c_are_the_layouts(name):
 
 
 def test_words_in_shared_memory_lie_as_the_descriptor_says():
-    unit = source.device_source(golden.instruction("hopper", "wgmma.mma_async.sync.aligned.m64n24k32.f32.e4m3.e4m3")).source
+    unit = source.device_source(
+        golden.instruction("hopper", "wgmma.mma_async.sync.aligned.m64n24k32.f32.e4m3.e4m3")
+    ).source
     for name, rows in (("A", 64), ("B", 24)):
         place = re.search(rf"CAMPAIGN_{name}_PLACE\(i\) (.*)", unit)[1].replace("/", "//")
         for row in range(rows):
-            for byte in range(0, 32, 4):  # core matrices of 8 rows x 16 bytes: 128 bytes apart along k, 256 along rows
+            for byte in range(
+                0, 32, 4
+            ):  # core matrices of 8 rows x 16 bytes: 128 bytes apart along k, 256 along rows
                 expected = byte // 16 * 128 + row // 8 * 256 + row % 8 * 16 + byte % 16
                 assert 4 * eval(place, {"i": row * 8 + byte // 4}) == expected
 
@@ -213,19 +229,24 @@ WIDE_OR_MIXED = [
 
 
 @needs_nvcc
-@pytest.mark.parametrize("name", [HMMA, FAMILIES[9], "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3", *WIDE_OR_MIXED])
+@pytest.mark.parametrize(
+    "name", [HMMA, FAMILIES[9], "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3", *WIDE_OR_MIXED]
+)
 def test_kernels_compile_to_the_instruction(name):
     ins = golden.instruction("hopper", name)
     cubin = toolchain.compile(source.device_source(ins).source, "sm_90a")
     if toolchain.find("nvdisasm") or toolchain.find("cuobjdump"):
-        assert set(sass.matrix_instructions(toolchain.disassemble(cubin))) == {name for name in ins.sass if "MMA" in name}
+        assert set(sass.matrix_instructions(toolchain.disassemble(cubin))) == {
+            name for name in ins.sass if "MMA" in name
+        }
 
 
-# The loop ----------------------------------------------------------------------------------------------------------------
+# The loop ---------------------------------------------------------------------------------------------------
 
 
 class CountingBench:
-    """Counts what it is asked to launch; `lost` launches are not counted, the one with `interrupt` ends in Ctrl-C.
+    """Counts what it is asked to launch; `lost` launches are not counted, the one with `interrupt` ends in
+    Ctrl-C.
 
     `counted`: that launch has run to its end all the same.
     """
@@ -256,12 +277,20 @@ class CountingBench:
 
 def test_a_campaign_checks_what_was_asked_for_in_one_piece():
     bench, said = CountingBench(), []
-    outcome = run(bench, Plan(dots=1e8, seconds=60, seed=5, kind=2, first=70), lambda done, total: said.append((done, total)))
+    outcome = run(
+        bench,
+        Plan(dots=1e8, seconds=60, seed=5, kind=2, first=70),
+        lambda done, total: said.append((done, total)),
+    )
     ends = [first + tiles for _, first, tiles, _ in bench.launches]
     assert [first for _, first, _, _ in bench.launches] == [70, *ends[:-1]]
     assert {(seed, kind) for seed, _, _, kind in bench.launches} == {(5, 2)}
     assert outcome.dots == 100_000_000 and outcome.next_tile == 70 + 781_250 == ends[-1]
-    assert said[-1] == (outcome.dots, outcome.dots) and outcome.kind == KINDS[2] and outcome.results["other"] == outcome.dots
+    assert (
+        said[-1] == (outcome.dots, outcome.dots)
+        and outcome.kind == KINDS[2]
+        and outcome.results["other"] == outcome.dots
+    )
 
 
 def test_a_campaign_ends_with_its_time_or_ctrl_c():
@@ -282,7 +311,7 @@ def test_launches_that_count_too_little_are_an_error():
         run(CountingBench(lost=1), Plan(dots=1e6, seconds=60))
 
 
-# Reports -----------------------------------------------------------------------------------------------------------------
+# Reports ----------------------------------------------------------------------------------------------------
 
 
 def outcome(first, last, **values):
@@ -290,7 +319,9 @@ def outcome(first, last, **values):
     results = {"nan": dots // 2, "infinity": 0, "zero": 0, "subnormal": 0, "other": dots - dots // 2}
     given = {"records": [], "faults": {}, "kind": "all", "mismatches": 0} | values
     kind, mismatches = given.pop("kind"), given.pop("mismatches")
-    return Outcome(HMMA, "hopper", ("HMMA.16816.F32",), 1, kind, first, last, dots, mismatches, 2.0, results, **given)
+    return Outcome(
+        HMMA, "hopper", ("HMMA.16816.F32",), 1, kind, first, last, dots, mismatches, 2.0, results, **given
+    )
 
 
 def test_reports_add_up_what_continues_and_come_back_from_the_file(tmp_path):
@@ -318,7 +349,9 @@ def test_reports_add_up_what_continues_and_come_back_from_the_file(tmp_path):
 def test_of_two_reports_each_series_comes_from_the_one_that_went_further(tmp_path):
     facts = {"name": "NVIDIA H200", "driver": "580.159"}
     mine = report.Report(facts, "13.0.88", [outcome(0, 300), outcome(0, 50, kind="tie")])
-    theirs = report.Report(facts, "13.0.88", [outcome(0, 300), outcome(0, 80, kind="tie"), outcome(0, 9, kind="random")])
+    theirs = report.Report(
+        facts, "13.0.88", [outcome(0, 300), outcome(0, 80, kind="tie"), outcome(0, 9, kind="random")]
+    )
     mine.write(tmp_path / "mine.json")
     theirs.write(tmp_path / "theirs.json")
     arguments = ["campaign", "--out", str(tmp_path / "mine.json"), "--merge", str(tmp_path / "theirs.json")]
@@ -329,12 +362,18 @@ def test_of_two_reports_each_series_comes_from_the_one_that_went_further(tmp_pat
 
 
 def test_reports_of_other_devices_are_not_merged():
-    mine, theirs = (report.Report({"name": name, "driver": "580"}, "13.0") for name in ("NVIDIA H200", "NVIDIA H100"))
-    with pytest.raises(FileFormatError, match=r"report of NVIDIA H100, driver 580, nvcc 13\.0, expected NVIDIA H200"):
+    mine, theirs = (
+        report.Report({"name": name, "driver": "580"}, "13.0") for name in ("NVIDIA H200", "NVIDIA H100")
+    )
+    with pytest.raises(
+        FileFormatError, match=r"report of NVIDIA H100, driver 580, nvcc 13\.0, expected NVIDIA H200"
+    ):
         mine.merge(theirs)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", json.dumps({"format": 9, "device": {}, "compiler": "", "campaigns": []})])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", json.dumps({"format": 9, "device": {}, "compiler": "", "campaigns": []})]
+)
 def test_a_file_that_is_no_report_is_refused(text, tmp_path):
     file = tmp_path / "report.json"
     file.write_text(text)
@@ -352,10 +391,19 @@ def test_a_file_that_is_no_report_is_refused(text, tmp_path):
         ({"results": {}}, "expected counts of nan"),
         ({"results": dict.fromkeys(source.COUNTS[2:], 5)}, "expected counts that add up to 12800"),
         ({"first_tile": 101}, "counts contradict each other"),
-        ({"next_tile": 10**9}, "counts contradict each other: 12800 dot products, tiles from 0 to 1000000000 of 128"),
+        (
+            {"next_tile": 10**9},
+            "counts contradict each other: 12800 dot products, tiles from 0 to 1000000000 of 128",
+        ),
         ({"mismatches": 12801}, "counts contradict each other"),
-        ({"mismatches": 3}, "counts contradict each other: 3 mismatches in 12800 dot products, 0 of them in 'records'"),
-        ({"records": [{"tile": 1}]}, "counts contradict each other: 0 mismatches in 12800 dot products, 1 of them"),
+        (
+            {"mismatches": 3},
+            "counts contradict each other: 3 mismatches in 12800 dot products, 0 of them in 'records'",
+        ),
+        (
+            {"records": [{"tile": 1}]},
+            "counts contradict each other: 0 mismatches in 12800 dot products, 1 of them",
+        ),
         ({"instruction": HMMA + "x"}, "unknown instruction"),
         ({"seconds": 1e999}, "Infinity is no number"),
         ({"seconds": -1.0}, "key 'seconds' is -1.0, expected a number"),
@@ -368,7 +416,9 @@ def test_a_report_that_contradicts_itself_is_not_merged(change, said, tmp_path):
     pages = report.Report({}, "13.0", [outcome(0, 100)])
     pages.write(good)
     bad.write_text(json.dumps({**pages.data(), "campaigns": [{**pages.data()["campaigns"][0], **change}]}))
-    result = CliRunner().invoke(app, ["campaign", "--out", str(out), "--merge", str(good), "--merge", str(bad)])
+    result = CliRunner().invoke(
+        app, ["campaign", "--out", str(out), "--merge", str(good), "--merge", str(bad)]
+    )
     assert result.exit_code == 2 and not out.exists()
     assert said in result.output and len(result.output.splitlines()) == 1 and "bad.json: " in result.output
 
@@ -378,7 +428,7 @@ def test_the_committed_reports_are_sound():
         assert report.load(path).outcomes
 
 
-# The command -------------------------------------------------------------------------------------------------------------
+# The command ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

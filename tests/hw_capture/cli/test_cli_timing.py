@@ -15,8 +15,14 @@ RUN = CliRunner(env={"COLUMNS": "200"})
 def test_profile() -> None:
     text = RUN.invoke(app, ["profile", "--samples", "64", "--chains", "2", "--length", "3"])
     assert text.exit_code == 0 and "1.89e-08" in text.stdout and "N = 2" in text.stdout
-    found = json.loads(RUN.invoke(app, ["profile", "--samples", "64", "--chains", "2", "--length", "3", "--json"]).stdout)
-    assert found["architecture"] == "ampere" and len(found["chain"]["tf32"]["low"]) == 3 and found["mismatches"] is None
+    found = json.loads(
+        RUN.invoke(app, ["profile", "--samples", "64", "--chains", "2", "--length", "3", "--json"]).stdout
+    )
+    assert (
+        found["architecture"] == "ampere"
+        and len(found["chain"]["tf32"]["low"]) == 3
+        and found["mismatches"] is None
+    )
 
 
 def test_profile_of_an_architecture_without_the_types() -> None:
@@ -27,16 +33,27 @@ def test_profile_of_an_architecture_without_the_types() -> None:
 def test_timing_show() -> None:
     text = RUN.invoke(app, ["timing", "show", "sun_a100", "--only", "ldmatrix.x4"])
     assert text.exit_code == 0 and "29.3" in text.stdout and "2206.02874" in text.stdout
-    rows = json.loads(RUN.invoke(app, ["timing", "show", "abdelkhalik_a100", "--only", "sqrt.rn.f32", "--json"]).stdout)
+    rows = json.loads(
+        RUN.invoke(app, ["timing", "show", "abdelkhalik_a100", "--only", "sqrt.rn.f32", "--json"]).stdout
+    )
     assert [(row["low"], row["high"]) for row in rows] == [(190, 235)]
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["show", "sun_a100", "--only", "ldmatrix.x5"], "no instruction of sun_a100 matches 'ldmatrix.x5'; nearest: ldmatrix.x"),
-        (["show", "sun_a100", "--only", "qqq", "--json"], "no instruction of sun_a100 matches 'qqq'; there are such as "),
-        (["plot", "--out", "pictures", "--only", "ldmatrix.x5"], "no instruction with points matches 'ldmatrix.x5'; nearest: "),
+        (
+            ["show", "sun_a100", "--only", "ldmatrix.x5"],
+            "no instruction of sun_a100 matches 'ldmatrix.x5'; nearest: ldmatrix.x",
+        ),
+        (
+            ["show", "sun_a100", "--only", "qqq", "--json"],
+            "no instruction of sun_a100 matches 'qqq'; there are such as ",
+        ),
+        (
+            ["plot", "--out", "pictures", "--only", "ldmatrix.x5"],
+            "no instruction with points matches 'ldmatrix.x5'; nearest: ",
+        ),
         (["plot", "--out", "file"], "file: cannot be made: File exists"),
         (["compare", "--with", "empty.yaml"], "empty.yaml:4: no table holds a figure"),
         (["compare", "--ours", "empty.yaml"], "empty.yaml:4: no table holds a figure"),
@@ -66,14 +83,22 @@ def test_timing_compare() -> None:
 
 def test_timing_compare_as_json() -> None:
     rows = json.loads(RUN.invoke(app, ["timing", "compare", "--with", "luo_h800", "--json"]).stdout)
-    assert rows and all(row["ours"] > 0 < row["theirs"] and row["device"] == "NVIDIA H800 PCIe" for row in rows)
+    assert rows and all(
+        row["ours"] > 0 < row["theirs"] and row["device"] == "NVIDIA H800 PCIe" for row in rows
+    )
 
 
 def test_timing_plot_of_another_file(tmp_path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    done = RUN.invoke(app, ["timing", "plot", "--ours", "sun_a100", "--only", "ldmatrix.x4", "--out", str(tmp_path)])
-    other = RUN.invoke(app, ["timing", "plot", "--ours", "luo_h800", "--only", "ldmatrix.x4", "--out", str(tmp_path)])
-    assert (done.exit_code, other.exit_code) == (0, 2) and [path.name for path in tmp_path.iterdir()] == ["ldmatrix.x4.svg"]
+    done = RUN.invoke(
+        app, ["timing", "plot", "--ours", "sun_a100", "--only", "ldmatrix.x4", "--out", str(tmp_path)]
+    )
+    other = RUN.invoke(
+        app, ["timing", "plot", "--ours", "luo_h800", "--only", "ldmatrix.x4", "--out", str(tmp_path)]
+    )
+    assert (done.exit_code, other.exit_code) == (0, 2) and [path.name for path in tmp_path.iterdir()] == [
+        "ldmatrix.x4.svg"
+    ]
 
 
 def test_timing_plot_refuses_other_formats(tmp_path) -> None:
@@ -84,7 +109,10 @@ def test_timing_plot_refuses_other_formats(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--only", "ldmatrix.x5"], "no measured instruction of hopper matches 'ldmatrix.x5'; nearest: ldmatrix.x1"),
+        (
+            ["--only", "ldmatrix.x5"],
+            "no measured instruction of hopper matches 'ldmatrix.x5'; nearest: ldmatrix.x1",
+        ),
         (["--out", "no/such/folder.yaml"], "no/such/folder.yaml: cannot be written"),
         ([], "name a file"),
         (["--compile-only", "--arch", "cdna3", "--only", "ld.shared"], "nvcc"),
@@ -99,4 +127,6 @@ def test_bench_without_pycuda_leaves_no_file(tmp_path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "pycuda", None)
     monkeypatch.setitem(sys.modules, "pycuda.driver", None)
     result = RUN.invoke(app, ["bench-gpu", "--out", str(tmp_path / "ours.yaml"), "--only", "ldmatrix.x1"])
-    assert result.exit_code == 2 and "PyCUDA is not installed" in result.stderr and not list(tmp_path.iterdir())
+    assert (
+        result.exit_code == 2 and "PyCUDA is not installed" in result.stderr and not list(tmp_path.iterdir())
+    )

@@ -1,4 +1,5 @@
-"""A full disk: one line and status 2 from every command that writes, the earlier file as it was, nothing left beside it."""
+"""A full disk: one line and status 2 from every command that writes, the earlier file as it was, nothing
+left beside it."""
 
 from __future__ import annotations
 
@@ -51,7 +52,9 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> FullDisk:
 
 def outcome(tiles: int) -> Outcome:
     name, counts = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", dict.fromkeys(COUNTS[2:], 0)
-    return Outcome(name, "hopper", ("HMMA",), 1, "all", 0, tiles, 128 * tiles, 0, 1.0, counts | {"other": 128 * tiles})
+    return Outcome(
+        name, "hopper", ("HMMA",), 1, "all", 0, tiles, 128 * tiles, 0, 1.0, counts | {"other": 128 * tiles}
+    )
 
 
 def refused(arguments: list[str], path: Path) -> None:
@@ -87,17 +90,24 @@ def test_a_campaign_report(tmp_path: Path, full_disk: FullDisk) -> None:
 
 
 @pytest.mark.parametrize("name", ["ours.yaml", "points.csv"])
-def test_bench_gpu_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_disk: FullDisk, name: str) -> None:
+def test_bench_gpu_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_disk: FullDisk, name: str
+) -> None:
     (subject,) = (one for one in all_subjects("hopper") if one.label == "ldmatrix.x1")
     timings = [Timing(subject, "c", 1, 1, operands, 29.0, 29.0, 29.0) for operands in ("random", "zeros")]
-    result = Result({"name": "NVIDIA Test", "compute_capability": "9.0"}, {}, loops={subject.label: {}}, timings=timings)
+    result = Result(
+        {"name": "NVIDIA Test", "compute_capability": "9.0"}, {}, loops={subject.label: {}}, timings=timings
+    )
     monkeypatch.setattr(toolchain, "require", lambda *tools: "nvcc")
     monkeypatch.setattr(toolchain, "version", lambda tool: "13.0.88")
     monkeypatch.setattr(timing_command, "_measure", lambda *given: result)
     path = tmp_path / name
     path.write_text("earlier")
     with full_disk():
-        refused(["bench-gpu", "--only", "ldmatrix.x1", "--csv" if path.suffix == ".csv" else "--out", str(path)], path)
+        refused(
+            ["bench-gpu", "--only", "ldmatrix.x1", "--csv" if path.suffix == ".csv" else "--out", str(path)],
+            path,
+        )
     assert path.read_text() == "earlier" and list(tmp_path.iterdir()) == [path]
     timing_report.write_csv(result, path)
     assert path.read_text().startswith("instruction,")
@@ -121,7 +131,9 @@ def test_captured_vectors(tmp_path: Path, full_disk: FullDisk) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_the_cache_of_kernels_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_disk: FullDisk) -> None:
+def test_the_cache_of_kernels_costs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_disk: FullDisk
+) -> None:
     monkeypatch.setenv("MMAGOLD_CACHE", str(tmp_path))
     with full_disk():
         assert toolchain._cached("a.cubin", lambda: b"code") == b"code"
@@ -132,7 +144,8 @@ def test_the_files_of_the_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """nvcc's own complaint, and a unit that cannot be written."""
     nvcc = tmp_path / "nvcc"
     nvcc.write_text(
-        "#!/bin/sh\ncase $1 in --version) echo V13.0.88;; *) echo 'unit.ii: No space left on device' >&2; exit 1;; esac\n"
+        "#!/bin/sh\ncase $1 in --version) echo V13.0.88;; *) echo 'unit.ii: No space left on device' >&2; "
+        "exit 1;; esac\n"
     )
     nvcc.chmod(0o755)
     (tmp_path / "nvdisasm").write_text("#!/bin/sh\necho V13.0.85\n")
@@ -142,9 +155,13 @@ def test_the_files_of_the_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     command = ["--compile-only", "--arch", "hopper", "--only", "m16n8k16.row.col.f32.f16"]
     for name in ("capture", "bench-gpu"):
         result = CliRunner().invoke(app, [name, *command])
-        assert result.exit_code == 2 and result.output.endswith("nvcc cannot write there: No space left on device\n")
+        assert result.exit_code == 2 and result.output.endswith(
+            "nvcc cannot write there: No space left on device\n"
+        )
         assert len(result.output.splitlines()) == 1
-    monkeypatch.setattr(Path, "write_text", lambda self, text, encoding: Path("/dev/full").write_bytes(b"x") and None)
+    monkeypatch.setattr(
+        Path, "write_text", lambda self, text, encoding: Path("/dev/full").write_bytes(b"x") and None
+    )
     result = CliRunner().invoke(app, ["capture", *command])
     assert result.exit_code == 2 and result.output.endswith("cannot be written: No space left on device\n")
 

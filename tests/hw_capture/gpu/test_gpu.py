@@ -66,10 +66,16 @@ def test_the_facts_name_no_serial_number(gpu: Device) -> None:
     assert not {"uuid", "serial", "pci", "host"} & {key.lower() for key in facts}
 
 
-@pytest.mark.parametrize("family", ["mma_f16", "mma_sp_f16", "mma_m8n8k4_f16", "mma_s8", "wmma_f16", "wgmma_f16", "wgmma_sp_s8"])
+@pytest.mark.parametrize(
+    "family", ["mma_f16", "mma_sp_f16", "mma_m8n8k4_f16", "mma_s8", "wmma_f16", "wgmma_f16", "wgmma_sp_s8"]
+)
 def test_a_kernel_gives_what_the_model_says(gpu: Device, family: str) -> None:
     name, target = architecture(gpu)
-    found = [ins for ins in golden.instructions(name) if ins.family == family and (ins.layout != "wgmma" or ins.n == 24)]
+    found = [
+        ins
+        for ins in golden.instructions(name)
+        if ins.family == family and (ins.layout != "wgmma" or ins.n == 24)
+    ]
     if not found:
         pytest.skip(f"{name} has no {family}")
     operands, _, _ = tiles.draw(found[0], 11)
@@ -92,7 +98,9 @@ def test_there_is_no_gpu_99(gpu: Device) -> None:
 
 
 def test_a_kernel_that_traps_is_one_error(gpu: Device) -> None:
-    done = subprocess.run([sys.executable, "-c", FAULT], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", FAULT], capture_output=True, text=True, timeout=120, check=False
+    )
     assert "caught: kernel run: " in done.stdout, done.stderr
 
 
@@ -120,7 +128,9 @@ def test_ctrl_c_leaves_valid_files_and_the_next_call_goes_on(gpu: Device, tmp_pa
         "--out",
         str(folder),
     ]
-    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | {"MMAGOLD_CACHE": str(tmp_path)})
+    running = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=os.environ | {"MMAGOLD_CACHE": str(tmp_path)}
+    )
     deadline = time.monotonic() + 120
     while len(list(folder.glob("*.npz"))) < 20 and time.monotonic() < deadline and running.poll() is None:
         time.sleep(0.05)

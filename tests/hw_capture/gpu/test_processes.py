@@ -1,4 +1,5 @@
-"""Tools that hang, spawn, die and babble: nothing of them is left, whatever ends the wait, and no output is a traceback."""
+"""Tools that hang, spawn, die and babble: nothing of them is left, whatever ends the wait, and no output
+is a traceback."""
 
 from __future__ import annotations
 
@@ -48,9 +49,14 @@ def gone(pid: int) -> bool:
 
 
 def test_what_a_tool_prints_is_text(tmp_path: Path) -> None:
-    done = processes.run([tool(tmp_path, "#!/bin/sh\nprintf '\\351'; printf '積' >&2; exit 3\n")], 10, HwError)
+    done = processes.run(
+        [tool(tmp_path, "#!/bin/sh\nprintf '\\351'; printf '積' >&2; exit 3\n")], 10, HwError
+    )
     assert (done.status, done.output, done.errors) == (3, "\\xe9", "積")
-    assert processes.run([tool(tmp_path, "#!/bin/sh\nkill -SEGV $$\n")], 10, HwError).status == 128 + signal.SIGSEGV
+    assert (
+        processes.run([tool(tmp_path, "#!/bin/sh\nkill -SEGV $$\n")], 10, HwError).status
+        == 128 + signal.SIGSEGV
+    )
 
 
 def test_a_tool_reads_nothing_and_gets_its_arguments_whole(tmp_path: Path) -> None:
@@ -87,10 +93,24 @@ def test_nothing_outlives_the_command(tmp_path: Path, number: int) -> None:
     for name in ("nvcc", "nvdisasm"):
         os.rename(tool(tmp_path, nvcc), tmp_path / name)
     (tmp_path / "tmp").mkdir()
-    environment = os.environ | {"CUDA_HOME": "", "MMAGOLD_CACHE": str(tmp_path / "cache"), "TMPDIR": str(tmp_path / "tmp")}
+    environment = os.environ | {
+        "CUDA_HOME": "",
+        "MMAGOLD_CACHE": str(tmp_path / "cache"),
+        "TMPDIR": str(tmp_path / "tmp"),
+    }
     environment["PATH"] = f"{tmp_path}:{os.environ['PATH']}"
     code = "from golden.cli.app import main; main()"
-    command = [sys.executable, "-c", code, "capture", "--arch", "hopper", "--compile-only", "--only", "m16n8k8.row.col.f32.f16"]
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "capture",
+        "--arch",
+        "hopper",
+        "--compile-only",
+        "--only",
+        "m16n8k8.row.col.f32.f16",
+    ]
     with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True) as running:
         child = appears(tmp_path / "nvcc.pid")
         running.send_signal(number)

@@ -1,4 +1,5 @@
-"""The kernel generator: PTX text known by heart, every instruction of the spec, and a slice of them compiled."""
+"""The kernel generator: PTX text known by heart, every instruction of the spec, and a slice of them
+compiled."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ def test_the_ptx_of_a_dense_product() -> None:
 
 
 def test_the_ptx_of_a_sparse_product_takes_metadata_and_selector() -> None:
-    assert kernels.ptx(golden.instruction("hopper", SP)).endswith("{%4,%5}, {%6,%7}, {%8,%9,%10,%11}, %12, 0x0;")
+    assert kernels.ptx(golden.instruction("hopper", SP)).endswith(
+        "{%4,%5}, {%6,%7}, {%8,%9,%10,%11}, %12, 0x0;"
+    )
 
 
 def test_the_ptx_of_a_block_scaled_product_takes_two_scales() -> None:
@@ -41,7 +44,11 @@ def test_the_ptx_of_a_block_scaled_product_takes_two_scales() -> None:
         (WGMMA, "shared", "{%0,%1,%2,%3}, %4, %5, p, 1, 1, 0, 0;"),
         (WGMMA, "registers", "{%0,%1,%2,%3}, {%4,%5,%6,%7}, %8, p, 1, 1, 0;"),
         ("wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.u8.satfinite", "shared", "{%0,%1,%2,%3}, %4, %5, p;"),
-        ("wgmma.mma_async.sp.sync.aligned.m64n8k64.f16.e4m3.e4m3", "shared", "{%0,%1}, %2, %3, %4, 0, p, 1, 1;"),
+        (
+            "wgmma.mma_async.sp.sync.aligned.m64n8k64.f16.e4m3.e4m3",
+            "shared",
+            "{%0,%1}, %2, %3, %4, 0, p, 1, 1;",
+        ),
     ],
 )
 def test_the_ptx_of_wgmma(name: str, form: str, operands: str) -> None:
@@ -80,7 +87,9 @@ def test_operands_are_numbered_without_a_gap(architecture: str) -> None:
 def test_a_kernel_is_a_whole_unit_and_a_module_has_many() -> None:
     ins = golden.instruction("hopper", WGMMA)
     assert kernels.source(ins, "shared").count('extern "C" __global__') == 1
-    code = kernels.module([(ins, "registers"), (ins, "shared"), (golden.instruction("hopper", SP), "registers")])
+    code = kernels.module(
+        [(ins, "registers"), (ins, "shared"), (golden.instruction("hopper", SP), "registers")]
+    )
     assert [f"run_{i}(" in code for i in range(4)] == [True, True, True, False]
 
 
@@ -108,7 +117,7 @@ def test_targets_belong_to_architectures() -> None:
         build.architecture_of("sm_91")
 
 
-# Compiled ---------------------------------------------------------------------------------------------------------------
+# Compiled ---------------------------------------------------------------------------------------------------
 
 
 def _built(architecture: str, target: str, chosen: list[Instruction]) -> list[Built]:
@@ -153,7 +162,11 @@ def test_a_spec_that_is_wrong_is_found() -> None:
 
 @pytest.mark.usefixtures("nvcc")
 def test_one_kernel_that_ptxas_refuses_does_not_spoil_the_others() -> None:
-    names = ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", WGMMA, "mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32")
+    names = (
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+        WGMMA,
+        "mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32",
+    )
     built = _built("hopper", "sm_80", [golden.instruction("hopper", name) for name in names])
     assert [bool(one.error) for one in built] == [False, True, True, False]
     assert "ptxas" in built[1].error and len(built[1].error.splitlines()) == 1
@@ -169,13 +182,24 @@ def test_a_target_that_this_nvcc_does_not_know_is_one_line() -> None:
 @pytest.mark.usefixtures("nvcc")
 def test_compile_only_counts_and_fails(tmp_path: Path) -> None:
     good = CliRunner().invoke(
-        app, ["capture", "--arch", "sm_90a", "--compile-only", "--only", r"m16n8k16\.row\.col\.f32\.bf16", "--json"]
+        app,
+        [
+            "capture",
+            "--arch",
+            "sm_90a",
+            "--compile-only",
+            "--only",
+            r"m16n8k16\.row\.col\.f32\.bf16",
+            "--json",
+        ],
     )
     assert good.exit_code == 0
     assert {row["sass"] for row in json.loads(good.output)["kernels"]} == {
         "1 x HMMA.16816.F32.BF16",
         "1 x HMMA.SP.16816.F32.BF16",
     }
-    late = CliRunner().invoke(app, ["capture", "--arch", "sm_120a", "--compile-only", "--only", r"^mma\.sync.*vec::4X.*ue8m0$"])
+    late = CliRunner().invoke(
+        app, ["capture", "--arch", "sm_120a", "--compile-only", "--only", r"^mma\.sync.*vec::4X.*ue8m0$"]
+    )
     if toolchain.version(toolchain.require("nvcc")).startswith("13.0"):
         assert "needs CUDA 13.1" in late.output

@@ -1,4 +1,5 @@
-"""SASS listings read and held against the spec; the listings are cut from nvdisasm's and cuobjdump's output."""
+"""SASS listings read and held against the spec; the listings are cut from nvdisasm's and cuobjdump's
+output."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ CUOBJDUMP = """
         /*0010*/                   HFMA2.MMA R5, -RZ, RZ, 0, 5.9604644775390625e-08 ;  /* 0x00000001ff057435 */
         /*0020*/              @!P0 HMMA.16816.F32 R4, R4, R18, R8 ;                    /* 0x0000000502007986 */
         /*0030*/                   BRA 0x60;                                           /* 0xfffffffc00fc7947 */
-"""
+"""  # noqa: E501
 NVDISASM = """
 	.section	.text.run_1,"ax",@progbits
 	.sectioninfo	@"SHI_REGISTERS=32"
@@ -49,7 +50,10 @@ def test_matrix_instructions_are_counted_and_hfma2_is_none() -> None:
 
 def test_the_right_instruction_passes() -> None:
     assert sass.check(HMMA, CUOBJDUMP) == ["@!P0 HMMA.16816.F32 R4, R4, R18, R8"]
-    steps = ["HMMA.884.F16.F16.STEP0 R4, R2.reuse.ROW, R8.COL, R6", "HMMA.884.F16.F16.STEP1 R4, R2.ROW, R8.COL, R6"]
+    steps = [
+        "HMMA.884.F16.F16.STEP0 R4, R2.reuse.ROW, R8.COL, R6",
+        "HMMA.884.F16.F16.STEP1 R4, R2.ROW, R8.COL, R6",
+    ]
     assert sass.check_body(HMMA884, steps) == steps
 
 

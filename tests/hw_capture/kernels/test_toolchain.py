@@ -1,4 +1,5 @@
-"""nvcc and the disassembler found, missing, failing; the cache. Tools are shell scripts where no real one is needed."""
+"""nvcc and the disassembler found, missing, failing; the cache. Tools are shell scripts where no real one
+is needed."""
 
 from __future__ import annotations
 
@@ -62,17 +63,26 @@ def test_a_tool_of_a_python_package_is_found(tools: Path, monkeypatch: pytest.Mo
 
 
 def test_a_missing_tool_says_what_to_install(tools: Path) -> None:
-    with pytest.raises(ToolMissing, match=r"nvdisasm or cuobjdump not found .* pip install nvidia-cuda-nvdisasm$"):
+    with pytest.raises(
+        ToolMissing, match=r"nvdisasm or cuobjdump not found .* pip install nvidia-cuda-nvdisasm$"
+    ):
         toolchain.disassemble(b"")
     (tools / "bin" / "nvcc").unlink()
     result = CliRunner().invoke(app, ["capture", "--arch", "sm_90a", "--compile-only", "--only", "m8n8k4"])
-    assert result.exit_code == 2 and "nvcc not found" in result.output and len(result.output.strip().splitlines()) == 1
+    assert (
+        result.exit_code == 2
+        and "nvcc not found" in result.output
+        and len(result.output.strip().splitlines()) == 1
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--only", "m16n8k17.row.col.f32.f16"], "no instruction of hopper matches 'm16n8k17.row.col.f32.f16'; nearest: mma."),
+        (
+            ["--only", "m16n8k17.row.col.f32.f16"],
+            "no instruction of hopper matches 'm16n8k17.row.col.f32.f16'; nearest: mma.",
+        ),
         (["--only", "^wgmma", "--n", "7"], "no wgmma instruction of hopper matches 'n7k'; "),
         (["--arch", "cdna3"], "none of the "),
         (["--arch", "sm_99"], "no architecture has the target 'sm_99', expected one of sm_70, "),
@@ -81,7 +91,11 @@ def test_a_missing_tool_says_what_to_install(tools: Path) -> None:
 )
 def test_a_choice_without_instructions_is_one_line(arguments: list[str], said: str) -> None:
     result = CliRunner().invoke(app, ["capture", "--compile-only", "--arch", "hopper", *arguments])
-    assert result.exit_code == 2 and result.output.startswith(f"mmagold: {said}") and len(result.output.splitlines()) == 1
+    assert (
+        result.exit_code == 2
+        and result.output.startswith(f"mmagold: {said}")
+        and len(result.output.splitlines()) == 1
+    )
 
 
 def test_the_cache_spares_the_second_compilation(tools: Path) -> None:
@@ -94,14 +108,21 @@ def test_the_cache_spares_the_second_compilation(tools: Path) -> None:
     assert log.read_text().count("run") == 4
 
 
-def test_a_cache_that_cannot_be_written_costs_nothing_but_time(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_cannot_be_written_costs_nothing_but_time(
+    tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tools / "file").write_text("")
     monkeypatch.setenv("MMAGOLD_CACHE", str(tools / "file" / "cache"))
     assert toolchain.compile("one", "sm_90a") == b"one"
 
 
 def test_the_compilers_complaint_is_one_line(tools: Path) -> None:
-    script(tools, "nvcc", NVCC.split("echo run")[0] + "echo '/tmp/x/unit.cu(3): error: no \"mma\"' >&2; echo more >&2; exit 1\n")
+    script(
+        tools,
+        "nvcc",
+        NVCC.split("echo run")[0]
+        + "echo '/tmp/x/unit.cu(3): error: no \"mma\"' >&2; echo more >&2; exit 1\n",
+    )
     with pytest.raises(CompileError) as caught:
         toolchain.compile("one", "sm_90a")
     assert str(caught.value) == 'nvcc: unit.cu(3): error: no "mma"'
@@ -123,7 +144,7 @@ def test_a_real_kernel_compiles_and_disassembles(tmp_path: Path, monkeypatch: py
         toolchain.compile(KERNEL, "sm_70")
 
 
-# The device -------------------------------------------------------------------------------------------------------------
+# The device -------------------------------------------------------------------------------------------------
 
 
 class FakeDriver(ModuleType):
@@ -151,7 +172,9 @@ def pretend(monkeypatch: pytest.MonkeyPatch, driver: ModuleType | None) -> None:
     monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
 
 
-def test_without_pycuda_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_pycuda_one_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     pretend(monkeypatch, None)
     with pytest.raises(ToolMissing, match=r"PyCUDA is not installed: pip install 'mmagold\[gpu\]'"):
         device.open()
@@ -160,7 +183,9 @@ def test_without_pycuda_one_line_says_what_to_install(monkeypatch: pytest.Monkey
     assert not (tmp_path / "x").exists()
 
 
-@pytest.mark.parametrize("problem", ["cuInit failed: no CUDA-capable device is detected", "cuInit failed:\nunknown error"])
+@pytest.mark.parametrize(
+    "problem", ["cuInit failed: no CUDA-capable device is detected", "cuInit failed:\nunknown error"]
+)
 def test_without_a_usable_gpu_one_line_says_why(monkeypatch: pytest.MonkeyPatch, problem: str) -> None:
     driver = FakeDriver(problem)
     pretend(monkeypatch, driver)

@@ -31,7 +31,8 @@ NAMES = (
 
 
 class FakeGpu:
-    """Computes from the packed buffers what the model says; `broken` names fail, `wrong` ones differ between runs."""
+    """Computes from the packed buffers what the model says; `broken` names fail, `wrong` ones differ
+    between runs."""
 
     def __init__(self, broken: str = "", wrong: str = "", facts: dict[str, Any] = H200) -> None:
         self.broken, self.wrong, self._facts, self.runs = broken, wrong, facts, 0
@@ -170,10 +171,14 @@ def test_the_limit_on_bytes_stops_with_valid_files(tmp_path: Path) -> None:
         record(tmp_path / "hopper", most_bytes=1000 << 6)
     loaded = list(captured.load("hopper", tmp_path))
     assert 0 < len(loaded) < len(NAMES)
-    assert {path.name for path in (tmp_path / "hopper").glob("*.npz")} == {captured.file_name(v.name) for v in loaded}
+    assert {path.name for path in (tmp_path / "hopper").glob("*.npz")} == {
+        captured.file_name(v.name) for v in loaded
+    }
 
 
-def test_a_full_disk_is_one_error_and_leaves_valid_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_one_error_and_leaves_valid_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     record(tmp_path / "hopper", names=NAMES[:1])
 
     def full(path: Path, content: bytes) -> None:
@@ -188,14 +193,18 @@ def test_a_full_disk_is_one_error_and_leaves_valid_files(tmp_path: Path, monkeyp
 
 def test_vectors_of_another_gpu_are_not_mixed_in(tmp_path: Path) -> None:
     record(tmp_path, names=NAMES[:1])
-    with pytest.raises(FileFormatError, match=r"recorded with driver 580\.159, this is 600\.1: choose another folder"):
+    with pytest.raises(
+        FileFormatError, match=r"recorded with driver 580\.159, this is 600\.1: choose another folder"
+    ):
         record(tmp_path, FakeGpu(facts=H200 | {"driver": "600.1"}))
 
 
 def test_a_schema_1_folder_is_brought_up_to_date(tmp_path: Path) -> None:
     old = captured.read_manifest("hopper")
     name = NAMES[0]
-    old["instructions"] = {key: old["instructions"][key] for key in (name, "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32")}
+    old["instructions"] = {
+        key: old["instructions"][key] for key in (name, "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32")
+    }
     old["device"] = H200
     folder = tmp_path / "hopper"
     folder.mkdir()
@@ -203,11 +212,15 @@ def test_a_schema_1_folder_is_brought_up_to_date(tmp_path: Path) -> None:
     for entry in old["instructions"].values():
         for key in ("ptx", "sass", "emulated", "seed", "per_kind", "date"):
             entry.pop(key, None)
-        (folder / entry["file"]).write_bytes((captured.vectors_folder() / "hopper" / entry["file"]).read_bytes())
+        (folder / entry["file"]).write_bytes(
+            (captured.vectors_folder() / "hopper" / entry["file"]).read_bytes()
+        )
     (folder / "manifest.json").write_text(json.dumps(old))
     record(folder, names=[name])
     manifest = captured.read_manifest("hopper", tmp_path)
-    assert manifest["schema"] == 2 and len(manifest["instructions"]) == 2 == len(list(captured.load("hopper", tmp_path)))
+    assert manifest["schema"] == 2 and len(manifest["instructions"]) == 2 == len(
+        list(captured.load("hopper", tmp_path))
+    )
     assert [name for name, entry in manifest["instructions"].items() if "ptx" in entry] == [name]
 
 
@@ -244,10 +257,14 @@ def test_buffers_round_trip(architecture: str) -> None:
 
 
 def test_shared_memory_is_core_matrices() -> None:
-    """Row r, byte k of a K-major operand lies at (k/16)*128 + (r/8)*stride + (r%8)*16 + k%16 (PTX ISA 9.7.15.5.1)."""
+    """Row r, byte k of a K-major operand lies at (k/16)*128 + (r/8)*stride + (r%8)*16 + k%16 (PTX ISA
+    9.7.15.5.1)."""
     ins = golden.instruction("hopper", "wgmma.mma_async.sp.sync.aligned.m64n16k64.s32.s8.s8")
     rng = np.random.default_rng(1)
-    a, b = rng.integers(0, 256, (2, 64, 32), dtype=np.uint8), rng.integers(0, 256, (2, 64, 16), dtype=np.uint8)
+    a, b = (
+        rng.integers(0, 256, (2, 64, 32), dtype=np.uint8),
+        rng.integers(0, 256, (2, 64, 16), dtype=np.uint8),
+    )
     held = buffers.for_kernel(ins, "shared")
     image_a, image_b = (held[name].pack(matrix).view(np.uint8) for name, matrix in (("a", a), ("b", b)))
     for r, k in ((0, 0), (9, 17), (15, 31), (63, 5)):

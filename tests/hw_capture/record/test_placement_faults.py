@@ -63,9 +63,15 @@ def test_metadata_that_the_instruction_does_not_accept_refutes_nothing() -> None
         sources = fault.sources(placement, np.arange(len(placement.address))[None])[0]
         bits = np.where(sources < 0, 0, recorded.flat["metadata"][:, sources])
         moved = recorded.nibbles(bits) != recorded.nibbles(recorded.flat["metadata"])
-        accepted = np.isin(recorded.nibbles(bits), legal).reshape(-1, recorded.widths["metadata"] // 4).all(axis=1)
+        accepted = (
+            np.isin(recorded.nibbles(bits), legal).reshape(-1, recorded.widths["metadata"] // 4).all(axis=1)
+        )
         shown = bool((moved.reshape(len(accepted), -1).any(axis=1) & accepted).any())
-        found = placement_faults._exhausted(recorded, "metadata", placement, fault) if moved.any() else "moves nothing"
+        found = (
+            placement_faults._exhausted(recorded, "metadata", placement, fault)
+            if moved.any()
+            else "moves nothing"
+        )
         assert found != "seen" or shown, faults.names[i]
         kinds.add(found)
     assert {"seen", "metadata without a meaning"} <= kinds
@@ -74,7 +80,9 @@ def test_metadata_that_the_instruction_does_not_accept_refutes_nothing() -> None
 def test_every_lane_and_every_register_is_swapped_with_its_neighbour() -> None:
     found = placements(golden.instruction("hopper", WGMMA))
     names = Faults.of(found["d"].fields).names
-    assert {f"lane {i} and {i + 1}" for i in range(127)} | {"register 0 and 1", "position 0 and 1"} <= set(names)
+    assert {f"lane {i} and {i + 1}" for i in range(127)} | {"register 0 and 1", "position 0 and 1"} <= set(
+        names
+    )
     assert "lane bit 0 and lane bit 6" in names and "lane bit 3 and register bit 0" in names
     assert len(names) == 127 + 1 + 1 + 9 * 8 // 2
     metadata = Faults.of(placements(golden.instruction("hopper", SPARSE))["metadata"].fields).names
@@ -97,9 +105,14 @@ def test_every_lane_and_every_register_is_swapped_with_its_neighbour() -> None:
     ],
 )
 def test_a_fault_is_what_other_registers_would_give(name: str, operand: str, piece: int) -> None:
-    """The words that a kernel reads, pieces of `piece` bits exchanged: the same matrix, and it differs where the search says."""
+    """The words that a kernel reads, pieces of `piece` bits exchanged: the same matrix, and it differs
+    where the search says."""
     ins, vector = golden.instruction("hopper", name), captured.load_one("hopper", name)
-    placement, recorded, key = placements(ins)[operand], placement_faults._Recorded(ins, vector), operand.split(" ")[0]
+    placement, recorded, key = (
+        placements(ins)[operand],
+        placement_faults._Recorded(ins, vector),
+        operand.split(" ")[0],
+    )
     buffer, faults = buffers.for_kernel(ins)[key], Faults.of(placement.fields)
     words = np.ascontiguousarray(buffer.pack(vector.operands[key]))
     pieces = np.unpackbits(words.view(np.uint8), bitorder="little").reshape(len(words), -1, piece)
@@ -109,14 +122,17 @@ def test_a_fault_is_what_other_registers_would_give(name: str, operand: str, pie
         registers = np.packbits(moved.ravel(), bitorder="little").view(words.dtype).reshape(words.shape)
         given = {**vector.operands, key: buffer.unpack(registers)}
         sources = fault.sources(placement, np.arange(len(placement.address))[None])[0]
-        assert np.array_equal(np.where(sources < 0, 0, recorded.flat[key][:, sources]), numbered(ins, given)[key])
+        assert np.array_equal(
+            np.where(sources < 0, 0, recorded.flat[key][:, sources]), numbered(ins, given)[key]
+        )
         if operand != "metadata":  # the model refuses codes that mean nothing
             differs = bool((ins(**given) != vector.d).any())
             assert (placement_faults._exhausted(recorded, operand, placement, fault) == "seen") == differs
 
 
 def constant(name: str, operand: str) -> Captured:
-    """The committed operands of an instruction with one code everywhere in one of them, and the model's results."""
+    """The committed operands of an instruction with one code everywhere in one of them, and the model's
+    results."""
     vector = captured.load_one("hopper", name)
     operands = {**vector.operands, operand: np.full_like(vector.operands[operand], 0x3C)}
     return Captured(name, operands, golden.instruction("hopper", name)(**operands), vector.classes)
@@ -148,12 +164,16 @@ def test_results_that_are_wrong_without_a_fault_are_refused() -> None:
 
 
 def test_the_command(tmp_path: Path) -> None:
-    good = CliRunner().invoke(app, ["verify", str(captured.vectors_folder()), "--layouts", "--only", f"^{HMMA}$"])
+    good = CliRunner().invoke(
+        app, ["verify", str(captured.vectors_folder()), "--layouts", "--only", f"^{HMMA}$"]
+    )
     assert good.exit_code == 0 and "282 refuted by the instruction's own results" in good.output
     manifest = captured.read_manifest("hopper")
     entry, vector = manifest["instructions"][HMMA], constant(HMMA, "b")
     arrays = {**vector.operands, "d": vector.d}
-    manifest["instructions"] = {HMMA: captured.save(tmp_path, HMMA, arrays, entry["class_set"], entry["classes"])}
+    manifest["instructions"] = {
+        HMMA: captured.save(tmp_path, HMMA, arrays, entry["class_set"], entry["classes"])
+    }
     captured.write_manifest(tmp_path, manifest)
     bad = CliRunner().invoke(app, ["verify", str(tmp_path), "--layouts"])
     assert bad.exit_code == 1 and "not refuted: hopper:mma.sync" in bad.output

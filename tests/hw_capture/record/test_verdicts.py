@@ -1,4 +1,5 @@
-"""Status 1 is "not equal", 0 is "equal, and something was compared": commands on a GPU that fails, stands still or lies."""
+"""Status 1 is "not equal", 0 is "equal, and something was compared": commands on a GPU that fails, stands
+still or lies."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return card
 
 
-# Results -----------------------------------------------------------------------------------------------------------------
+# Results ----------------------------------------------------------------------------------------------------
 
 
 def test_arrays_of_another_shape_or_type_are_not_compared() -> None:
@@ -62,10 +63,13 @@ def test_arrays_of_another_shape_or_type_are_not_compared() -> None:
     for found in (np.zeros((0, 16, 8), np.uint32), np.zeros((16, 8), np.uint32), expected.astype(np.int64)):
         with pytest.raises(DeviceError, match=r"x: .* expected \(1, 16, 8\) of uint32"):
             runner.differing(found, expected, "x")
-    assert runner.differing(expected, expected, "x") == 0 and runner.differing(expected ^ 1, expected, "x") == 128
+    assert (
+        runner.differing(expected, expected, "x") == 0
+        and runner.differing(expected ^ 1, expected, "x") == 128
+    )
 
 
-# capture -----------------------------------------------------------------------------------------------------------------
+# capture ----------------------------------------------------------------------------------------------------
 
 
 class Gpu:
@@ -91,12 +95,17 @@ def compiled(**wrong: Any) -> Any:
 
     def builder(groups: Any, target: str, *_: Any) -> Iterator[list[Built]]:
         for group in groups:
-            yield [Built(ins, form, b"", "run_0", ("HMMA R0;",), **(wrong if ins.name == HMMA else {})) for ins, form in group]
+            yield [
+                Built(ins, form, b"", "run_0", ("HMMA R0;",), **(wrong if ins.name == HMMA else {}))
+                for ins, form in group
+            ]
 
     return builder
 
 
-def recorded(monkeypatch: pytest.MonkeyPatch, folder: Path, status: int, gpu: Any = None, **wrong: Any) -> Any:
+def recorded(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, status: int, gpu: Any = None, **wrong: Any
+) -> Any:
     monkeypatch.setattr(runner, "GpuRunner", lambda card: gpu or Gpu())
     monkeypatch.setattr(build, "build", compiled(**wrong))
     only = f"^({HMMA}|{OTHER})$".replace(".", r"\.")
@@ -105,16 +114,22 @@ def recorded(monkeypatch: pytest.MonkeyPatch, folder: Path, status: int, gpu: An
 
 def test_capture_ends_with_what_it_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "2 recorded" in recorded(monkeypatch, tmp_path / "a", 0).stdout
-    assert "0 recorded, 2 already there (not compared again" in recorded(monkeypatch, tmp_path / "a", 0).stdout
+    assert (
+        "0 recorded, 2 already there (not compared again" in recorded(monkeypatch, tmp_path / "a", 0).stdout
+    )
     unlike = recorded(monkeypatch, tmp_path / "b", 1, Gpu(lambda d, fill: d ^ 1))
     assert "differs from the model" in unlike.stdout and "2 recorded" in unlike.stdout
     strange = recorded(monkeypatch, tmp_path / "c", 1, error="compiled to 1 x FADD", strange=True)
     assert "1 recorded" in strange.stdout
     refused = recorded(monkeypatch, tmp_path / "d", 2, error="nvcc: error: no")
-    assert refused.stderr == f"mmagold: {HMMA} could not be recorded\n" and "nvcc: error: no" in refused.stdout
+    assert (
+        refused.stderr == f"mmagold: {HMMA} could not be recorded\n" and "nvcc: error: no" in refused.stdout
+    )
 
 
-def test_results_that_a_kernel_never_wrote_are_not_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_that_a_kernel_never_wrote_are_not_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Memory that holds the same before both runs would look like an answer, twice the same."""
     done = recorded(monkeypatch, tmp_path, 2, Gpu(half_written))
     assert "results differ between two runs" in done.stdout and "were not written" in done.stdout
@@ -124,7 +139,10 @@ def test_results_that_a_kernel_never_wrote_are_not_recorded(tmp_path: Path, monk
 
 
 def test_kernels_that_never_came_are_failures(tmp_path: Path) -> None:
-    chosen = [golden.instruction("hopper", name) for name in (HMMA, "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")]
+    chosen = [
+        golden.instruction("hopper", name)
+        for name in (HMMA, "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
+    ]
 
     def nothing(groups: Any, target: str) -> Iterator[list[Built]]:
         yield from ()
@@ -163,18 +181,41 @@ def test_a_kernel_that_changed_is_recorded_again(tmp_path: Path, monkeypatch: py
     assert capture(chosen, tmp_path, Gpu(), Options(), builder=compiled()).recorded == 1
 
 
-@pytest.mark.parametrize(("wrong", "status"), [({}, 0), ({"error": "x", "strange": True}, 1), ({"error": "x"}, 2)])
+@pytest.mark.parametrize(
+    ("wrong", "status"), [({}, 0), ({"error": "x", "strange": True}, 1), ({"error": "x"}, 2)]
+)
 def test_compile_only(wrong: Any, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "build", compiled(**wrong))
-    call("capture", "--arch", "hopper", "--compile-only", "--only", HMMA.replace(".", r"\."), "--json", status=status)
+    call(
+        "capture",
+        "--arch",
+        "hopper",
+        "--compile-only",
+        "--only",
+        HMMA.replace(".", r"\."),
+        "--json",
+        status=status,
+    )
 
 
 def test_the_options_of_capture_reach_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[int] = []
     monkeypatch.setattr(runner, "GpuRunner", lambda card: Gpu())
     monkeypatch.setattr(device, "open", lambda index: opened.append(index) or nullcontext())
-    monkeypatch.setattr(build, "build", lambda groups, target, jobs: opened.append(jobs) or compiled()(groups, target))
-    arguments = ["capture", "--arch", "hopper", "--only", "^wgmma.*m64n.*k16.f16.f16.f16$", "--n", "8,16", "--out", str(tmp_path)]
+    monkeypatch.setattr(
+        build, "build", lambda groups, target, jobs: opened.append(jobs) or compiled()(groups, target)
+    )
+    arguments = [
+        "capture",
+        "--arch",
+        "hopper",
+        "--only",
+        "^wgmma.*m64n.*k16.f16.f16.f16$",
+        "--n",
+        "8,16",
+        "--out",
+        str(tmp_path),
+    ]
     drawn = ["--seed", "5", "--per-kind", "2", "--gpu", "3", "--jobs", "7"]
     found = json.loads(call(*arguments, *drawn, "--json", status=0).stdout)
     entries = captured.read_manifest_file(tmp_path / "manifest.json")["instructions"]
@@ -183,7 +224,7 @@ def test_the_options_of_capture_reach_it(tmp_path: Path, monkeypatch: pytest.Mon
     assert "would exceed 1 MiB" in call(*arguments, "--per-kind", "900", "--max-mib", "1", status=2).stderr
 
 
-# verify ------------------------------------------------------------------------------------------------------------------
+# verify -----------------------------------------------------------------------------------------------------
 
 
 def vectors(folder: Path, **change: Any) -> Path:
@@ -191,7 +232,9 @@ def vectors(folder: Path, **change: Any) -> Path:
     vector, manifest = captured.load_one("hopper", IMMA), captured.read_manifest("hopper")
     (folder / "hopper").mkdir()
     arrays = {**vector.operands, "d": vector.d} | change
-    entry = captured.save(folder / "hopper", IMMA, arrays, manifest["instructions"][IMMA]["class_set"], [0] * len(arrays["d"]))
+    entry = captured.save(
+        folder / "hopper", IMMA, arrays, manifest["instructions"][IMMA]["class_set"], [0] * len(arrays["d"])
+    )
     captured.write_manifest(folder / "hopper", manifest | {"instructions": {IMMA: entry}})
     return folder
 
@@ -220,7 +263,7 @@ def test_the_reference_counts_no_result_twice(tmp_path: Path) -> None:
         assert count < 64 or found["reference_results"] == found["results"]
 
 
-# campaign ----------------------------------------------------------------------------------------------------------------
+# campaign ---------------------------------------------------------------------------------------------------
 
 
 class Bench:
@@ -293,7 +336,9 @@ def test_a_campaign_of_another_instruction_is_refused(monkeypatch: pytest.Monkey
     assert run._found(golden.instruction("hopper", HMMA), b"") == ("HMMA.16816.F32",)
 
 
-def test_a_report_is_continued_by_its_own_gpu_and_one_run(on_bench: type[Bench], machine: Any, tmp_path: Path) -> None:
+def test_a_report_is_continued_by_its_own_gpu_and_one_run(
+    on_bench: type[Bench], machine: Any, tmp_path: Path
+) -> None:
     out = tmp_path / "report.json"
     call(*CAMPAIGN, "--out", str(out), status=0)
     before = out.read_bytes()
@@ -309,7 +354,9 @@ def outcome(first: int, last: int, mismatches: int = 0) -> run.Outcome:
     dots = 128 * (last - first)
     counts = dict.fromkeys(COUNTS[2:], 0) | {"other": dots}
     records = [{"tile": first}] * mismatches
-    return run.Outcome(HMMA, "hopper", ("HMMA",), 1, "all", first, last, dots, mismatches, 1.0, counts, records)
+    return run.Outcome(
+        HMMA, "hopper", ("HMMA",), 1, "all", first, last, dots, mismatches, 1.0, counts, records
+    )
 
 
 @pytest.mark.parametrize(
@@ -323,13 +370,23 @@ def outcome(first: int, last: int, mismatches: int = 0) -> run.Outcome:
     ],
 )
 def test_no_mismatch_is_lost_in_a_merge(mine: Any, theirs: Any, status: int, tmp_path: Path) -> None:
-    """Two GPUs on the same operands of which one has a mismatch: the longer report alone would say that there is none."""
+    """Two GPUs on the same operands of which one has a mismatch: the longer report alone would say that
+    there is none."""
     for name, outcomes in (("mine", mine), ("theirs", theirs)):
         report.Report(H200, "13.0.88", outcomes).write(tmp_path / f"{name}.json")
     before = (tmp_path / "mine.json").read_bytes()
-    done = call("campaign", "--out", str(tmp_path / "mine.json"), "--merge", str(tmp_path / "theirs.json"), status=status)
+    done = call(
+        "campaign",
+        "--out",
+        str(tmp_path / "mine.json"),
+        "--merge",
+        str(tmp_path / "theirs.json"),
+        status=status,
+    )
     if status == 2:
-        assert "find out which GPU is wrong" in done.stderr and (tmp_path / "mine.json").read_bytes() == before
+        assert (
+            "find out which GPU is wrong" in done.stderr and (tmp_path / "mine.json").read_bytes() == before
+        )
 
 
 def test_tiles_that_count_twice_and_sums_that_were_edited_are_refused(tmp_path: Path) -> None:
@@ -356,11 +413,12 @@ def test_a_fault_that_is_none_is_one_line(text: str, monkeypatch: pytest.MonkeyP
     call(*CAMPAIGN, "--fault", text, status=2)
 
 
-# profile, bench-gpu, timing ----------------------------------------------------------------------------------------------
+# profile, bench-gpu, timing ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("answer", "status"), [(lambda d: d, 0), (lambda d: d ^ 1, 1), (lambda d: d[:0], 2), (lambda d: d.astype(np.int64), 2)]
+    ("answer", "status"),
+    [(lambda d: d, 0), (lambda d: d ^ 1, 1), (lambda d: d[:0], 2), (lambda d: d.astype(np.int64), 2)],
 )
 def test_profile_on_hardware(answer: Any, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numeric, "gpu_unit", lambda gpu, arch: lambda ins, a, b, c: answer(ins(a, b, c)))
@@ -369,17 +427,37 @@ def test_profile_on_hardware(answer: Any, status: int, monkeypatch: pytest.Monke
     assert status == 2 or (json.loads(done.stdout)["mismatches"] > 0) == (status == 1)
 
 
-def test_the_options_of_profile_and_bench_gpu_reach_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_options_of_profile_and_bench_gpu_reach_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     opened: list[int] = []
-    monkeypatch.setattr(device, "open", lambda index: opened.append(index) or nullcontext(SimpleNamespace(facts=lambda: H200)))
+    monkeypatch.setattr(
+        device, "open", lambda index: opened.append(index) or nullcontext(SimpleNamespace(facts=lambda: H200))
+    )
     monkeypatch.setattr(numeric, "gpu_unit", lambda gpu, arch: numeric.model)
     sizes = ("--samples", "8", "--chains", "1", "--length", "1", "--json")
-    seeds = [call("profile", "--hardware", "--gpu", "4", "--seed", seed, *sizes, status=0).stdout for seed in ("1", "2")]
+    seeds = [
+        call("profile", "--hardware", "--gpu", "4", "--seed", seed, *sizes, status=0).stdout
+        for seed in ("1", "2")
+    ]
     assert [json.loads(text)["seed"] for text in seeds] == [1, 2]
     assert json.loads(seeds[0])["errors"] != json.loads(seeds[1])["errors"]
     monkeypatch.setattr(bench, "build", lambda *_: iter_of())
-    monkeypatch.setattr(bench, "measure", lambda gpu, built, runs, progress: opened.append(runs) or bench.Result(H200, {}))
-    call("bench-gpu", "--only", "ldmatrix.x1", "--csv", str(tmp_path / "x.csv"), "--runs", "9", "--gpu", "6", status=2)
+    monkeypatch.setattr(
+        bench, "measure", lambda gpu, built, runs, progress: opened.append(runs) or bench.Result(H200, {})
+    )
+    call(
+        "bench-gpu",
+        "--only",
+        "ldmatrix.x1",
+        "--csv",
+        str(tmp_path / "x.csv"),
+        "--runs",
+        "9",
+        "--gpu",
+        "6",
+        status=2,
+    )
     assert opened == [4, 4, 6, 9]
 
 
@@ -389,13 +467,17 @@ def iter_of() -> Iterator[Any]:
 
 def test_a_profile_of_results_that_were_never_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain, "compile", lambda source, target: b"")
-    monkeypatch.setattr(runner, "execute", lambda *given: half_written(np.zeros((1, 16, 8), np.uint32), given[-1]))
+    monkeypatch.setattr(
+        runner, "execute", lambda *given: half_written(np.zeros((1, 16, 8), np.uint32), given[-1])
+    )
     unit = numeric.gpu_unit(SimpleNamespace(facts=lambda: H200, load=lambda cubin: None), "hopper")
     with pytest.raises(DeviceError, match="differ between two runs, or were never written"):
         unit(golden.instruction("hopper", OTHER), *(np.zeros(1) for _ in range(3)))
 
 
-def test_bench_gpu_without_a_measurement_is_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bench_gpu_without_a_measurement_is_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "ours.yaml"
     result = bench.Result(H200, {}, left_out={"ldmatrix.x1": "the timed loop holds nothing"})
     monkeypatch.setattr("hw_capture.cli.timing._measure", lambda *_: result)
@@ -415,7 +497,9 @@ def test_loops_that_do_not_hold_their_instruction_are_an_error(monkeypatch: pyte
 
 def test_a_kernel_that_wrote_no_time_is_not_measured() -> None:
     """All buffers stay as they were filled."""
-    gpu: Any = SimpleNamespace(empty=lambda *_: None, download=lambda buffer, shape, dtype: np.zeros(shape, dtype))
+    gpu: Any = SimpleNamespace(
+        empty=lambda *_: None, download=lambda buffer, shape, dtype: np.zeros(shape, dtype)
+    )
     kernel: Any = type("Kernel", (), {"name": "c_1", "__call__": lambda *_, **__: None})()
     with pytest.raises(DeviceError, match="c_1: it gave no time for some of its 4 warps"):
         bench._run(bench._Buffers(gpu), kernel, None, 4, 64)
@@ -424,11 +508,16 @@ def test_a_kernel_that_wrote_no_time_is_not_measured() -> None:
 
 
 @pytest.mark.parametrize("number", [".nan", ".inf", "-1", "0", "true", "text"])
-@pytest.mark.parametrize("row", ["completion: {}", "value: {}", "points: [[1, 1, {}, 5.0]]", "ways: {{2: {}}}", "range: [{}, 1]"])
+@pytest.mark.parametrize(
+    "row", ["completion: {}", "value: {}", "points: [[1, 1, {}, 5.0]]", "ways: {{2: {}}}", "range: [{}, 1]"]
+)
 def test_timings_that_are_no_time_are_refused(row: str, number: str, tmp_path: Path) -> None:
     if (row, number) == ("range: [{}, 1]", "0"):
         return
-    head = "source: x\ndevice: x\narchitecture: hopper\ntables:\n  - table: T\n    title: t\n    quantity: latency\n    rows:\n"
+    head = (
+        "source: x\ndevice: x\narchitecture: hopper\ntables:\n  - table: T\n    title: t\n    quantity: "
+        "latency\n    rows:\n"
+    )
     path = tmp_path / "ours.yaml"
     path.write_text(f"{head}      - {{instruction: x, {row.format(number)}}}\n")
     call("timing", "show", str(path), status=2)
@@ -436,10 +525,12 @@ def test_timings_that_are_no_time_are_refused(row: str, number: str, tmp_path: P
     assert tables.load(path)
 
 
-# The cache ---------------------------------------------------------------------------------------------------------------
+# The cache --------------------------------------------------------------------------------------------------
 
 
-def test_what_was_cut_or_put_into_the_cache_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_cut_or_put_into_the_cache_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MMAGOLD_CACHE", str(tmp_path))
     assert toolchain._cached("a", lambda: b"one") == b"one" == toolchain._cached("a", lambda: b"two")
     whole = (tmp_path / "a").read_bytes()
@@ -450,7 +541,9 @@ def test_what_was_cut_or_put_into_the_cache_is_made_again(tmp_path: Path, monkey
     assert toolchain._cached("b", lambda: b"three") == b"three", "the content of another name"
 
 
-def test_every_variable_that_changes_the_compiler_changes_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_variable_that_changes_the_compiler_changes_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MMAGOLD_CACHE", str(tmp_path))
     said = ["release 13.0, V13.0.88"]
     monkeypatch.setattr(toolchain, "_about", lambda tool: said[0])

@@ -1,4 +1,5 @@
-"""The replay of captured vectors: the committed ones pass, one wrong bit is found, and a wrong model is named."""
+"""The replay of captured vectors: the committed ones pass, one wrong bit is found, and a wrong model is
+named."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ def copy(folder: Path, names: tuple[str, ...], change: dict[str, np.ndarray] | N
     for name in names:
         vector = captured.load_one("hopper", name)
         d = (change or {}).get(name, vector.d)
-        entry = captured.save(target, name, {**vector.operands, "d": d}, old[name]["class_set"], old[name]["classes"])
+        entry = captured.save(
+            target, name, {**vector.operands, "d": d}, old[name]["class_set"], old[name]["classes"]
+        )
         manifest["instructions"][name] = entry
     captured.write_manifest(target, manifest)
     return folder
@@ -41,7 +44,9 @@ def copy(folder: Path, names: tuple[str, ...], change: dict[str, np.ndarray] | N
 def test_every_committed_vector_replays() -> None:
     report = verify(captured.vectors_folder())
     assert report.passed, [item.sentence() for item in report.differences]
-    recorded = [m for a in captured.architectures() for m in captured.read_manifest(a)["instructions"].values()]
+    recorded = [
+        m for a in captured.architectures() for m in captured.read_manifest(a)["instructions"].values()
+    ]
     assert report.instructions == len(recorded) and report.results == sum(entry["dots"] for entry in recorded)
     assert report.reference_results == sum(entry["tiles"] for entry in recorded)
 
@@ -57,8 +62,13 @@ def test_one_wrong_bit_is_found_and_placed(tmp_path: Path, name: str) -> None:
     d[2, 5, 3] ^= 1
     report = verify(copy(tmp_path, (HMMA, SPARSE, IMMA), {name: d}), explain=0)
     assert {item.model for item in report.differences} >= {"fast core", "general core"}
-    assert all((item.wrong, item.tile, item.row, item.column) == (1, 2, 5, 3) for item in report.differences[:2])
-    assert name in report.differences[0].sentence() and f"{int(d[2, 5, 3]):#010x}" in report.differences[0].sentence()
+    assert all(
+        (item.wrong, item.tile, item.row, item.column) == (1, 2, 5, 3) for item in report.differences[:2]
+    )
+    assert (
+        name in report.differences[0].sentence()
+        and f"{int(d[2, 5, 3]):#010x}" in report.differences[0].sentence()
+    )
 
 
 def test_the_reference_sees_every_place_when_asked(tmp_path: Path) -> None:

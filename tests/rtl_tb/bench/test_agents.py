@@ -1,4 +1,5 @@
-"""The cocotb library: agents against signals played by plain objects, the scoreboard alone, DotProductTB in simulators."""
+"""The cocotb library: agents against signals played by plain objects, the scoreboard alone, DotProductTB
+in simulators."""
 
 import itertools
 import os
@@ -43,8 +44,13 @@ def channel(width: int = 8) -> Channel:
 
 
 def test_the_package_works_without_cocotb() -> None:
-    code = "import sys, rtl_tb; assert 'cocotb' not in sys.modules; rtl_tb.Source; assert 'cocotb' in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    code = (
+        "import sys, rtl_tb; assert 'cocotb' not in sys.modules; rtl_tb.Source; assert 'cocotb' in "
+        "sys.modules"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    )
     import rtl_tb
 
     for name in rtl_tb.__all__:
@@ -53,11 +59,13 @@ def test_the_package_works_without_cocotb() -> None:
         rtl_tb.Sauce  # noqa: B018
 
 
-# Agents ----------------------------------------------------------------------------------------------------------------
+# Agents -----------------------------------------------------------------------------------------------------
 
 
 def test_decisions_have_their_probability_and_seed() -> None:
-    drawn = [list(itertools.islice(decisions(0.3, np.random.default_rng(seed)), 20_000)) for seed in (1, 1, 2)]
+    drawn = [
+        list(itertools.islice(decisions(0.3, np.random.default_rng(seed)), 20_000)) for seed in (1, 1, 2)
+    ]
     assert 0.28 < np.mean(drawn[0]) < 0.32
     assert drawn[0] == drawn[1] != drawn[2]
     assert not any(itertools.islice(decisions(0.0, np.random.default_rng(1)), 100))
@@ -167,7 +175,7 @@ def test_failures_are_bounded_and_a_reset_is_none() -> None:
     assert monitor.failures == []
 
 
-# Scoreboard ------------------------------------------------------------------------------------------------------------
+# Scoreboard -------------------------------------------------------------------------------------------------
 
 
 def bits(codes: Any, width: int = 32) -> list[str]:
@@ -253,14 +261,16 @@ def test_a_reset_forgets_what_is_in_flight_and_tiles_work() -> None:
         board.receive("01")
 
 
-# In simulators ---------------------------------------------------------------------------------------------------------
+# In simulators ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["icarus", "verilator"])
 def test_dot_product_tb_in_a_simulator(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(HERE))  # cocotb's runner hands the path down.
     file = tmp_path / "dut.yaml"
-    file.write_text((HERE / "faulty_dot.yaml").read_text().replace("faulty_dot.sv", str(HERE / "faulty_dot.sv")))
+    file.write_text(
+        (HERE / "faulty_dot.yaml").read_text().replace("faulty_dot.sv", str(HERE / "faulty_dot.sv"))
+    )
     dut = load_dut(file)
     results = tmp_path / "results.xml"
     with simulators.find(name).activated():
@@ -268,7 +278,12 @@ def test_dot_product_tb_in_a_simulator(name: str, tmp_path: Path, monkeypatch: p
         sources = [*dut.sources, write_wrapper(dut, tmp_path)]
         options = ["-Wno-fatal"] if name == "verilator" else []
         tool.build(
-            sources=sources, hdl_toplevel=NAME, build_dir=tmp_path, timescale=("1ns", "1ps"), build_args=options, always=True
+            sources=sources,
+            hdl_toplevel=NAME,
+            build_dir=tmp_path,
+            timescale=("1ns", "1ps"),
+            build_args=options,
+            always=True,
         )
         tool.test(
             test_module="bench_in_simulator",

@@ -1,4 +1,5 @@
-"""Whole checks: units that are right, wrong, silent or unknown, and what `mmagold rtl check` says, writes and returns."""
+"""Whole checks: units that are right, wrong, silent or unknown, and what `mmagold rtl check` says, writes
+and returns."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ formats: {a: s8, b: s8, c: s32, d: s32}
 program: [{integer_dot_add: {}}]
 """
 
-# d = a * b + c of 2 x 2 matrices, row by row, LATENCY register stages. FAULT puts one statement into the element loop.
+# d = a * b + c of 2 x 2 matrices, row by row, LATENCY register stages. FAULT puts one statement into the
+# element loop.
 TILE = """
 module tile #(parameter LATENCY = 3) (
     input clk, input [31:0] a, input [31:0] b, input [127:0] c, output [127:0] d
@@ -81,7 +83,12 @@ def tile(folder, fault=";", **changes):
 
 def icarus(tmp_path, **changes):
     return Options(
-        engine="selfcheck", simulator="icarus", count=400, failures=tmp_path / "failures", build=tmp_path / "build", **changes
+        engine="selfcheck",
+        simulator="icarus",
+        count=400,
+        failures=tmp_path / "failures",
+        build=tmp_path / "build",
+        **changes,
     )
 
 
@@ -139,14 +146,16 @@ READY = {
 def test_a_unit_that_never_answers_times_out_with_the_state_of_the_handshake(tmp_path, engine):
     file = tile(tmp_path, handshake=READY)
     (tmp_path / "tile.sv").write_text(MUTE)
-    options = Options(engine, "icarus", 20, timeout_cycles=50, failures=tmp_path / "failures", build=tmp_path / "build")
+    options = Options(
+        engine, "icarus", 20, timeout_cycles=50, failures=tmp_path / "failures", build=tmp_path / "build"
+    )
     result = check(file, options)
     assert not result.passed and result.verdict.missing.all()
     (failure,) = result.as_dict()["protocol"]
     assert failure["kind"] == "timeout" and re.search("in_ready[ =]0.*out_valid[ =]0", failure["text"])
 
 
-# The reference unit with another F ----------------------------------------------------------------------------------------
+# The reference unit with another F --------------------------------------------------------------------------
 
 
 def reference(folder, **parameters):
@@ -175,7 +184,11 @@ def narrow(tmp_path_factory):
         "--failures",
         str(folder / "failures"),
     ]
-    reports = [word for suffix in ("md", "html", "json", "xml") for word in ("--report", str(folder / f"report.{suffix}"))]
+    reports = [
+        word
+        for suffix in ("md", "html", "json", "xml")
+        for word in ("--report", str(folder / f"report.{suffix}"))
+    ]
     run = CliRunner().invoke(app, [*words, *reports, "--coverage", str(folder / "cover.json")])
     return run, folder, parameters["F"]
 
@@ -206,10 +219,27 @@ def test_the_capsule_holds_the_story_and_repeats_it(narrow):
     _, folder, _ = narrow
     (capsule,) = (folder / "failures").iterdir()
     names = {file.name for file in capsule.iterdir()}
-    assert {"failing.npz", "failing.hex", "actual.txt", "trace.txt", "unit.yaml", "waves.fst", "dut.yaml", "junit.xml"} <= names
+    assert {
+        "failing.npz",
+        "failing.hex",
+        "actual.txt",
+        "trace.txt",
+        "unit.yaml",
+        "waves.fst",
+        "dut.yaml",
+        "junit.xml",
+    } <= names
     facts = json.loads((capsule / "capsule.json").read_text())
     again = CliRunner().invoke(
-        app, [*facts["repeat_failing"].split()[1:], "--build", str(folder / "build"), "--failures", str(folder / "2"), "--json"]
+        app,
+        [
+            *facts["repeat_failing"].split()[1:],
+            "--build",
+            str(folder / "build"),
+            "--failures",
+            str(folder / "2"),
+            "--json",
+        ],
     )
     report = json.loads(again.stdout)
     assert again.exit_code == 1 and report["wrong"] == report["vectors"] == 1000
@@ -217,7 +247,15 @@ def test_the_capsule_holds_the_story_and_repeats_it(narrow):
     document = yaml.safe_load((folder / "dut.yaml").read_text())
     del document["instruction"]
     (folder / "as_diagnosed.yaml").write_text(yaml.safe_dump(document | {"unit": str(capsule / "unit.yaml")}))
-    words = ["rtl", "check", str(folder / "as_diagnosed.yaml"), "--build", str(folder / "build"), "--count", "20000"]
+    words = [
+        "rtl",
+        "check",
+        str(folder / "as_diagnosed.yaml"),
+        "--build",
+        str(folder / "build"),
+        "--count",
+        "20000",
+    ]
     assert CliRunner().invoke(app, words).exit_code == 0
 
 
@@ -225,8 +263,20 @@ def test_coverage_merges_over_runs(narrow):
     _, folder, _ = narrow
     saved = json.loads((folder / "cover.json").read_text())
     assert saved[0]["vectors"] == 20000
-    words = ["rtl", "check", str(folder / "dut.yaml"), "--build", str(folder / "build"), "--count", "100", "--seed", "9"]
-    run = CliRunner().invoke(app, [*words, "--failures", str(folder / "2"), "--coverage", str(folder / "cover.json")])
+    words = [
+        "rtl",
+        "check",
+        str(folder / "dut.yaml"),
+        "--build",
+        str(folder / "build"),
+        "--count",
+        "100",
+        "--seed",
+        "9",
+    ]
+    run = CliRunner().invoke(
+        app, [*words, "--failures", str(folder / "2"), "--coverage", str(folder / "cover.json")]
+    )
     assert run.exit_code == 1
     assert json.loads((folder / "cover.json").read_text())[0]["vectors"] == 20100
     assert "20,100" in (folder / "cover.html").read_text()
@@ -241,10 +291,13 @@ def test_until_covered_stops_when_every_bin_is_hit(tmp_path):
 
 
 def test_a_unit_that_coverage_does_not_observe_is_checked_all_the_same(tmp_path):
-    """A shifter that stops short, farther than any shift goes: the verdict stands, and a line stands for the figure."""
+    """A shifter that stops short, farther than any shift goes: the verdict stands, and a line stands for
+    the figure."""
     file, _ = reference(tmp_path)
     document = yaml.safe_load(file.read_text())
-    unit = yaml.safe_load(unit_text(golden.instruction(*document.pop("instruction").split(":", 1)), "mine", "mine"))
+    unit = yaml.safe_load(
+        unit_text(golden.instruction(*document.pop("instruction").split(":", 1)), "mine", "mine")
+    )
     for operation in unit["program"]:
         next(step["align"] for step in operation["steps"] if "align" in step)["shift_limit"] = 10000
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(unit))
@@ -253,7 +306,9 @@ def test_a_unit_that_coverage_does_not_observe_is_checked_all_the_same(tmp_path)
     line = "functional coverage has no figure for this unit: 'shift_limit' of step 'align' is not observed"
     run = CliRunner().invoke(app, [*words, "--coverage", str(tmp_path / "cover.json"), "--json"])
     report = json.loads(run.stdout)
-    assert run.exit_code == 0 and report["coverage"]["percent"] is None and line in report["coverage"]["refused"]
+    assert (
+        run.exit_code == 0 and report["coverage"]["percent"] is None and line in report["coverage"]["refused"]
+    )
     assert not (tmp_path / "cover.json").exists()
     assert line in " ".join(CliRunner().invoke(app, words).stdout.split())
     run = CliRunner().invoke(app, [*words[:-2], "--until-covered"])
@@ -286,7 +341,7 @@ def test_vectors_of_another_instruction_are_refused(tmp_path):
         check(file, Options(vectors=tmp_path / "other.npz", build=tmp_path / "build"))
 
 
-# Parts --------------------------------------------------------------------------------------------------------------------
+# Parts ------------------------------------------------------------------------------------------------------
 
 
 def outcome(vectors, **changes):
@@ -302,7 +357,9 @@ def test_wrong_unknown_and_missing_exclude_each_other():
     received, unknown, actual = np.ones(100, bool), np.zeros(100, bool), vectors.d.copy()
     received[:10], unknown[5:20] = False, True
     actual[:30] ^= np.uint32(1 << 22)
-    verdict = judge(vectors, outcome(vectors, actual=actual, received=received, unknown=unknown), ComparePolicy())
+    verdict = judge(
+        vectors, outcome(vectors, actual=actual, received=received, unknown=unknown), ComparePolicy()
+    )
     assert [int(flags.sum()) for flags in (verdict.missing, verdict.unknown, verdict.wrong)] == [10, 10, 10]
     assert verdict.failed.sum() == 30 and sum(row.failed for row in verdict.by_kind()) == 30
     assert judge(vectors, outcome(vectors), ComparePolicy()).passed
@@ -313,7 +370,10 @@ def test_wrong_unknown_and_missing_exclude_each_other():
     [
         ("ampere", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
         ("hopper", "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"),
-        ("rtx_blackwell", "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0"),
+        (
+            "rtx_blackwell",
+            "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0",
+        ),
     ],
 )
 def test_the_dot_products_of_a_tile_are_its_elements(arch, name):
@@ -343,7 +403,9 @@ def test_a_unit_that_remembers_is_not_said_to_fail_alone(tmp_path):
     """Once a result ends in four ones the flag stays set: no single vector fails, and none is claimed to."""
     file = tile(tmp_path, REMEMBERS, handshake={"kind": "latency", "latency": 3})
     text = (tmp_path / "tile.sv").read_text()
-    (tmp_path / "tile.sv").write_text(text.replace("integer i, j, s;", "integer i, j, s; reg remembered = 1'b0;"))
+    (tmp_path / "tile.sv").write_text(
+        text.replace("integer i, j, s;", "integer i, j, s; reg remembered = 1'b0;")
+    )
     result = check(file, icarus(tmp_path))
     assert not result.passed and result.example is not None
     if not result.example.alone:
@@ -353,7 +415,13 @@ def test_a_unit_that_remembers_is_not_said_to_fail_alone(tmp_path):
 
 
 def repeat(result, folder):
-    return [*result.command.split()[1:], "--build", str(folder / "build"), "--failures", str(folder / "failures")]
+    return [
+        *result.command.split()[1:],
+        "--build",
+        str(folder / "build"),
+        "--failures",
+        str(folder / "failures"),
+    ]
 
 
 def test_fast_also_tries_the_handshake(tmp_path):
@@ -368,12 +436,16 @@ def test_fast_also_tries_the_handshake(tmp_path):
     assert (short["idle"], short["backpressure"], short["vectors"], short["failed"]) == (0.5, 0.3, 30, False)
 
 
-FORGETS_TO_RESET = "reg [1:0] resets = 0; reg was = 0; always @(posedge clk) begin was <= rst_n; if (was && !rst_n) resets <= "
+FORGETS_TO_RESET = (
+    "reg [1:0] resets = 0; reg was = 0; always @(posedge clk) begin was <= rst_n; if (was && "
+    "!rst_n) resets <= "
+)
 FORGETS_TO_RESET += "resets == 2 ? 2 : resets + 1; end endmodule"
 
 
 def test_the_command_finds_what_is_wrong_after_the_second_reset(tmp_path):
-    """Through the command line, with and without a part of the traffic given; the repeat command finds it again."""
+    """Through the command line, with and without a part of the traffic given; the repeat command finds it
+    again."""
     small.write_small(tmp_path)
     rtl = small.RTL.replace("endmodule", FORGETS_TO_RESET).replace(
         "assign d = fault == 3", "assign d = resets == 2 ? ~d3 : fault == 3"
@@ -392,9 +464,18 @@ def test_the_command_finds_what_is_wrong_after_the_second_reset(tmp_path):
 
 
 def test_what_the_report_claims_is_what_was_done(tmp_path):
-    """Resets that a short run had no time for are not claimed; the failing vectors are run again as they were."""
+    """Resets that a short run had no time for are not claimed; the failing vectors are run again as they
+    were."""
     small.write_small(tmp_path)
-    words = ["rtl", "check", str(tmp_path / "small.yaml"), "--build", str(tmp_path / "build"), "--engine", "selfcheck"]
+    words = [
+        "rtl",
+        "check",
+        str(tmp_path / "small.yaml"),
+        "--build",
+        str(tmp_path / "build"),
+        "--engine",
+        "selfcheck",
+    ]
     words += ["--sim", "icarus", "--failures", str(tmp_path / "failures"), "--json"]
     run = CliRunner().invoke(app, [*words, "--count", "2", "--resets", "50"])
     assert run.exit_code == 0 and json.loads(run.stdout)["traffic"]["resets"] <= 4
@@ -404,8 +485,14 @@ def test_what_the_report_claims_is_what_was_done(tmp_path):
     report = json.loads(run.stdout)
     assert run.exit_code == 1 and report["unknown"]
     again = json.loads((Path(report["capsule"]) / "capsule.json").read_text())["repeat_failing"].split()
-    assert again[again.index("--engine") + 1] == "selfcheck" and again[again.index("--backpressure") + 1] == "0.5"
-    assert CliRunner().invoke(app, [*again[1:], *words[3:5], "--failures", str(tmp_path / "again")]).exit_code == 1
+    assert (
+        again[again.index("--engine") + 1] == "selfcheck"
+        and again[again.index("--backpressure") + 1] == "0.5"
+    )
+    assert (
+        CliRunner().invoke(app, [*again[1:], *words[3:5], "--failures", str(tmp_path / "again")]).exit_code
+        == 1
+    )
 
 
 def test_no_vectors_are_no_check(tmp_path):
@@ -421,7 +508,8 @@ def test_no_vectors_are_no_check(tmp_path):
 def test_reports_say_what_the_handshake_had_to_bear(tmp_path):
     """No reset port: resets that were asked for are not reported as done."""
     result = check(
-        tile(tmp_path, handshake={"kind": "latency", "latency": 3}), icarus(tmp_path, idle=0.1, backpressure=0.5, resets=4)
+        tile(tmp_path, handshake={"kind": "latency", "latency": 3}),
+        icarus(tmp_path, idle=0.1, backpressure=0.5, resets=4),
     )
     assert result.passed
     assert result.as_dict()["traffic"] == {"idle": 0.1, "backpressure": 0.0, "resets": 0, "seed": 1}

@@ -20,12 +20,22 @@ UNITS = {path.name for path in (PACKAGE / "rtl").glob("*.sv")}
 @pytest.mark.parametrize(("example", "tests"), [("reference_unit", 2), ("own_unit", 3)])
 def test_examples_run_with_make(example: str, tests: int, simulator: str, tmp_path: Path) -> None:
     # A copy of what the Makefile refers to, so that no build is left in the tree.
-    shutil.copytree(PACKAGE / "examples", tmp_path / "rtl_tb" / "examples", ignore=shutil.ignore_patterns("build"))
+    shutil.copytree(
+        PACKAGE / "examples", tmp_path / "rtl_tb" / "examples", ignore=shutil.ignore_patterns("build")
+    )
     (tmp_path / "rtl_tb" / "rtl").symlink_to(PACKAGE / "rtl")
     (tmp_path / "spec").symlink_to(PACKAGE.parent / "spec")
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS", "COCOTB"))}
+    environment = {
+        key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS", "COCOTB"))
+    }
     environment["PYTHONPATH"] = str(PACKAGE.parent)
-    command = ["make", "-C", str(tmp_path / "rtl_tb" / "examples" / example), f"SIM={simulator}", f"PYTHON={sys.executable}"]
+    command = [
+        "make",
+        "-C",
+        str(tmp_path / "rtl_tb" / "examples" / example),
+        f"SIM={simulator}",
+        f"PYTHON={sys.executable}",
+    ]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     results = tmp_path / "rtl_tb" / "examples" / example / "build" / simulator / "results.xml"

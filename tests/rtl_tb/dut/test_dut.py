@@ -52,13 +52,23 @@ def load(folder: Path, text: str) -> Dut:
 def test_a_full_file(folder: Path) -> None:
     dut = load(folder, GOOD)
     assert (dut.name, dut.top, dut.level, dut.clock) == ("my_dot", "my_dot", "dot", "clk")
-    assert [str(path.relative_to(folder)) for path in dut.sources] == ["pkg.sv", "lib/add.sv", "lib/z.sv", "my_dot.sv"]
+    assert [str(path.relative_to(folder)) for path in dut.sources] == [
+        "pkg.sv",
+        "lib/add.sv",
+        "lib/z.sv",
+        "my_dot.sv",
+    ]
     assert dut.include == (folder / "inc",)
     assert dut.defines == {"SYNTH": "1", "FAST": ""}
     assert dut.parameters == {"K": 16, "WIDE": 1, "NAME": "fast"}
     assert dut.instruction is golden.instruction("hopper", "HMMA.16816.F32")
     assert dut.reset is not None
-    assert (dut.reset.port, dut.reset.active_low, dut.reset.synchronous, dut.reset.cycles) == ("rst", False, False, 7)
+    assert (dut.reset.port, dut.reset.active_low, dut.reset.synchronous, dut.reset.cycles) == (
+        "rst",
+        False,
+        False,
+        7,
+    )
     assert dut.constants == {"mode": 3, "fmt": 31}
     assert dut.compare == ComparePolicy("canonical", "any")
     assert dut.can_stall_input and dut.can_stall_output
@@ -85,7 +95,11 @@ def test_a_unit_of_ones_own(folder: Path) -> None:
     assert (dut.instruction.name, dut.instruction_name) == ("exact_pair", "pair.yaml")
 
 
-LATENCY = GOOD[: GOOD.index("handshake:")] + "handshake: {kind: latency, latency: %s}\n" + GOOD[GOOD.index("ports:") :]
+LATENCY = (
+    GOOD[: GOOD.index("handshake:")]
+    + "handshake: {kind: latency, latency: %s}\n"
+    + GOOD[GOOD.index("ports:") :]
+)
 
 
 def test_latency_given_and_measured(folder: Path) -> None:
@@ -115,15 +129,30 @@ MISTAKES = [
         7,
         "unknown instruction 'HMMA.16816.F31' on hopper; nearest: HMMA.16816.F32",
     ),
-    ("hopper:HMMA.16816.F32", "HMMA.16816.F32", 7, "is 'HMMA.16816.F32', expected architecture:name, as hopper:HMMA.16816.F32"),
+    (
+        "hopper:HMMA.16816.F32",
+        "HMMA.16816.F32",
+        7,
+        "is 'HMMA.16816.F32', expected architecture:name, as hopper:HMMA.16816.F32",
+    ),
     ("hopper:HMMA", "hoper:HMMA", 7, "unknown architecture 'hoper'"),
     ("instruction: hopper:HMMA.16816.F32", "unit: none.yaml", 7, "key 'unit' is 'none.yaml'"),
-    ("instruction: hopper:HMMA.16816.F32\n", "", 1, "expected either 'instruction' (architecture:name) or 'unit'"),
+    (
+        "instruction: hopper:HMMA.16816.F32\n",
+        "",
+        1,
+        "expected either 'instruction' (architecture:name) or 'unit'",
+    ),
     ("clock: clk\n", "", 1, "key 'clock' is missing"),
     ("reset: {port: rst,", "reset: {", 9, "key 'port' is missing"),
     ("active: high", "active: hihg", 9, "'hihg', expected one of low, high; nearest: high"),
     ("cycles: 7", "cycles: 0", 9, "key 'cycles' is 0, expected an integer from 1"),
-    ("kind: valid_ready", "kind: axi", 11, "key 'kind' is 'axi', expected one of valid_ready, valid, latency, combinational"),
+    (
+        "kind: valid_ready",
+        "kind: axi",
+        11,
+        "key 'kind' is 'axi', expected one of valid_ready, valid, latency, combinational",
+    ),
     ("kind: valid_ready", "kind: valid", 12, "unknown key 'ready', expected one of valid"),
     ("kind: valid_ready", "kind: combinational", 12, "unknown key 'input'"),
     (OUTPUT, "", 11, "key 'output' is missing"),
@@ -132,7 +161,12 @@ MISTAKES = [
     ("  c: c\n", "", 15, "'ports' lacks c: hopper:HMMA.16816.F32 has the operands a, b, c, d"),
     ("  d: d\n", "  d: d\n  e: e\n", 19, "unknown key 'e'"),
     ("order: descending", "order: backwards", 16, "expected one of ascending, descending"),
-    ("order: descending", "word: {bits: 30, elements: 2}", 16, "a word has 30 bits, but 2 elements of b need 32"),
+    (
+        "order: descending",
+        "word: {bits: 30, elements: 2}",
+        16,
+        "a word has 30 bits, but 2 elements of b need 32",
+    ),
     ("order: descending", "word: {elements: 3}", 16, "a word has 3 elements, expected a divisor of 16 (b)"),
     ("order: descending", "stride: 8", 16, "key 'stride' is 8, but a word of b takes 16 bits"),
     ("order: descending", "array: unpacked, stride: 32", 16, "key 'stride' is for vectors"),
@@ -166,7 +200,10 @@ def test_mistakes(folder: Path, old: str, new: str, line: int | None, said: str)
 
 
 def test_latency_mistakes(folder: Path) -> None:
-    for value, said in (("soon", "expected a number of clock cycles, or measure"), (0, "expected an integer from 1")):
+    for value, said in (
+        ("soon", "expected a number of clock cycles, or measure"),
+        (0, "expected an integer from 1"),
+    ):
         with pytest.raises(SpecError, match=said):
             load(folder, LATENCY % value)
 

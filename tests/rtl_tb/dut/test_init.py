@@ -15,7 +15,9 @@ from rtl_tb.errors import ElaborationError
 K16 = "hopper:mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 
-def drafted(folder: Path, ports: str, name: str = "my_dot", instruction: str | None = None) -> tuple[str, Dut]:
+def drafted(
+    folder: Path, ports: str, name: str = "my_dot", instruction: str | None = None
+) -> tuple[str, Dut]:
     """Drafts for a module with these ports, writes the draft, loads it, and generates its wrapper."""
     (folder / "rtl").mkdir(exist_ok=True)
     source = folder / "rtl" / f"{name}.sv"
@@ -30,18 +32,29 @@ def drafted(folder: Path, ports: str, name: str = "my_dot", instruction: str | N
 def test_valid_ready(tmp_path: Path) -> None:
     text, dut = drafted(
         tmp_path,
-        "input logic clk_i, rst_ni, in_valid_i, output logic in_ready_o, input logic [255:0] a_i, b_i, input logic [31:0] c_i, "
-        "input logic [2:0] rnd_mode_i, output logic out_valid_o, input logic out_ready_i, output logic [31:0] result_o, "
+        "input logic clk_i, rst_ni, in_valid_i, output logic in_ready_o, input logic [255:0] a_i, b_i, "
+        "input logic [31:0] c_i, "
+        "input logic [2:0] rnd_mode_i, output logic out_valid_o, input logic out_ready_i, output logic "
+        "[31:0] result_o, "
         "output logic [4:0] flags_o",
     )
     assert "sources: [rtl/my_dot.sv]" in text
     assert f"instruction: {K16}  # GUESS" in text
     assert "#   hopper:mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32" in text
-    assert (dut.clock, dut.reset and dut.reset.port, dut.reset and dut.reset.active_low) == ("clk_i", "rst_ni", True)
+    assert (dut.clock, dut.reset and dut.reset.port, dut.reset and dut.reset.active_low) == (
+        "clk_i",
+        "rst_ni",
+        True,
+    )
     shake = dut.handshake
     assert (shake.kind, shake.in_valid, shake.in_ready) == ("valid_ready", "in_valid_i", "in_ready_o")
     assert (shake.out_valid, shake.out_ready) == ("out_valid_o", "out_ready_i")
-    assert {name: at.ports for name, at in dut.ports.items()} == {"a": ("a_i",), "b": ("b_i",), "c": ("c_i",), "d": ("result_o",)}
+    assert {name: at.ports for name, at in dut.ports.items()} == {
+        "a": ("a_i",),
+        "b": ("b_i",),
+        "c": ("c_i",),
+        "d": ("result_o",),
+    }
     assert dut.constants == {"rnd_mode_i": 0}
     assert "rnd_mode_i: 0  # GUESS" in text and "flags_o" in text
 
@@ -49,12 +62,21 @@ def test_valid_ready(tmp_path: Path) -> None:
 def test_valid_only_with_arrays(tmp_path: Path) -> None:
     _, dut = drafted(
         tmp_path,
-        "input wire clock, input wire reset, input wire vld_in, input wire [15:0] op_a [0:15], input wire [15:0][15:0] op_b, "
+        "input wire clock, input wire reset, input wire vld_in, input wire [15:0] op_a [0:15], input wire "
+        "[15:0][15:0] op_b, "
         "input wire [31:0] acc, output wire vld_out, output wire [31:0] sum",
     )
-    assert (dut.handshake.kind, dut.handshake.in_valid, dut.handshake.out_valid) == ("valid", "vld_in", "vld_out")
+    assert (dut.handshake.kind, dut.handshake.in_valid, dut.handshake.out_valid) == (
+        "valid",
+        "vld_in",
+        "vld_out",
+    )
     assert dut.reset is not None and not dut.reset.active_low
-    assert (dut.ports["a"].array, dut.ports["b"].array, dut.ports["c"].ports) == ("unpacked", "packed", ("acc",))
+    assert (dut.ports["a"].array, dut.ports["b"].array, dut.ports["c"].ports) == (
+        "unpacked",
+        "packed",
+        ("acc",),
+    )
 
 
 def test_latency_with_enable_words_and_a_list(tmp_path: Path) -> None:
@@ -71,12 +93,11 @@ def test_latency_with_enable_words_and_a_list(tmp_path: Path) -> None:
 
 
 def test_combinational_with_scales(tmp_path: Path) -> None:
-    instruction = (
-        "rtx_blackwell:mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0"
-    )
+    instruction = "rtx_blackwell:mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0"  # noqa: E501
     _, dut = drafted(
         tmp_path,
-        "input wire [255:0] a, b, input wire [31:0] c, input wire [7:0] scale_a, scale_b, output wire [31:0] d",
+        "input wire [255:0] a, b, input wire [31:0] c, input wire [7:0] scale_a, scale_b, output wire "
+        "[31:0] d",
         instruction=instruction,
     )
     assert dut.handshake.kind == "combinational" and dut.clock is None
@@ -87,7 +108,9 @@ def test_a_unit_of_ones_own(tmp_path: Path) -> None:
     example = Path(__file__).parents[3] / "spec" / "examples" / "exact_pair.yaml"
     unit = tmp_path / "pair.yaml"
     unit.write_text(example.read_text())
-    text, dut = drafted(tmp_path, "input wire [31:0] a, b, input wire [31:0] c, output wire [31:0] d", instruction=str(unit))
+    text, dut = drafted(
+        tmp_path, "input wire [31:0] a, b, input wire [31:0] c, output wire [31:0] d", instruction=str(unit)
+    )
     assert "unit: pair.yaml\n" in text and dut.instruction.name == "exact_pair"
 
 
@@ -135,6 +158,8 @@ def test_the_command_drafts_from_files_named_relative_to_the_working_folder(tmp_
     assert "sources: [pass.sv]" in (tmp_path / "dut.yaml").read_text()
     (tmp_path / "checks").mkdir()
     assert CliRunner().invoke(app, ["rtl", "init", "pass.sv", "--out", "checks/dut.yaml"]).exit_code == 0
-    assert "sources: [../pass.sv]" in (tmp_path / "checks" / "dut.yaml").read_text(), "paths are relative to the file"
+    assert "sources: [../pass.sv]" in (tmp_path / "checks" / "dut.yaml").read_text(), (
+        "paths are relative to the file"
+    )
     refused = CliRunner().invoke(app, ["rtl", "init", "absent.sv"])
     assert refused.exit_code == 2 and "absent.sv" in refused.output

@@ -9,7 +9,8 @@ from golden.errors import OperandError
 from golden.number.formats import formats, get_format
 from rtl_tb.dut.policy import ComparePolicy, is_nan, is_zero
 
-# (expected, actual) -> which policies accept: e(xact), c(anonical), a(ny) NaN; a zero policy is named where it matters.
+# (expected, actual) -> which policies accept: e(xact), c(anonical), a(ny) NaN; a zero policy is named where
+# it matters.
 F32 = [
     (0x3F800000, 0x3F800000, "eca", ("strict", "any")),
     (0x3F800000, 0x3F800001, "", ()),
@@ -35,13 +36,17 @@ def test_f32(nan: str, zero: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["f32", "f16", "bf16", "e5m2", "e4m3", "e4m3fnuz", "e5m2fnuz", "e2m1", "e3m2", "ue8m0", "f64", "tf32"]
+    "name",
+    ["f32", "f16", "bf16", "e5m2", "e4m3", "e4m3fnuz", "e5m2fnuz", "e2m1", "e3m2", "ue8m0", "f64", "tf32"],
 )
 def test_kinds_agree_with_decoding(name: str) -> None:
-    """is_nan and is_zero for every code of the small formats, and for the special ones of the large, as `decode` says."""
+    """is_nan and is_zero for every code of the small formats, and for the special ones of the large, as
+    `decode` says."""
     fmt = get_format(name)
     codes = np.arange(1 << min(fmt.bits, 16), dtype=np.uint64) << np.uint64(max(fmt.bits - 16, 0))
-    near = np.array([fmt.largest, fmt.largest + 1, fmt.infinity or 0, (fmt.infinity or 0) + 1, fmt.nan or 0], np.uint64)
+    near = np.array(
+        [fmt.largest, fmt.largest + 1, fmt.infinity or 0, (fmt.infinity or 0) + 1, fmt.nan or 0], np.uint64
+    )
     codes = np.concatenate([codes, near]).astype(fmt.dtype)
     kinds = [fmt.decode(int(code)).kind.name for code in codes]
     assert is_nan(fmt, codes).tolist() == [kind == "NAN" for kind in kinds]
@@ -60,7 +65,9 @@ def test_shapes_are_kept() -> None:
     assert ComparePolicy().equal(get_format("f16"), codes, codes).shape == (2, 3)
 
 
-@pytest.mark.parametrize(("nan", "zero", "said"), [("cannonical", "strict", "canonical"), ("exact", "loose", "strict or any")])
+@pytest.mark.parametrize(
+    ("nan", "zero", "said"), [("cannonical", "strict", "canonical"), ("exact", "loose", "strict or any")]
+)
 def test_wrong_names(nan: str, zero: str, said: str) -> None:
     with pytest.raises(OperandError, match=said):
         ComparePolicy(nan, zero)

@@ -1,7 +1,9 @@
-"""The generated wrapper in both simulators: every arrangement of operands, every kind of handshake, and what does not fit.
+# ruff: noqa: E501  (a case a line)
+"""The generated wrapper in both simulators: every arrangement of operands, every kind of handshake, and what
+does not fit.
 
-The expected bits are written out by hand: a[i] is 0xaNaN with N = i, b[i] 0xbNbN, c 0xc0c1c2c3, so the hexadecimal text of a
-port shows at a glance where each element lies.
+The expected bits are written out by hand: a[i] is 0xaNaN with N = i, b[i] 0xbNbN, c 0xc0c1c2c3, so the
+hexadecimal text of a port shows at a glance where each element lies.
 """
 
 from __future__ import annotations
@@ -40,7 +42,14 @@ UNITS = {
     "f16": UNIT % (4, "f16", "f16", "}", "", ""),
     "e3m2": UNIT % (4, "e3m2", "f16", "}", "", ""),
     "scaled": UNIT
-    % (16, "e4m3", "e4m3", ", scale_a: ue8m0, scale_b: ue8m0}\nscale_block: 8", ", scales", "  - scale: {of: products}"),
+    % (
+        16,
+        "e4m3",
+        "e4m3",
+        ", scale_a: ue8m0, scale_b: ue8m0}\nscale_block: 8",
+        ", scales",
+        "  - scale: {of: products}",
+    ),
 }
 A, B, C = 0xA3A3A2A2A1A1A0A0, 0xB3B3B2B2B1B1B0B0, 0xC0C1C2C3
 """The fields of an operand word: element 0 in the least significant bits."""
@@ -51,7 +60,9 @@ def write(folder: Path, name: str, rtl: str, yaml: str) -> Dut:
     for unit, text in UNITS.items():
         (folder / f"{unit}.yaml").write_text(text)
     (folder / f"{name}.sv").write_text(rtl)
-    head = f"top: {name}\nsources: {name}.sv\n" + ("" if "unit:" in yaml or "instruction:" in yaml else "unit: f16.yaml\n")
+    head = f"top: {name}\nsources: {name}.sv\n" + (
+        "" if "unit:" in yaml or "instruction:" in yaml else "unit: f16.yaml\n"
+    )
     (folder / f"{name}.yaml").write_text(head + yaml)
     return load_dut(folder / f"{name}.yaml")
 
@@ -66,7 +77,8 @@ def renamed_wrapper(dut: Dut, folder: Path) -> Path:
 
 
 def simulate(name: str, folder: Path, files: list[Path]) -> list[str]:
-    """Compiles and runs the module `bench` without a warning in `wrap_*`; returns the lines that it printed."""
+    """Compiles and runs the module `bench` without a warning in `wrap_*`; returns the lines that it
+    printed."""
     sim = simulators.find(name)
     if name == "icarus":
         said = simulators.run(
@@ -89,18 +101,21 @@ def simulate(name: str, folder: Path, files: list[Path]) -> list[str]:
             "--top-module",
             "bench",
         ]
-        said = simulators.run([sim.compiler, *flags, *files], folder=folder, env=sim.env, log=folder / "verilator.log")
+        said = simulators.run(
+            [sim.compiler, *flags, *files], folder=folder, env=sim.env, log=folder / "verilator.log"
+        )
         command = [folder / "obj" / "Vbench"]
     assert [line for line in said.splitlines() if "wrap_" in line and "arning" in line] == []
     return simulators.run(command, folder=folder, env=sim.env, log=folder / "run.log").splitlines()
 
 
-# Where the elements lie ------------------------------------------------------------------------------------------------
+# Where the elements lie -------------------------------------------------------------------------------------
 
 
 @dataclass
 class Case:
-    """One arrangement: the DUT's port declarations, its `ports` section, and what each expression must show."""
+    """One arrangement: the DUT's port declarations, its `ports` section, and what each expression must
+    show."""
 
     name: str
     declare: str
@@ -152,7 +167,8 @@ CASES = [
         "unpacked_words", "input wire [31:0] p [0:1]", "{port: p, array: unpacked, word: {elements: 2}}", "a1a1a0a0", "a3a3a2a2",
     ),
     only_a(
-        "unpacked_part", "input wire [23:0] p [0:5]", "{port: p, array: unpacked, first: 1, lsb: 4, partial: true}",
+        "unpacked_part", "input wire [23:0] p [0:5]", "{port: p, array: unpacked, first: 1, lsb: 4, "
+                                                      "partial: true}",
         "000000", "0a0a00", "0a1a10", "0a2a20", "0a3a30", "000000",
     ),
     Case(
@@ -175,7 +191,8 @@ CASES = [
         "a: {port: ab, stride: 32}, b: {port: ab, lsb: 16, stride: 32}, c: c, d: d", {"ab": "b3b3a3a3b2b2a2a2b1b1a1a1b0b0a0a0"},
     ),
     Case(
-        "bus", "input wire [159:0] abc, output wire [31:0] d", "a: {port: abc, lsb: 96}, b: {port: abc, lsb: 32}, c: abc, d: d",
+        "bus", "input wire [159:0] abc, output wire [31:0] d", "a: {port: abc, lsb: 96}, b: {port: abc, "
+                                                               "lsb: 32}, c: abc, d: d",
         {"abc": f"{A:x}{B:x}{C:x}"},
     ),
     Case(
@@ -189,7 +206,8 @@ CASES = [
     ),
     Case(
         "constants", f"input wire [63:0] a, {BCD}, input wire [2:0] mode, input wire mask, output wire busy", f"a: a, {REST}",
-        {"mode": "5", "mask": "1"}, "assign d = 32'hd3d2d1d0, busy = 1'b1;", more="constants: {mode: 0b101, mask: 1}\n",
+        {"mode": "5", "mask": "1"}, "assign d = 32'hd3d2d1d0, busy = 1'b1;", more="constants: {mode: 0b101, "
+                                                                                  "mask: 1}\n",
     ),
     Case(
         "six_bits", f"input wire [23:0] p, {BCD}", f"a: p, {REST}", {"p": f"{0b000100_000011_000010_000001:06x}"},
@@ -199,10 +217,12 @@ CASES = [
         "six_in_bytes", f"input wire [31:0] p, {BCD}", f"a: {{port: p, stride: 8}}, {REST}", {"p": "04030201"},
         more="unit: e3m2.yaml\n", word="{6'd4, 6'd3, 6'd2, 6'd1, 64'hb3b3b2b2b1b1b0b0, 32'hc0c1c2c3}",
     ),
-    # Matrices. Row by row b is 00 01 / 10 11 / 20 21 / 30 31 (row, column); column by column 00 10 20 30, then 01 11 21 31.
+    # Matrices. Row by row b is 00 01 / 10 11 / 20 21 / 30 31 (row, column); column by column 00 10 20 30,
+    # then 01 11 21 31.
     Case(
         "tile", "input wire [127:0] a, b, c, output wire [31:0] d [0:3]",
-        "a: a, b: {port: b, major: column}, c: {port: c, major: column}, d: {port: d, array: unpacked, major: column}",
+        "a: a, b: {port: b, major: column}, c: {port: c, major: column}, d: {port: d, array: unpacked, "
+        "major: column}",
         {
             "a": "a7a7a6a6a5a5a4a4a3a3a2a2a1a1a0a0", "b": "b031b021b011b001b030b020b010b000",
             "c": "c0000011c0000001c0000010c0000000",
@@ -214,13 +234,15 @@ CASES = [
     ),
     # Four products of 2:4 sparse data with scales: fields narrower than a byte, and three more operands.
     Case(
-        "all_operands", "input wire [127:0] a, b, input wire [31:0] c, input wire [15:0] sa, sb, output wire [31:0] d",
+        "all_operands", "input wire [127:0] a, b, input wire [31:0] c, input wire [15:0] sa, sb, output "
+                        "wire [31:0] d",
         "a: a, b: b, c: c, d: d, scale_a: {port: sa, order: descending}, scale_b: sb", {"sa": "e0e1", "sb": "f1f0"},
         more="unit: scaled.yaml\n",
         word="{128'd0, 128'd0, 32'd0, 16'he1e0, 16'hf1f0}",
     ),
     Case(
-        "sparse", "input wire [127:0] a, input wire [255:0] b, input wire [31:0] c, input wire [15:0] e, output wire [31:0] d",
+        "sparse", "input wire [127:0] a, input wire [255:0] b, input wire [31:0] c, input wire [15:0] e, "
+                  "output wire [31:0] d",
         "a: a, b: b, c: c, d: d, metadata: {port: e, order: descending}", {"e": "49ed"},
         more="instruction: 'hopper:mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32'\n",
         word="{128'd0, 256'd0, 32'd0, 16'hde94}",
@@ -235,11 +257,20 @@ def echo_bench(cases: list[Case], duts: list[Dut]) -> str:
         name = case.name
         declare.append(f"wire [{dut.layout.operand_width - 1}:0] i_{name} = {case.word};")
         declare.append(f"wire [{dut.layout.result_width - 1}:0] o_{name};")
-        pins = f".in_data(i_{name}), .out_data(o_{name}), .clk(1'b0), .rst_n(1'b1), .out_ready(1'b1), .in_valid(1'b1)"
+        pins = (
+            f".in_data(i_{name}), .out_data(o_{name}), .clk(1'b0), .rst_n(1'b1), .out_ready(1'b1), "
+            ".in_valid(1'b1)"
+        )
         declare.append(f"wrap_{name} w_{name} ({pins}, .in_ready(), .out_valid());")
         show += [f'$display("{name} {text} %h", w_{name}.u_dut.{text});' for text in case.expect]
         show.append(f'$display("{name} result %h", o_{name});')
-    return "module bench;\n" + "\n".join(declare) + "\ninitial begin\n#5;\n" + "\n".join(show) + "\n$finish;\nend\nendmodule\n"
+    return (
+        "module bench;\n"
+        + "\n".join(declare)
+        + "\ninitial begin\n#5;\n"
+        + "\n".join(show)
+        + "\n$finish;\nend\nendmodule\n"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -255,11 +286,15 @@ def echo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Path]]:
 @pytest.mark.parametrize("simulator", ["icarus", "verilator"])
 def test_every_element_reaches_its_place(simulator: str, echo: tuple[Path, list[Path]]) -> None:
     printed = simulate(simulator, *echo)
-    wanted = [f"{case.name} {text} {value}" for case in CASES for text, value in (case.expect | {"result": case.result}).items()]
+    wanted = [
+        f"{case.name} {text} {value}"
+        for case in CASES
+        for text, value in (case.expect | {"result": case.result}).items()
+    ]
     assert [line for line in printed if line.split(" ")[0] in {case.name for case in CASES}] == wanted
 
 
-# Handshakes ------------------------------------------------------------------------------------------------------------
+# Handshakes -------------------------------------------------------------------------------------------------
 
 PORTS = "ports: {a: a, b: b, c: c, d: d}\n"
 CLOCKED = "clock: clk\nreset: {port: rst_n, active: low}\n" + PORTS
@@ -316,7 +351,8 @@ FLOWS = [
     ),
     flow(
         "iterative", f"{CLOCK}, input wire in_valid, output wire in_ready, out_valid", ITERATIVE,
-        CLOCKED + "handshake: {kind: valid_ready, input: {valid: in_valid, ready: in_ready}, output: {valid: out_valid}}\n",
+        CLOCKED + "handshake: {kind: valid_ready, input: {valid: in_valid, ready: in_ready}, output: "
+                  "{valid: out_valid}}\n",
         stall_input=True, stall_output=False, latency=3, gap=4,
     ),
     flow(
@@ -336,7 +372,8 @@ FLOWS = [
         "clock: clk\nhandshake: {kind: latency, latency: 3}\n" + PORTS, stall_input=False, stall_output=False, latency=3,
     ),
     flow(
-        "one_register", "input wire clk", "reg [31:0] s; assign d = s; always @(posedge clk) s <= c + a[31:0];",
+        "one_register", "input wire clk", "reg [31:0] s; assign d = s; always @(posedge clk) s <= c + "
+                                          "a[31:0];",
         "clock: clk\nhandshake: {kind: latency, latency: 1}\n" + PORTS, stall_input=False, stall_output=False, latency=1,
     ),
     flow(
@@ -427,37 +464,48 @@ def flows(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Path]]:
             text = text.replace(word, value)
         bench += text
     instances = "\n".join(f"    drive_{case.name} d_{case.name} ();" for case in FLOWS)
-    (folder / "bench.sv").write_text(f"{bench}\nmodule bench;\n{instances}\n    initial #20000 $finish;\nendmodule\n")
+    (folder / "bench.sv").write_text(
+        f"{bench}\nmodule bench;\n{instances}\n    initial #20000 $finish;\nendmodule\n"
+    )
     return folder, [*files, folder / "bench.sv"]
 
 
 @pytest.mark.parametrize("simulator", ["icarus", "verilator"])
 def test_every_handshake_loses_and_invents_nothing(simulator: str, flows: tuple[Path, list[Path]]) -> None:
-    """150 vectors each, at full speed, then with pauses on both sides, with a reset in mid-flight: all come back in order."""
+    """150 vectors each, at full speed, then with pauses on both sides, with a reset in mid-flight: all
+    come back in order."""
     printed = set(simulate(simulator, *flows))
     wanted = {f"{case.name} got 150 bad 0 delay {case.latency} gap {case.gap}" for case in FLOWS}
     assert wanted - printed == set(), sorted(printed)
 
 
-# What does not fit -----------------------------------------------------------------------------------------------------
+# What does not fit ------------------------------------------------------------------------------------------
 
 FITTING = "input wire [63:0] a, b, input wire [31:0] c, output wire [31:0] d"
 MISFITS = [
     ("input wire [47:0] a, " + BCD, "a: a", "port 'a' has 48 bits, operand a of f16.yaml needs 4 x 16 = 64"),
     ("input wire [63:0] aa, " + BCD, "a: a", "misfit has no port 'a'; nearest: aa"),
     ("output wire [63:0] a, " + BCD, "a: a", "port 'a' of misfit is an output, expected an input"),
-    ("input wire [127:0] a, " + BCD, "a: a", "64 of the 128 bits of port 'a'; if that is meant, add 'partial: true'"),
-    ("input wire [63:0] a, " + BCD, "a: {port: a, stride: 24}", "operand a of f16.yaml as arranged here needs 88"),
-    ("input wire [15:0] a [0:3], " + BCD, "a: a", "port 'a' is an unpacked array; write {port: a, array: unpacked}"),
-    ("input wire [63:0] a, " + BCD, "a: {port: a, array: unpacked}", "port 'a' is a vector of 64 bits, not an unpacked array"),
+    ("input wire [127:0] a, " + BCD, "a: a", "64 of the 128 bits of port 'a'; if that is meant, add "
+                                             "'partial: true'"),
+    ("input wire [63:0] a, " + BCD, "a: {port: a, stride: 24}", "operand a of f16.yaml as arranged here "
+                                                                "needs 88"),
+    ("input wire [15:0] a [0:3], " + BCD, "a: a", "port 'a' is an unpacked array; write {port: a, array: "
+                                                  "unpacked}"),
+    ("input wire [63:0] a, " + BCD, "a: {port: a, array: unpacked}", "port 'a' is a vector of 64 bits, not "
+                                                                     "an unpacked array"),
     ("input wire [63:0] a, " + BCD, "a: {port: a, array: packed}", "not a packed array of two dimensions"),
-    ("input wire [15:0] a [0:2], " + BCD, "a: {port: a, array: unpacked}", "'a' has 3 entries, operand a of f16.yaml as"),
+    ("input wire [15:0] a [0:2], " + BCD, "a: {port: a, array: unpacked}", "'a' has 3 entries, operand a of "
+                                                                           "f16.yaml as"),
     ("input wire [7:0] a [0:3], " + BCD, "a: {port: a, array: unpacked}", "each entry of port 'a' has 8 bits"),
-    ("input wire [15:0] a [0:4], " + BCD, "a: {port: a, array: unpacked}", "a takes only 4 of the 5 entries of port 'a'"),
-    ("input wire [7:0] a [0:1][0:3], " + BCD, "a: {port: a, array: unpacked}", "has 2 unpacked dimensions, expected at most one"),
+    ("input wire [15:0] a [0:4], " + BCD, "a: {port: a, array: unpacked}", "a takes only 4 of the 5 entries "
+                                                                           "of port 'a'"),
+    ("input wire [7:0] a [0:1][0:3], " + BCD, "a: {port: a, array: unpacked}", "has 2 unpacked dimensions, "
+                                                                               "expected at most one"),
     ("input real a, " + BCD, "a: a", "port 'a' of misfit is of type real, expected bits"),
     ("input wire [63:0] a, input wire m, s, " + BCD, "a: a", "nothing drives the inputs m, s of misfit"),
-    ("input wire [63:0] a, input wire [1:0] mode, " + BCD, "a: a, mode: 4", "port 'mode' has 2 bits, too few for the constant 4"),
+    ("input wire [63:0] a, input wire [1:0] mode, " + BCD, "a: a, mode: 4", "port 'mode' has 2 bits, too "
+                                                                            "few for the constant 4"),
 ]  # fmt: skip
 
 
@@ -475,7 +523,9 @@ def test_misfits(tmp_path: Path, declare: str, entry: str, said: str) -> None:
 
 def test_wide_control_port(tmp_path: Path) -> None:
     yaml = "handshake: {kind: latency, latency: 1}\nclock: clk\n" + PORTS
-    dut = write(tmp_path, "misfit", f"module misfit(input wire [1:0] clk, {FITTING}); assign d = c; endmodule\n", yaml)
+    dut = write(
+        tmp_path, "misfit", f"module misfit(input wire [1:0] clk, {FITTING}); assign d = c; endmodule\n", yaml
+    )
     with pytest.raises(SpecError, match=r"misfit.yaml:5: port 'clk' has 2 bits, expected 1 bit"):
         write_wrapper(dut, tmp_path)
 
@@ -491,7 +541,8 @@ def test_rtl_that_does_not_elaborate(tmp_path: Path) -> None:
 
 
 def test_parameters_defines_and_includes_reach_the_design(tmp_path: Path) -> None:
-    """Widths are those after elaboration: K comes from the file, the width of c from an include, d from a define."""
+    """Widths are those after elaboration: K comes from the file, the width of c from an include, d from a
+    define."""
     (tmp_path / "inc").mkdir()
     (tmp_path / "inc" / "w.svh").write_text("`define CW 32\n")
     rtl = """`include "w.svh"
@@ -500,21 +551,36 @@ module tuned #(parameter int K = 1, parameter NAME = "x") (
     assign d = c; if (NAME != "long name") wrong_name u ();
 endmodule
 """
-    more = 'include: inc\ndefines: {DW: 32}\nparameters: {K: 4, NAME: "long name"}\nhandshake: {kind: combinational}\n'
+    more = (
+        'include: inc\ndefines: {DW: 32}\nparameters: {K: 4, NAME: "long name"}\nhandshake: {kind: '
+        "combinational}\n"
+    )
     text = write_wrapper(write(tmp_path, "tuned", rtl, more + PORTS), tmp_path).read_text()
     assert 'tuned #(.K (4), .NAME ("long name")) u_dut (' in text
 
 
-STRANGE = ['x"), .BIAS(1), .OTHER("y', "back\\slash\\", "two\nlines\t", "%d `include $finish // */", "Überlauf 溢出"]
+STRANGE = [
+    'x"), .BIAS(1), .OTHER("y',
+    "back\\slash\\",
+    "two\nlines\t",
+    "%d `include $finish // */",
+    "Überlauf 溢出",
+]
 
 
 @pytest.mark.parametrize("sim", ["icarus", "verilator"])
-@pytest.mark.parametrize("value", [*STRANGE, 1 << 40, -(1 << 40), -1, (1 << 31), "9" * 20], ids=map(str, range(10)))
+@pytest.mark.parametrize(
+    "value", [*STRANGE, 1 << 40, -(1 << 40), -1, (1 << 31), "9" * 20], ids=map(str, range(10))
+)
 def test_parameters_arrive_as_they_are(tmp_path: Path, sim: str, value: int | str) -> None:
     """Whatever the text holds, it is the value of one parameter; numbers keep all their bits."""
     given = value.encode() if isinstance(value, str) else value.to_bytes(6, "big", signed=True)
     bits = 8 * len(given) if isinstance(value, str) else 48
-    compared = f"VALUE === {bits}'h{given.hex()}" if isinstance(value, str) else f"VALUE == $signed({bits}'h{given.hex()})"
+    compared = (
+        f"VALUE === {bits}'h{given.hex()}"
+        if isinstance(value, str)
+        else f"VALUE == $signed({bits}'h{given.hex()})"
+    )
     size = "" if isinstance(value, str) else "signed [47:0] "
     rtl = f"""module strange #(parameter BIAS = 0, parameter OTHER = 0, parameter {size}VALUE = 0) ({FITTING});
     assign d = {{28'd0, BIAS != 0, OTHER != 0, $bits(VALUE) != {bits}, !({compared})}};
@@ -530,7 +596,10 @@ endmodule
 def test_names_of_files_stay_in_their_comment(tmp_path: Path) -> None:
     """Neither a line break nor a backslash at the end of a comment lets the text around it become code."""
     dut = write(
-        tmp_path, "named", f"module named({FITTING}); assign d = c; endmodule\n", "handshake: {kind: combinational}\n" + PORTS
+        tmp_path,
+        "named",
+        f"module named({FITTING}); assign d = c; endmodule\n",
+        "handshake: {kind: combinational}\n" + PORTS,
     )
     strange = tmp_path / "x\nmodule evil; endmodule\\"
     (tmp_path / "named.yaml").rename(strange)
@@ -549,7 +618,10 @@ def test_unknown_parameter(tmp_path: Path) -> None:
 
 def test_unchanged_wrapper_keeps_its_time(tmp_path: Path) -> None:
     dut = write(
-        tmp_path, "same", f"module same({FITTING}); assign d = c; endmodule\n", "handshake: {kind: combinational}\n" + PORTS
+        tmp_path,
+        "same",
+        f"module same({FITTING}); assign d = c; endmodule\n",
+        "handshake: {kind: combinational}\n" + PORTS,
     )
     before = write_wrapper(dut, tmp_path / "out").stat().st_mtime_ns
     assert write_wrapper(dut, tmp_path / "out").stat().st_mtime_ns == before
@@ -565,10 +637,14 @@ def no_verilator(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_verilator")
 def test_icarus_alone(tmp_path: Path) -> None:
-    """Without Verilator the same wrapper comes out, but that ranges of packed arrays are refused instead of guessed."""
+    """Without Verilator the same wrapper comes out, but that ranges of packed arrays are refused instead
+    of guessed."""
     rtl = f"module alone #(parameter K = 1) (input wire [15:0] a [0:K-1], {BCD}); sub u (.c, .d); endmodule\n"
     rtl += "module sub(input wire [31:0] c, output wire [31:0] d); assign d = c; endmodule\n"
-    yaml = f"handshake: {{kind: combinational}}\nparameters: {{K: 4}}\nports: {{a: {{port: a, array: unpacked}}, {REST}}}\n"
+    yaml = (
+        f"handshake: {{kind: combinational}}\nparameters: {{K: 4}}\nports: {{a: {{port: a, array: "
+        f"unpacked}}, {REST}}}\n"
+    )
     text = write_wrapper(write(tmp_path, "alone", rtl, yaml), tmp_path).read_text()
     assert "assign p_a[3][15:0] = in_data[159:144];  // a[3]" in text and "u_dut" in text
     rtl = f"module alone(input wire [0:3][15:0] a, {BCD}); assign d = c; endmodule\n"
@@ -581,7 +657,10 @@ def test_icarus_alone(tmp_path: Path) -> None:
 def test_no_simulator_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulators, "icarus", simulators.verilator)
     dut = write(
-        tmp_path, "none", f"module none({FITTING}); assign d = c; endmodule\n", "handshake: {kind: combinational}\n" + PORTS
+        tmp_path,
+        "none",
+        f"module none({FITTING}); assign d = c; endmodule\n",
+        "handshake: {kind: combinational}\n" + PORTS,
     )
     with pytest.raises(SimulatorMissing, match="Verilator was not found"):
         write_wrapper(dut, tmp_path)

@@ -1,6 +1,7 @@
 """The cache of compiled units must never give a verdict on another text than the one that lies there now.
 
-Every test first checks a unit, then changes what it depends on in a way that a cache may miss, and checks again.
+Every test first checks a unit, then changes what it depends on in a way that a cache may miss, and checks
+again.
 """
 
 from __future__ import annotations
@@ -47,14 +48,19 @@ def passes(dut, engine, simulator) -> bool:
 
 @pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
 def test_headers_wherever_the_simulator_finds_them(tmp_path, engine, simulator):
-    """A header named by a macro; one that another header names; one that appears in an earlier include folder."""
+    """A header named by a macro; one that another header names; one that appears in an earlier include
+    folder."""
     small.write_small(tmp_path)
-    (tmp_path / "small.sv").write_text('`define HDR "sum.defs"\n`include `HDR\n' + small.RTL.replace(RIGHT, "total = c ^ `OFF;"))
+    (tmp_path / "small.sv").write_text(
+        '`define HDR "sum.defs"\n`include `HDR\n' + small.RTL.replace(RIGHT, "total = c ^ `OFF;")
+    )
     for name in ("early", "late"):
         (tmp_path / name).mkdir()
     (tmp_path / "late" / "sum.defs").write_text('`include "deep.svh"\n')
     (tmp_path / "late" / "deep.svh").write_text("`define OFF 0\n")
-    dut = dataclasses.replace(load_dut(tmp_path / "small.yaml"), include=(tmp_path / "early", tmp_path / "late"))
+    dut = dataclasses.replace(
+        load_dut(tmp_path / "small.yaml"), include=(tmp_path / "early", tmp_path / "late")
+    )
     assert passes(dut, engine, simulator)
     (tmp_path / "late" / "deep.svh").write_text("`define OFF 1\n")
     assert not passes(dut, engine, simulator)
@@ -69,7 +75,9 @@ def test_modules_that_verilator_finds_by_itself(tmp_path):
     small.write_small(tmp_path)
     (tmp_path / "lib").mkdir()
     instance = "wire [31:0] e; offset u_offset (.e(e));"
-    (tmp_path / "small.sv").write_text(small.RTL.replace("reg v1,", f"{instance} reg v1,").replace(RIGHT, "total = c ^ e;"))
+    (tmp_path / "small.sv").write_text(
+        small.RTL.replace("reg v1,", f"{instance} reg v1,").replace(RIGHT, "total = c ^ e;")
+    )
     offset = "module offset (output [31:0] e); assign e = {}; endmodule\n"
     dut = dataclasses.replace(load_dut(tmp_path / "small.yaml"), include=(tmp_path / "lib",))
     for value, right in ((0, True), (1, False), (0, True)):
@@ -79,17 +87,34 @@ def test_modules_that_verilator_finds_by_itself(tmp_path):
 
 @pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE[:2])
 def test_a_parameter_sweep_at_once(tmp_path, engine, simulator):
-    """Two checks of one top with different parameters, in processes of their own, share a build folder; then alone again."""
+    """Two checks of one top with different parameters, in processes of their own, share a build folder;
+    then alone again."""
     small.write_small(tmp_path)
-    rtl = small.RTL.replace("module small_dot (", "module small_dot #(parameter BIAS = 0) (").replace(RIGHT, "total = c + BIAS;")
+    rtl = small.RTL.replace("module small_dot (", "module small_dot #(parameter BIAS = 0) (").replace(
+        RIGHT, "total = c + BIAS;"
+    )
     (tmp_path / "small.sv").write_text(rtl)
     for bias in (0, 1):
         (tmp_path / f"b{bias}.yaml").write_text(small.DUT + f"parameters: {{BIAS: {bias}}}\n")
-    command = [sys.executable, "-m", "golden.cli.app", "rtl", "check", "--engine", engine, "--sim", simulator, "--count", "50"]
+    command = [
+        sys.executable,
+        "-m",
+        "golden.cli.app",
+        "rtl",
+        "check",
+        "--engine",
+        engine,
+        "--sim",
+        simulator,
+        "--count",
+        "50",
+    ]
     command += ["--build", str(tmp_path / "build"), "--failures", str(tmp_path / "failures"), "--json"]
 
     def start(bias: int) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([*command, str(tmp_path / f"b{bias}.yaml")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return subprocess.Popen(
+            [*command, str(tmp_path / f"b{bias}.yaml")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
 
     at_once = [start(bias) for bias in (0, 1, 0, 1)]
     assert [process.wait(300) for process in at_once] == [0, 1, 0, 1]
@@ -104,7 +129,9 @@ def test_a_source_that_is_saved_while_it_compiles(tmp_path, monkeypatch, engine,
 
     def save_meanwhile(*arguments: object, **options: object) -> str:
         said: str = elaborate(*arguments, **options)  # type: ignore[arg-type]
-        if not saved and "front_end" not in str(options["folder"]):  # the compiler has read the right text; now it is wrong
+        if not saved and "front_end" not in str(
+            options["folder"]
+        ):  # the compiler has read the right text; now it is wrong
             saved.append((tmp_path / "small.sv").write_text(small.RTL.replace(RIGHT, WRONG)))
         return said
 
@@ -159,9 +186,12 @@ def test_a_build_is_found_again(tmp_path):
 
 
 def test_a_wrapper_in_the_build_folder_is_no_source(tmp_path):
-    """A pattern that reaches into build/ finds the wrappers of earlier checks, with other parameters in them."""
+    """A pattern that reaches into build/ finds the wrappers of earlier checks, with other parameters in
+    them."""
     small.write_small(tmp_path)
-    rtl = small.RTL.replace("module small_dot (", "module small_dot #(parameter BIAS = 0) (").replace(RIGHT, "total = c + BIAS;")
+    rtl = small.RTL.replace("module small_dot (", "module small_dot #(parameter BIAS = 0) (").replace(
+        RIGHT, "total = c + BIAS;"
+    )
     (tmp_path / "small.sv").write_text(rtl)
     text = small.DUT.replace("[small.sv]", "['**/*.sv']")
     for bias, right in ((0, True), (1, False)):
@@ -187,7 +217,9 @@ def test_many_threads_build_one_design(tmp_path):
     dut = small.write_small(tmp_path)
     found: list[Path] = []
     threads = [
-        threading.Thread(target=lambda: found.append(engines.build("selfcheck", job_of(dut, "selfcheck", "icarus"))))
+        threading.Thread(
+            target=lambda: found.append(engines.build("selfcheck", job_of(dut, "selfcheck", "icarus")))
+        )
         for _ in range(4)
     ]
     for thread in threads:
@@ -205,7 +237,9 @@ def test_all_runs_of_a_check_are_of_one_build(tmp_path):
     job = dataclasses.replace(job, program=engines.build("fast", job))
     (tmp_path / "small.sv").write_text(small.RTL.replace(RIGHT, WRONG))
     assert np.array_equal(engines.run("fast", job).actual, job.vectors.d)
-    assert not np.array_equal(engines.run("fast", dataclasses.replace(job, program=None)).actual, job.vectors.d)
+    assert not np.array_equal(
+        engines.run("fast", dataclasses.replace(job, program=None)).actual, job.vectors.d
+    )
 
 
 def test_runs_side_by_side_keep_their_logs_apart(tmp_path):

@@ -1,4 +1,5 @@
-"""The cocotb engine on both simulators: clean runs under every traffic, and every way in which a DUT breaks the rules."""
+"""The cocotb engine on both simulators: clean runs under every traffic, and every way in which a DUT
+breaks the rules."""
 
 import os
 import signal
@@ -72,14 +73,17 @@ def test_a_right_unit_passes_under_every_traffic(dut: Dut, simulator: str, traff
     assert np.array_equal(outcome.actual, chosen.d)
     assert (outcome.engine, outcome.simulator) == ("cocotb", simulator) and outcome.version
     assert outcome.seconds_build > outcome.seconds_run > 0
-    # 300 vectors, one a cycle; the rest are the reset and the cycles that are watched after it and at the end.
+    # 300 vectors, one a cycle; the rest are the reset and the cycles that are watched after it and at the
+    # end.
     assert outcome.cycles < 345 if traffic == Traffic() else outcome.cycles > 345
 
 
 def test_traffic_follows_its_seed(dut: Dut, monkeypatch: pytest.MonkeyPatch) -> None:
     first, other = (run(dut, "icarus", vectors(), Traffic(0.5, 0.5, seed=seed)).cycles for seed in (1, 2))
     assert first != other
-    monkeypatch.setenv("COCOTB_RANDOM_SEED", "2")  # reports name the seed of the traffic: no other may be at work
+    monkeypatch.setenv(
+        "COCOTB_RANDOM_SEED", "2"
+    )  # reports name the seed of the traffic: no other may be at work
     assert run(dut, "icarus", vectors(), Traffic(0.5, 0.5, seed=1)).cycles == first
 
 
@@ -109,12 +113,18 @@ def test_data_that_change_while_they_wait(dut: Dut, simulator: str) -> None:
     assert len(outcome.failures) <= 16
 
 
-@pytest.mark.parametrize(("fault", "state"), [(MUTE, "in_valid=0 in_ready=1 out_valid=0"), (DEAF, "in_valid=1 in_ready=0")])
+@pytest.mark.parametrize(
+    ("fault", "state"), [(MUTE, "in_valid=0 in_ready=1 out_valid=0"), (DEAF, "in_valid=1 in_ready=0")]
+)
 def test_a_unit_that_stops_answering(dut: Dut, simulator: str, fault: int, state: str) -> None:
     outcome = run(dut, simulator, vectors(60, fault, 59 if fault == MUTE else 30), Traffic())
     assert kinds(outcome) == {"timeout"}
     (failure,) = outcome.failures
-    assert state in failure.text and "out_ready=1 after 200 cycles" in failure.text and "in flight" in failure.text
+    assert (
+        state in failure.text
+        and "out_ready=1 after 200 cycles" in failure.text
+        and "in flight" in failure.text
+    )
     assert failure.vector == np.flatnonzero(~outcome.received)[0]
     assert not outcome.actual[~outcome.received].any()
 
@@ -147,12 +157,16 @@ def test_a_reset_that_flushes_nothing(simulator: str, tmp_path: Path) -> None:
 
 def test_verilator_starts_registers_at_random(tmp_path: Path) -> None:
     """A register that nothing initialises is not 0 by chance of the simulator; the seed decides."""
-    text = (HERE / "faulty_dot.sv").read_text().replace("if (valid1) d <= sum1", "if (valid1) d <= sum1 ^ junk")
+    text = (
+        (HERE / "faulty_dot.sv").read_text().replace("if (valid1) d <= sum1", "if (valid1) d <= sum1 ^ junk")
+    )
     junk = "logic [31:0] junk; always_ff @(posedge clk) if (fault == 15) junk <= c; endmodule"
     (tmp_path / "junk.sv").write_text(text.replace("endmodule", junk))
     (tmp_path / "dut.yaml").write_text(DESCRIPTION.replace("faulty_dot.sv", "junk.sv"))
     unit, chosen = load_dut(tmp_path / "dut.yaml"), vectors(20)
-    started = {int((run(unit, "verilator", chosen, Traffic(seed=seed)).actual ^ chosen.d)[0]) for seed in (1, 2)}
+    started = {
+        int((run(unit, "verilator", chosen, Traffic(seed=seed)).actual ^ chosen.d)[0]) for seed in (1, 2)
+    }
     assert len(started) == 2 and 0 not in started
 
 
@@ -226,7 +240,9 @@ def test_a_changed_unit_is_compiled_again_and_an_old_one_is_not(tmp_path: Path) 
     for sign, right in (("+", True), ("-", False), ("+", True)):
         source.write_text(text.replace("sum + product", f"sum {sign} product"))
         os.utime(source, (1, 1))
-        assert np.array_equal(run(load_dut(tmp_path / "dut.yaml"), "icarus", chosen).actual, chosen.d) == right
+        assert (
+            np.array_equal(run(load_dut(tmp_path / "dut.yaml"), "icarus", chosen).actual, chosen.d) == right
+        )
         folders.append(len(list((tmp_path / "build" / "cocotb").iterdir())))
     assert folders == [1, 2, 2]
 
@@ -276,7 +292,9 @@ def test_ctrl_c_leaves_no_simulator(dut: Dut) -> None:
     folder = dut.file.parent / "build" / "cocotb"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     child = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED, str(HERE), str(dut.file)], env=environment, preexec_fn=hears_interrupts
+        [sys.executable, "-c", INTERRUPTED, str(HERE), str(dut.file)],
+        env=environment,
+        preexec_fn=hears_interrupts,
     )
     deadline = time.monotonic() + 60
     while not _running(folder) and time.monotonic() < deadline:

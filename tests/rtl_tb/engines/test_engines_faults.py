@@ -1,4 +1,5 @@
-"""fast and selfcheck on a unit that breaks the handshake on demand: the right vectors fail, each failure has its kind."""
+"""fast and selfcheck on a unit that breaks the handshake on demand: the right vectors fail, each failure
+has its kind."""
 
 from __future__ import annotations
 
@@ -41,14 +42,18 @@ def kinds(outcome: Outcome) -> set[str]:
     return {failure.kind for failure in outcome.failures}
 
 
-@pytest.mark.parametrize("traffic", [Traffic(), BUSY, Traffic(backpressure=0.9, seed=7)], ids=["full", "busy", "slow"])
+@pytest.mark.parametrize(
+    "traffic", [Traffic(), BUSY, Traffic(backpressure=0.9, seed=7)], ids=["full", "busy", "slow"]
+)
 @pytest.mark.parametrize(("engine", "simulator"), ENGINES)
 def test_a_right_unit_passes(run, engine, simulator, traffic):
     """Every traffic; at full throughput the run needs hardly more cycles than vectors."""
     verdict = run(engine, simulator, traffic=traffic)
     assert verdict.passed, verdict.outcome.failures
     assert verdict.outcome.received.all()
-    assert verdict.outcome.cycles > COUNT * 1.3 if traffic.backpressure else verdict.outcome.cycles < COUNT + 300
+    assert (
+        verdict.outcome.cycles > COUNT * 1.3 if traffic.backpressure else verdict.outcome.cycles < COUNT + 300
+    )
 
 
 @pytest.mark.parametrize(("engine", "simulator"), ENGINES)
@@ -152,10 +157,15 @@ EVERY_ENGINE = [*ENGINES, ("cocotb", "icarus"), ("cocotb", "verilator")]
 @pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
 @pytest.mark.parametrize(("delay", "in_time"), [("#1", True), ("#9.5", True), ("#10.5", False)])
 def test_delays_in_rtl_without_a_timescale(tmp_path, engine, simulator, delay, in_time):
-    """A delay of #1 is 1 ns, not 1 s; the clock has 10 ns for every engine, and what comes later comes too late."""
-    dut = changed_unit(tmp_path, ("assign d = ", f"assign {delay} d = "), ("{d1, d2, d3} <=", "{d1, d2, d3} <= #0.25"))
+    """A delay of #1 is 1 ns, not 1 s; the clock has 10 ns for every engine, and what comes later comes too
+    late."""
+    dut = changed_unit(
+        tmp_path, ("assign d = ", f"assign {delay} d = "), ("{d1, d2, d3} <=", "{d1, d2, d3} <= #0.25")
+    )
     vectors = small.small_vectors(dut, 30)
-    verdict = judge(vectors, engines.run(engine, Job(dut, tmp_path / "build", vectors, simulator)), dut.compare)
+    verdict = judge(
+        vectors, engines.run(engine, Job(dut, tmp_path / "build", vectors, simulator)), dut.compare
+    )
     assert verdict.passed == in_time, verdict.outcome.failures
 
 
@@ -166,7 +176,9 @@ def test_an_input_has_the_whole_cycle_from_the_first_vector_on(tmp_path, engine,
     waits = f"always @(a or b or c) begin if ({condition}) #5.5; total = c;"
     dut = changed_unit(tmp_path, ("always @* begin\n        total = c;", waits))
     vectors = small.small_vectors(dut, 300)
-    verdict = judge(vectors, engines.run(engine, Job(dut, tmp_path / "build", vectors, simulator)), dut.compare)
+    verdict = judge(
+        vectors, engines.run(engine, Job(dut, tmp_path / "build", vectors, simulator)), dut.compare
+    )
     assert verdict.passed, verdict.outcome.failures
 
 
@@ -184,8 +196,13 @@ def test_two_modules_of_one_name(tmp_path, engine, simulator):
 def test_files_that_the_unit_writes_are_its_own(tmp_path, engine, simulator):
     """Of whatever name: neither logs nor vectors nor answers of the run lie where the unit works."""
     names = ["run.log", "zz.log", "answers.txt", "answer.json", "progress", "vectors_0.hex", "operands.npy"]
-    opens = " ".join(f'f = $fopen("{name}", "w"); $fdisplay(f, "D 9 20 0 0 0 0"); $fclose(f);' for name in names)
-    unit = f'integer f; initial begin {opens} end always @(posedge clk) if (v3) $error("my assertion fired"); endmodule'
+    opens = " ".join(
+        f'f = $fopen("{name}", "w"); $fdisplay(f, "D 9 20 0 0 0 0"); $fclose(f);' for name in names
+    )
+    unit = (
+        f'integer f; initial begin {opens} end always @(posedge clk) if (v3) $error("my assertion '
+        'fired"); endmodule'
+    )
     dut = changed_unit(tmp_path, ("endmodule", unit))
     job = Job(dut, tmp_path / "build", small.small_vectors(dut, 20), simulator)
     with contextlib.chdir(tmp_path), pytest.raises(RtlError, match=r"my assertion fired|small\.sv:\d+"):
@@ -207,7 +224,10 @@ def test_delays_from_an_input(tmp_path, engine, simulator, delay):
 @pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
 def test_a_unit_that_hangs_in_zero_time(tmp_path, engine, simulator):
     """A loop that no clock cycle ends: one line after the wall-clock limit, and nothing goes on running."""
-    dut = changed_unit(tmp_path, ("endmodule", "always @(posedge clk) while (v3) if (&d3[1:0] & ~|d3[1:0]) $display; endmodule"))
+    dut = changed_unit(
+        tmp_path,
+        ("endmodule", "always @(posedge clk) while (v3) if (&d3[1:0] & ~|d3[1:0]) $display; endmodule"),
+    )
     job = Job(dut, tmp_path / "build", small.small_vectors(dut, 20), simulator, wall_timeout=2.0)
     start = time.monotonic()
     with pytest.raises(RtlError, match=r"small hangs: .* no clock cycle ended within 2 seconds"):
@@ -227,14 +247,17 @@ def running() -> list[str]:
 
 
 def test_outputs_are_sampled_before_the_edge(tmp_path):
-    """A DUT that writes its output registers with blocking assignments is as good as any to what stands behind it."""
+    """A DUT that writes its output registers with blocking assignments is as good as any to what stands
+    behind it."""
     dut = changed_unit(
         tmp_path,
         ("{v1, v2, v3} <= {accept || extra, v1, v2}", "{v1, v2, v3} = {accept || extra, v1, v2}"),
         ("{d1, d2, d3} <= {", "{d1, d2, d3} = {"),
     )
     vectors = small.small_vectors(dut, 30)
-    verdict = judge(vectors, engines.run("selfcheck", Job(dut, tmp_path / "build", vectors, "icarus")), dut.compare)
+    verdict = judge(
+        vectors, engines.run("selfcheck", Job(dut, tmp_path / "build", vectors, "icarus")), dut.compare
+    )
     assert verdict.passed, verdict.outcome.failures
 
 
@@ -242,7 +265,11 @@ def test_outputs_are_sampled_before_the_edge(tmp_path):
 def test_the_last_vector_is_not_held(tmp_path, engine, simulator):
     """A unit that takes its operands a cycle late is seen at the last vector, too."""
     late = "reg [31:0] late; always @(posedge clk) late <= total; endmodule"
-    dut = changed_unit(tmp_path, ("endmodule", late), ("{d1, d2, d3} <= {total, d1, d2};", "{d1, d2, d3} <= {total, total, d2};"))
+    dut = changed_unit(
+        tmp_path,
+        ("endmodule", late),
+        ("{d1, d2, d3} <= {total, d1, d2};", "{d1, d2, d3} <= {total, total, d2};"),
+    )
     vectors = small.small_vectors(dut, 20)
     job = Job(dut, tmp_path / "build", vectors, simulator, Traffic(seed=3))
     wrong = judge(vectors, engines.run(engine, job), dut.compare).wrong
@@ -254,7 +281,10 @@ def test_the_last_vector_is_not_held(tmp_path, engine, simulator):
     ("added", "text"),
     [
         ('always @(posedge clk) if (v3) $error("my assertion fired");', r"my assertion fired|small\.sv:\d+"),
-        ('always @(posedge clk) if (v3) begin $write("no new line "); $error("my assertion fired"); end', r"fired|small\.sv:\d+"),
+        (
+            'always @(posedge clk) if (v3) begin $write("no new line "); $error("my assertion fired"); end',
+            r"fired|small\.sv:\d+",
+        ),
         ('final $error("my assertion fired");', r"fired|small\.sv:\d+"),
         ('always @(posedge clk) if (v3) begin #2 $error("my assertion fired"); end', r"fired|small\.sv:\d+"),
         ('reg [7:0] rom [0:1]; initial $readmemh("nowhere.hex", rom);', r"nowhere\.hex"),

@@ -79,7 +79,9 @@ def test_a_unit_that_ends_the_process(tmp_path, does, said):
     dut = small.write_small(tmp_path)
     headers = "`systemc_header\n#include <csignal>\n#include <unistd.h>\n`verilog\n"
     rtl = small.RTL.replace("    reg v1", f"{headers}    reg v1")
-    (tmp_path / "small.sv").write_text(rtl.replace("endmodule", f"always @(posedge clk) if (v3) {does}; endmodule"))
+    (tmp_path / "small.sv").write_text(
+        rtl.replace("endmodule", f"always @(posedge clk) if (v3) {does}; endmodule")
+    )
     with pytest.raises(RtlError, match=said):
         fast.run(Job(dut, tmp_path / "build", small.small_vectors(dut, 5)))
 

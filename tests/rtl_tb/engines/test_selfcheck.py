@@ -23,7 +23,16 @@ def codes_of(name: str) -> list[int]:
     """Codes around zero, the smallest, the largest, infinity and NaNs, of both signs."""
     fmt = get_format(name)
     top = ((1 << fmt.exponent_bits) - 1) << fmt.fraction_bits
-    magnitudes = [0, 1, 1 << fmt.fraction_bits, top - 1, top, top + 1, fmt.nan or 0, top + (1 << fmt.fraction_bits) - 1]
+    magnitudes = [
+        0,
+        1,
+        1 << fmt.fraction_bits,
+        top - 1,
+        top,
+        top + 1,
+        fmt.nan or 0,
+        top + (1 << fmt.fraction_bits) - 1,
+    ]
     return [sign << fmt.sign_shift | magnitude for sign in (0, 1) for magnitude in magnitudes]
 
 
@@ -32,7 +41,8 @@ POLICIES = [ComparePolicy(nan, zero) for nan, zero in itertools.product(NAN_POLI
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: f"{policy.nan}-{policy.zero}")
 def test_the_policy_in_systemverilog_is_the_one_in_python(tmp_path, policy):
-    """All pairs of codes, in words of two elements: the low one the pair, the high one right, then the other way round."""
+    """All pairs of codes, in words of two elements: the low one the pair, the high one right, then the
+    other way round."""
     modules, expected = [], []
     for name in ("e4m3", "e5m2", "f16", "bf16", "f32"):
         fmt, codes = get_format(name), codes_of(name)
@@ -56,15 +66,21 @@ endmodule
     (tmp_path / "check.sv").write_text("\n".join(modules))
     icarus = simulators.icarus()
     tops = [word for module in ("e4m3", "e5m2", "f16", "bf16", "f32") for word in ("-s", f"check_{module}")]
-    simulators.elaborate(icarus, ["-g2012", *tops, "-o", "check.vvp", "check.sv"], folder=tmp_path, what="check")
-    said = simulators.run([icarus.runtime, "-n", "check.vvp"], folder=tmp_path, env=icarus.env, log=tmp_path / "log")
+    simulators.elaborate(
+        icarus, ["-g2012", *tops, "-o", "check.vvp", "check.sv"], folder=tmp_path, what="check"
+    )
+    said = simulators.run(
+        [icarus.runtime, "-n", "check.vvp"], folder=tmp_path, env=icarus.env, log=tmp_path / "log"
+    )
     assert len(said.splitlines()) == len(expected)
     for name in ("e4m3", "e5m2", "f16", "bf16", "f32"):
         mine = [line for line in said.splitlines() if line.startswith(f"{name} ")]
         assert mine == [line for line in expected if line.startswith(f"{name} ")]
 
 
-@pytest.mark.parametrize(("simulator", "suffix"), [("icarus", ".vcd"), ("icarus", ".fst"), ("verilator", ".fst")])
+@pytest.mark.parametrize(
+    ("simulator", "suffix"), [("icarus", ".vcd"), ("icarus", ".fst"), ("verilator", ".fst")]
+)
 def test_waveforms(tmp_path, simulator, suffix):
     """The file is of the format that its suffix names."""
     dut = small.write_small(tmp_path)
@@ -75,7 +91,8 @@ def test_waveforms(tmp_path, simulator, suffix):
 
 
 @pytest.mark.parametrize(
-    ("name", "fault", "verdict"), [("Icarus", 0, "PASS"), ("Icarus", small.WRONG, "FAIL"), ("Verilator", 0, "PASS")]
+    ("name", "fault", "verdict"),
+    [("Icarus", 0, "PASS"), ("Icarus", small.WRONG, "FAIL"), ("Verilator", 0, "PASS")],
 )
 def test_the_folder_runs_as_its_readme_says(tmp_path, name, fault, verdict):
     """The command of the README, by hand, in another folder than it was written in."""
@@ -86,7 +103,9 @@ def test_the_folder_runs_as_its_readme_says(tmp_path, name, fault, verdict):
     readme = (tmp_path / "second" / "README.md").read_text()
     (command,) = [line.partition("  #")[0].strip() for line in readme.splitlines() if f"    # {name}" in line]
     env = dict(simulators.find(name.lower()).env)
-    done = subprocess.run(command, shell=True, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        command, shell=True, cwd=folder, env=env, capture_output=True, text=True, timeout=120
+    )
     lines = [line for line in done.stdout.splitlines() if line.startswith(("PASS", "FAIL"))]
     assert [line.split(":")[0] for line in lines] == [verdict], done.stdout + done.stderr
     assert ("WRONG vector 10: operands" in done.stdout) == bool(fault)
@@ -98,7 +117,10 @@ def test_the_folder_runs_as_its_readme_says(tmp_path, name, fault, verdict):
         (lambda text: text.replace(text.splitlines()[-2] + "\n", ""), "are not whole"),
         (lambda text: text[: text.rindex("D ")], "ended before the testbench did"),
         (lambda text: text.rstrip("\n"), "ended before the testbench did"),
-        (lambda text: "".join(line for line in text.splitlines(True) if not line.startswith("M ")), "are not whole"),
+        (
+            lambda text: "".join(line for line in text.splitlines(True) if not line.startswith("M ")),
+            "are not whole",
+        ),
         (lambda text: text.replace("M 10 ", "N 10 "), "are not whole"),
     ],
     ids=["last line", "summary", "end of line", "every wrong result", "another line"],

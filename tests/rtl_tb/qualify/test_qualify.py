@@ -1,4 +1,5 @@
-"""Mutants: every patch fits its unit, wrong files are refused by line, and a few mutants are really built and killed."""
+"""Mutants: every patch fits its unit, wrong files are refused by line, and a few mutants are really built
+and killed."""
 
 from __future__ import annotations
 
@@ -53,8 +54,14 @@ VALID = "mutants:\n  - mutant: x\n    unit: integer_s8_wrap\n    fault: none\n  
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        (VALID.replace("s8_wrap", "s8_wrop"), r"some.yaml:3: there is no unit 'integer_s8_wrop'; nearest: integer_s8_wrap"),
-        (VALID.replace("    parameters: {SATURATE: 1}\n", ""), r"some.yaml:2: a mutant needs 'patches' or 'parameters'"),
+        (
+            VALID.replace("s8_wrap", "s8_wrop"),
+            r"some.yaml:3: there is no unit 'integer_s8_wrop'; nearest: integer_s8_wrap",
+        ),
+        (
+            VALID.replace("    parameters: {SATURATE: 1}\n", ""),
+            r"some.yaml:2: a mutant needs 'patches' or 'parameters'",
+        ),
         (VALID.replace("fault", "folt"), r"some.yaml:2: key 'fault' is missing"),
         (VALID + "    group: arithmetik\n", r"some.yaml:6: key 'group' is 'arithmetik'.*nearest: arithmetic"),
         (VALID + "    patches: [x]\n", r"some.yaml:6: each patch is a mapping"),
@@ -75,7 +82,9 @@ def test_a_patch_that_does_not_fit_exactly_once_is_refused(tmp_path: Path, find:
     with pytest.raises(SpecError, match=complaint):
         mutant.plant(tmp_path / "rtl")
     (mutant,) = load_mutants(folder=write(tmp_path, VALID + patch.replace("integer_dot", "integer_dott")))
-    with pytest.raises(SpecError, match=r"'integer_dott.sv' is no source of integer_s8_wrap; nearest: integer_dot.sv"):
+    with pytest.raises(
+        SpecError, match=r"'integer_dott.sv' is no source of integer_s8_wrap; nearest: integer_dot.sv"
+    ):
         mutant.plant(tmp_path / "rtl")
 
 
@@ -115,7 +124,9 @@ def test_reports_say_survivors_and_shares() -> None:
     result = Qualification(100, 1, [survivor, killed])
     assert result.survivors == [first.name] == result.unnamed and not result.passed
     lines = WRITERS["md"](result).splitlines()
-    assert lines[0].startswith("1 of 2 mutants die in the default set of 100 vectors, 0 in as many random ones;")
+    assert lines[0].startswith(
+        "1 of 2 mutants die in the default set of 100 vectors, 0 in as many random ones;"
+    )
     assert "| `nan_word` | `fda_hopper_f16` | 3 | 7 | survives |  | wide 50 % | nan-word |" in lines
     assert "| Mutant | wide | tie |" in lines and "| `nan_word` | 50 | <1 |" in lines
     html = WRITERS["html"](result)

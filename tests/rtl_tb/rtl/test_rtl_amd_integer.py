@@ -1,7 +1,8 @@
-"""The reference units of AMD's algorithms, of integers and of FMA chains: their parameters against the specification, their
-results against golden.
+"""The reference units of AMD's algorithms, of integers and of FMA chains: their parameters against the
+specification, their results against golden.
 
-Every description is checked against the specification and linted; a few are simulated (see reference_units.py).
+Every description is checked against the specification and linted; a few are simulated (see
+reference_units.py).
 """
 
 from __future__ import annotations
@@ -22,14 +23,18 @@ from rtl_tb.dut.description import Dut
 TOPS = ("fdrda", "gfdrda", "gps", "integer_dot", "fma_chain")
 NAMES = names(TOPS)
 FEW_RUNS = [
-    *((name, "fast", "verilator") for name in ("fdrda_chain_bf16", "gfdrda_chain_fp8_bf8", "gps_bf16", "fma_f64_dmma")),
+    *(
+        (name, "fast", "verilator")
+        for name in ("fdrda_chain_bf16", "gfdrda_chain_fp8_bf8", "gps_bf16", "fma_f64_dmma")
+    ),
     ("integer_s8_saturate", "fast", "verilator"),
     *((name, "selfcheck", "icarus") for name in ("gfdrda_fp8", "gps_f16", "fma_f32", "integer_s8_wrap")),
 ]
 
 
 def described(dut: Dut) -> dict[str, int]:
-    """The value of every parameter of the top module: what the description gives, otherwise the module's default."""
+    """The value of every parameter of the top module: what the description gives, otherwise the module's
+    default."""
     text = dut.sources[-1].read_text().split("\n);", 1)[0]
     values: dict[str, int] = {}
     for name, default in re.findall(r"parameter int (\w+) += (\w+)", text):
@@ -92,7 +97,9 @@ def test_results_are_those_of_golden(name: str, engine: str, simulator: str, tmp
         ("gfdrda_fp8", "C_WINDOW", 0, "alignment_edge"),
     ],
 )
-def test_a_wrong_parameter_is_found(name: str, parameter: str, wrong: int, seen_in: str, tmp_path: Path) -> None:
+def test_a_wrong_parameter_is_found(
+    name: str, parameter: str, wrong: int, seen_in: str, tmp_path: Path
+) -> None:
     """The vectors tell units apart that differ in one parameter."""
     dut = load(name)
     changed = dataclasses.replace(dut, parameters=dut.parameters | {parameter: wrong})

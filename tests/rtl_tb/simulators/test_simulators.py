@@ -137,11 +137,16 @@ def test_what_a_tool_started_ends_with_it(tmp_path, how):
 def test_ctrl_c_in_a_terminal(tmp_path):
     """A real SIGINT to a Python that waits for a simulator: it ends with what it started."""
     program(tmp_path / "tool", "sleep 60 & echo $! > pid; sleep 60")
-    code = "import os, sys; from pathlib import Path; from rtl_tb import simulators; here = Path(sys.argv[1]); "
+    code = (
+        "import os, sys; from pathlib import Path; from rtl_tb import simulators; here = Path(sys.argv[1]); "
+    )
     code += "simulators.run([here / 'tool'], folder=here, env=dict(os.environ), log=Path(os.devnull))"
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     python = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path)], env=env, stderr=subprocess.DEVNULL, preexec_fn=hears_interrupts
+        [sys.executable, "-c", code, str(tmp_path)],
+        env=env,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=hears_interrupts,
     )
     limit = time.monotonic() + 20
     while not (tmp_path / "pid").is_file() or not (tmp_path / "pid").read_text().strip():
@@ -155,12 +160,24 @@ def test_ctrl_c_in_a_terminal(tmp_path):
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_a_check_that_is_ended_takes_its_simulator_along(tmp_path, how):
-    """Killed as the out-of-memory killer does, too: the unit loops in zero time, and nothing goes on at 100 %."""
+    """Killed as the out-of-memory killer does, too: the unit loops in zero time, and nothing goes on at
+    100 %."""
     endless = "always @(posedge clk) while (v3) if (&d3[1:0] & ~|d3[1:0]) $display; endmodule"
     small.write_small(tmp_path)
     (tmp_path / "small.sv").write_text(small.RTL.replace("endmodule", endless))
-    words = [sys.executable, "-m", "mmagold", "rtl", "check", str(tmp_path / "small.yaml"), "--build", str(tmp_path / "build")]
-    check = subprocess.Popen([*words, "--engine", "selfcheck", "--sim", "icarus", "--count", "9"], stderr=subprocess.DEVNULL)
+    words = [
+        sys.executable,
+        "-m",
+        "mmagold",
+        "rtl",
+        "check",
+        str(tmp_path / "small.yaml"),
+        "--build",
+        str(tmp_path / "build"),
+    ]
+    check = subprocess.Popen(
+        [*words, "--engine", "selfcheck", "--sim", "icarus", "--count", "9"], stderr=subprocess.DEVNULL
+    )
     limit = time.monotonic() + 60
     while not (simulating := processes(f"vvp -n {tmp_path}")):
         assert time.monotonic() < limit and check.poll() is None
@@ -196,7 +213,8 @@ def test_the_simulators_own_message_once(tmp_path, name):
     ("said", "expected"),
     [
         (
-            "%Warning-WIDTH: a.sv:1:1: w\n%Error: a.sv:2:3: no such\n    2 | x\n%Error: Exiting due to 1 error(s)\n",
+            "%Warning-WIDTH: a.sv:1:1: w\n%Error: a.sv:2:3: no such\n    2 | x\n%Error: Exiting due to 1 "
+            "error(s)\n",
             "a.sv:2:3: no such",
         ),
         ("%Error-PINNOTFOUND: a.sv:4:5: Pin 'q'\n%Error: a.sv:6:1: other\n", "a.sv:4:5: Pin 'q'; and 1 more"),
