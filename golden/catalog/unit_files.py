@@ -12,7 +12,8 @@ from golden.instruction import Evidence, Instruction
 from golden.number.formats import Format, build_format, get_format
 from golden.number.formats import formats as builtin_formats
 from golden.program.compiling import compile_program
-from golden.program.program import MAX_K, Operands
+from golden.program.program import Operands
+from golden.program.steps import MAX_K
 from golden.yamlfile import Section
 
 _OPERANDS = ("a", "b", "c", "d", "scale_a", "scale_b")

@@ -27,7 +27,8 @@ from golden.explain.trace import (
 from golden.instruction import Instruction
 from golden.model.reference import Cut, Event
 from golden.number.formats import Format, Kind, Number
-from golden.program.program import Operation, Step
+from golden.program.program import Operation
+from golden.program.steps import Round, Step
 from golden.program.words import is_integer, step_text
 
 _CUT_STYLE = "bold red"
@@ -202,7 +203,7 @@ def _print_step(
         console.print(_indented(f"largest exponent [bold]{maxima}[/]", 6), highlight=False)
     if event.written:
         console.print(_indented(_numbers(event, trace), 6))
-    elif event.step.op == "round" and event.code is not None:
+    elif isinstance(event.step, Round) and event.code is not None:
         console.print(_indented(_rounding(event, trace, registers), 6))
     elif event.code is not None:
         fmt = trace.instruction.program.operations[event.operation].out_format

@@ -58,8 +58,8 @@ MG_HD int32_t mg_leading(uint64_t x) {
 
 MG_HD int mg_is_nan(mg_format f, uint32_t code, uint32_t fields, uint32_t e, uint32_t m) {
     if (f.specials == MG_SPECIALS_IEEE) return e == (1u << f.exponent_bits) - 1 && m != 0;
-    if (f.specials == MG_SPECIALS_ALL_ONES) return fields == (1u << (f.exponent_bits + f.fraction_bits)) - 1;
-    return f.specials == MG_SPECIALS_NEGATIVE_ZERO && fields == 0 && (code >> f.sign_shift & 1u);
+    if (f.specials == MG_SPECIALS_ALL_ONES_NAN) return fields == (1u << (f.exponent_bits + f.fraction_bits)) - 1;
+    return f.specials == MG_SPECIALS_NEGATIVE_ZERO_NAN && fields == 0 && (code >> f.sign_shift & 1u);
 }
 
 /* Decodes a float code of at most 32 bits. */
@@ -234,13 +234,13 @@ MG_HD uint64_t mg_device_code(double x) {
  * rounding mode: compile with -frounding-math. */
 MG_HD double mg_device_fma_number(double a, double b, double c, int32_t rounding) {
 #ifdef __CUDA_ARCH__
-    if (rounding == MG_TOWARD_ZERO) return __fma_rz(a, b, c);
-    if (rounding == MG_DOWN) return __fma_rd(a, b, c);
-    if (rounding == MG_UP) return __fma_ru(a, b, c);
+    if (rounding == MG_ROUNDING_TOWARD_ZERO) return __fma_rz(a, b, c);
+    if (rounding == MG_ROUNDING_DOWN) return __fma_rd(a, b, c);
+    if (rounding == MG_ROUNDING_UP) return __fma_ru(a, b, c);
     return __fma_rn(a, b, c);
 #else
-    if (rounding == MG_NEAREST_EVEN) return fma(a, b, c);
-    fesetround(rounding == MG_TOWARD_ZERO ? FE_TOWARDZERO : rounding == MG_DOWN ? FE_DOWNWARD : FE_UPWARD);
+    if (rounding == MG_ROUNDING_NEAREST_EVEN) return fma(a, b, c);
+    fesetround(rounding == MG_ROUNDING_TOWARD_ZERO ? FE_TOWARDZERO : rounding == MG_ROUNDING_DOWN ? FE_DOWNWARD : FE_UPWARD);
     volatile double result = fma(a, b, c);
     fesetround(FE_TONEAREST);
     return result;
@@ -262,7 +262,7 @@ MG_HD uint64_t mg_device_fma(uint64_t a, uint64_t b, uint64_t c, int32_t roundin
 /* c + sum of a[i] op b[i] (enum mg_operation_kind): modulo 2^32, or (saturate) the exact total clamped once. */
 MG_HD uint32_t mg_device_sum(int32_t k, const int16_t *a, const int16_t *b, uint32_t c, int32_t combine, int32_t saturate) {
     int32_t sum = 0;
-    MG_UNROLL for (int32_t i = 0; i < k; i++) sum += combine == MG_PRODUCT ? a[i] * b[i] : combine == MG_AND ? (a[i] & b[i]) : (a[i] ^ b[i]);
+    MG_UNROLL for (int32_t i = 0; i < k; i++) sum += combine == MG_OPERATION_PRODUCT ? a[i] * b[i] : combine == MG_OPERATION_AND ? (a[i] & b[i]) : (a[i] ^ b[i]);
     if (!saturate) return (uint32_t)sum + c;
     const int64_t total = (int64_t)sum + (int32_t)c;
     return (uint32_t)(int32_t)(total < INT32_MIN ? INT32_MIN : total > INT32_MAX ? INT32_MAX : total);

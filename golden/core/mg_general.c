@@ -15,8 +15,8 @@
 
 typedef struct {
     const mg_operation *operation;
-    mg_number *registers[MG_REGISTERS];
-    int32_t count[MG_REGISTERS];
+    mg_number *registers[MG_REGISTER_COUNT];
+    int32_t count[MG_REGISTER_COUNT];
     const uint64_t *a_codes, *b_codes;
     uint64_t result;
     int done;
@@ -24,10 +24,10 @@ typedef struct {
 
 /* Number slots of one register (a dot product of k products never holds more terms in one) and of all. */
 #define MG_REGISTER_SLOTS(k) ((size_t)(k) + 8)
-#define MG_SLOTS(k) (MG_REGISTERS * MG_REGISTER_SLOTS(k))
+#define MG_SLOTS(k) (MG_REGISTER_COUNT * MG_REGISTER_SLOTS(k))
 
 static void mg_layout_registers(mg_state *s, mg_number *slots, int32_t k) {
-    for (int i = 0; i < MG_REGISTERS; i++) s->registers[i] = slots + (size_t)i * MG_REGISTER_SLOTS(k);
+    for (int i = 0; i < MG_REGISTER_COUNT; i++) s->registers[i] = slots + (size_t)i * MG_REGISTER_SLOTS(k);
 }
 
 static uint64_t mg_special_code(const mg_format *f, const mg_number *x, int has_nan, uint64_t nan) {
@@ -43,7 +43,7 @@ static mg_number mg_product(const mg_number *x, const mg_number *y, int zero_tim
     if (x->kind == MG_NAN || y->kind == MG_NAN || (x->kind == MG_INFINITY && y->kind == MG_ZERO) ||
         (x->kind == MG_ZERO && y->kind == MG_INFINITY)) {
         int number = x->kind != MG_NAN && y->kind != MG_NAN;
-        p.kind = !number || zero_times_infinity == MG_ZTI_NAN ? MG_NAN : zero_times_infinity == MG_ZTI_ZERO ? MG_ZERO : MG_INFINITY;
+        p.kind = !number || zero_times_infinity == MG_ZERO_TIMES_INFINITY_NAN ? MG_NAN : zero_times_infinity == MG_ZERO_TIMES_INFINITY_ZERO ? MG_ZERO : MG_INFINITY;
         if (p.kind == MG_ZERO) {
             const mg_number *zero = x->kind == MG_ZERO ? x : y;
             p.exponent = zero->exponent;
@@ -69,7 +69,7 @@ static void mg_normalize_exponent(mg_number *x) {
 static uint8_t mg_zero_sign(const mg_number *const *terms, int32_t count, int rounding) {
     int same = 1;
     for (int32_t i = 0; i < count; i++) same &= terms[i]->significand == 0 && terms[i]->sign == terms[0]->sign;
-    return same && count ? terms[0]->sign : rounding == MG_DOWN;
+    return same && count ? terms[0]->sign : rounding == MG_ROUNDING_DOWN;
 }
 
 /* Adds +-(x << shift) to a two's-complement accumulator of MG_LIMBS limbs. */
@@ -191,7 +191,7 @@ static mg_number mg_exact_sum(const mg_number *const *terms, int32_t count, cons
     mg_sum_finite(terms, count, step, &total);
     if (total.significand == 0) {
         total.sign = mg_zero_sign(terms, count, step->rounding);
-        if (step->cancelled_is_zero) total.kind = MG_ZERO;
+        if (step->cancelled == MG_CANCELLED_ZERO) total.kind = MG_ZERO;
     }
     return total;
 }
@@ -199,7 +199,7 @@ static mg_number mg_exact_sum(const mg_number *const *terms, int32_t count, cons
 static uint64_t mg_ieee_code(const mg_number *x, const mg_step *step, const mg_format *f) {
     if (x->kind == MG_NAN && x->payload && step->nan_order_count) return x->payload;
     if (x->kind >= MG_INFINITY) return mg_special_code(f, x, step->has_nan, step->nan);
-    const int overflow = step->op == MG_STEP_SUM && step->overflow == MG_SATURATE ? MG_SATURATE : MG_TO_IEEE;
+    const int overflow = step->op == MG_STEP_ADDITIONS && step->overflow == MG_OVERFLOW_SATURATE ? MG_OVERFLOW_SATURATE : MG_OVERFLOW_IEEE;
     uint64_t code = mg_round(f, x, step->rounding, overflow, -1, step->flush != MG_FLUSH_NONE);
     if (step->flush == MG_FLUSH_POSITIVE && x->significand && mg_decode(f, code).kind == MG_ZERO) return 0;
     return code;
@@ -210,7 +210,7 @@ static mg_number mg_ieee(const mg_number *x, const mg_step *step) { return mg_de
 static void mg_write(mg_state *s, const mg_step *step, const mg_number *numbers, int32_t count) {
     memcpy(s->registers[step->to], numbers, (size_t)count * sizeof *numbers);
     s->count[step->to] = count;
-    if (step->to != MG_REG_D) return;
+    if (step->to != MG_REGISTER_D) return;
     mg_step plain = *step;
     plain.flush = MG_FLUSH_NONE;
     s->result = mg_ieee_code(&numbers[0], &plain, &s->operation->out_format);
@@ -222,12 +222,12 @@ static void mg_write(mg_state *s, const mg_step *step, const mg_number *numbers,
 static void mg_step_flush(mg_state *s, const mg_step *step) {
     for (int r = 0; r < step->of_count; r++) {
         mg_number *x = s->registers[step->of[r]];
-        if (step->of[r] == MG_REG_C && !s->operation->seed_format.is_float) continue;
+        if (step->of[r] == MG_REGISTER_C && !s->operation->seed_format.is_float) continue;
         for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
             if (x[i].kind > MG_FINITE || mg_bit_length(x[i].significand) > x[i].fraction_bits) continue;
             x[i].kind = MG_ZERO;
             x[i].significand = 0;
-            if (step->flush == MG_FLUSH_POSITIVE) x[i].sign = 0;
+            if (step->sign == MG_FLUSH_POSITIVE) x[i].sign = 0;
         }
     }
 }
@@ -237,19 +237,19 @@ static void mg_step_hidden_bit(mg_state *s, const mg_step *step) {
     for (int r = 0; r < step->of_count; r++)
         for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
             mg_number *x = &s->registers[step->of[r]][i];
-            if (x->kind == MG_ZERO && step->zeros == MG_ZEROS_SET) x->kind = MG_FINITE;
+            if (x->kind == MG_ZERO && step->zeros == MG_HIDDEN_ZEROS_SET) x->kind = MG_FINITE;
             if (x->kind == MG_FINITE) x->significand |= (mg_u128)1 << x->fraction_bits;
         }
 }
 
 static void mg_step_multiply(mg_state *s, const mg_step *step) {
-    int32_t count = s->count[MG_REG_A];
-    const mg_number *a = s->registers[MG_REG_A], *b = s->registers[MG_REG_B];
+    int32_t count = s->count[MG_REGISTER_A];
+    const mg_number *a = s->registers[MG_REGISTER_A], *b = s->registers[MG_REGISTER_B];
     mg_number *p = s->registers[step->to];
     for (int32_t i = 0; i < count; i++) {
-        if (step->operation != MG_PRODUCT) {
+        if (step->operation != MG_OPERATION_PRODUCT) {
             int32_t k = s->operation->k_index[i];
-            uint64_t bits = step->operation == MG_AND ? s->a_codes[k] & s->b_codes[k] : s->a_codes[k] ^ s->b_codes[k];
+            uint64_t bits = step->operation == MG_OPERATION_AND ? s->a_codes[k] & s->b_codes[k] : s->a_codes[k] ^ s->b_codes[k];
             mg_number x = {bits, 0, 0, 0, bits ? MG_FINITE : MG_ZERO, 0};
             p[i] = x;
         } else {
@@ -267,9 +267,9 @@ static void mg_step_multiply(mg_state *s, const mg_step *step) {
 static void mg_step_scale(mg_state *s, const mg_step *step) {
     for (int r = 0; r < step->of_count; r++) {
         mg_number *x = s->registers[step->of[r]];
-        int32_t count = s->count[step->of[r]], stride = count ? s->count[MG_REG_SCALES] / count : 1;
+        int32_t count = s->count[step->of[r]], stride = count ? s->count[MG_REGISTER_SCALES] / count : 1;
         if (stride < 1) stride = 1;
-        for (int32_t i = 0; i < count; i++) x[i] = mg_product(&x[i], &s->registers[MG_REG_SCALES][i * stride], MG_ZTI_NAN);
+        for (int32_t i = 0; i < count; i++) x[i] = mg_product(&x[i], &s->registers[MG_REGISTER_SCALES][i * stride], MG_ZERO_TIMES_INFINITY_NAN);
     }
 }
 
@@ -312,21 +312,21 @@ static void mg_step_special_values(mg_state *s, const mg_step *step) {
 }
 
 static int32_t mg_group_count(const mg_step *step, int32_t count) {
-    if (step->group == MG_INTERLEAVED) return step->group_size;
-    return step->group == MG_CONTIGUOUS ? (count + step->group_size - 1) / step->group_size : 1;
+    if (step->group == MG_GROUP_INTERLEAVED) return step->group_size;
+    return step->group == MG_GROUP_CONTIGUOUS ? (count + step->group_size - 1) / step->group_size : 1;
 }
 
 static int32_t mg_group_of(const mg_step *step, int32_t i) {
-    if (step->group == MG_INTERLEAVED) return i % step->group_size;
-    return step->group == MG_CONTIGUOUS ? i / step->group_size : 0;
+    if (step->group == MG_GROUP_INTERLEAVED) return i % step->group_size;
+    return step->group == MG_GROUP_CONTIGUOUS ? i / step->group_size : 0;
 }
 
 /* A zero meets the maximum: it moves there with the others, or sets its sticky bit if it lies below all kept bits. */
 static void mg_align_zero(mg_number *x, int32_t maximum, int32_t fraction_bits, const mg_step *step) {
-    if (step->zeros == MG_ZEROS_IN_MAXIMUM) {
+    if (step->zeros == MG_ZEROS_MAXIMUM) {
         x->exponent = maximum;
         x->fraction_bits = fraction_bits;
-    } else if (step->zeros == MG_ZEROS_IN_STICKY && step->sticky && x->exponent < maximum - fraction_bits) {
+    } else if (step->zeros == MG_ZEROS_STICKY && step->cut == MG_CUT_STICKY && x->exponent < maximum - fraction_bits) {
         mg_number sticky = {1, 0, maximum, fraction_bits + 1, MG_FINITE, x->sign};
         *x = sticky;
     }
@@ -336,7 +336,7 @@ static void mg_align_term(mg_number *x, int32_t maximum, int r, const mg_step *s
     const int32_t fraction_bits = step->fraction_bits[r], window = step->window[r];
     int outside = window >= 0 && x->exponent < maximum - window;
     if (x->exponent > maximum) { /* its register was left out of the maximum */
-        outside |= step->left_out[r] == MG_OUT_DROPPED;
+        outside |= step->left_out[r] == MG_LEFT_OUT_DROPPED;
         x->exponent = maximum;
     }
     if (step->has_shift_limit && maximum - x->exponent > step->shift_limit) x->exponent = maximum - step->shift_limit;
@@ -345,7 +345,7 @@ static void mg_align_term(mg_number *x, int32_t maximum, int r, const mg_step *s
     x->significand = outside ? 0 : mg_shift_right(x->sign, x->significand, shift, step->rounding);
     x->exponent = maximum;
     x->fraction_bits = fraction_bits;
-    if (step->sticky && !outside) {
+    if (step->cut == MG_CUT_STICKY && !outside) {
         x->significand = x->significand << 1 | (mg_u128)lost;
         x->fraction_bits++;
     }
@@ -355,8 +355,8 @@ static void mg_align_term(mg_number *x, int32_t maximum, int r, const mg_step *s
 static int32_t mg_maximum(const mg_step *step, mg_number *const *terms, const int32_t *owner, int32_t count, int32_t g) {
     int32_t maximum = step->has_floor ? step->floor : INT32_MIN, left_out = INT32_MIN;
     for (int32_t i = 0; i < count; i++) {
-        int counts = terms[i]->kind == MG_FINITE || (terms[i]->kind == MG_ZERO && step->zeros == MG_ZEROS_IN_MAXIMUM);
-        int32_t *largest = step->left_out[owner[i]] == MG_IN_MAXIMUM ? &maximum : &left_out;
+        int counts = terms[i]->kind == MG_FINITE || (terms[i]->kind == MG_ZERO && step->zeros == MG_ZEROS_MAXIMUM);
+        int32_t *largest = step->left_out[owner[i]] == MG_LEFT_OUT_NONE ? &maximum : &left_out;
         if (mg_group_of(step, i) == g && counts && terms[i]->exponent > *largest) *largest = terms[i]->exponent;
     }
     return maximum == INT32_MIN ? left_out : maximum;
@@ -383,7 +383,7 @@ static mg_number mg_ieee_add(const mg_number *x, const mg_number *y, const mg_st
 
 static mg_number mg_ieee_reduce(const mg_number *const *terms, int32_t count, const mg_step *step) {
     if (count == 1) return *terms[0];
-    if (step->order == MG_TREE) {
+    if (step->order == MG_ORDER_TREE) {
         mg_number left = mg_ieee_reduce(terms, count / 2, step), right = mg_ieee_reduce(terms + count / 2, count - count / 2, step);
         return mg_ieee_add(&left, &right, step);
     }
@@ -400,7 +400,7 @@ static void mg_step_sum(mg_state *s, const mg_step *step, mg_number **terms, mg_
         for (int32_t i = 0; i < count; i++)
             if (mg_group_of(step, i) == g) picked[members++] = terms[i];
         const mg_number *const *group = (const mg_number *const *)picked;
-        sums[g] = step->order == MG_EXACT ? mg_exact_sum(group, members, step) : mg_ieee_reduce(group, members, step);
+        sums[g] = step->op == MG_STEP_SUM ? mg_exact_sum(group, members, step) : mg_ieee_reduce(group, members, step);
     }
     mg_write(s, step, sums, groups);
 }
@@ -442,14 +442,14 @@ static mg_number mg_fma_step(const mg_number *a, const mg_number *b, const mg_nu
 }
 
 static void mg_step_fma(mg_state *s, const mg_step *step, mg_number *sums) {
-    int32_t count = s->count[MG_REG_A], groups = mg_group_count(step, count);
+    int32_t count = s->count[MG_REGISTER_A], groups = mg_group_count(step, count);
     mg_number zero = {0, 0, 0, 0, MG_ZERO, 0};
     for (int32_t g = 0; g < groups; g++) {
-        mg_number total = step->start == MG_START_C ? s->registers[MG_REG_C][0] : zero;
+        mg_number total = step->start == MG_START_C ? s->registers[MG_REGISTER_C][0] : zero;
         int started = step->start != MG_START_PRODUCT;
         for (int32_t i = 0; i < count; i++) {
             if (mg_group_of(step, i) != g) continue;
-            total = mg_fma_step(&s->registers[MG_REG_A][i], &s->registers[MG_REG_B][i], started ? &total : NULL, step);
+            total = mg_fma_step(&s->registers[MG_REGISTER_A][i], &s->registers[MG_REGISTER_B][i], started ? &total : NULL, step);
             started = 1;
         }
         sums[g] = total;
@@ -461,7 +461,7 @@ static void mg_step_fma(mg_state *s, const mg_step *step, mg_number *sums) {
 static mg_number mg_with_gap(const mg_number *x, const mg_step *step) {
     const mg_format *f = &step->format;
     mg_number y = *x;
-    const int kept = step->result_fraction_bits < 0 ? f->fraction_bits : step->result_fraction_bits;
+    const int kept = step->has_result_fraction_bits ? step->result_fraction_bits : f->fraction_bits;
     int32_t exponent = mg_bit_length(x->significand) - 1 + mg_lsb(x);
     if (exponent < f->min_exponent) exponent = f->min_exponent;
     const int64_t round_bit = (int64_t)exponent - kept - 1 - mg_lsb(x);
@@ -469,6 +469,9 @@ static mg_number mg_with_gap(const mg_number *x, const mg_step *step) {
         if (bit >= 0 && bit < 128) y.significand &= ~((mg_u128)1 << bit);
     return y;
 }
+
+/* Fraction bits that the rounding keeps; -1: the format's. */
+static int mg_kept(const mg_step *step) { return step->has_result_fraction_bits ? step->result_fraction_bits : -1; }
 
 static uint64_t mg_round_number(const mg_number *given, const mg_step *step) {
     const mg_format *f = &step->format;
@@ -479,16 +482,16 @@ static uint64_t mg_round_number(const mg_number *given, const mg_step *step) {
         gapped = mg_with_gap(given, step);
         x = &gapped;
     }
-    uint64_t code = mg_round(f, x, step->rounding, step->overflow, step->result_fraction_bits, step->flush != MG_FLUSH_NONE);
+    uint64_t code = mg_round(f, x, step->rounding, step->overflow, mg_kept(step), step->flush != MG_FLUSH_NONE);
     if (!f->is_float) return code;
     mg_number rounded = mg_decode(f, code);
-    if (step->subnormal_carry_lost && mg_bit_length(x->significand) - 1 + mg_lsb(x) < f->min_exponent &&
+    if (step->subnormal_carry == MG_CARRY_LOST && mg_bit_length(x->significand) - 1 + mg_lsb(x) < f->min_exponent &&
         mg_bit_length(rounded.significand) == f->fraction_bits + 1) {
         mg_number zero = {0, 0, 0, 0, MG_ZERO, x->sign};
         code = mg_round(f, &zero, step->rounding, step->overflow, -1, 0);
         rounded.kind = MG_ZERO;
     }
-    int positive = step->zero_rule == MG_ZERO_POSITIVE || (step->zero_rule == MG_ZERO_SIGNED_UNDERFLOW && !x->significand) ||
+    int positive = step->zero == MG_ZERO_POSITIVE || (step->zero == MG_ZERO_SIGNED_UNDERFLOW && !x->significand) ||
                    (step->flush == MG_FLUSH_POSITIVE && x->significand);
     return positive && rounded.kind == MG_ZERO ? 0 : code;
 }
@@ -498,7 +501,7 @@ static void mg_step_round(mg_state *s, const mg_step *step) {
     for (int r = 0; r < step->of_count; r++)
         for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
             uint64_t code = mg_round_number(&s->registers[step->of[r]][i], step);
-            if (step->to == MG_REG_D) {
+            if (step->to == MG_REGISTER_D) {
                 s->result = code;
                 s->done = 1;
                 return;
@@ -522,16 +525,16 @@ static void mg_load_operands(mg_state *s, const mg_program *program, const uint6
     for (int32_t i = 0; i < o->k_count; i++) {
         int32_t k = o->k_index[i];
         mg_number x = mg_decode(&program->a, a[k]), y = mg_decode(&program->b, b[k]);
-        s->registers[MG_REG_A][i] = o->has_operand_format ? mg_convert(&o->operand_format, &x) : x;
-        s->registers[MG_REG_B][i] = o->has_operand_format ? mg_convert(&o->operand_format, &y) : y;
+        s->registers[MG_REGISTER_A][i] = o->has_operand_format ? mg_convert(&o->operand_format, &x) : x;
+        s->registers[MG_REGISTER_B][i] = o->has_operand_format ? mg_convert(&o->operand_format, &y) : y;
         if (program->scale_block) {
             mg_number p = mg_decode(&program->scale_a, scale_a[k / program->scale_block]);
             mg_number q = mg_decode(&program->scale_b, scale_b[k / program->scale_block]);
-            s->registers[MG_REG_SCALES][i] = mg_product(&p, &q, MG_ZTI_NAN);
+            s->registers[MG_REGISTER_SCALES][i] = mg_product(&p, &q, MG_ZERO_TIMES_INFINITY_NAN);
         }
     }
-    s->count[MG_REG_A] = s->count[MG_REG_B] = o->k_count;
-    s->count[MG_REG_SCALES] = program->scale_block ? o->k_count : 0;
+    s->count[MG_REGISTER_A] = s->count[MG_REGISTER_B] = o->k_count;
+    s->count[MG_REGISTER_SCALES] = program->scale_block ? o->k_count : 0;
 }
 
 static uint64_t mg_run_operation(mg_state *s, mg_number **terms, mg_number *sums, int32_t *owner) {
@@ -543,7 +546,8 @@ static uint64_t mg_run_operation(mg_state *s, mg_number **terms, mg_number *sums
         case MG_STEP_SCALE: mg_step_scale(s, step); break;
         case MG_STEP_SPECIAL_VALUES: mg_step_special_values(s, step); break;
         case MG_STEP_ALIGN: mg_step_align(s, step, terms, owner); break;
-        case MG_STEP_SUM: mg_step_sum(s, step, terms, sums); break;
+        case MG_STEP_SUM:
+        case MG_STEP_ADDITIONS: mg_step_sum(s, step, terms, sums); break;
         case MG_STEP_NORMALIZE: mg_step_normalize(s, step); break;
         case MG_STEP_FMA: mg_step_fma(s, step, sums); break;
         case MG_STEP_HIDDEN_BIT: mg_step_hidden_bit(s, step); break;
@@ -567,10 +571,10 @@ uint64_t mg_dot_in(void *workspace, const mg_program *program, const uint64_t *a
         mg_state s = {.operation = o, .a_codes = a, .b_codes = b};
         mg_layout_registers(&s, slots, program->k);
         mg_load_operands(&s, program, a, b, scale_a, scale_b);
-        s.registers[MG_REG_C][0] = mg_decode(&o->seed_format, results[o->seed]);
-        s.count[MG_REG_C] = 1;
-        for (int32_t j = 0; j < o->addend_count; j++) s.registers[MG_REG_ADDENDS][j] = mg_decode(&o->out_format, results[o->addends[j]]);
-        s.count[MG_REG_ADDENDS] = o->addend_count;
+        s.registers[MG_REGISTER_C][0] = mg_decode(&o->seed_format, results[o->seed]);
+        s.count[MG_REGISTER_C] = 1;
+        for (int32_t j = 0; j < o->addend_count; j++) s.registers[MG_REGISTER_ADDENDS][j] = mg_decode(&o->out_format, results[o->addends[j]]);
+        s.count[MG_REGISTER_ADDENDS] = o->addend_count;
         results[2 + i] = mg_run_operation(&s, terms, sums, owner);
     }
     return results[1 + program->operation_count];

@@ -242,7 +242,7 @@ static void mg_lane_fda(const mg_operation *o, const mg_block *block, const uint
         total[l] += cs[l] < 0 ? -(magnitude >> shift) : magnitude >> shift;
         lsb[l] = maximum[l] - o->fraction_bits;
     }
-    mg_lane_round(o, o->result_fraction_bits, o->rounding == MG_NEAREST_EVEN, total, lsb, out);
+    mg_lane_round(o, o->result_fraction_bits, o->rounding == MG_ROUNDING_NEAREST_EVEN, total, lsb, out);
     if (mg_lane_any_special(maximum)) mg_lane_specials(o, p, e, o->k_count, cs, ce, out);
 }
 
@@ -288,7 +288,7 @@ static inline __attribute__((always_inline)) void mg_lane_gdfs(const mg_operatio
             total[l] += x < 0 ? -(magnitude >> shift) : magnitude >> shift;
         }
     }
-    mg_lane_round(o, o->result_fraction_bits, o->rounding == MG_NEAREST_EVEN, total, lsb, out);
+    mg_lane_round(o, o->result_fraction_bits, o->rounding == MG_ROUNDING_NEAREST_EVEN, total, lsb, out);
     if (mg_lane_any_special(maximum)) mg_lane_specials(o, g, e, groups, cs, ce, out);
 }
 
@@ -399,7 +399,7 @@ static inline __attribute__((always_inline)) void mg_lane_integer(const mg_opera
     for (int32_t i = 0; i < o->k_count; i++) {
         const ptrdiff_t k = o->k_index[i];
         mg_u32 a = (mg_u32)MG_A(block, a_significand, k, rows), b = (mg_u32)mg_get(block->b_significand + k * block->b_stride);
-        sums += o->combine == MG_PRODUCT ? a * b : o->combine == MG_AND ? a & b : a ^ b;
+        sums += o->combine == MG_OPERATION_PRODUCT ? a * b : o->combine == MG_OPERATION_AND ? a & b : a ^ b;
     }
     mg_put(sum, (mg_i32)sums);
     EACH_LANE {

@@ -40,8 +40,8 @@ static inline mg_number mg_decode(const mg_format *f, uint64_t code) {
     int all_ones_exponent = exponent == (UINT64_C(1) << f->exponent_bits) - 1;
     if (f->specials == MG_SPECIALS_IEEE && all_ones_exponent) {
         x.kind = fraction ? MG_NAN : MG_INFINITY;
-    } else if ((f->specials == MG_SPECIALS_ALL_ONES && fields == (UINT64_C(1) << width) - 1) ||
-               (f->specials == MG_SPECIALS_NEGATIVE_ZERO && sign && fields == 0)) {
+    } else if ((f->specials == MG_SPECIALS_ALL_ONES_NAN && fields == (UINT64_C(1) << width) - 1) ||
+               (f->specials == MG_SPECIALS_NEGATIVE_ZERO_NAN && sign && fields == 0)) {
         x.kind = MG_NAN;
     } else if (exponent == 0 && f->has_zero) {
         x.kind = fraction ? MG_FINITE : MG_ZERO;
@@ -68,18 +68,18 @@ static inline mg_u128 mg_shift_right(int sign, mg_u128 x, int64_t shift, int rou
     }
     int up = 0;
     switch (rounding) {
-    case MG_NEAREST_EVEN: up = above || (tie && (kept & 1)); break;
-    case MG_NEAREST_AWAY: up = above || tie; break;
-    case MG_DOWN: up = sign && cut; break;
-    case MG_UP: up = !sign && cut; break;
+    case MG_ROUNDING_NEAREST_EVEN: up = above || (tie && (kept & 1)); break;
+    case MG_ROUNDING_NEAREST_AWAY: up = above || tie; break;
+    case MG_ROUNDING_DOWN: up = sign && cut; break;
+    case MG_ROUNDING_UP: up = !sign && cut; break;
     default: break;
     }
     return kept + (mg_u128)up;
 }
 
 static inline uint64_t mg_overflow_code(const mg_format *f, int sign, int rounding, int overflow, int cut_bits) {
-    int to_largest = overflow == MG_TO_LARGEST || !f->has_infinity;
-    if (overflow == MG_TO_IEEE) to_largest |= rounding == MG_TOWARD_ZERO || rounding == (sign ? MG_UP : MG_DOWN);
+    int to_largest = overflow == MG_OVERFLOW_LARGEST || !f->has_infinity;
+    if (overflow == MG_OVERFLOW_IEEE) to_largest |= rounding == MG_ROUNDING_TOWARD_ZERO || rounding == (sign ? MG_ROUNDING_UP : MG_ROUNDING_DOWN);
     if (!to_largest) return f->infinity;
     int cut = cut_bits + f->ignored_low;
     return f->largest >> cut << cut;
@@ -88,11 +88,11 @@ static inline uint64_t mg_overflow_code(const mg_format *f, int sign, int roundi
 static inline uint64_t mg_round_to_integer(const mg_format *f, const mg_number *x, int rounding, int overflow) {
     if (x->significand == 0) return 0;
     int32_t lsb = mg_lsb(x);
-    if (overflow == MG_SATURATE && mg_bit_length(x->significand) + lsb > 120)
+    if (overflow == MG_OVERFLOW_SATURATE && mg_bit_length(x->significand) + lsb > 120)
         return x->sign ? (f->is_signed ? UINT64_C(1) << (f->bits - 1) : 0) : f->largest;
     mg_u128 magnitude = lsb > 127 ? 0 : mg_shift_right(x->sign, x->significand, -(int64_t)lsb, rounding); /* modulo 2^128 */
     __int128 value = (__int128)(x->sign ? -magnitude : magnitude);
-    if (overflow == MG_SATURATE) {
+    if (overflow == MG_OVERFLOW_SATURATE) {
         __int128 low = f->is_signed ? -((__int128)1 << (f->bits - 1)) : 0, high = (__int128)f->largest;
         value = value < low ? low : value > high ? high : value;
     }
@@ -104,7 +104,7 @@ static inline uint64_t mg_round(const mg_format *f, const mg_number *x, int roun
     if (!f->is_float) return mg_round_to_integer(f, x, rounding, overflow);
     uint64_t sign_code = f->sign_shift >= 0 ? (uint64_t)x->sign << f->sign_shift : 0;
     /* where the code of -0 is the NaN, every zero is +0 */
-    uint64_t zero_code = f->specials == MG_SPECIALS_NEGATIVE_ZERO ? 0 : sign_code;
+    uint64_t zero_code = f->specials == MG_SPECIALS_NEGATIVE_ZERO_NAN ? 0 : sign_code;
     if (x->significand == 0) return zero_code;
     if (kept < 0) kept = f->fraction_bits;
     int32_t lsb = mg_lsb(x), exponent = mg_bit_length(x->significand) - 1 + lsb;
@@ -135,7 +135,7 @@ static inline mg_number mg_convert(const mg_format *f, const mg_number *x) {
         y.significand = 0;
         return y;
     }
-    return mg_decode(f, mg_round(f, x, MG_TOWARD_ZERO, MG_TO_INFINITY, -1, 0));
+    return mg_decode(f, mg_round(f, x, MG_ROUNDING_TOWARD_ZERO, MG_OVERFLOW_INFINITY, -1, 0));
 }
 
 #endif

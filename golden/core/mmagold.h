@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "mg_steps.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -17,51 +19,7 @@ extern "C" {
 #define MG_MAX_BATCH_DIMS 16
 #define MG_MAX_K 4096
 
-enum mg_specials { MG_SPECIALS_NONE, MG_SPECIALS_IEEE, MG_SPECIALS_ALL_ONES, MG_SPECIALS_NEGATIVE_ZERO };
 enum mg_kind { MG_ZERO, MG_FINITE, MG_INFINITY, MG_NAN };
-enum mg_rounding { MG_TOWARD_ZERO, MG_NEAREST_EVEN, MG_NEAREST_AWAY, MG_DOWN, MG_UP };
-enum mg_overflow { MG_TO_INFINITY, MG_TO_LARGEST, MG_TO_IEEE, MG_WRAP, MG_SATURATE };
-enum mg_flush { MG_FLUSH_NONE, MG_FLUSH_SIGNED, MG_FLUSH_POSITIVE };
-enum mg_order { MG_EXACT, MG_TREE, MG_SEQUENTIAL };
-enum mg_group { MG_ONE_GROUP, MG_CONTIGUOUS, MG_INTERLEAVED };
-enum mg_start { MG_START_C, MG_START_ZERO, MG_START_PRODUCT };
-/* What zeros do. Alignment: nothing, enter the maximum exponent, set their sticky bit; hidden_bit: get the bit as well. */
-enum mg_zeros { MG_ZEROS_IGNORED, MG_ZEROS_IN_MAXIMUM, MG_ZEROS_IN_STICKY, MG_ZEROS_SET };
-enum mg_left_out { MG_IN_MAXIMUM, MG_OUT_DROPPED, MG_OUT_UNSHIFTED };
-enum mg_zero_times_infinity { MG_ZTI_NAN, MG_ZTI_INFINITY, MG_ZTI_ZERO };
-enum mg_opposite { MG_OPPOSITE_NAN, MG_OPPOSITE_FIRST, MG_OPPOSITE_LAST, MG_OPPOSITE_POSITIVE, MG_OPPOSITE_NEGATIVE };
-enum mg_zero_rule { MG_ZERO_POSITIVE, MG_ZERO_SIGNED, MG_ZERO_SIGNED_UNDERFLOW };
-enum mg_operation_kind { MG_PRODUCT, MG_AND, MG_XOR };
-enum mg_register {
-    MG_REG_A, MG_REG_B, MG_REG_C, MG_REG_PRODUCTS, MG_REG_GROUPS, MG_REG_DOT, MG_REG_TOTAL, MG_REG_PARTIAL,
-    MG_REG_ADDENDS, MG_REG_SCALES, MG_REG_D, MG_REGISTERS
-};
-enum mg_step_op {
-    MG_STEP_FLUSH, MG_STEP_MULTIPLY, MG_STEP_SCALE, MG_STEP_SPECIAL_VALUES, MG_STEP_ALIGN, MG_STEP_SUM,
-    MG_STEP_NORMALIZE, MG_STEP_FMA, MG_STEP_ROUND, MG_STEP_HIDDEN_BIT
-};
-
-/* A number format; see golden/number/formats.py for the meaning of each field. */
-typedef struct {
-    int32_t is_float, storage, bits, exponent_bits, fraction_bits, bias, specials, is_signed, has_zero, ignored_low;
-    int32_t min_exponent, max_exponent, sign_shift, has_infinity, has_nan;
-    uint64_t infinity, largest, nan;
-} mg_format;
-
-/* One primitive step; `of` lists registers in order, per-register values stand at the same index. */
-typedef struct {
-    int32_t op, of_count, of[4], to, group, group_size, fraction_bits[4], rounding, sticky, has_floor, floor;
-    int32_t window[4]; /* -1: none */
-    int32_t normalize, has_overflow_exponent, overflow_exponent, operation, has_format, flush, has_exponent, exponent;
-    int32_t order, start, nan_order[3], nan_order_count; /* 0 a, 1 b, 2 c */
-    int32_t zero_rule, overflow, result_fraction_bits; /* -1: the format's */
-    int32_t has_min_exponent, min_exponent, has_nan;
-    /* What a faulty datapath may do besides; 0 is the sound behaviour. left_out stands at the index of its register. */
-    int32_t zeros, sticky_gap, has_shift_limit, shift_limit, left_out[4], has_width, width, cancelled_is_zero;
-    int32_t zero_times_infinity, opposite_infinities, subnormal_carry_lost;
-    uint64_t nan;
-    mg_format format;
-} mg_step;
 
 enum mg_fast { MG_FAST_NONE, MG_FAST_FDA, MG_FAST_GDFS, MG_FAST_FDRDA, MG_FAST_FMA, MG_FAST_INTEGER, MG_FAST_ADD };
 

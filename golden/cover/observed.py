@@ -22,7 +22,9 @@ import numpy.typing as npt
 
 from golden.errors import CoverageError
 from golden.number.formats import Format, Kind
-from golden.program.program import Operation, Step
+from golden.program.keys import declared
+from golden.program.program import Operation
+from golden.program.steps import Additions, Fma, Sum, format_of
 
 if TYPE_CHECKING:
     from golden.instruction import Instruction
@@ -73,7 +75,7 @@ class Multiplied:
     """The products of an operation and the factors they came from."""
 
     operation: int
-    step: Step
+    step: Any
     a: Numbers
     b: Numbers
     products: Numbers
@@ -88,7 +90,7 @@ class Aligned:
     """
 
     operation: int
-    step: Step
+    step: Any
     terms: Numbers
     owners: tuple[str, ...]
     columns: tuple[int, ...]
@@ -102,7 +104,7 @@ class Summed:
     """One exact sum: its terms and the total; `lost` says where the alignment before it had cut a term."""
 
     operation: int
-    step: Step
+    step: Any
     terms: Numbers
     total: Numbers
     lost: Array
@@ -118,7 +120,7 @@ class Rounded:
     """
 
     operation: int
-    step: Step
+    step: Any
     format: Format
     before: Numbers
     remainder: Array
@@ -140,11 +142,11 @@ REMAINDERS = ("exact", "below half", "tie", "above half")
 
 _IEEE = ("format", "rounding", "flush", "nan")
 _OBSERVED: dict[str, tuple[str, ...]] = {
-    "flush": ("of", "flush"),
+    "flush": ("of", "sign"),
     "multiply": ("of", "to", *_IEEE, "normalize", "overflow_exponent", "operation"),
     "scale": ("of",),
     "special_values": ("of", "nan"),
-    "align": ("of", "group", "fraction_bits", "rounding", "sticky", "floor", "window"),
+    "align": ("of", "group", "fraction_bits", "rounding", "cut", "floor", "window"),
     "sum": ("of", "to", "group", *_IEEE, "exponent", "order", "overflow"),
     "normalize": ("of", "fraction_bits", "rounding", "min_exponent"),
     "fma": ("of", "to", "group", *_IEEE, "start", "nan_order"),
@@ -155,7 +157,9 @@ _OBSERVED: dict[str, tuple[str, ...]] = {
 _VALUES: dict[str, tuple[Any, ...]] = {
     "flush": ("none", "signed", "positive"),
     "operation": ("product", "and", "xor"),
-    "order": ("exact", "tree", "sequential"),
+    "order": ("tree", "sequential"),
+    "sign": ("signed", "positive"),
+    "cut": ("dropped", "sticky"),
     "overflow": ("infinity", "largest", "ieee", "wrap", "saturate"),
     "rounding": ("toward_zero", "nearest_even", "nearest_away", "down", "up"),
     "start": ("c", "zero", "product"),
@@ -176,18 +180,14 @@ def unobserved(ins: Instruction) -> str | None:
         for step in operation.steps:
             if step.op not in _OBSERVED:
                 return f"step '{step.op}'"
-            plain = Step(step.op)
-            for name, value in vars(step).items():
-                known = (
-                    _VALUES.get(name, (value,))
-                    if name in (*_OBSERVED[step.op], "op")
-                    else (getattr(plain, name),)
-                )
+            for name, _, default in declared(step):
+                value = getattr(step, name)
+                known = _VALUES.get(name, (value,)) if name in _OBSERVED[step.op] else (default,)
                 if value not in known or (name == "group" and value is not None and value[0] not in _GROUPS):
                     return f"'{name}' of step '{step.op}'"
-            if step.nan_order and not _is_nan(step):
+            if isinstance(step, Fma) and step.nan_order and not _is_nan(step):
                 return "a NaN word that is a number, beside 'nan_order',"
-            formats += filter(None, [step.format])
+            formats += filter(None, [format_of(step)])
     odd = next((fmt for fmt in formats if fmt.is_float and fmt.specials not in _SPECIALS), None)
     return None if odd is None else f"format {odd.name}"
 
@@ -225,7 +225,7 @@ def _nothing(like: Numbers) -> dict[str, Array]:
     return {"sign": np.zeros_like(like.sign), "significand": np.zeros_like(like.significand)}
 
 
-def _is_nan(step: Step) -> bool:
+def _is_nan(step: Any) -> bool:
     """Whether the word that a step has for NaN is one in its format."""
     return step.format is not None and step.nan is not None and step.format.decode(step.nan).kind == Kind.NAN
 
@@ -411,10 +411,11 @@ def exact_sum(terms: Numbers, rounding: str, exponent: int | None = None) -> Num
     return Numbers(kind, sign, abs(total), lsb, np.where(some, top, 0))
 
 
-def round_to(fmt: Format, exact: Numbers, step: Step, overflow: str) -> tuple[Numbers, dict[str, Array]]:
+def round_to(fmt: Format, exact: Numbers, step: Any, overflow: str) -> tuple[Numbers, dict[str, Array]]:
     """Rounds to a float format; returns the numbers as `decode` would give them, and the arrays of
     `Rounded` by name."""
-    kept = fmt.fraction_bits if step.result_fraction_bits is None else step.result_fraction_bits
+    kept = getattr(step, "result_fraction_bits", None)
+    kept = fmt.fraction_bits if kept is None else kept
     live = exact.nonzero
     mag = np.where(live, exact.significand, 0)
     exponent = np.maximum(bit_length(mag) - 1 + exact.lsb, fmt.min_exponent)
@@ -479,7 +480,7 @@ def _round_to_integer(
     return decode(fmt, code), {"remainder": remainder, "increment": no, "carry": no, "overflow": no}
 
 
-def _in_format(fmt: Format, exact: Numbers, step: Step, overflow: str) -> tuple[Numbers, dict[str, Array]]:
+def _in_format(fmt: Format, exact: Numbers, step: Any, overflow: str) -> tuple[Numbers, dict[str, Array]]:
     """Rounds to any format, NaN and infinity included: an infinity or a NaN word can be an ordinary number
     there."""
     if fmt.is_float:
@@ -560,27 +561,27 @@ class _Run:
     def steps(self) -> Iterator[Seen]:
         """Runs every step; `registers["d"]` holds the result afterwards."""
         for step in self.operation.steps:
-            method: Callable[[Step], Iterator[Seen]] = getattr(self, f"_{step.op}")
+            method: Callable[[Any], Iterator[Seen]] = getattr(self, f"_{step.op}")
             yield from method(step)
         if self.special is not None:
             self.registers["d"] = _override(
                 self.registers["d"], self.special.kind >= Kind.INFINITY, self.answer
             )
 
-    def gather(self, step: Step) -> tuple[Numbers, tuple[str, ...]]:
+    def gather(self, step: Any) -> tuple[Numbers, tuple[str, ...]]:
         """The terms that a step reads, side by side, and the register that each came from."""
         owners = tuple(name for name in step.of for _ in range(self.registers[name].count))
         return _concatenate([self.registers[name] for name in step.of]), owners
 
-    def _flush(self, step: Step) -> Iterator[Seen]:
+    def _flush(self, step: Any) -> Iterator[Seen]:
         for name in step.of:
             numbers = self.registers[name]
             is_float = name != "c" or self.operation.seed_format.is_float
             small = bit_length(numbers.significand) <= numbers.exponent - numbers.lsb
-            self.registers[name] = _flushed(numbers, step.flush, numbers.finite & small & is_float)
+            self.registers[name] = _flushed(numbers, step.sign, numbers.finite & small & is_float)
         return iter(())
 
-    def _multiply(self, step: Step) -> Iterator[Seen]:
+    def _multiply(self, step: Any) -> Iterator[Seen]:
         a, b = self.registers["a"], self.registers["b"]
         if step.operation == "product":
             products = _product(a, b)
@@ -606,7 +607,7 @@ class _Run:
             products = yield from self._ieee(products, step)
         self.registers[step.to] = products
 
-    def _scale(self, step: Step) -> Iterator[Seen]:
+    def _scale(self, step: Any) -> Iterator[Seen]:
         scales = self.registers["scales"]
         for name in step.of:
             terms = self.registers[name]
@@ -614,7 +615,7 @@ class _Run:
             self.registers[name] = _product(terms, scales[[i * stride for i in range(terms.count)]])
         return iter(())
 
-    def _special_values(self, step: Step) -> Iterator[Seen]:
+    def _special_values(self, step: Any) -> Iterator[Seen]:
         kind, sign = _propagate(self.gather(step)[0])
         zero = np.zeros(kind.shape, np.int64)
         found = Numbers(kind, sign, zero, zero, zero)
@@ -625,7 +626,7 @@ class _Run:
         self.special, self.answer = found, answer
         return iter(())
 
-    def _align(self, step: Step) -> Iterator[Seen]:
+    def _align(self, step: Any) -> Iterator[Seen]:
         terms, owners = self.gather(step)
         far = np.int64(1 << 40)
         maximum = np.empty(terms.kind.shape, np.int64)
@@ -641,7 +642,7 @@ class _Run:
         kept, remainder = _shift_round(terms.sign, terms.significand, shift, step.rounding)
         lost = terms.nonzero & ((remainder > 0) | outside)
         kept = np.where(outside, 0, kept)
-        if step.sticky:
+        if step.cut == "sticky":
             kept, fraction = kept << 1 | (lost & ~outside), fraction + 1
         left = np.asarray(kept != 0, bool)
         for columns in groups_of(terms.count, step.group):
@@ -662,7 +663,7 @@ class _Run:
             columns = [i for i, owner in enumerate(owners) if owner == name]
             self.registers[name], self.lost[name] = aligned[columns], lost[:, columns]
 
-    def _sum(self, step: Step) -> Iterator[Seen]:
+    def _sum(self, step: Any) -> Iterator[Seen]:
         terms, _ = self.gather(step)
         nothing_lost = [
             self.lost.get(name, np.zeros(self.registers[name].kind.shape, bool)) for name in step.of
@@ -670,7 +671,7 @@ class _Run:
         lost = np.concatenate(nothing_lost, axis=1)
         sums = []
         for columns in groups_of(terms.count, step.group):
-            if step.order == "exact":
+            if isinstance(step, Sum):
                 total = exact_sum(terms[columns], step.rounding, step.exponent)
                 yield Summed(self.index, step, terms[columns], total, lost[:, columns])
             else:
@@ -678,7 +679,7 @@ class _Run:
             sums.append(total)
         yield from self._write(step, _concatenate(sums), rounded=terms.count > 1)
 
-    def _write(self, step: Step, numbers: Numbers, rounded: bool) -> Iterator[Seen]:
+    def _write(self, step: Any, numbers: Numbers, rounded: bool) -> Iterator[Seen]:
         """Writes the sums of adders that round; a single term was not rounded yet, and d wants its format."""
         if step.to == "d":
             fmt = self.operation.out_format
@@ -689,7 +690,7 @@ class _Run:
             )
         self.registers[step.to] = numbers
 
-    def _reduce(self, terms: Numbers, step: Step) -> Any:
+    def _reduce(self, terms: Numbers, step: Any) -> Any:
         if terms.count == 1:
             return terms
         if step.order == "tree":
@@ -702,14 +703,14 @@ class _Run:
             total = yield from self._add(_concatenate([total, terms[[column]]]), step)
         return total
 
-    def _add(self, pair: Numbers, step: Step) -> Any:
+    def _add(self, pair: Numbers, step: Any) -> Any:
         exact = exact_sum(pair, step.rounding)
         yield Summed(self.index, step, pair, exact, np.zeros(pair.kind.shape, bool))
         return (yield from self._ieee(exact, step))
 
-    def _ieee(self, exact: Numbers, step: Step) -> Any:
+    def _ieee(self, exact: Numbers, step: Any) -> Any:
         assert step.format is not None
-        overflow = "saturate" if step.op == "sum" and step.overflow == "saturate" else "ieee"
+        overflow = "saturate" if isinstance(step, Additions) and step.overflow == "saturate" else "ieee"
         result, details = _in_format(step.format, exact, step, overflow)
         if step.op == "fma":  # a NaN stays one along the chain, whatever its word
             result = replace(
@@ -718,7 +719,7 @@ class _Run:
         yield Rounded(self.index, step, step.format, exact, result=result, **details)
         return result
 
-    def _normalize(self, step: Step) -> Iterator[Seen]:
+    def _normalize(self, step: Any) -> Iterator[Seen]:
         for name in step.of:
             numbers, fraction = self.registers[name], dict(step.fraction_bits)[name]
             exponent = numbers.lsb + bit_length(numbers.significand) - 1
@@ -734,7 +735,7 @@ class _Run:
             )
         return iter(())
 
-    def _fma(self, step: Step) -> Iterator[Seen]:
+    def _fma(self, step: Any) -> Iterator[Seen]:
         a, b, c = self.registers["a"], self.registers["b"], self.registers["c"]
         zero = replace(c, kind=np.zeros_like(c.kind), **_nothing(c))
         sums = []
@@ -751,7 +752,7 @@ class _Run:
             sums.append(total)
         yield from self._write(step, _concatenate(sums), rounded=True)
 
-    def _round(self, step: Step) -> Iterator[Seen]:
+    def _round(self, step: Any) -> Iterator[Seen]:
         fmt = step.format
         assert fmt is not None
         exact = self.registers[step.of[0]]

@@ -10,12 +10,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import assert_never
 
 from golden.cover.observed import groups_of, largest_significand
 from golden.errors import CoverageError
 from golden.instruction import Instruction
 from golden.number.formats import Format
-from golden.program.program import Operation, Step
+from golden.program.program import Operation
+from golden.program.steps import (
+    Additions,
+    Align,
+    Flush,
+    Fma,
+    HiddenBit,
+    Multiply,
+    Normalize,
+    Round,
+    Scale,
+    SpecialValues,
+    Step,
+    Sum,
+)
 
 
 @dataclass(frozen=True)
@@ -126,7 +141,7 @@ def spans_of(ins: Instruction, operation: Operation) -> list[tuple[Step, dict[st
     steps = []
     for step in operation.steps:
         steps.append((step, dict(registers)))
-        _apply(step, registers, operation)
+        _apply(step, registers)
     return steps
 
 
@@ -163,11 +178,11 @@ def _exponent_of(value: Fraction, highest: int) -> int:
 
 def rounded_total(step: Step, registers: dict[str, Span]) -> Span:
     """The exact value that a rounding step rounds (of a chain of fused multiply-adds: one of them)."""
-    if step.op == "round":
+    if isinstance(step, Round):
         return registers[step.of[0]]
-    if step.op == "multiply":
+    if isinstance(step, Multiply):
         return multiplied(registers["a"], registers["b"])
-    if step.op == "fma":
+    if isinstance(step, Fma):
         return joined([one_product(registers), registers["c"]])
     return joined([registers[name] for name in step.of])
 
@@ -190,42 +205,46 @@ def _operand(fmt: Format, target: Format | None, count: int) -> Span:
     )
 
 
-def _apply(step: Step, registers: dict[str, Span], operation: Operation) -> None:
-    if step.op == "flush":
-        registers.update(
-            {
-                name: replace(registers[name], subnormal=False, lsb=_normal_lsb(registers[name]))
-                for name in step.of
-            }
-        )
-    elif step.op == "multiply":
-        registers[step.to] = _products(step, registers)
-    elif step.op == "scale":
-        for name in step.of:
-            scaled = multiplied(replace(registers["scales"], count=registers[name].count), registers[name])
-            registers[name] = scaled
-    elif step.op == "align":
-        registers.update(aligned(step, registers))
-    elif step.op == "sum":
-        registers[step.to] = _summed(step, [registers[name] for name in step.of])
-    elif step.op == "normalize":
-        registers.update(
-            {name: _normalized(registers[name], dict(step.fraction_bits)[name], step) for name in step.of}
-        )
-    elif step.op == "fma":
-        groups = groups_of(registers["a"].count, step.group)
-        registers[step.to] = of_format(step.format or operation.out_format, len(groups), step.flush != "none")
-    elif step.op == "round":
-        registers[step.to] = of_format(step.format or operation.out_format, registers[step.of[0]].count)
-    elif step.op != "special_values":  # after it the registers hold what they held
-        raise CoverageError(f"step '{step.op}' has no spans: functional coverage does not observe it")
+def _apply(step: Step, registers: dict[str, Span]) -> None:
+    match step:
+        case Flush():
+            for name in step.of:
+                span = registers[name]
+                registers[name] = replace(span, subnormal=False, lsb=_normal_lsb(span))
+        case Multiply():
+            registers[step.to] = _products(step, registers)
+        case Scale():
+            for name in step.of:
+                scales = replace(registers["scales"], count=registers[name].count)
+                registers[name] = multiplied(scales, registers[name])
+        case Align():
+            registers.update(aligned(step, registers))
+        case Sum():
+            registers[step.to] = _summed(step, [registers[name] for name in step.of])
+        case Additions():
+            spans = [registers[name] for name in step.of]
+            registers[step.to] = _bounded(_joined_groups(step, spans), step.format, step.flush != "none")
+        case Normalize():
+            bits = dict(step.fraction_bits)
+            registers.update({name: _normalized(registers[name], bits[name], step) for name in step.of})
+        case Fma():
+            groups = groups_of(registers["a"].count, step.group)
+            registers[step.to] = of_format(step.format, len(groups), step.flush != "none")
+        case Round():
+            registers[step.to] = of_format(step.format, registers[step.of[0]].count)
+        case SpecialValues():
+            pass  # the registers hold what they held
+        case HiddenBit():
+            raise CoverageError(f"step '{step.op}' has no spans: functional coverage does not observe it")
+        case _:
+            assert_never(step)
 
 
 def _normal_lsb(span: Span) -> int:
     return span.low - span.depth
 
 
-def _products(step: Step, registers: dict[str, Span]) -> Span:
+def _products(step: Multiply, registers: dict[str, Span]) -> Span:
     if step.operation != "product":
         return Span(registers["a"].count, 0, 0, 0, Fraction(1), Fraction(1), Fraction(0), 0)
     span = multiplied(registers["a"], registers["b"])
@@ -254,7 +273,7 @@ def _bounded(span: Span, fmt: Format, flushed: bool) -> Span:
     )
 
 
-def aligned(step: Step, registers: dict[str, Span]) -> dict[str, Span]:
+def aligned(step: Align, registers: dict[str, Span]) -> dict[str, Span]:
     """The registers of an alignment after it; the lowest bit follows from the least exponent that can be
     the maximum."""
     floor = step.floor
@@ -263,7 +282,7 @@ def aligned(step: Step, registers: dict[str, Span]) -> dict[str, Span]:
         span = registers[name]
         low = span.low if floor is None else max(span.low, floor)
         reach = max(registers[other].high for other in step.of)
-        fraction += int(step.sticky)
+        fraction += int(step.cut == "sticky")
         result[name] = replace(
             span,
             low=low,
@@ -274,23 +293,23 @@ def aligned(step: Step, registers: dict[str, Span]) -> dict[str, Span]:
     return result
 
 
-def _summed(step: Step, spans: list[Span]) -> Span:
-    total = sum(span.count for span in spans)
-    groups = groups_of(total, step.group)
-    span = replace(joined(spans, max(len(group) for group in groups)), count=len(groups))
-    if len(spans) and all(span.depth == spans[0].depth for span in spans):
-        span = replace(span, depth=spans[0].depth if step.exponent is None else span.depth)
-    if step.exponent is not None:
-        largest = max(span.greatest, -span.least) / Fraction(2) ** step.exponent
-        span = replace(
-            span, low=step.exponent, high=step.exponent, depth=step.exponent - span.lsb, significand=largest
-        )
-    if step.format is not None:
-        return _bounded(span, step.format, step.flush != "none")
-    return span
+def _joined_groups(step: Sum | Additions, spans: list[Span]) -> Span:
+    """One span for the exact sums of each group."""
+    groups = groups_of(sum(span.count for span in spans), step.group)
+    return replace(joined(spans, max(len(group) for group in groups)), count=len(groups))
 
 
-def _normalized(span: Span, fraction: int, step: Step) -> Span:
+def _summed(step: Sum, spans: list[Span]) -> Span:
+    span = _joined_groups(step, spans)
+    if step.exponent is None:
+        alike = len(spans) and all(span.depth == spans[0].depth for span in spans)
+        return replace(span, depth=spans[0].depth) if alike else span
+    largest = max(span.greatest, -span.least) / Fraction(2) ** step.exponent
+    depth = step.exponent - span.lsb
+    return replace(span, low=step.exponent, high=step.exponent, depth=depth, significand=largest)
+
+
+def _normalized(span: Span, fraction: int, step: Normalize) -> Span:
     low = span.lsb if step.min_exponent is None else max(span.lsb, step.min_exponent)
     growth = max(int(span.significand).bit_length() - 1, 0)
     return replace(

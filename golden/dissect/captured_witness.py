@@ -26,6 +26,7 @@ from golden.errors import FileFormatError
 from golden.instruction import Instruction
 from golden.number.formats import Format
 from golden.paths import vector_file
+from golden.program.steps import Fma, Multiply, Round
 from golden.vectors import captured
 from golden.vectors.captured import Captured
 
@@ -138,7 +139,9 @@ def _other_bit_operations(ins: Instruction) -> list[Change]:
 
 
 def _bits(operation: str) -> Change:
-    apply = rewrite(lambda step, _: replace(step, operation=operation) if step.op == "multiply" else step)
+    apply = rewrite(
+        lambda step, _: replace(step, operation=operation) if isinstance(step, Multiply) else step
+    )
     return Change(f"bits-{operation}", f"two bits become their {operation}", apply)
 
 
@@ -177,12 +180,12 @@ def _peers(ins: Instruction) -> list[Instruction]:
 def _another_function(ins: Instruction, change: Change) -> bool:
     """Whether a change can make a difference at all: some name what the unit does already, by its formats
     or its steps."""
-    operations, last = ins.program.operations, ins.program.operations[-1].steps[-1]
-    fmt = ins.formats["d"]
-    kept = fmt.fraction_bits if last.result_fraction_bits is None else last.result_fraction_bits
-    if change.slug == f"result-bits-{kept}" or (change.slug.startswith("chain-of") and last.op == "fma"):
+    operations, last = ins.program.operations, ins.program.operations[-1].final
+    kept = ins.program.operations[-1].result_fraction_bits
+    if change.slug == f"result-bits-{kept}" or (change.slug.startswith("chain-of") and isinstance(last, Fma)):
         return False
-    if change.slug in ("k-reversed", "chain-halves-swapped") and len(operations) == 1 and last.op != "fma":
+    one_sum = len(operations) == 1 and not isinstance(last, Fma)
+    if change.slug in ("k-reversed", "chain-halves-swapped") and one_sum:
         return False
     if change.slug == "overflow-ieee" and last.rounding == "nearest_even":
         return False
@@ -203,7 +206,10 @@ def _another_nan(ins: Instruction) -> int | None:
     if not fmt.is_float or fmt.nan is None:
         return None
     used = {
-        step.nan for operation in ins.program.operations for step in operation.steps if step.op != "round"
+        getattr(step, "nan", None)
+        for operation in ins.program.operations
+        for step in operation.steps
+        if not isinstance(step, Round)
     }
     return fmt.nan if fmt.nan not in used else fmt.nan | 1 << fmt.sign_shift
 

@@ -11,7 +11,8 @@ from golden.catalog.relatives import signature
 from golden.dissect import probes
 from golden.dissect.probes import Shot, Unit
 from golden.instruction import Instruction
-from golden.program.program import Operation, Step
+from golden.program.program import Operation, S
+from golden.program.steps import FinalStep
 
 
 @dataclass(frozen=True)
@@ -53,14 +54,14 @@ class Facts:
         """The parameters of the first operation as the YAML gives them."""
         return dict(self.operation.parameters)
 
-    def steps(self, op: str) -> list[Step]:
+    def steps(self, kind: type[S]) -> list[S]:
         """The steps of one kind of the first operation."""
-        return [step for step in self.operation.steps if step.op == op]
+        return self.operation.steps_of(kind)
 
     @property
-    def last(self) -> Step:
+    def last(self) -> FinalStep:
         """The step that makes the result."""
-        return self.ins.program.operations[-1].steps[-1]
+        return self.ins.program.operations[-1].final
 
     @property
     def kept(self) -> tuple[int | None, tuple[Shot, ...]]:

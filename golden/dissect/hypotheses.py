@@ -10,11 +10,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from golden.instruction import Instruction
 from golden.number.formats import Format, formats, get_format
 from golden.number.rounding import MODES
-from golden.program.program import MAX_FRACTION_BITS, Operation, Program, Step
+from golden.program.program import Operation, Program, S
+from golden.program.steps import (
+    MAX_FRACTION_BITS,
+    Additions,
+    Align,
+    Flush,
+    Fma,
+    HiddenBit,
+    Multiply,
+    Normalize,
+    Round,
+    SpecialValues,
+    Step,
+    Sum,
+    format_of,
+    grouping,
+)
 from golden.program.widths import operation_nodes
 
 Apply = Callable[[Instruction], Instruction | None]
@@ -78,8 +95,8 @@ def rewrite(rule: Rewrite) -> Apply:
     return apply
 
 
-def _on(op: str, rule: Callable[[Step], Step]) -> Apply:
-    return rewrite(lambda step, _: rule(step) if step.op == op else step)
+def _on(kind: type[S], rule: Callable[[S], Step]) -> Apply:
+    return rewrite(lambda step, _: rule(step) if isinstance(step, kind) else step)
 
 
 def _insert(make: Callable[[Instruction, Operation], Step | None]) -> Apply:
@@ -96,11 +113,9 @@ def _insert(make: Callable[[Instruction, Operation], Step | None]) -> Apply:
     return apply
 
 
-def _steps(ins: Instruction, op: str) -> list[Step]:
+def _steps(ins: Instruction, kind: type[S]) -> list[S]:
     """The different steps of one kind, in order."""
-    return list(
-        dict.fromkeys(s for operation in ins.program.operations for s in operation.steps if s.op == op)
-    )
+    return list(dict.fromkeys(ins.program.steps_of(kind)))
 
 
 def _signed(number: int) -> str:
@@ -112,26 +127,28 @@ def _signed(number: int) -> str:
 
 def _widths(ins: Instruction) -> Iterator[Change]:
     """Fraction bits after alignment and normalisation, a few more or less."""
-    aligned = {name: bits for step in _steps(ins, "align") for name, bits in step.fraction_bits}
+    aligned = {name: bits for step in _steps(ins, Align) for name, bits in step.fraction_bits}
     main = {name: bits for name, bits in aligned.items() if name != "dot" or len(aligned) == 1}
-    normal = {name: bits for step in _steps(ins, "normalize") for name, bits in step.fraction_bits}
+    normal = {name: bits for step in _steps(ins, Normalize) for name, bits in step.fraction_bits}
     for delta in (-1, 1, -2, 2, -3, 3, -4, 4):
         weight = 1 + abs(delta) / 20
         if main:
             base = next(iter(main.values()))
-            yield _width("align", tuple(main), "", f"F = {base + delta} instead of {base}", delta, weight)
+            yield _width(Align, tuple(main), "", f"F = {base + delta} instead of {base}", delta, weight)
         for name in aligned if len(aligned) > 1 else ():
             bits = aligned[name]
             if name == "dot" or len(set(aligned.values())) == 1:
                 text = f"{bits + delta} fraction bits instead of {bits} for {name}"
-                yield _width("align", (name,), f"{name}-", text, delta, weight + 0.2)
+                yield _width(Align, (name,), f"{name}-", text, delta, weight + 0.2)
         for name, bits in normal.items():
             text = f"{bits + delta} fraction bits instead of {bits} in the normalised {name}"
-            yield _width("normalize", (name,), "sum-", text, delta, weight + 0.1)
+            yield _width(Normalize, (name,), "sum-", text, delta, weight + 0.1)
 
 
-def _width(op: str, names: tuple[str, ...], prefix: str, text: str, delta: int, weight: float) -> Change:
-    def wider(step: Step) -> Step:
+def _width(
+    kind: type[Align | Normalize], names: tuple[str, ...], prefix: str, text: str, delta: int, weight: float
+) -> Change:
+    def wider(step: Align | Normalize) -> Step:
         table = tuple(
             (name, min(max(bits + delta, 0), MAX_FRACTION_BITS) if name in names else bits)
             for name, bits in step.fraction_bits
@@ -139,15 +156,15 @@ def _width(op: str, names: tuple[str, ...], prefix: str, text: str, delta: int, 
         return replace(step, fraction_bits=table)
 
     sign = "plus" if delta > 0 else "minus"
-    return Change(f"{prefix}fraction-bits-{sign}-{abs(delta)}", text, _on(op, wider), weight)
+    return Change(f"{prefix}fraction-bits-{sign}-{abs(delta)}", text, _on(kind, wider), weight)
 
 
 # Rounding ---------------------------------------------------------------------------------------------------
 
 
-def _rounds_last(step: Step) -> bool:
+def _rounds_last(step: Step) -> TypeGuard[Round | Fma | Additions | Multiply]:
     """Steps that round to a number format: the last one, and every IEEE operation."""
-    return step.op == "round" or (step.op in ("fma", "sum", "multiply") and step.format is not None)
+    return format_of(step) is not None
 
 
 def _roundings(ins: Instruction) -> Iterator[Change]:
@@ -160,7 +177,7 @@ def _roundings(ins: Instruction) -> Iterator[Change]:
         ),
         "",
     )
-    cuts = [step.rounding for step in _steps(ins, "align")]
+    cuts = [step.rounding for step in _steps(ins, Align)]
     for mode in MODES:
         slug, name = mode.replace("_", "-"), MODE_NAMES[mode]
         text = f"{name} instead of {MODE_NAMES.get(usual, usual)}"
@@ -171,24 +188,24 @@ def _roundings(ins: Instruction) -> Iterator[Change]:
         )
         if cuts:
             text = f"alignment rounds the cut bits {name} instead of {MODE_NAMES[cuts[0]]}"
-            yield Change(f"align-{slug}", text, _on("align", lambda s, m=mode: replace(s, rounding=m)), 1.1)  # type: ignore[misc]
+            yield Change(f"align-{slug}", text, _on(Align, lambda s, m=mode: replace(s, rounding=m)), 1.1)  # type: ignore[misc]
         for index in range(len(cuts) if len(cuts) > 1 else 0):
             text = f"alignment {index + 1} rounds the cut bits {name} instead of {MODE_NAMES[cuts[index]]}"
-            yield Change(f"align-{index + 1}-{slug}", text, _at(_steps(ins, "align")[index], mode), 1.2)
-        if _steps(ins, "normalize"):
+            yield Change(f"align-{index + 1}-{slug}", text, _at(_steps(ins, Align)[index], mode), 1.2)
+        if _steps(ins, Normalize):
             text = f"the normalised sum is rounded {name}"
             yield Change(
                 f"normalize-{slug}",
                 text,
-                _on("normalize", lambda s, m=mode: replace(s, rounding=m)),  # type: ignore[misc]
+                _on(Normalize, lambda s, m=mode: replace(s, rounding=m)),  # type: ignore[misc]
                 1.2,
             )
 
 
-def _at(wanted: Step, mode: str) -> Apply:
+def _at(wanted: Align, mode: str) -> Apply:
     """Changes the rounding of the steps that work on the same registers as `wanted`."""
     return _on(
-        wanted.op, lambda s: replace(s, rounding=mode) if (s.of, s.group) == (wanted.of, wanted.group) else s
+        Align, lambda s: replace(s, rounding=mode) if (s.of, s.group) == (wanted.of, wanted.group) else s
     )
 
 
@@ -196,87 +213,85 @@ def _at(wanted: Step, mode: str) -> Apply:
 
 
 def _sticky(ins: Instruction) -> Iterator[Change]:
-    if not _steps(ins, "align"):
+    if not _steps(ins, Align):
         return
     yield Change(
-        "sticky-added", "a sticky bit below the kept bits", _on("align", lambda s: replace(s, sticky=True))
+        "sticky-added", "a sticky bit below the kept bits", _on(Align, lambda s: replace(s, cut="sticky"))
     )
     removed = _on(
-        "align",
-        lambda s: replace(s, sticky=False, sticky_gap=0, zeros="ignored" if s.zeros == "sticky" else s.zeros),
+        Align,
+        lambda s: replace(
+            s, cut="dropped", sticky_gap=0, zeros="ignored" if s.zeros == "sticky" else s.zeros
+        ),
     )
     yield Change("sticky-removed", "no sticky bit", removed)
     for gap in range(1, 5):
         bits = "bit" if gap == 1 else f"{gap} bits"
         text = f"a sticky bit that does not see the {bits} right below the kept ones"
-        rule = _on("align", lambda s, g=gap: replace(s, sticky_gap=g) if s.sticky else s)  # type: ignore[misc]
+        rule = _on(Align, lambda s, g=gap: replace(s, sticky_gap=g) if s.cut == "sticky" else s)  # type: ignore[misc]
         yield Change(f"sticky-gap-{gap}", text, rule, 1.0 + gap / 20)
-    zeros = _on("align", lambda s: replace(s, zeros="sticky") if s.sticky else s)
+    zeros = _on(Align, lambda s: replace(s, zeros="sticky") if s.cut == "sticky" else s)
     yield Change("zeros-in-sticky", "zero operands set the sticky bit", zeros)
 
 
 def _maximum(ins: Instruction) -> Iterator[Change]:
     """What takes part in the maximum exponent: floors, zeros, c, cancelled groups, normalised products."""
-    if not _steps(ins, "align"):
+    if not _steps(ins, Align):
         return
-    floors = [step.floor for step in _steps(ins, "align") if step.floor is not None]
+    floors = [step.floor for step in _steps(ins, Align) if step.floor is not None]
     least = ins.formats["d"].min_exponent if ins.formats["d"].is_float else 0
     was = f" instead of {floors[0]}" if floors else ""
     for floor in range(least, least - 18, -1):
-        apply = _on("align", lambda s, e=floor: replace(s, floor=e) if _meets_c(s) else s)  # type: ignore[misc]
+        apply = _on(Align, lambda s, e=floor: replace(s, floor=e) if _meets_c(s) else s)  # type: ignore[misc]
         yield Change(
             f"floor-{_signed(floor)}", f"exponent floor {floor}{was}", apply, 1.0 if floor == least else 1.1
         )
-    yield Change("floor-none", "no exponent floor", _on("align", lambda s: replace(s, floor=None)), 1.0)
+    yield Change("floor-none", "no exponent floor", _on(Align, lambda s: replace(s, floor=None)), 1.0)
     yield Change(
         "zeros-in-maximum",
         "zeros enter the maximum exponent",
-        _on("align", lambda s: replace(s, zeros="maximum")),
+        _on(Align, lambda s: replace(s, zeros="maximum")),
     )
     for rule in ("dropped", "unshifted"):
         apply = _on(
-            "align",
+            Align,
             lambda s, r=rule: replace(s, left_out=(("c", r),)) if "c" in s.of and len(s.of) > 1 else s,  # type: ignore[misc]
         )
         yield Change(
             f"c-left-out-{rule}", f"c is left out of the maximum exponent ({rule} where it lies above)", apply
         )
-    exact = _on(
-        "sum", lambda s: replace(s, cancelled="zero") if s.order == "exact" and s.to != "total" else s
-    )
+    exact = _on(Sum, lambda s: replace(s, cancelled="zero") if s.to != "total" else s)
     yield Change("cancelled-loses-exponent", "a group that cancels to zero loses its exponent", exact)
-    normalized = _on("multiply", lambda s: replace(s, normalize=True) if s.operation == "product" else s)
+    normalized = _on(Multiply, lambda s: replace(s, normalize=True) if s.operation == "product" else s)
     yield Change("product-normalized", "products are normalised before alignment", normalized)
-    plain = _on("multiply", lambda s: replace(s, normalize=False))
+    plain = _on(Multiply, lambda s: replace(s, normalize=False))
     yield Change("product-not-normalized", "products are not normalised before alignment", plain)
 
 
-def _meets_c(step: Step) -> bool:
+def _meets_c(step: Align) -> bool:
     return "c" in step.of or step.floor is not None
 
 
 def _shifts(ins: Instruction) -> Iterator[Change]:
     """Shifters that stop short, and windows below which c is dropped."""
-    aligned = [bits for step in _steps(ins, "align") for _, bits in step.fraction_bits]
+    aligned = [bits for step in _steps(ins, Align) for _, bits in step.fraction_bits]
     if not aligned:
         return
     low, high = min(aligned), max(aligned)
     for limit in sorted({*range(low - 4, high + 4), 7, 15, 31, 63}):
         if limit >= 0:
             text = f"shifts of more than {limit} count as {limit}"
-            apply = _on("align", lambda s, n=limit: replace(s, shift_limit=n))  # type: ignore[misc]
+            apply = _on(Align, lambda s, n=limit: replace(s, shift_limit=n))  # type: ignore[misc]
             yield Change(f"shift-limit-{limit}", text, apply, 1.1)
-    windows = [window for step in _steps(ins, "align") for _, window in step.window]
+    windows = [window for step in _steps(ins, Align) for _, window in step.window]
     near = {w + d for w in windows for d in (-2, -1, 1, 2)} if windows else set(range(low - 1, low + 4))
     for window in sorted(near):
         text = f"c more than {window} below the maximum exponent counts as zero" + (
             f" (not {windows[0]})" if windows else ""
         )
-        apply = _on("align", lambda s, n=window: replace(s, window=(("c", n),)) if "c" in s.of else s)  # type: ignore[misc]
+        apply = _on(Align, lambda s, n=window: replace(s, window=(("c", n),)) if "c" in s.of else s)  # type: ignore[misc]
         yield Change(f"window-{window}", text, apply, 1.1)
-    yield Change(
-        "window-none", "c is never too small to count", _on("align", lambda s: replace(s, window=()))
-    )
+    yield Change("window-none", "c is never too small to count", _on(Align, lambda s: replace(s, window=())))
 
 
 # Sums and order ---------------------------------------------------------------------------------------------
@@ -286,12 +301,12 @@ def _sums(ins: Instruction) -> Iterator[Change]:
     needed = 0
     for operation in ins.program.operations:
         for step, nodes in operation_nodes(ins, operation):
-            if step.op == "sum" and step.order == "exact" and nodes:
+            if isinstance(step, Sum) and nodes:
                 needed = max(needed, nodes[0].integer_bits + 1)
     integers = not ins.formats["d"].is_float
     for width in range(needed - 1, max(needed - (22 if integers else 6), 1), -1):
         text = f"the sum has {width} integer bits (not {needed}) and loses its carry"
-        yield Change(f"sum-width-{width}", text, _on("sum", lambda s, w=width: _narrow(s, w)), 1.1)  # type: ignore[misc]
+        yield Change(f"sum-width-{width}", text, _on(Sum, lambda s, w=width: _narrow(s, w)), 1.1)  # type: ignore[misc]
     if integers:
         yield Change(
             "saturate-per-step", "the sum saturates after every product", _saturated(ins.formats["d"])
@@ -300,18 +315,25 @@ def _sums(ins: Instruction) -> Iterator[Change]:
     yield from _late_c(ins)
 
 
-def _narrow(step: Step, width: int) -> Step:
-    return replace(step, width=width) if step.order == "exact" and step.exponent is None else step
+def _narrow(step: Sum, width: int) -> Step:
+    return replace(step, width=width) if step.exponent is None else step
 
 
 def _saturated(fmt: Format) -> Apply:
     """c plus one product after the other, clamped each time."""
 
     def rule(step: Step, _: Operation) -> Step | tuple[Step, ...]:
-        if step.op == "sum" and step.order == "exact":
-            keys = {"order": "sequential", "format": fmt, "overflow": "saturate", "to": "d"}
-            return replace(step, of=("c", "products"), **keys)  # type: ignore[arg-type]
-        return () if step.op == "round" else step
+        if isinstance(step, Sum):
+            return Additions(
+                order="sequential",
+                of=("c", "products"),
+                to="d",
+                group=step.group,
+                format=fmt,
+                rounding=step.rounding,
+                overflow="saturate",
+            )
+        return () if isinstance(step, Round) else step
 
     return rewrite(rule)
 
@@ -325,29 +347,34 @@ def _late_c(ins: Instruction) -> Iterator[Change]:
 
 
 def _without_c(step: Step, operation: Operation, mode: str) -> Step | tuple[Step, ...]:
-    if not operation.k_index or not any(
-        s.op == "align" and len(s.of) > 1 and "c" in s.of for s in operation.steps
-    ):
+    if not operation.k_index or not any(len(s.of) > 1 and "c" in s.of for s in operation.steps_of(Align)):
         return step
-    if step.op in ("align", "sum") and "c" in step.of and step.order == "exact":
-        of = tuple(name for name in step.of if name != "c")
+    of = tuple(name for name in step.of if name != "c")
+    if isinstance(step, Sum) and "c" in step.of:
+        return replace(step, of=of)
+    if isinstance(step, Align) and "c" in step.of:
         bits, window = (
             tuple(item for item in table if item[0] != "c") for table in (step.fraction_bits, step.window)
         )
         return replace(step, of=of, fraction_bits=bits, window=window, left_out=())
-    if step.op == "round" and step.to == "d":
-        add = Step(
-            "sum", ("partial", "c"), "d", order="sequential", format=step.format, rounding=mode, nan=step.nan
+    if isinstance(step, Round) and step.to == "d":
+        add = Additions(
+            order="sequential",
+            of=("partial", "c"),
+            to="d",
+            format=step.format,
+            rounding=mode,
+            nan=step.nan,
         )
-        return replace(step, to="partial"), replace(add, overflow="ieee")
+        return replace(step, to="partial"), add
     return step
 
 
 def _order(ins: Instruction) -> Iterator[Change]:
     for order in ("tree", "sequential"):
         apply = _on(
-            "sum",
-            lambda s, o=order: replace(s, order=o) if s.order != "exact" and len(s.of) == 1 else s,  # type: ignore[misc]
+            Additions,
+            lambda s, o=order: replace(s, order=o) if len(s.of) == 1 else s,  # type: ignore[misc]
         )
         yield Change(
             f"order-{order}", f"products are added {'as a tree' if order == 'tree' else 'one by one'}", apply
@@ -398,7 +425,7 @@ def _chained(ins: Instruction, parts: list[tuple[int, ...]]) -> Instruction | No
     first, last = operations[0], operations[-1]
     new = []
     for index, part in enumerate(parts):
-        if any(step.group is not None and step.group[1] > len(part) for step in first.steps):
+        if any(group is not None and group[1] > len(part) for group in map(grouping, first.steps)):
             return None
         seed, fmt = (f"part{index - 1}", last.out_format) if index else ("c", first.seed_format)
         to = "d" if index == len(parts) - 1 else f"part{index}"
@@ -421,29 +448,24 @@ def _permuted(order: Callable[[tuple[int, ...]], tuple[int, ...]]) -> Apply:
 
 
 def _unfused(step: Step, _: Operation) -> Step | tuple[Step, ...]:
-    if step.op == "multiply" and step.format is None and step.operation == "product":
+    if not isinstance(step, Fma) or step.start != "c" or step.group is not None:
         return step
-    if step.op != "fma" or step.start != "c" or step.group is not None:
-        return step
-    multiply = Step(
-        "multiply",
-        ("a", "b"),
-        "products",
+    multiply = Multiply(
+        to="products",
         format=step.format,
         rounding=step.rounding,
         nan=step.nan,
         flush=step.flush,
     )
-    add = Step(
-        "sum",
-        ("c", "products"),
-        step.to,
+    add = Additions(
         order="sequential",
+        of=("c", "products"),
+        to=step.to,
         format=step.format,
         rounding=step.rounding,
         nan=step.nan,
     )
-    return multiply, replace(add, overflow="ieee")
+    return multiply, add
 
 
 # Results ----------------------------------------------------------------------------------------------------
@@ -458,7 +480,7 @@ _ZERO_TEXTS = {
 def _results(ins: Instruction) -> Iterator[Change]:
     fmt = ins.formats["d"]
     for overflow in ("infinity", "largest", "ieee") if fmt.is_float else ("wrap", "saturate"):
-        apply = _on("round", lambda s, o=overflow: replace(s, overflow=o))  # type: ignore[misc]
+        apply = _on(Round, lambda s, o=overflow: replace(s, overflow=o))  # type: ignore[misc]
         name = {"largest": "the largest finite number", "ieee": "what IEEE 754 says for the mode"}.get(
             overflow, overflow
         )
@@ -467,7 +489,7 @@ def _results(ins: Instruction) -> Iterator[Change]:
     if not fmt.is_float:
         return
     for zero, text in _ZERO_TEXTS.items():
-        apply = _on("round", lambda s, z=zero: replace(s, zero=z))  # type: ignore[misc]
+        apply = _on(Round, lambda s, z=zero: replace(s, zero=z))  # type: ignore[misc]
         yield Change(f"zero-{zero.replace('_', '-')}", text, apply)
     for flush in ("signed", "positive", "none"):
         apply = rewrite(lambda s, _, f=flush: replace(s, flush=f) if _rounds_last(s) else s)  # type: ignore[misc]
@@ -476,14 +498,14 @@ def _results(ins: Instruction) -> Iterator[Change]:
         )
         yield Change("result-not-flushed" if flush == "none" else f"result-flushed-{flush}", text, apply)
     for gap in range(1, 5):
-        apply = _on("round", lambda s, g=gap: replace(s, sticky_gap=g))  # type: ignore[misc]
+        apply = _on(Round, lambda s, g=gap: replace(s, sticky_gap=g))  # type: ignore[misc]
         unseen = "the bit" if gap == 1 else f"the {gap} bits"
         yield Change(
             f"round-sticky-gap-{gap}",
             f"the final rounding does not see {unseen} right below the round bit",
             apply,
         )
-    lost = _on("round", lambda s: replace(s, subnormal_carry="lost"))
+    lost = _on(Round, lambda s: replace(s, subnormal_carry="lost"))
     yield Change(
         "subnormal-carry-lost",
         "a subnormal result that rounds up to the least normal number becomes zero",
@@ -491,7 +513,7 @@ def _results(ins: Instruction) -> Iterator[Change]:
     )
     for bits in sorted({fmt.fraction_bits - 1, fmt.fraction_bits - 2, 13, 10, 7, fmt.fraction_bits}):
         if 0 < bits <= fmt.fraction_bits:
-            apply = _on("round", lambda s, n=bits: replace(s, result_fraction_bits=n) if s.to == "d" else s)  # type: ignore[misc]
+            apply = _on(Round, lambda s, n=bits: replace(s, result_fraction_bits=n) if s.to == "d" else s)  # type: ignore[misc]
             yield Change(f"result-bits-{bits}", f"{bits} fraction bits in the result", apply, 1.1)
 
 
@@ -505,7 +527,7 @@ def _flushed(flush: str) -> str:
 def _specials(ins: Instruction) -> Iterator[Change]:
     for rule in ("infinity", "zero"):
         apply = rewrite(
-            lambda s, _, r=rule: replace(s, zero_times_infinity=r) if s.op in ("multiply", "fma") else s  # type: ignore[misc]
+            lambda s, _, r=rule: replace(s, zero_times_infinity=r) if isinstance(s, Multiply | Fma) else s  # type: ignore[misc]
         )
         yield Change(f"zero-times-infinity-is-{rule}", f"0 x infinity gives {rule}, not NaN", apply)
     signs = {
@@ -515,7 +537,7 @@ def _specials(ins: Instruction) -> Iterator[Change]:
         "negative": "-",
     }
     for rule, sign in signs.items():
-        apply = _on("special_values", lambda s, r=rule: replace(s, opposite_infinities=r))  # type: ignore[misc]
+        apply = _on(SpecialValues, lambda s, r=rule: replace(s, opposite_infinities=r))  # type: ignore[misc]
         yield Change(
             f"opposite-infinities-{rule}",
             f"infinity - infinity gives an infinity, not NaN (sign: {sign})",
@@ -525,7 +547,9 @@ def _specials(ins: Instruction) -> Iterator[Change]:
 
 def _nan_word(nan: int) -> Change:
     def rule(step: Step, operation: Operation) -> Step:
-        fmt = operation.out_format if step.format is None else step.format
+        if not isinstance(step, SpecialValues) and not _rounds_last(step):
+            return step
+        fmt = format_of(step) or operation.out_format
         return replace(step, nan=nan) if step.nan is not None and fmt == operation.out_format else step
 
     return Change("nan-word", f"the NaN word is {nan:#x}", rewrite(rule))
@@ -541,7 +565,7 @@ def _operands(ins: Instruction) -> Iterator[Change]:
                 f"subnormal{zeros} {', '.join(names)} become {_flushed(flush)}",
                 apply,
             )
-    kept = rewrite(lambda s, _: () if s.op == "flush" else s)
+    kept = rewrite(lambda s, _: () if isinstance(s, Flush) else s)
     yield Change("operands-not-flushed", "subnormal operands are not flushed", kept)
     for slug, names in (("", "ab"), ("-abc", "abc"), ("-c", "c")):
         for zeros in ("", "-zeros"):
@@ -564,10 +588,10 @@ def _flushing(operation: Operation, names: str, rule: str) -> tuple[Step, ...]:
     if not of or not operation.seed_format.is_float:
         return operation.steps
     kept = (
-        replace(s, of=tuple(n for n in s.of if n not in of)) if s.op == "flush" else s
+        replace(s, of=tuple(n for n in s.of if n not in of)) if isinstance(s, Flush) else s
         for s in operation.steps
     )
-    return (Step("flush", of, flush=rule), *(s for s in kept if s.op != "flush" or s.of))
+    return (Flush(of=of, sign=rule), *(s for s in kept if s.of))
 
 
 def _hidden_step(ins: Instruction, operation: Operation, names: str, zeros: bool) -> Step | None:
@@ -575,7 +599,7 @@ def _hidden_step(ins: Instruction, operation: Operation, names: str, zeros: bool
     of = tuple(
         n for n in names if (n == "c" or operation.k_index) and table[n].is_float and table[n].has_zero
     )
-    return Step("hidden_bit", of, zeros="set" if zeros else "ignored") if of else None
+    return HiddenBit(of=of, zeros="set" if zeros else "kept") if of else None
 
 
 # Formats ----------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from __future__ import annotations
 from golden.dissect import special_probes
 from golden.dissect.facts import Facts, Finding, gives_floats
 from golden.number.formats import Format
+from golden.program.steps import Additions, Sum
 
 
 def counts_bits(known: Facts) -> bool:
@@ -78,7 +79,5 @@ def find_clamped(known: Facts) -> Finding | None:
 
 def declared_clamped(known: Facts) -> str | None:
     """Reads from the spec whether partial sums are clamped: only a sum of several steps does."""
-    sums = [
-        step for operation in known.ins.program.operations for step in operation.steps if step.op == "sum"
-    ]
-    return "no" if len(sums) == 1 and sums[0].order == "exact" else "partial sums"
+    program = known.ins.program
+    return "no" if len(program.steps_of(Sum)) == 1 and not program.steps_of(Additions) else "partial sums"

@@ -9,6 +9,7 @@ from golden.dissect.facts import Facts, Finding, gives_floats
 from golden.dissect.hypotheses import MODE_NAMES
 from golden.dissect.probes import Shot, Unit, Unreachable
 from golden.instruction import Instruction
+from golden.program.steps import Align, Normalize
 
 _FUSED = ("fda", "scaled_fda", "gdfs", "fdrda", "gfdrda")
 _SUM_FIRST = ("fdrda", "gfdrda", "gps", "exact_dot_add")
@@ -41,7 +42,7 @@ def declared_f(known: Facts) -> str | None:
         return _f_text(None)
     if "fraction_bits" in known.parameters:
         return _f_text(known.parameters["fraction_bits"])
-    fmt = known.operation.steps[-1].format or known.ins.formats["d"]
+    fmt = known.operation.final.format
     return _f_text(fmt.fraction_bits)
 
 
@@ -223,14 +224,14 @@ def declared_floor(known: Facts) -> str | None:
         return str(known.parameters["exponent_floor"])
     ends = [
         step.floor - bits
-        for step in known.steps("align")
+        for step in known.steps(Align)
         if step.floor is not None
         for name, bits in step.fraction_bits
         if name == "dot"
     ]
     ends += [
         step.min_exponent - bits
-        for step in known.steps("normalize")
+        for step in known.steps(Normalize)
         if step.min_exponent is not None
         for _, bits in step.fraction_bits
     ]
@@ -272,7 +273,7 @@ def _cut_text(found: Mapping[str, str]) -> str:
 
 def declared_cut(known: Facts) -> str | None:
     """Reads the rounding of bits cut by alignment from the spec."""
-    aligned = known.steps("align")
+    aligned = known.steps(Align)
     modes = {name: step.rounding for step in aligned for name in step.of}
     product = next(step.rounding for step in aligned if set(step.of) & {"products", "groups"})
     found = {"c": MODE_NAMES[modes["c"]], "products": MODE_NAMES[product]}

@@ -12,6 +12,7 @@ from golden.dissect.hypotheses import MODE_NAMES
 from golden.dissect.probes import Unreachable
 from golden.explain.numbers import hex_text, power_text
 from golden.instruction import Instruction
+from golden.program.steps import Flush, Fma, Round
 
 
 def find_rounding(known: Facts) -> Finding | None:
@@ -49,15 +50,16 @@ def _zero_text(found: Mapping[str, str]) -> str:
 
 def declared_zero(known: Facts) -> str | None:
     """Reads which zero results are negative from the spec."""
-    if known.last.op == "round" and known.last.zero == "positive":
+    last = known.last
+    if isinstance(last, Round) and last.zero == "positive":
         return _zero_text({})
     found, _ = known.measured(special_probes.zeros)
-    if known.last.op == "round" and known.last.zero == "signed_underflow":
+    if isinstance(last, Round) and last.zero == "signed_underflow":
         return _zero_text({what: "-0" for what in found if what == "underflow"})
     cleared = any(
-        step.flush == "positive" and "c" in step.of for step in known.steps("flush")
+        step.sign == "positive" and "c" in step.of for step in known.steps(Flush)
     )  # a -0 operand, too
-    kept = ({"all -0"} if not cleared else set()) | ({"underflow"} if known.last.op == "fma" else set())
+    kept = ({"all -0"} if not cleared else set()) | ({"underflow"} if isinstance(last, Fma) else set())
     return _zero_text({what: "-0" for what in found if what in kept})
 
 
@@ -103,7 +105,7 @@ def find_payload(known: Facts) -> Finding | None:
 
 def declared_payload(known: Facts) -> str | None:
     """Reads whether NaN payloads are handed on from the spec."""
-    return "handed on, quieted" if any(step.nan_order for step in known.steps("fma")) else "lost"
+    return "handed on, quieted" if any(step.nan_order for step in known.steps(Fma)) else "lost"
 
 
 def find_overflow(known: Facts) -> Finding | None:
@@ -132,9 +134,9 @@ def declared_overflow(known: Facts) -> str | None:
     if finding is None or not finding.shots:
         return None
     if not gives_floats(known):
-        return {"wrap": "wraps", "saturate": "saturates"}[
-            str(known.parameters.get("overflow", known.last.overflow))
-        ]
+        last = known.last
+        declared = "wrap" if isinstance(last, Fma) else last.overflow
+        return {"wrap": "wraps", "saturate": "saturates"}[str(known.parameters.get("overflow", declared))]
     return "+inf"
 
 
@@ -202,7 +204,7 @@ def declared_subnormal(name: str) -> Callable[[Facts], str | None]:
         finding = find_subnormal(name)(known)
         if finding is None or not finding.shots:
             return None
-        flushed = any(step.op == "flush" and name in step.of for step in known.operation.steps)
+        flushed = any(name in step.of for step in known.steps(Flush))
         flushed = flushed or (name == "result" and known.last.flush != "none")
         return "flushed to 0" if flushed else "kept"
 

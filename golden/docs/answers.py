@@ -22,6 +22,7 @@ from golden.docs.operand_text import short
 from golden.explain.special_values import special_cases
 from golden.instruction import Instruction
 from golden.number.formats import Format
+from golden.program.steps import Additions, Align, Fma, Sum
 
 # Special values ---------------------------------------------------------------------------------------------
 
@@ -218,11 +219,12 @@ def _order(ins: Instruction, found: ieee.Findings) -> str:
 def _one_sum(ins: Instruction) -> bool:
     """Whether the program is one operation with one alignment and one sum at most: only then no order of k
     can matter."""
-    steps = [step.op for operation in ins.program.operations for step in operation.steps]
+    program = ins.program
+    sums = len(program.steps_of(Sum)) + len(program.steps_of(Additions))
     return (
-        len(ins.program.operations) == 1
-        and "fma" not in steps
-        and max(steps.count("align"), steps.count("sum")) <= 1
+        len(program.operations) == 1
+        and not program.steps_of(Fma)
+        and max(len(program.steps_of(Align)), sums) <= 1
     )
 
 

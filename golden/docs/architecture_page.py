@@ -219,12 +219,10 @@ _WORDS = {"floor", "operation", "overflow", "group", "c window"}
 
 
 def _result_text(ins: Instruction) -> Iterator[str]:
-    last = ins.program.operations[-1].steps[-1]
-    fmt = ins.formats["d"]
-    if not fmt.is_float:
+    last = ins.program.operations[-1]
+    if not ins.formats["d"].is_float:
         return
-    bits = fmt.fraction_bits if last.result_fraction_bits is None else last.result_fraction_bits
-    yield f"{MODE_NAMES[last.rounding]} to {bits} bits"
+    yield f"{MODE_NAMES[last.final.rounding]} to {last.result_fraction_bits} bits"
     nan = facts(ins).measured(special_probes.generated_nans)[0]
     if nan:
         yield f"NaN `{next(iter(nan.values()))}`"

@@ -24,7 +24,8 @@ from golden.dissect.comparing import CLASSES, Comparison, Example, Operands, cla
 from golden.dissect.probes import Unreachable, exact_code
 from golden.instruction import Instruction
 from golden.number.formats import Kind
-from golden.program.program import Operation, Program, Step
+from golden.program.program import Operation, Program
+from golden.program.steps import Align, Fma, Round, SpecialValues, Step, Sum
 from golden.stimuli import SEARCH_KINDS, generate
 
 TRIES_OF_A_KIND = 384
@@ -328,23 +329,26 @@ def _take_slices(program: Program, other: Program) -> Program:
     )
 
 
-def _step_aspect(name: str, field: str, op: str) -> Aspect:
+def _step_aspect(name: str, field: str, kind: type[Step]) -> Aspect:
     def value(program: Program) -> str:
-        found = [getattr(step, field) for step in program.operations[0].steps if step.op == op]
+        found = [getattr(step, field) for step in program.operations[0].steps_of(kind)]
         return ", ".join(_text(one) for one in dict.fromkeys(found))
 
     def take(program: Program, other: Program) -> Program:
         return Program(
-            tuple(_with_field(operation, other.operations[0], field, op) for operation in program.operations)
+            tuple(
+                _with_field(operation, other.operations[0], field, kind) for operation in program.operations
+            )
         )
 
     return Aspect(name, value, take)
 
 
-def _with_field(operation: Operation, other: Operation, field: str, op: str) -> Operation:
+def _with_field(operation: Operation, other: Operation, field: str, kind: type[Step]) -> Operation:
     steps: Iterator[tuple[Step, Step]] = zip(operation.steps, other.steps, strict=True)
     new = tuple(
-        replace(mine, **{field: getattr(theirs, field)}) if mine.op == op else mine for mine, theirs in steps
+        replace(mine, **{field: getattr(theirs, field)}) if isinstance(mine, kind) else mine
+        for mine, theirs in steps
     )
     return replace(operation, steps=new)
 
@@ -357,12 +361,12 @@ def _text(value: object) -> str:
 
 
 ASPECTS = (
-    _step_aspect("F", "fraction_bits", "align"),
+    _step_aspect("F", "fraction_bits", Align),
     Aspect("products in one step", _slices, _take_slices),
-    _step_aspect("exponent floor", "floor", "align"),
-    _step_aspect("rounding of the result", "rounding", "round"),
-    _step_aspect("fraction bits of the result", "result_fraction_bits", "round"),
-    _step_aspect("group", "group", "sum"),
-    _step_aspect("NaN word", "nan", "special_values"),
-    _step_aspect("NaN word", "nan", "fma"),
+    _step_aspect("exponent floor", "floor", Align),
+    _step_aspect("rounding of the result", "rounding", Round),
+    _step_aspect("fraction bits of the result", "result_fraction_bits", Round),
+    _step_aspect("group", "group", Sum),
+    _step_aspect("NaN word", "nan", SpecialValues),
+    _step_aspect("NaN word", "nan", Fma),
 )

@@ -27,6 +27,7 @@ from golden.instruction import Instruction
 from golden.number.formats import Format, to_float
 from golden.program.compiling import compile_program
 from golden.program.program import Operands as OperandFormats
+from golden.program.steps import Round
 
 Bits = npt.NDArray[Any]
 Operands = dict[str, Bits]
@@ -369,7 +370,7 @@ def overflow(ins: Instruction) -> Overflow:
 def _overflow(key: _Key) -> Overflow:
     ins = key.ins
     low, high = -(1 << (ins.formats["d"].bits - 1)), (1 << (ins.formats["d"].bits - 1)) - 1
-    rule = next(step.overflow for step in ins.program.operations[-1].steps if step.op == "round")
+    rule = ins.program.operations[-1].steps_of(Round)[0].overflow
     tried = beyond = unlike = 0
     found: list[tuple[float, Operands]] = []
     for index, kind in enumerate(stimuli.KINDS):

@@ -24,8 +24,9 @@ from golden.explain.specification import table
 from golden.number.formats import build_format, get_format
 from golden.number.rounding import MODES, OVERFLOWS
 from golden.paths import docs_folder
-from golden.program import program, reading
+from golden.program import keys, reading
 from golden.program.algorithms import algorithms, get_algorithm
+from golden.program.steps import MAX_K, STEPS, variants
 from golden.yamlfile import MISSING, Section
 
 PAGE = "spec-schema.md"
@@ -267,7 +268,7 @@ def schemas() -> Mapping[str, Schema]:
     Raises:
         DocsError: a step that the loader knows has no entry here, or an example is refused.
     """
-    missing = set(reading.STEPS) - set(_STEPS)
+    missing = set(STEPS) - set(_STEPS)
     if missing:
         raise DocsError(f"golden/docs/schema.py has no example of the steps {', '.join(sorted(missing))}")
     return {heading: _schema(heading, kind) for heading, kind in _KINDS.items()}
@@ -336,7 +337,7 @@ def _takes(kind: _Kind, key: str) -> str:
     if key == "of":
         known = [
             name
-            for name in program.REGISTERS
+            for name in keys.REGISTER.words
             if any(not _with(kind, text, key, name) for text in kind.examples)
         ]
         return f"{_most(list(phrases))} of {', '.join(f'`{name}`' for name in known)}"
@@ -425,9 +426,19 @@ def fill(text: str) -> str:
         body = sections[by_title[title]]
         start = re.search(r"^\|", body, re.M)
         before = body[: start.start()].rstrip() if start else body.rstrip()
-        written = _algorithms() if title == _ALGORITHMS else _section(title, _meanings(body))
+        meanings = _declared(title.strip("`")) or _meanings(body)
+        written = _algorithms() if title == _ALGORITHMS else _section(title, meanings)
         sections[by_title[title]] = f"{before}\n\n{written}\n\n"
     return (first + "".join(heading + body for heading, body in sections.items())).rstrip() + "\n"
+
+
+def _declared(op: str) -> dict[str, str]:
+    """What the step classes say that their keys mean."""
+    found: dict[str, dict[str, None]] = {}
+    for kind in variants(op):
+        for name, key, _ in keys.declared(kind):
+            found.setdefault(keys.key_name(name, key), {})[key.meaning] = None
+    return {name: "; ".join(meanings) for name, meanings in found.items()}
 
 
 def _meanings(body: str) -> dict[str, str]:
@@ -469,7 +480,7 @@ def _algorithms() -> str:
             for name, rule in (base.parameters or {}).items()
         ]
         if algorithm.chain_of:
-            range_, meaning = f"1 to {program.MAX_K}", f"a chain of `{base.name}`, this many products each"
+            range_, meaning = f"1 to {MAX_K}", f"a chain of `{base.name}`, this many products each"
             found = [["`products`", range_, "needed", meaning], *found]
         names = " or ".join(f"`{word}`" for word in (algorithm.name, *algorithm.aliases))
         for index, row in enumerate(found or [["none", "", "", ""]]):

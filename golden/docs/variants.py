@@ -12,6 +12,7 @@ from golden.docs.markdown import code, link, table
 from golden.docs.sass_text import patterns, progression
 from golden.errors import MmagoldError
 from golden.instruction import Instruction
+from golden.program.steps import Additions, Fma
 from golden.vectors import captured
 
 LISTED = 24
@@ -116,9 +117,9 @@ def _operations(group: Group) -> str:
     if not group.representative.formats["d"].is_float:
         return ""
     steps = operations[0].steps
-    if any(step.op == "fma" for step in steps):
+    if any(isinstance(step, Fma) for step in steps):
         return "Every fused multiply-add is rounded on its own."
-    if any(step.op == "sum" and step.format for step in steps):
+    if any(isinstance(step, Additions) for step in steps):
         return "Every product and every sum of two numbers is rounded on its own."
     if all(len(ins.program.operations) == 1 for ins in group.variants):
         return "All products and c enter one operation, which rounds once."

@@ -23,13 +23,15 @@ from typing import Any
 
 from golden.errors import CoreError
 from golden.instruction import Instruction
-from golden.model.engine import COMBINES, ROUNDINGS, lower_format
 from golden.model.kernels import Kernel, is_step, select_kernels
+from golden.model.layout import lower_format, number
 from golden.number.formats import Format, Kind, get_format
+from golden.program.keys import OPERATION, ROUNDING
 from golden.program.program import Operation
+from golden.program.steps import Fma, Round, SpecialValues, Sum
 
 _CORE = Path(__file__).resolve().parents[1] / "core"
-_WORDS: dict[str, Mapping[str, int]] = {"combine": COMBINES, "rounding": ROUNDINGS}
+_WORDS = {"combine": OPERATION, "rounding": ROUNDING}
 """Parameters whose values are words; all others are integers."""
 _HEADERS = ("mmagold.h", "mg_internal.h", "mg_device.h")
 
@@ -52,9 +54,10 @@ def source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> str:
         if not any(name in kernel for kernel in kernels):
             known = ", ".join(sorted({key for kernel in kernels for key in kernel} - {"fast"}))
             raise CoreError(f"{ins.name}: no parameter '{name}', expected one of {known}")
-        if value not in _WORDS[name] if name in _WORDS else not isinstance(value, int):
+        if value not in _WORDS[name].words if name in _WORDS else not isinstance(value, int):
             raise CoreError(
-                f"{ins.name}: {name} is '{value}', expected {' or '.join(_WORDS.get(name, ['an integer']))}"
+                f"{ins.name}: {name} is '{value}', expected "
+                f"{' or '.join(_WORDS[name].words if name in _WORDS else ['an integer'])}"
             )
     kernels = [
         kernel | {key: value for key, value in (faults or {}).items() if key in kernel} for kernel in kernels
@@ -120,13 +123,13 @@ def _fits_word(ins: Instruction, operation: Operation, kernel: Kernel) -> bool:
 
 def _convert(operation: Operation) -> Kernel | None:
     """A conversion of one number, rounded once to nearest even."""
-    if (
-        [step.op for step in operation.steps] != ["special_values", "sum", "round"]
-        or operation.k_index
-        or operation.addends
-    ):
+    if operation.k_index or operation.addends:
         return None
-    special, total, final = operation.steps
+    match operation.steps:
+        case (SpecialValues() as special, Sum() as total, Round() as final):
+            pass
+        case _:
+            return None
     formats = operation.seed_format, operation.out_format
     plain = all(
         f.is_float
@@ -137,11 +140,11 @@ def _convert(operation: Operation) -> Kernel | None:
         and f.ignored_low == 0
         for f in formats
     )
-    own = is_step(special, "special_values", "nan", of=("c",)) and is_step(
-        total, "sum", "rounding", of=("c",), to="total"
+    own = is_step(special, SpecialValues, "nan", of=("c",)) and is_step(
+        total, Sum, "rounding", of=("c",), to="total"
     )
     last = {"format": operation.out_format, "rounding": "nearest_even", "overflow": "ieee", "zero": "signed"}
-    once = is_step(final, "round", "nan", of=("total",), to="d", **last)
+    once = is_step(final, Round, "nan", of=("total",), to="d", **last)
     return (
         {"fast": "convert", "nan": special.nan}
         if plain and own and once and special.nan is not None
@@ -154,11 +157,10 @@ def _fma(ins: Instruction, operation: Operation) -> Kernel | None:
     as one."""
     step, f64 = operation.steps[0], get_format("f64")
     same = {*(ins.formats[name] for name in "abcd"), operation.seed_format, operation.out_format} == {f64}
-    plain = is_step(step, "fma", "rounding", "nan", "nan_order", of=("a", "b"), to="d", format=f64)
     if (
-        len(operation.steps) != 1
+        not is_step(step, Fma, "rounding", "nan", "nan_order", to="d", format=f64)
+        or len(operation.steps) != 1
         or not same
-        or not plain
         or operation.addends
         or operation.operand_format is not None
     ):
@@ -273,7 +275,7 @@ def _integer_text(ins: Instruction, index: int, operation: Operation, kernel: Ke
         f"MG_HD uint64_t unit_operation_{index}(const unit_element *a, const unit_element *b, uint64_t "
         f"seed) {{\n{moves}"
         f"    return mg_device_sum({len(operation.k_index)}, {a}, {b}, (uint32_t)seed, "
-        f"{COMBINES[kernel['combine']]},"
+        f"{number(OPERATION, kernel['combine'])},"
         f" {kernel['saturate']});\n}}"
     )
 
@@ -286,7 +288,7 @@ def _fma_text(ins: Instruction, index: int, operation: Operation, kernel: Kernel
         f"seed) {{\n{moves}"
         f"    const int32_t order[3] = {{{order}}};\n"
         f"    MG_UNROLL for (int i = 0; i < {len(operation.k_index)}; i++)\n"
-        f"        seed = mg_device_fma({a}[i], {b}[i], seed, {ROUNDINGS[kernel['rounding']]}, order, "
+        f"        seed = mg_device_fma({a}[i], {b}[i], seed, {number(ROUNDING, kernel['rounding'])}, order, "
         f"{kernel['nan']}ull);\n"
         f"    return seed;\n}}"
     )

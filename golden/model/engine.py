@@ -19,8 +19,9 @@ import numpy.typing as npt
 from golden.errors import CoreError, ShapeError
 from golden.model import core_library
 from golden.model.kernels import select_kernels
-from golden.number.formats import Format
-from golden.program.program import Operation, Step
+from golden.model.layout import FormatStruct, StepStruct, lower_format, lower_step, number
+from golden.program.keys import OPERATION, ROUNDING, ZERO_RULE
+from golden.program.program import Operation
 
 if TYPE_CHECKING:
     from golden.instruction import Instruction
@@ -29,42 +30,6 @@ Bits = npt.NDArray[Any]
 _MAX_BATCH_DIMS = 16
 _i32, _i64, _u64 = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64
 
-SPECIALS = {"none": 0, "ieee": 1, "all_ones_nan": 2, "negative_zero_nan": 3}
-ROUNDINGS = {"toward_zero": 0, "nearest_even": 1, "nearest_away": 2, "down": 3, "up": 4}
-OVERFLOWS = {"infinity": 0, "largest": 1, "ieee": 2, "wrap": 3, "saturate": 4}
-FLUSHES = {"none": 0, "signed": 1, "positive": 2}
-ORDERS = {"exact": 0, "tree": 1, "sequential": 2}
-GROUPS = {"contiguous": 1, "interleaved": 2}
-STARTS = {"c": 0, "zero": 1, "product": 2}
-COMBINES = {"product": 0, "and": 1, "xor": 2}
-REGISTERS = {
-    name: i
-    for i, name in enumerate(
-        ("a", "b", "c", "products", "groups", "dot", "total", "partial", "addends", "scales", "d")
-    )
-}
-STEP_OPS = {
-    name: i
-    for i, name in enumerate(
-        (
-            "flush",
-            "multiply",
-            "scale",
-            "special_values",
-            "align",
-            "sum",
-            "normalize",
-            "fma",
-            "round",
-            "hidden_bit",
-        )
-    )
-}
-ZEROS = {"ignored": 0, "maximum": 1, "sticky": 2, "set": 3}
-LEFT_OUT = {"dropped": 1, "unshifted": 2}
-ZERO_TIMES_INFINITY = {"nan": 0, "infinity": 1, "zero": 2}
-OPPOSITE_INFINITIES = {"nan": 0, "first": 1, "last": 2, "positive": 3, "negative": 4}
-ZERO_RULES = {"positive": 0, "signed": 1, "signed_underflow": 2}
 FAST = {"fda": 1, "gdfs": 2, "fdrda": 3, "fma": 4, "integer": 5, "add": 6}
 SPARSITY = {None: 0, "2:4": 1, "1:2": 2, "4:8 pairs": 3}
 
@@ -73,55 +38,14 @@ def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
     return [(name, kind) for name in names.split()]
 
 
-class _Format(ctypes.Structure):
-    _fields_ = [
-        *_fields(
-            _i32,
-            "is_float storage bits exponent_bits fraction_bits bias specials is_signed has_zero ignored_low "
-            "min_exponent max_exponent sign_shift has_infinity has_nan",
-        ),
-        *_fields(_u64, "infinity largest nan"),
-    ]
-
-
-class _Step(ctypes.Structure):
-    _fields_ = [
-        ("op", _i32),
-        ("of_count", _i32),
-        ("of", _i32 * 4),
-        *_fields(_i32, "to group group_size"),
-        ("fraction_bits", _i32 * 4),
-        *_fields(_i32, "rounding sticky has_floor floor"),
-        ("window", _i32 * 4),
-        *_fields(
-            _i32,
-            "normalize has_overflow_exponent overflow_exponent operation has_format flush has_exponent "
-            "exponent order start",
-        ),
-        ("nan_order", _i32 * 3),
-        *_fields(
-            _i32,
-            "nan_order_count zero_rule overflow result_fraction_bits has_min_exponent min_exponent has_nan",
-        ),
-        *_fields(_i32, "zeros sticky_gap has_shift_limit shift_limit"),
-        ("left_out", _i32 * 4),
-        *_fields(
-            _i32,
-            "has_width width cancelled_is_zero zero_times_infinity opposite_infinities subnormal_carry_lost",
-        ),
-        ("nan", _u64),
-        ("format", _Format),
-    ]
-
-
 class _Operation(ctypes.Structure):
     _fields_ = [
-        ("steps", ctypes.POINTER(_Step)),
+        ("steps", ctypes.POINTER(StepStruct)),
         ("k_index", ctypes.POINTER(_i32)),
         *_fields(_i32, "step_count k_count seed addend_count"),
         ("addends", _i32 * 4),
         ("has_operand_format", _i32),
-        *_fields(_Format, "operand_format seed_format out_format"),
+        *_fields(FormatStruct, "operand_format seed_format out_format"),
         *_fields(
             _i32,
             "fast fraction_bits product_fraction floor result_fraction_bits chunk group dot_fraction_bits "
@@ -135,7 +59,7 @@ class _Program(ctypes.Structure):
     _fields_ = [
         ("operations", ctypes.POINTER(_Operation)),
         *_fields(_i32, "operation_count k logical_k sparsity scale_block"),
-        *_fields(_Format, "a b c d scale_a scale_b"),
+        *_fields(FormatStruct, "a b c d scale_a scale_b"),
         ("all_fast", _i32),
         *_fields(ctypes.POINTER(_i32), "table_a table_b table_scale_a table_scale_b"),
     ]
@@ -164,7 +88,7 @@ def library() -> ctypes.CDLL:
     core, path = core_library.load()
     sizes = (_i64 * 5)()
     core.mg_struct_sizes(sizes)
-    expected = [ctypes.sizeof(kind) for kind in (_Format, _Step, _Operation, _Program, _Call)]
+    expected = [ctypes.sizeof(kind) for kind in (FormatStruct, StepStruct, _Operation, _Program, _Call)]
     if list(sizes) != expected:
         raise CoreError(
             f"{path}: the C core lays its structs out otherwise (sizes {list(sizes)}, expected {expected})"
@@ -182,87 +106,10 @@ def simd() -> str:
 # Lowering ---------------------------------------------------------------------------------------------------
 
 
-def lower_format(fmt: Format) -> _Format:
-    """Returns the format as the core's struct mg_format."""
-    infinity, nan = fmt.infinity, fmt.nan
-    return _Format(
-        fmt.is_float,
-        fmt.storage,
-        fmt.bits,
-        fmt.exponent_bits,
-        fmt.fraction_bits,
-        fmt.bias,
-        SPECIALS[fmt.specials],
-        fmt.signed,
-        fmt.has_zero,
-        fmt.ignored_low,
-        fmt.min_exponent,
-        fmt.max_exponent,
-        fmt.sign_shift,
-        infinity is not None,
-        nan is not None,
-        infinity or 0,
-        fmt.largest,
-        nan or 0,
-    )
-
-
-def _lower_step(step: Step) -> _Step:
-    low = _Step(
-        op=STEP_OPS[step.op],
-        of_count=len(step.of),
-        to=REGISTERS.get(step.to, 0),
-        rounding=ROUNDINGS[step.rounding],
-        sticky=step.sticky,
-        has_floor=step.floor is not None,
-        floor=step.floor or 0,
-        normalize=step.normalize,
-        has_overflow_exponent=step.overflow_exponent is not None,
-        overflow_exponent=step.overflow_exponent or 0,
-        operation=COMBINES[step.operation],
-        has_format=step.format is not None,
-        flush=FLUSHES[step.flush],
-        has_exponent=step.exponent is not None,
-        exponent=step.exponent or 0,
-        order=ORDERS[step.order],
-        start=STARTS[step.start],
-        nan_order_count=len(step.nan_order),
-        zero_rule=ZERO_RULES[step.zero],
-        overflow=OVERFLOWS[step.overflow],
-        has_min_exponent=step.min_exponent is not None,
-        min_exponent=step.min_exponent or 0,
-        result_fraction_bits=-1 if step.result_fraction_bits is None else step.result_fraction_bits,
-        has_nan=step.nan is not None,
-        nan=step.nan or 0,
-        zeros=ZEROS[step.zeros],
-        sticky_gap=step.sticky_gap,
-        has_shift_limit=step.shift_limit is not None,
-        shift_limit=step.shift_limit or 0,
-        has_width=step.width is not None,
-        width=step.width or 0,
-        cancelled_is_zero=step.cancelled == "zero",
-        zero_times_infinity=ZERO_TIMES_INFINITY[step.zero_times_infinity],
-        opposite_infinities=OPPOSITE_INFINITIES[step.opposite_infinities],
-        subnormal_carry_lost=step.subnormal_carry == "lost",
-    )
-    low.of = (_i32 * 4)(*(REGISTERS[name] for name in step.of))
-    low.nan_order = (_i32 * 3)(*("abc".index(name) for name in step.nan_order))
-    fraction_bits, window = dict(step.fraction_bits), dict(step.window)
-    low.fraction_bits = (_i32 * 4)(*(fraction_bits.get(name, 0) for name in step.of))
-    low.window = (_i32 * 4)(*(window.get(name, -1) for name in step.of))
-    left_out = dict(step.left_out)
-    low.left_out = (_i32 * 4)(*(LEFT_OUT.get(left_out.get(name, ""), 0) for name in step.of))
-    if step.group is not None:
-        low.group, low.group_size = GROUPS[step.group[0]], step.group[1]
-    if step.format is not None:
-        low.format = lower_format(step.format)
-    return low
-
-
 def _lower_operation(
     operation: Operation, results: dict[str, int], fast: dict[str, Any] | None
 ) -> _Operation:
-    steps = (_Step * len(operation.steps))(*(_lower_step(step) for step in operation.steps))
+    steps = (StepStruct * len(operation.steps))(*(lower_step(step) for step in operation.steps))
     k_index = (_i32 * max(len(operation.k_index), 1))(*operation.k_index)
     low = _Operation(
         step_count=len(steps),
@@ -277,14 +124,12 @@ def _lower_operation(
     low.addends = (_i32 * 4)(*(results[name] for name in operation.addends))
     if operation.operand_format is not None:
         low.operand_format = lower_format(operation.operand_format)
-    numbers: dict[str, dict[str, int]] = {
-        "fast": FAST,
-        "rounding": ROUNDINGS,
-        "zero_rule": ZERO_RULES,
-        "combine": COMBINES,
-    }
+    words = {"rounding": ROUNDING, "zero_rule": ZERO_RULE, "combine": OPERATION}
     for name, value in (fast or {}).items():
-        setattr(low, name, numbers[name][value] if name in numbers else value)
+        if name == "fast":
+            low.fast = FAST[value]
+        else:
+            setattr(low, name, number(words[name], value) if name in words else value)
     return low
 
 

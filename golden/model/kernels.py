@@ -8,15 +8,28 @@ bound below keeps the kernel's 32- and 64-bit integers from overflowing (golden/
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from golden.number.formats import Format, get_format
-from golden.program.program import Operation, Step
+from golden.program.program import Operation
+from golden.program.steps import (
+    Additions,
+    Align,
+    Fma,
+    Multiply,
+    Normalize,
+    Round,
+    Scale,
+    SpecialValues,
+    Step,
+    Sum,
+)
 
 if TYPE_CHECKING:
     from golden.instruction import Instruction
 
 Kernel = dict[str, Any]
+S = TypeVar("S", bound=Step)
 _MAX_K = 256
 _MAX_F = 28
 
@@ -52,18 +65,14 @@ def select_kernels(ins: Instruction, operations: Sequence[Operation] | None = No
     return None if ins.scale_block is not None and not kinds <= {"fda", "gdfs"} else kernels
 
 
-def is_step(step: Step, op: str, *free: str, **fields: Any) -> bool:
+def is_step(step: Step, kind: type[S], *free: str, **fields: Any) -> TypeGuard[S]:
     """Whether a step holds the values given, anything in the fields named `free`, and the defaults in all
     others.
 
     A kernel knows nothing but what it names, so that a key that is new to a step keeps the step from every
     kernel.
     """
-    return step == Step(op, **fields, **{name: getattr(step, name) for name in free})
-
-
-def _ops(operation: Operation) -> list[str]:
-    return [step.op for step in operation.steps]
+    return type(step) is kind and step == kind(**fields, **{name: getattr(step, name) for name in free})
 
 
 def _decodable(*formats: Format) -> bool:
@@ -83,7 +92,7 @@ def _decodable(*formats: Format) -> bool:
     )
 
 
-def _float_frame(operation: Operation, ins: Instruction, final: Step) -> bool:
+def _float_frame(operation: Operation, ins: Instruction, final: Round) -> bool:
     """What all float kernels ask of c, d and the last rounding."""
     out, seed = operation.out_format, operation.seed_format
     return (
@@ -102,7 +111,7 @@ def _float_frame(operation: Operation, ins: Instruction, final: Step) -> bool:
         and out.ignored_low == 0
         and is_step(
             final,
-            "round",
+            Round,
             "rounding",
             "result_fraction_bits",
             "nan",
@@ -110,6 +119,7 @@ def _float_frame(operation: Operation, ins: Instruction, final: Step) -> bool:
             of=("total",),
             to="d",
             format=out,
+            overflow="infinity",
         )
         and final.rounding in ("toward_zero", "nearest_even")
         and final.zero in ("positive", "signed_underflow")
@@ -134,7 +144,7 @@ def _chunk(fraction: int, largest: int, kept: int) -> int:
     return ((1 << 31) - 1) // max(aligned, 1)
 
 
-def _result(operation: Operation, final: Step, nan: int | None) -> Kernel:
+def _result(operation: Operation, final: Round, nan: int | None) -> Kernel:
     kept = (
         operation.out_format.fraction_bits
         if final.result_fraction_bits is None
@@ -145,36 +155,42 @@ def _result(operation: Operation, final: Step, nan: int | None) -> Kernel:
 
 def _special(step: Step, *of: str) -> bool:
     """Whether a step answers NaN and infinity of these registers, with a NaN word of its own."""
-    return is_step(step, "special_values", "nan", of=of) and step.nan is not None
+    return is_step(step, SpecialValues, "nan", of=of) and step.nan is not None
 
 
 def _exact_sum(step: Step, to: str, *of: str) -> bool:
     """Whether a step is one exact sum; its rounding only decides the sign of a zero, which the kernels'
     results do not have."""
-    return is_step(step, "sum", "rounding", of=of, to=to)
+    return is_step(step, Sum, "rounding", of=of, to=to)
 
 
 def _fda(operation: Operation, ins: Instruction) -> Kernel | None:
     scaled = ins.scale_block is not None
-    if _ops(operation) != [
-        "multiply",
-        *(["scale"] if scaled else []),
-        "special_values",
-        "align",
-        "sum",
-        "round",
-    ]:
-        return None
-    multiply, special, align, total, final = (step for step in operation.steps if step.op != "scale")
+    match tuple(step for step in operation.steps if not (scaled and step == Scale(of=("products",)))):
+        case (
+            Multiply() as multiply,
+            SpecialValues() as special,
+            Align() as align,
+            Sum() as total,
+            Round() as final,
+        ) if len(operation.steps) == 5 + scaled:
+            pass
+        case _:
+            return None
     expected = ("products", "c", "scales") if scaled else ("products", "c")
     fraction, largest = _product_bits(operation, ins)
     kept = dict(align.fraction_bits).get("products", -1)
     if (
         not _float_frame(operation, ins, final)
-        or not is_step(multiply, "multiply", of=("a", "b"), to="products")
+        or not is_step(multiply, Multiply, to="products")
         or not _special(special, *expected)
         or not is_step(
-            align, "align", "floor", of=("products", "c"), fraction_bits=(("products", kept), ("c", kept))
+            align,
+            Align,
+            "floor",
+            of=("products", "c"),
+            fraction_bits=(("products", kept), ("c", kept)),
+            rounding="toward_zero",
         )
         or not _exact_sum(total, "total", "products", "c")
         or not 0 < kept <= _MAX_F
@@ -184,7 +200,7 @@ def _fda(operation: Operation, ins: Instruction) -> Kernel | None:
     scales = [ins.formats[name] for name in ("scale_a", "scale_b") if scaled]
     if any(not f.is_float or f.signed or f.fraction_bits for f in scales):
         return None
-    if scaled and not is_step(operation.steps[1], "scale", of=("products",)):
+    if scaled and not isinstance(operation.steps[1], Scale):
         return None
     chunk = _chunk(fraction, largest, kept)
     floor = align.floor if align.floor is not None else -(1 << 17)
@@ -210,26 +226,40 @@ def _product_width(operation: Operation, ins: Instruction) -> int:
 
 
 def _gdfs(operation: Operation, ins: Instruction) -> Kernel | None:
-    if (
-        _ops(operation) != ["multiply", "special_values", "sum", "scale", "align", "sum", "round"]
-        or ins.scale_block is None
-    ):
+    match operation.steps:
+        case (
+            Multiply() as multiply,
+            SpecialValues() as special,
+            Sum() as groups,
+            Scale() as scale,
+            Align() as align,
+            Sum() as total,
+            Round() as final,
+        ):
+            pass
+        case _:
+            return None
+    if ins.scale_block is None:
         return None
-    multiply, special, groups, scale, align, total, final = operation.steps
     a, b, sa, sb = (ins.formats[name] for name in ("a", "b", "scale_a", "scale_b"))
     kept = dict(align.fraction_bits).get("groups", -1)
     size = groups.group[1] if groups.group else 0
     stored_block = ins.scale_block * ins.stored_k // ins.k
     if (
         not _float_frame(operation, ins, final)
-        or not is_step(multiply, "multiply", of=("a", "b"), to="products")
+        or not is_step(multiply, Multiply, to="products")
         or not _special(special, "products", "c", "scales")
         or not is_step(
-            groups, "sum", "rounding", of=("products",), to="groups", group=("contiguous", size), exponent=0
+            groups, Sum, "rounding", of=("products",), to="groups", group=("contiguous", size), exponent=0
         )
-        or not is_step(scale, "scale", of=("groups",))
+        or not is_step(scale, Scale, of=("groups",))
         or not is_step(
-            align, "align", "floor", of=("groups", "c"), fraction_bits=(("groups", kept), ("c", kept))
+            align,
+            Align,
+            "floor",
+            of=("groups", "c"),
+            fraction_bits=(("groups", kept), ("c", kept)),
+            rounding="toward_zero",
         )
         or not _exact_sum(total, "total", "groups", "c")
         or len(operation.k_index) % size
@@ -264,40 +294,46 @@ def _fdrda_sums(steps: tuple[Step, ...], kept: int) -> bool:
     that meet."""
     narrow = (("products", kept),)
     if len(steps) == 2:
-        return is_step(steps[0], "align", of=("products",), fraction_bits=narrow) and _exact_sum(
-            steps[1], "dot", "products"
-        )
+        first = is_step(steps[0], Align, of=("products",), fraction_bits=narrow, rounding="toward_zero")
+        return first and _exact_sum(steps[1], "dot", "products")
     if len(steps) != 4:
         return False
     return (
-        is_step(steps[0], "align", of=("products",), fraction_bits=narrow, group=_HALVES)
-        and is_step(steps[1], "sum", "rounding", of=("products",), to="groups", group=_HALVES)
-        and is_step(steps[2], "align", of=("groups",), fraction_bits=(("groups", kept),), rounding="down")
+        is_step(
+            steps[0], Align, of=("products",), fraction_bits=narrow, group=_HALVES, rounding="toward_zero"
+        )
+        and is_step(steps[1], Sum, "rounding", of=("products",), to="groups", group=_HALVES)
+        and is_step(steps[2], Align, of=("groups",), fraction_bits=(("groups", kept),), rounding="down")
         and _exact_sum(steps[3], "dot", "groups")
     )
 
 
 def _fdrda(operation: Operation, ins: Instruction) -> Kernel | None:
-    if _ops(operation)[:2] != ["multiply", "special_values"] or _ops(operation)[-4:] != [
-        "align",
-        "sum",
-        "normalize",
-        "round",
-    ]:
-        return None
-    multiply, special, *sums, meet, total, normal, final = operation.steps
+    match operation.steps:
+        case (
+            Multiply() as multiply,
+            SpecialValues() as special,
+            *sums,
+            Align() as meet,
+            Sum() as total,
+            Normalize() as normal,
+            Round() as final,
+        ):
+            pass
+        case _:
+            return None
     fraction, largest = _product_bits(operation, ins)
     bits = dict(meet.fraction_bits)
     kept, dot, summed = bits.get("c", -1), bits.get("dot", -1), dict(normal.fraction_bits).get("total", -1)
     window = dict(meet.window).get("c", -1)
     if (
         not _float_frame(operation, ins, final)
-        or not is_step(multiply, "multiply", "overflow_exponent", of=("a", "b"), to="products")
+        or not is_step(multiply, Multiply, "overflow_exponent", to="products")
         or not _special(special, "products", "c")
         or not _fdrda_sums(tuple(sums), kept)
         or not is_step(
             meet,
-            "align",
+            Align,
             of=("dot", "c"),
             fraction_bits=(("dot", dot), ("c", kept)),
             rounding="down",
@@ -307,7 +343,7 @@ def _fdrda(operation: Operation, ins: Instruction) -> Kernel | None:
         or not _exact_sum(total, "total", "dot", "c")
         or not is_step(
             normal,
-            "normalize",
+            Normalize,
             of=("total",),
             fraction_bits=(("total", summed),),
             rounding="down",
@@ -360,9 +396,7 @@ def _fma(operation: Operation, ins: Instruction) -> Kernel | None:
         len(operation.steps) != 1
         or not same
         or out not in (get_format("f32"), get_format("f64"))
-        or not is_step(
-            step, "fma", "nan", "nan_order", of=("a", "b"), to="d", format=out, rounding="nearest_even"
-        )
+        or not is_step(step, Fma, "nan", "nan_order", to="d", format=out, rounding="nearest_even")
         or operation.operand_format
         or operation.addends
     ):
@@ -371,18 +405,20 @@ def _fma(operation: Operation, ins: Instruction) -> Kernel | None:
 
 
 def _integer(operation: Operation, ins: Instruction) -> Kernel | None:
-    if _ops(operation) != ["multiply", "sum", "round"]:
-        return None
-    multiply, total, final = operation.steps
+    match operation.steps:
+        case (Multiply() as multiply, Sum() as total, Round() as final):
+            pass
+        case _:
+            return None
     formats = [ins.formats[name] for name in "ab"]
     if (
         any(f.is_float or f.storage != 8 for f in formats)
         or {operation.out_format, operation.seed_format} != {get_format("s32")}
-        or not is_step(multiply, "multiply", "operation", of=("a", "b"), to="products")
+        or not is_step(multiply, Multiply, "operation", to="products")
         or not _exact_sum(total, "total", "products", "c")
         or not is_step(
             final,
-            "round",
+            Round,
             "rounding",
             "overflow",
             "zero",
@@ -409,7 +445,7 @@ def _add(operation: Operation, ins: Instruction) -> Kernel | None:
         or len(operation.addends) != 1
         or not is_step(
             step,
-            "sum",
+            Additions,
             "order",
             "nan",
             of=("c", "addends"),
@@ -418,7 +454,6 @@ def _add(operation: Operation, ins: Instruction) -> Kernel | None:
             rounding="nearest_even",
             overflow="ieee",
         )
-        or step.order == "exact"
         or step.nan is None
         or out not in (get_format("f32"), get_format("f16"))
         or operation.seed_format != out

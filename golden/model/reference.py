@@ -10,11 +10,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, assert_never
 
 from golden.number.formats import Format, Kind, Number
 from golden.number.rounding import convert, round_to_code, shift_right
-from golden.program.program import Operation, Program, Step
+from golden.program.program import Operation, Program
+from golden.program.steps import (
+    Additions,
+    Align,
+    Flush,
+    Fma,
+    HiddenBit,
+    IeeeStep,
+    Multiply,
+    Normalize,
+    Round,
+    Scale,
+    SpecialValues,
+    Step,
+    Sum,
+)
 
 ZERO = Number(Kind.ZERO)
 NAN = Number(Kind.NAN)
@@ -110,7 +125,7 @@ def _run_operation(
         registers["scales"] = _scale_products(scales, operation.k_index, formats)
     state = State(operation, registers, [a[k] for k in operation.k_index], [b[k] for k in operation.k_index])
     for step in operation.steps:
-        event = _STEPS[step.op](state, step)
+        event = _execute(state, step)
         if events is not None:
             events.append(replace(event, operation=index, code=state.result))
         if state.result is not None:
@@ -131,15 +146,43 @@ def _scale_products(
     )
 
 
+def _execute(state: State, step: Step) -> Event:
+    match step:
+        case Flush():
+            return _flush(state, step)
+        case HiddenBit():
+            return _hidden_bit(state, step)
+        case Multiply():
+            return _multiply(state, step)
+        case Scale():
+            return _scale(state, step)
+        case SpecialValues():
+            return _special_values(state, step)
+        case Align():
+            return _align(state, step)
+        case Sum():
+            return _sum(state, step)
+        case Additions():
+            return _additions(state, step)
+        case Normalize():
+            return _normalize(state, step)
+        case Fma():
+            return _fma(state, step)
+        case Round():
+            return _round(state, step)
+        case _:
+            assert_never(step)
+
+
 # Steps ------------------------------------------------------------------------------------------------------
 
 
-def _flush(state: State, step: Step) -> Event:
+def _flush(state: State, step: Flush) -> Event:
     written = {}
     for name in step.of:
         fmt = state.operation.seed_format if name == "c" else None
         written[name] = tuple(
-            _zero(number, step.flush) if number.kind == Kind.ZERO or _is_subnormal(number, fmt) else number
+            _zero(number, step.sign) if number.kind == Kind.ZERO or _is_subnormal(number, fmt) else number
             for number in state.registers[name]
         )
     state.registers.update(written)
@@ -158,7 +201,7 @@ def _zero(number: Number, rule: str) -> Number:
     return replace(number, kind=Kind.ZERO, sign=number.sign if rule == "signed" else 0, significand=0)
 
 
-def _hidden_bit(state: State, step: Step) -> Event:
+def _hidden_bit(state: State, step: HiddenBit) -> Event:
     written = {
         name: tuple(_with_hidden_bit(number, step) for number in state.registers[name]) for name in step.of
     }
@@ -166,7 +209,7 @@ def _hidden_bit(state: State, step: Step) -> Event:
     return Event(0, step, written)
 
 
-def _with_hidden_bit(number: Number, step: Step) -> Number:
+def _with_hidden_bit(number: Number, step: HiddenBit) -> Number:
     """What a multiplier sees that takes every significand as 1.f: subnormals too, and zeros if the step
     says so."""
     hit = number.kind == Kind.FINITE or (number.kind == Kind.ZERO and step.zeros == "set")
@@ -203,7 +246,7 @@ def _normalized(number: Number) -> Number:
     return replace(number, exponent=exponent, fraction_bits=exponent - number.lsb_exponent)
 
 
-def _multiply(state: State, step: Step) -> Event:
+def _multiply(state: State, step: Multiply) -> Event:
     if step.operation != "product":
         combined = [
             x & y if step.operation == "and" else x ^ y
@@ -231,7 +274,7 @@ def _overflowed(product: Number, exponent: int) -> Number:
     return product
 
 
-def _scale(state: State, step: Step) -> Event:
+def _scale(state: State, step: Scale) -> Event:
     written = {}
     for name in step.of:
         terms, scales = state.registers[name], state.registers["scales"]
@@ -241,7 +284,7 @@ def _scale(state: State, step: Step) -> Event:
     return Event(0, step, written)
 
 
-def _special_values(state: State, step: Step) -> Event:
+def _special_values(state: State, step: SpecialValues) -> Event:
     total = _propagate(
         [number for name in step.of for number in state.registers[name]], step.opposite_infinities
     )
@@ -290,7 +333,7 @@ def _groups(terms: Sequence[Any], group: tuple[str, int] | None) -> list[list[in
     return [indices[i : i + size] for i in range(0, len(indices), size)]
 
 
-def _align(state: State, step: Step) -> Event:
+def _align(state: State, step: Align) -> Event:
     terms = [(name, number) for name in step.of for number in state.registers[name]]
     fraction_bits, window = dict(step.fraction_bits), dict(step.window)
     aligned: list[Number] = [number for _, number in terms]
@@ -317,7 +360,7 @@ def _align(state: State, step: Step) -> Event:
     return Event(0, step, written, tuple(maxima), shifts)
 
 
-def _maximum(terms: Sequence[tuple[str, Number]], step: Step) -> int | None:
+def _maximum(terms: Sequence[tuple[str, Number]], step: Align) -> int | None:
     """The exponent that these terms align to: the largest of the non-zero ones (of zeros too, if they take
     part) and the floor; None where there is nothing to align. Registers left out count only where there is
     nothing else."""
@@ -330,7 +373,7 @@ def _maximum(terms: Sequence[tuple[str, Number]], step: Step) -> int | None:
     return max(inside or [exponent for _, exponent in candidates], default=None)
 
 
-def _placed(name: str, number: Number, maximum: int, window: int | None, step: Step) -> tuple[Number, bool]:
+def _placed(name: str, number: Number, maximum: int, window: int | None, step: Align) -> tuple[Number, bool]:
     """The number where the shifter takes it to lie, and whether it counts as zero."""
     outside = window is not None and number.exponent < maximum - window
     if number.exponent > maximum:  # only a register that was left out of the maximum gets here
@@ -340,7 +383,7 @@ def _placed(name: str, number: Number, maximum: int, window: int | None, step: S
     return number, outside
 
 
-def _align_zero(number: Number, maximum: int, fraction_bits: int, step: Step) -> Number:
+def _align_zero(number: Number, maximum: int, fraction_bits: int, step: Align) -> Number:
     """A zero moves along where zeros take part in the maximum; it sets its sticky bit where "all shifted
     out" alone does."""
     if step.zeros == "maximum":
@@ -351,7 +394,7 @@ def _align_zero(number: Number, maximum: int, fraction_bits: int, step: Step) ->
 
 
 def _align_term(
-    number: Number, maximum: int, fraction_bits: int, outside: bool, step: Step
+    number: Number, maximum: int, fraction_bits: int, outside: bool, step: Align
 ) -> tuple[Number, Cut]:
     cut = (maximum - fraction_bits) - number.lsb_exponent  # negative: zeros are appended
     shift = maximum - number.exponent
@@ -361,7 +404,7 @@ def _align_term(
         return zero, Cut(shift, whole, number.significand)
     lost = number.significand & ((1 << max(cut, 0)) - 1)
     kept = shift_right(number.sign, number.significand, cut, step.rounding)
-    if step.sticky:
+    if step.cut == "sticky":
         seen = number.significand & ((1 << max(cut - step.sticky_gap, 0)) - 1)
         kept, fraction_bits = kept << 1 | (seen != 0), fraction_bits + 1
     return replace(number, significand=kept, exponent=maximum, fraction_bits=fraction_bits), Cut(
@@ -369,25 +412,35 @@ def _align_term(
     )
 
 
-def _exact_sum(terms: Sequence[Number], step: Step) -> Number:
+def _exact_sum(terms: Sequence[Number], step: Sum) -> Number:
+    return _total(terms, step.rounding, step.exponent, step.width, step.cancelled == "zero")
+
+
+def _total(
+    terms: Sequence[Number],
+    rounding: str,
+    exponent: int | None = None,
+    width: int | None = None,
+    cancelled_is_zero: bool = False,
+) -> Number:
+    """The exact sum. exponent: the one that it shows, instead of its terms' largest. width: integer bits,
+    sign included, of a two's complement register that holds it."""
     special = _propagate(terms)
     if special is not None:
         return special
     finite = [term for term in terms if term.kind == Kind.FINITE]
     if not finite:
-        exponent = (
-            max((term.exponent for term in terms), default=0) if step.exponent is None else step.exponent
-        )
-        return Number(Kind.ZERO, _zero_sign(terms, step.rounding), 0, exponent)
+        shown = max((term.exponent for term in terms), default=0) if exponent is None else exponent
+        return Number(Kind.ZERO, _zero_sign(terms, rounding), 0, shown)
     lsb = min(term.lsb_exponent for term in finite)
     total = sum((-1) ** term.sign * (term.significand << (term.lsb_exponent - lsb)) for term in finite)
-    exponent = max(term.exponent for term in finite) if step.exponent is None else step.exponent
-    if step.width is not None:
-        total = _wrapped(total, max(exponent + step.width - lsb, 0))
-    sign = int(total < 0) if total else _zero_sign(terms, step.rounding)
-    if total == 0 and step.cancelled == "zero":
-        return Number(Kind.ZERO, sign, 0, exponent)
-    return Number(Kind.FINITE, sign, abs(total), exponent, exponent - lsb)
+    shown = max(term.exponent for term in finite) if exponent is None else exponent
+    if width is not None:
+        total = _wrapped(total, max(shown + width - lsb, 0))
+    sign = int(total < 0) if total else _zero_sign(terms, rounding)
+    if total == 0 and cancelled_is_zero:
+        return Number(Kind.ZERO, sign, 0, shown)
+    return Number(Kind.FINITE, sign, abs(total), shown, shown - lsb)
 
 
 def _wrapped(total: int, bits: int) -> int:
@@ -404,7 +457,7 @@ def _zero_sign(terms: Sequence[Number], rounding: str) -> int:
     )
 
 
-def _ieee(exact: Number, step: Step) -> Number:
+def _ieee(exact: Number, step: IeeeStep) -> Number:
     """Rounds an exact number to step.format by IEEE 754 and decodes it again; subnormal results flush as
     step says."""
     fmt = step.format
@@ -412,13 +465,13 @@ def _ieee(exact: Number, step: Step) -> Number:
     return fmt.decode(_ieee_code(exact, step, fmt))
 
 
-def _ieee_code(exact: Number, step: Step, fmt: Format) -> int:
-    if exact.kind == Kind.NAN and exact.payload and step.nan_order:
+def _ieee_code(exact: Number, step: IeeeStep, fmt: Format) -> int:
+    if exact.kind == Kind.NAN and exact.payload and isinstance(step, Fma) and step.nan_order:
         return exact.payload
     if exact.kind >= Kind.INFINITY:
         return _special_code(exact, fmt, step.nan)
     flush = step.flush != "none"
-    overflow = "saturate" if step.op == "sum" and step.overflow == "saturate" else "ieee"
+    overflow = step.overflow if isinstance(step, Additions) else "ieee"
     code = round_to_code(
         fmt, exact.sign, exact.significand, exact.lsb_exponent, step.rounding, overflow, flush=flush
     )
@@ -427,7 +480,7 @@ def _ieee_code(exact: Number, step: Step, fmt: Format) -> int:
     return code
 
 
-def _reduce(terms: Sequence[Number], step: Step, add: Callable[[Number, Number], Number]) -> Number:
+def _reduce(terms: Sequence[Number], step: Additions, add: Callable[[Number, Number], Number]) -> Number:
     if len(terms) == 1:
         return terms[0]
     if step.order == "tree":
@@ -439,27 +492,30 @@ def _reduce(terms: Sequence[Number], step: Step, add: Callable[[Number, Number],
     return total
 
 
-def _sum(state: State, step: Step) -> Event:
+def _sum(state: State, step: Sum) -> Event:
     terms = [number for name in step.of for number in state.registers[name]]
-    if step.order == "exact":
-        sums = tuple(_exact_sum([terms[i] for i in group], step) for group in _groups(terms, step.group))
-    else:
-
-        def add(x: Number, y: Number) -> Number:
-            return _ieee(_exact_sum([x, y], step), step)
-
-        sums = tuple(_reduce([terms[i] for i in group], step, add) for group in _groups(terms, step.group))
+    sums = tuple(_exact_sum([terms[i] for i in group], step) for group in _groups(terms, step.group))
     return _write(state, step, sums)
 
 
-def _write(state: State, step: Step, numbers: tuple[Number, ...]) -> Event:
+def _additions(state: State, step: Additions) -> Event:
+    terms = [number for name in step.of for number in state.registers[name]]
+
+    def add(x: Number, y: Number) -> Number:
+        return _ieee(_total([x, y], step.rounding), step)
+
+    sums = tuple(_reduce([terms[i] for i in group], step, add) for group in _groups(terms, step.group))
+    return _write(state, step, sums)
+
+
+def _write(state: State, step: Sum | Additions | Fma, numbers: tuple[Number, ...]) -> Event:
     state.registers[step.to] = numbers
-    if step.to == "d":
+    if step.to == "d" and not isinstance(step, Sum):
         state.result = _ieee_code(numbers[0], replace(step, flush="none"), state.operation.out_format)
     return Event(0, step, {step.to: numbers})
 
 
-def _normalize(state: State, step: Step) -> Event:
+def _normalize(state: State, step: Normalize) -> Event:
     fraction_bits = dict(step.fraction_bits)
     written = {
         name: tuple(_normalize_term(number, fraction_bits[name], step) for number in state.registers[name])
@@ -469,7 +525,7 @@ def _normalize(state: State, step: Step) -> Event:
     return Event(0, step, written)
 
 
-def _normalize_term(number: Number, fraction_bits: int, step: Step) -> Number:
+def _normalize_term(number: Number, fraction_bits: int, step: Normalize) -> Number:
     if number.kind != Kind.FINITE or number.significand == 0:
         return number
     exponent = _normalized(number).exponent
@@ -480,7 +536,7 @@ def _normalize_term(number: Number, fraction_bits: int, step: Step) -> Number:
     return replace(number, significand=kept, exponent=exponent, fraction_bits=fraction_bits)
 
 
-def _fma(state: State, step: Step) -> Event:
+def _fma(state: State, step: Fma) -> Event:
     pairs = list(zip(state.registers["a"], state.registers["b"], strict=True))
     sums = []
     for indices in _groups(pairs, step.group):
@@ -492,7 +548,7 @@ def _fma(state: State, step: Step) -> Event:
     return _write(state, step, tuple(sums))
 
 
-def _fma_step(a: Number, b: Number, c: Number | None, step: Step) -> Number:
+def _fma_step(a: Number, b: Number, c: Number | None, step: Fma) -> Number:
     """One IEEE fused multiply-add (a multiply when c is None); NaNs are handed on in step.nan_order,
     quieted."""
     operands = {"a": a, "b": b, "c": c}
@@ -502,15 +558,14 @@ def _fma_step(a: Number, b: Number, c: Number | None, step: Step) -> Number:
             assert step.format is not None
             return replace(operand, payload=operand.payload | 1 << (step.format.fraction_bits - 1))
     product = _product(a, b, step.zero_times_infinity)
-    exact = product if c is None else _exact_sum([product, c], step)
+    exact = product if c is None else _total([product, c], step.rounding)
     if exact.kind == Kind.NAN:
         return Number(Kind.NAN, payload=step.nan or 0)
     return _ieee(exact, step)
 
 
-def _round(state: State, step: Step) -> Event:
+def _round(state: State, step: Round) -> Event:
     fmt = step.format
-    assert fmt is not None
     codes = tuple(_round_code(number, step, fmt) for name in step.of for number in state.registers[name])
     if step.to == "d":
         state.result = codes[0]
@@ -519,7 +574,7 @@ def _round(state: State, step: Step) -> Event:
     return Event(0, step, {step.to: state.registers[step.to]})
 
 
-def _round_code(number: Number, step: Step, fmt: Format) -> int:
+def _round_code(number: Number, step: Round, fmt: Format) -> int:
     if number.kind >= Kind.INFINITY:
         return _special_code(number, fmt, step.nan)
     if step.sticky_gap and number.significand:
@@ -541,7 +596,7 @@ def _round_code(number: Number, step: Step, fmt: Format) -> int:
     return 0 if fmt.decode(code).kind == Kind.ZERO and _drops_zero_sign(number, step) else code
 
 
-def _with_gap(number: Number, step: Step, fmt: Format) -> Number:
+def _with_gap(number: Number, step: Round, fmt: Format) -> Number:
     """The number as a rounding sees it whose sticky bit misses the bits right below the round bit."""
     kept = fmt.fraction_bits if step.result_fraction_bits is None else step.result_fraction_bits
     last = max(_normalized(number).exponent, fmt.min_exponent) - kept  # exponent of the result's last place
@@ -558,22 +613,8 @@ def _rounded_up_to_normal(number: Number, rounded: Number, fmt: Format) -> bool:
     return rounded.kind == Kind.FINITE and abs(number.value) < least <= abs(rounded.value)
 
 
-def _drops_zero_sign(number: Number, step: Step) -> bool:
+def _drops_zero_sign(number: Number, step: Round) -> bool:
     """Whether a result that is zero is +0 whatever the sign of the number that was rounded."""
     if number.significand and step.flush == "positive":
         return True
     return step.zero == "positive" or (step.zero == "signed_underflow" and number.significand == 0)
-
-
-_STEPS: dict[str, Callable[[State, Step], Event]] = {
-    "flush": _flush,
-    "hidden_bit": _hidden_bit,
-    "multiply": _multiply,
-    "scale": _scale,
-    "special_values": _special_values,
-    "align": _align,
-    "sum": _sum,
-    "normalize": _normalize,
-    "fma": _fma,
-    "round": _round,
-}

@@ -3,6 +3,8 @@ sound."""
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from golden.program.extents import (
     KEPT_BITS,
     MOST_BITS,
@@ -15,7 +17,23 @@ from golden.program.extents import (
     operands_of,
     product,
 )
-from golden.program.program import Operands, Operation, Step
+from golden.program.program import Operands, Operation
+from golden.program.steps import (
+    Additions,
+    Align,
+    Flush,
+    Fma,
+    HiddenBit,
+    Multiply,
+    Normalize,
+    Round,
+    Scale,
+    SpecialValues,
+    Step,
+    Sum,
+    format_of,
+    grouping,
+)
 from golden.yamlfile import Section
 
 
@@ -57,36 +75,44 @@ class StepChecks:
                     f"step '{step.op}' reads a register without terms (operations with 'k: none' have no "
                     "products)"
                 )
-        self.scales += step.op == "scale"
-        if step.op == "scale" and (not self.scaled or self.scales > 1):
-            raise body.error("a 'scale' step needs the formats scale_a and scale_b, and there is at most one")
+        if isinstance(step, Scale):
+            self.scales += 1
+            if not self.scaled or self.scales > 1:
+                raise body.error(
+                    "a 'scale' step needs the formats scale_a and scale_b, and there is at most one"
+                )
+        group = grouping(step)
         members = (
             self.registers["a"].count
-            if step.op == "fma"
+            if isinstance(step, Fma)
             else sum(self.registers[name].count for name in step.of)
         )
-        if step.group is not None and step.group[1] > members:
+        if group is not None and group[1] > members:
             raise body.error(
-                f"a group of {step.group[1]} is larger than the {members} terms that step '{step.op}' reads"
+                f"a group of {group[1]} is larger than the {members} terms that step '{step.op}' reads"
             )
 
     def _check_bits(self, step: Step, body: Section) -> None:
         """What the core can hold: long numbers, sums of terms far apart, and what it had to shorten
         before."""
-        terms = [self.registers[name] for name in step.of]
-        if step.op == "sum":
-            self._check_span(longest_sum(step, terms), body)
-        elif step.op == "fma":
-            rounded = follow(step, self.registers)[step.to]
-            self._check_span(longest_sum(step, [self._products(), self.registers["c"], rounded]), body)
-        elif step.op in ("align", "scale", "normalize"):
-            width = max(
-                extent.width for name, extent in follow(step, self.registers).items() if name in step.of
-            )
-            if width > MOST_BITS:
-                raise body.error(
-                    f"step '{step.op}' needs numbers of {width} bits, the core holds {MOST_BITS}"
-                )
+        match step:
+            case Sum() | Additions():
+                self._check_span(longest_sum(step, [self.registers[name] for name in step.of]), body)
+            case Fma():
+                rounded = follow(step, self.registers)[step.to]
+                products = product(self.registers["a"], self.registers["b"])
+                self._check_span(longest_sum(step, [products, self.registers["c"], rounded]), body)
+            case Align() | Scale() | Normalize():
+                written = follow(step, self.registers)
+                width = max(written[name].width for name in step.of)
+                if width > MOST_BITS:
+                    raise body.error(
+                        f"step '{step.op}' needs numbers of {width} bits, the core holds {MOST_BITS}"
+                    )
+            case Multiply() | Flush() | SpecialValues() | Round() | HiddenBit():
+                pass
+            case _:
+                assert_never(step)
         shortened = [
             name
             for name in step.of
@@ -95,13 +121,9 @@ class StepChecks:
         if shortened:
             raise body.error(
                 f"register '{shortened[0]}' is an exact sum that can need more than the {KEPT_BITS} bits "
-                "that the core keeps; "
-                "sum all of its terms in one step, or align or round it first",
+                "that the core keeps; sum all of its terms in one step, or align or round it first",
                 "of",
             )
-
-    def _products(self) -> Extent:
-        return product(self.registers["a"], self.registers["b"])
 
     def _check_span(self, total: Extent, body: Section) -> None:
         if total.high - total.low > MOST_SPAN:
@@ -115,65 +137,77 @@ class StepChecks:
         The bits that were dropped are ORed into the lowest that is kept, some 100 below the leading one.
         Nothing that rounds once, two bits or more above that one, sees a difference.
         """
-        if step.op == "scale":
-            return True
-        if step.op == "sum":
-            whole = joined(self.registers[name] for name in step.of)
-            return max(group_sizes(step, whole.count)) > 1
-        if step.op == "align":
-            return any(bits + own.above + step.sticky_gap + 3 > KEPT_BITS for _, bits in step.fraction_bits)
-        if step.op == "round" and step.format is not None and step.format.is_float:
-            return step.format.fraction_bits + step.sticky_gap + 3 > KEPT_BITS
-        return False
+        match step:
+            case Scale():
+                return True
+            case Sum() | Additions():
+                return max(group_sizes(step, sum(self.registers[name].count for name in step.of))) > 1
+            case Align():
+                most = max(bits for _, bits in step.fraction_bits)
+                return most + own.above + step.sticky_gap + 3 > KEPT_BITS
+            case Round():
+                return step.format.is_float and step.format.fraction_bits + step.sticky_gap + 3 > KEPT_BITS
+            case Normalize() | Multiply() | Fma() | Flush() | SpecialValues() | HiddenBit():
+                return False
+            case _:
+                assert_never(step)
 
     def _check_integers(self, step: Step, body: Section) -> None:
         """Only integers wrap: the low bits of any other total are not there, or not all of them."""
-        fmt = step.format
-        if fmt is None or fmt.is_float or step.op not in ("multiply", "fma", "sum", "round"):
+        fmt = format_of(step)
+        if fmt is None or fmt.is_float:
             return
-        wraps = step.overflow == "wrap" if step.op == "round" else step.overflow != "saturate"
-        read = [self.registers[name] for name in step.of] + (
-            [self.registers["c"]] if step.op == "fma" and step.start == "c" else []
-        )
-        whole = longest_sum(step, read) if step.op == "sum" else joined(read)
-        if not wraps or whole.integer:
-            return
-        if step.op in ("multiply", "fma"):
+        read = [self.registers[name] for name in step.of]
+        match step:
+            case Round(overflow="wrap"):
+                whole, what = joined(read), "overflow 'wrap'"
+            case Additions(overflow="ieee"):
+                whole = longest_sum(step, read)
+                what = f"a sum to {fmt.name} without 'overflow: saturate' wraps, which"
+            case Multiply() | Fma():
+                if isinstance(step, Fma) and step.start == "c":
+                    read.append(self.registers["c"])
+                if not joined(read).integer:
+                    raise body.error(
+                        f"a '{step.op}' to {fmt.name} wraps, which is for integers; let a 'round' saturate",
+                        "format",
+                    )
+                return
+            case _:
+                return
+        if not whole.integer:
             raise body.error(
-                f"a '{step.op}' to {fmt.name} wraps, which is for integers; let a 'round' saturate", "format"
+                f"{what} is for integer operands; a float total has no exact low bits, expected 'overflow: "
+                "saturate'",
+                "overflow",
             )
-        wrapping = (
-            "overflow 'wrap'"
-            if step.op == "round"
-            else f"a sum to {fmt.name} without 'overflow: saturate' wraps, which"
-        )
-        raise body.error(
-            f"{wrapping} is for integer operands; a float total has no exact low bits, expected 'overflow: "
-            "saturate'",
-            "overflow",
-        )
 
     def _check_formats(self, step: Step, body: Section) -> None:
         """Steps that speak of the fields of a, b and c: bits, hidden bits, NaN words."""
-        a, b = self.formats["a"], self.formats["b"]
-        if step.op == "multiply" and step.operation != "product":
-            for name in "ab":
-                fmt = self.formats[name]
-                if fmt.is_float or fmt.signed or self.frame.operand_format is not None:
-                    what = (
-                        f"key 'operation' is '{step.operation}', which combines the bits of unsigned integers"
-                    )
-                    raise body.error(f"{what}; {name} is {fmt.name}", "operation")
-        if step.op == "hidden_bit":
-            for name in step.of:
-                if not (self.formats[name].is_float and self.formats[name].has_zero):
+        match step:
+            case Multiply() if step.operation != "product":
+                self._check_bit_operands(step, body)
+            case HiddenBit():
+                self._check_hidden_bits(step, body)
+            case Fma() if step.nan_order:
+                a, b = self.formats["a"], self.formats["b"]
+                if not {a, b, self.frame.seed_format} <= {step.format} or a.fraction_bits == 0:
                     raise body.error(
-                        f"step 'hidden_bit' is for formats with subnormal numbers, {name} is "
-                        f"{self.formats[name].name}",
-                        "of",
+                        "'nan_order' hands NaN words on, so a, b, c and the step's format must be the same",
+                        "nan_order",
                     )
-        if step.nan_order and (not {a, b, self.frame.seed_format} <= {step.format} or a.fraction_bits == 0):
-            raise body.error(
-                "'nan_order' hands NaN words on, so a, b, c and the step's format must be the same",
-                "nan_order",
-            )
+
+    def _check_bit_operands(self, step: Multiply, body: Section) -> None:
+        for name in "ab":
+            fmt = self.formats[name]
+            if fmt.is_float or fmt.signed or self.frame.operand_format is not None:
+                what = f"key 'operation' is '{step.operation}', which combines the bits of unsigned integers"
+                raise body.error(f"{what}; {name} is {fmt.name}", "operation")
+
+    def _check_hidden_bits(self, step: HiddenBit, body: Section) -> None:
+        for name in step.of:
+            fmt = self.formats[name]
+            if not (fmt.is_float and fmt.has_zero):
+                raise body.error(
+                    f"step 'hidden_bit' is for formats with subnormal numbers, {name} is {fmt.name}", "of"
+                )

@@ -10,8 +10,9 @@ from golden.errors import SpecError, UnknownNameError, nearest
 from golden.number.formats import Format, get_format
 from golden.program.algorithms import get_algorithm, resolve_parameters, substitute
 from golden.program.checks import StepChecks
-from golden.program.program import MAX_K, OWN_STEPS, Operands, Operation, Program, Step
-from golden.program.reading import STEPS, StepReader
+from golden.program.program import OWN_STEPS, Operands, Operation, Program
+from golden.program.reading import StepReader
+from golden.program.steps import MAX_K, STEPS, Step
 from golden.yamlfile import Section
 
 OPERATION_KEYS = ("k", "seed", "addends", "operands", "out", "to", "steps")

@@ -9,9 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from golden.number.formats import Format
-from golden.program.program import Operation, Step
+from golden.program.program import Operation
+from golden.program.steps import (
+    Additions,
+    Align,
+    Flush,
+    Fma,
+    HiddenBit,
+    Multiply,
+    Normalize,
+    Round,
+    Scale,
+    SpecialValues,
+    Step,
+    Sum,
+    grouping,
+)
 
 KEPT_BITS = 100
 """Bits that the core keeps of an exact sum (MG_KEPT_BITS); a longer one has what was dropped ORed into the
@@ -69,32 +85,36 @@ def operands_of(operation: Operation, formats: dict[str, Format]) -> dict[str, E
 
 def follow(step: Step, registers: dict[str, Extent]) -> dict[str, Extent]:
     """The registers that a step writes."""
-    if step.op == "multiply":
-        return {step.to: _multiplied(step, registers)}
-    if step.op == "scale":
-        return {
-            name: replace(product(registers[name], registers["scales"]), integer=False) for name in step.of
-        }
-    if step.op == "align":
-        return _aligned(step, registers)
-    if step.op == "sum":
-        return {step.to: _summed(step, [registers[name] for name in step.of])}
-    if step.op == "normalize":
-        return {name: _normalized(step, name, registers[name]) for name in step.of}
-    if step.op == "fma":
-        assert step.format is not None
-        return {step.to: of_format(step.format, len(group_sizes(step, registers["a"].count)))}
-    if step.op == "round":
-        assert step.format is not None
-        return {step.to: of_format(step.format, registers[step.of[0]].count)}
-    return {}  # flush, hidden_bit, special_values: within what the registers hold already
+    match step:
+        case Multiply():
+            return {step.to: _multiplied(step, registers)}
+        case Scale():
+            scaled = {name: product(registers[name], registers["scales"]) for name in step.of}
+            return {name: replace(extent, integer=False) for name, extent in scaled.items()}
+        case Align():
+            return _aligned(step, registers)
+        case Sum():
+            return {step.to: _summed(step, [registers[name] for name in step.of])}
+        case Additions():
+            return {step.to: _added(step, [registers[name] for name in step.of])}
+        case Normalize():
+            return {name: _normalized(step, name, registers[name]) for name in step.of}
+        case Fma():
+            return {step.to: of_format(step.format, len(group_sizes(step, registers["a"].count)))}
+        case Round():
+            return {step.to: of_format(step.format, registers[step.of[0]].count)}
+        case Flush() | HiddenBit() | SpecialValues():
+            return {}  # within what the registers hold already
+        case _:
+            assert_never(step)
 
 
 def group_sizes(step: Step, count: int) -> list[int]:
     """How many of `count` terms each group of a step holds."""
-    if step.group is None:
+    group = grouping(step)
+    if group is None:
         return [count]
-    kind, size = step.group
+    kind, size = group
     if kind == "interleaved":
         return [len(range(i, count, size)) for i in range(size)]
     return [min(size, count - start) for start in range(0, count, size)]
@@ -132,11 +152,11 @@ def product(x: Extent, y: Extent) -> Extent:
     )
 
 
-def longest_sum(step: Step, terms: list[Extent]) -> Extent:
+def longest_sum(step: Sum | Additions | Fma, terms: list[Extent]) -> Extent:
     """The exact sum of a step's longest group: of all its terms, or (IEEE adders) of two of them."""
     whole = joined(terms)
     size = max(group_sizes(step, whole.count))
-    growth = (min(size, 2 if step.order != "exact" else size) - 1).bit_length()
+    growth = (min(size, 2 if not isinstance(step, Sum) else size) - 1).bit_length()
     high, above = whole.high + growth, whole.above + growth
     integer = whole.integer and high - whole.low <= KEPT_BITS
     exact = whole.exact and high - whole.low <= KEPT_BITS
@@ -144,7 +164,7 @@ def longest_sum(step: Step, terms: list[Extent]) -> Extent:
     return replace(whole, high=high, above=above, width=width, integer=integer, exact=exact)
 
 
-def _multiplied(step: Step, registers: dict[str, Extent]) -> Extent:
+def _multiplied(step: Multiply, registers: dict[str, Extent]) -> Extent:
     a, b = registers["a"], registers["b"]
     if step.format is not None:
         return of_format(step.format, a.count)
@@ -158,7 +178,7 @@ def _multiplied(step: Step, registers: dict[str, Extent]) -> Extent:
     )
 
 
-def _aligned(step: Step, registers: dict[str, Extent]) -> dict[str, Extent]:
+def _aligned(step: Align, registers: dict[str, Extent]) -> dict[str, Extent]:
     """Terms move to the largest exponent: down, but for shifters that stop short and registers left out of
     the maximum."""
     whole = joined(registers[name] for name in step.of)
@@ -175,7 +195,7 @@ def _aligned(step: Step, registers: dict[str, Extent]) -> dict[str, Extent]:
         if step.shift_limit is not None:
             high = max(high, most - step.shift_limit + above)
         if (
-            step.rounding != "toward_zero" or step.sticky
+            step.rounding != "toward_zero" or step.cut == "sticky"
         ):  # a carry, or one unit for a term that lies far below
             high, above = max(high + 1, most - bits + 1), above + 1
         found[name] = replace(
@@ -185,18 +205,23 @@ def _aligned(step: Step, registers: dict[str, Extent]) -> dict[str, Extent]:
             bottom=min(own.bottom, least),
             top=max(own.top, most),
             above=above,
-            width=bits + above + int(step.sticky),
+            width=bits + above + int(step.cut == "sticky"),
             exact=True,
         )
     return found
 
 
-def _summed(step: Step, terms: list[Extent]) -> Extent:
+def _added(step: Additions, terms: list[Extent]) -> Extent:
+    sizes = group_sizes(step, sum(term.count for term in terms))
+    rounded = of_format(step.format, len(sizes))
+    if min(sizes) > 1:
+        return rounded
+    return replace(joined([rounded, *terms]), count=len(sizes))  # a group of one term is handed on as it is
+
+
+def _summed(step: Sum, terms: list[Extent]) -> Extent:
     total = longest_sum(step, terms)
     sizes = group_sizes(step, total.count)
-    if step.format is not None:  # a group of one term is handed on as it is
-        rounded = of_format(step.format, len(sizes))
-        return replace(joined([rounded, *terms]), count=len(sizes)) if min(sizes) == 1 else rounded
     total = replace(total, count=len(sizes))
     if step.exponent is not None:
         total = replace(
@@ -209,7 +234,7 @@ def _summed(step: Step, terms: list[Extent]) -> Extent:
     return total
 
 
-def _normalized(step: Step, name: str, own: Extent) -> Extent:
+def _normalized(step: Normalize, name: str, own: Extent) -> Extent:
     bits, least = dict(step.fraction_bits)[name], step.min_exponent
     high, top = own.high + 1, max(own.top, own.high)
     if least is not None:

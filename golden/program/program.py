@@ -10,69 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from golden.number.formats import Format
+from golden.program.steps import FinalStep, Multiply, Round, Step
 
-REGISTERS = ("a", "b", "c", "products", "groups", "dot", "total", "partial", "addends", "scales", "d")
-MAX_K = 4096
-MAX_FRACTION_BITS = 72
+S = TypeVar("S", bound=Step)
 OWN_STEPS = "steps"
 """What stands for the algorithm's name where an operation's steps are written out."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """One primitive step with every parameter filled in. Fields that a step does not use keep their
-    defaults."""
-
-    op: str
-    of: tuple[str, ...] = ()
-    to: str = ""
-    group: tuple[str, int] | None = None
-    fraction_bits: tuple[tuple[str, int], ...] = ()
-    rounding: str = "toward_zero"
-    sticky: bool = False
-    floor: int | None = None
-    window: tuple[tuple[str, int], ...] = ()
-    normalize: bool = False
-    overflow_exponent: int | None = None
-    operation: str = "product"
-    format: Format | None = None
-    flush: str = "none"
-    exponent: int | None = None
-    order: str = "exact"
-    start: str = "c"
-    nan: int | None = None
-    nan_order: tuple[str, ...] = ()
-    zero: str = "positive"
-    overflow: str = "infinity"
-    result_fraction_bits: int | None = None
-    min_exponent: int | None = None
-    # What a faulty datapath may do besides (docs/diagnosis.md); the defaults are the sound behaviour.
-    zeros: str = "ignored"
-    sticky_gap: int = 0
-    shift_limit: int | None = None
-    left_out: tuple[tuple[str, str], ...] = ()
-    width: int | None = None
-    cancelled: str = "keeps_exponent"
-    zero_times_infinity: str = "nan"
-    opposite_infinities: str = "nan"
-    subnormal_carry: str = "kept"
-
-
-FAULTS = (
-    "zeros",
-    "sticky_gap",
-    "shift_limit",
-    "left_out",
-    "width",
-    "cancelled",
-    "zero_times_infinity",
-    "opposite_infinities",
-    "subnormal_carry",
-)
-"""Fields of a step that only faulty datapaths set."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +49,23 @@ class Operation:
         return self if new == self.steps else replace(self, steps=new, algorithm=OWN_STEPS, parameters=())
 
     @property
+    def final(self) -> FinalStep:
+        """The step that makes the result; the loader takes no other at the end."""
+        step = self.steps[-1]
+        assert isinstance(step, FinalStep)
+        return step
+
+    @property
+    def result_fraction_bits(self) -> int:
+        """Fraction bits of the result: fewer than its format has for E8M13 and the like."""
+        kept = self.final.result_fraction_bits if isinstance(self.final, Round) else None
+        return self.out_format.fraction_bits if kept is None else kept
+
+    def steps_of(self, kind: type[S]) -> list[S]:
+        """The steps of one kind, in order."""
+        return [step for step in self.steps if isinstance(step, kind)]
+
+    @property
     def arithmetic(self) -> Operation:
         """All that decides results: the operation without the names that it is shown under."""
         return replace(self, algorithm=OWN_STEPS, parameters=())
@@ -115,6 +77,10 @@ class Program:
 
     operations: tuple[Operation, ...]
 
+    def steps_of(self, kind: type[S]) -> list[S]:
+        """The steps of one kind of all operations, in order."""
+        return [step for operation in self.operations for step in operation.steps_of(kind)]
+
     @property
     def algorithms(self) -> tuple[str, ...]:
         """Names of the algorithms used, in order of first use."""
@@ -124,8 +90,8 @@ class Program:
     def bit_operation(self) -> str | None:
         """What two bits are combined with before they are counted ("and", "xor"); None where numbers are
         multiplied."""
-        steps = (step for operation in self.operations for step in operation.steps if step.op == "multiply")
-        return next((step.operation for step in steps if step.operation != "product"), None)
+        kinds = (step.operation for step in self.steps_of(Multiply))
+        return next((kind for kind in kinds if kind != "product"), None)
 
 
 @dataclass(frozen=True)

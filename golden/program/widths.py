@@ -10,11 +10,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, assert_never
 
 from golden.instruction import Instruction
 from golden.number.formats import Format
-from golden.program.program import Operation, Step
+from golden.program.program import Operation
+from golden.program.steps import (
+    Additions,
+    Align,
+    Flush,
+    Fma,
+    HiddenBit,
+    Multiply,
+    Normalize,
+    Round,
+    Scale,
+    SpecialValues,
+    Step,
+    Sum,
+    grouping,
+)
 
 
 @dataclass(frozen=True)
@@ -88,7 +103,7 @@ def operation_nodes(ins: Instruction, operation: Operation) -> list[tuple[Step, 
     nodes = operand_nodes(ins, operation)
     steps = []
     for step in operation.steps:
-        written = _written(step, nodes, operation)
+        written = _written(step, nodes)
         nodes |= {node.register: node for node in written}
         steps.append((step, written))
     return steps
@@ -123,30 +138,30 @@ def _product(register: str, x: Node, y: Node) -> Node:
     )
 
 
-def _written(step: Step, nodes: dict[str, Node], operation: Operation) -> list[Node]:
-    if step.op == "multiply":
-        return [_multiplied(step, nodes)]
-    if step.op == "scale":
-        return [
-            replace(_product(name, nodes[name], nodes["scales"]), count=nodes[name].count) for name in step.of
-        ]
-    if step.op == "align":
-        return _aligned(step, [nodes[name] for name in step.of])
-    if step.op == "sum":
-        return [_summed(step, [nodes[name] for name in step.of])]
-    if step.op == "normalize":
-        return [_normalized(step, nodes[name], dict(step.fraction_bits)[name]) for name in step.of]
-    if step.op in ("fma", "round"):
-        fmt = step.format or operation.out_format
-        groups = _group_sizes(step, nodes["a"].count if step.op == "fma" else nodes[step.of[0]].count)
-        return [_of_format(step.to, fmt, len(groups) if step.op == "fma" else nodes[step.of[0]].count)]
-    if step.op not in _SAME_WIDTHS:
-        raise AssertionError(f"no widths of step '{step.op}'")
-    return []
-
-
-_SAME_WIDTHS = ("flush", "hidden_bit", "special_values")
-"""Steps that leave every register as wide as it is: a hidden bit has its place in the significand already."""
+def _written(step: Step, nodes: dict[str, Node]) -> list[Node]:
+    match step:
+        case Multiply():
+            return [_multiplied(step, nodes)]
+        case Scale():
+            scaled = {name: _product(name, nodes[name], nodes["scales"]) for name in step.of}
+            return [replace(node, count=nodes[name].count) for name, node in scaled.items()]
+        case Align():
+            return _aligned(step, [nodes[name] for name in step.of])
+        case Sum():
+            return [_summed(step, [nodes[name] for name in step.of])]
+        case Additions():
+            groups = _group_sizes(step, sum(nodes[name].count for name in step.of))
+            return [_of_format(step.to, step.format, len(groups))]
+        case Normalize():
+            return [_normalized(step, nodes[name], dict(step.fraction_bits)[name]) for name in step.of]
+        case Fma():
+            return [_of_format(step.to, step.format, len(_group_sizes(step, nodes["a"].count)))]
+        case Round():
+            return [_of_format(step.to, step.format, nodes[step.of[0]].count)]
+        case Flush() | HiddenBit() | SpecialValues():
+            return []  # every register stays as wide as it is: a hidden bit has its place already
+        case _:
+            assert_never(step)
 
 
 def _rounded(maximum: Fraction, bits: int, mode: str) -> Fraction:
@@ -157,7 +172,7 @@ def _rounded(maximum: Fraction, bits: int, mode: str) -> Fraction:
     return Fraction(-(-maximum.numerator * (1 << bits) // maximum.denominator), 1 << bits)
 
 
-def _normalized(step: Step, node: Node, bits: int) -> Node:
+def _normalized(step: Normalize, node: Node, bits: int) -> Node:
     """The leading one moves before the point, from anywhere in the register, and no farther than the least
     exponent."""
     low, high = node.exponents[0] - node.fraction_bits, node.exponents[1] + node.integer_bits - 1
@@ -175,7 +190,7 @@ def _normalized(step: Step, node: Node, bits: int) -> Node:
     )
 
 
-def _multiplied(step: Step, nodes: dict[str, Node]) -> Node:
+def _multiplied(step: Multiply, nodes: dict[str, Node]) -> Node:
     if step.format is not None:
         return _of_format(step.to, step.format, nodes["a"].count)
     if step.operation != "product":
@@ -197,7 +212,7 @@ def _multiplied(step: Step, nodes: dict[str, Node]) -> Node:
     )
 
 
-def _aligned(step: Step, terms: list[Node]) -> list[Node]:
+def _aligned(step: Align, terms: list[Node]) -> list[Node]:
     """Every term moves to the largest exponent; shifts only make significands smaller."""
     bits = dict(step.fraction_bits)
     low, high = min(node.exponents[0] for node in terms), max(node.exponents[1] for node in terms)
@@ -207,7 +222,7 @@ def _aligned(step: Step, terms: list[Node]) -> list[Node]:
         replace(
             node,
             maximum=_rounded(node.maximum, bits[node.register], step.rounding),
-            fraction_bits=bits[node.register] + int(step.sticky),
+            fraction_bits=bits[node.register] + int(step.cut == "sticky"),
             exponents=(low, high),
             fixed=False,
             aligned=True,
@@ -218,19 +233,18 @@ def _aligned(step: Step, terms: list[Node]) -> list[Node]:
 
 
 def _group_sizes(step: Step, count: int) -> list[int]:
-    if step.group is None or count == 0:
+    group = grouping(step)
+    if group is None or count == 0:
         return [count]
-    kind, size = step.group
+    kind, size = group
     if kind == "interleaved":
         return [len(range(i, count, size)) for i in range(min(size, count))]
     return [min(size, count - start) for start in range(0, count, size)]
 
 
-def _summed(step: Step, terms: list[Node]) -> Node:
+def _summed(step: Sum, terms: list[Node]) -> Node:
     total = sum(node.count for node in terms)
     sizes = _group_sizes(step, total)
-    if step.format is not None:
-        return _of_format(step.to, step.format, len(sizes))
     share = Fraction(max(sizes), total) if total else Fraction(0)
     signed = any(node.signed for node in terms)
     if all(node.fixed for node in terms) or all(node.aligned for node in terms):

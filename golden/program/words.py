@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
-from golden.model.kernels import is_step
-from golden.program.program import Step
+from golden.number.formats import Format
+from golden.program.steps import (
+    Additions,
+    Align,
+    Flush,
+    Fma,
+    HiddenBit,
+    Multiply,
+    Normalize,
+    Round,
+    Scale,
+    SpecialValues,
+    Step,
+    Sum,
+)
 
 if TYPE_CHECKING:
     from golden.instruction import Instruction
@@ -48,16 +61,15 @@ _OPPOSITES = {
 }
 
 
-_INTEGER_STEPS = ("multiply", "sum", "round")
-
-
 def is_integer(ins: Instruction) -> bool:
     """Whether every number of the instruction is an integer: its registers have no exponents and nothing
     is rounded."""
     steps = [step for operation in ins.program.operations for step in operation.steps]
-    plain = all(step.op != "multiply" or is_step(step, "multiply", "of", "to", "operation") for step in steps)
-    rounded = not plain or any(step.op not in _INTEGER_STEPS for step in steps)
-    return not rounded and not any(fmt.is_float for fmt in ins.formats.values())
+    plain = all(
+        step == Multiply(to=step.to, operation=step.operation) for step in ins.program.steps_of(Multiply)
+    )
+    known = all(isinstance(step, Multiply | Sum | Additions | Round) for step in steps)
+    return plain and known and not any(fmt.is_float for fmt in ins.formats.values())
 
 
 def step_text(step: Step, integer: bool = False) -> str:
@@ -65,48 +77,60 @@ def step_text(step: Step, integer: bool = False) -> str:
     `is_integer`."""
     if integer:
         return _integer_text(step)
-    texts = {
-        "flush": _flush_text,
-        "hidden_bit": _hidden_bit_text,
-        "multiply": _multiply_text,
-        "scale": _scale_text,
-        "special_values": _special_text,
-        "align": _align_text,
-        "sum": _sum_text,
-        "normalize": _normalize_text,
-        "fma": _fma_text,
-        "round": _round_text,
-    }
-    return texts[step.op](step)
+    match step:
+        case Flush():
+            return _flush_text(step)
+        case HiddenBit():
+            return _hidden_bit_text(step)
+        case Multiply():
+            return _multiply_text(step)
+        case Scale():
+            return _scale_text(step)
+        case SpecialValues():
+            return _special_text(step)
+        case Align():
+            return _align_text(step)
+        case Sum():
+            return _sum_text(step)
+        case Additions():
+            return _additions_text(step)
+        case Normalize():
+            return _normalize_text(step)
+        case Fma():
+            return _fma_text(step)
+        case Round():
+            return _round_text(step)
+        case _:
+            assert_never(step)
 
 
 def _integer_text(step: Step) -> str:
-    if step.op == "multiply":
-        return _multiply_text(step) if step.operation != "product" else f"{step.to} = a * b, exact."
-    if step.op == "sum" and step.order == "exact":
-        return _sum_text(step)
-    fmt = step.format
-    assert fmt is not None
-    result = (
-        f"clamped to the range of {fmt.name}"
-        if step.overflow == "saturate"
-        else f"taken modulo 2**{fmt.integer_bits}"
-    )
-    if step.op == "sum":
-        return (
-            f"{step.to} = sum of {_names(step.of)}{_group_text(step)}, {_ORDERS[step.order]}, each sum "
-            f"{result}."
-        )
-    return f"{step.to} = {_names(step.of)} {result}" + (
-        "." if step.overflow == "saturate" else f" ({fmt.name})."
-    )
+    match step:
+        case Multiply(operation="product"):
+            return f"{step.to} = a * b, exact."
+        case Additions():
+            result = _clamped_or_wrapped(step.overflow, step.format)
+            what = f"{step.to} = sum of {_names(step.of)}{_group_text(step)}, {_ORDERS[step.order]}"
+            return f"{what}, each sum {result}."
+        case Round():
+            result = _clamped_or_wrapped(step.overflow, step.format)
+            name = "" if step.overflow == "saturate" else f" ({step.format.name})"
+            return f"{step.to} = {_names(step.of)} {result}{name}."
+        case _:
+            return step_text(step)
+
+
+def _clamped_or_wrapped(overflow: str, fmt: Format) -> str:
+    if overflow == "saturate":
+        return f"clamped to the range of {fmt.name}"
+    return f"taken modulo 2**{fmt.integer_bits}"
 
 
 def _names(names: tuple[str, ...]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _group_text(step: Step) -> str:
+def _group_text(step: Align | Sum | Additions | Fma) -> str:
     if step.group is None:
         return ""
     kind, size = step.group
@@ -117,31 +141,35 @@ def _group_text(step: Step) -> str:
     )
 
 
-def _nan_text(step: Step) -> str:
+def _flushed_text(step: Multiply | Additions | Fma | Round) -> str:
+    return f"; {_FLUSHES[step.flush]}" if step.flush != "none" else ""
+
+
+def _nan_text(step: Multiply | Additions | Fma | Round) -> str:
     return "" if step.nan is None else f"; a NaN is {step.nan:#x}"
 
 
-def _flush_text(step: Step) -> str:
-    if step.flush == "positive":
+def _flush_text(step: Flush) -> str:
+    if step.sign == "positive":
         return f"Subnormal and zero {_names(step.of)} become +0."
     return f"Subnormal {_names(step.of)} become zero of their sign."
 
 
-def _hidden_bit_text(step: Step) -> str:
+def _hidden_bit_text(step: HiddenBit) -> str:
     zeros = "; zeros get it as well" if step.zeros == "set" else ""
     return f"Subnormal {_names(step.of)} get the hidden bit of normal numbers{zeros}."
 
 
-def _zero_times_infinity_text(step: Step) -> str:
+def _zero_times_infinity_text(step: Multiply | Fma) -> str:
     return "" if step.zero_times_infinity == "nan" else f"; zero times infinity is {step.zero_times_infinity}"
 
 
-def _multiply_text(step: Step) -> str:
+def _multiply_text(step: Multiply) -> str:
     bits = step.operation != "product"
     what = f"a {step.operation.upper()} b, bit by bit" if bits else "a * b"
     text = f"{step.to} = {what}" if bits else f"{step.to} = {what}, exact"
     if step.format is not None:
-        flush = f"; {_FLUSHES[step.flush]}" if step.flush != "none" else ""
+        flush = _flushed_text(step)
         text = (
             f"{step.to} = {what}, rounded to {step.format.name} "
             f"{_MODES[step.rounding]}{flush}{_nan_text(step)}"
@@ -155,14 +183,14 @@ def _multiply_text(step: Step) -> str:
     return f"{text}{_zero_times_infinity_text(step)}."
 
 
-def _scale_text(step: Step) -> str:
+def _scale_text(step: Scale) -> str:
     return (
         f"Multiply {_names(step.of)} by the product of the two block scales, exact; the scale exponents "
         "are added."
     )
 
 
-def _special_text(step: Step) -> str:
+def _special_text(step: SpecialValues) -> str:
     nan = f"the NaN {(step.nan or 0):#x}"
     if step.opposite_infinities != "nan":
         return (
@@ -175,7 +203,7 @@ def _special_text(step: Step) -> str:
     )
 
 
-def _align_text(step: Step) -> str:
+def _align_text(step: Align) -> str:
     bits = dict(step.fraction_bits)
     widths = str(next(iter(bits.values())))
     if len(set(bits.values())) > 1:
@@ -186,7 +214,7 @@ def _align_text(step: Step) -> str:
         f"({_ZEROS[step.zeros]}); "
         f"fraction bits kept: {widths}; bits below round {_MODES[step.rounding]}"
     )
-    if step.sticky:
+    if step.cut == "sticky":
         gap = (
             f" (the {step.sticky_gap} bits right below the kept ones are not seen)" if step.sticky_gap else ""
         )
@@ -200,25 +228,25 @@ def _align_text(step: Step) -> str:
     return text + "."
 
 
-def _sum_text(step: Step) -> str:
+def _sum_text(step: Sum) -> str:
+    fixed = f", carried with exponent {step.exponent}" if step.exponent is not None else ""
+    wraps = f"; the register has {step.width} integer bits and wraps" if step.width is not None else ""
+    cancelled = "; a sum of zero loses its exponent" if step.cancelled == "zero" else ""
+    minus = ", a zero of addends that do not agree in sign is -0" if step.rounding == "down" else ""
     what = f"{step.to} = sum of {_names(step.of)}{_group_text(step)}"
-    if step.order == "exact":
-        fixed = f", carried with exponent {step.exponent}" if step.exponent is not None else ""
-        wraps = f"; the register has {step.width} integer bits and wraps" if step.width is not None else ""
-        cancelled = "; a sum of zero loses its exponent" if step.cancelled == "zero" else ""
-        minus = ", a zero of addends that do not agree in sign is -0" if step.rounding == "down" else ""
-        return f"{what}, exact{fixed}{wraps}{cancelled}{minus}."
-    order = _ORDERS[step.order]
-    flush = f"; {_FLUSHES[step.flush]}" if step.flush != "none" else ""
-    name = step.format.name if step.format else "the result format"
+    return f"{what}, exact{fixed}{wraps}{cancelled}{minus}."
+
+
+def _additions_text(step: Additions) -> str:
+    what = f"{step.to} = sum of {_names(step.of)}{_group_text(step)}, {_ORDERS[step.order]}"
     clamp = ", clamped to its range" if step.overflow == "saturate" else ""
     return (
-        f"{what}, {order}, each addition rounded to {name} "
-        f"{_MODES[step.rounding]}{clamp}{flush}{_nan_text(step)}."
+        f"{what}, each addition rounded to {step.format.name} {_MODES[step.rounding]}{clamp}"
+        f"{_flushed_text(step)}{_nan_text(step)}."
     )
 
 
-def _normalize_text(step: Step) -> str:
+def _normalize_text(step: Normalize) -> str:
     table = dict(step.fraction_bits)
     bits = ", ".join(str(value) for value in dict.fromkeys(table.values()))
     if len(set(table.values())) > 1:
@@ -227,10 +255,10 @@ def _normalize_text(step: Step) -> str:
     return f"Normalise {_names(step.of)}{least}, keep {bits} fraction bits, round {_MODES[step.rounding]}."
 
 
-def _fma_text(step: Step) -> str:
+def _fma_text(step: Fma) -> str:
     start = {"c": "from c", "zero": "from +0", "product": "from the first product, rounded"}[step.start]
-    name = step.format.name if step.format else "the result format"
-    flush = f"; {_FLUSHES[step.flush]}" if step.flush != "none" else ""
+    name = step.format.name
+    flush = _flushed_text(step)
     order = (
         f"; the first NaN among {', '.join(step.nan_order)} is handed on, quieted" if step.nan_order else ""
     )
@@ -241,10 +269,10 @@ def _fma_text(step: Step) -> str:
     )
 
 
-def _round_text(step: Step) -> str:
-    name = step.format.name if step.format else "the result format"
+def _round_text(step: Round) -> str:
+    name = step.format.name
     bits = f", {step.result_fraction_bits} fraction bits" if step.result_fraction_bits is not None else ""
-    flush = f"; {_FLUSHES[step.flush]}" if step.flush != "none" else ""
+    flush = _flushed_text(step)
     sign = _ZERO_SIGNS[step.zero]
     gap = f"; the {step.sticky_gap} bits right below the round bit are not seen" if step.sticky_gap else ""
     carry = (
@@ -252,8 +280,8 @@ def _round_text(step: Step) -> str:
         if step.subnormal_carry == "lost"
         else ""
     )
-    zero = f"; a zero is {sign}" if step.format is not None and step.format.is_float else ""
-    nan = _nan_text(step) if step.format is None or step.nan != step.format.nan else ""
+    zero = f"; a zero is {sign}" if step.format.is_float else ""
+    nan = _nan_text(step) if step.nan != step.format.nan else ""
     return (
         f"Round {_names(step.of)} to {name}{bits} {_MODES[step.rounding]}; overflow "
         f"{_OVERFLOWS[step.overflow]}"

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.number.formats import Format
+from golden.program.steps import Align
 from golden.stimuli.codes import (
     Bits,
     Ints,
@@ -47,18 +48,12 @@ class Draw:
     @property
     def kept_bits(self) -> int:
         """Fraction bits of the result: fewer than D's format has for E8M13 and the like."""
-        kept = self.ins.program.operations[-1].steps[-1].result_fraction_bits
-        return self.d.fraction_bits if kept is None else kept
+        return self.ins.program.operations[-1].result_fraction_bits
 
     @property
     def window_bits(self) -> Ints:
         """The fraction bits that the program's alignments keep: where addends begin to lose bits."""
-        steps = [
-            step
-            for operation in self.ins.program.operations
-            for step in operation.steps
-            if step.op == "align"
-        ]
+        steps = self.ins.program.steps_of(Align)
         widths = {bits for step in steps for _, bits in step.fraction_bits} or {self.kept_bits + 1}
         return np.array(sorted(widths), dtype=np.int64)
 

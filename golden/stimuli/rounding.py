@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from golden.program.steps import Align
 from golden.stimuli.codes import Bits, Ints, encode, highest_exponent, lowest_exponent, negate, one
 from golden.stimuli.draw import Draw
 
@@ -139,10 +140,7 @@ def product_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
 def floor_edge(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """Products below the exponent floor: one at D's last place or half of it, one around the last bit kept
     below the floor."""
-    size, steps = (
-        (draw.count,),
-        [step for operation in draw.ins.program.operations for step in operation.steps],
-    )
+    size, steps = (draw.count,), draw.ins.program.steps_of(Align)
     edges = [step.floor - bits for step in steps if step.floor is not None for _, bits in step.fraction_bits]
     last = lowest_exponent(draw.d) - draw.kept_bits
     edge = draw.rng.choice(edges or [last - 2], size=draw.count)

@@ -169,8 +169,7 @@ def result_rounding(unit: Unit) -> str:
 
 
 def _last_place(unit: Unit) -> float:
-    kept = unit.ins.program.operations[-1].steps[-1].result_fraction_bits
-    return 2.0 ** -(unit.ins.formats["d"].fraction_bits if kept is None else kept)
+    return 2.0 ** -unit.ins.program.operations[-1].result_fraction_bits
 
 
 def find(unit: Unit) -> Found:

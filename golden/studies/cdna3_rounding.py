@@ -14,6 +14,7 @@ import numpy.typing as npt
 from golden.catalog.lookup import instruction
 from golden.dissect.hypotheses import with_operations
 from golden.instruction import Instruction
+from golden.program.steps import Align, Normalize, Round
 from golden.studies import draw
 from golden.studies.published import published
 from golden.studies.study import Figure, Progress, Study, Table, number, percent
@@ -104,7 +105,10 @@ def hypothetical() -> Instruction:
         replace(
             operation,
             steps=tuple(
-                replace(s, rounding="toward_zero") if s.rounding == "down" else s for s in operation.steps
+                replace(s, rounding="toward_zero")
+                if isinstance(s, Align | Normalize | Round) and s.rounding == "down"
+                else s
+                for s in operation.steps
             ),
         )
         for operation in ins.program.operations

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from golden.number.formats import from_float, to_float
+from golden.program.steps import Align
 from golden.studies import draw
 from golden.studies.published import published
 from golden.studies.study import Figure, Progress, Study, Table, number, percent
@@ -255,8 +256,7 @@ def _table(data: str, found: dict[str, Errors]) -> Table:
 
 def _kept(way: Way) -> int:
     """Fraction bits that the unit's first alignment keeps."""
-    step = next(step for step in way.unit.ins.program.operations[0].steps if step.op == "align")
-    return step.fraction_bits[0][1]
+    return way.unit.ins.program.steps_of(Align)[0].fraction_bits[0][1]
 
 
 def _growth_table(found: dict[str, dict[str, Errors]]) -> Table:

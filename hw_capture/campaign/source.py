@@ -17,6 +17,7 @@ from typing import Any
 from golden.instruction import Instruction
 from golden.model import device_text
 from golden.number.formats import Format
+from golden.program.steps import Align, Normalize, Round
 from golden.registers.layouts import Layout
 from golden.registers.sparsity import PATTERNS
 from golden.stimuli import KINDS, highest_exponent, lowest_exponent, tiniest_exponent
@@ -130,16 +131,19 @@ def _defines(values: Mapping[str, object]) -> str:
 
 def _constants(ins: Instruction) -> dict[str, object]:
     a, b, d = (ins.formats[name] for name in "abd")
-    steps = [step for operation in ins.program.operations for step in operation.steps]
+    program = ins.program
+    aligned = program.steps_of(Align)
+    widths = [step.fraction_bits for step in aligned]
+    widths += [step.fraction_bits for step in program.steps_of(Normalize)]
     window = max(
-        (bits for step in steps for _, bits in step.fraction_bits),
+        (bits for table in widths for _, bits in table),
         default=d.fraction_bits + 1 if d.is_float else 8,
     )
     kept = next(
-        (step.result_fraction_bits for step in steps if step.result_fraction_bits is not None),
+        (s.result_fraction_bits for s in program.steps_of(Round) if s.result_fraction_bits is not None),
         d.fraction_bits,
     )
-    floor = next((step.floor for step in steps if step.floor is not None), lowest_exponent(d))
+    floor = next((step.floor for step in aligned if step.floor is not None), lowest_exponent(d))
     target = next((o.operand_format for o in ins.program.operations if o.operand_format), None)
     fractions = (target or a).fraction_bits + (target or b).fraction_bits
     reaches = {

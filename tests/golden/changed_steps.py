@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -13,8 +13,39 @@ import golden
 from golden import stimuli
 from golden.instruction import Instruction
 from golden.number.formats import Format, get_format
-from golden.number.rounding import MODES
-from golden.program.program import Operation, Program, Step
+from golden.number.rounding import FLOAT_OVERFLOWS, INTEGER_OVERFLOWS
+from golden.program.keys import (
+    Choice,
+    Flag,
+    FormatName,
+    Grouping,
+    Integer,
+    Key,
+    Names,
+    Registers,
+    Rules,
+    Target,
+    Widths,
+    Word,
+    applies,
+    declared,
+)
+from golden.program.program import Operation, Program
+from golden.program.steps import (
+    Additions,
+    Align,
+    Flush,
+    Fma,
+    HiddenBit,
+    Multiply,
+    Normalize,
+    Round,
+    SpecialValues,
+    Step,
+    Sum,
+    format_of,
+    grouping,
+)
 
 ORDER = ("a", "b", "c", "metadata", "scale_a", "scale_b")
 COUNT, BY_REFERENCE = 6, 3
@@ -38,7 +69,21 @@ def step_lists() -> dict[str, Instruction]:
     }
 
 
-def bits_changed(step: Step) -> Iterator[tuple[tuple[str, int], ...]]:
+INTEGERS: dict[str, tuple[int, ...]] = {
+    "overflow_exponent": (-20, 8, 128),
+    "sticky_gap": (0, 2, 3),
+    "shift_limit": (0, 7, 31),
+    "floor": (-133, -126, -14, 0),
+    "exponent": (0,),
+    "width": (2, 5, 9),
+    "min_exponent": (-133, 0),
+    "result_fraction_bits": (1, 6),
+}
+"""Values for each field that is an integer; one that is new has to join."""
+GROUPS = (("contiguous", 2), ("interleaved", 2))
+
+
+def bits_changed(step: Align | Normalize) -> Iterator[tuple[tuple[str, int], ...]]:
     """Other widths: one bit more or less everywhere, and for each register alone."""
     for delta in (-1, 1):
         yield tuple((name, bits + delta) for name, bits in step.fraction_bits)
@@ -46,81 +91,84 @@ def bits_changed(step: Step) -> Iterator[tuple[tuple[str, int], ...]]:
             yield tuple((name, bits + delta * (name == only)) for name, bits in step.fraction_bits)
 
 
-ZERO_TIMES_INFINITY = ("nan", "infinity", "zero")
-FLUSHES = ("none", "signed", "positive")
-GROUPS = (None, ("contiguous", 2), ("interleaved", 2))
-
-
 def alternatives(step: Step, out: Format) -> dict[str, Any]:
     """Other values of every field that a step of this kind can have."""
-    integer = step.format is not None and not step.format.is_float
-    grouped = GROUPS if len(step.of) == 1 or step.op == "fma" else ()
-    table: dict[str, dict[str, Any]] = {
-        "flush": {"flush": FLUSHES[1:], "of": (("a",), ("b", "c"))},
-        "multiply": {
-            "normalize": (True, False),
-            "overflow_exponent": (None, -20, 8, 128),
-            "zero_times_infinity": ZERO_TIMES_INFINITY,
-            "format": (get_format("f16"), get_format("f32")) if out.is_float else (),
-            "flush": FLUSHES if step.format else (),
-            "operation": () if out.is_float else ("and", "xor"),
-        },
-        "scale": {},
-        "special_values": {
-            "nan": (None, 0x1234),
-            "opposite_infinities": ("nan", "first", "last", "positive", "negative"),
-            "of": tuple(step.of[:i] + step.of[i + 1 :] for i in range(len(step.of)) if len(step.of) > 1),
-        },
-        "align": {
-            "rounding": MODES,
-            "fraction_bits": tuple(bits_changed(step)),
-            "sticky": (True, False),
-            "sticky_gap": (2,) if step.sticky else (),
-            "floor": (None, -133, -126, -14, 0),
-            "window": ((), *(((name, n),) for name in step.of for n in (0, 8, 25, 40))),
-            "zeros": ("ignored", "maximum"),
-            "shift_limit": (None, 0, 7, 31),
-            "left_out": tuple(
-                ((step.of[-1], rule),) for rule in ("dropped", "unshifted") if len(step.of) > 1
-            ),
-            "group": grouped,
-        },
-        "sum": {
-            "rounding": MODES,
-            "group": () if step.group is None else GROUPS[1:],
-            "of": (step.of[::-1], step.of[:1]),
-            **(
-                {"exponent": (None, 0), "width": (2, 5, 9), "cancelled": ("keeps_exponent", "zero")}
-                if step.order == "exact"
-                else {"flush": FLUSHES, "order": ("tree", "sequential"), "nan": (None, 0x1234)}
-            ),
-        },
-        "normalize": {
-            "rounding": MODES,
-            "fraction_bits": tuple(bits_changed(step)),
-            "min_exponent": (None, -133, 0),
-        },
-        "fma": {
-            "rounding": MODES,
-            "flush": FLUSHES,
-            "start": ("c", "zero", "product"),
-            "zero_times_infinity": ZERO_TIMES_INFINITY,
-            "nan": (0x1234,),
-            "nan_order": ((), ("a",), ("c", "b")) if step.nan_order else (),
-            "group": grouped,
-        },
-        "round": {
-            "rounding": MODES,
-            "overflow": ("wrap", "saturate") if integer else ("infinity", "largest", "ieee"),
-            "zero": ("positive", "signed", "signed_underflow"),
-            "flush": FLUSHES,
-            "nan": (None, 0x1234),
-            "subnormal_carry": () if integer else ("lost", "kept"),
-            "sticky_gap": () if integer else (0, 1, 3),
-            "result_fraction_bits": () if integer else (None, 1, out.fraction_bits - 1),
-        },
+    values = {name: getattr(step, name) for name, *_ in declared(step)}
+    defaults = {name: default for name, _, default in declared(step)}
+    return {
+        name: tuple(one for one in _values(step, name, key, out) if _sound(step, name, one, out))
+        for name, key, _ in declared(step)
+        if applies(key, values, defaults) and not isinstance(key, Target)
     }
-    return table[step.op]
+
+
+def _values(step: Step, name: str, key: Key, out: Format) -> Iterable[Any]:
+    match key:
+        case Registers():
+            return _registers(step)
+        case Choice(words=words):
+            return words
+        case Flag():
+            return (True, False)
+        case Integer():
+            return (*([None] if getattr(type(step), name, 0) is None else []), *INTEGERS[name])
+        case Widths() if name == "fraction_bits":
+            return tuple(bits_changed(step))  # type: ignore[arg-type]
+        case Widths():
+            return ((), *(((register, n),) for register in step.of for n in (0, 8, 25, 40)))
+        case Rules(vocabulary=vocabulary):
+            return tuple(((step.of[-1], word),) for word in vocabulary.words if len(step.of) > 1)
+        case Grouping():
+            return GROUPS if len(step.of) == 1 or isinstance(step, Fma) else ()
+        case FormatName():
+            return (
+                (get_format("f16"), get_format("f32")) if isinstance(step, Multiply) and out.is_float else ()
+            )
+        case Word():
+            return (None, 0x1234)
+        case Names(allowed=allowed):
+            return ((), allowed[:1], allowed[:0:-1]) if getattr(step, name) else ()
+        case _:
+            raise AssertionError(f"no values for {type(key).__name__}")
+
+
+def _registers(step: Step) -> Iterable[tuple[str, ...]]:
+    match step:
+        case Flush():
+            return (("a",), ("b", "c"))
+        case HiddenBit():
+            return (("a",), ("a", "b"))
+        case SpecialValues() if len(step.of) > 1:
+            return tuple(step.of[:i] + step.of[i + 1 :] for i in range(len(step.of)))
+        case Sum() | Additions():
+            return (step.of[::-1], step.of[:1])
+        case _:
+            return ()
+
+
+def _sound(step: Step, name: str, value: Any, out: Format) -> bool:
+    """Whether the loader would take the step with this value."""
+    fmt = format_of(step)
+    integer = fmt is not None and not fmt.is_float
+    match step:
+        case Multiply():
+            if name == "operation":
+                return value == "product" or not out.is_float
+            return name != "zero_times_infinity" or step.operation == "product"
+        case Align():
+            return step.cut == "sticky" or not ((name == "sticky_gap" and value) or value == "sticky" != name)
+        case Sum(group=None) | Additions(group=None):
+            return name != "group" and not (name == "overflow" and value == "saturate" and out.is_float)
+        case Additions():
+            return not (name == "overflow" and value == "saturate" and not integer)
+        case Fma():
+            return not (name == "nan" and value is None)
+        case Round():
+            if name == "overflow":
+                return value in (INTEGER_OVERFLOWS if integer else FLOAT_OVERFLOWS)
+            return not integer or name not in ("subnormal_carry", "sticky_gap", "result_fraction_bits")
+        case _:
+            return True
 
 
 def legal(steps: tuple[Step, ...], operation: Operation) -> bool:
@@ -128,18 +176,14 @@ def legal(steps: tuple[Step, ...], operation: Operation) -> bool:
     k = len(operation.k_index)
     counts = {"a": k, "b": k, "c": 1, "addends": len(operation.addends), "scales": k}
     for step in steps:
-        members = k if step.op in ("multiply", "fma") else sum(counts.get(name, 0) for name in step.of)
-        if step.group is not None and step.group[1] > members:
+        pairs = isinstance(step, Multiply | Fma)
+        members = k if pairs else sum(counts.get(name, 0) for name in step.of)
+        group = grouping(step)
+        if group is not None and group[1] > members:
             return False
-        groups = (
-            1
-            if step.group is None
-            else step.group[1]
-            if step.group[0] == "interleaved"
-            else -(-members // step.group[1])
-        )
+        groups = 1 if group is None else group[1] if group[0] == "interleaved" else -(-members // group[1])
         if step.to:
-            counts[step.to] = members if step.op in ("multiply", "round") else groups
+            counts[step.to] = members if isinstance(step, Multiply | Round) else groups
     return counts["d"] == 1
 
 

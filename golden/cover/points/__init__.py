@@ -48,6 +48,7 @@ from golden.errors import CoverageError
 from golden.instruction import Instruction
 from golden.number.formats import Kind
 from golden.program.program import Operation
+from golden.program.steps import Additions, Align, Fma, Multiply, Round, Sum
 
 __all__ = ["Coverpoint", "coverpoints", "samples"]
 
@@ -109,13 +110,13 @@ def _stage_points(ins: Instruction, operation: Operation) -> list[Coverpoint]:
     points: list[Coverpoint] = []
     for step, registers in spans_of(ins, operation):
         name = stage_name(operation, step)
-        if step.op in ("multiply", "fma"):
+        if isinstance(step, Multiply | Fma):
             points += multiply_points(ins, name, step, registers)
-        if step.op == "align":
+        if isinstance(step, Align):
             points += align_points(ins, name, operation, step, registers)
-        if step.op in ("sum", "fma"):
+        if isinstance(step, Sum | Additions | Fma):
             points += sum_points(name, step, registers)
-        if step.op == "round" or step.format is not None:
+        if isinstance(step, Round | Additions | Fma) or (isinstance(step, Multiply) and step.format):
             points += round_points(name, step, registers)
     return points
 

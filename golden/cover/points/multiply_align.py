@@ -13,10 +13,13 @@ from golden.cover.points.point import Array, Coverpoint, Sample, crossed, stage_
 from golden.cover.ranges import Span, of_format, spans_of
 from golden.instruction import Instruction
 from golden.number.formats import Kind
-from golden.program.program import Operation, Step
+from golden.program.program import Operation
+from golden.program.steps import Align, Fma, Multiply
 
 
-def multiply_points(ins: Instruction, name: str, step: Step, registers: dict[str, Span]) -> list[Coverpoint]:
+def multiply_points(
+    ins: Instruction, name: str, step: Multiply | Fma, registers: dict[str, Span]
+) -> list[Coverpoint]:
     """Below 1 needs a subnormal factor, 2 and more two factors of at least one fraction bit."""
     a, b = registers["a"], registers["b"]
     points = []
@@ -24,7 +27,7 @@ def multiply_points(ins: Instruction, name: str, step: Step, registers: dict[str
         carry = a.significand * b.significand >= 2
         bins = {"below 1": a.subnormal or b.subnormal, "1 to 2": True, "2 to 4": carry}
         points.append(Coverpoint("products", f"{name}: significand", bins))
-    if step.overflow_exponent is not None:
+    if isinstance(step, Multiply) and step.overflow_exponent is not None:
         limit = Fraction(2) ** step.overflow_exponent
         reach = of_format(ins.formats["a"], 1).greatest * of_format(ins.formats["b"], 1).greatest >= limit
         points.append(Coverpoint("products", f"{name}: overflow", {"no": True, "yes": reach}))
@@ -38,12 +41,12 @@ def multiply_samples(ins: Instruction, name: str, seen: Multiplied) -> Iterator[
         size = bit_length(seen.products.significand) - 1 - one
         finite = (seen.a.kind == Kind.FINITE) & (seen.b.kind == Kind.FINITE)
         yield f"{name}: significand", np.where(finite, np.clip(size, -1, 1) + 1, -1)
-        if seen.step.overflow_exponent is not None:
+        if isinstance(seen.step, Multiply) and seen.step.overflow_exponent is not None:
             yield f"{name}: overflow", np.where(finite, seen.products.kind == Kind.INFINITY, -1)
 
 
 def align_points(
-    ins: Instruction, name: str, operation: Operation, step: Step, registers: dict[str, Span]
+    ins: Instruction, name: str, operation: Operation, step: Align, registers: dict[str, Span]
 ) -> list[Coverpoint]:
     """Distances: from 0 (or the floor's) to the farthest that the exponent ranges allow; cuts follow from
     the distances."""
@@ -99,7 +102,7 @@ def slice_points(ins: Instruction, index: int, operation: Operation) -> list[Cov
     return []
 
 
-def _owner_bins(step: Step, registers: dict[str, Span]) -> dict[str, bool]:
+def _owner_bins(step: Align, registers: dict[str, Span]) -> dict[str, bool]:
     """Who holds the largest exponent: a register whose range reaches the floor; two of them where the
     ranges overlap."""
     floor = -(1 << 40) if step.floor is None else step.floor
@@ -112,7 +115,7 @@ def _owner_bins(step: Step, registers: dict[str, Span]) -> dict[str, bool]:
     return bins | {"several registers": overlap}
 
 
-def _grouped_count(step: Step, span: Span) -> int:
+def _grouped_count(step: Align, span: Span) -> int:
     return max(len(group) for group in groups_of(span.count, step.group))
 
 
@@ -139,12 +142,12 @@ def _distances(fraction: int) -> list[tuple[str, int, int]]:
 
 def _distance_name(ins: Instruction, name: str, register: str, fraction: int) -> str:
     """Alignments of one name that keep different numbers of bits have different bins, so a point each."""
-    steps = ((o, step) for o in ins.program.operations for step in o.steps if step.op == "align")
+    steps = ((o, step) for o in ins.program.operations for step in o.steps_of(Align))
     kept = {dict(step.fraction_bits).get(register) for o, step in steps if stage_name(o, step) == name}
     return f"{name}: distance of {register}" + (f", F = {fraction}" if len(kept) > 1 else "")
 
 
-def _cancelled_bins(step: Step, registers: dict[str, Span], register: str) -> dict[str, bool]:
+def _cancelled_bins(step: Align, registers: dict[str, Span], register: str) -> dict[str, bool]:
     """A term that cancelled keeps its exponent: it can hold the maximum, or be below another register's."""
     span = registers[register]
     others = [registers[o].high for o in step.of if o != register or span.count > 1]
@@ -165,7 +168,7 @@ def align_samples(ins: Instruction, name: str, seen: Aligned) -> Iterator[Sample
         index = np.where((count > 0) & (holders == 1), 2 + 2 * place + (count > 1), index)
     index = np.where(np.asarray(holders) > 1, 2 + 2 * len(counts), index)
     yield f"{name}: largest exponent", index
-    first = next(step for step in ins.program.operations[seen.operation].steps if step.op == "align")
+    first = ins.program.operations[seen.operation].steps_of(Align)[0]
     if len(ins.program.operations) > 1 and seen.step is first:
         yield f"largest exponent of operation {seen.operation}", index
     for register, fraction in seen.step.fraction_bits:

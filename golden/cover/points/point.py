@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from golden.program.program import Operation, Step
+from golden.program.program import Operation
+from golden.program.steps import Step
 
 Array = npt.NDArray[Any]
 Sample = tuple[str, Array]
@@ -47,5 +48,5 @@ def united(points: list[Coverpoint], more: list[Coverpoint]) -> list[Coverpoint]
 
 def stage_name(operation: Operation, step: Step) -> str:
     """What the coverpoints of a step are named after: equal operations of a chain share it."""
-    registers = " and ".join(step.of) if step.op not in ("multiply", "fma") else "a and b"
+    registers = " and ".join(step.of)
     return f"{operation.algorithm}: {step.op} {registers}"

@@ -11,7 +11,8 @@ from golden.cover.points.sum_round import addends, kept_bits, largest_result, ov
 from golden.cover.ranges import Span, rounded_total, spans_of
 from golden.instruction import Instruction
 from golden.number.formats import Format
-from golden.program.program import Operation, Step
+from golden.program.program import Operation
+from golden.program.steps import Align, FinalStep, Flush, Fma, Normalize, Round, Scale
 
 
 def result_points(ins: Instruction) -> list[Coverpoint]:
@@ -44,32 +45,32 @@ def result_samples(ins: Instruction, d: Array) -> Iterator[Sample]:
     """The bins that the results of vectors fall into."""
     fmt = ins.formats["d"]
     codes = d[:, None]
-    dropped = fmt.fraction_bits - kept_bits(ins.program.operations[-1].steps[-1], fmt) if fmt.is_float else 0
+    dropped = fmt.fraction_bits - ins.program.operations[-1].result_fraction_bits if fmt.is_float else 0
     yield "class of d", classify(fmt, decode(fmt, codes), codes, dropped)
 
 
-def _final_total(ins: Instruction) -> tuple[Step, Span]:
+def _final_total(ins: Instruction) -> tuple[FinalStep, Span]:
     """The last step and the span of the exact value that it rounds."""
     operation = ins.program.operations[-1]
-    step, registers = spans_of(ins, operation)[-1]
-    return step, rounded_total(step, registers)
+    _, registers = spans_of(ins, operation)[-1]
+    return operation.final, rounded_total(operation.final, registers)
 
 
 def _negative_zero_result(ins: Instruction) -> bool:
     """The last step can answer -0: from addends that can all be -0, from any zero in mode "down", or from
     a tiny negative sum."""
     operation = ins.program.operations[-1]
-    step, registers = spans_of(ins, operation)[-1]
-    if step.op == "round":
+    step, (_, registers) = operation.final, spans_of(ins, operation)[-1]
+    if isinstance(step, Round):
         return step.zero == "signed"
     if step.rounding == "down" or _tiny_sum(step, ins.formats["d"], registers):
         return True
-    if step.op == "fma":
+    if isinstance(step, Fma):
         cleared = step.start == "zero" or (step.start == "c" and "c" in _positive_zeros(operation))
     else:
         cleared = not _positive_zeros(operation).isdisjoint(step.of)
-    earlier = [o.steps[-1] for o in ins.program.operations if o.to in (*operation.addends, operation.seed)]
-    return not cleared and all(last.op != "round" or last.zero == "signed" for last in earlier)
+    earlier = [o.final for o in ins.program.operations if o.to in (*operation.addends, operation.seed)]
+    return not cleared and all(not isinstance(last, Round) or last.zero == "signed" for last in earlier)
 
 
 def _positive_zeros(operation: Operation) -> set[str]:
@@ -77,15 +78,15 @@ def _positive_zeros(operation: Operation) -> set[str]:
     them."""
     found: set[str] = set()
     for step in operation.steps[:-1]:
-        if step.op == "flush" and step.flush == "positive":
+        if isinstance(step, Flush) and step.sign == "positive":
             found.update(step.of)
-        elif step.op in ("align", "normalize", "scale"):
+        elif isinstance(step, Align | Normalize | Scale):
             found.difference_update(step.of)
         found.discard(step.to)
     return found
 
 
-def _tiny_sum(step: Step, fmt: Format, registers: dict[str, Span]) -> bool:
+def _tiny_sum(step: FinalStep, fmt: Format, registers: dict[str, Span]) -> bool:
     """Whether the last sum can be a negative number that becomes -0, by its rounding or by its flush.
 
     Normal addends leave a subnormal sum where two of them are small enough to cancel so far.

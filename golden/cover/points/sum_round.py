@@ -11,13 +11,13 @@ from golden.cover.observed import REMAINDERS, Rounded, Summed, bit_length, group
 from golden.cover.points.point import Coverpoint, Sample
 from golden.cover.ranges import Span, one_product, rounded_total
 from golden.number.formats import Format, Kind
-from golden.program.program import Step
+from golden.program.steps import Additions, FinalStep, Fma, Multiply, Round, RoundingStep, Sum
 
 _MOST_GROWTH = 16
 _DEPTHS = ((1, 1), (2, 4), (5, 8), (9, 16), (17, 1 << 40))
 
 
-def sum_points(name: str, step: Step, registers: dict[str, Span]) -> list[Coverpoint]:
+def sum_points(name: str, step: Sum | Additions | Fma, registers: dict[str, Span]) -> list[Coverpoint]:
     """Signs by what the addends can be; growth up to the carry of the largest sum, cancellation down to
     the last kept bit."""
     spans = [span for span in addends(step, registers) if span.greatest != 0 or span.least != 0]
@@ -35,12 +35,16 @@ def sum_points(name: str, step: Step, registers: dict[str, Span]) -> list[Coverp
             },
         )
     ]
-    if all(s.depth == 0 and s.low == s.high for s in spans) or step.exponent is not None or not spans:
+    if (
+        all(s.depth == 0 and s.low == s.high for s in spans)
+        or (isinstance(step, Sum) and step.exponent is not None)
+        or not spans
+    ):
         return points
     growth = _growth(step, registers)
     depth = max(span.high for span in spans) - min(span.lsb for span in spans)
-    if all(span.depth for span in spans) and step.op == "sum":
-        depth = min(depth, max(span.depth for span in spans)) if step.order == "exact" else depth
+    if all(span.depth for span in spans) and not isinstance(step, Fma):
+        depth = min(depth, max(span.depth for span in spans)) if isinstance(step, Sum) else depth
     if _pairs_only(step, total):
         depth = min(depth, max(span.depth for span in spans) + 1)
     bins = {f"up by {i}": i <= growth for i in range(_MOST_GROWTH, 0, -1)} | {"same": True}
@@ -50,10 +54,10 @@ def sum_points(name: str, step: Step, registers: dict[str, Span]) -> list[Coverp
     return points
 
 
-def _pairs_only(step: Step, total: int) -> bool:
+def _pairs_only(step: Sum | Additions | Fma, total: int) -> bool:
     """Whether no more than two of the addends ever meet: what they leave is not below the last bits of the
     larger one."""
-    return step.op == "sum" and max(len(group) for group in groups_of(total, step.group)) <= 2
+    return not isinstance(step, Fma) and max(len(group) for group in groups_of(total, step.group)) <= 2
 
 
 def _depth_label(low: int, high: int) -> str:
@@ -66,20 +70,20 @@ def _depth_label(low: int, high: int) -> str:
     )
 
 
-def _growth(step: Step, registers: dict[str, Span]) -> int:
+def _growth(step: Sum | Additions | Fma, registers: dict[str, Span]) -> int:
     """Integer bits that a sum of the largest significands at one exponent carries into; rounded sums have
     two terms."""
     significands = sorted(
         (s.significand for s in addends(step, registers) for _ in range(s.count)), reverse=True
     )
-    exact = step.op == "sum" and step.order == "exact"
+    exact = isinstance(step, Sum)
     size = max(len(group) for group in groups_of(len(significands), step.group)) if exact else 2
     return max(int(sum(significands[:size], Fraction(0))).bit_length() - 1, 0)
 
 
-def addends(step: Step, registers: dict[str, Span]) -> list[Span]:
+def addends(step: Sum | FinalStep, registers: dict[str, Span]) -> list[Span]:
     """What a step adds up: its registers that have terms, or (fma) one product and c."""
-    if step.op == "sum":
+    if not isinstance(step, Fma):
         return [registers[name] for name in step.of if registers[name].count]
     return [one_product(registers), registers["c"]]
 
@@ -103,7 +107,7 @@ def sum_samples(name: str, seen: Summed) -> Iterator[Sample]:
     )
 
 
-def round_points(name: str, step: Step, registers: dict[str, Span]) -> list[Coverpoint]:
+def round_points(name: str, step: RoundingStep, registers: dict[str, Span]) -> list[Coverpoint]:
     """Integers: the range and what lies outside. Floats: classes of the result by remainder, and what the
     increment does."""
     fmt = step.format
@@ -125,15 +129,15 @@ def round_points(name: str, step: Step, registers: dict[str, Span]) -> list[Cove
     ]
 
 
-def _carry(step: Step, registers: dict[str, Span]) -> int:
-    if step.op == "round":
+def _carry(step: RoundingStep, registers: dict[str, Span]) -> int:
+    if isinstance(step, Round):
         return max(int(registers[step.of[0]].significand).bit_length() - 1, 0)
-    if step.op == "multiply":
+    if isinstance(step, Multiply):
         return int(registers["a"].significand * registers["b"].significand >= 2)
     return _growth(step, registers)
 
 
-def _outcomes(step: Step, fmt: Format, kept: int, total: Span, carry: int) -> dict[str, bool]:
+def _outcomes(step: RoundingStep, fmt: Format, kept: int, total: Span, carry: int) -> dict[str, bool]:
     """A remainder below or above half needs two cut bits, a tie one.
 
     Normal results cut what the total keeps below its leading bit beyond the format's bits; results at or
@@ -156,7 +160,7 @@ def _outcomes(step: Step, fmt: Format, kept: int, total: Span, carry: int) -> di
     return bins | {"overflow": overflows(total, fmt, kept, step)}
 
 
-def _increments(step: Step, cut: int, tiny: int) -> dict[str, bool]:
+def _increments(step: RoundingStep, cut: int, tiny: int) -> dict[str, bool]:
     """Rounding adds one in the nearest modes from one cut bit on, in the directed ones for one sign; never
     toward zero.
 
@@ -176,9 +180,10 @@ def _increments(step: Step, cut: int, tiny: int) -> dict[str, bool]:
     }
 
 
-def kept_bits(step: Step, fmt: Format) -> int:
+def kept_bits(step: RoundingStep, fmt: Format) -> int:
     """Fraction bits of a step's result."""
-    return fmt.fraction_bits if step.result_fraction_bits is None else step.result_fraction_bits
+    kept = step.result_fraction_bits if isinstance(step, Round) else None
+    return fmt.fraction_bits if kept is None else kept
 
 
 def largest_result(fmt: Format, kept: int) -> Fraction:
@@ -189,7 +194,7 @@ def largest_result(fmt: Format, kept: int) -> Fraction:
     )
 
 
-def overflows(total: Span, fmt: Format, kept: int, step: Step) -> bool:
+def overflows(total: Span, fmt: Format, kept: int, step: RoundingStep) -> bool:
     """Whether the largest total rounds past the format's largest number."""
     top, unit = largest_result(fmt, kept), Fraction(2) ** (fmt.max_exponent - kept)
     mode = step.rounding

@@ -18,13 +18,13 @@ from golden.docs.pictures.sheet import (
     signed,
 )
 from golden.docs.pictures.stage_words import MODES_SHORT, grouped, labels, names_of
-from golden.program.program import Step
+from golden.program.steps import Align
 from golden.program.widths import Node
 
 _LEFT_OUT = {"dropped": "lost", "unshifted": "not shifted"}
 
 
-def align(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str, Node]) -> None:
+def align(sheet: Sheet, step: Align, written: dict[str, Node], before: dict[str, Node]) -> None:
     """Draws one alignment: maximum exponent, shifters, the kept and lost bits of each register."""
     top, right = sheet.y, sheet.right(step.of)
     count = sum(node.count for node in written.values())
@@ -52,13 +52,13 @@ def align(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str, 
         line = y + 62 + 22 * i
         cuts = _can_cut(step, before, node)
         sheet.parts.append(svg.text(LEFT + 8, line + 12, node.register, font_size=10.5))
-        sheet.parts += bars.aligned(sheet.scale, line, node, step.sticky, cuts)
+        sheet.parts += bars.aligned(sheet.scale, line, node, step.cut == "sticky", cuts)
     for name, node in written.items():
         sheet.put(node, labels(sheet, node), C in xs.get(name, ()))
     _common_exponent(sheet, next(iter(written.values())), step)
 
 
-def _max_box(sheet: Sheet, step: Step, top: float, y: float, words: str) -> None:
+def _max_box(sheet: Sheet, step: Align, top: float, y: float, words: str) -> None:
     """The maximum unit, with the exponents' wires into it."""
     left = EXPONENT - 76
     sheet.parts.append(svg.rect(left, y, RIGHT - 8 - left, 20, "accent", rx=3))
@@ -94,7 +94,7 @@ def _shifters(
     )
 
 
-def _align_notes(step: Step, before: dict[str, Node]) -> list[str]:
+def _align_notes(step: Align, before: dict[str, Node]) -> list[str]:
     notes = []
     kept = dict(step.fraction_bits)
     same = len(set(kept.values())) == 1
@@ -105,10 +105,10 @@ def _align_notes(step: Step, before: dict[str, Node]) -> list[str]:
     )
     cut = (
         "an OR of the bits below is kept as sticky bit S"
-        if step.sticky
+        if step.cut == "sticky"
         else f"bits below are rounded {MODES_SHORT[step.rounding]}"
     )
-    if step.sticky and step.rounding != "toward_zero":
+    if step.cut == "sticky" and step.rounding != "toward_zero":
         cut += f", rounded {MODES_SHORT[step.rounding]}"
     notes.append(f"{widths} fraction bits kept; {cut}")
     if step.sticky_gap:
@@ -127,14 +127,14 @@ def _align_notes(step: Step, before: dict[str, Node]) -> list[str]:
     return notes
 
 
-def _can_cut(step: Step, before: dict[str, Node], after: Node) -> bool:
+def _can_cut(step: Align, before: dict[str, Node], after: Node) -> bool:
     """Whether any bit of the register can be shifted out."""
     node = before[after.register]
     kept = dict(step.fraction_bits)[after.register]
     return after.exponents[1] - node.exponents[0] + node.fraction_bits > kept
 
 
-def _common_exponent(sheet: Sheet, node: Node, step: Step) -> None:
+def _common_exponent(sheet: Sheet, node: Node, step: Align) -> None:
     sheet.rails["e_max"] = replace(
         sheet.rails[node.register], node=node, xs=(), exponent=EXPONENT, y=sheet.y, dots=False
     )

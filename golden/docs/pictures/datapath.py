@@ -25,7 +25,8 @@ from golden.explain.specification import index_text
 from golden.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.algorithms import get_algorithm
-from golden.program.program import Operation, Step
+from golden.program.program import Operation
+from golden.program.steps import Additions, Flush, Fma, HiddenBit, Multiply, SpecialValues, Step
 from golden.program.widths import Node, operand_nodes, operation_nodes
 
 _LEGEND = (
@@ -136,13 +137,13 @@ def _packed(operation: Operation, name: str) -> bool:
     operation does)."""
     reader = next((step for step in operation.steps if _computes(step, name)), None)
     return reader is not None and (
-        reader.op == "fma" or (reader.op in ("multiply", "sum") and reader.format is not None)
+        isinstance(reader, Fma | Additions) or (isinstance(reader, Multiply) and reader.format is not None)
     )
 
 
 def _computes(step: Step, name: str) -> bool:
-    return step.op not in ("flush", "hidden_bit", "special_values") and (
-        name in step.of or (step.op == "fma" and name == "c" and step.start == "c")
+    return not isinstance(step, Flush | HiddenBit | SpecialValues) and (
+        name in step.of or (isinstance(step, Fma) and name == "c" and step.start == "c")
     )
 
 

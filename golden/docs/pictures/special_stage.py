@@ -5,11 +5,11 @@ from __future__ import annotations
 from golden.docs.pictures import svg
 from golden.docs.pictures.sheet import GAP, RIGHT, Sheet
 from golden.docs.pictures.stage_words import names_of
-from golden.program.program import Step
+from golden.program.steps import Additions, Fma, Multiply, SpecialValues
 from golden.program.widths import Node
 
 
-def special_values(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str, Node]) -> None:
+def special_values(sheet: Sheet, step: SpecialValues, before: dict[str, Node]) -> None:
     """Draws where special values leave the datapath: taps on the wires, the box beside it."""
     y = sheet.y - GAP / 2 + 12
     lines = _special_lines(sheet, step, before)
@@ -28,7 +28,7 @@ def special_values(sheet: Sheet, step: Step, written: dict[str, Node], before: d
 _DOT = {"class": "mg-line mg-head", "fill": svg.STYLES["line"]["stroke"]}
 
 
-def _special_lines(sheet: Sheet, step: Step, before: dict[str, Node]) -> list[str]:
+def _special_lines(sheet: Sheet, step: SpecialValues, before: dict[str, Node]) -> list[str]:
     """What leaves the datapath here and as which code; only what these formats can express."""
     d = sheet.operation.out_format
     if not d.is_float and before["products" if "products" in step.of else step.of[0]].fixed:
@@ -39,7 +39,7 @@ def _special_lines(sheet: Sheet, step: Step, before: dict[str, Node]) -> list[st
         step.opposite_infinities,
         _infinite_terms(sheet, step, before),
     )
-    product = next((s for s in sheet.operation.steps if s.op == "multiply"), None)
+    product = next(iter(sheet.operation.steps_of(Multiply)), None)
     if (
         "products" in step.of
         and _operand_infinity(sheet)
@@ -64,10 +64,10 @@ def _operand_infinity(sheet: Sheet) -> bool:
     return any(fmt.infinity is not None for fmt in formats)
 
 
-def _infinite_terms(sheet: Sheet, step: Step, before: dict[str, Node]) -> int:
+def _infinite_terms(sheet: Sheet, step: SpecialValues, before: dict[str, Node]) -> int:
     """How many of the terms can be infinite."""
     overflow = any(
-        s.op == "multiply" and (s.overflow_exponent is not None or s.format) for s in sheet.operation.steps
+        s.overflow_exponent is not None or s.format is not None for s in sheet.operation.steps_of(Multiply)
     )
     capable = {
         "products": _operand_infinity(sheet) or overflow,
@@ -79,16 +79,17 @@ def _infinite_terms(sheet: Sheet, step: Step, before: dict[str, Node]) -> int:
     return sum(before[name].count for name in step.of if capable.get(name, True))
 
 
-def ieee_side(sheet: Sheet, step: Step, y: float) -> None:
+def ieee_side(sheet: Sheet, step: Multiply | Additions | Fma, y: float) -> None:
     """What IEEE operations do with NaN, beside their stage."""
     fmt = step.format
     if fmt is None or not fmt.is_float:
         return
     lines = []
-    if step.nan_order:
-        lines.append(f"the first NaN of {', '.join(step.nan_order)} is handed on, quieted")
+    order = step.nan_order if isinstance(step, Fma) else ()
+    if order:
+        lines.append(f"the first NaN of {', '.join(order)} is handed on, quieted")
     if step.nan is not None:
-        made = "a NaN made from numbers" if step.nan_order else "any NaN"
+        made = "a NaN made from numbers" if order else "any NaN"
         lines.append(f"{made} → 0x{step.nan:0{(fmt.bits + 3) // 4}X}")
     if lines:
         sheet.side(y, "special values", lines)

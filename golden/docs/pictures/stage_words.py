@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from golden.docs.pictures.sheet import Sheet
-from golden.program.program import Step
+from golden.program.steps import Align, Sum
 from golden.program.widths import Node
 
 MODES_SHORT = {
@@ -44,7 +44,7 @@ def names_of(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
 
 
-def grouped(step: Step) -> str:
+def grouped(step: Align | Sum) -> str:
     """How a grouped step takes its terms; nothing where it takes all."""
     if step.group is None:
         return ""

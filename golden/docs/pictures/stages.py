@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from golden.docs.pictures import bars, svg, tree
 from golden.docs.pictures.align_stage import align
@@ -20,7 +21,20 @@ from golden.docs.pictures.sheet import (
 )
 from golden.docs.pictures.special_stage import ieee_side, special_values
 from golden.docs.pictures.stage_words import FLUSH, MODES_SHORT, OVERFLOW, ZERO, grouped, labels, names_of
-from golden.program.program import Step
+from golden.program.steps import (
+    Additions,
+    Align,
+    Flush,
+    Fma,
+    HiddenBit,
+    Multiply,
+    Normalize,
+    Round,
+    Scale,
+    SpecialValues,
+    Step,
+    Sum,
+)
 from golden.program.widths import Node
 
 _TREE_LEVEL = 22.0
@@ -29,26 +43,56 @@ _TREE_LEVEL = 22.0
 
 def draw(sheet: Sheet, step: Step, written: Sequence[Node], before: dict[str, Node]) -> None:
     """Draws one step. written: the nodes after it; before: the registers before it."""
-    _ROUTINES[step.op](sheet, step, {node.register: node for node in written}, before)
+    _draw(sheet, step, {node.register: node for node in written}, before)
     sheet.y += GAP
 
 
-def _flush(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str, Node]) -> None:
+def _draw(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str, Node]) -> None:
+    match step:
+        case Flush():
+            _flush(sheet, step, before)
+        case HiddenBit():
+            _hidden_bit(sheet, step, before)
+        case Multiply():
+            _multiply(sheet, step, written, before)
+        case Scale():
+            _scale(sheet, step, written, before)
+        case SpecialValues():
+            special_values(sheet, step, before)
+        case Align():
+            align(sheet, step, written, before)
+        case Sum():
+            _exact_sum(sheet, step, written[step.to], before)
+        case Additions():
+            _rounded_sum(sheet, step, written[step.to], before)
+        case Normalize():
+            _normalize(sheet, step, written)
+        case Fma():
+            _fma(sheet, step, written, before)
+        case Round():
+            _round(sheet, step, written, before)
+        case _:
+            assert_never(step)
+
+
+def _flush(sheet: Sheet, step: Flush, before: dict[str, Node]) -> None:
     note = (
         "subnormals and zeros become +0"
-        if step.flush == "positive"
+        if step.sign == "positive"
         else "subnormals become zero of their sign"
     )
     _unary(sheet, step, before, f"flush {names_of(step.of)}", [note])
 
 
-def _hidden_bit(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str, Node]) -> None:
+def _hidden_bit(sheet: Sheet, step: HiddenBit, before: dict[str, Node]) -> None:
     zeros = "zeros too" if step.zeros == "set" else "zeros stay zeros"
     notes = [f"subnormal operands are read with the hidden bit set, 1.f {svg.TIMES} 2^e_min; {zeros}"]
     _unary(sheet, step, before, f"hidden bit of {names_of(step.of)}", notes)
 
 
-def _unary(sheet: Sheet, step: Step, before: dict[str, Node], title: str, notes: list[str]) -> None:
+def _unary(
+    sheet: Sheet, step: Flush | HiddenBit, before: dict[str, Node], title: str, notes: list[str]
+) -> None:
     """A stage that rewrites registers without changing their widths."""
     top, right = sheet.y, sheet.right(step.of)
     rails = {name: sheet.rails[name] for name in step.of if name in sheet.rails}
@@ -58,7 +102,7 @@ def _unary(sheet: Sheet, step: Step, before: dict[str, Node], title: str, notes:
         sheet.rails[name] = replace(rail, y=sheet.y)
 
 
-def _multiply(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str, Node]) -> None:
+def _multiply(sheet: Sheet, step: Multiply, written: dict[str, Node], before: dict[str, Node]) -> None:
     node, top = written[step.to], sheet.y
     a, b = before["a"], before["b"]
     sheet.enter(("a", "b"), top)
@@ -76,7 +120,7 @@ def _multiply(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[s
     sheet.put(node, labels(sheet, node))
 
 
-def _product_title(step: Step, node: Node, a: Node, b: Node) -> str:
+def _product_title(step: Multiply, node: Node, a: Node, b: Node) -> str:
     if step.operation != "product":
         return f"{node.count} {step.operation.upper()} gates, one bit each"
     if step.format is not None:
@@ -89,7 +133,7 @@ def _magnitude(node: Node) -> int:
     return node.integer_bits + node.fraction_bits
 
 
-def _product_notes(step: Step, a: Node, b: Node) -> list[str]:
+def _product_notes(step: Multiply, a: Node, b: Node) -> list[str]:
     notes = []
     if step.normalize:
         notes.append("normalised: the significand is in [1, 2), subnormal factors included")
@@ -104,7 +148,7 @@ def _product_notes(step: Step, a: Node, b: Node) -> list[str]:
     return notes
 
 
-def _scale(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str, Node]) -> None:
+def _scale(sheet: Sheet, step: Scale, written: dict[str, Node], before: dict[str, Node]) -> None:
     top, formats = sheet.y, sheet.ins.formats
     right = sheet.right(step.of)
     sheet.enter(step.of, top)
@@ -130,14 +174,7 @@ def _scale(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str,
         sheet.put(node, labels(sheet, node), aside=name == "c")
 
 
-def _sum(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str, Node]) -> None:
-    if step.order == "exact":
-        _exact_sum(sheet, step, written[step.to], before)
-    else:
-        _rounded_sum(sheet, step, written[step.to], before)
-
-
-def _exact_sum(sheet: Sheet, step: Step, node: Node, before: dict[str, Node]) -> None:
+def _exact_sum(sheet: Sheet, step: Sum, node: Node, before: dict[str, Node]) -> None:
     """An adder tree: a trapezoid that narrows to the sum, and the register of the sum."""
     right, top = sheet.right(step.of), sheet.y
     terms = sum(before[name].count for name in step.of)
@@ -167,7 +204,7 @@ def _exact_sum(sheet: Sheet, step: Step, node: Node, before: dict[str, Node]) ->
     sheet.put(node, labels(sheet, node))
 
 
-def _sum_notes(step: Step, node: Node) -> list[str]:
+def _sum_notes(step: Sum, node: Node) -> list[str]:
     notes = []
     if node.fixed and node.format is None and node.fraction_bits > 0:
         notes.append("one fixed-point register that holds every sum: nothing is cut")
@@ -180,10 +217,10 @@ def _sum_notes(step: Step, node: Node) -> list[str]:
     return notes
 
 
-def _rounded_sum(sheet: Sheet, step: Step, node: Node, before: dict[str, Node]) -> None:
+def _rounded_sum(sheet: Sheet, step: Additions, node: Node, before: dict[str, Node]) -> None:
     """Two-input additions that round: their tree, drawn for one group."""
     right, top = sheet.right(step.of), sheet.y
-    name = step.format.name if step.format else sheet.operation.out_format.name
+    name = step.format.name
     terms = [words for register in step.of for words in _term_names(sheet, register, before[register].count)]
     size = len(terms) // node.count if step.group else len(terms)
     picture = tree.of_sum(terms[:size], step.order)
@@ -217,7 +254,7 @@ def _term_names(sheet: Sheet, register: str, count: int) -> list[str]:
     return [register] if count == 1 else [f"{register[:-1]} {i}" for i in range(count)]
 
 
-def _normalize(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str, Node]) -> None:
+def _normalize(sheet: Sheet, step: Normalize, written: dict[str, Node]) -> None:
     right, top = sheet.right(step.of), sheet.y
     sheet.enter(step.of, top)
     _end_common(sheet, top)
@@ -239,11 +276,11 @@ def _end_common(sheet: Sheet, y: float) -> None:
     sheet.enter(["e_max"], y)
 
 
-def _fma(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str, Node]) -> None:
+def _fma(sheet: Sheet, step: Fma, written: dict[str, Node], before: dict[str, Node]) -> None:
     node, top = written[step.to], sheet.y
     right = sheet.right(("c",)) if step.start == "c" else RIGHT
     sheet.enter(("a", "b", "c") if step.start == "c" else ("a", "b"), top)
-    name = step.format.name if step.format else sheet.operation.out_format.name
+    name = step.format.name
     size = before["a"].count // node.count
     groups = f"{node.count} groups of {size}: " if node.count > 1 else ""
     notes = {
@@ -261,7 +298,7 @@ def _fma(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str, N
     sheet.put(node)
 
 
-def _fma_chain(sheet: Sheet, step: Step, size: int, y: float) -> None:
+def _fma_chain(sheet: Sheet, step: Fma, size: int, y: float) -> None:
     """start → [fma] → [fma] … [fma] →, with a and b of each k from above."""
     ks = [f"{k}" for k in sheet.operation.k_index[:size]]
     shown: list[str | None] = list(ks) if size <= 4 else [*ks[:3], None, ks[-1]]
@@ -287,7 +324,7 @@ def _fma_chain(sheet: Sheet, step: Step, size: int, y: float) -> None:
     sheet.parts.append(svg.arrow([(x, y + 32), (x + 20, y + 32)]))
 
 
-def _round(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str, Node]) -> None:
+def _round(sheet: Sheet, step: Round, written: dict[str, Node], before: dict[str, Node]) -> None:
     node, top = written[step.to], sheet.y
     source = before[step.of[0]]
     fmt = node.format
@@ -319,7 +356,7 @@ def _round(sheet: Sheet, step: Step, written: dict[str, Node], before: dict[str,
     sheet.put(node)
 
 
-def _kept_bar(sheet: Sheet, step: Step, kept: int, y: float) -> list[str]:
+def _kept_bar(sheet: Sheet, step: Round, kept: int, y: float) -> list[str]:
     """1 integer bit, the kept fraction, the round and sticky bits where the mode looks at them, the rest
     lost."""
     nearest = step.rounding.startswith("nearest")
@@ -332,17 +369,3 @@ def _kept_bar(sheet: Sheet, step: Step, kept: int, y: float) -> list[str]:
         bars.Segment(5, "lost"),
     ]
     return bars.bar(sheet.scale, y, 2, segments)
-
-
-_ROUTINES: dict[str, Callable[[Sheet, Step, dict[str, Node], dict[str, Node]], None]] = {
-    "flush": _flush,
-    "hidden_bit": _hidden_bit,
-    "multiply": _multiply,
-    "scale": _scale,
-    "special_values": special_values,
-    "align": align,
-    "sum": _sum,
-    "normalize": _normalize,
-    "fma": _fma,
-    "round": _round,
-}

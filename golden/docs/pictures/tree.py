@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from golden.docs.pictures import svg
 from golden.instruction import Instruction
-from golden.program.program import Operation, Step
+from golden.program.program import Operation
+from golden.program.steps import Additions, Fma, Multiply, Round, Sum
 
 WIDTH = 760
 _WIDEST = (9, 7, 5, 4)
@@ -77,22 +78,23 @@ def _of_operation(operation: Operation, results: dict[str, Tree]) -> Tree:
         "addends": tuple(results[name] for name in operation.addends),
     }
     for step in operation.steps:
-        if step.op == "multiply":
+        if isinstance(step, Multiply):
             registers[step.to] = products
-        elif step.op == "sum":
-            registers[step.to] = tuple(of_sum(terms, step.order) for terms in _grouped(step, registers))
-        elif step.op == "fma":
+        elif isinstance(step, Sum | Additions):
+            order = step.order if isinstance(step, Additions) else "exact"
+            registers[step.to] = tuple(of_sum(terms, order) for terms in _grouped(step, registers))
+        elif isinstance(step, Fma):
             start = registers["c"] if step.start == "c" else ()
             registers[step.to] = tuple(
                 of_sum((*start, *terms), "sequential") for terms in _grouped(step, registers, ("a",))
             )
-        elif step.op == "round":
+        elif isinstance(step, Round):
             registers[step.to] = registers[step.of[0]]
     return registers["d"][0]
 
 
 def _grouped(
-    step: Step, registers: dict[str, tuple[Tree, ...]], of: tuple[str, ...] | None = None
+    step: Sum | Additions | Fma, registers: dict[str, tuple[Tree, ...]], of: tuple[str, ...] | None = None
 ) -> list[tuple[Tree, ...]]:
     terms = tuple(tree for name in of or step.of for tree in registers[name])
     if step.group is None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import dataclasses
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reference_units import assert_golden, assert_lint_clean, complaints, element, load, names, runs, simulate
 
 from golden.instruction import Instruction
-from golden.program.program import Step
 from golden.vectors import default_set
 from rtl_tb.check.verdict import judge
 from rtl_tb.dut.description import Dut
@@ -43,7 +43,7 @@ def described(dut: Dut) -> dict[str, int]:
     return values
 
 
-def steps_of(ins: Instruction, op: str) -> list[Step]:
+def steps_of(ins: Instruction, op: str) -> list[Any]:
     return [step for step in ins.program.operations[0].steps if step.op == op]
 
 

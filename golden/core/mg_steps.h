@@ -1,0 +1,143 @@
+/* Steps, formats and their words for the C core.
+ *
+ * Written by `python -m golden.model.layout` from the step classes in golden/program/steps.py, which say what
+ * each member means; not edited by hand.
+ */
+#ifndef MG_STEPS_H
+#define MG_STEPS_H
+
+#include <stdint.h>
+
+enum mg_rounding {
+    MG_ROUNDING_TOWARD_ZERO, MG_ROUNDING_NEAREST_EVEN, MG_ROUNDING_NEAREST_AWAY, MG_ROUNDING_DOWN,
+    MG_ROUNDING_UP, MG_ROUNDING_COUNT,
+};
+
+enum mg_overflow {
+    MG_OVERFLOW_INFINITY, MG_OVERFLOW_LARGEST, MG_OVERFLOW_IEEE, MG_OVERFLOW_WRAP, MG_OVERFLOW_SATURATE,
+    MG_OVERFLOW_COUNT,
+};
+
+enum mg_flush { MG_FLUSH_NONE, MG_FLUSH_SIGNED, MG_FLUSH_POSITIVE, MG_FLUSH_COUNT };
+
+enum mg_operation { MG_OPERATION_PRODUCT, MG_OPERATION_AND, MG_OPERATION_XOR, MG_OPERATION_COUNT };
+
+enum mg_order { MG_ORDER_TREE, MG_ORDER_SEQUENTIAL, MG_ORDER_COUNT };
+
+enum mg_start { MG_START_C, MG_START_ZERO, MG_START_PRODUCT, MG_START_COUNT };
+
+enum mg_zeros { MG_ZEROS_IGNORED, MG_ZEROS_MAXIMUM, MG_ZEROS_STICKY, MG_ZEROS_COUNT };
+
+enum mg_hidden_zeros { MG_HIDDEN_ZEROS_KEPT, MG_HIDDEN_ZEROS_SET, MG_HIDDEN_ZEROS_COUNT };
+
+enum mg_cut { MG_CUT_DROPPED, MG_CUT_STICKY, MG_CUT_COUNT };
+
+enum mg_left_out { MG_LEFT_OUT_NONE, MG_LEFT_OUT_DROPPED, MG_LEFT_OUT_UNSHIFTED, MG_LEFT_OUT_COUNT };
+
+enum mg_cancelled { MG_CANCELLED_KEEPS_EXPONENT, MG_CANCELLED_ZERO, MG_CANCELLED_COUNT };
+
+enum mg_zero_times_infinity {
+    MG_ZERO_TIMES_INFINITY_NAN, MG_ZERO_TIMES_INFINITY_INFINITY, MG_ZERO_TIMES_INFINITY_ZERO,
+    MG_ZERO_TIMES_INFINITY_COUNT,
+};
+
+enum mg_opposite {
+    MG_OPPOSITE_NAN, MG_OPPOSITE_FIRST, MG_OPPOSITE_LAST, MG_OPPOSITE_POSITIVE, MG_OPPOSITE_NEGATIVE,
+    MG_OPPOSITE_COUNT,
+};
+
+enum mg_zero { MG_ZERO_POSITIVE, MG_ZERO_SIGNED, MG_ZERO_SIGNED_UNDERFLOW, MG_ZERO_COUNT };
+
+enum mg_carry { MG_CARRY_KEPT, MG_CARRY_LOST, MG_CARRY_COUNT };
+
+enum mg_group { MG_GROUP_NONE, MG_GROUP_CONTIGUOUS, MG_GROUP_INTERLEAVED, MG_GROUP_COUNT };
+
+enum mg_register {
+    MG_REGISTER_A, MG_REGISTER_B, MG_REGISTER_C, MG_REGISTER_PRODUCTS, MG_REGISTER_GROUPS, MG_REGISTER_DOT,
+    MG_REGISTER_TOTAL, MG_REGISTER_PARTIAL, MG_REGISTER_ADDENDS, MG_REGISTER_SCALES, MG_REGISTER_D,
+    MG_REGISTER_COUNT,
+};
+
+enum mg_specials {
+    MG_SPECIALS_IEEE, MG_SPECIALS_ALL_ONES_NAN, MG_SPECIALS_NEGATIVE_ZERO_NAN, MG_SPECIALS_NONE,
+    MG_SPECIALS_COUNT,
+};
+
+enum mg_step {
+    MG_STEP_FLUSH, MG_STEP_MULTIPLY, MG_STEP_SCALE, MG_STEP_SPECIAL_VALUES, MG_STEP_ALIGN, MG_STEP_SUM,
+    MG_STEP_ADDITIONS, MG_STEP_NORMALIZE, MG_STEP_FMA, MG_STEP_ROUND, MG_STEP_HIDDEN_BIT, MG_STEP_COUNT,
+};
+
+/* A number format; see golden/number/formats.py for the meaning of each field. */
+typedef struct {
+    int32_t is_float;
+    int32_t storage;
+    int32_t bits;
+    int32_t exponent_bits;
+    int32_t fraction_bits;
+    int32_t bias;
+    int32_t specials;
+    int32_t is_signed;
+    int32_t has_zero;
+    int32_t ignored_low;
+    int32_t min_exponent;
+    int32_t max_exponent;
+    int32_t sign_shift;
+    int32_t has_infinity;
+    int32_t has_nan;
+    uint64_t infinity;
+    uint64_t largest;
+    uint64_t nan;
+} mg_format;
+
+/* One primitive step; `of` lists registers in order, per-register values stand at the same index. A
+ * member that the step's kind does not have is 0; so is, of enums with a NONE, what is not given. */
+typedef struct {
+    int32_t op;
+    int32_t of_count;
+    int32_t of[4];
+    int32_t to;
+    int32_t sign;
+    int32_t operation;
+    int32_t zero_times_infinity;
+    int32_t normalize;
+    int32_t has_overflow_exponent;
+    int32_t overflow_exponent;
+    int32_t has_format;
+    int32_t rounding;
+    int32_t flush;
+    int32_t has_nan;
+    int32_t opposite_infinities;
+    int32_t cut;
+    int32_t zeros;
+    int32_t sticky_gap;
+    int32_t group;
+    int32_t group_size;
+    int32_t fraction_bits[4];
+    int32_t has_shift_limit;
+    int32_t shift_limit;
+    int32_t left_out[4];
+    int32_t has_floor;
+    int32_t floor;
+    int32_t window[4];
+    int32_t has_exponent;
+    int32_t exponent;
+    int32_t has_width;
+    int32_t width;
+    int32_t cancelled;
+    int32_t order;
+    int32_t overflow;
+    int32_t has_min_exponent;
+    int32_t min_exponent;
+    int32_t start;
+    int32_t nan_order_count;
+    int32_t nan_order[3];
+    int32_t zero;
+    int32_t subnormal_carry;
+    int32_t has_result_fraction_bits;
+    int32_t result_fraction_bits;
+    uint64_t nan;
+    mg_format format;
+} mg_step;
+
+#endif

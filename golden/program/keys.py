@@ -1,0 +1,177 @@
+"""How a field of a step is written in YAML: its key, what it may hold, its default, and what it means.
+
+A step class (golden/program/steps.py) declares each of its fields with one of the functions below. Everything
+that has to know the keys of steps reads these declarations: golden/program/reading.py and writing.py (YAML),
+golden/program/schema.py (JSON Schema), golden/docs/schema.py (the page), golden/model/layout.py (the C
+structs).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from golden.number.rounding import MODES, OVERFLOWS
+from golden.yamlfile import MISSING
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """A closed set of words; the C core has an enum of the same name and order."""
+
+    name: str
+    words: tuple[str, ...]
+
+
+ROUNDING = Vocabulary("rounding", MODES)
+OVERFLOW = Vocabulary("overflow", OVERFLOWS)
+FLUSH = Vocabulary("flush", ("none", "signed", "positive"))
+OPERATION = Vocabulary("operation", ("product", "and", "xor"))
+ORDER = Vocabulary("order", ("tree", "sequential"))
+START = Vocabulary("start", ("c", "zero", "product"))
+ZEROS = Vocabulary("zeros", ("ignored", "maximum", "sticky"))
+HIDDEN_ZEROS = Vocabulary("hidden_zeros", ("kept", "set"))
+CUT = Vocabulary("cut", ("dropped", "sticky"))
+LEFT_OUT = Vocabulary("left_out", ("dropped", "unshifted"))
+CANCELLED = Vocabulary("cancelled", ("keeps_exponent", "zero"))
+ZERO_TIMES_INFINITY = Vocabulary("zero_times_infinity", ("nan", "infinity", "zero"))
+OPPOSITE = Vocabulary("opposite", ("nan", "first", "last", "positive", "negative"))
+ZERO_RULE = Vocabulary("zero", ("positive", "signed", "signed_underflow"))
+CARRY = Vocabulary("carry", ("kept", "lost"))
+GROUP = Vocabulary("group", ("contiguous", "interleaved"))
+REGISTER = Vocabulary(
+    "register",
+    ("a", "b", "c", "products", "groups", "dot", "total", "partial", "addends", "scales", "d"),
+)
+TARGETS = ("products", "groups", "dot", "total", "partial")
+"""Registers that a step may write; the operands keep what they hold."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """What all kinds of keys have.
+
+    Attributes:
+        name: the key in YAML; empty: the field's name.
+        meaning: for the reader of the schema, Markdown.
+        fault: whether no sound datapath sets it (docs/diagnosis.md).
+        needed: whether YAML has to say it although the field has a default (which then means nothing).
+        when: the field of the same step, and its values, without which the key is unknown; no values: any but
+            its default.
+    """
+
+    name: str = ""
+    meaning: str
+    fault: bool = False
+    needed: bool = False
+    when: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registers(Key):
+    """`most` different registers out of `allowed`: a word or a list."""
+
+    most: int
+    allowed: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target(Key):
+    """One register of those that the step can write."""
+
+    allowed: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Key):
+    """One word of a vocabulary, or of those of its words that this step knows."""
+
+    vocabulary: Vocabulary
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Integer(Key):
+    """An integer from low to high; None where it may be left out."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flag(Key):
+    """true or false."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Widths(Key):
+    """An integer for each register of `of`: a mapping, or, where every register needs one, one integer for
+    all."""
+
+    low: int
+    high: int
+    for_all: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules(Key):
+    """A word for some registers of `of`."""
+
+    vocabulary: Vocabulary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grouping(Key):
+    """`{contiguous: n}` or `{interleaved: n}`."""
+
+    high: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormatName(Key):
+    """A number format; `or_out`: without the key it is that of the operation's result."""
+
+    or_out: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Word(Key):
+    """A code of the step's format (of the result's, where the step has none); by default the format's NaN."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Names(Key):
+    """Different ones of a few names, in order."""
+
+    allowed: tuple[str, ...]
+
+
+def declare(kind: Key, default: Any = MISSING) -> Any:
+    """A dataclass field that is written as `kind` says; without a default the key is needed."""
+    if default is MISSING:
+        return field(kw_only=True, metadata={"key": kind})
+    return field(kw_only=True, default=default, metadata={"key": kind})
+
+
+def declared(step: Any) -> Iterator[tuple[str, Key, Any]]:
+    """Yields (field, key, default, or MISSING where the key is needed), in the order of declaration."""
+    for one in fields(step):
+        key: Key = one.metadata["key"]
+        needed = key.needed or one.default is dataclasses.MISSING
+        yield one.name, key, MISSING if needed else one.default
+
+
+def key_name(name: str, key: Key) -> str:
+    """How the key of a field is spelt."""
+    return key.name or name
+
+
+def applies(key: Key, values: dict[str, Any], defaults: dict[str, Any]) -> bool:
+    """Whether a step that holds these values, as far as they are read, knows the key."""
+    if not key.when:
+        return True
+    other, *wanted = key.when
+    value = values.get(other)
+    return value in wanted if wanted else value != defaults.get(other)

@@ -1,0 +1,367 @@
+"""The kinds of steps: what arithmetic is made of. One frozen class for each kind.
+
+A step reads registers of exact numbers and writes others; nothing is rounded unless a step says so. A field
+declares how YAML writes it (golden/program/keys.py). Every view of a step is one `match` that ends in
+`assert_never`: golden/model/reference.py and golden/core compute it, words.py tells it, widths.py and
+extents.py bound it, golden/cover counts it, golden/docs/pictures draws it. docs/add-a-step.md says what a new
+kind needs.
+
+Sources: MMA-Sim (arXiv 2511.10909) sections IV-B to IV-F for the shipped algorithms; IEEE 754-2019 for the
+steps that round at every operation; docs/diagnosis.md for the keys that only faults set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, get_args
+
+from golden.number.formats import Format
+from golden.program import keys
+from golden.program.keys import (
+    TARGETS,
+    Choice,
+    Flag,
+    FormatName,
+    Grouping,
+    Integer,
+    Names,
+    Registers,
+    Rules,
+    Target,
+    Vocabulary,
+    Widths,
+    Word,
+    declare,
+)
+from golden.yamlfile import MISSING
+
+MAX_K = 4096
+MAX_FRACTION_BITS = 72
+_MOST_EXPONENT = 100000
+_ALL = keys.REGISTER.words
+
+
+def _of(meaning: str, never: tuple[str, ...] = (), most: int = 4) -> Any:
+    return declare(Registers(meaning=meaning, most=most, allowed=tuple(n for n in _ALL if n not in never)))
+
+
+def _to(meaning: str, also: tuple[str, ...] = (), default: Any = MISSING) -> Any:
+    return declare(Target(meaning=meaning, allowed=(*TARGETS, *also)), default)
+
+
+def _choice(
+    vocabulary: Vocabulary,
+    meaning: str,
+    default: Any = MISSING,
+    words: tuple[str, ...] = (),
+    **more: Any,
+) -> Any:
+    return declare(
+        Choice(vocabulary=vocabulary, words=words or vocabulary.words, meaning=meaning, **more), default
+    )
+
+
+def _rounding(meaning: str = "how", default: Any = MISSING, **more: Any) -> Any:
+    return _choice(keys.ROUNDING, meaning, default, **more)
+
+
+def _exponent(meaning: str) -> Any:
+    return declare(Integer(low=-_MOST_EXPONENT, high=_MOST_EXPONENT, meaning=meaning), None)
+
+
+def _flush(meaning: str, **more: Any) -> Any:
+    return _choice(keys.FLUSH, meaning, "none", **more)
+
+
+def _nan(meaning: str = "the word of a NaN; without it the format's", **more: Any) -> Any:
+    return declare(Word(meaning=meaning, **more), None)
+
+
+def _group(meaning: str) -> Any:
+    return declare(Grouping(high=MAX_K, meaning=meaning), None)
+
+
+_A_FAULT = "[a fault](diagnosis.md#the-same-faults-in-a-unit-of-your-own)"
+
+
+def _zero_times_infinity() -> Any:
+    return _choice(keys.ZERO_TIMES_INFINITY, _A_FAULT, "nan", fault=True)
+
+
+def _sticky_gap() -> Any:
+    return declare(Integer(low=0, high=64, meaning=_A_FAULT, fault=True), 0)
+
+
+@dataclass(frozen=True)
+class Multiply:
+    """a times b, for every k."""
+
+    op: ClassVar[Literal["multiply"]] = "multiply"
+    of: ClassVar[tuple[str, ...]] = ("a", "b")
+    to: str = _to("where the products go")
+    operation: str = _choice(
+        keys.OPERATION, "for b1 and other unsigned integers: what two bits are combined with", "product"
+    )
+    zero_times_infinity: str = _zero_times_infinity()
+    normalize: bool = declare(
+        Flag(
+            meaning="`true`: every product is shifted to [1, 2), subnormal factors included; `false`: it "
+            "keeps exponent e_a + e_b"
+        ),
+        False,
+    )
+    overflow_exponent: int | None = _exponent(
+        "a product of 2^this or more becomes infinite; without it none does"
+    )
+    format: Format | None = declare(
+        FormatName(
+            or_out=False, meaning="the multiplier rounds to it (IEEE 754); without it products are exact"
+        ),
+        None,
+    )
+    rounding: str = _rounding("with `format`: how it rounds", "toward_zero", needed=True, when=("format",))
+    flush: str = _flush(
+        "with `format`: a subnormal product becomes a zero of its sign, or +0", when=("format",)
+    )
+    nan: int | None = _nan("with `format`: the word of a NaN; without it the format's", when=("format",))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Multiplies by the block scales of a and b."""
+
+    op: ClassVar[Literal["scale"]] = "scale"
+    to: ClassVar[str] = ""
+    of: tuple[str, ...] = _of(
+        "`products`, or `groups` whose size divides the scale block",
+        never=("a", "b", "c", "scales", "addends"),
+    )
+
+
+@dataclass(frozen=True)
+class SpecialValues:
+    """Ends the operation where a term is a NaN or an infinity; otherwise the next step goes on."""
+
+    op: ClassVar[Literal["special_values"]] = "special_values"
+    to: ClassVar[str] = ""
+    of: tuple[str, ...] = _of("whose terms are looked at; `scales` too, where a NaN scale matters")
+    opposite_infinities: str = _choice(keys.OPPOSITE, _A_FAULT, "nan", fault=True)
+    nan: int | None = _nan("the word that the unit answers; without it the format's")
+
+
+@dataclass(frozen=True)
+class Flush:
+    """Subnormal numbers become zeros."""
+
+    op: ClassVar[Literal["flush"]] = "flush"
+    to: ClassVar[str] = ""
+    of: tuple[str, ...] = _of("whose numbers", never=("scales", "addends"))
+    sign: str = _choice(
+        keys.FLUSH,
+        "a subnormal number becomes a zero of its sign; or it and every zero +0",
+        words=("signed", "positive"),
+    )
+
+
+@dataclass(frozen=True)
+class Align:
+    """Terms are shifted to one exponent, the largest; bits that fall off the end are cut."""
+
+    op: ClassVar[Literal["align"]] = "align"
+    to: ClassVar[str] = ""
+    of: tuple[str, ...] = _of("the terms that are aligned to each other", never=("a", "b", "scales"))
+    cut: str = _choice(keys.CUT, "`sticky`: one more bit says whether anything was cut", "dropped")
+    zeros: str = _choice(keys.ZEROS, _A_FAULT, "ignored", fault=True)
+    sticky_gap: int = _sticky_gap()
+    group: tuple[str, int] | None = _group(
+        "n neighbours, or every n-th term, are aligned to each other; [one register only](#group)"
+    )
+    fraction_bits: tuple[tuple[str, int], ...] = declare(
+        Widths(
+            low=0,
+            high=MAX_FRACTION_BITS,
+            for_all=True,
+            meaning="F: bits kept below the point of the largest exponent; `{products: 24, c: 26}` for each "
+            "register its own",
+        )
+    )
+    rounding: str = _rounding(
+        "what happens to the bits below: `toward_zero` drops them from the magnitude, `down` from the two's "
+        "complement number"
+    )
+    shift_limit: int | None = declare(Integer(low=0, high=10000, meaning=_A_FAULT, fault=True), None)
+    left_out: tuple[tuple[str, str], ...] = declare(
+        Rules(vocabulary=keys.LEFT_OUT, meaning=_A_FAULT, fault=True), ()
+    )
+    floor: int | None = _exponent("the maximum exponent is at least this")
+    window: tuple[tuple[str, int], ...] = declare(
+        Widths(
+            low=0,
+            high=10000,
+            for_all=False,
+            meaning="`{register: n}`: terms of this register more than n below the maximum count as zero",
+        ),
+        (),
+    )
+
+
+@dataclass(frozen=True)
+class Sum:
+    """One exact sum of all terms, or of each group of them."""
+
+    op: ClassVar[Literal["sum"]] = "sum"
+    of: tuple[str, ...] = _of("what is added; sequential: in this order")
+    to: str = _to("where the sum goes; `d` only with a rounding order", also=("d",))
+    group: tuple[str, int] | None = _group("one sum for each [group](#group); one register only")
+    exponent: int | None = _exponent(
+        "exact: the exponent that the sum shows to a later alignment, instead of its terms' largest"
+    )
+    rounding: str = _rounding("exact: a zero sum of terms of both signs is -0 with `down`", "toward_zero")
+    width: int | None = declare(Integer(low=1, high=120, meaning=_A_FAULT, fault=True), None)
+    cancelled: str = _choice(keys.CANCELLED, _A_FAULT, "keeps_exponent", fault=True)
+
+
+@dataclass(frozen=True)
+class Additions:
+    """IEEE 754 additions of two terms at a time, each rounded: a `sum` with the order `tree` or
+    `sequential`."""
+
+    op: ClassVar[Literal["sum"]] = "sum"
+    order: str = _choice(keys.ORDER, "`tree`: halves again and again; `sequential`: one after the other")
+    of: tuple[str, ...] = _of("what is added; sequential: in this order")
+    to: str = _to("where the sum goes; `d` only with a rounding order", also=("d",))
+    group: tuple[str, int] | None = _group("one sum for each [group](#group); one register only")
+    format: Format = declare(
+        FormatName(or_out=True, meaning="tree, sequential: every addition rounds to it; without it to d's"),
+        None,
+    )
+    rounding: str = _rounding("tree, sequential: of every addition")
+    flush: str = _flush("tree, sequential: subnormal sums become zero")
+    nan: int | None = _nan("tree, sequential: the word of a NaN; without it the format's")
+    overflow: str = _choice(
+        keys.OVERFLOW,
+        "tree, sequential: integers wrap (`ieee`; terms that are integers alone), or clamp at every addition",
+        "ieee",
+        words=("ieee", "saturate"),
+    )
+
+
+@dataclass(frozen=True)
+class Normalize:
+    """Shifts numbers so that the leading one stands before the point, and keeps some bits."""
+
+    op: ClassVar[Literal["normalize"]] = "normalize"
+    to: ClassVar[str] = ""
+    of: tuple[str, ...] = _of("which", never=("a", "b", "scales"))
+    fraction_bits: tuple[tuple[str, int], ...] = declare(
+        Widths(
+            low=0,
+            high=MAX_FRACTION_BITS,
+            for_all=True,
+            meaning="bits kept; `{products: 24, c: 26}` for each register its own",
+        )
+    )
+    rounding: str = _rounding("what happens to the bits below")
+    min_exponent: int | None = _exponent("no number is shifted left beyond this exponent")
+
+
+@dataclass(frozen=True)
+class Fma:
+    """A chain of fused multiply-adds of IEEE 754, k ascending."""
+
+    op: ClassVar[Literal["fma"]] = "fma"
+    of: ClassVar[tuple[str, ...]] = ("a", "b")
+    to: str = _to("where the result goes", also=("d",))
+    format: Format = declare(
+        FormatName(or_out=True, meaning="every multiply-add rounds to it; without it to d's"), None
+    )
+    group: tuple[str, int] | None = _group("one chain for each [group](#group)")
+    rounding: str = _rounding()
+    flush: str = _flush("subnormal results become zero")
+    start: str = _choice(keys.START, "what the chain starts from: c, +0, or the rounded first product", "c")
+    zero_times_infinity: str = _zero_times_infinity()
+    nan: int | None = _nan("the word of a NaN made from numbers; without it the format's")
+    nan_order: tuple[str, ...] = declare(
+        Names(
+            allowed=("a", "b", "c"),
+            meaning="whose NaN is handed on first, payload included; without it none is",
+        ),
+        (),
+    )
+
+
+@dataclass(frozen=True)
+class Round:
+    """Rounds to a number format: the result, or an earlier register."""
+
+    op: ClassVar[Literal["round"]] = "round"
+    to: str = _to("where it goes; without it to `d`", also=("d",), default="d")
+    format: Format = declare(
+        FormatName(or_out=True, meaning="what it is rounded to; without it d's, and `d` has its own"), None
+    )
+    of: tuple[str, ...] = _of("what is rounded", most=1)
+    rounding: str = _rounding()
+    overflow: str = _choice(
+        keys.OVERFLOW,
+        "floats: `infinity` whatever the rounding; the `largest` number; as IEEE 754 says. Integers: `wrap` "
+        "(totals of integers alone) or `saturate`",
+    )
+    flush: str = _flush("a subnormal result becomes zero")
+    nan: int | None = _nan()
+    zero: str = _choice(
+        keys.ZERO_RULE,
+        "a zero result is +0, or keeps its sign; `signed_underflow`: an exact zero is +0, a number that "
+        "underflows keeps its sign",
+    )
+    subnormal_carry: str = _choice(keys.CARRY, _A_FAULT, "kept", fault=True)
+    sticky_gap: int = _sticky_gap()
+    result_fraction_bits: int | None = declare(
+        Integer(name="fraction_bits", low=0, high=52, meaning="keep fewer bits than the format has"), None
+    )
+
+
+@dataclass(frozen=True)
+class HiddenBit:
+    """Subnormal numbers get the hidden bit of normal ones: what a multiplier without a check of e = 0
+    sees."""
+
+    op: ClassVar[Literal["hidden_bit"]] = "hidden_bit"
+    to: ClassVar[str] = ""
+    of: tuple[str, ...] = _of("whose subnormal numbers get the hidden bit", never=tuple(_ALL[3:]), most=3)
+    zeros: str = _choice(keys.HIDDEN_ZEROS, "`set`: zeros get it, too", "kept")
+
+
+Step = (
+    Flush | Multiply | Scale | SpecialValues | Align | Sum | Additions | Normalize | Fma | Round | HiddenBit
+)
+IeeeStep = Multiply | Additions | Fma
+"""Steps that round every result by IEEE 754 (a multiply where it has a format)."""
+FinalStep = Additions | Fma | Round
+"""Steps that can write d."""
+RoundingStep = IeeeStep | Round
+KINDS: tuple[type[Step], ...] = get_args(Step)
+"""In the order of the C core's enum mg_step_kind."""
+STEPS = tuple(dict.fromkeys(kind.op for kind in KINDS))
+"""The words of YAML."""
+
+
+def variants(op: str) -> tuple[type[Step], ...]:
+    """The classes that one word of YAML stands for."""
+    return tuple(kind for kind in KINDS if kind.op == op)
+
+
+def grouping(step: Step) -> tuple[str, int] | None:
+    """How the step divides its terms, if it does."""
+    found: tuple[str, int] | None = getattr(step, "group", None)
+    return found
+
+
+def format_of(step: Step) -> Format | None:
+    """The format that the step rounds to, if it rounds to one."""
+    found: Format | None = getattr(step, "format", None)
+    return found
+
+
+def fault_fields(kind: type[Step]) -> frozenset[str]:
+    """The fields that no sound datapath sets."""
+    return frozenset(one.name for one in fields(kind) if one.metadata["key"].fault)

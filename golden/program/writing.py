@@ -1,0 +1,63 @@
+"""Steps and operations written as YAML reads them: only keys that do not hold their defaults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from golden.number.formats import Format
+from golden.program.keys import Grouping, Key, Rules, Widths, Word, applies, declared, key_name
+from golden.program.program import Operation
+from golden.program.steps import Step
+
+
+class Hex(int):
+    """An integer that YAML shows in hex."""
+
+
+def operation_keys(operation: Operation) -> dict[str, Any]:
+    """The keys of one operation of `program:`, its steps written out."""
+    keys: dict[str, Any] = {"k": _k_text(operation.k_index), "seed": operation.seed}
+    if operation.addends:
+        keys["addends"] = list(operation.addends)
+    if operation.operand_format is not None:
+        keys["operands"] = operation.operand_format.name
+    keys |= {"out": operation.out_format.name, "to": operation.to}
+    return keys | {"steps": [{step.op: step_keys(step)} for step in operation.steps]}
+
+
+def step_keys(step: Step) -> dict[str, Any]:
+    """The keys of one step."""
+    fields = list(declared(step))
+    defaults = {name: default for name, _, default in fields}
+    values = {name: getattr(step, name) for name in defaults}
+    return {
+        key_name(name, key): _written(key, values[name])
+        for name, key, default in fields
+        if values[name] != default and values[name] is not None and applies(key, values, defaults)
+    }
+
+
+def _written(key: Key, value: Any) -> Any:
+    match key:
+        case Word():
+            return Hex(value)
+        case Grouping():
+            return {value[0]: value[1]}
+        case Rules():
+            return dict(value)
+        case Widths(for_all=True) if len({bits for _, bits in value}) == 1:
+            return value[0][1]
+        case Widths():
+            return dict(value)
+        case _ if isinstance(value, Format):
+            return value.name
+        case _:
+            return list(value) if isinstance(value, tuple) else value
+
+
+def _k_text(k_index: tuple[int, ...]) -> Any:
+    if not k_index:
+        return "none"
+    if k_index == tuple(range(k_index[0], k_index[-1] + 1)):
+        return {"from": k_index[0], "to": k_index[-1]}
+    return {"list": list(k_index)}
