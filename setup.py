@@ -1,5 +1,5 @@
-"""Builds the C core into one plain shared library beside the package and copies specs and pages into the
-wheel.
+"""Builds the C core into one plain shared library beside the package and copies specs
+and pages into the wheel.
 
 The rest is in pyproject.toml. The library has no Python API (golden/model/engine.py loads it with ctypes), so
 one wheel per platform serves every Python 3. CC chooses the compiler, CFLAGS is appended to the flags below.
@@ -98,8 +98,8 @@ class BuildCore(build_ext):
 
 
 class BuildPython(build_py):
-    """Adds spec/ and the pages of docs/ to the package; an editable install reads those of the checkout
-    instead."""
+    """Adds spec/ and the pages of docs/ to the package;
+    an editable install reads those of the checkout instead."""
 
     def run(self) -> None:
         """Copies the Python files, then the specs and pages."""

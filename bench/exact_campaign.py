@@ -1,5 +1,5 @@
-"""Holds the C core against exact rational arithmetic for as long as you like, on fresh operands of every
-kind.
+"""Holds the C core against exact rational arithmetic for as long as you like,
+on fresh operands of every kind.
 
     python bench/exact_campaign.py --minutes 60 --seed 7
 

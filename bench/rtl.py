@@ -53,8 +53,7 @@ def measure(folder: Path) -> None:
         each = outcome.seconds_run / count
         print(
             f"{'':{len(dut.name)}}  {engine:10} {simulator:10} {shape:7} {count:10,} "
-            f"{outcome.seconds_build:9.1f} "
-            f"{each * 1e6:11.2f} {1 / each:10,.0f}  {passed}"
+            f"{outcome.seconds_build:9.1f} {each * 1e6:11.2f} {1 / each:10,.0f}  {passed}"
         )
 
 

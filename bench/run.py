@@ -1,5 +1,5 @@
-"""Speed of the C core on this machine: dot products (elements of D) a second, latency, import time and
-memory.
+"""Speed of the C core on this machine: dot products (elements of D) a second, latency,
+import time and memory.
 
     python bench/run.py [--json]
 

@@ -1,5 +1,5 @@
-"""Speed and memory of vector files: f16 dot products of K = 16 with expected results as readmemh, on one
-core.
+"""Speed and memory of vector files: f16 dot products of K = 16 with expected results as readmemh,
+on one core.
 
     python bench/vectors.py [--json] [--count 1000000]
 

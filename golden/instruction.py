@@ -1,8 +1,8 @@
 """One instruction: what it is called, what it takes, and the call that computes it.
 
 `Instruction` joins a spec entry with the two models: `ins(A, B, C)` and `ins.dot(a, b, c)` run the C core,
-`ins.trace` runs the reference and explains. Raw bits in, raw bits out (see golden/number/formats.py for the
-widths).
+`ins.trace` runs the reference and explains. Raw bits in,
+raw bits out (see golden/number/formats.py for the widths).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ Bits = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Evidence:
-    """Why anybody should believe the instruction's rule: captured on hardware, published, or derived from
-    others."""
+    """Why anybody should believe the instruction's rule: captured on hardware, published,
+    or derived from others."""
 
     kind: str
     source: str
@@ -99,8 +99,8 @@ class Instruction:
 
     @property
     def fragments(self) -> Fragments | None:
-        """Register layouts of A, B, C, D, metadata and scales, or None where the unit has no register
-        fragments."""
+        """Register layouts of A, B, C, D, metadata and scales,
+        or None where the unit has no register fragments."""
         from golden.registers.fragments import for_instruction
 
         return for_instruction(self)

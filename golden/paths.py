@@ -15,8 +15,8 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def spec_folder() -> Path:
-    """Returns the folder that holds formats/, algorithms/, families/, architectures/, layouts/ and
-    examples/."""
+    """Returns the folder that holds formats/, algorithms/, families/,
+    architectures/, layouts/ and examples/."""
     own = next(
         (folder for folder in (_PACKAGE.parent / "spec", _PACKAGE / "spec") if (folder / "formats").is_dir()),
         None,

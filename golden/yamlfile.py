@@ -187,8 +187,8 @@ def parse(text: str, name: str = "<text>") -> Section:
 class _Builder:
     """Makes values of the parser's events, one by one: limits hold before anything recurses or multiplies.
 
-    (PyYAML's own composer recurses in C as deep as the text nests, and hands the same node on for every
-    alias.)
+    (PyYAML's own composer recurses in C as deep as the text nests,
+    and hands the same node on for every alias.)
     """
 
     def __init__(self, events: Iterator[Any], name: str) -> None:

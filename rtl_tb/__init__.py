@@ -1,13 +1,13 @@
-"""rtl_tb: checks a designer's dot-product unit bit for bit against the golden model, in Icarus Verilog and
-Verilator.
+"""rtl_tb: checks a designer's dot-product unit bit for bit against the golden model,
+in Icarus Verilog and Verilator.
 
 A unit under test (DUT) is described by a `dut.yaml` (docs/dut.md). `rtl_tb.dut.description.load_dut` reads it
 and `rtl_tb.dut.wrapper.write_wrapper` generates the SystemVerilog around it, so that every test bench sees
 the same ports.
 
 For tests of your own with cocotb (docs/cocotb.md): Source, Sink, Monitor, Channel, Bus, Clocked, Scoreboard,
-Bench and DotProductTB. They are imported when they are first used, so that everything else works without
-cocotb.
+Bench and DotProductTB. They are imported when they are first used,
+so that everything else works without cocotb.
 """
 
 from importlib import import_module

@@ -206,8 +206,8 @@ def test_schema_page_holds_every_key() -> None:
 
 @pytest.mark.parametrize("op", reading.STEPS)
 def test_schema_page_holds_every_key_of_a_step(op: str) -> None:
-    """What the loader expects beside an unknown key is on the page, and every step of spec/ knows no other
-    key."""
+    """What the loader expects beside an unknown key is on the page,
+    and every step of spec/ knows no other key."""
     shown = keys_shown(f"`{op}`")
     for text in schema._STEPS[op][0]:
         mapping = yamlfile.parse(text)
@@ -229,8 +229,8 @@ def test_faults_of_a_step_are_those_of_diagnosis(op: str) -> None:
 
 
 def test_glossary_is_in_order_and_used() -> None:
-    """Terms in alphabetical order, each once, each linked from its own page or another, or named on
-    another."""
+    """Terms in alphabetical order, each once, each linked from its own page or another,
+    or named on another."""
     text = (DOCS / "glossary.md").read_text("utf-8")
     terms = re.findall(r"^## (.+)$", text, re.M)
     assert terms == sorted(set(terms), key=str.lower) and len(terms) > 40

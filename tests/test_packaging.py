@@ -1,5 +1,5 @@
-"""The source distribution and the wheel made from it: complete, for any Python 3, and working far from the
-checkout."""
+"""The source distribution and the wheel made from it: complete, for any Python 3,
+and working far from the checkout."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def installed(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     done = subprocess.run(pip, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    # Folders named in a .pth file are searched last, and their own .pth files (the editable install) are not
-    # read.
+    # Folders named in a .pth file are searched last, and their own .pth files (the editable install)
+    # are not read.
     site = next((folder / "lib").glob("python3.*")) / "site-packages"
     (site / "dependencies.pth").write_text(str(Path(numpy.__file__).parents[1]) + "\n", "utf-8")
     return folder / "bin"

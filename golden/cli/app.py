@@ -1,7 +1,7 @@
 """The command `mmagold`: list, show, run, explain, compare, export and check what the specs say.
 
-Heavy imports (NumPy, Rich, the model) happen inside the commands, so that help and shell completion answer at
-once.
+Heavy imports (NumPy, Rich, the model) happen inside the commands,
+so that help and shell completion answer at once.
 """
 
 from __future__ import annotations
@@ -423,8 +423,8 @@ def export(
     ] = None,
     arch: Arch = None,
 ) -> None:
-    """Writes the instruction's specification as a document, or (dpi) the instruction as a C model for
-    simulators.
+    """Writes the instruction's specification as a document, or (dpi)
+    the instruction as a C model for simulators.
 
     The document: steps, widths of every register, special values, sources. The model: self-contained C, a
     SystemVerilog package with the imported function, an example testbench, a Makefile.
@@ -499,9 +499,8 @@ def spec_check(
 app.command("vectors")(vectors)
 app.command("study")(study)
 add_docs(docs_app)
-for _plugin in sorted(
-    metadata.entry_points(group="mmagold.commands")
-):  # rtl_tb and hw_capture, see pyproject.toml
+# Rtl_tb and hw_capture, see pyproject.toml.
+for _plugin in sorted(metadata.entry_points(group="mmagold.commands")):
     _plugin.load()(app)
 
 

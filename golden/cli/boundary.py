@@ -1,5 +1,5 @@
-"""The edge between a program and the shell: every way in which a command can end, as one line and one exit
-status.
+"""The edge between a program and the shell: every way in which a command can end,
+as one line and one exit status.
 
     boundary.end(lambda: 0 if equal() else 1)
 
@@ -162,11 +162,11 @@ def _say(text: str) -> None:
 
 @contextlib.contextmanager
 def _signals_unwind() -> Iterator[list[int]]:
-    """SIGTERM and SIGHUP raise Terminated in the block, once; yields a list that then holds the signal's
-    number.
+    """SIGTERM and SIGHUP raise Terminated in the block, once;
+    yields a list that then holds the signal's number.
 
-    One that is ignored (nohup) or handled already stays so, and a forked child dies of it as any program
-    does.
+    One that is ignored (nohup) or handled already stays so, and a forked child dies of it
+    as any program does.
     """
     received: list[int] = []
     owner = os.getpid()
@@ -201,9 +201,8 @@ def _open_closed_streams() -> None:
     """Gives closed standard streams (`>&-`) a file, as GNU's tools do.
 
     The next file that the program opens would else get the number of standard output, and with it all that is
-    printed.
-    Output is opened for reading: writing fails as it does on a closed file, so that a lost result is told.
-    What goes to a closed standard error is lost.
+    printed. Output is opened for reading: writing fails as it does on a closed file, so that a lost result is
+    told. What goes to a closed standard error is lost.
     """
     modes = (os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)
     closed = [number for number in range(3) if not _is_open(number)]
@@ -228,8 +227,8 @@ def _is_open(number: int) -> bool:
 def _make_streams_take_any_text() -> None:
     """A name or note that the terminal's encoding lacks, or a file name that is no text, appears as its code.
 
-    PYTHONIOENCODING=ascii or a Latin-1 locale would else turn a unit's Japanese name into a
-    UnicodeEncodeError.
+    PYTHONIOENCODING=ascii or a Latin-1 locale would else turn a unit's Japanese name
+    into a UnicodeEncodeError.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

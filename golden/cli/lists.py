@@ -47,8 +47,8 @@ def print_overview() -> None:
     console = Console()
     console.print(rows)
     console.print(
-        "\nNext: [bold]mmagold list --arch hopper --type e4m3[/], [bold]mmagold show "
-        "hopper:HMMA.16816.F32[/], "
+        "\nNext: [bold]mmagold list --arch hopper --type e4m3[/], "
+        "[bold]mmagold show hopper:HMMA.16816.F32[/], "
         "[bold]mmagold compare hopper:HMMA.16816.F32 ampere:HMMA.16816.F32[/]",
         highlight=False,
     )

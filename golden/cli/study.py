@@ -35,8 +35,8 @@ def study(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
-    """Reproduces a finding of the papers on the models: figure, table, and the printed numbers beside
-    them."""
+    """Reproduces a finding of the papers on the models:
+    figure, table, and the printed numbers beside them."""
     if name is None:
         _list(as_json)
         return

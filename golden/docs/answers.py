@@ -114,20 +114,18 @@ def _traced(ins: Instruction, operands: dict[str, Any]) -> list[str]:
 
 
 def against_ieee(group: Group) -> str:
-    """How often and how far results differ from the correctly rounded sum and from a chain of fused
-    multiply-adds."""
+    """How often and how far results differ from the correctly rounded sum and from a chain
+    of fused multiply-adds."""
     ins = group.representative
     if not ins.formats["d"].is_float:
         return _integer(ins)
     found = ieee.findings(ins)
     told = (
         f"{found.tried:,} dot products were tried, {found.per_kind} of each of the {len(stimuli.KINDS)} "
-        "stimulus kinds with "
-        f"seed {ieee.SEED}. The kinds aim at differences; the shares say how easily the units are told "
-        "apart, not how often "
-        "results differ in a workload. Correctly rounded: the exact sum, rounded once to nearest even. FMA "
-        "chain: from c, "
-        f"k ascending, each step rounded to {ins.formats['d'].name}."
+        f"stimulus kinds with seed {ieee.SEED}. The kinds aim at differences; the shares say how easily the "
+        "units are told apart, not how often results differ in a workload. Correctly rounded: the exact "
+        "sum, rounded once to nearest even. FMA chain: from c, k ascending, each step rounded to "
+        f"{ins.formats['d'].name}."
     )
     return "\n\n".join([told, _tallies(found), _errors(ins, found), _order(ins, found), _by_kind(found)])
 
@@ -185,10 +183,9 @@ def _errors(ins: Instruction, found: ieee.Findings) -> str:
         return "Every result was within half a unit in the last place of the exact sum."
     told = (
         "The worst errors found, result less exact sum, in rational arithmetic. After cancellation the sum "
-        "is small against "
-        "the addends, and an error in its own ULP can be as large as it likes; the ULP of the largest "
-        "addend shows what the "
-        "datapath itself loses. Sums below the normal numbers do not count in the first line."
+        "is small against the addends, and an error in its own ULP can be as large as it likes; the ULP of "
+        "the largest addend shows what the datapath itself loses. Sums below the normal numbers do not "
+        "count in the first line."
     )
     head = ("Measured in", "Worst error", "Stimulus kind", "d", "Correctly rounded")
     return "\n\n".join([told, table(head, rows), code("\n".join(commands), "sh")])
@@ -256,8 +253,7 @@ def _integer(ins: Instruction) -> str:
     agreed = "all" if not found.unlike else f"all but {found.unlike:,}"
     return (
         f"Integer sums are exact; what remains is overflow. A total beyond {d.name} {_OVERFLOW[found.rule]}: "
-        f"`{short(ins, found.example)}` adds up to {exact} and gives {result_text(d, got)}. "
-        f"Of {found.tried:,} dot products ({ieee.PER_KIND} of each stimulus kind, seed {ieee.SEED}), "
-        f"{found.beyond:,} leave the "
-        f"range; {agreed} results are what this rule says."
+        f"`{short(ins, found.example)}` adds up to {exact} and gives {result_text(d, got)}. Of "
+        f"{found.tried:,} dot products ({ieee.PER_KIND} of each stimulus kind, seed {ieee.SEED}), "
+        f"{found.beyond:,} leave the range; {agreed} results are what this rule says."
     )

@@ -1,9 +1,9 @@
-"""Pages on the architectures: what the chip is, its instruction table, and what changed from the generation
-before.
+"""Pages on the architectures: what the chip is, its instruction table,
+and what changed from the generation before.
 
 The tables are the ones of the MMA-Sim paper (III for NVIDIA, IV for AMD), written anew from spec/: one row
-for each group of instructions that computes by one rule, with the parameters, the machine's own names and the
-evidence.
+for each group of instructions that computes by one rule, with the parameters,
+the machine's own names and the evidence.
 """
 
 from __future__ import annotations
@@ -76,9 +76,8 @@ def index() -> str:
         [
             "# Architectures",
             "NVIDIA by age, then AMD by age. Two instructions have the same program when they run the same "
-            "steps, with the same "
-            f"parameters, over the same k. The {link('comparison', 'comparison.md')} sets the architectures "
-            "side by side.",
+            f"steps, with the same parameters, over the same k. The {link('comparison', 'comparison.md')} "
+            "sets the architectures side by side.",
             table(head, rows),
         ]
     )
@@ -129,13 +128,11 @@ def _notes(chip: Architecture) -> Iterator[str]:
 def _instructions(architecture: str) -> Iterator[str]:
     yield (
         "One row for each group of instructions that computes by one rule; its page has the steps, the "
-        "datapath and the vectors. "
-        "F: fraction bits kept after the alignment shift. Floor: the least exponent that terms are aligned "
-        "to. "
-        "RZ, RNE, RD, RU: round toward zero, to nearest even, down, up. Captured: recorded on hardware, in "
-        "this repository; "
-        "published: from the named paper; derived: argued from others, as said. "
-        "N, A and B in machine names: any of the sizes or operand types of the row."
+        "datapath and the vectors. F: fraction bits kept after the alignment shift. Floor: the least "
+        "exponent that terms are aligned to. RZ, RNE, RD, RU: round toward zero, to nearest even, down, up. "
+        "Captured: recorded on hardware, in this repository; published: from the named paper; derived: "
+        "argued from others, as said. N, A and B in machine names: any of the sizes or operand types of the "
+        "row."
     )
     floats = [group for group in groups(architecture) if group.representative.formats["d"].is_float]
     others = [group for group in groups(architecture) if not group.representative.formats["d"].is_float]
@@ -181,9 +178,8 @@ def _machine_names(group: Group) -> str:
 def algorithm_text(group: Group) -> str:
     """The algorithm of a group with its steps: "FDA over K = 8; 2 x FDA of 8 for K = 16"."""
     programs = [(ins, program_text(ins)) for ins in group.variants]
-    ambiguous = len({(ins.k, text) for ins, text in programs}) > len(
-        {ins.k for ins, _ in programs}
-    )  # K alone does not tell
+    # K alone does not tell.
+    ambiguous = len({(ins.k, text) for ins, text in programs}) > len({ins.k for ins, _ in programs})
     found: dict[tuple[str, str], list[int]] = {}
     for ins, text in programs:
         found.setdefault((text, f" ({ins.formats['a'].name})" if ambiguous else ""), []).append(ins.k)
@@ -196,8 +192,8 @@ def algorithm_text(group: Group) -> str:
 
 
 def parameter_text(group: Group) -> str:
-    """The parameters of a group's program: F, exponent floor, widths, rounding and bits of the result, NaN
-    word."""
+    """The parameters of a group's program: F, exponent floor, widths,
+    rounding and bits of the result, NaN word."""
     operations = [operation for operation in group.representative.program.operations if operation.k_index]
     values = dict(operations[0].parameters)
     values.pop("result_fraction_bits", None)  # `_result_text` has them
@@ -229,8 +225,8 @@ def _result_text(ins: Instruction) -> Iterator[str]:
 
 
 def evidence_text(group: Group) -> str:
-    """How the rule of a group is known: kinds with their sources; captured ones with how many of the
-    instructions."""
+    """How the rule of a group is known: kinds with their sources;
+    captured ones with how many of the instructions."""
     found: dict[tuple[str, str], int] = {}
     for ins in group.variants:
         key = (
@@ -260,10 +256,9 @@ def _changes(found: Changes) -> Iterator[str]:
     tried = sum(generations.tally(pairs[0]).tried for pairs in by_program.values())
     yield (
         f"{len(found.pairs):,} instructions exist on both. Both models ran {tried:,} dot products, every "
-        "kind of "
-        f"{link('stimulus', 'vectors.md')} once for each pair of different programs and operand formats: "
-        f"{sum(map(len, equal)):,} instructions gave the same bits, {sum(map(len, different)):,} did not. "
-        f"{len(found.added):,} are new, {len(found.gone):,} are gone."
+        f"kind of {link('stimulus', 'vectors.md')} once for each pair of different programs and operand "
+        f"formats: {sum(map(len, equal)):,} instructions gave the same bits, {sum(map(len, different)):,} "
+        f"did not. {len(found.added):,} are new, {len(found.gone):,} are gone."
     )
     if different:
         yield "### Other results"

@@ -88,8 +88,8 @@ def without_claims(text: str) -> str:
 
 
 def check(files: Iterable[tuple[Path, str]]) -> int:
-    """Holds the claims of the files (with the name of each for messages) against the specs; returns their
-    number.
+    """Holds the claims of the files (with the name of each for messages) against the specs;
+    returns their number.
 
     Raises:
         DocsError: claims that fail, each with file and line, what the page says and what the spec says.

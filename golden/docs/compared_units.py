@@ -1,5 +1,5 @@
-"""Which instructions the comparison sets side by side: for each operand type the plainest one of every
-architecture."""
+"""Which instructions the comparison sets side by side:
+for each operand type the plainest one of every architecture."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def unit(block: Block, architecture: str) -> Instruction | None:
 
 
 def plain(block: Block, architecture: str) -> list[Instruction]:
-    """The native dense instructions of a block on an architecture that are not `wmma`, in the order of the
-    spec."""
+    """The native dense instructions of a block on an architecture that are not `wmma`,
+    in the order of the spec."""
     return [ins for ins in members(block, architecture) if not kind_of(ins)]
 
 

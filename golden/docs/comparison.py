@@ -94,25 +94,19 @@ def matrix() -> str:
     parts = [
         "# Comparison",
         "What the matrix units of ten architectures do with the same operands. Each cell is measured: a "
-        "probe runs dot products "
-        "whose results tell the property, and finds the same as the spec says, or this page cannot be "
-        "built. The link leads to "
-        "these dot products.",
+        "probe runs dot products whose results tell the property, and finds the same as the spec says, or "
+        "this page cannot be built. The link leads to these dot products.",
         "The letter says how the rule is known. **C**: results recorded on hardware show it; units with "
-        "another value get some "
-        "of them wrong. **(C)**: the same, but some other values would have gone unseen; the page of the "
-        "property says which. "
-        "**c**: the instruction was recorded, but no recorded result tells this, or none can. **P**: "
-        "published in the source "
-        "that the instruction names. **D**: derived from others. **?**: no source says it; the model's value "
-        "stands for any. RZ, RNE, RD: round toward zero, to nearest even, down.",
+        "another value get some of them wrong. **(C)**: the same, but some other values would have gone "
+        "unseen; the page of the property says which. **c**: the instruction was recorded, but no recorded "
+        "result tells this, or none can. **P**: published in the source that the instruction names. **D**: "
+        "derived from others. **?**: no source says it; the model's value stands for any. RZ, RNE, RD: "
+        "round toward zero, to nearest even, down.",
         "## Units",
         "The plainest native instruction of each operand type stands for all of them (FP8: e4m3; FP4: e2m1, "
-        "the smallest scale "
-        "blocks). The last rows of a table say whether the sparse, `wmma` and emulated instructions of "
-        "these types "
-        f"{link('gave the same bits on the same operands', forms_page.PATH)}; all instructions of a chip "
-        "are on the "
+        "the smallest scale blocks). The last rows of a table say whether the sparse, `wmma` and emulated "
+        f"instructions of these types {link('gave the same bits on the same operands', forms_page.PATH)}; "
+        "all instructions of a chip are on the "
         f"{link('page of its architecture', 'architectures/index.md')}.",
         _unit_table(),
     ]

@@ -1,5 +1,5 @@
-"""How an instruction computes: formats, steps with their parameters, diagrams and the width of every
-register."""
+"""How an instruction computes: formats, steps with their parameters,
+diagrams and the width of every register."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def _count_bits(count: int) -> str:
 
 
 def steps(group: Group) -> str:
-    """Every chain of operations: slices, parameters, steps in words; the order of the operations as a
-    picture."""
+    """Every chain of operations: slices, parameters, steps in words;
+    the order of the operations as a picture."""
     ins = group.representative
     parts = [f"{_of(group)}d = c + sum of {ins.stored_k} products, in {_count(ins)}."]
     if len(ins.program.operations) > 1:
@@ -160,8 +160,8 @@ def algorithm_of(operation: Operation) -> Algorithm | None:
 
 
 def parameters(operation: Operation) -> str:
-    """The parameters of an operation with their meaning and where the algorithm comes from; empty without
-    parameters."""
+    """The parameters of an operation with their meaning and where the algorithm comes from;
+    empty without parameters."""
     algorithm = algorithm_of(operation)
     if algorithm is None or not operation.parameters:
         return ""

@@ -1,5 +1,5 @@
-"""One document to hand on: an instruction, a designer's own unit or an architecture as Markdown, HTML, PDF or
-JSON.
+"""One document to hand on: an instruction, a designer's own unit or an architecture as Markdown,
+HTML, PDF or JSON.
 
     export("hopper:HMMA.16816.F32", "pdf", "hmma.pdf")
     export("my_unit.yaml", "html", "my_unit.html")

@@ -1,5 +1,5 @@
-"""Why to believe a page: captured vectors with counts and hashes, campaigns, papers; and the measured
-times."""
+"""Why to believe a page: captured vectors with counts and hashes, campaigns, papers;
+and the measured times."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def _vectors(group: Group) -> str:
     files = f"{len(entries):,} file{'s' if len(entries) > 1 else ''}"
     told = (
         f"{total:,} results in {files}, recorded on an {device['name']} (CUDA {device['cuda']}, driver "
-        f"{device['driver']}, "
-        f"{about['date']}); see {link('the list of all files', f'vectors/{group.architecture}/index.md')}."
+        f"{device['driver']}, {about['date']}); see "
+        f"{link('the list of all files', f'vectors/{group.architecture}/index.md')}."
     )
     rows = [
         (
@@ -79,8 +79,8 @@ def _vectors(group: Group) -> str:
 
 @cache
 def campaigns() -> dict[str, list[tuple[str, dict[str, Any]]]]:
-    """What was compared on GPUs without being recorded, by "architecture:instruction": (device, campaign)
-    each."""
+    """What was compared on GPUs without being recorded, by "architecture:instruction":
+    (device, campaign) each."""
     found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for path in sorted((docs_folder() / "campaigns").glob("*.json")):
         if path.stem.endswith("_faults"):  # runs with a planted fault, to show that a fault is found
@@ -110,9 +110,7 @@ def _campaigns(group: Group) -> str:
     tried, wrong = (sum(int(row[i].replace(",", "")) for row in rows) for i in (2, 3))
     told = (
         f"{tried:,} further dot products were compared on the GPU itself with the model's arithmetic, "
-        "written in CUDA, with "
-        f"{wrong:,} mismatches; see "
-        f"{link('campaigns', 'campaign.md')}."
+        f"written in CUDA, with {wrong:,} mismatches; see {link('campaigns', 'campaign.md')}."
     )
     listed = table(("Instruction", "Operands", "Dot products", "Mismatches", "Device"), rows)
     if len(rows) > LISTED:
@@ -188,10 +186,9 @@ def timing(group: Group) -> str:
         return ""
     told = (
         "Cycles of the multiprocessor's clock. Completion: from issue to the result's next use, one warp. "
-        "Interval: from one "
-        "instruction to the next. SS, RS: A from shared memory, or from registers. FMA: multiply-adds of "
-        "the whole shape, zeros "
-        f"of sparse operands and single bits included. How it was measured: {link('timing', 'timing.md')}."
+        "Interval: from one instruction to the next. SS, RS: A from shared memory, or from registers. FMA: "
+        "multiply-adds of the whole shape, zeros of sparse operands and single bits included. How it was "
+        f"measured: {link('timing', 'timing.md')}."
     )
     head = ("Instruction", "Device", "Completion", "Interval", "Best throughput", "At")
     sources = dict.fromkeys((one.device, one.source) for ins in group.variants for one in figures(ins))

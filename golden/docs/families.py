@@ -4,8 +4,8 @@ A group is what one page describes. Its instructions belong to one family of `sp
 operations with the same algorithms, parameters and output formats; they differ in shape, operand types or
 layout only. Slugs are made of the family's name, the result's format and the modifiers (rounding, saturation,
 bit operation), so a page keeps its address while variants come and go, and an NVIDIA instruction has the same
-slug on every architecture. (One family of AMD has all operand types; which of them share a rule differs by
-chip.)
+slug on every architecture. (One family of AMD has all operand types;
+which of them share a rule differs by chip.)
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def groups(architecture: str) -> tuple[Group, ...]:
 
 
 def group_of(ins: Instruction) -> Group:
-    """Returns the group of a catalogued instruction; a unit from a designer's own file is a group of its
-    own."""
+    """Returns the group of a catalogued instruction; a unit from a designer's own file is a group
+    of its own."""
     found = (
         _index(ins.architecture).get(ins.name) if ins.architecture in architectures.architectures() else None
     )
@@ -102,8 +102,8 @@ def _formats(variants: Iterable[Instruction], operand: str) -> list[str]:
 
 
 def _modifiers(variants: tuple[Instruction, ...]) -> list[str]:
-    """What the variants' names add to the family: "rz", "satfinite", "xor"; to nearest is the unmarked
-    rounding."""
+    """What the variants' names add to the family: "rz", "satfinite", "xor";
+    to nearest is the unmarked rounding."""
     rounding = {ins.variables.get("rnd", "") for ins in variants} - {"", ".rn"}
     saturation = {ins.variables.get("satfinite", "") for ins in variants} - {""}
     operations = {ins.variables.get("operation", "") for ins in variants} - {""}
@@ -154,8 +154,8 @@ def _operands(variants: tuple[Instruction, ...]) -> str:
 
 
 def _factors(variants: tuple[Instruction, ...]) -> str:
-    """ "f16 x f16 or bf16 x bf16" where both factors have one type, "e4m3/e5m2 x e4m3/e5m2" where types are
-    mixed."""
+    """ "f16 x f16 or bf16 x bf16" where both factors have one type,
+    "e4m3/e5m2 x e4m3/e5m2" where types are mixed."""
     own = _formats(variants, "a")
     if own_type(variants) and 1 < len(own) <= MANY:
         return f"{', '.join(f'{name} x {name}' for name in own[:-1])} or {own[-1]} x {own[-1]}"

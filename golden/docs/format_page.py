@@ -142,8 +142,7 @@ def _summary(fmt: Format) -> str:
     sign = "sign, " if fmt.signed else ""
     words = [
         f"A floating-point format of {_count(fmt.bits - fmt.ignored_low - fmt.ignored_high, 'bit')} that "
-        f"count: {sign}"
-        f"{_count(fmt.exponent_bits, 'exponent bit')} (bias {fmt.bias}), "
+        f"count: {sign}{_count(fmt.exponent_bits, 'exponent bit')} (bias {fmt.bias}), "
         f"{_count(fmt.fraction_bits, 'fraction bit')}.",
         f"Special codes: {_SPECIALS[fmt.specials]}.",
     ]
@@ -194,10 +193,9 @@ def _special_codes(fmt: Format) -> Iterator[str]:
     yield table(["What", "Codes"], [*rows, *([["NaN", nans]] if nans else [])]) if rows or nans else "None."
     if fmt.nan is not None and fmt.specials == "ieee":
         yield (
-            f"{code_text(fmt, fmt.nan)} is the default quiet NaN. The highest fraction bit of a quiet NaN "
-            "is set, of a "
-            "signalling NaN clear. Which NaN word an instruction answers is not the format's matter: see the "
-            f"{link('comparison', 'comparison.md')}."
+            f"{code_text(fmt, fmt.nan)} is the default quiet NaN. The highest fraction bit of a quiet NaN is "
+            "set, of a signalling NaN clear. Which NaN word an instruction answers is not the format's "
+            f"matter: see the {link('comparison', 'comparison.md')}."
         )
 
 
@@ -229,9 +227,8 @@ def _ignored(fmt: Format) -> Iterator[str]:
         low = fmt.ignored_low
         yield (
             f"A register holds {fmt.storage} bits, of which the unit drops the {low} lowest before it "
-            "classifies the number. "
-            "They change nothing in a finite number: it is cut, not rounded. In the codes of infinity and "
-            "NaN they do:"
+            "classifies the number. They change nothing in a finite number: it is cut, not rounded. In the "
+            "codes of infinity and NaN they do:"
         )
         infinity = fmt.infinity or 0
         codes = [_one(fmt) | (1 << low) - 1, infinity | 1, infinity | (1 << low) - 1, infinity | 1 << low]

@@ -1,5 +1,5 @@
-"""Sparse, wmma and emulated instructions beside the plain dense one of their types: both run on the same
-operands.
+"""Sparse, wmma and emulated instructions beside the plain dense one of their types:
+both run on the same operands.
 
 A sparse instruction is compared on the elements of B that its metadata select. Of a shorter plain instruction
 several run one after the other, each from the result before, as software would; a longer one gets zeros.

@@ -1,5 +1,5 @@
-"""The page that holds sparse, wmma and emulated instructions against the dense ones, and its lines in the
-comparison."""
+"""The page that holds sparse, wmma and emulated instructions against the dense ones,
+and its lines in the comparison."""
 
 from __future__ import annotations
 
@@ -61,15 +61,12 @@ def markdown() -> str:
     parts = [
         f"# {TITLE}",
         "The plainest dense instruction stands for its operand types in the comparison. Here every other "
-        "program of these types "
-        "ran on the same operands: sparse instructions on the elements of B that their metadata select, "
-        "`wmma` and emulated ones "
-        "as they are. Of a shorter dense instruction several run one after the other, each from the result "
-        "before; a longer one "
-        "gets zeros. A chip without a dense one is held against the last chip before it that has one.",
+        "program of these types ran on the same operands: sparse instructions on the elements of B that "
+        "their metadata select, `wmma` and emulated ones as they are. Of a shorter dense instruction "
+        "several run one after the other, each from the result before; a longer one gets zeros. A chip "
+        "without a dense one is held against the last chip before it that has one.",
         f"Every kind of {link('stimulus', 'vectors.md')} is drawn {forms.TRIES_OF_A_KIND} times. Equal "
-        "results are no proof; "
-        "where both run the same steps on the same products, the program says so too.",
+        "results are no proof; where both run the same steps on the same products, the program says so too.",
         link("The comparison", "comparison.md"),
         "## Where results differ",
         "\n".join(_differences()),

@@ -2,9 +2,8 @@
 
 Instructions of the same name (AMD renames: of the same formats, shape and blocks) are compared with
 `golden.dissect.comparing`, once for each distinct pair of programs. Where they differ, the shortest example
-is kept, and the parameters of the older program
-are replaced by those of the newer one until it answers as the newer does: these parameters explain the
-    example.
+is kept, and the parameters of the older program are replaced by those of the newer one until it answers as
+the newer does: these parameters explain the example.
 """
 
 from __future__ import annotations
@@ -68,8 +67,8 @@ class Changes:
 
 
 def previous(architecture: str) -> str | None:
-    """Returns the generation before: the nearest earlier architecture of the same vendor, or None for the
-    first."""
+    """Returns the generation before: the nearest earlier architecture of the same vendor,
+    or None for the first."""
     chosen = architectures.get_architecture(architecture)
     earlier = [architectures.get_architecture(name) for name in architectures.architectures()]
     earlier = [other for other in earlier if other.vendor == chosen.vendor and other.order < chosen.order]
@@ -154,8 +153,8 @@ _examples: dict[Key, Comparison] = {}
 
 
 def tally(pair: Pair) -> Tally:
-    """Runs both units of a pair on every stimulus kind; pairs of the same programs and formats are run
-    once."""
+    """Runs both units of a pair on every stimulus kind;
+    pairs of the same programs and formats are run once."""
     key = pair_key(pair)
     if key not in _tallies:
         tries = TRIES_WHERE_EQUAL if signature(pair.old) == signature(pair.new) else TRIES_OF_A_KIND

@@ -62,8 +62,8 @@ steps:
 
 
 def rounded_sum(ins: Instruction) -> Instruction:
-    """The unit that rounds the exact c + sum(a[k] * b[k]) once, to nearest even, with signed zeros and
-    subnormals."""
+    """The unit that rounds the exact c + sum(a[k] * b[k]) once, to nearest even,
+    with signed zeros and subnormals."""
     return _unit(ins, _ROUNDED)
 
 
@@ -94,8 +94,8 @@ def _local(ins: Instruction) -> dict[str, Format]:
 
 @dataclass
 class Tally:
-    """Differences from one of the two units, by class (golden.dissect.comparing.CLASSES) and by stimulus
-    kind."""
+    """Differences from one of the two units, by class (golden.dissect.comparing.CLASSES)
+    and by stimulus kind."""
 
     classes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CLASSES, 0))
     kinds: dict[str, int] = field(default_factory=dict)
@@ -108,8 +108,8 @@ class Tally:
 
 @dataclass(frozen=True)
 class Error:
-    """One dot product with its error, measured in exact rationals. `ulp`: (d - exact) in units of a last
-    place."""
+    """One dot product with its error, measured in exact rationals. `ulp`: (d - exact)
+    in units of a last place."""
 
     kind: str
     operands: Operands
@@ -141,8 +141,8 @@ class Findings:
 
 
 def findings(ins: Instruction) -> Findings:
-    """Searches; float results only. Instructions of one arithmetic on operands of the same shape share the
-    answer."""
+    """Searches; float results only. Instructions of one arithmetic on operands
+    of the same shape share the answer."""
     return _findings(_Key(ins))
 
 

@@ -1,8 +1,8 @@
 """The links of the site's Markdown: where each points to, and what stands for it in the page.
 
 Generated pages link with the scheme `site:` and a path from the site's root. Hand-written pages are read on a
-code host as well, so theirs are plain relative links; what lies outside docs/ is in the site under another
-path:
+code host as well, so theirs are plain relative links; what lies outside docs/
+is in the site under another path:
 
     dut.md#ports                 a page
     timing/figure06.svg          a file beside the pages, copied
@@ -144,8 +144,8 @@ def _relative(path: str, page: str) -> str:
 
 
 def _written(match: re.Match[str], path: str | None) -> str:
-    """The link as it stands in the page: Markdown to pages, HTML to files, the text alone where there is
-    nothing."""
+    """The link as it stands in the page: Markdown to pages, HTML to files,
+    the text alone where there is nothing."""
     if match["href"] is not None:
         return f'href="{re.sub(r"[.]md(?=#|$)", ".html", path)}"' if path else "class=mg-nowhere"
     if path is None:

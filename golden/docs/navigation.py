@@ -36,14 +36,14 @@ PARTS: dict[str, tuple[str, ...]] = {
         "glossary",
     ),
 }
-# Pages in these folders hang under the folder's index; in the others they are reached by links and the
-# search.
+# Pages in these folders hang under the folder's index; in the others they are reached
+# by links and the search.
 _UNDER_INDEX = ("architectures", "formats", "studies", "api")
 
 
 def toctrees(page: str, pages: Sequence[Page]) -> str:
-    """The tables of contents that close a page: the whole side bar on the start page, the folder on its
-    index."""
+    """The tables of contents that close a page: the whole side bar on the start page,
+    the folder on its index."""
     known = [item.path.removesuffix(".md") for item in pages]
     if page == "index.md":
         return "\n\n".join(_toctree(caption, paths) for caption, paths in _parts(known))

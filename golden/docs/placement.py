@@ -99,8 +99,7 @@ def _missing(ins: Instruction, known: list[str]) -> list[str]:
     if ins.family.startswith("wgmma"):
         return [
             f"Not in registers: {', '.join(absent)}. wgmma reads B from shared memory through a matrix "
-            "descriptor; A may lie "
-            "there too."
+            "descriptor; A may lie there too."
         ]
     return [f"No layout is known for: {', '.join(absent)}."]
 
@@ -109,10 +108,8 @@ def _elsewhere(ins: Instruction) -> str:
     if ins.family.startswith("tcgen05"):
         return (
             "tcgen05.mma has no register fragments: A lies in shared memory or tensor memory (TMEM), B in "
-            "shared memory, both "
-            "named by matrix descriptors; D and block scales lie in TMEM. The layouts of descriptors and "
-            "TMEM are not part "
-            "of the spec."
+            "shared memory, both named by matrix descriptors; D and block scales lie in TMEM. The layouts "
+            "of descriptors and TMEM are not part of the spec."
         )
     if ins.architecture == "custom":
         return "The unit has no register layout: its operands are dot products or matrices as given."

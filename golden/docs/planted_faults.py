@@ -23,9 +23,8 @@ def told(ins: Instruction, parameter: str) -> Iterator[str]:
                 page = link("a campaign", "campaign.md#does-it-see-a-wrong-unit")
                 yield (
                     f"On an {report['device']['name']}, {page} compared the instruction with a model whose "
-                    f"{parameter} is "
-                    f"{run['faults'][parameter]}: {run['mismatches']:,} of {run['dots']:,} dot products "
-                    f"differ. {_right(ins)}"
+                    f"{parameter} is {run['faults'][parameter]}: {run['mismatches']:,} of {run['dots']:,} "
+                    f"dot products differ. {_right(ins)}"
                 )
 
 

@@ -26,8 +26,8 @@ LABELS = {
 
 
 def program_text(ins: Instruction) -> str:
-    """The operations of a program: "FDA", "2 x FDA of 8", "FDA of 8 from zero, then FDA of 8, then ieee
-    add"."""
+    """The operations of a program: "FDA", "2 x FDA of 8", "FDA of 8 from zero, then FDA of 8,
+    then ieee add"."""
     operations = ins.program.operations
     if len(operations) == 1:
         return (

@@ -14,15 +14,14 @@ from golden.instruction import Instruction
 
 
 def elsewhere(group: Group) -> str:
-    """One row for each other architecture: the page of the same instruction, or of one with the same
-    operands."""
+    """One row for each other architecture: the page of the same instruction,
+    or of one with the same operands."""
     rows = [_row(group, name) for name in architectures.architectures() if name != group.architecture]
     head = ("Architecture", "Instruction", "Relation", "SASS", "Arithmetic")
     own = f"On {_title(group.architecture)}: {sass_list(group)}." if group.representative.sass else ""
     told = (
         "The same name where the architecture has it; else the instruction with the same operand formats "
-        "whose shape is nearest. "
-        "Arithmetic is compared for this page's example variant."
+        "whose shape is nearest. Arithmetic is compared for this page's example variant."
     )
     return "\n\n".join(part for part in (own, told, table(head, rows)) if part)
 
@@ -81,8 +80,8 @@ def _alike(mine: Instruction, architecture: str) -> Iterator[Instruction]:
 
 
 def difference(mine: Instruction, other: Instruction) -> str:
-    """How the other's arithmetic differs: algorithm, parameters, how the products are split into
-    operations."""
+    """How the other's arithmetic differs:
+    algorithm, parameters, how the products are split into operations."""
     if relatives.signature(mine) == relatives.signature(other):
         return "the same"
     first, second = summing(mine), summing(other)

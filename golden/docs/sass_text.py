@@ -1,5 +1,5 @@
-"""SASS names of several instructions as patterns: N and the types of A and B stand as letters where they
-vary."""
+"""SASS names of several instructions as patterns: N and the types of A and B stand
+as letters where they vary."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from golden.instruction import Instruction
 
 
 def patterns(members: Iterable[Instruction]) -> dict[str, list[Instruction]]:
-    """The members by their machine code as text; those that differ in N or types alone share
-    "`HGMMA.64xNx16.F32`"."""
+    """The members by their machine code as text;
+    those that differ in N or types alone share "`HGMMA.64xNx16.F32`"."""
     found: dict[str, list[Instruction]] = {}
     for ins in members:
         found.setdefault(_pattern(ins), []).append(ins)

@@ -1,5 +1,5 @@
-"""The YAML schema of units, found by asking the loader: which keys a mapping knows, what each takes, its
-default.
+"""The YAML schema of units, found by asking the loader: which keys a mapping knows,
+what each takes, its default.
 
 Keys and defaults are what the loader asks small mappings for. What a key takes is what the loader says when
 it refuses something else. `fill` writes both into the tables of docs/spec-schema.md, whose last column, the
@@ -102,11 +102,11 @@ def _step(op: str) -> Callable[[Section], object]:
 _UNIT = "unit: dot4\nshape: {k: 4}\nformats: {a: f16, b: f16, c: f32, d: f32}\n"
 _CHAIN = "steps: [{fma: {to: d, rounding: nearest_even}}]"
 _SCALED = (
-    "unit: scaled\nshape: {k: 4}\nscale_block: 2\nformats: {a: e2m1, b: e2m1, c: f32, d: f32, scale_a: "
-    "ue8m0, scale_b: ue8m0}\n"
+    "unit: scaled\nshape: {k: 4}\nscale_block: 2\n"
+    "formats: {a: e2m1, b: e2m1, c: f32, d: f32, scale_a: ue8m0, scale_b: ue8m0}\n"
     "steps: [{multiply: {to: products}}, {scale: {of: products}}, {special_values: {of: [products, c]}}, "
-    "{align: {of: [products, c], fraction_bits: 24, rounding: toward_zero}}, {sum: {of: [products, c], to: "
-    "total}}, "
+    "{align: {of: [products, c], fraction_bits: 24, rounding: toward_zero}}, "
+    "{sum: {of: [products, c], to: total}}, "
     "{round: {of: total, rounding: toward_zero, overflow: ieee, zero: positive}}]"
 )
 _FDA = "fda: {fraction_bits: 24}"
@@ -166,8 +166,8 @@ _STEPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "hidden_bit": (("{of: [a, b], zeros: set}",), ("{of: products}",)),
 }
-"""For each step the smallest mappings that the loader takes, and some that it refuses for more than one
-value."""
+"""For each step the smallest mappings that the loader takes,
+and some that it refuses for more than one value."""
 
 _PROGRAM = "unit: two\nshape: {k: 4}\nformats: {a: f16, b: f16, c: f32, d: f32}\nprogram:\n" + "".join(
     f"  - {{{_FDA}, k: {{from: {start}, to: {start + 1}}}}}\n" for start in (0, 2)

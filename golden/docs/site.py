@@ -25,11 +25,11 @@ _PERCENT = re.compile(r"^(reading sources|writing output)\.\.\. \[ *(\d+)%\]")
 
 
 def build(out: Path, jobs: int | None = None, progress: Progress = lambda what, done, total: None) -> int:
-    """Builds the site into the folder `out`, which is new, empty or an earlier site; returns the number of
-    pages.
+    """Builds the site into the folder `out`, which is new, empty or an earlier site;
+    returns the number of pages.
 
-    jobs: processes (default: one for each processor). progress: told what is being done, how much and of how
-        much.
+    jobs: processes (default: one for each processor). progress: told what is being done,
+        how much and of how much.
 
     Raises:
         DocsToolMissing: Sphinx, MyST or furo is not installed.
@@ -120,8 +120,8 @@ def _run_sphinx(source: Path, site: Path, doctrees: Path, jobs: int, progress: P
 
 
 def _environment() -> dict[str, str]:
-    """Sphinx imports the same package as this process, whatever the folder, and prints plain English lines in
-    UTF-8.
+    """Sphinx imports the same package as this process, whatever the folder,
+    and prints plain English lines in UTF-8.
 
     On a CI server (CI=true) or with FORCE_COLOR it would put terminal codes before its progress, --no-color
     or not; with LANGUAGE=de it would tell it in German.

@@ -104,11 +104,10 @@ def write_vectors(manifest: Path) -> str:
     return "\n\n".join(
         [
             f"# Captured vectors: {name}",
-            f"{len(entries):,} files with {total:,} results that this device gave: {facts}. Each file "
-            "(.npz) holds the raw "
-            "operands and results of one instruction; "
-            f"{link('manifest.json', f'{VECTORS}{name}/manifest.json')} says how it was "
-            "recorded. `mmagold verify vectors` replays them all.",
+            f"{len(entries):,} files with {total:,} results that this device gave: {facts}. Each file (.npz) "
+            "holds the raw operands and results of one instruction; "
+            f"{link('manifest.json', f'{VECTORS}{name}/manifest.json')} says how it was recorded. `mmagold "
+            "verify vectors` replays them all.",
             table(("Instruction", "Dot products", "SHA-256 begins"), rows),
         ]
     )

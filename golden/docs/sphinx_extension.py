@@ -1,5 +1,5 @@
-"""What the site adds to Sphinx: breadcrumbs over the pages below others, and plain docstrings as
-reStructuredText."""
+"""What the site adds to Sphinx: breadcrumbs over the pages below others,
+and plain docstrings as reStructuredText."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx."""
     app.connect("html-page-context", _side_bar, priority=100)  # before the theme, which asks for the side bar
     app.connect("html-page-context", _breadcrumbs)
-    app.connect(
-        "autodoc-process-docstring", _docstring, priority=100
-    )  # before Napoleon, which reads Args: and the like
+    # Before Napoleon, which reads Args: and the like.
+    app.connect("autodoc-process-docstring", _docstring, priority=100)
     app.connect("autodoc-process-signature", _signature)
     app.connect("doctree-resolved", _dashes)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
@@ -36,8 +35,8 @@ _side_bars: dict[tuple[str, str], str] = {}
 
 
 def _side_bar(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Has the side bar made once for each folder of pages that it does not list: it is the same for all of
-    them."""
+    """Has the side bar made once for each folder of pages that it does not list:
+    it is the same for all of them."""
     make: Callable[..., str] | None = context.get("toctree")
     if make is None or navigation.is_listed(f"{page}.md"):
         return
@@ -86,8 +85,8 @@ def _docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, line
 
 
 def as_restructured(lines: list[str]) -> list[str]:
-    """A plain docstring as reStructuredText: indented text that is no section and no list becomes a block of
-    code.
+    """A plain docstring as reStructuredText: indented text that is no section
+    and no list becomes a block of code.
 
     Elsewhere the characters that mean something there are escaped; single backticks stay, as code.
     """

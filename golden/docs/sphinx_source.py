@@ -2,8 +2,7 @@
 beside them.
 
 Pages are independent of each other, so several processes write them. Pictures are most of their text, and
-Sphinx would only
-hand them on: they wait in a folder of their own until the HTML is there.
+Sphinx would only hand them on: they wait in a folder of their own until the HTML is there.
 """
 
 from __future__ import annotations

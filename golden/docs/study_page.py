@@ -35,9 +35,8 @@ def write_index() -> str:
         [
             "# Studies",
             "What the papers found out about matrix units, as experiments on the models. Each page was "
-            "computed when this "
-            "site was built, with fixed seeds, and has the numbers that the papers print beside its own. On "
-            "your machine:",
+            "computed when this site was built, with fixed seeds, and has the numbers that the papers print "
+            "beside its own. On your machine:",
             code(
                 "mmagold study                                # the list\n"
                 f"mmagold study {studies.names()[0]}               # findings and tables\n"

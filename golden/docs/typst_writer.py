@@ -44,8 +44,8 @@ def pdf(tokens: Sequence[Token], title: str, subtitle: str, note: str, depth: in
 
     Args:
         tokens: of the whole text, without the heading that is the title.
-        title, subtitle: at the top. note: at the foot of every page. depth: of headings in the table of
-            contents.
+        title, subtitle: at the top. note: at the foot of every page. depth: of headings
+            in the table of contents.
 
     Raises:
         DocsError: Typst is not installed, or refuses the document.
@@ -106,9 +106,8 @@ class _Writer:
                 end = next(i for i in range(index, len(tokens)) if tokens[i].type == "table_close")
                 yield self._table(tokens[index:end])
                 index = end
-            elif token.type == "inline" and token.content.endswith(
-                ":"
-            ):  # what it announces stands on the same page
+            elif token.type == "inline" and token.content.endswith(":"):
+                # What it announces stands on the same page.
                 yield f"#block(sticky: true)[{self._block(token)}]"
             else:
                 yield self._block(token)

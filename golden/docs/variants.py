@@ -34,8 +34,7 @@ def summary(group: Group) -> str:
     )
     text = [
         f"{what}, with A in {formats['a']}, B in {formats['b']}, C in {formats['c']} and D in "
-        f"{formats['d']}. "
-        f"Every element of D is one dot product on its own: {_formula(group)}"
+        f"{formats['d']}. Every element of D is one dot product on its own: {_formula(group)}"
     ]
     text += [
         part(group) for part in (_sparse, _scaled, _blocks, _satfinite, _operations, _native) if part(group)
@@ -66,10 +65,8 @@ def _sparse(group: Group) -> str:
     codes = ", ".join(f"{code:#x}" for code in ins.pattern.legal(ins.ordered_metadata))
     return (
         f"A is sparse ({ins.pattern.name}): it stores {ins.stored_k} of {ins.k} elements, and the metadata "
-        "say which elements "
-        f"of B they meet. A nibble of metadata stands for {ins.pattern.chunk} columns, "
-        f"{_places(ins.pattern.name)}; it is one of "
-        f"{codes}{order}."
+        f"say which elements of B they meet. A nibble of metadata stands for {ins.pattern.chunk} columns, "
+        f"{_places(ins.pattern.name)}; it is one of {codes}{order}."
     )
 
 
@@ -227,8 +224,8 @@ def manifest(architecture: str) -> dict[str, Any]:
 
 
 def _folded(group: Group) -> dict[str, list[Instruction]]:
-    """The variants by their name without N and without the types of A and B, where the family leaves them
-    open."""
+    """The variants by their name without N and without the types of A and B,
+    where the family leaves them open."""
     found: dict[str, list[Instruction]] = {}
     for ins in group.variants:
         label = _N.sub("nN", ins.name)

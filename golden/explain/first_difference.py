@@ -17,8 +17,8 @@ from golden.number.formats import Number
 
 @dataclass(frozen=True)
 class Birth:
-    """The first difference: step `step` (from 1) of operation `operation` (from 0), element `index` of
-    `register`.
+    """The first difference: step `step` (from 1) of operation `operation` (from 0),
+    element `index` of `register`.
 
     `expected` and `actual` are the two numbers in words; None where only one of the units has the step.
     """
@@ -47,8 +47,8 @@ def first_difference(expected: Trace, actual: Trace) -> Birth | None:
     """Compares two traces of the same operands step by step.
 
     Returns:
-        None where no register differs, or where the two units do not run the same steps up to the first
-        difference.
+        None where no register differs, or where the two units do not run the same steps up
+        to the first difference.
     """
     steps: dict[int, int] = {}
     for ours, theirs in zip_longest(expected.events, actual.events):

@@ -36,8 +36,8 @@ def special_cases(ins: Instruction) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _cases(ins: Instruction) -> Iterator[tuple[str, tuple[Any, ...], tuple[Any, ...], Any, Any]]:
-    """(question, first a codes, first b codes, c code, NaN scale or 0): everything else is zero; None: not
-    expressible."""
+    """(question, first a codes, first b codes, c code, NaN scale or 0):
+    everything else is zero; None: not expressible."""
     fa, fb, fc = (ins.formats[name] for name in "abc")
     one_a, one_b, one_c = stimuli.one(fa), stimuli.one(fb), stimuli.one(fc)
     minus_a, minus_c, minus_zero_a, minus_zero_c = (
@@ -99,8 +99,8 @@ def _negative(fmt: Format, code: int | None) -> int | None:
 
 
 def _operands(ins: Instruction, a: tuple[int, ...], b: tuple[int, ...], c: int, scale: int) -> dict[str, Any]:
-    """Fills one dot product: products first, the rest zeros, scales one, metadata the lowest legal
-    columns."""
+    """Fills one dot product: products first, the rest zeros, scales one,
+    metadata the lowest legal columns."""
     shapes = ins.operand_shapes(matrices=False)
     operands: dict[str, Any] = {
         name: np.zeros(shape, ins.formats[name].dtype) for name, shape in shapes.items() if name != "metadata"

@@ -1,5 +1,5 @@
-"""An instruction's specification as a document: for machines (`specification`) and for readers
-(`to_markdown`).
+"""An instruction's specification as a document:
+for machines (`specification`) and for readers (`to_markdown`).
 
 Everything is derived from the same program that the models run, and the cells of the special-value table are
 executed, so the document cannot say anything that the model does not do.

@@ -41,8 +41,8 @@ class Trace:
 
     @property
     def terms(self) -> list[Fraction] | None:
-        """c and every product (with its scales) in exact rationals, or None when an operand is infinite or
-        NaN."""
+        """c and every product (with its scales) in exact rationals,
+        or None when an operand is infinite or NaN."""
         c = self.instruction.formats["c"].decode(self.c)
         factors = [(c,)] + [self._factors(k) for k in range(len(self.a))]
         if any(number.kind >= Kind.INFINITY for numbers in factors for number in numbers):

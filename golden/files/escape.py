@@ -40,8 +40,8 @@ def fence(text: str) -> str:
 
 
 def line_comment(text: str) -> str:
-    """Text after `//` of C, SystemVerilog or a readmemh file: one line, which does not run on into the
-    next."""
+    """Text after `//` of C, SystemVerilog or a readmemh file:
+    one line, which does not run on into the next."""
     inner = one_line(text).replace("??/", "?? /")
     return f"{inner} ." if inner.endswith("\\") else inner
 

@@ -5,7 +5,7 @@ made of it.
     value = read_json(path)                   # no key twice, no NaN, not nested deeper than MAX_NESTING
 
 Whatever a file holds, the answer is its content or one FileFormatError that names the file: no crash, no
-    endless work.
+endless work.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ KINDS: Mapping[type, str] = {str: "a string", int: "an integer", float: "a numbe
 def check_keys(
     value: Any, wanted: Mapping[str, type | tuple[type, ...]], where: str, optional: Iterable[str] = ()
 ) -> None:
-    """Raises the FileFormatError of a JSON object that lacks a key, has another one, or a value of another
-    type."""
+    """Raises the FileFormatError of a JSON object that lacks a key, has another one,
+    or a value of another type."""
     if not isinstance(value, dict):
         raise FileFormatError(f"{where}: {_shown(value)} stands where an object belongs")
     for key in value:

@@ -1,10 +1,9 @@
-"""Every file that the project writes: whole or not at all, and never in the place of something that is no
-file.
+"""Every file that the project writes: whole or not at all, and never in the place of something
+that is no file.
 
     write_text("report.json", text)                                  # one file
     write_all({path: fill, manifest: fill_manifest})                 # several files, all of them or none
-    write_folder("model", {"Makefile": text, "model.c": source})     # the same into a folder, made when it is
-    missing
+    write_folder("model", {"Makefile": text, "model.c": source})     # the same into a folder, made if missing
 
 A regular file, and one that does not exist yet, is written under a temporary name in the same folder and
 renamed when it is complete, with the permissions of the file that it replaces. A symbolic link is followed
@@ -47,8 +46,8 @@ def write_whole(path: str | Path, fill: Fill) -> None:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Writes a text file as UTF-8; what UTF-8 cannot hold (bytes of a file name) is written as backslash
-    escapes."""
+    """Writes a text file as UTF-8; what UTF-8 cannot hold (bytes of a file name)
+    is written as backslash escapes."""
     write_whole(path, lambda stream: stream.write(text.encode("utf-8", "backslashreplace")))
 
 
@@ -64,8 +63,8 @@ def write_all(files: Mapping[Path, Fill]) -> None:
 
 
 def write_folder(folder: str | Path, files: Mapping[str, str | Fill]) -> list[Path]:
-    """Writes files by name ("model.c", "pictures/1.svg") into a folder, all of them or none; returns their
-    paths.
+    """Writes files by name ("model.c", "pictures/1.svg") into a folder, all of them or none;
+    returns their paths.
 
     Folders that are missing are made, and go again when something fails. Raises as `write_whole`.
     """
@@ -106,8 +105,8 @@ def check(path: str | Path) -> None:
 
 
 def is_stream(path: str | Path) -> bool:
-    """Whether an output is written through in place: nothing can lie beside it, and it cannot be read
-    again."""
+    """Whether an output is written through in place: nothing can lie beside it,
+    and it cannot be read again."""
     return _Output(Path(path)).target is None
 
 
@@ -123,8 +122,8 @@ def _text_filler(text: str) -> Fill:
 
 
 class _Output:
-    """One output: what it really is, its content under a temporary name, and the step that puts that in
-    place."""
+    """One output: what it really is, its content under a temporary name,
+    and the step that puts that in place."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -234,9 +233,8 @@ class _Everything:
 
 def _descriptor(path: Path) -> int | None:
     """The number of the descriptor of this process that a path names, else None."""
-    if (
-        str(path) in _STANDARD and not path.is_symlink()
-    ):  # Linux has links into /proc there, others have devices
+    # Linux has links into /proc there, others have devices.
+    if str(path) in _STANDARD and not path.is_symlink():
         return _STANDARD[str(path)]
     match = _DESCRIPTOR.fullmatch(str(path))
     if match is None or (match["process"] and int(match["process"]) != os.getpid()):

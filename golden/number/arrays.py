@@ -19,8 +19,8 @@ def plain(value: npt.ArrayLike, argument: str) -> npt.NDArray[Any]:
     """Returns `value` as a plain NumPy array.
 
     Raises:
-        OperandError: it is a masked array, or holds one. What a mask hides would be computed with all the
-            same.
+        OperandError: it is a masked array, or holds one. What a mask hides would be computed
+            with all the same.
     """
     if type(value) is np.ndarray:
         return value
@@ -33,8 +33,8 @@ def plain(value: npt.ArrayLike, argument: str) -> npt.NDArray[Any]:
 
 
 def codes(value: npt.ArrayLike, fmt: Format, argument: str) -> npt.NDArray[Any]:
-    """Returns raw codes of a format: arrays of its dtype, or integers (lists, other integer arrays) that all
-    fit.
+    """Returns raw codes of a format: arrays of its dtype, or integers (lists, other integer arrays)
+    that all fit.
 
     Raises:
         OperandError: a masked array. DTypeError: other values than such integers.

@@ -156,8 +156,8 @@ class Format:
         return 1 << self.sign_shift if self.specials == "negative_zero_nan" else None
 
     def decode(self, code: int) -> Number:
-        """Decodes one raw code (a Python integer of `storage` bits) exactly. Ignored bits are dropped
-        first."""
+        """Decodes one raw code (a Python integer of `storage` bits) exactly.
+        Ignored bits are dropped first."""
         if not self.is_float:
             return self._decode_integer(code)
         sign = (code >> self.sign_shift) & 1 if self.signed else 0
@@ -219,8 +219,8 @@ def _formats() -> dict[str, Format]:
 
 
 def build_format(name: str, section: yamlfile.Section) -> Format:
-    """Builds a Format from its YAML mapping; raises SpecError for unknown keys, wrong types and impossible
-    widths."""
+    """Builds a Format from its YAML mapping; raises SpecError for unknown keys,
+    wrong types and impossible widths."""
     is_float = section.take_choice("kind", ("float", "integer")) == "float"
     storage = section.take_int("storage", 8, 64)
     if storage not in (8, 16, 32, 64):
@@ -321,12 +321,12 @@ def _float_value(number: Number) -> float:
 def from_float(fmt: Format | str, values: npt.ArrayLike) -> npt.NDArray[Any]:
     """Rounds floats to nearest-even codes of `fmt` (integers: to nearest, must be in range).
 
-    Overflow does what ml_dtypes and NumPy do for the format. tf32 keeps 10 fraction bits, the low 13 are
-    zero.
+    Overflow does what ml_dtypes and NumPy do for the format. tf32 keeps 10 fraction bits,
+    the low 13 are zero.
 
     Raises:
-        OperandError: an integer format cannot hold a value, or an unsigned float format is given a negative
-            one.
+        OperandError: an integer format cannot hold a value,
+            or an unsigned float format is given a negative one.
     """
     fmt = get_format(fmt) if isinstance(fmt, str) else fmt
     wide = plain(values, "values").astype(np.float64)
@@ -359,8 +359,8 @@ def _integers_from_float(fmt: Format, wide: npt.NDArray[np.float64]) -> npt.NDAr
 
 
 def _round_to_odd_f32(wide: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
-    """float64 to float32 rounding to odd, so that a second rounding to fewer bits is the same as a single
-    one."""
+    """float64 to float32 rounding to odd, so that a second rounding to fewer bits is the same
+    as a single one."""
     near = wide.astype(np.float32)
     exact = near.astype(np.float64)
     bits = near.view(np.uint32).copy()

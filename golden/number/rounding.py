@@ -1,8 +1,8 @@
 """Rounding of exact values to a format's codes, in Python integers.
 
 Everything here works on a sign, an integer magnitude and the exponent of its least significant bit, so no
-step can lose a bit unnoticed. Sources: IEEE 754-2019 section 4.3 (modes); MMA-Sim section IV-C step 5 (result
-rounding).
+step can lose a bit unnoticed. Sources: IEEE 754-2019 section 4.3 (modes);
+MMA-Sim section IV-C step 5 (result rounding).
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def round_to_code(
         overflow: "infinity": past the largest finite, after rounding, becomes infinity whatever the mode;
             "largest": becomes the largest finite; "ieee": by the mode (IEEE 754 7.4); "wrap" and "saturate"
             for integers.
-        flush: a result in the subnormal range (before its exponent is rounded up) becomes zero of the same
-            sign.
+        flush: a result in the subnormal range (before its exponent is rounded up)
+            becomes zero of the same sign.
     """
     if not fmt.is_float:
         return _round_to_integer(fmt, sign, magnitude, lsb_exponent, mode, overflow)
@@ -119,8 +119,8 @@ def convert(number: Number, fmt: Format) -> Number:
 
 
 def encode_fraction(fmt: Format, value: Any, mode: str = "nearest_even") -> int:
-    """Returns the code of `fmt` nearest to a number (int, float or Fraction); NaN and infinities map to
-    theirs.
+    """Returns the code of `fmt` nearest to a number (int, float or Fraction);
+    NaN and infinities map to theirs.
 
     Raises:
         OperandError: the format has no code for an infinity or a NaN.
@@ -132,8 +132,8 @@ def encode_fraction(fmt: Format, value: Any, mode: str = "nearest_even") -> int:
         return code | (int(value < 0) << fmt.sign_shift if value == value else 0)
     negative_zero = isinstance(value, float) and value == 0 and str(value)[0] == "-"
     exact = Fraction(value)
-    # Dividing by 2**scale leaves far more bits than any format keeps; the remainder only matters as "not
-    # zero".
+    # Dividing by 2**scale leaves far more bits than any format keeps;
+    # the remainder only matters as "not zero".
     scale = min(exact.numerator.bit_length() - exact.denominator.bit_length() - 2, 0) - 128
     magnitude, rest = divmod(abs(exact.numerator) << -scale, exact.denominator)
     return round_to_code(

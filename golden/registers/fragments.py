@@ -102,8 +102,8 @@ def _special_containers() -> dict[tuple[str, str], tuple[int, int]]:
 
 
 def container(format_name: str, bits: int, kind: str | None) -> tuple[int, int, int]:
-    """Returns (container bits, element bits, lowest bit of the element in its container) of a format in
-    registers.
+    """Returns (container bits, element bits, lowest bit of the element in its container)
+    of a format in registers.
 
     A container is as wide as the element, except: kind::f8f6f4 and kind::mxf8f6f4 keep every element in a
     byte, e2m1 in bits 5:2, e3m2 and e2m3 in bits 5:0 (PTX ISA 9.7.14.5); tf32 fills its 32-bit register.
@@ -180,14 +180,14 @@ def _scale(ins: Described, operand: str) -> Layout | None:
 
 
 def matrix_layout(count: int, shape: str = "m8n8", trans: bool = False) -> Layout:
-    """Returns the layout of ldmatrix and stmatrix .x1, .x2 or .x4: `count` matrices, one register of a lane
-    each.
+    """Returns the layout of ldmatrix and stmatrix .x1, .x2 or .x4:
+    `count` matrices, one register of a lane each.
 
     The matrices are those of shared memory. `pack` is ldmatrix: (..., [count,] rows, cols) -> (..., 32,
     count); `unpack` is stmatrix, its exact inverse. `address_lanes()` gives the lane that supplies each row's
     address. shape "m8n8" has 16-bit elements (8, 8), with or without `trans`; "m16n8" has 8-bit ones, only
-    with `trans` and
-    only as stmatrix: 8 rows of 16 bytes in shared memory. (PTX ISA 9.7.14.5.15 and 9.7.14.5.16.)
+    with `trans` and only as stmatrix: 8 rows of 16 bytes in shared memory.
+    (PTX ISA 9.7.14.5.15 and 9.7.14.5.16.)
 
     Raises:
         OperandError: a count or shape that the instructions do not have.

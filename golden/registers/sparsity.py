@@ -33,8 +33,8 @@ class Pattern:
         return ORDERED if ordered else tuple(sorted(ORDERED + SWAPPED))
 
     def columns(self, metadata: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """Returns the logical column of every stored element: (..., k/chunk) nibbles to (..., k/2)
-        indices."""
+        """Returns the logical column of every stored element:
+        (..., k/chunk) nibbles to (..., k/2) indices."""
         nibbles = metadata.astype(np.int64)
         first, second = nibbles & 3, nibbles >> 2
         base = np.arange(metadata.shape[-1]) * self.chunk
@@ -65,8 +65,8 @@ PATTERNS = {name: Pattern(name, chunk) for name, chunk in (("2:4", 4), ("1:2", 2
 
 
 def pattern_for(operand_format: str, kind: str) -> Pattern:
-    """Returns the pattern of an operand type: 1:2 for tf32, pairwise 4:8 for s4/u4 and mxf4 kinds, else
-    2:4."""
+    """Returns the pattern of an operand type: 1:2 for tf32,
+    pairwise 4:8 for s4/u4 and mxf4 kinds, else 2:4."""
     if operand_format == "tf32":
         return PATTERNS["1:2"]
     if operand_format in ("s4", "u4") or kind in ("mxf4", "mxf4nvf4"):

@@ -68,8 +68,8 @@ def alignment_one_term(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 
 def _sharp(draw: Draw, target: Ints) -> tuple[Bits, Bits]:
-    """Products at the target exponents, in half of the rows powers of two: a single bit that is kept or
-    cut."""
+    """Products at the target exponents, in half of the rows powers of two:
+    a single bit that is kept or cut."""
     rough, exact = draw.products(target, normal=False), draw.products(target, normal=False, exact=True)
     single = draw.chance(0.5, (draw.count, 1))
     return np.where(single, exact[0], rough[0]), np.where(single, exact[1], rough[1])

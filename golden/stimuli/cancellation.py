@@ -56,8 +56,8 @@ def cancel_last_bit(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 
 def deep_cancellation(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """The largest addends cancel exactly and one far smaller addend is left, or none: long normalisation
-    shifts."""
+    """The largest addends cancel exactly and one far smaller addend is left, or none:
+    long normalisation shifts."""
     size, row = (draw.count,), (draw.count, 1)
     limit = min(draw.high, highest_exponent(draw.c), highest_exponent(draw.d))
     top = draw.pick(max(limit - 8, draw.low) if draw.high < 64 else min(draw.low, 0), limit, row)
@@ -81,9 +81,8 @@ def deep_cancellation(draw: Draw) -> tuple[Bits, Bits, Bits]:
     a = np.where(used, a, np.zeros((), draw.a.dtype))
     c = np.where(against_c[:, 0], _negative_sum(draw, a, b, True), draw.zeros(draw.c, size))
     order = draw.rng.permuted(np.broadcast_to(places, draw.shape), axis=1)
-    if (
-        draw.k >= 4
-    ):  # in half of the rows x, what is left, -x: an adder tree meets the small one before x cancels
+    # In half of the rows x, what is left, -x: an adder tree meets the small one before x cancels.
+    if draw.k >= 4:
         near_first = np.r_[0, 2, 1, 3 : draw.k]
         order = np.where(
             draw.chance(0.5, row), near_first[(places + 4 * draw.pick(0, draw.k // 4, row)) % draw.k], order
@@ -130,8 +129,8 @@ def cancelled_groups(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 
 def _negative_sum(draw: Draw, a: Bits, b: Bits, first_only: bool) -> Bits:
-    """c = -(a[0] * b[0]) or -(the whole sum), rounded to c's format and, for integers, clamped to its
-    range."""
+    """c = -(a[0] * b[0]) or -(the whole sum), rounded to c's format and, for integers,
+    clamped to its range."""
     if draw.scales or draw.a.name == "b1":
         return draw.numbers(draw.c, np.full(draw.count, 4))
     last = 1 if first_only else draw.k
@@ -144,8 +143,8 @@ def _negative_sum(draw: Draw, a: Bits, b: Bits, first_only: bool) -> Bits:
 
 
 def _next_code(fmt: Format, codes: Bits) -> Bits:
-    """Flips the last bit of finite codes; largest numbers, whose neighbour may be a NaN, step down
-    instead."""
+    """Flips the last bit of finite codes; largest numbers, whose neighbour may be a NaN,
+    step down instead."""
     unit = fmt.dtype.type(1 << fmt.ignored_low)
     magnitude = codes & fmt.dtype.type((1 << fmt.sign_shift) - 1) if fmt.sign_shift > 0 else codes
     return np.asarray(np.where(magnitude == fmt.largest, codes - unit, codes ^ unit))

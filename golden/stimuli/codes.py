@@ -1,5 +1,5 @@
-"""Formats by exponent: their ranges, codes built from sign, exponent and fraction, and the codes at their
-edges.
+"""Formats by exponent: their ranges, codes built from sign, exponent and fraction,
+and the codes at their edges.
 
 Integers join in as numbers with exponents from 0 to their width.
 """
@@ -33,8 +33,8 @@ def tiniest_exponent(fmt: Format) -> int:
 
 
 def encode(fmt: Format, sign: Bits, exponent: Ints, fraction: Bits) -> Bits:
-    """Builds codes from a sign (0 or 1), an unbiased exponent and random fraction bits (uint64, top bits used
-    first).
+    """Builds codes from a sign (0 or 1), an unbiased exponent
+    and random fraction bits (uint64, top bits used first).
 
     Exponents below the normal range give subnormals (or zero), above it the largest finite number. Signs of
     unsigned formats are ignored.

@@ -143,8 +143,8 @@ class Draw:
         return tuple(np.take_along_axis(array, order, axis=1) for array in arrays)
 
     def finish(self, a: Bits, b: Bits, c: Bits) -> dict[str, Bits]:
-        """Adds scales and metadata and spreads the multiplied b over the columns that the metadata
-        selects."""
+        """Adds scales and metadata and spreads the multiplied b over the columns
+        that the metadata selects."""
         operands = {"a": a, "b": b, "c": c}
         pattern = self.ins.pattern
         if pattern is not None:

@@ -60,8 +60,8 @@ def equal_exponents(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 
 def one_hot(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """A single non-zero product at a random k, often with a zero c: wiring of k, products and conversions
-    alone."""
+    """A single non-zero product at a random k, often with a zero c:
+    wiring of k, products and conversions alone."""
     a = np.zeros(draw.shape, draw.a.dtype)
     place = draw.pick(0, draw.k - 1, (draw.count, 1))
     exponent = draw.pick(lowest_exponent(draw.a), highest_exponent(draw.a), (draw.count, 1))

@@ -19,8 +19,8 @@ from golden.stimuli.draw import Draw
 
 
 def subnormal(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """Subnormal a, b or c against ordinary partners: flushing, and products whose significand starts with
-    zeros."""
+    """Subnormal a, b or c against ordinary partners:
+    flushing, and products whose significand starts with zeros."""
     a = draw.numbers(draw.a, draw.pick(tiniest_exponent(draw.a), lowest_exponent(draw.a), draw.shape))
     b_high = np.where(draw.chance(0.3, draw.shape), lowest_exponent(draw.b), highest_exponent(draw.b))
     b = draw.numbers(draw.b, draw.pick(tiniest_exponent(draw.b), b_high, draw.shape))
@@ -34,8 +34,8 @@ def subnormal(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 
 def tiny_zero_c(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """Tiny products with a zero (or least subnormal) c: the floor of the alignment exponent, signs of zero
-    results."""
+    """Tiny products with a zero (or least subnormal) c: the floor of the alignment exponent,
+    signs of zero results."""
     near_d = lowest_exponent(draw.d) + draw.pick(-16, 2, (draw.count, 1))
     near_least = draw.tiniest + draw.pick(0, 12, (draw.count, 1))
     target = np.where(draw.chance(0.5, (draw.count, 1)), near_d, near_least) + draw.pick(-3, 0, draw.shape)
@@ -65,8 +65,8 @@ def near_overflow(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 
 def subnormal_product(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """Products below D's normal range or of two subnormals, c of their size: products that a unit may
-    flush."""
+    """Products below D's normal range or of two subnormals, c of their size:
+    products that a unit may flush."""
     row = (draw.count, 1)
     below_d = lowest_exponent(draw.d) - draw.pick(1, draw.d.fraction_bits + 2, row)
     least = draw.tiniest + draw.pick(0, draw.a.fraction_bits + draw.b.fraction_bits, row)

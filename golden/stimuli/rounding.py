@@ -1,5 +1,5 @@
-"""Kinds whose results lie between two numbers, or just beside: rounding mode, sticky bits, double
-rounding."""
+"""Kinds whose results lie between two numbers, or just beside:
+rounding mode, sticky bits, double rounding."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from golden.stimuli.draw import Draw
 
 
 def tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """Totals exactly between two results, or one tiny addend beside it: rounding mode, sticky bits, double
-    rounding."""
+    """Totals exactly between two results, or one tiny addend beside it:
+    rounding mode, sticky bits, double rounding."""
     size, drop = (draw.count,), draw.kept_bits + 1
     least, most = draw.tiniest + drop, draw.high + drop
     low, high = max(lowest_exponent(draw.c), least), min(highest_exponent(draw.c), most)

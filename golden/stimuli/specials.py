@@ -28,8 +28,8 @@ def special_values(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 
 def special_each(draw: Draw) -> tuple[Bits, Bits, Bits]:
-    """One infinity or NaN, in every element of a, b, c and the scales in turn and of every code; the rest
-    ordinary."""
+    """One infinity or NaN, in every element of a, b, c and the scales in turn and of every code;
+    the rest ordinary."""
     a, b, c = narrow(draw)
     places = [(draw.a, a), (draw.b, b), (draw.c, c[:, None])]
     places += [(draw.ins.formats[name], codes) for name, codes in draw.scales.items()]
@@ -59,9 +59,8 @@ def special_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
         codes = np.full(draw.count, code, fmt.dtype)
         return np.where(sign, negate(fmt, codes), codes)
 
-    only_b = (
-        draw.a.infinity is None and draw.b.infinity is not None
-    )  # then b brings the infinity of a product
+    # Then b brings the infinity of a product.
+    only_b = draw.a.infinity is None and draw.b.infinity is not None
     ones = np.where(
         only_b | draw.chance(0.2, (draw.count,)), draw.b.dtype.type(huge["b"]), draw.b.dtype.type(one(draw.b))
     )

@@ -6,8 +6,8 @@
 Each module holds one study: TITLE, QUESTION, SOURCE, SAMPLES (the default) and `run(samples, progress)`.
 `study` says what comes out, `units` names the units and feeds them, `published` reads the printed numbers,
 `draw` is the style of the figures, `write` makes files. Operands come from NumPy generators with fixed seeds,
-so a study always gives the same numbers. Like
-the command line this stands at the end of the flow: nothing imports it but the command line and the pages.
+so a study always gives the same numbers. Like the command line this stands at the end of the flow: nothing
+imports it but the command line and the pages.
 """
 
 from __future__ import annotations

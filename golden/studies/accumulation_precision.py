@@ -136,8 +136,8 @@ _TABLE_II = ((1, 0.5), (1, 1.5), (-1, 0.5), (-1, 1.5))
 
 
 def cut_rounding(unit: Unit, bits: int | None, in_c: bool) -> str:
-    """How the small addend is cut at its last bit: the four inputs of Table I (with 2 u for 1) beside X -
-    X."""
+    """How the small addend is cut at its last bit: the four inputs of Table I (with 2 u for 1)
+    beside X - X."""
     if bits is None:
         return "not cut"
     unit_size = 2.0 ** (2 * _top(unit) - bits)

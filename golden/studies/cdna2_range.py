@@ -59,8 +59,8 @@ def probes(unit: Unit) -> dict[str, tuple[list[float], list[float], float]]:
     """The paper's experiments (section III-F): operands a, b and c whose exact result is a subnormal number,
     or made of one.
 
-    Where the operands' exponents do not reach f32's subnormals (f16), there is no experiment on products and
-    sums.
+    Where the operands' exponents do not reach f32's subnormals (f16),
+    there is no experiment on products and sums.
     """
     low = 2.0 ** unit.ins.formats["a"].min_exponent
     found = {
@@ -162,8 +162,7 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
 
 _CAPTION = (
     "Relative l2 error of dot products of 16 small numbers, 2^s N(0, 1), with N(0, 1), rounding to the "
-    "operand format included. "
-    "At 1 nothing is left of the result."
+    "operand format included. At 1 nothing is left of the result."
 )
 
 

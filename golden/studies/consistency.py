@@ -122,8 +122,7 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
         progress(step + 1, len(GROUPS))
     caption = (
         f"Results (%) in which two architectures differ: {K} products of f16 N(0, 1) and an f32 c, "
-        f"{samples:,} dot products. "
-        "An equals sign: none."
+        f"{samples:,} dot products. An equals sign: none."
     )
     return Study(
         NAME,

@@ -1,5 +1,5 @@
-"""Reduced accumulation precision of FP8 on Hopper and Ada: the error of a long sum as K grows, and what
-helps."""
+"""Reduced accumulation precision of FP8 on Hopper and Ada: the error of a long sum as K grows,
+and what helps."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ SAMPLES = 500
 LENGTHS = (32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
 INTERVALS = (32, 64, 128, 256, 512, 1024, 2048, 4096)
 DATA = {"signed": "both signs", "positive": "one sign"}
-"""Operands: N(0, 1) rounded to e4m3, or their magnitudes: sums that hover around zero, and sums that only
-grow."""
+"""Operands: N(0, 1) rounded to e4m3, or their magnitudes: sums that hover around zero,
+and sums that only grow."""
 _BLOCK = 500
 WGMMA = "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3"
 QMMA = f"{MMA}m16n8k32.row.col.f32.e4m3.e4m3.f32"
@@ -96,8 +96,8 @@ SHOWN = ("ada", "hopper", "hopper_promoted", "blackwell", "cdna3")
 
 @dataclass
 class Errors:
-    """Errors of one way on one kind of operands: by length, relative to the mean magnitude of the exact
-    sums."""
+    """Errors of one way on one kind of operands: by length,
+    relative to the mean magnitude of the exact sums."""
 
     mean: list[float]
     largest: list[float]
@@ -287,8 +287,7 @@ def _figures(found: dict[str, dict[str, Errors]], promoted: dict[str, list[float
         curves = {way.label: found[data][way.key].mean for way in WAYS if way.key in SHOWN}
         caption = (
             f"Mean error of a sum of K FP8 products, operands of {title}: N(0, 1) in e4m3, by the mean "
-            "magnitude of the sums. "
-            "Where there is no point there is no error."
+            "magnitude of the sums. Where there is no point there is no error."
         )
         figures.append(Figure(f"growth_{data}", caption, partial(_growth, curves)))
     caption = (

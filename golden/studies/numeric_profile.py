@@ -1,5 +1,5 @@
-"""The numeric profiles of W. Sun et al. (Tables XII to XV, Figure 17) from the models, beside the printed
-figures."""
+"""The numeric profiles of W. Sun et al. (Tables XII to XV, Figure 17) from the models,
+beside the printed figures."""
 
 from __future__ import annotations
 
@@ -83,8 +83,7 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
 
 _CAPTION = (
     "Figure 17 from the model: relative l2 error after N products, mean of 1000 chains. Filled markers: "
-    "operands drawn in their "
-    "type; open ones: in f32. The curves of f16 end where a chain overflows."
+    "operands drawn in their type; open ones: in f32. The curves of f16 end where a chain overflows."
 )
 
 

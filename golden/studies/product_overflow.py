@@ -95,8 +95,7 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
         progress(step + 1, len(chosen))
     caption = (
         "Share of infinities and NaNs among dot products of 8 pairs 2^s N(0, 1) in bf16 whose exact result "
-        "is finite (below "
-        "2^127.5): single products reach 2^128 before the sums do."
+        "is finite (below 2^127.5): single products reach 2^128 before the sums do."
     )
     return Study(
         NAME,

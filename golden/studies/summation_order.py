@@ -77,8 +77,8 @@ in the result."""
 def counts(unit: Unit) -> npt.NDArray[np.int64]:
     """How many summands lie under the node where two meet, for all pairs; index K stands for c.
 
-    Summand i is X, summand j is -X, all others y: the result divided by y counts those added after X and -X
-    met.
+    Summand i is X, summand j is -X, all others y: the result divided by y counts those added after X
+    and -X met.
     """
     ins, k = unit.ins, unit.ins.k
     name = ins.formats["a"].name
@@ -103,8 +103,8 @@ Tree = int | tuple["Tree", ...]
 
 
 def tree(under: npt.NDArray[np.int64], members: tuple[int, ...] | None = None) -> Tree:
-    """The summation tree: nested tuples of summands. Two belong to the same child if they meet below the
-    node."""
+    """The summation tree: nested tuples of summands. Two belong to the same child if they
+    meet below the node."""
     members = tuple(range(len(under))) if members is None else members
     if len(members) == 1:
         return members[0]
@@ -125,8 +125,8 @@ def tree(under: npt.NDArray[np.int64], members: tuple[int, ...] | None = None) -
 
 
 def tree_text(node: Tree, c: int) -> str:
-    """The tree as an expression: numbers for products, c for c; runs of more than four terms are
-    shortened."""
+    """The tree as an expression: numbers for products, c for c;
+    runs of more than four terms are shortened."""
     if isinstance(node, int):
         return "c" if node == c else str(node)
     parts = [tree_text(child, c) if isinstance(child, int) else f"({tree_text(child, c)})" for child in node]
@@ -149,8 +149,8 @@ def found_tree(unit: Unit) -> str:
 
 
 def changed_by_shuffling(unit: Unit, samples: int) -> float:
-    """The share of results whose bits change when the k of a and b are permuted alike; operands from N(0,
-    1)."""
+    """The share of results whose bits change when the k of a and b are permuted alike;
+    operands from N(0, 1)."""
     rng = np.random.default_rng(6)
     ins = unit.ins
     a, b = (encode(ins, name, rng.standard_normal((samples, ins.k))) for name in "ab")

@@ -14,8 +14,8 @@ from golden.studies.study import Study, Table, plain
 
 
 def write(study: Study, folder: Path) -> list[Path]:
-    """Writes everything into a folder, which is made; returns the files. The same study always gives the same
-    bytes.
+    """Writes everything into a folder, which is made; returns the files.
+    The same study always gives the same bytes.
 
     Raises:
         ToolMissing: the study has figures and matplotlib is not installed; nothing is written.

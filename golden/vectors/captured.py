@@ -70,8 +70,8 @@ _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True)
 class Captured:
-    """The committed tiles of one instruction: raw bits in the shapes of the matrix API, one batch entry a
-    tile."""
+    """The committed tiles of one instruction: raw bits in the shapes of the matrix API,
+    one batch entry a tile."""
 
     name: str
     operands: dict[str, Bits]
@@ -256,8 +256,8 @@ def pack(arrays: Mapping[str, Bits]) -> bytes:
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Writes folder/manifest.json whole or not at all: one line for each key, each class and each
-    instruction."""
+    """Writes folder/manifest.json whole or not at all: one line for each key,
+    each class and each instruction."""
 
     def inner(key: str, value: Any) -> str:
         if key == "instructions":
@@ -285,8 +285,8 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def evidence(architecture: str, folder: Path | None = None) -> str:
-    """Returns the text of spec/evidence/ARCHITECTURE.yaml: which instructions are captured, where and how
-    often."""
+    """Returns the text of spec/evidence/ARCHITECTURE.yaml: which instructions are captured,
+    where and how often."""
     path = (folder or vectors_folder()) / architecture / "manifest.json"
     manifest = read_manifest_file(path, architecture)
     device = manifest["device"]

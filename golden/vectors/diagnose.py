@@ -1,5 +1,5 @@
-"""Finds what is wrong with a vector file whose checksum is not the manifest's: the line, where it can be
-told.
+"""Finds what is wrong with a vector file whose checksum is not the manifest's:
+the line, where it can be told.
 
 The checksums of the parts find the part. Its line is found by writing the part again from the seed, else as
 the first line that cannot be read or whose result is not the unit's.
@@ -59,8 +59,8 @@ def _truncated(path: Path, made: Manifest, part: Part, text: bytes) -> FileForma
 def _edited(
     path: Path, made: Manifest, ins: Instruction, number: int, rest: bytes, wanted: bytes | None
 ) -> FileFormatError:
-    """The error for a part that differs from `wanted`, or from what its checksum says where that is not
-    known."""
+    """The error for a part that differs from `wanted`, or from what its checksum says
+    where that is not known."""
     part = made.parts[number]
     lines = rest.split(b"\n")[: part.lines]
     if wanted is not None:
@@ -106,8 +106,8 @@ def _written_again(made: Manifest, ins: Instruction, number: int) -> bytes | Non
 
 
 def _first_wrong(made: Manifest, ins: Instruction, lines: list[bytes]) -> tuple[int, str] | None:
-    """Index and complaint of the first line that is no record of the format or whose d is not the unit's
-    result."""
+    """Index and complaint of the first line that is no record of the format
+    or whose d is not the unit's result."""
     layout = files.layout_of(ins, made.level)
     form = FORMATS[made.format].lines(layout, made.count)
     for index, line in enumerate(lines):

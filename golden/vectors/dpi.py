@@ -4,8 +4,8 @@ simulator with DPI.
     files = write(golden.instruction("hopper", "HMMA.16816.F32"), "out", prefix="hmma")
 
 The C file holds the general interpreter of golden/core and this instruction's program as constants, so that
-it needs nothing but a C11 compiler. The package declares the imported function and a wrapper that returns the
-result:
+it needs nothing but a C11 compiler. The package declares the imported function and a wrapper
+that returns the result:
 
     function automatic logic [31:0] hmma_dot(input bit [255:0] a, input bit [255:0] b, input bit [31:0] c);
 
@@ -44,8 +44,8 @@ def default_prefix(ins: Instruction) -> str:
 
 
 def write(ins: Instruction, folder: str | Path, prefix: str | None = None) -> list[Path]:
-    """Writes PREFIX_dpi.c, PREFIX_pkg.sv, PREFIX_tb.sv, PREFIX_vectors.hex, Makefile and README.md into
-    `folder`.
+    """Writes PREFIX_dpi.c, PREFIX_pkg.sv, PREFIX_tb.sv, PREFIX_vectors.hex,
+    Makefile and README.md into `folder`.
 
     Raises:
         OperandError: the prefix is no identifier of C and SystemVerilog.
@@ -153,15 +153,15 @@ def core_source() -> str:
 
 
 def _globals() -> list[str]:
-    """Names that the core shows to the linker; each model renames them, so that one simulation can hold
-    several."""
+    """Names that the core shows to the linker; each model renames them,
+    so that one simulation can hold several."""
     headers = "".join((_CORE / name).read_text() for name in _UNITS[:2])
     return sorted(set(re.findall(r"^\w[\w ]*[ *](mg_\w+)\(", headers, flags=re.MULTILINE)))
 
 
 def program_source(ins: Instruction) -> str:
-    """The instruction's compiled program as C constants, from the very structs that the C core is called
-    with."""
+    """The instruction's compiled program as C constants, from the very structs
+    that the C core is called with."""
     program = Engine(ins).lower(kernels=None)
     lines: list[str] = []
     operations = []

@@ -3,8 +3,8 @@
     files.write_stream("hmma.hex", ins, 1_000_000, seed=7)       # drawn, computed and written chunk by chunk
     vectors = files.read("hmma.hex")                             # checked against hmma.hex.manifest.json
 
-Formats: golden/vectors/text.py and npz. Memory holds one chunk whatever the count. Nothing is ever half
-    written.
+Formats: golden/vectors/text.py and npz. Memory holds one chunk whatever the count.
+Nothing is ever half written.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ def write_stream(
         progress: called with (records done, count).
 
     Raises:
-        FileFormatError: unknown format, or the file cannot be written. OperandError, UnknownNameError: wrong
-            arguments.
+        FileFormatError: unknown format, or the file cannot be written.
+        OperandError, UnknownNameError: wrong arguments.
     """
     chosen = format_of(path, form)
     layout = layout_of(ins, level)
@@ -466,8 +466,8 @@ def _nothing(layout: WordLayout) -> tuple[dict[str, Bits], Bits]:
 
 
 def _unlike(again: bytes, text: bytes, closing: bytes) -> int | None:
-    """Index of the first line that differs from the one written again; signals may stand at the end of a
-    line."""
+    """Index of the first line that differs from the one written again;
+    signals may stand at the end of a line."""
     if again == text:
         return None
     for index, (wanted, line) in enumerate(zip(again.split(b"\n"), text.split(b"\n"), strict=True)):
@@ -480,8 +480,8 @@ def _unlike(again: bytes, text: bytes, closing: bytes) -> int | None:
 
 
 def frames(made: Manifest, ins: Instruction, layout: WordLayout, number: int) -> list[bytes]:
-    """What the first part, the header, may be (a csv may have columns of signals), or the last, the
-    footer."""
+    """What the first part, the header, may be (a csv may have columns of signals),
+    or the last, the footer."""
     form = FORMATS[made.format]
     if number:
         return [as_text(form.footer(made, layout))]

@@ -116,8 +116,8 @@ class Lines:
         """Arrays by name, (count, *shape), and kinds of whole, unchanged lines.
 
         Raises:
-            FileFormatError: a line is not of this format; the message starts with its index in `lines`,
-                "[i]".
+            FileFormatError: a line is not of this format;
+                the message starts with its index in `lines`, "[i]".
         """
         fixed = self._fixed_width()
         short = next((i for i, line in enumerate(lines) if len(line) < fixed), None)

@@ -1,5 +1,5 @@
-"""The JSON manifest beside a vector file: what the file holds, how it was made, and checksums to find what
-changed.
+"""The JSON manifest beside a vector file: what the file holds, how it was made,
+and checksums to find what changed.
 
 `FILE.manifest.json` names the instruction and the hash of its specification, the fields with their widths and
 bit order, the seed and the weights of the kinds, and SHA-256 and CRC-32 of the file and of each of its parts.
@@ -46,8 +46,8 @@ class Part:
 
 @dataclass
 class Manifest:
-    """The contents of a manifest; `weights` is None where the vectors were not drawn by `stream` from the
-    seed."""
+    """The contents of a manifest; `weights` is None where the vectors were not drawn
+    by `stream` from the seed."""
 
     file: str
     format: str
@@ -93,8 +93,8 @@ def beside(path: str | Path) -> Path:
 
 
 def spec_hash(ins: Instruction) -> str:
-    """SHA-256 of the instruction's specification without its evidence and sources: equal hashes, equal
-    bits."""
+    """SHA-256 of the instruction's specification without its evidence and sources:
+    equal hashes, equal bits."""
     from golden.explain.specification import specification
 
     told = {
@@ -291,6 +291,6 @@ def check_instruction(manifest: Manifest, ins: Instruction, path: str | Path) ->
     if found != manifest.spec_sha256:
         raise FileFormatError(
             f"{beside(path)}: made by mmagold {manifest.version} for another specification of "
-            f"{manifest.instruction} "
-            f"(spec_sha256 {manifest.spec_sha256[:12]}, now {found[:12]}); make the vectors again"
+            f"{manifest.instruction} (spec_sha256 {manifest.spec_sha256[:12]}, now {found[:12]}); make the "
+            "vectors again"
         )

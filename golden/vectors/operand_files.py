@@ -42,8 +42,8 @@ def format_of(ins: Instruction, name: str) -> Format:
 
 
 def parse_codes(text: str, fmt: Format, length: int | None, argument: str) -> Bits:
-    """Reads comma-separated elements: raw codes such as 0x3c00, or values such as 1.5, -0, inf, nan, 2**-24,
-    0x1p-24.
+    """Reads comma-separated elements: raw codes such as 0x3c00, or values such as 1.5, -0,
+    inf, nan, 2**-24, 0x1p-24.
 
     A shorter list is filled up with zeros to `length`; `length` None means one element.
 
@@ -239,8 +239,8 @@ def write_result(path: str | Path, codes: Bits, fmt: Format, title: str) -> None
 
 
 def from_text(ins: Instruction, given: dict[str, str | None]) -> dict[str, Bits]:
-    """Reads the operands of one dot product from text; scales default to ones, metadata to the first legal
-    columns."""
+    """Reads the operands of one dot product from text; scales default to ones,
+    metadata to the first legal columns."""
     shapes = ins.operand_shapes(matrices=False)
     operands = {}
     for name, text in given.items():

@@ -44,8 +44,8 @@ def layouts(ins: Instruction) -> dict[str, Layout]:
 
 
 def register_word(ins: Instruction) -> WordLayout:
-    """The word of a record: the fields of a tile's word, each its registers with lane 0, register 0
-    lowest."""
+    """The word of a record: the fields of a tile's word, each its registers with lane 0,
+    register 0 lowest."""
     fields: list[Field] = []
     lsb = 0
     for name, layout in reversed(layouts(ins).items()):

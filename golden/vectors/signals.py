@@ -1,5 +1,5 @@
-"""The intermediate values of a vector, for a designer's debugging: what every register of the datapath should
-hold.
+"""The intermediate values of a vector, for a designer's debugging:
+what every register of the datapath should hold.
 
 They come from the reference model step by step (golden/model/reference.py): significands and exponents of the
 products, the largest exponent, aligned addends with their shift and the bits cut off, the sum, the value
@@ -68,11 +68,11 @@ def rows(vectors: VectorSet) -> Iterator[list[dict[str, Any]]]:
 
 
 def columns(ins: Instruction) -> tuple[str, ...]:
-    """Column names of the signals: operation.step.register[i].value, the same for every vector of the
-    instruction.
+    """Column names of the signals:
+    operation.step.register[i].value, the same for every vector of the instruction.
 
-    Ordinary operands run every step; operands with special values end a program's operations early, in that
-    step.
+    Ordinary operands run every step; operands with special values end a program's operations early,
+    in that step.
     """
     found: dict[str, Any] = {}
     for kind in ("narrow", "alignment_edge"):
@@ -107,8 +107,8 @@ def flat(steps: list[dict[str, Any]]) -> dict[str, int]:
 
 
 def csv_tail(steps: list[dict[str, Any]], names: tuple[str, ...]) -> bytes:
-    """The signals of one vector as CSV cells after a comma; empty where the step did not run (special
-    values)."""
+    """The signals of one vector as CSV cells after a comma;
+    empty where the step did not run (special values)."""
     values = flat(steps)
     return ("," + ",".join(str(values.get(name, "")) for name in names)).encode()
 

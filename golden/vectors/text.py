@@ -1,9 +1,11 @@
 """The text formats of vector files: their header, the pieces of a line, their footer.
 
 readmemh   one hex word a line (operand word, then result word), the kind as a comment; fields in a header
-comment testfloat  one hex code a column, d before the last column, the number of the kind in the place of
-TestFloat's flags csv        one column an operand, its codes separated by spaces jsonl      one JSON object a
-line, operands as lists of hex strings
+           comment
+testfloat  one hex code a column, d before the last column, the number of the kind in the place of TestFloat's
+           flags
+csv        one column an operand, its codes separated by spaces
+jsonl      one JSON object a line, operands as lists of hex strings
 sv         a SystemVerilog package: widths, a packed struct, the vectors as a function of their number
 """
 

@@ -2,8 +2,8 @@
 
 Vectors are drawn in blocks of fixed size, each from a generator seeded with (seed, block number), so that a
 set is the beginning of every longer set with the same seed, and 10**8 vectors need no more memory than one
-chunk. Inside a block
-the kinds are interleaved evenly: every stretch of it holds each kind in about its share.
+chunk. Inside a block the kinds are interleaved evenly: every stretch of it holds each kind
+in about its share.
 """
 
 from __future__ import annotations
@@ -214,8 +214,8 @@ def _mixed(shares: Bits, size: int, rng: np.random.Generator) -> tuple[npt.NDArr
 
 
 def _tiles(ins: Instruction, drawn: dict[str, Bits], count: int, rng: np.random.Generator) -> dict[str, Bits]:
-    """Matrices from max(m, n) dot products each: rows of A and columns of B, so that D's diagonal meets the
-    structure.
+    """Matrices from max(m, n) dot products each: rows of A and columns of B,
+    so that D's diagonal meets the structure.
 
     C holds the c of dot product i on the diagonal and elsewhere those of the tile in random order. Elements
     of a sparse B that a column's own metadata do not select come from the tile's next dot product: other rows

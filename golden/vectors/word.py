@@ -1,5 +1,5 @@
-"""The bits of one vector: every operand of a dot product or a tile in one word, the expected result in
-another.
+"""The bits of one vector: every operand of a dot product or a tile in one word,
+the expected result in another.
 
 From the most to the least significant bit the operand word holds
 
@@ -62,8 +62,8 @@ class Field:
 class WordLayout:
     """Where every operand lies in the words of one instruction at one level.
 
-    `fields` run from MSB to LSB; `lsb` counts in the operand word. The last field is d, alone in the result
-    word.
+    `fields` run from MSB to LSB; `lsb` counts in the operand word. The last field is d,
+    alone in the result word.
     """
 
     level: str
@@ -111,8 +111,8 @@ class WordLayout:
         return _pack(self.operand_fields, self.operand_width, operands)
 
     def unpack_operands(self, words: Bits) -> dict[str, Bits]:
-        """Unpacks words into operands by name, (count, *shape) each, as `ins.dot` or `ins(...)` takes
-        them."""
+        """Unpacks words into operands by name, (count, *shape) each,
+        as `ins.dot` or `ins(...)` takes them."""
         _check_words(words, self.operand_width, "operand")
         return {field.name: _unpack_field(field, words) for field in self.operand_fields}
 

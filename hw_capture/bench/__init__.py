@@ -1,2 +1,2 @@
-"""Cycle counts of matrix instructions: published tables, our own microbenchmarks, and the two side by
-side."""
+"""Cycle counts of matrix instructions: published tables, our own microbenchmarks,
+and the two side by side."""

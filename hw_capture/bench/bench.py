@@ -42,8 +42,8 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Built:
-    """The compiled kernels of a subject, and what its timed loops hold for one execution (SASS name to
-    count)."""
+    """The compiled kernels of a subject, and what its timed loops hold
+    for one execution (SASS name to count)."""
 
     subject: Subject
     cubin: bytes
@@ -115,8 +115,8 @@ def _build(subject: Subject, target: str) -> Built | tuple[Subject, str]:
 
 
 def check(subject: Subject, disassembly: str) -> dict[str, int]:
-    """Holds every loop of a subject against its instruction; returns the SASS of one execution; raises
-    SassError."""
+    """Holds every loop of a subject against its instruction;
+    returns the SASS of one execution; raises SassError."""
     codes = loops.kernels(disassembly)
     once = loops.counted(codes["single"].names()) if subject.ins is not None else None
     found: dict[str, int] = {}
@@ -172,8 +172,8 @@ class _Buffers:
 
 
 def data(fmt: str, kind: str, seed: int = 1) -> npt.NDArray[np.uint32]:
-    """DATA_WORDS words of operands: zeros, or random numbers that no chain lets overflow (integers: random
-    bits)."""
+    """DATA_WORDS words of operands: zeros, or random numbers
+    that no chain lets overflow (integers: random bits)."""
     if kind == "zeros":
         return np.zeros(DATA_WORDS, np.uint32)
     rng, form = np.random.default_rng(seed), get_format(fmt)
@@ -201,9 +201,8 @@ def _time(
 
 def _run(buffers: _Buffers, kernel: Kernel, operands: Any, warps: int, turns: int) -> int:
     """Cycles of one launch."""
-    written = buffers.gpu.empty(
-        16 * warps, 0
-    )  # fresh: the clocks of the run before would pass for those of this one
+    # Fresh: the clocks of the run before would pass for those of this one.
+    written = buffers.gpu.empty(16 * warps, 0)
     kernel(operands, written, buffers.sink, np.uint32(turns), grid=1, block=warps * 32)
     clocks = buffers.gpu.download(written, (warps, 2), np.uint64)
     if not ((clocks[:, 0] > 0) & (clocks[:, 1] > clocks[:, 0])).all():

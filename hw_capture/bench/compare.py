@@ -1,5 +1,5 @@
-"""Our measurements beside published ones: figures of the same instruction, variant, quantity, warps and
-ILP."""
+"""Our measurements beside published ones: figures of the same instruction, variant,
+quantity, warps and ILP."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ class Pair:
     @property
     def ratio(self) -> float:
         """Ours by theirs."""
-        assert (
-            self.ours.value is not None and self.theirs.value is not None
-        )  # as `pairs` chose them; both are above 0
+        # As `pairs` chose them; both are above 0.
+        assert self.ours.value is not None and self.theirs.value is not None
         return self.ours.value / self.theirs.value
 
     def within(self, tolerance: float) -> bool:

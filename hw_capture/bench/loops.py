@@ -67,8 +67,8 @@ def kernels(disassembly: str) -> dict[str, Code]:
 
 
 def counted(names: list[str], mnemonics: tuple[str, ...] = ()) -> Counter[str]:
-    """Counts the matrix instructions among mnemonics, or those that are one of `mnemonics` (with any
-    suffix)."""
+    """Counts the matrix instructions among mnemonics,
+    or those that are one of `mnemonics` (with any suffix)."""
     if not mnemonics:
         return Counter(name for name in names if _MATRIX.match(name))
     return Counter(
@@ -82,8 +82,8 @@ def check(
     """Checks that the loop of a kernel holds an instruction `times` times; returns the counts of one.
 
     Args:
-        once: matrix instructions of one execution, or None for what is no matrix instruction: one each of
-            `mnemonics`.
+        once: matrix instructions of one execution, or None for what is no matrix instruction:
+            one each of `mnemonics`.
 
     Raises:
         SassError: no loop, or another count; what was found and what was expected.
@@ -98,15 +98,13 @@ def check(
         }
     else:
         wanted, there = {name: n * times for name, n in once.items()}, dict(found)
-    if (
-        loop.count("CALL.REL.NOINC") == times
-    ):  # emulated by a subroutine: one call each, the matrix instructions are there
+    # Emulated by a subroutine: one call each, the matrix instructions are there.
+    if loop.count("CALL.REL.NOINC") == times:
         return dict(counted(code.names(), mnemonics))
     if there != wanted or not wanted or found != whole:
         raise SassError(
             f"{label}: the timed loop holds {_text(there)}, the kernel {_text(dict(whole))}, expected "
-            f"{_text(wanted)}: "
-            "the compiler merged, moved or doubled some"
+            f"{_text(wanted)}: the compiler merged, moved or doubled some"
         )
     return {name: n // times for name, n in found.items()}
 

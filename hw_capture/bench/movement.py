@@ -1,7 +1,7 @@
 """The subjects that move data: ldmatrix, stmatrix, movmatrix and ld.shared under bank conflicts.
 
 Loads chase pointers: what a lane loads is the address that it loads from next, so that every load waits for
-    the one before.
+the one before.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def subjects() -> Iterator[Subject]:
 
 
 def ldmatrix(count: int, trans: bool) -> Subject:
-    """ldmatrix: the matrices hold addresses, in the layout that gives each lane its own in the first
-    register."""
+    """ldmatrix: the matrices hold addresses, in the layout that gives each lane its own
+    in the first register."""
     place = "((uint16_t *)tile)[lane % 4 * 16 + lane / 4]" if trans else "tile[lane]"
     setup = _TILE + _SHARED_ROWS.format(rows=8 * count, place=place)
     step = f"const u32 from = at[i][0];\n                {_load(count, trans, 'from')}"
@@ -74,8 +74,8 @@ def round_trip(count: int) -> Subject:
 
 
 def ld_shared(bits: int, ways: int) -> Subject:
-    """ld.shared of words that hold their own address; `ways` lanes meet in a bank (64 bits: 2 without a
-    conflict)."""
+    """ld.shared of words that hold their own address; `ways` lanes meet
+    in a bank (64 bits: 2 without a conflict)."""
     setup = (
         f"{_TILE}    u32 *word = tile + lane * {ways};\n    const u32 mine = shared_address(word);\n    "
         "*word = mine;\n"

@@ -1,5 +1,5 @@
-"""Numeric profiling of a matrix unit: section 8 of W. Sun et al., "Dissecting Tensor Cores" (arXiv
-2206.02874).
+"""Numeric profiling of a matrix unit: section 8 of W. Sun et al.,
+"Dissecting Tensor Cores" (arXiv 2206.02874).
 
 Three experiments feed operands drawn from N(0, 1) and compare with f32 arithmetic of a CPU; each uses one
 element of D:
@@ -52,8 +52,8 @@ _DIAGONAL = np.arange(8)
 
 @dataclass(frozen=True)
 class Case:
-    """Operand types of one column of the paper, computed by mma.sync m16n8k8, the shape that all types
-    have."""
+    """Operand types of one column of the paper, computed by mma.sync m16n8k8,
+    the shape that all types have."""
 
     name: str
     ab: str
@@ -118,8 +118,8 @@ def gpu_unit(gpu: Device, architecture: str) -> Unit:
     """A GPU as a unit; each instruction is compiled once.
 
     Raises:
-        DeviceError: the GPU is not of the architecture; later, a kernel failed or did not write all its
-            results.
+        DeviceError: the GPU is not of the architecture; later,
+            a kernel failed or did not write all its results.
     """
     from hw_capture.errors import DeviceError
     from hw_capture.kernels import kernels, toolchain
@@ -265,8 +265,8 @@ def _tiles(
 def _chain(
     found: Profile, case: Case, ins: Instruction, init: str, length: int, run: Unit
 ) -> list[float | None]:
-    """Mean l2 error (equation 1 of the paper, relative to the unit's result) after each product of the
-    chain."""
+    """Mean l2 error (equation 1 of the paper, relative to the unit's result)
+    after each product of the chain."""
     rng = np.random.default_rng(found.seed + 1)
     errors: list[float | None] = []
     draws = _draws(rng, case, init, found.chains)

@@ -58,8 +58,8 @@ def _metadata(form: str) -> dict[str, Any]:
 
 
 def picture(instruction: str, figures: Sequence[Figure]) -> Picture:
-    """Returns throughput (bars) and latency (lines) of one instruction by warps and ILP as a matplotlib
-    figure.
+    """Returns throughput (bars) and latency (lines) of one instruction by warps and ILP
+    as a matplotlib figure.
 
     Raises:
         ToolMissing: no matplotlib. UnknownNameError: the instruction has no points in `figures`.

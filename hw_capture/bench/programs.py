@@ -5,12 +5,11 @@ address or matrix) for every degree of instruction-level parallelism (ILP).
 
 Method: W. Sun et al. (arXiv 2206.02874), section 4. One block on one multiprocessor; every warp reads
 `clock64` before and after a loop. The loop runs once before, untimed: code that is not in the instruction
-cache costs hundreds of cycles. (Not
-so wgmma: around such a pair of loops the compiler waits for every group. It runs more rounds instead.) ILP
-independent chains of one warp share A and B, so that 32 warps find registers. Emulated instructions add C at
-the end, so
-their chain runs through A and B: every register of A is a register of the result before, every one of B such
-a register XOR a number unknown to the compiler. Otherwise the compiler merges them.
+cache costs hundreds of cycles. (Not so wgmma: around such a pair of loops the compiler waits for every group.
+It runs more rounds instead.) ILP independent chains of one warp share A and B, so that 32 warps find
+registers. Emulated instructions add C at the end, so their chain runs through A and B: every register of A is
+a register of the result before, every one of B such a register XOR a number unknown to the compiler.
+Otherwise the compiler merges them.
 """
 
 from __future__ import annotations
@@ -145,8 +144,8 @@ def _render(name: str, title: str, ilp: int, warm: bool = True, **parts: str) ->
 
 
 def _load(operand: kernels.Registers, name: str, offset: int, zero: bool = False, chains: int = 0) -> str:
-    """Declares and fills the registers of an operand, from the data or with zeros; with `chains` that many
-    copies."""
+    """Declares and fills the registers of an operand, from the data or with zeros;
+    with `chains` that many copies."""
     size = f"[{chains}][{operand.count}]" if chains else f"[{operand.count}]"
     items = DATA_WORDS * 4 // (8 if operand.word == "u64" else 4)
     word = f"(({operand.word} *)data)[({offset} + lane * {operand.count} + j) % {items}]"

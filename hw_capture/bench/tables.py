@@ -3,8 +3,8 @@
     for figure in tables.load("sun_a100"):
         print(figure.instruction, figure.quantity, figure.warps, figure.ilp, figure.value, figure.unit)
 
-A file names its source and device once and holds tables of rows. A row is one instruction with one or several
-numbers:
+A file names its source and device once and holds tables of rows.
+A row is one instruction with one or several numbers:
 
 - `completion`: cycles from issue to the result's next use, 1 warp, ILP 1, through C (`completion_a`: through
   A);
@@ -131,8 +131,8 @@ def load(name: str | Path) -> list[Figure]:
 
 
 def conflict(ways: str | int) -> str:
-    """Returns the variant of an access in which `ways` lanes meet in a bank: "" for 1, else such as
-    "2-way"."""
+    """Returns the variant of an access in which `ways` lanes meet in a bank:
+    "" for 1, else such as "2-way"."""
     return "" if int(ways) == 1 else f"{ways}-way"
 
 

@@ -43,8 +43,8 @@ class Report:
         self.outcomes.append(outcome)
 
     def merge(self, other: Report) -> None:
-        """Takes from another report, of a GPU of the same kind, the series in which it checked more than this
-        one.
+        """Takes from another report, of a GPU of the same kind,
+        the series in which it checked more than this one.
 
         Raises:
             FileFormatError: the other report is of another device, driver or compiler, or a mismatch would be
@@ -61,10 +61,9 @@ class Report:
             )
             if dropped > kept:
                 raise FileFormatError(
-                    f"{outcome.instruction}, kind {outcome.kind}, seed {outcome.seed}: the report with "
-                    "fewer dot products has "
-                    f"{dropped} mismatches, the other {kept} on the same operands: find out which GPU is "
-                    "wrong before merging"
+                    f"{outcome.instruction}, kind {outcome.kind}, seed {outcome.seed}: the report with fewer "
+                    f"dot products has {dropped} mismatches, the other {kept} on the same operands: find out "
+                    "which GPU is wrong before merging"
                 )
             if taken:
                 self.outcomes = [found for found in self.outcomes if _series(found) != series] + theirs
@@ -115,9 +114,8 @@ class Report:
                 "# Campaign: the tensor core beside the golden arithmetic",
                 "",
                 f"{facts.get('name', 'GPU')}, driver {facts.get('driver', '?')}, CUDA "
-                f"{facts.get('cuda', '?')}, "
-                f"nvcc {self.compiler}, {data['date']}: {data['dots']:.3e} dot products, "
-                f"{data['mismatches']} mismatches.",
+                f"{facts.get('cuda', '?')}, nvcc {self.compiler}, {data['date']}: {data['dots']:.3e} dot "
+                f"products, {data['mismatches']} mismatches.",
                 "",
                 "| Instruction | SASS | Kind | Seed | Dot products | A second | Mismatches | NaN | Infinity "
                 "| Zero | Subnormal |",
@@ -159,9 +157,8 @@ def _row(outcome: Outcome) -> str:
     )
     planted = "".join(f", fault {key} = {value}" for key, value in outcome.faults.items())
     return (
-        f"| `{outcome.instruction}`{planted} | {', '.join(outcome.sass)} | {outcome.kind} | {outcome.seed} "
-        f"| {outcome.dots:.3e} "
-        f"| {outcome.rate:.2e} | {outcome.mismatches} | {' | '.join(shares)} |"
+        f"| `{outcome.instruction}`{planted} | {', '.join(outcome.sass)} | {outcome.kind} | {outcome.seed} | "
+        f"{outcome.dots:.3e} | {outcome.rate:.2e} | {outcome.mismatches} | {' | '.join(shares)} |"
     )
 
 
@@ -235,8 +232,7 @@ def _check_counts(item: dict[str, Any], where: str) -> None:
     if tiles < 0 or item["dots"] != tiles * ins.m * ins.n:
         raise FileFormatError(
             f"{where}: counts contradict each other: {item['dots']} dot products, tiles from "
-            f"{item['first_tile']} to "
-            f"{item['next_tile']} of {ins.m * ins.n}"
+            f"{item['first_tile']} to {item['next_tile']} of {ins.m * ins.n}"
         )
     kept = len(item["records"])
     if (
@@ -246,8 +242,7 @@ def _check_counts(item: dict[str, Any], where: str) -> None:
     ):
         raise FileFormatError(
             f"{where}: counts contradict each other: {item['mismatches']} mismatches in {item['dots']} dot "
-            f"products, {kept} of "
-            "them in 'records'"
+            f"products, {kept} of them in 'records'"
         )
 
 

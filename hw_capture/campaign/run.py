@@ -1,11 +1,11 @@
-"""Runs campaigns: launches of a fraction of a second, counters read after each, until enough dot products are
-checked.
+"""Runs campaigns: launches of a fraction of a second, counters read after each,
+until enough dot products are checked.
 
     with device.open() as gpu:
         outcome = run(Campaign(gpu, ins), Plan(dots=10**11, seconds=30.0, seed=1))
 
-The operands depend on nothing but seed, kind and tile number, so a campaign goes on where another ended
-(`Plan.first`).
+The operands depend on nothing but seed, kind and tile number,
+so a campaign goes on where another ended (`Plan.first`).
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Plan:
 class Outcome:
     """What one campaign found.
 
-    next_tile: where to go on. results: the unit's results by class. faults: what was planted in the golden
-        arithmetic.
+    next_tile: where to go on. results: the unit's results by class. faults: what was planted
+        in the golden arithmetic.
     """
 
     instruction: str
@@ -112,8 +112,8 @@ class Campaign:
     """One instruction's campaign, compiled and loaded."""
 
     def __init__(self, gpu: Device, ins: Instruction, faults: Mapping[str, Any] | None = None) -> None:
-        """Compiles for the GPU's own architecture. `faults` plants faults in the golden arithmetic
-        (golden.model.device_text.source).
+        """Compiles for the GPU's own architecture.
+        `faults` plants faults in the golden arithmetic (golden.model.device_text.source).
 
         Raises:
             NoKernelError, CompileError, ToolMissing, SassError, DeviceError: as their names say.
@@ -179,8 +179,8 @@ def _record(row: list[int], k: int) -> dict[str, Any]:
 def compiled_ahead(
     chosen: Iterable[Instruction], target: str, faults: Mapping[str, Any] | None, jobs: int
 ) -> Iterator[None]:
-    """While the block runs, compiles and disassembles campaigns into the toolchain's cache, `jobs` at a
-    time."""
+    """While the block runs, compiles and disassembles campaigns into the toolchain's cache,
+    `jobs` at a time."""
 
     def build(ins: Instruction) -> None:
         toolchain.disassemble(toolchain.compile(device_source(ins, faults).source, target))
@@ -212,9 +212,8 @@ def run(bench: Bench, plan: Plan, progress: Callable[[int, int], None] | None = 
         start = time.perf_counter()
         try:
             bench.launch(plan.seed, plan.first + done, size, plan.kind)
-        except (
-            KeyboardInterrupt
-        ):  # the launch may have run to its end all the same: what the GPU counted decides
+        except KeyboardInterrupt:
+            # The launch may have run to its end all the same: what the GPU counted decides.
             done = (bench.counts()["dots"] - before["dots"]) // per_tile
             raise Interrupted(
                 _outcome(bench, plan, before, done, spent + time.perf_counter() - start)

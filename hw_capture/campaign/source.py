@@ -1,5 +1,5 @@
-"""The CUDA source of a campaign: operands made on the GPU, the instruction, and the golden arithmetic beside
-it.
+"""The CUDA source of a campaign: operands made on the GPU, the instruction,
+and the golden arithmetic beside it.
 
 `device_source` is what nvcc compiles; `host_source` is the part without the instruction for a C compiler, so
 that operands and results of any tile can be made again without a GPU (hw_capture/campaign/replay.py).
@@ -49,8 +49,8 @@ class Unit:
 
 
 def supported(ins: Instruction) -> bool:
-    """Whether a campaign can run the instruction: mma, mma.sp, wgmma, wmma with arithmetic of
-    golden/model/device_text.py."""
+    """Whether a campaign can run the instruction:
+    mma, mma.sp, wgmma, wmma with arithmetic of golden/model/device_text.py."""
     fragments = ins.fragments if ins.layout in ("mma", "wgmma", "wmma") and ins.blocks == 1 else None
     if fragments is None or not kernels.supported(ins) or not device_text.supported(ins):
         return False
@@ -233,8 +233,8 @@ def _staged_bytes(ins: Instruction) -> dict[str, int]:
 
 
 def _own_results(ins: Instruction) -> bool:
-    """Whether every lane keeps its words of C and D to itself: the widest wgmma leave no shared memory for
-    them."""
+    """Whether every lane keeps its words of C and D to itself:
+    the widest wgmma leave no shared memory for them."""
     return _places(ins, _staged_bytes(ins))[0] * (_THREADS // kernels.lanes(ins)) > _MOST_SHARED
 
 
@@ -298,8 +298,8 @@ def _register_words(ins: Instruction) -> list[str]:
 
 
 def _shared_words(ins: Instruction) -> list[str]:
-    """Words of A by rows and of B by columns, placed as the descriptors say: K-major, no swizzle (PTX ISA
-    9.7.15.5.1)."""
+    """Words of A by rows and of B by columns, placed as the descriptors say:
+    K-major, no swizzle (PTX ISA 9.7.15.5.1)."""
     lines = []
     for name, lines_of, k in (("A", ins.m, ins.stored_k), ("B", ins.n, ins.k)):
         bits = ins.formats[name.lower()].bits

@@ -1,5 +1,5 @@
-"""The commands `mmagold capture` and `mmagold verify`, and what hangs all commands of hw_capture into
-`mmagold`."""
+"""The commands `mmagold capture` and `mmagold verify`,
+and what hangs all commands of hw_capture into `mmagold`."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def capture(
     one stopped.
 
     Exit status: 0 done, 1 a new result is not the model's or a kernel not what the spec says, 2 something
-        gave no result.
+    gave no result.
     """
     from hw_capture.kernels import build
 
@@ -164,8 +164,8 @@ def _print_capture(report: Report, out: Path, as_json: bool) -> None:
 def _compile_only(
     chosen: list[Any], left: list[tuple[str, str]], target: str, jobs: int, as_json: bool
 ) -> None:
-    """Builds and checks every kernel; prints what is wrong; exit status 1 if a kernel is not what the spec
-    says."""
+    """Builds and checks every kernel; prints what is wrong; exit status 1 if a kernel is not what
+    the spec says."""
     from hw_capture.kernels import build
 
     late = [(ins.name, reason) for ins in chosen if (reason := build.too_new(ins))]
@@ -244,8 +244,7 @@ def verify(
                 typer.echo(f"  to blame: {item.blame}\n{item.trace}\n")
         typer.echo(
             f"{report.instructions} instructions, {report.results:,} results through the core, "
-            f"{report.reference_results:,} "
-            "of them through the reference: "
+            f"{report.reference_results:,} of them through the reference: "
             f"{'no difference' if report.passed else f'{len(report.differences)} differences'}"
         )
     if not report.passed:
@@ -278,10 +277,9 @@ def _verify_layouts(folder: Path, only: str | None, as_json: bool) -> None:
         elsewhere = len(report.unseen) - len(report.missed)
         typer.echo(
             f"{report.instructions} instructions, {sum(report.planted.values()):,} wrong placements: "
-            f"{report.seen:,} refuted by "
-            f"the instruction's own results, {elsewhere:,} by those of another shape of its layout, "
-            f"{report.undefined:,} only by "
-            f"metadata that means nothing, {len(report.missed):,} not"
+            f"{report.seen:,} refuted by the instruction's own results, {elsewhere:,} by those of another "
+            f"shape of its layout, {report.undefined:,} only by metadata that means nothing, "
+            f"{len(report.missed):,} not"
         )
     if not report.passed:
         raise typer.Exit(1)

@@ -53,7 +53,7 @@ def campaign(
     """Executes instructions on the GPU and the golden arithmetic beside them, and counts differences.
 
     Exit status: 0 no mismatch, 1 a mismatch (in the whole report, planted faults apart), 2 something could
-        not be checked.
+    not be checked.
     """
     from golden.errors import OperandError
     from hw_capture.cli.app import check_writable
@@ -153,16 +153,15 @@ def _run_all(
 def _check_all_checked(
     pages: Report, chosen: list[Instruction], seed: int, kind: str, faults: dict[str, int | str]
 ) -> None:
-    """Raises HwError for instructions that the time did not reach: no mismatch in no dot product means
-    nothing."""
+    """Raises HwError for instructions that the time did not reach:
+    no mismatch in no dot product means nothing."""
     from hw_capture.errors import HwError
 
     missed = [ins.name for ins in chosen if not pages.dots(ins.architecture, ins.name, seed, kind, faults)]
     if missed:
         raise HwError(
             f"no dot product of {len(missed)} of {len(chosen)} instructions was checked, such as "
-            f"{missed[0]}: "
-            "raise --limit or --seconds"
+            f"{missed[0]}: raise --limit or --seconds"
         )
 
 
@@ -183,8 +182,8 @@ def _one(gpu: Device, ins: Instruction, faults: dict[str, int | str], plan: Plan
 
 
 def _chosen(arch: str, names: list[str]) -> list[Instruction]:
-    """The instructions that the names and patterns mean, each once; a pattern takes those that have a
-    campaign."""
+    """The instructions that the names and patterns mean, each once;
+    a pattern takes those that have a campaign."""
     import golden
     from hw_capture.campaign.source import supported
     from hw_capture.errors import no_match

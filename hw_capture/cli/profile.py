@@ -89,8 +89,7 @@ def _print_errors(found: Profile) -> None:
     Console().print(rows)
     typer.echo(
         f"Mean absolute errors on {found.architecture}, {found.samples} samples of N(0, 1), seed "
-        f"{found.seed}, drawn in the "
-        "operand type or in f32. Paper: A100, arXiv 2206.02874, Tables XII to XV."
+        f"{found.seed}, drawn in the operand type or in f32. Paper: A100, arXiv 2206.02874, Tables XII to XV."
     )
 
 

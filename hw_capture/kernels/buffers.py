@@ -1,5 +1,5 @@
-"""What lies behind the pointers of a kernel: matrices of raw codes to the bytes that the lanes read, and
-back.
+"""What lies behind the pointers of a kernel: matrices of raw codes to the bytes
+that the lanes read, and back.
 
 `for_kernel(ins, form)` gives a `Buffer` for each operand. Tiles have the shapes of the matrix API; an
 execution takes `ins.blocks` tiles. A buffer is (executions, ...) of u32 or u64 words, one of these:

@@ -20,8 +20,8 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Built:
-    """One kernel: `kernel` of `cubin`, the SASS lines that stand for its instruction, or the `error` that it
-    met.
+    """One kernel: `kernel` of `cubin`, the SASS lines that stand for its instruction,
+    or the `error` that it met.
 
     `strange`: the error is that it was compiled, but to something else than the spec says.
     """
@@ -113,9 +113,8 @@ def build(
                 if progress:
                     progress("compiling", done, len(chosen))
                 yield waiting.pop(0).result()
-        except (
-            BaseException
-        ):  # an error, Ctrl-C, or the caller wants no more: the pool would wait for its compilers
+        except BaseException:
+            # An error, Ctrl-C, or the caller wants no more: the pool would wait for its compilers.
             pool.shutdown(wait=False, cancel_futures=True)
             processes.stop_all()
             raise

@@ -9,9 +9,8 @@ instruction alone, a device function over register arrays:
 
     mma(d, a, b, c [, metadata] [, scale_a, scale_b])       mma.sync, mma.sp, wmma: d = a * b + c
     mma(d, a, b [, metadata])                               wgmma: d = a * b + d; b and, with form "shared", a
-    are
-                                                            descriptors; wgmma_begin() before, wgmma_end()
-                                                            after
+                                                            are descriptors; wgmma_begin() before,
+                                                            wgmma_end() after
 
 Registers are u32, those of f64 are u64. Sparsity and scale selectors are 0.
 """
@@ -150,8 +149,8 @@ def inline(ins: Instruction, form: str = "registers", name: str = "mma") -> str:
 
 
 def source(ins: Instruction, form: str = "registers", name: str = "run", complete: bool = True) -> str:
-    """The kernel `name` that executes the instruction on many tiles; with `complete` a whole compilation
-    unit.
+    """The kernel `name` that executes the instruction on many tiles;
+    with `complete` a whole compilation unit.
 
     Raises:
         NoKernelError: no kernel for this instruction, or none of this form.
@@ -304,8 +303,8 @@ def _kernel(ins: Instruction, form: str, name: str, function: str) -> str:
 
 
 def _wmma_moves(ins: Instruction, operands: dict[str, Registers]) -> dict[str, Any]:
-    """The loads of a, b, c and the store of d: matrices packed without gaps, in the order that the name
-    says."""
+    """The loads of a, b, c and the store of d: matrices packed without gaps,
+    in the order that the name says."""
     shape = f"m{ins.m}n{ins.n}k{ins.k}"
     sizes = {"a": (ins.m, ins.k), "b": (ins.k, ins.n), "c": (ins.m, ins.n), "d": (ins.m, ins.n)}
     moves: dict[str, dict[str, Any]] = {}

@@ -15,8 +15,8 @@ _MATRIX = re.compile(r"(?:[HIQODB]MMA|[HQIB]GMMA|UTC[A-Z]*MMA|MOVM\.U4TO8)\b")
 
 
 def functions(disassembly: str) -> dict[str, list[str]]:
-    """Returns the instructions of every kernel of a disassembly (nvdisasm's or cuobjdump's), without
-    addresses."""
+    """Returns the instructions of every kernel
+    of a disassembly (nvdisasm's or cuobjdump's), without addresses."""
     found: dict[str, list[str]] = {}
     current: list[str] = []
     for line in disassembly.splitlines():
@@ -81,8 +81,8 @@ def check_body(ins: Instruction, body: Iterable[str]) -> list[str]:
 
 
 def _is(name: str, wanted: str, ins: Instruction) -> bool:
-    """Whether a mnemonic is the one the spec names (HMMA.884 goes in steps); a prefix does where it is
-    emulated."""
+    """Whether a mnemonic is the one the spec names (HMMA.884 goes in steps);
+    a prefix does where it is emulated."""
     return re.sub(r"\.STEP\d$", "", name) == wanted or (ins.emulated and name.startswith(f"{wanted}."))
 
 

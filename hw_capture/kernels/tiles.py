@@ -47,9 +47,8 @@ def draw(ins: Instruction, seed: int, per_kind: int = 1) -> tuple[dict[str, Bits
             break
         count *= 2
     chosen = np.sort(np.concatenate(places))
-    spare = np.setdiff1d(np.arange(count), chosen)[
-        : -len(chosen) % ins.blocks
-    ]  # whole executions of several blocks
+    # Whole executions of several blocks.
+    spare = np.setdiff1d(np.arange(count), chosen)[: -len(chosen) % ins.blocks]
     chosen = np.concatenate([chosen, spare])
     return (
         {name: codes[chosen] for name, codes in pool.operands.items()},

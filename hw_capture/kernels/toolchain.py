@@ -1,5 +1,5 @@
-"""nvcc and the disassembler: finds them, compiles CUDA C++ to a cubin, disassembles it. Both results are
-cached.
+"""nvcc and the disassembler: finds them, compiles CUDA C++ to a cubin, disassembles it.
+Both results are cached.
 
 A tool is looked for on PATH, in $CUDA_HOME/bin and $CUDA_PATH/bin, in /usr/local/cuda/bin, and among the
 packages nvidia-cuda-nvcc, nvidia-cuda-nvdisasm and nvidia-cuda-cuobjdump of this Python. The cache is
@@ -57,8 +57,8 @@ def find(tool: str) -> str | None:
 
 
 def package_folders() -> list[Path]:
-    """Returns the folders of CUDA tools that Python packages brought: nvidia/*/bin beside the other
-    packages."""
+    """Returns the folders of CUDA tools that Python packages brought:
+    nvidia/*/bin beside the other packages."""
     return [found for entry in sys.path for found in sorted(Path(entry or ".", "nvidia").glob("*/bin"))]
 
 
@@ -70,8 +70,7 @@ def require(*tools: str) -> str:
             return path
     raise ToolMissing(
         f"{' or '.join(tools)} not found on PATH, in CUDA_HOME, in /usr/local/cuda or among Python's "
-        "packages: "
-        f"install {_PACKAGES[tools[0]]}"
+        f"packages: install {_PACKAGES[tools[0]]}"
     )
 
 
@@ -101,8 +100,9 @@ def compile(source: str, arch: str, options: Sequence[str] = ()) -> bytes:
     """Compiles CUDA C++ to a cubin of one target, such as "sm_90a".
 
     Raises:
-        CompileError: nvcc's or ptxas's first complaint. ToolMissing: no nvcc. FileFormatError: the disk is
-            full.
+        CompileError: nvcc's or ptxas's first complaint.
+        ToolMissing: no nvcc.
+        FileFormatError: the disk is full.
     """
     arguments = [target_option(arch), *OPTIONS, *options]
     nvcc = require("nvcc")

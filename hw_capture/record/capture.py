@@ -1,10 +1,10 @@
-"""Records what a GPU answers: tiles of every stimulus kind through every instruction, into files with a
-manifest.
+"""Records what a GPU answers: tiles of every stimulus kind through every instruction,
+into files with a manifest.
 
 The manifest is golden/vectors/captured.py's. A file and its entry are always of one run: the entry of a file
 that is recorded again is taken out first, the file is replaced whole, then the entry comes back. So an
-interruption, a full disk or a failed kernel leaves valid files, and the next call goes on where this one
-stopped.
+interruption, a full disk or a failed kernel leaves valid files,
+and the next call goes on where this one stopped.
 """
 
 from __future__ import annotations
@@ -33,10 +33,8 @@ Bits = npt.NDArray[Any]
 Builder = Callable[[Sequence[list[tuple[Instruction, str]]], str], Generator[list[Built], None, None]]
 _OPERANDS = (
     "Class sets 'stimuli' and 'mixed': drawn by hw_capture/kernels/tiles.py from golden/stimuli.py with the "
-    "entry's seed; every kernel "
-    "ran twice, and wgmma with A from registers and from shared memory, with equal results. Matrices in the "
-    "shapes of the "
-    "matrix API, metadata as nibbles; raw bits."
+    "entry's seed; every kernel ran twice, and wgmma with A from registers and from shared memory, with "
+    "equal results. Matrices in the shapes of the matrix API, metadata as nibbles; raw bits."
 )
 
 
@@ -96,8 +94,8 @@ def capture(
 
     Raises:
         DeviceError: wrong GPU, not enough memory, or a kernel failed; everything recorded before stays.
-        FileFormatError: the folder's manifest is wrong, another capture writes there, or a file cannot be
-            written.
+        FileFormatError: the folder's manifest is wrong, another capture writes there,
+            or a file cannot be written.
     """
     options = options or Options()
     facts = runner.facts()

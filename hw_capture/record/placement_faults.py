@@ -1,5 +1,5 @@
-"""Would the recorded results have shown a wrong layout? Plants wrong placements of the operands, without a
-GPU.
+"""Would the recorded results have shown a wrong layout? Plants wrong placements of the operands,
+without a GPU.
 
 The recorded results equal the model's when operands lie where `ins.fragments` (and, for what wgmma reads from
 shared memory, `hw_capture/kernels/buffers.py`) says. Had the hardware another layout, it would have computed
@@ -59,8 +59,8 @@ class Field:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where the elements of a matrix lie: `element` by address, `address` by element, both by a `rule` of any
-    shape.
+    """Where the elements of a matrix lie: `element` by address, `address` by element,
+    both by a `rule` of any shape.
 
     Elements are numbered line by line; a line is what one dot product takes of the matrix: a row of A, a
     column of B.
@@ -142,8 +142,8 @@ class Faults:
         return np.asarray(np.where((found == one) | (found == other), address ^ one ^ other, address))
 
     def sources(self, placement: Placement, elements: Index) -> Index:
-        """The element that each fault puts in the place of another (-1: an empty place); elements (faults,
-        ...)."""
+        """The element that each fault puts in the place of another (-1: an empty place);
+        elements (faults, ...)."""
         source = placement.element[self.partner(placement.address[elements])]
         return np.where(source == _NO_PLACE, elements, source)
 
@@ -294,8 +294,8 @@ def _faults_by_fields(fields: tuple[Field, ...]) -> Faults:
 
 
 def numbered(ins: Instruction, matrices: dict[str, Bits]) -> dict[str, Bits]:
-    """Matrices (tiles, ...) of the matrix API as (executions, elements) with the element numbers of a
-    Placement."""
+    """Matrices (tiles, ...) of the matrix API as (executions, elements)
+    with the element numbers of a Placement."""
     found = dict(matrices)
     if "b" in found:
         found["b"] = found["b"].swapaxes(1, 2)
@@ -323,8 +323,7 @@ class _Recorded:
         if (wrong := int((ins(**vector.operands) != vector.d).sum())) > 0:
             raise HwError(
                 f"{ins.architecture}:{ins.name}: {wrong} recorded results differ from the model without a "
-                "fault: "
-                "run mmagold verify"
+                "fault: run mmagold verify"
             )
 
     def partners(self, operand: str) -> int:

@@ -37,8 +37,8 @@ _BUDGET_SECONDS = 10.0
 class Difference:
     """The results of one instruction that a model does not give, and the first of them.
 
-    `expected` is the model's code, `recorded` the hardware's. `blame`: one sentence on the step; `trace`: the
-    steps.
+    `expected` is the model's code, `recorded` the hardware's. `blame`: one sentence
+    on the step; `trace`: the steps.
     """
 
     name: str
@@ -59,9 +59,8 @@ class Difference:
         """One line for the reader."""
         return (
             f"{self.name}: {self.wrong:,} of {self.total:,} differ from the {self.model}; tile {self.tile} "
-            f"({self.what}), "
-            f"row {self.row}, column {self.column}: the model gives {self.expected:#0{self.digits}x}, "
-            f"the hardware gave {self.recorded:#0{self.digits}x}"
+            f"({self.what}), row {self.row}, column {self.column}: the model gives "
+            f"{self.expected:#0{self.digits}x}, the hardware gave {self.recorded:#0{self.digits}x}"
         )
 
 
@@ -85,8 +84,8 @@ class Report:
 
 
 def manifests(folder: Path) -> list[Path]:
-    """Returns the manifests of a folder of architectures, or of one; raises FileFormatError where there is
-    none."""
+    """Returns the manifests of a folder of architectures, or of one;
+    raises FileFormatError where there is none."""
     found = (
         [folder / "manifest.json"]
         if (folder / "manifest.json").is_file()
@@ -98,8 +97,8 @@ def manifests(folder: Path) -> list[Path]:
 
 
 def names(folder: Path) -> list[str]:
-    """Returns the names of all captured instructions below a folder; raises FileFormatError as `verify`
-    does."""
+    """Returns the names of all captured instructions below a folder;
+    raises FileFormatError as `verify` does."""
     return [name for path in manifests(folder) for name in captured.read_manifest_file(path)["instructions"]]
 
 
@@ -181,8 +180,8 @@ def verify(
 
 
 def _replay(ins: Instruction, vector: Captured, places: list[Place], explain: bool) -> list[Difference]:
-    """The differences of one instruction: one entry for each model that has any; the reference runs at
-    `places`."""
+    """The differences of one instruction: one entry for each model that has any;
+    the reference runs at `places`."""
     given = [vector.operands.get(name) for name in _ORDER]
     models = {"fast core": ins(**vector.operands), "general core": ins.engine.matrices(*given, general=True)}
     found = [
@@ -268,8 +267,8 @@ def _blame(ins: Instruction, vector: Captured, item: Difference, dot: dict[str, 
 
 
 def _last_step(ins: Instruction, item: Difference, dot: dict[str, Bits]) -> str:
-    """The step that makes the result, in a sentence: what a difference is blamed on that nothing earlier
-    explains."""
+    """The step that makes the result, in a sentence:
+    what a difference is blamed on that nothing earlier explains."""
     events = ins.trace(**dot).events
     last = events[-1]
     step = sum(event.operation == last.operation for event in events)

@@ -10,8 +10,8 @@ this for all agents: an await costs more than everything that the agents do in a
     Clocked(dut.clk, source, sink, monitor).start()
     source.send([0x1234, 0x5678])
 
-Data are words: whole numbers going in, strings of 0, 1, X and Z (MSB first) coming out, so that an X is never
-    lost.
+Data are words: whole numbers going in, strings of 0, 1, X and Z (MSB first) coming out,
+so that an X is never lost.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def decisions(probability: float, rng: np.random.Generator) -> Iterator[bool]:
 
 
 class Bus:
-    """One word in one or several ports, the most significant first, as in the Verilog concatenation {a, b,
-    c}."""
+    """One word in one or several ports, the most significant first,
+    as in the Verilog concatenation {a, b, c}."""
 
     def __init__(self, *handles: Handle) -> None:
         """Takes the handles of the ports."""
@@ -78,8 +78,7 @@ class Channel:
 
     Attributes:
         valid, ready: what the last edge saw; an unknown level counts as low. A handle of None stands for a
-            signal that
-            the unit does not have: always high.
+            signal that the unit does not have: always high.
         unknown: the signals that were X or Z since somebody emptied this, as "in_ready is X".
     """
 
@@ -232,7 +231,7 @@ class Monitor:
     """Watches a channel without driving it: records transfers and checks the rules of the handshake.
 
     The rules: once high, valid stays high and the data stay the same until ready takes them; neither signal
-        is X or Z.
+    is X or Z.
 
     Attributes:
         transfers: everything that passed, unless `on_transfer` takes it.

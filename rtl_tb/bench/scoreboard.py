@@ -1,5 +1,5 @@
-"""A scoreboard in order: the n-th result belongs to the n-th set of operands. It never stops at the first
-mismatch.
+"""A scoreboard in order: the n-th result belongs to the n-th set of operands.
+It never stops at the first mismatch.
 
 Expected results are computed in batches by the golden model when somebody asks, not for every transaction.
 """
@@ -58,8 +58,8 @@ class Scoreboard:
     """
 
     def __init__(self, instruction: Instruction, level: str = "dot", compare: Compare | None = None) -> None:
-        """`compare` is a ComparePolicy or a function (format, expected, actual) -> array of bool; exact if
-        None."""
+        """`compare` is a ComparePolicy or a function (format, expected, actual) -> array of bool;
+        exact if None."""
         policy = compare or ComparePolicy()
         self._equal = policy.equal if isinstance(policy, ComparePolicy) else policy
         self.instruction, self.level = instruction, level
@@ -78,8 +78,8 @@ class Scoreboard:
         """Notes operands that the unit accepted.
 
         Args:
-            operands: by name, (count, *shape) each; or operand words, uint8 (count, bytes); or one word as a
-                number.
+            operands: by name, (count, *shape) each; or operand words, uint8 (count, bytes);
+                or one word as a number.
         """
         if isinstance(operands, Mapping):
             words = self.layout.pack_operands(operands)

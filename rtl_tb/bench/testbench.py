@@ -121,8 +121,8 @@ class Bench:
         return self.source.position - len(self.results)
 
     async def reset(self) -> None:
-        """Resets the unit and watches for stale results. What was in flight is sent again by the next
-        `run_words`."""
+        """Resets the unit and watches for stale results. What was in flight is sent again
+        by the next `run_words`."""
         if self._reset is None:
             return
         self.clocked.start()
@@ -130,8 +130,8 @@ class Bench:
         await ClockCycles(self.clocked.clock, self.reset_cycles + 1)
 
     async def run_words(self, words: Iterable[int], resets: int = 0) -> None:
-        """Sends words, waits for as many results, and watches for more; `resets` times on the way the unit is
-        reset.
+        """Sends words, waits for as many results, and watches for more;
+        `resets` times on the way the unit is reset.
 
         Raises:
             DutTimeout: nothing moved for `timeout_cycles` cycles; the failure is in `failures` as well.
@@ -356,8 +356,8 @@ class DotProductTB(Bench):
         )
 
     async def run(self, vectors: VectorSet | Mapping[str, Bits], resets: int = 0) -> None:
-        """Runs vectors, or operands by name, (count, *shape) each, and gives words and results to the
-        scoreboard.
+        """Runs vectors, or operands by name, (count, *shape) each,
+        and gives words and results to the scoreboard.
 
         Raises:
             DutTimeout: see `run_words`; what came until then is on the scoreboard.

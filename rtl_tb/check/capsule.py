@@ -1,13 +1,13 @@
 """The capsule that a failed check leaves in failures/<id>/: everything that is needed to look again, or to
 hand it on.
 
-report.md, report.html, report.json, junit.xml      the story
-failing.npz, failing.hex                            the first failing vectors with golden's results, and a
-manifest each actual.txt                                          what the DUT answered to each of them
-trace.txt                                           golden's steps on the smallest operands that fail
-unit.yaml                                           the diagnosed unit, where the schema can express it
-waves.fst (or .vcd)                                 a rerun of the first few failing vectors dut.yaml,
-capsule.json                              the description; versions, seeds, the command that repeats the check
+report.md/html/json, junit.xml   the story
+failing.npz, failing.hex         the first failing vectors with golden's results, and a manifest each
+actual.txt                       what the DUT answered to each of them
+trace.txt                        golden's steps on the smallest operands that fail
+unit.yaml                        the diagnosed unit, where the schema can express it
+waves.fst (or .vcd)              a rerun of the first few failing vectors
+dut.yaml, capsule.json           the description; versions, seeds, the command that repeats the check
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ def _vector_files(result: Check, failing: npt.NDArray[Any], target: Path) -> boo
 
 
 def _answers(verdict: Verdict, failing: npt.NDArray[Any], policy: ComparePolicy) -> str:
-    """One line a vector: its index in the run, its kind, expected and actual codes of its first wrong
-    element."""
+    """One line a vector: its index in the run, its kind,
+    expected and actual codes of its first wrong element."""
     fmt = verdict.vectors.instruction.formats["d"]
     digits = (fmt.bits + 3) // 4
     expected, actual = (

@@ -1,5 +1,5 @@
-"""One check of a DUT: run, judge, and when it fails find the smallest operands, the reason, and leave a
-capsule.
+"""One check of a DUT: run, judge, and when it fails find the smallest operands, the reason,
+and leave a capsule.
 
 result = check("dut.yaml", Options(count=200_000))
 result.passed, result.as_dict()
@@ -115,8 +115,8 @@ class Check:
     birth: Birth | None = None
     capsule: Path | None = None
     handshake: Traffic | None = None
-    """The traffic of a second, short run of `fast`, where there was one, on the first HANDSHAKE_COUNT
-    vectors."""
+    """The traffic of a second, short run of `fast`, where there was one,
+    on the first HANDSHAKE_COUNT vectors."""
 
     @property
     def passed(self) -> bool:

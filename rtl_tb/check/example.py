@@ -1,5 +1,5 @@
-"""The smallest operands that fail: one dot product, with the DUT's bits beside golden's and the steps
-between."""
+"""The smallest operands that fail: one dot product,
+with the DUT's bits beside golden's and the steps between."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Operands = dict[str, Bits]
 
 @dataclass(frozen=True)
 class Example:
-    """One failing dot product: raw codes, the expected and the actual result (None: X or Z), and where it
-    stood.
+    """One failing dot product: raw codes, the expected and the actual result (None: X or Z),
+    and where it stood.
 
     `alone`: whether it fails when it is the only vector. If not, the failure needs other vectors around it.
     """

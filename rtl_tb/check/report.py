@@ -77,8 +77,8 @@ def run_line(report: Report) -> str:
     latency = "" if report["latency"] is None else f"latency {report['latency']}, "
     return (
         f"{report['engine']} on {report['version']}, seed {report['seed']}, {latency}{report['cycles']:,} "
-        "cycles; "
-        f"build {report['seconds_build']:.1f} s, run {report['seconds_run']:.2f} s ({speed:,.0f} vectors/s)"
+        f"cycles; build {report['seconds_build']:.1f} s, run {report['seconds_run']:.2f} s ({speed:,.0f} "
+        "vectors/s)"
     )
 
 

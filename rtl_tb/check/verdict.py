@@ -59,8 +59,8 @@ class Verdict:
         return self.wrong | self.unknown | self.missing
 
     def wrong_element(self, vector: int, policy: ComparePolicy) -> int:
-        """Index of the first element of a vector's result that the policy does not accept (0 at level
-        dot)."""
+        """Index of the first element of a vector's result
+        that the policy does not accept (0 at level dot)."""
         fmt = self.vectors.instruction.formats["d"]
         expected = self.vectors.d[vector].reshape(-1)
         actual = self.outcome.actual.reshape(self.vectors.d.shape)[vector].reshape(-1)

@@ -11,8 +11,8 @@ from rtl_tb.dut.ports import Module, Port
 
 
 def check_fit(dut: Dut, module: Module) -> None:
-    """Raises SpecError, with file and line, for the first thing in which the description and the module
-    differ."""
+    """Raises SpecError, with file and line, for the first thing in which the description
+    and the module differ."""
     _check_parameters(dut, module)
     _check_controls(dut, module)
     for name, port_map in dut.ports.items():
@@ -98,9 +98,8 @@ def _check_array(port_map: PortMap, port: Port) -> None:
     if port_map.array == "packed" and port.packed is None:
         raise SpecError(
             f"{where}: the ranges of port '{name}' are needed for 'array: packed', and only Verilator tells "
-            "them; install it, "
-            "or describe the port as a vector (no 'array'; 'order: descending' if its first index is the "
-            "lowest)"
+            "them; install it, or describe the port as a vector (no 'array'; 'order: descending' if its "
+            "first index is the lowest)"
         )
     if port_map.array == "packed" and not port.packed:
         raise SpecError(

@@ -1,8 +1,8 @@
 """Writes the first draft of a dut.yaml from the ports of a designer's module; guesses are marked GUESS.
 
 Ports are read with a simulator's front end (rtl_tb/dut/ports.py). Roles come from names and directions (an
-input called *valid* belongs to the operands, an output to the result), arrangement from dimensions and
-widths.
+input called *valid* belongs to the operands, an output to the result),
+arrangement from dimensions and widths.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def draft(
         sources: the designer's files, in compile order.
         top: the top module; may be left out where only one module is nobody's child.
         instruction: "architecture:name" or the .yaml file of a unit; None guesses one from the widths.
-        folder: where the file will lie, by default the working directory; paths in it are relative to this
-            folder.
+        folder: where the file will lie, by default the working directory;
+            paths in it are relative to this folder.
 
     Raises:
         ElaborationError: no simulator takes the sources.

@@ -2,8 +2,9 @@
 is exact.
 
 nan: exact       the same bits as the modelled unit (the default)
-     canonical   where a NaN is expected, the format's default quiet NaN with a positive sign (f32:
-     0x7FC00000) any         where a NaN is expected, any code that is a NaN
+     canonical   where a NaN is expected, the format's default quiet NaN with a positive sign
+                 (f32: 0x7FC00000)
+     any         where a NaN is expected, any code that is a NaN
 zero: strict     +0 and -0 differ (the default)
       any        +0 and -0 are equal
 """

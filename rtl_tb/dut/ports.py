@@ -1,5 +1,5 @@
-"""Reads the ports of a top module with a simulator's own front end, after elaboration with the given
-parameters.
+"""Reads the ports of a top module with a simulator's own front end,
+after elaboration with the given parameters.
 
 Verilator's `--json-only` tells everything. Icarus Verilog, which is asked where Verilator is missing or
 refuses the design, tells names, directions and widths (`.port_info` of its output) but not the declared
@@ -61,8 +61,8 @@ class Port:
 
 @dataclass(frozen=True)
 class Module:
-    """An elaborated top module: its ports in the order of their declaration, and the names of its
-    parameters."""
+    """An elaborated top module: its ports in the order of their declaration,
+    and the names of its parameters."""
 
     name: str
     ports: dict[str, Port]
@@ -126,8 +126,8 @@ def literal(value: int | str) -> str:
 
 
 def _character(byte: int) -> str:
-    """One byte of a string literal; as an octal escape where it could mean something (IEEE 1800-2017,
-    5.9.1)."""
+    """One byte of a string literal; as an octal escape
+    where it could mean something (IEEE 1800-2017, 5.9.1)."""
     return chr(byte) if 0x20 <= byte < 0x7F and chr(byte) not in '"\\' else f"\\{byte:03o}"
 
 

@@ -91,8 +91,8 @@ def _header(dut: Dut) -> list[str]:
 
 @dataclass(frozen=True)
 class _Run:
-    """Elements first..last of an operand, adjacent in the word (from bit `word`) and in the port (from bit
-    `lsb`)."""
+    """Elements first..last of an operand, adjacent in the word (from bit `word`)
+    and in the port (from bit `lsb`)."""
 
     field: Field
     first: int
@@ -311,8 +311,8 @@ def _instance(dut: Dut, module: Module) -> list[str]:
 
 
 def _port_name(name: str) -> str:
-    """A port's name as it is written; one with other characters is an escaped identifier, which a space
-    ends."""
+    """A port's name as it is written; one with other characters is an escaped identifier,
+    which a space ends."""
     return name if IDENTIFIER.fullmatch(name) else f"\\{name} "
 
 

@@ -21,8 +21,8 @@ ENGINES = tuple(_MODULES)
 
 
 def check_choice(engine: str, simulator: str) -> None:
-    """Raises RtlError for an unknown engine or simulator, or an engine that does not work with the
-    simulator."""
+    """Raises RtlError for an unknown engine or simulator,
+    or an engine that does not work with the simulator."""
     for kind, value, known in (("engine", engine, ENGINES), ("simulator", simulator, SIMULATORS)):
         if value not in known:
             raise RtlError(f"{kind} is '{value}', expected one of {', '.join(known)}{nearest(value, known)}")

@@ -31,8 +31,8 @@ OBJECTS = "objects"
 """Folder in a build that a recipe may fill with what only the compiler needs; a finished build does not
 keep it."""
 DEPENDENCIES = "dependencies.txt"
-"""File in which Icarus Verilog lists what it read (option -M); Verilator writes <prefix>__verFiles.dat by
-itself."""
+"""File in which Icarus Verilog lists what it read (option -M);
+Verilator writes <prefix>__verFiles.dat by itself."""
 _READ_BY_VERILATOR = re.compile(r'^S .*"([^"]*)"$', re.MULTILINE)
 _HDL = (".v", ".sv", ".vh", ".svh", ".vlt")
 
@@ -77,8 +77,8 @@ def design_options(dut: Dut) -> list[str]:
 
 
 def built(place: Path, recipe: Recipe) -> Path:
-    """Returns the folder of the finished build below `place`, compiled only where there is none of the same
-    content.
+    """Returns the folder of the finished build below `place`,
+    compiled only where there is none of the same content.
 
     Raises:
         ElaborationError: the simulator refused the design; its log stays.
@@ -165,13 +165,13 @@ class Inputs:
 
     @classmethod
     def read(cls, paths: Iterable[Path]) -> Inputs:
-        """Reads them; the stamp is taken first, so that a file which changes meanwhile is seen as changed
-        later."""
+        """Reads them; the stamp is taken first, so that a file which changes meanwhile is seen
+        as changed later."""
         return cls({path: (_stamp(path), _content(path)) for path in dict.fromkeys(paths)})
 
     def changed(self) -> Path | None:
-        """The first file that is not what it was, or was another meanwhile; None where all are as they
-        were."""
+        """The first file that is not what it was, or was another meanwhile;
+        None where all are as they were."""
         for path, (stamp, content) in self.files.items():
             if not stamp or _stamp(path) != stamp or _content(path) != content:
                 return path

@@ -2,9 +2,8 @@
 Icarus Verilog.
 
 It is the slowest engine and sees the most: random idle cycles and backpressure, resets in mid-flight, X and Z
-    (Icarus).
-This is the host side: it builds, starts the simulator, and turns the answer of rtl_tb/engines/cocotb_test.py
-into an Outcome.
+(Icarus). This is the host side: it builds, starts the simulator, and turns the answer of
+rtl_tb/engines/cocotb_test.py into an Outcome.
 """
 
 from __future__ import annotations
@@ -69,8 +68,8 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
         answer = _simulate(job, folder, place, progress)
     outcome = _outcome(job, answer)
     outcome.version = simulator.version_text
-    # The start of the simulator with Python, about 0.7 s, does not grow with the vectors and counts as
-    # building.
+    # The start of the simulator with Python, about 0.7 s,
+    # does not grow with the vectors and counts as building.
     outcome.seconds_run = answer["seconds"]
     outcome.seconds_build = time.monotonic() - start - outcome.seconds_run
     return outcome

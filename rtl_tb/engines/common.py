@@ -1,5 +1,5 @@
-"""What the engines share: the watch over a run, the RTL's complaints, the failures that a harness writes
-down."""
+"""What the engines share: the watch over a run, the RTL's complaints,
+the failures that a harness writes down."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def units_folder(run: Path) -> Path:
 
 
 class Watch:
-    """Looks at a running simulation several times a second: reports progress, and ends one whose clock stands
-    still.
+    """Looks at a running simulation several times a second:
+    reports progress, and ends one whose clock stands still.
 
     A loop in zero time never ends a clock cycle, so no count of cycles can notice it.
     """
@@ -96,8 +96,8 @@ class Watch:
             )
             raise RtlError(
                 f"the simulation of {self.job.dut.name} hangs: {where} no clock cycle ended within "
-                f"{self.job.wall_timeout:g} "
-                "seconds; is there a loop in zero time? (--wall-timeout waits longer)"
+                f"{self.job.wall_timeout:g} seconds; is there a loop in zero time? (--wall-timeout waits "
+                "longer)"
             )
 
 

@@ -64,8 +64,8 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
 
 
 def build(job: Job, simulator: Simulator) -> Path:
-    """Returns the program of a DUT, compiled only if none of the same content lies in the job's build
-    folder."""
+    """Returns the program of a DUT, compiled only if none of the same content lies
+    in the job's build folder."""
     generated = {f"{NAME}.sv": wrapper_of(job.dut)}
     options = (VERILATE, COMPILE, HARNESS.read_text(encoding="utf-8"))
     recipe = Recipe(
@@ -96,8 +96,8 @@ def _verilate(recipe: Recipe, place: Path) -> None:
 def _simulate(
     job: Job, program: Path, folder: Path, simulator: Simulator, progress: Progress | None
 ) -> Outcome:
-    """Runs all vectors. What the DUT prints goes to stderr; relative paths in it start at the working
-    directory."""
+    """Runs all vectors. What the DUT prints goes to stderr;
+    relative paths in it start at the working directory."""
     count, layout = len(job.vectors), job.dut.layout
     files = {name: folder / name for name in ("operands", "results", "progress", "answers")}
     np.ascontiguousarray(layout.pack_operands(job.vectors.operands)).tofile(files["operands"])
@@ -151,8 +151,8 @@ def _reader(file: Path) -> Callable[[], tuple[int, int] | None]:
 
 
 def _answers(job: Job, file: Path) -> tuple[int, int, int, list[list[str]]]:
-    """(vectors answered, cycles, resets, the lines of failures); the last line of the file says that it is
-    whole.
+    """(vectors answered, cycles, resets, the lines of failures); the last line of the file says
+    that it is whole.
 
     Raises:
         RtlError: the DUT ended the simulation, or the file is not whole.

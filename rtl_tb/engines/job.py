@@ -120,9 +120,8 @@ class Job:
         if self.simulator == "verilator" and has_space(folder):
             raise RtlError(
                 f"build folder is {str(folder)!r}, expected a path without spaces, since make, which builds "
-                "what Verilator "
-                "writes, takes none; name another with --build, or use Icarus (--engine selfcheck --sim "
-                "icarus)"
+                "what Verilator writes, takes none; name another with --build, or use Icarus (--engine "
+                "selfcheck --sim icarus)"
             )
 
 

@@ -1,8 +1,8 @@
 """The selfcheck engine: a generated testbench in plain SystemVerilog that reads vectors and compares in RTL.
 
 No Python runs beside the simulator and there is no DPI, so that the same files run in Icarus Verilog 11,
-Verilator and commercial simulators. On Icarus it sees X and Z. `write_testbench` hands the files to a
-designer.
+Verilator and commercial simulators. On Icarus it sees X
+and Z. `write_testbench` hands the files to a designer.
 """
 
 from __future__ import annotations
@@ -180,8 +180,8 @@ def _reader(answers: Path) -> Callable[[], tuple[int, int] | None]:
 
 
 def read_answers(job: Job, answers: Path, log: Path) -> Outcome:
-    """Turns answers.txt into an Outcome; where the testbench found a result right, `actual` is the expected
-    one.
+    """Turns answers.txt into an Outcome; where the testbench found a result right,
+    `actual` is the expected one.
 
     Raises:
         RtlError: there is no summary, or the lines are not those that it counts (a full disk, another
@@ -213,9 +213,8 @@ def read_answers(job: Job, answers: Path, log: Path) -> Outcome:
     if (told["M"], told["X"], told["F"]) != (wrong, unknown_count, failed) or not set(told) <= set("MXFP"):
         raise RtlError(
             f"the answers of {job.dut.name} are not whole: {told['M']} wrong, {told['X']} unknown results, "
-            f"{told['F']} failures "
-            f"are listed, and the summary counts {wrong}, {unknown_count}, {failed} (see {answers}); is the "
-            "disk full?"
+            f"{told['F']} failures are listed, and the summary counts {wrong}, {unknown_count}, {failed} "
+            f"(see {answers}); is the disk full?"
         )
     failures = written_failures(lines)
     actual = job.dut.layout.unpack_result(results)
@@ -235,8 +234,8 @@ def _result_bytes(digits: str, base: int, size: int) -> np.ndarray[tuple[int], n
 
 
 def write_testbench(dut: Dut, vectors: VectorSet, folder: Path, traffic: Traffic = Traffic()) -> list[Path]:  # noqa: B008
-    """Writes a testbench that runs as it is in any simulator: sources list, vectors, commands. Returns the
-    files.
+    """Writes a testbench that runs as it is in any simulator: sources list, vectors, commands.
+    Returns the files.
 
     Raises:
         RtlError: the folder cannot be written.

@@ -1,5 +1,5 @@
-"""Fills in the self-checking testbench (templates/mmagold_tb.sv): widths, reset, and the compare policy as
-SystemVerilog."""
+"""Fills in the self-checking testbench (templates/mmagold_tb.sv):
+widths, reset, and the compare policy as SystemVerilog."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def testbench_text(dut: Dut) -> str:
 
 
 def compare_function(fmt: Format, bits: int, policy: ComparePolicy) -> str:
-    """The function `accepted(expected, actual)` of result words of OUT_BITS bits, with elements of `bits`
-    bits.
+    """The function `accepted(expected, actual)` of result words of OUT_BITS bits,
+    with elements of `bits` bits.
 
-    It says in SystemVerilog what ComparePolicy.equal says in Python; the result has no X (the testbench looks
-    first).
+    It says in SystemVerilog what ComparePolicy.equal says in Python;
+    the result has no X (the testbench looks first).
     """
     lines = []
     if fmt.is_float and policy != ComparePolicy():

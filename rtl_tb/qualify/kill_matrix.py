@@ -43,8 +43,8 @@ def print_matrix(result: Qualification, console: Console) -> None:
 
 
 def markdown(result: Qualification) -> str:
-    """Both tables as Markdown: one line a mutant, then the share of each kind's vectors that fail, in
-    percent."""
+    """Both tables as Markdown: one line a mutant, then the share of each kind's vectors
+    that fail, in percent."""
     kinds, shares = _shares(result)
     first = [_line(_COLUMNS), _line(("---",) * len(_COLUMNS))]
     first += [

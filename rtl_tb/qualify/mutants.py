@@ -40,8 +40,8 @@ class Patch:
 
 @dataclass(frozen=True)
 class Mutant:
-    """One planted fault; `where` is the file and line that describe it. Fields as in the module's
-    docstring."""
+    """One planted fault; `where` is the file and line that describe it.
+    Fields as in the module's docstring."""
 
     name: str
     unit: Path
@@ -73,8 +73,8 @@ class Mutant:
         """The unit's sources by file name, with the patches applied.
 
         Raises:
-            SpecError: a patch names a file that the unit has not, or `find` does not occur exactly once in
-                it.
+            SpecError: a patch names a file that the unit has not,
+                or `find` does not occur exactly once in it.
         """
         texts = {source.name: source.read_text(encoding="utf-8") for source in dut.sources}
         for patch in self.patches:

@@ -1,5 +1,5 @@
-"""`mmagold doctor`: which simulators are here, whether they are new enough, and whether a small DUT runs on
-each.
+"""`mmagold doctor`: which simulators are here, whether they are new enough,
+and whether a small DUT runs on each.
 
 The trial takes the whole way of `mmagold rtl check`: description, wrapper, build, run, verdict. A tool chain
 that breaks at any point (no C++ compiler, no make, no libpython for cocotb) is named with the tool's own
@@ -99,8 +99,8 @@ class Row:
 
 
 def doctor(progress: Report | None = None) -> list[Row]:
-    """Examines this machine; never raises for what is missing or broken. `progress` gets (what, done,
-    total)."""
+    """Examines this machine; never raises for what is missing or broken.
+    `progress` gets (what, done, total)."""
     rows = [*_simulators(), _cocotb(), *_tools(), _perl(), *_optional()]
     for number, (engine, simulator) in enumerate(TRIALS):
         if progress:

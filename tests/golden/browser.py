@@ -27,8 +27,8 @@ _FLAGS = (
 
 
 def find() -> str | None:
-    """The first Chromium on the path that starts (Ubuntu's chromium-browser may be a stub without its
-    snap)."""
+    """The first Chromium on the path that starts (Ubuntu's chromium-browser may be
+    a stub without its snap)."""
     for name in NAMES:
         path = shutil.which(name)
         if (

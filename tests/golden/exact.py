@@ -1,9 +1,8 @@
 """An independent oracle: the algorithms of MMA-Sim in rational numbers, written from the text alone.
 
 It shares nothing with the package: no formats, no rounding, no spec. Each function takes raw codes and
-    returns one.
-Sources: arXiv 2511.10909 sections IV-A to IV-I, with the later corrections (exponent of zero addends, +0
-results, TR-FDPA and GTR-FDPA of its second version, E-FDPA).
+returns one. Sources: arXiv 2511.10909 sections IV-A to IV-I, with the later corrections (exponent of zero
+addends, +0 results, TR-FDPA and GTR-FDPA of its second version, E-FDPA).
 """
 
 from __future__ import annotations
@@ -127,8 +126,8 @@ def encode(
     overflow: str = "infinity",
     negative_zero: bool = False,
 ) -> int:
-    """The code of x, rounded once at `kept` fraction bits. overflow: "infinity", or "ieee" (the mode
-    decides)."""
+    """The code of x, rounded once at `kept` fraction bits. overflow: "infinity",
+    or "ieee" (the mode decides)."""
     exponent_bits, fraction_bits, bias, _ = FLOATS[fmt]
     sign = 1 << (exponent_bits + fraction_bits) if x < 0 or (x == 0 and negative_zero) else 0
     if x == 0:

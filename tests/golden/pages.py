@@ -82,8 +82,8 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def commands(block: Block) -> list[tuple[str, str]]:
-    """The commands of a console block with the output shown below each; "\\" at a line's end continues the
-    command."""
+    """The commands of a console block with the output shown below each;
+    "\\" at a line's end continues the command."""
     joined = re.sub(r"\\\n(?:> )?", "", block.body)
     if joined.strip() and not joined.startswith("$ "):
         raise PageError("a console block begins with '$ '")
@@ -114,8 +114,8 @@ TERMINAL = (
 
 
 def environment() -> dict[str, str]:
-    """120 columns, no colours, English in UTF-8, this Python's commands first, the repository's packages
-    importable."""
+    """120 columns, no colours, English in UTF-8, this Python's commands first,
+    the repository's packages importable."""
     values = {name: value for name, value in os.environ.items() if name not in TERMINAL}
     values |= {
         "COLUMNS": "120",

@@ -16,8 +16,8 @@ _TAIL = 5
 
 @dataclass(frozen=True)
 class Segment:
-    """A run of bits: how many, its style ("lost" is hatched) and the words in it, the longest that fits is
-    shown."""
+    """A run of bits: how many, its style ("lost" is hatched) and the words in it,
+    the longest that fits is shown."""
 
     bits: float
     style: str
@@ -26,8 +26,8 @@ class Segment:
 
 @dataclass(frozen=True)
 class Scale:
-    """Where a register's binary point stands and how wide one bit is, in pixels; one for all bars of a
-    picture."""
+    """Where a register's binary point stands and how wide one bit is, in pixels;
+    one for all bars of a picture."""
 
     point: float
     bit: float

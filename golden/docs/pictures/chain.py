@@ -1,5 +1,5 @@
-"""The operations of a program and how they hand over: slices of k, seeds, additions of partial results,
-conversions."""
+"""The operations of a program and how they hand over: slices of k, seeds,
+additions of partial results, conversions."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _FIRST, _LAST = 4, 2
 
 @dataclass
 class _Sheet:
-    """Wires from results to the operations that read them. Each result has a lane of its own left of the
-    boxes."""
+    """Wires from results to the operations that read them. Each result has a lane of its own left
+    of the boxes."""
 
     lanes: dict[str, float]
     starts: dict[str, float]

@@ -85,8 +85,8 @@ def title_of(operation: Operation) -> str:
 
 
 def _inputs(sheet: Sheet, nodes: dict[str, Node]) -> None:
-    """The operands with their bit fields, decoded unless the first step that reads them works on a number
-    format."""
+    """The operands with their bit fields, decoded unless the first step that reads them works
+    on a number format."""
     operation, formats = sheet.operation, sheet.ins.formats
     boxes = []
     if operation.k_index:

@@ -110,8 +110,8 @@ def _range(first: int, last: int) -> str:
 
 
 def _further(layout: Layout, axis: int, period: int) -> str:
-    """How block, row and column go on along lanes (axis 0) or registers (axis 1), where they do so
-    regularly."""
+    """How block, row and column go on along lanes (axis 0) or registers (axis 1),
+    where they do so regularly."""
     places = layout.coordinates()
     values = np.moveaxis(np.stack([places[key] for key in ("block", "row", "col", "active")]), axis + 1, 1)
     count = values.shape[1] // period

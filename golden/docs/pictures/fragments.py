@@ -1,5 +1,5 @@
-"""Register fragments: the matrix with the lane of every element, and the lanes with the elements of every
-register.
+"""Register fragments: the matrix with the lane of every element,
+and the lanes with the elements of every register.
 
 All cells of a lane stand in one <g data-lane="...">, so that hovering highlights them without a script;
 fragments.js joins the pictures of a page and makes taps and arrow keys work, fragments.css holds the colours.
@@ -164,8 +164,8 @@ class _Size:
 
     @classmethod
     def fitting(cls, cells: Grid, words: Words) -> _Size:
-        """The size at which the longest label fits; on two lines where that brings all columns on the
-        picture."""
+        """The size at which the longest label fits; on two lines where that brings all columns
+        on the picture."""
         layout, columns = cells.layout, int(cells.lane.shape[2])
         longest = words.label(cells, layout.lanes - 1, layout.registers - 1, words.parts - 1)
         label = svg.sans_width_of(longest, _FONT) + 2
@@ -258,8 +258,8 @@ def _label(cells: Grid, size: _Size, words: str, x: float, y: float) -> str:
 
 
 def _tight(words: str, x: float, y: float, room: float) -> str:
-    """A label; where the monospaced font of a PDF would not fit, it is squeezed to the width in DejaVu
-    Sans."""
+    """A label; where the monospaced font of a PDF would not fit,
+    it is squeezed to the width in DejaVu Sans."""
     squeezed = svg.sans_width_of(words, _FONT) if svg.width_of(words, _FONT) > room - 1 else None
     return svg.element("text", words, x=x, y=y, textLength=squeezed)
 

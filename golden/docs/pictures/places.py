@@ -1,5 +1,5 @@
-"""Where the elements of a matrix lie, as arrays to draw: cells of one register each, and how a pattern
-repeats."""
+"""Where the elements of a matrix lie, as arrays to draw: cells of one register each,
+and how a pattern repeats."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Grid:
         return np.stack([self.lane, self.register, self.element])
 
     def repeats(self, axis: int, period: int) -> tuple[int, int, int] | None:
-        """What lane, register and element gain from one period to the next along an axis (0 blocks, 1 rows, 2
-        columns).
+        """What lane, register and element gain from one period to the next along
+        an axis (0 blocks, 1 rows, 2 columns).
 
         None where the pattern does not repeat with this period, or the period does not divide the matrix.
         """
@@ -57,8 +57,8 @@ class Grid:
         return int(gain[0]), int(gain[1]), int(gain[2])
 
     def period(self, axis: int, limit: int) -> int:
-        """How many cells of an axis to draw: all that fit, else as many whole periods as do, else the
-        limit."""
+        """How many cells of an axis to draw: all that fit, else as many whole periods as do,
+        else the limit."""
         size = int(self.lane.shape[axis])
         if size <= limit:
             return size
@@ -94,8 +94,8 @@ def elements(layout: Layout) -> tuple[Array, Array, Array]:
 
 
 def _merged(plain: Grid, down: int, across: int) -> Grid | None:
-    """The grid in cells of down x across elements; None where some cell is not one ascending run of one
-    register."""
+    """The grid in cells of down x across elements; None where some cell is not one ascending run
+    of one register."""
     blocks, rows, columns = plain.lane.shape
     if rows % down or columns % across:
         return None

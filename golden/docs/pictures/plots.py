@@ -22,8 +22,8 @@ _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 
 
 def inline(figure: Any, name: str, title: str = "") -> str:
-    """Returns a matplotlib Figure as one <svg> element for a page; the same figure always gives the same
-    text.
+    """Returns a matplotlib Figure as one <svg> element for a page;
+    the same figure always gives the same text.
 
     name: prefix of its ids. title: read aloud by screen readers. Black becomes the page's text colour and
     white the page's background, so that the picture can be read in dark mode. Text stays text.

@@ -26,8 +26,8 @@ C, C_EXPONENT, EXPONENT = 540.0, 514.0, 350.0
 
 @dataclass(frozen=True)
 class Rail:
-    """The wires of one register: x of each, x of its exponent's wire (None: it has none, or shares
-    another's)."""
+    """The wires of one register: x of each, x of
+    its exponent's wire (None: it has none, or shares another's)."""
 
     node: Node
     xs: tuple[float, ...]
@@ -132,8 +132,8 @@ class Sheet:
         return y + height
 
     def symbols(self, node: Node, y: float, sign: str, style: str = "block") -> None:
-        """Draws one circled sign for each of a register's wires, and dots for those left out; y: the
-        middle."""
+        """Draws one circled sign for each of a register's wires,
+        and dots for those left out; y: the middle."""
         xs, dots = places(node.count)
         for x in xs:
             self.parts += circled(x, y, sign, style)

@@ -357,8 +357,8 @@ def _round(sheet: Sheet, step: Round, written: dict[str, Node], before: dict[str
 
 
 def _kept_bar(sheet: Sheet, step: Round, kept: int, y: float) -> list[str]:
-    """1 integer bit, the kept fraction, the round and sticky bits where the mode looks at them, the rest
-    lost."""
+    """1 integer bit, the kept fraction, the round and sticky bits where the mode looks at them,
+    the rest lost."""
     nearest = step.rounding.startswith("nearest")
     segments = [
         bars.Segment(1, "block2", ("±", "s")),

@@ -18,8 +18,8 @@ from golden.program.steps import Additions, Fma, Multiply, Round, Sum
 
 WIDTH = 760
 _WIDEST = (9, 7, 5, 4)
-"""Children of a fused node that are drawn; more are abbreviated. The first that makes the tree fit is
-taken."""
+"""Children of a fused node that are drawn; more are abbreviated.
+The first that makes the tree fit is taken."""
 _DEEPEST = 8
 """Additions of a chain that are drawn; more are abbreviated."""
 _SLOT, _STRETCH = 26.0, 1.7
@@ -31,8 +31,8 @@ class Tree:
     """A leaf (words, no children) or a sum. fused: exact or truncated together, with no rounding to a format
     in between.
 
-    hidden: a leaf that stands for this many terms (or additions) that are not drawn. note: words beside the
-        node.
+    hidden: a leaf that stands for this many terms (or additions)
+        that are not drawn. note: words beside the node.
     """
 
     words: str = ""

@@ -1,5 +1,5 @@
-"""The reference unit fda.sv is Volta's HMMA.884: random traffic, resets in mid-flight, every kind of
-operand."""
+"""The reference unit fda.sv is Volta's HMMA.884: random traffic, resets in mid-flight,
+every kind of operand."""
 
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,5 @@
-"""Random custom units: the reference model, the general interpreter and the lane kernels agree on every
-one."""
+"""Random custom units: the reference model, the general interpreter and the lane kernels agree
+on every one."""
 
 from __future__ import annotations
 

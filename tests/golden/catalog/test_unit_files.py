@@ -1,5 +1,5 @@
-"""The worked examples of spec/examples against independent truth: exact rationals, or NumPy's own float32
-arithmetic.
+"""The worked examples of spec/examples against independent truth:
+exact rationals, or NumPy's own float32 arithmetic.
 
 Nothing here uses golden's decoding or rounding: operands are decoded by NumPy views or by hand, results are
 rounded by searching the two neighbouring float32 numbers.

@@ -180,8 +180,8 @@ def test_completion() -> None:
 
 
 def test_explain_numbers() -> None:
-    """1 * 1 + 2**-24: Hopper keeps 25 fraction bits, so the sum is exact and the cut to f32 loses half a
-    unit."""
+    """1 * 1 + 2**-24: Hopper keeps 25 fraction bits, so the sum is exact
+    and the cut to f32 loses half a unit."""
     answer = data("explain", HMMA, "--a", "1", "--b", "0x3c00", "--c", "2**-24")
     assert (answer["d"], answer["exact"], answer["error_ulp"]) == ("0x3f800000", "16777217*2^-24", -0.5)
     text = call("explain", HMMA, "--a", "1,0x0001", "--b", "1,1", "--c", "2**-26").stdout

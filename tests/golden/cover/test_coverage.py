@@ -260,8 +260,8 @@ def test_the_page_lists_holes_and_needs_no_other_host() -> None:
 
 
 def unit(tmp_path: Path, *operations: str) -> Instruction:
-    """A unit on f16 operands with f32 results: the operations, of equal shares of k, as text of their
-    steps."""
+    """A unit on f16 operands with f32 results: the operations, of equal shares of k,
+    as text of their steps."""
     count = len(operations)
     lines = [
         f"  - {{k: {{modulo: {count}, residues: [{i}]}}, out: f32, to: "

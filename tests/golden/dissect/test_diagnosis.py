@@ -205,8 +205,8 @@ def test_names_the_fault(slug: str, name: str, change: Callable[[Keys], None]) -
 
 
 def cancelling_groups() -> dict[str, Any]:
-    """nvfp4: one group that cancels under a large scale, and a c that its exponent pushes out of the
-    window."""
+    """nvfp4: one group that cancels under a large scale, and a c that its exponent pushes out
+    of the window."""
     rng = np.random.default_rng(3)
     operands = {name: codes[:400].copy() for name, codes in vectors("nvfp4").operands.items()}
     for name in ("a", "b"):

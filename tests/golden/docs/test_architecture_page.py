@@ -12,8 +12,8 @@ import golden
 from golden.docs import architecture_page, families, generations
 from golden.vectors.operand_files import from_text
 
-# Cells of Tables III and IV of the MMA-Sim paper (arXiv 2511.10909): group, algorithm, F. Chains (Co-) are n
-# x.
+# Cells of Tables III and IV of the MMA-Sim paper (arXiv 2511.10909):
+# group, algorithm, F. Chains (Co-) are n x.
 PUBLISHED = [
     ("volta", "mma_m8n8k4_f16-f32", "FDA", 23),
     ("turing", "mma_f16-f32", "FDA", 24),
@@ -139,8 +139,8 @@ def test_machine_names_are_folded() -> None:
 
 
 def test_what_turing_changed(turing: str) -> None:
-    """Volta's HMMA keeps 23 bits of 4 products, Turing's 24 of 8; m8n8k4 stayed (papers, and version
-    2.1.1)."""
+    """Volta's HMMA keeps 23 bits of 4 products, Turing's 24 of 8;
+    m8n8k4 stayed (papers, and version 2.1.1)."""
     assert "**F: 23 became 24**" in turing
     assert "products in one step: 4 became 8" in turing
     same = turing.split("### Same results", 1)[1]

@@ -105,8 +105,8 @@ def test_pictures_can_be_read_in_light_and_dark(site: Path, browser: Browser, da
 
 
 def test_theme_is_the_readers_choice(site: Path, browser: Browser) -> None:
-    """The button of the theme goes round auto, light and dark; pictures follow it against the system's
-    colours."""
+    """The button of the theme goes round auto, light and dark;
+    pictures follow it against the system's colours."""
     browser.size(*DESK, dark=False)
     browser.open(site / "instructions" / "hopper" / "mma_f16-f32.html")
     words = "getComputedStyle(document.querySelector('.mg-figure .mg-text')).fill"

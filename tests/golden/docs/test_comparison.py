@@ -454,8 +454,8 @@ def mark(slug: str, block: str, architecture: str) -> str:
 
 
 def test_what_no_source_says_is_marked() -> None:
-    # spec/architectures/cdna1.yaml and cdna3.yaml: "not recorded anywhere"; the sources of AMD: "NaN payload
-    # unknown"
+    # spec/architectures/cdna1.yaml and cdna3.yaml: "not recorded anywhere"; the sources of AMD:
+    # "NaN payload unknown"
     assert [mark("zero-sign", "f16-f32", name) for name in ("cdna1", "cdna2", "cdna3")] == ["?", "P", "?"]
     assert {mark("nan-word", "f16-f32", name) for name in ("cdna1", "cdna2", "cdna3")} == {"?"}
     assert mark("nan-payload", "f16-f32", "cdna2") == "?"

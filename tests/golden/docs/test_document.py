@@ -204,8 +204,8 @@ ENVIRONMENTS = [
 
 
 def exported(folder: Path, form: str, environment: dict[str, str]) -> bytes:
-    """What `docs export` prints, or for pdf writes, in a folder with a space that its owner alone may
-    read."""
+    """What `docs export` prints, or for pdf writes, in a folder with a space
+    that its owner alone may read."""
     place = folder / "my documents"
     place.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "golden.cli.app", "docs", "export", f"hopper:{NAME}", "--format", form]

@@ -1,5 +1,5 @@
-"""Format pages: every code of the short formats against ml_dtypes, ranges against NumPy, ignored bits,
-users."""
+"""Format pages: every code of the short formats against ml_dtypes, ranges against NumPy,
+ignored bits, users."""
 
 from __future__ import annotations
 

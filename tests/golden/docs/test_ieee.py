@@ -1,5 +1,5 @@
-"""The units that pages compare with are IEEE 754, and what the comparison says is so: against rational
-arithmetic."""
+"""The units that pages compare with are IEEE 754, and what the comparison says is so:
+against rational arithmetic."""
 
 from __future__ import annotations
 

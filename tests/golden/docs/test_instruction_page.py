@@ -1,5 +1,5 @@
-"""The numbers of the instruction pages against the C core, the manifests, the timing files and rational
-arithmetic."""
+"""The numbers of the instruction pages against the C core, the manifests,
+the timing files and rational arithmetic."""
 
 from __future__ import annotations
 
@@ -172,8 +172,8 @@ def _operands(ins: golden.Instruction, told: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("path", PAGES)
 def test_the_example_is_executed(path: str) -> None:
-    """The command of the example gives the d of the trace above it, by the core; and it is the example's
-    instruction."""
+    """The command of the example gives the d of the trace above it, by the core;
+    and it is the example's instruction."""
     part = section(path, "Example")
     ins, operands = from_command(re.search(r"^mmagold explain .*$", part, re.M)[0])  # type: ignore[index]
     told = re.search(r"^d = (0x[0-9a-f]+)", part, re.M)
@@ -258,9 +258,8 @@ def test_only_hopper_claims_captured_results(path: str) -> None:
 def test_timing_is_the_file() -> None:
     name = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
     lines = (ROOT / "spec" / "timing" / "hopper_h200.yaml").read_text().splitlines()
-    mine = yaml.safe_load(
-        "\n".join(line for line in lines if f'"{name}"' in line)
-    )  # the rest of the file is large
+    # The rest of the file is large.
+    mine = yaml.safe_load("\n".join(line for line in lines if f'"{name}"' in line))
     row = next(row for row in mine if "points" in row)
     best = max(row["points"], key=lambda point: point[3])
     part = rows(section("hopper/mma_f16-f32", "Timing"))
@@ -383,8 +382,8 @@ def test_what_nobody_published_is_said() -> None:
 
 
 def test_hidden_floor_is_hidden() -> None:
-    """A floor far below changes nothing where the page says so, and something elsewhere (Hopper, f16
-    results)."""
+    """A floor far below changes nothing where the page says so,
+    and something elsewhere (Hopper, f16 results)."""
     said = "No operands show the exponent floor"
     for page, hidden in (
         ("hopper/mma_f16-f32", True),

@@ -75,8 +75,8 @@ def shown(site: Path) -> dict[str, Shown]:
 
 
 def operands(ins: golden.Instruction, **codes: Any) -> dict[str, np.ndarray]:
-    """The first elements of a, b and c, the rest zeros; scales one; metadata selects the first two of
-    four."""
+    """The first elements of a, b and c, the rest zeros; scales one;
+    metadata selects the first two of four."""
     made: dict[str, Any] = {}
     for name, shape in ins.operand_shapes(matrices=False).items():
         made[name] = (
@@ -152,8 +152,8 @@ def test_widths_follow_from_formats_f_and_addends(shown: dict[str, Shown], path:
     rows = {(row[0], row[1]): row for row in page.table("After", "Register", "Count")}
     products = int(rows["multiply", "products"][2])
     a, b = ins.formats["a"], ins.formats["b"]
-    # Two significands in [1, 2) give a product in [1, 4): two integer bits, and all the fraction bits of
-    # both.
+    # Two significands in [1, 2) give a product in [1, 4): two integer bits,
+    # and all the fraction bits of both.
     assert rows["multiply", "products"][4:6] == ["2", str(a.fraction_bits + b.fraction_bits)]
     assert rows["align", "products"][5] == rows["sum", "total"][5] == bits
     # The largest significands are 2 - 2^-f: the sum stays below n products of them and a c of 2.

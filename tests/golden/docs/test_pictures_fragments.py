@@ -1,5 +1,5 @@
-"""Fragment pictures, read back and held against the formulas of the PTX manual and the AMD calculator
-(facts/layouts.md).
+"""Fragment pictures, read back and held against the formulas of the PTX manual
+and the AMD calculator (facts/layouts.md).
 
 The formulas stand here as the sources write them; golden/registers/fragments.py is not asked.
 """

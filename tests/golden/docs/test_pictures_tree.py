@@ -25,8 +25,8 @@ def encode(ins: Instruction, operand: str, value: float) -> int:
 
 
 def swallowed(ins: Instruction, big: float, i: int, j: int) -> int:
-    """How many of the other terms, all ones, are lost when +big**2 is term i and -big**2 term j; term k is
-    c."""
+    """How many of the other terms, all ones, are lost when +big**2 is term i and -big**2 term j;
+    term k is c."""
     k = ins.stored_k
     a = [encode(ins, "a", 1.0)] * k
     b = [encode(ins, "b", 1.0)] * k

@@ -1,5 +1,5 @@
-"""The built site: complete, nothing leads nowhere, nothing comes from elsewhere, and its numbers are the
-model's."""
+"""The built site: complete, nothing leads nowhere, nothing comes from elsewhere,
+and its numbers are the model's."""
 
 from __future__ import annotations
 

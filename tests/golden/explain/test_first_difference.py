@@ -1,5 +1,5 @@
-"""The first difference between two traces: at the step where a fault was planted, and nowhere in equal
-units."""
+"""The first difference between two traces: at the step where a fault was planted,
+and nowhere in equal units."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ def nodes(ins: golden.Instruction, operation: int = 0) -> dict[tuple[str, str], 
 
 
 def test_widths_of_hopper() -> None:
-    """16 products below 4 and c below 2 make less than 66: 7 integer bits over 25 fraction bits and a
-    sign."""
+    """16 products below 4 and c below 2 make less than 66:
+    7 integer bits over 25 fraction bits and a sign."""
     found = nodes(HMMA)
     product = found["multiply", "products"]
     assert (product.integer_bits, product.fraction_bits, product.exponents) == (2, 20, (-28, 30))

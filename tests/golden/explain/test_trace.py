@@ -1,5 +1,5 @@
-"""Explanations of dot products: shifts and cut bits against decoded operands, words of integer and bit
-instructions."""
+"""Explanations of dot products: shifts and cut bits against decoded operands,
+words of integer and bit instructions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Whatever a unit is called, no document, model or vector file that is made of it says or does anything
-else."""
+"""Whatever a unit is called, no document, model or vector file that is made of it says
+or does anything else."""
 
 from __future__ import annotations
 

@@ -123,9 +123,8 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
     assert "it is a folder" in refused("export", HMMA, "--out", str(tmp_path / "folder"))
     assert "it is a folder" in refused(*VECTORS, "--out", str(tmp_path / "folder"))
     assert "does not exist" in refused("export", HMMA, "--out", str(tmp_path / "no" / "file.md"))
-    assert "cannot be written" in refused(
-        "export", HMMA, "--out", "/proc/file.md"
-    )  # a folder nobody can write into
+    # A folder nobody can write into.
+    assert "cannot be written" in refused("export", HMMA, "--out", "/proc/file.md")
     assert "Bad file descriptor" in refused("export", HMMA, "--out", "/dev/fd/77")
     assert "signals" in refused(*VECTORS, "--signals", "--out", "/dev/stdout")
     assert "pictures" in refused("docs", "export", HMMA, "--out", "/dev/stdout")

@@ -1,5 +1,5 @@
-"""Errors of YAML specs name file, line and key; no mutation of a valid unit gives anything but a unit or a
-SpecError."""
+"""Errors of YAML specs name file, line and key; no mutation of a valid unit gives anything but a unit
+or a SpecError."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What callers may hand over: masked arrays, other dtypes and other classes of arrays never become a wrong
-answer."""
+"""What callers may hand over: masked arrays, other dtypes and other classes
+of arrays never become a wrong answer."""
 
 from __future__ import annotations
 

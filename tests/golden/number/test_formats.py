@@ -212,8 +212,8 @@ def nearest_even_code(fmt: Format, value: float) -> Fraction:
 
 @pytest.mark.parametrize("name", ["e5m2", "e4m3", "e5m2fnuz", "e4m3fnuz", "e3m2", "e2m3", "e2m1"])
 def test_from_float_rounds_to_nearest_even_between_all_neighbours(name: str) -> None:
-    """Each midpoint of two neighbours, and the doubles just beside it: a second rounding would break
-    these."""
+    """Each midpoint of two neighbours, and the doubles just beside it:
+    a second rounding would break these."""
     fmt = get_format(name)
     finite = sorted({fmt.decode(code).value for code in range(fmt.largest + 1)})
     middles = np.array([float((x + y) / 2) for x, y in itertools.pairwise(finite)])
@@ -224,8 +224,8 @@ def test_from_float_rounds_to_nearest_even_between_all_neighbours(name: str) -> 
 
 @pytest.mark.parametrize("name", ["bf16", "f16", "tf32"])
 def test_from_float_rounds_once(name: str) -> None:
-    """Just above a midpoint by less than an f32 can show: double rounding would fall to the even
-    neighbour."""
+    """Just above a midpoint by less than an f32 can show:
+    double rounding would fall to the even neighbour."""
     fmt = get_format(name)
     unit = 2.0**-fmt.fraction_bits
     for multiple in range(8):

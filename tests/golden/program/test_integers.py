@@ -1,5 +1,5 @@
-"""Integer formats in a unit, from the description in docs/spec-schema.md alone: what they round to, what they
-refuse.
+"""Integer formats in a unit, from the description in docs/spec-schema.md alone:
+what they round to, what they refuse.
 
 Expected results are computed here in fractions of Python integers; both models have to give them.
 """

@@ -405,8 +405,8 @@ def test_a_cancelled_group_keeps_its_exponent_and_a_group_of_zeros_does_not(
 
 
 def test_a_zero_scale_does_not_hold_the_maximum(four_scales: dict[str, Instruction]) -> None:
-    """ue4m3: zero data scale exponents reach 16; 2**-20 of c lies below 16 - 35 only when the group takes
-    part."""
+    """ue4m3: zero data scale exponents reach 16; 2**-20 of c lies below 16 - 35 only
+    when the group takes part."""
     ins, rest = four_scales["ue4m3"], [0] * 48
     c = code("f32", 2.0**-20)
     assert scaled(ins, CANCEL + rest, ONES + rest, c, [0x7E, 0, 0, 0], [0x7E, 0, 0, 0]) == 0

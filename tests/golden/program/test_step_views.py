@@ -1,5 +1,5 @@
-"""What shows a step shows all of it: its words change with every field, its widths hold what the reference
-computes."""
+"""What shows a step shows all of it: its words change with every field,
+its widths hold what the reference computes."""
 
 from __future__ import annotations
 

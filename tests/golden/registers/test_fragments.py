@@ -1,5 +1,5 @@
-"""Fragments of whole instructions: every shape packs and unpacks, and the rules stated the other way round
-agree."""
+"""Fragments of whole instructions: every shape packs and unpacks,
+and the rules stated the other way round agree."""
 
 from __future__ import annotations
 

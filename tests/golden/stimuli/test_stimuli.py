@@ -241,8 +241,8 @@ def test_scales_reach_the_ends_of_f32() -> None:
 
 
 def exponents_of_terms(operands: dict[str, Any]) -> Any:
-    """Exponents of c and the products of HMMA, largest first, before the carry of the significands; zeros:
-    -1000."""
+    """Exponents of c and the products of HMMA, largest first,
+    before the carry of the significands; zeros: -1000."""
     a, b, c = values(HMMA, operands)
     terms = np.concatenate([np.frexp(a)[1] + np.frexp(b)[1] - 2, np.frexp(c)[1][:, None] - 1], axis=1)
     live = np.concatenate([a * b != 0, c[:, None] != 0], axis=1)

@@ -1,5 +1,5 @@
-"""What the papers claim, held against the studies' numbers, and these against exact rationals
-(tests/golden/exact.py)."""
+"""What the papers claim, held against the studies' numbers,
+and these against exact rationals (tests/golden/exact.py)."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def test_a_promoted_sum_is_one_of_exact_partial_sums_added_to_nearest_even() -> 
 
 @pytest.mark.parametrize(("key", "bits"), [("ada", 13), ("hopper", 13), ("blackwell", 25)])
 def test_the_error_of_one_instruction_has_the_scale_of_its_last_fraction_bit(key: str, bits: int) -> None:
-    """Each of 32 products, and the result, loses less than 2**-F of the largest exponent; some lose nearly
-    that."""
+    """Each of 32 products, and the result, loses less than 2**-F of the largest exponent;
+    some lose nearly that."""
     rng = np.random.default_rng(3)
     ins = way(key).unit.ins
     count = 300

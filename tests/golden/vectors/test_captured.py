@@ -1,5 +1,5 @@
-"""Every committed captured vector replayed through the three models: not one bit may differ, NaN payloads
-included."""
+"""Every committed captured vector replayed through the three models:
+not one bit may differ, NaN payloads included."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def first_difference(vector: Captured, got: np.ndarray) -> str:
     tile, row, column = (int(i) for i in wrong[0])
     return (
         f"{vector.name}: {len(wrong)} of {vector.d.size} differ, tile {tile} ({vector.classes[tile]}), row "
-        f"{row}, col "
-        f"{column}: {int(got[tile, row, column]):#x}, the hardware gave {int(vector.d[tile, row, column]):#x}"
+        f"{row}, col {column}: {int(got[tile, row, column]):#x}, the hardware gave "
+        f"{int(vector.d[tile, row, column]):#x}"
     )
 
 

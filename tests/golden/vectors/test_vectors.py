@@ -1,5 +1,5 @@
-"""Words and sets of vectors: the bit layout against Python integers, and sets that are reproducible and
-correct."""
+"""Words and sets of vectors: the bit layout against Python integers,
+and sets that are reproducible and correct."""
 
 from __future__ import annotations
 

@@ -113,8 +113,8 @@ def test_text_formats_hold_the_elements_in_order(tmp_path: Path) -> None:
 
 
 def test_fragments_are_the_registers_of_the_lanes(tmp_path: Path) -> None:
-    """m16n8k16 of f16: lane L holds A[L // 4][2 * (L % 4)] in the low half of its first register (PTX
-    ISA)."""
+    """m16n8k16 of f16: lane L holds A[L // 4][2 * (L % 4)] in the low half
+    of its first register (PTX ISA)."""
     files.write_stream(tmp_path / "f.jsonl", HMMA, 3, level="fragment")
     tiles = vectors.default_set(HMMA, 3, level="tile")
     for i, line in enumerate((tmp_path / "f.jsonl").open()):
@@ -189,8 +189,8 @@ def test_an_edited_line_is_named(form: str, drawn: bool, tmp_path: Path) -> None
 
 
 def test_edits_that_leave_d_as_it_was_are_named_too(tmp_path: Path) -> None:
-    """In a file drawn from a seed even the name of a kind, or an operand that no result depends on, is
-    compared."""
+    """In a file drawn from a seed even the name of a kind,
+    or an operand that no result depends on, is compared."""
     file = tmp_path / "v.jsonl"
     files.write_stream(file, HMMA, 100)
     edit(file, 31, lambda line: line.replace(b'"a": ["', b'"a": [ "'))

@@ -1,5 +1,5 @@
-"""What a manifest says is held against the unit, the file and itself: no edit of it, or of both, is
-believed."""
+"""What a manifest says is held against the unit, the file and itself: no edit of it,
+or of both, is believed."""
 
 from __future__ import annotations
 

@@ -27,9 +27,8 @@ def test_ampere_stands_beside_the_paper(ampere: numeric.Profile) -> None:
         errors = (ampere.errors_f16 if figure.against == "f16" else ampere.errors)[figure.case]
         ours = errors[figure.operation][figure.init]
         if figure.value == 1.89e-8:
-            ours = errors["accumulation_f32_c"][
-                "low"
-            ]  # this figure is that of a C that stays f32: see docs/profile.md
+            # This figure is that of a C that stays f32: see docs/profile.md.
+            ours = errors["accumulation_f32_c"]["low"]
             assert ours == pytest.approx(figure.value, rel=0.02)
         elif figure.value == 0:
             assert ours < 1e-11

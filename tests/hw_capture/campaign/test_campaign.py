@@ -150,9 +150,8 @@ def test_a_campaign_refutes_the_layouts_that_few_recorded_tiles_leave(tmp_path):
     name = "wgmma.mma_async.sp.sync.aligned.m64n32k64.f32.e4m3.e4m3"
     tiles, found = Tiles(name, tmp_path), placement_faults.Report()
     placement_faults.plant_in(tiles.ins, captured.load_one("hopper", name), found)
-    left = {
-        (item.operand, item.fault) for item in found.unseen if item.operand != "a"
-    }  # a campaign takes A from shared memory
+    # A campaign takes A from shared memory.
+    left = {(item.operand, item.fault) for item in found.unseen if item.operand != "a"}
     assert left
     made = [tiles(tile, seed=1)[:2] for tile in range(32)]
     operands = {key: np.stack([given[key] for given, _ in made]) for key in made[0][0]}
@@ -208,9 +207,8 @@ def test_words_in_shared_memory_lie_as_the_descriptor_says():
     for name, rows in (("A", 64), ("B", 24)):
         place = re.search(rf"CAMPAIGN_{name}_PLACE\(i\) (.*)", unit)[1].replace("/", "//")
         for row in range(rows):
-            for byte in range(
-                0, 32, 4
-            ):  # core matrices of 8 rows x 16 bytes: 128 bytes apart along k, 256 along rows
+            # Core matrices of 8 rows x 16 bytes: 128 bytes apart along k, 256 along rows.
+            for byte in range(0, 32, 4):
                 expected = byte // 16 * 128 + row // 8 * 256 + row % 8 * 16 + byte % 16
                 assert 4 * eval(place, {"i": row * 8 + byte // 4}) == expected
 
@@ -245,8 +243,8 @@ def test_kernels_compile_to_the_instruction(name):
 
 
 class CountingBench:
-    """Counts what it is asked to launch; `lost` launches are not counted, the one with `interrupt` ends in
-    Ctrl-C.
+    """Counts what it is asked to launch; `lost` launches are not counted,
+    the one with `interrupt` ends in Ctrl-C.
 
     `counted`: that launch has run to its end all the same.
     """

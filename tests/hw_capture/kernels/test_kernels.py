@@ -1,5 +1,5 @@
-"""The kernel generator: PTX text known by heart, every instruction of the spec, and a slice of them
-compiled."""
+"""The kernel generator: PTX text known by heart, every instruction of the spec,
+and a slice of them compiled."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""SASS listings read and held against the spec; the listings are cut from nvdisasm's and cuobjdump's
-output."""
+"""SASS listings read and held against the spec;
+the listings are cut from nvdisasm's and cuobjdump's output."""
 
 from __future__ import annotations
 

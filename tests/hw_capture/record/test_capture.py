@@ -257,8 +257,8 @@ def test_buffers_round_trip(architecture: str) -> None:
 
 
 def test_shared_memory_is_core_matrices() -> None:
-    """Row r, byte k of a K-major operand lies at (k/16)*128 + (r/8)*stride + (r%8)*16 + k%16 (PTX ISA
-    9.7.15.5.1)."""
+    """Row r, byte k of a K-major operand lies at (k/16)*128 + (r/8)*stride + (r%8)*16 +
+    k%16 (PTX ISA 9.7.15.5.1)."""
     ins = golden.instruction("hopper", "wgmma.mma_async.sp.sync.aligned.m64n16k64.s32.s8.s8")
     rng = np.random.default_rng(1)
     a, b = (

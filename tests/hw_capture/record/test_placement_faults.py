@@ -131,8 +131,8 @@ def test_a_fault_is_what_other_registers_would_give(name: str, operand: str, pie
 
 
 def constant(name: str, operand: str) -> Captured:
-    """The committed operands of an instruction with one code everywhere in one of them, and the model's
-    results."""
+    """The committed operands of an instruction with one code everywhere in one of them,
+    and the model's results."""
     vector = captured.load_one("hopper", name)
     operands = {**vector.operands, operand: np.full_like(vector.operands[operand], 0x3C)}
     return Captured(name, operands, golden.instruction("hopper", name)(**operands), vector.classes)

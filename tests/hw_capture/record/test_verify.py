@@ -1,5 +1,5 @@
-"""The replay of captured vectors: the committed ones pass, one wrong bit is found, and a wrong model is
-named."""
+"""The replay of captured vectors: the committed ones pass, one wrong bit is found,
+and a wrong model is named."""
 
 from __future__ import annotations
 

@@ -444,8 +444,8 @@ FORGETS_TO_RESET += "resets == 2 ? 2 : resets + 1; end endmodule"
 
 
 def test_the_command_finds_what_is_wrong_after_the_second_reset(tmp_path):
-    """Through the command line, with and without a part of the traffic given; the repeat command finds it
-    again."""
+    """Through the command line, with and without a part of the traffic given;
+    the repeat command finds it again."""
     small.write_small(tmp_path)
     rtl = small.RTL.replace("endmodule", FORGETS_TO_RESET).replace(
         "assign d = fault == 3", "assign d = resets == 2 ? ~d3 : fault == 3"
@@ -464,8 +464,8 @@ def test_the_command_finds_what_is_wrong_after_the_second_reset(tmp_path):
 
 
 def test_what_the_report_claims_is_what_was_done(tmp_path):
-    """Resets that a short run had no time for are not claimed; the failing vectors are run again as they
-    were."""
+    """Resets that a short run had no time for are not claimed;
+    the failing vectors are run again as they were."""
     small.write_small(tmp_path)
     words = [
         "rtl",

@@ -33,10 +33,8 @@ def test_valid_ready(tmp_path: Path) -> None:
     text, dut = drafted(
         tmp_path,
         "input logic clk_i, rst_ni, in_valid_i, output logic in_ready_o, input logic [255:0] a_i, b_i, "
-        "input logic [31:0] c_i, "
-        "input logic [2:0] rnd_mode_i, output logic out_valid_o, input logic out_ready_i, output logic "
-        "[31:0] result_o, "
-        "output logic [4:0] flags_o",
+        "input logic [31:0] c_i, input logic [2:0] rnd_mode_i, output logic out_valid_o, input logic "
+        "out_ready_i, output logic [31:0] result_o, output logic [4:0] flags_o",
     )
     assert "sources: [rtl/my_dot.sv]" in text
     assert f"instruction: {K16}  # GUESS" in text
@@ -63,8 +61,7 @@ def test_valid_only_with_arrays(tmp_path: Path) -> None:
     _, dut = drafted(
         tmp_path,
         "input wire clock, input wire reset, input wire vld_in, input wire [15:0] op_a [0:15], input wire "
-        "[15:0][15:0] op_b, "
-        "input wire [31:0] acc, output wire vld_out, output wire [31:0] sum",
+        "[15:0][15:0] op_b, input wire [31:0] acc, output wire vld_out, output wire [31:0] sum",
     )
     assert (dut.handshake.kind, dut.handshake.in_valid, dut.handshake.out_valid) == (
         "valid",

@@ -77,8 +77,8 @@ def renamed_wrapper(dut: Dut, folder: Path) -> Path:
 
 
 def simulate(name: str, folder: Path, files: list[Path]) -> list[str]:
-    """Compiles and runs the module `bench` without a warning in `wrap_*`; returns the lines that it
-    printed."""
+    """Compiles and runs the module `bench` without a warning in `wrap_*`;
+    returns the lines that it printed."""
     sim = simulators.find(name)
     if name == "icarus":
         said = simulators.run(
@@ -114,8 +114,8 @@ def simulate(name: str, folder: Path, files: list[Path]) -> list[str]:
 
 @dataclass
 class Case:
-    """One arrangement: the DUT's port declarations, its `ports` section, and what each expression must
-    show."""
+    """One arrangement: the DUT's port declarations, its `ports` section,
+    and what each expression must show."""
 
     name: str
     declare: str
@@ -541,8 +541,8 @@ def test_rtl_that_does_not_elaborate(tmp_path: Path) -> None:
 
 
 def test_parameters_defines_and_includes_reach_the_design(tmp_path: Path) -> None:
-    """Widths are those after elaboration: K comes from the file, the width of c from an include, d from a
-    define."""
+    """Widths are those after elaboration: K comes from the file, the width of c from an include,
+    d from a define."""
     (tmp_path / "inc").mkdir()
     (tmp_path / "inc" / "w.svh").write_text("`define CW 32\n")
     rtl = """`include "w.svh"

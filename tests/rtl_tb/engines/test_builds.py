@@ -1,7 +1,7 @@
 """The cache of compiled units must never give a verdict on another text than the one that lies there now.
 
-Every test first checks a unit, then changes what it depends on in a way that a cache may miss, and checks
-again.
+Every test first checks a unit, then changes what it depends on in a way that a cache may miss,
+and checks again.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def passes(dut, engine, simulator) -> bool:
 
 @pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
 def test_headers_wherever_the_simulator_finds_them(tmp_path, engine, simulator):
-    """A header named by a macro; one that another header names; one that appears in an earlier include
-    folder."""
+    """A header named by a macro; one that another header names;
+    one that appears in an earlier include folder."""
     small.write_small(tmp_path)
     (tmp_path / "small.sv").write_text(
         '`define HDR "sum.defs"\n`include `HDR\n' + small.RTL.replace(RIGHT, "total = c ^ `OFF;")
@@ -129,9 +129,8 @@ def test_a_source_that_is_saved_while_it_compiles(tmp_path, monkeypatch, engine,
 
     def save_meanwhile(*arguments: object, **options: object) -> str:
         said: str = elaborate(*arguments, **options)  # type: ignore[arg-type]
-        if not saved and "front_end" not in str(
-            options["folder"]
-        ):  # the compiler has read the right text; now it is wrong
+        # The compiler has read the right text; now it is wrong.
+        if not saved and "front_end" not in str(options["folder"]):
             saved.append((tmp_path / "small.sv").write_text(small.RTL.replace(RIGHT, WRONG)))
         return said
 
@@ -186,8 +185,8 @@ def test_a_build_is_found_again(tmp_path):
 
 
 def test_a_wrapper_in_the_build_folder_is_no_source(tmp_path):
-    """A pattern that reaches into build/ finds the wrappers of earlier checks, with other parameters in
-    them."""
+    """A pattern that reaches into build/ finds the wrappers of earlier checks,
+    with other parameters in them."""
     small.write_small(tmp_path)
     rtl = small.RTL.replace("module small_dot (", "module small_dot #(parameter BIAS = 0) (").replace(
         RIGHT, "total = c + BIAS;"

@@ -73,17 +73,16 @@ def test_a_right_unit_passes_under_every_traffic(dut: Dut, simulator: str, traff
     assert np.array_equal(outcome.actual, chosen.d)
     assert (outcome.engine, outcome.simulator) == ("cocotb", simulator) and outcome.version
     assert outcome.seconds_build > outcome.seconds_run > 0
-    # 300 vectors, one a cycle; the rest are the reset and the cycles that are watched after it and at the
-    # end.
+    # 300 vectors, one a cycle; the rest are the reset and the cycles that are watched after it
+    # and at the end.
     assert outcome.cycles < 345 if traffic == Traffic() else outcome.cycles > 345
 
 
 def test_traffic_follows_its_seed(dut: Dut, monkeypatch: pytest.MonkeyPatch) -> None:
     first, other = (run(dut, "icarus", vectors(), Traffic(0.5, 0.5, seed=seed)).cycles for seed in (1, 2))
     assert first != other
-    monkeypatch.setenv(
-        "COCOTB_RANDOM_SEED", "2"
-    )  # reports name the seed of the traffic: no other may be at work
+    # Reports name the seed of the traffic: no other may be at work.
+    monkeypatch.setenv("COCOTB_RANDOM_SEED", "2")
     assert run(dut, "icarus", vectors(), Traffic(0.5, 0.5, seed=1)).cycles == first
 
 

@@ -157,8 +157,8 @@ EVERY_ENGINE = [*ENGINES, ("cocotb", "icarus"), ("cocotb", "verilator")]
 @pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
 @pytest.mark.parametrize(("delay", "in_time"), [("#1", True), ("#9.5", True), ("#10.5", False)])
 def test_delays_in_rtl_without_a_timescale(tmp_path, engine, simulator, delay, in_time):
-    """A delay of #1 is 1 ns, not 1 s; the clock has 10 ns for every engine, and what comes later comes too
-    late."""
+    """A delay of #1 is 1 ns, not 1 s; the clock has 10 ns for every engine,
+    and what comes later comes too late."""
     dut = changed_unit(
         tmp_path, ("assign d = ", f"assign {delay} d = "), ("{d1, d2, d3} <=", "{d1, d2, d3} <= #0.25")
     )

@@ -1,8 +1,8 @@
 """The reference units of AMD's algorithms, of integers and of FMA chains: their parameters against the
 specification, their results against golden.
 
-Every description is checked against the specification and linted; a few are simulated (see
-reference_units.py).
+Every description is checked against the specification and linted;
+a few are simulated (see reference_units.py).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ FEW_RUNS = [
 
 
 def described(dut: Dut) -> dict[str, int]:
-    """The value of every parameter of the top module: what the description gives, otherwise the module's
-    default."""
+    """The value of every parameter of the top module: what the description gives,
+    otherwise the module's default."""
     text = dut.sources[-1].read_text().split("\n);", 1)[0]
     values: dict[str, int] = {}
     for name, default in re.findall(r"parameter int (\w+) += (\w+)", text):

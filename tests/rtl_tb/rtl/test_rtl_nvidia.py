@@ -1,8 +1,8 @@
 """The reference units of NVIDIA's algorithms: their parameters against the specification, their results
 against golden.
 
-Every description is checked against the specification and linted; a few are simulated (see
-reference_units.py).
+Every description is checked against the specification and linted;
+a few are simulated (see reference_units.py).
 """
 
 from __future__ import annotations

