@@ -1,6 +1,6 @@
 """The commands `mmagold rtl check`, `rtl init`, `rtl qualify` and `mmagold doctor`.
 
-golden/cli/app.py hangs them into the command; heavy imports happen inside.
+The entry point `add_commands` hangs them into the command; heavy imports happen inside.
 """
 
 from __future__ import annotations

@@ -10,14 +10,13 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import typer
 from typer.core import TyperGroup
 
-from golden.cli import boundary
+from golden.cli import boundary, plugins
 from golden.cli.docs import add_commands as add_docs
 from golden.cli.study import study
 from golden.cli.vectors import vectors
@@ -77,6 +76,15 @@ class _Group(TyperGroup):
         """Reads the options that stand before the command."""
         with _carrying():
             return super().make_context(*args, **extra)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Finds a command; where there is none of the name, says which plug-ins are not there."""
+        try:
+            return super().resolve_command(ctx, args)
+        except _UsageError as error:
+            if ctx.parent is None and _absent:
+                error.message += f" {_absent}"
+            raise
 
     def invoke(self, ctx: Any) -> Any:
         """Runs the chosen command."""
@@ -499,9 +507,8 @@ def spec_check(
 app.command("vectors")(vectors)
 app.command("study")(study)
 add_docs(docs_app)
-# Rtl_tb and hw_capture, see pyproject.toml.
-for _plugin in sorted(metadata.entry_points(group="mmagold.commands")):
-    _plugin.load()(app)
+_absent = plugins.add_commands(app)
+app.info.epilog = _absent.replace("[", r"\[")
 
 
 def main() -> NoReturn:

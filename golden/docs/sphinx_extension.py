@@ -85,26 +85,26 @@ def _docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, line
 
 
 def as_restructured(lines: list[str]) -> list[str]:
-    """A plain docstring as reStructuredText: indented text that is no section
+    """A plain docstring as reStructuredText: an indented block that is no section
     and no list becomes a block of code.
 
-    Elsewhere the characters that mean something there are escaped; single backticks stay, as code.
+    An indented line right below text goes on with it. Elsewhere the characters that mean something there are
+    escaped; single backticks stay, as code.
     """
     out: list[str] = []
     opened: str | None = None  # the line that the indented text belongs to
     in_code = False
-    for line in lines:
+    for before, line in zip(["", *lines], lines, strict=False):
         indented = line.startswith(" ")
         if line.strip() and not indented:
             opened, in_code = line, False
-        starts = (
-            indented
-            and not in_code
-            and (not opened or not (_SECTION.match(opened.strip()) or _ITEM.match(opened)))
-        )
-        if starts and line.strip():
-            out += ["", ".. code-block:: python" if _is_python(line) else ".. code-block:: text", ""]
-            in_code = True
+        structured = opened is not None and (_SECTION.match(opened.strip()) or _ITEM.match(opened))
+        if indented and line.strip() and not in_code and not structured:
+            if before.strip():
+                line = line.lstrip()
+            else:
+                out += ["", ".. code-block:: python" if _is_python(line) else ".. code-block:: text", ""]
+                in_code = True
         if _SECTION.match(line) and out and out[-1].strip():
             out.append("")
         out.append(line if in_code else _escaped(line))

@@ -24,6 +24,7 @@ from golden.docs import site as builder
 from golden.docs.errors import DocsError
 from golden.docs.markdown import link
 from golden.docs.page import Page
+from golden.docs.sphinx_extension import as_restructured
 
 ROOT = Path(__file__).resolve().parents[3]
 TAG = re.compile(r"<[a-zA-Z][^>]*>")
@@ -393,3 +394,25 @@ def test_aliases_of_types_are_named_in_the_api(site: Path) -> None:
     """Sphinx shows the object that stands for an alias inside of another type."""
     pages = list((site / "api").glob("*.html"))
     assert pages and not [page.name for page in pages if "TypeAliasForwardRef" in page.read_text("utf-8")]
+
+
+def test_docstrings_keep_their_text_and_their_code() -> None:
+    """A line that hangs below text goes on with it; an indented block of its own is code."""
+    told = [
+        "What.",
+        "",
+        "failed: some",
+        "    of it.",
+        "differ: none",
+        "",
+        "    run(x)",
+        "",
+        "Args:",
+        "    a: one",
+        "        line.",
+    ]
+    assert as_restructured(told) == [
+        *("What.", "", "failed: some", "of it.", "differ: none", ""),
+        *("", ".. code-block:: python", "", "    run(x)", ""),
+        *("Args:", "    a: one", "        line."),
+    ]

@@ -1,0 +1,36 @@
+"""Commands of other packages: rtl_tb and hw_capture join `mmagold` by entry points; golden imports neither.
+
+An entry point of the group GROUP names a function that takes the Typer app and hangs its commands in, see
+pyproject.toml. What cannot be loaded costs its own commands and no others.
+"""
+
+from __future__ import annotations
+
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import typer
+
+GROUP = "mmagold.commands"
+OURS = ("hw_capture", "rtl_tb")
+"""Those of this distribution. A checkout that was not installed lacks them until egg_info lists them."""
+
+
+def add_commands(app: typer.Typer) -> str:
+    """Adds the commands of every entry point; returns sentences about what is not there ("": nothing)."""
+    told, names = [], set()
+    for plugin in sorted(metadata.entry_points(group=GROUP)):
+        names.add(plugin.name)
+        try:
+            plugin.load()(app)
+        except (Exception, SystemExit) as error:
+            why = " ".join(f"{type(error).__name__}: {error}".split())
+            told.append(f"The commands of {plugin.name} ({plugin.value}) could not be loaded: {why}.")
+    missing = [name for name in OURS if name not in names]
+    if missing:
+        told.append(
+            f"The commands of {' and '.join(missing)} are not registered: install mmagold, or run "
+            "'python setup.py build_ext --inplace egg_info' in the checkout."
+        )
+    return " ".join(told)
