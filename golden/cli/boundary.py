@@ -132,9 +132,14 @@ def _where(error: BaseException) -> str:
     """The innermost line of this package on the way to an exception."""
     steps = [(Path(step.filename), step.lineno) for step in traceback.extract_tb(error.__traceback__)]
     house = Path(__file__).parents[2]
-    ours = [step for step in steps if step[0].parent.parent in (house, *(house / name for name in _PACKAGES))]
-    chosen = ours or steps
-    return f" ({chosen[-1][0].name}:{chosen[-1][1]})" if chosen else ""
+    ours = [
+        (path.relative_to(house), line)
+        for path, line in steps
+        if any(path.is_relative_to(house / name) for name in _PACKAGES)
+    ]
+    if ours:
+        return f" ({ours[-1][0]}:{ours[-1][1]})"
+    return f" ({steps[-1][0].name}:{steps[-1][1]})" if steps else ""
 
 
 def _reader_has_gone(error: BaseException) -> bool:

@@ -32,7 +32,7 @@ from hw_capture.record.runner import FILLS, Runner, differing
 Bits = npt.NDArray[Any]
 Builder = Callable[[Sequence[list[tuple[Instruction, str]]], str], Generator[list[Built], None, None]]
 _OPERANDS = (
-    "Class sets 'stimuli' and 'mixed': drawn by hw_capture/kernels/tiles.py from golden/stimuli.py with the "
+    "Class sets 'stimuli' and 'mixed': drawn by hw_capture/kernels/tiles.py from golden/stimuli/ with the "
     "entry's seed; every kernel ran twice, and wgmma with A from registers and from shared memory, with "
     "equal results. Matrices in the shapes of the matrix API, metadata as nibbles; raw bits."
 )

@@ -69,7 +69,7 @@ def test_no_internal_error_looks_like_a_verdict(
     done = CliRunner().invoke(app.app, ["list"])
     assert done.exit_code == 2 and done.stdout == ""
     assert done.stderr.startswith("mmagold: internal error: ") and len(done.stderr.splitlines()) == 1
-    assert "MMAGOLD_TRACEBACK=1" in done.stderr and "(cli.py:" in done.stderr
+    assert "MMAGOLD_TRACEBACK=1" in done.stderr and "(golden/cli/app.py:" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -137,9 +137,7 @@ def test_a_fault_in_any_layer_is_status_2(
 
 
 def test_a_warning_that_is_an_error_is_no_verdict() -> None:
-    fault = (
-        "import golden.cli.lists, warnings\ngolden.cli_list.print_overview = lambda: warnings.warn('planted')"
-    )
+    fault = "import golden.cli.lists, warnings\ngolden.cli.lists.print_overview = lambda: warnings.warn('planted')"
     done = planted(fault, "list", env=os.environ | {"PYTHONWARNINGS": "error::UserWarning"})
     assert (
         done.returncode == 2 and "UserWarning: planted" in done.stderr and len(done.stderr.splitlines()) == 1
@@ -147,7 +145,7 @@ def test_a_warning_that_is_an_error_is_no_verdict() -> None:
 
 
 def test_the_traceback_is_there_for_who_asks() -> None:
-    fault = "import golden.cli.lists\ngolden.cli_list.print_overview = lambda: 1 / 0"
+    fault = "import golden.cli.lists\ngolden.cli.lists.print_overview = lambda: 1 / 0"
     short = planted(fault, "list")
     long = planted(fault, "list", env=os.environ | {boundary.TRACEBACK: "1"})
     assert short.returncode == long.returncode == 2

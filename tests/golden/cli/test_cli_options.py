@@ -142,10 +142,10 @@ def test_any_text_in_any_locale(environment: dict[str, str], unit: Path) -> None
         ["study", "product-overflow", "--samples", "20"],
     ]
     code = (
-        "import os, sys\nfrom golden import cli\n"
+        "import os, sys\nfrom golden.cli import app\n"
         "for words in eval(sys.stdin.buffer.read().decode('ascii')):\n"
         "    sys.argv = ['mmagold', *map(os.fsdecode, words)]\n"
-        "    try:\n        cli.main()\n"
+        "    try:\n        app.main()\n"
         "    except SystemExit as end:\n        print('status', end.code, flush=True)\n"
     )
     said = subprocess.run(

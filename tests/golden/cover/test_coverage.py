@@ -456,7 +456,7 @@ def test_a_value_that_is_new_to_a_step_has_no_figure(field: str, value: Any) -> 
 def test_a_wrong_observation_is_an_error_and_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     """The guard at run time: rounding that observes another mode than the unit's."""
     monkeypatch.setattr(
-        golden.observe, "_goes_up", lambda sign, kept, remainder, mode: np.ones(sign.shape, bool)
+        golden.cover.observed, "_goes_up", lambda sign, kept, remainder, mode: np.ones(sign.shape, bool)
     )
     coverage = Coverage(HALF)
     operands = stimuli.generate(HALF, "narrow", 50, np.random.default_rng(1))

@@ -57,7 +57,7 @@ def test_the_ptx_of_wgmma(name: str, form: str, operands: str) -> None:
 
 @pytest.mark.parametrize("architecture", NVIDIA)
 def test_every_instruction_has_a_kernel_but_those_of_tcgen05(architecture: str) -> None:
-    for name in golden.catalog.get_architecture(architecture).names():
+    for name in golden.catalog.architectures.get_architecture(architecture).names():
         if name.startswith("tcgen05"):
             assert architecture == "blackwell"
             continue
