@@ -2,7 +2,7 @@
 and the golden arithmetic beside it.
 
 `device_source` is what nvcc compiles; `host_source` is the part without the instruction for a C compiler, so
-that operands and results of any tile can be made again without a GPU (hw_capture/campaign/replay.py).
+that operands and results of any tile can be made again without a GPU, as the tests do.
 """
 
 from __future__ import annotations

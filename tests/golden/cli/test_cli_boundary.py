@@ -137,7 +137,9 @@ def test_a_fault_in_any_layer_is_status_2(
 
 
 def test_a_warning_that_is_an_error_is_no_verdict() -> None:
-    fault = "import golden.cli.lists, warnings\ngolden.cli.lists.print_overview = lambda: warnings.warn('planted')"
+    fault = (
+        "import warnings, golden.cli.lists as lists\nlists.print_overview = lambda: warnings.warn('planted')"
+    )
     done = planted(fault, "list", env=os.environ | {"PYTHONWARNINGS": "error::UserWarning"})
     assert (
         done.returncode == 2 and "UserWarning: planted" in done.stderr and len(done.stderr.splitlines()) == 1
