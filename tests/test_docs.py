@@ -17,7 +17,7 @@ from golden.docs.errors import DocsError
 from golden.errors import SpecError
 from golden.number.formats import get_format
 from golden.number.rounding import MODES
-from golden.program import compiling, program, reading
+from golden.program import compiling, keys, reading, steps
 from golden.program.algorithms import algorithms
 
 DOCS = ROOT / "docs"
@@ -200,11 +200,11 @@ def test_schema_page_holds_every_key() -> None:
         "A number format of your own"
     )
     assert keys_shown("An operation") == set(compiling.OPERATION_KEYS)
-    assert set(program.REGISTERS) == words(section(SPEC_PAGE, "Registers"))
+    assert set(keys.REGISTER.words) == words(section(SPEC_PAGE, "Registers"))
     assert set(MODES) <= words(section(SPEC_PAGE, "Every step"))
 
 
-@pytest.mark.parametrize("op", reading.STEPS)
+@pytest.mark.parametrize("op", steps.STEPS)
 def test_schema_page_holds_every_key_of_a_step(op: str) -> None:
     """What the loader expects beside an unknown key is on the page,
     and every step of spec/ knows no other key."""
@@ -219,7 +219,7 @@ def test_schema_page_holds_every_key_of_a_step(op: str) -> None:
     assert {key for step in used for key in step} <= shown
 
 
-@pytest.mark.parametrize("op", reading.STEPS)
+@pytest.mark.parametrize("op", steps.STEPS)
 def test_faults_of_a_step_are_those_of_diagnosis(op: str) -> None:
     """Keys that the schema calls faults stand in diagnosis.md, and the other way round."""
     table = section(SPEC_PAGE, f"`{op}`").partition("\n| Refused")[0]
