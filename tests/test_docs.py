@@ -4,7 +4,9 @@ what the code says."""
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pages import ROOT, PageError, PageRun, blocks, check_command, check_python
@@ -160,22 +162,29 @@ def test_a_schema_page_that_the_loader_contradicts_is_refused(
 def test_a_changed_loader_makes_the_page_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     """A range, a choice or a new key of the loader alone."""
     reader = reading.StepReader
-    plain = reader._normalize
+    plain, value = reader.read, reader._value
 
-    def another(self: reading.StepReader) -> program.Step:
-        self.section.take_int("spare_bits", 0, 3, 0)
+    def another(self: reading.StepReader) -> steps.Step:
+        if self.op == "normalize":
+            self.section.take_int("spare_bits", 0, 3, 0)
         return plain(self)
 
-    for module, name, value in (
-        (reading, "MAX_FRACTION_BITS", 80),
-        (reading, "MAX_K", 2048),
+    def limited(field: str, high: int) -> Any:
+        def take(self: reading.StepReader, name: str, key: Any, default: Any) -> Any:
+            return value(self, name, replace(key, high=high) if name == field else key, default)
+
+        return take
+
+    for where, name, changed in (
+        (reader, "_value", limited("fraction_bits", 80)),
+        (reader, "_value", limited("group", 2048)),
         (compiling, "MAX_K", 2048),
     ):
         with monkeypatch.context() as patch:
-            patch.setattr(module, name, value)
+            patch.setattr(where, name, changed)
             schema.schemas.cache_clear()
-            assert schema.fill(SPEC_PAGE) != SPEC_PAGE, name
-    monkeypatch.setattr(reader, "_normalize", another)
+            assert schema.fill(SPEC_PAGE) != SPEC_PAGE, changed
+    monkeypatch.setattr(reader, "read", another)
     schema.schemas.cache_clear()
     with pytest.raises(DocsError, match="says nothing of the key 'spare_bits'"):
         schema.fill(SPEC_PAGE)
@@ -221,10 +230,11 @@ def test_schema_page_holds_every_key_of_a_step(op: str) -> None:
 
 @pytest.mark.parametrize("op", steps.STEPS)
 def test_faults_of_a_step_are_those_of_diagnosis(op: str) -> None:
-    """Keys that the schema calls faults stand in diagnosis.md, and the other way round."""
+    """Keys that the schema calls faults stand in diagnosis.md, and the other way round; sound units set
+    `overflow` and `zero`, too."""
     table = section(SPEC_PAGE, f"`{op}`").partition("\n| Refused")[0]
     told = {next(iter(words(key))) for key, *_, meaning in rows(table) if "diagnosis.md" in meaning}
-    assert told == (fault_keys(op) - {"overflow"} if op != "hidden_bit" else set())
+    assert told == (fault_keys(op) - {"overflow", "zero"} if op != "hidden_bit" else set())
     assert fault_keys(op) <= keys_shown(f"`{op}`")
 
 
