@@ -33,7 +33,7 @@ from golden.program.steps import Fma, Round, SpecialValues, Sum
 _CORE = Path(__file__).resolve().parents[1] / "core"
 _WORDS = {"combine": OPERATION, "rounding": ROUNDING}
 """Parameters whose values are words; all others are integers."""
-_HEADERS = ("mmagold.h", "mg_internal.h", "mg_device.h")
+_HEADERS = ("mg_steps.h", "mmagold.h", "mg_internal.h", "mg_device.h")
 
 
 def source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> str:

@@ -11,6 +11,7 @@ from golden import stimuli
 from golden.errors import UnknownNameError
 from golden.instruction import Instruction
 from golden.program.algorithms import algorithms, get_algorithm
+from golden.program.steps import Additions, Align
 
 MMA = "mma.sync.aligned."
 ARCHITECTURES = [
@@ -182,12 +183,7 @@ def test_a_wrong_name_says_what_is_near(architecture: str, name: str, words: str
 def fused(ins: Instruction) -> tuple[int, int]:
     """(F, steps in the chain) of a program of fused dot-adds."""
     assert set(ins.program.algorithms) <= {"fda", "scaled_fda", "gdfs"}, ins
-    widths = {
-        dict(step.fraction_bits)["c"]
-        for operation in ins.program.operations
-        for step in operation.steps
-        if step.op == "align"
-    }
+    widths = {dict(step.fraction_bits)["c"] for step in ins.program.steps_of(Align)}
     return widths.pop(), len(ins.program.operations)
 
 
@@ -328,7 +324,7 @@ TABLE_IV = [  # CDNA2 name, its algorithm, CDNA3 name, its algorithm and steps
 def test_table_iv(cdna2: str | None, algorithm2: str, cdna3: str | None, cell3: tuple[str, int]) -> None:
     if cdna2 is not None:
         program = golden.instruction("cdna2", f"v_mfma_{cdna2}").program
-        trees = [step.group for step in program.operations[0].steps if step.order == "tree"]
+        trees = [step.group for step in program.steps_of(Additions) if step.order == "tree"]
         found = f"gps{trees[0][1]}" if trees and trees[0] else program.operations[0].algorithm
         assert found == algorithm2 and len(program.operations) == 1
     if cdna3 is not None:

@@ -13,13 +13,11 @@ import golden
 from golden.docs.families import groups
 from golden.docs.pictures.chain import program
 from golden.docs.pictures.datapath import datapath
-from golden.docs.pictures.stages import draw
 from golden.errors import UnknownNameError
 from golden.instruction import Instruction
 from golden.paths import spec_folder
 from golden.program.algorithms import algorithms
 from golden.program.program import Program
-from golden.program.reading import STEPS
 
 NVF4 = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
 BY_HAND = [
@@ -242,11 +240,6 @@ def test_special_values_are_those_that_the_formats_have() -> None:
     )
     assert "infinity x 0" not in e4m3 and "both signs" not in e4m3 and "an infinity → that infinity" in e4m3
     assert "infinity x 0 infinities of both signs → 0x7FFFFFFF" in e5m2
-
-
-def test_every_step_has_a_drawing() -> None:
-    routines = draw.__globals__["_ROUTINES"]
-    assert set(routines) == set(STEPS)
 
 
 def test_an_operation_that_does_not_exist_is_refused() -> None:
