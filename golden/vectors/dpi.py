@@ -34,7 +34,7 @@ from golden.vectors.word import Field, WordLayout
 
 _CORE = Path(__file__).resolve().parents[1] / "core"
 _TEMPLATES = Path(__file__).resolve().parents[1] / "templates" / "dpi"
-_UNITS = ("mmagold.h", "mg_internal.h", "mg_number.h", "mg_general.c", "mg_run.c")
+_UNITS = ("mg_steps.h", "mmagold.h", "mg_internal.h", "mg_number.h", "mg_general.c", "mg_run.c")
 _EXAMPLES = 56
 
 
@@ -155,7 +155,7 @@ def core_source() -> str:
 def _globals() -> list[str]:
     """Names that the core shows to the linker; each model renames them,
     so that one simulation can hold several."""
-    headers = "".join((_CORE / name).read_text() for name in _UNITS[:2])
+    headers = "".join((_CORE / name).read_text() for name in _UNITS if name.endswith(".h"))
     return sorted(set(re.findall(r"^\w[\w ]*[ *](mg_\w+)\(", headers, flags=re.MULTILINE)))
 
 
