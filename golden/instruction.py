@@ -7,9 +7,10 @@ raw bits out (see golden/number/formats.py for the widths).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,11 +20,13 @@ from golden.errors import ShapeError, nearest
 from golden.model import reference
 from golden.number.arrays import plain
 from golden.number.formats import Format
+from golden.program.modes import Modes
 from golden.program.program import Program
 from golden.registers.sparsity import Pattern, pattern_for
 
 if TYPE_CHECKING:
     from golden.explain.trace import Trace
+    from golden.model.dispatch import ModeEngine
     from golden.model.engine import Engine
     from golden.registers.fragments import Fragments
 
@@ -66,6 +69,9 @@ class Instruction:
     family: str = ""
     source: str = ""
     variables: dict[str, str] = field(default_factory=dict)
+    modes: Modes | None = None
+    mode_units: dict[int, Instruction] = field(default_factory=dict)
+    """The unit in each mode, by the code of `mode`; `formats` and `program` here are those of the first."""
 
     def __repr__(self) -> str:
         return f"<Instruction {self.architecture} {self.name}>"
@@ -91,11 +97,12 @@ class Instruction:
         return self.variables.get("sp") != "mma.sp"
 
     @cached_property
-    def engine(self) -> Engine:
-        """The C core loaded with this instruction's program."""
+    def engine(self) -> Engine | ModeEngine:
+        """The C core loaded with this instruction's program, or with those of its modes."""
+        from golden.model.dispatch import ModeEngine
         from golden.model.engine import Engine
 
-        return Engine(self)
+        return Engine(self) if self.modes is None else ModeEngine(self)
 
     @property
     def fragments(self) -> Fragments | None:
@@ -114,6 +121,7 @@ class Instruction:
         metadata: npt.ArrayLike | None = None,
         scale_a: npt.ArrayLike | None = None,
         scale_b: npt.ArrayLike | None = None,
+        mode: npt.ArrayLike | None = None,
     ) -> Bits:
         """Computes D = A @ B + C as the unit would.
 
@@ -123,6 +131,7 @@ class Instruction:
             c: raw codes (..., m, n).
             metadata: sparse only, nibbles (..., m, k/chunk), see golden/registers/sparsity.py.
             scale_a, scale_b: block-scaled only, (..., m, k/scale_block) and (..., k/scale_block, n).
+            mode: units with modes only, one code for each product of matrices (...).
             Leading dimensions broadcast against each other.
 
         Returns:
@@ -131,7 +140,7 @@ class Instruction:
         Raises:
             ShapeError, DTypeError, OperandError, MetadataError: as their names say; nothing is computed.
         """
-        return self.engine.matrices(a, b, c, metadata, scale_a, scale_b)
+        return self.engine.matrices(a, b, c, metadata, scale_a, scale_b, mode)
 
     def dot(
         self,
@@ -142,10 +151,11 @@ class Instruction:
         metadata: npt.ArrayLike | None = None,
         scale_a: npt.ArrayLike | None = None,
         scale_b: npt.ArrayLike | None = None,
+        mode: npt.ArrayLike | None = None,
     ) -> Bits:
         """Computes dot products alone: a, b (..., k), c (...) to d (...). Sparse a is (..., k/2), scales
-        (..., k/scale_block)."""
-        return self.engine.dots(a, b, c, metadata, scale_a, scale_b)
+        (..., k/scale_block), mode (...)."""
+        return self.engine.dots(a, b, c, metadata, scale_a, scale_b, mode)
 
     def trace(
         self,
@@ -156,23 +166,25 @@ class Instruction:
         metadata: npt.ArrayLike | None = None,
         scale_a: npt.ArrayLike | None = None,
         scale_b: npt.ArrayLike | None = None,
+        mode: npt.ArrayLike | None = None,
     ) -> Trace:
         """Explains one dot product step by step with the reference model: a, b (k,), c a single code.
         `print` it."""
         from golden.explain.trace import Trace
 
-        operands = self.check_dot(a, b, c, metadata, scale_a, scale_b)
+        operands = self.check_dot(a, b, c, metadata, scale_a, scale_b, mode)
         if operands["c"].ndim:
             raise ShapeError(
                 f"argument 'c' has shape {operands['c'].shape}, expected one code: trace explains one dot "
                 "product"
             )
         events: list[reference.Event] = []
-        row_a, row_b, scales = self.reference_operands(operands)
+        unit, operands = self.in_mode_of(operands)
+        row_a, row_b, scales = unit.reference_operands(operands)
         code = reference.evaluate(
-            self.program, self.formats, row_a, row_b, int(operands["c"]), scales, events
+            unit.program, unit.formats, row_a, row_b, int(operands["c"]), scales, events
         )
-        return Trace(self, row_a, row_b, int(operands["c"]), scales, events, code)
+        return Trace(unit, row_a, row_b, int(operands["c"]), scales, events, code)
 
     def reference_dot(
         self,
@@ -183,11 +195,49 @@ class Instruction:
         metadata: npt.ArrayLike | None = None,
         scale_a: npt.ArrayLike | None = None,
         scale_b: npt.ArrayLike | None = None,
+        mode: npt.ArrayLike | None = None,
     ) -> int:
         """One dot product by the reference model: a, b (k,), c a single code; returns the raw code of d."""
-        operands = self.check_dot(a, b, c, metadata, scale_a, scale_b)
-        row_a, row_b, scales = self.reference_operands(operands)
-        return reference.evaluate(self.program, self.formats, row_a, row_b, int(operands["c"]), scales)
+        operands = self.check_dot(a, b, c, metadata, scale_a, scale_b, mode)
+        unit, operands = self.in_mode_of(operands)
+        row_a, row_b, scales = unit.reference_operands(operands)
+        return reference.evaluate(unit.program, unit.formats, row_a, row_b, int(operands["c"]), scales)
+
+    @property
+    def plain(self) -> Instruction:
+        """The unit itself or, where it has modes, the unit in the first: what a document describes."""
+        return next(iter(self.mode_units.values()), self)
+
+    def in_mode_of(self, operands: Mapping[str, Bits]) -> tuple[Instruction, dict[str, Bits]]:
+        """The unit in the mode of one dot product, which has no operand `mode`, and the other operands.
+
+        Raises:
+            ShapeError: `mode` is not one code. OperandError: a code that the unit does not use.
+        """
+        rest = {name: codes for name, codes in operands.items() if name != "mode"}
+        if self.modes is None:
+            return self, rest
+        mode = np.asarray(operands["mode"])
+        if mode.ndim:
+            raise ShapeError(f"argument 'mode' has shape {mode.shape}, expected one code")
+        self.modes.check(mode)
+        return self.mode_units[int(mode)], rest
+
+    def by_mode(self, operands: Mapping[str, Bits]) -> Iterator[tuple[Instruction, dict[str, Bits], Bits]]:
+        """Yields (unit, operands without `mode`, indices) of the dot products (count, ...) of each mode."""
+        if self.modes is None:
+            yield self, dict(operands), np.arange(len(next(iter(operands.values()))))
+            return
+        for code, unit in self.mode_units.items():
+            index = np.flatnonzero(operands["mode"] == code)
+            if len(index):
+                yield unit, {n: codes[index] for n, codes in operands.items() if n != "mode"}, index
+
+    def code_format(self, name: str) -> Format:
+        """The format of an operand's codes; metadata and modes are plain integers."""
+        if name == "mode" and self.modes is not None:
+            return self.modes.format
+        return self.formats.get(name, _METADATA)
 
     def reference_operands(
         self, operands: dict[str, Bits]
@@ -224,6 +274,8 @@ class Instruction:
                 "scale_a": (*rows, self.k // self.scale_block),
                 "scale_b": (self.k // self.scale_block, *columns),
             }
+        if self.modes is not None:
+            shapes["mode"] = ()
         return shapes
 
     def check_dot(self, *given: npt.ArrayLike | None) -> dict[str, Bits]:
@@ -241,11 +293,11 @@ class Instruction:
         return self.check_operands([operands.get(name) for name in _OPERANDS], matrices=False)
 
     def check_operands(self, given: Sequence[npt.ArrayLike | None], matrices: bool) -> dict[str, Bits]:
-        """Checks presence, dtype, trailing shape and codes of (a, b, c, metadata, scale_a, scale_b);
+        """Checks presence, dtype, trailing shape and codes of (a, b, c, metadata, scale_a, scale_b, mode);
         returns the arrays."""
         shapes = self._shapes[matrices]
         checked: dict[str, Bits] = {}
-        for name, value in zip(_OPERANDS, given, strict=True):
+        for name, value in zip_longest(_OPERANDS, given):
             if name not in shapes:
                 if value is not None:
                     raise ShapeError(f"argument '{name}' was given, but {self.name} takes none")
@@ -259,7 +311,7 @@ class Instruction:
         return checked
 
     def _check_operand(self, name: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> Bits:
-        fmt = self.formats.get(name, _METADATA)
+        fmt = self.code_format(name)
         array = value if type(value) is np.ndarray else _as_codes(value, fmt, name)
         trailing = array.shape[array.ndim - len(shape) :] if array.ndim >= len(shape) else None
         if trailing != shape:
@@ -275,10 +327,12 @@ class Instruction:
             fmt.check(array, name)
         if name == "metadata" and self.pattern is not None:
             self.pattern.check(array, self.ordered_metadata)
+        if name == "mode" and self.modes is not None:
+            self.modes.check(array)
         return array
 
 
-_OPERANDS = ("a", "b", "c", "metadata", "scale_a", "scale_b")
+_OPERANDS = ("a", "b", "c", "metadata", "scale_a", "scale_b", "mode")
 _MOST_BATCH = 62
 """Leading dimensions: NumPy has 64, and the results have two more."""
 _METADATA = Format("metadata nibble", False, 8, signed=False, integer_bits=4)

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from golden import yamlfile
-from golden.errors import UnknownNameError
+from golden.errors import SpecError, UnknownNameError, nearest
 from golden.files.escape import one_line
 from golden.instruction import Evidence, Instruction
 from golden.number.formats import Format, build_format, get_format
 from golden.number.formats import formats as builtin_formats
 from golden.program.compiling import compile_program
+from golden.program.modes import Modes, Value, fill, mode_text, names_used, take_modes
 from golden.program.program import Operands
 from golden.program.steps import MAX_K
 from golden.yamlfile import Section
 
 _OPERANDS = ("a", "b", "c", "d", "scale_a", "scale_b")
+_WITH_MODES = ("formats", "program", "steps")
+"""Keys in which `$name` stands for a field of `modes`."""
 
 
 def load_instruction(path: str | Path) -> Instruction:
     """Loads a custom unit and returns it as an Instruction that both models can run.
 
     The file holds `unit`, `title`, `shape` (k, and m and n, by default 1), `formats` (a, b, c, d and optional
-    scales), optionally `define_formats` and `scale_block`, and either `program` (a list of operations, as in
-    spec/architectures) or `steps` (the primitive steps of one operation). See spec/examples/.
+    scales), optionally `define_formats`, `scale_block` and `modes`, and either `program` (a list of
+    operations, as in spec/architectures) or `steps` (the primitive steps of one operation). See
+    spec/examples/.
 
     Raises:
         SpecError: with file, line, key and what was expected.
@@ -34,6 +39,55 @@ def load_instruction(path: str | Path) -> Instruction:
 
 def build_instruction(document: Section) -> Instruction:
     """Builds the instruction of an already parsed document (see `load_instruction`)."""
+    modes = take_modes(document)
+    if modes is None:
+        return _unit(document, {})
+    _check_fields_used(document, modes)
+    units = {code: _mode(document, values) for code, values in modes.codes()}
+    first = next(iter(units.values()))
+    for code, unit in units.items():
+        _check_same_ports(document, first, unit, code)
+    return replace(first, name=document["unit"], modes=modes, mode_units=units)
+
+
+def _mode(document: Section, values: dict[str, Value]) -> Instruction:
+    """The unit as it is in one mode."""
+    try:
+        unit = _unit(document, values)
+    except SpecError as error:
+        raise SpecError(f"{error} (in the mode {mode_text(values)})") from None
+    return replace(unit, name=f"{unit.name} ({mode_text(values)})")
+
+
+def _check_fields_used(document: Section, modes: Modes) -> None:
+    """A field that nothing reads is a name spelt in two ways."""
+    used = set().union(*(names_used(document.get(key)) for key in _WITH_MODES))
+    for field in modes.fields:
+        if field.name not in used:
+            raise document["modes"].error(
+                f"field '{field.name}' is used nowhere, expected ${field.name} in a step"
+                f"{nearest(field.name, used)}",
+                field.name,
+            )
+
+
+def _check_same_ports(document: Section, first: Instruction, unit: Instruction, code: int) -> None:
+    """A mode changes what a port's bits mean, not the port; and d is one format, by which results are
+    compared."""
+    for operand, fmt in unit.formats.items():
+        other = first.formats[operand]
+        if operand == "d" and fmt != other:
+            raise document.error("the format of d cannot depend on the mode", "formats")
+        if (fmt.bits, fmt.storage) != (other.bits, other.storage):
+            raise document.error(
+                f"operand {operand} has {other.bits} bits as {other.name}, but {fmt.bits} as {fmt.name} in "
+                f"mode {code:#x}; expected formats of one width",
+                "formats",
+            )
+
+
+def _unit(document: Section, values: dict[str, Value]) -> Instruction:
+    """The unit with the words of one mode; without modes, as the file has it."""
     name = document.take_name("unit")
     title = one_line(document.take("title", str, name))
     source = document.take("source", str, document.file)
@@ -42,23 +96,13 @@ def build_instruction(document: Section) -> Instruction:
     k, m, n = shape.take_int("k", 1, MAX_K), shape.take_int("m", 1, 4096, 1), shape.take_int("n", 1, 4096, 1)
     shape.done()
     local = _local_formats(document)
-    formats = _operand_formats(document.take("formats", Section), local)
-    scale_block = document.take_int("scale_block", 1, MAX_K, None)
-    if (scale_block is not None) != ("scale_a" in formats) or ("scale_a" in formats) != (
-        "scale_b" in formats
-    ):
-        raise document.error(
-            "scaled units need formats scale_a and scale_b and the key 'scale_block', others none of them"
-        )
-    if scale_block is not None and k % scale_block:
-        raise document.error(
-            f"key 'scale_block' is {scale_block}, expected a divisor of k = {k}", "scale_block"
-        )
-    if any(formats[name].storage != 8 for name in ("scale_a", "scale_b") if name in formats):
-        raise document.error("scale formats must have a storage of 8 bits", "formats")
+    table = document.take("formats", Section)
+    formats = _operand_formats(fill(table, values, document) if values else table, local)
+    scale_block = _scale_block(document, formats, k)
     scales = {name: fmt for name, fmt in formats.items() if name in _OPERANDS[4:]}
     operands = Operands(formats["a"], formats["b"], formats["c"], formats["d"], k, local, scales)
-    program = compile_program(_program_items(document), document, operands)
+    items = _program_items(document)
+    program = compile_program(fill(items, values, document) if values else items, document, operands)
     document.done()
     return Instruction(
         name,
@@ -74,6 +118,23 @@ def build_instruction(document: Section) -> Instruction:
         source=source,
         variables={"title": title},
     )
+
+
+def _scale_block(document: Section, formats: dict[str, Format], k: int) -> int | None:
+    scale_block: int | None = document.take_int("scale_block", 1, MAX_K, None)
+    if (scale_block is not None) != ("scale_a" in formats) or ("scale_a" in formats) != (
+        "scale_b" in formats
+    ):
+        raise document.error(
+            "scaled units need formats scale_a and scale_b and the key 'scale_block', others none of them"
+        )
+    if scale_block is not None and k % scale_block:
+        raise document.error(
+            f"key 'scale_block' is {scale_block}, expected a divisor of k = {k}", "scale_block"
+        )
+    if any(formats[name].storage != 8 for name in ("scale_a", "scale_b") if name in formats):
+        raise document.error("scale formats must have a storage of 8 bits", "formats")
+    return scale_block
 
 
 def _local_formats(document: Section) -> dict[str, Format]:

@@ -21,12 +21,12 @@ _OPERANDS = ("a", "b", "c", "d", "scale_a", "scale_b")
 
 def unit_text(ins: Instruction, name: str = "unit", title: str = "") -> str | None:
     """Returns the unit's YAML, or None for a sparse instruction, which the schema of custom units does not
-    know.
+    know, and for a unit with modes, of which only each mode alone (`mode_units`) can be written.
 
     Args:
         name, title: for the keys `unit` and `title`; the title is the instruction's name by default.
     """
-    if ins.sparse:
+    if ins.sparse or ins.modes is not None:
         return None
     unit: dict[str, Any] = {"unit": name, "title": title or f"{ins.architecture} {ins.name}"}
     unit["shape"] = {"k": ins.k, "m": ins.m, "n": ins.n}

@@ -309,6 +309,9 @@ def explain(
     metadata: Annotated[
         str | None, typer.Option("--metadata", help="Sparse: nibbles such as 0x4,0xe.")
     ] = None,
+    mode: Annotated[
+        str | None, typer.Option("--mode", help="Units with modes: one code such as 0x3.")
+    ] = None,
     arch: Arch = None,
     as_json: Json = False,
 ) -> None:
@@ -319,6 +322,7 @@ def explain(
 
     ins = resolve(name, arch)
     given = {"a": a, "b": b, "c": c, "scale_a": scale_a, "scale_b": scale_b, "metadata": metadata}
+    given["mode"] = mode
     trace = ins.trace(**operand_files.from_text(ins, given))
     if as_json:
         _print_json(trace.as_dict())
@@ -335,6 +339,7 @@ def run(
     scale_a: Annotated[Path | None, typer.Option("--scale-a", help="Block scales of a.")] = None,
     scale_b: Annotated[Path | None, typer.Option("--scale-b", help="Block scales of b.")] = None,
     metadata: Annotated[Path | None, typer.Option("--metadata", help="Sparse: metadata nibbles.")] = None,
+    mode: Annotated[Path | None, typer.Option("--mode", help="Units with modes: codes.")] = None,
     archive: Annotated[
         Path | None, typer.Option("--in", help="All operands: .npz with keys a, b, c, ...")
     ] = None,
@@ -355,6 +360,7 @@ def run(
         operand_files.check_output(out)
     given = operand_files.read_npz(archive, ins, dot, values) if archive is not None else {}
     files = {"a": a, "b": b, "c": c, "metadata": metadata, "scale_a": scale_a, "scale_b": scale_b}
+    files["mode"] = mode
     given |= {
         key: operand_files.read_operand(path, ins, key, dot, values)
         for key, path in files.items()

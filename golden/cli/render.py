@@ -14,7 +14,7 @@ from rich.text import Text
 
 from golden.cli.lists import table
 from golden.dissect.comparing import CLASSES, Comparison, Example
-from golden.explain import specification
+from golden.explain import modes, specification
 from golden.explain.trace import (
     Trace,
     describe,
@@ -53,11 +53,25 @@ def print_specification(ins: Instruction) -> None:
     console.print(_indented(_facts(ins)))
     console.print()
     console.print(_indented(_formats(ins)))
+    if ins.modes is not None:
+        _print_modes(console, ins)
     for _, run in groupby(
         ins.program.operations, key=lambda item: (item.algorithm, item.steps, len(item.k_index))
     ):
         _print_chain(console, ins, list(run))
     console.print(f"\nevidence: [bold]{ins.evidence.kind}[/], {ins.evidence.source}", highlight=False)
+
+
+def _print_modes(console: Console, ins: Instruction) -> None:
+    """The fields of the operand `mode`, and what each mode changes."""
+    console.print(Text("\nmodes", style="bold"))
+    for line in modes.fields_text(ins):
+        console.print(_indented(Text(line)))
+    rows = table("mode", "fields", "instead of the first mode's")
+    for row in modes.modes_rows(ins):
+        rows.add_row(*row)
+    console.print()
+    console.print(_indented(rows))
 
 
 def _print_chain(console: Console, ins: Instruction, chain: list[Operation]) -> None:

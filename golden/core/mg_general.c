@@ -255,12 +255,15 @@ static void mg_step_multiply(mg_state *s, const mg_step *step) {
         } else {
             p[i] = mg_product(&a[i], &b[i], step->zero_times_infinity);
         }
+        if (step->negate == MG_NEGATE_PRODUCT || step->negate == MG_NEGATE_BOTH) p[i].sign ^= 1;
         if (step->has_overflow_exponent && p[i].kind == MG_FINITE &&
             mg_bit_length(p[i].significand) + mg_lsb(&p[i]) > step->overflow_exponent)
             p[i].kind = MG_INFINITY;
         if (step->normalize) mg_normalize_exponent(&p[i]);
         if (step->has_format) p[i] = mg_ieee(&p[i], step);
     }
+    if (step->negate == MG_NEGATE_C || step->negate == MG_NEGATE_BOTH)
+        for (int32_t i = 0; i < s->count[MG_REGISTER_C]; i++) s->registers[MG_REGISTER_C][i].sign ^= 1;
     s->count[step->to] = count;
 }
 

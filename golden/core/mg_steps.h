@@ -22,6 +22,8 @@ enum mg_flush { MG_FLUSH_NONE, MG_FLUSH_SIGNED, MG_FLUSH_POSITIVE, MG_FLUSH_COUN
 
 enum mg_operation { MG_OPERATION_PRODUCT, MG_OPERATION_AND, MG_OPERATION_XOR, MG_OPERATION_COUNT };
 
+enum mg_negate { MG_NEGATE_NONE, MG_NEGATE_PRODUCT, MG_NEGATE_C, MG_NEGATE_BOTH, MG_NEGATE_COUNT };
+
 enum mg_order { MG_ORDER_TREE, MG_ORDER_SEQUENTIAL, MG_ORDER_COUNT };
 
 enum mg_start { MG_START_C, MG_START_ZERO, MG_START_PRODUCT, MG_START_COUNT };
@@ -99,6 +101,7 @@ typedef struct {
     int32_t to;
     int32_t sign;
     int32_t operation;
+    int32_t negate;
     int32_t zero_times_infinity;
     int32_t normalize;
     int32_t has_overflow_exponent;

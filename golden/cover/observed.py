@@ -143,7 +143,7 @@ REMAINDERS = ("exact", "below half", "tie", "above half")
 _IEEE = ("format", "rounding", "flush", "nan")
 _OBSERVED: dict[str, tuple[str, ...]] = {
     "flush": ("of", "sign"),
-    "multiply": ("of", "to", *_IEEE, "normalize", "overflow_exponent", "operation"),
+    "multiply": ("of", "to", *_IEEE, "normalize", "overflow_exponent", "operation", "negate"),
     "scale": ("of",),
     "special_values": ("of", "nan"),
     "align": ("of", "group", "fraction_bits", "rounding", "cut", "floor", "window"),
@@ -157,6 +157,7 @@ _OBSERVED: dict[str, tuple[str, ...]] = {
 _VALUES: dict[str, tuple[Any, ...]] = {
     "flush": ("none", "signed", "positive"),
     "operation": ("product", "and", "xor"),
+    "negate": ("none", "product", "c", "both"),
     "order": ("tree", "sequential"),
     "sign": ("signed", "positive"),
     "cut": ("dropped", "sticky"),
@@ -594,6 +595,8 @@ class _Run:
                 np.zeros_like(a.lsb),
                 np.zeros_like(a.lsb),
             )
+        if step.negate in ("product", "both"):
+            products = replace(products, sign=1 - products.sign)
         if step.overflow_exponent is not None:
             over = products.nonzero & (
                 bit_length(products.significand) + products.lsb > step.overflow_exponent
@@ -606,6 +609,8 @@ class _Run:
         if step.format is not None:
             products = yield from self._ieee(products, step)
         self.registers[step.to] = products
+        if step.negate in ("c", "both"):
+            self.registers["c"] = replace(self.registers["c"], sign=1 - self.registers["c"].sign)
 
     def _scale(self, step: Any) -> Iterator[Seen]:
         scales = self.registers["scales"]

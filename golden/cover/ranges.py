@@ -213,6 +213,8 @@ def _apply(step: Step, registers: dict[str, Span]) -> None:
                 registers[name] = replace(span, subnormal=False, lsb=_normal_lsb(span))
         case Multiply():
             registers[step.to] = _products(step, registers)
+            if step.negate in ("c", "both"):
+                registers["c"] = _negated(registers["c"])
         case Scale():
             for name in step.of:
                 scales = replace(registers["scales"], count=registers[name].count)
@@ -248,6 +250,8 @@ def _products(step: Multiply, registers: dict[str, Span]) -> Span:
     if step.operation != "product":
         return Span(registers["a"].count, 0, 0, 0, Fraction(1), Fraction(1), Fraction(0), 0)
     span = multiplied(registers["a"], registers["b"])
+    if step.negate in ("product", "both"):
+        span = _negated(span)
     if step.overflow_exponent is not None:
         limit = Fraction(2) ** step.overflow_exponent
         span = replace(span, greatest=min(span.greatest, limit), least=max(span.least, -limit))
@@ -257,6 +261,10 @@ def _products(step: Multiply, registers: dict[str, Span]) -> Span:
     if step.format is None:
         return span
     return _bounded(span, step.format, step.flush != "none")
+
+
+def _negated(span: Span) -> Span:
+    return replace(span, greatest=-span.least, least=-span.greatest)
 
 
 def _bounded(span: Span, fmt: Format, flushed: bool) -> Span:

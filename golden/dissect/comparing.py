@@ -159,6 +159,15 @@ def _check_comparable(x: Instruction, y: Instruction) -> None:
             raise OperandError(
                 f"cannot compare: operand {operand} is {names[0]} in {x.name} but {names[1]} in {y.name}"
             )
+    if x.modes is not None and x.modes == y.modes:
+        for code, unit in x.mode_units.items():
+            _check_comparable(unit, y.mode_units[code])
+        return
+    if x.modes != y.modes:
+        raise OperandError(
+            f"cannot compare: {x.name} and {y.name} have different modes; compare one mode of each "
+            "(`mode_units`)"
+        )
     if x.pattern != y.pattern:
         raise OperandError(f"cannot compare: {x.name} and {y.name} have different sparsity")
     if x.scale_block != y.scale_block:

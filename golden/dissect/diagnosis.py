@@ -91,13 +91,17 @@ class Hypothesis:
 @dataclass(frozen=True)
 class Diagnosis:
     """The ranked hypotheses for one instruction and a set of results; `failing` of `total` differ from the
-    instruction."""
+    instruction.
+
+    Of a unit with modes it is one mode's (`instruction`); `note` says in which modes results differ.
+    """
 
     instruction: Instruction
     hypotheses: tuple[Hypothesis, ...]
     failing: int
     total: int
     seconds: float = 0.0
+    note: str = ""
 
     @property
     def explains(self) -> bool:
@@ -112,6 +116,9 @@ class Diagnosis:
     def sentence(self) -> str:
         """The verdict in one sentence (a second one names explanations that the vectors cannot tell from
         the first)."""
+        return f"{self._verdict()}. {self.note[:1].upper()}{self.note[1:]}" if self.note else self._verdict()
+
+    def _verdict(self) -> str:
         name = f"{self.instruction.architecture}:{self.instruction.name}"
         if not self.hypotheses:
             return f"no hypothesis comes nearer than {name} itself: {self.failing:,} of {self.total:,} differ"
@@ -171,10 +178,48 @@ def diagnose(
         DTypeError, OperandError: operands or `actual` are no codes of their formats.
     """
     operands = ins.check_named(operands)
+    if ins.modes is not None:
+        return _diagnose_mode(
+            ins,
+            operands,
+            codes_of(actual, ins.formats["d"], "actual"),
+            policy or _Exact(),
+            budget_seconds,
+            progress,
+        )
     search = _Search(
         ins, operands, codes_of(actual, ins.formats["d"], "actual"), policy or _Exact(), progress
     )
     return search.run(time.monotonic() + budget_seconds)
+
+
+def _diagnose_mode(
+    ins: Instruction,
+    operands: Operands,
+    actual: Bits,
+    policy: Policy,
+    budget_seconds: float,
+    progress: Progress | None,
+) -> Diagnosis:
+    """The diagnosis of the mode in which most results differ; the note says in which modes any do."""
+    if actual.shape != operands["mode"].shape:
+        raise ShapeError(
+            f"argument 'actual' has shape {actual.shape}, expected one result for each of "
+            f"{operands['mode'].shape}"
+        )
+    found = []
+    for unit, own, index in ins.by_mode(operands):
+        wrong = int((~policy.equal(unit.formats["d"], unit.dot(**own), actual[index])).sum())
+        found.append((wrong, unit, own, index))
+    worst = max(found, key=lambda one: one[0])
+    failing = [unit for wrong, unit, _, _ in found if wrong]
+    named = "; ".join(unit.name.partition(" (")[2].rstrip(")") for unit in failing[:8])
+    more = f" and {len(failing) - 8} more" if len(failing) > 8 else ""
+    note = f"results differ in {len(failing)} of {len(found)} modes ({named}{more})" if failing else ""
+    diagnosis = diagnose(
+        worst[1], worst[2], actual[worst[3]], policy=policy, budget_seconds=budget_seconds, progress=progress
+    )
+    return replace(diagnosis, note=note)
 
 
 @dataclass

@@ -76,6 +76,7 @@ def changes(ins: Instruction, nan: int | None = None) -> list[Change]:
 def with_operations(ins: Instruction, operations: Iterable[Operation]) -> Instruction | None:
     """The instruction with other operations, or None where they are the same ones."""
     new = tuple(operations)
+    assert ins.modes is None, "a hypothesis is of one mode"
     return None if new == ins.program.operations else replace(ins, program=Program(new))
 
 

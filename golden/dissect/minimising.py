@@ -44,10 +44,19 @@ def minimise(
         progress: called with (calls made, calls allowed) after every call; the second is 0 without a limit.
 
     Returns:
-        Operands of the same shapes. They are the given ones where nothing simpler fails.
+        Operands of the same shapes and of the same mode. They are the given ones where nothing simpler fails.
     """
+    given = ins.check_named(operands)
+    if ins.modes is not None:
+        unit, rest = ins.in_mode_of(given)
+        mode = given["mode"]
+
+        def in_mode(batch: Operands) -> npt.NDArray[np.bool_]:
+            return fails(batch | {"mode": np.full(len(batch["a"]), mode)})
+
+        return minimise(unit, rest, in_mode, rounds=rounds, progress=progress) | {"mode": mode}
     search = _Minimiser(ins, fails, rounds, progress)
-    current = {name: codes[None] for name, codes in ins.check_named(operands).items()}
+    current = {name: codes[None] for name, codes in given.items()}
     while search.allowed:
         simpler = search.step(current)
         if simpler is None:
@@ -123,7 +132,8 @@ def _merged(current: Operands, candidates: Operands, kept: npt.NDArray[np.intp])
 
 def cost(ins: Instruction, operands: Operands) -> float:
     """How much there is to read in one dot product: what the minimiser makes small."""
-    return float(_costs(ins, {name: np.asarray(codes)[None] for name, codes in operands.items()})[0])
+    unit, rest = ins.in_mode_of(operands)
+    return float(_costs(unit, {name: np.asarray(codes)[None] for name, codes in rest.items()})[0])
 
 
 def _costs(ins: Instruction, operands: Operands) -> npt.NDArray[np.float64]:

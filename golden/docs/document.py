@@ -31,7 +31,8 @@ from golden.docs.families import Group, group_of, groups, own_group
 from golden.docs.markdown import SITE
 from golden.docs.variants import captured_entry
 from golden.errors import UnknownNameError, nearest
-from golden.explain.specification import specification
+from golden.explain.modes import modes_markdown
+from golden.explain.specification import specification, table
 from golden.files import escape
 from golden.files.output import check, is_stream, write_folder, write_text, write_whole
 from golden.instruction import Instruction
@@ -111,12 +112,15 @@ def _print(text: str) -> None:
 
 def to_markdown(subject: Instruction | str) -> str:
     """The document as one Markdown text with the pictures as inline SVG and without links into the site."""
-    text = (
-        _architecture(subject)
-        if isinstance(subject, str)
-        else instruction_page.markdown(group_alone(subject))
-    )
+    text = _architecture(subject) if isinstance(subject, str) else _one(subject)
     return _HREF.sub(r"\1", _LINK.sub(r"\1", text))
+
+
+def _one(ins: Instruction) -> str:
+    """An instruction's page; of a unit with modes, that of its first mode and what the others change."""
+    text = instruction_page.markdown(group_alone(ins.plain))
+    told = "\n\n".join(modes_markdown(ins, table))
+    return text.replace("\n## Formats\n", f"\n{told}\n\n## Formats\n", 1) if told else text
 
 
 def group_alone(ins: Instruction) -> Group:

@@ -193,6 +193,7 @@ _KINDS: dict[str, _Kind] = {
             "`steps: [{sum: {of: [products, c], to: total}}]`": f"{_UNIT}steps: [{{sum: {{of: [products, "
             f"c], to: total}}}}]",
             "`steps: [{multply: {to: products}}]`": f"{_UNIT}steps: [{{multply: {{to: products}}}}]",
+            "`modes: {rnd: [up]}` without `$rnd`": f"{_UNIT}modes: {{rnd: [up]}}\n{_CHAIN}",
             "`colour: red`": f"{_UNIT}{_CHAIN}\ncolour: red",
         },
     ),

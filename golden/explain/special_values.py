@@ -103,8 +103,12 @@ def _operands(ins: Instruction, a: tuple[int, ...], b: tuple[int, ...], c: int, 
     metadata the lowest legal columns."""
     shapes = ins.operand_shapes(matrices=False)
     operands: dict[str, Any] = {
-        name: np.zeros(shape, ins.formats[name].dtype) for name, shape in shapes.items() if name != "metadata"
+        name: np.zeros(shape, ins.code_format(name).dtype)
+        for name, shape in shapes.items()
+        if name != "metadata"
     }
+    if ins.modes is not None:
+        operands["mode"][...] = next(iter(ins.mode_units))
     operands["a"][: len(a)] = a
     columns: Any = np.arange(ins.stored_k)
     if ins.pattern is not None:

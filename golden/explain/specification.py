@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from golden.errors import UnknownNameError
+from golden.explain.modes import modes_dict, modes_markdown
 from golden.explain.special_values import special_values
 from golden.explain.trace import float_text
 from golden.files import escape
@@ -28,6 +29,7 @@ NODE_HEAD = ("After", "Register", "Count", "Sign", "Integer bits", "Fraction bit
 def specification(ins: Instruction) -> dict[str, Any]:
     """Returns the whole specification as plain values."""
     m, n, k = ins.shape
+    modes = modes_dict(ins)
     return {
         "instruction": ins.name,
         "architecture": ins.architecture,
@@ -41,8 +43,10 @@ def specification(ins: Instruction) -> dict[str, Any]:
         "scale_block": ins.scale_block,
         "formats": {operand: format_dict(fmt) for operand, fmt in ins.formats.items()},
         "operations": [
-            _operation_dict(ins, index, operation) for index, operation in enumerate(ins.program.operations)
+            _operation_dict(ins.plain, index, operation)
+            for index, operation in enumerate(ins.program.operations)
         ],
+        **({} if modes is None else {"modes": modes}),
         "special_values": special_values(ins),
         "evidence": {
             "kind": ins.evidence.kind,
@@ -154,12 +158,13 @@ def to_markdown(ins: Instruction) -> str:
     parts = [
         f"# {escape.markdown(ins.name)}",
         _facts(data),
+        *modes_markdown(ins, table),
         "## Formats",
         _formats_table(data),
         "## Computation",
         _intro(data),
     ]
-    parts += _operations_text(ins)
+    parts += _operations_text(ins.plain)
     parts += [
         "## Special values",
         "Executed by the reference model; operands that a row does not name are zero.",

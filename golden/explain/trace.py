@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from golden.model.reference import Cut, Event
 from golden.number.formats import Format, Kind, Number
+from golden.program.steps import Multiply
 from golden.program.words import is_integer
 
 if TYPE_CHECKING:
@@ -47,11 +48,28 @@ class Trace:
         factors = [(c,)] + [self._factors(k) for k in range(len(self.a))]
         if any(number.kind >= Kind.INFINITY for numbers in factors for number in numbers):
             return None
-        return [prod((number.value for number in numbers), start=Fraction(1)) for numbers in factors]
+        signs = self._signs()
+        return [
+            sign * prod((number.value for number in numbers), start=Fraction(1))
+            for sign, numbers in zip(signs, factors, strict=True)
+        ]
+
+    def _signs(self) -> list[int]:
+        """-1 for c and for every product whose sign the program turns, 1 for the others."""
+        signs = [1] * (len(self.a) + 1)
+        for operation in self.instruction.program.operations:
+            for step in operation.steps_of(Multiply):
+                if step.negate in ("c", "both") and operation.seed == "c":
+                    signs[0] = -signs[0]
+                if step.negate in ("product", "both"):
+                    for k in operation.k_index:
+                        signs[k + 1] = -signs[k + 1]
+        return signs
 
     @property
     def exact(self) -> Fraction | None:
-        """c + sum(a[k] * b[k]) in exact rationals, or None when an operand is infinite or NaN."""
+        """c + sum(a[k] * b[k]), with the signs that the steps give them, in exact rationals; None when an
+        operand is infinite or NaN."""
         terms = self.terms
         return None if terms is None else sum(terms, Fraction(0))
 

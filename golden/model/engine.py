@@ -137,6 +137,8 @@ class Engine:
     """One instruction's program, loaded into the C core."""
 
     def __init__(self, instruction: Instruction) -> None:
+        if instruction.modes is not None:
+            raise CoreError(f"{instruction.name}: a unit with modes has a program for each of them")
         self.instruction = instruction
         self.core = library()
         kernels = select_kernels(instruction)
@@ -196,14 +198,18 @@ class Engine:
             setattr(self._program, f"table_{name}", table)
 
     def matrices(self, *operands: npt.ArrayLike | None, general: bool = False) -> Bits:
-        """D for (a, b, c, metadata, scale_a, scale_b) of the matrix API; see Instruction.__call__."""
-        ins = self.instruction
-        return self._run(ins.check_operands(operands, matrices=True), ins.m, ins.n, general)
+        """D for (a, b, c, metadata, scale_a, scale_b, mode) of the matrix API; see Instruction.__call__."""
+        return self.compute(self.instruction.check_operands(operands, matrices=True), True, general)
 
     def dots(self, *operands: npt.ArrayLike | None, general: bool = False) -> Bits:
         """d for the operands of Instruction.dot. `general` forces the general interpreter (the tests
         compare)."""
-        checked = self.instruction.check_operands(operands, matrices=False)
+        return self.compute(self.instruction.check_operands(operands, matrices=False), False, general)
+
+    def compute(self, checked: dict[str, Bits], matrices: bool, general: bool = False) -> Bits:
+        """D or d for operands that were checked."""
+        if matrices:
+            return self._run(checked, self.instruction.m, self.instruction.n, general)
         views = {name: array[_AS_MATRIX[name]] for name, array in checked.items()}
         return self._run(views, 1, 1, general)[..., 0, 0]
 
@@ -211,13 +217,10 @@ class Engine:
         if all(array.ndim == 2 for array in operands.values()):
             return self._run_one(operands, m, n, general)
         shapes = [array.shape[:-2] for array in operands.values()]
-        try:
-            batch = shapes[0] if all(shape == shapes[0] for shape in shapes) else np.broadcast_shapes(*shapes)
-        except ValueError:
-            named = ", ".join(f"{name} {array.shape[:-2]}" for name, array in operands.items())
-            raise ShapeError(f"leading dimensions do not broadcast: {named}") from None
+        same = all(shape == shapes[0] for shape in shapes)
+        batch = shapes[0] if same else broadcast(dict(zip(operands, shapes, strict=True)))
         threads = self._threads()
-        result = self._empty((*batch, m, n))
+        result = self.empty((*batch, m, n))
         if result.size == 0:
             return result
         call = _Call(m=m, n=n, threads=threads, force_general=general)
@@ -248,7 +251,8 @@ class Engine:
         core_library.check_simd(self.core)
         return core_library.threads()
 
-    def _empty(self, shape: tuple[int, ...]) -> Bits:
+    def empty(self, shape: tuple[int, ...]) -> Bits:
+        """Room for results; raises ShapeError where there is none."""
         dtype = self.instruction.formats["d"].dtype
         try:
             return np.empty(shape, dtype)
@@ -260,7 +264,7 @@ class Engine:
     def _run_one(self, operands: dict[str, Bits], m: int, n: int, general: bool) -> Bits:
         """One matrix product: no batch to lay out, which keeps a small call quick."""
         self._threads()
-        result = self._empty((m, n))
+        result = self.empty((m, n))
         call = _Call(1, m, n, 1, general)
         call.batch_shape[0] = 1
         for name, array in operands.items():
@@ -272,6 +276,15 @@ class Engine:
         if self.core.mg_run(self._reference, ctypes.byref(call)):
             raise CoreError("the C core ran out of memory")
         return result
+
+
+def broadcast(leading: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """The batch that the operands' leading dimensions give; raises ShapeError where they give none."""
+    try:
+        return np.broadcast_shapes(*leading.values())
+    except ValueError:
+        named = ", ".join(f"{name} {shape}" for name, shape in leading.items())
+        raise ShapeError(f"leading dimensions do not broadcast: {named}") from None
 
 
 _AS_MATRIX: dict[str, Any] = {

@@ -41,6 +41,8 @@ def select_kernels(ins: Instruction, operations: Sequence[Operation] | None = No
     A block of lanes is decoded once for the whole program, so all operations with products are of one kind
     and convert their operands alike; operations without products can only add earlier results.
     """
+    if ins.modes is not None:
+        return None
     operations = ins.program.operations if operations is None else operations
     kernels: list[Kernel] = []
     for operation in operations:

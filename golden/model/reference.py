@@ -258,14 +258,19 @@ def _multiply(state: State, step: Multiply) -> Event:
             _product(x, y, step.zero_times_infinity)
             for x, y in zip(state.registers["a"], state.registers["b"], strict=True)
         )
+    if step.negate in ("product", "both"):
+        products = tuple(replace(p, sign=1 - p.sign) for p in products)
     if step.overflow_exponent is not None:
         products = tuple(_overflowed(p, step.overflow_exponent) for p in products)
     if step.normalize:
         products = tuple(_normalized(p) for p in products)
     if step.format is not None:
         products = tuple(_ieee(p, step) for p in products)
-    state.registers[step.to] = products
-    return Event(0, step, {step.to: products})
+    written = {step.to: products}
+    if step.negate in ("c", "both"):
+        written["c"] = tuple(replace(c, sign=1 - c.sign) for c in state.registers["c"])
+    state.registers.update(written)
+    return Event(0, step, written)
 
 
 def _overflowed(product: Number, exponent: int) -> Number:

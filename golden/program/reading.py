@@ -229,11 +229,9 @@ class StepReader:
                 assert_never(step)
 
     def _check_multiply(self, step: Multiply) -> None:
-        if step.zero_times_infinity != "nan" and step.operation != "product":
-            raise self.section.error(
-                f"key 'zero_times_infinity' is for products, not for '{step.operation}'",
-                "zero_times_infinity",
-            )
+        for key, default in (("zero_times_infinity", "nan"), ("negate", "none")):
+            if getattr(step, key) != default and step.operation != "product":
+                raise self.section.error(f"key '{key}' is for products, not for '{step.operation}'", key)
 
     def _check_align(self, step: Align) -> None:
         for key, meant in (("zeros", step.zeros == "sticky"), ("sticky_gap", step.sticky_gap > 0)):

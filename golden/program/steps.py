@@ -102,6 +102,12 @@ class Multiply:
     operation: str = _choice(
         keys.OPERATION, "for b1 and other unsigned integers: what two bits are combined with", "product"
     )
+    negate: str = _choice(
+        keys.NEGATE,
+        "whose sign is turned before anything is rounded: that of every product, of c, of both; the four are "
+        "a * b + c, c - a * b, a * b - c and -(a * b) - c",
+        "none",
+    )
     zero_times_infinity: str = _zero_times_infinity()
     normalize: bool = declare(
         Flag(

@@ -141,7 +141,7 @@ def _product(register: str, x: Node, y: Node) -> Node:
 def _written(step: Step, nodes: dict[str, Node]) -> list[Node]:
     match step:
         case Multiply():
-            return [_multiplied(step, nodes)]
+            return _signed(step, _multiplied(step, nodes), nodes["c"])
         case Scale():
             scaled = {name: _product(name, nodes[name], nodes["scales"]) for name in step.of}
             return [replace(node, count=nodes[name].count) for name, node in scaled.items()]
@@ -188,6 +188,13 @@ def _normalized(step: Normalize, node: Node, bits: int) -> Node:
         aligned=False,
         format=None,
     )
+
+
+def _signed(step: Multiply, products: Node, c: Node) -> list[Node]:
+    """The products, and c where the step turns its sign: both then need one."""
+    if step.negate in ("product", "both"):
+        products = replace(products, signed=True)
+    return [products, replace(c, signed=True, format=None)] if step.negate in ("c", "both") else [products]
 
 
 def _multiplied(step: Multiply, nodes: dict[str, Node]) -> Node:

@@ -167,6 +167,7 @@ def _zero_times_infinity_text(step: Multiply | Fma) -> str:
 def _multiply_text(step: Multiply) -> str:
     bits = step.operation != "product"
     what = f"a {step.operation.upper()} b, bit by bit" if bits else "a * b"
+    what = f"-({what})" if step.negate in ("product", "both") else what
     text = f"{step.to} = {what}" if bits else f"{step.to} = {what}, exact"
     if step.format is not None:
         flush = _flushed_text(step)
@@ -180,7 +181,8 @@ def _multiply_text(step: Multiply) -> str:
         text += ", not normalised (exponent e_a + e_b)"
     if step.overflow_exponent is not None:
         text += f"; 2**{step.overflow_exponent} and above becomes infinity"
-    return f"{text}{_zero_times_infinity_text(step)}."
+    minus = "; c changes its sign" if step.negate in ("c", "both") else ""
+    return f"{text}{_zero_times_infinity_text(step)}{minus}."
 
 
 def _scale_text(step: Scale) -> str:

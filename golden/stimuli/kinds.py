@@ -62,8 +62,8 @@ def generate(ins: Instruction, kind: str, count: int, rng: np.random.Generator) 
 
     Returns:
         Raw codes: a (count, stored_k), b (count, k), c (count,); sparse: legal metadata (count, k/chunk);
-        block scaled: scale_a and scale_b (count, k/scale_block). Elements of b that the metadata does not
-        select are random bits.
+        block scaled: scale_a and scale_b (count, k/scale_block); with modes: mode (count,). Elements of b
+        that the metadata does not select are random bits.
 
     Raises:
         UnknownNameError: no such kind.
@@ -75,8 +75,26 @@ def generate(ins: Instruction, kind: str, count: int, rng: np.random.Generator) 
         )
     if count < 0:
         raise OperandError(f"count is {count}, expected 0 or more")
+    if ins.modes is not None:
+        return _of_modes(ins, kind, count, rng)
     draw = Draw(ins, count, rng)
     return draw.finish(*_GENERATORS[kind](draw))
+
+
+def _of_modes(ins: Instruction, kind: str, count: int, rng: np.random.Generator) -> dict[str, Bits]:
+    """Every mode in turn, in random order, each with operands that aim at its own program."""
+    assert ins.modes is not None
+    codes = rng.permutation(np.array(list(ins.mode_units)))
+    places = rng.permutation(count)
+    drawn: dict[str, Bits] = {}
+    for turn, code in enumerate(codes.tolist()):
+        here = places[turn :: len(codes)]
+        part = generate(ins.mode_units[code], kind, len(here), rng)
+        part["mode"] = np.full(len(here), code, ins.modes.format.dtype)
+        for name, values in part.items():
+            whole = drawn.setdefault(name, np.zeros((count, *values.shape[1:]), values.dtype))
+            whole[here] = values
+    return drawn
 
 
 def describe(kind: str) -> str:

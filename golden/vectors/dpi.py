@@ -51,6 +51,11 @@ def write(ins: Instruction, folder: str | Path, prefix: str | None = None) -> li
         OperandError: the prefix is no identifier of C and SystemVerilog.
         FileFormatError: the folder cannot be made or written.
     """
+    if ins.modes is not None:
+        raise OperandError(
+            f"{ins.name} has {len(ins.mode_units)} modes; a DPI model is of one: write each of `mode_units` "
+            "under a prefix of its own"
+        )
     prefix = default_prefix(ins) if prefix is None else prefix
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", prefix):
         raise OperandError(f"argument 'prefix' is '{prefix}', expected an identifier (letters, digits, _)")

@@ -126,12 +126,19 @@ def describe(
     )
 
 
+def _format_name(ins: Instruction, name: str) -> str:
+    """What a field holds; a format that depends on the mode is named by all that it may be."""
+    if name in ("metadata", "mode"):
+        return name
+    return "|".join(dict.fromkeys(unit.formats[name].name for unit in ins.mode_units.values() or [ins]))
+
+
 def fields_of(ins: Instruction, layout: WordLayout) -> list[dict[str, Any]]:
     """The fields of a word as a manifest lists them."""
     return [
         {
             "name": f.name,
-            "format": ins.formats[f.name].name if f.name in ins.formats else "metadata",
+            "format": _format_name(ins, f.name),
             "elements": f.elements,
             "bits": f.bits,
             "shape": list(f.shape),

@@ -25,8 +25,7 @@ from golden.number.formats import Format, from_float
 from golden.number.rounding import encode_fraction
 
 Bits = npt.NDArray[Any]
-NAMES = ("a", "b", "c", "metadata", "scale_a", "scale_b")
-NIBBLE = Format("metadata nibble", False, 8, signed=False, integer_bits=4)
+NAMES = ("a", "b", "c", "metadata", "scale_a", "scale_b", "mode")
 _SUFFIXES = (".npy", ".npz", ".hex", ".txt")
 MAX_HEX = 1 << 30
 """Bytes of hex text that are read."""
@@ -34,8 +33,8 @@ _POWER = re.compile(r"([+-]?)(?:([0-9.]+)\*)?2(?:\*\*|\^)\(?([+-]?\d+)\)?$")
 
 
 def format_of(ins: Instruction, name: str) -> Format:
-    """The format of an operand; metadata are 4-bit nibbles."""
-    return ins.formats.get(name, NIBBLE)
+    """The format of an operand; metadata are 4-bit nibbles, modes plain codes."""
+    return ins.code_format(name)
 
 
 # Operand text -----------------------------------------------------------------------------------------------
@@ -125,7 +124,7 @@ def read_operand(path: str | Path, ins: Instruction, name: str, dot: bool, value
 
 
 def read_npz(path: str | Path, ins: Instruction, dot: bool, values: bool) -> dict[str, Bits]:
-    """Reads the operands that an .npz file holds under the keys a, b, c, metadata, scale_a, scale_b."""
+    """Reads the operands that an .npz file holds under the keys a, b, c, metadata, scale_a, scale_b, mode."""
     shapes = ins.operand_shapes(not dot)
     found = read_arrays(path, tuple(shapes))
     return {name: _as_codes(array, f"{path}[{name}]", ins, name, values) for name, array in found.items()}
@@ -134,7 +133,7 @@ def read_npz(path: str | Path, ins: Instruction, dot: bool, values: bool) -> dic
 def _as_codes(array: Bits, where: str, ins: Instruction, name: str, values: bool) -> Bits:
     """Turns a file's array into raw codes of the operand's dtype, or says why it is none."""
     fmt = format_of(ins, name)
-    if values and name != "metadata":
+    if values and name not in ("metadata", "mode"):
         return _convert(array, where, fmt)
     if array.dtype.kind == "f":
         raise FileFormatError(
@@ -266,5 +265,5 @@ def compute(ins: Instruction, given: dict[str, Bits], dot: bool) -> Bits:
         if name not in given:
             raise OperandError(f"operand '{name}' is missing: give --{name} FILE, or --in FILE.npz")
     operate = ins.dot if dot else ins.__call__
-    extra = {name: given.get(name) for name in ("metadata", "scale_a", "scale_b")}
+    extra = {name: given.get(name) for name in NAMES[3:]}
     return operate(given["a"], given["b"], given["c"], **extra)

@@ -237,6 +237,8 @@ def _tiles(ins: Instruction, drawn: dict[str, Bits], count: int, rng: np.random.
     )
     diagonal = np.arange(min(ins.m, ins.n))
     c[:, diagonal, diagonal] = parts["c"][:, diagonal]
+    if ins.modes is not None:  # a tile has one mode, that of its first dot product
+        tiles["mode"] = parts["mode"][:, 0]
     return {name: np.ascontiguousarray((tiles | {"c": c})[name]) for name in ins.operand_shapes(True)}
 
 

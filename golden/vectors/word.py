@@ -3,7 +3,7 @@ the expected result in another.
 
 From the most to the least significant bit the operand word holds
 
-    a b c [metadata] [scale_a] [scale_b]
+    a b c [metadata] [scale_a] [scale_b] [mode]
 
 and a field holds its elements with element 0 in its least significant bits. An element takes `Format.bits`
 bits (tf32 32, e3m2 6, e2m1 4, b1 1; a metadata nibble 4), packed without padding. Matrices are flattened row
@@ -30,7 +30,6 @@ from golden.number.formats import Format
 Bits = npt.NDArray[Any]
 LEVELS = ("dot", "tile")
 """Levels that have a word: one dot product, or the whole matrices of one instruction."""
-_METADATA_BITS = 4
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class WordLayout:
         shapes = ins.operand_shapes(level == "tile")
         fields, lsb = [_field("d", ins.formats["d"], 0, shapes["c"])], 0
         for name in reversed(shapes):
-            fields.append(_field(name, ins.formats.get(name), lsb, shapes[name]))
+            fields.append(_field(name, ins.code_format(name), lsb, shapes[name]))
             lsb += fields[-1].width
         return cls(level, (*reversed(fields[1:]), fields[0]))
 
@@ -146,9 +145,8 @@ class WordLayout:
         return operands, results
 
 
-def _field(name: str, fmt: Format | None, lsb: int, shape: tuple[int, ...]) -> Field:
-    bits, dtype = (_METADATA_BITS, np.dtype(np.uint8)) if fmt is None else (fmt.bits, fmt.dtype)
-    return Field(name, math.prod(shape), bits, lsb, shape, dtype)
+def _field(name: str, fmt: Format, lsb: int, shape: tuple[int, ...]) -> Field:
+    return Field(name, math.prod(shape), fmt.bits, lsb, shape, fmt.dtype)
 
 
 def _check_words(words: Bits, width: int, kind: str) -> None:

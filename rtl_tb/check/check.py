@@ -370,7 +370,10 @@ def find_birth(result: Check) -> Birth | None:
         or best[0].constant is not None
     ):
         return None
-    suspect = best[0].instruction.trace(**example.operands)
+    unit, operands = example.instruction.in_mode_of(example.operands)
+    if result.diagnosis is not None and result.diagnosis.instruction.name != unit.name:
+        return None  # the diagnosis is of another mode
+    suspect = best[0].instruction.trace(**operands)
     if suspect.code != example.actual:
         return None
-    return first_difference(example.instruction.trace(**example.operands), suspect)
+    return first_difference(unit.trace(**operands), suspect)

@@ -24,6 +24,8 @@ def element(operands: dict[str, Bits], tiles: Any, rows: Any, columns: Any) -> d
     for name, codes in operands.items():
         if name == "c":
             picked[name] = codes[tiles, rows, columns]
+        elif name == "mode":
+            picked[name] = codes[tiles]
         else:
             picked[name] = codes[tiles, rows] if name in BY_ROW else codes[tiles, :, columns]
     return picked
@@ -58,6 +60,8 @@ def place(vectors: VectorSet, dots: dict[str, Bits], row: int, column: int) -> d
         tile = np.zeros((count, *shape), codes.dtype)
         if name == "c":
             tile[:, row, column] = codes
+        elif name == "mode":
+            tile = codes
         elif name in ("metadata", "scale_a"):
             tile[...] = codes[:, None, :]
         elif name == "scale_b":

@@ -41,6 +41,7 @@ _ALIASES = {
     "metadata": ("metadata", "meta", "e", "sparsity", "sel"),
     "scale_a": ("scalea", "ascale", "sa", "sfa"),
     "scale_b": ("scaleb", "bscale", "sb", "sfb"),
+    "mode": ("mode", "rm", "rnd", "round", "rounding", "opcode", "func", "function", "ctrl"),
 }
 
 

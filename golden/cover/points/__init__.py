@@ -17,6 +17,7 @@ counting.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -47,6 +48,7 @@ from golden.cover.ranges import spans_of
 from golden.errors import CoverageError
 from golden.instruction import Instruction
 from golden.number.formats import Kind
+from golden.program.modes import mode_text
 from golden.program.program import Operation
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Sum
 
@@ -59,6 +61,8 @@ def coverpoints(ins: Instruction) -> list[Coverpoint]:
     Raises:
         CoverageError: the instruction does what golden/cover/observed.py does not observe.
     """
+    if ins.modes is not None:
+        return _of_modes(ins)
     if (missing := unobserved(ins)) is not None:
         raise CoverageError(
             f"{ins.name}: functional coverage has no figure for this unit: {missing} is not observed"
@@ -71,6 +75,25 @@ def coverpoints(ins: Instruction) -> list[Coverpoint]:
     return points
 
 
+def _of_modes(ins: Instruction) -> list[Coverpoint]:
+    """Whether every mode came, and each mode's own coverpoints."""
+    assert ins.modes is not None
+    labels = {mode_text(values): True for _, values in ins.modes.codes()}
+    points = [Coverpoint("operands", "mode", labels)]
+    for (_, values), unit in zip(ins.modes.codes(), ins.mode_units.values(), strict=True):
+        points += [replace(p, name=f"{mode_text(values)}: {p.name}") for p in coverpoints(unit)]
+    return points
+
+
+def _samples_of_modes(ins: Instruction, operands: dict[str, Array], d: Array) -> Iterator[Sample]:
+    assert ins.modes is not None
+    texts = {id(ins.mode_units[code]): mode_text(values) for code, values in ins.modes.codes()}
+    yield "mode", np.searchsorted(np.array(list(ins.mode_units)), operands["mode"])
+    for unit, own, index in ins.by_mode(operands):
+        for name, bins in samples(unit, own, d[index]):
+            yield f"{texts[id(unit)]}: {name}", bins
+
+
 def samples(ins: Instruction, operands: dict[str, Array], d: Array) -> Iterator[Sample]:
     """Yields, for every coverpoint that the vectors meet, the bins that they fall into.
 
@@ -78,6 +101,9 @@ def samples(ins: Instruction, operands: dict[str, Array], d: Array) -> Iterator[
         CoverageError: what was observed gives other results than the instruction, so that its bins mean
             nothing.
     """
+    if ins.modes is not None:
+        yield from _samples_of_modes(ins, operands, d)
+        return
     yield from operand_samples(ins, operands)
     yield from result_samples(ins, d)
     for seen in observe(ins, operands):

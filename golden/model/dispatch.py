@@ -1,0 +1,55 @@
+"""Units with modes on the C core: every dot product goes to the program of its mode."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.model.engine import Engine, broadcast
+
+if TYPE_CHECKING:
+    from golden.instruction import Instruction
+
+Bits = npt.NDArray[Any]
+
+
+class ModeEngine:
+    """Has the calls of an `Engine`; holds one for each mode, loaded when the mode first comes."""
+
+    def __init__(self, instruction: Instruction) -> None:
+        self.instruction = instruction
+
+    def matrices(self, *operands: npt.ArrayLike | None, general: bool = False) -> Bits:
+        """As Engine.matrices: one mode for each product of matrices."""
+        return self.compute(self.instruction.check_operands(operands, matrices=True), True, general)
+
+    def dots(self, *operands: npt.ArrayLike | None, general: bool = False) -> Bits:
+        """As Engine.dots: one mode for each dot product."""
+        return self.compute(self.instruction.check_operands(operands, matrices=False), False, general)
+
+    def compute(self, checked: dict[str, Bits], matrices: bool, general: bool = False) -> Bits:
+        """D or d for operands that were checked."""
+        ins, mode = self.instruction, checked["mode"]
+        shapes = ins.operand_shapes(matrices)
+        operands = {name: codes for name, codes in checked.items() if name != "mode"}
+        leading = {name: codes.shape[: codes.ndim - len(shapes[name])] for name, codes in checked.items()}
+        batch = broadcast(leading)
+        first = self._engine(next(iter(ins.mode_units)))
+        result = first.empty((*batch, *((ins.m, ins.n) if matrices else ())))
+        spread = {name: np.broadcast_to(codes, (*batch, *shapes[name])) for name, codes in operands.items()}
+        modes = np.broadcast_to(mode, batch)
+        for code in np.unique(modes).tolist():
+            engine, here = self._engine(code), modes == code
+            if here.all():
+                result[...] = engine.compute(operands, matrices, general)
+            else:
+                picked = {name: codes[here] for name, codes in spread.items()}
+                result[here] = engine.compute(picked, matrices, general)
+        return result
+
+    def _engine(self, code: int) -> Engine:
+        engine = self.instruction.mode_units[code].engine
+        assert isinstance(engine, Engine)
+        return engine
