@@ -15,6 +15,10 @@ class MmagoldError(Exception):
     """Base class of every error that mmagold raises on purpose."""
 
 
+class OldWordWarning(UserWarning):
+    """A YAML file uses a word of an earlier version; the message names file, line and new word."""
+
+
 class UnknownNameError(MmagoldError, KeyError):
     """An architecture, instruction, format or algorithm of that name does not exist."""
 

@@ -39,7 +39,7 @@ static uint64_t mg_special_code(const mg_format *f, const mg_number *x, int has_
 }
 
 static mg_number mg_product(const mg_number *x, const mg_number *y, int zero_times_infinity) {
-    mg_number p = {0, 0, x->exponent + y->exponent, x->fraction_bits + y->fraction_bits, MG_FINITE, x->sign ^ y->sign};
+    mg_number p = {0, 0, x->exponent + y->exponent, x->fraction_bits + y->fraction_bits, MG_FINITE, x->sign ^ y->sign, 0};
     if (x->kind == MG_NAN || y->kind == MG_NAN || (x->kind == MG_INFINITY && y->kind == MG_ZERO) ||
         (x->kind == MG_ZERO && y->kind == MG_INFINITY)) {
         int number = x->kind != MG_NAN && y->kind != MG_NAN;
@@ -54,6 +54,7 @@ static mg_number mg_product(const mg_number *x, const mg_number *y, int zero_tim
     } else {
         if (x->kind == MG_ZERO || y->kind == MG_ZERO) p.kind = MG_ZERO;
         p.significand = x->significand * y->significand;
+        p.sticky = p.kind == MG_FINITE && (x->sticky | y->sticky);
     }
     return p;
 }
@@ -132,15 +133,18 @@ static int64_t mg_compress(uint64_t *limbs, mg_u128 *magnitude, uint8_t *sign) {
 /* Sum of finite terms: 128-bit where the span allows, the wide accumulator otherwise. */
 static void mg_sum_finite(const mg_number *const *terms, int32_t count, const mg_step *step, mg_number *total) {
     int32_t low = INT32_MAX, high = INT32_MIN;
+    for (int32_t i = 0; i < count; i++) total->sticky |= terms[i]->sticky;
     for (int32_t i = 0; i < count; i++) {
+        /* a sticky bit stands below the last place of all terms, zeros among them */
+        if (total->sticky && terms[i]->kind == MG_FINITE && mg_lsb(terms[i]) < low) low = mg_lsb(terms[i]);
         if (terms[i]->kind != MG_FINITE || terms[i]->significand == 0) continue;
         int32_t lsb = mg_lsb(terms[i]), msb = lsb + mg_bit_length(terms[i]->significand);
         low = lsb < low ? lsb : low;
         high = msb > high ? msb : high;
     }
     total->significand = 0;
-    if (low == INT32_MAX) { /* every finite term is a zero that took part */
-        total->fraction_bits = 0;
+    if (high == INT32_MIN) { /* every finite term is a zero that took part */
+        total->fraction_bits = total->sticky ? total->exponent - low : 0;
         return;
     }
     int32_t lsb = low;
@@ -166,7 +170,7 @@ static void mg_sum_finite(const mg_number *const *terms, int32_t count, const mg
 }
 
 static mg_number mg_exact_sum(const mg_number *const *terms, int32_t count, const mg_step *step) {
-    mg_number total = {0, 0, INT32_MIN, 0, MG_ZERO, 0};
+    mg_number total = {0, 0, INT32_MIN, 0, MG_ZERO, 0, 0};
     int infinities = 0;
     int32_t zeros = INT32_MIN; /* largest exponent of the zeros */
     for (int32_t i = 0; i < count; i++) {
@@ -191,16 +195,17 @@ static mg_number mg_exact_sum(const mg_number *const *terms, int32_t count, cons
     mg_sum_finite(terms, count, step, &total);
     if (total.significand == 0) {
         total.sign = mg_zero_sign(terms, count, step->rounding);
-        if (step->cancelled == MG_CANCELLED_ZERO) total.kind = MG_ZERO;
+        if (step->cancelled == MG_CANCELLED_ZERO && !total.sticky) total.kind = MG_ZERO;
     }
     return total;
 }
 
-static uint64_t mg_ieee_code(const mg_number *x, const mg_step *step, const mg_format *f) {
+static uint64_t mg_ieee_code(const mg_number *given, const mg_step *step, const mg_format *f) {
+    const mg_number seen = mg_with_sticky(given), *x = &seen;
     if (x->kind == MG_NAN && x->payload && step->nan_order_count) return x->payload;
     if (x->kind >= MG_INFINITY) return mg_special_code(f, x, step->has_nan, step->nan);
     const int overflow = step->op == MG_STEP_ADDITIONS && step->overflow == MG_OVERFLOW_SATURATE ? MG_OVERFLOW_SATURATE : MG_OVERFLOW_IEEE;
-    uint64_t code = mg_round(f, x, step->rounding, overflow, -1, step->flush != MG_FLUSH_NONE);
+    uint64_t code = mg_round(f, x, step->rounding, overflow, -1, mg_flushes(step));
     if (step->flush == MG_FLUSH_POSITIVE && x->significand && mg_decode(f, code).kind == MG_ZERO) return 0;
     return code;
 }
@@ -227,6 +232,7 @@ static void mg_step_flush(mg_state *s, const mg_step *step) {
             if (x[i].kind > MG_FINITE || mg_bit_length(x[i].significand) > x[i].fraction_bits) continue;
             x[i].kind = MG_ZERO;
             x[i].significand = 0;
+            x[i].sticky = 0;
             if (step->sign == MG_FLUSH_POSITIVE) x[i].sign = 0;
         }
     }
@@ -250,7 +256,7 @@ static void mg_step_multiply(mg_state *s, const mg_step *step) {
         if (step->operation != MG_OPERATION_PRODUCT) {
             int32_t k = s->operation->k_index[i];
             uint64_t bits = step->operation == MG_OPERATION_AND ? s->a_codes[k] & s->b_codes[k] : s->a_codes[k] ^ s->b_codes[k];
-            mg_number x = {bits, 0, 0, 0, bits ? MG_FINITE : MG_ZERO, 0};
+            mg_number x = {bits, 0, 0, 0, bits ? MG_FINITE : MG_ZERO, 0, 0};
             p[i] = x;
         } else {
             p[i] = mg_product(&a[i], &b[i], step->zero_times_infinity);
@@ -300,7 +306,7 @@ static void mg_step_special_values(mg_state *s, const mg_step *step) {
             last = x->sign;
         }
     if (kind < MG_INFINITY) return;
-    mg_number total = {0, 0, 0, 0, kind, infinities == 2};
+    mg_number total = {0, 0, 0, 0, kind, infinities == 2, 0};
     if (infinities == 3 && kind == MG_INFINITY) {
         switch (step->opposite_infinities) {
         case MG_OPPOSITE_FIRST: total.sign = first > 0; break;
@@ -329,8 +335,9 @@ static void mg_align_zero(mg_number *x, int32_t maximum, int32_t fraction_bits, 
     if (step->zeros == MG_ZEROS_MAXIMUM) {
         x->exponent = maximum;
         x->fraction_bits = fraction_bits;
-    } else if (step->zeros == MG_ZEROS_STICKY && step->cut == MG_CUT_STICKY && x->exponent < maximum - fraction_bits) {
-        mg_number sticky = {1, 0, maximum, fraction_bits + 1, MG_FINITE, x->sign};
+    } else if (step->zeros == MG_ZEROS_STICKY && step->cut != MG_CUT_DROPPED && x->exponent < maximum - fraction_bits) {
+        const int carried = step->cut == MG_CUT_STICKY_OR; /* else it is one more bit of the term */
+        mg_number sticky = {!carried, 0, maximum, fraction_bits + !carried, MG_FINITE, x->sign, (uint8_t)carried};
         *x = sticky;
     }
 }
@@ -348,10 +355,12 @@ static void mg_align_term(mg_number *x, int32_t maximum, int r, const mg_step *s
     x->significand = outside ? 0 : mg_shift_right(x->sign, x->significand, shift, step->rounding);
     x->exponent = maximum;
     x->fraction_bits = fraction_bits;
-    if (step->cut == MG_CUT_STICKY && !outside) {
+    lost |= x->sticky;
+    if (step->cut == MG_CUT_STICKY_ADDED && !outside) {
         x->significand = x->significand << 1 | (mg_u128)lost;
         x->fraction_bits++;
     }
+    x->sticky = step->cut == MG_CUT_STICKY_OR && !outside && lost;
 }
 
 /* The exponent that one group aligns to; registers left out count only where there is nothing else. */
@@ -415,8 +424,9 @@ static void mg_step_normalize(mg_state *s, const mg_step *step) {
             if (x->kind != MG_FINITE || x->significand == 0) continue;
             int32_t lsb = mg_lsb(x), exponent = lsb + mg_bit_length(x->significand) - 1;
             if (step->has_min_exponent && exponent < step->min_exponent) exponent = step->min_exponent;
-            int64_t shift = (int64_t)exponent - step->fraction_bits[r] - lsb;
-            x->significand = mg_shift_right(x->sign, x->significand, shift, step->rounding);
+            const mg_number seen = mg_with_sticky(x);
+            int64_t shift = (int64_t)exponent - step->fraction_bits[r] - mg_lsb(&seen);
+            x->significand = mg_shift_right(x->sign, seen.significand, shift, step->rounding);
             x->exponent = exponent;
             x->fraction_bits = step->fraction_bits[r];
         }
@@ -446,7 +456,7 @@ static mg_number mg_fma_step(const mg_number *a, const mg_number *b, const mg_nu
 
 static void mg_step_fma(mg_state *s, const mg_step *step, mg_number *sums) {
     int32_t count = s->count[MG_REGISTER_A], groups = mg_group_count(step, count);
-    mg_number zero = {0, 0, 0, 0, MG_ZERO, 0};
+    mg_number zero = {0, 0, 0, 0, MG_ZERO, 0, 0};
     for (int32_t g = 0; g < groups; g++) {
         mg_number total = step->start == MG_START_C ? s->registers[MG_REGISTER_C][0] : zero;
         int started = step->start != MG_START_PRODUCT;
@@ -468,7 +478,8 @@ static mg_number mg_with_gap(const mg_number *x, const mg_step *step) {
     int32_t exponent = mg_bit_length(x->significand) - 1 + mg_lsb(x);
     if (exponent < f->min_exponent) exponent = f->min_exponent;
     const int64_t round_bit = (int64_t)exponent - kept - 1 - mg_lsb(x);
-    for (int64_t bit = round_bit - step->sticky_gap; bit < round_bit; bit++)
+    const int64_t first = step->sticky == MG_STICKY_LEFT_OUT ? 0 : round_bit - step->sticky_gap;
+    for (int64_t bit = first; bit < round_bit; bit++)
         if (bit >= 0 && bit < 128) y.significand &= ~((mg_u128)1 << bit);
     return y;
 }
@@ -479,18 +490,15 @@ static int mg_kept(const mg_step *step) { return step->has_result_fraction_bits 
 static uint64_t mg_round_number(const mg_number *given, const mg_step *step) {
     const mg_format *f = &step->format;
     if (given->kind >= MG_INFINITY) return mg_special_code(f, given, step->has_nan, step->nan);
-    mg_number gapped;
-    const mg_number *x = given;
-    if (step->sticky_gap && f->is_float && given->significand) {
-        gapped = mg_with_gap(given, step);
-        x = &gapped;
-    }
-    uint64_t code = mg_round(f, x, step->rounding, step->overflow, mg_kept(step), step->flush != MG_FLUSH_NONE);
+    mg_number seen = mg_with_sticky(given);
+    const mg_number *x = &seen;
+    if ((step->sticky_gap || step->sticky == MG_STICKY_LEFT_OUT) && f->is_float && seen.significand) seen = mg_with_gap(&seen, step);
+    uint64_t code = mg_round(f, x, step->rounding, step->overflow, mg_kept(step), mg_flushes(step));
     if (!f->is_float) return code;
     mg_number rounded = mg_decode(f, code);
     if (step->subnormal_carry == MG_CARRY_LOST && mg_bit_length(x->significand) - 1 + mg_lsb(x) < f->min_exponent &&
         mg_bit_length(rounded.significand) == f->fraction_bits + 1) {
-        mg_number zero = {0, 0, 0, 0, MG_ZERO, x->sign};
+        mg_number zero = {0, 0, 0, 0, MG_ZERO, x->sign, 0};
         code = mg_round(f, &zero, step->rounding, step->overflow, -1, 0);
         rounded.kind = MG_ZERO;
     }

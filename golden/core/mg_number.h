@@ -12,6 +12,7 @@ typedef struct {
     uint64_t payload; /* raw bits of a NaN */
     int32_t exponent, fraction_bits;
     uint8_t kind, sign;
+    uint8_t sticky; /* bits below the significand were cut, their OR is carried along (cut: sticky_or) */
 } mg_number;
 
 static inline int mg_bit_length(mg_u128 x) {
@@ -26,7 +27,7 @@ static inline mg_number mg_decode_integer(const mg_format *f, uint64_t code) {
     uint64_t value = code & mask;
     int negative = f->is_signed && (value >> (f->bits - 1)) != 0;
     uint64_t magnitude = negative ? (~value + 1) & mask : value;
-    mg_number x = {magnitude, 0, 0, 0, magnitude ? MG_FINITE : MG_ZERO, (uint8_t)negative};
+    mg_number x = {magnitude, 0, 0, 0, magnitude ? MG_FINITE : MG_ZERO, (uint8_t)negative, 0};
     return x;
 }
 
@@ -36,7 +37,7 @@ static inline mg_number mg_decode(const mg_format *f, uint64_t code) {
     int width = f->exponent_bits + f->fraction_bits;
     uint64_t fields = (code >> f->ignored_low) & ((UINT64_C(1) << width) - 1);
     uint64_t exponent = fields >> f->fraction_bits, fraction = fields & ((UINT64_C(1) << f->fraction_bits) - 1);
-    mg_number x = {0, 0, f->min_exponent, f->fraction_bits, MG_ZERO, sign};
+    mg_number x = {0, 0, f->min_exponent, f->fraction_bits, MG_ZERO, sign, 0};
     int all_ones_exponent = exponent == (UINT64_C(1) << f->exponent_bits) - 1;
     if (f->specials == MG_SPECIALS_IEEE && all_ones_exponent) {
         x.kind = fraction ? MG_NAN : MG_INFINITY;
@@ -72,6 +73,7 @@ static inline mg_u128 mg_shift_right(int sign, mg_u128 x, int64_t shift, int rou
     case MG_ROUNDING_NEAREST_AWAY: up = above || tie; break;
     case MG_ROUNDING_DOWN: up = sign && cut; break;
     case MG_ROUNDING_UP: up = !sign && cut; break;
+    case MG_ROUNDING_TO_ODD: return kept | (cut != 0);
     default: break;
     }
     return kept + (mg_u128)up;
@@ -79,7 +81,7 @@ static inline mg_u128 mg_shift_right(int sign, mg_u128 x, int64_t shift, int rou
 
 static inline uint64_t mg_overflow_code(const mg_format *f, int sign, int rounding, int overflow, int cut_bits) {
     int to_largest = overflow == MG_OVERFLOW_LARGEST || !f->has_infinity;
-    if (overflow == MG_OVERFLOW_IEEE) to_largest |= rounding == MG_ROUNDING_TOWARD_ZERO || rounding == (sign ? MG_ROUNDING_UP : MG_ROUNDING_DOWN);
+    if (overflow == MG_OVERFLOW_IEEE) to_largest |= rounding == MG_ROUNDING_TOWARD_ZERO || rounding == MG_ROUNDING_TO_ODD || rounding == (sign ? MG_ROUNDING_UP : MG_ROUNDING_DOWN);
     if (!to_largest) return f->infinity;
     int cut = cut_bits + f->ignored_low;
     return f->largest >> cut << cut;
@@ -99,6 +101,26 @@ static inline uint64_t mg_round_to_integer(const mg_format *f, const mg_number *
     return (uint64_t)value & ((UINT64_C(1) << f->bits) - 1);
 }
 
+/* What `flush` of mg_round asks for: nothing; zero for a result that is subnormal; zero for a number that would be
+ * below the least normal one if it were rounded as if exponents had no lower bound. */
+enum { MG_KEEP_SUBNORMALS, MG_FLUSH_SUBNORMALS, MG_FLUSH_UNBOUNDED };
+
+static inline int mg_flushes(const mg_step *step) {
+    if (step->flush == MG_FLUSH_NONE) return MG_KEEP_SUBNORMALS;
+    return step->tiny == MG_TINY_UNBOUNDED ? MG_FLUSH_UNBOUNDED : MG_FLUSH_SUBNORMALS;
+}
+
+/* The number as a rounding sees it: its sticky bit is one more bit, below the last one. */
+static inline mg_number mg_with_sticky(const mg_number *x) {
+    mg_number y = *x;
+    if (x->sticky) {
+        y.significand = y.significand << 1 | 1;
+        y.fraction_bits++;
+        y.sticky = 0;
+    }
+    return y;
+}
+
 /* Rounds to a code of `f`, keeping `kept` fraction bits (-1: all); the twin of round_to_code in golden/number/rounding.py. */
 static inline uint64_t mg_round(const mg_format *f, const mg_number *x, int rounding, int overflow, int kept, int flush) {
     if (!f->is_float) return mg_round_to_integer(f, x, rounding, overflow);
@@ -108,6 +130,10 @@ static inline uint64_t mg_round(const mg_format *f, const mg_number *x, int roun
     if (x->significand == 0) return zero_code;
     if (kept < 0) kept = f->fraction_bits;
     int32_t lsb = mg_lsb(x), exponent = mg_bit_length(x->significand) - 1 + lsb;
+    if (flush == MG_FLUSH_UNBOUNDED && exponent < f->min_exponent) {
+        uint64_t rounded = (uint64_t)mg_shift_right(x->sign, x->significand, (int64_t)exponent - kept - lsb, rounding);
+        if (exponent + (int32_t)(rounded >> (kept + 1)) < f->min_exponent) return zero_code;
+    }
     if (exponent < f->min_exponent) exponent = f->min_exponent;
     uint64_t significand = (uint64_t)mg_shift_right(x->sign, x->significand, (int64_t)exponent - kept - lsb, rounding);
     if (significand >> (kept + 1)) {

@@ -10,7 +10,7 @@
 
 enum mg_rounding {
     MG_ROUNDING_TOWARD_ZERO, MG_ROUNDING_NEAREST_EVEN, MG_ROUNDING_NEAREST_AWAY, MG_ROUNDING_DOWN,
-    MG_ROUNDING_UP, MG_ROUNDING_COUNT,
+    MG_ROUNDING_UP, MG_ROUNDING_TO_ODD, MG_ROUNDING_COUNT,
 };
 
 enum mg_overflow {
@@ -32,7 +32,11 @@ enum mg_zeros { MG_ZEROS_IGNORED, MG_ZEROS_MAXIMUM, MG_ZEROS_STICKY, MG_ZEROS_CO
 
 enum mg_hidden_zeros { MG_HIDDEN_ZEROS_KEPT, MG_HIDDEN_ZEROS_SET, MG_HIDDEN_ZEROS_COUNT };
 
-enum mg_cut { MG_CUT_DROPPED, MG_CUT_STICKY, MG_CUT_COUNT };
+enum mg_cut { MG_CUT_DROPPED, MG_CUT_STICKY_ADDED, MG_CUT_STICKY_OR, MG_CUT_COUNT };
+
+enum mg_sticky { MG_STICKY_SEEN, MG_STICKY_LEFT_OUT, MG_STICKY_COUNT };
+
+enum mg_tiny { MG_TINY_SUBNORMAL_RESULT, MG_TINY_UNBOUNDED, MG_TINY_COUNT };
 
 enum mg_left_out { MG_LEFT_OUT_NONE, MG_LEFT_OUT_DROPPED, MG_LEFT_OUT_UNSHIFTED, MG_LEFT_OUT_COUNT };
 
@@ -109,6 +113,7 @@ typedef struct {
     int32_t has_format;
     int32_t rounding;
     int32_t flush;
+    int32_t tiny;
     int32_t has_nan;
     int32_t opposite_infinities;
     int32_t cut;
@@ -137,6 +142,7 @@ typedef struct {
     int32_t nan_order[3];
     int32_t zero;
     int32_t subnormal_carry;
+    int32_t sticky;
     int32_t has_result_fraction_bits;
     int32_t result_fraction_bits;
     uint64_t nan;

@@ -290,7 +290,7 @@ def aligned(step: Align, registers: dict[str, Span]) -> dict[str, Span]:
         span = registers[name]
         low = span.low if floor is None else max(span.low, floor)
         reach = max(registers[other].high for other in step.of)
-        fraction += int(step.cut == "sticky")
+        fraction += int(step.cut == "sticky_added")
         result[name] = replace(
             span,
             low=low,

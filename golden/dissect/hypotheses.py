@@ -36,7 +36,14 @@ from golden.program.widths import operation_nodes
 
 Apply = Callable[[Instruction], Instruction | None]
 Rewrite = Callable[[Step, Operation], "Step | tuple[Step, ...]"]
-MODE_NAMES = {"toward_zero": "RZ", "nearest_even": "RNE", "nearest_away": "RNA", "down": "RD", "up": "RU"}
+MODE_NAMES = {
+    "toward_zero": "RZ",
+    "nearest_even": "RNE",
+    "nearest_away": "RNA",
+    "down": "RD",
+    "up": "RU",
+    "to_odd": "RTO",
+}
 
 
 @dataclass(frozen=True)
@@ -217,7 +224,9 @@ def _sticky(ins: Instruction) -> Iterator[Change]:
     if not _steps(ins, Align):
         return
     yield Change(
-        "sticky-added", "a sticky bit below the kept bits", _on(Align, lambda s: replace(s, cut="sticky"))
+        "sticky-added",
+        "a sticky bit below the kept bits",
+        _on(Align, lambda s: replace(s, cut="sticky_added")),
     )
     removed = _on(
         Align,
@@ -229,9 +238,9 @@ def _sticky(ins: Instruction) -> Iterator[Change]:
     for gap in range(1, 5):
         bits = "bit" if gap == 1 else f"{gap} bits"
         text = f"a sticky bit that does not see the {bits} right below the kept ones"
-        rule = _on(Align, lambda s, g=gap: replace(s, sticky_gap=g) if s.cut == "sticky" else s)  # type: ignore[misc]
+        rule = _on(Align, lambda s, g=gap: replace(s, sticky_gap=g) if s.cut != "dropped" else s)  # type: ignore[misc]
         yield Change(f"sticky-gap-{gap}", text, rule, 1.0 + gap / 20)
-    zeros = _on(Align, lambda s: replace(s, zeros="sticky") if s.cut == "sticky" else s)
+    zeros = _on(Align, lambda s: replace(s, zeros="sticky") if s.cut != "dropped" else s)
     yield Change("zeros-in-sticky", "zero operands set the sticky bit", zeros)
 
 

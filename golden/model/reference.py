@@ -198,7 +198,9 @@ def _is_subnormal(number: Number, fmt: Format | None) -> bool:
 
 
 def _zero(number: Number, rule: str) -> Number:
-    return replace(number, kind=Kind.ZERO, sign=number.sign if rule == "signed" else 0, significand=0)
+    return replace(
+        number, kind=Kind.ZERO, sign=number.sign if rule == "signed" else 0, significand=0, sticky=0
+    )
 
 
 def _hidden_bit(state: State, step: HiddenBit) -> Event:
@@ -235,7 +237,12 @@ def _product(x: Number, y: Number, zero_times_infinity: str = "nan") -> Number:
         return Number(Kind.INFINITY, sign)
     kind = Kind.ZERO if Kind.ZERO in (x.kind, y.kind) else Kind.FINITE
     return Number(
-        kind, sign, x.significand * y.significand, x.exponent + y.exponent, x.fraction_bits + y.fraction_bits
+        kind,
+        sign,
+        x.significand * y.significand,
+        x.exponent + y.exponent,
+        x.fraction_bits + y.fraction_bits,
+        sticky=x.sticky | y.sticky if kind == Kind.FINITE else 0,
     )
 
 
@@ -394,6 +401,8 @@ def _align_zero(number: Number, maximum: int, fraction_bits: int, step: Align) -
     if step.zeros == "maximum":
         return replace(number, exponent=maximum, fraction_bits=fraction_bits)
     if step.zeros == "sticky" and maximum - number.exponent > fraction_bits:
+        if step.cut == "sticky_or":
+            return Number(Kind.FINITE, number.sign, 0, maximum, fraction_bits, sticky=1)
         return Number(Kind.FINITE, number.sign, 1, maximum, fraction_bits + 1)
     return number
 
@@ -405,16 +414,16 @@ def _align_term(
     shift = maximum - number.exponent
     if outside:
         whole = max(number.fraction_bits + 1, number.significand.bit_length(), cut)
-        zero = replace(number, significand=0, exponent=maximum, fraction_bits=fraction_bits)
+        zero = replace(number, significand=0, exponent=maximum, fraction_bits=fraction_bits, sticky=0)
         return zero, Cut(shift, whole, number.significand)
     lost = number.significand & ((1 << max(cut, 0)) - 1)
     kept = shift_right(number.sign, number.significand, cut, step.rounding)
-    if step.cut == "sticky":
-        seen = number.significand & ((1 << max(cut - step.sticky_gap, 0)) - 1)
-        kept, fraction_bits = kept << 1 | (seen != 0), fraction_bits + 1
-    return replace(number, significand=kept, exponent=maximum, fraction_bits=fraction_bits), Cut(
-        shift, max(cut, 0), lost
-    )
+    seen = number.significand & ((1 << max(cut - step.sticky_gap, 0)) - 1) != 0 or number.sticky
+    if step.cut == "sticky_added":
+        kept, fraction_bits = kept << 1 | seen, fraction_bits + 1
+    sticky = int(seen) if step.cut == "sticky_or" else 0
+    aligned = replace(number, significand=kept, exponent=maximum, fraction_bits=fraction_bits, sticky=sticky)
+    return aligned, Cut(shift, max(cut, 0), lost)
 
 
 def _exact_sum(terms: Sequence[Number], step: Sum) -> Number:
@@ -443,9 +452,10 @@ def _total(
     if width is not None:
         total = _wrapped(total, max(shown + width - lsb, 0))
     sign = int(total < 0) if total else _zero_sign(terms, rounding)
-    if total == 0 and cancelled_is_zero:
+    sticky = int(any(term.sticky for term in finite))
+    if total == 0 and cancelled_is_zero and not sticky:
         return Number(Kind.ZERO, sign, 0, shown)
-    return Number(Kind.FINITE, sign, abs(total), shown, shown - lsb)
+    return Number(Kind.FINITE, sign, abs(total), shown, shown - lsb, sticky=sticky)
 
 
 def _wrapped(total: int, bits: int) -> int:
@@ -470,7 +480,16 @@ def _ieee(exact: Number, step: IeeeStep) -> Number:
     return fmt.decode(_ieee_code(exact, step, fmt))
 
 
+def _with_sticky(number: Number) -> Number:
+    """The number as a rounding sees it: its sticky bit is one more bit, below the last one."""
+    if not number.sticky:
+        return number
+    below = number.significand << 1 | 1
+    return replace(number, significand=below, fraction_bits=number.fraction_bits + 1, sticky=0)
+
+
 def _ieee_code(exact: Number, step: IeeeStep, fmt: Format) -> int:
+    exact = _with_sticky(exact)
     if exact.kind == Kind.NAN and exact.payload and isinstance(step, Fma) and step.nan_order:
         return exact.payload
     if exact.kind >= Kind.INFINITY:
@@ -478,7 +497,14 @@ def _ieee_code(exact: Number, step: IeeeStep, fmt: Format) -> int:
     flush = step.flush != "none"
     overflow = step.overflow if isinstance(step, Additions) else "ieee"
     code = round_to_code(
-        fmt, exact.sign, exact.significand, exact.lsb_exponent, step.rounding, overflow, flush=flush
+        fmt,
+        exact.sign,
+        exact.significand,
+        exact.lsb_exponent,
+        step.rounding,
+        overflow,
+        flush=flush,
+        tiny_unbounded=step.tiny == "unbounded",
     )
     if step.flush == "positive" and fmt.decode(code).kind == Kind.ZERO and exact.significand:
         return 0
@@ -537,7 +563,10 @@ def _normalize_term(number: Number, fraction_bits: int, step: Normalize) -> Numb
     if step.min_exponent is not None:
         exponent = max(exponent, step.min_exponent)
     shift = exponent - fraction_bits - number.lsb_exponent
-    kept = shift_right(number.sign, number.significand, shift, step.rounding)
+    seen = _with_sticky(number)
+    kept = shift_right(
+        seen.sign, seen.significand, shift + seen.fraction_bits - number.fraction_bits, step.rounding
+    )
     return replace(number, significand=kept, exponent=exponent, fraction_bits=fraction_bits)
 
 
@@ -582,7 +611,8 @@ def _round(state: State, step: Round) -> Event:
 def _round_code(number: Number, step: Round, fmt: Format) -> int:
     if number.kind >= Kind.INFINITY:
         return _special_code(number, fmt, step.nan)
-    if step.sticky_gap and number.significand:
+    number = _with_sticky(number)
+    if (step.sticky_gap or step.sticky == "left_out") and number.significand:
         number = _with_gap(number, step, fmt)
     code = round_to_code(
         fmt,
@@ -593,6 +623,7 @@ def _round_code(number: Number, step: Round, fmt: Format) -> int:
         step.overflow,
         step.result_fraction_bits,
         step.flush != "none",
+        step.tiny == "unbounded",
     )
     if not fmt.is_float:
         return code
@@ -609,7 +640,7 @@ def _with_gap(number: Number, step: Round, fmt: Format) -> Number:
     if cut < 2:
         return number
     round_bit = 1 << (cut - 1)
-    unseen = round_bit - max(round_bit >> step.sticky_gap, 1)
+    unseen = round_bit - (1 if step.sticky == "left_out" else max(round_bit >> step.sticky_gap, 1))
     return replace(number, significand=number.significand & ~unseen)
 
 

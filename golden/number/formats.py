@@ -48,6 +48,8 @@ class Number:
     fraction_bits: int = 0
     payload: int = 0
     """Raw bits of a NaN, for units that hand payloads on."""
+    sticky: int = 0
+    """1 where bits below the significand were cut and their OR is carried along (`cut: sticky_or`)."""
 
     @property
     def lsb_exponent(self) -> int:

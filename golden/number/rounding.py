@@ -7,13 +7,14 @@ MMA-Sim section IV-C step 5 (result rounding).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from golden.errors import OperandError
 from golden.number.formats import Format, Kind, Number
 
-MODES = ("toward_zero", "nearest_even", "nearest_away", "down", "up")
+MODES = ("toward_zero", "nearest_even", "nearest_away", "down", "up", "to_odd")
 FLOAT_OVERFLOWS = ("infinity", "largest", "ieee")
 INTEGER_OVERFLOWS = ("wrap", "saturate")
 OVERFLOWS = (*FLOAT_OVERFLOWS, *INTEGER_OVERFLOWS)
@@ -22,7 +23,8 @@ OVERFLOWS = (*FLOAT_OVERFLOWS, *INTEGER_OVERFLOWS)
 def shift_right(sign: int, magnitude: int, shift: int, mode: str) -> int:
     """Returns round((-1)**sign * magnitude / 2**shift) as a magnitude; a negative shift moves left, exactly.
 
-    `mode` is one of MODES; "down" and "up" are toward minus and plus infinity, so they depend on the sign.
+    `mode` is one of MODES; "down" and "up" are toward minus and plus infinity, so they depend on the sign;
+    "to_odd" sets the last bit kept where anything was cut (von Neumann's jamming).
     """
     if shift <= 0:
         return magnitude << -shift
@@ -32,6 +34,8 @@ def shift_right(sign: int, magnitude: int, shift: int, mode: str) -> int:
         return kept + (cut > half or (cut == half and kept & 1 == 1))
     if mode == "nearest_away":
         return kept + (cut >= half)
+    if mode == "to_odd":
+        return kept | (cut != 0)
     away = (mode == "down" and sign == 1) or (mode == "up" and sign == 0)
     return kept + (away and cut != 0)
 
@@ -45,6 +49,7 @@ def round_to_code(
     overflow: str = "infinity",
     fraction_bits: int | None = None,
     flush: bool = False,
+    tiny_unbounded: bool = False,
 ) -> int:
     """Rounds (-1)**sign * magnitude * 2**lsb_exponent to a code of `fmt`.
 
@@ -58,6 +63,8 @@ def round_to_code(
             for integers.
         flush: a result in the subnormal range (before its exponent is rounded up)
             becomes zero of the same sign.
+        tiny_unbounded: `flush` asks instead whether the number, rounded as if exponents had no lower bound,
+            lies below the least normal one (IEEE 754 7.5, tininess after rounding).
     """
     if not fmt.is_float:
         return _round_to_integer(fmt, sign, magnitude, lsb_exponent, mode, overflow)
@@ -66,7 +73,12 @@ def round_to_code(
     if magnitude == 0:
         return zero_code
     kept = fmt.fraction_bits if fraction_bits is None else fraction_bits
-    exponent = max(magnitude.bit_length() - 1 + lsb_exponent, fmt.min_exponent)
+    leading = magnitude.bit_length() - 1 + lsb_exponent
+    if flush and tiny_unbounded and leading < fmt.min_exponent:
+        rounded = shift_right(sign, magnitude, leading - kept - lsb_exponent, mode)
+        if leading + (rounded >> (kept + 1)) < fmt.min_exponent:
+            return zero_code
+    exponent = max(leading, fmt.min_exponent)
     significand = shift_right(sign, magnitude, exponent - kept - lsb_exponent, mode)
     if significand >> (kept + 1):
         significand, exponent = significand >> 1, exponent + 1
@@ -84,7 +96,7 @@ def round_to_code(
 def _overflow_code(fmt: Format, sign: int, mode: str, overflow: str, cut_bits: int) -> int:
     to_largest = overflow == "largest" or fmt.infinity is None
     if overflow == "ieee":
-        to_largest = to_largest or mode == "toward_zero" or mode == ("up" if sign else "down")
+        to_largest = to_largest or mode in ("toward_zero", "to_odd", "up" if sign else "down")
     if not to_largest and fmt.infinity is not None:
         return fmt.infinity
     return fmt.largest >> (cut_bits + fmt.ignored_low) << (cut_bits + fmt.ignored_low)
@@ -110,7 +122,7 @@ def convert(number: Number, fmt: Format) -> Number:
         OperandError: the value does not fit the format exactly.
     """
     if number.kind != Kind.FINITE:
-        return Number(number.kind, number.sign, 0, fmt.min_exponent, fmt.fraction_bits, number.payload)
+        return replace(number, significand=0, exponent=fmt.min_exponent, fraction_bits=fmt.fraction_bits)
     code = round_to_code(fmt, number.sign, number.significand, number.lsb_exponent, "toward_zero")
     converted = fmt.decode(code)
     if converted.kind != Kind.FINITE or converted.value != number.value:

@@ -195,7 +195,7 @@ def _aligned(step: Align, registers: dict[str, Extent]) -> dict[str, Extent]:
         if step.shift_limit is not None:
             high = max(high, most - step.shift_limit + above)
         if (
-            step.rounding != "toward_zero" or step.cut == "sticky"
+            step.rounding != "toward_zero" or step.cut != "dropped"
         ):  # a carry, or one unit for a term that lies far below
             high, above = max(high + 1, most - bits + 1), above + 1
         found[name] = replace(
@@ -205,7 +205,7 @@ def _aligned(step: Align, registers: dict[str, Extent]) -> dict[str, Extent]:
             bottom=min(own.bottom, least),
             top=max(own.top, most),
             above=above,
-            width=bits + above + int(step.cut == "sticky"),
+            width=bits + above + int(step.cut == "sticky_added"),
             exact=True,
         )
     return found

@@ -34,7 +34,9 @@ ORDER = Vocabulary("order", ("tree", "sequential"))
 START = Vocabulary("start", ("c", "zero", "product"))
 ZEROS = Vocabulary("zeros", ("ignored", "maximum", "sticky"))
 HIDDEN_ZEROS = Vocabulary("hidden_zeros", ("kept", "set"))
-CUT = Vocabulary("cut", ("dropped", "sticky"))
+CUT = Vocabulary("cut", ("dropped", "sticky_added", "sticky_or"))
+STICKY = Vocabulary("sticky", ("seen", "left_out"))
+TINY = Vocabulary("tiny", ("subnormal_result", "unbounded"))
 LEFT_OUT = Vocabulary("left_out", ("dropped", "unshifted"))
 CANCELLED = Vocabulary("cancelled", ("keeps_exponent", "zero"))
 ZERO_TIMES_INFINITY = Vocabulary("zero_times_infinity", ("nan", "infinity", "zero"))
@@ -91,6 +93,8 @@ class Choice(Key):
 
     vocabulary: Vocabulary
     words: tuple[str, ...]
+    old: tuple[tuple[str, str], ...] = ()
+    """Earlier spellings and the words that they are read as."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, assert_never
 
-from golden.errors import UnknownNameError, nearest
+from golden.errors import OldWordWarning, UnknownNameError, nearest
 from golden.number.formats import Format, get_format
 from golden.number.rounding import FLOAT_OVERFLOWS, INTEGER_OVERFLOWS
 from golden.program.keys import (
@@ -88,8 +89,8 @@ class StepReader:
                 return self._registers(name, key)
             case Target():
                 return self._target(name, key, default)
-            case Choice(words=words):
-                return section.take_choice(name, words, default)
+            case Choice():
+                return self._choice(name, key, default)
             case Integer(low=low, high=high):
                 return section.take_int(name, low, high, default)
             case Flag():
@@ -108,6 +109,16 @@ class StepReader:
                 return self._names(name, key)
             case _:
                 raise AssertionError(f"no reader of {type(key).__name__}")
+
+    def _choice(self, key: str, rule: Choice, default: Any) -> Any:
+        given = self.section.get(key)
+        new = dict(rule.old).get(given) if isinstance(given, str) else None
+        if new is None:
+            return self.section.take_choice(key, rule.words, default)
+        self.section.take(key, str)
+        note = self.section.error(f"'{key}: {given}' is now written '{key}: {new}'", key)
+        warnings.warn(str(note), OldWordWarning, stacklevel=2)
+        return new
 
     def _registers(self, key: str, rule: Registers) -> tuple[str, ...]:
         names = self.section.take_names(key)
@@ -235,9 +246,9 @@ class StepReader:
 
     def _check_align(self, step: Align) -> None:
         for key, meant in (("zeros", step.zeros == "sticky"), ("sticky_gap", step.sticky_gap > 0)):
-            if meant and step.cut != "sticky":
+            if meant and step.cut == "dropped":
                 raise self.section.error(
-                    f"key '{key}' speaks of a sticky bit, which needs 'cut: sticky'", key
+                    f"key '{key}' speaks of a sticky bit, which needs 'cut: sticky_added'", key
                 )
         if step.left_out and len(step.left_out) == len(step.of):
             raise self.section.error("key 'left_out' leaves no register to take the maximum of", "left_out")
@@ -254,6 +265,8 @@ class StepReader:
                 f"{' or '.join(allowed)}",
                 "overflow",
             )
+        if step.sticky == "left_out" and not fmt.is_float:
+            raise self.section.error(f"key 'sticky' is for floating-point results, not {fmt.name}", "sticky")
         if step.sticky_gap and not fmt.is_float:
             raise self.section.error(
                 f"key 'sticky_gap' is for floating-point results, not {fmt.name}", "sticky_gap"

@@ -73,6 +73,16 @@ def _flush(meaning: str, **more: Any) -> Any:
     return _choice(keys.FLUSH, meaning, "none", **more)
 
 
+def _tiny() -> Any:
+    return _choice(
+        keys.TINY,
+        "with `flush`: what is flushed: a result that is subnormal (`subnormal_result`), or a number that, "
+        "rounded as if exponents had no lower bound, is below the least normal one (`unbounded`)",
+        "subnormal_result",
+        when=("flush", "signed", "positive"),
+    )
+
+
 def _nan(meaning: str = "the word of a NaN; without it the format's", **more: Any) -> Any:
     return declare(Word(meaning=meaning, **more), None)
 
@@ -129,6 +139,7 @@ class Multiply:
     flush: str = _flush(
         "with `format`: a subnormal product becomes a zero of its sign, or +0", when=("format",)
     )
+    tiny: str = _tiny()
     nan: int | None = _nan("with `format`: the word of a NaN; without it the format's", when=("format",))
 
 
@@ -176,7 +187,14 @@ class Align:
     op: ClassVar[Literal["align"]] = "align"
     to: ClassVar[str] = ""
     of: tuple[str, ...] = _of("the terms that are aligned to each other", never=("a", "b", "scales"))
-    cut: str = _choice(keys.CUT, "`sticky`: one more bit says whether anything was cut", "dropped")
+    cut: str = _choice(
+        keys.CUT,
+        "`sticky_added`: every term gets one more bit, which says whether anything of it was cut and is "
+        "added with the others; `sticky_or`: all bits cut of all terms are ORed into one, which stands "
+        "below the sum and is seen by the rounding alone, as most hardware has it",
+        "dropped",
+        old=(("sticky", "sticky_added"),),
+    )
     zeros: str = _choice(keys.ZEROS, _A_FAULT, "ignored", fault=True)
     sticky_gap: int = _sticky_gap()
     group: tuple[str, int] | None = _group(
@@ -243,6 +261,7 @@ class Additions:
     )
     rounding: str = _rounding("tree, sequential: of every addition")
     flush: str = _flush("tree, sequential: subnormal sums become zero")
+    tiny: str = _tiny()
     nan: int | None = _nan("tree, sequential: the word of a NaN; without it the format's")
     overflow: str = _choice(
         keys.OVERFLOW,
@@ -284,6 +303,7 @@ class Fma:
     group: tuple[str, int] | None = _group("one chain for each [group](#group)")
     rounding: str = _rounding()
     flush: str = _flush("subnormal results become zero")
+    tiny: str = _tiny()
     start: str = _choice(keys.START, "what the chain starts from: c, +0, or the rounded first product", "c")
     zero_times_infinity: str = _zero_times_infinity()
     nan: int | None = _nan("the word of a NaN made from numbers; without it the format's")
@@ -313,6 +333,7 @@ class Round:
         "(totals of integers alone) or `saturate`",
     )
     flush: str = _flush("a subnormal result becomes zero")
+    tiny: str = _tiny()
     nan: int | None = _nan()
     zero: str = _choice(
         keys.ZERO_RULE,
@@ -320,6 +341,12 @@ class Round:
         "underflows keeps its sign",
     )
     subnormal_carry: str = _choice(keys.CARRY, _A_FAULT, "kept", fault=True)
+    sticky: str = _choice(
+        keys.STICKY,
+        "`left_out`: of what is cut, the rounding sees the highest bit alone",
+        "seen",
+        fault=True,
+    )
     sticky_gap: int = _sticky_gap()
     result_fraction_bits: int | None = declare(
         Integer(name="fraction_bits", low=0, high=52, meaning="keep fewer bits than the format has"), None

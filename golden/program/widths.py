@@ -167,7 +167,7 @@ def _written(step: Step, nodes: dict[str, Node]) -> list[Node]:
 def _rounded(maximum: Fraction, bits: int, mode: str) -> Fraction:
     """The largest significand after rounding to `bits` fraction bits; rounding down needs no carry in
     two's complement."""
-    if mode in ("toward_zero", "down"):
+    if mode in ("toward_zero", "down", "to_odd"):
         return maximum
     return Fraction(-(-maximum.numerator * (1 << bits) // maximum.denominator), 1 << bits)
 
@@ -178,7 +178,9 @@ def _normalized(step: Normalize, node: Node, bits: int) -> Node:
     low, high = node.exponents[0] - node.fraction_bits, node.exponents[1] + node.integer_bits - 1
     if step.min_exponent is not None:
         low, high = max(low, step.min_exponent), max(high, step.min_exponent)
-    maximum = 2 - Fraction(1, 1 << bits) if step.rounding in ("toward_zero", "down") else Fraction(2)
+    maximum = (
+        2 - Fraction(1, 1 << bits) if step.rounding in ("toward_zero", "down", "to_odd") else Fraction(2)
+    )
     return replace(
         node,
         maximum=maximum,
@@ -229,7 +231,7 @@ def _aligned(step: Align, terms: list[Node]) -> list[Node]:
         replace(
             node,
             maximum=_rounded(node.maximum, bits[node.register], step.rounding),
-            fraction_bits=bits[node.register] + int(step.cut == "sticky"),
+            fraction_bits=bits[node.register] + int(step.cut == "sticky_added"),
             exponents=(low, high),
             fixed=False,
             aligned=True,

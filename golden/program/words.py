@@ -29,6 +29,7 @@ _MODES = {
     "nearest_away": "to nearest, ties away from zero",
     "down": "down (toward minus infinity)",
     "up": "up (toward plus infinity)",
+    "to_odd": "to odd (the last bit is set where anything is cut)",
 }
 _OVERFLOWS = {
     "infinity": "becomes infinity",
@@ -41,6 +42,10 @@ _ZERO_SIGNS = {
     "positive": "+0",
     "signed": "signed",
     "signed_underflow": "+0, but keeps its sign where a number underflows",
+}
+_CUTS = {
+    "sticky_added": "one sticky bit below, of every term, tells that something was cut",
+    "sticky_or": "one sticky bit for all terms tells that something was cut; the rounding alone sees it",
 }
 _ZEROS = {
     "ignored": "zeros do not take part",
@@ -142,7 +147,10 @@ def _group_text(step: Align | Sum | Additions | Fma) -> str:
 
 
 def _flushed_text(step: Multiply | Additions | Fma | Round) -> str:
-    return f"; {_FLUSHES[step.flush]}" if step.flush != "none" else ""
+    if step.flush == "none":
+        return ""
+    unbounded = " (those that would be below the least normal number with any exponent)"
+    return f"; {_FLUSHES[step.flush]}{unbounded if step.tiny == 'unbounded' else ''}"
 
 
 def _nan_text(step: Multiply | Additions | Fma | Round) -> str:
@@ -216,11 +224,9 @@ def _align_text(step: Align) -> str:
         f"({_ZEROS[step.zeros]}); "
         f"fraction bits kept: {widths}; bits below round {_MODES[step.rounding]}"
     )
-    if step.cut == "sticky":
-        gap = (
-            f" (the {step.sticky_gap} bits right below the kept ones are not seen)" if step.sticky_gap else ""
-        )
-        text += f"; one sticky bit below tells that something was cut{gap}"
+    if step.cut != "dropped":
+        gap = f" (the {step.sticky_gap} bits right below the kept ones are not seen)"
+        text += f"; {_CUTS[step.cut]}{gap if step.sticky_gap else ''}"
     for name, window in step.window:
         text += f"; {name} more than {window} below the largest exponent counts as zero"
     for name, rule in step.left_out:
@@ -277,6 +283,8 @@ def _round_text(step: Round) -> str:
     flush = _flushed_text(step)
     sign = _ZERO_SIGNS[step.zero]
     gap = f"; the {step.sticky_gap} bits right below the round bit are not seen" if step.sticky_gap else ""
+    if step.sticky == "left_out":
+        gap = "; of what is cut the highest bit alone is seen"
     carry = (
         "; a subnormal that rounds up to the least normal number becomes zero"
         if step.subnormal_carry == "lost"

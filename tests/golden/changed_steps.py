@@ -156,7 +156,9 @@ def _sound(step: Step, name: str, value: Any, out: Format) -> bool:
                 return value == "product" or not out.is_float
             return name != "zero_times_infinity" or step.operation == "product"
         case Align():
-            return step.cut == "sticky" or not ((name == "sticky_gap" and value) or value == "sticky" != name)
+            return step.cut != "dropped" or not (
+                (name == "sticky_gap" and value) or value == "sticky" != name
+            )
         case Sum(group=None) | Additions(group=None):
             return name != "group" and not (name == "overflow" and value == "saturate" and out.is_float)
         case Additions():

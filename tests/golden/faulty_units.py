@@ -21,7 +21,7 @@ def spoil(rng: random.Random, op: str, keys: Keys) -> None:
     if op == "align":
         keys["zeros"] = rng.choice(("ignored", "maximum", "maximum", "sticky"))
         if chance:
-            keys |= {"cut": "sticky", "sticky_gap": rng.randint(0, 4)}
+            keys |= {"cut": rng.choice(("sticky_added", "sticky_or")), "sticky_gap": rng.randint(0, 4)}
         if rng.random() < 0.4:
             keys["shift_limit"] = rng.choice((rng.randint(0, 40), rng.randint(0, 40), 10000))
         if rng.random() < 0.4 and len(keys["of"]) > 1:

@@ -172,7 +172,7 @@ class UnitWriter:
             of=registers,
             fraction_bits=table,
             rounding=self.mode(),
-            cut=self.maybe(0.3, "sticky"),
+            cut=self.maybe(0.4, self.rng.choice(("sticky_added", "sticky_or"))),
             floor=self.maybe(0.4, self.rng.choice((-150, -126, -20, 0, 10, 60, -100000, 100000))),
             window=self.maybe(0.2, {registers[-1]: self.rng.randint(0, 30)}),
             group=self.group(registers[0]) if len(registers) == 1 else None,

@@ -21,6 +21,10 @@ from golden.docs.pictures.stage_words import MODES_SHORT, grouped, labels, names
 from golden.program.steps import Align
 from golden.program.widths import Node
 
+_STICKY = {
+    "sticky_added": "an OR of the bits below is kept as sticky bit S",
+    "sticky_or": "the bits below of all terms are ORed into one sticky bit S",
+}
 _LEFT_OUT = {"dropped": "lost", "unshifted": "not shifted"}
 
 
@@ -52,7 +56,7 @@ def align(sheet: Sheet, step: Align, written: dict[str, Node], before: dict[str,
         line = y + 62 + 22 * i
         cuts = _can_cut(step, before, node)
         sheet.parts.append(svg.text(LEFT + 8, line + 12, node.register, font_size=10.5))
-        sheet.parts += bars.aligned(sheet.scale, line, node, step.cut == "sticky", cuts)
+        sheet.parts += bars.aligned(sheet.scale, line, node, step.cut != "dropped", cuts)
     for name, node in written.items():
         sheet.put(node, labels(sheet, node), C in xs.get(name, ()))
     _common_exponent(sheet, next(iter(written.values())), step)
@@ -104,11 +108,9 @@ def _align_notes(step: Align, before: dict[str, Node]) -> list[str]:
         else ", ".join(f"{bits} of {name}" for name, bits in kept.items())
     )
     cut = (
-        "an OR of the bits below is kept as sticky bit S"
-        if step.cut == "sticky"
-        else f"bits below are rounded {MODES_SHORT[step.rounding]}"
+        _STICKY[step.cut] if step.cut != "dropped" else f"bits below are rounded {MODES_SHORT[step.rounding]}"
     )
-    if step.cut == "sticky" and step.rounding != "toward_zero":
+    if step.cut != "dropped" and step.rounding != "toward_zero":
         cut += f", rounded {MODES_SHORT[step.rounding]}"
     notes.append(f"{widths} fraction bits kept; {cut}")
     if step.sticky_gap:

@@ -14,6 +14,7 @@ MODES_SHORT = {
     "nearest_away": "to nearest, ties away",
     "down": "down",
     "up": "up",
+    "to_odd": "to odd",
 }
 OVERFLOW = {
     "infinity": "overflow becomes infinity",

@@ -112,7 +112,7 @@ def test_sticky_gap(gap: int, d: float) -> None:
     """Rounding up sees 2^-26 through the sticky bit below 2^-24, unless the two bits in between are not
     looked at."""
     text = UNIT.format(
-        before="", multiply="", special="", align=f", cut: sticky, sticky_gap: {gap}", sum="", round=""
+        before="", multiply="", special="", align=f", cut: sticky_added, sticky_gap: {gap}", sum="", round=""
     )
     ins = unit_files.build_instruction(
         yamlfile.parse(text.replace("of: total, rounding: toward_zero", "of: total, rounding: up"))
@@ -169,8 +169,8 @@ def test_sticky_gap_of_the_rounding(low: int, d: int) -> None:
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"align": ", sticky_gap: 2"}, "needs 'cut: sticky'"),
-        ({"align": ", zeros: sticky"}, "needs 'cut: sticky'"),
+        ({"align": ", sticky_gap: 2"}, "needs 'cut: sticky_added'"),
+        ({"align": ", zeros: sticky"}, "needs 'cut: sticky_added'"),
         ({"align": ", zeros: maximal"}, "expected one of ignored, maximum, sticky; nearest: maximum"),
         ({"align": ", left_out: {products: dropped, c: dropped}"}, "leaves no register"),
         ({"align": ", left_out: {total: dropped}"}, "unknown key 'total'"),

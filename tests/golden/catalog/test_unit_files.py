@@ -260,7 +260,7 @@ def test_example(name: str) -> None:
     ("change", "to"),
     [
         ("nearest_even", "toward_zero"),
-        ("cut: sticky", "cut: dropped"),
+        ("cut: sticky_added", "cut: dropped"),
         ("fraction_bits: 26", "fraction_bits: 25"),
     ],
 )

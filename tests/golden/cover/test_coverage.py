@@ -412,7 +412,7 @@ def test_whatever_is_counted_is_the_cores_arithmetic(make: Any) -> None:
         ({"align": ", shift_limit: 40"}, "'shift_limit' of step 'align'"),
         ({"align": ", zeros: maximum"}, "'zeros' of step 'align'"),
         ({"align": ", left_out: {c: dropped}"}, "'left_out' of step 'align'"),
-        ({"align": ", cut: sticky, sticky_gap: 1"}, "'sticky_gap' of step 'align'"),
+        ({"align": ", cut: sticky_added, sticky_gap: 1"}, "'sticky_gap' of step 'align'"),
         ({"sum": ", width: 9"}, "'width' of step 'sum'"),
         ({"sum": ", cancelled: zero"}, "'cancelled' of step 'sum'"),
         ({"multiply": ", zero_times_infinity: zero"}, "'zero_times_infinity' of step 'multiply'"),

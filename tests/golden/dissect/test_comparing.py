@@ -92,7 +92,7 @@ def test_nan_payloads_are_kept_apart() -> None:
     ("name", "old", "new", "difference"),
     [
         ("sticky_rne", "fraction_bits: 26", "fraction_bits: 25", "value"),
-        ("sticky_rne", "cut: sticky", "cut: dropped", "value"),
+        ("sticky_rne", "cut: sticky_added", "cut: dropped", "value"),
         ("sticky_rne", "nearest_even", "nearest_away", "value"),
         ("sticky_rne", "zero: positive", "zero: signed", "zero_sign"),
         ("sticky_rne", "to: products}", "to: products, normalize: true}", "value"),

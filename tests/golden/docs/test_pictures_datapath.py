@@ -183,7 +183,7 @@ steps:
   - hidden_bit: {of: [a, b], zeros: set}
   - multiply: {to: products, zero_times_infinity: zero, overflow_exponent: 128}
   - special_values: {of: [products, c], opposite_infinities: first}
-  - align: {of: [products], fraction_bits: 24, rounding: toward_zero, cut: sticky, zeros: sticky, sticky_gap: 2, shift_limit: 31}
+  - align: {of: [products], fraction_bits: 24, rounding: toward_zero, cut: sticky_added, zeros: sticky, sticky_gap: 2, shift_limit: 31}
   - sum: {of: [products], to: dot, width: 4, cancelled: zero}
   - align: {of: [dot, c], fraction_bits: {dot: 30, c: 24}, rounding: down, left_out: {c: dropped}, window: {dot: 40}}
   - sum: {of: [dot, c], to: total}

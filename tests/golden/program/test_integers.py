@@ -310,7 +310,8 @@ END = (
             "the sum can need",
         ),
         (
-            "align: {of: products, fraction_bits: 20, rounding: toward_zero, cut: sticky, floor: 100000}; ",
+            "align: {of: products, fraction_bits: 20, rounding: toward_zero, cut: sticky_added, "
+            "floor: 100000}; ",
             "f16",
             "the sum can need",
         ),
