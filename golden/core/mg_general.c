@@ -38,6 +38,22 @@ static uint64_t mg_special_code(const mg_format *f, const mg_number *x, int has_
     return f->largest | (negative && f->sign_shift >= 0 ? UINT64_C(1) << f->sign_shift : 0);
 }
 
+#define MG_QUIET (UINT64_C(1) << 63)
+
+/* The code of a NaN with this payload in a format with IEEE 754's special values. */
+static uint64_t mg_nan_code(const mg_number *x, const mg_format *f) {
+    const uint64_t ones = (UINT64_C(1) << f->exponent_bits) - 1;
+    return (uint64_t)x->sign << f->sign_shift | (ones << f->fraction_bits | x->payload >> (64 - f->fraction_bits)) << f->ignored_low;
+}
+
+/* A NaN that comes of numbers, where NaNs keep their payloads. */
+static mg_number mg_made_nan(const mg_step *step) {
+    mg_number x = {0, 0, 0, 0, MG_NAN, 0, 0};
+    if (step->has_nan) x = mg_decode(&step->format, step->nan);
+    x.kind = MG_NAN;
+    return x;
+}
+
 static mg_number mg_product(const mg_number *x, const mg_number *y, int zero_times_infinity) {
     mg_number p = {0, 0, x->exponent + y->exponent, x->fraction_bits + y->fraction_bits, MG_FINITE, x->sign ^ y->sign, 0};
     if (x->kind == MG_NAN || y->kind == MG_NAN || (x->kind == MG_INFINITY && y->kind == MG_ZERO) ||
@@ -202,7 +218,7 @@ static mg_number mg_exact_sum(const mg_number *const *terms, int32_t count, cons
 
 static uint64_t mg_ieee_code(const mg_number *given, const mg_step *step, const mg_format *f) {
     const mg_number seen = mg_with_sticky(given), *x = &seen;
-    if (x->kind == MG_NAN && x->payload && step->nan_order_count) return x->payload;
+    if (x->kind == MG_NAN && x->payload && (step->nan_order_count || step->first_nan)) return mg_nan_code(x, f);
     if (x->kind >= MG_INFINITY) return mg_special_code(f, x, step->has_nan, step->nan);
     const int overflow = step->op == MG_STEP_ADDITIONS && step->overflow == MG_OVERFLOW_SATURATE ? MG_OVERFLOW_SATURATE : MG_OVERFLOW_IEEE;
     uint64_t code = mg_round(f, x, step->rounding, overflow, -1, mg_flushes(step));
@@ -293,6 +309,61 @@ static int32_t mg_collect(mg_state *s, const mg_step *step, mg_number **terms, i
     return count;
 }
 
+/* Infinities of both signs among the terms of a step; `all`: of c, too. */
+static int mg_opposite(const mg_state *s, const mg_step *step, int all) {
+    int signs = 0;
+    for (int r = 0; r < step->of_count; r++) {
+        if (step->of[r] == MG_REGISTER_C && !all) continue;
+        for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
+            const mg_number *x = &s->registers[step->of[r]][i];
+            if (x->kind == MG_INFINITY) signs |= x->sign ? 2 : 1;
+        }
+    }
+    return signs == 3;
+}
+
+/* The first NaN operand that a cause speaks of, or null. */
+static const mg_number *mg_nan_operand(const mg_state *s, int cause) {
+    const mg_number *a = s->registers[MG_REGISTER_A], *b = s->registers[MG_REGISTER_B], *c = s->registers[MG_REGISTER_C];
+    if (cause == MG_CAUSE_C) return c->kind == MG_NAN ? c : NULL;
+    for (int32_t i = 0; i < s->count[MG_REGISTER_A]; i++) {
+        if (cause != MG_CAUSE_B && a[i].kind == MG_NAN) return &a[i];
+        if (cause != MG_CAUSE_A && b[i].kind == MG_NAN) return &b[i];
+    }
+    return NULL;
+}
+
+static int mg_invalid_product(const mg_state *s) {
+    for (int32_t i = 0; i < s->count[MG_REGISTER_A]; i++) {
+        const uint8_t a = s->registers[MG_REGISTER_A][i].kind, b = s->registers[MG_REGISTER_B][i].kind;
+        if ((a == MG_INFINITY && b == MG_ZERO) || (a == MG_ZERO && b == MG_INFINITY)) return 1;
+    }
+    return 0;
+}
+
+/* The word of the first cause of a NaN that is there; 0 where none is. */
+static int mg_nan_by_cause(const mg_state *s, const mg_step *step, uint64_t *word) {
+    for (int i = 0; i < step->nans_count; i++) {
+        const mg_number *nan = NULL;
+        int happened;
+        switch (step->nans_cause[i]) {
+        case MG_CAUSE_INVALID_PRODUCT: happened = mg_invalid_product(s); break;
+        case MG_CAUSE_OPPOSITE_PRODUCTS: happened = mg_opposite(s, step, 0); break;
+        case MG_CAUSE_OPPOSITE_INFINITIES: happened = mg_opposite(s, step, 1); break;
+        default: nan = mg_nan_operand(s, step->nans_cause[i]); happened = nan != NULL;
+        }
+        if (!happened) continue;
+        *word = step->nans[i];
+        if (step->nans_payload[i]) {
+            mg_number quiet = *nan;
+            quiet.payload |= MG_QUIET;
+            *word = mg_nan_code(&quiet, &s->operation->out_format);
+        }
+        return 1;
+    }
+    return 0;
+}
+
 static void mg_step_special_values(mg_state *s, const mg_step *step) {
     uint8_t kind = MG_ZERO;
     int infinities = 0, first = -1, last = 0; /* signs of the first and the last infinity */
@@ -316,7 +387,8 @@ static void mg_step_special_values(mg_state *s, const mg_step *step) {
         default: total.kind = MG_NAN;
         }
     }
-    s->result = mg_special_code(&s->operation->out_format, &total, step->has_nan, step->nan);
+    if (total.kind != MG_NAN || !mg_nan_by_cause(s, step, &s->result))
+        s->result = mg_special_code(&s->operation->out_format, &total, step->has_nan, step->nan);
     s->done = 1;
 }
 
@@ -389,7 +461,14 @@ static void mg_step_align(mg_state *s, const mg_step *step, mg_number **terms, i
 
 static mg_number mg_ieee_add(const mg_number *x, const mg_number *y, const mg_step *step) {
     const mg_number *pair[2] = {x, y};
+    for (int i = 0; i < 2; i++)
+        if (step->first_nan && pair[i]->kind == MG_NAN) {
+            mg_number handed = *pair[i];
+            handed.payload |= MG_QUIET;
+            return handed;
+        }
     mg_number exact = mg_exact_sum(pair, 2, step);
+    if (step->first_nan && exact.kind == MG_NAN) return mg_made_nan(step);
     return mg_ieee(&exact, step);
 }
 
@@ -438,7 +517,7 @@ static mg_number mg_fma_step(const mg_number *a, const mg_number *b, const mg_nu
         const mg_number *x = operands[step->nan_order[i]];
         if (x && x->kind == MG_NAN) {
             mg_number quiet = *x;
-            quiet.payload |= UINT64_C(1) << (step->format.fraction_bits - 1);
+            quiet.payload |= MG_QUIET;
             return quiet;
         }
     }
@@ -448,7 +527,8 @@ static mg_number mg_fma_step(const mg_number *a, const mg_number *b, const mg_nu
         exact = mg_exact_sum(pair, 2, step);
     }
     if (exact.kind == MG_NAN) {
-        exact.payload = step->nan;
+        if (step->nan_order_count) return mg_made_nan(step);
+        exact.payload = 0;
         return exact;
     }
     return mg_ieee(&exact, step);

@@ -9,7 +9,7 @@ typedef unsigned __int128 mg_u128;
 /* (-1)^sign * significand * 2^(exponent - fraction_bits); `exponent` is what alignment compares. */
 typedef struct {
     mg_u128 significand;
-    uint64_t payload; /* raw bits of a NaN */
+    uint64_t payload; /* the fraction of a NaN, aligned left */
     int32_t exponent, fraction_bits;
     uint8_t kind, sign;
     uint8_t sticky; /* bits below the significand were cut, their OR is carried along (cut: sticky_or) */
@@ -52,7 +52,7 @@ static inline mg_number mg_decode(const mg_format *f, uint64_t code) {
         x.significand = fraction | UINT64_C(1) << f->fraction_bits;
         x.exponent = (int32_t)exponent - f->bias;
     }
-    if (x.kind == MG_NAN) x.payload = code;
+    if (x.kind == MG_NAN && f->fraction_bits) x.payload = fraction << (64 - f->fraction_bits);
     return x;
 }
 

@@ -54,6 +54,11 @@ enum mg_opposite {
 
 enum mg_zero { MG_ZERO_POSITIVE, MG_ZERO_SIGNED, MG_ZERO_SIGNED_UNDERFLOW, MG_ZERO_COUNT };
 
+enum mg_cause {
+    MG_CAUSE_A, MG_CAUSE_B, MG_CAUSE_FACTOR, MG_CAUSE_C, MG_CAUSE_INVALID_PRODUCT, MG_CAUSE_OPPOSITE_PRODUCTS,
+    MG_CAUSE_OPPOSITE_INFINITIES, MG_CAUSE_COUNT,
+};
+
 enum mg_carry { MG_CARRY_KEPT, MG_CARRY_LOST, MG_CARRY_COUNT };
 
 enum mg_group { MG_GROUP_NONE, MG_GROUP_CONTIGUOUS, MG_GROUP_INTERLEAVED, MG_GROUP_COUNT };
@@ -116,6 +121,9 @@ typedef struct {
     int32_t tiny;
     int32_t has_nan;
     int32_t opposite_infinities;
+    int32_t nans_count;
+    int32_t nans_cause[7];
+    int32_t nans_payload[7];
     int32_t cut;
     int32_t zeros;
     int32_t sticky_gap;
@@ -134,6 +142,7 @@ typedef struct {
     int32_t width;
     int32_t cancelled;
     int32_t order;
+    int32_t first_nan;
     int32_t overflow;
     int32_t has_min_exponent;
     int32_t min_exponent;
@@ -146,6 +155,7 @@ typedef struct {
     int32_t has_result_fraction_bits;
     int32_t result_fraction_bits;
     uint64_t nan;
+    uint64_t nans[7];
     mg_format format;
 } mg_step;
 

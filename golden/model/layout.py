@@ -15,6 +15,7 @@ from typing import Any
 from golden.number.formats import SPECIALS, Format
 from golden.program import keys
 from golden.program.keys import (
+    Causes,
     Choice,
     Flag,
     FormatName,
@@ -126,6 +127,14 @@ def _members(name: str, key: Key, optional: bool) -> list[tuple[str, Any]]:
             return [(f"has_{name}", _i32), (name, FormatStruct)]
         case Word():
             return [(f"has_{name}", _i32), (name, _u64)]
+        case Causes(causes=causes):
+            size = len(causes)
+            return [
+                (f"{name}_count", _i32),
+                (f"{name}_cause", _i32 * size),
+                (f"{name}_payload", _i32 * size),
+                (name, _u64 * size),
+            ]
         case _:
             raise AssertionError(f"no C members for {type(key).__name__}")
 
@@ -198,6 +207,12 @@ def _set(low: StepStruct, name: str, key: Key, value: Any, of: tuple[str, ...], 
         case Names(allowed=allowed):
             setattr(low, f"{name}_count", len(value))
             setattr(low, name, (_i32 * len(allowed))(*(allowed.index(one) for one in value)))
+        case Causes():
+            setattr(low, f"{name}_count", len(value))
+            for i, (cause, word) in enumerate(value):
+                getattr(low, f"{name}_cause")[i] = number(keys.CAUSE, cause)
+                getattr(low, f"{name}_payload")[i] = int(word is None)
+                getattr(low, name)[i] = word or 0
         case FormatName():
             setattr(low, f"has_{name}", int(value is not None))
             if value is not None:

@@ -301,8 +301,48 @@ def _special_values(state: State, step: SpecialValues) -> Event:
         [number for name in step.of for number in state.registers[name]], step.opposite_infinities
     )
     if total is not None:
-        state.result = _special_code(total, state.operation.out_format, step.nan)
+        own = _nan_by_cause(state, step) if total.kind == Kind.NAN else None
+        state.result = _special_code(total, state.operation.out_format, step.nan) if own is None else own
     return Event(0, step, {})
+
+
+def _nan_by_cause(state: State, step: SpecialValues) -> int | None:
+    """The word of the first cause of `nans` that is there; None where none is."""
+    products = [number for name in step.of if name != "c" for number in state.registers[name]]
+    pairs = list(zip(state.registers["a"], state.registers["b"], strict=True))
+    handed: dict[str, Sequence[Number]] = {
+        "a": state.registers["a"],
+        "b": state.registers["b"],
+        "factor": [factor for pair in pairs for factor in pair],
+        "c": state.registers["c"],
+    }
+    happened = {
+        "invalid_product": any({x.kind, y.kind} == {Kind.INFINITY, Kind.ZERO} for x, y in pairs),
+        "opposite_products": _opposite(products),
+        "opposite_infinities": _opposite([*products, *(state.registers["c"] if "c" in step.of else ())]),
+    }
+    for cause, word in step.nans:
+        nan = next((number for number in handed.get(cause, ()) if number.kind == Kind.NAN), None)
+        if nan is not None:
+            return _nan_code(_quiet(nan), state.operation.out_format) if word is None else word
+        if happened.get(cause):
+            return word
+    return None
+
+
+def _opposite(terms: Sequence[Number]) -> bool:
+    return len({term.sign for term in terms if term.kind == Kind.INFINITY}) == 2
+
+
+def _quiet(nan: Number) -> Number:
+    return replace(nan, payload=nan.payload | 1 << 63)
+
+
+def _nan_code(nan: Number, fmt: Format) -> int:
+    """The code of a NaN with this payload in a format with IEEE 754's special values."""
+    ones = (1 << fmt.exponent_bits) - 1
+    fraction = nan.payload >> (64 - fmt.fraction_bits)
+    return nan.sign << fmt.sign_shift | (ones << fmt.fraction_bits | fraction) << fmt.ignored_low
 
 
 def _propagate(terms: Sequence[Number], opposite: str = "nan") -> Number | None:
@@ -480,6 +520,18 @@ def _ieee(exact: Number, step: IeeeStep) -> Number:
     return fmt.decode(_ieee_code(exact, step, fmt))
 
 
+def _hands_on(step: IeeeStep) -> bool:
+    """Whether NaNs keep their payloads from one rounding to the next."""
+    return (isinstance(step, Fma) and bool(step.nan_order)) or (
+        isinstance(step, Additions) and step.first_nan
+    )
+
+
+def _made_nan(step: Fma | Additions) -> Number:
+    """A NaN that comes of numbers."""
+    return Number(Kind.NAN) if step.nan is None else replace(step.format.decode(step.nan), kind=Kind.NAN)
+
+
 def _with_sticky(number: Number) -> Number:
     """The number as a rounding sees it: its sticky bit is one more bit, below the last one."""
     if not number.sticky:
@@ -490,8 +542,8 @@ def _with_sticky(number: Number) -> Number:
 
 def _ieee_code(exact: Number, step: IeeeStep, fmt: Format) -> int:
     exact = _with_sticky(exact)
-    if exact.kind == Kind.NAN and exact.payload and isinstance(step, Fma) and step.nan_order:
-        return exact.payload
+    if exact.kind == Kind.NAN and exact.payload and _hands_on(step):
+        return _nan_code(exact, fmt)
     if exact.kind >= Kind.INFINITY:
         return _special_code(exact, fmt, step.nan)
     flush = step.flush != "none"
@@ -533,7 +585,11 @@ def _additions(state: State, step: Additions) -> Event:
     terms = [number for name in step.of for number in state.registers[name]]
 
     def add(x: Number, y: Number) -> Number:
-        return _ieee(_total([x, y], step.rounding), step)
+        handed = next((term for term in (x, y) if step.first_nan and term.kind == Kind.NAN), None)
+        if handed is not None:
+            return _quiet(handed)
+        exact = _total([x, y], step.rounding)
+        return _made_nan(step) if step.first_nan and exact.kind == Kind.NAN else _ieee(exact, step)
 
     sums = tuple(_reduce([terms[i] for i in group], step, add) for group in _groups(terms, step.group))
     return _write(state, step, sums)
@@ -589,12 +645,11 @@ def _fma_step(a: Number, b: Number, c: Number | None, step: Fma) -> Number:
     for name in step.nan_order:
         operand = operands[name]
         if operand is not None and operand.kind == Kind.NAN:
-            assert step.format is not None
-            return replace(operand, payload=operand.payload | 1 << (step.format.fraction_bits - 1))
+            return _quiet(operand)
     product = _product(a, b, step.zero_times_infinity)
     exact = product if c is None else _total([product, c], step.rounding)
     if exact.kind == Kind.NAN:
-        return Number(Kind.NAN, payload=step.nan or 0)
+        return _made_nan(step) if step.nan_order else Number(Kind.NAN)
     return _ieee(exact, step)
 
 

@@ -47,7 +47,7 @@ class Number:
     exponent: int = 0
     fraction_bits: int = 0
     payload: int = 0
-    """Raw bits of a NaN, for units that hand payloads on."""
+    """The fraction of a NaN, aligned left in 64 bits, for units that hand payloads on to other formats."""
     sticky: int = 0
     """1 where bits below the significand were cut and their OR is carried along (`cut: sticky_or`)."""
 
@@ -167,7 +167,9 @@ class Format:
         exponent, fraction = fields >> self.fraction_bits, fields & ((1 << self.fraction_bits) - 1)
         kind = self._special_kind(sign, fields)
         if kind is not None:
-            return Number(kind, sign, payload=code)
+            return Number(
+                kind, sign, payload=fraction << (64 - self.fraction_bits) if self.fraction_bits else 0
+            )
         if exponent == 0 and self.has_zero:
             kind = Kind.FINITE if fraction else Kind.ZERO
             return Number(kind, sign, fraction, self.min_exponent, self.fraction_bits)

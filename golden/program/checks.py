@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from golden.number.formats import Format, Kind
 from golden.program.extents import (
     KEPT_BITS,
     MOST_BITS,
@@ -190,12 +191,22 @@ class StepChecks:
             case HiddenBit():
                 self._check_hidden_bits(step, body)
             case Fma() if step.nan_order:
-                a, b = self.formats["a"], self.formats["b"]
-                if not {a, b, self.frame.seed_format} <= {step.format} or a.fraction_bits == 0:
-                    raise body.error(
-                        "'nan_order' hands NaN words on, so a, b, c and the step's format must be the same",
-                        "nan_order",
-                    )
+                own = {self.formats["a"], self.formats["b"], self.frame.seed_format, step.format}
+                self._check_payloads(own, step.nan, "nan_order", body)
+            case Additions() if step.first_nan:
+                self._check_payloads({self.frame.seed_format, step.format}, step.nan, "first_nan", body)
+            case SpecialValues() if any(word is None for _, word in step.nans):
+                own = {self.formats["a"], self.formats["b"], self.frame.seed_format, self.frame.out_format}
+                self._check_payloads(own, self.frame.out_format.nan, "nans", body)
+
+    def _check_payloads(self, formats: set[Format], nan: int | None, key: str, body: Section) -> None:
+        """NaNs are handed on among formats that have a payload, and stay NaNs."""
+        for fmt in formats:
+            if fmt.specials != "ieee":
+                raise body.error(f"'{key}' hands NaN payloads on, {fmt.name} has none", key)
+        last = self.frame.out_format
+        if nan is not None and nan < 1 << last.bits and last.decode(nan).kind != Kind.NAN:
+            raise body.error(f"key 'nan' is {nan:#x}, which is a number, beside '{key}'", "nan")
 
     def _check_bit_operands(self, step: Multiply, body: Section) -> None:
         for name in "ab":

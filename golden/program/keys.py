@@ -42,6 +42,10 @@ CANCELLED = Vocabulary("cancelled", ("keeps_exponent", "zero"))
 ZERO_TIMES_INFINITY = Vocabulary("zero_times_infinity", ("nan", "infinity", "zero"))
 OPPOSITE = Vocabulary("opposite", ("nan", "first", "last", "positive", "negative"))
 ZERO_RULE = Vocabulary("zero", ("positive", "signed", "signed_underflow"))
+CAUSE = Vocabulary(
+    "cause",
+    ("a", "b", "factor", "c", "invalid_product", "opposite_products", "opposite_infinities"),
+)
 CARRY = Vocabulary("carry", ("kept", "lost"))
 GROUP = Vocabulary("group", ("contiguous", "interleaved"))
 REGISTER = Vocabulary(
@@ -151,6 +155,13 @@ class Names(Key):
     """Different ones of a few names, in order."""
 
     allowed: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Causes(Key):
+    """A mapping from causes of a NaN, those that win first, to the word that each gives, or `payload`."""
+
+    causes: tuple[str, ...]
 
 
 def declare(kind: Key, default: Any = MISSING) -> Any:

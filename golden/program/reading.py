@@ -10,6 +10,7 @@ from golden.number.formats import Format, get_format
 from golden.number.rounding import FLOAT_OVERFLOWS, INTEGER_OVERFLOWS
 from golden.program.keys import (
     REGISTER,
+    Causes,
     Choice,
     Flag,
     FormatName,
@@ -43,6 +44,9 @@ from golden.program.steps import (
     variants,
 )
 from golden.yamlfile import MISSING, Section
+
+_WITH_PAYLOAD = ("a", "b", "factor", "c")
+"""Causes that are a NaN operand, whose payload can be handed on."""
 
 
 class StepReader:
@@ -107,6 +111,8 @@ class StepReader:
                 return self._word(name)
             case Names():
                 return self._names(name, key)
+            case Causes():
+                return self._causes(name, key)
             case _:
                 raise AssertionError(f"no reader of {type(key).__name__}")
 
@@ -209,6 +215,25 @@ class StepReader:
                 f"key '{key}' is {names}, expected different ones of {', '.join(rule.allowed)}", key
             )
         return tuple(names)
+
+    def _causes(self, key: str, rule: Causes) -> tuple[tuple[str, int | None], ...]:
+        section = self.section.take(key, Section, None)
+        if section is None:
+            return ()
+        most = (1 << self.out.bits) - 1
+        table: list[tuple[str, int | None]] = []
+        for cause in section:
+            word = section.get(cause)
+            if word == "payload" and cause in _WITH_PAYLOAD:
+                section.take(cause, str)
+                table.append((cause, None))
+            elif cause in rule.causes:
+                expected = " or 'payload'" if cause in _WITH_PAYLOAD else ""
+                if isinstance(word, str):
+                    raise section.error(f"key '{cause}' is '{word}', expected a word{expected}", cause)
+                table.append((cause, section.take_int(cause, 0, most)))
+        section.done(rule.causes)
+        return tuple(table)
 
     # What two keys of one step have to do with each other ---------------------------------------------------
 

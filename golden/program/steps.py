@@ -19,6 +19,7 @@ from golden.number.formats import Format
 from golden.program import keys
 from golden.program.keys import (
     TARGETS,
+    Causes,
     Choice,
     Flag,
     FormatName,
@@ -164,6 +165,18 @@ class SpecialValues:
     of: tuple[str, ...] = _of("whose terms are looked at; `scales` too, where a NaN scale matters")
     opposite_infinities: str = _choice(keys.OPPOSITE, _A_FAULT, "nan", fault=True)
     nan: int | None = _nan("the word that the unit answers; without it the format's")
+    nans: tuple[tuple[str, int | None], ...] = declare(
+        Causes(
+            causes=keys.CAUSE.words,
+            meaning="words by cause, those that win first: `{factor: 0xFFC00A3D, c: payload}`; causes are a "
+            "NaN "
+            "in `a`, in `b`, in a `factor` (a or b, k ascending), in `c`; infinity times zero "
+            "(`invalid_product`), infinities of both signs among the products (`opposite_products`) or among "
+            "all terms (`opposite_infinities`). `payload`: that NaN is handed on, quieted. Any other gives "
+            "`nan`",
+        ),
+        (),
+    )
 
 
 @dataclass(frozen=True)
@@ -263,6 +276,10 @@ class Additions:
     flush: str = _flush("tree, sequential: subnormal sums become zero")
     tiny: str = _tiny()
     nan: int | None = _nan("tree, sequential: the word of a NaN; without it the format's")
+    first_nan: bool = declare(
+        Flag(meaning="tree, sequential: of two terms the first NaN is handed on, quieted, payload included"),
+        False,
+    )
     overflow: str = _choice(
         keys.OVERFLOW,
         "tree, sequential: integers wrap (`ieee`; terms that are integers alone), or clamp at every addition",

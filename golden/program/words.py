@@ -201,7 +201,7 @@ def _scale_text(step: Scale) -> str:
 
 
 def _special_text(step: SpecialValues) -> str:
-    nan = f"the NaN {(step.nan or 0):#x}"
+    nan = f"the NaN {(step.nan or 0):#x}{_causes_text(step)}"
     if step.opposite_infinities != "nan":
         return (
             f"A NaN in {_names(step.of)} gives {nan}; infinities give an infinity, "
@@ -211,6 +211,27 @@ def _special_text(step: SpecialValues) -> str:
         f"NaN in {_names(step.of)}, infinity times zero, or infinities of both signs give {nan}; "
         "infinities of one sign give that infinity. Otherwise go on."
     )
+
+
+_CAUSES = {
+    "a": "a NaN in a",
+    "b": "a NaN in b",
+    "factor": "a NaN factor",
+    "c": "a NaN in c",
+    "invalid_product": "infinity times zero",
+    "opposite_products": "products of infinities of both signs",
+    "opposite_infinities": "infinities of both signs",
+}
+
+
+def _causes_text(step: SpecialValues) -> str:
+    if not step.nans:
+        return ""
+    words = (
+        f"{_CAUSES[cause]} {'hands it on, quieted' if word is None else f'gives {word:#x}'}"
+        for cause, word in step.nans
+    )
+    return f" (first of these that applies: {', '.join(words)})"
 
 
 def _align_text(step: Align) -> str:
@@ -250,7 +271,8 @@ def _additions_text(step: Additions) -> str:
     clamp = ", clamped to its range" if step.overflow == "saturate" else ""
     return (
         f"{what}, each addition rounded to {step.format.name} {_MODES[step.rounding]}{clamp}"
-        f"{_flushed_text(step)}{_nan_text(step)}."
+        f"{_flushed_text(step)}{'; the first NaN of two is handed on, quieted' if step.first_nan else ''}"
+        f"{_nan_text(step)}."
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from golden.number.formats import Format
-from golden.program.keys import Grouping, Key, Rules, Widths, Word, applies, declared, key_name
+from golden.program.keys import Causes, Grouping, Key, Rules, Widths, Word, applies, declared, key_name
 from golden.program.program import Operation
 from golden.program.steps import Step
 
@@ -41,6 +41,8 @@ def _written(key: Key, value: Any) -> Any:
     match key:
         case Word():
             return Hex(value)
+        case Causes():
+            return {cause: "payload" if word is None else Hex(word) for cause, word in value}
         case Grouping():
             return {value[0]: value[1]}
         case Rules():

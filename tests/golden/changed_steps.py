@@ -15,6 +15,7 @@ from golden.instruction import Instruction
 from golden.number.formats import Format, get_format
 from golden.number.rounding import FLOAT_OVERFLOWS, INTEGER_OVERFLOWS
 from golden.program.keys import (
+    Causes,
     Choice,
     Flag,
     FormatName,
@@ -125,7 +126,10 @@ def _values(step: Step, name: str, key: Key, out: Format) -> Iterable[Any]:
                 (get_format("f16"), get_format("f32")) if isinstance(step, Multiply) and out.is_float else ()
             )
         case Word():
-            return (None, 0x1234)
+            fmt = format_of(step) or out
+            return (None, fmt.nan | 1 if fmt.nan is not None and fmt.specials == "ieee" else 0x12)
+        case Causes(causes=causes):
+            return ((), (("factor", 5), ("c", 7)), *(((cause, 9),) for cause in causes))
         case Names(allowed=allowed):
             return ((), allowed[:1], allowed[:0:-1]) if getattr(step, name) else ()
         case _:

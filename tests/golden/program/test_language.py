@@ -45,7 +45,7 @@ def bits(value: float) -> int:
     return int(struct.unpack("<I", struct.pack("<f", value))[0])
 
 
-# The sticky bit ----------------------------------------------------------------------------------------------
+# The sticky bit ---------------------------------------------------------------------------------------------
 
 ALIGNED = (
     "multiply: {{to: products}}",
@@ -74,8 +74,8 @@ def test_two_sticky_bits_carry_where_each_is_added(cut: str, d: int) -> None:
 
 @given(st.integers(0, 2**32 - 1))
 def test_the_or_of_what_is_cut_rounds_positive_sums_rightly(seed: int) -> None:
-    """Terms of one sign, three bits below the result's: one rounding of the exact sum, where no carry of the cut
-    parts reaches the bits kept (one term alone is cut)."""
+    """Terms of one sign, three bits below the result's: one rounding of the exact sum, where no carry of
+    the cut parts reaches the bits kept (one term alone is cut)."""
     rng = random.Random(seed)
     ins = sticky("sticky_or", f=26)
     large = rng.uniform(1, 2) * 2.0 ** rng.randint(0, 5)
@@ -121,7 +121,8 @@ def test_to_odd_sets_the_last_bit_of_whatever_is_not_exact(magnitude: int, shift
 
 @given(st.integers(0, 2**32 - 1))
 def test_rounding_to_odd_and_then_to_nearest_is_one_rounding(seed: int) -> None:
-    """Boldo and Melquiond: what was rounded to odd with two bits more can be rounded again without an error."""
+    """Boldo and Melquiond: what was rounded to odd with two bits more can be rounded again without an
+    error."""
     rng = random.Random(seed)
     steps = [
         "multiply: {to: products}",
@@ -178,7 +179,8 @@ def test_what_is_too_small(tiny: str, d: int) -> None:
     ins = unit(
         "multiply: {to: products}",
         "sum: {of: [products, c], to: total}",
-        f"round: {{of: total, rounding: nearest_even, overflow: ieee, zero: signed, flush: signed, tiny: {tiny}}}",
+        f"round: {{of: total, rounding: nearest_even, overflow: ieee, zero: signed, flush: signed, tiny: "
+        f"{tiny}}}",
         a="f32",
         b="f32",
         k=1,
