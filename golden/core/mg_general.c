@@ -146,19 +146,42 @@ static int64_t mg_compress(uint64_t *limbs, mg_u128 *magnitude, uint8_t *sign) {
     return drop;
 }
 
+/* Keeps the sum in a register of `bits` bits: it wraps, or becomes the largest or least number. */
+static void mg_hold(uint64_t *limbs, int64_t bits, int overflow) {
+    uint64_t whole[MG_LIMBS];
+    memcpy(whole, limbs, sizeof whole);
+    mg_wrap(limbs, bits);
+    if (overflow != MG_OVERFLOW_SATURATE || bits <= 0 || !memcmp(whole, limbs, sizeof whole)) return;
+    const int negative = (int)(whole[MG_LIMBS - 1] >> 63); /* largest: 0 and ones, least: 1 and zeros */
+    const int64_t sign = bits - 1;
+    for (int64_t i = 0; i < MG_LIMBS; i++) {
+        const uint64_t below = i < sign / 64 ? ~UINT64_C(0) : i > sign / 64 ? 0 : (UINT64_C(1) << (sign % 64)) - 1;
+        limbs[i] = negative ? ~below : below;
+    }
+}
+
+/* How many terms, zeros too, have another sign than `frame`. */
+static uint32_t mg_others(const mg_number *const *terms, int32_t count, int frame) {
+    uint32_t others = 0;
+    for (int32_t i = 0; i < count; i++) others += terms[i]->sign != frame;
+    return others;
+}
+
 /* Sum of finite terms: 128-bit where the span allows, the wide accumulator otherwise. */
-static void mg_sum_finite(const mg_number *const *terms, int32_t count, const mg_step *step, mg_number *total) {
+static void mg_sum_finite(const mg_number *const *terms, int32_t count, const mg_step *step, int frame, mg_number *total) {
+    const uint32_t complements = frame < 0 ? 0 : mg_others(terms, count, frame);
     int32_t low = INT32_MAX, high = INT32_MIN;
     for (int32_t i = 0; i < count; i++) total->sticky |= terms[i]->sticky;
     for (int32_t i = 0; i < count; i++) {
         /* a sticky bit stands below the last place of all terms, zeros among them */
-        if (total->sticky && terms[i]->kind == MG_FINITE && mg_lsb(terms[i]) < low) low = mg_lsb(terms[i]);
+        if ((total->sticky || complements) && terms[i]->kind == MG_FINITE && mg_lsb(terms[i]) < low) low = mg_lsb(terms[i]);
         if (terms[i]->kind != MG_FINITE || terms[i]->significand == 0) continue;
         int32_t lsb = mg_lsb(terms[i]), msb = lsb + mg_bit_length(terms[i]->significand);
         low = lsb < low ? lsb : low;
         high = msb > high ? msb : high;
     }
     total->significand = 0;
+    if (high == INT32_MIN && complements) high = low + 1;
     if (high == INT32_MIN) { /* every finite term is a zero that took part */
         total->fraction_bits = total->sticky ? total->exponent - low : 0;
         return;
@@ -171,6 +194,7 @@ static void mg_sum_finite(const mg_number *const *terms, int32_t count, const mg
             __int128 term = (__int128)(terms[i]->significand << (mg_lsb(terms[i]) - low));
             sum += terms[i]->sign ? -term : term;
         }
+        sum += frame > 0 ? (__int128)complements : -(__int128)complements;
         total->sign = sum < 0;
         total->significand = (mg_u128)(sum < 0 ? -sum : sum);
     } else {
@@ -179,13 +203,15 @@ static void mg_sum_finite(const mg_number *const *terms, int32_t count, const mg
             if (terms[i]->kind != MG_FINITE || terms[i]->significand == 0) continue;
             mg_accumulate(limbs, terms[i]->significand, mg_lsb(terms[i]) - low, terms[i]->sign);
         }
-        if (step->has_width) mg_wrap(limbs, (int64_t)total->exponent + step->width - low);
+        if (complements) mg_accumulate(limbs, complements, 0, frame == 0);
+        if (step->has_width) mg_hold(limbs, (int64_t)total->exponent + step->width - low, step->overflow);
         lsb += (int32_t)mg_compress(limbs, &total->significand, &total->sign);
     }
     total->fraction_bits = total->exponent - lsb;
 }
 
-static mg_number mg_exact_sum(const mg_number *const *terms, int32_t count, const mg_step *step) {
+/* `frame`: the sign of c where terms of the other sign are subtracted in one's complement; else -1. */
+static mg_number mg_exact_sum(const mg_number *const *terms, int32_t count, const mg_step *step, int frame) {
     mg_number total = {0, 0, INT32_MIN, 0, MG_ZERO, 0, 0};
     int infinities = 0;
     int32_t zeros = INT32_MIN; /* largest exponent of the zeros */
@@ -208,7 +234,7 @@ static mg_number mg_exact_sum(const mg_number *const *terms, int32_t count, cons
         return total;
     }
     if (step->has_exponent) total.exponent = step->exponent;
-    mg_sum_finite(terms, count, step, &total);
+    mg_sum_finite(terms, count, step, frame, &total);
     if (total.significand == 0) {
         total.sign = mg_zero_sign(terms, count, step->rounding);
         if (step->cancelled == MG_CANCELLED_ZERO && !total.sticky) total.kind = MG_ZERO;
@@ -417,7 +443,9 @@ static void mg_align_zero(mg_number *x, int32_t maximum, int32_t fraction_bits, 
 static void mg_align_term(mg_number *x, int32_t maximum, int r, const mg_step *step) {
     const int32_t fraction_bits = step->fraction_bits[r], window = step->window[r];
     int outside = window >= 0 && x->exponent < maximum - window;
-    if (x->exponent > maximum) { /* its register was left out of the maximum */
+    const int32_t last = maximum - fraction_bits; /* a negative number wholly below it may be spared */
+    outside |= step->spared[r] != MG_NOT_GIVEN && last > step->spared[r] && x->sign && mg_bit_length(x->significand) + mg_lsb(x) <= last;
+    if (x->exponent > maximum && !step->has_exponent && !step->maximum_count) { /* its register was left out of the maximum */
         outside |= step->left_out[r] == MG_LEFT_OUT_DROPPED;
         x->exponent = maximum;
     }
@@ -435,8 +463,28 @@ static void mg_align_term(mg_number *x, int32_t maximum, int r, const mg_step *s
     x->sticky = step->cut == MG_CUT_STICKY_OR && !outside && lost;
 }
 
+/* The largest of what `maximum` lists; INT32_MIN where no number is there and nothing has a least value. */
+static int32_t mg_largest_candidate(const mg_step *step, mg_number *const *terms, const int32_t *owner, int32_t count, int32_t g) {
+    int32_t maximum = INT32_MIN;
+    for (int j = 0; j < step->maximum_count; j++) {
+        int32_t largest = step->maximum_has_least[j] ? step->maximum_least[j] : INT32_MIN;
+        for (int32_t i = 0; i < count; i++) {
+            const mg_number *x = terms[i];
+            const int leading = step->maximum_leading[j];
+            if (!(step->maximum_of[j] >> owner[i] & 1) || mg_group_of(step, i) != g || x->kind != MG_FINITE) continue;
+            if (leading && !x->significand) continue;
+            const int32_t place = leading ? mg_lsb(x) + mg_bit_length(x->significand) - 1 : x->exponent;
+            if (place > largest) largest = place;
+        }
+        if (largest != INT32_MIN && largest + step->maximum_plus[j] > maximum) maximum = largest + step->maximum_plus[j];
+    }
+    return maximum;
+}
+
 /* The exponent that one group aligns to; registers left out count only where there is nothing else. */
 static int32_t mg_maximum(const mg_step *step, mg_number *const *terms, const int32_t *owner, int32_t count, int32_t g) {
+    if (step->has_exponent) return step->exponent;
+    if (step->maximum_count) return mg_largest_candidate(step, terms, owner, count, g);
     int32_t maximum = step->has_floor ? step->floor : INT32_MIN, left_out = INT32_MIN;
     for (int32_t i = 0; i < count; i++) {
         int counts = terms[i]->kind == MG_FINITE || (terms[i]->kind == MG_ZERO && step->zeros == MG_ZEROS_MAXIMUM);
@@ -467,7 +515,7 @@ static mg_number mg_ieee_add(const mg_number *x, const mg_number *y, const mg_st
             handed.payload |= MG_QUIET;
             return handed;
         }
-    mg_number exact = mg_exact_sum(pair, 2, step);
+    mg_number exact = mg_exact_sum(pair, 2, step, -1);
     if (step->first_nan && exact.kind == MG_NAN) return mg_made_nan(step);
     return mg_ieee(&exact, step);
 }
@@ -486,12 +534,13 @@ static mg_number mg_ieee_reduce(const mg_number *const *terms, int32_t count, co
 static void mg_step_sum(mg_state *s, const mg_step *step, mg_number **terms, mg_number *sums) {
     int32_t count = mg_collect(s, step, terms, NULL), groups = mg_group_count(step, count);
     mg_number **picked = terms + count;
+    const int frame = step->op == MG_STEP_SUM && step->complement == MG_COMPLEMENT_C ? s->registers[MG_REGISTER_C][0].sign : -1;
     for (int32_t g = 0; g < groups; g++) {
         int32_t members = 0;
         for (int32_t i = 0; i < count; i++)
             if (mg_group_of(step, i) == g) picked[members++] = terms[i];
         const mg_number *const *group = (const mg_number *const *)picked;
-        sums[g] = step->op == MG_STEP_SUM ? mg_exact_sum(group, members, step) : mg_ieee_reduce(group, members, step);
+        sums[g] = step->op == MG_STEP_SUM ? mg_exact_sum(group, members, step, frame) : mg_ieee_reduce(group, members, step);
     }
     mg_write(s, step, sums, groups);
 }
@@ -524,7 +573,7 @@ static mg_number mg_fma_step(const mg_number *a, const mg_number *b, const mg_nu
     mg_number product = mg_product(a, b, step->zero_times_infinity), exact = product;
     if (c) {
         const mg_number *pair[2] = {&product, c};
-        exact = mg_exact_sum(pair, 2, step);
+        exact = mg_exact_sum(pair, 2, step, -1);
     }
     if (exact.kind == MG_NAN) {
         if (step->nan_order_count) return mg_made_nan(step);

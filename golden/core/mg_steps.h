@@ -8,6 +8,9 @@
 
 #include <stdint.h>
 
+/* In a table with one value for each register: none. */
+#define MG_NOT_GIVEN INT32_MIN
+
 enum mg_rounding {
     MG_ROUNDING_TOWARD_ZERO, MG_ROUNDING_NEAREST_EVEN, MG_ROUNDING_NEAREST_AWAY, MG_ROUNDING_DOWN,
     MG_ROUNDING_UP, MG_ROUNDING_TO_ODD, MG_ROUNDING_COUNT,
@@ -39,6 +42,10 @@ enum mg_sticky { MG_STICKY_SEEN, MG_STICKY_LEFT_OUT, MG_STICKY_COUNT };
 enum mg_tiny { MG_TINY_SUBNORMAL_RESULT, MG_TINY_UNBOUNDED, MG_TINY_COUNT };
 
 enum mg_left_out { MG_LEFT_OUT_NONE, MG_LEFT_OUT_DROPPED, MG_LEFT_OUT_UNSHIFTED, MG_LEFT_OUT_COUNT };
+
+enum mg_place { MG_PLACE_CARRIED, MG_PLACE_LEADING, MG_PLACE_COUNT };
+
+enum mg_complement { MG_COMPLEMENT_NONE, MG_COMPLEMENT_C, MG_COMPLEMENT_COUNT };
 
 enum mg_cancelled { MG_CANCELLED_KEEPS_EXPONENT, MG_CANCELLED_ZERO, MG_CANCELLED_COUNT };
 
@@ -135,15 +142,23 @@ typedef struct {
     int32_t left_out[4];
     int32_t has_floor;
     int32_t floor;
-    int32_t window[4];
     int32_t has_exponent;
     int32_t exponent;
+    int32_t maximum_count;
+    int32_t maximum_of[4];
+    int32_t maximum_leading[4];
+    int32_t maximum_plus[4];
+    int32_t maximum_has_least[4];
+    int32_t maximum_least[4];
+    int32_t spared[4];
+    int32_t window[4];
     int32_t has_width;
     int32_t width;
+    int32_t overflow;
+    int32_t complement;
     int32_t cancelled;
     int32_t order;
     int32_t first_nan;
-    int32_t overflow;
     int32_t has_min_exponent;
     int32_t min_exponent;
     int32_t start;

@@ -15,6 +15,7 @@ from typing import Any
 from golden.number.formats import SPECIALS, Format
 from golden.program import keys
 from golden.program.keys import (
+    Candidates,
     Causes,
     Choice,
     Flag,
@@ -36,6 +37,8 @@ from golden.program.steps import KINDS, Step
 HEADER = Path(__file__).resolve().parents[1] / "core" / "mg_steps.h"
 MOST_REGISTERS = 4
 """Registers that one step can read."""
+NOT_GIVEN = -(1 << 31)
+"""What stands in a table for a register without a value (MG_NOT_GIVEN)."""
 SPECIAL_CODES = Vocabulary("specials", SPECIALS)
 _i32, _u64 = ctypes.c_int32, ctypes.c_uint64
 _WIDTH = 112
@@ -127,6 +130,11 @@ def _members(name: str, key: Key, optional: bool) -> list[tuple[str, Any]]:
             return [(f"has_{name}", _i32), (name, FormatStruct)]
         case Word():
             return [(f"has_{name}", _i32), (name, _u64)]
+        case Candidates(most=most):
+            flags = [
+                (f"{name}_{part}", _i32 * most) for part in ("of", "leading", "plus", "has_least", "least")
+            ]
+            return [(f"{name}_count", _i32), *flags]
         case Causes(causes=causes):
             size = len(causes)
             return [
@@ -195,7 +203,7 @@ def _set(low: StepStruct, name: str, key: Key, value: Any, of: tuple[str, ...], 
             setattr(low, name, value)
         case Widths():
             table = dict(value)
-            setattr(low, name, (_i32 * MOST_REGISTERS)(*(table.get(register, -1) for register in of)))
+            setattr(low, name, (_i32 * MOST_REGISTERS)(*(table.get(register, NOT_GIVEN) for register in of)))
         case Rules(vocabulary=vocabulary):
             table = dict(value)
             rules = (number(vocabulary, table.get(register)) for register in of)
@@ -207,6 +215,14 @@ def _set(low: StepStruct, name: str, key: Key, value: Any, of: tuple[str, ...], 
         case Names(allowed=allowed):
             setattr(low, f"{name}_count", len(value))
             setattr(low, name, (_i32 * len(allowed))(*(allowed.index(one) for one in value)))
+        case Candidates():
+            setattr(low, f"{name}_count", len(value))
+            for i, one in enumerate(value):
+                getattr(low, f"{name}_of")[i] = sum(1 << of.index(register) for register in one.of)
+                getattr(low, f"{name}_leading")[i] = int(one.leading)
+                getattr(low, f"{name}_plus")[i] = one.plus
+                getattr(low, f"{name}_has_least")[i] = int(one.least is not None)
+                getattr(low, f"{name}_least")[i] = one.least or 0
         case Causes():
             setattr(low, f"{name}_count", len(value))
             for i, (cause, word) in enumerate(value):
@@ -232,6 +248,9 @@ _HEAD = """/* Steps, formats and their words for the C core.
 #define MG_STEPS_H
 
 #include <stdint.h>
+
+/* In a table with one value for each register: none. */
+#define MG_NOT_GIVEN INT32_MIN
 """
 
 

@@ -400,6 +400,7 @@ def _align(state: State, step: Align) -> Event:
             name, number = terms[i]
             if number.kind == Kind.FINITE:
                 number, outside = _placed(name, number, maximum, window.get(name), step)
+                outside = outside or _is_spared(number, maximum - fraction_bits[name], name, step)
                 aligned[i], cuts[i] = _align_term(number, maximum, fraction_bits[name], outside, step)
             elif number.kind == Kind.ZERO:
                 aligned[i] = _align_zero(number, maximum, fraction_bits[name], step)
@@ -416,6 +417,10 @@ def _maximum(terms: Sequence[tuple[str, Number]], step: Align) -> int | None:
     """The exponent that these terms align to: the largest of the non-zero ones (of zeros too, if they take
     part) and the floor; None where there is nothing to align. Registers left out count only where there is
     nothing else."""
+    if step.exponent is not None:
+        return step.exponent
+    if step.maximum:
+        return _largest_candidate(terms, step)
     takes_part = (Kind.FINITE, Kind.ZERO) if step.zeros == "maximum" else (Kind.FINITE,)
     left_out = dict(step.left_out)
     candidates = [(name in left_out, number.exponent) for name, number in terms if number.kind in takes_part]
@@ -425,14 +430,39 @@ def _maximum(terms: Sequence[tuple[str, Number]], step: Align) -> int | None:
     return max(inside or [exponent for _, exponent in candidates], default=None)
 
 
+def _largest_candidate(terms: Sequence[tuple[str, Number]], step: Align) -> int | None:
+    """The largest of what `maximum` lists; None where no number is there and nothing has a least value."""
+    found = []
+    for one in step.maximum:
+        numbers = [n for name, n in terms if name in one.of and n.kind == Kind.FINITE]
+        if one.leading:
+            numbers = [n for n in numbers if n.significand]
+            places = [n.lsb_exponent + n.significand.bit_length() - 1 for n in numbers]
+        else:
+            places = [number.exponent for number in numbers]
+        if one.least is not None:
+            places.append(one.least)
+        found += [max(places) + one.plus] if places else []
+    return max(found, default=None)
+
+
 def _placed(name: str, number: Number, maximum: int, window: int | None, step: Align) -> tuple[Number, bool]:
     """The number where the shifter takes it to lie, and whether it counts as zero."""
     outside = window is not None and number.exponent < maximum - window
+    if step.exponent is not None or step.maximum:
+        return number, outside
     if number.exponent > maximum:  # only a register that was left out of the maximum gets here
         return replace(number, exponent=maximum), outside or dict(step.left_out)[name] == "dropped"
     if step.shift_limit is not None:
         return replace(number, exponent=max(number.exponent, maximum - step.shift_limit)), outside
     return number, outside
+
+
+def _is_spared(number: Number, last: int, name: str, step: Align) -> bool:
+    """Whether the number is a negative one below 2**last that `spared` makes a zero."""
+    least = dict(step.spared).get(name)
+    below = number.significand.bit_length() + number.lsb_exponent <= last
+    return least is not None and last > least and bool(number.sign) and below
 
 
 def _align_zero(number: Number, maximum: int, fraction_bits: int, step: Align) -> Number:
@@ -466,41 +496,43 @@ def _align_term(
     return aligned, Cut(shift, max(cut, 0), lost)
 
 
-def _exact_sum(terms: Sequence[Number], step: Sum) -> Number:
-    return _total(terms, step.rounding, step.exponent, step.width, step.cancelled == "zero")
+def _exact_sum(terms: Sequence[Number], step: Sum, frame: int | None) -> Number:
+    return _total(terms, step.rounding, step, frame)
 
 
 def _total(
-    terms: Sequence[Number],
-    rounding: str,
-    exponent: int | None = None,
-    width: int | None = None,
-    cancelled_is_zero: bool = False,
+    terms: Sequence[Number], rounding: str, step: Sum | None = None, frame: int | None = None
 ) -> Number:
-    """The exact sum. exponent: the one that it shows, instead of its terms' largest. width: integer bits,
-    sign included, of a two's complement register that holds it."""
+    """The exact sum, as a step sums, or (None) of the terms of an IEEE addition. frame: the sign of c, where
+    terms of the other sign are subtracted in one's complement."""
     special = _propagate(terms)
     if special is not None:
         return special
     finite = [term for term in terms if term.kind == Kind.FINITE]
+    fixed = None if step is None else step.exponent
     if not finite:
-        shown = max((term.exponent for term in terms), default=0) if exponent is None else exponent
+        shown = max((term.exponent for term in terms), default=0) if fixed is None else fixed
         return Number(Kind.ZERO, _zero_sign(terms, rounding), 0, shown)
     lsb = min(term.lsb_exponent for term in finite)
     total = sum((-1) ** term.sign * (term.significand << (term.lsb_exponent - lsb)) for term in finite)
-    shown = max(term.exponent for term in finite) if exponent is None else exponent
-    if width is not None:
-        total = _wrapped(total, max(shown + width - lsb, 0))
+    if frame is not None:
+        others = sum(term.sign != frame for term in terms)
+        total += others if frame else -others
+    shown = max(term.exponent for term in finite) if fixed is None else fixed
+    if step is not None and step.width is not None:
+        total = _held(total, max(shown + step.width - lsb, 0), step.overflow)
     sign = int(total < 0) if total else _zero_sign(terms, rounding)
     sticky = int(any(term.sticky for term in finite))
-    if total == 0 and cancelled_is_zero and not sticky:
+    if total == 0 and step is not None and step.cancelled == "zero" and not sticky:
         return Number(Kind.ZERO, sign, 0, shown)
     return Number(Kind.FINITE, sign, abs(total), shown, shown - lsb, sticky=sticky)
 
 
-def _wrapped(total: int, bits: int) -> int:
+def _held(total: int, bits: int, overflow: str) -> int:
     """`total` as a two's complement register of `bits` bits holds it."""
     half = 1 << bits >> 1
+    if overflow == "saturate" and bits:
+        return min(max(total, -half), half - 1)
     return (total + half) % (1 << bits) - half
 
 
@@ -577,7 +609,8 @@ def _reduce(terms: Sequence[Number], step: Additions, add: Callable[[Number, Num
 
 def _sum(state: State, step: Sum) -> Event:
     terms = [number for name in step.of for number in state.registers[name]]
-    sums = tuple(_exact_sum([terms[i] for i in group], step) for group in _groups(terms, step.group))
+    frame = state.registers["c"][0].sign if step.complement == "c" else None
+    sums = tuple(_exact_sum([terms[i] for i in group], step, frame) for group in _groups(terms, step.group))
     return _write(state, step, sums)
 
 

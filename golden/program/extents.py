@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from golden.number.formats import Format
+from golden.program.keys import Candidate
 from golden.program.program import Operation
 from golden.program.steps import (
     Additions,
@@ -181,6 +182,8 @@ def _multiplied(step: Multiply, registers: dict[str, Extent]) -> Extent:
 def _aligned(step: Align, registers: dict[str, Extent]) -> dict[str, Extent]:
     """Terms move to the largest exponent: down, but for shifters that stop short and registers left out of
     the maximum."""
+    if step.exponent is not None or step.maximum:
+        return _aligned_to(step, registers)
     whole = joined(registers[name] for name in step.of)
     least = whole.bottom if step.floor is None else max(whole.bottom, step.floor)
     most = whole.top if step.floor is None else max(whole.top, step.floor)
@@ -209,6 +212,47 @@ def _aligned(step: Align, registers: dict[str, Extent]) -> dict[str, Extent]:
             exact=True,
         )
     return found
+
+
+def _aligned_to(step: Align, registers: dict[str, Extent]) -> dict[str, Extent]:
+    """Terms move to an exponent that is given, or the largest of candidates: some can lie above it."""
+    if step.exponent is not None:
+        least = most = step.exponent
+    else:
+        reach = [_candidate_reach(one, registers) for one in step.maximum]
+        sure = [low for low, always, _ in reach if always]
+        least = max(sure) if sure else min(low for low, _, _ in reach)
+        most = max(high for _, _, high in reach)
+    found = {}
+    for name, bits in step.fraction_bits:
+        own = registers[name]
+        above = own.high - least
+        for one in step.maximum:
+            if name in one.of:  # its own place bounds how far a number lies above the maximum
+                above = min(above, (1 if one.leading else own.above) - one.plus)
+        above = max(above, 1) + 1
+        found[name] = replace(
+            own,
+            low=least - bits,
+            high=max(own.high + 1, most - bits + 1),
+            bottom=min(own.bottom, least),
+            top=max(own.top, most),
+            above=above,
+            width=bits + above + int(step.cut == "sticky_added"),
+            exact=True,
+            integer=False,
+        )
+    return found
+
+
+def _candidate_reach(one: Candidate, registers: dict[str, Extent]) -> tuple[int, bool, int]:
+    """The least and the greatest value of a candidate, and whether it is there for every operand."""
+    own = [registers[name] for name in one.of]
+    low = min(x.low if one.leading else x.bottom for x in own)
+    high = max(x.high if one.leading else x.top for x in own)
+    if one.least is None:
+        return low + one.plus, False, high + one.plus
+    return max(low, one.least) + one.plus, True, max(high, one.least) + one.plus
 
 
 def _added(step: Additions, terms: list[Extent]) -> Extent:

@@ -38,6 +38,8 @@ CUT = Vocabulary("cut", ("dropped", "sticky_added", "sticky_or"))
 STICKY = Vocabulary("sticky", ("seen", "left_out"))
 TINY = Vocabulary("tiny", ("subnormal_result", "unbounded"))
 LEFT_OUT = Vocabulary("left_out", ("dropped", "unshifted"))
+PLACE = Vocabulary("place", ("carried", "leading"))
+COMPLEMENT = Vocabulary("complement", ("none", "c"))
 CANCELLED = Vocabulary("cancelled", ("keeps_exponent", "zero"))
 ZERO_TIMES_INFINITY = Vocabulary("zero_times_infinity", ("nan", "infinity", "zero"))
 OPPOSITE = Vocabulary("opposite", ("nan", "first", "last", "positive", "negative"))
@@ -162,6 +164,30 @@ class Causes(Key):
     """A mapping from causes of a NaN, those that win first, to the word that each gives, or `payload`."""
 
     causes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What the exponent of an alignment is the largest of.
+
+    Attributes:
+        of: the registers whose numbers (not zeros) are looked at.
+        leading: whether the place of the leading one counts, or the exponent that the number carries.
+        plus: added to it.
+        least: the candidate is at least this (before `plus`), also where there is no number.
+    """
+
+    of: tuple[str, ...]
+    leading: bool
+    plus: int
+    least: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidates(Key):
+    """A list of `{of: products, exponent: carried or leading, plus: n, least: n}`."""
+
+    most: int
 
 
 def declare(kind: Key, default: Any = MISSING) -> Any:

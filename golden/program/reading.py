@@ -9,7 +9,10 @@ from golden.errors import OldWordWarning, UnknownNameError, nearest
 from golden.number.formats import Format, get_format
 from golden.number.rounding import FLOAT_OVERFLOWS, INTEGER_OVERFLOWS
 from golden.program.keys import (
+    PLACE,
     REGISTER,
+    Candidate,
+    Candidates,
     Causes,
     Choice,
     Flag,
@@ -113,6 +116,8 @@ class StepReader:
                 return self._names(name, key)
             case Causes():
                 return self._causes(name, key)
+            case Candidates():
+                return self._candidates(name, key)
             case _:
                 raise AssertionError(f"no reader of {type(key).__name__}")
 
@@ -216,6 +221,34 @@ class StepReader:
             )
         return tuple(names)
 
+    def _candidates(self, key: str, rule: Candidates) -> tuple[Candidate, ...]:
+        items = self.section.take(key, list, [])
+        if len(items) > rule.most or not all(isinstance(item, Section) for item in items):
+            raise self.section.error(
+                f"key '{key}' holds {len(items)} items, expected 1 to {rule.most} mappings such as "
+                "'{of: products, exponent: carried}'",
+                key,
+            )
+        return tuple(self._candidate(item) for item in items)
+
+    def _candidate(self, item: Section) -> Candidate:
+        of = tuple(item.take_names("of"))
+        known = self.values["of"]
+        wrong = next((name for name in of if name not in known), None)
+        if wrong is not None or not of:
+            raise item.error(
+                f"'{wrong or ''}' is not aligned by this step, expected some of {', '.join(known)}"
+                f"{nearest(wrong or '', known)}",
+                "of",
+            )
+        leading = item.take_choice("exponent", PLACE.words) == "leading"
+        most = 100000
+        candidate = Candidate(
+            of, leading, item.take_int("plus", -most, most, 0), item.take_int("least", -most, most, None)
+        )
+        item.done()
+        return candidate
+
     def _causes(self, key: str, rule: Causes) -> tuple[tuple[str, int | None], ...]:
         section = self.section.take(key, Section, None)
         if section is None:
@@ -275,6 +308,15 @@ class StepReader:
                 raise self.section.error(
                     f"key '{key}' speaks of a sticky bit, which needs 'cut: sticky_added'", key
                 )
+        others = ("floor", "left_out", "shift_limit", "zeros")
+        given = [name for name in ("exponent", "maximum") if getattr(step, name) not in (None, ())]
+        if len(given) > 1:
+            raise self.section.error("keys 'exponent' and 'maximum' both say what terms align to", "maximum")
+        if given and (step.floor is not None or step.left_out or step.shift_limit is not None):
+            beside = next(name for name in others if getattr(step, name) not in (None, ()))
+            raise self.section.error(f"key '{given[0]}' leaves no room for '{beside}'", beside)
+        if given and step.zeros != "ignored":
+            raise self.section.error(f"key '{given[0]}' leaves no room for 'zeros'", "zeros")
         if step.left_out and len(step.left_out) == len(step.of):
             raise self.section.error("key 'left_out' leaves no register to take the maximum of", "left_out")
 

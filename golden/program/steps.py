@@ -19,6 +19,8 @@ from golden.number.formats import Format
 from golden.program import keys
 from golden.program.keys import (
     TARGETS,
+    Candidate,
+    Candidates,
     Causes,
     Choice,
     Flag,
@@ -231,6 +233,28 @@ class Align:
         Rules(vocabulary=keys.LEFT_OUT, meaning=_A_FAULT, fault=True), ()
     )
     floor: int | None = _exponent("the maximum exponent is at least this")
+    exponent: int | None = _exponent(
+        "all terms are shifted to this exponent, whatever they hold: the register is a fixed-point number"
+    )
+    maximum: tuple[Candidate, ...] = declare(
+        Candidates(
+            most=4,
+            meaning="the exponent is the largest of these candidates, instead of that of all terms: "
+            "`{of: products, exponent: carried}` the exponents of these numbers, `exponent: leading` the "
+            "places of their leading ones; `plus` is added, `least` is the least that the candidate is",
+        ),
+        (),
+    )
+    spared: tuple[tuple[str, int], ...] = declare(
+        Widths(
+            low=-_MOST_EXPONENT,
+            high=_MOST_EXPONENT,
+            for_all=False,
+            meaning="`{c: n}`: a negative number of this register that lies wholly below the last bit kept "
+            "becomes zero, however it is rounded, where that bit is worth more than 2^n",
+        ),
+        (),
+    )
     window: tuple[tuple[str, int], ...] = declare(
         Widths(
             low=0,
@@ -254,7 +278,28 @@ class Sum:
         "exact: the exponent that the sum shows to a later alignment, instead of its terms' largest"
     )
     rounding: str = _rounding("exact: a zero sum of terms of both signs is -0 with `down`", "toward_zero")
-    width: int | None = declare(Integer(low=1, high=120, meaning=_A_FAULT, fault=True), None)
+    width: int | None = declare(
+        Integer(
+            low=1,
+            high=120,
+            meaning="integer bits, sign included, of the two's complement register that holds the sum",
+        ),
+        None,
+    )
+    overflow: str = _choice(
+        keys.OVERFLOW,
+        "with `width`: a sum that the register cannot hold wraps, or becomes its largest or least number",
+        "wrap",
+        words=("wrap", "saturate"),
+        when=("width",),
+    )
+    complement: str = _choice(
+        keys.COMPLEMENT,
+        "`c`: terms (zeros, too) whose sign is not that of c are subtracted in one's complement, which is "
+        "one "
+        "unit of the last place less",
+        "none",
+    )
     cancelled: str = _choice(keys.CANCELLED, _A_FAULT, "keeps_exponent", fault=True)
 
 

@@ -14,6 +14,7 @@ from typing import Any, assert_never
 
 from golden.instruction import Instruction
 from golden.number.formats import Format
+from golden.program.extents import Extent, follow
 from golden.program.program import Operation
 from golden.program.steps import (
     Additions,
@@ -223,6 +224,8 @@ def _multiplied(step: Multiply, nodes: dict[str, Node]) -> Node:
 
 def _aligned(step: Align, terms: list[Node]) -> list[Node]:
     """Every term moves to the largest exponent; shifts only make significands smaller."""
+    if step.exponent is not None or step.maximum:
+        return _aligned_to(step, terms)
     bits = dict(step.fraction_bits)
     low, high = min(node.exponents[0] for node in terms), max(node.exponents[1] for node in terms)
     if step.floor is not None:
@@ -239,6 +242,32 @@ def _aligned(step: Align, terms: list[Node]) -> list[Node]:
         )
         for node in terms
     ]
+
+
+def _aligned_to(step: Align, terms: list[Node]) -> list[Node]:
+    """Every term moves to an exponent that is given or the largest of candidates, and can lie above it."""
+    before = {node.register: extent_of(node) for node in terms}
+    after = follow(step, before)
+    return [
+        replace(
+            node,
+            maximum=Fraction(1 << max(after[node.register].above - 1, 0)),
+            fraction_bits=dict(step.fraction_bits)[node.register] + int(step.cut == "sticky_added"),
+            exponents=(min(after[name].bottom for name in after), max(after[name].top for name in after)),
+            fixed=step.exponent is not None,
+            aligned=True,
+            format=None,
+        )
+        for node in terms
+    ]
+
+
+def extent_of(node: Node) -> Extent:
+    """The bounds of a node's numbers."""
+    low, high = node.exponents
+    top = high + node.integer_bits
+    width = node.integer_bits + node.fraction_bits
+    return Extent(node.count, low - node.fraction_bits, top, low, high, node.integer_bits, width)
 
 
 def _group_sizes(step: Step, count: int) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from golden.number.formats import Format
+from golden.program.keys import Candidate
 from golden.program.steps import (
     Additions,
     Align,
@@ -234,6 +235,21 @@ def _causes_text(step: SpecialValues) -> str:
     return f" (first of these that applies: {', '.join(words)})"
 
 
+def _target_text(step: Align, floor: str) -> str:
+    if step.exponent is not None:
+        return f"the exponent {step.exponent}"
+    if step.maximum:
+        return f"the largest of {', '.join(map(_candidate_text, step.maximum))}"
+    return f"their largest exponent{floor} ({_ZEROS[step.zeros]})"
+
+
+def _candidate_text(one: Candidate) -> str:
+    what = "the place of the leading one" if one.leading else "the exponent"
+    least = f", at least {one.least}," if one.least is not None else ""
+    plus = f" {'+' if one.plus > 0 else '-'} {abs(one.plus)}" if one.plus else ""
+    return f"{what} of {_names(one.of)}{least}{plus}"
+
+
 def _align_text(step: Align) -> str:
     bits = dict(step.fraction_bits)
     widths = str(next(iter(bits.values())))
@@ -241,8 +257,7 @@ def _align_text(step: Align) -> str:
         widths = ", ".join(f"{value} for {name}" for name, value in bits.items())
     floor = f", at least {step.floor}" if step.floor is not None else ""
     text = (
-        f"Align {_names(step.of)}{_group_text(step)} to their largest exponent{floor} "
-        f"({_ZEROS[step.zeros]}); "
+        f"Align {_names(step.of)}{_group_text(step)} to {_target_text(step, floor)}; "
         f"fraction bits kept: {widths}; bits below round {_MODES[step.rounding]}"
     )
     if step.cut != "dropped":
@@ -250,6 +265,8 @@ def _align_text(step: Align) -> str:
         text += f"; {_CUTS[step.cut]}{gap if step.sticky_gap else ''}"
     for name, window in step.window:
         text += f"; {name} more than {window} below the largest exponent counts as zero"
+    for name, least in step.spared:
+        text += f"; a negative {name} below a last bit of more than 2**{least} is zero"
     for name, rule in step.left_out:
         text += f"; {name} does not enter the maximum and is {rule} where it lies above"
     if step.shift_limit is not None:
@@ -259,7 +276,11 @@ def _align_text(step: Align) -> str:
 
 def _sum_text(step: Sum) -> str:
     fixed = f", carried with exponent {step.exponent}" if step.exponent is not None else ""
-    wraps = f"; the register has {step.width} integer bits and wraps" if step.width is not None else ""
+    wraps = (
+        f"; the register has {step.width} integer bits and {step.overflow}s" if step.width is not None else ""
+    )
+    if step.complement == "c":
+        wraps += "; terms of another sign than c are subtracted in one's complement"
     cancelled = "; a sum of zero loses its exponent" if step.cancelled == "zero" else ""
     minus = ", a zero of addends that do not agree in sign is -0" if step.rounding == "down" else ""
     what = f"{step.to} = sum of {_names(step.of)}{_group_text(step)}"

@@ -5,7 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from golden.number.formats import Format
-from golden.program.keys import Causes, Grouping, Key, Rules, Widths, Word, applies, declared, key_name
+from golden.program.keys import (
+    Candidate,
+    Candidates,
+    Causes,
+    Grouping,
+    Key,
+    Rules,
+    Widths,
+    Word,
+    applies,
+    declared,
+    key_name,
+)
 from golden.program.program import Operation
 from golden.program.steps import Step
 
@@ -41,6 +53,8 @@ def _written(key: Key, value: Any) -> Any:
     match key:
         case Word():
             return Hex(value)
+        case Candidates():
+            return [_candidate(one) for one in value]
         case Causes():
             return {cause: "payload" if word is None else Hex(word) for cause, word in value}
         case Grouping():
@@ -55,6 +69,13 @@ def _written(key: Key, value: Any) -> Any:
             return value.name
         case _:
             return list(value) if isinstance(value, tuple) else value
+
+
+def _candidate(one: Candidate) -> dict[str, Any]:
+    keys: dict[str, Any] = {"of": list(one.of), "exponent": "leading" if one.leading else "carried"}
+    if one.plus:
+        keys["plus"] = one.plus
+    return keys if one.least is None else keys | {"least": one.least}
 
 
 def _k_text(k_index: tuple[int, ...]) -> Any:

@@ -15,6 +15,8 @@ from golden.instruction import Instruction
 from golden.number.formats import Format, get_format
 from golden.number.rounding import FLOAT_OVERFLOWS, INTEGER_OVERFLOWS
 from golden.program.keys import (
+    Candidate,
+    Candidates,
     Causes,
     Choice,
     Flag,
@@ -115,6 +117,8 @@ def _values(step: Step, name: str, key: Key, out: Format) -> Iterable[Any]:
             return (*([None] if getattr(type(step), name, 0) is None else []), *INTEGERS[name])
         case Widths() if name == "fraction_bits":
             return tuple(bits_changed(step))  # type: ignore[arg-type]
+        case Widths() if name == "spared":
+            return ((), *(((register, n),) for register in step.of for n in (-140, 0)))
         case Widths():
             return ((), *(((register, n),) for register in step.of for n in (0, 8, 25, 40)))
         case Rules(vocabulary=vocabulary):
@@ -128,6 +132,9 @@ def _values(step: Step, name: str, key: Key, out: Format) -> Iterable[Any]:
         case Word():
             fmt = format_of(step) or out
             return (None, fmt.nan | 1 if fmt.nan is not None and fmt.specials == "ieee" else 0x12)
+        case Candidates():
+            some = Candidate(step.of[:1], True, -2, None), Candidate(step.of[-1:], False, 1, -20)
+            return ((), some, some[:1])
         case Causes(causes=causes):
             return ((), (("factor", 5), ("c", 7)), *(((cause, 9),) for cause in causes))
         case Names(allowed=allowed):
@@ -160,6 +167,10 @@ def _sound(step: Step, name: str, value: Any, out: Format) -> bool:
                 return value == "product" or not out.is_float
             return name != "zero_times_infinity" or step.operation == "product"
         case Align():
+            if name == "exponent":
+                return False  # needs a register that it was made for
+            if name == "maximum" and value:
+                return step.floor is None and not step.left_out and step.shift_limit is None
             return step.cut != "dropped" or not (
                 (name == "sticky_gap" and value) or value == "sticky" != name
             )

@@ -25,7 +25,7 @@ def test_values_stand_at_the_index_of_their_register() -> None:
     )
     low = layout.lower_step(step)
     assert list(low.of[:2]) == [3, 2] and low.of_count == 2
-    assert list(low.fraction_bits[:2]) == [24, 26] and list(low.window[:2]) == [-1, 9]
+    assert list(low.fraction_bits[:2]) == [24, 26] and list(low.window[:2]) == [layout.NOT_GIVEN, 9]
     assert list(low.left_out[:2]) == [0, 2] and (low.has_floor, low.floor) == (1, -126)
     assert (low.has_shift_limit, low.group, low.to) == (0, 0, 0)
     assert low.rounding == keys.ROUNDING.words.index("down")
