@@ -443,13 +443,13 @@ static void mg_align_zero(mg_number *x, int32_t maximum, int32_t fraction_bits, 
 static void mg_align_term(mg_number *x, int32_t maximum, int r, const mg_step *step) {
     const int32_t fraction_bits = step->fraction_bits[r], window = step->window[r];
     int outside = window >= 0 && x->exponent < maximum - window;
-    const int32_t last = maximum - fraction_bits; /* a negative number wholly below it may be spared */
-    outside |= step->spared[r] != MG_NOT_GIVEN && last > step->spared[r] && x->sign && mg_bit_length(x->significand) + mg_lsb(x) <= last;
     if (x->exponent > maximum && !step->has_exponent && !step->maximum_count) { /* its register was left out of the maximum */
         outside |= step->left_out[r] == MG_LEFT_OUT_DROPPED;
         x->exponent = maximum;
     }
     if (step->has_shift_limit && maximum - x->exponent > step->shift_limit) x->exponent = maximum - step->shift_limit;
+    const int32_t last = maximum - fraction_bits; /* a negative number wholly below it may be spared */
+    outside |= step->spared[r] != MG_NOT_GIVEN && last > step->spared[r] && x->sign && mg_bit_length(x->significand) + mg_lsb(x) <= last;
     int64_t shift = (int64_t)maximum - fraction_bits - mg_lsb(x), seen = shift - step->sticky_gap;
     int lost = seen > 0 && (seen > 127 ? x->significand != 0 : (x->significand & (((mg_u128)1 << seen) - 1)) != 0);
     x->significand = outside ? 0 : mg_shift_right(x->sign, x->significand, shift, step->rounding);

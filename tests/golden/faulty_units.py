@@ -11,6 +11,21 @@ from random_units import random_unit
 from golden import yamlfile
 from golden.catalog import unit_files
 from golden.instruction import Instruction
+from golden.program.keys import (
+    Candidates,
+    Causes,
+    Choice,
+    Flag,
+    Integer,
+    Key,
+    Names,
+    Rules,
+    Widths,
+    declared,
+    key_name,
+)
+from golden.program.steps import variants
+from golden.yamlfile import MISSING
 
 Keys = dict[str, Any]
 
@@ -70,3 +85,82 @@ ONE, TWO, TINY, INFINITY, MINUS_INFINITY = 0x3C00, 0x4000, 0x0001, 0x7C00, 0xFC0
 def known_unit(**keys: str) -> Instruction:
     parts = {"before": "", "multiply": "", "special": "", "align": "", "sum": "", "round": ""} | keys
     return unit_files.build_instruction(yamlfile.parse(UNIT.format(**parts)))
+
+
+# Any key of any step ----------------------------------------------------------------------------------------
+
+INTEGERS: dict[str, tuple[int, ...]] = {
+    "overflow_exponent": (-20, 0, 8, 128),
+    "sticky_gap": (0, 1, 3, 5),
+    "shift_limit": (0, 7, 31, 10000),
+    "floor": (-150, -126, -14, 0, 40),
+    "exponent": (-30, 0, 12),
+    "width": (1, 2, 5, 9, 40, 60),
+    "min_exponent": (-133, -14, 0),
+    "result_fraction_bits": (0, 1, 6),
+}
+
+
+def value_for(rng: random.Random, name: str, key: Key, of: list[str]) -> Any:
+    """A value that YAML may have for a key; the loader refuses what means nothing."""
+    match key:
+        case Choice(words=words):
+            return rng.choice(words)
+        case Flag():
+            return rng.random() < 0.5
+        case Integer():
+            return rng.choice(INTEGERS[name])
+        case Widths():
+            return {rng.choice(of): rng.choice((0, 8, 25, 40) if name != "spared" else (-140, -126, -20, 0))}
+        case Rules(vocabulary=vocabulary):
+            return {of[-1]: rng.choice(vocabulary.words)}
+        case Names(allowed=allowed):
+            return rng.sample(allowed, rng.randint(1, len(allowed)))
+        case Causes(causes=causes):
+            some = rng.sample(causes, rng.randint(1, 4))
+            words = ("payload", "payload", rng.randrange(128))
+            return {cause: rng.choice(words) if cause in ("a", "b", "c", "factor") else 5 for cause in some}
+        case Candidates(most=most):
+            return [candidate(rng, of) for _ in range(rng.randint(1, most))]
+        case _:
+            return None
+
+
+def candidate(rng: random.Random, of: list[str]) -> Keys:
+    one: Keys = {
+        "of": rng.sample(of, rng.randint(1, len(of))),
+        "exponent": rng.choice(("carried", "leading")),
+    }
+    one |= {"plus": rng.randint(-4, 3)} if rng.random() < 0.5 else {}
+    return one | ({"least": rng.choice((-126, -40, 0))} if rng.random() < 0.4 else {})
+
+
+def any_unit(rng: random.Random) -> str:
+    """A random unit whose steps have any of the keys that their classes declare."""
+    unit: Keys = yaml.safe_load(faulty_unit(rng) if rng.random() < 0.3 else random_unit(rng))
+    for operation in unit["program"]:
+        for step in operation["steps"]:
+            ((op, keys),) = step.items()
+            enrich(rng, op, keys)
+    return str(yaml.safe_dump(unit, sort_keys=False))
+
+
+def enrich(rng: random.Random, op: str, keys: Keys) -> None:
+    kinds = variants(op)
+    kind = kinds[0] if len(kinds) == 1 or keys.get("order", "exact") == "exact" else kinds[-1]
+    of = keys.get("of", ["a", "b"])
+    of = [of] if isinstance(of, str) else of
+    for name, key, default in declared(kind):
+        if default is not MISSING and rng.random() < 0.2:
+            value = value_for(rng, name, key, of)
+            if value is not None:
+                keys[key_name(name, key)] = value
+    if keys.get("maximum") or ("exponent" in keys and op == "align"):
+        for other in (
+            "floor",
+            "zeros",
+            "left_out",
+            "shift_limit",
+            *(("exponent",) if "maximum" in keys else ()),
+        ):
+            keys.pop(other, None)

@@ -1,0 +1,102 @@
+"""A campaign of random custom units: the reference against the core, over every key of every step.
+
+    python bench/unit_campaign.py --units 4000 --seed 0 --jobs 16 --out report.json
+
+The units are those of tests/golden/faulty_units.py (`any_unit`): random steps, faults and all keys that the
+step classes declare, those that the loader accepts. Each answers six random matrices' dot products in the
+general interpreter, in the fast kernels where it has them, and a sample of them in the reference. Exit status
+1: a difference, with the unit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "golden")]
+
+from faulty_units import any_unit  # noqa: E402
+from random_units import accepted, differences  # noqa: E402
+
+from golden import __version__  # noqa: E402
+from golden.program.keys import declared  # noqa: E402
+from golden.program.steps import KINDS  # noqa: E402
+
+DOTS = 6
+"""What `differences` takes of each unit."""
+
+
+def keys_of(ins: Any) -> set[str]:
+    """The keys that do not hold their defaults, as class.field."""
+    steps = (step for operation in ins.program.operations for step in operation.steps)
+    return {
+        f"{type(step).__name__}.{name}"
+        for step in steps
+        for name, _, default in declared(step)
+        if getattr(step, name) != default
+    }
+
+
+def run(seed: int) -> tuple[int, list[str], str, set[str]]:
+    """One unit: its differences, its text where there are any, and the keys that it has."""
+    os.environ["MMAGOLD_THREADS"] = "1"
+    text, ins = accepted(any_unit, seed)
+    try:
+        found = differences(ins, DOTS, seed)
+    except Exception as error:
+        found = [f"{type(error).__name__}: {error}"]
+    return seed, found, text if found else "", keys_of(ins)
+
+
+def main() -> int:
+    """Runs the campaign; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--units", type=int, default=3000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    used: Counter[str] = Counter()
+    wrong: list[dict[str, Any]] = []
+    with ProcessPoolExecutor(options.jobs) as pool:
+        seeds = range(options.seed, options.seed + options.units)
+        for done, (seed, found, text, keys) in enumerate(pool.map(run, seeds, chunksize=8), 1):
+            used.update(keys)
+            if found:
+                wrong.append({"seed": seed, "found": found, "unit": text})
+                print(f"seed {seed}: {found[0]}\n{text}", file=sys.stderr)
+            if done % 200 == 0:
+                print(f"{done} of {options.units} units, {len(wrong)} differ", file=sys.stderr)
+    every = {f"{kind.__name__}.{name}" for kind in KINDS for name, *_ in declared(kind)}
+    report = {
+        "date": datetime.now(UTC).date().isoformat(),
+        "version": __version__,
+        "machine": platform.machine(),
+        "units": options.units,
+        "first_seed": options.seed,
+        "differing": len(wrong),
+        "keys": dict(sorted(used.items())),
+        "keys_never_drawn": sorted(every - set(used)),
+        "wrong": wrong,
+    }
+    text = json.dumps(report, indent=1) + "\n"
+    if options.out is None:
+        print(text)
+    else:
+        options.out.write_text(text, "utf-8")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
