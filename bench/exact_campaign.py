@@ -20,7 +20,8 @@ import numpy as np
 import golden
 from golden import stimuli
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "golden"))
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "tests" / "golden"), str(ROOT / "tests" / "golden" / "model")]
 from test_reference import ROWS
 
 BATCH = 64

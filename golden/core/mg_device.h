@@ -230,7 +230,7 @@ MG_HD uint64_t mg_device_code(double x) {
 #endif
 }
 
-/* fma(a, b, c) rounded as `rounding` (enum mg_rounding) says. A C compiler must not move it across the changes of the
+/* fma(a, b, c) rounded as `rounding` (enum mg_rounding_word) says. A C compiler must not move it across the changes of the
  * rounding mode: compile with -frounding-math. */
 MG_HD double mg_device_fma_number(double a, double b, double c, int32_t rounding) {
 #ifdef __CUDA_ARCH__
@@ -259,7 +259,7 @@ MG_HD uint64_t mg_device_fma(uint64_t a, uint64_t b, uint64_t c, int32_t roundin
 
 /* Integers ------------------------------------------------------------------------------------------------------------ */
 
-/* c + sum of a[i] op b[i] (enum mg_operation_kind): modulo 2^32, or (saturate) the exact total clamped once. */
+/* c + sum of a[i] op b[i] (enum mg_operation_word): modulo 2^32, or (saturate) the exact total clamped once. */
 MG_HD uint32_t mg_device_sum(int32_t k, const int16_t *a, const int16_t *b, uint32_t c, int32_t combine, int32_t saturate) {
     int32_t sum = 0;
     MG_UNROLL for (int32_t i = 0; i < k; i++) sum += combine == MG_OPERATION_PRODUCT ? a[i] * b[i] : combine == MG_OPERATION_AND ? (a[i] & b[i]) : (a[i] ^ b[i]);

@@ -172,9 +172,10 @@ static void mg_sum_finite(const mg_number *const *terms, int32_t count, const mg
     const uint32_t complements = frame < 0 ? 0 : mg_others(terms, count, frame);
     int32_t low = INT32_MAX, high = INT32_MIN;
     for (int32_t i = 0; i < count; i++) total->sticky |= terms[i]->sticky;
+    const int whole = total->sticky || complements || (step->has_width && step->overflow == MG_OVERFLOW_SATURATE);
     for (int32_t i = 0; i < count; i++) {
-        /* a sticky bit stands below the last place of all terms, zeros among them */
-        if ((total->sticky || complements) && terms[i]->kind == MG_FINITE && mg_lsb(terms[i]) < low) low = mg_lsb(terms[i]);
+        /* a sticky bit, a complement's unit and a register's largest number: in the last place of all terms, zeros too */
+        if (whole && terms[i]->kind == MG_FINITE && mg_lsb(terms[i]) < low) low = mg_lsb(terms[i]);
         if (terms[i]->kind != MG_FINITE || terms[i]->significand == 0) continue;
         int32_t lsb = mg_lsb(terms[i]), msb = lsb + mg_bit_length(terms[i]->significand);
         low = lsb < low ? lsb : low;

@@ -277,7 +277,7 @@ def _enum(vocabulary: Vocabulary) -> str:
     prefix = f"MG_{vocabulary.name.upper()}"
     words = [*(["none"] if vocabulary in _MAY_BE_MISSING else []), *vocabulary.words]
     names = [f"{prefix}_{word.upper()}" for word in words] + [f"{prefix}_COUNT"]
-    lines = _wrapped(f"enum mg_{vocabulary.name} {{", names, "};")
+    lines = _wrapped(f"enum mg_{vocabulary.name}_word {{", names, "};")
     return lines + "\n"
 
 

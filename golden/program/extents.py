@@ -252,7 +252,7 @@ def _candidate_reach(one: Candidate, registers: dict[str, Extent]) -> tuple[int,
     high = max(x.high if one.leading else x.top for x in own)
     if one.least is None:
         return low + one.plus, False, high + one.plus
-    return max(low, one.least) + one.plus, True, max(high, one.least) + one.plus
+    return one.least + one.plus, True, max(high, one.least) + one.plus
 
 
 def _added(step: Additions, terms: list[Extent]) -> Extent:
