@@ -22,7 +22,7 @@ from golden import stimuli
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "golden"), str(ROOT / "tests" / "golden" / "model")]
-from test_reference import ROWS
+from test_reference import ROWS  # noqa: E402
 
 BATCH = 64
 
