@@ -221,7 +221,7 @@ def test_the_options_of_capture_reach_it(tmp_path: Path, monkeypatch: pytest.Mon
     entries = captured.read_manifest_file(tmp_path / "manifest.json")["instructions"]
     assert found["recorded"] == 2 == len(entries) and opened == [3, 7]
     assert all((entry["seed"], entry["per_kind"]) == (5, 2) for entry in entries.values())
-    assert "would exceed 1 MiB" in call(*arguments, "--per-kind", "900", "--max-mib", "1", status=2).stderr
+    assert "would exceed 1 MiB" in call(*arguments, "--per-kind", "40", "--max-mib", "1", status=2).stderr
 
 
 # verify -----------------------------------------------------------------------------------------------------

@@ -138,7 +138,8 @@ def test_ctrl_c_in_a_terminal(tmp_path):
     """A real SIGINT to a Python that waits for a simulator: it ends with what it started."""
     program(tmp_path / "tool", "sleep 60 & echo $! > pid; sleep 60")
     code = (
-        "import os, sys; from pathlib import Path; from rtl_tb import simulators; here = Path(sys.argv[1]); "
+        "import os, sys; from pathlib import Path; from rtl_tb.simulators import simulators\n"
+        "here = Path(sys.argv[1]); "
     )
     code += "simulators.run([here / 'tool'], folder=here, env=dict(os.environ), log=Path(os.devnull))"
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
