@@ -15,7 +15,7 @@ from typing import NoReturn
 
 
 def main() -> NoReturn:
-    """Entry point of the console command; ends the program. golden/cli/boundary.py says with what status."""
+    """Entry point of the console command; ends the program. golden/boundary.py says with what status."""
     try:
         from golden.cli.app import main as command
     except KeyboardInterrupt:

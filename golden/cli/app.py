@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 import typer
 from typer.core import TyperGroup
 
-from golden.cli import boundary, plugins
+from golden import boundary
+from golden.cli import plugins
 from golden.cli.docs import add_commands as add_docs
 from golden.cli.study import study
 from golden.cli.vectors import vectors
@@ -53,7 +54,7 @@ def _carrying() -> Iterator[None]:
 
 
 class _Group(TyperGroup):
-    """A command or group of commands inside golden.cli.boundary: only `raise typer.Exit(1)` of a command
+    """A command or group of commands inside golden.boundary: only `raise typer.Exit(1)` of a command
     ends with status 1."""
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:

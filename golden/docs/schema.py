@@ -17,10 +17,12 @@ from itertools import zip_longest
 from typing import Any
 
 from golden import yamlfile
+from golden.boundary import end
 from golden.catalog import unit_files
 from golden.docs.errors import DocsError
 from golden.errors import SpecError
 from golden.explain.specification import table
+from golden.files.output import write_text
 from golden.number.formats import build_format, get_format
 from golden.number.rounding import MODES, OVERFLOWS
 from golden.paths import docs_folder
@@ -532,10 +534,14 @@ def check() -> None:
 
 
 def main() -> None:
-    """Writes the page anew."""
+    """Writes the page anew.
+
+    Raises:
+        DocsError: a section or a meaning is missing. FileFormatError: the page cannot be written.
+    """
     page = docs_folder() / PAGE
-    page.write_text(fill(page.read_text("utf-8")), "utf-8")
+    write_text(page, fill(page.read_text("utf-8")))
 
 
 if __name__ == "__main__":
-    main()
+    end(main, "golden.docs.schema")

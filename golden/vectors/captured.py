@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from golden.boundary import end
 from golden.catalog.architectures import captures
 from golden.catalog.evidence_file import with_digest
 from golden.errors import FileFormatError, UnknownNameError, nearest
@@ -322,23 +323,22 @@ def campaign_evidence() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Checks all committed vectors and writes spec/evidence; with --check it only compares. Returns the
-    exit status."""
+    """Checks all committed vectors and writes spec/evidence; with --check it only compares.
+    Returns the exit status.
+
+    Raises:
+        FileFormatError: a file is not as it was recorded, the evidence not what the files give, or it cannot
+            be written.
+    """
     if any(argument != "--check" for argument in arguments):
         print("usage: python -m golden.vectors.captured [--check]", file=sys.stderr)
         return 2
-    try:
-        for architecture in architectures():
-            vectors = list(load(architecture, vectors_folder()))
-            _update(architecture, evidence(architecture), bool(arguments))
-            print(
-                f"{architecture}: {len(vectors)} instructions, {sum(v.d.size for v in vectors)} results, "
-                "all files as recorded"
-            )
-        _update("campaigns", campaign_evidence(), bool(arguments))
-    except FileFormatError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    for architecture in architectures():
+        vectors = list(load(architecture, vectors_folder()))
+        _update(architecture, evidence(architecture), bool(arguments))
+        results = sum(vector.d.size for vector in vectors)
+        print(f"{architecture}: {len(vectors)} instructions, {results} results, all files as recorded")
+    _update("campaigns", campaign_evidence(), bool(arguments))
     return 0
 
 
@@ -354,4 +354,4 @@ def _update(name: str, text: str, only_check: bool) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    end(lambda: main(sys.argv[1:]), "golden.vectors.captured")

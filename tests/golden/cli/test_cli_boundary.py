@@ -14,7 +14,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from golden.cli import app, boundary
+from golden import boundary
+from golden.cli import app
 
 ROOT = Path(__file__).parents[3]
 HMMA = "hopper:HMMA.16816.F32"
@@ -331,3 +332,34 @@ def test_a_stream_takes_any_text() -> None:
         2,
         "mmagold: caf\\udce9.yaml: cannot be read: No such file or directory\n",
     )
+
+
+# Programs beside the command --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("module", "place"),
+    [
+        ("golden.vectors.captured", "golden.files.inputs.read_json"),
+        ("golden.docs.schema", "golden.paths.docs_folder"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ("golden.errors.FileFormatError('x.md: is none')", "x.md: is none\n"),
+        ("KeyError('x')", "internal error: KeyError"),
+    ],
+)
+def test_programs_that_write_files_of_the_checkout_end_with_a_line(
+    module: str, place: str, error: str, said: str
+) -> None:
+    code = (
+        f"import runpy, golden.errors, unittest.mock\n"
+        f"unittest.mock.patch('{place}', side_effect={error}).start()\n"
+        f"import sys; sys.argv = ['x', '--check'][: 1 + {module.endswith('captured')}]\n"
+        f"runpy.run_module('{module}', run_name='__main__')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"{module}: {said}")

@@ -131,7 +131,7 @@ def _what(error: BaseException) -> str:
 def _where(error: BaseException) -> str:
     """The innermost line of this package on the way to an exception."""
     steps = [(Path(step.filename), step.lineno) for step in traceback.extract_tb(error.__traceback__)]
-    house = Path(__file__).parents[2]
+    house = Path(__file__).parents[1]
     ours = [
         (path.relative_to(house), line)
         for path, line in steps
