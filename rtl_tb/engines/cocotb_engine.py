@@ -25,7 +25,7 @@ import numpy as np
 from rtl_tb.bench.scoreboard import unpack_bits
 from rtl_tb.dut.wrapper import NAME, wrapper_of
 from rtl_tb.engines.builds import DEPENDENCIES, Recipe, built, check_whole, design_options
-from rtl_tb.engines.common import Watch, complaint, random_start, run_folder, units_folder
+from rtl_tb.engines.common import Watch, complaint, counters, random_start, run_folder, units_folder
 from rtl_tb.engines.job import Job, Outcome, Progress, ProtocolFailure
 from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing
 from rtl_tb.simulators import simulators
@@ -186,7 +186,7 @@ def _simulate(job: Job, folder: Path, place: Path, progress: Progress | None) ->
     returns its answer."""
     _write_job(job, place)
     tool = _tool(job)
-    tool.tick = Watch(job, _reader(place / "progress"), progress)
+    tool.tick = Watch(job, counters(place / "progress"), progress)
     tool.logs = place
     unit = units_folder(place)
     if isinstance(tool, GroupedIcarus):
@@ -227,16 +227,6 @@ def _write_job(job: Job, place: Path) -> None:
         "reset_cycles": reset.cycles if reset is not None else 1,
     }
     (place / "job.json").write_text(json.dumps(settings), encoding="utf-8")
-
-
-def _reader(file: Path) -> Callable[[], tuple[int, int] | None]:
-    """Reads the two counters, vectors answered and clock cycles, that rtl_tb/engines/cocotb_test.py keeps."""
-
-    def read() -> tuple[int, int] | None:
-        counters = np.fromfile(file, np.uint64).tolist()
-        return (counters[0], counters[1]) if any(counters) else None
-
-    return read
 
 
 def _keep_waves(job: Job, *places: Path) -> None:

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
+
 from rtl_tb.engines.job import FAILURE_KINDS, Job, Progress, ProtocolFailure
 from rtl_tb.errors import RtlError
 
@@ -60,6 +62,16 @@ def units_folder(run: Path) -> Path:
     folder = run / "unit"
     folder.mkdir()
     return folder
+
+
+def counters(file: Path) -> Callable[[], tuple[int, int] | None]:
+    """Reads the two counters, vectors answered and clock cycles, that a harness keeps in a file."""
+
+    def read() -> tuple[int, int] | None:
+        found = np.fromfile(file, np.uint64).tolist() if file.is_file() else []
+        return (found[0], found[1]) if any(found) else None
+
+    return read
 
 
 class Watch:

@@ -13,14 +13,13 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from rtl_tb.dut.wrapper import NAME, wrapper_of
 from rtl_tb.engines.builds import OBJECTS, Recipe, built, design_options
-from rtl_tb.engines.common import Watch, written_failures
+from rtl_tb.engines.common import Watch, counters, written_failures
 from rtl_tb.engines.job import Job, Outcome, Progress
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import simulators
@@ -101,7 +100,7 @@ def _simulate(
     count, layout = len(job.vectors), job.dut.layout
     files = {name: folder / name for name in ("operands", "results", "progress", "answers")}
     np.ascontiguousarray(layout.pack_operands(job.vectors.operands)).tofile(files["operands"])
-    watch = Watch(job, _reader(files["progress"]), progress)
+    watch = Watch(job, counters(files["progress"]), progress)
     try:
         simulators.run(
             [program, *files.values(), *_settings(job)], folder=None, env=simulator.env, log=None, tick=watch
@@ -138,16 +137,6 @@ def _settings(job: Job) -> list[str]:
         traffic.resets,
     ]
     return [str(number) for number in (*settings, dut.reset.cycles if dut.reset else 4, job.timeout_cycles)]
-
-
-def _reader(file: Path) -> Callable[[], tuple[int, int] | None]:
-    """Reads the two counters that the program keeps in its file."""
-
-    def read() -> tuple[int, int] | None:
-        counters = np.fromfile(file, np.uint64).tolist() if file.is_file() else []
-        return (counters[0], counters[1]) if any(counters) else None
-
-    return read
 
 
 def _answers(job: Job, file: Path) -> tuple[int, int, int, list[list[str]]]:
