@@ -9,9 +9,10 @@ from golden.errors import UnknownNameError, nearest
 from golden.instruction import Evidence, Instruction
 from golden.number.formats import Format, get_format
 from golden.program.compiling import compile_program
-from golden.program.program import Operands
+from golden.program.program import Operands, Program
 
 _cache: dict[tuple[str, str], Instruction] = {}
+_programs: dict[tuple[object, ...], Program] = {}
 
 
 def _build(
@@ -35,7 +36,6 @@ def _build_uncached(
     operands = Operands(
         formats["a"], formats["b"], formats["c"], formats["d"], k // 2 if family.sparse else k, scales=scales
     )
-    program = compile_program(architectures.fill(entry.program, variables), entry.section, operands)
     return Instruction(
         name,
         architecture,
@@ -43,7 +43,7 @@ def _build_uncached(
         n,
         k,
         formats,
-        program,
+        _program(entry, variables, operands),
         _evidence(architecture, name, entry),
         _sass(entry, variables, formats, (m, n, k)),
         entry.emulated,
@@ -55,6 +55,16 @@ def _build_uncached(
         family.source,
         variables,
     )
+
+
+def _program(entry: architectures.Entry, variables: dict[str, str], operands: Operands) -> Program:
+    """The compiled program; the thousands of instructions that differ in M and N alone share one."""
+    items = architectures.fill(entry.program, variables)
+    formats = (operands.a, operands.b, operands.c, operands.d, *operands.scales.items())
+    key = entry.section.file, repr(items), operands.k, formats
+    if key not in _programs:
+        _programs[key] = compile_program(items, entry.section, operands)
+    return _programs[key]
 
 
 def _evidence(architecture: str, name: str, entry: architectures.Entry) -> Evidence:
