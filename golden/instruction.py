@@ -22,7 +22,8 @@ from golden.number.arrays import plain
 from golden.number.formats import Format
 from golden.program.modes import Modes
 from golden.program.program import Program
-from golden.registers.sparsity import Pattern, pattern_for
+from golden.registers.sparsity import Pattern
+from golden.traits import Traits
 
 if TYPE_CHECKING:
     from golden.explain.trace import Trace
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from golden.registers.fragments import Fragments
 
 Bits = npt.NDArray[Any]
+CUSTOM = "custom"
+"""What stands for the architecture of a unit from a file of its own."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,9 @@ class Evidence:
 class Instruction:
     """A matrix instruction (or a designer's unit) that can be called.
 
-    `k` is the logical K (a sparse A stores k/2); `blocks` independent products are batch entries in the
-    matrix API.
+    `k` is the logical K; `pattern` the sparsity pattern of A, None where A is dense; `ordered_metadata`
+    whether the two indices of a metadata nibble must ascend. `blocks` independent products are batch entries
+    in the matrix API.
     """
 
     name: str
@@ -63,18 +67,30 @@ class Instruction:
     sass: tuple[str, ...] = ()
     emulated: bool = False
     layout: str | None = None
-    sparse: bool = False
+    pattern: Pattern | None = None
+    ordered_metadata: bool = True
     blocks: int = 1
     scale_block: int | None = None
     family: str = ""
     source: str = ""
     variables: dict[str, str] = field(default_factory=dict)
+    traits: Traits = field(default_factory=Traits)
     modes: Modes | None = None
     mode_units: dict[int, Instruction] = field(default_factory=dict)
     """The unit in each mode, by the code of `mode`; `formats` and `program` here are those of the first."""
 
     def __repr__(self) -> str:
         return f"<Instruction {self.architecture} {self.name}>"
+
+    @property
+    def is_custom(self) -> bool:
+        """Whether it is a unit from a file of its own, which no architecture lists."""
+        return self.architecture == CUSTOM
+
+    @property
+    def sparse(self) -> bool:
+        """Whether A is sparse: it stores k/2 elements of a row, and metadata say which."""
+        return self.pattern is not None
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -85,16 +101,6 @@ class Instruction:
     def stored_k(self) -> int:
         """Elements of A that one dot product multiplies: k, or k/2 when A is sparse."""
         return self.k // 2 if self.sparse else self.k
-
-    @cached_property
-    def pattern(self) -> Pattern | None:
-        """The sparsity pattern, or None for a dense A."""
-        return pattern_for(self.formats["a"].name, self.variables.get("kind", "")) if self.sparse else None
-
-    @property
-    def ordered_metadata(self) -> bool:
-        """Whether the two indices of a metadata nibble must ascend (all but the plain mma.sp)."""
-        return self.variables.get("sp") != "mma.sp"
 
     @cached_property
     def engine(self) -> Engine | ModeEngine:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 
 from golden.catalog import architectures
+from golden.catalog.families import Variables, fill, shape_of
 from golden.errors import UnknownNameError, nearest
 from golden.instruction import Evidence, Instruction
 from golden.number.formats import Format, get_format
 from golden.program.compiling import compile_program
 from golden.program.program import Operands, Program
 
+SCALES = ("scale_a", "scale_b")
 _cache: dict[tuple[str, str], Instruction] = {}
 _programs: dict[tuple[object, ...], Program] = {}
 
 
-def _build(
-    architecture: str, name: str, entry: architectures.Entry, variables: dict[str, str]
-) -> Instruction:
+def _build(architecture: str, name: str, entry: architectures.Entry, variables: Variables) -> Instruction:
     key = (architecture, name)
     if key not in _cache:
         _cache[key] = _build_uncached(architecture, name, entry, variables)
@@ -25,14 +25,12 @@ def _build(
 
 
 def _build_uncached(
-    architecture: str, name: str, entry: architectures.Entry, variables: dict[str, str]
+    architecture: str, name: str, entry: architectures.Entry, variables: Variables
 ) -> Instruction:
     family = entry.family
-    m, n, k = architectures.shape_of(variables, entry.section)
-    formats = {
-        operand: get_format(architectures.fill(text, variables)) for operand, text in family.formats.items()
-    }
-    scales = {name: fmt for name, fmt in formats.items() if name.startswith("scale")}
+    m, n, k = shape_of(variables, entry.section)
+    formats = {operand: get_format(fill(text, variables)) for operand, text in family.formats.items()}
+    scales = {name: fmt for name, fmt in formats.items() if name in SCALES}
     operands = Operands(
         formats["a"], formats["b"], formats["c"], formats["d"], k // 2 if family.sparse else k, scales=scales
     )
@@ -47,19 +45,21 @@ def _build_uncached(
         _evidence(architecture, name, entry),
         _sass(entry, variables, formats, (m, n, k)),
         entry.emulated,
-        None if entry.layout == "none" else entry.layout,
-        family.sparse,
-        int(architectures.fill(family.blocks, variables)),
-        architectures.fill(family.scale_block, variables),
+        entry.layout,
+        family.pattern,
+        family.ordered(variables),
+        int(fill(family.blocks, variables)),
+        fill(family.scale_block, variables),
         family.name,
         family.source,
         variables,
+        family.traits(variables),
     )
 
 
 def _program(entry: architectures.Entry, variables: dict[str, str], operands: Operands) -> Program:
     """The compiled program; the thousands of instructions that differ in M and N alone share one."""
-    items = architectures.fill(entry.program, variables)
+    items = fill(entry.program, variables)
     formats = (operands.a, operands.b, operands.c, operands.d, *operands.scales.items())
     key = entry.section.file, repr(items), operands.k, formats
     if key not in _programs:
@@ -83,35 +83,35 @@ def _evidence(architecture: str, name: str, entry: architectures.Entry) -> Evide
 
 def _sass(
     entry: architectures.Entry,
-    variables: dict[str, str],
+    variables: Variables,
     formats: dict[str, Format],
     shape: tuple[int, int, int],
 ) -> tuple[str, ...]:
     words = {key.upper(): formats[key].name.upper() for key in "abcd"}
-    words["SAT"] = ".SAT" if variables.get("satfinite") else ""
-    words["RND"] = {".rz": ".RZ", ".rm": ".RM", ".rp": ".RP"}.get(variables.get("rnd", ""), "")
-    words["OPERATION"] = variables.get("operation", "").upper()
-    words["ADD"] = "HADD2" if formats["d"].name == "f16" else "FADD"
-    scale, vec = variables.get("scale", ""), variables.get("vec", "")
-    words["SCALE"] = {"ue8m0": "E8", "ue4m3": "UE4M3"}.get(scale, "") + (".4X" if vec == "4" else "")
     words |= {"mnk": "".join(map(str, shape)), "mxnxk": "x".join(map(str, shape))}
-    return tuple(template.format(**words) for template in entry.sass)
+    for word, (variable, texts) in entry.family.vendor.words.items():
+        if variables.get(variable) in texts:
+            words[word] = texts[variables[variable]]
+    try:
+        return tuple(template.format(**words) for template in entry.sass)
+    except KeyError as error:
+        missing = str(error.args[0])
+        raise entry.section.error(
+            f"key 'sass' holds '{{{missing}}}', expected one of {', '.join(words)}{nearest(missing, words)}",
+            "sass",
+        ) from None
 
 
 def _entry_sass(entry: architectures.Entry) -> set[str]:
     """The SASS mnemonics of an entry's variants that are spelt out one by one (not the sweeps over N)."""
     return {
-        _sass_of(entry, variables)[0]
-        for variables in entry.variants()
-        if "n" not in variables and "cta" not in variables
+        _sass_of(entry, variables)[0] for variables in ([] if entry.family.fixed.swept else entry.variants())
     }
 
 
-def _sass_of(entry: architectures.Entry, variables: dict[str, str]) -> tuple[str, ...]:
-    operands = {
-        name: get_format(architectures.fill(text, variables)) for name, text in entry.family.formats.items()
-    }
-    return _sass(entry, variables, operands, architectures.shape_of(variables, entry.section))
+def _sass_of(entry: architectures.Entry, variables: Variables) -> tuple[str, ...]:
+    operands = {name: get_format(fill(text, variables)) for name, text in entry.family.formats.items()}
+    return _sass(entry, variables, operands, shape_of(variables, entry.section))
 
 
 def _sass_key(name: str) -> str:
@@ -123,16 +123,8 @@ def _by_sass(architecture: str, name: str) -> list[str]:
     only."""
     wanted, found = _sass_key(name), []
     for full, (entry, variables) in architectures.get_architecture(architecture).names().items():
-        plain = (
-            variables.get("rnd", "") != ".rn"
-            and variables.get("sp") != "mma.sp"
-            and variables.get("a_layout", "row") == "row"
-            and variables.get("b_layout", "col") == "col"
-            and entry.family.layout != "wmma"
-            and not entry.emulated
-        )
-        single = plain and len(entry.sass) == 1 and "n" not in variables and "cta" not in variables
-        if single and _sass_key(_sass_of(entry, variables)[0]) == wanted:
+        plain = len(entry.sass) == 1 and not entry.emulated and entry.family.is_plain(variables)
+        if plain and _sass_key(_sass_of(entry, variables)[0]) == wanted:
             found.append(full)
     return found
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from golden.catalog import architectures
+from golden.catalog.families import fill, shape_of
 from golden.catalog.lookup import instruction
 from golden.instruction import Instruction
 from golden.number.formats import get_format
@@ -69,11 +70,8 @@ def _candidates(architecture: str, ins: Instruction) -> Iterator[str]:
         family = entry.family
         if family.sparse != ins.sparse or set(family.formats) != set(wanted):
             continue
-        found = {
-            operand: get_format(architectures.fill(text, variables)).name
-            for operand, text in family.formats.items()
-        }
-        k = architectures.shape_of(variables, entry.section)[2]
+        found = {operand: get_format(fill(text, variables)).name for operand, text in family.formats.items()}
+        k = shape_of(variables, entry.section)[2]
         if found == wanted and k <= ins.k and ins.k % k == 0:
             yield name
 
@@ -82,9 +80,7 @@ def _stretched(other: Instruction, ins: Instruction) -> Instruction | None:
     """`other` over the K of `ins`: itself, or a chain of it, each from the result before."""
     if other.pattern != ins.pattern or other.scale_block != ins.scale_block or other.formats != ins.formats:
         return None
-    other = replace(
-        other, variables=ins.variables
-    )  # mma.sp and mma.sp::ordered_metadata refuse different nibbles
+    other = replace(other, ordered_metadata=ins.ordered_metadata)
     if other.k == ins.k:
         return other
     if other.formats["c"] != other.formats["d"]:

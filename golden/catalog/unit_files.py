@@ -9,7 +9,7 @@ from typing import Any
 from golden import yamlfile
 from golden.errors import SpecError, UnknownNameError, nearest
 from golden.files.escape import one_line
-from golden.instruction import Evidence, Instruction
+from golden.instruction import CUSTOM, Evidence, Instruction
 from golden.number.formats import Format, build_format, get_format
 from golden.number.formats import formats as builtin_formats
 from golden.program.compiling import compile_program
@@ -106,7 +106,7 @@ def _unit(document: Section, values: dict[str, Value]) -> Instruction:
     document.done()
     return Instruction(
         name,
-        "custom",
+        CUSTOM,
         m,
         n,
         k,
@@ -114,7 +114,7 @@ def _unit(document: Section, values: dict[str, Value]) -> Instruction:
         program,
         Evidence("derived", f"custom unit: {title} ({source})"),
         scale_block=scale_block,
-        family="custom",
+        family=CUSTOM,
         source=source,
         variables={"title": title},
     )

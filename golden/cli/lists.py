@@ -78,7 +78,10 @@ def select(
         for ins in instructions(name)
         if (
             not text
-            or any(_plain(text) in _plain(known) for known in (*architectures.spellings(ins.name), *ins.sass))
+            or any(
+                _plain(text) in _plain(known)
+                for known in (*architectures.get_architecture(name).spellings(ins.name), *ins.sass)
+            )
         )
         and (type_ is None or type_ in {fmt.name for fmt in ins.formats.values()})
         and (wanted is None or ins.shape == wanted)

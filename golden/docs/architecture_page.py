@@ -49,14 +49,15 @@ def architecture_link(architecture: str) -> str:
 def index() -> str:
     """Returns the table of all architectures."""
     rows = []
-    for name in architectures.architectures():
-        chip = architectures.get_architecture(name)
-        members = [ins for group in groups(name) for ins in group.variants]
+    chips = [architectures.get_architecture(name) for name in architectures.architectures()]
+    vendors = dict.fromkeys(chip.vendor for chip in chips)
+    for chip in chips:
+        members = [ins for group in groups(chip.name) for ins in group.variants]
         captured = sum(ins.evidence.kind == "captured" for ins in members)
         rules = len({signature(ins) for ins in members})
         rows.append(
             [
-                architecture_link(name),
+                architecture_link(chip.name),
                 ", ".join(chip.devices),
                 ", ".join(f"`{target}`" for target in chip.targets),
                 f"{len(members):,}",
@@ -75,9 +76,10 @@ def index() -> str:
     return "\n\n".join(
         [
             "# Architectures",
-            "NVIDIA by age, then AMD by age. Two instructions have the same program when they run the same "
-            f"steps, with the same parameters, over the same k. The {link('comparison', 'comparison.md')} "
-            "sets the architectures side by side.",
+            f"{', then '.join(f'{vendor} by age' for vendor in vendors)}. Two instructions have the same "
+            "program when they run the same steps, with the same "
+            f"parameters, over the same k. The {link('comparison', 'comparison.md')} sets the architectures "
+            "side by side.",
             table(head, rows),
         ]
     )
@@ -149,11 +151,10 @@ def _instructions(architecture: str) -> Iterator[str]:
 
 
 def _instruction_table(found: Iterable[Group]) -> str:
-    machine = "SASS"
-    rows = []
+    machine, rows = "", []
     for group in found:
         names = _machine_names(group)
-        machine = "AMD name" if group.representative.name.startswith("v_") else machine
+        machine = architectures.get_architecture(group.architecture).maker.heading
         rows.append(
             [
                 link(group.title, group.path),
@@ -167,8 +168,8 @@ def _instruction_table(found: Iterable[Group]) -> str:
 
 
 def _machine_names(group: Group) -> str:
-    """What the instructions are called by the machine: patterns of SASS mnemonics, or AMD's own names."""
-    if group.representative.name.startswith("v_"):
+    """What the instructions are called by the machine: patterns of its mnemonics, or their own names."""
+    if not group.representative.sass:
         return ", ".join(f"`{ins.name}`" for ins in group.variants)
     if group.representative.emulated:
         return " ".join(f"`{word}`" for word in group.representative.sass)

@@ -49,11 +49,7 @@ BLOCKS = (
 def modifier(ins: Instruction) -> str:
     """What an instruction's name adds to its types and changes results: "satfinite", "xor", "rz"; to
     nearest is unmarked."""
-    words = [
-        ins.variables.get("rnd", "").strip(".").removeprefix("rn"),
-        ins.variables.get("satfinite", "").strip("."),
-    ]
-    return " ".join(word for word in (*words, ins.program.bit_operation or "") if word)
+    return " ".join(ins.traits.modifiers)
 
 
 @lru_cache(maxsize=256)
@@ -68,7 +64,7 @@ def unit(block: Block, architecture: str) -> Instruction | None:
 
 
 def plain(block: Block, architecture: str) -> list[Instruction]:
-    """The native dense instructions of a block on an architecture that are not `wmma`,
+    """The native dense instructions of a block on an architecture that are no other form of others (`wmma`),
     in the order of the spec."""
     return [ins for ins in members(block, architecture) if not kind_of(ins)]
 
@@ -83,7 +79,7 @@ def kind_of(ins: Instruction) -> str:
     """ "emulated", "sparse", "wmma", or "" for a plain instruction."""
     if ins.emulated:
         return "emulated"
-    return "sparse" if ins.sparse else "wmma" if ins.family.startswith("wmma") else ""
+    return "sparse" if ins.sparse else ins.traits.other_form
 
 
 def _fits(block: Block, ins: Instruction) -> bool:
@@ -103,5 +99,4 @@ def units(block: Block) -> dict[str, Instruction]:
 
 def short_title(architecture: str) -> str:
     """The architecture's title without its vendor."""
-    chip = architectures.get_architecture(architecture)
-    return chip.title.removeprefix(f"{chip.vendor} ")
+    return architectures.get_architecture(architecture).short_title

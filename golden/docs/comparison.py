@@ -137,7 +137,7 @@ def _architecture(name: str) -> str:
 
 
 def _unit_cell(ins: Instruction) -> str:
-    name = ins.name if ins.name.startswith("v_") or len(ins.sass) != 1 else ins.sass[0]
+    name = ins.name if len(ins.sass) != 1 else ins.sass[0]
     return f"{link(f'`{name}`', group_of(ins).path)} (K {ins.k})"
 
 

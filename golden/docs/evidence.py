@@ -40,7 +40,7 @@ def _kinds(group: Group) -> str:
     for ins in group.variants:
         key = ins.evidence.kind, " ".join(ins.evidence.source.split())
         found[key] = found.get(key, 0) + 1
-    if group.architecture == "custom":
+    if group.representative.is_custom:
         return (
             "A unit of its own file; nothing stands behind it but the file itself "
             f"({evidence_text(group.representative)})."
@@ -154,7 +154,7 @@ def _recordable() -> tuple[str, ...]:
     return tuple(
         name
         for name in architectures.architectures()
-        if architectures.get_architecture(name).vendor == "NVIDIA"
+        if any(entry.family.fixed.kernel for entry in architectures.get_architecture(name).entries)
     )
 
 

@@ -10,20 +10,18 @@ which of them share a rule differs by chip.)
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 from golden.catalog import architectures
+from golden.catalog.families import families
 from golden.catalog.lookup import instructions
 from golden.instruction import Instruction
 from golden.number.formats import Format
 
 MANY = 3
 """A title lists up to so many values of one kind; more are summed up."""
-
-_KIND = re.compile(r"kind::(\w+)")
 
 
 @dataclass(frozen=True)
@@ -102,18 +100,15 @@ def _formats(variants: Iterable[Instruction], operand: str) -> list[str]:
 
 
 def _modifiers(variants: tuple[Instruction, ...]) -> list[str]:
-    """What the variants' names add to the family: "rz", "satfinite", "xor";
-    to nearest is the unmarked rounding."""
-    rounding = {ins.variables.get("rnd", "") for ins in variants} - {"", ".rn"}
-    saturation = {ins.variables.get("satfinite", "") for ins in variants} - {""}
-    operations = {ins.variables.get("operation", "") for ins in variants} - {""}
-    return [word.strip(".") for words in (rounding, saturation, operations) for word in sorted(words)]
+    """What the variants' names add to the family: "rz", "satfinite", "xor"."""
+    return sorted({word for ins in variants for word in ins.traits.modifiers})
 
 
 def _slug(variants: tuple[Instruction, ...]) -> str:
     family, operands = variants[0].family, []
-    if family in ("mfma", "mfma_old"):  # one family for all operand types
-        operands = ["from", *_formats(variants, "a")]
+    told_by = families()[family].pages_by
+    if told_by is not None:
+        operands = ["from", *_formats(variants, told_by)]
     return "-".join([family, *_formats(variants, "d"), *operands, *_modifiers(variants)])
 
 
@@ -124,16 +119,11 @@ def _title(variants: tuple[Instruction, ...]) -> str:
 
 
 def _mnemonic(variants: tuple[Instruction, ...]) -> str:
-    """ "mma.sync kind::f8f6f4 m16n8k32", "wgmma.mma_async.sp m64nNk32", "v_mfma_f32"."""
-    first = variants[0]
-    if first.name.startswith("v_mfma"):
-        return first.name[: first.name.index("_", len("v_mfma_"))]
-    stem = first.name.replace("::ordered_metadata", "").split(".cta_group")[0].split(".aligned")[0]
-    if not first.name.startswith("mma.sync"):
-        stem = stem.removesuffix(".sync")
-    kinds = _different(variants, lambda ins: "".join(_KIND.findall(ins.name)))
-    kind = f" kind::{'/'.join(kinds)}" if kinds != [""] else ""
-    return f"{stem}{kind} {_shapes(variants)}"
+    """ "mma.sync kind::f8f6f4 m16n8k32", "wgmma.mma_async.sp m64nNk32", "v_mfma_f32": the title that the
+    family gives."""
+    keys = variants[0].variables
+    values = {key: "/".join(dict.fromkeys(ins.variables[key] for ins in variants)) for key in keys}
+    return families()[variants[0].family].title.format(**values, shapes=_shapes(variants))
 
 
 def _shapes(variants: tuple[Instruction, ...]) -> str:

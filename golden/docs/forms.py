@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.catalog import architectures
+from golden.catalog.families import families
 from golden.catalog.relatives import signature
 from golden.dissect.comparing import CLASSES, classify, pad
 from golden.dissect.minimising import cost, minimise
@@ -24,7 +25,6 @@ from golden.docs.compared_units import Block, kind_of, members, plain
 from golden.instruction import Instruction
 from golden.stimuli import SEARCH_KINDS, generate
 
-KINDS = ("sparse", "wmma", "emulated")
 TRIES_OF_A_KIND = 256
 """Dot products of each stimulus kind."""
 _NAN_PAYLOAD = CLASSES.index("nan_payload")
@@ -72,6 +72,14 @@ class Form:
     def links(self) -> int:
         """How many of the plain instruction take the products of one of these."""
         return max(1, self.representative.stored_k // self.plain.k)
+
+
+@lru_cache(maxsize=1)
+def kinds() -> tuple[str, ...]:
+    """The kinds of instructions that are not plain: "sparse", the words of families that are other forms of
+    others ("wmma"), "emulated"."""
+    words = (family.fixed.other_form for family in families().values())
+    return "sparse", *dict.fromkeys(word for word in words if word), "emulated"
 
 
 @lru_cache(maxsize=512)

@@ -17,7 +17,7 @@ from golden.instruction import Instruction
 
 PATH = "comparison/forms.md"
 TITLE = "Sparse, wmma and emulated instructions"
-_ROWS = {"sparse": "Sparse", "wmma": "`wmma`", "emulated": "Emulated"}
+_TITLES = {"sparse": "Sparse", "emulated": "Emulated"}
 
 
 # In the matrix ----------------------------------------------------------------------------------------------
@@ -25,10 +25,10 @@ _ROWS = {"sparse": "Sparse", "wmma": "`wmma`", "emulated": "Emulated"}
 
 def rows(block: Block, architectures: list[str]) -> Iterator[list[str]]:
     """The rows of a block's table: one for each kind that any of these architectures has."""
-    for kind, title in _ROWS.items():
+    for kind in forms.kinds():
         cells = [_cell(block, name, kind) for name in architectures]
         if any(cells):
-            yield [link(title, PATH), *(cell or "-" for cell in cells)]
+            yield [link(_TITLES.get(kind, f"`{kind}`"), PATH), *(cell or "-" for cell in cells)]
 
 
 def _cell(block: Block, architecture: str, kind: str) -> str:
@@ -87,7 +87,7 @@ def markdown() -> str:
 def _differences() -> Iterator[str]:
     """One line for each type and kind, with the chips on which results differ and the others that have it."""
     for block in BLOCKS:
-        for kind in forms.KINDS:
+        for kind in forms.kinds():
             other, same = [], []
             for architecture in architectures.architectures():
                 found = forms.of_kind(block, architecture, kind)

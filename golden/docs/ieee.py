@@ -402,7 +402,7 @@ def integer_sum(ins: Instruction, operands: Operands) -> npt.NDArray[np.int64]:
     """c + the sum of the products of an integer instruction, exact in int64, (...)."""
     b = selected_b(ins, operands)
     if ins.formats["a"].bits == 1:
-        bits = operands["a"] ^ b if ins.variables.get("operation") == "xor" else operands["a"] & b
+        bits = operands["a"] ^ b if ins.program.bit_operation == "xor" else operands["a"] & b
         total = bits.astype(np.int64).sum(axis=-1)
     else:
         a = to_float(ins.formats["a"], operands["a"]).astype(np.int64)

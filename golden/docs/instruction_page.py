@@ -40,7 +40,7 @@ def core(group: Group) -> list[str]:
     """What the unit computes: summary, variants, formats, steps, datapath, special values."""
     parts = [variants.summary(group), _where(group)]
     sections = [
-        ("Variants", variants.variants(group) if group.architecture != "custom" else ""),
+        ("Variants", variants.variants(group) if not group.representative.is_custom else ""),
         ("Formats", computation.formats(group)),
         ("Computation", computation.steps(group)),
         ("Datapath", computation.datapath(group)),

@@ -93,27 +93,14 @@ def _missing(ins: Instruction, known: list[str]) -> list[str]:
         *(["metadata"] if ins.sparse else []),
         *(["scale_a", "scale_b"] if ins.scale_block else []),
     ]
-    absent = [_title(ins, name) for name in wanted if name not in known]
-    if not absent:
-        return []
-    if ins.family.startswith("wgmma"):
-        return [
-            f"Not in registers: {', '.join(absent)}. wgmma reads B from shared memory through a matrix "
-            "descriptor; A may lie there too."
-        ]
-    return [f"No layout is known for: {', '.join(absent)}."]
+    absent = [name for name in wanted if name not in known]
+    elsewhere = [_title(ins, name) for name in absent if "registers" not in ins.traits.places_of(name)]
+    unknown = [_title(ins, name) for name in absent if "registers" in ins.traits.places_of(name)]
+    told = [f"Not in registers: {', '.join(elsewhere)}. {ins.traits.placement}"] if elsewhere else []
+    return told + ([f"No layout is known for: {', '.join(unknown)}."] if unknown else [])
 
 
 def _elsewhere(ins: Instruction) -> str:
-    if ins.family.startswith("tcgen05"):
-        return (
-            "tcgen05.mma has no register fragments: A lies in shared memory or tensor memory (TMEM), B in "
-            "shared memory, both named by matrix descriptors; D and block scales lie in TMEM. The layouts "
-            "of descriptors and TMEM are not part of the spec."
-        )
-    if ins.architecture == "custom":
+    if ins.is_custom:
         return "The unit has no register layout: its operands are dot products or matrices as given."
-    return (
-        "PTX leaves the fragments of this instruction opaque on this architecture, and the spec has no "
-        "measured layout."
-    )
+    return ins.traits.placement or "The spec has no register layout of this instruction."

@@ -71,10 +71,7 @@ def _alike(mine: Instruction, architecture: str) -> Iterator[Instruction]:
                 and ins.pattern == mine.pattern
                 and ins.scale_block == mine.scale_block
             )
-            if alike and all(
-                ins.variables.get(key, "") == mine.variables.get(key, "")
-                for key in ("operation", "rnd", "satfinite")
-            ):
+            if alike and ins.traits.modifiers == mine.traits.modifiers:
                 yield ins
                 break
 

@@ -38,7 +38,7 @@ def _several(members: Sequence[Instruction]) -> bool:
 
 def _pattern(ins: Instruction) -> str:
     types = rf"\.{ins.formats['a'].name}\.{ins.formats['b'].name}(?![A-Z0-9])"
-    shaped = re.sub(rf"(?<=x){ins.n}(?=x)", "N", _exact(ins)) if "GMMA" in _exact(ins) else _exact(ins)
+    shaped = re.sub(rf"(?<=x){ins.n}(?=x)", "N", _exact(ins)) if ins.traits.swept else _exact(ins)
     return re.sub(types, ".A.B", shaped, flags=re.I)
 
 

@@ -12,7 +12,7 @@ from golden.docs.markdown import code, link, table
 from golden.docs.sass_text import patterns, progression
 from golden.errors import MmagoldError
 from golden.instruction import Instruction
-from golden.program.steps import Additions, Fma
+from golden.program.steps import Additions, Fma, Round
 from golden.vectors import captured
 
 LISTED = 24
@@ -50,7 +50,7 @@ def _formula(group: Group) -> str:
     ins = group.representative
     product = "scale_a[k] * scale_b[k] * a[k] * b[k]" if ins.scale_block else "a[k] * b[k]"
     if ins.formats["a"].bits == 1:
-        product = f"(a[k] {ins.variables.get('operation', 'and').upper()} b[k])"
+        product = f"(a[k] {(ins.program.bit_operation or 'and').upper()} b[k])"
     last = str(ins.stored_k - 1) if len({each.stored_k for each in group.variants}) == 1 else "K - 1"
     return f"d = c + the sum of {product}, k = 0 .. {last}."
 
@@ -101,11 +101,10 @@ def _blocks(group: Group) -> str:
 
 
 def _satfinite(group: Group) -> str:
-    return (
-        "The exact total is clamped to the range of s32."
-        if group.representative.variables.get("satfinite")
-        else ""
-    )
+    ins = group.representative
+    last = ins.program.operations[-1].final
+    clamped = isinstance(last, Round) and last.overflow == "saturate" and not ins.formats["d"].is_float
+    return f"The exact total is clamped to the range of {ins.formats['d'].name}." if clamped else ""
 
 
 def _operations(group: Group) -> str:
@@ -146,7 +145,7 @@ def split_text(ins: Instruction) -> str:
 
 def _native(group: Group) -> str:
     ins = group.representative
-    if ins.architecture == "custom":
+    if ins.is_custom:
         return ""
     if ins.emulated:
         return (
@@ -164,7 +163,7 @@ def variants(group: Group, names: bool = True) -> str:
     if len(group.variants) <= LISTED:
         head: tuple[str, ...] = ("Instruction", "Shape", "SASS", "Evidence", "Captured results")
         rows: list[tuple[str, ...]] = [_row(ins) for ins in group.variants]
-        if not any(ins.sass for ins in group.variants):  # AMD's names are the machine's own
+        if not any(ins.sass for ins in group.variants):  # the names are the machine's own
             head, rows = (*head[:2], *head[3:]), [(*row[:2], *row[3:]) for row in rows]
         return table(head, rows)
     folded_rows = [_folded_row(label, members) for label, members in _folded(group).items()]
@@ -229,7 +228,7 @@ def _folded(group: Group) -> dict[str, list[Instruction]]:
     found: dict[str, list[Instruction]] = {}
     for ins in group.variants:
         label = _N.sub("nN", ins.name)
-        if "a" in ins.variables and len(_different(group, "a")) > 1:
+        if len(_different(group, "a")) > 1:
             a, b = ins.formats["a"].name, ins.formats["b"].name
             label = label.replace(f".{a}.{b}", ".A.B", 1)
         found.setdefault(label, []).append(ins)

@@ -77,16 +77,12 @@ def sources_text(ins: Instruction) -> list[str]:
     """The sources as Markdown: those of the specs as they stand, a unit's own as the text that somebody
     wrote into its file."""
     found = sources(ins)
-    return (
-        [escape.markdown(found[0]), *found[1:]]
-        if ins.architecture == "custom" and ins.source.strip()
-        else found
-    )
+    return [escape.markdown(found[0]), *found[1:]] if ins.is_custom and ins.source.strip() else found
 
 
 def evidence_text(ins: Instruction) -> str:
     """Where the evidence comes from, as Markdown."""
-    return escape.markdown(ins.evidence.source) if ins.architecture == "custom" else ins.evidence.source
+    return escape.markdown(ins.evidence.source) if ins.is_custom else ins.evidence.source
 
 
 def format_dict(fmt: Format) -> dict[str, Any]:

@@ -6,7 +6,6 @@ in registers (B of wgmma) or its layout is not known.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -16,10 +15,10 @@ import numpy.typing as npt
 
 from golden.errors import OperandError, SpecError
 from golden.paths import spec_folder
-from golden.registers.layouts import Array, Layout, family
+from golden.registers.layouts import Array, Family, Layout, family
+from golden.traits import Traits
 from golden.yamlfile import read
 
-_FAMILIES = ("mma", "mma_m8n8k4_f16", "wgmma", "wmma", "mfma")
 _CONTAINERS = (1, 4, 8, 16, 32, 64)
 
 
@@ -45,7 +44,7 @@ class Described(Protocol):
     @property
     def scale_block(self) -> int | None: ...
     @property
-    def variables(self) -> Mapping[str, Any]: ...
+    def traits(self) -> Traits: ...
 
 
 @dataclass(frozen=True)
@@ -69,19 +68,21 @@ class Fragments:
     def for_instruction(cls, ins: Described) -> Fragments | None:
         """Returns the fragments of `ins`, or None when `ins.layout` is None (operands not in registers).
 
-        wmma fragments are those of sm_80 and later.
-
         Raises:
-            SpecError: `ins.layout` names no layout family.
+            SpecError: `ins.layout` names no layout family, or one of other lanes than the instruction's.
         """
         if ins.layout is None:
             return None
-        if ins.layout not in _FAMILIES:
+        rules = family(ins.layout)
+        if rules.lanes != ins.traits.lanes:
             raise SpecError(
-                f"{ins.name}: unknown layout '{ins.layout}', expected one of {', '.join(_FAMILIES)}"
+                f"{ins.name}: layout '{ins.layout}' is one of {rules.lanes} lanes, the instruction has "
+                f"{ins.traits.lanes}"
             )
-        a, b, c, d = (_matrix(ins, operand) for operand in "abcd")
-        return cls(a, b, c, d, _metadata(ins), _scale(ins, "scale_a"), _scale(ins, "scale_b"))
+        a, b, c, d = (_matrix(ins, rules, operand) for operand in "abcd")
+        metadata = _operand(ins, rules, "metadata", 4) if ins.sparse else None
+        scales = (_scale(ins, rules, operand) for operand in ("scale_a", "scale_b"))
+        return cls(a, b, c, d, metadata, *scales)
 
 
 for_instruction = Fragments.for_instruction
@@ -101,26 +102,22 @@ def _special_containers() -> dict[tuple[str, str], tuple[int, int]]:
     return found
 
 
-def container(format_name: str, bits: int, kind: str | None) -> tuple[int, int, int]:
-    """Returns (container bits, element bits, lowest bit of the element in its container)
-    of a format in registers.
+def container(format_name: str, bits: int, kind: str) -> tuple[int, int, int]:
+    """Returns (container bits, element bits, lowest bit of the element in its container) of a format in
+    registers.
 
     A container is as wide as the element, except: kind::f8f6f4 and kind::mxf8f6f4 keep every element in a
     byte, e2m1 in bits 5:2, e3m2 and e2m3 in bits 5:0 (PTX ISA 9.7.14.5); tf32 fills its 32-bit register.
     """
     element = next(width for width in _CONTAINERS if bits <= width) if bits > 8 else bits
-    if (kind or "", format_name) in _special_containers():
-        width, shift = _special_containers()[(kind or "", format_name)]
+    if (kind, format_name) in _special_containers():
+        width, shift = _special_containers()[(kind, format_name)]
         return width, element, shift
     return next(width for width in _CONTAINERS if element <= width), element, 0
 
 
 def _container(ins: Described, operand: str) -> tuple[int, int, int]:
-    kind = ins.variables.get("kind")
-    if kind is None:
-        found = re.search(r"kind::(\w+)", ins.name)
-        kind = found.group(1) if found else None
-    return container(ins.formats[operand].name, ins.formats[operand].bits, str(kind).removeprefix("kind::"))
+    return container(ins.formats[operand].name, ins.formats[operand].bits, ins.traits.kind)
 
 
 def _parameters(ins: Described) -> dict[str, int]:
@@ -131,52 +128,30 @@ def _parameters(ins: Described) -> dict[str, int]:
         "blocks": ins.blocks or 1,
         "sparse": int(ins.sparse),
         "a_bits": _container(ins, "a")[0],
-        "a_col": int(ins.variables.get("a_layout") == "col"),
-        "b_row": int(ins.variables.get("b_layout") == "row"),
+        "a_col": int(ins.traits.by_column("a")),
+        "b_row": int(not ins.traits.by_column("b")),
     }
 
 
-def _matrix(ins: Described, operand: str) -> Layout | None:
-    """Layout of a, b, c or d; None where the family does not have the operand or the shape."""
-    name = "mma_sparse" if ins.layout == "mma" and ins.sparse else str(ins.layout)
-    if operand not in family(name).operands:
-        return None
+def _matrix(ins: Described, rules: Family, operand: str) -> Layout | None:
+    """Layout of a, b, c or d."""
     bits, element, shift = _container(ins, operand)
-    return family(name).build(
-        operand,
-        container_bits=bits,
-        element_bits=element,
-        element_shift=shift,
-        name=f"{ins.name} {operand}",
-        **_parameters(ins),
-    )
+    return _operand(ins, rules, operand, bits, element_bits=element, element_shift=shift)
 
 
-def _metadata(ins: Described) -> Layout | None:
-    """Layout of the sparsity metadata, nibbles (m, chunks); None for dense instructions."""
-    if not ins.sparse:
+def _scale(ins: Described, rules: Family, operand: str) -> Layout | None:
+    """Layout of the scale factors of A (m, k/block) or B (k/block, n)."""
+    if not ins.scale_block:
         return None
-    source, operand = {
-        "mma": ("sparse_metadata", "mma"),
-        "wgmma": ("sparse_metadata", "wgmma"),
-        "mfma": ("mfma", "metadata"),
-    }.get(str(ins.layout), (None, ""))
-    if source is None:
-        return None
-    return family(source).build(operand, container_bits=4, name=f"{ins.name} metadata", **_parameters(ins))
+    return _operand(ins, rules, operand, 8, scales=ins.k // ins.scale_block)
 
 
-def _scale(ins: Described, operand: str) -> Layout | None:
-    """Layout of the scale factors of A (m, k/block) or B (k/block, n); None without block scaling."""
-    if ins.layout != "mma" or not ins.scale_block or operand not in ins.formats:
+def _operand(ins: Described, rules: Family, operand: str, container_bits: int, **more: int) -> Layout | None:
+    """Layout of an operand; None where the family does not have it, or not in this shape."""
+    if not rules.has(operand):
         return None
-    return family("block_scale").build(
-        operand,
-        container_bits=8,
-        name=f"{ins.name} {operand}",
-        scales=ins.k // ins.scale_block,
-        **_parameters(ins),
-    )
+    parameters = _parameters(ins) | more
+    return rules.build(operand, container_bits=container_bits, name=f"{ins.name} {operand}", **parameters)
 
 
 def matrix_layout(count: int, shape: str = "m8n8", trans: bool = False) -> Layout:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.errors import DTypeError, OperandError, ShapeError, SpecError
+from golden.errors import DTypeError, OperandError, ShapeError, SpecError, nearest
 from golden.number.arrays import plain
 from golden.paths import spec_folder
 from golden.yamlfile import Section, read
@@ -337,12 +337,22 @@ class _Case:
 
 @dataclass(frozen=True)
 class Family:
-    """One file of `spec/layouts`: the rules of every operand, tried in order."""
+    """One file of `spec/layouts`: the rules of every operand, tried in order.
+
+    `elsewhere` names, for operands that several families share, the family and the operand that have the
+    rules.
+    """
 
     name: str
+    lanes: int
     constants: Formulas
     names: Formulas
     operands: Mapping[str, tuple[_Case, ...]]
+    elsewhere: Mapping[str, tuple[str, str]]
+
+    def has(self, operand: str) -> bool:
+        """Whether there are rules for an operand."""
+        return operand in self.operands or operand in self.elsewhere
 
     def build(
         self,
@@ -362,6 +372,16 @@ class Family:
         Raises:
             SpecError: the family has no such operand, or a formula cannot be evaluated.
         """
+        if operand in self.elsewhere:
+            other, named = self.elsewhere[operand]
+            return family(other).build(
+                named,
+                container_bits=container_bits,
+                element_bits=element_bits,
+                element_shift=element_shift,
+                name=name,
+                **parameters,
+            )
         if operand not in self.operands:
             raise SpecError(
                 f"{self.name}: no operand '{operand}', expected one of {', '.join(self.operands)}"
@@ -402,9 +422,18 @@ def family(name: str) -> Family:
     """Returns the layout family `spec/layouts/<name>.yaml`.
 
     Raises:
-        SpecError: the file is missing or wrong; the message gives file, line and key.
+        SpecError: there is none of the name, or the file is wrong; the message gives file, line and key.
     """
+    if name not in names():
+        known = names()
+        raise SpecError(f"unknown layout '{name}', expected one of {', '.join(known)}{nearest(name, known)}")
     return _read_family(spec_folder() / "layouts" / f"{name}.yaml")
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """The names of the layout families."""
+    return tuple(sorted(path.stem for path in (spec_folder() / "layouts").glob("*.yaml")))
 
 
 @cache
@@ -425,11 +454,23 @@ def parse_family(top: Section) -> Family:
     names = _formulas(top.take("names", Section, Section(top.file, top.line)))
     operands = top.take("operands", Section)
     top.done()
+    rules = {operand: operands.take(operand, (list, Section)) for operand in operands}
     cases = {
-        operand: tuple(_case(item, operands, inherited) for item in operands.take(operand, list))
-        for operand in operands
+        operand: tuple(_case(item, operands, inherited) for item in found)
+        for operand, found in rules.items()
+        if isinstance(found, list)
     }
-    return Family(name, constants, names, cases)
+    elsewhere = {
+        operand: _reference(operand, found) for operand, found in rules.items() if isinstance(found, Section)
+    }
+    return Family(name, inherited["lanes"], constants, names, cases, elsewhere)
+
+
+def _reference(operand: str, item: Section) -> tuple[str, str]:
+    """The family and the operand there that have the rules of an operand."""
+    found = item.take_choice("layout", names()), item.take("operand", str, operand)
+    item.done()
+    return found
 
 
 def _evidence(section: Section) -> str:

@@ -62,13 +62,3 @@ class Pattern:
 
 
 PATTERNS = {name: Pattern(name, chunk) for name, chunk in (("2:4", 4), ("1:2", 2), ("4:8 pairs", 8))}
-
-
-def pattern_for(operand_format: str, kind: str) -> Pattern:
-    """Returns the pattern of an operand type: 1:2 for tf32,
-    pairwise 4:8 for s4/u4 and mxf4 kinds, else 2:4."""
-    if operand_format == "tf32":
-        return PATTERNS["1:2"]
-    if operand_format in ("s4", "u4") or kind in ("mxf4", "mxf4nvf4"):
-        return PATTERNS["4:8 pairs"]
-    return PATTERNS["2:4"]

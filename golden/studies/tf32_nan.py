@@ -81,7 +81,7 @@ def tf32_instructions(architecture: str) -> list[Instruction]:
     found: dict[tuple[Any, ...], Instruction] = {}
     for ins in instructions(architecture):
         if ins.formats["a"].name == "tf32":
-            found.setdefault((ins.family, ins.k, ins.sparse, ins.variables.get("sp"), ins.program), ins)
+            found.setdefault((ins.family, ins.k, ins.sparse, ins.ordered_metadata, ins.program), ins)
     return list(found.values())
 
 

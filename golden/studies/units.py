@@ -36,8 +36,7 @@ class Unit:
     @property
     def chip(self) -> str:
         """The architecture's name without its maker's: "RTX Blackwell"."""
-        title = get_architecture(self.architecture).title
-        return title.removeprefix("NVIDIA ").removeprefix("AMD ")
+        return get_architecture(self.architecture).short_title
 
     @property
     def label(self) -> str:

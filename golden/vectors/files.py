@@ -24,7 +24,7 @@ import numpy.typing as npt
 from golden import stimuli
 from golden.errors import FileFormatError, MmagoldError, OperandError, nearest
 from golden.files import output
-from golden.instruction import Instruction
+from golden.instruction import CUSTOM, Instruction
 from golden.vectors import archive, manifest, registers, signals
 from golden.vectors.manifest import Manifest, Part
 from golden.vectors.text import FORMATS, TextFormat
@@ -293,7 +293,7 @@ def instruction_of(made: Manifest, path: Path, ins: Instruction | None) -> Instr
     from golden.catalog.lookup import instruction
 
     if ins is None:
-        if made.architecture == "custom":
+        if made.architecture == CUSTOM:
             raise FileFormatError(
                 f"{path}: vectors of the custom unit {made.instruction}; give its instruction to check them"
             )

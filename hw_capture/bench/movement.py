@@ -6,7 +6,7 @@ the one before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from hw_capture.bench.programs import Subject
 
@@ -39,13 +39,17 @@ _LD_64 = """u64 pair;
                 at[i][1] ^= (u32)(pair >> 32); // beside the chain; else the compiler loads the low half alone"""  # noqa: E501
 
 
-def subjects() -> Iterator[Subject]:
-    """Yields all of them."""
+def subjects(known: Container[str]) -> Iterator[Subject]:
+    """Yields those of the known instructions (ldmatrix, stmatrix, movmatrix), and the plain loads."""
     for trans in (False, True):
-        yield from (ldmatrix(count, trans) for count in (1, 2, 4))
-        yield from (stmatrix(count, trans) for count in (1, 2, 4))
-    yield from (round_trip(count) for count in (1, 2, 4))
-    yield _subject("movmatrix.trans", 128, ("MOVM",), "    const u32 mine = data[lane];\n", _MOVM)
+        if "ldmatrix" in known:
+            yield from (ldmatrix(count, trans) for count in (1, 2, 4))
+        if "stmatrix" in known:
+            yield from (stmatrix(count, trans) for count in (1, 2, 4))
+    if "stmatrix" in known and "ldmatrix" in known:
+        yield from (round_trip(count) for count in (1, 2, 4))
+    if "movmatrix" in known:
+        yield _subject("movmatrix.trans", 128, ("MOVM",), "    const u32 mine = data[lane];\n", _MOVM)
     yield from (ld_shared(32, ways) for ways in (1, 2, 4, 8))
     yield from (ld_shared(64, ways) for ways in (2, 4, 8))
 

@@ -81,7 +81,7 @@ class Subject:
     @property
     def lanes(self) -> int:
         """Threads of one execution."""
-        return 128 if self.group.startswith("wgmma") else 32
+        return 32 if self.ins is None else self.ins.traits.lanes
 
     def warps(self) -> tuple[int, ...]:
         """The numbers of warps to measure with."""

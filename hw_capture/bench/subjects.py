@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from golden.catalog.architectures import get_architecture
 from golden.catalog.lookup import instruction, instructions
 from golden.instruction import Instruction
 from hw_capture.bench import movement
@@ -42,47 +43,34 @@ _WMMA = (
     "m16n16k16.s32.u8.u8.s32",
     "m8n8k4.f64.f64.f64.f64.rn",
 )
-_STMATRIX = ("hopper", "blackwell", "rtx_blackwell")
 FORM_NAMES = {"shared": "SS", "registers": "RS"}
 
 
 def of_instruction(ins: Instruction, form: str = "registers") -> Subject:
     """The subject of one PTX instruction."""
     work = ins.m * ins.n * ins.k * (ins.blocks or 1)
-    kind = ins.name.split(".")[0]
-    if ins.layout == "wgmma":
-        group = "wgmma.sp" if ins.sparse else "wgmma"
-    else:
-        group = (
-            "emulated" if ins.emulated else "mma.sp" if ins.sparse else "wmma" if kind == "wmma" else "mma"
-        )
-    variant = FORM_NAMES[form] if ins.layout == "wgmma" else ""
+    group = "emulated" if ins.emulated else f"{ins.traits.kernel}{'.sp' * ins.sparse}"
+    variant = FORM_NAMES[form] if len(kernels.forms(ins)) > 1 else ""
     return Subject(ins.name, variant, group, work, "FMA/clk/SM", ins.formats["a"].name, ins, form)
 
 
 def all_subjects(architecture: str = "hopper") -> list[Subject]:
-    """Everything that is measured on an architecture; stmatrix from Hopper on, wgmma on Hopper only."""
-    moved = [s for s in movement.subjects() if architecture in _STMATRIX or not s.name.startswith("stmatrix")]
+    """Everything that is measured on an architecture."""
     return [
         *_mma(architecture),
         *_wmma(architecture),
-        *moved,
-        *(_wgmma() if architecture == "hopper" else ()),
+        *movement.subjects(get_architecture(architecture).movement),
+        *_wgmma(architecture),
     ]
 
 
 def _mma(architecture: str) -> Iterable[Subject]:
     """Every native mma.sync and mma.sp; of the emulated ones those of one operand type that wrap around."""
     for ins in instructions(architecture):
-        if not ins.name.startswith(("mma.sync", "mma.sp")) or not kernels.supported(ins):
+        if ins.traits.kernel != "mma" or not kernels.supported(ins):
             continue
         same = ins.formats["a"].name == ins.formats["b"].name
-        plain = (
-            same
-            and "satfinite" not in ins.name
-            and ".row.col." in ins.name
-            and not ins.name.startswith("mma.sp.sync")
-        )
+        plain = same and ins.traits.plain and "satfinite" not in ins.traits.modifiers
         if not ins.emulated or plain:
             yield of_instruction(ins)
 
@@ -96,7 +84,8 @@ def _wmma(architecture: str) -> Iterable[Subject]:
                 yield of_instruction(instruction(architecture, name))
 
 
-def _wgmma() -> Iterable[Subject]:
+def _wgmma(architecture: str) -> Iterable[Subject]:
+    known = get_architecture(architecture).names()
     dense = [
         (f"wgmma.mma_async.sync.aligned.m64n{{}}k{k}.{types}{end}", types) for k, types, end in _WGMMA_TYPES
     ]
@@ -105,8 +94,9 @@ def _wgmma() -> Iterable[Subject]:
     ]
     for template, types in dense + sparse:
         for n in _FULL_SWEEP if types == "f32.f16.f16" else _SWEEP:
-            ins = instruction("hopper", template.format(n))
-            yield from (of_instruction(ins, form) for form in ("shared", "registers"))
+            if template.format(n) in known:
+                ins = instruction(architecture, template.format(n))
+                yield from (of_instruction(ins, form) for form in ("shared", "registers"))
 
 
 def select(subjects: Sequence[Subject], pattern: str) -> list[Subject]:

@@ -49,18 +49,19 @@ class Unit:
 
 
 def supported(ins: Instruction) -> bool:
-    """Whether a campaign can run the instruction:
-    mma, mma.sp, wgmma, wmma with arithmetic of golden/model/device_text.py."""
-    fragments = ins.fragments if ins.layout in ("mma", "wgmma", "wmma") and ins.blocks == 1 else None
-    if fragments is None or not kernels.supported(ins) or not device_text.supported(ins):
+    """Whether a campaign can run the instruction: one with a kernel, layouts of one product, and arithmetic
+    of golden/model/device_text.py."""
+    fragments = ins.fragments if kernels.supported(ins) and ins.blocks == 1 else None
+    if fragments is None or not device_text.supported(ins):
         return False
-    held = (
-        (fragments.c, fragments.d)
-        if ins.layout == "wgmma"
-        else (fragments.a, fragments.b, fragments.c, fragments.d)
-    )
+    held = [getattr(fragments, name) for name in "abcd" if not _from_shared(ins, name)]
     whole = all(layout is not None and bool(layout.coordinates()["active"].all()) for layout in held)
     return whole and _areas(ins)[0] * (_THREADS // kernels.lanes(ins)) <= _MOST_SHARED
+
+
+def _from_shared(ins: Instruction, operand: str) -> bool:
+    """Whether a campaign gives the operand to the instruction in shared memory: wherever it can."""
+    return "shared" in ins.traits.places_of(operand)
 
 
 def exhaustive_tiles(ins: Instruction) -> int | None:
@@ -93,7 +94,7 @@ def device_source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> 
         "RECORDS": RECORDS,
         "OWN_RESULTS": int(_own_results(ins)),
     }
-    form = "shared" if ins.layout == "wgmma" else "registers"
+    form = "shared" if _from_shared(ins, "a") else "registers"
     parts = [
         _common(ins, faults),
         kernels.prelude(),
@@ -267,7 +268,7 @@ def _places(ins: Instruction, staged: Mapping[str, int]) -> tuple[int, dict[str,
 def _layout_macros(ins: Instruction) -> str:
     fragments = ins.fragments
     assert fragments is not None
-    lines = _shared_words(ins) if ins.layout == "wgmma" else _register_words(ins)
+    lines = _shared_words(ins) if _from_shared(ins, "a") else _register_words(ins)
     for name, layout in _results(ins).items():
         lines += [
             f"#define CAMPAIGN_{name}_{key}(L, r, e) ({formula(layout, key[:3].lower())})"
@@ -281,18 +282,19 @@ def _layout_macros(ins: Instruction) -> str:
 
 
 def _register_words(ins: Instruction) -> list[str]:
-    """Word i of A or B is register i / 32 of lane i % 32."""
-    lines = []
+    """Word i of A or B is register i / lanes of lane i % lanes."""
+    lines, lanes = [], kernels.lanes(ins)
     for name, layout in (("A", ins.fragments.a), ("B", ins.fragments.b)):  # type: ignore[union-attr]
         assert layout is not None
         lines += [
-            f"#define CAMPAIGN_{name}_WORDS {32 * layout.registers}",
+            f"#define CAMPAIGN_{name}_WORDS {lanes * layout.registers}",
             f"#define CAMPAIGN_{name}_PER_WORD {layout.elements_per_register}",
             f"#define CAMPAIGN_{name}_BITS {layout.container_bits}",
             f"#define CAMPAIGN_{name}_PLACE(i) (i)",
         ]
         for macro, key in (("ROW", "row"), ("COLUMN", "col")):
-            text = re.sub(r"\bL\b", "((i) % 32)", re.sub(r"\br\b", "((i) / 32)", formula(layout, key)))
+            text = re.sub(r"\br\b", f"((i) / {lanes})", formula(layout, key))
+            text = re.sub(r"\bL\b", f"((i) % {lanes})", text)
             lines.append(f"#define CAMPAIGN_{name}_{macro}(i, e) ({text})")
     return lines
 

@@ -138,9 +138,8 @@ def _none_chosen(
     matching = _pattern(only)
     if only and matching and not any(matching(name) for name in names):
         return no_match(f"instruction of {architecture}", only, names)
-    return no_match(
-        f"wgmma instruction of {architecture}", f"n{n}k", (name for name in names if "wgmma" in name)
-    )
+    swept = (name for name, (entry, _) in names.items() if entry.family.fixed.swept)
+    return no_match(f"instruction of {architecture} with a choice of N", f"n{n}k", swept)
 
 
 def _first_target(architecture: str) -> str:

@@ -198,7 +198,7 @@ def _chosen(arch: str, names: list[str]) -> list[Instruction]:
             ins for ins in golden.instructions(arch) if fnmatch.fnmatch(ins.name, name) and supported(ins)
         ]
         if not matched:
-            known = (ins.name for ins in golden.instructions(arch) if ins.layout in ("mma", "wgmma", "wmma"))
+            known = (ins.name for ins in golden.instructions(arch) if ins.traits.kernel)
             raise no_match(f"instruction of {arch} with a campaign", name, known)
         found.update({ins.name: ins for ins in matched})
     return list(found.values())

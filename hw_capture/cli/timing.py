@@ -81,11 +81,11 @@ def bench_gpu(
 def _target(arch: str) -> str:
     """The newest real target of an architecture."""
     from golden.catalog.architectures import get_architecture
+    from hw_capture.kernels.build import nvcc_compiles
 
-    targets = [name for name in get_architecture(arch).targets if name.startswith("sm_")]
-    if not targets:
+    if not nvcc_compiles(arch):
         raise typer.BadParameter(f"'{arch}' is no architecture that nvcc compiles for", param_hint="--arch")
-    return targets[-1]
+    return get_architecture(arch).targets[-1]
 
 
 def _report_loops(chosen: list[Subject], target: str, progress: Progress) -> None:

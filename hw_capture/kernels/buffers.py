@@ -52,7 +52,8 @@ def for_kernel(ins: Instruction, form: str = "registers") -> dict[str, Buffer]:
 def _buffer(ins: Instruction, name: str, form: str) -> Buffer:
     if kernels.opaque(ins):
         return _packed(ins, name)
-    if ins.layout == "wgmma" and (name == "b" or (name == "a" and form == "shared")):
+    places = (form,) if name == "a" else ins.traits.places_of(name)
+    if places == ("shared",):
         return _shared(ins, name)
     layout = getattr(kernels.fragments(ins), name, None)
     if layout is None:
@@ -110,7 +111,7 @@ def _shared(ins: Instruction, name: str) -> Buffer:
 
 def _packed(ins: Instruction, name: str) -> Buffer:
     fmt, shape = ins.formats[name], ins.operand_shapes(True).get(name, (ins.m, ins.n))
-    by_column = ins.variables.get(f"{name}_layout", "col" if name == "b" else "row") == "col"
+    by_column = ins.traits.by_column(name)
     word = np.dtype(np.uint64 if fmt.bits == 64 else np.uint32)
     words = shape[0] * shape[1] * fmt.bits // (8 * word.itemsize)
 

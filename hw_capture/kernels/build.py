@@ -35,13 +35,18 @@ class Built:
     strange: bool = False
 
 
+def nvcc_compiles(architecture: str) -> bool:
+    """Whether nvcc makes code for the targets of an architecture."""
+    return architectures.get_architecture(architecture).maker.compiler == "nvcc"
+
+
 def architecture_of(target: str) -> str:
     """Returns the architecture of a target: sm_90a -> hopper; raises HwError naming the targets there are."""
     targets = {arch: architectures.get_architecture(arch).targets for arch in architectures.architectures()}
     for arch, known in targets.items():
         if target in known:
             return arch
-    listed = ", ".join(name for known in targets.values() for name in known if name.startswith("sm_"))
+    listed = ", ".join(name for arch in targets if nvcc_compiles(arch) for name in targets[arch])
     raise HwError(f"no architecture has the target '{target}', expected one of {listed}")
 
 
@@ -52,7 +57,7 @@ def select(
 
     Args:
         matching: only names for which this holds.
-        columns: of the wgmma instructions only those with these N; None: every N.
+        columns: of instructions that come in a sweep over N only those with these N; None: every N.
 
     Returns:
         The instructions, and (name, reason) of those without a kernel.
@@ -61,7 +66,7 @@ def select(
     chosen, left = [], []
     for ins in instructions(architecture):
         if (matching and not matching(ins.name)) or (
-            ins.layout == "wgmma" and wanted is not None and ins.n not in wanted
+            ins.traits.swept and wanted is not None and ins.n not in wanted
         ):
             continue
         if kernels.supported(ins):

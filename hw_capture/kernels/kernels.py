@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 
     from golden.registers.fragments import Fragments
 
+GENERATORS = ("mma", "wmma", "wgmma")
+"""The generators, by the names that `kernel` in spec/families calls them."""
 FORMS = ("registers", "shared")
-"""Where wgmma takes A from. Everything else has the form "registers" alone."""
+"""Where an instruction takes A from: wgmma from either, everything else from registers."""
 PARAMETERS = ("a", "b", "c", "metadata", "scale_a", "scale_b", "d")
 BLOCK = 128
 _MOST_BLOCKS = 1056
@@ -85,26 +87,28 @@ class Registers:
 
 
 def supported(ins: Instruction) -> bool:
-    """Whether the generator has a kernel for the instruction (PTX of warps and warpgroups; not tcgen05,
-    not AMD)."""
-    return ins.family.startswith(("mma_", "wmma_", "wgmma_")) and (
-        ins.family.startswith("wmma_") or ins.layout is not None
-    )
+    """Whether there is a generator for the instruction's family, and it knows where the operands lie."""
+    return ins.traits.kernel in GENERATORS and (ins.layout is not None or opaque(ins))
 
 
 def forms(ins: Instruction) -> tuple[str, ...]:
-    """The forms of an instruction: FORMS for wgmma, else ("registers",)."""
-    return FORMS if ins.layout == "wgmma" else FORMS[:1]
+    """The forms of an instruction: the places from which it can take A."""
+    return tuple(form for form in FORMS if form in ins.traits.places_of("a"))
 
 
 def opaque(ins: Instruction) -> bool:
     """Whether the operands are wmma fragments of unknown layout, filled by wmma.load (before sm_80)."""
-    return ins.family.startswith("wmma_") and ins.layout is None
+    return ins.traits.kernel == "wmma" and ins.layout is None
 
 
 def lanes(ins: Instruction) -> int:
     """Threads that execute the instruction together."""
-    return 128 if ins.layout == "wgmma" else 32
+    return ins.traits.lanes
+
+
+def _warpgroup(ins: Instruction) -> bool:
+    """Whether a warpgroup executes it, with descriptors of shared memory: wgmma."""
+    return ins.traits.kernel == "wgmma"
 
 
 def geometry(ins: Instruction, count: int) -> tuple[int, int]:
@@ -127,7 +131,7 @@ def registers(ins: Instruction, operand: str) -> Registers:
     constraint = "d" if wide else "f" if fmt.name == "f32" else "r"
     rows, columns = {"a": (ins.m, ins.stored_k), "b": (ins.k, ins.n)}.get(operand, (ins.m, ins.n))
     count = rows * columns * fmt.bits // (32 * (64 if wide else 32))
-    repeated = ins.family.startswith("wmma_") and operand in "ab" and fmt.name == "f16"
+    repeated = ins.traits.kernel == "wmma" and operand in "ab" and fmt.name == "f16"
     if not opaque(ins):
         layout = getattr(fragments(ins), operand, None)
         if layout is None:
@@ -145,7 +149,7 @@ def inline(ins: Instruction, form: str = "registers", name: str = "mma") -> str:
         NoKernelError: no kernel for this instruction, or none of this form.
     """
     _check(ins, form)
-    return _warpgroup_inline(ins, form, name) if ins.layout == "wgmma" else _warp_inline(ins, name)
+    return _warpgroup_inline(ins, form, name) if _warpgroup(ins) else _warp_inline(ins, name)
 
 
 def source(ins: Instruction, form: str = "registers", name: str = "run", complete: bool = True) -> str:
@@ -175,7 +179,7 @@ def prelude() -> str:
 def ptx(ins: Instruction, form: str = "registers") -> str:
     """The PTX instruction with its operands, registers numbered as in the asm statement (%0 ...)."""
     _check(ins, form)
-    return _wgmma_text(ins, form)[0] if ins.layout == "wgmma" else _warp_text(ins)
+    return _wgmma_text(ins, form)[0] if _warpgroup(ins) else _warp_text(ins)
 
 
 def shared_bytes(ins: Instruction) -> tuple[int, int]:
@@ -186,8 +190,8 @@ def shared_bytes(ins: Instruction) -> tuple[int, int]:
 
 def needs_toolkit(ins: Instruction) -> tuple[int, int]:
     """The first CUDA toolkit whose ptxas has the instruction, where that is newer than 13.0: else (13, 0)."""
-    late = ins.variables.get("scale") == "ue8m0" and ins.variables.get("vec") == "4"  # PTX ISA 9.1
-    return (13, 1) if late else (13, 0)
+    major, minor = (int(part) for part in (ins.traits.toolkit or "13.0").split("."))
+    return major, minor
 
 
 # Text of the instruction ------------------------------------------------------------------------------------
@@ -283,7 +287,7 @@ def _warpgroup_inline(ins: Instruction, form: str, name: str) -> str:
 
 
 def _kernel(ins: Instruction, form: str, name: str, function: str) -> str:
-    if ins.layout == "wgmma":
+    if _warpgroup(ins):
         a_bytes, b_bytes = shared_bytes(ins)
         strides = {"a_stride": 8 * a_bytes // ins.m, "b_stride": 8 * b_bytes // ins.n}
         values = {
@@ -309,7 +313,7 @@ def _wmma_moves(ins: Instruction, operands: dict[str, Registers]) -> dict[str, A
     sizes = {"a": (ins.m, ins.k), "b": (ins.k, ins.n), "c": (ins.m, ins.n), "d": (ins.m, ins.n)}
     moves: dict[str, dict[str, Any]] = {}
     for key, (rows, columns) in sizes.items():
-        order = ins.variables.get(f"{key}_layout", "col" if key == "b" else "row")
+        order = "col" if ins.traits.by_column(key) else "row"
         fmt, held = ins.formats[key], operands[key]
         bits = rows * columns * fmt.bits
         moves[key] = {

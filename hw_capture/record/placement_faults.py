@@ -246,11 +246,11 @@ def placements(ins: Instruction) -> dict[str, Placement]:
         layout = getattr(fragments, operand, None)
         if layout is not None:
             found[operand] = _in_registers(operand, layout)
-    if ins.layout == "wgmma":
-        for operand, lines, width in (("a", ins.m, ins.stored_k), ("b", ins.n, ins.k)):
+    for operand, lines, width in (("a", ins.m, ins.stored_k), ("b", ins.n, ins.k)):
+        if "shared" in ins.traits.places_of(operand):
             found[f"{operand} in shared memory"] = _in_shared_memory(lines, width, ins.formats[operand].bits)
     if {"c", "d"} <= set(found) and np.array_equal(found["c"].element, found["d"].element):
-        found["c and d"] = found.pop("c") if ins.layout == "wgmma" else found["c"]
+        found["c and d"] = found.pop("c") if ins.traits.in_place else found["c"]
     return found
 
 

@@ -187,15 +187,16 @@ def _one_or_list(operand: str, names: list[str], roles: _Roles) -> list[str]:
 
 
 def _candidates(module: Module, roles: _Roles) -> list[str]:
-    """Hopper's mma instructions whose dot product has exactly the widths of the ports, plainest first."""
+    """Hopper's instructions with names of their own, one of each kind, whose dot product has exactly the
+    widths of the ports, plainest first."""
     if not {"a", "b", "c", "d"} <= set(roles.operands):
         return []
     widths = {
         operand: sum(module.ports[name].width for name in names) for operand, names in roles.operands.items()
     }
     found = []
-    for name in architectures.get_architecture("hopper").names():
-        if name.startswith("mma.") and not name.startswith("mma.sp.sync"):
+    for name, (entry, variables) in architectures.get_architecture("hopper").names().items():
+        if entry.family.is_plain(variables):
             layout = WordLayout.of(find_instruction("hopper", name))
             if {field.name: field.width for field in layout.fields} == widths:
                 found.append(f"hopper:{name}")

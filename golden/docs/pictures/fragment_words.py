@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from golden.catalog.architectures import get_architecture
 from golden.docs.pictures import svg
 from golden.docs.pictures.places import Grid
 from golden.errors import OperandError
@@ -26,19 +27,16 @@ class Words:
     """How lanes, registers and parts of registers are called: T5:r1:h on NVIDIA, L5:v1:h on AMD."""
 
     lane: str
+    lane_name: str
     register: str
+    register_name: str
     parts: int
 
     @classmethod
     def of(cls, ins: Instruction, layout: Layout) -> Words:
-        """The words of an instruction's architecture."""
-        amd = ins.layout == "mfma"
-        return cls("L" if amd else "T", "v" if amd else "r", layout.elements_per_register)
-
-    @property
-    def register_name(self) -> str:
-        """What a register is called in full."""
-        return "VGPR" if self.register == "v" else "register"
+        """The words of an instruction's vendor."""
+        vendor = get_architecture(ins.architecture).maker
+        return cls(*vendor.lane, *vendor.register, layout.elements_per_register)
 
     def part(self, element: int) -> str:
         """The part of the register that an element takes: nothing, l(ow) or h(igh), or its number."""
@@ -51,10 +49,9 @@ class Words:
 
     def legend(self, cells: Grid) -> str:
         """What the letters of the labels mean."""
-        lane = "lane" if self.lane == "L" else "thread (lane)"
         part = ", l low half, h high half" if self.parts == 2 else ""
         inside = "; digits: element in the register, from the lowest bits" if cells.count > 1 else ""
-        return f"{self.lane}: {lane}, {self.register}: {self.register_name}{part}{inside}"
+        return f"{self.lane}: {self.lane_name}, {self.register}: {self.register_name}{part}{inside}"
 
 
 def axes(operand: str) -> tuple[str, str]:

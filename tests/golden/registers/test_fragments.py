@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from golden.errors import DTypeError, OperandError, ShapeError, SpecError
 from golden.registers.fragments import Fragments, container, for_instruction, matrix_layout, movmatrix_trans
 from golden.registers.layouts import Array, Layout
+from golden.traits import Traits
 
 BITS = {
     "f64": 64,
@@ -57,7 +58,7 @@ class Toy:
     sparse: bool = False
     blocks: int = 1
     scale_block: int | None = None
-    variables: dict[str, Any] = field(default_factory=dict)
+    traits: Traits = field(default_factory=Traits)
 
 
 def toy(
@@ -72,7 +73,8 @@ def toy(
     blocks: int = 1,
     sparse: bool = False,
     scale: tuple[str, int] | None = None,
-    **variables: str,
+    kind: str = "",
+    order: dict[str, str] | None = None,
 ) -> Toy:
     names = {"a": a, "b": b or a, "c": c, "d": c}
     if scale:
@@ -88,7 +90,7 @@ def toy(
         sparse,
         blocks,
         scale[1] if scale else None,
-        dict(variables),
+        Traits(lanes={"wgmma": 128, "mfma": 64}.get(str(layout), 32), kind=kind, order=order or {}),
     )
 
 
@@ -145,7 +147,7 @@ DENSE = [
     (toy("wmma", 8, 8, 4, "f64", "f64"), 1, 1, 2),
     *[
         (
-            toy("mma_m8n8k4_f16", 8, 8, 4, "f16", c, blocks=4, a_layout=a, b_layout=b),
+            toy("mma_m8n8k4_f16", 8, 8, 4, "f16", c, blocks=4, order={"a": a, "b": b}),
             2,
             2,
             {"f16": 4, "f32": 8}[c],
@@ -156,24 +158,31 @@ DENSE = [
     ],
 ]
 SPARSE = [
-    (toy("mma", 16, 8, 8, "tf32", "f32", sparse=True), 2, 2, 4),
-    (toy("mma", 16, 8, 16, "tf32", "f32", sparse=True), 4, 4, 4),
-    (toy("mma", 16, 8, 16, "f16", "f16", sparse=True), 2, 2, 2),
-    (toy("mma", 16, 8, 32, "bf16", "f32", sparse=True), 4, 4, 4),
-    (toy("mma", 16, 8, 32, "s8", "s32", sparse=True), 2, 2, 4),
-    (toy("mma", 16, 8, 64, "u8", "s32", sparse=True), 4, 4, 4),
-    (toy("mma", 16, 8, 64, "e4m3", "f32", sparse=True), 4, 4, 4),
-    (toy("mma", 16, 8, 64, "s4", "s32", sparse=True), 2, 2, 4),
-    (toy("mma", 16, 8, 128, "u4", "s32", sparse=True), 4, 4, 4),
-    (toy("mma", 16, 8, 64, "e2m1", "f32", "e3m2", sparse=True, kind="f8f6f4"), 4, 4, 4),
+    (toy("mma_sparse", 16, 8, 8, "tf32", "f32", sparse=True), 2, 2, 4),
+    (toy("mma_sparse", 16, 8, 16, "tf32", "f32", sparse=True), 4, 4, 4),
+    (toy("mma_sparse", 16, 8, 16, "f16", "f16", sparse=True), 2, 2, 2),
+    (toy("mma_sparse", 16, 8, 32, "bf16", "f32", sparse=True), 4, 4, 4),
+    (toy("mma_sparse", 16, 8, 32, "s8", "s32", sparse=True), 2, 2, 4),
+    (toy("mma_sparse", 16, 8, 64, "u8", "s32", sparse=True), 4, 4, 4),
+    (toy("mma_sparse", 16, 8, 64, "e4m3", "f32", sparse=True), 4, 4, 4),
+    (toy("mma_sparse", 16, 8, 64, "s4", "s32", sparse=True), 2, 2, 4),
+    (toy("mma_sparse", 16, 8, 128, "u4", "s32", sparse=True), 4, 4, 4),
+    (toy("mma_sparse", 16, 8, 64, "e2m1", "f32", "e3m2", sparse=True, kind="f8f6f4"), 4, 4, 4),
     (
-        toy("mma", 16, 8, 64, "e2m1", "f32", "e3m2", sparse=True, kind="mxf8f6f4", scale=("ue8m0", 64)),
+        toy(
+            "mma_sparse", 16, 8, 64, "e2m1", "f32", "e3m2", sparse=True, kind="mxf8f6f4", scale=("ue8m0", 64)
+        ),
         4,
         4,
         4,
     ),
-    (toy("mma", 16, 8, 128, "e2m1", "f32", sparse=True, kind="mxf4", scale=("ue8m0", 64)), 4, 4, 4),
-    (toy("mma", 16, 8, 128, "e2m1", "f32", sparse=True, kind="mxf4nvf4", scale=("ue4m3", 32)), 4, 4, 4),
+    (toy("mma_sparse", 16, 8, 128, "e2m1", "f32", sparse=True, kind="mxf4", scale=("ue8m0", 64)), 4, 4, 4),
+    (
+        toy("mma_sparse", 16, 8, 128, "e2m1", "f32", sparse=True, kind="mxf4nvf4", scale=("ue4m3", 32)),
+        4,
+        4,
+        4,
+    ),
 ]
 WGMMA = [
     (toy("wgmma", 64, n, k, a, c), 4, None, n // 4 if c == "f16" else n // 2)
@@ -307,23 +316,21 @@ def test_any_batch(case: tuple[Toy, int, int | None, int], batch: list[int], see
         ("e3m2", "f8f6f4", (8, 6, 0)),
         ("e2m3", "mxf8f6f4", (8, 6, 0)),
         ("e4m3", "f8f6f4", (8, 8, 0)),
-        ("s4", None, (4, 4, 0)),
-        ("b1", None, (1, 1, 0)),
-        ("f64", None, (64, 64, 0)),
+        ("s4", "", (4, 4, 0)),
+        ("b1", "", (1, 1, 0)),
+        ("f64", "", (64, 64, 0)),
     ],
 )
-def test_container(name: str, kind: str | None, expected: tuple[int, int, int]) -> None:
+def test_container(name: str, kind: str, expected: tuple[int, int, int]) -> None:
     assert container(name, BITS[name], kind) == expected
 
 
 def test_tf32_fills_its_register_whatever_its_width_is_called() -> None:
-    assert container("tf32", 19, None) == container("tf32", 32, None) == (32, 32, 0)
+    assert container("tf32", 19, "") == container("tf32", 32, "") == (32, 32, 0)
 
 
-def test_kind_may_stand_in_the_name_alone() -> None:
-    ins = toy("mma", 16, 8, 32, "e2m1", "f32", "e3m2")
-    ins = replace(ins, name="mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32")
-    found = fragments(ins)
+def test_4_and_6_bit_elements_in_bytes() -> None:
+    found = fragments(toy("mma", 16, 8, 32, "e2m1", "f32", "e3m2", kind="f8f6f4"))
     a = np.full((16, 32), 0xF, np.uint8)
     assert (known(found.a).pack(a) == 0x3C3C3C3C).all()
     assert (known(found.b).pack(np.full((32, 8), 0x3F, np.uint8)) == 0x3F3F3F3F).all()
@@ -559,6 +566,12 @@ def test_no_register_layout() -> None:
     assert fragments(toy("wmma", 16, 16, 32, "f16", "f32")).a is None
     with pytest.raises(SpecError, match="unknown layout 'hmma'"):
         for_instruction(toy("hmma", 16, 8, 16, "f16", "f32"))
+
+
+def test_a_layout_of_other_lanes_is_refused() -> None:
+    ins = toy("mma", 16, 8, 16, "f16", "f32")
+    with pytest.raises(SpecError, match="layout 'mma' is one of 32 lanes, the instruction has 64"):
+        for_instruction(replace(ins, traits=Traits(lanes=64)))
 
 
 # ldmatrix, stmatrix, movmatrix.

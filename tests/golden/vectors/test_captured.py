@@ -14,7 +14,7 @@ import pytest
 
 import golden
 from golden import paths, yamlfile
-from golden.catalog import evidence_file
+from golden.catalog import architectures, evidence_file
 from golden.errors import FileFormatError, SpecError, UnknownNameError
 from golden.paths import spec_folder
 from golden.vectors import captured
@@ -75,7 +75,7 @@ def test_the_reference_gives_what_the_hardware_gave() -> None:
 
 def test_every_instruction_of_hopper_is_captured() -> None:
     assert set(captured.read_manifest("hopper")["instructions"]) == set(
-        golden.catalog.architectures.get_architecture("hopper").names()
+        architectures.get_architecture("hopper").names()
     )
 
 
@@ -106,7 +106,7 @@ def test_the_evidence_file_names_what_is_captured() -> None:
     assert document["device"] == "NVIDIA H200" and document["driver"] == "580.159.04"
     manifest = captured.read_manifest("hopper")
     assert document["captured"] == {name: entry["dots"] for name, entry in manifest["instructions"].items()}
-    found = golden.catalog.architectures.captures("hopper").vectors
+    found = architectures.captures("hopper").vectors
     assert set(found) == set(document["captured"])
     assert all((captured.vectors_folder().parent / path).is_file() for path in found.values())
 

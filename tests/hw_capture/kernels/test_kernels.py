@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import golden
+from golden.catalog import architectures
 from golden.cli.app import app
 from golden.instruction import Instruction
 from hw_capture.errors import HwError, NoKernelError
@@ -57,7 +58,7 @@ def test_the_ptx_of_wgmma(name: str, form: str, operands: str) -> None:
 
 @pytest.mark.parametrize("architecture", NVIDIA)
 def test_every_instruction_has_a_kernel_but_those_of_tcgen05(architecture: str) -> None:
-    for name in golden.catalog.architectures.get_architecture(architecture).names():
+    for name in architectures.get_architecture(architecture).names():
         if name.startswith("tcgen05"):
             assert architecture == "blackwell"
             continue

@@ -1,0 +1,92 @@
+"""What a vendor calls things (spec/vendors): the machine code, lanes and registers, modifiers of names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from golden import yamlfile
+from golden.paths import spec_folder
+from golden.yamlfile import Section
+
+
+@dataclass(frozen=True)
+class Vendor:
+    """The words of one vendor.
+
+    machine: what the machine's names of instructions are called, None where an instruction's own name is the
+    machine's. compiler: what makes code for an architecture's targets. lane, register: a letter for pictures
+    and what it stands for. modifiers: by variable, the word for each value. words: {WORD} in machine names:
+    the variable that it follows, and the text for each value.
+    """
+
+    name: str
+    machine: str | None
+    compiler: str | None
+    lane: tuple[str, str]
+    register: tuple[str, str]
+    modifiers: Mapping[str, Mapping[str, str]]
+    words: Mapping[str, tuple[str, Mapping[str, str]]]
+
+    @property
+    def heading(self) -> str:
+        """The heading of a column of machine names."""
+        return self.machine or f"{self.name} name"
+
+
+@lru_cache(maxsize=1)
+def vendors() -> dict[str, Vendor]:
+    """Every vendor by name. Raises SpecError with file, line, key and what was expected."""
+    found = (_load(yamlfile.read(path)) for path in sorted((spec_folder() / "vendors").glob("*.yaml")))
+    return {vendor.name: vendor for vendor in found}
+
+
+def take_vendor(document: Section) -> Vendor:
+    """The vendor that a file of the spec names under `vendor`."""
+    return vendors()[document.take_choice("vendor", vendors())]
+
+
+def _load(document: Section) -> Vendor:
+    name = document.take_name("vendor")
+    document.take("source", str)
+    labels = document.take("labels", Section)
+    vendor = Vendor(
+        name,
+        document.take_name("machine", None),
+        document.take_name("compiler", None),
+        _label(labels, "lane"),
+        _label(labels, "register"),
+        _modifiers(document.take("modifiers", Section, None)),
+        _words(document.take("words", Section, None)),
+    )
+    labels.done()
+    document.done()
+    return vendor
+
+
+def _label(labels: Section, key: str) -> tuple[str, str]:
+    words = labels.take_names(key)
+    if len(words) != 2:
+        raise labels.error(f"key '{key}' must be a letter and what it stands for", key)
+    return words[0], words[1]
+
+
+def _modifiers(table: Section | None) -> dict[str, dict[str, str]]:
+    return {key: _texts(table, key) for key in table} if table else {}
+
+
+def _words(table: Section | None) -> dict[str, tuple[str, Mapping[str, str]]]:
+    found: dict[str, tuple[str, Mapping[str, str]]] = {}
+    for key in table or ():
+        assert table is not None
+        word = table.take(key, Section)
+        found[key] = word.take("variable", str), _texts(word, "values")
+        word.done()
+    return found
+
+
+def _texts(section: Section, key: str) -> dict[str, str]:
+    """A mapping of values to texts."""
+    table = section.take(key, Section)
+    return {value: table.take(value, str) for value in table}
