@@ -306,4 +306,6 @@ def _struct(name: str, members: Any) -> str:
 
 
 if __name__ == "__main__":
-    HEADER.write_text(header_text(), "utf-8")
+    from golden.files.output import write_text
+
+    write_text(HEADER, header_text())

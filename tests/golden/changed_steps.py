@@ -183,7 +183,12 @@ def _sound(step: Step, name: str, value: Any, out: Format) -> bool:
         case Round():
             if name == "overflow":
                 return value in (INTEGER_OVERFLOWS if integer else FLOAT_OVERFLOWS)
-            return not integer or name not in ("subnormal_carry", "sticky_gap", "result_fraction_bits")
+            return not integer or name not in (
+                "subnormal_carry",
+                "sticky_gap",
+                "sticky",
+                "result_fraction_bits",
+            )
         case _:
             return True
 

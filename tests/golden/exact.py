@@ -108,6 +108,8 @@ def to_integer(x: Fraction, mode: str) -> int:
         return low + (rest > Fraction(1, 2) or (rest == Fraction(1, 2) and low % 2 == 1))
     if mode == "nearest_away":
         return low + (rest > Fraction(1, 2) or (rest == Fraction(1, 2) and x > 0))
+    if mode == "to_odd":  # what is not exact goes to the odd one of its two neighbours
+        return low + (rest > 0 and low % 2 == 0)
     if mode == "up" or (mode == "toward_zero" and x < 0):
         return low + (rest > 0)
     return low
@@ -139,7 +141,7 @@ def encode(
         return sign
     infinity = ((1 << exponent_bits) - 1) << fraction_bits
     if rounded >= two(bias + 1):
-        stays = mode == "toward_zero" or mode == ("up" if x < 0 else "down")
+        stays = mode in ("toward_zero", "to_odd") or mode == ("up" if x < 0 else "down")
         return sign | (infinity - 1 if overflow == "ieee" and stays else infinity)
     e = max(log2_floor(rounded), 1 - bias)
     fields = rounded / two(e - fraction_bits) + ((e + bias - 1) << fraction_bits)

@@ -125,6 +125,26 @@ def sticky_rne(row: Row) -> int | None:
     return nearest32(total) if total else 0
 
 
+def sticky_or(row: Row) -> int | None:
+    """As sticky_rne, but one sticky bit for all terms, below the sum."""
+    a, b, c = [f16(x) for x in row["a"]], [f16(x) for x in row["b"]], f32(row["c"])
+    if not all_finite(*a, *b, c):
+        return None
+    terms = [
+        (Fraction(x) * Fraction(y), exponent_of(10, -14, x) + exponent_of(10, -14, y))
+        for x, y in zip(a, b, strict=True)
+    ]
+    terms.append((Fraction(c), exponent_of(23, -126, c)))
+    live = [exponent for value, exponent in terms if value]
+    if not live:
+        return 0
+    unit = Fraction(2) ** (max(live) - 26)
+    total = sum((abs(value) // unit * unit * (-1 if value < 0 else 1) for value, _ in terms), Fraction(0))
+    cut = any(abs(value) % unit for value, _ in terms)
+    total += cut * unit / 2 * (-1 if total < 0 else 1)
+    return nearest32(total) if total else 0
+
+
 def exact_pair(row: Row) -> int | None:
     a, b, c = [bf16(x) for x in row["a"]], [bf16(x) for x in row["b"]], f32(row["c"])
     if not all_finite(*a, *b, c):
@@ -237,6 +257,7 @@ def block_scaled(row: Row) -> int | None:
 
 ORACLES: dict[str, tuple[Callable[[Row], int | None], tuple[str, ...]]] = {
     "sticky_rne": (sticky_rne, FINITE),
+    "sticky_or": (sticky_or, FINITE),
     "exact_pair": (exact_pair, (*FINITE, "tiny_zero_c", "random_bits")),
     "ieee_tree": (ieee_tree, (*FINITE, "tiny_zero_c", "zeros", "random_bits")),
     "late_c": (late_c, FINITE),
@@ -247,6 +268,7 @@ ORACLES: dict[str, tuple[Callable[[Row], int | None], tuple[str, ...]]] = {
 
 def test_every_example_has_an_oracle() -> None:
     elsewhere = {"fma_modes"}  # test_modes.py
+    elsewhere |= {"rdna3_dot2", "rdna4_dot4", "amx_bf16", "fixed_point"}  # program/test_real_units.py
     assert {path.stem for path in EXAMPLES.glob("*.yaml")} == set(ORACLES) | elsewhere
 
 

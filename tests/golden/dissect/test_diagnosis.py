@@ -297,7 +297,9 @@ def test_results_must_be_one_for_each_dot_product() -> None:
         diagnosis.diagnose(unit("f16"), given.operands, given.d[:5])
 
 
-@pytest.mark.parametrize("name", [*UNITS, *(path.stem for path in sorted(EXAMPLES.glob("*.yaml")))])
+@pytest.mark.parametrize(
+    "name", [*UNITS, *(path.stem for path in sorted(EXAMPLES.glob("*.yaml")) if path.stem != "fma_modes")]
+)
 def test_units_round_trip_through_yaml(name: str) -> None:
     text = unit_text(unit(name))
     assert text is not None

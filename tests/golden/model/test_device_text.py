@@ -141,10 +141,6 @@ FDA = "program: [{fda: {fraction_bits: 20, rounding: nearest_even, nan: 1}}]"
 @pytest.mark.parametrize(
     "unit",
     [
-        DOUBLE
-        | {
-            "program": "program: [{sfma: {nan: 0x7FC00001}}]"
-        },  # a number in f64: the next step would go on with it
         DOUBLE | {"program": "steps: [{fma: {to: d, rounding: nearest_even, zero_times_infinity: zero}}]"},
         {"define": WIDE, "a": "f16", "c": "f32", "d": "w", "program": FDA},  # exponents past 32 bits
         {"define": NO_ZERO, "a": "n", "c": "f32", "d": "f32", "program": FDA},

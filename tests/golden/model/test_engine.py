@@ -318,7 +318,8 @@ DIGEST = """
 import hashlib, sys, zlib
 import numpy as np
 import golden
-from golden import engine, stimuli
+from golden import stimuli
+from golden.model import engine
 total = hashlib.sha256()
 for architecture in golden.architectures():
     seen = set()

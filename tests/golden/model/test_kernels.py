@@ -48,7 +48,17 @@ def test_every_field_of_a_step_is_changed() -> None:
         missing = {field.name for field in dataclasses.fields(kind)} - {
             name for of, name in drawn if of is kind
         }
-        assert missing <= {"to", "format", "of", "group", "flush", "nan", "rounding", "left_out"}, (
+        assert missing <= {
+            "exponent",
+            "to",
+            "format",
+            "of",
+            "group",
+            "flush",
+            "nan",
+            "rounding",
+            "left_out",
+        }, (
             kind,
             missing,
         )

@@ -105,7 +105,7 @@ def encode_like_ieee(name: str, value: float) -> int:
     )
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", GFLOAT_MODES)
 @pytest.mark.parametrize(
     ("name", "info"),
     [

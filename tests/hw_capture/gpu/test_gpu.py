@@ -28,8 +28,9 @@ from hw_capture.record.verify import verify
 pytestmark = pytest.mark.usefixtures("nvcc")
 TRAP = 'extern "C" __global__ void run() { asm volatile("trap;"); }'
 FAULT = f"""
-from hw_capture import device, toolchain
 from hw_capture.errors import DeviceError
+from hw_capture.gpu import device
+from hw_capture.kernels import toolchain
 with device.open() as gpu:
     number = "".join(map(str, gpu.compute_capability))
     kernel = gpu.load(toolchain.compile({TRAP!r}, f"sm_{{number}}")).get("run")
