@@ -17,7 +17,7 @@ from golden.program.program import Operation, Program
 
 
 @dataclass(frozen=True)
-class Kin:
+class Relative:
     """Another arithmetic with the operands of an instruction.
 
     `instruction` is the catalogued one, `stretched` the same over the wanted K, `shared_by` other
@@ -34,31 +34,31 @@ class Kin:
         return self.stretched.k // self.instruction.k
 
 
-def kin(ins: Instruction) -> list[Kin]:
+def relatives(ins: Instruction) -> list[Relative]:
     """Returns every different arithmetic in the catalogue with the operand formats, sparsity and scale blocks
     of `ins`.
 
     Of the instructions that share one, the one with the same K stands for all, and the one of the same name
     first.
     """
-    found: dict[tuple[object, ...], list[Kin]] = {}
+    found: dict[tuple[object, ...], list[Relative]] = {}
     for architecture in architectures.architectures():
         for name in _candidates(architecture, ins):
             other = instruction(architecture, name)
             stretched = _stretched(other, ins)
             if stretched is not None:
-                found.setdefault(signature(stretched), []).append(Kin(other, stretched))
-    found.pop(signature(ins), None)
+                found.setdefault(arithmetic(stretched), []).append(Relative(other, stretched))
+    found.pop(arithmetic(ins), None)
     return [_first(same, ins) for same in found.values()]
 
 
-def _first(same: list[Kin], ins: Instruction) -> Kin:
+def _first(same: list[Relative], ins: Instruction) -> Relative:
     best = min(same, key=lambda one: (one.links, one.instruction.name != ins.name))
     others = dict.fromkeys(one.instruction.architecture for one in same)
     return replace(best, shared_by=tuple(name for name in others if name != best.instruction.architecture))
 
 
-def signature(ins: Instruction) -> tuple[object, ...]:
+def arithmetic(ins: Instruction) -> tuple[object, ...]:
     """What decides an instruction's results, but for the formats of its operands."""
     return tuple(operation.arithmetic for operation in ins.program.operations)
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from golden.catalog import architectures
 from golden.catalog.lookup import instructions
-from golden.catalog.relatives import signature
+from golden.catalog.relatives import arithmetic
 from golden.dissect.hypotheses import Change, changes, rewrite
 from golden.dissect.minimising import cost
 from golden.docs.errors import DocsError
@@ -166,11 +166,11 @@ def _nan_by_ignored_bits(fmt: Format, codes: Bits) -> bool:
 
 def _peers(ins: Instruction) -> list[Instruction]:
     """Other instructions of the chip that run the same program on the same formats, the small ones first."""
-    key = signature(ins), ins.formats, ins.sparse
+    key = arithmetic(ins), ins.formats, ins.sparse
     found = [
         other
         for other in instructions(ins.architecture)
-        if (signature(other), other.formats, other.sparse) == key
+        if (arithmetic(other), other.formats, other.sparse) == key
     ]
     return sorted((other for other in found if other is not ins), key=lambda other: other.m * other.n)[
         :_PEERS

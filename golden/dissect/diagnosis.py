@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import stimuli
-from golden.catalog.relatives import kin, signature
+from golden.catalog.relatives import arithmetic, relatives
 from golden.catalog.unit_text import unit_text
 from golden.dissect.hypotheses import Change, changes
 from golden.errors import ShapeError
@@ -310,14 +310,14 @@ class _Search:
         for hypothesis in hypotheses:
             assert hypothesis.instruction is not None
             formats = tuple(hypothesis.instruction.formats.items())
-            if (key := (signature(hypothesis.instruction), formats)) not in self.tried:
+            if (key := (arithmetic(hypothesis.instruction), formats)) not in self.tried:
                 self.tried.add(key)
                 found.append(hypothesis)
         return found
 
     def _known(self) -> list[Hypothesis]:
         found = []
-        for one in kin(self.ins):
+        for one in relatives(self.ins):
             chain = f" in a chain of {one.links}" if one.links > 1 else ""
             shared = f" (the same on {', '.join(one.shared_by)})" if one.shared_by else ""
             text = f"{one.instruction.architecture}:{one.instruction.name}{chain}{shared}"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from golden.catalog.relatives import signature
+from golden.catalog.relatives import arithmetic
 from golden.dissect import probes
 from golden.dissect.probes import Shot, Unit
 from golden.instruction import Instruction
@@ -100,7 +100,7 @@ _facts: dict[tuple[object, ...], Facts] = {}
 def facts(ins: Instruction) -> Facts:
     """Returns the measurements of an instruction; those of the same program and formats are shared."""
     parameters = str([operation.parameters for operation in ins.program.operations])
-    key = (signature(ins), parameters, tuple(ins.formats.items()), ins.scale_block)
+    key = (arithmetic(ins), parameters, tuple(ins.formats.items()), ins.scale_block)
     if key not in _facts:
         _facts[key] = Facts(ins)
     return _facts[key]

@@ -13,7 +13,7 @@ from functools import partial
 
 from golden.catalog import architectures
 from golden.catalog.architectures import Architecture
-from golden.catalog.relatives import signature
+from golden.catalog.relatives import arithmetic
 from golden.dissect import special_probes
 from golden.dissect.facts import facts
 from golden.dissect.hypotheses import MODE_NAMES
@@ -54,7 +54,7 @@ def index() -> str:
     for chip in chips:
         members = [ins for group in groups(chip.name) for ins in group.variants]
         captured = sum(ins.evidence.kind == "captured" for ins in members)
-        rules = len({signature(ins) for ins in members})
+        rules = len({arithmetic(ins) for ins in members})
         rows.append(
             [
                 architecture_link(chip.name),

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from golden.catalog import architectures
 from golden.catalog.families import families
-from golden.catalog.relatives import signature
+from golden.catalog.relatives import arithmetic
 from golden.dissect.comparing import CLASSES, classify, pad
 from golden.dissect.minimising import cost, minimise
 from golden.dissect.probes import FIRST_COLUMNS
@@ -89,7 +89,7 @@ def forms(block: Block, architecture: str) -> tuple[Form, ...]:
     found: dict[tuple[object, ...], list[Instruction]] = {}
     for ins in members(block, architecture):
         if kind_of(ins):
-            found.setdefault((kind_of(ins), signature(ins), ins.k, ins.pattern, ins.scale_block), []).append(
+            found.setdefault((kind_of(ins), arithmetic(ins), ins.k, ins.pattern, ins.scale_block), []).append(
                 ins
             )
     return tuple(form for same in found.values() if (form := _form(block, tuple(same))) is not None)

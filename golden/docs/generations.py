@@ -18,7 +18,7 @@ import numpy as np
 
 from golden.catalog import architectures
 from golden.catalog.lookup import instructions
-from golden.catalog.relatives import signature
+from golden.catalog.relatives import arithmetic
 from golden.dissect.comparing import CLASSES, Comparison, Example, Operands, classify, compare
 from golden.dissect.probes import Unreachable, exact_code
 from golden.instruction import Instruction
@@ -107,7 +107,7 @@ def _operands(ins: Instruction) -> Key:
 def pair_key(pair: Pair) -> Key:
     """What decides a comparison: both programs and what they take."""
     formats = tuple(fmt.name for fmt in pair.new.formats.values())
-    return (signature(pair.old), signature(pair.new), formats, pair.new.sparse, pair.new.scale_block)
+    return (arithmetic(pair.old), arithmetic(pair.new), formats, pair.new.sparse, pair.new.scale_block)
 
 
 def by_program(found: Changes) -> dict[Key, list[Pair]]:
@@ -157,7 +157,7 @@ def tally(pair: Pair) -> Tally:
     pairs of the same programs and formats are run once."""
     key = pair_key(pair)
     if key not in _tallies:
-        tries = TRIES_WHERE_EQUAL if signature(pair.old) == signature(pair.new) else TRIES_OF_A_KIND
+        tries = TRIES_WHERE_EQUAL if arithmetic(pair.old) == arithmetic(pair.new) else TRIES_OF_A_KIND
         _tallies[key] = _run(pair, tries)
     return _tallies[key]
 
@@ -182,7 +182,7 @@ def example(pair: Pair) -> tuple[Pair, Example] | None:
 
     Pairs that differ in operand types or sparsity alone share one example.
     """
-    key = (signature(pair.old), signature(pair.new), pair.new.scale_block, pair.new.formats["d"].name)
+    key = (arithmetic(pair.old), arithmetic(pair.new), pair.new.scale_block, pair.new.formats["d"].name)
     if key not in _examples:
         _examples[key] = compare(pair.old, pair.new, seed=_SEED, budget=TRIES_OF_A_KIND * len(SEARCH_KINDS))
     found = _examples[key]

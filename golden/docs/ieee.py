@@ -158,7 +158,7 @@ class _Key:
             ins.pattern,
             ins.ordered_metadata,
             ins.scale_block,
-            relatives.signature(ins),
+            relatives.arithmetic(ins),
         )
 
     def __eq__(self, other: object) -> bool:

@@ -79,7 +79,7 @@ def _alike(mine: Instruction, architecture: str) -> Iterator[Instruction]:
 def difference(mine: Instruction, other: Instruction) -> str:
     """How the other's arithmetic differs:
     algorithm, parameters, how the products are split into operations."""
-    if relatives.signature(mine) == relatives.signature(other):
+    if relatives.arithmetic(mine) == relatives.arithmetic(other):
         return "the same"
     first, second = summing(mine), summing(other)
     if first.algorithm != second.algorithm:

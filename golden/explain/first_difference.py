@@ -1,7 +1,7 @@
-"""Where the first wrong bit is born: the first step at which two units disagree on the same operands.
+"""Where the first wrong bit appears: the first step at which two units disagree on the same operands.
 
-birth = first_difference(ins.trace(**operands), suspected.trace(**operands))
-print(birth.sentence())
+difference = first_difference(ins.trace(**operands), suspected.trace(**operands))
+print(difference.sentence())
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from golden.number.formats import Number
 
 
 @dataclass(frozen=True)
-class Birth:
+class Difference:
     """The first difference: step `step` (from 1) of operation `operation` (from 0),
     element `index` of `register`.
 
@@ -43,7 +43,7 @@ class Birth:
         return {**vars(self), "sentence": self.sentence()}
 
 
-def first_difference(expected: Trace, actual: Trace) -> Birth | None:
+def first_difference(expected: Trace, actual: Trace) -> Difference | None:
     """Compares two traces of the same operands step by step.
 
     Returns:
@@ -62,12 +62,12 @@ def first_difference(expected: Trace, actual: Trace) -> Birth | None:
         found = _in_registers(ours, theirs)
         if found is not None:
             register, index, pair = found
-            return Birth(
+            return Difference(
                 ours.operation, steps[ours.operation], ours.step.op, register, index, *map(_text, pair)
             )
         if ours.code is not None and theirs.code is not None and ours.code != theirs.code:
             codes = (f"{code:#x}" for code in (ours.code, theirs.code))
-            return Birth(ours.operation, steps[ours.operation], ours.step.op, ours.step.to, 0, *codes)
+            return Difference(ours.operation, steps[ours.operation], ours.step.op, ours.step.to, 0, *codes)
     return None
 
 

@@ -273,7 +273,7 @@ def _last_step(ins: Instruction, item: Difference, dot: dict[str, Bits]) -> str:
     last = events[-1]
     step = sum(event.operation == last.operation for event in events)
     codes = (f"{code:#0{item.digits}x}" for code in (item.expected, item.recorded))
-    return first_difference.Birth(last.operation, step, last.step.op, "d", 0, *codes).sentence()
+    return first_difference.Difference(last.operation, step, last.step.op, "d", 0, *codes).sentence()
 
 
 def _failing(ins: Instruction, vector: Captured) -> tuple[dict[str, Bits], Bits]:

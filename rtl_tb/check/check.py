@@ -29,7 +29,7 @@ from rtl_tb.engines.job import Job, Outcome, Traffic
 if TYPE_CHECKING:
     from golden.cover.coverage import Coverage
     from golden.dissect.diagnosis import Diagnosis
-    from golden.explain.first_difference import Birth
+    from golden.explain.first_difference import Difference
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, done, total); total 0 when unknown."""
@@ -112,7 +112,7 @@ class Check:
     """What the vectors cover, or why there is no figure for this unit; None for tiles."""
     example: Example | None = None
     diagnosis: Diagnosis | None = None
-    birth: Birth | None = None
+    difference: Difference | None = None
     capsule: Path | None = None
     handshake: Traffic | None = None
     """The traffic of a second, short run of `fast`, where there was one,
@@ -192,7 +192,7 @@ class Check:
             ],
             "example": None if self.example is None else self.example.as_dict(),
             "diagnosis": None if self.diagnosis is None else self.diagnosis.as_dict(),
-            "birth": None if self.birth is None else self.birth.as_dict(),
+            "difference": None if self.difference is None else self.difference.as_dict(),
             "coverage": self._coverage_dict(self.coverage),
             "cycles": outcome.cycles,
             "seconds_build": outcome.seconds_build,
@@ -353,10 +353,10 @@ def explain(result: Check, job: Job, report: Progress) -> None:
             policy=result.dut.compare,
             progress=lambda done, total: report("trying hypotheses", done, total),
         )
-        result.birth = find_birth(result)
+        result.difference = find_difference(result)
 
 
-def find_birth(result: Check) -> Birth | None:
+def find_difference(result: Check) -> Difference | None:
     """The step of the smallest example at which the diagnosed unit first differs, where it answers as the
     DUT did."""
     from golden.explain.first_difference import first_difference

@@ -63,8 +63,8 @@ def print_text(report: Report, console: Console) -> None:
         for hypothesis in report["diagnosis"]["hypotheses"][1:4]:
             line = f"{hypothesis['text']}: {hypothesis['remaining']:,} of {hypothesis['total']:,} differ"
             say(f"           [dim]also  {escape(line)}[/]")
-    if report["birth"] is not None:
-        say(f"[bold]Born in[/]    {escape(report['birth']['sentence'])}")
+    if report["difference"] is not None:
+        say(f"[bold]Differs in[/] {escape(report['difference']['sentence'])}")
     if report["coverage"] is not None:
         say(escape(coverage_line(report["coverage"])), "dim")
     if report["capsule"]:

@@ -46,14 +46,14 @@ def operands(a, b, c):
         ("multiply", {"normalize": True}, ([1.5, 1], [1.5, 2**-12], 2.0**-25), None, None),
     ],
 )
-def test_the_birth_is_where_the_fault_is(op, fields, given, register, index):
+def test_the_difference_is_where_the_fault_is(op, fields, given, register, index):
     faulty, values = changed(op, **fields), operands(*given)
-    birth = first_difference(HMMA.trace(**values), faulty.trace(**values))
+    found = first_difference(HMMA.trace(**values), faulty.trace(**values))
     if register is None:
-        assert birth is None or birth.op != "multiply", "normalising changes no value by itself"
+        assert found is None or found.op != "multiply", "normalising changes no value by itself"
         return
-    assert birth is not None and (birth.op, birth.register, birth.index) == (op, register, index)
-    assert birth.sentence().startswith(f"step {birth.step} ({op}): {register}[{index}] is ")
+    assert found is not None and (found.op, found.register, found.index) == (op, register, index)
+    assert found.sentence().startswith(f"step {found.step} ({op}): {register}[{index}] is ")
 
 
 def test_equal_units_have_no_first_difference():
@@ -64,5 +64,5 @@ def test_equal_units_have_no_first_difference():
 def test_other_steps_have_no_common_first_difference():
     values = operands([1, 3], [5, 2**-10], -7.0)
     chain = golden.instruction("ampere", "HMMA.16816.F32")
-    birth = first_difference(HMMA.trace(**values), chain.trace(**values))
-    assert birth is None or birth.operation == 0
+    found = first_difference(HMMA.trace(**values), chain.trace(**values))
+    assert found is None or found.operation == 0

@@ -201,8 +201,8 @@ def test_a_wrong_f_is_found_named_and_placed(narrow):
     best = report["diagnosis"]["hypotheses"][0]
     assert (best["remaining"], best["total"]) == (0, 20000)
     assert f"F = {f - 1} instead of {f}" in report["diagnosis"]["sentence"]
-    assert report["birth"]["op"] == "align"
-    assert report["diagnosis"]["sentence"] in run.output and report["birth"]["sentence"] in run.output
+    assert report["difference"]["op"] == "align"
+    assert report["diagnosis"]["sentence"] in run.output and report["difference"]["sentence"] in run.output
 
 
 def test_the_other_reports_tell_the_same(narrow):
