@@ -21,7 +21,7 @@ from golden.model import reference
 from golden.number.arrays import plain
 from golden.number.formats import Format
 from golden.program.modes import Modes
-from golden.program.program import Program
+from golden.program.program import NOTHING, ONE, Program
 from golden.registers.sparsity import Pattern
 from golden.traits import Traits
 
@@ -82,6 +82,17 @@ class Instruction:
     def __repr__(self) -> str:
         return f"<Instruction {self.architecture} {self.name}>"
 
+    @cached_property
+    def absent(self) -> tuple[str, ...]:
+        """Those of b and c that the unit does not have."""
+        stands_for = {"b": ONE, "c": NOTHING}
+        return tuple(name for name, fmt in stands_for.items() if self.formats[name] == fmt)
+
+    @cached_property
+    def own_formats(self) -> dict[str, Format]:
+        """The formats of the operands and of d, without what the unit does not have."""
+        return {name: fmt for name, fmt in self.formats.items() if name not in self.absent}
+
     @property
     def is_custom(self) -> bool:
         """Whether it is a unit from a file of its own, which no architecture lists."""
@@ -121,8 +132,8 @@ class Instruction:
     def __call__(
         self,
         a: npt.ArrayLike,
-        b: npt.ArrayLike,
-        c: npt.ArrayLike,
+        b: npt.ArrayLike | None = None,
+        c: npt.ArrayLike | None = None,
         *,
         metadata: npt.ArrayLike | None = None,
         scale_a: npt.ArrayLike | None = None,
@@ -133,8 +144,8 @@ class Instruction:
 
         Args:
             a: raw codes (..., m, k); (..., m, k/2) when sparse.
-            b: raw codes (..., k, n).
-            c: raw codes (..., m, n).
+            b: raw codes (..., k, n); left out where the unit has no b.
+            c: raw codes (..., m, n); left out where the unit has no c.
             metadata: sparse only, nibbles (..., m, k/chunk), see golden/registers/sparsity.py.
             scale_a, scale_b: block-scaled only, (..., m, k/scale_block) and (..., k/scale_block, n).
             mode: units with modes only, one code for each product of matrices (...).
@@ -151,8 +162,8 @@ class Instruction:
     def dot(
         self,
         a: npt.ArrayLike,
-        b: npt.ArrayLike,
-        c: npt.ArrayLike,
+        b: npt.ArrayLike | None = None,
+        c: npt.ArrayLike | None = None,
         *,
         metadata: npt.ArrayLike | None = None,
         scale_a: npt.ArrayLike | None = None,
@@ -166,8 +177,8 @@ class Instruction:
     def trace(
         self,
         a: npt.ArrayLike,
-        b: npt.ArrayLike,
-        c: npt.ArrayLike,
+        b: npt.ArrayLike | None = None,
+        c: npt.ArrayLike | None = None,
         *,
         metadata: npt.ArrayLike | None = None,
         scale_a: npt.ArrayLike | None = None,
@@ -178,7 +189,7 @@ class Instruction:
         `print` it."""
         from golden.explain.trace import Trace
 
-        operands = self.check_dot(a, b, c, metadata, scale_a, scale_b, mode)
+        operands = self.complete(self.check_dot(a, b, c, metadata, scale_a, scale_b, mode))
         if operands["c"].ndim:
             raise ShapeError(
                 f"argument 'c' has shape {operands['c'].shape}, expected one code: trace explains one dot "
@@ -195,8 +206,8 @@ class Instruction:
     def reference_dot(
         self,
         a: npt.ArrayLike,
-        b: npt.ArrayLike,
-        c: npt.ArrayLike,
+        b: npt.ArrayLike | None = None,
+        c: npt.ArrayLike | None = None,
         *,
         metadata: npt.ArrayLike | None = None,
         scale_a: npt.ArrayLike | None = None,
@@ -204,7 +215,7 @@ class Instruction:
         mode: npt.ArrayLike | None = None,
     ) -> int:
         """One dot product by the reference model: a, b (k,), c a single code; returns the raw code of d."""
-        operands = self.check_dot(a, b, c, metadata, scale_a, scale_b, mode)
+        operands = self.complete(self.check_dot(a, b, c, metadata, scale_a, scale_b, mode))
         unit, operands = self.in_mode_of(operands)
         row_a, row_b, scales = unit.reference_operands(operands)
         return reference.evaluate(unit.program, unit.formats, row_a, row_b, int(operands["c"]), scales)
@@ -273,6 +284,7 @@ class Instruction:
     def _operand_shapes(self, matrices: bool) -> dict[str, tuple[int, ...]]:
         rows, columns = ((self.m,), (self.n,)) if matrices else ((), ())
         shapes = {"a": (*rows, self.stored_k), "b": (self.k, *columns), "c": (*rows, *columns)}
+        shapes = {name: shape for name, shape in shapes.items() if name not in self.absent}
         if self.pattern is not None:
             shapes["metadata"] = (*rows, self.k // self.pattern.chunk)
         if self.scale_block is not None:
@@ -283,6 +295,21 @@ class Instruction:
         if self.modes is not None:
             shapes["mode"] = ()
         return shapes
+
+    def result_shape(self, matrices: bool) -> tuple[int, ...]:
+        """The trailing shape of D, or of d."""
+        return (self.m, self.n) if matrices else ()
+
+    def complete(self, operands: Mapping[str, Bits], matrices: bool = False) -> dict[str, Bits]:
+        """The operands with what stands for a b or c that the unit does not have: the models and the views
+        of a unit know only units that have both."""
+        rows, columns = ((self.m,), (self.n,)) if matrices else ((), ())
+        shapes = {"b": (self.k, *columns), "c": (*rows, *columns)}
+        leading = operands["a"].shape[: operands["a"].ndim - len(rows) - 1] if self.absent else ()
+        return dict(operands) | {
+            name: np.broadcast_to(np.zeros((), self.formats[name].dtype), (*leading, *shapes[name]))
+            for name in self.absent
+        }
 
     def check_dot(self, *given: npt.ArrayLike | None) -> dict[str, Bits]:
         """Checks the operands of `dot`; see `check_operands`."""

@@ -14,11 +14,12 @@ from golden.number.formats import Format, build_format, get_format
 from golden.number.formats import formats as builtin_formats
 from golden.program.compiling import compile_program
 from golden.program.modes import Modes, Value, fill, mode_text, names_used, take_modes
-from golden.program.program import Operands
+from golden.program.program import NOTHING, ONE, Operands
 from golden.program.steps import MAX_K
 from golden.yamlfile import Section
 
 _OPERANDS = ("a", "b", "c", "d", "scale_a", "scale_b")
+_ABSENT = {"b": ONE, "c": NOTHING}
 _WITH_MODES = ("formats", "program", "steps")
 """Keys in which `$name` stands for a field of `modes`."""
 
@@ -149,8 +150,9 @@ def _local_formats(document: Section) -> dict[str, Format]:
 def _operand_formats(table: Section, local: dict[str, Format]) -> dict[str, Format]:
     formats: dict[str, Format] = {}
     for operand in _OPERANDS:
-        name = table.take(operand, str) if operand in _OPERANDS[:4] else table.take(operand, str, None)
+        name = table.take(operand, str) if operand in ("a", "d") else table.take(operand, str, None)
         if name is None:
+            formats |= {operand: _ABSENT[operand]} if operand in _ABSENT else {}
             continue
         try:
             formats[operand] = local.get(name) or get_format(name)

@@ -33,7 +33,9 @@ def unit_text(ins: Instruction, name: str = "unit", title: str = "") -> str | No
     local = {fmt.name: _format(fmt) for fmt in _used_formats(ins) if not _builtin(fmt)}
     if local:
         unit["define_formats"] = local
-    unit["formats"] = {operand: ins.formats[operand].name for operand in _OPERANDS if operand in ins.formats}
+    unit["formats"] = {
+        operand: ins.formats[operand].name for operand in _OPERANDS if operand in ins.own_formats
+    }
     if ins.scale_block is not None:
         unit["scale_block"] = ins.scale_block
     unit["program"] = [operation_keys(operation) for operation in ins.program.operations]
@@ -58,7 +60,7 @@ _Dumper.add_representer(
 
 
 def _used_formats(ins: Instruction) -> Iterator[Format]:
-    yield from ins.formats.values()
+    yield from ins.own_formats.values()
     for operation in ins.program.operations:
         yield from (operation.out_format, operation.seed_format)
         if operation.operand_format is not None:

@@ -299,8 +299,8 @@ def explain(
     a: Annotated[
         str, typer.Option("--a", help="Elements: 1.5,-0,inf,2**-24 or codes 0x3c00; zeros follow.")
     ] = "",
-    b: Annotated[str, typer.Option("--b", help="Elements of b, as for --a.")] = "",
-    c: Annotated[str, typer.Option("--c", help="One value or code.")] = "0",
+    b: Annotated[str | None, typer.Option("--b", help="Elements of b, as for --a.")] = None,
+    c: Annotated[str | None, typer.Option("--c", help="One value or code; by default 0.")] = None,
     scale_a: Annotated[
         str | None, typer.Option("--scale-a", help="Block scales of a (default: ones).")
     ] = None,

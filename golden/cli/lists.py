@@ -83,7 +83,7 @@ def select(
                 for known in (*architectures.get_architecture(name).spellings(ins.name), *ins.sass)
             )
         )
-        and (type_ is None or type_ in {fmt.name for fmt in ins.formats.values()})
+        and (type_ is None or type_ in {fmt.name for fmt in ins.own_formats.values()})
         and (wanted is None or ins.shape == wanted)
         and (evidence is None or ins.evidence.kind == evidence)
     ]
@@ -112,7 +112,7 @@ def row_dict(ins: Instruction) -> dict[str, Any]:
         "k": k,
         "blocks": ins.blocks,
         "sparse": ins.sparse,
-        "formats": {operand: fmt.name for operand, fmt in ins.formats.items()},
+        "formats": {operand: fmt.name for operand, fmt in ins.own_formats.items()},
         "sass": list(ins.sass),
         "emulated": ins.emulated,
         "algorithms": list(ins.program.algorithms),
@@ -208,9 +208,9 @@ def check_spec(path: Path) -> dict[str, Any]:
             "kind": "unit",
             "unit": ins.name,
             "k": ins.k,
-            "formats": {operand: fmt.name for operand, fmt in ins.formats.items()},
+            "formats": {operand: fmt.name for operand, fmt in ins.own_formats.items()},
             "operations": operations,
-            "summary": f"unit {ins.name}, k = {ins.k}, {'/'.join(f.name for f in ins.formats.values())}, "
+            "summary": f"unit {ins.name}, k = {ins.k}, {'/'.join(f.name for f in ins.own_formats.values())}, "
             f"{operations} operation{'s' if operations > 1 else ''}, {total} steps",
         }
     folder = spec_folder().resolve()

@@ -122,7 +122,7 @@ def _facts(ins: Instruction) -> Table:
 
 def _formats(ins: Instruction) -> Table:
     rows = table("operand", "format", "bits>", "sign+exp+frac", "bias>", "exponents", "largest")
-    for operand, fmt in ins.formats.items():
+    for operand, fmt in ins.own_formats.items():
         if fmt.is_float:
             fields = f"{int(fmt.signed)}+{fmt.exponent_bits}+{fmt.fraction_bits}"
             rows.add_row(
@@ -176,8 +176,9 @@ def print_trace(trace: Trace, console: Console | None = None) -> None:
 
 def _operands(trace: Trace) -> Table:
     formats = trace.instruction.formats
-    scaled = trace.scales is not None
-    rows = table("k>", "a>", "value", "b>", "value", *(("scales",) if scaled else ()))
+    scaled, absent = trace.scales is not None, trace.instruction.absent
+    empty = () if "b" in absent else ("", "")
+    rows = table("k>", "a>", "value", *(("b>", "value") if empty else ()), *(("scales",) if scaled else ()))
     skipped = 0
     for k, (x, y) in enumerate(zip(trace.a, trace.b, strict=True)):
         if x == 0 and y == 0 and k:
@@ -191,17 +192,12 @@ def _operands(trace: Trace) -> Table:
                 formats["scale_b"].decode(codes_b[k // size]),
             )
             scales = [" * ".join(map(describe, pair))]
-        rows.add_row(
-            str(k),
-            _code(x, formats["a"]),
-            describe_code(formats["a"], x),
-            _code(y, formats["b"]),
-            describe_code(formats["b"], y),
-            *scales,
-        )
+        b = (_code(y, formats["b"]), describe_code(formats["b"], y)) if empty else ()
+        rows.add_row(str(k), _code(x, formats["a"]), describe_code(formats["a"], x), *b, *scales)
     if skipped:
-        rows.add_row("...", Text(f"{skipped} times 0", style="dim"), "", "", "")
-    rows.add_row("c", _code(trace.c, formats["c"]), describe_code(formats["c"], trace.c), "", "")
+        rows.add_row("...", Text(f"{skipped} times 0", style="dim"), "", *empty)
+    if "c" not in absent:
+        rows.add_row("c", _code(trace.c, formats["c"]), describe_code(formats["c"], trace.c), *empty)
     return rows
 
 
@@ -362,14 +358,11 @@ def _example(example: Example) -> Group:
     shown = table("", "a", "", "b", "")
     for k, (a, b) in enumerate(zip(trace.a, trace.b, strict=True)):
         if formats["a"].decode(a).kind != Kind.ZERO or formats["b"].decode(b).kind != Kind.ZERO:
-            shown.add_row(
-                f"k = {k}",
-                _code(a, formats["a"]),
-                describe_code(formats["a"], a),
-                _code(b, formats["b"]),
-                describe_code(formats["b"], b),
-            )
-    shown.add_row("c", _code(trace.c, formats["c"]), describe_code(formats["c"], trace.c))
+            absent = "b" in trace.instruction.absent
+            told = () if absent else (_code(b, formats["b"]), describe_code(formats["b"], b))
+            shown.add_row(f"k = {k}", _code(a, formats["a"]), describe_code(formats["a"], a), *told)
+    if "c" not in trace.instruction.absent:
+        shown.add_row("c", _code(trace.c, formats["c"]), describe_code(formats["c"], trace.c))
     answers = table("", "architecture", "d", "", "error")
     for label, side, code in (("A", example.trace_x, example.x), ("B", example.trace_y, example.y)):
         fmt, error = side.instruction.formats["d"], side.error_ulp

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from golden.errors import CoverageError
 from golden.number.formats import Format, Kind
 from golden.program.keys import declared
-from golden.program.program import Operation
+from golden.program.program import NO_SEED, Operation
 from golden.program.steps import Additions, Fma, Sum, format_of
 
 if TYPE_CHECKING:
@@ -214,8 +214,8 @@ def observe(ins: Instruction, operands: dict[str, Array]) -> Iterator[Seen]:
     scales = _scale_products(ins, operands)
     results = {"c": decode(ins.formats["c"], operands["c"][:, None])}
     for index, operation in enumerate(ins.program.operations):
-        if operation.seed == "zero":
-            results["zero"] = decode(operation.seed_format, np.zeros_like(operands["c"][:, None]))
+        if operation.seed in ("zero", NO_SEED):
+            results[operation.seed] = decode(operation.seed_format, np.zeros_like(operands["c"][:, None]))
         run = _Run(index, operation, factors, results, scales)
         yield from run.steps()
         results[operation.to] = run.registers["d"]

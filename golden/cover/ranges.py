@@ -16,7 +16,7 @@ from golden.cover.observed import groups_of, largest_significand
 from golden.errors import CoverageError
 from golden.instruction import Instruction
 from golden.number.formats import Format
-from golden.program.program import Operation
+from golden.program.program import NO_SEED, Operation
 from golden.program.steps import (
     Additions,
     Align,
@@ -149,7 +149,7 @@ def _seed(ins: Instruction, name: str, fmt: Format) -> Span:
     """What enters as c: an operand, a zero, or an earlier operation's result, no finer or larger than its
     exact total."""
     span = of_format(fmt, 1)
-    if name == "zero":
+    if name in ("zero", NO_SEED):
         return replace(span, greatest=Fraction(0), least=Fraction(0))
     if name == "c" or not fmt.is_float:
         return span

@@ -80,7 +80,7 @@ class Hypothesis:
         assert self.instruction is not None
         if self.constant is not None:
             fmt = self.instruction.formats["d"]
-            return np.full(len(operands["c"]), self.constant, fmt.dtype)
+            return np.full(len(operands["a"]), self.constant, fmt.dtype)
         return self.instruction.dot(**(self.rewire(operands) if self.rewire else operands))
 
     def as_dict(self) -> dict[str, Any]:
@@ -242,10 +242,10 @@ class _Search:
             policy,
             progress,
         )
-        if actual.shape != operands["c"].shape or actual.ndim != 1:
+        if actual.shape != operands["a"].shape[:-1] or actual.ndim != 1:
             raise ShapeError(
                 f"argument 'actual' has shape {actual.shape}, expected one result for each of "
-                f"{operands['c'].shape}"
+                f"{operands['a'].shape[:-1]}"
             )
         self.fmt = ins.formats["d"]
         self.expected = ins.dot(**operands)
@@ -447,13 +447,17 @@ def _rewirings(ins: Instruction) -> list[tuple[Any, ...]]:
         )
 
     k = list(range(ins.k))
-    found: list[tuple[Any, ...]] = [("c-ignored", "c ignored", ins, 1.0, False, zero("c", slice(None)))]
+    found: list[tuple[Any, ...]] = []
+    if "c" not in ins.absent:
+        found.append(("c-ignored", "c ignored", ins, 1.0, False, zero("c", slice(None))))
     for j in range(ins.stored_k):
         text = f"element k = {j} left out"
         found.append((f"element-{j}-dropped", text, ins, 1.0, False, zero("a", (slice(None), j))))
-    found.append(("b-reversed", "the elements of b in reverse order", ins, 1.0, False, picked("b", k[::-1])))
     halves = k[ins.k // 2 :] + k[: ins.k // 2]
-    found.append(("b-halves-swapped", "the halves of b swapped", ins, 1.0, False, picked("b", halves)))
+    if "b" not in ins.absent:
+        reverse = picked("b", k[::-1])
+        found.append(("b-reversed", "the elements of b in reverse order", ins, 1.0, False, reverse))
+        found.append(("b-halves-swapped", "the halves of b swapped", ins, 1.0, False, picked("b", halves)))
     if ins.scale_block is not None:
         for slug, names in (
             ("scales", ("scale_a", "scale_b")),

@@ -55,6 +55,9 @@ def minimise(
             return fails(batch | {"mode": np.full(len(batch["a"]), mode)})
 
         return minimise(unit, rest, in_mode, rounds=rounds, progress=progress) | {"mode": mode}
+    if ins.absent:
+        given = ins.complete(given)
+        asked, fails = fails, lambda batch: asked(_present(ins, batch))
     search = _Minimiser(ins, fails, rounds, progress)
     current = {name: codes[None] for name, codes in given.items()}
     while search.allowed:
@@ -62,7 +65,12 @@ def minimise(
         if simpler is None:
             break
         current = simpler
-    return {name: codes[0] for name, codes in current.items()}
+    return _present(ins, {name: codes[0] for name, codes in current.items()})
+
+
+def _present(ins: Instruction, operands: Operands) -> Operands:
+    """Without what stands for a b or c that the unit does not have."""
+    return {name: codes for name, codes in operands.items() if name not in ins.absent}
 
 
 class _Minimiser:
@@ -144,7 +152,7 @@ def _costs(ins: Instruction, operands: Operands) -> npt.NDArray[np.float64]:
     places = (live * np.arange(a.shape[-1])).sum(axis=-1)
     cost = 1e6 * live.sum(axis=-1) + 1e-3 * places
     for name, codes in operands.items():
-        if name != "metadata":
+        if name != "metadata" and name not in ins.absent:
             columns = codes[:, None] if codes.ndim == 1 else codes
             cost = cost + _code_costs(ins.formats[name], columns, _WEIGHTS.get(name, _WEIGHTS["b"])).sum(
                 axis=-1
@@ -186,7 +194,7 @@ def _simplifications(ins: Instruction, operands: Operands) -> Operands:
     """Every single simplification of one example, as a batch."""
     changed = [*_zeroings(ins, operands), *_moves(operands), *_shifts(ins, operands)]
     for name, codes in operands.items():
-        if name != "metadata":
+        if name != "metadata" and name not in ins.absent:
             for place in np.ndindex(codes.shape[1:]):
                 simpler = _simpler_codes(ins.formats[name], int(codes[(0, *place)]))
                 changed += [{name: _replaced(codes, place, code)} for code in simpler]

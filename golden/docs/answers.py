@@ -32,7 +32,7 @@ def special_values(group: Group) -> str:
     floating point."""
     ins = group.representative
     d = ins.formats["d"]
-    exact = ieee.rounded_sum(ins) if d.is_float else None
+    exact = ieee.rounded_sum(ins) if d.is_float and not ins.absent else None
     rows = []
     for question, operands in special_cases(ins):
         got = int(ins.dot(**operands))
@@ -84,6 +84,8 @@ def _against(d: Format, got: int, wanted: int) -> str:
 def example(group: Group) -> str:
     """The trace of the simplest operands found that tell the unit from the correctly rounded sum."""
     ins = group.representative
+    if ins.absent:  # what it is held against adds products and c
+        return ""
     if not ins.formats["d"].is_float:
         operands = ieee.overflow(ins).example
         why = "The simplest operands found whose sum leaves the range of D."
@@ -117,6 +119,8 @@ def against_ieee(group: Group) -> str:
     """How often and how far results differ from the correctly rounded sum and from a chain
     of fused multiply-adds."""
     ins = group.representative
+    if ins.absent:
+        return ""
     if not ins.formats["d"].is_float:
         return _integer(ins)
     found = ieee.findings(ins)

@@ -30,7 +30,7 @@ def formats(group: Group) -> str:
     used = used_formats(group)
     operands: dict[str, list[str]] = {}
     for ins in group.variants:
-        for operand, fmt in ins.formats.items():
+        for operand, fmt in ins.own_formats.items():
             operands.setdefault(fmt.name, []).append(operand)
     rows = [
         (_format_link(fmt), ", ".join(dict.fromkeys(operands[fmt.name])), fmt.bits, *_format_cells(fmt))
@@ -49,7 +49,7 @@ def formats(group: Group) -> str:
 
 def used_formats(group: Group) -> list[Format]:
     """The formats of the operands of all variants, in order of first use."""
-    return list({fmt.name: fmt for ins in group.variants for fmt in ins.formats.values()}.values())
+    return list({fmt.name: fmt for ins in group.variants for fmt in ins.own_formats.values()}.values())
 
 
 def _format_link(fmt: Format) -> str:
@@ -97,7 +97,7 @@ def steps(group: Group) -> str:
     """Every chain of operations: slices, parameters, steps in words;
     the order of the operations as a picture."""
     ins = group.representative
-    parts = [f"{_of(group)}d = c + sum of {ins.stored_k} products, in {_count(ins)}."]
+    parts = [f"{_of(group)}d = {specification.sum_text(ins)}, in {_count(ins)}."]
     if len(ins.program.operations) > 1:
         parts.append(
             figure(

@@ -138,7 +138,7 @@ _STEPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "align": (
         ("{of: [products, c], fraction_bits: 26, rounding: toward_zero}",),
         (
-            "{of: [a, c], fraction_bits: 26, rounding: toward_zero}",
+            "{of: [b, c], fraction_bits: 26, rounding: toward_zero}",
             "{of: [products, c], fraction_bits: {c: 26}, rounding: toward_zero}",
             "{of: [products, c], fraction_bits: 26, rounding: toward_zero, group: {contiguous: 4}}",
             "{of: [products, c], fraction_bits: 26, rounding: toward_zero, sticky_gap: 1}",

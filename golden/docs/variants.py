@@ -11,6 +11,7 @@ from golden.docs.families import Group, own_type
 from golden.docs.markdown import code, link, table
 from golden.docs.sass_text import patterns, progression
 from golden.errors import MmagoldError
+from golden.explain.specification import sum_text
 from golden.instruction import Instruction
 from golden.program.steps import Additions, Fma, Round
 from golden.vectors import captured
@@ -26,6 +27,9 @@ _N = re.compile(r"(?<=\d)n\d+(?=k\d)")
 def summary(group: Group) -> str:
     """One paragraph: formula, shape, sparsity, scales, blocks, native or emulated."""
     ins = group.representative
+    if ins.absent:
+        held = ", ".join(f"{name.upper()} in {fmt.name}" for name, fmt in ins.own_formats.items())
+        return f"Every element of D is d = {sum_text(ins)}, with {held}."
     formats = {name: " or ".join(_different(group, name)) for name in "abcd"}
     if own_type(group.variants) and len(_different(group, "a")) > 1:
         formats["b"] = "the same type"

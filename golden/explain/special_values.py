@@ -30,6 +30,9 @@ def special_cases(ins: Instruction) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields each question that the formats can express, and the operands (as `ins.dot` takes them) that
     ask it."""
     operation = ins.program.bit_operation
+    if ins.absent:
+        yield from _without(ins)
+        return
     for question, a, b, c, scale in _cases(ins) if operation is None else _bit_cases(ins, operation.upper()):
         if None not in (*a, *b, c, scale):
             yield question, _operands(ins, a, b, c, scale)
@@ -72,6 +75,45 @@ def _cases(ins: Instruction) -> Iterator[tuple[str, tuple[Any, ...], tuple[Any, 
     yield "least a * least b, c = 0", (1 << fa.ignored_low,), (1 << fb.ignored_low,), 0, 0
     if ins.scale_block is not None:
         yield "a NaN scale, all data zero", (0,), (0,), 0, ins.formats["scale_a"].nan
+
+
+def _without(ins: Instruction) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The questions of a unit without b or without c: values of the operands that it has."""
+    fa, other = ins.formats["a"], next((name for name in "bc" if name not in ins.absent), None)
+    fb, sign = (ins.formats[other] if other else fa), {"b": "*", "c": "+"}.get(other or "", "")
+    x, y = _edges(fa), _edges(fb)
+    pairs = [
+        *(("NaN", "1"), ("1", "NaN"), ("inf", "0"), ("inf", "1"), ("inf", "-inf"), ("0", "-0")),
+        *(("-0", "-0"), ("1", "-1"), ("largest", "largest"), ("least", "least"), ("least", "0")),
+    ]
+    for first, second in pairs if other else ((name, "") for name in x):
+        codes = {"a": x[first]} | ({other: y[second]} if other else {})
+        if None not in codes.values():
+            operands = {
+                name: np.zeros(shape, ins.code_format(name).dtype)
+                for name, shape in ins.operand_shapes(matrices=False).items()
+            }
+            if ins.modes is not None:
+                operands["mode"][...] = next(iter(ins.mode_units))
+            for name, code in codes.items():
+                operands[name].reshape(-1)[0] = code
+            yield f"{first} {sign} {second}".strip(), operands
+
+
+def _edges(fmt: Format) -> dict[str, int | None]:
+    """Numbers that a reader asks for, by their names; None where the format has none."""
+    one, infinity = stimuli.one(fmt), fmt.infinity
+    return {
+        "NaN": fmt.nan,
+        "inf": infinity,
+        "-inf": _negative(fmt, infinity),
+        "0": 0 if fmt.has_zero else None,
+        "-0": _negative(fmt, 0) if fmt.has_zero else None,
+        "1": one,
+        "-1": _negative(fmt, one),
+        "largest": fmt.largest,
+        "least": 1 << fmt.ignored_low,
+    }
 
 
 def _bit_cases(

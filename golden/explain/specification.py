@@ -19,7 +19,7 @@ from golden.files import escape
 from golden.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.algorithms import Algorithm, get_algorithm
-from golden.program.program import Operation
+from golden.program.program import NO_SEED, Operation
 from golden.program.widths import Node, operation_nodes
 from golden.program.words import is_integer, step_text
 
@@ -41,7 +41,7 @@ def specification(ins: Instruction) -> dict[str, Any]:
         "products": ins.stored_k,
         "sparsity": ins.pattern.name if ins.pattern else None,
         "scale_block": ins.scale_block,
-        "formats": {operand: format_dict(fmt) for operand, fmt in ins.formats.items()},
+        "formats": {operand: format_dict(fmt) for operand, fmt in ins.own_formats.items()},
         "operations": [
             _operation_dict(ins.plain, index, operation)
             for index, operation in enumerate(ins.program.operations)
@@ -150,7 +150,7 @@ def index_text(k_index: tuple[int, ...]) -> str:
 
 def to_markdown(ins: Instruction) -> str:
     """Returns the specification as a Markdown document."""
-    data = specification(ins)
+    data, count = specification(ins), len(ins.program.operations)
     parts = [
         f"# {escape.markdown(ins.name)}",
         _facts(data),
@@ -158,7 +158,7 @@ def to_markdown(ins: Instruction) -> str:
         "## Formats",
         _formats_table(data),
         "## Computation",
-        _intro(data),
+        f"d = {sum_text(ins)}, in {count} operation{'s' if count > 1 else ''}:",
     ]
     parts += _operations_text(ins.plain)
     parts += [
@@ -232,9 +232,10 @@ def _formats_table(data: dict[str, Any]) -> str:
     )
 
 
-def _intro(data: dict[str, Any]) -> str:
-    count = len(data["operations"])
-    return f"d = c + sum of {data['products']} products, in {count} operation{'s' if count > 1 else ''}:"
+def sum_text(ins: Instruction) -> str:
+    """What a dot product of the unit adds: "c + sum of 16 products"."""
+    seed, terms = "c + " * ("c" not in ins.absent), "elements of a" if "b" in ins.absent else "products"
+    return f"{seed}sum of {ins.stored_k} {terms}"
 
 
 Chain = list[tuple[int, Operation]]
@@ -295,6 +296,8 @@ def algorithm_title(ins: Instruction, operation: Operation) -> str:
 def _start(operation: Operation) -> str:
     converted = f", a and b as {operation.operand_format.name}" if operation.operand_format else ""
     addends = f", adds {', '.join(operation.addends)}" if operation.addends else ""
+    if operation.seed == NO_SEED:
+        return f"no c{addends}{converted}"
     return f"{operation.seed} ({operation.seed_format.name}){addends}{converted}"
 
 

@@ -99,7 +99,8 @@ class Trace:
 
     def as_dict(self) -> dict[str, Any]:
         """The whole trace as plain values (hex codes as strings), stable for machines."""
-        formats, exact = self.instruction.formats, self.exact
+        formats, exact, absent = self.instruction.formats, self.exact, self.instruction.absent
+        c = {"c": _hex(self.c, formats["c"]), "c_value": describe_code(formats["c"], self.c)}
         whole = str(exact) if is_integer(self.instruction) else None
         return {
             "instruction": self.instruction.name,
@@ -108,14 +109,13 @@ class Trace:
                 {
                     "k": k,
                     "a": _hex(x, formats["a"]),
-                    "b": _hex(y, formats["b"]),
+                    **({} if "b" in absent else {"b": _hex(y, formats["b"])}),
                     "a_value": describe_code(formats["a"], x),
-                    "b_value": describe_code(formats["b"], y),
+                    **({} if "b" in absent else {"b_value": describe_code(formats["b"], y)}),
                 }
                 for k, (x, y) in enumerate(zip(self.a, self.b, strict=True))
             ],
-            "c": _hex(self.c, formats["c"]),
-            "c_value": describe_code(formats["c"], self.c),
+            **({} if "c" in absent else c),
             "steps": [_step_dict(event, self.instruction) for event in self.events],
             "d": _hex(self.code, formats["d"]),
             "d_value": describe_code(formats["d"], self.code),
@@ -262,18 +262,19 @@ def _lines(data: dict[str, Any], zeros: bool) -> list[str]:
     operands = [
         row
         for row in data["operands"]
-        if zeros or row["a_value"] not in _ZEROS or row["b_value"] not in _ZEROS
+        if zeros or row["a_value"] not in _ZEROS or row.get("b_value", "0") not in _ZEROS
     ]
     lines += [
-        f"  k={row['k']:<3} a {row['a']} = {row['a_value']:<22} b {row['b']} = {row['b_value']}"
+        f"  k={row['k']:<3} a {row['a']} = {row['a_value']:<22}"
+        + (f" b {row['b']} = {row['b_value']}" if "b" in row else "")
         for row in operands
     ]
     if len(operands) < len(data["operands"]):
         lines.append(
-            "  a and b are zero at "
+            f"  {'a and b are' if 'b' in data['operands'][0] else 'a is'} zero at "
             f"{'the other ' if operands else 'all '}{len(data['operands']) - len(operands)} k"
         )
-    lines.append(f"  c     {data['c']} = {data['c_value']}")
+    lines += [f"  c     {data['c']} = {data['c_value']}"] if "c" in data else []
     previous = None
     for step in data["steps"]:
         if step["operation"] != previous:

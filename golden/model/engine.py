@@ -21,7 +21,7 @@ from golden.model import core_library
 from golden.model.kernels import select_kernels
 from golden.model.layout import FormatStruct, StepStruct, lower_format, lower_step, number
 from golden.program.keys import OPERATION, ROUNDING, ZERO_RULE
-from golden.program.program import Operation
+from golden.program.program import NO_SEED, Operation
 
 if TYPE_CHECKING:
     from golden.instruction import Instruction
@@ -153,7 +153,9 @@ class Engine:
         """The program as the core's structs: with the parameters of the lane kernels, or (None) for the
         interpreter alone."""
         ins, operations = self.instruction, self.instruction.program.operations
-        results = {"c": 0, "zero": 1} | {operation.to: 2 + i for i, operation in enumerate(operations)}
+        results = {"c": 0, "zero": 1, NO_SEED: 1} | {
+            operation.to: 2 + i for i, operation in enumerate(operations)
+        }
         if max(len(operation.addends) for operation in operations) > 4:
             raise CoreError(f"{ins.name}: an operation adds more than four earlier results")
         lowered = (_Operation * len(operations))(
@@ -208,6 +210,7 @@ class Engine:
 
     def compute(self, checked: dict[str, Bits], matrices: bool, general: bool = False) -> Bits:
         """D or d for operands that were checked."""
+        checked = self.instruction.complete(checked, matrices)
         if matrices:
             return self._run(checked, self.instruction.m, self.instruction.n, general)
         views = {name: array[_AS_MATRIX[name]] for name, array in checked.items()}

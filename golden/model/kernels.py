@@ -41,7 +41,7 @@ def select_kernels(ins: Instruction, operations: Sequence[Operation] | None = No
     A block of lanes is decoded once for the whole program, so all operations with products are of one kind
     and convert their operands alike; operations without products can only add earlier results.
     """
-    if ins.modes is not None:
+    if ins.modes is not None or ins.absent:
         return None
     operations = ins.program.operations if operations is None else operations
     kernels: list[Kernel] = []

@@ -14,7 +14,7 @@ from typing import Any, assert_never
 
 from golden.number.formats import Format, Kind, Number
 from golden.number.rounding import convert, round_to_code, shift_right
-from golden.program.program import Operation, Program
+from golden.program.program import NO_SEED, Operation, Program
 from golden.program.steps import (
     Additions,
     Align,
@@ -92,7 +92,7 @@ def evaluate(
     Returns:
         The raw code of d.
     """
-    results: dict[str, int] = {"c": c, "zero": 0}
+    results: dict[str, int] = {"c": c, "zero": 0, NO_SEED: 0}
     code = 0
     for index, operation in enumerate(program.operations):
         code = _run_operation(index, operation, formats, a, b, results, scales, events)

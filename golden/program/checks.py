@@ -18,7 +18,7 @@ from golden.program.extents import (
     operands_of,
     product,
 )
-from golden.program.program import Operands, Operation
+from golden.program.program import NO_SEED, ONE, Operands, Operation
 from golden.program.steps import (
     Additions,
     Align,
@@ -38,6 +38,15 @@ from golden.program.steps import (
 from golden.yamlfile import Section
 
 
+def _also_read(step: Step) -> tuple[str, ...]:
+    """Registers that a step reads besides those of its `of`."""
+    match step:
+        case Multiply(negate="c" | "both") | Fma(start="c"):
+            return ("c",)
+        case _:
+            return ()
+
+
 class StepChecks:
     """Follows the registers of one operation from step to step, and refuses the step that asks too much of
     them."""
@@ -49,6 +58,8 @@ class StepChecks:
             "c": frame.seed_format
         }
         self.registers = operands_of(frame, formats)
+        self.missing = {"b"} if operands.b == ONE else set()
+        self.missing |= {"c"} if frame.seed == NO_SEED else set()
         self.scales = 0
 
     def add(self, step: Step, body: Section) -> None:
@@ -68,7 +79,10 @@ class StepChecks:
     def _check_registers(self, step: Step, body: Section) -> None:
         """Every register that is read was written and holds terms; groups are no larger than what they
         divide."""
-        for name in step.of:
+        for name in (*step.of, *_also_read(step)):
+            if name in self.missing:
+                why = "the unit has no operand b" if name == "b" else "the operation has no c"
+                raise body.error(f"step '{step.op}' reads register '{name}', but {why}", "of")
             if name not in self.registers:
                 raise body.error(f"register '{name}' is read before a step has written it", "of")
             if self.registers[name].count == 0:

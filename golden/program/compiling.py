@@ -10,7 +10,7 @@ from golden.errors import SpecError, UnknownNameError, nearest
 from golden.number.formats import Format, get_format
 from golden.program.algorithms import get_algorithm, resolve_parameters, substitute
 from golden.program.checks import StepChecks
-from golden.program.program import OWN_STEPS, Operands, Operation, Program
+from golden.program.program import NO_SEED, NOTHING, OWN_STEPS, Operands, Operation, Program
 from golden.program.reading import StepReader
 from golden.program.steps import MAX_K, STEPS, Step
 from golden.yamlfile import Section
@@ -52,15 +52,18 @@ def _compile_operation(
     results = {operation.to: operation.out_format for operation in earlier}
     out = _named_format(item, "out", operands) or operands.d
     k_index = _k_subset(item, operands.k)
-    seed = item.take("seed", str, earlier[-1].to if earlier else "c")
+    first = NO_SEED if operands.c == NOTHING else "c"
+    seed = item.take("seed", str, earlier[-1].to if earlier else first)
     addends = tuple(item.take_names("addends", []))
+    if operands.c == NOTHING and "c" in (*addends, seed):
+        raise item.error("the unit has no operand c", "seed" if seed == "c" else "addends")
     for name in (*addends, seed):
-        if name not in ("c", "zero", *results):
+        if name not in ("c", "zero", *results) and (name, NO_SEED) != (seed, seed):
             raise item.error(
                 f"register '{name}' holds no earlier result", "seed" if name == seed else "addends"
             )
     to = item.take_word("to", "d" if last else f"result{len(earlier)}")
-    if to in ("c", "zero", *results):
+    if to in ("c", "zero", NO_SEED, *results):
         raise item.error(f"register '{to}' holds another result already", "to")
     if any({**results, "c": operands.c}.get(name, out) != out for name in addends):
         raise item.error("addends must have the operation's output format", "addends")
@@ -74,7 +77,7 @@ def _compile_operation(
                 "operands",
             )
     common: dict[str, Any] = {
-        "seed_format": results.get(seed, out if seed == "zero" else operands.c),
+        "seed_format": results.get(seed, out if seed in ("zero", NO_SEED) else operands.c),
         "operand_format": _named_format(item, "operands", operands),
     }
     frame = Operation(OWN_STEPS, (), k_index, seed, addends, out_format=out, to=to, **common)

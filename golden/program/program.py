@@ -25,7 +25,7 @@ class Operation:
     """One algorithm applied to the elements `k_index` of the operands.
 
     `operand_format`: the format that a and b are converted to (exactly) before anything else, or None.
-    `seed`: the register of the program that enters as c ("c", "zero" or an earlier result).
+    `seed`: the register of the program that enters as c ("c", "zero" or an earlier result), or "none".
     """
 
     algorithm: str
@@ -94,12 +94,21 @@ class Program:
         return next((kind for kind in kinds if kind != "product"), None)
 
 
+ONE = Format("none", True, 8, signed=False, has_zero=False)
+"""Stands for the format of b in a unit without b: its one code, 0, is the number 1."""
+NOTHING = Format("none", False, 8, signed=False, integer_bits=0)
+"""Stands for the format of c in a unit without c: its one code is 0."""
+NO_SEED = "none"
+"""The seed of an operation that has no c."""
+
+
 @dataclass(frozen=True)
 class Operands:
     """The operand formats of an instruction and the number of products of one dot product (compressed K if
     sparse).
 
-    `scales`: the formats of scale_a and scale_b, where there are scales.
+    `scales`: the formats of scale_a and scale_b, where there are scales. b is `ONE` and c `NOTHING` in units
+    without them; no step reads either.
     """
 
     a: Format

@@ -201,7 +201,7 @@ class Align:
 
     op: ClassVar[Literal["align"]] = "align"
     to: ClassVar[str] = ""
-    of: tuple[str, ...] = _of("the terms that are aligned to each other", never=("a", "b", "scales"))
+    of: tuple[str, ...] = _of("the terms that are aligned to each other", never=("b", "scales"))
     cut: str = _choice(
         keys.CUT,
         "`sticky_added`: every term gets one more bit, which says whether anything of it was cut and is "
@@ -339,7 +339,7 @@ class Normalize:
 
     op: ClassVar[Literal["normalize"]] = "normalize"
     to: ClassVar[str] = ""
-    of: tuple[str, ...] = _of("which", never=("a", "b", "scales"))
+    of: tuple[str, ...] = _of("which", never=("b", "scales"))
     fraction_bits: tuple[tuple[str, int], ...] = declare(
         Widths(
             low=0,

@@ -15,7 +15,7 @@ from typing import Any, assert_never
 from golden.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.extents import Extent, follow
-from golden.program.program import Operation
+from golden.program.program import NO_SEED, Operation
 from golden.program.steps import (
     Additions,
     Align,
@@ -96,7 +96,9 @@ def operand_nodes(ins: Instruction, operation: Operation) -> dict[str, Node]:
     if "scale_a" in ins.formats:
         scale_a, scale_b = (_of_format("", ins.formats[name], count) for name in ("scale_a", "scale_b"))
         nodes["scales"] = _product("scales", scale_a, scale_b)
-    return nodes
+    missing = {"b"} if "b" in ins.absent else set()
+    missing |= {"c"} if operation.seed == NO_SEED else set()
+    return {name: node for name, node in nodes.items() if name not in missing}
 
 
 def operation_nodes(ins: Instruction, operation: Operation) -> list[tuple[Step, list[Node]]]:
@@ -142,7 +144,7 @@ def _product(register: str, x: Node, y: Node) -> Node:
 def _written(step: Step, nodes: dict[str, Node]) -> list[Node]:
     match step:
         case Multiply():
-            return _signed(step, _multiplied(step, nodes), nodes["c"])
+            return _signed(step, _multiplied(step, nodes), nodes)
         case Scale():
             scaled = {name: _product(name, nodes[name], nodes["scales"]) for name in step.of}
             return [replace(node, count=nodes[name].count) for name, node in scaled.items()]
@@ -193,11 +195,13 @@ def _normalized(step: Normalize, node: Node, bits: int) -> Node:
     )
 
 
-def _signed(step: Multiply, products: Node, c: Node) -> list[Node]:
+def _signed(step: Multiply, products: Node, nodes: dict[str, Node]) -> list[Node]:
     """The products, and c where the step turns its sign: both then need one."""
     if step.negate in ("product", "both"):
         products = replace(products, signed=True)
-    return [products, replace(c, signed=True, format=None)] if step.negate in ("c", "both") else [products]
+    if step.negate not in ("c", "both"):
+        return [products]
+    return [products, replace(nodes["c"], signed=True, format=None)]
 
 
 def _multiplied(step: Multiply, nodes: dict[str, Node]) -> Node:

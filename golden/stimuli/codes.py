@@ -93,6 +93,8 @@ def one(fmt: Format) -> int:
 def corner_codes(fmt: Format) -> Bits:
     """The codes at a format's edges: zeros, least and largest subnormal and normal, one, largest,
     infinities, NaNs."""
+    if fmt.bits == 0:  # an operand that the unit does not have
+        return np.zeros(1, fmt.dtype)
     if not fmt.is_float:
         codes = {0, 1, fmt.largest, (1 << fmt.integer_bits) - 1, 1 << (fmt.integer_bits - 1)}
         return np.array(sorted(codes), dtype=fmt.dtype)

@@ -78,7 +78,8 @@ def generate(ins: Instruction, kind: str, count: int, rng: np.random.Generator) 
     if ins.modes is not None:
         return _of_modes(ins, kind, count, rng)
     draw = Draw(ins, count, rng)
-    return draw.finish(*_GENERATORS[kind](draw))
+    operands = draw.finish(*_GENERATORS[kind](draw))
+    return {name: codes for name, codes in operands.items() if name not in ins.absent}
 
 
 def _of_modes(ins: Instruction, kind: str, count: int, rng: np.random.Generator) -> dict[str, Bits]:

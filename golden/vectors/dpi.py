@@ -98,7 +98,7 @@ def _words(ins: Instruction, prefix: str) -> dict[str, str]:
         "renamed": "\n".join(f"#define {name} {prefix}_{name}" for name in _globals()),
         "program": program_source(ins),
         "c_arguments": ", ".join(f"const uint32_t *{field.name}" for field in inputs),
-        "c_unpack": "\n".join(_unpack(ins, field) for field in inputs),
+        "c_unpack": "\n".join([*(_unpack(ins, field) for field in inputs), *_missing(ins)]),
         "c_result": f"uint{ins.formats['d'].storage}_t",
         "d_width": str(width),
         "sv_result": f"bit [{width - 1}:0]",
@@ -129,6 +129,15 @@ def _unpack(ins: Instruction, field: Field) -> str:
         f"    call.{array} = (mg_array){{.data = (char *){name}_codes, .row = {strides[0]}, .column = "
         f"{strides[1]}}};"
     )
+
+
+def _missing(ins: Instruction) -> Iterator[str]:
+    """C for a b or c that the unit does not have: the core wants both, and reads the code 0."""
+    for name in ins.absent:
+        yield (
+            f"    static const uint8_t no_{name}[{ins.k}] = {{0}};\n"
+            f"    call.{name} = (mg_array){{.data = (char *)no_{name}, .row = 1, .column = 0}};"
+        )
 
 
 def _examples(ins: Instruction) -> str:

@@ -247,6 +247,7 @@ def from_text(ins: Instruction, given: dict[str, str | None]) -> dict[str, Bits]
             if text is not None:
                 raise OperandError(f"argument '{name}' was given, but {ins.name} takes none")
             continue
+        text = {"b": "", "c": "0"}.get(name) if text is None else text
         fmt, length = format_of(ins, name), shapes[name][0] if shapes[name] else None
         if text is not None:
             operands[name] = parse_codes(text, fmt, length, name)
@@ -262,8 +263,9 @@ def from_text(ins: Instruction, given: dict[str, str | None]) -> dict[str, Bits]
 def compute(ins: Instruction, given: dict[str, Bits], dot: bool) -> Bits:
     """Runs the matrix API or `dot` on operands by name; a missing one is an error that names it."""
     for name in ("a", "b", "c"):
-        if name not in given:
+        if name not in given and name not in ins.absent:
             raise OperandError(f"operand '{name}' is missing: give --{name} FILE, or --in FILE.npz")
     operate = ins.dot if dot else ins.__call__
-    extra = {name: given.get(name) for name in NAMES[3:]}
-    return operate(given["a"], given["b"], given["c"], **extra)
+    first, *rest = (given.get(name) for name in NAMES[:3])
+    assert first is not None
+    return operate(first, *rest, **{name: given.get(name) for name in NAMES[3:]})

@@ -230,6 +230,8 @@ def _tiles(ins: Instruction, drawn: dict[str, Bits], count: int, rng: np.random.
         name: codes[:, : ins.n].swapaxes(1, 2) if name in by_column else codes[:, : ins.m]
         for name, codes in parts.items()
     }
+    if "c" in ins.absent:
+        return _contiguous(ins, tiles, parts)
     c = np.take_along_axis(
         np.broadcast_to(parts["c"][:, :, None], (count, rows, ins.n)),
         rng.integers(0, rows, (count, ins.m, ins.n)),
@@ -237,9 +239,13 @@ def _tiles(ins: Instruction, drawn: dict[str, Bits], count: int, rng: np.random.
     )
     diagonal = np.arange(min(ins.m, ins.n))
     c[:, diagonal, diagonal] = parts["c"][:, diagonal]
+    return _contiguous(ins, tiles | {"c": c}, parts)
+
+
+def _contiguous(ins: Instruction, tiles: dict[str, Bits], parts: dict[str, Bits]) -> dict[str, Bits]:
     if ins.modes is not None:  # a tile has one mode, that of its first dot product
         tiles["mode"] = parts["mode"][:, 0]
-    return {name: np.ascontiguousarray((tiles | {"c": c})[name]) for name in ins.operand_shapes(True)}
+    return {name: np.ascontiguousarray(tiles[name]) for name in ins.operand_shapes(True)}
 
 
 def _filled(ins: Instruction, drawn: dict[str, Bits], count: int, rows: int) -> Bits:

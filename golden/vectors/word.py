@@ -78,7 +78,7 @@ class WordLayout:
         if level not in LEVELS:
             raise OperandError(f"level is '{level}', expected {' or '.join(LEVELS)}")
         shapes = ins.operand_shapes(level == "tile")
-        fields, lsb = [_field("d", ins.formats["d"], 0, shapes["c"])], 0
+        fields, lsb = [_field("d", ins.formats["d"], 0, ins.result_shape(level == "tile"))], 0
         for name in reversed(shapes):
             fields.append(_field(name, ins.code_format(name), lsb, shapes[name]))
             lsb += fields[-1].width
@@ -116,7 +116,7 @@ class WordLayout:
         return {field.name: _unpack_field(field, words) for field in self.operand_fields}
 
     def pack_result(self, d: Bits) -> Bits:
-        """Packs results (count, *shape of c) into uint8 (count, ceil(result_width / 8))."""
+        """Packs results (count, *shape of d) into uint8 (count, ceil(result_width / 8))."""
         return _pack(self.fields[-1:], self.result_width, {"d": d})
 
     def unpack_result(self, words: Bits) -> Bits:

@@ -53,7 +53,7 @@ def place(vectors: VectorSet, dots: dict[str, Bits], row: int, column: int) -> d
 
     Sparse: all rows take the metadata of the dot product, so that they stay legal.
     """
-    ins, count = vectors.instruction, len(dots["c"])
+    ins, count = vectors.instruction, len(dots["a"])
     tiles = {}
     for name, shape in ins.operand_shapes(True).items():
         codes = dots[name]

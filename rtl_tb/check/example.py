@@ -72,7 +72,7 @@ class _Probe:
 
     def __call__(self, operands: Operands) -> tuple[Bits, Bits, Bits]:
         """(results, failed, unknown) of a batch of dot products, (n,) each."""
-        ins, count = self.vectors.instruction, len(operands["c"])
+        ins, count = self.vectors.instruction, len(operands["a"])
         given = operands if self.place is None else dots.place(self.vectors, operands, *self.place)
         d = ins.dot(**given) if self.place is None else ins(**given)
         vectors = VectorSet(ins, self.vectors.level, given, d, np.zeros(count, np.uint8), self.vectors.seed)

@@ -90,12 +90,15 @@ def _inputs(sheet: Sheet, nodes: dict[str, Node]) -> None:
     operation, formats = sheet.operation, sheet.ins.formats
     boxes = []
     if operation.k_index:
-        boxes += [("a", nodes["a"], formats["a"], LEFT, 176.0), ("b", nodes["b"], formats["b"], 188.0, 352.0)]
+        boxes.append(("a", nodes["a"], formats["a"], LEFT, 176.0))
+    if operation.k_index and "b" in nodes:
+        boxes.append(("b", nodes["b"], formats["b"], 188.0, 352.0))
     for i, addend in enumerate(operation.addends):
         left = LEFT + 176 * (i % 2)
         boxes.append((addend, replace(nodes["addends"], count=1), operation.out_format, left, left + 164))
     seed = {"c": "c", "zero": "c = +0"}.get(operation.seed, f"c = {operation.seed}")
-    boxes.append((seed, nodes["c"], operation.seed_format, 372.0, WIDE))
+    if "c" in nodes:
+        boxes.append((seed, nodes["c"], operation.seed_format, 372.0, WIDE))
     height = max(_input(sheet, *box) for box in boxes)
     sheet.parts[:0] = [
         svg.rect(left, sheet.y, right - left, height, "block", rx=4) for *_, left, right in boxes
@@ -152,10 +155,14 @@ def _wires(sheet: Sheet, nodes: dict[str, Node]) -> None:
     operation = sheet.operation
     if operation.k_index:
         for name, x in (("a", 94.0), ("b", 270.0)):
+            if name not in nodes:
+                continue
             sheet.rails[name] = Rail(nodes[name], (x,), None, sheet.y)
     if operation.addends:
         xs = tuple(94.0 + 176 * i for i in range(min(len(operation.addends), 2)))
         sheet.rails["addends"] = Rail(nodes["addends"], xs, None, sheet.y)
+    if "c" not in nodes:
+        return
     plain = nodes["c"] if _packed(operation, "c") or nodes["c"].fixed else replace(nodes["c"], format=None)
     sheet.put(plain, aside=True)
 
@@ -184,4 +191,7 @@ def _result(sheet: Sheet) -> None:
 
 
 def _result_node(sheet: Sheet) -> Node:
-    return sheet.rails["d"].node if "d" in sheet.rails else operand_nodes(sheet.ins, sheet.operation)["c"]
+    if "d" in sheet.rails:
+        return sheet.rails["d"].node
+    nodes = operand_nodes(sheet.ins, sheet.operation)
+    return nodes["c"] if "c" in nodes else nodes["a"]

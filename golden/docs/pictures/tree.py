@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from golden.docs.pictures import svg
 from golden.instruction import Instruction
-from golden.program.program import Operation
+from golden.program.program import NO_SEED, Operation
 from golden.program.steps import Additions, Fma, Multiply, Round, Sum
 
 WIDTH = 760
@@ -57,13 +57,16 @@ def summation_tree(ins: Instruction, name: str = "tree") -> str:
     products = (
         f"products #k = a[k] {svg.TIMES} b[k]" if bits is None else f"bits #k = a[k] {bits.upper()} b[k]"
     )
-    head = svg.text(16, 18, f"{tree.terms} terms: c and {ins.stored_k} {products}; {kinds}", "muted")
+    if "b" in ins.absent:
+        products = "elements #k = a[k]"
+    seed = "" if "c" in ins.absent else "c and "
+    head = svg.text(16, 18, f"{tree.terms} terms: {seed}{ins.stored_k} {products}; {kinds}", "muted")
     return svg.document(WIDTH, height(short) + 44, [head, *parts], name, f"Summation tree of {ins.name}")
 
 
 def of_instruction(ins: Instruction) -> Tree:
     """The whole tree of one dot product, nothing abbreviated."""
-    results = {"c": Tree("c"), "zero": Tree("0")}
+    results = {"c": Tree("c"), "zero": Tree("0"), NO_SEED: Tree("0")}
     for operation in ins.program.operations:
         results[operation.to] = _of_operation(operation, results)
     return results[ins.program.operations[-1].to]
@@ -73,7 +76,7 @@ def _of_operation(operation: Operation, results: dict[str, Tree]) -> Tree:
     products = tuple(Tree(f"#{k}") for k in operation.k_index)
     seed = results[operation.seed]
     registers: dict[str, tuple[Tree, ...]] = {
-        "c": () if operation.seed == "zero" and operation.k_index else (seed,),
+        "c": () if operation.seed in ("zero", NO_SEED) and operation.k_index else (seed,),
         "a": products,
         "addends": tuple(results[name] for name in operation.addends),
     }
