@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from golden.catalog.json_schema import editor_line
 from golden.instruction import Instruction
 from golden.number.formats import Format, formats, get_format
 from golden.program.steps import format_of
@@ -39,11 +40,10 @@ def unit_text(ins: Instruction, name: str = "unit", title: str = "") -> str | No
     if ins.scale_block is not None:
         unit["scale_block"] = ins.scale_block
     unit["program"] = [operation_keys(operation) for operation in ins.program.operations]
-    return str(
-        yaml.dump(
-            unit, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=120, allow_unicode=True
-        )
+    written = yaml.dump(
+        unit, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=120, allow_unicode=True
     )
+    return editor_line("unit") + str(written)
 
 
 class _Dumper(yaml.SafeDumper):

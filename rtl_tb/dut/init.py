@@ -17,6 +17,7 @@ from pathlib import Path
 import yaml
 
 from golden.catalog import architectures
+from golden.catalog.json_schema import editor_line
 from golden.catalog.lookup import instruction as find_instruction
 from golden.catalog.unit_files import load_instruction
 from golden.instruction import Instruction
@@ -86,6 +87,7 @@ def draft(
     candidates = [instruction] if instruction else _candidates(module, roles)
     layout = WordLayout.of(_instruction(candidates[0])) if candidates else None
     lines = [
+        editor_line("dut").rstrip(),
         f"# First draft for {module.name}, from its ports. Check what is marked GUESS; docs/dut.md explains "
         "every key.",
         f"dut: {_scalar(module.name)}",

@@ -44,24 +44,10 @@ def test_every_field_of_a_step_is_changed() -> None:
             for step in operation.steps:
                 found = alternatives(step, operation.out_format)
                 drawn |= {(type(step), name) for name, values in found.items() if set(values) - {None}}
+    same = {"exponent", "to", "tiny", "format", "of", "group", "flush", "nan", "rounding", "left_out"}
     for kind in {kind for kind, _ in drawn}:
-        missing = {field.name for field in dataclasses.fields(kind)} - {
-            name for of, name in drawn if of is kind
-        }
-        assert missing <= {
-            "exponent",
-            "to",
-            "format",
-            "of",
-            "group",
-            "flush",
-            "nan",
-            "rounding",
-            "left_out",
-        }, (
-            kind,
-            missing,
-        )
+        changed = {name for owner, name in drawn if owner is kind}
+        assert {field.name for field in dataclasses.fields(kind)} - changed <= same, kind
 
 
 def test_kernels_do_not_read_names() -> None:

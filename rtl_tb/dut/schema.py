@@ -1,0 +1,91 @@
+"""JSON Schema of a dut.yaml, for editors.
+
+`python -m rtl_tb.dut.schema` writes spec/schemas/dut.schema.json; tests hold the committed file to this
+module, and this module to the keys that the loader takes. What the schema refuses, the loader refuses, too.
+"""
+
+from __future__ import annotations
+
+from golden.catalog.json_schema import DRAFT, Schema, schema_file, text
+from golden.vectors.word import LEVELS
+from rtl_tb.dut.description import HANDSHAKES
+from rtl_tb.dut.policy import NAN_POLICIES, ZERO_POLICIES
+from rtl_tb.dut.portmap import ARRAYS, ORDERS
+
+_IDENTIFIER: Schema = {"type": "string", "pattern": r"^[A-Za-z_][A-Za-z0-9_$]*$"}
+_NAMES: Schema = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+
+
+def dut_schema() -> Schema:
+    """The schema of a dut.yaml."""
+    return {
+        "$schema": DRAFT,
+        "title": "A unit under test of mmagold",
+        **_object(
+            {
+                "top": {**_IDENTIFIER, "description": "the top module"},
+                "dut": {"type": "string", "description": "name in reports; by default the top module's"},
+                "instruction": {"type": "string", "description": "such as hopper:HMMA.16816.F32"},
+                "unit": {"type": "string", "description": "file of a unit of your own"},
+                "sources": {**_NAMES, "description": "files and patterns, relative to this file"},
+                "include": _NAMES,
+                "defines": {"type": "object"},
+                "parameters": {"type": "object"},
+                "constants": {"type": "object", "additionalProperties": _COUNT},
+                "level": {"enum": list(LEVELS)},
+                "clock": _IDENTIFIER,
+                "reset": _object(
+                    {
+                        "port": _IDENTIFIER,
+                        "active": {"enum": ["low", "high"]},
+                        "synchronous": {"type": "boolean"},
+                        "cycles": _COUNT,
+                    },
+                    ["port", "active"],
+                ),
+                "handshake": {
+                    "type": "object",
+                    "properties": {"kind": {"enum": list(HANDSHAKES)}},
+                    "required": ["kind"],
+                },
+                "ports": {"type": "object", "additionalProperties": _port()},
+                "compare": _object(
+                    {"nan": {"enum": list(NAN_POLICIES)}, "zero": {"enum": list(ZERO_POLICIES)}}, []
+                ),
+            },
+            ["top", "sources", "handshake", "ports"],
+        ),
+    }
+
+
+def _object(properties: Schema, required: list[str]) -> Schema:
+    found: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return found | ({"required": required} if required else {})
+
+
+def _port() -> Schema:
+    word = _object(
+        {"elements": _COUNT, "stride": _COUNT, "bits": _COUNT, "order": {"enum": list(ORDERS)}}, []
+    )
+    mapping = _object(
+        {
+            "port": _NAMES,
+            "array": {"enum": list(ARRAYS)},
+            "order": {"enum": list(ORDERS)},
+            "major": {"enum": ["row", "column"]},
+            "lsb": _COUNT,
+            "stride": _COUNT,
+            "first": {},
+            "word": word,
+            "partial": {"type": "boolean"},
+        },
+        ["port"],
+    )
+    return {"anyOf": [*_NAMES["anyOf"], mapping]}
+
+
+if __name__ == "__main__":
+    from golden.files.output import write_text
+
+    write_text(schema_file("dut"), text(dut_schema()))
