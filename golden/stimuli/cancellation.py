@@ -129,8 +129,7 @@ def cancelled_groups(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 
 def _negative_sum(draw: Draw, a: Bits, b: Bits, first_only: bool) -> Bits:
-    """c = -(a[0] * b[0]) or -(the whole sum), rounded to c's format and, for integers,
-    clamped to its range."""
+    """c = -(a[0] * b[0]) or -(the whole sum), rounded to c's format and clamped to its range."""
     if draw.scales or draw.a.name == "b1":
         return draw.numbers(draw.c, np.full(draw.count, 4))
     last = 1 if first_only else draw.k
@@ -139,7 +138,7 @@ def _negative_sum(draw: Draw, a: Bits, b: Bits, first_only: bool) -> Bits:
     if not draw.c.is_float:
         total = np.clip(total, -float(draw.c.largest), float(draw.c.largest))
     limit = float(to_float(draw.c, np.array([draw.c.largest], draw.c.dtype))[0])
-    return from_float(draw.c, np.clip(total, -limit, limit))
+    return from_float(draw.c, np.clip(total, -limit if draw.c.signed else 0.0, limit))
 
 
 def _next_code(fmt: Format, codes: Bits) -> Bits:

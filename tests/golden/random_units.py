@@ -148,12 +148,19 @@ class UnitWriter:
         """For integers; the loader refuses it elsewhere."""
         return self.maybe(0.2, self.rng.choice(("saturate", "saturate", "ieee")))
 
+    def aside(self) -> random.Random:
+        """Draws of their own: those of the other keys stay what they were."""
+        return random.Random(str(self.rng.getstate()[1][-8:]))
+
     def multiply(self) -> None:
         rounded = self.ieee() if self.rng.random() < 0.2 else {}
+        operation = self.maybe(0.05, self.rng.choice(("and", "xor")))
+        negate = self.aside().choice((None,) * 6 + ("product", "c", "both"))
         self.add(
             "multiply",
             to="products",
-            operation=self.maybe(0.05, self.rng.choice(("and", "xor"))),
+            operation=operation,
+            negate=negate if operation is None else None,
             **rounded,
             normalize=self.maybe(0.2, True),
             overflow_exponent=self.maybe(0.15, self.rng.choice((-20, 0, 8, 16, 128))),

@@ -327,3 +327,16 @@ def test_zero_partners_give_zeros_or_c() -> None:
     for x in (a, b):
         zero = x == 0
         assert (np.signbit(x) & zero).any(axis=0).all() and (~np.signbit(x) & zero).any(axis=0).all()
+
+
+def test_every_kind_draws_for_a_c_without_sign(tmp_path) -> None:
+    path = tmp_path / "unit.yaml"
+    path.write_text(
+        "unit: u\nshape: {k: 4}\nformats: {a: s8, b: s8, c: u8, d: s32}\nsteps:\n"
+        "  - multiply: {to: products}\n"
+        "  - sum: {of: [products, c], to: total}\n"
+        "  - round: {of: total, rounding: toward_zero, overflow: wrap, zero: positive}\n"
+    )
+    ins = golden.load_instruction(path)
+    for kind in stimuli.KINDS:
+        ins.dot(**stimuli.generate(ins, kind, 50, np.random.default_rng(1)))
