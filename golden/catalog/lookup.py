@@ -10,9 +10,9 @@ from golden.errors import UnknownNameError, nearest
 from golden.instruction import Evidence, Instruction
 from golden.number.formats import Format, get_format
 from golden.program.compiling import compile_program
-from golden.program.program import Operands, Program
+from golden.program.program import OperandFormats, Program
+from golden.program.signature import SCALES
 
-SCALES = ("scale_a", "scale_b")
 _cache: dict[tuple[str, str], Instruction] = {}
 _programs: dict[tuple[object, ...], Program] = {}
 
@@ -31,33 +31,33 @@ def _build_uncached(
     m, n, k = shape_of(variables, entry.section)
     formats = {operand: get_format(fill(text, variables)) for operand, text in family.formats.items()}
     scales = {name: fmt for name, fmt in formats.items() if name in SCALES}
-    operands = Operands(
+    operands = OperandFormats(
         formats["a"], formats["b"], formats["c"], formats["d"], k // 2 if family.sparse else k, scales=scales
     )
     return Instruction(
         name,
-        architecture,
         m,
         n,
         k,
         formats,
-        _program(entry, variables, operands),
-        _evidence(architecture, name, entry),
-        _sass(entry, variables, formats, (m, n, k)),
-        entry.emulated,
-        entry.layout,
         family.pattern,
         family.ordered(variables),
-        int(fill(family.blocks, variables)),
         fill(family.scale_block, variables),
-        family.name,
-        family.source,
-        variables,
-        family.traits(variables),
+        architecture=architecture,
+        program=_program(entry, variables, operands),
+        evidence=_evidence(architecture, name, entry),
+        sass=_sass(entry, variables, formats, (m, n, k)),
+        emulated=entry.emulated,
+        layout=entry.layout,
+        blocks=int(fill(family.blocks, variables)),
+        family=family.name,
+        source=family.source,
+        variables=variables,
+        traits=family.traits(variables),
     )
 
 
-def _program(entry: architectures.Entry, variables: dict[str, str], operands: Operands) -> Program:
+def _program(entry: architectures.Entry, variables: dict[str, str], operands: OperandFormats) -> Program:
     """The compiled program; the thousands of instructions that differ in M and N alone share one."""
     items = fill(entry.program, variables)
     formats = (operands.a, operands.b, operands.c, operands.d, *operands.scales.items())

@@ -14,7 +14,7 @@ from golden.number.formats import Format, build_format, get_format
 from golden.number.formats import formats as builtin_formats
 from golden.program.compiling import compile_program
 from golden.program.modes import Modes, Value, fill, mode_text, names_used, take_modes
-from golden.program.program import NOTHING, ONE, Operands
+from golden.program.program import NOTHING, ONE, OperandFormats
 from golden.program.steps import MAX_K
 from golden.yamlfile import Section
 
@@ -101,20 +101,20 @@ def _unit(document: Section, values: dict[str, Value]) -> Instruction:
     formats = _operand_formats(fill(table, values, document) if values else table, local)
     scale_block = _scale_block(document, formats, k)
     scales = {name: fmt for name, fmt in formats.items() if name in _OPERANDS[4:]}
-    operands = Operands(formats["a"], formats["b"], formats["c"], formats["d"], k, local, scales)
+    operands = OperandFormats(formats["a"], formats["b"], formats["c"], formats["d"], k, local, scales)
     items = _program_items(document)
     program = compile_program(fill(items, values, document) if values else items, document, operands)
     document.done()
     return Instruction(
         name,
-        CUSTOM,
         m,
         n,
         k,
         formats,
-        program,
-        Evidence("derived", f"custom unit: {title} ({source})"),
         scale_block=scale_block,
+        architecture=CUSTOM,
+        program=program,
+        evidence=Evidence("derived", f"custom unit: {title} ({source})"),
         family=CUSTOM,
         source=source,
         variables={"title": title},

@@ -26,7 +26,7 @@ from golden.explain.trace import ulp_exponent
 from golden.instruction import Instruction
 from golden.number.formats import Format, to_float
 from golden.program.compiling import compile_program
-from golden.program.program import Operands as OperandFormats
+from golden.program.program import OperandFormats
 from golden.program.steps import Round
 
 Bits = npt.NDArray[Any]

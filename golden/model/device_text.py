@@ -1,6 +1,7 @@
-"""An instruction's arithmetic as inlined C functions, the same text for a C compiler and for CUDA.
+"""A program's arithmetic as inlined C functions, the same text for a C compiler and for CUDA.
 
-    text = device.source(golden.instruction("hopper", "HMMA.16816.F32"))
+    ins = golden.instruction("hopper", "HMMA.16816.F32")
+    text = device_text.source(ins.program, ins)
 
 The text holds golden/core/mg_device.h and, with the program's parameters as constants,
 
@@ -22,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from golden.errors import CoreError
-from golden.instruction import Instruction
 from golden.model.kernels import Kernel, is_step, select_kernels
 from golden.model.layout import lower_format, number
 from golden.number.formats import Format, Kind, get_format
 from golden.program.keys import OPERATION, ROUNDING
-from golden.program.program import Operation
+from golden.program.program import Operation, Program
+from golden.program.signature import Signature
 from golden.program.steps import Fma, Round, SpecialValues, Sum
 
 _CORE = Path(__file__).resolve().parents[1] / "core"
@@ -36,84 +37,84 @@ _WORDS = {"combine": OPERATION, "rounding": ROUNDING}
 _HEADERS = ("mg_steps.h", "mmagold.h", "mg_internal.h", "mg_device.h")
 
 
-def source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> str:
-    """Returns the C text of one instruction.
+def source(program: Program, unit: Signature, faults: Mapping[str, Any] | None = None) -> str:
+    """Returns the C text of a program on these operands.
 
     Args:
-        ins: any instruction that `supported` names.
+        program, unit: what `supported` takes.
         faults: parameters to replace in every operation that has them (`fraction_bits`, `floor`, `rounding`,
             `result_fraction_bits`, `saturate`, ...): a wrong unit, to prove that a check sees it.
 
     Raises:
-        CoreError: the instruction's arithmetic has no such form, or a fault names no parameter of it.
+        CoreError: the arithmetic has no such form, or a fault names no parameter of it.
     """
-    kernels = _kernels(ins)
+    kernels = _kernels(program, unit)
     if kernels is None:
-        raise CoreError(f"{ins.name}: no device form of this arithmetic")
+        raise CoreError(f"{unit.name}: no device form of this arithmetic")
     for name, value in (faults or {}).items():
         if not any(name in kernel for kernel in kernels):
             known = ", ".join(sorted({key for kernel in kernels for key in kernel} - {"fast"}))
-            raise CoreError(f"{ins.name}: no parameter '{name}', expected one of {known}")
+            raise CoreError(f"{unit.name}: no parameter '{name}', expected one of {known}")
         if value not in _WORDS[name].words if name in _WORDS else not isinstance(value, int):
             raise CoreError(
-                f"{ins.name}: {name} is '{value}', expected "
+                f"{unit.name}: {name} is '{value}', expected "
                 f"{' or '.join(_WORDS[name].words if name in _WORDS else ['an integer'])}"
             )
     kernels = [
         kernel | {key: value for key, value in (faults or {}).items() if key in kernel} for kernel in kernels
     ]
-    operations = ins.program.operations
+    operations = program.operations
     most = max(len(operation.k_index) for operation in operations)
     bodies = [
-        _operation(ins, i, operation, kernel)
+        _operation(unit, i, operation, kernel)
         for i, (operation, kernel) in enumerate(zip(operations, kernels, strict=True))
     ]
-    return "\n".join([f"#define MG_DEVICE_K {most}", _headers(), *_decoders(ins), *bodies, _dot(ins), ""])
+    head = [f"#define MG_DEVICE_K {most}", _headers(), *_decoders(program, unit)]
+    return "\n".join([*head, *bodies, _dot(program, unit), ""])
 
 
-def supported(ins: Instruction) -> bool:
-    """Whether `source` has a form of the instruction's arithmetic."""
-    return _kernels(ins) is not None
+def supported(program: Program, unit: Signature) -> bool:
+    """Whether `source` has a form of the arithmetic."""
+    return _kernels(program, unit) is not None
 
 
-def element_kind(ins: Instruction) -> str:
+def element_kind(unit: Signature) -> str:
     """What a decoded operand is: "float" (significand and exponent), "integer" or "double" (the code
     itself)."""
-    a = ins.formats["a"]
+    a = unit.formats["a"]
     return "double" if a.storage == 64 else "float" if a.is_float else "integer"
 
 
-def _kernels(ins: Instruction) -> list[Kernel] | None:
+def _kernels(program: Program, unit: Signature) -> list[Kernel] | None:
     """The parameters of every operation: those of the lane kernels, conversions, and FMA chains in any
     rounding."""
-    if ins.scale_block is not None or not all(ins.formats[name].has_zero for name in "ab"):
+    if unit.scale_block is not None or not all(unit.formats[name].has_zero for name in "ab"):
         return None
-    converts = [_convert(operation) for operation in ins.program.operations]
-    kernels = select_kernels(
-        ins, [o for o, convert in zip(ins.program.operations, converts, strict=True) if convert is None]
-    )
+    converts = [_convert(operation) for operation in program.operations]
+    sums = [o for o, convert in zip(program.operations, converts, strict=True) if convert is None]
+    kernels = select_kernels(sums, unit)
     if kernels is None:
         kernels = [
-            kernel for operation in ins.program.operations if (kernel := _fma(ins, operation)) is not None
+            kernel for operation in program.operations if (kernel := _fma(unit, operation)) is not None
         ]
-        return kernels if len(kernels) == len(ins.program.operations) else None
+        return kernels if len(kernels) == len(program.operations) else None
     if {kernel["fast"] for kernel in kernels} <= {"fda", "add", "integer"}:
-        sums = iter(kernels)
-        found = [convert or next(sums) for convert in converts]
-        pairs = zip(ins.program.operations, found, strict=True)
-        return found if all(_fits_word(ins, operation, kernel) for operation, kernel in pairs) else None
-    fma = [_fma(ins, operation) for operation in ins.program.operations]
+        others = iter(kernels)
+        found = [convert or next(others) for convert in converts]
+        pairs = zip(program.operations, found, strict=True)
+        return found if all(_fits_word(unit, operation, kernel) for operation, kernel in pairs) else None
+    fma = [_fma(unit, operation) for operation in program.operations]
     return None if None in fma else fma  # type: ignore[return-value]
 
 
-def _fits_word(ins: Instruction, operation: Operation, kernel: Kernel) -> bool:
+def _fits_word(unit: Signature, operation: Operation, kernel: Kernel) -> bool:
     """Whether mg_device_round can hold the exponent of the largest total above the result's fraction, in
     32 bits."""
     if kernel["fast"] not in ("fda", "convert"):
         return True
     if kernel.get("zero_rule", "positive") != "positive":  # mg_device_round knows no other zero
         return False
-    a, b = (operation.operand_format or ins.formats[name] for name in "ab")
+    a, b = (operation.operand_format or unit.formats[name] for name in "ab")
     floor = max(kernel.get("floor", 0), 0)
     largest = max(a.max_exponent + b.max_exponent + 1, operation.seed_format.max_exponent, floor)
     span = largest + len(operation.k_index).bit_length() + 1 - operation.out_format.min_exponent
@@ -152,11 +153,11 @@ def _convert(operation: Operation) -> Kernel | None:
     )
 
 
-def _fma(ins: Instruction, operation: Operation) -> Kernel | None:
+def _fma(unit: Signature, operation: Operation) -> Kernel | None:
     """A chain of fused multiply-adds in f64, seeded by c; a word for NaN that is a number would be taken
     as one."""
     step, f64 = operation.steps[0], get_format("f64")
-    same = {*(ins.formats[name] for name in "abcd"), operation.seed_format, operation.out_format} == {f64}
+    same = {*(unit.formats[name] for name in "abcd"), operation.seed_format, operation.out_format} == {f64}
     if (
         not is_step(step, Fma, "rounding", "nan", "nan_order", to="d", format=f64)
         or len(operation.steps) != 1
@@ -193,15 +194,15 @@ def _format_function(name: str, fmt: Format) -> str:
     )
 
 
-def _decoders(ins: Instruction) -> list[str]:
-    kind = element_kind(ins)
+def _decoders(program: Program, unit: Signature) -> list[str]:
+    kind = element_kind(unit)
     element = {"float": "mg_element", "integer": "int16_t", "double": "uint64_t"}[kind]
     lines = [f"typedef {element} unit_element;"]
-    targets = {operation.operand_format for operation in ins.program.operations if operation.k_index}
+    targets = {operation.operand_format for operation in program.operations if operation.k_index}
     target = targets.pop()
     for name in "ab":
         own = f"unit_{name}"
-        lines.append(_format_function(own, ins.formats[name]))
+        lines.append(_format_function(own, unit.formats[name]))
         decoded = {
             "float": f"mg_device_decode({own}(), (uint32_t)code)",
             "integer": f"(int16_t)mg_device_integer({own}(), (uint32_t)code)",
@@ -211,10 +212,10 @@ def _decoders(ins: Instruction) -> list[str]:
             lines.append(_format_function(f"unit_{name}_as", target))
             decoded = f"mg_device_convert({own}(), unit_{name}_as(), {decoded})"
         lines.append(f"MG_HD unit_element unit_decode_{name}(uint64_t code) {{ return {decoded}; }}")
-    return lines + [_format_function(f"unit_{name}", ins.formats[name]) for name in "cd"]
+    return lines + [_format_function(f"unit_{name}", unit.formats[name]) for name in "cd"]
 
 
-def _operation(ins: Instruction, index: int, operation: Operation, kernel: Kernel) -> str:
+def _operation(unit: Signature, index: int, operation: Operation, kernel: Kernel) -> str:
     """One operation as a function of all elements and of its seed (and addend) codes."""
     texts = {
         "fda": _fda_text,
@@ -227,24 +228,24 @@ def _operation(ins: Instruction, index: int, operation: Operation, kernel: Kerne
         _format_function(f"unit_{name}_{index}", getattr(operation, f"{name}_format"))
         for name in ("seed", "out")
     ]
-    return "\n".join([*formats, texts[kernel["fast"]](ins, index, operation, kernel)])
+    return "\n".join([*formats, texts[kernel["fast"]](unit, index, operation, kernel)])
 
 
-def _picked(ins: Instruction, operation: Operation) -> tuple[str, str, str]:
+def _picked(unit: Signature, operation: Operation) -> tuple[str, str, str]:
     """Declarations, and names of the arrays that hold the operation's own elements."""
-    if operation.k_index == tuple(range(ins.stored_k)):
+    if operation.k_index == tuple(range(unit.stored_k)):
         return "", "a", "b"
     count = len(operation.k_index)
     moves = "".join(f"    x[{i}] = a[{k}], y[{i}] = b[{k}];\n" for i, k in enumerate(operation.k_index))
     return f"    unit_element x[{count}], y[{count}];\n{moves}", "x", "y"
 
 
-def _fda_text(ins: Instruction, index: int, operation: Operation, kernel: Kernel) -> str:
+def _fda_text(unit: Signature, index: int, operation: Operation, kernel: Kernel) -> str:
     values = ", ".join(
         str(kernel[name])
         for name in ("fraction_bits", "product_fraction", "floor", "chunk", "result_fraction_bits")
     )
-    moves, a, b = _picked(ins, operation)
+    moves, a, b = _picked(unit, operation)
     return (
         f"MG_HD uint64_t unit_operation_{index}(const unit_element *a, const unit_element *b, uint64_t "
         f"seed) {{\n{moves}"
@@ -255,22 +256,22 @@ def _fda_text(ins: Instruction, index: int, operation: Operation, kernel: Kernel
     )
 
 
-def _add_text(ins: Instruction, index: int, operation: Operation, kernel: Kernel) -> str:
+def _add_text(unit: Signature, index: int, operation: Operation, kernel: Kernel) -> str:
     nan = f"{kernel['nan']}u"
     wide = operation.out_format.storage == 32
     add = f"mg_device_add_f32(x, y, {nan})" if wide else f"mg_device_add_f16(unit_out_{index}(), x, y, {nan})"
     return f"MG_HD uint64_t unit_operation_{index}(uint32_t x, uint32_t y) {{ return {add}; }}"
 
 
-def _convert_text(ins: Instruction, index: int, operation: Operation, kernel: Kernel) -> str:
+def _convert_text(unit: Signature, index: int, operation: Operation, kernel: Kernel) -> str:
     return (
         f"MG_HD uint64_t unit_operation_{index}(uint32_t x) {{"
         f" return mg_device_convert_code(unit_seed_{index}(), unit_out_{index}(), x, {kernel['nan']}u); }}"
     )
 
 
-def _integer_text(ins: Instruction, index: int, operation: Operation, kernel: Kernel) -> str:
-    moves, a, b = _picked(ins, operation)
+def _integer_text(unit: Signature, index: int, operation: Operation, kernel: Kernel) -> str:
+    moves, a, b = _picked(unit, operation)
     return (
         f"MG_HD uint64_t unit_operation_{index}(const unit_element *a, const unit_element *b, uint64_t "
         f"seed) {{\n{moves}"
@@ -280,8 +281,8 @@ def _integer_text(ins: Instruction, index: int, operation: Operation, kernel: Ke
     )
 
 
-def _fma_text(ins: Instruction, index: int, operation: Operation, kernel: Kernel) -> str:
-    moves, a, b = _picked(ins, operation)
+def _fma_text(unit: Signature, index: int, operation: Operation, kernel: Kernel) -> str:
+    moves, a, b = _picked(unit, operation)
     order = ", ".join(str("abc".index(name)) for name in kernel["nan_order"])
     return (
         f"MG_HD uint64_t unit_operation_{index}(const unit_element *a, const unit_element *b, uint64_t "
@@ -294,11 +295,11 @@ def _fma_text(ins: Instruction, index: int, operation: Operation, kernel: Kernel
     )
 
 
-def _dot(ins: Instruction) -> str:
+def _dot(program: Program, unit: Signature) -> str:
     """The whole program: the operations in order, each fed by earlier results."""
     names = {"c": "c", "zero": "0"}
     lines = ["MG_HD uint64_t unit_dot(const unit_element *a, const unit_element *b, uint64_t c) {"]
-    for i, operation in enumerate(ins.program.operations):
+    for i, operation in enumerate(program.operations):
         names[operation.to] = f"r{i}"
         seed, addends = names[operation.seed], [names[name] for name in operation.addends]
         arguments = (
@@ -307,5 +308,5 @@ def _dot(ins: Instruction) -> str:
             else ", ".join(f"(uint32_t){name}" for name in (seed, *addends))
         )
         lines.append(f"    const uint64_t r{i} = unit_operation_{i}({arguments});")
-    unused = [] if any("c" in (o.seed, *o.addends) for o in ins.program.operations) else ["    (void)c;"]
-    return "\n".join([*lines, *unused, f"    return r{len(ins.program.operations) - 1};", "}"])
+    unused = [] if any("c" in (o.seed, *o.addends) for o in program.operations) else ["    (void)c;"]
+    return "\n".join([*lines, *unused, f"    return r{len(program.operations) - 1};", "}"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy.typing as npt
 from golden.model.engine import Engine, broadcast
 
 if TYPE_CHECKING:
-    from golden.instruction import Instruction
+    from golden.program.program import Program
+    from golden.program.signature import Signature
 
 Bits = npt.NDArray[Any]
 
@@ -18,26 +20,27 @@ Bits = npt.NDArray[Any]
 class ModeEngine:
     """Has the calls of an `Engine`; holds one for each mode, loaded when the mode first comes."""
 
-    def __init__(self, instruction: Instruction) -> None:
-        self.instruction = instruction
+    def __init__(self, signature: Signature, programs: Mapping[int, tuple[Program, Signature]]) -> None:
+        self.signature, self.programs = signature, programs
+        self.engines: dict[int, Engine] = {}
 
     def matrices(self, *operands: npt.ArrayLike | None, general: bool = False) -> Bits:
         """As Engine.matrices: one mode for each product of matrices."""
-        return self.compute(self.instruction.check_operands(operands, matrices=True), True, general)
+        return self.compute(self.signature.check_operands(operands, matrices=True), True, general)
 
     def dots(self, *operands: npt.ArrayLike | None, general: bool = False) -> Bits:
         """As Engine.dots: one mode for each dot product."""
-        return self.compute(self.instruction.check_operands(operands, matrices=False), False, general)
+        return self.compute(self.signature.check_operands(operands, matrices=False), False, general)
 
     def compute(self, checked: dict[str, Bits], matrices: bool, general: bool = False) -> Bits:
         """D or d for operands that were checked."""
-        ins, mode = self.instruction, checked["mode"]
-        shapes = ins.operand_shapes(matrices)
+        unit, mode = self.signature, checked["mode"]
+        shapes = unit.operand_shapes(matrices)
         operands = {name: codes for name, codes in checked.items() if name != "mode"}
         leading = {name: codes.shape[: codes.ndim - len(shapes[name])] for name, codes in checked.items()}
         batch = broadcast(leading)
-        first = self._engine(next(iter(ins.mode_units)))
-        result = first.empty((*batch, *((ins.m, ins.n) if matrices else ())))
+        first = self._engine(next(iter(self.programs)))
+        result = first.empty((*batch, *((unit.m, unit.n) if matrices else ())))
         spread = {name: np.broadcast_to(codes, (*batch, *shapes[name])) for name, codes in operands.items()}
         modes = np.broadcast_to(mode, batch)
         for code in np.unique(modes).tolist():
@@ -50,6 +53,6 @@ class ModeEngine:
         return result
 
     def _engine(self, code: int) -> Engine:
-        engine = self.instruction.mode_units[code].engine
-        assert isinstance(engine, Engine)
-        return engine
+        if code not in self.engines:
+            self.engines[code] = Engine(*self.programs[code])
+        return self.engines[code]

@@ -24,7 +24,8 @@ from golden.program.keys import OPERATION, ROUNDING, ZERO_RULE
 from golden.program.program import NO_SEED, Operation
 
 if TYPE_CHECKING:
-    from golden.instruction import Instruction
+    from golden.program.program import Program
+    from golden.program.signature import Signature
 
 Bits = npt.NDArray[Any]
 _MAX_BATCH_DIMS = 16
@@ -134,14 +135,14 @@ def _lower_operation(
 
 
 class Engine:
-    """One instruction's program, loaded into the C core."""
+    """One program for operands of a signature, loaded into the C core."""
 
-    def __init__(self, instruction: Instruction) -> None:
-        if instruction.modes is not None:
-            raise CoreError(f"{instruction.name}: a unit with modes has a program for each of them")
-        self.instruction = instruction
+    def __init__(self, program: Program, signature: Signature) -> None:
+        if signature.modes is not None:
+            raise CoreError(f"{signature.name}: a unit with modes has a program for each of them")
+        self.program, self.signature = program, signature
         self.core = library()
-        kernels = select_kernels(instruction)
+        kernels = select_kernels(program.operations, signature)
         self._program = self.lower(kernels)
         self._tables: list[Any] = []
         if kernels is not None:
@@ -152,30 +153,30 @@ class Engine:
     def lower(self, kernels: list[dict[str, Any]] | None) -> _Program:
         """The program as the core's structs: with the parameters of the lane kernels, or (None) for the
         interpreter alone."""
-        ins, operations = self.instruction, self.instruction.program.operations
+        unit, operations = self.signature, self.program.operations
         results = {"c": 0, "zero": 1, NO_SEED: 1} | {
             operation.to: 2 + i for i, operation in enumerate(operations)
         }
         if max(len(operation.addends) for operation in operations) > 4:
-            raise CoreError(f"{ins.name}: an operation adds more than four earlier results")
+            raise CoreError(f"{unit.name}: an operation adds more than four earlier results")
         lowered = (_Operation * len(operations))(
             *(
                 _lower_operation(operation, results, kernels[i] if kernels else None)
                 for i, operation in enumerate(operations)
             )
         )
-        pattern = ins.pattern
-        stored_block = ins.scale_block * ins.stored_k // ins.k if ins.scale_block else 0
+        pattern = unit.pattern
+        stored_block = unit.scale_block * unit.stored_k // unit.k if unit.scale_block else 0
         program = _Program(
             operation_count=len(operations),
-            k=ins.stored_k,
-            logical_k=ins.k,
+            k=unit.stored_k,
+            logical_k=unit.k,
             all_fast=kernels is not None,
             sparsity=SPARSITY[pattern.name if pattern else None],
             scale_block=stored_block,
         )
         program.operations = lowered
-        for name, fmt in ins.formats.items():
+        for name, fmt in unit.formats.items():
             setattr(program, name, lower_format(fmt))
         return program
 
@@ -184,12 +185,12 @@ class Engine:
         target = next(
             (
                 operation.operand_format
-                for operation in self.instruction.program.operations
+                for operation in self.program.operations
                 if operation.operand_format and operation.k_index
             ),
             None,
         )
-        for name, fmt in self.instruction.formats.items():
+        for name, fmt in self.signature.formats.items():
             if name in ("c", "d") or fmt.storage != 8:
                 continue
             table = (_i32 * 512)()
@@ -201,18 +202,18 @@ class Engine:
 
     def matrices(self, *operands: npt.ArrayLike | None, general: bool = False) -> Bits:
         """D for (a, b, c, metadata, scale_a, scale_b, mode) of the matrix API; see Instruction.__call__."""
-        return self.compute(self.instruction.check_operands(operands, matrices=True), True, general)
+        return self.compute(self.signature.check_operands(operands, matrices=True), True, general)
 
     def dots(self, *operands: npt.ArrayLike | None, general: bool = False) -> Bits:
         """d for the operands of Instruction.dot. `general` forces the general interpreter (the tests
         compare)."""
-        return self.compute(self.instruction.check_operands(operands, matrices=False), False, general)
+        return self.compute(self.signature.check_operands(operands, matrices=False), False, general)
 
     def compute(self, checked: dict[str, Bits], matrices: bool, general: bool = False) -> Bits:
         """D or d for operands that were checked."""
-        checked = self.instruction.complete(checked, matrices)
+        checked = self.signature.complete(checked, matrices)
         if matrices:
-            return self._run(checked, self.instruction.m, self.instruction.n, general)
+            return self._run(checked, self.signature.m, self.signature.n, general)
         views = {name: array[_AS_MATRIX[name]] for name, array in checked.items()}
         return self._run(views, 1, 1, general)[..., 0, 0]
 
@@ -256,7 +257,7 @@ class Engine:
 
     def empty(self, shape: tuple[int, ...]) -> Bits:
         """Room for results; raises ShapeError where there is none."""
-        dtype = self.instruction.formats["d"].dtype
+        dtype = self.signature.formats["d"].dtype
         try:
             return np.empty(shape, dtype)
         except (MemoryError, ValueError):  # ValueError: more bytes than an address has

@@ -26,7 +26,7 @@ from golden.program.steps import (
 )
 
 if TYPE_CHECKING:
-    from golden.instruction import Instruction
+    from golden.program.signature import Signature
 
 Kernel = dict[str, Any]
 S = TypeVar("S", bound=Step)
@@ -34,19 +34,17 @@ _MAX_K = 256
 _MAX_F = 28
 
 
-def select_kernels(ins: Instruction, operations: Sequence[Operation] | None = None) -> list[Kernel] | None:
-    """Returns the kernel of every operation of the instruction (or of those given), or None unless all of
-    them have one.
+def select_kernels(operations: Sequence[Operation], unit: Signature) -> list[Kernel] | None:
+    """Returns the kernel of every operation, or None unless all of them have one.
 
     A block of lanes is decoded once for the whole program, so all operations with products are of one kind
     and convert their operands alike; operations without products can only add earlier results.
     """
-    if ins.modes is not None or ins.absent:
+    if unit.modes is not None or unit.absent:
         return None
-    operations = ins.program.operations if operations is None else operations
     kernels: list[Kernel] = []
     for operation in operations:
-        kernel = next((found for choose in _CHOICES if (found := choose(operation, ins)) is not None), None)
+        kernel = next((found for choose in _CHOICES if (found := choose(operation, unit)) is not None), None)
         if (
             kernel is None
             or len(operation.k_index) > _MAX_K
@@ -56,7 +54,7 @@ def select_kernels(ins: Instruction, operations: Sequence[Operation] | None = No
         kernels.append(kernel)
     kinds = {kernel["fast"] for kernel in kernels if kernel["fast"] != "add"}
     targets = {operation.operand_format for operation in operations if operation.k_index}
-    narrow = all(ins.formats[name].storage == 8 for name in ("a", "b"))
+    narrow = all(unit.formats[name].storage == 8 for name in ("a", "b"))
     if (
         len(kinds) != 1
         or kernels[0]["fast"] == "add"
@@ -64,7 +62,7 @@ def select_kernels(ins: Instruction, operations: Sequence[Operation] | None = No
         or (targets != {None} and not narrow)
     ):
         return None
-    return None if ins.scale_block is not None and not kinds <= {"fda", "gdfs"} else kernels
+    return None if unit.scale_block is not None and not kinds <= {"fda", "gdfs"} else kernels
 
 
 def is_step(step: Step, kind: type[S], *free: str, **fields: Any) -> TypeGuard[S]:
@@ -94,13 +92,13 @@ def _decodable(*formats: Format) -> bool:
     )
 
 
-def _float_frame(operation: Operation, ins: Instruction, final: Round) -> bool:
+def _float_frame(operation: Operation, unit: Signature, final: Round) -> bool:
     """What all float kernels ask of c, d and the last rounding."""
     out, seed = operation.out_format, operation.seed_format
     return (
-        _decodable(ins.formats["a"], ins.formats["b"])
-        and ins.formats["a"].is_float
-        and ins.formats["b"].is_float
+        _decodable(unit.formats["a"], unit.formats["b"])
+        and unit.formats["a"].is_float
+        and unit.formats["b"].is_float
         and out.signed
         and out.has_zero
         and seed.is_float
@@ -133,9 +131,9 @@ def _operand(operation: Operation, fmt: Format) -> Format:
     return operation.operand_format or fmt
 
 
-def _product_bits(operation: Operation, ins: Instruction) -> tuple[int, int]:
+def _product_bits(operation: Operation, unit: Signature) -> tuple[int, int]:
     """(fraction bits, largest significand) of the exact products."""
-    a, b = _operand(operation, ins.formats["a"]), _operand(operation, ins.formats["b"])
+    a, b = _operand(operation, unit.formats["a"]), _operand(operation, unit.formats["b"])
     largest = ((2 << a.fraction_bits) - 1) * ((2 << b.fraction_bits) - 1)
     return a.fraction_bits + b.fraction_bits, largest
 
@@ -166,8 +164,8 @@ def _exact_sum(step: Step, to: str, *of: str) -> bool:
     return is_step(step, Sum, "rounding", of=of, to=to)
 
 
-def _fda(operation: Operation, ins: Instruction) -> Kernel | None:
-    scaled = ins.scale_block is not None
+def _fda(operation: Operation, unit: Signature) -> Kernel | None:
+    scaled = unit.scale_block is not None
     match tuple(step for step in operation.steps if not (scaled and step == Scale(of=("products",)))):
         case (
             Multiply() as multiply,
@@ -180,10 +178,10 @@ def _fda(operation: Operation, ins: Instruction) -> Kernel | None:
         case _:
             return None
     expected = ("products", "c", "scales") if scaled else ("products", "c")
-    fraction, largest = _product_bits(operation, ins)
+    fraction, largest = _product_bits(operation, unit)
     kept = dict(align.fraction_bits).get("products", -1)
     if (
-        not _float_frame(operation, ins, final)
+        not _float_frame(operation, unit, final)
         or not is_step(multiply, Multiply, to="products")
         or not _special(special, *expected)
         or not is_step(
@@ -196,10 +194,10 @@ def _fda(operation: Operation, ins: Instruction) -> Kernel | None:
         )
         or not _exact_sum(total, "total", "products", "c")
         or not 0 < kept <= _MAX_F
-        or _product_width(operation, ins) > 24
+        or _product_width(operation, unit) > 24
     ):
         return None
-    scales = [ins.formats[name] for name in ("scale_a", "scale_b") if scaled]
+    scales = [unit.formats[name] for name in ("scale_a", "scale_b") if scaled]
     if any(not f.is_float or f.signed or f.fraction_bits for f in scales):
         return None
     if scaled and not isinstance(operation.steps[1], Scale):
@@ -221,13 +219,13 @@ def _fda(operation: Operation, ins: Instruction) -> Kernel | None:
     }
 
 
-def _product_width(operation: Operation, ins: Instruction) -> int:
+def _product_width(operation: Operation, unit: Signature) -> int:
     """Significand bits of an exact product."""
-    a, b = _operand(operation, ins.formats["a"]), _operand(operation, ins.formats["b"])
+    a, b = _operand(operation, unit.formats["a"]), _operand(operation, unit.formats["b"])
     return a.fraction_bits + b.fraction_bits + 2
 
 
-def _gdfs(operation: Operation, ins: Instruction) -> Kernel | None:
+def _gdfs(operation: Operation, unit: Signature) -> Kernel | None:
     match operation.steps:
         case (
             Multiply() as multiply,
@@ -241,14 +239,14 @@ def _gdfs(operation: Operation, ins: Instruction) -> Kernel | None:
             pass
         case _:
             return None
-    if ins.scale_block is None:
+    if unit.scale_block is None:
         return None
-    a, b, sa, sb = (ins.formats[name] for name in ("a", "b", "scale_a", "scale_b"))
+    a, b, sa, sb = (unit.formats[name] for name in ("a", "b", "scale_a", "scale_b"))
     kept = dict(align.fraction_bits).get("groups", -1)
     size = groups.group[1] if groups.group else 0
-    stored_block = ins.scale_block * ins.stored_k // ins.k
+    stored_block = unit.scale_block * unit.stored_k // unit.k
     if (
-        not _float_frame(operation, ins, final)
+        not _float_frame(operation, unit, final)
         or not is_step(multiply, Multiply, to="products")
         or not _special(special, "products", "c", "scales")
         or not is_step(
@@ -266,7 +264,7 @@ def _gdfs(operation: Operation, ins: Instruction) -> Kernel | None:
         or not _exact_sum(total, "total", "groups", "c")
         or len(operation.k_index) % size
         or stored_block % size
-        or operation.k_index != tuple(range(ins.stored_k))
+        or operation.k_index != tuple(range(unit.stored_k))
         or operation.operand_format is not None
         or {a, b} != {get_format("e2m1")}
         or not {sa, sb} <= {get_format("ue8m0"), get_format("ue4m3")}
@@ -310,7 +308,7 @@ def _fdrda_sums(steps: tuple[Step, ...], kept: int) -> bool:
     )
 
 
-def _fdrda(operation: Operation, ins: Instruction) -> Kernel | None:
+def _fdrda(operation: Operation, unit: Signature) -> Kernel | None:
     match operation.steps:
         case (
             Multiply() as multiply,
@@ -324,12 +322,12 @@ def _fdrda(operation: Operation, ins: Instruction) -> Kernel | None:
             pass
         case _:
             return None
-    fraction, largest = _product_bits(operation, ins)
+    fraction, largest = _product_bits(operation, unit)
     bits = dict(meet.fraction_bits)
     kept, dot, summed = bits.get("c", -1), bits.get("dot", -1), dict(normal.fraction_bits).get("total", -1)
     window = dict(meet.window).get("c", -1)
     if (
-        not _float_frame(operation, ins, final)
+        not _float_frame(operation, unit, final)
         or not is_step(multiply, Multiply, "overflow_exponent", to="products")
         or not _special(special, "products", "c")
         or not _fdrda_sums(tuple(sums), kept)
@@ -357,8 +355,8 @@ def _fdrda(operation: Operation, ins: Instruction) -> Kernel | None:
         or operation.seed_format.fraction_bits > kept
         or not 0 <= summed <= dot
         or final.rounding != "nearest_even"
-        or _subnormals_overflow(operation, ins, multiply.overflow_exponent)
-        or _product_width(operation, ins) > 24
+        or _subnormals_overflow(operation, unit, multiply.overflow_exponent)
+        or _product_width(operation, unit) > 24
     ):
         return None
     return {
@@ -370,30 +368,30 @@ def _fdrda(operation: Operation, ins: Instruction) -> Kernel | None:
         "dot_fraction_bits": dot,
         "sum_fraction_bits": summed,
         "window": window,
-        "product_overflow": _reachable_overflow(operation, ins, multiply.overflow_exponent),
+        "product_overflow": _reachable_overflow(operation, unit, multiply.overflow_exponent),
         **_result(operation, final, special.nan),
     }
 
 
-def _reachable_overflow(operation: Operation, ins: Instruction, exponent: int | None) -> int:
+def _reachable_overflow(operation: Operation, unit: Signature, exponent: int | None) -> int:
     """The product overflow exponent, or 0 where no product of these formats gets there."""
-    a, b = _operand(operation, ins.formats["a"]), _operand(operation, ins.formats["b"])
+    a, b = _operand(operation, unit.formats["a"]), _operand(operation, unit.formats["b"])
     return exponent if exponent is not None and a.max_exponent + b.max_exponent + 1 >= exponent else 0
 
 
-def _subnormals_overflow(operation: Operation, ins: Instruction, exponent: int | None) -> bool:
+def _subnormals_overflow(operation: Operation, unit: Signature, exponent: int | None) -> bool:
     """Whether a product with a subnormal factor can overflow; the kernel only looks at exponents of normal
     ones."""
-    a, b = _operand(operation, ins.formats["a"]), _operand(operation, ins.formats["b"])
+    a, b = _operand(operation, unit.formats["a"]), _operand(operation, unit.formats["b"])
     reach = max(a.min_exponent + b.max_exponent, a.max_exponent + b.min_exponent) + 1
     return exponent is not None and (exponent <= 0 or reach >= exponent)
 
 
-def _fma(operation: Operation, ins: Instruction) -> Kernel | None:
+def _fma(operation: Operation, unit: Signature) -> Kernel | None:
     """A chain in f32 or f64 on the host's own; results that are NaN, whatever the rule for them, go to the
     interpreter."""
     out, step = operation.out_format, operation.steps[0]
-    same = {ins.formats[name] for name in "abcd"} == {out} and operation.seed_format == out
+    same = {unit.formats[name] for name in "abcd"} == {out} and operation.seed_format == out
     if (
         len(operation.steps) != 1
         or not same
@@ -406,13 +404,13 @@ def _fma(operation: Operation, ins: Instruction) -> Kernel | None:
     return {"fast": "fma"}
 
 
-def _integer(operation: Operation, ins: Instruction) -> Kernel | None:
+def _integer(operation: Operation, unit: Signature) -> Kernel | None:
     match operation.steps:
         case (Multiply() as multiply, Sum() as total, Round() as final):
             pass
         case _:
             return None
-    formats = [ins.formats[name] for name in "ab"]
+    formats = [unit.formats[name] for name in "ab"]
     if (
         any(f.is_float or f.storage != 8 for f in formats)
         or {operation.out_format, operation.seed_format} != {get_format("s32")}
@@ -438,7 +436,7 @@ def _integer(operation: Operation, ins: Instruction) -> Kernel | None:
     return {"fast": "integer", "combine": multiply.operation, "saturate": int(final.overflow == "saturate")}
 
 
-def _add(operation: Operation, ins: Instruction) -> Kernel | None:
+def _add(operation: Operation, unit: Signature) -> Kernel | None:
     """One IEEE addition of c and an earlier result; two terms have but one order."""
     out, step = operation.out_format, operation.steps[0]
     if (

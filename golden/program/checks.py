@@ -18,7 +18,7 @@ from golden.program.extents import (
     operands_of,
     product,
 )
-from golden.program.program import NO_SEED, ONE, Operands, Operation
+from golden.program.program import NO_SEED, ONE, OperandFormats, Operation
 from golden.program.steps import (
     Additions,
     Align,
@@ -51,7 +51,7 @@ class StepChecks:
     """Follows the registers of one operation from step to step, and refuses the step that asks too much of
     them."""
 
-    def __init__(self, frame: Operation, operands: Operands) -> None:
+    def __init__(self, frame: Operation, operands: OperandFormats) -> None:
         self.frame, self.scaled = frame, bool(operands.scales)
         formats = {"a": operands.a, "b": operands.b, **operands.scales}
         self.formats = {name: frame.operand_format or formats[name] for name in "ab"} | {

@@ -10,7 +10,7 @@ from golden.errors import SpecError, UnknownNameError, nearest
 from golden.number.formats import Format, get_format
 from golden.program.algorithms import get_algorithm, resolve_parameters, substitute
 from golden.program.checks import StepChecks
-from golden.program.program import NO_SEED, NOTHING, OWN_STEPS, Operands, Operation, Program
+from golden.program.program import NO_SEED, NOTHING, OWN_STEPS, OperandFormats, Operation, Program
 from golden.program.reading import StepReader
 from golden.program.steps import MAX_K, STEPS, Step
 from golden.yamlfile import Section
@@ -18,7 +18,7 @@ from golden.yamlfile import Section
 OPERATION_KEYS = ("k", "seed", "addends", "operands", "out", "to", "steps")
 
 
-def compile_program(items: list[Any], where: Section, operands: Operands) -> Program:
+def compile_program(items: list[Any], where: Section, operands: OperandFormats) -> Program:
     """Compiles the YAML list `program:` for the given operands.
 
     Raises:
@@ -42,7 +42,7 @@ def compile_program(items: list[Any], where: Section, operands: Operands) -> Pro
 
 
 def _compile_operation(
-    item: Section, operands: Operands, earlier: list[Operation], last: bool
+    item: Section, operands: OperandFormats, earlier: list[Operation], last: bool
 ) -> list[Operation]:
     names = [key for key in item if key not in OPERATION_KEYS]
     if len(names) + ("steps" in item) != 1:
@@ -91,7 +91,7 @@ def _compile_operation(
 
 
 def _apply_algorithm(
-    name: str, given: Section, item: Section, operands: Operands, frame: Operation
+    name: str, given: Section, item: Section, operands: OperandFormats, frame: Operation
 ) -> list[Operation]:
     try:
         algorithm = get_algorithm(name)
@@ -133,7 +133,7 @@ def _apply_algorithm(
 
 
 def _read_steps(
-    items: list[Any], where: Section, parameters: dict[str, Any], operands: Operands, frame: Operation
+    items: list[Any], where: Section, parameters: dict[str, Any], operands: OperandFormats, frame: Operation
 ) -> tuple[Step, ...]:
     """The steps of an operation that is given without any."""
     steps: list[Step] = []
@@ -174,7 +174,7 @@ def _blame_parameter(error: SpecError, given: Section) -> SpecError:
     return given.error(message, next((key for key in given if f"'{key}'" in message), None))
 
 
-def _named_format(item: Section, key: str, operands: Operands) -> Format | None:
+def _named_format(item: Section, key: str, operands: OperandFormats) -> Format | None:
     name = item.take(key, str, None)
     if name is None:
         return None

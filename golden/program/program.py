@@ -103,7 +103,7 @@ NO_SEED = "none"
 
 
 @dataclass(frozen=True)
-class Operands:
+class OperandFormats:
     """The operand formats of an instruction and the number of products of one dot product (compressed K if
     sparse).
 

@@ -176,7 +176,7 @@ def _globals() -> list[str]:
 def program_source(ins: Instruction) -> str:
     """The instruction's compiled program as C constants, from the very structs
     that the C core is called with."""
-    program = Engine(ins).lower(kernels=None)
+    program = Engine(ins.program, ins).lower(kernels=None)
     lines: list[str] = []
     operations = []
     for index in range(program.operation_count):

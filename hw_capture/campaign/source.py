@@ -52,7 +52,7 @@ def supported(ins: Instruction) -> bool:
     """Whether a campaign can run the instruction: one with a kernel, layouts of one product, and arithmetic
     of golden/model/device_text.py."""
     fragments = ins.fragments if kernels.supported(ins) and ins.blocks == 1 else None
-    if fragments is None or not device_text.supported(ins):
+    if fragments is None or not device_text.supported(ins.program, ins):
         return False
     held = [getattr(fragments, name) for name in "abcd" if not _from_shared(ins, name)]
     whole = all(layout is not None and bool(layout.coordinates()["active"].all()) for layout in held)
@@ -120,7 +120,9 @@ def _common(ins: Instruction, faults: Mapping[str, Any] | None) -> str:
     wide = ins.formats["a"].storage == 64
     kinds = "enum campaign_kind { " + ", ".join(f"KIND_{kind}" for kind in KINDS) + " };"
     code = f"typedef uint{64 if wide else 32}_t campaign_code;"
-    return "\n".join([device_text.source(ins, faults), _defines(_constants(ins)), kinds, code, operands])
+    return "\n".join(
+        [device_text.source(ins.program, ins, faults), _defines(_constants(ins)), kinds, code, operands]
+    )
 
 
 # Constants --------------------------------------------------------------------------------------------------

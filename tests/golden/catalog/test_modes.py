@@ -288,7 +288,7 @@ def test_what_models_one_program_refuses_the_unit(fma, tmp_path):
     with pytest.raises(OperandError, match="has 20 modes; a DPI model is of one"):
         dpi.write(fma, tmp_path)
     with pytest.raises(CoreError, match="a program for each"):
-        Engine(fma)
+        Engine(fma.program, fma)
     assert dpi.write(fma.mode_units[24], tmp_path / "one", prefix="one")
 
 

@@ -47,10 +47,18 @@ CC = shutil.which("gcc") or shutil.which("cc")
 pytestmark = pytest.mark.skipif(CC is None, reason="no C compiler")
 
 
+def source(ins, faults=None):
+    return device_text.source(ins.program, ins, faults)
+
+
+def supported(ins):
+    return device_text.supported(ins.program, ins)
+
+
 def compiled(ins, folder, faults=None):
     """The unit as a function of the operands that `ins.dot` takes."""
     unit, library = folder / "unit.c", folder / "unit.so"
-    unit.write_text(device_text.source(ins, faults) + ENTRY.replace("K", str(ins.stored_k)))
+    unit.write_text(source(ins, faults) + ENTRY.replace("K", str(ins.stored_k)))
     flags = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-frounding-math", "-shared", "-fPIC"]
     subprocess.run([CC, *flags, "-o", library, unit, "-lm"], check=True)
     run = ctypes.CDLL(str(library)).dots
@@ -102,7 +110,7 @@ def test_a_planted_fault_is_another_unit(name, fault, tmp_path):
 
 def test_a_fault_that_the_unit_does_not_have_is_refused():
     with pytest.raises(CoreError, match="no parameter 'floors', expected one of chunk"):
-        device_text.source(golden.instruction("hopper", FAMILIES[0]), {"floors": 1})
+        source(golden.instruction("hopper", FAMILIES[0]), {"floors": 1})
 
 
 @pytest.mark.parametrize(
@@ -110,14 +118,14 @@ def test_a_fault_that_the_unit_does_not_have_is_refused():
 )
 def test_a_fault_of_another_value_is_refused(key, value, said):
     with pytest.raises(CoreError, match=f"{key} is '{value}', expected {said}"):
-        device_text.source(golden.instruction("hopper", FAMILIES[8]), {key: value})
+        source(golden.instruction("hopper", FAMILIES[8]), {key: value})
 
 
 def test_arithmetic_without_a_device_form_is_refused():
     ins = golden.instruction("cdna3", "v_mfma_f32_32x32x8_f16")
-    assert not device_text.supported(ins)
+    assert not supported(ins)
     with pytest.raises(CoreError, match="no device form"):
-        device_text.source(ins)
+        source(ins)
 
 
 OWN = """
@@ -147,13 +155,13 @@ FDA = "program: [{fda: {fraction_bits: 20, rounding: nearest_even, nan: 1}}]"
     ],
 )
 def test_what_the_text_cannot_say_has_no_device_form(unit):
-    assert not device_text.supported(load(OWN.format(**unit)))
+    assert not supported(load(OWN.format(**unit)))
 
 
 @pytest.mark.parametrize("seed", range(100_000, 100_036))
 def test_units_with_a_device_form_are_the_core(seed, tmp_path):
     """Random units near the bounds of the kernels; most have one."""
     text, ins = accepted(kernel_unit, seed)
-    if device_text.supported(ins):
+    if supported(ins):
         operands = draw_dots(ins, 300, np.random.default_rng(seed))
         assert np.array_equal(compiled(ins, tmp_path)(**operands), ins.dot(**operands)), text

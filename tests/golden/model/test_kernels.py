@@ -16,7 +16,6 @@ import pytest
 from changed_steps import BY_REFERENCE, ORDER, alternatives, mutants, operands_for, step_lists
 
 from golden.model import kernels
-from golden.program.program import Program
 
 
 @pytest.mark.parametrize("name", step_lists())
@@ -54,7 +53,5 @@ def test_kernels_do_not_read_names() -> None:
     """Renamed algorithms keep their kernels, and keep them off where the steps are another datapath's."""
     for ins in step_lists().values():
         for algorithm in ("steps", "fdrda", "gfdrda"):
-            renamed = replace(
-                ins, program=Program(tuple(replace(o, algorithm=algorithm) for o in ins.program.operations))
-            )
-            assert kernels.select_kernels(renamed) == kernels.select_kernels(ins)
+            renamed = [replace(operation, algorithm=algorithm) for operation in ins.program.operations]
+            assert kernels.select_kernels(renamed, ins) == kernels.select_kernels(ins.program.operations, ins)

@@ -1,0 +1,191 @@
+"""What a unit takes and gives: formats by operand, shapes, and the check of arrays that callers hand over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.errors import ShapeError, nearest
+from golden.number.arrays import plain
+from golden.number.formats import Format
+from golden.program.modes import Modes
+from golden.program.program import NOTHING, ONE
+from golden.registers.sparsity import Pattern
+
+Bits = npt.NDArray[Any]
+INPUTS = ("a", "b", "c", "metadata", "scale_a", "scale_b", "mode")
+"""What a dot product can take, in the order of the calls."""
+SCALES = ("scale_a", "scale_b")
+
+
+@dataclass(frozen=True, eq=False)
+class Signature:
+    """The operands and the result of a unit.
+
+    `k` is the logical K; `pattern` the sparsity pattern of A, None where A is dense; `ordered_metadata`
+    whether the two indices of a metadata nibble must ascend; `scale_block` the elements that share a scale.
+    `m` and `n` are the shape of the matrix API, 1 for units that have none. `formats` are those of a, b, c, d
+    and of scales; where there are modes, in the first of them.
+    """
+
+    name: str
+    m: int
+    n: int
+    k: int
+    formats: dict[str, Format]
+    pattern: Pattern | None = None
+    ordered_metadata: bool = True
+    scale_block: int | None = None
+    modes: Modes | None = None
+
+    @cached_property
+    def absent(self) -> tuple[str, ...]:
+        """Those of b and c that the unit does not have."""
+        stands_for = {"b": ONE, "c": NOTHING}
+        return tuple(name for name, fmt in stands_for.items() if self.formats[name] == fmt)
+
+    @cached_property
+    def own_formats(self) -> dict[str, Format]:
+        """The formats of the operands and of d, without what the unit does not have."""
+        return {name: fmt for name, fmt in self.formats.items() if name not in self.absent}
+
+    @property
+    def sparse(self) -> bool:
+        """Whether A is sparse: it stores k/2 elements of a row, and metadata say which."""
+        return self.pattern is not None
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(m, n, k)."""
+        return self.m, self.n, self.k
+
+    @property
+    def stored_k(self) -> int:
+        """Elements of A that one dot product multiplies: k, or k/2 when A is sparse."""
+        return self.k // 2 if self.sparse else self.k
+
+    def code_format(self, name: str) -> Format:
+        """The format of an operand's codes; metadata and modes are plain integers."""
+        if name == "mode" and self.modes is not None:
+            return self.modes.format
+        return self.formats.get(name, _METADATA)
+
+    @cached_property
+    def _shapes(self) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
+        return self._operand_shapes(matrices=False), self._operand_shapes(matrices=True)
+
+    def operand_shapes(self, matrices: bool) -> dict[str, tuple[int, ...]]:
+        """Returns the trailing shape of every operand, of the matrix API or of `dot`."""
+        return self._shapes[matrices]
+
+    def _operand_shapes(self, matrices: bool) -> dict[str, tuple[int, ...]]:
+        rows, columns = ((self.m,), (self.n,)) if matrices else ((), ())
+        shapes = {"a": (*rows, self.stored_k), "b": (self.k, *columns), "c": (*rows, *columns)}
+        shapes = {name: shape for name, shape in shapes.items() if name not in self.absent}
+        if self.pattern is not None:
+            shapes["metadata"] = (*rows, self.k // self.pattern.chunk)
+        if self.scale_block is not None:
+            shapes |= {
+                "scale_a": (*rows, self.k // self.scale_block),
+                "scale_b": (self.k // self.scale_block, *columns),
+            }
+        if self.modes is not None:
+            shapes["mode"] = ()
+        return shapes
+
+    def result_shape(self, matrices: bool) -> tuple[int, ...]:
+        """The trailing shape of D, or of d."""
+        return (self.m, self.n) if matrices else ()
+
+    def complete(self, operands: Mapping[str, Bits], matrices: bool = False) -> dict[str, Bits]:
+        """The operands with what stands for a b or c that the unit does not have: the models and the views
+        of a unit know only units that have both."""
+        rows, columns = ((self.m,), (self.n,)) if matrices else ((), ())
+        shapes = {"b": (self.k, *columns), "c": (*rows, *columns)}
+        leading = operands["a"].shape[: operands["a"].ndim - len(rows) - 1] if self.absent else ()
+        return dict(operands) | {
+            name: np.broadcast_to(np.zeros((), self.formats[name].dtype), (*leading, *shapes[name]))
+            for name in self.absent
+        }
+
+    def check_dot(self, *given: npt.ArrayLike | None) -> dict[str, Bits]:
+        """Checks the operands of `dot`; see `check_operands`."""
+        return self.check_operands(given, matrices=False)
+
+    def check_named(self, operands: Mapping[str, npt.ArrayLike]) -> dict[str, Bits]:
+        """Checks the operands of `dot`, given by their names."""
+        unknown = next((name for name in operands if name not in INPUTS), None)
+        if unknown is not None:
+            raise ShapeError(
+                f"argument '{unknown}' is no operand, expected {', '.join(INPUTS)}{nearest(unknown, INPUTS)}"
+            )
+        return self.check_operands([operands.get(name) for name in INPUTS], matrices=False)
+
+    def check_operands(self, given: Sequence[npt.ArrayLike | None], matrices: bool) -> dict[str, Bits]:
+        """Checks presence, dtype, trailing shape and codes of (a, b, c, metadata, scale_a, scale_b, mode);
+        returns the arrays."""
+        shapes = self._shapes[matrices]
+        checked: dict[str, Bits] = {}
+        for name, value in zip_longest(INPUTS, given):
+            if name not in shapes:
+                if value is not None:
+                    raise ShapeError(f"argument '{name}' was given, but {self.name} takes none")
+                continue
+            if value is None:
+                raise ShapeError(
+                    f"argument '{name}' is missing: {self.name} needs it with shape (..., "
+                    f"{_shape_text(shapes[name])})"
+                )
+            checked[name] = self._check_operand(name, value, shapes[name])
+        return checked
+
+    def _check_operand(self, name: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> Bits:
+        fmt = self.code_format(name)
+        array = value if type(value) is np.ndarray else _as_codes(value, fmt, name)
+        trailing = array.shape[array.ndim - len(shape) :] if array.ndim >= len(shape) else None
+        if trailing != shape:
+            raise ShapeError(
+                f"argument '{name}' has shape {array.shape}, expected (..., {_shape_text(shape)}) for "
+                f"{self.name}"
+            )
+        if array.ndim - len(shape) > _MOST_BATCH:
+            raise ShapeError(
+                f"argument '{name}' has {array.ndim} dimensions, expected at most {_MOST_BATCH + len(shape)}"
+            )
+        if array.dtype != fmt.dtype or fmt.bits < fmt.storage:
+            fmt.check(array, name)
+        if name == "metadata" and self.pattern is not None:
+            self.pattern.check(array, self.ordered_metadata)
+        if name == "mode" and self.modes is not None:
+            self.modes.check(array)
+        return array
+
+
+_MOST_BATCH = 62
+"""Leading dimensions: NumPy has 64, and the results have two more."""
+_METADATA = Format("metadata nibble", False, 8, signed=False, integer_bits=4)
+
+
+def _as_codes(value: npt.ArrayLike, fmt: Format, argument: str) -> Bits:
+    """Lists and Python integers become arrays of the format's dtype when every element fits; others keep
+    their dtype."""
+    array = plain(value, argument)
+    if (
+        array.dtype.kind in "iu"
+        and array.dtype != fmt.dtype
+        and not isinstance(value, np.generic | np.ndarray)
+    ):
+        low, high = (array.min(), array.max()) if array.size else (0, 0)
+        if low >= 0 and int(high) <= np.iinfo(fmt.dtype).max:
+            return array.astype(fmt.dtype)
+    return array
+
+
+def _shape_text(shape: tuple[int, ...]) -> str:
+    return ", ".join(str(n) for n in shape) if shape else "scalar"
