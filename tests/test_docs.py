@@ -140,7 +140,7 @@ def test_schema_page_is_what_the_loader_says() -> None:
     ("old", "new"),
     [
         ("| `fraction_bits` | 0 to 72, or a mapping |", "| `fraction_bits` | 0 to 80, or a mapping |"),
-        ("| `cut` | `dropped`, `sticky` | `dropped` |", "| `cut` | `dropped`, `sticky` | `sticky` |"),
+        ("`sticky_added`, `sticky_or` | `dropped` |", "`sticky_added`, `sticky_or` | `sticky_or` |"),
         ("| `sticky_gap` | 0 to 64 | `0` |", "| `sticky_gap` | 0 to 64 | `1` |"),
         ("an exact sum cannot be d", "an exact sum can be d"),
         ("- fma: {to: d, rounding: nearest_even}", "- fma: {to: d}"),

@@ -129,7 +129,7 @@ def _same(*texts: str) -> dict[str, str]:
 
 _STEPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "multiply": (
-        ("{to: products}", "{to: products, format: f32, rounding: nearest_even}"),
+        ("{to: products}", "{to: products, format: f32, rounding: nearest_even, flush: signed}"),
         ("{to: products, operation: xor, zero_times_infinity: zero}",),
     ),
     "scale": (("{of: products}",), ("{of: scales}",)),
@@ -147,7 +147,11 @@ _STEPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ),
     ),
     "sum": (
-        ("{of: [products, c], to: total}", "{of: [products, c], to: d, order: tree, rounding: nearest_even}"),
+        (
+            "{of: [products, c], to: total}",
+            "{of: [products, c], to: total, width: 40}",
+            "{of: [products, c], to: d, order: tree, rounding: nearest_even, flush: signed}",
+        ),
         (
             "{of: [products, c], to: d}",
             "{of: [products, c], to: d, order: tree, rounding: nearest_even, format: f16}",
@@ -155,11 +159,11 @@ _STEPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ),
     ),
     "normalize": (("{of: products, fraction_bits: 12, rounding: toward_zero}",), ()),
-    "fma": (("{to: d, rounding: nearest_even}",), ()),
+    "fma": (("{to: d, rounding: nearest_even}", "{to: d, rounding: nearest_even, flush: signed}"), ()),
     "round": (
         (
             "{of: total, rounding: nearest_even, overflow: ieee, zero: positive}",
-            "{of: dot, to: partial, rounding: down, overflow: infinity, zero: signed}",
+            "{of: dot, to: partial, rounding: down, overflow: infinity, zero: signed, flush: signed}",
         ),
         (
             "{of: [products, c], rounding: nearest_even, overflow: ieee, zero: positive}",
