@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from golden.cli import plugins
 from golden.cli.docs import add_commands as add_docs
 from golden.cli.study import study
 from golden.cli.vectors import vectors
+from golden.errors import OldWordWarning
 
 if TYPE_CHECKING:
     from golden.dissect.comparing import Comparison
@@ -51,6 +53,18 @@ def _carrying() -> Iterator[None]:
         raise _Carried(KeyboardInterrupt()) from None
     except BaseException as error:
         raise _Carried(error) from error
+
+
+def _one_line(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> str:
+    return (
+        f"mmagold: {message}\n"
+        if issubclass(category, OldWordWarning)
+        else _format(message, category, *place)
+    )
+
+
+_format = warnings.formatwarning
+warnings.formatwarning = _one_line
 
 
 class _Group(TyperGroup):

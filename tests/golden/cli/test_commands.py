@@ -505,3 +505,13 @@ def test_an_interrupt_gives_one_line_and_its_own_status(monkeypatch):
     monkeypatch.setattr("golden.cli.lists.print_overview", interrupted)
     done = CliRunner().invoke(app.app, ["list"])
     assert done.exit_code == 130 and done.stderr == "mmagold: interrupted\n"
+
+
+def test_an_old_word_is_one_line(tmp_path: Path) -> None:
+    """Read as before, with a line that says the new word; the command goes on."""
+    text = (EXAMPLES / "sticky_rne.yaml").read_text("utf-8").replace("cut: sticky_added", "cut: sticky")
+    (tmp_path / "old.yaml").write_text(text, "utf-8")
+    command = [sys.executable, "-m", "mmagold", "spec", "check", str(tmp_path / "old.yaml")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("mmagold: ") and line.endswith("'cut: sticky' is now written 'cut: sticky_added'")
