@@ -44,8 +44,13 @@ def read_bytes(path: str | Path, most: int = MAX_TEXT) -> bytes:
 
 def read_text(path: str | Path, most: int = MAX_TEXT) -> str:
     """The content of a UTF-8 file. Raises FileFormatError: it cannot be read, is too large or not UTF-8."""
+    return decoded(read_bytes(path, most), path)
+
+
+def decoded(content: bytes, path: str | Path) -> str:
+    """The text in the content of a UTF-8 file. Raises FileFormatError: it is not UTF-8."""
     try:
-        return read_bytes(path, most).decode("utf-8")
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise FileFormatError(f"{path}: not UTF-8 text at byte {error.start}") from None
 

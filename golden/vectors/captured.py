@@ -15,6 +15,7 @@ instruction that hw_capture recorded, `ptx` and `sass` (lines by form of the ker
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import io
 import json
@@ -32,7 +33,7 @@ from golden.boundary import end
 from golden.catalog.architectures import captures
 from golden.catalog.evidence_file import with_digest
 from golden.errors import FileFormatError, UnknownNameError, nearest
-from golden.files.inputs import read_bytes, read_json
+from golden.files.inputs import decoded, parse_json, read_bytes
 from golden.files.npyfile import read_arrays
 from golden.files.output import write_whole
 from golden.paths import docs_folder, spec_folder
@@ -42,6 +43,8 @@ Bits = npt.NDArray[Any]
 SCHEMA = 2
 """The schema that is written."""
 _READABLE = (1, 2)
+_read: dict[tuple[bytes, str | None], dict[str, Any]] = {}
+"""Manifests by the SHA-256 of their text."""
 ARRAYS = ("a", "b", "c", "d", "metadata", "scale_a", "scale_b")
 _DEVICE = ("name", "compute_capability", "cuda", "driver")
 _ENTRY = {
@@ -101,22 +104,35 @@ def read_manifest(architecture: str, folder: Path | None = None) -> dict[str, An
 
     That of the checkout (no `folder`) must be the one that spec/evidence was made of.
     """
-    path = (folder or vectors_folder()) / architecture / "manifest.json"
-    recorded = captures(architecture).manifest_sha256
-    if folder is None and path.exists() and recorded != hashlib.sha256(read_bytes(path)).hexdigest():
-        raise FileFormatError(
-            f"{path}: edited: its SHA-256 is not the one in spec/evidence/{architecture}.yaml "
-            f"({recorded[:16]})"
-        )
-    return read_manifest_file(path, architecture)
+    return copy.deepcopy(_manifest(architecture, folder))
 
 
 def read_manifest_file(path: Path, architecture: str | None = None) -> dict[str, Any]:
     """Returns the checked manifest in `path`, of any or of the one architecture; raises FileFormatError."""
-    manifest = read_json(path)
-    _check_manifest(manifest, architecture, path)
-    checked: dict[str, Any] = manifest
-    return checked
+    return copy.deepcopy(_checked(path, read_bytes(path), architecture))
+
+
+def _manifest(architecture: str, folder: Path | None) -> dict[str, Any]:
+    """As `read_manifest`, but shared: nobody changes it."""
+    path = (folder or vectors_folder()) / architecture / "manifest.json"
+    content = read_bytes(path)
+    recorded = captures(architecture).manifest_sha256
+    if folder is None and recorded != hashlib.sha256(content).hexdigest():
+        raise FileFormatError(
+            f"{path}: edited: its SHA-256 is not the one in spec/evidence/{architecture}.yaml "
+            f"({recorded[:16]})"
+        )
+    return _checked(path, content, architecture)
+
+
+def _checked(path: Path, content: bytes, architecture: str | None) -> dict[str, Any]:
+    """The manifest in the content of a file; the same content is read once."""
+    key = hashlib.sha256(content).digest(), architecture
+    if key not in _read:
+        manifest = parse_json(decoded(content, path), str(path))
+        _check_manifest(manifest, architecture, path)
+        _read[key] = manifest
+    return _read[key]
 
 
 def _check_manifest(manifest: Any, architecture: str | None, path: Path) -> None:
@@ -166,7 +182,7 @@ def load(architecture: str, folder: Path | None = None) -> Iterator[Captured]:
     Raises:
         FileFormatError: a file is missing, was edited or cut short, or is not what the manifest says.
     """
-    manifest = read_manifest(architecture, folder)
+    manifest = _manifest(architecture, folder)
     yield from load_entries(manifest, (folder or vectors_folder()) / architecture)
 
 
@@ -181,7 +197,7 @@ def load_entries(
 
 def load_one(architecture: str, name: str, folder: Path | None = None) -> Captured:
     """Returns the committed vectors of one instruction; raises UnknownNameError when it was not captured."""
-    manifest = read_manifest(architecture, folder)
+    manifest = _manifest(architecture, folder)
     if name not in manifest["instructions"]:
         raise UnknownNameError(
             f"'{name}' has no captured vectors on {architecture}{nearest(name, manifest['instructions'])}"

@@ -340,7 +340,7 @@ def test_a_stream_takes_any_text() -> None:
 @pytest.mark.parametrize(
     ("module", "place"),
     [
-        ("golden.vectors.captured", "golden.files.inputs.read_json"),
+        ("golden.vectors.captured", "golden.files.inputs.parse_json"),
         ("golden.docs.schema", "golden.paths.docs_folder"),
     ],
 )
