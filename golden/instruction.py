@@ -82,7 +82,7 @@ class Instruction(Signature):
             return Engine(self.program, self)
         return ModeEngine(self, {code: (unit.program, unit) for code, unit in self.mode_units.items()})
 
-    @property
+    @cached_property
     def fragments(self) -> Fragments | None:
         """Register layouts of A, B, C, D, metadata and scales,
         or None where the unit has no register fragments."""

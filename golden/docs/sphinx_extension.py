@@ -7,6 +7,7 @@ import html
 import posixpath
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from golden.docs import navigation
@@ -28,6 +29,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-process-docstring", _docstring, priority=100)
     app.connect("autodoc-process-signature", _signature)
     app.connect("doctree-resolved", _dashes)
+    app.connect("doctree-resolved", _remember_stems)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -78,6 +80,13 @@ def _signature(
 ) -> tuple[str | None, str | None]:
     """Aliases by their names; inside of other types Sphinx shows the object that stands for one."""
     return tuple(text and _ALIAS.sub(r"\1", text) for text in (arguments, returns))  # type: ignore[return-value]
+
+
+def _remember_stems(app: Sphinx, doctree: Any, docname: str) -> None:
+    """Has the search index stem each word once: all pages use the same few thousand words."""
+    language = getattr(getattr(app.builder, "indexer", None), "lang", None)
+    if language is not None and "stem" not in vars(language):
+        language.stem = cache(language.stem)
 
 
 def _docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
