@@ -10,14 +10,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from golden.docs import claims, schema, sphinx_source, stale
 from golden.docs.errors import DocsError, missing
 from golden.docs.sphinx_source import Progress
-from golden.files.output import made_folder
+from golden.files.output import put_folder, workplace
 from golden.paths import docs_folder
 
 _PACKAGES = ("sphinx", "myst_parser", "furo", "matplotlib")
@@ -48,7 +46,7 @@ def build(out: Path, jobs: int | None = None, progress: Progress = lambda what, 
         (path, f"docs/{path.relative_to(folder).as_posix()}") for path in sorted(folder.rglob("*.md"))
     )
     schema.check()
-    with _beside(out) as work:
+    with workplace(out) as work:
         pages = sphinx_source.all_pages()
         source, site = work / "source", work / "site"
         source.mkdir()
@@ -58,7 +56,7 @@ def build(out: Path, jobs: int | None = None, progress: Progress = lambda what, 
         sphinx_source.put_pictures(work / sphinx_source.PICTURES, site)
         sphinx_source.copy_files(site)
         stale.write(site, made_from)
-        _publish(site, out, work / "earlier")
+        put_folder(site, out)
     return len(pages)
 
 
@@ -68,17 +66,6 @@ def check_out(out: Path) -> None:
         raise DocsError(f"'{out}' is a file, expected a folder for the site")
     if out.is_dir() and any(out.iterdir()) and not stale.is_site(out):
         raise DocsError(f"'{out}' holds something that is no earlier site, expected a new or empty folder")
-
-
-@contextmanager
-def _beside(out: Path) -> Iterator[Path]:
-    """A folder on the same file system, so that the finished site can be moved into place."""
-    with made_folder(out.parent):
-        work = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-        try:
-            yield work
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
 
 
 def _run_sphinx(source: Path, site: Path, doctrees: Path, jobs: int, progress: Progress) -> None:
@@ -131,15 +118,3 @@ def _environment() -> dict[str, str]:
     path = f"{root}{os.pathsep}{inherited}" if inherited else root
     plain = {"NO_COLOR": "1", "LANGUAGE": "en", "LC_ALL": "C", "PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8"}
     return os.environ | {"PYTHONPATH": path, "PYTHONWARNINGS": "ignore"} | plain
-
-
-def _publish(site: Path, out: Path, earlier: Path) -> None:
-    """Moves the site into place; an earlier one goes away only then."""
-    if out.exists():
-        out.rename(earlier)
-    try:
-        site.rename(out)
-    except BaseException:
-        if earlier.exists():
-            earlier.rename(out)
-        raise

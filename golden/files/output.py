@@ -4,6 +4,7 @@ that is no file.
     write_text("report.json", text)                                  # one file
     write_all({path: fill, manifest: fill_manifest})                 # several files, all of them or none
     write_folder("model", {"Makefile": text, "model.c": source})     # the same into a folder, made if missing
+    with workplace(target) as work: ...; put_folder(work / "made", target)      # a folder as a whole
 
 A regular file, and one that does not exist yet, is written under a temporary name in the same folder and
 renamed when it is complete, with the permissions of the file that it replaces. A symbolic link is followed
@@ -34,6 +35,7 @@ and be read."""
 _DESCRIPTOR = re.compile(r"/proc/(?P<process>\d+)(?:/task/\d+)?/fd/(?P<number>\d+)|/dev/fd/(?P<own>\d+)")
 _STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 _MAX_LINKS = 40
+_TRIES = 3
 
 
 def write_whole(path: str | Path, fill: Fill) -> None:
@@ -95,6 +97,50 @@ def made_folder(folder: Path) -> Iterator[None]:
             with suppress(OSError):  # not empty, or never made
                 place.rmdir()
         raise
+
+
+@contextmanager
+def workplace(target: Path) -> Iterator[Path]:
+    """A private folder beside `target`, on the same file system, that goes when the block ends; what was made
+    in it is put in place with `put_folder`. Raises FileFormatError: it cannot be made."""
+    with made_folder(target.parent):
+        try:
+            work = Path(tempfile.mkdtemp(prefix=f".{target.name[:40]}.", dir=target.parent))
+        except OSError as error:
+            raise FileFormatError(f"{target}: cannot be made: {error.strerror or error}") from None
+        try:
+            yield work
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def put_folder(made: Path, target: Path) -> None:
+    """Gives a finished folder, made in a `workplace`, its name. Nothing of an earlier one of that name stays;
+    where this fails the earlier one does.
+
+    Raises:
+        FileFormatError: it cannot be moved there.
+    """
+    for left in reversed(range(_TRIES)):  # another program may put its own there between the two steps
+        try:
+            _swap(made, target, made.with_name(f"{made.name}.earlier"))
+            return
+        except OSError as error:
+            if not left:
+                raise FileFormatError(f"{target}: cannot be written: {error.strerror or error}") from None
+
+
+def _swap(made: Path, target: Path, earlier: Path) -> None:
+    with suppress(FileNotFoundError):
+        target.rename(earlier)
+    try:
+        made.rename(target)
+    except BaseException:
+        if earlier.exists() and not target.exists():
+            earlier.rename(target)
+        raise
+    finally:
+        shutil.rmtree(earlier, ignore_errors=True)
 
 
 def check(path: str | Path) -> None:

@@ -11,7 +11,7 @@ async def matches_hopper(dut):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,7 +57,6 @@ class Bench:
         source, sink, monitor, clocked: see rtl_tb/bench/agents.py.
         results: bits of every result in order, MSB first.
         result_cycles: the cycle of each.
-        on_result: called with the number of results so far, after each.
     """
 
     def __init__(
@@ -92,7 +91,6 @@ class Bench:
         self.monitor = Monitor(self.sink.channel, self._result)
         self.results: list[str] = []
         self.result_cycles: list[int] = []
-        self.on_result: Callable[[int], None] = lambda _count: None
         self._reset: Handle
         self._reset, self._reset_level = handles.reset()
         self._resets: list[int] = []
@@ -198,7 +196,6 @@ class Bench:
             self.results.append(bits)
             self.result_cycles.append(cycle)
             self.monitor.index = len(self.results)
-            self.on_result(len(self.results))
         elif cycle <= self._quiet_until:
             self.monitor.fail(
                 "stale_after_reset", cycle, "a result came after the reset, before anything was sent again"

@@ -14,12 +14,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 import re
 import shutil
-import threading
-from contextlib import suppress
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -29,8 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import __version__
-from golden.errors import FileFormatError, MmagoldError
-from golden.files.output import write_text
+from golden.errors import MmagoldError
+from golden.files.output import put_folder, workplace, write_text
 from golden.vectors import files as vector_files
 from rtl_tb.check import report
 from rtl_tb.check.verdict import Verdict
@@ -57,37 +54,16 @@ def write_capsule(result: Check, job: Job, folder: Path) -> Path:
     """
     failing = np.flatnonzero(result.verdict.failed)[:KEPT]
     target = result.capsule = folder / _identity(result, failing)
-    scratch = folder / f".{target.name}.{os.getpid()}.{threading.get_ident()}"
-    try:
-        scratch.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileFormatError(f"{target}: cannot be made: {error.strerror}") from None
-    try:
+    with workplace(target) as work:
+        scratch = work / "capsule"
+        scratch.mkdir()
         notes: dict[str, Any] = {}
         if _vector_files(result, failing, scratch):
             notes["repeat_failing"] = result.repeated(target / "failing.npz")
         notes |= _waves(result, job, failing[:SHOWN], scratch)
         _texts(result, scratch, notes)
-        _put_in_place(scratch, target)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        put_folder(scratch, target)
     return target
-
-
-def _put_in_place(scratch: Path, target: Path) -> None:
-    """Gives a finished capsule its name; nothing of an older one of that name stays in it."""
-    old = scratch.with_name(f"{scratch.name}.old")
-    for _ in range(3):  # another check may put its own there between the two steps
-        with suppress(FileNotFoundError):
-            target.rename(old)
-        try:
-            scratch.rename(target)
-            return
-        except OSError as error:
-            failure = error
-        finally:
-            shutil.rmtree(old, ignore_errors=True)
-    raise FileFormatError(f"{target}: cannot be written: {failure.strerror}")
 
 
 def _identity(result: Check, failing: npt.NDArray[Any]) -> str:

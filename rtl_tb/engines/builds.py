@@ -1,7 +1,10 @@
 """Compiled DUTs, used again only for exactly the text that was compiled.
 
     <build folder>/<engine>/<digest>/    a finished build; nothing writes into it again
-    <build folder>/<engine>/tmp_*/       a build in progress, private to its process
+    <build folder>/<engine>/tmp_*/       a build in progress, or one that failed, with its log
+    <build folder>/<engine>/once_*/      a build that serves one check only
+
+The last two belong to their process; the next build beside them removes what ended processes left.
 
 Which files a build depends on is the simulator's own answer, asked anew for every check: only its
 preprocessor knows what `include `NAME` means, and which folder a header comes from today. The digest covers
@@ -11,6 +14,8 @@ which not every file is known (C++ sources with headers of their own) serves one
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import re
@@ -30,6 +35,8 @@ TRIES = 3
 OBJECTS = "objects"
 """Folder in a build that a recipe may fill with what only the compiler needs; a finished build does not
 keep it."""
+OWNER = "owner"
+"""Empty file in a folder that belongs to a process."""
 DEPENDENCIES = "dependencies.txt"
 """File in which Icarus Verilog lists what it read (option -M);
 Verilator writes <prefix>__verFiles.dat by itself."""
@@ -85,9 +92,10 @@ def built(place: Path, recipe: Recipe) -> Path:
         RtlError: a file changes every time that the design is compiled.
     """
     place.mkdir(parents=True, exist_ok=True)
+    _sweep(place)
     changed: Path | None = None
     for _ in range(TRIES):
-        scratch = Path(tempfile.mkdtemp(prefix="tmp_", dir=place))
+        scratch = _own_folder(place)
         keep = False
         try:
             for name, text in recipe.generated.items():
@@ -104,18 +112,18 @@ def built(place: Path, recipe: Recipe) -> Path:
             compiled = _read_by_the_simulator(recipe, scratch)
             changed = inputs.changed()
             if changed is None:
-                known = set(compiled) <= set(inputs.files) and all(
-                    path.suffix in _HDL for path in recipe.dut.sources
-                )
-                return _publish(
-                    recipe, scratch, finished if known else finished.with_name(f"once_{scratch.name[4:]}")
-                )
+                sources_known = all(path.suffix in _HDL for path in recipe.dut.sources)
+                if sources_known and set(compiled) <= set(inputs.files):
+                    return _publish(recipe, scratch, finished)
+                keep = True
+                return _publish(recipe, scratch, scratch.with_name(f"once_{scratch.name[4:]}"))
         except ElaborationError:
             keep = True  # its message names the log
             raise
         finally:
             if not keep:
                 shutil.rmtree(scratch, ignore_errors=True)
+                os.close(_owned.pop(scratch))
     raise RtlError(
         f"{changed} changed each of the {TRIES} times that {recipe.dut.name} was compiled; check when it is "
         "saved"
@@ -135,6 +143,8 @@ def check_whole(program: Path) -> None:
 def _publish(recipe: Recipe, scratch: Path, finished: Path) -> Path:
     """Gives a build its name, in one step; where another process was faster, its build serves."""
     shutil.rmtree(scratch / OBJECTS, ignore_errors=True)
+    if not finished.name.startswith("once_"):
+        (scratch / OWNER).unlink()
     try:
         scratch.rename(finished)
     except OSError:
@@ -143,6 +153,33 @@ def _publish(recipe: Recipe, scratch: Path, finished: Path) -> Path:
         finished.rename(scratch / "damaged")  # somebody took its product away
         scratch.rename(finished)
     return finished
+
+
+# Folders of one process -------------------------------------------------------------------------------------
+
+_owned: dict[Path, int] = {}
+"""Descriptors of this process that hold the lock on the file OWNER of its folders, until it ends."""
+
+
+def _own_folder(place: Path) -> Path:
+    """A new folder tmp_* whose file OWNER this process holds locked."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix="tmp_", dir=place))
+        descriptor = os.open(folder / OWNER, os.O_RDWR | os.O_CREAT, 0o666)
+        with contextlib.suppress(OSError):  # a file system without locks: nobody will sweep there
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if (folder / OWNER).exists():
+            _owned[folder] = descriptor
+            return folder
+        os.close(descriptor)  # another process has swept it before the lock was held
+
+
+def _sweep(place: Path) -> None:
+    """Removes the private folders of processes that have ended: of failed builds the logs stay until then."""
+    for owner in (*place.glob(f"tmp_*/{OWNER}"), *place.glob(f"once_*/{OWNER}")):
+        with contextlib.suppress(OSError), owner.open("r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(owner.parent, ignore_errors=True)
 
 
 # What a build depends on ------------------------------------------------------------------------------------

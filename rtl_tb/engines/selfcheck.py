@@ -12,10 +12,13 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
+from golden.files.output import Fill, write_folder
 from golden.vectors.vectorset import VectorSet
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.wrapper import NAME, wrapper_of
@@ -65,11 +68,7 @@ def build(job: Job, simulator: Simulator) -> Path:
     """Returns the compiled testbench (a program, or a file for vvp), compiled only if none of the same
     content exists."""
     dut = job.dut
-    generated = {
-        TIMESCALE: TIMESCALE_TEXT,
-        f"{NAME}.sv": wrapper_of(dut),
-        f"{TESTBENCH}.sv": testbench_text(dut),
-    }
+    generated = _generated(dut)
     verilator = simulator.name == "verilator"
     options = (*VERILATE, *_trace(job.waves)) if verilator else ()
     language = ("--timing", "--timescale", "1ns/1ps", *VERILATOR_ERRORS) if verilator else ("-g2012",)
@@ -111,7 +110,9 @@ def _trace(waves: Path | None) -> list[str]:
 def _simulate(
     job: Job, simulator: Simulator, program: Path, folder: Path, progress: Progress | None
 ) -> Outcome:
-    write_run(job.dut, job.vectors, folder, job.traffic, job.timeout_cycles)
+    for name, fill in run_files(job.dut, job.vectors, job.traffic, job.timeout_cycles).items():
+        with (folder / name).open("wb") as file:
+            fill(file)
     answers, log = folder / "answers.txt", folder / "run.log"
     watch = Watch(job, _reader(answers), progress)
     try:
@@ -140,8 +141,8 @@ def _command(job: Job, simulator: Simulator, program: Path) -> list[str | Path]:
     return [program, *waves, *random_start(job.traffic.seed)]
 
 
-def write_run(dut: Dut, vectors: VectorSet, folder: Path, traffic: Traffic, timeout_cycles: int) -> None:
-    """Writes what the testbench reads: run.hex and vectors_N.hex of DEPTH vectors each."""
+def run_files(dut: Dut, vectors: VectorSet, traffic: Traffic, timeout_cycles: int) -> dict[str, Fill]:
+    """What the testbench reads, by name: run.hex and vectors_N.hex of DEPTH vectors each."""
     traffic = traffic.on(dut)
     settings = [
         ("vectors", len(vectors)),
@@ -151,18 +152,21 @@ def write_run(dut: Dut, vectors: VectorSet, folder: Path, traffic: Traffic, time
         ("seed", traffic.seed),
         ("cycles without progress after which the run stops", timeout_cycles),
     ]
-    (folder / "run.hex").write_text(
-        "".join(f"{value:08x}  // {meaning}\n" for meaning, value in settings), encoding="utf-8"
-    )
+    lines = "".join(f"{value:08x}  // {meaning}\n" for meaning, value in settings)
+    parts = range((len(vectors) + DEPTH - 1) // DEPTH)
+    return {"run.hex": lambda file: file.write(lines.encode())} | {
+        f"vectors_{number}.hex": partial(_write_part, dut, vectors[number * DEPTH : (number + 1) * DEPTH])
+        for number in parts
+    }
+
+
+def _write_part(dut: Dut, part: VectorSet, file: IO[bytes]) -> None:
+    """Operands and expected result of each vector as one hex word a line."""
     digits = (dut.layout.operand_width + dut.layout.result_width + 3) // 4
-    for number in range((len(vectors) + DEPTH - 1) // DEPTH):
-        part = vectors[number * DEPTH : (number + 1) * DEPTH]
-        words = dut.layout.join(dut.layout.pack_operands(part.operands), dut.layout.pack_result(part.d))
-        text = np.frombuffer(words[:, ::-1].tobytes().hex().encode(), np.uint8).reshape(len(part), -1)[
-            :, -digits:
-        ]
-        lines = np.concatenate([text, np.full((len(part), 1), ord("\n"), np.uint8)], axis=1)
-        (folder / f"vectors_{number}.hex").write_bytes(lines.tobytes())
+    words = dut.layout.join(dut.layout.pack_operands(part.operands), dut.layout.pack_result(part.d))
+    text = np.frombuffer(words[:, ::-1].tobytes().hex().encode(), np.uint8).reshape(len(part), -1)
+    lines = np.concatenate([text[:, -digits:], np.full((len(part), 1), ord("\n"), np.uint8)], axis=1)
+    file.write(lines.tobytes())
 
 
 def _reader(answers: Path) -> Callable[[], tuple[int, int] | None]:
@@ -238,23 +242,20 @@ def write_testbench(dut: Dut, vectors: VectorSet, folder: Path, traffic: Traffic
     Returns the files.
 
     Raises:
-        RtlError: the folder cannot be written.
+        FileFormatError: the folder cannot be written. RtlError: a file list cannot name the sources.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        generated = {
-            TIMESCALE: TIMESCALE_TEXT,
-            f"{NAME}.sv": wrapper_of(dut),
-            f"{TESTBENCH}.sv": testbench_text(dut),
-        }
-        for name, text in generated.items():
-            (folder / name).write_text(text, encoding="utf-8")
-        write_run(dut, vectors, folder, traffic, 10_000)
-        (folder / "files.f").write_text(_file_list(dut), encoding="utf-8")
-        (folder / "README.md").write_text(_readme(dut, vectors, traffic), encoding="utf-8")
-    except OSError as error:
-        raise RtlError(f"the testbench cannot be written to {folder}: {error.strerror}") from error
-    return sorted(folder.iterdir())
+    files: dict[str, str | Fill] = {**_generated(dut), **run_files(dut, vectors, traffic, 10_000)}
+    files |= {"files.f": _file_list(dut), "README.md": _readme(dut, vectors, traffic)}
+    return sorted(write_folder(folder, files))
+
+
+def _generated(dut: Dut) -> dict[str, str]:
+    """The files that are compiled beside the unit's own, by name."""
+    return {
+        TIMESCALE: TIMESCALE_TEXT,
+        f"{NAME}.sv": wrapper_of(dut),
+        f"{TESTBENCH}.sv": testbench_text(dut),
+    }
 
 
 def _file_list(dut: Dut) -> str:

@@ -29,6 +29,7 @@ from rtl_tb import engines
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.job import Job, Outcome
+from rtl_tb.errors import RtlError
 from rtl_tb.qualify.kill_matrix import WRITERS, print_matrix
 from rtl_tb.qualify.mutants import Mutant, load_mutants
 
@@ -165,8 +166,9 @@ def qualify(
         diagnosis: whether the planted faults are diagnosed.
 
     Raises:
-        UnknownNameError: no mutant of that name. SpecError: a patch does not fit its unit. RtlError: a
-        simulator is missing, or a mutant cannot be built.
+        UnknownNameError: no mutant of that name.
+        SpecError: a file of mutants is wrong.
+        RtlError: a mutant cannot be planted, built or run; the message names it.
     """
     mutants = load_mutants(names)
     result = Qualification(count, seed)
@@ -200,7 +202,7 @@ def _one(mutant: Mutant, folder: Path, count: int, seed: int, diagnosis: bool) -
         verdict, score = _run(dut, mutant, folder / "build", default)
         _, random_score = _run(dut, mutant, folder / "build", random)
     except MmagoldError as error:
-        raise type(error)(f"mutant '{mutant.name}': {error}") from None
+        raise RtlError(f"mutant '{mutant.name}': {error}") from error
     kinds = {row.kind: row.failed / row.tried for row in verdict.by_kind()}
     fate = Row(mutant, score, random_score, kinds)
     if diagnosis and mutant.group == "arithmetic" and verdict.wrong.any():

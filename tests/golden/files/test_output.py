@@ -220,3 +220,60 @@ def test_unwritable_is_told_before_long_work(tmp_path: Path) -> None:
         output.check(tmp_path)
     output.check(tmp_path / "new")
     assert listing(tmp_path) == []
+
+
+# Folders put in place ---------------------------------------------------------------------------------------
+
+
+def put(target: Path, name: str) -> None:
+    with output.workplace(target) as work:
+        (work / "made").mkdir()
+        (work / "made" / name).write_text(name)
+        output.put_folder(work / "made", target)
+
+
+def test_a_folder_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "folder"
+    put(target, "first")
+    put(target, "second")
+    assert [path.name for path in target.iterdir()] == ["second"]
+    assert [path.name for path in target.parent.iterdir()] == ["folder"]
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_folder_that_cannot_be_put_leaves_the_earlier_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    target = tmp_path / "folder"
+    put(target, "first")
+    rename = Path.rename
+
+    def failing(path: Path, to: Path) -> Path:
+        if path.name == "made":
+            raise error
+        return rename(path, to)
+
+    monkeypatch.setattr(Path, "rename", failing)
+    with pytest.raises((FileFormatError, KeyboardInterrupt)):
+        put(target, "second")
+    assert [path.name for path in target.iterdir()] == ["first"]
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_folder_that_another_program_puts_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the two steps of a swap: the last one that puts its folder wins, and nothing is mixed."""
+    target, rename, others = tmp_path / "folder", Path.rename, ["other"]
+
+    def racing(path: Path, to: Path) -> Path:
+        if path.name == "made" and others:
+            to.mkdir()
+            (to / others.pop()).write_text("")
+        return rename(path, to)
+
+    put(target, "first")
+    monkeypatch.setattr(Path, "rename", racing)
+    put(target, "second")
+    assert [path.name for path in target.iterdir()] == ["second"]
+    assert list(tmp_path.iterdir()) == [target]

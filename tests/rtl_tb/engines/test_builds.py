@@ -264,3 +264,35 @@ def test_runs_side_by_side_keep_their_logs_apart(tmp_path):
     for thread in threads:
         thread.join()
     assert len(told) == 1 and "my assertion fired" in told[0]
+
+
+def refuse(*_arguments: object, **_options: object) -> str:
+    raise ElaborationError("refused")
+
+
+def test_what_ended_processes_left_goes_with_the_next_build(tmp_path, monkeypatch):
+    """The log of a failed build and a build that serves one check stay as long as their process."""
+    dut = small.write_small(tmp_path)
+    job = job_of(dut, "selfcheck", "icarus")
+    place = tmp_path / "build" / "selfcheck_icarus"
+    with monkeypatch.context() as patch, pytest.raises(ElaborationError):
+        patch.setattr(simulators, "elaborate", refuse)
+        engines.build("selfcheck", job)
+    (failed,) = place.iterdir()
+    monkeypatch.setattr(builds, "_HDL", ())
+    once = engines.build("selfcheck", job).parent
+    assert once.name.startswith("once_") and failed.is_dir()
+    code = (
+        "import sys; from pathlib import Path; from rtl_tb.engines import builds\n"
+        "builds._own_folder(Path(sys.argv[1])); print('made')"
+    )
+    subprocess.run([sys.executable, "-c", code, str(place)], check=True)
+    assert len(list(place.glob("tmp_*"))) == 2
+    monkeypatch.undo()
+    kept = engines.build("selfcheck", job).parent
+    assert {path.name for path in place.iterdir()} == {once.name, failed.name, kept.name}
+    for descriptor in builds._owned.values():
+        os.close(descriptor)  # as the end of this process does
+    builds._owned.clear()
+    engines.build("selfcheck", job)
+    assert list(place.iterdir()) == [kept]
