@@ -51,10 +51,6 @@ class FileFormatError(MmagoldError, ValueError):
     """An operand or vector file cannot be read as what it claims to be."""
 
 
-class CoverageError(MmagoldError, ValueError):
-    """Functional coverage has no figure for a unit, because what its steps do is not observed exactly."""
-
-
 class CoreError(MmagoldError, RuntimeError):
     """The C arithmetic core is missing or refused a program."""
 

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from golden.errors import CoverageError
-
 if TYPE_CHECKING:
     from golden.cover.coverage import Coverage
 
@@ -129,11 +127,7 @@ def check(
         result = run_check(file, options, progress)
     data = result.as_dict()
     _write_reports(data, report or [])
-    if (
-        coverage is not None
-        and result.coverage is not None
-        and not isinstance(result.coverage, CoverageError)
-    ):
+    if coverage is not None and result.coverage is not None:
         _merge_coverage(result.coverage, coverage)
     if as_json:
         typer.echo(json.dumps(data, indent=2))

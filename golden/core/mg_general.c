@@ -9,6 +9,7 @@
 
 #include "mg_internal.h"
 #include "mg_number.h"
+#include "mg_watch.h"
 
 #define MG_KEPT_BITS 100
 #define MG_LIMBS 96
@@ -20,6 +21,7 @@ typedef struct {
     const uint64_t *a_codes, *b_codes;
     uint64_t result;
     int done;
+    mg_watch *watch; /* who observes, or null */
 } mg_state;
 
 /* Number slots of one register (a dot product of k products never holds more terms in one) and of all. */
@@ -253,7 +255,15 @@ static uint64_t mg_ieee_code(const mg_number *given, const mg_step *step, const 
     return code;
 }
 
-static mg_number mg_ieee(const mg_number *x, const mg_step *step) { return mg_decode(&step->format, mg_ieee_code(x, step, &step->format)); }
+/* `seen`: the first of the three records of this rounding, where somebody watches. */
+static mg_number mg_ieee(const mg_number *x, const mg_step *step, mg_watch *watch, int32_t seen) {
+    const mg_number rounded = mg_decode(&step->format, mg_ieee_code(x, step, &step->format));
+    if (watch) {
+        const mg_number exact = mg_with_sticky(x);
+        mg_watch_rounded(watch, seen, &step->format, &exact, &exact, step->rounding, -1, &rounded);
+    }
+    return rounded;
+}
 
 static void mg_write(mg_state *s, const mg_step *step, const mg_number *numbers, int32_t count) {
     memcpy(s->registers[step->to], numbers, (size_t)count * sizeof *numbers);
@@ -263,6 +273,57 @@ static void mg_write(mg_state *s, const mg_step *step, const mg_number *numbers,
     plain.flush = MG_FLUSH_NONE;
     s->result = mg_ieee_code(&numbers[0], &plain, &s->operation->out_format);
     s->done = 1;
+}
+
+/* Observing ---------------------------------------------------------------------------------------------------- */
+
+/* An operation begins: what its registers hold. */
+static void mg_watch_operation(mg_state *s, int32_t operation) {
+    s->watch->operation = operation;
+    s->watch->step = -1;
+    for (int name = 0; name < MG_REGISTER_COUNT; name++) mg_watch_register(s->watch, name, s->registers[name], s->count[name]);
+}
+
+/* A step has run: the registers that it wrote, whole. */
+static void mg_watch_step(mg_state *s, const mg_step *step) {
+    switch (step->op) {
+    case MG_STEP_SPECIAL_VALUES: break;
+    case MG_STEP_FLUSH:
+    case MG_STEP_HIDDEN_BIT:
+    case MG_STEP_SCALE:
+    case MG_STEP_ALIGN:
+    case MG_STEP_NORMALIZE:
+        for (int r = 0; r < step->of_count; r++) mg_watch_register(s->watch, step->of[r], s->registers[step->of[r]], s->count[step->of[r]]);
+        break;
+    case MG_STEP_MULTIPLY:
+        mg_watch_register(s->watch, step->to, s->registers[step->to], s->count[step->to]);
+        if (step->negate == MG_NEGATE_C || step->negate == MG_NEGATE_BOTH)
+            mg_watch_register(s->watch, MG_REGISTER_C, s->registers[MG_REGISTER_C], s->count[MG_REGISTER_C]);
+        break;
+    case MG_STEP_ROUND:
+        if (step->to == MG_REGISTER_D) break; /* the operation's result */ /* fall through */
+    default: mg_watch_register(s->watch, step->to, s->registers[step->to], s->count[step->to]);
+    }
+}
+
+/* A single term that a sum hands to d is rounded there. */
+static void mg_watch_written(mg_state *s, const mg_step *step, const mg_number *x) {
+    const mg_format *f = &s->operation->out_format;
+    const mg_number exact = mg_with_sticky(x), rounded = mg_decode(f, s->result);
+    mg_watch_rounded(s->watch, mg_watch_rounding(s->watch, step->to, 0), f, &exact, &exact, step->rounding, -1, &rounded);
+}
+
+/* The records of an alignment: a maximum for each group, then a cut for each term. Returns the first one. */
+static int32_t mg_watch_alignment(mg_watch *w, const mg_step *step, const int32_t *owner, int32_t count, int32_t groups) {
+    const int32_t first = w->at;
+    for (int32_t g = 0; g < groups; g++) mg_watch_next(w, MG_MOMENT_MAXIMUM, step->of[0], g);
+    for (int32_t i = 0; i < count; i++) mg_watch_next(w, MG_MOMENT_CUT, step->of[owner[i]], i);
+    return first;
+}
+
+static void mg_watch_maximum(mg_watch *w, int32_t at, int32_t maximum) {
+    const mg_number exponent = {0, 0, maximum, 0, MG_FINITE, 0, 0};
+    mg_watch_put(w, at, &exponent);
 }
 
 /* Steps -------------------------------------------------------------------------------------------------------- */
@@ -309,7 +370,7 @@ static void mg_step_multiply(mg_state *s, const mg_step *step) {
             mg_bit_length(p[i].significand) + mg_lsb(&p[i]) > step->overflow_exponent)
             p[i].kind = MG_INFINITY;
         if (step->normalize) mg_normalize_exponent(&p[i]);
-        if (step->has_format) p[i] = mg_ieee(&p[i], step);
+        if (step->has_format) p[i] = mg_ieee(&p[i], step, s->watch, s->watch ? mg_watch_rounding(s->watch, step->to, i) : 0);
     }
     if (step->negate == MG_NEGATE_C || step->negate == MG_NEGATE_BOTH)
         for (int32_t i = 0; i < s->count[MG_REGISTER_C]; i++) s->registers[MG_REGISTER_C][i].sign ^= 1;
@@ -441,7 +502,7 @@ static void mg_align_zero(mg_number *x, int32_t maximum, int32_t fraction_bits, 
     }
 }
 
-static void mg_align_term(mg_number *x, int32_t maximum, int r, const mg_step *step) {
+static void mg_align_term(mg_number *x, int32_t maximum, int r, const mg_step *step, mg_watch *watch, int32_t seen) {
     const int32_t fraction_bits = step->fraction_bits[r], window = step->window[r];
     int outside = window >= 0 && x->exponent < maximum - window;
     if (x->exponent > maximum && !step->has_exponent && !step->maximum_count) { /* its register was left out of the maximum */
@@ -451,8 +512,9 @@ static void mg_align_term(mg_number *x, int32_t maximum, int r, const mg_step *s
     if (step->has_shift_limit && maximum - x->exponent > step->shift_limit) x->exponent = maximum - step->shift_limit;
     const int32_t last = maximum - fraction_bits; /* a negative number wholly below it may be spared */
     outside |= step->spared[r] != MG_NOT_GIVEN && last > step->spared[r] && x->sign && mg_bit_length(x->significand) + mg_lsb(x) <= last;
-    int64_t shift = (int64_t)maximum - fraction_bits - mg_lsb(x), seen = shift - step->sticky_gap;
-    int lost = seen > 0 && (seen > 127 ? x->significand != 0 : (x->significand & (((mg_u128)1 << seen) - 1)) != 0);
+    int64_t shift = (int64_t)maximum - fraction_bits - mg_lsb(x), below = shift - step->sticky_gap;
+    if (watch) mg_watch_cut(watch, seen, x, maximum, shift, outside);
+    int lost = below > 0 && (below > 127 ? x->significand != 0 : (x->significand & (((mg_u128)1 << below) - 1)) != 0);
     x->significand = outside ? 0 : mg_shift_right(x->sign, x->significand, shift, step->rounding);
     x->exponent = maximum;
     x->fraction_bits = fraction_bits;
@@ -497,38 +559,56 @@ static int32_t mg_maximum(const mg_step *step, mg_number *const *terms, const in
 
 static void mg_step_align(mg_state *s, const mg_step *step, mg_number **terms, int32_t *owner) {
     int32_t count = mg_collect(s, step, terms, owner), groups = mg_group_count(step, count);
+    const int32_t maxima = s->watch ? mg_watch_alignment(s->watch, step, owner, count, groups) : 0;
     for (int32_t g = 0; g < groups; g++) {
         int32_t maximum = mg_maximum(step, terms, owner, count, g);
         if (maximum == INT32_MIN) continue; /* nothing but zeros that take no part */
+        if (s->watch) mg_watch_maximum(s->watch, maxima + g, maximum);
         for (int32_t i = 0; i < count; i++) {
             if (mg_group_of(step, i) != g) continue;
-            if (terms[i]->kind == MG_FINITE) mg_align_term(terms[i], maximum, owner[i], step);
+            if (terms[i]->kind == MG_FINITE) mg_align_term(terms[i], maximum, owner[i], step, s->watch, maxima + groups + i);
             if (terms[i]->kind == MG_ZERO) mg_align_zero(terms[i], maximum, step->fraction_bits[owner[i]], step);
         }
     }
 }
 
-static mg_number mg_ieee_add(const mg_number *x, const mg_number *y, const mg_step *step) {
-    const mg_number *pair[2] = {x, y};
+/* The first addend that is a NaN, quieted, where NaNs are handed on. */
+static int mg_first_nan(const mg_number *const *pair, const mg_step *step, mg_number *handed) {
     for (int i = 0; i < 2; i++)
         if (step->first_nan && pair[i]->kind == MG_NAN) {
-            mg_number handed = *pair[i];
-            handed.payload |= MG_QUIET;
-            return handed;
+            *handed = *pair[i];
+            handed->payload |= MG_QUIET;
+            return 1;
         }
-    mg_number exact = mg_exact_sum(pair, 2, step, -1);
-    if (step->first_nan && exact.kind == MG_NAN) return mg_made_nan(step);
-    return mg_ieee(&exact, step);
+    return 0;
 }
 
-static mg_number mg_ieee_reduce(const mg_number *const *terms, int32_t count, const mg_step *step) {
+static mg_number mg_ieee_add(const mg_number *x, const mg_number *y, const mg_step *step, mg_watch *watch) {
+    const mg_number *pair[2] = {x, y};
+    const int32_t seen = watch ? mg_watch_addition(watch, step->to, 0, x, y) : 0;
+    mg_number sum;
+    if (mg_first_nan(pair, step, &sum)) {
+        if (watch) mg_watch_put(watch, seen + 4, &sum);
+        return sum;
+    }
+    mg_number exact = mg_exact_sum(pair, 2, step, -1);
+    if (step->first_nan && exact.kind == MG_NAN) {
+        sum = mg_made_nan(step);
+        if (watch) mg_watch_put(watch, seen + 4, &sum);
+        return sum;
+    }
+    return mg_ieee(&exact, step, watch, seen + 2);
+}
+
+static mg_number mg_ieee_reduce(const mg_number *const *terms, int32_t count, const mg_step *step, mg_watch *watch) {
     if (count == 1) return *terms[0];
     if (step->order == MG_ORDER_TREE) {
-        mg_number left = mg_ieee_reduce(terms, count / 2, step), right = mg_ieee_reduce(terms + count / 2, count - count / 2, step);
-        return mg_ieee_add(&left, &right, step);
+        mg_number left = mg_ieee_reduce(terms, count / 2, step, watch);
+        mg_number right = mg_ieee_reduce(terms + count / 2, count - count / 2, step, watch);
+        return mg_ieee_add(&left, &right, step, watch);
     }
     mg_number total = *terms[0];
-    for (int32_t i = 1; i < count; i++) total = mg_ieee_add(&total, terms[i], step);
+    for (int32_t i = 1; i < count; i++) total = mg_ieee_add(&total, terms[i], step, watch);
     return total;
 }
 
@@ -541,9 +621,10 @@ static void mg_step_sum(mg_state *s, const mg_step *step, mg_number **terms, mg_
         for (int32_t i = 0; i < count; i++)
             if (mg_group_of(step, i) == g) picked[members++] = terms[i];
         const mg_number *const *group = (const mg_number *const *)picked;
-        sums[g] = step->op == MG_STEP_SUM ? mg_exact_sum(group, members, step, frame) : mg_ieee_reduce(group, members, step);
+        sums[g] = step->op == MG_STEP_SUM ? mg_exact_sum(group, members, step, frame) : mg_ieee_reduce(group, members, step, s->watch);
     }
     mg_write(s, step, sums, groups);
+    if (s->watch && count == 1 && step->to == MG_REGISTER_D) mg_watch_written(s, step, &sums[0]);
 }
 
 static void mg_step_normalize(mg_state *s, const mg_step *step) {
@@ -561,7 +642,7 @@ static void mg_step_normalize(mg_state *s, const mg_step *step) {
         }
 }
 
-static mg_number mg_fma_step(const mg_number *a, const mg_number *b, const mg_number *c, const mg_step *step) {
+static mg_number mg_fma_step(const mg_number *a, const mg_number *b, const mg_number *c, const mg_step *step, mg_watch *watch, int32_t seen) {
     const mg_number *operands[3] = {a, b, c};
     for (int i = 0; i < step->nan_order_count; i++) {
         const mg_number *x = operands[step->nan_order[i]];
@@ -576,12 +657,17 @@ static mg_number mg_fma_step(const mg_number *a, const mg_number *b, const mg_nu
         const mg_number *pair[2] = {&product, c};
         exact = mg_exact_sum(pair, 2, step, -1);
     }
+    if (watch) {
+        mg_watch_put(watch, seen, &product);
+        if (c) mg_watch_put(watch, seen + 1, c);
+        mg_watch_put(watch, seen + 2, &exact);
+    }
     if (exact.kind == MG_NAN) {
         if (step->nan_order_count) return mg_made_nan(step);
         exact.payload = 0;
         return exact;
     }
-    return mg_ieee(&exact, step);
+    return mg_ieee(&exact, step, watch, seen + 2);
 }
 
 static void mg_step_fma(mg_state *s, const mg_step *step, mg_number *sums) {
@@ -592,7 +678,10 @@ static void mg_step_fma(mg_state *s, const mg_step *step, mg_number *sums) {
         int started = step->start != MG_START_PRODUCT;
         for (int32_t i = 0; i < count; i++) {
             if (mg_group_of(step, i) != g) continue;
-            total = mg_fma_step(&s->registers[MG_REGISTER_A][i], &s->registers[MG_REGISTER_B][i], started ? &total : NULL, step);
+            const mg_number *a = &s->registers[MG_REGISTER_A][i], *b = &s->registers[MG_REGISTER_B][i];
+            const int32_t seen = s->watch ? mg_watch_addition(s->watch, step->to, i, NULL, NULL) : 0;
+            total = mg_fma_step(a, b, started ? &total : NULL, step, s->watch, seen);
+            if (s->watch) mg_watch_put(s->watch, seen + 4, &total); /* a NaN is handed on without a rounding */
             started = 1;
         }
         sums[g] = total;
@@ -617,12 +706,9 @@ static mg_number mg_with_gap(const mg_number *x, const mg_step *step) {
 /* Fraction bits that the rounding keeps; -1: the format's. */
 static int mg_kept(const mg_step *step) { return step->has_result_fraction_bits ? step->result_fraction_bits : -1; }
 
-static uint64_t mg_round_number(const mg_number *given, const mg_step *step) {
+static uint64_t mg_round_number(const mg_number *x, const mg_step *step) {
     const mg_format *f = &step->format;
-    if (given->kind >= MG_INFINITY) return mg_special_code(f, given, step->has_nan, step->nan);
-    mg_number seen = mg_with_sticky(given);
-    const mg_number *x = &seen;
-    if ((step->sticky_gap || step->sticky == MG_STICKY_LEFT_OUT) && f->is_float && seen.significand) seen = mg_with_gap(&seen, step);
+    if (x->kind >= MG_INFINITY) return mg_special_code(f, x, step->has_nan, step->nan);
     uint64_t code = mg_round(f, x, step->rounding, step->overflow, mg_kept(step), mg_flushes(step));
     if (!f->is_float) return code;
     mg_number rounded = mg_decode(f, code);
@@ -641,7 +727,16 @@ static void mg_step_round(mg_state *s, const mg_step *step) {
     int32_t count = 0;
     for (int r = 0; r < step->of_count; r++)
         for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
-            uint64_t code = mg_round_number(&s->registers[step->of[r]][i], step);
+            const mg_number *given = &s->registers[step->of[r]][i];
+            const mg_number exact = mg_with_sticky(given);
+            const int gap = (step->sticky_gap || step->sticky == MG_STICKY_LEFT_OUT) && step->format.is_float && exact.significand;
+            const mg_number seen = gap && exact.kind <= MG_FINITE ? mg_with_gap(&exact, step) : exact;
+            uint64_t code = mg_round_number(&seen, step);
+            if (s->watch) {
+                const mg_number rounded = mg_decode(&step->format, code);
+                mg_watch_rounded(s->watch, mg_watch_rounding(s->watch, step->to, i), &step->format, &exact, &seen, step->rounding,
+                                 mg_kept(step), &rounded);
+            }
             if (step->to == MG_REGISTER_D) {
                 s->result = code;
                 s->done = 1;
@@ -679,8 +774,10 @@ static void mg_load_operands(mg_state *s, const mg_program *program, const uint6
 }
 
 static uint64_t mg_run_operation(mg_state *s, mg_number **terms, mg_number *sums, int32_t *owner) {
-    for (int32_t i = 0; i < s->operation->step_count && !s->done; i++) {
+    const int whole = s->watch && s->watch->describing; /* every step has records, also behind one that ends the operation */
+    for (int32_t i = 0; i < s->operation->step_count && (!s->done || whole); i++) {
         const mg_step *step = &s->operation->steps[i];
+        if (s->watch) s->watch->step = i;
         switch (step->op) {
         case MG_STEP_FLUSH: mg_step_flush(s, step); break;
         case MG_STEP_MULTIPLY: mg_step_multiply(s, step); break;
@@ -694,12 +791,14 @@ static uint64_t mg_run_operation(mg_state *s, mg_number **terms, mg_number *sums
         case MG_STEP_HIDDEN_BIT: mg_step_hidden_bit(s, step); break;
         default: mg_step_round(s, step); break;
         }
+        if (s->watch) mg_watch_step(s, step);
     }
+    if (s->watch) mg_watch_result(s->watch, &s->operation->out_format, s->result);
     return s->result;
 }
 
 uint64_t mg_dot_in(void *workspace, const mg_program *program, const uint64_t *a, const uint64_t *b, uint64_t c,
-                   const uint64_t *scale_a, const uint64_t *scale_b) {
+                   const uint64_t *scale_a, const uint64_t *scale_b, mg_watch *watch) {
     size_t terms_count = 4 * MG_REGISTER_SLOTS(program->k);
     mg_number *slots = workspace, *sums = slots + MG_SLOTS(program->k);
     mg_number **terms = (mg_number **)(sums + terms_count);
@@ -709,13 +808,14 @@ uint64_t mg_dot_in(void *workspace, const mg_program *program, const uint64_t *a
     results[1] = 0;
     for (int32_t i = 0; i < program->operation_count; i++) {
         const mg_operation *o = &program->operations[i];
-        mg_state s = {.operation = o, .a_codes = a, .b_codes = b};
+        mg_state s = {.operation = o, .a_codes = a, .b_codes = b, .watch = watch};
         mg_layout_registers(&s, slots, program->k);
         mg_load_operands(&s, program, a, b, scale_a, scale_b);
         s.registers[MG_REGISTER_C][0] = mg_decode(&o->seed_format, results[o->seed]);
         s.count[MG_REGISTER_C] = 1;
         for (int32_t j = 0; j < o->addend_count; j++) s.registers[MG_REGISTER_ADDENDS][j] = mg_decode(&o->out_format, results[o->addends[j]]);
         s.count[MG_REGISTER_ADDENDS] = o->addend_count;
+        if (watch) mg_watch_operation(&s, i);
         results[2 + i] = mg_run_operation(&s, terms, sums, owner);
     }
     return results[1 + program->operation_count];
@@ -725,7 +825,7 @@ uint64_t mg_dot_general(const mg_program *program, const uint64_t *a, const uint
                         const uint64_t *scale_a, const uint64_t *scale_b) {
     void *workspace = malloc(mg_workspace_bytes(program));
     if (!workspace) return 0;
-    uint64_t code = mg_dot_in(workspace, program, a, b, c, scale_a, scale_b);
+    uint64_t code = mg_dot_in(workspace, program, a, b, c, scale_a, scale_b, NULL);
     free(workspace);
     return code;
 }

@@ -6,13 +6,20 @@
 
 typedef unsigned __int128 mg_u128;
 
-/* (-1)^sign * significand * 2^(exponent - fraction_bits); `exponent` is what alignment compares. */
+/* (-1)^sign * significand * 2^(exponent - fraction_bits); `exponent` is what alignment compares, `payload` the fraction
+ * of a NaN, aligned left. `sticky`: bits below the significand were cut, their OR is carried along (cut: sticky_or).
+ * Whoever observes numbers from outside learns the fields from this list (mg_number_fields). */
+#define MG_NUMBER_FIELDS(FIELD)   \
+    FIELD(mg_u128, significand)   \
+    FIELD(uint64_t, payload)      \
+    FIELD(int32_t, exponent)      \
+    FIELD(int32_t, fraction_bits) \
+    FIELD(uint8_t, kind)          \
+    FIELD(uint8_t, sign)          \
+    FIELD(uint8_t, sticky)
+#define MG_DECLARE_FIELD(type, name) type name;
 typedef struct {
-    mg_u128 significand;
-    uint64_t payload; /* the fraction of a NaN, aligned left */
-    int32_t exponent, fraction_bits;
-    uint8_t kind, sign;
-    uint8_t sticky; /* bits below the significand were cut, their OR is carried along (cut: sticky_or) */
+    MG_NUMBER_FIELDS(MG_DECLARE_FIELD)
 } mg_number;
 
 static inline int mg_bit_length(mg_u128 x) {
@@ -101,6 +108,25 @@ static inline uint64_t mg_round_to_integer(const mg_format *f, const mg_number *
     return (uint64_t)value & ((UINT64_C(1) << f->bits) - 1);
 }
 
+/* What leaves the rounder before anything else happens to it: of a float, `kept` fraction bits (-1: all) below the leading
+ * one or the least exponent, its carry still above the point; of an integer, a whole number. x is finite and not zero. */
+static inline mg_number mg_round_significand(const mg_format *f, const mg_number *x, int rounding, int kept) {
+    mg_number y = *x;
+    const int32_t lsb = mg_lsb(x);
+    if (!f->is_float) {
+        if (lsb >= 0) return y;
+        y.significand = mg_shift_right(x->sign, x->significand, -(int64_t)lsb, rounding);
+        y.exponent = y.fraction_bits = 0;
+        return y;
+    }
+    if (kept < 0) kept = f->fraction_bits;
+    y.exponent = mg_bit_length(x->significand) - 1 + lsb;
+    if (y.exponent < f->min_exponent) y.exponent = f->min_exponent;
+    y.significand = mg_shift_right(x->sign, x->significand, (int64_t)y.exponent - kept - lsb, rounding);
+    y.fraction_bits = kept;
+    return y;
+}
+
 /* What `flush` of mg_round asks for: nothing; zero for a result that is subnormal; zero for a number that would be
  * below the least normal one if it were rounded as if exponents had no lower bound. */
 enum { MG_KEEP_SUBNORMALS, MG_FLUSH_SUBNORMALS, MG_FLUSH_UNBOUNDED };
@@ -129,13 +155,14 @@ static inline uint64_t mg_round(const mg_format *f, const mg_number *x, int roun
     uint64_t zero_code = f->specials == MG_SPECIALS_NEGATIVE_ZERO_NAN ? 0 : sign_code;
     if (x->significand == 0) return zero_code;
     if (kept < 0) kept = f->fraction_bits;
-    int32_t lsb = mg_lsb(x), exponent = mg_bit_length(x->significand) - 1 + lsb;
-    if (flush == MG_FLUSH_UNBOUNDED && exponent < f->min_exponent) {
-        uint64_t rounded = (uint64_t)mg_shift_right(x->sign, x->significand, (int64_t)exponent - kept - lsb, rounding);
-        if (exponent + (int32_t)(rounded >> (kept + 1)) < f->min_exponent) return zero_code;
+    if (flush == MG_FLUSH_UNBOUNDED) {
+        const int32_t lsb = mg_lsb(x), leading = mg_bit_length(x->significand) - 1 + lsb;
+        const uint64_t rounded = (uint64_t)mg_shift_right(x->sign, x->significand, (int64_t)leading - kept - lsb, rounding);
+        if (leading + (int32_t)(rounded >> (kept + 1)) < f->min_exponent) return zero_code;
     }
-    if (exponent < f->min_exponent) exponent = f->min_exponent;
-    uint64_t significand = (uint64_t)mg_shift_right(x->sign, x->significand, (int64_t)exponent - kept - lsb, rounding);
+    const mg_number rounded = mg_round_significand(f, x, rounding, kept);
+    int32_t exponent = rounded.exponent;
+    uint64_t significand = (uint64_t)rounded.significand;
     if (significand >> (kept + 1)) {
         significand >>= 1;
         exponent++;

@@ -6,6 +6,7 @@
 
 #include "mg_internal.h"
 #include "mg_number.h"
+#include "mg_watch.h"
 
 /* One operand of one tile: raw codes, and for the lane kernels its decoded significands and exponents. */
 typedef struct {
@@ -24,6 +25,8 @@ typedef struct {
     uint64_t *lane_a, *lane_b, *lane_scales, *results;
     void *workspace, *memory;
     int64_t first, last;
+    const mg_watch *watch; /* who observes, pointing at the first dot product, or null */
+    int wrong;             /* an observed program had another number of records */
 } mg_worker;
 
 static int64_t mg_offset(const mg_call *call, const mg_array *array, int64_t index) {
@@ -203,7 +206,7 @@ static void mg_gather_columns(const mg_worker *w, const mg_lanes *lanes, int32_t
 }
 
 /* The codes of one lane, as the general interpreter takes them. */
-static uint64_t mg_general_lane(mg_worker *w, const mg_lanes *lanes, int l, uint64_t c) {
+static uint64_t mg_general_lane(mg_worker *w, const mg_lanes *lanes, int l, uint64_t c, mg_watch *watch) {
     const mg_program *p = w->program;
     const int32_t nibbles = mg_metadata_columns(p);
     for (int32_t k = 0; k < p->k; k++) {
@@ -215,7 +218,7 @@ static uint64_t mg_general_lane(mg_worker *w, const mg_lanes *lanes, int l, uint
         w->lane_scales[s] = w->scale_a.codes[(ptrdiff_t)lanes->row[l] * w->scale_columns + s];
         w->lane_scales[w->scale_columns + s] = w->scale_b.codes[(ptrdiff_t)s * w->columns + lanes->column[l]];
     }
-    return mg_dot_in(w->workspace, p, w->lane_a, w->lane_b, c, w->lane_scales, w->lane_scales + w->scale_columns);
+    return mg_dot_in(w->workspace, p, w->lane_a, w->lane_b, c, w->lane_scales, w->lane_scales + w->scale_columns, watch);
 }
 
 /* Runs the whole program on one block; c codes in, d codes out. */
@@ -232,7 +235,7 @@ static void mg_run_block(mg_worker *w, const mg_lanes *lanes, const mg_block *bl
     }
     memcpy(d, w->results + (ptrdiff_t)(1 + p->operation_count) * MG_LANES, MG_LANES * sizeof *d);
     for (int l = 0; left; l++, left >>= 1)
-        if (left & 1) d[l] = mg_general_lane(w, lanes, l, c[l]);
+        if (left & 1) d[l] = mg_general_lane(w, lanes, l, c[l], NULL);
 }
 
 static mg_block mg_make_block(mg_worker *w) {
@@ -319,7 +322,7 @@ static void mg_run_tile(mg_worker *w, int64_t batch) {
         mg_locate(w, first, &lanes);
         mg_move_block(w, &call->c, c_data, &lanes, used, w->program->c.storage, c, 0);
         if (!w->kernels) {
-            for (int l = 0; l < used; l++) d[l] = mg_general_lane(w, &lanes, l, c[l]);
+            for (int l = 0; l < used; l++) d[l] = mg_general_lane(w, &lanes, l, c[l], NULL);
         } else {
             const int new_row = lanes.row[0] != row || lanes.row[MG_LANES - 1] != row;
             mg_block block = mg_prepare_block(w, &lanes, first == 0, new_row);
@@ -355,8 +358,15 @@ static void mg_run_dots(mg_worker *w, int64_t first, int64_t last) {
         c[l] = mg_load(call->c.data + mg_offset(call, &call->c, batch), p->c.storage);
     }
     one.rows = one.columns = MG_LANES; /* lane l: row l of a, column l of b */
-    if (!w->kernels) {
-        for (int l = 0; l < used; l++) d[l] = mg_general_lane(&one, &lanes, l, c[l]);
+    if (w->watch) {
+        for (int l = 0; l < used; l++) {
+            mg_watch seen = *w->watch;
+            seen.records += first + l;
+            d[l] = mg_general_lane(&one, &lanes, l, c[l], &seen);
+            w->wrong |= seen.wrong;
+        }
+    } else if (!w->kernels) {
+        for (int l = 0; l < used; l++) d[l] = mg_general_lane(&one, &lanes, l, c[l], NULL);
     } else {
         const struct { const mg_format *f; const int32_t *table; mg_operand *operand; ptrdiff_t count; } all[] = {
             {&p->a, p->table_a, &w->a, (ptrdiff_t)p->k * MG_LANES}, {&p->b, p->table_b, &w->b, (ptrdiff_t)p->logical_k * MG_LANES},
@@ -462,11 +472,12 @@ const char *mg_simd(void) { return mg_choose()->name; }
 const char *mg_digest(void) { return MG_DIGEST; }
 #endif
 
-static int mg_prepare(mg_worker *w, const mg_program *program, const mg_call *call) {
+static int mg_prepare(mg_worker *w, const mg_program *program, const mg_call *call, const mg_watch *watch) {
     memset(w, 0, sizeof *w);
     w->program = program;
     w->call = call;
-    w->kernels = program->all_fast && !call->force_general ? mg_choose() : NULL;
+    w->watch = watch;
+    w->kernels = program->all_fast && !call->force_general && !watch ? mg_choose() : NULL;
     w->rows = call->m;
     w->columns = call->n;
     w->scale_columns = program->scale_block ? program->k / program->scale_block : 0;
@@ -479,13 +490,17 @@ static int mg_prepare(mg_worker *w, const mg_program *program, const mg_call *ca
 
 #define MG_MAX_THREADS 256
 
-int mg_run(const mg_program *program, const mg_call *call) {
+int mg_run(const mg_program *program, const mg_call *call) { return mg_run_watched(program, call, NULL); }
+
+int mg_run_watched(const mg_program *program, const mg_call *call, const mg_watch *watch) {
     int64_t total = 1, dots;
     for (int32_t d = 0; d < call->batch_dims; d++) total *= call->batch_shape[d];
     if (total == 0) return 0;
     dots = total * call->m * call->n;
     int64_t threads = call->threads < 1 ? 1 : call->threads > MG_MAX_THREADS ? MG_MAX_THREADS : call->threads;
-    if (threads > dots / 4096) threads = dots / 4096; /* a thread costs as much as some thousand dot products */
+    /* A thread costs as much as some thousand dot products, or some hundred observed ones. */
+    const int64_t least = watch ? 512 : 4096;
+    if (threads > dots / least) threads = dots / least;
     if (threads > total) threads = total;
     if (threads < 1) threads = 1;
     mg_worker workers[MG_MAX_THREADS];
@@ -493,7 +508,7 @@ int mg_run(const mg_program *program, const mg_call *call) {
     int64_t share = ((total + threads - 1) / threads + MG_LANES - 1) / MG_LANES * MG_LANES, started = 0, prepared = 0;
     int status = 0;
     for (; prepared < threads && status == 0; prepared++) {
-        status = mg_prepare(&workers[prepared], program, call);
+        status = mg_prepare(&workers[prepared], program, call, watch);
         workers[prepared].first = prepared * share < total ? prepared * share : total;
         workers[prepared].last = (prepared + 1) * share < total ? (prepared + 1) * share : total;
     }
@@ -504,7 +519,10 @@ int mg_run(const mg_program *program, const mg_call *call) {
         for (int64_t i = started; i < threads; i++) mg_work(&workers[i]);
         for (int64_t i = 1; i < started; i++) pthread_join(handles[i], NULL);
     }
-    for (int64_t i = 0; i < prepared; i++) free(workers[i].memory);
+    for (int64_t i = 0; i < prepared; i++) {
+        if (status == 0 && workers[i].wrong) status = -2;
+        free(workers[i].memory);
+    }
     return status;
 }
 

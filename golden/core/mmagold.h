@@ -73,6 +73,48 @@ int mg_run(const mg_program *program, const mg_call *call);
 uint64_t mg_dot_general(const mg_program *program, const uint64_t *a, const uint64_t *b, uint64_t c,
                         const uint64_t *scale_a, const uint64_t *scale_b);
 
+/* Observing: the numbers that the general interpreter reads and makes, each in a record of its own. Which records a dot
+ * product has depends on the program alone. `place` is the register; `index` stands for an element of it, a group
+ * (maximum), a term of the step (cut) or the place in k (fused multiply-add). */
+enum mg_moment {
+    MG_MOMENT_REGISTER,  /* an element of a register: as the operation begins (step -1), or as the step left it */
+    MG_MOMENT_MAXIMUM,   /* align: the exponent that a group aligns to, in `exponent` */
+    MG_MOMENT_CUT,       /* align: what a term lost; see mg_watch_cut */
+    MG_MOMENT_LEFT,      /* one addition: its first addend (fma: the product) ... */
+    MG_MOMENT_RIGHT,     /* ... and its second */
+    MG_MOMENT_EXACT,     /* one rounding: the exact number before it */
+    MG_MOMENT_UNBOUNDED, /* ... what left the rounder, before flush and overflow; its carry is still above the point */
+    MG_MOMENT_ROUNDED,   /* ... and the number that its code stands for */
+    MG_MOMENT_RESULT     /* the end of an operation: its code, in `payload`, and decoded */
+};
+#define MG_NOT_RUN 255   /* the kind of a number that this dot product did not make */
+
+typedef struct {
+    int32_t operation, step, moment, place, index;
+} mg_record;
+
+/* Describes the records of a program: fills `layout`, at most `most` of them, and returns how many there are; -1 when
+ * memory is short. */
+int32_t mg_observe_layout(const mg_program *program, mg_record *layout, int32_t most);
+
+/* Runs dot products (m and n are 1) on the general interpreter, d as mg_run does, and writes record r of dot product i
+ * to the number at index r * dots + i of `records`, which has room for `count` records of each. Returns 0, -1 when
+ * memory is short, or -2 when the program has another number of records. */
+int mg_observe(const mg_program *program, const mg_call *call, void *records, int32_t count);
+
+/* A field of an observed number; `bytes` 16 is one unsigned integer. */
+typedef struct {
+    const char *name;
+    int32_t offset, bytes, is_signed;
+} mg_field;
+
+/* Describes the fields of a number: fills `fields`, at most `most` of them; returns how many there are, and the size of
+ * a number in `size`. */
+int32_t mg_number_fields(mg_field *fields, int32_t most, int64_t *size);
+
+/* Decodes `count` codes of a format into numbers. */
+void mg_decode_codes(const mg_format *format, const uint64_t *codes, int64_t count, void *numbers);
+
 /* Fills table[2 * code] and table[2 * code + 1] with the signed significand and the exponent of all 256 codes of an
  * 8-bit format, as `target` holds them where it is not null; `fixed_point` gives significand * 2^exponent and exponent 0. */
 void mg_build_table(const mg_format *format, const mg_format *target, int fixed_point, int32_t *table);

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from golden import stimuli
 from golden.catalog.lookup import instruction
-from golden.cover.points import Coverpoint, coverpoints, samples
+from golden.cover.points import Coverpoint, sampler
 from golden.errors import FileFormatError, OperandError
 from golden.files.output import write_text
 from golden.instruction import Instruction
@@ -33,7 +33,7 @@ _CHUNK = 4096
 
 
 class Coverage:
-    """Hits of the bins of one instruction.
+    """Hits of the bins of one instruction. A bin that was hit can be reached, whatever the rules say.
 
     Attributes:
         instruction: what was covered.
@@ -44,7 +44,8 @@ class Coverage:
 
     def __init__(self, ins: Instruction) -> None:
         self.instruction = ins
-        self.points: tuple[Coverpoint, ...] = tuple(coverpoints(ins))
+        self._sampler = sampler(ins)
+        self.points: tuple[Coverpoint, ...] = self._sampler.points
         self.hits = {point.name: np.zeros(len(point.bins), np.int64) for point in self.points}
         self.vectors = 0
 
@@ -52,12 +53,10 @@ class Coverage:
         """Counts vectors: operands as `ins.dot` takes them, (count, ...), and their results d (count,)."""
         for start in range(0, len(d), _CHUNK):
             part = {name: codes[start : start + _CHUNK] for name, codes in operands.items()}
-            for name, bins in samples(self.instruction, part, d[start : start + _CHUNK]):
+            for name, bins in self._sampler.samples(part, d[start : start + _CHUNK]):
                 if name in self.hits:
-                    counts = np.bincount(
-                        np.asarray(bins, np.int64).ravel() + 1, minlength=len(self.hits[name]) + 1
-                    )
-                    self.hits[name] += counts[1:]
+                    places = np.asarray(bins, np.int64).ravel(order="K") + 1
+                    self.hits[name] += np.bincount(places, minlength=len(self.hits[name]) + 1)[1:]
         self.vectors += len(d)
 
     def sample_set(self, vectors: VectorSet) -> None:
@@ -70,17 +69,18 @@ class Coverage:
             raise OperandError("coverage looks at dot products; draw the set with level 'dot'")
         self.sample(vectors.operands, vectors.d)
 
-    def _reached(self) -> Iterator[tuple[Coverpoint, str, bool, int]]:
+    def bins(self) -> Iterator[tuple[Coverpoint, str, bool, int]]:
+        """Every bin: its coverpoint, its label, whether it can be reached, and its hits."""
         for point in self.points:
             for (label, reachable), hits in zip(
                 point.bins.items(), self.hits[point.name].tolist(), strict=True
             ):
-                yield point, label, reachable, hits
+                yield point, label, reachable or hits > 0, hits
 
     @property
     def counts(self) -> tuple[int, int]:
         """(bins hit, bins that can be reached)."""
-        wanted = [hits > 0 for _, _, reachable, hits in self._reached() if reachable]
+        wanted = [hits > 0 for _, _, reachable, hits in self.bins() if reachable]
         return sum(wanted), len(wanted)
 
     @property
@@ -92,14 +92,14 @@ class Coverage:
     def holes(self) -> list[tuple[str, str]]:
         """Reachable bins without a hit: (coverpoint, bin)."""
         return [
-            (point.name, label) for point, label, reachable, hits in self._reached() if reachable and not hits
+            (point.name, label) for point, label, reachable, hits in self.bins() if reachable and not hits
         ]
 
     def surprises(self) -> list[tuple[str, str]]:
-        """Bins that were hit although they are not reachable: a wrong rule, or results that are not the
-        instruction's."""
+        """Bins that were hit although no rule lets them be reached: a rule that is too narrow, or results
+        that are not the instruction's. They count like any other."""
         return [
-            (point.name, label) for point, label, reachable, hits in self._reached() if hits and not reachable
+            (point.name, label) for point, label, _, hits in self.bins() if hits and not point.bins[label]
         ]
 
     def merge(self, other: Coverage) -> None:
@@ -117,16 +117,12 @@ class Coverage:
         self.vectors += other.vectors
 
     def as_dict(self) -> dict[str, Any]:
-        """The coverage as plain values for JSON: bins by coverpoint with their hits; unreachable bins are
-        left out."""
-        table = {
-            point.name: {
-                label: int(n)
-                for (label, ok), n in zip(point.bins.items(), self.hits[point.name], strict=True)
-                if ok
-            }
-            for point in self.points
-        }
+        """The coverage as plain values for JSON: bins by coverpoint with their hits; bins that cannot be
+        reached are left out."""
+        table: dict[str, dict[str, int]] = {point.name: {} for point in self.points}
+        for point, label, reachable, hits in self.bins():
+            if reachable:
+                table[point.name][label] = hits
         hit, total = self.counts
         return {
             "format": _FORMAT,
@@ -152,7 +148,7 @@ class Coverage:
             coverage.vectors = int(saved["vectors"])
             for point in coverage.points:
                 bins = saved["coverpoints"][point.name]
-                wanted = [label for label, reachable in point.bins.items() if reachable]
+                wanted = [label for label, reachable in point.bins.items() if reachable or label in bins]
                 if list(bins) != wanted:
                     raise KeyError(point.name)
                 coverage.hits[point.name] = np.array(

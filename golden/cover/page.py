@@ -86,7 +86,7 @@ def _instruction(index: int, coverage: Coverage) -> str:
 
 
 def _point(point: Coverpoint, hits: list[int]) -> str:
-    reachable = [n > 0 for n, ok in zip(hits, point.bins.values(), strict=True) if ok]
+    reachable = [n > 0 for n, ok in zip(hits, point.bins.values(), strict=True) if ok or n]
     missing = len(reachable) - sum(reachable)
     cells = "".join(_bin(label, ok, n) for (label, ok), n in zip(point.bins.items(), hits, strict=True))
     state = f"<span class=hole>{missing} missing</span>" if missing else "<span class=full>full</span>"
@@ -99,6 +99,6 @@ def _point(point: Coverpoint, hits: list[int]) -> str:
 
 
 def _bin(label: str, reachable: bool, hits: int) -> str:
-    if not reachable:
+    if not reachable and not hits:
         return f'<span class="bin never" title="cannot be reached">{escape(label)}</span>'
     return f'<span class="bin{"" if hits else " open"}">{escape(label)} <b>{hits:,}</b></span>'

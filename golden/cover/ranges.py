@@ -3,19 +3,20 @@ reached at all.
 
 A span says, for every register before a step, which exponents its finite non-zero terms can have, how large a
 significand can be, the exponent of the lowest bit that can be set, and the largest value. The rules follow
-from the formats and the steps alone; nothing is learnt from vectors.
+from the formats and the steps alone; nothing is learnt from vectors. They may allow too much, never too
+little; where they do, what was seen wins (golden/cover/coverage.py).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import assert_never
+from typing import Any, assert_never
 
-from golden.cover.observed import groups_of, largest_significand
-from golden.errors import CoverageError
 from golden.instruction import Instruction
-from golden.number.formats import Format
+from golden.number.formats import Format, Kind
+from golden.program.extents import group_sizes
+from golden.program.keys import Candidate
 from golden.program.program import NO_SEED, Operation
 from golden.program.steps import (
     Additions,
@@ -23,9 +24,11 @@ from golden.program.steps import (
     Flush,
     Fma,
     HiddenBit,
+    IeeeStep,
     Multiply,
     Normalize,
     Round,
+    RoundingStep,
     Scale,
     SpecialValues,
     Step,
@@ -43,9 +46,14 @@ class Span:
         lsb: exponent of the lowest bit that can be set.
         significand: the largest significand, in units of 2**exponent.
         greatest, least: the largest and the most negative value.
-        cancels: whether a term can be a sum that came out as zero and still takes part in alignment.
         depth: how far below a term's own exponent its bits can reach.
+        cancels: whether a term can be a sum that came out as zero and still takes part in alignment.
         subnormal: whether a term's significand can be below 1.
+        scattered: whether that can be at any exponent, not at the least one alone.
+        vanishes: whether a term can have lost all its bits and still take part in alignment.
+        sticky: whether a term can carry the OR of what was cut along.
+        zeros: the least exponent of a term that is zero.
+        shared: the alignment and its groups in which terms have one exponent; None where each has its own.
     """
 
     count: int
@@ -58,6 +66,21 @@ class Span:
     depth: int
     cancels: bool = False
     subnormal: bool = False
+    scattered: bool = False
+    vanishes: bool = False
+    sticky: bool = False
+    zeros: int = 0
+    shared: Any = None
+
+    @property
+    def above(self) -> int:
+        """Bits of a significand above that of 1."""
+        return max(int(self.significand).bit_length() - 1, 0)
+
+    @property
+    def zero(self) -> bool:
+        """Whether every term is always zero."""
+        return self.greatest == self.least == 0
 
 
 def of_format(fmt: Format, count: int, flushed: bool = False) -> Span:
@@ -81,6 +104,7 @@ def of_format(fmt: Format, count: int, flushed: bool = False) -> Span:
         least,
         fmt.fraction_bits,
         subnormal=tiny,
+        zeros=fmt.min_exponent,
     )
 
 
@@ -98,13 +122,17 @@ def multiplied(x: Span, y: Span) -> Span:
         x.depth + y.depth,
         x.cancels or y.cancels,
         x.subnormal or y.subnormal,
+        x.subnormal or y.subnormal,
+        x.vanishes or y.vanishes,
+        x.sticky or y.sticky,
+        min(x.zeros + y.low, y.zeros + x.low, x.zeros, y.zeros),  # a factor's own, where infinity gives way
     )
 
 
 def joined(spans: list[Span], size: int | None = None) -> Span:
     """The span of an exact sum of `size` (default: all) of the terms of several registers; seeds that are
     zero do not count."""
-    spans = [span for span in spans if span.greatest or span.least] or spans
+    spans = [span for span in spans if not span.zero] or spans
     count = sum(span.count for span in spans)
     share = Fraction(size or count, count)
     return Span(
@@ -116,10 +144,33 @@ def joined(spans: list[Span], size: int | None = None) -> Span:
         sum((span.count * share * span.greatest for span in spans), Fraction(0)),
         sum((span.count * share * span.least for span in spans), Fraction(0)),
         max(span.high for span in spans) - min(span.lsb for span in spans),
-        any(span.least < 0 for span in spans)
-        and any(span.greatest > 0 for span in spans)
-        and (size or count) > 1,
+        (any(s.least < 0 for s in spans) and any(s.greatest > 0 for s in spans) and (size or count) > 1)
+        or any(span.cancels or span.vanishes for span in spans),
         True,
+        True,
+        any(span.cancels or span.vanishes for span in spans),
+        any(span.sticky for span in spans),
+        min(span.zeros for span in spans),
+    )
+
+
+def either(x: Span, y: Span) -> Span:
+    """The span of terms that are of one kind or of the other."""
+    return Span(
+        x.count,
+        min(x.low, y.low),
+        max(x.high, y.high),
+        min(x.lsb, y.lsb),
+        max(x.significand, y.significand),
+        max(x.greatest, y.greatest),
+        min(x.least, y.least),
+        max(x.depth, y.depth),
+        x.cancels or y.cancels,
+        x.subnormal or y.subnormal,
+        x.scattered or y.scattered,
+        x.vanishes or y.vanishes,
+        x.sticky or y.sticky,
+        min(x.zeros, y.zeros),
     )
 
 
@@ -133,16 +184,31 @@ def spans_of(ins: Instruction, operation: Operation) -> list[tuple[Step, dict[st
     }
     if operation.addends:
         addends = [_seed(ins, name, operation.out_format) for name in operation.addends]
-        registers["addends"] = replace(max(addends, key=lambda span: span.greatest), count=len(addends))
+        found = addends[0]
+        for span in addends[1:]:
+            found = either(found, span)
+        registers["addends"] = replace(found, count=len(addends))
     if "scale_a" in ins.formats:
         registers["scales"] = multiplied(
             *(of_format(ins.formats[name], count) for name in ("scale_a", "scale_b"))
         )
     steps = []
-    for step in operation.steps:
+    for index, step in enumerate(operation.steps):
         steps.append((step, dict(registers)))
-        _apply(step, registers)
+        registers |= _written(step, index, registers)
     return steps
+
+
+def words_are_numbers(fmt: Format, step: RoundingStep | SpecialValues) -> bool:
+    """Whether what stands for a NaN or an infinity in a format is an ordinary number there."""
+    words = special_words(fmt, step)
+    return not fmt.is_float or any(fmt.decode(word).kind <= Kind.FINITE for word in words)
+
+
+def special_words(fmt: Format, step: RoundingStep | SpecialValues) -> list[int]:
+    """The codes that a step answers for NaN."""
+    named = [word for _, word in step.nans if word is not None] if isinstance(step, SpecialValues) else []
+    return [fmt.largest if step.nan is None else step.nan, *named]
 
 
 def _seed(ins: Instruction, name: str, fmt: Format) -> Span:
@@ -154,17 +220,22 @@ def _seed(ins: Instruction, name: str, fmt: Format) -> Span:
     if name == "c" or not fmt.is_float:
         return span
     earlier = next(operation for operation in ins.program.operations if operation.to == name)
-    step, registers = spans_of(ins, earlier)[-1]
+    answering = (*earlier.steps_of(SpecialValues), earlier.final)
+    if fmt != earlier.out_format or any(words_are_numbers(fmt, step) for step in answering):
+        return span
+    _, registers = spans_of(ins, earlier)[-1]
+    step = earlier.final
     total = rounded_total(step, registers)
     lsb = max(span.lsb, total.lsb)
     low = max(span.low, total.lsb)
+    room = _carried(total, fmt, step)
     return replace(
         span,
         low=low,
         lsb=lsb,
-        high=min(span.high, _exponent_of(max(total.greatest, -total.least), span.high)),
-        greatest=min(span.greatest, total.greatest),
-        least=max(span.least, total.least),
+        high=min(span.high, _exponent_of(max(room.greatest, -room.least), span.high)),
+        greatest=min(span.greatest, room.greatest),
+        least=max(span.least, room.least),
         subnormal=lsb < fmt.min_exponent,
     )
 
@@ -176,15 +247,63 @@ def _exponent_of(value: Fraction, highest: int) -> int:
     return exponent
 
 
-def rounded_total(step: Step, registers: dict[str, Span]) -> Span:
-    """The exact value that a rounding step rounds (of a chain of fused multiply-adds: one of them)."""
+def _carried(span: Span, fmt: Format, step: RoundingStep, times: int = 1) -> Span:
+    """The span with room for roundings to a format away from zero."""
+    if step.rounding == "toward_zero":
+        return span
+    bits = kept_bits(step, fmt)
+    more, unit = 1 + Fraction(times, 1 << bits), Fraction(2) ** (fmt.min_exponent - bits)
+    up, down = step.rounding != "down", step.rounding != "up"
+    return replace(
+        span,
+        greatest=span.greatest * more + unit if up else span.greatest,
+        least=span.least * more - unit if down else span.least,
+    )
+
+
+def kept_bits(step: RoundingStep, fmt: Format) -> int:
+    """Fraction bits of a step's result."""
+    kept = step.result_fraction_bits if isinstance(step, Round) else None
+    return fmt.fraction_bits if kept is None else kept
+
+
+def rounded_total(step: RoundingStep, registers: dict[str, Span]) -> Span:
+    """The exact value that a rounding step rounds (of a chain of additions: one of them)."""
     if isinstance(step, Round):
         return registers[step.of[0]]
     if isinstance(step, Multiply):
-        return multiplied(registers["a"], registers["b"])
+        return _exact_products(step, registers)
+    total = joined(addends(step, registers))
+    if isinstance(step, Fma) or words_are_numbers(step.format, step):
+        return total
+    whole = joined(terms_of(step, registers))
+    return replace(total, significand=whole.significand, greatest=whole.greatest, least=whole.least)
+
+
+def terms_of(step: Sum | Additions | Fma, registers: dict[str, Span]) -> list[Span]:
+    """What a step adds up: its registers that have terms, or (fma) one product and what it starts with."""
     if isinstance(step, Fma):
-        return joined([one_product(registers), registers["c"]])
-    return joined([registers[name] for name in step.of])
+        return [one_product(registers), *([registers["c"]] if step.start == "c" else [])]
+    return [registers[name] for name in step.of if registers[name].count]
+
+
+def addends(step: Sum | Additions | Fma, registers: dict[str, Span]) -> list[Span]:
+    """What the additions of a step add: its terms, and the sums before where each sum is rounded."""
+    spans = terms_of(step, registers)
+    if isinstance(step, Sum):
+        return spans
+    if isinstance(step, Fma):
+        links = max(group_sizes(step, registers["a"].count)) - 1
+        total = joined([replace(spans[0], count=max(registers["a"].count, 1)), *spans[1:]])
+    else:
+        links = max(group_sizes(step, sum(span.count for span in spans))) - 2
+        total = joined(spans)
+    if links < 1:  # no sum is added to
+        return spans
+    before = replace(_in_format(total, step.format, step, links), count=1)
+    if isinstance(step, Fma) and step.start == "c":
+        return [spans[0], either(spans[1], before)]
+    return [*spans, before]
 
 
 def one_product(registers: dict[str, Span]) -> Span:
@@ -200,131 +319,303 @@ def _operand(fmt: Format, target: Format | None, count: int) -> Span:
     return replace(
         span,
         low=max(span.lsb, target.min_exponent),
+        high=span.high + span.above,
         depth=target.fraction_bits,
         subnormal=span.lsb < target.min_exponent,
+        zeros=target.min_exponent,
     )
 
 
-def _apply(step: Step, registers: dict[str, Span]) -> None:
+def _written(step: Step, index: int, registers: dict[str, Span]) -> dict[str, Span]:
+    """The registers that a step writes."""
     match step:
         case Flush():
-            for name in step.of:
-                span = registers[name]
-                registers[name] = replace(span, subnormal=False, lsb=_normal_lsb(span))
+            return {name: _flushed(registers[name]) for name in step.of}
+        case HiddenBit():
+            return {name: _with_hidden_bit(registers[name]) for name in step.of}
         case Multiply():
-            registers[step.to] = _products(step, registers)
-            if step.negate in ("c", "both"):
-                registers["c"] = _negated(registers["c"])
+            turned = {"c": _negated(registers["c"])} if step.negate in ("c", "both") else {}
+            return {step.to: _products(step, registers), **turned}
         case Scale():
-            for name in step.of:
-                scales = replace(registers["scales"], count=registers[name].count)
-                registers[name] = multiplied(scales, registers[name])
+            scales = registers["scales"]
+            counts = {name: replace(scales, count=registers[name].count) for name in step.of}
+            return {name: multiplied(counts[name], registers[name]) for name in step.of}
         case Align():
-            registers.update(aligned(step, registers))
+            return aligned(step, index, registers)
         case Sum():
-            registers[step.to] = _summed(step, [registers[name] for name in step.of])
+            return {step.to: _summed(step, registers)}
         case Additions():
-            spans = [registers[name] for name in step.of]
-            registers[step.to] = _bounded(_joined_groups(step, spans), step.format, step.flush != "none")
+            return {step.to: _added(step, registers)}
         case Normalize():
             bits = dict(step.fraction_bits)
-            registers.update({name: _normalized(registers[name], bits[name], step) for name in step.of})
+            return {name: _normalized(registers[name], bits[name], step) for name in step.of}
         case Fma():
-            groups = groups_of(registers["a"].count, step.group)
-            registers[step.to] = of_format(step.format, len(groups), step.flush != "none")
+            groups = len(group_sizes(step, registers["a"].count))
+            return {step.to: of_format(step.format, groups, step.flush != "none")}
         case Round():
-            registers[step.to] = of_format(step.format, registers[step.of[0]].count)
+            return {step.to: of_format(step.format, registers[step.of[0]].count)}
         case SpecialValues():
-            pass  # the registers hold what they held
-        case HiddenBit():
-            raise CoverageError(f"step '{step.op}' has no spans: functional coverage does not observe it")
+            return {}  # the registers hold what they held
         case _:
             assert_never(step)
 
 
-def _normal_lsb(span: Span) -> int:
-    return span.low - span.depth
+def _flushed(span: Span) -> Span:
+    lsb = span.low - span.depth
+    return replace(span, lsb=lsb, subnormal=False, scattered=False, cancels=False, vanishes=False)
 
 
-def _products(step: Multiply, registers: dict[str, Span]) -> Span:
+def _with_hidden_bit(span: Span) -> Span:
+    """Significands from 1 up; zeros that get the bit are the power of two of their exponent."""
+    most = max(span.significand, 2 - Fraction(1, 1 << max(span.depth, 0)))
+    if most >= 2:
+        most = Fraction(1 << int(most).bit_length())
+    top = most * Fraction(2) ** span.high
+    return replace(
+        span,
+        significand=most,
+        greatest=max(span.greatest, top),
+        least=min(span.least, -top) if span.least < 0 else span.least,
+        low=min(span.low, span.zeros),
+        high=max(span.high, span.zeros),
+        subnormal=False,
+        scattered=False,
+        cancels=False,
+        vanishes=False,
+    )
+
+
+def _exact_products(step: Multiply, registers: dict[str, Span]) -> Span:
+    """Products before they are rounded to a format."""
+    a, b = registers["a"], registers["b"]
     if step.operation != "product":
-        return Span(registers["a"].count, 0, 0, 0, Fraction(1), Fraction(1), Fraction(0), 0)
-    span = multiplied(registers["a"], registers["b"])
+        most = max(a.greatest, b.greatest)
+        most = Fraction((1 << int(most).bit_length()) - 1)
+        return Span(a.count, 0, 0, 0, most, most, Fraction(0), 0)
+    span = multiplied(a, b)
     if step.negate in ("product", "both"):
         span = _negated(span)
     if step.overflow_exponent is not None:
         limit = Fraction(2) ** step.overflow_exponent
         span = replace(span, greatest=min(span.greatest, limit), least=max(span.least, -limit))
     if step.normalize:
-        carry = int(span.significand >= 2)
-        span = replace(span, low=span.lsb, high=span.high + carry, significand=Fraction(2), subnormal=False)
-    if step.format is None:
-        return span
-    return _bounded(span, step.format, step.flush != "none")
+        span = replace(
+            span,
+            low=span.lsb,
+            high=span.high + span.above,
+            significand=Fraction(2),
+            depth=span.depth + span.above,
+            subnormal=False,
+            scattered=False,
+        )
+    return span
 
 
 def _negated(span: Span) -> Span:
     return replace(span, greatest=-span.least, least=-span.greatest)
 
 
-def _bounded(span: Span, fmt: Format, flushed: bool) -> Span:
-    """A sum or product after rounding to a format."""
-    held = of_format(fmt, span.count, flushed)
-    depth = min(held.depth, span.depth + max(int(span.significand).bit_length() - 1, 0))
+def _products(step: Multiply, registers: dict[str, Span]) -> Span:
+    span = _exact_products(step, registers)
+    return span if step.format is None else _in_format(span, step.format, step)
+
+
+_BELOW = 80
+"""More bits than any step keeps: how far below the last place of aligned terms a total can have bits, where a
+sticky bit goes below that of a format, or one's complement subtracts one."""
+
+
+def _deeper(span: Span) -> Span:
+    return replace(span, lsb=span.lsb - _BELOW, depth=span.depth + _BELOW)
+
+
+def _in_format(span: Span, fmt: Format, step: IeeeStep, times: int = 1) -> Span:
+    """Sums or products after rounding to a format, so many times."""
+    held = of_format(fmt, span.count, step.flush != "none")
+    if words_are_numbers(fmt, step):
+        return held
+    if span.sticky:
+        span = _deeper(span)
+    room = _carried(span, fmt, step, times)
+    lsb = max(held.lsb, span.lsb)
+    depth = min(held.depth, span.depth + span.above)
+    if held.subnormal:
+        depth = max(depth, fmt.min_exponent - lsb)
+    to_largest = fmt.infinity is None or step.rounding not in ("nearest_even", "nearest_away")
+    if to_largest and (room.greatest > held.greatest or room.least < held.least):
+        depth = held.depth
     return replace(
         held,
         low=max(held.low, span.lsb),
-        lsb=max(held.lsb, span.lsb),
-        greatest=min(held.greatest, span.greatest),
-        least=max(held.least, span.least),
+        lsb=lsb,
+        greatest=min(held.greatest, room.greatest),
+        least=max(held.least, room.least),
         depth=depth,
     )
 
 
-def aligned(step: Align, registers: dict[str, Span]) -> dict[str, Span]:
+def maximum_of(step: Align, registers: dict[str, Span]) -> tuple[int, int]:
+    """The least and the greatest exponent that an alignment can be to."""
+    if step.exponent is not None:
+        return step.exponent, step.exponent
+    if step.maximum:
+        return _candidates(step.maximum, registers)
+    lows, highs = ([getattr(registers[name], end) for name in step.of] for end in ("low", "high"))
+    if step.zeros == "maximum":
+        lows += [registers[name].zeros for name in step.of]
+    floor = [] if step.floor is None else [step.floor]
+    return max([min(lows), *floor]), max([*highs, *floor])
+
+
+def _candidates(candidates: tuple[Candidate, ...], registers: dict[str, Span]) -> tuple[int, int]:
+    """The range of the largest candidate; those with a least value are always there."""
+    lows, sure, highs = [], [], []
+    for one in candidates:
+        spans = [registers[name] for name in one.of]
+        low = min(span.lsb if one.leading else span.low for span in spans)
+        high = max(span.high + one.leading * span.above for span in spans)
+        if one.least is not None:
+            low, high = max(low, one.least), max(high, one.least)
+            sure.append(low + one.plus)
+        lows.append(low + one.plus)
+        highs.append(high + one.plus)
+    return max(sure) if sure else min(lows), max(highs)
+
+
+def aligned(step: Align, index: int, registers: dict[str, Span]) -> dict[str, Span]:
     """The registers of an alignment after it; the lowest bit follows from the least exponent that can be
     the maximum."""
-    floor = step.floor
-    result = {}
+    least, reach = maximum_of(step, registers)
+    left_out, result = dict(step.left_out), {}
+    given = step.exponent is not None or bool(step.maximum)  # terms can lie above the exponent
     for name, fraction in step.fraction_bits:
         span = registers[name]
-        low = span.low if floor is None else max(span.low, floor)
-        reach = max(registers[other].high for other in step.of)
-        fraction += int(step.cut == "sticky_added")
+        low = least if given or left_out else max(span.low, least)
+        finest = min(span.lsb, low - span.depth) if name in left_out else span.lsb
+        bits = fraction + int(step.cut != "dropped")
+        moved = _with_room(span, fraction, reach, step)
+        if given:
+            most = moved.significand * Fraction(2) ** max(span.high - low, 0)
+            moved = replace(moved, significand=most)
         result[name] = replace(
-            span,
+            moved,
             low=low,
             high=max(reach, low),
-            lsb=max(span.lsb, low - fraction),
-            depth=min(fraction, max(reach, low) - span.lsb),
+            lsb=max(finest, low - bits) if step.zeros != "sticky" else low - bits,
+            depth=min(bits, max(reach, low) - finest) if step.zeros != "sticky" else bits,
+            subnormal=True,
+            scattered=True,
+            vanishes=True,
+            sticky=step.cut == "sticky_or",
+            shared=(index, step.group),
         )
     return result
 
 
-def _joined_groups(step: Sum | Additions, spans: list[Span]) -> Span:
+def _with_room(span: Span, fraction: int, reach: int, step: Align) -> Span:
+    """Room for what rounding, a sticky bit or a shifter that stops short adds to a term.
+
+    Only a term that loses bits is rounded; it lies so far below the maximum that few bits are left above.
+    """
+    sticky = step.cut != "dropped"
+    up, down = (sticky or step.rounding not in ("toward_zero", other) for other in ("down", "up"))
+    unit, top = Fraction(2) ** -fraction, Fraction(2) ** reach
+    if span.zero and step.zeros == "sticky":
+        span = replace(span, greatest=unit * top, least=-unit * top)
+    greatest, least, significand = span.greatest, span.least, span.significand
+    if step.shift_limit is not None:
+        most = significand * Fraction(2) ** (reach - step.shift_limit)
+        greatest = max(greatest, most) if greatest > 0 else greatest
+        least = min(least, -most) if least < 0 else least
+    rounded = significand * Fraction(1, 2) ** max(fraction - span.depth + 1, 0) + unit
+    if up and greatest > 0:
+        greatest = max(greatest, min(greatest + unit * top, rounded * top))
+    if down and least < 0:
+        least = min(least, max(least - unit * top, -rounded * top))
+    if up or down:
+        significand = max(significand, rounded)
+    return replace(span, significand=significand, greatest=greatest, least=least)
+
+
+def _joined_groups(step: Sum | Additions, registers: dict[str, Span]) -> Span:
     """One span for the exact sums of each group."""
-    groups = groups_of(sum(span.count for span in spans), step.group)
-    return replace(joined(spans, max(len(group) for group in groups)), count=len(groups))
+    spans = [registers[name] for name in step.of]
+    sizes = group_sizes(step, sum(span.count for span in spans))
+    return replace(joined(spans, max(sizes)), count=len(sizes))
 
 
-def _summed(step: Sum, spans: list[Span]) -> Span:
-    span = _joined_groups(step, spans)
+def _summed(step: Sum, registers: dict[str, Span]) -> Span:
+    spans = [registers[name] for name in step.of]
+    span = _joined_groups(step, registers)
+    if one_exponent(step, spans):
+        depth = max(term.depth for term in spans)
+        span = replace(span, depth=depth if step.exponent is None else span.depth)
+    if step.complement != "none":
+        span = replace(_deeper(span), cancels=True)
+    if step.width is not None:
+        span = _wrapped(span, step.width)
+    if step.cancelled == "zero":
+        span = replace(span, cancels=False, vanishes=False)
     if step.exponent is None:
-        alike = len(spans) and all(span.depth == spans[0].depth for span in spans)
-        return replace(span, depth=spans[0].depth) if alike else span
+        return span
     largest = max(span.greatest, -span.least) / Fraction(2) ** step.exponent
     depth = step.exponent - span.lsb
     return replace(span, low=step.exponent, high=step.exponent, depth=depth, significand=largest)
 
 
+def _added(step: Additions, registers: dict[str, Span]) -> Span:
+    """Sums that are rounded; a group of one term hands it on as it is."""
+    spans = [registers[name] for name in step.of]
+    sizes = group_sizes(step, sum(span.count for span in spans))
+    span = _joined_groups(step, registers)
+    rounded = _in_format(span, step.format, step, max(sizes))
+    return either(rounded, replace(joined(spans, 1), count=len(sizes))) if min(sizes) == 1 else rounded
+
+
+def one_exponent(step: Sum, spans: list[Span]) -> bool:
+    """Whether the terms that a sum adds have one exponent: the last alignment was of all of them, or there is
+    but one."""
+    if max(group_sizes(step, sum(span.count for span in spans))) == 1:
+        return True
+    first = spans[0].shared
+    if first is None:
+        return len({span.low for span in spans} | {span.high for span in spans}) == 1
+    return all(span.shared == first for span in spans) and first[1] in (None, step.group)
+
+
+def _wrapped(span: Span, width: int) -> Span:
+    """A sum that keeps so many integer bits: it can come out with either sign, or as nothing."""
+    most = min(span.significand, Fraction(1 << width >> 1))
+    if most == span.significand:
+        return span
+    top = most * Fraction(2) ** span.high
+    return replace(span, significand=most, greatest=top, least=-top, cancels=True)
+
+
 def _normalized(span: Span, fraction: int, step: Normalize) -> Span:
+    """The leading one moves before the point; rounding can carry it one place farther."""
     low = span.lsb if step.min_exponent is None else max(span.lsb, step.min_exponent)
-    growth = max(int(span.significand).bit_length() - 1, 0)
+    high = max(span.high + span.above, low)
+    unit = Fraction(2) ** (high - fraction)
+    lost = span.depth + span.above > fraction
+    up, down = (lost and step.rounding not in ("toward_zero", other) for other in ("down", "up"))
     return replace(
         span,
         low=low,
-        high=span.high + growth,
+        high=high,
         significand=Fraction(2),
         lsb=max(span.lsb, low - fraction),
+        greatest=span.greatest + unit if up and span.greatest > 0 else span.greatest,
+        least=span.least - unit if down and span.least < 0 else span.least,
         depth=fraction,
+        subnormal=span.lsb < low,
+        scattered=False,
+        vanishes=span.lsb < low or span.vanishes,
+        shared=None,
     )
+
+
+def largest_significand(fmt: Format) -> int:
+    """Significand of the largest finite number of a float format, in units of its last place."""
+    fraction = (fmt.largest >> fmt.ignored_low) & ((1 << fmt.fraction_bits) - 1)
+    return fraction | 1 << fmt.fraction_bits

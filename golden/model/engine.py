@@ -9,7 +9,7 @@ steer it.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +95,9 @@ def library() -> ctypes.CDLL:
             f"{path}: the C core lays its structs out otherwise (sizes {list(sizes)}, expected {expected})"
         )
     core.mg_run.argtypes = [ctypes.POINTER(_Program), ctypes.POINTER(_Call)]
+    core.mg_observe_layout.argtypes = [ctypes.POINTER(_Program), ctypes.c_void_p, _i32]
+    core.mg_observe.argtypes = [ctypes.POINTER(_Program), ctypes.POINTER(_Call), ctypes.c_void_p, _i32]
+    core.mg_decode_codes.argtypes = [ctypes.POINTER(FormatStruct), ctypes.c_void_p, _i64, ctypes.c_void_p]
     return core
 
 
@@ -240,15 +243,35 @@ class Engine:
                 n,
                 general,
             )
-        call.batch_dims, call.batch_shape = len(views[0]), (_i64 * _MAX_BATCH_DIMS)(*views[0])
-        for name, array in arrays.items():
-            low: _Array = getattr(call, "e" if name == "metadata" else name)
-            low.data = array.__array_interface__["data"][0]
-            low.batch_stride = (_i64 * _MAX_BATCH_DIMS)(*views[1][name])
-            low.row, low.column = array.strides[-2:]
+        _lay_out(call, arrays, *views)
         if self.core.mg_run(self._reference, ctypes.byref(call)):
             raise CoreError("the C core ran out of memory")
         return result
+
+    def observe(self, operands: Mapping[str, Bits], records: Bits) -> Bits:
+        """d (count,) of dot products, and every number behind them; see golden/model/registers.py.
+
+        Args:
+            operands: as `dots` takes them, checked, with one leading dimension (count,).
+            records: (records of the program, count), C-contiguous, of the core's numbers; it is written.
+        """
+        result = self.empty((len(operands["c"]), 1, 1))
+        views = {name: array[_AS_MATRIX[name]] for name, array in operands.items()} | {"d": result}
+        call = _Call(m=1, n=1, threads=self._threads(), force_general=True)
+        _lay_out(call, views, [len(result)], {name: [array.strides[0]] for name, array in views.items()})
+        status = self.core.mg_observe(self._reference, ctypes.byref(call), records.ctypes.data, len(records))
+        if status:
+            what = "ran out of memory" if status == -1 else "made other records of this program than it said"
+            raise CoreError(f"the C core {what}")
+        return result[:, 0, 0]
+
+    def record_layout(self) -> npt.NDArray[np.int32]:
+        """What each record of an observed dot product is, (records, 5): the fields of struct mg_record."""
+        count = self.core.mg_observe_layout(self._reference, None, 0)
+        layout = np.empty((max(count, 0), 5), np.int32)
+        if count < 0 or self.core.mg_observe_layout(self._reference, layout.ctypes.data, count) != count:
+            raise CoreError("the C core ran out of memory")
+        return layout
 
     def _threads(self) -> int:
         """What the environment asks for, checked at every call: a process may set it at any time."""
@@ -299,6 +322,19 @@ _AS_MATRIX: dict[str, Any] = {
     "scale_a": (..., None, slice(None)),
     "scale_b": (..., None),
 }
+
+
+def _lay_out(
+    call: _Call, arrays: Mapping[str, Bits], shape: list[int], strides: dict[str, list[int]]
+) -> None:
+    """Says in `call` where the operands and the results lie: (batch, rows, columns) each, and their batch
+    strides."""
+    call.batch_dims, call.batch_shape = len(shape), (_i64 * _MAX_BATCH_DIMS)(*shape)
+    for name, array in arrays.items():
+        low: _Array = getattr(call, "e" if name == "metadata" else name)
+        low.data = array.__array_interface__["data"][0]
+        low.batch_stride = (_i64 * _MAX_BATCH_DIMS)(*strides[name])
+        low.row, low.column = array.strides[-2:]
 
 
 def _collapse(

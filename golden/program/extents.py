@@ -110,15 +110,20 @@ def follow(step: Step, registers: dict[str, Extent]) -> dict[str, Extent]:
             assert_never(step)
 
 
-def group_sizes(step: Step, count: int) -> list[int]:
-    """How many of `count` terms each group of a step holds."""
+def groups_of(step: Step, count: int) -> list[slice]:
+    """Which of `count` terms each group of a step holds; without grouping, one group of all."""
     group = grouping(step)
     if group is None:
-        return [count]
+        return [slice(0, count)]
     kind, size = group
     if kind == "interleaved":
-        return [len(range(i, count, size)) for i in range(size)]
-    return [min(size, count - start) for start in range(0, count, size)]
+        return [slice(i, count, size) for i in range(size)]
+    return [slice(start, min(start + size, count)) for start in range(0, count, size)]
+
+
+def group_sizes(step: Step, count: int) -> list[int]:
+    """How many of `count` terms each group of a step holds."""
+    return [len(range(*group.indices(count))) for group in groups_of(step, count)]
 
 
 def joined(terms: Iterable[Extent]) -> Extent:

@@ -34,7 +34,7 @@ from golden.vectors.word import Field, WordLayout
 
 _CORE = Path(__file__).resolve().parents[1] / "core"
 _TEMPLATES = Path(__file__).resolve().parents[1] / "templates" / "dpi"
-_UNITS = ("mg_steps.h", "mmagold.h", "mg_internal.h", "mg_number.h", "mg_general.c", "mg_run.c")
+_UNITS = ("mg_steps.h", "mmagold.h", "mg_internal.h", "mg_number.h", "mg_watch.h", "mg_general.c", "mg_run.c")
 _EXAMPLES = 56
 
 

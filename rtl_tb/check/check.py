@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from golden.errors import CoverageError, OperandError
+from golden.errors import OperandError
 from golden.vectors.vectorset import VectorSet, default_set, join
 from rtl_tb import engines
 from rtl_tb.check.example import Example, smallest
@@ -108,8 +108,8 @@ class Check:
     traffic: Traffic
     drawn: int
     """Vectors of the whole check; a failure under the second traffic has a verdict on fewer."""
-    coverage: Coverage | CoverageError | None = None
-    """What the vectors cover, or why there is no figure for this unit; None for tiles."""
+    coverage: Coverage | None = None
+    """What the vectors cover; None for tiles."""
     example: Example | None = None
     diagnosis: Diagnosis | None = None
     difference: Difference | None = None
@@ -202,18 +202,15 @@ class Check:
         }
 
     @staticmethod
-    def _coverage_dict(coverage: Coverage | CoverageError | None) -> dict[str, Any] | None:
+    def _coverage_dict(coverage: Coverage | None) -> dict[str, Any] | None:
         if coverage is None:
             return None
-        if isinstance(coverage, CoverageError):
-            return {"percent": None, "reachable": None, "vectors": 0, "holes": [], "refused": str(coverage)}
         holes = [f"{point}: {label}" for point, label in coverage.holes()]
         return {
             "percent": coverage.percent,
             "reachable": coverage.counts[1],
             "vectors": coverage.vectors,
             "holes": holes,
-            "refused": None,
         }
 
 
@@ -294,7 +291,7 @@ def shown(path: Path) -> str:
     return str(path) if near.startswith("..") else near
 
 
-def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | CoverageError | None]:
+def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
     """The vectors of a check, and what they cover (dot products only; the first COVERED of them)."""
     from golden.cover.coverage import Coverage, until_covered
     from golden.vectors.files import read
@@ -318,14 +315,11 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | CoverageErro
     return vectors, _covered(vectors[:COVERED]) if dut.level == "dot" else None
 
 
-def _covered(vectors: VectorSet) -> Coverage | CoverageError:
+def _covered(vectors: VectorSet) -> Coverage:
     from golden.cover.coverage import Coverage
 
-    try:
-        coverage = Coverage(vectors.instruction)
-        coverage.sample_set(vectors)
-    except CoverageError as error:  # the verdict does not need it
-        return error
+    coverage = Coverage(vectors.instruction)
+    coverage.sample_set(vectors)
     return coverage
 
 

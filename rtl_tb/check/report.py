@@ -112,9 +112,7 @@ def example_title(example: Report) -> str:
 
 
 def coverage_line(coverage: Report) -> str:
-    """Coverage in one line, holes by name; or why there is no figure."""
-    if coverage["refused"]:
-        return str(coverage["refused"])
+    """Coverage in one line, holes by name."""
     holes = coverage["holes"]
     more = f" and {len(holes) - SHOWN_HOLES} more" if len(holes) > SHOWN_HOLES else ""
     text = f"; not hit: {', '.join(holes[:SHOWN_HOLES])}{more}" if holes else ""

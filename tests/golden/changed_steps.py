@@ -169,6 +169,9 @@ def _sound(step: Step, name: str, value: Any, out: Format) -> bool:
         case Align():
             if name == "exponent":
                 return False  # needs a register that it was made for
+            given = step.maximum or step.exponent is not None
+            if given and name in ("floor", "zeros", "left_out", "shift_limit"):
+                return False
             if name == "maximum" and value:
                 return step.floor is None and not step.left_out and step.shift_limit is None
             return step.cut != "dropped" or not (

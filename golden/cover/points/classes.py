@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
-from golden.cover.observed import Numbers, largest_significand
 from golden.cover.points.point import Array
+from golden.cover.ranges import largest_significand
+from golden.model.registers import Numbers, decode
 from golden.number.formats import Format, Kind
 
 CLASSES = (
@@ -28,8 +31,21 @@ _COARSE_INTEGER = ("zero", "positive", "negative", "largest", "least")
 _INTEGER_TO_COARSE = np.array([0, 1, 1, 2, 2, 3, 4])
 
 
+_ENUMERATED = 8
+"""Formats of at most so many bits are classified code by code."""
+
+
+@lru_cache(maxsize=256)
+def _classes_of_all(fmt: Format) -> frozenset[int]:
+    codes = np.arange(1 << fmt.bits, dtype=np.uint64)[:, None]
+    return frozenset(np.unique(classify(fmt, decode(fmt, codes), codes)).tolist())
+
+
 def class_bins(fmt: Format) -> dict[str, bool]:
     """Classes of a format's codes, and whether it has them."""
+    if fmt.bits <= _ENUMERATED:
+        labels = CLASSES if fmt.is_float else _INTEGER_CLASSES
+        return {label: i in _classes_of_all(fmt) for i, label in enumerate(labels)}
     if not fmt.is_float:
         wide = fmt.integer_bits > 2
         signed = [fmt.signed and wide, fmt.signed and wide]
@@ -58,7 +74,7 @@ def class_bins(fmt: Format) -> dict[str, bool]:
 def classify(fmt: Format, numbers: Numbers, codes: Array, dropped: int = 0) -> Array:
     """Index into CLASSES (integers: the integer classes) of every code; the low `dropped` fraction bits
     are always zero."""
-    significand, exponent, kind = numbers.significand.astype(np.int64), numbers.exponent, numbers.kind
+    significand, exponent, kind = numbers.significand_low.astype(np.int64), numbers.exponent, numbers.kind
     if not fmt.is_float:
         return _classify_integer(fmt, numbers)
     hidden, unit = np.int64(1) << fmt.fraction_bits, 1 << dropped
@@ -79,7 +95,8 @@ def classify(fmt: Format, numbers: Numbers, codes: Array, dropped: int = 0) -> A
 
 
 def _classify_integer(fmt: Format, numbers: Numbers) -> Array:
-    value = np.where(numbers.sign == 1, -numbers.significand, numbers.significand)
+    magnitude = numbers.significand_low.astype(np.int64)
+    value = np.where(numbers.sign == 1, -magnitude, magnitude)
     classes = np.where(value > 0, 2, 3)
     if fmt.signed:
         classes = np.where(value == -1, 4, classes)

@@ -4,17 +4,23 @@ exponent."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
-from golden.cover.observed import Aligned, Multiplied, bit_length, groups_of
-from golden.cover.points.point import Array, Coverpoint, Sample, crossed, stage_name
-from golden.cover.ranges import Span, of_format, spans_of
+from golden.cover.points.point import Array, Coverpoint, Sample, stage_name
+from golden.cover.ranges import Span, maximum_of, of_format, spans_of
 from golden.instruction import Instruction
+from golden.model.registers import Numbers, SeenStep, joined
 from golden.number.formats import Kind
+from golden.program.extents import group_sizes, groups_of
 from golden.program.program import Operation
 from golden.program.steps import Align, Fma, Multiply
+
+_ABOVE = "above the maximum"
+"""The distance of a term that was left out of the maximum."""
 
 
 def multiply_points(
@@ -34,15 +40,24 @@ def multiply_points(
     return points
 
 
-def multiply_samples(ins: Instruction, name: str, seen: Multiplied) -> Iterator[Sample]:
+def multiply_samples(ins: Instruction, name: str, seen: SeenStep) -> Iterator[Sample]:
     """The bins that products fall into."""
     if ins.formats["a"].is_float:
-        one = seen.a.exponent - seen.a.lsb + seen.b.exponent - seen.b.lsb
-        size = bit_length(seen.products.significand) - 1 - one
-        finite = (seen.a.kind == Kind.FINITE) & (seen.b.kind == Kind.FINITE)
-        yield f"{name}: significand", np.where(finite, np.clip(size, -1, 1) + 1, -1)
+        a, b, products = _multiplied(seen)
+        one = a.fraction_bits.astype(np.int64) + b.fraction_bits
+        finite = a.finite & b.finite & products.ran
+        yield f"{name}: significand", np.where(finite, np.clip(products.length - 1 - one, -1, 1) + 1, -1)
         if isinstance(seen.step, Multiply) and seen.step.overflow_exponent is not None:
-            yield f"{name}: overflow", np.where(finite, seen.products.kind == Kind.INFINITY, -1)
+            yield f"{name}: overflow", np.where(finite, products.kind == Kind.INFINITY, -1)
+
+
+def _multiplied(seen: SeenStep) -> tuple[Numbers, Numbers, Numbers]:
+    """The factors, and their products before any rounding."""
+    a, b, inside = seen.before["a"], seen.before["b"], seen.roundings
+    if inside is None:
+        return a, b, seen.written[seen.step.to]
+    order = list(inside.index)
+    return a[order], b[order], inside.exact if inside.left is None else inside.left
 
 
 def align_points(
@@ -50,35 +65,25 @@ def align_points(
 ) -> list[Coverpoint]:
     """Distances: from 0 (or the floor's) to the farthest that the exponent ranges allow; cuts follow from
     the distances."""
-    floor = -(1 << 40) if step.floor is None else step.floor
-    points = [
-        Coverpoint(
-            "alignment", f"{name}: largest exponent", _of_slice(_owner_bins(step, registers), registers)
-        )
-    ]
+    floor = _floor(step, registers)
+    points = [Coverpoint("alignment", f"{name}: largest exponent", _owner_bins(step, registers))]
     for register, fraction in step.fraction_bits:
         span = registers[register]
-        if span.greatest == span.least == 0:
+        if span.zero:
             continue
         others = [registers[o].high for o in step.of if o != register or _grouped_count(step, span) > 1]
         most = max(*others, floor, span.high) - span.low if others or floor > span.low else 0
+        if _given(step):
+            most = maximum_of(step, registers)[1] - span.low
         least = max(floor - span.high, 0)
         bins = {
             label: low <= most and high >= least and low <= high for label, low, high in _distances(fraction)
         }
+        if _given(step) or register in dict(step.left_out):
+            bins[_ABOVE] = span.high > floor
         points.append(Coverpoint("alignment", _distance_name(ins, name, register, fraction), bins))
-        window = dict(step.window).get(register, 1 << 40)
-        lost = most + span.depth > fraction
-        gone = most > window or most + (span.depth if span.subnormal else 0) > fraction
-        cut = {"nothing": True, "part": lost and span.depth > 0, "everything": gone}
-        signs = {"+": span.greatest > 0, "-": span.least < 0}
-        bins = crossed(cut, signs)
-        stays = {"down": "everything, -", "up": "everything, +"}.get(
-            step.rounding
-        )  # rounded away from zero, to one unit
-        if stays and most <= window:
-            bins[stays] = False
-        points.append(Coverpoint("alignment", f"{name}: cut from {register}", bins))
+        cuts = _cut_bins(step, register, fraction, span, most)
+        points.append(Coverpoint("alignment", f"{name}: cut from {register}", cuts))
         if span.cancels:
             points.append(
                 Coverpoint(
@@ -91,41 +96,80 @@ def align_points(
     return points
 
 
+def _given(step: Align) -> bool:
+    """Whether the exponent is not the largest of all terms', so that terms can lie above it."""
+    return step.exponent is not None or bool(step.maximum)
+
+
+def _floor(step: Align, registers: dict[str, Span]) -> int:
+    """The exponent that an alignment does not go below; far below all where there is none."""
+    if _given(step):
+        return maximum_of(step, registers)[0]
+    return -(1 << 40) if step.floor is None else step.floor
+
+
+def _cut_bins(step: Align, register: str, fraction: int, span: Span, most: int) -> dict[str, bool]:
+    """What a term that lies up to `most` below the maximum can lose: by the shifter, by its window, or
+    because it lies above."""
+    sticky, dropped = step.cut == "sticky_added", dict(step.left_out).get(register) == "dropped"
+    spared = register in dict(step.spared)
+    outside = most > dict(step.window).get(register, 1 << 40) or dropped
+    if step.shift_limit is not None:
+        most = min(most, step.shift_limit)
+    lost = most + span.depth > fraction
+    gone = most + (span.depth if span.subnormal else 0) > fraction
+    bins = {}
+    for loss in ("nothing", "part", "everything"):
+        for sign, can in (("+", span.greatest > 0), ("-", span.least < 0)):
+            # A term that is shifted out leaves one unit where it is rounded away from zero, and its sticky
+            # bit.
+            away = {"down": sign == "-", "up": sign == "+"}.get(step.rounding, False)
+            stays = away or (sticky and not step.sticky_gap)
+            left = stays or step.rounding == "nearest_away" or sticky
+            reach = {
+                "nothing": True,
+                "part": lost and (left or span.depth + span.above > 0),
+                "everything": outside or (gone and not stays) or (sign == "-" and spared),
+            }
+            bins[f"{loss}, {sign}"] = can and reach[loss]
+    return bins
+
+
 def slice_points(ins: Instruction, index: int, operation: Operation) -> list[Coverpoint]:
     """The coverpoint that an operation of a chain does not share: who holds the largest exponent."""
     for step, registers in spans_of(ins, operation):
-        if step.op == "align":
+        if isinstance(step, Align):
             bins = _owner_bins(step, registers)
-            return [
-                Coverpoint("alignment", f"largest exponent of operation {index}", _of_slice(bins, registers))
-            ]
+            return [Coverpoint("alignment", of_slice(index), bins)]
     return []
+
+
+def of_slice(operation: int) -> str:
+    """The name of the coverpoint that an operation does not share."""
+    return f"largest exponent of operation {operation}"
 
 
 def _owner_bins(step: Align, registers: dict[str, Span]) -> dict[str, bool]:
     """Who holds the largest exponent: a register whose range reaches the floor; two of them where the
-    ranges overlap."""
-    floor = -(1 << 40) if step.floor is None else step.floor
-    spans = [registers[name] for name in step.of]
-    bins = {"nothing": True, "the floor": any(span.low < floor for span in spans)}
-    for name, span in zip(step.of, spans, strict=True):
-        bins[f"one of {name}"] = span.high >= floor
-        bins[f"several of {name}"] = span.high >= floor and _grouped_count(step, span) > 1
-    overlap = len(spans) > 1 and min(s.high for s in spans) >= max(floor, *(s.low for s in spans))
-    return bins | {"several registers": overlap}
+    ranges overlap. Zeros that take part lie anywhere."""
+    floor = _floor(step, registers)
+    zeros = step.zeros == "maximum"
+    spans = [span for name in step.of if not (span := registers[name]).zero or zeros]
+    below = _given(step) or any(span.low < floor for span in spans)
+    below |= step.floor is not None and bool(step.left_out or zeros)
+    bins = {"nothing": True, "the floor": below}
+    for name in step.of:
+        span = registers[name]
+        holds = zeros or (span.high >= floor and not span.zero)
+        bins[f"one of {name}"], bins[f"several of {name}"] = holds, holds and _grouped_count(step, span) > 1
+    overlap = any(
+        min(x.high, y.high) >= max(floor, x.low, y.low) for i, x in enumerate(spans) for y in spans[:i]
+    )
+    return bins | {"several registers": overlap or (zeros and len(spans) > 1)}
 
 
 def _grouped_count(step: Align, span: Span) -> int:
-    return max(len(group) for group in groups_of(span.count, step.group))
-
-
-def _of_slice(bins: dict[str, bool], registers: dict[str, Span]) -> dict[str, bool]:
-    """A seed that is always zero never holds the maximum."""
-    if registers["c"].greatest == 0:
-        return {
-            label: reach and label not in ("one of c", "several registers") for label, reach in bins.items()
-        }
-    return bins
+    return max(group_sizes(step, span.count))
 
 
 def _distances(fraction: int) -> list[tuple[str, int, int]]:
@@ -152,58 +196,100 @@ def _cancelled_bins(step: Align, registers: dict[str, Span], register: str) -> d
     span = registers[register]
     others = [registers[o].high for o in step.of if o != register or span.count > 1]
     below = bool(others) and max(others) > span.low
-    floor = -(1 << 40) if step.floor is None else step.floor
+    floor = _floor(step, registers)
     return {"alone at the largest exponent": span.high >= floor, "below it": below or floor > span.low}
 
 
-def align_samples(ins: Instruction, name: str, seen: Aligned) -> Iterator[Sample]:
+def align_samples(ins: Instruction, name: str, seen: SeenStep) -> Iterator[Sample]:
     """The bins that aligned terms fall into."""
-    terms, maximum = seen.terms, seen.maximum
-    owners = np.array(seen.owners)
-    at_top = terms.finite & (terms.exponent == maximum)
-    counts = {register: at_top[:, owners == register].sum(axis=1) for register in seen.step.of}
+    assert isinstance(seen.step, Align) and seen.maxima is not None and seen.cuts is not None
+    left = joined([seen.written[register] for register in seen.step.of])
+    terms, owners = seen.terms, np.array(seen.owners)
+    for number, group in enumerate(groups_of(seen.step, terms.count)):
+        part = _Part(
+            seen.step,
+            seen.operation,
+            terms[group],
+            owners[group],
+            range(*group.indices(terms.count)),
+            seen.maxima[number : number + 1],
+            seen.cuts[group],
+            left[group],
+        )
+        yield from _group_samples(ins, name, part)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One group of an alignment: its terms, the register and the place of each, what they met, lost and
+    became."""
+
+    step: Align
+    operation: int
+    terms: Numbers
+    owners: Array
+    columns: range
+    maximum: Numbers
+    cuts: Numbers
+    left: Numbers
+
+    @cached_property
+    def at_top(self) -> Array:
+        """Where a term that takes part holds the largest exponent."""
+        at_top = self.terms.exponent == self.maximum.exponent
+        return np.asarray(self.takes_part & self.maximum.ran & at_top)
+
+    @cached_property
+    def takes_part(self) -> Array:
+        """Where a term is one that can set the maximum."""
+        zeros = self.terms.kind == Kind.ZERO if self.step.zeros == "maximum" else False
+        return np.asarray(self.terms.finite | zeros)
+
+
+def _group_samples(ins: Instruction, name: str, part: _Part) -> Iterator[Sample]:
+    step, owners = part.step, part.owners
+    counts = {register: part.at_top[:, owners == register].sum(axis=1) for register in step.of}
     holders = sum((count > 0).astype(np.int64) for count in counts.values())
-    index = np.where(terms.finite.any(axis=1), 1, 0)
+    index = np.where(part.takes_part.any(axis=1), 1, 0)
     for place, count in enumerate(counts.values()):
         index = np.where((count > 0) & (holders == 1), 2 + 2 * place + (count > 1), index)
     index = np.where(np.asarray(holders) > 1, 2 + 2 * len(counts), index)
+    index = np.where(part.left.ran.all(axis=1), index, -1)
     yield f"{name}: largest exponent", index
-    first = ins.program.operations[seen.operation].steps_of(Align)[0]
-    if len(ins.program.operations) > 1 and seen.step is first:
-        yield f"largest exponent of operation {seen.operation}", index
-    for register, fraction in seen.step.fraction_bits:
-        columns = owners == register
-        if columns.any():
-            yield from _distance_samples(ins, name, register, fraction, seen, columns, at_top)
-    k_index = ins.program.operations[seen.operation].k_index
-    if "products" in seen.step.of and np.sum(owners == "products") and len(seen.columns) >= 1:
-        yield from _place_samples(seen, at_top, owners, k_index)
+    operation = ins.program.operations[part.operation]
+    if len(ins.program.operations) > 1 and step is operation.steps_of(Align)[0]:
+        yield of_slice(part.operation), index
+    for register, fraction in step.fraction_bits:
+        columns = np.flatnonzero(owners == register)
+        if len(columns):
+            picked = slice(int(columns[0]), int(columns[-1]) + 1)
+            yield from _distance_samples(ins, name, register, fraction, part, picked)
+    if "products" in step.of and (owners == "products").any():
+        yield from _place_samples(part, operation.k_index)
 
 
-def _place_samples(seen: Aligned, at_top: Array, owners: Array, k_index: tuple[int, ...]) -> Iterator[Sample]:
-    columns = np.array([k_index[i] if i < len(k_index) else 0 for i in seen.columns])
-    alone = (at_top.sum(axis=1) == 1) & at_top[:, owners == "products"].any(axis=1)
-    yield "product alone at the largest exponent", np.where(alone, columns[at_top.argmax(axis=1)], -1)
+def _place_samples(part: _Part, k_index: tuple[int, ...]) -> Iterator[Sample]:
+    columns = np.array([k_index[i] if i < len(k_index) else 0 for i in part.columns])
+    alone = (part.at_top.sum(axis=1) == 1) & part.at_top[:, part.owners == "products"].any(axis=1)
+    yield "product alone at the largest exponent", np.where(alone, columns[part.at_top.argmax(axis=1)], -1)
 
 
 def _distance_samples(
-    ins: Instruction, name: str, register: str, fraction: int, seen: Aligned, columns: Array, at_top: Array
+    ins: Instruction, name: str, register: str, fraction: int, part: _Part, columns: slice
 ) -> Iterator[Sample]:
-    terms, maximum = seen.terms[columns], seen.maximum[:, columns]
-    distance = maximum - terms.exponent
+    terms, cuts, left = part.terms[columns], part.cuts[columns], part.left[columns]
+    live = terms.nonzero & cuts.ran
+    distance = part.maximum.exponent.astype(np.int64) - terms.exponent
     edges = np.array([high for _, _, high in _distances(fraction)])
-    yield (
-        _distance_name(ins, name, register, fraction),
-        np.where(terms.nonzero, np.searchsorted(edges, distance), -1),
-    )
-    lost, kept = seen.lost[:, columns], seen.kept[:, columns]
+    place = np.where(distance < 0, len(edges), np.searchsorted(edges, distance))
+    yield _distance_name(ins, name, register, fraction), np.where(live, place, -1)
+    lost, kept = cuts.nonzero, left.nonzero
     cut = np.where(lost, np.where(kept, 1, 2), 0)
-    yield f"{name}: cut from {register}", np.where(terms.nonzero, cut * 2 + terms.sign, -1)
-    cancelled = terms.finite & ~terms.nonzero
+    yield f"{name}: cut from {register}", np.where(live, cut * 2 + terms.sign, -1)
+    cancelled = terms.finite & ~terms.nonzero & cuts.ran
     if cancelled.any():
-        alone = at_top[:, columns] & (at_top.sum(axis=1, keepdims=True) == 1)
-        below = distance > 0
+        alone = part.at_top[:, columns] & (part.at_top.sum(axis=1, keepdims=True) == 1)
         yield (
             f"{name}: cancelled {register}",
-            np.where(cancelled & alone, 0, np.where(cancelled & below, 1, -1)),
+            np.where(cancelled & alone, 0, np.where(cancelled & (distance > 0), 1, -1)),
         )

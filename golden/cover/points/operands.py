@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from golden.cover.observed import Numbers, decode
 from golden.cover.points.classes import class_bins, classify, coarse_bins, coarse_of
 from golden.cover.points.point import Array, Coverpoint, Sample, crossed
 from golden.instruction import Instruction
+from golden.model.registers import Numbers, decode
 from golden.number.formats import Format, Kind
 
 
@@ -21,9 +21,10 @@ def operand_points(ins: Instruction) -> list[Coverpoint]:
 
 def operand_samples(ins: Instruction, operands: dict[str, Array]) -> Iterator[Sample]:
     """The bins that the operands of vectors fall into."""
-    numbers = {name: decode(fmt, codes) for name, fmt, codes in _coded(ins, operands)}
     if ins.pattern is not None:
-        numbers["b"] = _select(numbers["b"], ins.pattern.columns(operands["metadata"]))
+        columns = ins.pattern.columns(operands["metadata"])
+        operands = operands | {"b": np.take_along_axis(operands["b"], columns, axis=1)}
+    numbers = {name: decode(fmt, codes) for name, fmt, codes in _coded(ins, operands)}
     yield from _code_samples(ins, operands, numbers)
     yield from _pair_samples(ins, numbers)
     yield from _special_samples(ins, numbers)
@@ -33,11 +34,6 @@ def _coded(ins: Instruction, operands: dict[str, Array]) -> Iterator[tuple[str, 
     for name, codes in operands.items():
         if name != "metadata":
             yield name, ins.formats[name], codes if codes.ndim == 2 else codes[:, None]
-
-
-def _select(b: Numbers, columns: Array) -> Numbers:
-    fields = (b.kind, b.sign, b.significand, b.lsb, b.exponent)
-    return Numbers(*(np.take_along_axis(field, columns, axis=1) for field in fields))
 
 
 def _buckets(k: int) -> dict[str, bool]:
@@ -72,8 +68,6 @@ def _code_samples(
     ins: Instruction, operands: dict[str, Array], numbers: dict[str, Numbers]
 ) -> Iterator[Sample]:
     for name, fmt, codes in _coded(ins, operands):
-        if name == "b" and ins.pattern is not None:
-            codes = np.take_along_axis(codes, ins.pattern.columns(operands["metadata"]), axis=1)
         classes = classify(fmt, numbers[name], codes)
         if name == "c":
             yield "class of c", classes
@@ -103,7 +97,12 @@ def _pair_points(ins: Instruction) -> list[Coverpoint]:
     k = ins.stored_k
     signs = {"++": True, "+-": b.signed, "-+": a.signed, "--": a.signed and b.signed}
     counts = dict(zip(_COUNTS, (True, k > 2, k > 3, k > 4, k > 1, True), strict=True))
-    zeros = {"+0": True, "-0": _negative_zero(a, b, c), "mixed": _mixed_zero(a, b, c)}
+    products, seeds = _zero_product_signs(a, b), _zero_signs(c)
+    zeros = {
+        "+0": 0 in products and 0 in seeds,
+        "-0": 1 in products and 1 in seeds,
+        "mixed": (len(products) == 2 and bool(seeds)) or (bool(products) and len(seeds) == 2),
+    }
     return [
         Coverpoint("operands", "class of a, class of b", crossed(coarse_bins(a), coarse_bins(b))),
         Coverpoint("operands", "signs of a and b", signs),
@@ -116,17 +115,18 @@ def _pair_points(ins: Instruction) -> list[Coverpoint]:
     ]
 
 
-def _negative_zero_product(a: Format, b: Format) -> bool:
-    """A product is -0 when a zero meets a factor of the other sign."""
-    return a.is_float and b.is_float and (a.has_negative_zero or b.has_negative_zero or a.signed or b.signed)
+def _zero_signs(fmt: Format) -> set[int]:
+    """The signs of a format's zeros."""
+    return ({0, 1} if fmt.has_negative_zero else {0}) if fmt.has_zero else set()
 
 
-def _negative_zero(a: Format, b: Format, c: Format) -> bool:
-    return _negative_zero_product(a, b) and c.has_negative_zero
-
-
-def _mixed_zero(a: Format, b: Format, c: Format) -> bool:
-    return _negative_zero_product(a, b) or c.has_negative_zero
+def _zero_product_signs(a: Format, b: Format) -> set[int]:
+    """The signs of the products that are zero; those of integers have none."""
+    if not a.is_float:
+        return {0}
+    return {
+        sign ^ other for x, y in ((a, b), (b, a)) for sign in _zero_signs(x) for other in {0, int(y.signed)}
+    }
 
 
 def _pair_samples(ins: Instruction, numbers: dict[str, Numbers]) -> Iterator[Sample]:

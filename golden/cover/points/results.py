@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from golden.cover.observed import decode
+import numpy as np
+
 from golden.cover.points.classes import class_bins, classify
 from golden.cover.points.point import Array, Coverpoint, Sample
-from golden.cover.points.sum_round import addends, kept_bits, largest_result, overflows
-from golden.cover.ranges import Span, rounded_total, spans_of
+from golden.cover.points.sum_round import largest_result, overflows
+from golden.cover.ranges import Span, kept_bits, rounded_total, spans_of, special_words, terms_of
 from golden.instruction import Instruction
+from golden.model.registers import decode
 from golden.number.formats import Format
 from golden.program.program import Operation
-from golden.program.steps import Align, FinalStep, Flush, Fma, Normalize, Round, Scale
+from golden.program.steps import (
+    Align,
+    FinalStep,
+    Flush,
+    Fma,
+    Multiply,
+    Normalize,
+    Round,
+    Scale,
+    SpecialValues,
+    format_of,
+)
 
 
 def result_points(ins: Instruction) -> list[Coverpoint]:
@@ -25,20 +38,50 @@ def result_points(ins: Instruction) -> list[Coverpoint]:
     kept = kept_bits(step, fmt)
     unit = fmt.min_exponent - kept
     tiny = total.lsb < fmt.min_exponent and step.flush == "none"
-    operands = [ins.formats[name] for name in "abc"]
-    infinite = any(f.infinity is not None for f in operands) or overflows(total, fmt, kept, step)
+    infinite = _makes_infinity(ins) or overflows(total, fmt, kept, step)
     reach = {
         "-0": bins["-0"] and _negative_zero_result(ins),
-        "least subnormal": tiny and total.lsb <= unit and kept > 0,
-        "subnormal": tiny and kept > 1,
+        "least subnormal": bins["least subnormal"] and tiny and total.lsb <= unit and kept > 0,
+        "subnormal": bins["subnormal"] and tiny and kept > 1,
         "least normal": total.lsb <= fmt.min_exponent,
-        "largest": total.greatest >= largest_result(fmt, kept),
+        "largest": max(total.greatest, -total.least) >= largest_result(fmt, kept)
+        or overflows(total, fmt, kept, step),
         "infinity": bins["infinity"] and infinite,
         "negative infinity": bins["infinity"] and infinite,
         "quiet NaN": bins["quiet NaN"],
         "signalling NaN": False,
     }
-    return [Coverpoint("result", "class of d", bins | reach)]
+    found = bins | reach
+    for label in _special_classes(ins, fmt):
+        found[label] = True
+    return [Coverpoint("result", "class of d", found)]
+
+
+def _makes_infinity(ins: Instruction) -> bool:
+    """Whether an infinity can come from an operand, from a step that makes one, or from a format on the
+    way."""
+    if any(ins.formats[name].infinity is not None for name in "abc"):
+        return True
+    steps = [step for operation in ins.program.operations for step in operation.steps]
+    ways = [fmt for step in steps[:-1] if (fmt := format_of(step)) is not None]
+    ways += [operation.out_format for operation in ins.program.operations[:-1]]
+    products = ins.program.steps_of(Multiply)
+    return any(step.overflow_exponent is not None for step in products) or any(
+        fmt.infinity is not None for fmt in ways
+    )
+
+
+def _special_classes(ins: Instruction, fmt: Format) -> set[str]:
+    """The classes of the words that stand for a NaN, and of the largest numbers that stand for infinities."""
+    labels = list(class_bins(fmt))
+    last = ins.program.operations[-1]
+    answering = (*last.steps_of(SpecialValues), last.final)
+    words = [word for step in answering for word in special_words(fmt, step)]
+    if fmt.infinity is None:
+        words.append(fmt.largest)
+    codes = np.array(words, np.uint64)[:, None]
+    dropped = fmt.fraction_bits - last.result_fraction_bits
+    return {labels[i] for i in classify(fmt, decode(fmt, codes), codes, dropped).ravel()}
 
 
 def result_samples(ins: Instruction, d: Array) -> Iterator[Sample]:
@@ -61,16 +104,24 @@ def _negative_zero_result(ins: Instruction) -> bool:
     a tiny negative sum."""
     operation = ins.program.operations[-1]
     step, (_, registers) = operation.final, spans_of(ins, operation)[-1]
-    if isinstance(step, Round):
+    if isinstance(step, Round) and step.zero != "signed_underflow":
         return step.zero == "signed"
-    if step.rounding == "down" or _tiny_sum(step, ins.formats["d"], registers):
+    if _tiny_sum(step, ins.formats["d"], registers):
         return True
-    if isinstance(step, Fma):
-        cleared = step.start == "zero" or (step.start == "c" and "c" in _positive_zeros(operation))
-    else:
-        cleared = not _positive_zeros(operation).isdisjoint(step.of)
-    earlier = [o.final for o in ins.program.operations if o.to in (*operation.addends, operation.seed)]
-    return not cleared and all(not isinstance(last, Round) or last.zero == "signed" for last in earlier)
+    if isinstance(step, Round) or step.rounding == "down":
+        return step.rounding == "down" and not isinstance(step, Round)
+    read = set(step.of) if not isinstance(step, Fma) else {"c"} if step.start == "c" else set()
+    positive, sources = _positive_zeros(operation), {"c": (operation.seed,), "addends": operation.addends}
+    for name in read - _vanishing(operation):
+        earlier = (o.final for o in ins.program.operations if o.to in sources.get(name, ()))
+        if name in positive or any(isinstance(last, Round) and last.zero == "positive" for last in earlier):
+            return False
+    return not (isinstance(step, Fma) and step.start == "zero")
+
+
+def _vanishing(operation: Operation) -> set[str]:
+    """Registers whose negative numbers can lose all their bits and keep the sign."""
+    return {name for step in operation.steps[:-1] if isinstance(step, Align | Normalize) for name in step.of}
 
 
 def _positive_zeros(operation: Operation) -> set[str]:
@@ -93,11 +144,14 @@ def _tiny_sum(step: FinalStep, fmt: Format, registers: dict[str, Span]) -> bool:
     """
     total = rounded_total(step, registers)
     if step.flush == "none":
-        return total.least < 0 and total.lsb < fmt.min_exponent - fmt.fraction_bits - (
-            step.rounding == "nearest_away"
+        lost = isinstance(step, Round) and step.subnormal_carry == "lost"
+        return total.least < 0 and total.lsb < fmt.min_exponent - kept_bits(step, fmt) - (
+            step.rounding == "nearest_away" and not lost
         )
     if step.flush == "positive" or total.lsb >= fmt.min_exponent:
         return False
-    spans = addends(step, registers)
+    if isinstance(step, Round):
+        return total.least < 0
+    spans = terms_of(step, registers)
     small = sum(span.count for span in spans if span.low <= fmt.min_exponent + fmt.fraction_bits)
     return small > 1 or any(span.subnormal or span.low < fmt.min_exponent for span in spans)

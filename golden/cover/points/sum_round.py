@@ -7,12 +7,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from golden.cover.observed import REMAINDERS, Rounded, Summed, bit_length, groups_of, largest_significand
-from golden.cover.points.point import Coverpoint, Sample
-from golden.cover.ranges import Span, one_product, rounded_total
+from golden.cover.points.point import Array, Coverpoint, Sample
+from golden.cover.ranges import Span, addends, kept_bits, largest_significand, one_exponent, rounded_total
+from golden.model.registers import Numbers, Roundings, SeenStep
 from golden.number.formats import Format, Kind
-from golden.program.steps import Additions, FinalStep, Fma, Multiply, Round, RoundingStep, Sum
+from golden.program.extents import group_sizes, groups_of
+from golden.program.steps import Additions, Fma, Multiply, Round, RoundingStep, Sum
 
+REMAINDERS = ("exact", "below half", "tie", "above half")
 _MOST_GROWTH = 16
 _DEPTHS = ((1, 1), (2, 4), (5, 8), (9, 16), (17, 1 << 40))
 
@@ -20,7 +22,7 @@ _DEPTHS = ((1, 1), (2, 4), (5, 8), (9, 16), (17, 1 << 40))
 def sum_points(name: str, step: Sum | Additions | Fma, registers: dict[str, Span]) -> list[Coverpoint]:
     """Signs by what the addends can be; growth up to the carry of the largest sum, cancellation down to
     the last kept bit."""
-    spans = [span for span in addends(step, registers) if span.greatest != 0 or span.least != 0]
+    spans = [span for span in addends(step, registers) if not span.zero]
     total = sum(span.count for span in spans)
     plus, minus = any(s.greatest > 0 for s in spans), any(s.least < 0 for s in spans)
     points = [
@@ -35,29 +37,51 @@ def sum_points(name: str, step: Sum | Additions | Fma, registers: dict[str, Span
             },
         )
     ]
-    if (
-        all(s.depth == 0 and s.low == s.high for s in spans)
-        or (isinstance(step, Sum) and step.exponent is not None)
-        or not spans
-    ):
+    if all(s.depth == 0 and s.low == s.high for s in spans) or _fixed(step) or not spans:
         return points
     growth = _growth(step, registers)
     depth = max(span.high for span in spans) - min(span.lsb for span in spans)
-    if all(span.depth for span in spans) and not isinstance(step, Fma):
-        depth = min(depth, max(span.depth for span in spans)) if isinstance(step, Sum) else depth
-    if _pairs_only(step, total):
-        depth = min(depth, max(span.depth for span in spans) + 1)
+    if isinstance(step, Sum) and one_exponent(step, spans):
+        depth = min(depth, max(span.depth for span in spans))
+    if _pairs_only(step, total) and not any(span.cancels or span.vanishes for span in spans):
+        depth = min(depth, _deepest_pair(spans))
+    gone = (plus and minus and total > 1) or _width(step) is not None or _complements(step)
     bins = {f"up by {i}": i <= growth for i in range(_MOST_GROWTH, 0, -1)} | {"same": True}
-    bins |= {_depth_label(low, high): low <= depth for low, high in _DEPTHS}
-    bins |= {"nothing left": plus and minus and total > 1}
+    bins |= {_depth_label(low, high): low <= depth for low, high in _DEPTHS} | {"nothing left": gone}
     points.append(Coverpoint("sum", f"{name}: leading bit against the largest exponent", bins))
     return points
+
+
+def _fixed(step: Sum | Additions | Fma) -> bool:
+    """Whether the sum shows an exponent that is not its terms'."""
+    return isinstance(step, Sum) and step.exponent is not None
+
+
+def _complements(step: Sum | Additions | Fma) -> bool:
+    return isinstance(step, Sum) and step.complement != "none"
+
+
+def _width(step: Sum | Additions | Fma) -> int | None:
+    return step.width if isinstance(step, Sum) else None
 
 
 def _pairs_only(step: Sum | Additions | Fma, total: int) -> bool:
     """Whether no more than two of the addends ever meet: what they leave is not below the last bits of the
     larger one."""
-    return not isinstance(step, Fma) and max(len(group) for group in groups_of(total, step.group)) <= 2
+    return not isinstance(step, Fma) and max(group_sizes(step, total)) <= 2
+
+
+def _deepest_pair(spans: list[Span]) -> int:
+    """How far below the larger exponent of two terms the leading bit of their sum can lie: two numbers that
+    nearly cancel leave bits of either; one below 1 is met by one of a smaller exponent."""
+    carry, least = max(1, *(span.above for span in spans)), min(span.lsb for span in spans)
+    bounds = [max(span.depth for span in spans) + carry]
+    for span in spans:
+        if span.scattered:
+            bounds.append(sum(sorted((other.depth for other in spans), reverse=True)[:2]) + carry)
+        elif span.subnormal:
+            bounds.append(span.low - least)
+    return max(bounds)
 
 
 def _depth_label(low: int, high: int) -> str:
@@ -76,30 +100,34 @@ def _growth(step: Sum | Additions | Fma, registers: dict[str, Span]) -> int:
     significands = sorted(
         (s.significand for s in addends(step, registers) for _ in range(s.count)), reverse=True
     )
-    exact = isinstance(step, Sum)
-    size = max(len(group) for group in groups_of(len(significands), step.group)) if exact else 2
-    return max(int(sum(significands[:size], Fraction(0))).bit_length() - 1, 0)
+    size = max(group_sizes(step, len(significands))) if isinstance(step, Sum) else 2
+    total = sum(significands[:size], Fraction(0))
+    if (width := _width(step)) is not None:
+        total = min(total, Fraction(1 << width >> 1))
+    return max(int(total).bit_length() - 1, 0)
 
 
-def addends(step: Sum | FinalStep, registers: dict[str, Span]) -> list[Span]:
-    """What a step adds up: its registers that have terms, or (fma) one product and c."""
-    if not isinstance(step, Fma):
-        return [registers[name] for name in step.of if registers[name].count]
-    return [one_product(registers), registers["c"]]
-
-
-def sum_samples(name: str, seen: Summed) -> Iterator[Sample]:
+def sum_samples(name: str, seen: SeenStep) -> Iterator[Sample]:
     """The bins that sums fall into."""
-    terms, total = seen.terms, seen.total
+    if isinstance(seen.step, Sum):
+        terms, totals = seen.terms, seen.written[seen.step.to]
+        for i, group in enumerate(groups_of(seen.step, terms.count)):
+            yield from _sum_samples(name, terms[group], totals[i : i + 1])
+    elif seen.roundings is not None and seen.roundings.left is not None and seen.roundings.right is not None:
+        for pair, exact in seen.roundings.additions():
+            yield from _sum_samples(name, pair, exact)
+
+
+def _sum_samples(name: str, terms: Numbers, total: Numbers) -> Iterator[Sample]:
     plus = (terms.nonzero & (terms.sign == 0)).any(axis=1)
     minus = (terms.nonzero & (terms.sign == 1)).any(axis=1)
-    finite = (terms.kind <= Kind.FINITE).all(axis=1)
+    finite = (terms.kind <= Kind.FINITE).all(axis=1) & total.ran[:, 0]
     yield f"{name}: signs of the addends", np.where(finite, plus + 2 * minus, -1)
-    moved = bit_length(total.significand)[:, 0] - 1 + total.lsb[:, 0] - total.exponent[:, 0]
+    moved = (total.length - 1 + total.lsb - total.exponent)[:, 0]
     edges = np.array([high for _, high in _DEPTHS])
     same = _MOST_GROWTH
     index = np.where(moved >= 0, same - np.minimum(moved, same), same + 1 + np.searchsorted(edges, -moved))
-    live = finite & terms.nonzero.any(axis=1)
+    live = finite & (plus | minus)
     gone = live & ~total.nonzero[:, 0]
     yield (
         f"{name}: leading bit against the largest exponent",
@@ -107,11 +135,9 @@ def sum_samples(name: str, seen: Summed) -> Iterator[Sample]:
     )
 
 
-def round_points(name: str, step: RoundingStep, registers: dict[str, Span]) -> list[Coverpoint]:
+def round_points(name: str, step: RoundingStep, fmt: Format, registers: dict[str, Span]) -> list[Coverpoint]:
     """Integers: the range and what lies outside. Floats: classes of the result by remainder, and what the
     increment does."""
-    fmt = step.format
-    assert fmt is not None
     total = rounded_total(step, registers)
     if not fmt.is_float:
         above, below = (
@@ -125,15 +151,13 @@ def round_points(name: str, step: RoundingStep, registers: dict[str, Span]) -> l
     cut, tiny = total.depth + _carry(step, registers) - kept, fmt.min_exponent - kept - total.lsb
     return [
         Coverpoint("rounding", f"{name}: result and remainder", outcomes),
-        Coverpoint("rounding", f"{name}: increment", _increments(step, cut, tiny)),
+        Coverpoint("rounding", f"{name}: increment", _increments(step, fmt, cut, tiny)),
     ]
 
 
 def _carry(step: RoundingStep, registers: dict[str, Span]) -> int:
-    if isinstance(step, Round):
-        return max(int(registers[step.of[0]].significand).bit_length() - 1, 0)
-    if isinstance(step, Multiply):
-        return int(registers["a"].significand * registers["b"].significand >= 2)
+    if isinstance(step, Round | Multiply):
+        return rounded_total(step, registers).above
     return _growth(step, registers)
 
 
@@ -146,8 +170,12 @@ def _outcomes(step: RoundingStep, fmt: Format, kept: int, total: Span, carry: in
     cut = total.depth + carry - kept
     tiny = fmt.min_exponent - kept - total.lsb
     needs = (0, 2, 1, 2)
-    away = step.rounding in ("down", "up", "toward_zero") or step.flush != "none"
-    to_zero = (True, step.rounding != "up" or total.least < 0, step.rounding != "nearest_away" or away, away)
+    lost = step.flush != "none"
+    if isinstance(step, Round):
+        lost |= bool(step.sticky_gap) or step.subnormal_carry == "lost" or step.sticky == "left_out"
+    away = lost or step.rounding in ("down", "up", "toward_zero")
+    below = lost or step.rounding != "up" or total.least < 0
+    to_zero = (True, below, step.rounding != "nearest_away" or away, away)
     bins = {}
     for remainder, need, rounds in zip(REMAINDERS, needs, to_zero, strict=True):
         bins[f"zero, {remainder}"] = tiny >= need and rounds if need else True
@@ -156,11 +184,12 @@ def _outcomes(step: RoundingStep, fmt: Format, kept: int, total: Span, carry: in
             total.lsb < fmt.min_exponent and (not need or tiny >= need) and step.flush == "none" and kept > 0
         )
     for remainder, need in zip(REMAINDERS, needs, strict=True):
-        bins[f"normal, {remainder}"] = not need or cut >= need
+        up = step.rounding != "toward_zero" and cut >= 0 and tiny >= need  # to the least normal number
+        bins[f"normal, {remainder}"] = not need or cut >= need or up
     return bins | {"overflow": overflows(total, fmt, kept, step)}
 
 
-def _increments(step: RoundingStep, cut: int, tiny: int) -> dict[str, bool]:
+def _increments(step: RoundingStep, fmt: Format, cut: int, tiny: int) -> dict[str, bool]:
     """Rounding adds one in the nearest modes from one cut bit on, in the directed ones for one sign; never
     toward zero.
 
@@ -174,16 +203,11 @@ def _increments(step: RoundingStep, cut: int, tiny: int) -> dict[str, bool]:
         "none": True,
         "up": rounds and max(cut, tiny) >= 1,
         "up with a carry into the exponent": possible,
-        "subnormal up to the least normal": rounds and tiny >= 1 and cut >= 0,
+        "subnormal up to the least normal": (rounds and tiny >= 1 and cut >= 0)
+        or (tiny >= 1 and not fmt.has_zero),
         "tie kept at even": even and cut >= 1,
         "tie up to even": even and cut >= 1,
     }
-
-
-def kept_bits(step: RoundingStep, fmt: Format) -> int:
-    """Fraction bits of a step's result."""
-    kept = step.result_fraction_bits if isinstance(step, Round) else None
-    return fmt.fraction_bits if kept is None else kept
 
 
 def largest_result(fmt: Format, kept: int) -> Fraction:
@@ -205,27 +229,56 @@ def overflows(total: Span, fmt: Format, kept: int, step: RoundingStep) -> bool:
     return (mode == "up" and total.greatest > top) or (mode == "down" and total.least < -top)
 
 
-def round_samples(name: str, seen: Rounded) -> Iterator[Sample]:
+def round_samples(name: str, step: RoundingStep, fmt: Format, seen: Roundings) -> Iterator[Sample]:
     """The bins that rounded numbers fall into."""
-    fmt, before, result = seen.format, seen.before, seen.result
-    finite = before.kind <= Kind.FINITE
+    exact, result = seen.exact, seen.rounded
+    finite = exact.kind <= Kind.FINITE
     if not fmt.is_float:
-        value = np.where(before.sign == 1, -before.significand, before.significand)
-        low = -(1 << (fmt.integer_bits - 1)) if fmt.signed else 0
-        index = np.select(
-            [value > fmt.largest, value < low, value == fmt.largest, value == low], [3, 4, 1, 2], 0
-        )
-        yield f"{name}: range", index
+        yield f"{name}: range", np.where(finite, _range_index(fmt, seen.unbounded), -1)
         return
-    leading = bit_length(before.significand) - 1 + before.lsb
-    hidden = np.int64(1) << fmt.fraction_bits
-    small = finite & before.nonzero & (leading < fmt.min_exponent)
-    normal = (result.kind == Kind.FINITE) & (result.significand.astype(np.int64) >= hidden)
-    outcome = np.where(result.kind == Kind.ZERO, 0, np.where(normal, 2, 1)) * 4 + seen.remainder
-    yield f"{name}: result and remainder", np.where(finite & seen.overflow, 12, np.where(finite, outcome, -1))
-    up = np.where(seen.increment & seen.carry, 2, np.where(seen.increment, 1, 0))
+    kept = kept_bits(step, fmt)
+    leading = exact.length - 1 + exact.lsb
+    cut = np.maximum(leading, fmt.min_exponent) - kept - exact.lsb
+    remainder = _remainder(exact, cut)
+    truncated = exact.shifted_right(np.maximum(cut, 0))
+    increment = (remainder > 0) & (seen.unbounded.significand_low != truncated)
+    small = exact.nonzero & (leading < fmt.min_exponent)
+    hidden = np.uint64(1 << fmt.fraction_bits)
+    normal = result.finite & (result.significand_low >= hidden)
+    outcome = np.where(result.kind == Kind.ZERO, 0, np.where(normal, 2, 1)) * 4 + remainder
+    over = exact.nonzero & _past_largest(fmt, kept, seen.unbounded)
+    yield f"{name}: result and remainder", np.where(over, 12, np.where(finite, outcome, -1))
+    carry = seen.unbounded.significand_low >> np.uint64(kept + 1) > 0
+    up = np.where(increment & carry, 2, np.where(increment, 1, 0))
     up = np.where(small & normal, 3, up)
-    yield f"{name}: increment", np.where(finite & before.nonzero, up, -1)
-    if seen.step.rounding == "nearest_even":
-        tie = (seen.remainder == 2) & finite & ~small
-        yield f"{name}: increment", np.where(tie, np.where(seen.increment, 5, 4), -1)
+    yield f"{name}: increment", np.where(exact.nonzero, up, -1)
+    if step.rounding == "nearest_even":
+        tie = (remainder == 2) & exact.nonzero & ~small
+        yield f"{name}: increment", np.where(tie, np.where(increment, 5, 4), -1)
+
+
+def _remainder(exact: Numbers, cut: Array) -> Array:
+    """Index into REMAINDERS of the low `cut` bits of each number."""
+    half = exact.bit(cut - 1)
+    rest = np.where(half, np.where(exact.trailing_zeros == cut - 1, 2, 3), 1)
+    return np.where(exact.nonzero & (exact.trailing_zeros < cut), rest, 0)
+
+
+def _past_largest(fmt: Format, kept: int, unbounded: Numbers) -> Array:
+    """Whether the rounded significand lies past the format's largest number."""
+    carry = unbounded.significand_low >> np.uint64(kept + 1)
+    significand = unbounded.significand_low >> carry << np.uint64(fmt.fraction_bits - kept)
+    exponent = unbounded.exponent.astype(np.int64) + carry.astype(np.int64)
+    at_top = (exponent == fmt.max_exponent) & (significand > np.uint64(largest_significand(fmt)))
+    return np.asarray((exponent > fmt.max_exponent) | at_top)
+
+
+def _range_index(fmt: Format, rounded: Numbers) -> Array:
+    """In range, largest, least, above, below: whole numbers against the range of an integer format."""
+    size = rounded.length + rounded.lsb
+    fits = rounded.ran & (size <= 62)
+    magnitude = np.where(fits, rounded.significand_low.astype(np.int64) << np.where(fits, rounded.lsb, 0), 0)
+    magnitude = np.where(rounded.ran & ~fits, np.int64(1) << 62, magnitude)
+    value = np.where(rounded.sign == 1, -magnitude, magnitude)
+    low = -(1 << (fmt.integer_bits - 1)) if fmt.signed else 0
+    return np.select([value > fmt.largest, value < low, value == fmt.largest, value == low], [3, 4, 1, 2], 0)
