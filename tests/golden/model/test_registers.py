@@ -1,4 +1,4 @@
-"""The registers that the core shows: number by number those of the reference, for every field of every step."""
+"""The registers that the core shows: number by number those of the reference, whatever field is changed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ shape: {{k: 5}}
 formats: {{a: s8, b: s8, c: s32, d: s32}}
 steps:
   - multiply: {{to: products}}
-  - sum: {{of: [products, c], to: total, order: tree, format: s16, rounding: {rounding}, overflow: {overflow}}}
+  - sum: {{of: [products, c], to: total, order: tree, format: s16, rounding: {rounding},
+         overflow: {overflow}}}
   - round: {{of: total, rounding: nearest_even, overflow: saturate, zero: positive}}
 define_formats: {{s16: {{kind: integer, storage: 16, bits: 16, signed: true}}}}
 """
