@@ -186,20 +186,15 @@ class Instruction(Signature):
         """The unit itself or, where it has modes, the unit in the first: what a document describes."""
         return next(iter(self.mode_units.values()), self)
 
-    def in_mode_of(self, operands: Mapping[str, Bits]) -> tuple[Instruction, dict[str, Bits]]:
-        """The unit in the mode of one dot product, which has no operand `mode`, and the other operands.
+    def of_mode(self, code: int) -> Instruction:
+        """The unit in one mode."""
+        return self.mode_units[code]
 
-        Raises:
-            ShapeError: `mode` is not one code. OperandError: a code that the unit does not use.
-        """
-        rest = {name: codes for name, codes in operands.items() if name != "mode"}
-        if self.modes is None:
-            return self, rest
-        mode = np.asarray(operands["mode"])
-        if mode.ndim:
-            raise ShapeError(f"argument 'mode' has shape {mode.shape}, expected one code")
-        self.modes.check(mode)
-        return self.mode_units[int(mode)], rest
+    def in_mode_of(self, operands: Mapping[str, Bits]) -> tuple[Instruction, dict[str, Bits]]:
+        """The unit in the mode of one dot product, and the other operands; see Signature.in_mode_of."""
+        unit, rest = super().in_mode_of(operands)
+        assert isinstance(unit, Instruction)
+        return unit, rest
 
     def by_mode(self, operands: Mapping[str, Bits]) -> Iterator[tuple[Instruction, dict[str, Bits], Bits]]:
         """Yields (unit, operands without `mode`, indices) of the dot products (count, ...) of each mode."""

@@ -411,7 +411,7 @@ def compare(
         render.print_comparison(result, traces)
 
 
-def _search(x: Instruction, y: Instruction, seed: int, budget: int) -> Comparison:
+def _search(x: Instruction, y: Instruction, seed: int, budget: int) -> Comparison[Instruction]:
     """The search with a progress bar on stderr, where that is a terminal."""
     from rich.console import Console
     from rich.progress import Progress

@@ -308,7 +308,7 @@ def _verdict(trace: Trace) -> Table:
 # Two instructions -------------------------------------------------------------------------------------------
 
 
-def print_comparison(result: Comparison, traces: bool) -> None:
+def print_comparison(result: Comparison[Instruction], traces: bool) -> None:
     """Counts by stimulus kind, and the shortest example."""
     console = Console()
     x, y = result.first, result.second
@@ -332,14 +332,14 @@ def print_comparison(result: Comparison, traces: bool) -> None:
     )
     console.print(_indented(_example(result.example)))
     if traces:
-        for trace in (result.example.trace_x, result.example.trace_y):
+        for trace in result.example.traces:
             console.rule(style="dim")
             print_trace(trace)
     else:
         console.print("\n[dim]--trace explains both answers step by step[/]")
 
 
-def _counts(result: Comparison) -> Table:
+def _counts(result: Comparison[Any]) -> Table:
     rows = table("", "operands", "tried>", *(f"{name.replace('_', ' ')}>" for name in CLASSES))
     for count in result.counts:
         cells = [
@@ -351,9 +351,7 @@ def _counts(result: Comparison) -> Table:
 
 
 def _example(example: Example) -> Group:
-    trace = (
-        example.trace_x if example.trace_x.instruction.k <= example.trace_y.instruction.k else example.trace_y
-    )
+    trace = min(example.traces, key=lambda one: one.instruction.k)
     formats = trace.instruction.formats
     shown = table("", "a", "", "b", "")
     for k, (a, b) in enumerate(zip(trace.a, trace.b, strict=True)):
@@ -364,7 +362,7 @@ def _example(example: Example) -> Group:
     if "c" not in trace.instruction.absent:
         shown.add_row("c", _code(trace.c, formats["c"]), describe_code(formats["c"], trace.c))
     answers = table("", "architecture", "d", "", "error")
-    for label, side, code in (("A", example.trace_x, example.x), ("B", example.trace_y, example.y)):
+    for label, side, code in zip("AB", example.traces, (example.x, example.y), strict=True):
         fmt, error = side.instruction.formats["d"], side.error_ulp
         answers.add_row(
             label,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +23,9 @@ from golden.errors import OperandError
 from golden.explain.trace import Trace
 from golden.instruction import Instruction
 from golden.number.formats import Format, to_float
+from golden.program.signature import Bits, Operands, Signature
+from golden.unit import Unit, signature_of
 
-Bits = npt.NDArray[Any]
-Operands = dict[str, Bits]
 BATCH = 2048
 CLASSES = ("value", "special", "zero_sign", "nan_payload")
 """Kinds of difference, the most telling first: two unequal finite numbers; a number, infinity or NaN
@@ -57,21 +57,38 @@ class Example:
     operands_y: Operands
     x: int
     y: int
-    trace_x: Trace
-    trace_y: Trace
+    trace_x: Trace | None
+    trace_y: Trace | None
+    """None of a unit that is no instruction: nothing is known of its steps."""
 
     @property
     def products(self) -> int:
         """Products of the example that are not zero."""
         return int(np.count_nonzero(self.operands_x["a"]))
 
+    @property
+    def traces(self) -> tuple[Trace, Trace]:
+        """Both traces, of an example of two instructions."""
+        assert self.trace_x is not None and self.trace_y is not None
+        return self.trace_x, self.trace_y
+
+    @staticmethod
+    def side(trace: Trace | None, operands: Operands, code: int) -> dict[str, Any]:
+        """One unit's operands, steps and answer as plain values."""
+        if trace is not None:
+            return trace.as_dict()
+        return {**{name: codes.tolist() for name, codes in operands.items()}, "d": code}
+
+
+X = TypeVar("X", bound=Unit)
+
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Generic[X]):
     """The outcome of a search: counts by kind, and an example where there is a difference."""
 
-    first: Instruction
-    second: Instruction
+    first: X
+    second: X
     seed: int
     counts: tuple[KindCount, ...]
     example: Example | None
@@ -95,8 +112,8 @@ class Comparison:
         """The comparison as plain values, stable for machines."""
         example = self.example
         return {
-            "x": {"architecture": self.first.architecture, "instruction": self.first.name},
-            "y": {"architecture": self.second.architecture, "instruction": self.second.name},
+            "x": _named(self.first),
+            "y": _named(self.second),
             "seed": self.seed,
             "trials": self.trials,
             "numeric": self.numeric,
@@ -108,24 +125,29 @@ class Comparison:
                 "kind": example.kind,
                 "difference": example.difference,
                 "products": example.products,
-                "x": example.trace_x.as_dict(),
-                "y": example.trace_y.as_dict(),
+                "x": example.side(example.trace_x, example.operands_x, example.x),
+                "y": example.side(example.trace_y, example.operands_y, example.y),
             },
         }
 
 
+def _named(unit: Unit) -> dict[str, str]:
+    return {"architecture": getattr(unit, "architecture", ""), "instruction": signature_of(unit).name}
+
+
 def compare(
-    x: Instruction,
-    y: Instruction,
+    x: X,
+    y: X,
     seed: int = 0,
     budget: int = 100_000,
     progress: Callable[[int, int], None] | None = None,
-) -> Comparison:
+) -> Comparison[X]:
     """Searches operands for which x and y answer differently.
 
-    Both must take a, b and c of the same formats, and be both dense or both sparse of one pattern, with equal
-    scale blocks. K may differ: operands are drawn for the smaller K, and the larger one gets zeros (scales of
-    one, legal metadata) appended. Results of different formats are compared by value.
+    They are instructions or other units (golden/unit.py). Both must take a, b and c of the same formats, and
+    be both dense or both sparse of one pattern, with equal scale blocks. K may differ: operands are drawn for
+    the smaller K, and the larger one gets zeros (scales of one, legal metadata) appended. Results of
+    different formats are compared by value.
 
     Args:
         seed: seeds the generator; equal seeds give equal searches.
@@ -135,7 +157,7 @@ def compare(
     Raises:
         OperandError: the two do not take the same operands, or the budget is not positive.
     """
-    _check_comparable(x, y)
+    _check_comparable(signature_of(x), signature_of(y))
     if budget < 1:
         raise OperandError(f"budget is {budget}, expected 1 or more")
     search = _Search(x, y)
@@ -151,7 +173,7 @@ def compare(
     return Comparison(x, y, seed, tuple(search.counts.values()), search.shortest())
 
 
-def _check_comparable(x: Instruction, y: Instruction) -> None:
+def _check_comparable(x: Signature, y: Signature) -> None:
     for operand in ("a", "b", "c", "scale_a", "scale_b"):
         fx, fy = x.formats.get(operand), y.formats.get(operand)
         if fx != fy:
@@ -160,8 +182,8 @@ def _check_comparable(x: Instruction, y: Instruction) -> None:
                 f"cannot compare: operand {operand} is {names[0]} in {x.name} but {names[1]} in {y.name}"
             )
     if x.modes is not None and x.modes == y.modes:
-        for code, unit in x.mode_units.items():
-            _check_comparable(unit, y.mode_units[code])
+        for code, _ in x.modes.codes():
+            _check_comparable(x.of_mode(code), y.of_mode(code))
         return
     if x.modes != y.modes:
         raise OperandError(
@@ -174,17 +196,15 @@ def _check_comparable(x: Instruction, y: Instruction) -> None:
         raise OperandError(f"cannot compare: scale blocks are {x.scale_block} and {y.scale_block}")
 
 
-def pad(operands: Operands, ins: Instruction) -> Operands:
+def pad(operands: Operands, unit: Unit | Signature) -> Operands:
     """Appends zeros (scales: ones, metadata: a legal nibble) to operands (..., k) until they fit a longer
-    instruction."""
-    shapes = ins.operand_shapes(matrices=False)
+    unit."""
+    takes = signature_of(unit)
+    shapes = takes.operand_shapes(matrices=False)
     padded = {}
     for name, codes in operands.items():
         missing = shapes[name][0] - codes.shape[-1] if shapes[name] else 0
-        fill = (
-            0x4 if name == "metadata" else stimuli.one(ins.formats[name]) if name.startswith("scale") else 0
-        )
-        tail = np.full((*codes.shape[:-1], missing), fill, codes.dtype) if missing else None
+        tail = np.full((*codes.shape[:-1], missing), takes.at_rest(name), codes.dtype) if missing else None
         padded[name] = codes if tail is None else np.concatenate([codes, tail], axis=-1)
     return padded
 
@@ -192,9 +212,10 @@ def pad(operands: Operands, ins: Instruction) -> Operands:
 class _Search:
     """Runs batches on both units, counts, and keeps the first examples of every class of difference."""
 
-    def __init__(self, x: Instruction, y: Instruction) -> None:
+    def __init__(self, x: Unit, y: Unit) -> None:
         self.x, self.y = x, y
-        self.short = x if x.k <= y.k else y
+        # The shorter one's operands are drawn; of equals an instruction's, whose program says where to aim.
+        self.short = min((x, y), key=lambda unit: (unit.k, not isinstance(unit, Instruction)))
         self.counts = {kind: KindCount(kind) for kind in stimuli.SEARCH_KINDS}
         self.found: dict[str, list[tuple[str, Operands]]] = {name: [] for name in CLASSES}
 
@@ -248,8 +269,8 @@ class _Search:
             for_y,
             int(dx[0]),
             int(dy[0]),
-            self.x.trace(**for_x),
-            self.y.trace(**for_y),
+            self.x.trace(**for_x) if isinstance(self.x, Instruction) else None,
+            self.y.trace(**for_y) if isinstance(self.y, Instruction) else None,
         )
 
 

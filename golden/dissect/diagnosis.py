@@ -29,10 +29,10 @@ from golden.errors import ShapeError
 from golden.instruction import Instruction
 from golden.number.arrays import codes as codes_of
 from golden.number.formats import Format, Kind, to_float
+from golden.program.signature import Bits, Operands
+from golden.unit import Unit
 
-Bits = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
-Operands = dict[str, Bits]
 Progress = Callable[[int, int], None]
 _FAILING, _PASSING = 384, 384
 _BEAM, _CONFIRMED, _SHOWN = 14, 6, 8
@@ -158,7 +158,7 @@ class Diagnosis:
 def diagnose(
     ins: Instruction,
     operands: Operands,
-    actual: npt.ArrayLike,
+    actual: npt.ArrayLike | Unit,
     *,
     policy: Policy | None = None,
     budget_seconds: float = 20,
@@ -168,7 +168,7 @@ def diagnose(
 
     Args:
         operands: as `ins.dot` takes them, one leading dimension (n,).
-        actual: the unit's results, raw codes of D's format (n,).
+        actual: the unit's results, raw codes of D's format (n,); or the unit, which is asked for them.
         policy: what counts as equal; None: the same bits.
         budget_seconds: no new combination of changes is tried after this time.
         progress: called with (tried, all) hypotheses of the round that runs.
@@ -178,18 +178,11 @@ def diagnose(
         DTypeError, OperandError: operands or `actual` are no codes of their formats.
     """
     operands = ins.check_named(operands)
+    given: Any = actual.dot(**operands) if hasattr(actual, "dot") and hasattr(actual, "formats") else actual
+    results = codes_of(given, ins.formats["d"], "actual")
     if ins.modes is not None:
-        return _diagnose_mode(
-            ins,
-            operands,
-            codes_of(actual, ins.formats["d"], "actual"),
-            policy or _Exact(),
-            budget_seconds,
-            progress,
-        )
-    search = _Search(
-        ins, operands, codes_of(actual, ins.formats["d"], "actual"), policy or _Exact(), progress
-    )
+        return _diagnose_mode(ins, operands, results, policy or _Exact(), budget_seconds, progress)
+    search = _Search(ins, operands, results, policy or _Exact(), progress)
     return search.run(time.monotonic() + budget_seconds)
 
 

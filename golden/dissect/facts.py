@@ -7,12 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from golden.catalog.relatives import arithmetic
 from golden.dissect import probes
-from golden.dissect.probes import Shot, Unit
+from golden.dissect.probes import Probe, Shot
 from golden.instruction import Instruction
 from golden.program.program import Operation, S
+from golden.program.signature import Bits
 from golden.program.steps import FinalStep
+from golden.unit import FunctionUnit
 
 
 @dataclass(frozen=True)
@@ -28,16 +32,27 @@ class Finding:
     declared: bool = False
 
 
+def literally(ins: Instruction) -> FunctionUnit:
+    """An instruction as the reference model computes it, which reads like its source."""
+
+    def answer(**operands: Bits) -> Bits:
+        rows = range(len(operands["a"]))
+        found = [ins.reference_dot(**{name: codes[i] for name, codes in operands.items()}) for i in rows]
+        return np.array(found, ins.formats["d"].dtype)
+
+    return FunctionUnit.like(ins, answer)
+
+
 @dataclass
 class Facts:
     """Measurements of one unit that several properties build on; each is made when it is asked for."""
 
     ins: Instruction
-    unit: Unit = field(init=False)
+    probe: Probe = field(init=False)
     _done: dict[tuple[Any, ...], tuple[Any, tuple[Shot, ...]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.unit = Unit(self.ins)
+        self.probe = Probe(literally(self.ins))
 
     @property
     def operation(self) -> Operation:
@@ -83,14 +98,14 @@ class Facts:
         """The rounding of results."""
         return self.measured(probes.rounding, self.bits[0])
 
-    def measured(self, probe: Callable[..., Any], *arguments: Any) -> tuple[Any, tuple[Shot, ...]]:
+    def measured(self, find: Callable[..., Any], *arguments: Any) -> tuple[Any, tuple[Shot, ...]]:
         """Returns what a probe finds with the shots that it fires; a probe with the same arguments runs
         once."""
-        key = (probe, *arguments)
+        key = (find, *arguments)
         if key not in self._done:
-            self.unit.shots = []
-            value = probe(self.unit, *arguments)
-            self._done[key] = value, tuple(self.unit.shots)
+            self.probe.shots = []
+            value = find(self.probe, *arguments)
+            self._done[key] = value, tuple(self.probe.shots)
         return self._done[key]
 
 

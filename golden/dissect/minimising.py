@@ -10,23 +10,21 @@ asks it about every single simplification, and then about the simplifications th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from golden import stimuli
-from golden.instruction import Instruction
 from golden.number.formats import Format, to_float
+from golden.program.signature import Bits, Operands, Signature
+from golden.unit import Unit, signature_of
 
-Bits = npt.NDArray[Any]
-Operands = dict[str, Bits]
 Fails = Callable[[Operands], npt.NDArray[np.bool_]]
 ROUNDS = 24
 
 
 def minimise(
-    ins: Instruction,
+    unit: Unit | Signature,
     operands: Operands,
     fails: Fails,
     *,
@@ -36,8 +34,8 @@ def minimise(
     """Returns the simplest operands found for which `fails` still holds.
 
     Args:
-        ins: the instruction whose operands these are.
-        operands: one dot product that fails, raw codes as `ins.dot` takes them: a, b (k,), c () and so on.
+        unit: whose operands these are.
+        operands: one dot product that fails, raw codes as its `dot` takes them: a, b (k,), c () and so on.
         fails: takes a batch, the same operands with a leading dimension n, and tells for each whether it
             fails (n,).
         rounds: how often `fails` may be called; None: until nothing becomes simpler.
@@ -46,40 +44,39 @@ def minimise(
     Returns:
         Operands of the same shapes and of the same mode. They are the given ones where nothing simpler fails.
     """
-    given = ins.check_named(operands)
-    if ins.modes is not None:
-        unit, rest = ins.in_mode_of(given)
+    takes = signature_of(unit)
+    given = takes.check_named(operands)
+    if takes.modes is not None:
+        one, rest = takes.in_mode_of(given)
         mode = given["mode"]
 
         def in_mode(batch: Operands) -> npt.NDArray[np.bool_]:
             return fails(batch | {"mode": np.full(len(batch["a"]), mode)})
 
-        return minimise(unit, rest, in_mode, rounds=rounds, progress=progress) | {"mode": mode}
-    if ins.absent:
-        given = ins.complete(given)
-        asked, fails = fails, lambda batch: asked(_present(ins, batch))
-    search = _Minimiser(ins, fails, rounds, progress)
+        return minimise(one, rest, in_mode, rounds=rounds, progress=progress) | {"mode": mode}
+    given = takes.complete(given)
+    search = _Minimiser(takes, lambda batch: fails(_present(takes, batch)), rounds, progress)
     current = {name: codes[None] for name, codes in given.items()}
     while search.allowed:
         simpler = search.step(current)
         if simpler is None:
             break
         current = simpler
-    return _present(ins, {name: codes[0] for name, codes in current.items()})
+    return _present(takes, {name: codes[0] for name, codes in current.items()})
 
 
-def _present(ins: Instruction, operands: Operands) -> Operands:
+def _present(takes: Signature, operands: Operands) -> Operands:
     """Without what stands for a b or c that the unit does not have."""
-    return {name: codes for name, codes in operands.items() if name not in ins.absent}
+    return {name: codes for name, codes in operands.items() if name not in takes.absent}
 
 
 class _Minimiser:
     """Counts the calls of the predicate and takes one round after the other."""
 
     def __init__(
-        self, ins: Instruction, fails: Fails, rounds: int | None, progress: Callable[[int, int], None] | None
+        self, takes: Signature, fails: Fails, rounds: int | None, progress: Callable[[int, int], None] | None
     ) -> None:
-        self.ins, self.fails, self.rounds, self.progress, self.calls = ins, fails, rounds, progress, 0
+        self.takes, self.fails, self.rounds, self.progress, self.calls = takes, fails, rounds, progress, 0
 
     @property
     def allowed(self) -> bool:
@@ -97,9 +94,9 @@ class _Minimiser:
     def step(self, current: Operands) -> Operands | None:
         """The cheapest single simplification that still fails, or several of them at once; None where
         there is none."""
-        candidates = _simplifications(self.ins, current)
-        costs = _costs(self.ins, candidates)
-        cheaper = np.flatnonzero(costs < float(_costs(self.ins, current)[0]))
+        candidates = _simplifications(self.takes, current)
+        costs = _costs(self.takes, candidates)
+        cheaper = np.flatnonzero(costs < float(_costs(self.takes, current)[0]))
         if not len(cheaper):
             return None
         cheaper = cheaper[np.argsort(costs[cheaper], kind="stable")]
@@ -138,23 +135,23 @@ def _merged(current: Operands, candidates: Operands, kept: npt.NDArray[np.intp])
     )
 
 
-def cost(ins: Instruction, operands: Operands) -> float:
+def cost(unit: Unit | Signature, operands: Operands) -> float:
     """How much there is to read in one dot product: what the minimiser makes small."""
-    unit, rest = ins.in_mode_of(operands)
-    return float(_costs(unit, {name: np.asarray(codes)[None] for name, codes in rest.items()})[0])
+    takes, rest = signature_of(unit).in_mode_of(operands)
+    return float(_costs(takes, {name: np.asarray(codes)[None] for name, codes in rest.items()})[0])
 
 
-def _costs(ins: Instruction, operands: Operands) -> npt.NDArray[np.float64]:
+def _costs(takes: Signature, operands: Operands) -> npt.NDArray[np.float64]:
     """How much there is to read: non-zero products first, then c, significand bits, exponents, signs,
     places."""
     a = operands["a"]
-    live = _magnitude(ins.formats["a"], a) != 0
+    live = _magnitude(takes.formats["a"], a) != 0
     places = (live * np.arange(a.shape[-1])).sum(axis=-1)
     cost = 1e6 * live.sum(axis=-1) + 1e-3 * places
     for name, codes in operands.items():
-        if name != "metadata" and name not in ins.absent:
+        if name != "metadata" and name not in takes.absent:
             columns = codes[:, None] if codes.ndim == 1 else codes
-            cost = cost + _code_costs(ins.formats[name], columns, _WEIGHTS.get(name, _WEIGHTS["b"])).sum(
+            cost = cost + _code_costs(takes.formats[name], columns, _WEIGHTS.get(name, _WEIGHTS["b"])).sum(
                 axis=-1
             )
     return np.asarray(cost, np.float64)
@@ -190,19 +187,19 @@ def _code_costs(fmt: Format, codes: Bits, weights: tuple[float, float, float]) -
     return np.asarray(np.where(live, cost + present, 0.0) + ignored + minus * negative, np.float64)
 
 
-def _simplifications(ins: Instruction, operands: Operands) -> Operands:
+def _simplifications(takes: Signature, operands: Operands) -> Operands:
     """Every single simplification of one example, as a batch."""
-    changed = [*_zeroings(ins, operands), *_moves(operands), *_shifts(ins, operands)]
+    changed = [*_zeroings(takes, operands), *_moves(operands), *_shifts(takes, operands)]
     for name, codes in operands.items():
-        if name != "metadata" and name not in ins.absent:
+        if name != "metadata" and name not in takes.absent:
             for place in np.ndindex(codes.shape[1:]):
-                simpler = _simpler_codes(ins.formats[name], int(codes[(0, *place)]))
+                simpler = _simpler_codes(takes.formats[name], int(codes[(0, *place)]))
                 changed += [{name: _replaced(codes, place, code)} for code in simpler]
     rows = [operands | change for change in changed] or [operands]
     return {key: np.concatenate([row[key] for row in rows]) for key in operands}
 
 
-def _zeroings(ins: Instruction, operands: Operands) -> Iterator[Operands]:
+def _zeroings(takes: Signature, operands: Operands) -> Iterator[Operands]:
     """Zeroes c, single products, and aligned runs of products (halves, quarters, ...). A sparse b stays
     where it is."""
     yield {"c": np.zeros_like(operands["c"])}
@@ -215,12 +212,12 @@ def _zeroings(ins: Instruction, operands: Operands) -> Iterator[Operands]:
             zeroed_a[:, start : start + size] = 0
             if zeroed_a.any() or a.any():
                 change = {"a": zeroed_a}
-                if not ins.sparse:
+                if not takes.sparse:
                     change["b"] = b.copy()
                     change["b"][:, start : start + size] = 0
                 yield change
         size *= 2
-    if ins.sparse:
+    if takes.sparse:
         yield from ({"b": _replaced(b, (place,), 0)} for place in range(b.shape[-1]))
 
 
@@ -237,14 +234,14 @@ def _moves(operands: Operands) -> Iterator[Operands]:
             yield {"a": a[:, order], "b": b[:, order]}
 
 
-def _shifts(ins: Instruction, operands: Operands) -> Iterator[Operands]:
+def _shifts(takes: Signature, operands: Operands) -> Iterator[Operands]:
     """Changes several operands at once so that the products keep their relations: exponents handed from a
     to b of one product, everything moved by some binades, everything negated."""
     a, b, c, fmt_a, fmt_b, fmt_c = (
         operands["a"],
         operands["b"],
         operands["c"],
-        *(ins.formats[name] for name in "abc"),
+        *(takes.formats[name] for name in "abc"),
     )
     yield {"a": stimuli.negate(fmt_a, a), "c": stimuli.negate(fmt_c, c)}
     if not (fmt_a.is_float and fmt_b.is_float and fmt_c.is_float):
@@ -253,7 +250,7 @@ def _shifts(ins: Instruction, operands: Operands) -> Iterator[Operands]:
         moved_a, moved_c = _rescaled(fmt_a, a, steps), _rescaled(fmt_c, c, steps)
         if moved_a is not None and moved_c is not None:
             yield {"a": moved_a, "c": moved_c}
-        for place in np.flatnonzero(a[0]).tolist() if not ins.sparse else ():
+        for place in np.flatnonzero(a[0]).tolist() if not takes.sparse else ():
             part_a = _rescaled(fmt_a, a[:, place : place + 1], steps)
             part_b = _rescaled(fmt_b, b[:, place : place + 1], -steps)
             if part_a is not None and part_b is not None:

@@ -9,26 +9,22 @@ precision, order), totals between two results (rounding), the edges of the forma
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from golden import stimuli
 from golden.errors import OperandError
 from golden.explain.trace import float_text
-from golden.instruction import Instruction
 from golden.number.formats import Format, Kind, Number, get_format
 from golden.number.rounding import encode_fraction
-from golden.vectors.operand_files import format_of
+from golden.program.signature import Operands, Signature
+from golden.unit import Unit, signature_of
 
-Operands = dict[str, npt.NDArray[Any]]
 Value = Fraction | int
-FIRST_COLUMNS = 0x4
-"""The metadata nibble that selects the first elements, for every pattern."""
 _REACH = 40
 """Exponent of the large terms, where the formats allow it."""
 _DEEP = 64
@@ -48,62 +44,55 @@ class Shot:
     code: int
 
 
-@dataclass
-class Unit:
-    """A unit under probe: a dense instruction, run by the reference model. `shots` holds what was fired last.
+class Probe:
+    """A unit under probe: dense; of a sparse one only probes of the first product work. `shots` holds what
+    was fired last."""
 
-    Of a sparse one only probes of the first product work.
-    """
-
-    ins: Instruction
-    shots: list[Shot] = field(default_factory=list)
+    def __init__(self, unit: Unit) -> None:
+        self.unit, self.shots = unit, list[Shot]()
+        self.takes = signature_of(unit)
+        self.formats, self.k, self.scale_block = self.takes.formats, self.takes.k, self.takes.scale_block
 
     @property
     def d(self) -> Format:
         """The format of results."""
-        return self.ins.formats["d"]
+        return self.formats["d"]
 
     @cached_property
     def slots(self) -> tuple[int, ...]:
         """Places of k whose products can have exponents of their own: every k, or the first of every scale
         block."""
-        return (
-            tuple(range(0, self.ins.k, self.ins.scale_block or 1))
-            if self.scaled_apart
-            else tuple(range(self.ins.k))
-        )
+        return tuple(range(0, self.k, self.scale_block or 1)) if self.scaled_apart else tuple(range(self.k))
 
     @property
     def scaled_apart(self) -> bool:
         """Whether there are several scale blocks."""
-        return self.ins.scale_block is not None and self.ins.scale_block < self.ins.k
+        return self.scale_block is not None and self.scale_block < self.k
 
     # Reach --------------------------------------------------------------------------------------------------
 
     @cached_property
     def highest(self) -> int:
         """Exponent of the largest power of two that a product with its scales has."""
-        high = sum(stimuli.highest_exponent(self.ins.formats[name]) for name in "ab")
+        high = sum(stimuli.highest_exponent(self.formats[name]) for name in "ab")
         return (
-            high
-            if self.ins.scale_block is None
-            else self._scale_range()[1] + (0 if self.scaled_apart else high)
+            high if self.scale_block is None else self._scale_range()[1] + (0 if self.scaled_apart else high)
         )
 
     @cached_property
     def lowest(self) -> int:
         """Exponent of the least product with its scales."""
-        low = sum(stimuli.tiniest_exponent(self.ins.formats[name]) for name in "ab")
-        return low if self.ins.scale_block is None else self._scale_range()[0] + low
+        low = sum(stimuli.tiniest_exponent(self.formats[name]) for name in "ab")
+        return low if self.scale_block is None else self._scale_range()[0] + low
 
     def _scale_range(self) -> tuple[int, int]:
-        found = [self.ins.formats[name] for name in ("scale_a", "scale_b")]
+        found = [self.formats[name] for name in ("scale_a", "scale_b")]
         return sum(map(stimuli.tiniest_exponent, found)), sum(map(stimuli.highest_exponent, found))
 
     @cached_property
     def top(self) -> int:
         """Exponent of the large terms that both c and a product can hold."""
-        return min(self.ins.formats["c"].max_exponent, self.highest, _REACH)
+        return min(self.formats["c"].max_exponent, self.highest, _REACH)
 
     # Firing -------------------------------------------------------------------------------------------------
 
@@ -116,41 +105,37 @@ class Unit:
         operands = self.zeros()
         scales = self._set_scales(operands, products)
         for k, value in products.items():
-            x, y = factors(Fraction(value) / scales(k), self.ins.formats["a"], self.ins.formats["b"])
+            x, y = factors(Fraction(value) / scales(k), self.formats["a"], self.formats["b"])
             operands["a"][k], operands["b"][k] = x, y
-        operands["c"] = np.asarray(exact_code(self.ins.formats["c"], c), self.ins.formats["c"].dtype)
+        operands["c"] = np.asarray(exact_code(self.formats["c"], c), self.formats["c"].dtype)
         return self.run(what, operands)
 
     def run(self, what: str, operands: Operands) -> Shot:
         """Runs one dot product given by raw codes."""
-        shot = Shot(what, operands, self.ins.reference_dot(**operands))
+        shot = Shot(what, operands, int(self.unit.dot(**operands)))
         self.shots.append(shot)
         return shot
 
     def zeros(self) -> Operands:
         """Operands that are all zero, with scales of one and metadata that select the first elements."""
-        operands = {}
-        for name, shape in self.ins.operand_shapes(matrices=False).items():
-            fmt = format_of(self.ins, name)
-            fill = (
-                FIRST_COLUMNS if name == "metadata" else stimuli.one(fmt) if name.startswith("scale") else 0
-            )
-            operands[name] = np.full(shape, fill, fmt.dtype)
-        return operands
+        return {
+            name: np.full(shape, self.takes.at_rest(name), self.takes.code_format(name).dtype)
+            for name, shape in self.takes.operand_shapes(matrices=False).items()
+        }
 
     def _set_scales(self, operands: Operands, products: Mapping[int, Value]) -> Any:
         """Gives every scale block the exponent of its largest product, or as much less as its least one
         needs."""
-        if self.ins.scale_block is None:
+        if self.scale_block is None:
             return lambda k: Fraction(1)
-        block, chosen = self.ins.scale_block, {}
-        data_low = sum(stimuli.tiniest_exponent(self.ins.formats[name]) for name in "ab")
+        block, chosen = self.scale_block, {}
+        data_low = sum(stimuli.tiniest_exponent(self.formats[name]) for name in "ab")
         for index in {k // block for k in products}:
             values = [Fraction(value) for k, value in products.items() if k // block == index and value]
             highest, least = max(map(_exponent, values)), min(map(_last_bit, values))
             wanted = min(highest, least - data_low) if least - highest < data_low else highest
             low, high = self._scale_range()
-            chosen[index] = _split_scale(self.ins, operands, index, min(max(wanted, low), high))
+            chosen[index] = _split_scale(self.takes, operands, index, min(max(wanted, low), high))
         return lambda k: chosen.get(k // block, Fraction(1))
 
     def number(self, shot: Shot) -> Number:
@@ -163,8 +148,8 @@ class Unit:
         return None if number.kind >= Kind.INFINITY else number.value
 
 
-def _split_scale(ins: Instruction, operands: Operands, index: int, exponent: int) -> Fraction:
-    x, y = ins.formats["scale_a"], ins.formats["scale_b"]
+def _split_scale(takes: Signature, operands: Operands, index: int, exponent: int) -> Fraction:
+    x, y = takes.formats["scale_a"], takes.formats["scale_b"]
     for first in sorted(
         range(stimuli.tiniest_exponent(x), stimuli.highest_exponent(x) + 1),
         key=lambda e: abs(2 * e - exponent),
@@ -253,7 +238,7 @@ def _divisors(odd: int) -> Iterator[int]:
 # Accumulation precision (paper, III-D) ----------------------------------------------------------------------
 
 
-def kept_bits(unit: Unit, places: Sequence[int] | None = None) -> int | None:
+def kept_bits(probe: Probe, places: Sequence[int] | None = None) -> int | None:
     """Bits kept below a large c and product that cancel: the largest j for which X - X +- X * 2^-j is right.
 
     Args:
@@ -262,60 +247,60 @@ def kept_bits(unit: Unit, places: Sequence[int] | None = None) -> int | None:
     Returns:
         F, or None where the least product is still kept (nothing is cut).
     """
-    small, large = places or unit.slots[:2]
-    x = unit.top
+    small, large = places or probe.slots[:2]
+    x = probe.top
     for j in range(1, _DEEP):
-        if x - j < max(unit.lowest, unit.d.min_exponent - unit.d.fraction_bits):
+        if x - j < max(probe.lowest, probe.d.min_exponent - probe.d.fraction_bits):
             return None
-        unit.shots = unit.shots[-2:]
+        probe.shots = probe.shots[-2:]
         for sign in (1, -1):
             y = sign * Fraction(2) ** (x - j)
-            shot = unit.fire(
+            shot = probe.fire(
                 f"X = 2^{x}: X {'+' if sign > 0 else '-'} X*2^-{j} - X",
                 {small: y, large: -(Fraction(2) ** x)},
                 Fraction(2) ** x,
             )
-            if unit.value(shot) != y:
+            if probe.value(shot) != y:
                 return j - 1
     return None
 
 
-def result_bits(unit: Unit) -> int:
+def result_bits(probe: Probe) -> int:
     """Fraction bits of a result: those of 2 - 2^-23 (the largest significand of c) that are left."""
-    c = unit.ins.formats["c"]
-    shot = unit.fire("c with all fraction bits set", {}, 2 - Fraction(1, 1 << c.fraction_bits))
-    value = unit.value(shot) or Fraction(2)
+    c = probe.formats["c"]
+    shot = probe.fire("c with all fraction bits set", {}, 2 - Fraction(1, 1 << c.fraction_bits))
+    value = probe.value(shot) or Fraction(2)
     return -_last_bit(value)
 
 
 # Order (paper, III-C) ---------------------------------------------------------------------------------------
 
 
-def slices(unit: Unit, bits: int) -> list[tuple[int, ...]]:
+def slices(probe: Probe, bits: int) -> list[tuple[int, ...]]:
     """Which slots are combined before the accumulator is rounded to the result's format.
 
     c = 1.5 + ulp and a product 1.5 make 3 + ulp, which a result of `bits` fraction bits does not hold; a
     product -1.5 brings it back to 1.5 + ulp where it belongs to the same step, and to 1.5 where it comes
     later.
     """
-    ulp, left = Fraction(1, 1 << bits), list(unit.slots)
+    ulp, left = Fraction(1, 1 << bits), list(probe.slots)
     found = []
     while left:
         first, together = left[0], [left[0]]
         for other in left[1:]:
-            shot = unit.fire(
+            shot = probe.fire(
                 f"1.5 + ulp + 1.5 at k = {first} - 1.5 at k = {other}",
                 {first: Fraction(3, 2), other: -Fraction(3, 2)},
                 Fraction(3, 2) + ulp,
             )
-            if unit.value(shot) == Fraction(3, 2) + ulp:
+            if probe.value(shot) == Fraction(3, 2) + ulp:
                 together.append(other)
         found.append(tuple(together))
         left = [k for k in left if k not in together]
     return found
 
 
-def survivors(unit: Unit, bits: int | None) -> dict[tuple[int, int], int | None]:
+def survivors(probe: Probe, bits: int | None) -> dict[tuple[int, int], int | None]:
     """How many of the small terms are left when X (in c, the first two products or the middle) cancels -X at
     a place after it.
 
@@ -324,35 +309,35 @@ def survivors(unit: Unit, bits: int | None) -> dict[tuple[int, int], int | None]
     order of the sum: terms that are added after the two have cancelled are left. Place -1 is c. None: no
         multiple of y.
     """
-    x = unit.top
-    y = Fraction(2) ** max(x - (_REACH if bits is None else bits + 2 + unit.ins.k.bit_length()), unit.lowest)
-    places = (-1, *unit.slots)
+    x = probe.top
+    y = Fraction(2) ** max(x - (_REACH if bits is None else bits + 2 + probe.k.bit_length()), probe.lowest)
+    places = (-1, *probe.slots)
     counts: dict[tuple[int, int], int | None] = {}
     for first in sorted({*places[:3], places[len(places) // 2]}):
         for second in places[places.index(first) + 1 :]:
             terms = dict.fromkeys(places, y) | {first: Fraction(2) ** x, second: -(Fraction(2) ** x)}
             c = terms.pop(-1)
             where = "c" if first < 0 else f"k = {first}"
-            value = unit.value(
-                unit.fire(f"X in {where}, -X at k = {second}, X*2^-{x - _exponent(y)} elsewhere", terms, c)
+            value = probe.value(
+                probe.fire(f"X in {where}, -X at k = {second}, X*2^-{x - _exponent(y)} elsewhere", terms, c)
             )
             count = None if value is None else value / y
             counts[first, second] = int(count) if count is not None and count.denominator == 1 else None
     return counts
 
 
-def summed_first(unit: Unit, bits: int | None, within: int) -> bool:
+def summed_first(probe: Probe, bits: int | None, within: int) -> bool:
     """Whether the products of a step are added before they meet c: many that are each too small for c count
     together.
 
     Args:
         bits: F. within: slots of the first step.
     """
-    x, kept = unit.top, 24 if bits is None else bits
+    x, kept = probe.top, 24 if bits is None else bits
     small = Fraction(2) ** (x - kept - 1)
-    terms = dict.fromkeys(unit.slots[:within], small)
-    shot = unit.fire(f"X = 2^{x} in c, {within} products of X*2^-{kept + 1}", terms, Fraction(2) ** x)
-    return unit.value(shot) != Fraction(2) ** x
+    terms = dict.fromkeys(probe.slots[:within], small)
+    shot = probe.fire(f"X = 2^{x} in c, {within} products of X*2^-{kept + 1}", terms, Fraction(2) ** x)
+    return probe.value(shot) != Fraction(2) ** x
 
 
 # Rounding (paper, III-E) ------------------------------------------------------------------------------------
@@ -374,7 +359,7 @@ _TIES = {
 }
 
 
-def rounding(unit: Unit, bits: int) -> str:
+def rounding(probe: Probe, bits: int) -> str:
     """The rounding of a result of `bits` fraction bits, by Tables I and II of the paper: "RZ", "RNE", ...
 
     c = 1.75 + r ulp and 1.5 * 1.5 make 4 + r ulp, with the last place u = 4 ulp: quarters and halves of it
@@ -384,12 +369,12 @@ def rounding(unit: Unit, bits: int) -> str:
 
     def rounded(quarters: int, sign: int) -> int | None:
         """(result - 4) / u for 4 + quarters * u / 4, and the same below zero."""
-        shot = unit.fire(
+        shot = probe.fire(
             f"{'-' if sign < 0 else ''}(4 + {Fraction(quarters, 4)}u)",
-            {unit.slots[0]: sign * Fraction(9, 4)},
+            {probe.slots[0]: sign * Fraction(9, 4)},
             sign * (Fraction(7, 4) + quarters * place),
         )
-        value = unit.value(shot)
+        value = probe.value(shot)
         steps = None if value is None else (value - sign * 4) / (4 * place)
         return None if steps is None or steps.denominator != 1 else int(steps)
 
@@ -399,21 +384,21 @@ def rounding(unit: Unit, bits: int) -> str:
     return _TIES.get((rounded(2, 1), rounded(6, 1), rounded(2, -1), rounded(6, -1)), "RN?")  # type: ignore[arg-type]
 
 
-def cut(unit: Unit, bits: int, places: tuple[int, int]) -> str:
+def cut(probe: Probe, bits: int, places: tuple[int, int]) -> str:
     """How bits below the kept ones are rounded in alignment: X - X * 2^-(F + 1) is X (RZ) or less (RD).
     Place -1 is c."""
-    large = Fraction(2) ** unit.top
+    large = Fraction(2) ** probe.top
     terms = {places[0]: large, places[1]: -large / 2 ** (bits + 1)}
     c = terms.pop(-1, Fraction(0))
     where = ["c" if place < 0 else f"k = {place}" for place in places]
-    shot = unit.fire(f"X = 2^{unit.top} in {where[0]}, -X*2^-{bits + 1} in {where[1]}", terms, c)
-    return "RZ" if unit.value(shot) == large else "RD"
+    shot = probe.fire(f"X = 2^{probe.top} in {where[0]}, -X*2^-{bits + 1} in {where[1]}", terms, c)
+    return "RZ" if probe.value(shot) == large else "RD"
 
 
 # The exponent floor -----------------------------------------------------------------------------------------
 
 
-def last_weight(unit: Unit, mode: str, within: int) -> int | None:
+def last_weight(probe: Probe, mode: str, within: int) -> int | None:
     """The exponent of the last bit that is kept when every term is tiny and c is zero.
 
     Truncated results: all bits from half the least subnormal down to 2^t, and 2^t once more, make the least
@@ -429,38 +414,38 @@ def last_weight(unit: Unit, mode: str, within: int) -> int | None:
     Raises:
         Unreachable: no product is below the least subnormal result.
     """
-    least = unit.d.min_exponent - unit.d.fraction_bits
+    least = probe.d.min_exponent - probe.d.fraction_bits
     for t in range(least - 2, least - _DEEP, -1):
         terms = (
-            _ones(unit, least - 1, t, within)
+            _ones(probe, least - 1, t, within)
             if mode == "RZ"
-            else {unit.slots[0]: Fraction(2) ** (least - 1), unit.slots[1]: Fraction(2) ** t}
+            else {probe.slots[0]: Fraction(2) ** (least - 1), probe.slots[1]: Fraction(2) ** t}
         )
-        if t < unit.lowest or terms is None:
+        if t < probe.lowest or terms is None:
             if t == least - 2:
-                raise Unreachable(f"the least product is 2^{unit.lowest}")
+                raise Unreachable(f"the least product is 2^{probe.lowest}")
             return None
-        unit.shots = unit.shots[-1:]
-        shot = unit.fire(f"a bit of 2^{t} decides whether the least subnormal 2^{least} is reached", terms)
-        if unit.value(shot) != Fraction(2) ** least:
+        probe.shots = probe.shots[-1:]
+        shot = probe.fire(f"a bit of 2^{t} decides whether the least subnormal 2^{least} is reached", terms)
+        if probe.value(shot) != Fraction(2) ** least:
             return t + 1
     return None
 
 
-def _ones(unit: Unit, top: int, last: int, within: int) -> dict[int, Value] | None:
+def _ones(probe: Probe, top: int, last: int, within: int) -> dict[int, Value] | None:
     """Products that add up to 2^(top + 1) if no bit is cut: all bits from `top` to `last`, and `last`
     again."""
-    width = _SUM_BITS if unit.scaled_apart else unit.ins.formats["a"].fraction_bits + 1
+    width = _SUM_BITS if probe.scaled_apart else probe.formats["a"].fraction_bits + 1
     bits = range(top, last - 1, -1)
     chunks = [bits[i : i + width] for i in range(0, len(bits), width)]
-    if len(chunks) + 1 > (len(unit.slots) if unit.scaled_apart else within):
+    if len(chunks) + 1 > (len(probe.slots) if probe.scaled_apart else within):
         return None
     terms: dict[int, Value] = {}
-    for slot, chunk in zip(unit.slots, chunks, strict=False):
+    for slot, chunk in zip(probe.slots, chunks, strict=False):
         unit_place, number = Fraction(2) ** chunk[-1], (1 << len(chunk)) - 1
-        for index, part in enumerate(_parts(number) if unit.scaled_apart else [number]):
+        for index, part in enumerate(_parts(number) if probe.scaled_apart else [number]):
             terms[slot + index] = part * unit_place
-    terms[unit.slots[len(chunks)]] = Fraction(2) ** last
+    terms[probe.slots[len(chunks)]] = Fraction(2) ** last
     return terms
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from golden.dissect import probes
 from golden.dissect.facts import Facts, Finding, gives_floats
 from golden.dissect.hypotheses import MODE_NAMES
-from golden.dissect.probes import Shot, Unit, Unreachable
+from golden.dissect.probes import Probe, Shot, Unreachable
 from golden.instruction import Instruction
 from golden.program.steps import Align, Normalize
 
@@ -51,7 +51,7 @@ def find_products(known: Facts) -> Finding | None:
     if not gives_floats(known):
         return None
     found, shots = known.slices
-    size, count = known.ins.k // len(known.unit.slots), len(known.unit.slots)
+    size, count = known.ins.k // len(known.probe.slots), len(known.probe.slots)
     first = [shot for shot in shots if "at k = 0 - " in shot.what]
     ends = (first[len(found[0]) - 2 : len(found[0]) - 1] if len(found[0]) > 1 else []) + first[
         len(found[0]) - 1 : len(found[0])
@@ -100,7 +100,7 @@ def find_order(known: Facts) -> Finding | None:
         kind = "chain"
     summed, one = known.measured(probes.summed_first, known.kept[0], len(steps[0]))
     text = _order_text(kind, _terms_text(known, len(steps[0])), summed)
-    count = len(known.unit.slots)
+    count = len(known.probe.slots)
     picked = [shots[0], shots[count], shots[2 * count - 2], *one]
     reading = (
         "How many of the small terms are left tells which were added after X and -X had cancelled; "
@@ -113,7 +113,7 @@ def find_order(known: Facts) -> Finding | None:
 
 def _terms_text(known: Facts, slots: int) -> str:
     """What one step adds: "8 products", or the groups of a block-scaled unit, which are exact sums."""
-    return f"{slots} exact group sums" if known.unit.scaled_apart else f"{slots} products"
+    return f"{slots} exact group sums" if known.probe.scaled_apart else f"{slots} products"
 
 
 def _order_text(kind: str, terms: str, summed: bool) -> str:
@@ -191,7 +191,7 @@ def find_floor(known: Facts) -> Finding | None:
 
 
 def _unseen_floor(known: Facts) -> Finding:
-    reading = f"The least product is 2^{known.unit.lowest}: no operands show the floor."
+    reading = f"The least product is 2^{known.probe.lowest}: no operands show the floor."
     value = known.parameters.get("exponent_floor")
     if value is not None:
         reading += f" The spec says {value}; every value below gives the same results."
@@ -204,7 +204,7 @@ def floor_hidden(ins: Instruction, floor: int, kept: int) -> bool:
     A c that is not zero lifts the alignment above the floor anyway; without one the floor cuts below 2^(floor
     - kept), where no product has a bit.
     """
-    return all(ins.formats[name].min_exponent >= floor for name in "cd") and Unit(ins).lowest >= floor - kept
+    return all(ins.formats[name].min_exponent >= floor for name in "cd") and Probe(ins).lowest >= floor - kept
 
 
 def _floor_text(known: Facts, last: int | None) -> str:

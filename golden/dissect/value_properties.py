@@ -123,7 +123,7 @@ def find_overflow(known: Facts) -> Finding | None:
         return Finding(
             "not observable",
             (),
-            f"Products reach 2^{known.unit.highest} only: too little beside the largest number.",
+            f"Products reach 2^{known.probe.highest} only: too little beside the largest number.",
         )
     return Finding(found, shots, "The largest number and one place more.")
 
@@ -147,7 +147,7 @@ def find_inner(known: Facts) -> Finding | None:
     try:
         found, shots = known.measured(special_probes.inner_overflow)
     except Unreachable:
-        return Finding("not observable", (), f"Products reach 2^{known.unit.highest} only.")
+        return Finding("not observable", (), f"Products reach 2^{known.probe.highest} only.")
     held = {
         name: value not in ("+inf", "-inf") and not value.startswith("0x7") and not value.startswith("0xf")
         for name, value in found.items()

@@ -28,7 +28,6 @@ _FLAGS = {
     "scale_b": "--scale-b",
     "metadata": "--metadata",
 }
-_SMALLEST_METADATA = 0x4
 
 
 def command(ins: Instruction, operands: Operands) -> str:
@@ -53,9 +52,8 @@ def name_argument(ins: Instruction) -> str:
 def _written(ins: Instruction, name: str, codes: npt.NDArray[Any]) -> list[str]:
     """The codes up to the last one that the command would not fill in."""
     fmt = format_of(ins, name)
-    filler = _SMALLEST_METADATA if name == "metadata" else one(fmt) if name.startswith("scale") else 0
     row = np.atleast_1d(codes)
-    used = np.flatnonzero(row != filler)
+    used = np.flatnonzero(row != ins.at_rest(name))
     return [hex_text(fmt, int(code)) for code in row[: used[-1] + 1]] if len(used) else []
 
 

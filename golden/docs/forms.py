@@ -20,17 +20,15 @@ from golden.catalog.families import families
 from golden.catalog.relatives import arithmetic
 from golden.dissect.comparing import CLASSES, classify, pad
 from golden.dissect.minimising import cost, minimise
-from golden.dissect.probes import FIRST_COLUMNS
 from golden.docs.compared_units import Block, kind_of, members, plain
 from golden.instruction import Instruction
+from golden.program.signature import FIRST_COLUMNS, SCALES, Operands
 from golden.stimuli import SEARCH_KINDS, generate
 
 TRIES_OF_A_KIND = 256
 """Dot products of each stimulus kind."""
 _NAN_PAYLOAD = CLASSES.index("nan_payload")
 _SEED = 0
-
-Operands = dict[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -189,6 +187,6 @@ def dense_parts(ins: Instruction, other: Instruction, operands: Operands) -> Ite
     for start in range(0, ins.stored_k, other.k):
         part = {"c": c}
         for name, codes in dense.items():
-            per = other.scale_block or 1 if name.startswith("scale") else 1
+            per = other.scale_block or 1 if name in SCALES else 1
             part[name] = codes[..., start // per : (start + other.k) // per]
         yield pad(part, other)

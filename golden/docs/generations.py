@@ -19,11 +19,12 @@ import numpy as np
 from golden.catalog import architectures
 from golden.catalog.lookup import instructions
 from golden.catalog.relatives import arithmetic
-from golden.dissect.comparing import CLASSES, Comparison, Example, Operands, classify, compare
+from golden.dissect.comparing import CLASSES, Comparison, Example, classify, compare
 from golden.dissect.probes import Unreachable, exact_code
 from golden.instruction import Instruction
 from golden.number.formats import Kind
 from golden.program.program import Operation, Program
+from golden.program.signature import Operands
 from golden.program.steps import Align, Fma, Round, SpecialValues, Step, Sum
 from golden.stimuli import SEARCH_KINDS, generate
 
@@ -149,7 +150,7 @@ def together(tallies: Iterable[Tally]) -> Tally:
 
 
 _tallies: dict[Key, Tally] = {}
-_examples: dict[Key, Comparison] = {}
+_examples: dict[Key, Comparison[Instruction]] = {}
 
 
 def tally(pair: Pair) -> Tally:

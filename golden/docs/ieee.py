@@ -27,17 +27,14 @@ from golden.instruction import Instruction
 from golden.number.formats import Format, to_float
 from golden.program.compiling import compile_program
 from golden.program.program import OperandFormats
+from golden.program.signature import FIRST_COLUMNS, SCALES, Bits, Operands
 from golden.program.steps import Round
 
-Bits = npt.NDArray[Any]
-Operands = dict[str, Bits]
 PER_KIND = 500
 """Dot products of each stimulus kind."""
 SEED = 1
 _CANDIDATES = 3
 _NEAR = 24
-LOWEST_COLUMNS = 0x4
-"""The metadata nibble that selects columns 0 and 1."""
 
 
 # The units of IEEE 754 --------------------------------------------------------------------------------------
@@ -75,7 +72,7 @@ def fma_chain(ins: Instruction) -> Instruction:
 def _unit(ins: Instruction, template: str) -> Instruction:
     """An instruction with the operands of `ins` and the template's steps."""
     scales, result = (
-        {name: fmt for name, fmt in ins.formats.items() if name.startswith("scale")},
+        {name: fmt for name, fmt in ins.formats.items() if name in SCALES},
         ins.formats["d"],
     )
     text = template.format(d=result.name, nan=result.nan, scale=_SCALE if scales else "")
@@ -306,7 +303,7 @@ def plain_metadata(ins: Instruction, operands: Operands) -> Operands:
     are zero."""
     if ins.pattern is None:
         return operands
-    metadata = np.full_like(operands["metadata"], LOWEST_COLUMNS)
+    metadata = np.full_like(operands["metadata"], FIRST_COLUMNS)
     b = np.zeros_like(operands["b"])
     np.put_along_axis(b, ins.pattern.columns(metadata), selected_b(ins, operands), axis=-1)
     return operands | {"b": b, "metadata": metadata}

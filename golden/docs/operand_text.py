@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden import stimuli
 from golden.explain.numbers import hex_text
 from golden.explain.specification import index_text
 from golden.instruction import Instruction
@@ -30,8 +29,7 @@ def short(ins: Instruction, operands: dict[str, Bits]) -> str:
 
 def _at_rest(ins: Instruction, name: str, codes: Bits) -> bool:
     """Zero; of scales one, of metadata the lowest columns."""
-    rest = stimuli.one(ins.formats[name]) if name.startswith("scale") else 0x4 if name == "metadata" else 0
-    return bool(np.all(codes == rest))
+    return bool(np.all(codes == ins.at_rest(name)))
 
 
 def _codes(ins: Instruction, name: str, codes: Bits) -> str:

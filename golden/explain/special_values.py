@@ -11,6 +11,7 @@ from golden import stimuli
 from golden.explain.trace import describe_code
 from golden.instruction import Instruction
 from golden.number.formats import Format
+from golden.program.signature import FIRST_COLUMNS
 
 
 def special_values(ins: Instruction) -> list[dict[str, Any]]:
@@ -154,7 +155,7 @@ def _operands(ins: Instruction, a: tuple[int, ...], b: tuple[int, ...], c: int, 
     operands["a"][: len(a)] = a
     columns: Any = np.arange(ins.stored_k)
     if ins.pattern is not None:
-        operands["metadata"] = np.full(shapes["metadata"], 0x4, np.uint8)
+        operands["metadata"] = np.full(shapes["metadata"], FIRST_COLUMNS, np.uint8)
         columns = ins.pattern.columns(operands["metadata"])
     operands["b"][columns[: len(b)]] = b
     operands["c"] = np.array(c, ins.formats["c"].dtype)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import zip_longest
 from typing import Any
@@ -11,17 +11,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.errors import ShapeError, nearest
+from golden.errors import OperandError, ShapeError, nearest
 from golden.number.arrays import plain
 from golden.number.formats import Format
+from golden.number.rounding import encode_fraction
 from golden.program.modes import Modes
 from golden.program.program import NOTHING, ONE
 from golden.registers.sparsity import Pattern
 
 Bits = npt.NDArray[Any]
+Operands = dict[str, Bits]
+"""Arrays of codes by the operand's name."""
 INPUTS = ("a", "b", "c", "metadata", "scale_a", "scale_b", "mode")
 """What a dot product can take, in the order of the calls."""
 SCALES = ("scale_a", "scale_b")
+FIRST_COLUMNS = 0x4
+"""The metadata nibble that selects the first elements, for every pattern."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +81,32 @@ class Signature:
             return self.modes.format
         return self.formats.get(name, _METADATA)
 
+    def of_mode(self, code: int) -> Signature:
+        """What the unit takes in one mode, without the operand `mode`."""
+        kept = {one.name: getattr(self, one.name) for one in fields(Signature)}
+        return Signature(**kept | {"modes": None})
+
+    def in_mode_of(self, operands: Mapping[str, Bits]) -> tuple[Signature, dict[str, Bits]]:
+        """The unit in the mode of one dot product, which has no operand `mode`, and the other operands.
+
+        Raises:
+            ShapeError: `mode` is not one code. OperandError: a code that the unit does not use.
+        """
+        rest = {name: codes for name, codes in operands.items() if name != "mode"}
+        if self.modes is None:
+            return self, rest
+        mode = np.asarray(operands["mode"])
+        if mode.ndim:
+            raise ShapeError(f"argument 'mode' has shape {mode.shape}, expected one code")
+        self.modes.check(mode)
+        return self.of_mode(int(mode)), rest
+
+    def at_rest(self, name: str) -> int:
+        """The code of an operand that does nothing: zero, a scale of one, the first columns."""
+        if name == "metadata":
+            return FIRST_COLUMNS
+        return encode_fraction(self.formats[name], 1) if name in SCALES else 0
+
     @cached_property
     def _shapes(self) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
         return self._operand_shapes(matrices=False), self._operand_shapes(matrices=True)
@@ -113,6 +144,35 @@ class Signature:
             name: np.broadcast_to(np.zeros((), self.formats[name].dtype), (*leading, *shapes[name]))
             for name in self.absent
         }
+
+    def in_batches(
+        self, operands: Mapping[str, Bits], answer: Callable[[dict[str, Bits]], npt.ArrayLike]
+    ) -> Bits:
+        """The results (...) of something that answers batches (n, ...) of checked operands of `dot`.
+
+        Raises:
+            ShapeError: leading dimensions do not broadcast. OperandError: it gives another number of results,
+                or codes that d does not have.
+        """
+        shapes, fmt = self._shapes[False], self.formats["d"]
+        try:
+            batch = np.broadcast_shapes(
+                *(codes.shape[: codes.ndim - len(shapes[name])] for name, codes in operands.items())
+            )
+        except ValueError:
+            named = ", ".join(f"{name} {codes.shape}" for name, codes in operands.items())
+            raise ShapeError(f"leading dimensions do not broadcast: {named}") from None
+        count = int(np.prod(batch))
+        flat = {
+            name: np.broadcast_to(codes, (*batch, *shapes[name])).reshape(count, *shapes[name])
+            for name, codes in operands.items()
+        }
+        found = plain(answer(flat), "d")
+        if found.shape != (count,):
+            raise OperandError(f"{self.name} gave results of shape {found.shape}, expected ({count},)")
+        codes = _as_codes(found.tolist(), fmt, "d") if found.dtype != fmt.dtype else found
+        fmt.check(codes, "d")
+        return codes.reshape(batch)
 
     def check_dot(self, *given: npt.ArrayLike | None) -> dict[str, Bits]:
         """Checks the operands of `dot`; see `check_operands`."""

@@ -105,10 +105,10 @@ def cancelled_groups(draw: Draw) -> tuple[Bits, Bits, Bits]:
     else:
         b[:, second] = negate(draw.b, b[:, first])
     a[:, quads * 4 :] = 0
-    blocks = max(draw.scales["scale_a"].shape[1] if draw.scales else draw.ins.k // 16, 1)
+    blocks = max(draw.scales["scale_a"].shape[1] if draw.scales else draw.unit.k // 16, 1)
     live = draw.chance(0.3, (draw.count, blocks)) & draw.chance(0.7, (draw.count, 1))
     for name, codes in draw.scales.items():
-        fmt = draw.ins.formats[name]
+        fmt = draw.unit.formats[name]
         top = min(highest_exponent(fmt), 60)
         exponent = np.where(
             live,
@@ -119,7 +119,7 @@ def cancelled_groups(draw: Draw) -> tuple[Bits, Bits, Bits]:
     spread = np.repeat(live, -(-draw.k // blocks), axis=1)[:, : draw.k]
     odd = np.arange(draw.k) % 4 == 0
     a = np.where(spread & odd, np.zeros((), draw.a.dtype), a)
-    scale_top = sum(min(highest_exponent(draw.ins.formats[name]), 60) for name in draw.scales)
+    scale_top = sum(min(highest_exponent(draw.unit.formats[name]), 60) for name in draw.scales)
     reach = int(draw.window_bits.max()) + 4
     top = high + scale_top if draw.scales else high
     c = draw.numbers(

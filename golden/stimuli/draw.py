@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from golden.number.formats import Format
+from golden.program.program import Program, S
+from golden.program.signature import SCALES, Signature
 from golden.program.steps import Align
 from golden.stimuli.codes import (
     Bits,
@@ -20,9 +22,6 @@ from golden.stimuli.codes import (
     tiniest_exponent,
 )
 
-if TYPE_CHECKING:
-    from golden.instruction import Instruction
-
 _SCALE_REACH = 20
 """How far (in binades) ordinary random scales lie from one."""
 
@@ -31,29 +30,36 @@ class Draw:
     """Draws the operands of one call: products over the stored elements first, sparse b and metadata at
     the end."""
 
-    def __init__(self, ins: Instruction, count: int, rng: np.random.Generator) -> None:
-        self.ins, self.count, self.rng, self.k = ins, count, rng, ins.stored_k
-        self.a, self.b, self.c, self.d = (ins.formats[name] for name in "abcd")
+    def __init__(self, unit: Signature, count: int, rng: np.random.Generator) -> None:
+        self.unit, self.count, self.rng, self.k = unit, count, rng, unit.stored_k
+        self.program: Program | None = getattr(unit, "program", None)  # of a black box nobody knows it
+        self.a, self.b, self.c, self.d = (unit.formats[name] for name in "abcd")
         self.shape = (count, self.k)
         self.low = lowest_exponent(self.a) + lowest_exponent(self.b)
         self.tiniest = tiniest_exponent(self.a) + tiniest_exponent(self.b)
         self.high = highest_exponent(self.a) + highest_exponent(self.b)
         self.scales: dict[str, Bits] = {}
-        if ins.scale_block is not None:
-            for name in ("scale_a", "scale_b"):
+        if unit.scale_block is not None:
+            for name in SCALES:
                 self.scales[name] = np.full(
-                    (count, ins.k // ins.scale_block), one(ins.formats[name]), ins.formats[name].dtype
+                    (count, unit.k // unit.scale_block), one(unit.formats[name]), unit.formats[name].dtype
                 )
 
     @property
     def kept_bits(self) -> int:
         """Fraction bits of the result: fewer than D's format has for E8M13 and the like."""
-        return self.ins.program.operations[-1].result_fraction_bits
+        if self.program is None:
+            return self.d.fraction_bits
+        return self.program.operations[-1].result_fraction_bits
+
+    def steps_of(self, kind: type[S]) -> list[S]:
+        """The steps of one kind of the unit's program, none where that is not known."""
+        return [] if self.program is None else self.program.steps_of(kind)
 
     @property
     def window_bits(self) -> Ints:
         """The fraction bits that the program's alignments keep: where addends begin to lose bits."""
-        steps = self.ins.program.steps_of(Align)
+        steps = self.steps_of(Align)
         widths = {bits for step in steps for _, bits in step.fraction_bits} or {self.kept_bits + 1}
         return np.array(sorted(widths), dtype=np.int64)
 
@@ -113,7 +119,7 @@ class Draw:
     def set_scales(self, exponent: Ints) -> Ints:
         """Sets every scale product of a row to 2**exponent, as near as the formats reach; returns the
         exponents reached."""
-        x, y = self.ins.formats["scale_a"], self.ins.formats["scale_b"]
+        x, y = self.unit.formats["scale_a"], self.unit.formats["scale_b"]
         low, high = lowest_exponent(x) + lowest_exponent(y), highest_exponent(x) + highest_exponent(y)
         reached = np.clip(exponent, low, high)
         first, second = self.split(reached, x, y)
@@ -125,7 +131,7 @@ class Draw:
         """Draws scales within a few binades of one, with random fractions."""
         for name, codes in self.scales.items():
             codes[...] = self.numbers(
-                self.ins.formats[name], self.pick(-_SCALE_REACH, _SCALE_REACH, codes.shape)
+                self.unit.formats[name], self.pick(-_SCALE_REACH, _SCALE_REACH, codes.shape)
             )
 
     def zeros(self, fmt: Format, shape: tuple[int, ...]) -> Bits:
@@ -146,13 +152,13 @@ class Draw:
         """Adds scales and metadata and spreads the multiplied b over the columns
         that the metadata selects."""
         operands = {"a": a, "b": b, "c": c}
-        pattern = self.ins.pattern
+        pattern = self.unit.pattern
         if pattern is not None:
-            legal = np.array(pattern.legal(self.ins.ordered_metadata), np.uint8)
+            legal = np.array(pattern.legal(self.unit.ordered_metadata), np.uint8)
             operands["metadata"] = legal[
-                self.pick(0, len(legal) - 1, (self.count, self.ins.k // pattern.chunk))
+                self.pick(0, len(legal) - 1, (self.count, self.unit.k // pattern.chunk))
             ]
-            full = self.raw(self.b, (self.count, self.ins.k))
+            full = self.raw(self.b, (self.count, self.unit.k))
             np.put_along_axis(full, pattern.columns(operands["metadata"]), b, axis=1)
             operands["b"] = full
         return operands | self.scales

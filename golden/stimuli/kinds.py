@@ -6,17 +6,15 @@ Vector files and campaigns name a kind by its number in the list, so a new one g
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from golden.errors import OperandError, UnknownNameError, nearest
+from golden.program.signature import Signature
 from golden.stimuli import alignment, cancellation, ordinary, range_ends, rounding, specials
 from golden.stimuli.codes import Bits
 from golden.stimuli.draw import Draw
-
-if TYPE_CHECKING:
-    from golden.instruction import Instruction
+from golden.unit import Unit, signature_of
 
 _GENERATORS: dict[str, Callable[[Draw], tuple[Bits, Bits, Bits]]] = {
     "random_bits": ordinary.random_bits,
@@ -57,8 +55,9 @@ SEARCH_KINDS = KINDS[: KINDS.index("one_hot") + 1]
 the same example."""
 
 
-def generate(ins: Instruction, kind: str, count: int, rng: np.random.Generator) -> dict[str, Bits]:
-    """Generates `count` dot products of one kind, as keyword arguments of `ins.dot`.
+def generate(unit: Unit | Signature, kind: str, count: int, rng: np.random.Generator) -> dict[str, Bits]:
+    """Generates `count` dot products of one kind, as keyword arguments of the unit's `dot`. Of an instruction
+    they aim at its program; of any other unit at its formats alone.
 
     Returns:
         Raw codes: a (count, stored_k), b (count, k), c (count,); sparse: legal metadata (count, k/chunk);
@@ -75,23 +74,24 @@ def generate(ins: Instruction, kind: str, count: int, rng: np.random.Generator) 
         )
     if count < 0:
         raise OperandError(f"count is {count}, expected 0 or more")
-    if ins.modes is not None:
-        return _of_modes(ins, kind, count, rng)
-    draw = Draw(ins, count, rng)
+    takes = signature_of(unit)
+    if takes.modes is not None:
+        return _of_modes(takes, kind, count, rng)
+    draw = Draw(takes, count, rng)
     operands = draw.finish(*_GENERATORS[kind](draw))
-    return {name: codes for name, codes in operands.items() if name not in ins.absent}
+    return {name: codes for name, codes in operands.items() if name not in takes.absent}
 
 
-def _of_modes(ins: Instruction, kind: str, count: int, rng: np.random.Generator) -> dict[str, Bits]:
+def _of_modes(takes: Signature, kind: str, count: int, rng: np.random.Generator) -> dict[str, Bits]:
     """Every mode in turn, in random order, each with operands that aim at its own program."""
-    assert ins.modes is not None
-    codes = rng.permutation(np.array(list(ins.mode_units)))
+    assert takes.modes is not None
+    codes = rng.permutation(np.array([code for code, _ in takes.modes.codes()]))
     places = rng.permutation(count)
     drawn: dict[str, Bits] = {}
     for turn, code in enumerate(codes.tolist()):
         here = places[turn :: len(codes)]
-        part = generate(ins.mode_units[code], kind, len(here), rng)
-        part["mode"] = np.full(len(here), code, ins.modes.format.dtype)
+        part = generate(takes.of_mode(code), kind, len(here), rng)
+        part["mode"] = np.full(len(here), code, takes.modes.format.dtype)
         for name, values in part.items():
             whole = drawn.setdefault(name, np.zeros((count, *values.shape[1:]), values.dtype))
             whole[here] = values

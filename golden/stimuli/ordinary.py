@@ -12,7 +12,7 @@ from golden.stimuli.draw import Draw
 def random_bits(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """Uniform random codes everywhere, infinities and NaNs included."""
     for name, codes in draw.scales.items():
-        codes[...] = draw.raw(draw.ins.formats[name], codes.shape)
+        codes[...] = draw.raw(draw.unit.formats[name], codes.shape)
     return draw.raw(draw.a, draw.shape), draw.raw(draw.b, draw.shape), draw.raw(draw.c, (draw.count,))
 
 

@@ -127,6 +127,6 @@ def widest_sum(draw: Draw) -> tuple[Bits, Bits, Bits]:
     a = largest(draw.a, minus, draw.shape, lowest_exponent(draw.a), highest_exponent(draw.a))
     b = largest(draw.b, 0 * minus, draw.shape, lowest_exponent(draw.b), highest_exponent(draw.b))
     for name, codes in draw.scales.items():
-        codes[...] = largest(draw.ins.formats[name], 0 * minus, codes.shape, -2, 2)
+        codes[...] = largest(draw.unit.formats[name], 0 * minus, codes.shape, -2, 2)
     c = encode(draw.c, minus[:, 0], total[:, 0] + draw.pick(0, 2, size), np.full(size, ones))
     return a, b, np.where(draw.chance(0.2, size), draw.zeros(draw.c, size), c)

@@ -140,12 +140,12 @@ def product_tie(draw: Draw) -> tuple[Bits, Bits, Bits]:
 def floor_edge(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """Products below the exponent floor: one at D's last place or half of it, one around the last bit kept
     below the floor."""
-    size, steps = (draw.count,), draw.ins.program.steps_of(Align)
+    size, steps = (draw.count,), draw.steps_of(Align)
     edges = [step.floor - bits for step in steps if step.floor is not None for _, bits in step.fraction_bits]
     last = lowest_exponent(draw.d) - draw.kept_bits
     edge = draw.rng.choice(edges or [last - 2], size=draw.count)
     minus = draw.pick(0, 1, size)
-    reach = draw.tiniest + sum(lowest_exponent(draw.ins.formats[name]) for name in draw.scales)
+    reach = draw.tiniest + sum(lowest_exponent(draw.unit.formats[name]) for name in draw.scales)
     at = np.maximum(last + draw.rng.choice([-3, -2, -1, -1, -1, 0, 0, 1, 2, 3], size=draw.count), reach)
     small = [edge + draw.pick(-1, 1, size), edge + draw.pick(-1, 1, size)]
     other = np.where(draw.chance(0.7, size), 1 - minus, minus)

@@ -20,7 +20,7 @@ def special_values(draw: Draw) -> tuple[Bits, Bits, Bits]:
         wanted = draw.rng.random(codes.shape) < (density if codes.shape[1] > 1 else 0.5)
         picked.append(np.where(wanted, corners[draw.pick(0, len(corners) - 1, codes.shape)], codes))
     for name, codes in draw.scales.items():
-        corners = corner_codes(draw.ins.formats[name])
+        corners = corner_codes(draw.unit.formats[name])
         codes[...] = np.where(
             draw.chance(0.1, codes.shape), corners[draw.pick(0, len(corners) - 1, codes.shape)], codes
         )
@@ -32,7 +32,7 @@ def special_each(draw: Draw) -> tuple[Bits, Bits, Bits]:
     the rest ordinary."""
     a, b, c = narrow(draw)
     places = [(draw.a, a), (draw.b, b), (draw.c, c[:, None])]
-    places += [(draw.ins.formats[name], codes) for name, codes in draw.scales.items()]
+    places += [(draw.unit.formats[name], codes) for name, codes in draw.scales.items()]
     total = sum(codes.shape[1] for _, codes in places)
     index = np.arange(draw.count) + draw.rng.integers(0, 1 << 32)
     place, turn = index % total, index // total
@@ -51,7 +51,7 @@ def special_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
     index = np.arange(draw.count) + draw.rng.integers(0, 1 << 32)
     place, case, row = index % draw.k, index // draw.k % 3, np.arange(draw.count)
     huge = {
-        name: fmt.largest if fmt.infinity is None else fmt.infinity for name, fmt in draw.ins.formats.items()
+        name: fmt.largest if fmt.infinity is None else fmt.infinity for name, fmt in draw.unit.formats.items()
     }
     flip = draw.chance(0.5, (draw.count,))
 

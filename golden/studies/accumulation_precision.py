@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from golden.studies import draw
 from golden.studies.published import published
 from golden.studies.study import Figure, Progress, Study, Table
-from golden.studies.units import MMA, Unit, dot, sparse_row
+from golden.studies.units import MMA, Subject, dot, sparse_row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -26,21 +26,21 @@ _M8 = f"{MMA}m16n8k8.row.col.f32"
 _QMMA = f"{MMA}m16n8k32.row.col.f32.e4m3.e4m3.f32"
 _LATER = ("ampere", "ada", "hopper", "blackwell", "rtx_blackwell")
 UNITS = (
-    Unit("volta", f"{MMA}m8n8k4.row.col.f32.f16.f16.f32", "f16"),
-    Unit("turing", f"{_M8}.f16.f16.f32", "f16"),
-    *(Unit(name, f"{_M8}.f16.f16.f32", "f16") for name in _LATER),
-    *(Unit(name, f"{_M8}.bf16.bf16.f32", "bf16") for name in _LATER),
-    *(Unit(name, f"{MMA}m16n8k4.row.col.f32.tf32.tf32.f32", "tf32") for name in _LATER),
-    Unit("ada", _QMMA, "e4m3"),
-    Unit("hopper", "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3", "e4m3"),
-    Unit("blackwell", "tcgen05.mma.cta_group::1.kind::f8f6f4.m64n8k32.f32.e4m3.e4m3", "e4m3"),
-    Unit("rtx_blackwell", _QMMA, "e4m3"),
-    Unit("cdna2", "v_mfma_f32_32x32x8f16", "f16"),
-    Unit("cdna2", "v_mfma_f32_32x32x8bf16_1k", "bf16"),
-    Unit("cdna3", "v_mfma_f32_32x32x8_f16", "f16"),
-    Unit("cdna3", "v_mfma_f32_32x32x8_bf16", "bf16"),
-    Unit("cdna3", "v_mfma_f32_32x32x4_xf32", "tf32"),
-    Unit("cdna3", "v_mfma_f32_32x32x16_fp8_fp8", "e4m3fnuz"),
+    Subject("volta", f"{MMA}m8n8k4.row.col.f32.f16.f16.f32", "f16"),
+    Subject("turing", f"{_M8}.f16.f16.f32", "f16"),
+    *(Subject(name, f"{_M8}.f16.f16.f32", "f16") for name in _LATER),
+    *(Subject(name, f"{_M8}.bf16.bf16.f32", "bf16") for name in _LATER),
+    *(Subject(name, f"{MMA}m16n8k4.row.col.f32.tf32.tf32.f32", "tf32") for name in _LATER),
+    Subject("ada", _QMMA, "e4m3"),
+    Subject("hopper", "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3", "e4m3"),
+    Subject("blackwell", "tcgen05.mma.cta_group::1.kind::f8f6f4.m64n8k32.f32.e4m3.e4m3", "e4m3"),
+    Subject("rtx_blackwell", _QMMA, "e4m3"),
+    Subject("cdna2", "v_mfma_f32_32x32x8f16", "f16"),
+    Subject("cdna2", "v_mfma_f32_32x32x8bf16_1k", "bf16"),
+    Subject("cdna3", "v_mfma_f32_32x32x8_f16", "f16"),
+    Subject("cdna3", "v_mfma_f32_32x32x8_bf16", "bf16"),
+    Subject("cdna3", "v_mfma_f32_32x32x4_xf32", "tf32"),
+    Subject("cdna3", "v_mfma_f32_32x32x16_fp8_fp8", "e4m3fnuz"),
 )
 _TOP = {"e4m3": 7, "e4m3fnuz": 6}
 """The large addend is 2**(2 * top): as large as the format allows, so that the small ones can be small;
@@ -66,7 +66,7 @@ class Found:
     """What the probes say: fraction bits of a product and of c beside 2**0, None for more than can be
     told; the roundings."""
 
-    unit: Unit
+    unit: Subject
     product_bits: int | None
     c_bits: int | None
     product_rounding: str
@@ -80,11 +80,11 @@ class Found:
         return None if bits is None else int(bits)
 
 
-def _top(unit: Unit) -> int:
+def _top(unit: Subject) -> int:
     return _TOP.get(unit.what, 6)
 
 
-def beside(unit: Unit, small: float, in_c: bool) -> float:
+def beside(unit: Subject, small: float, in_c: bool) -> float:
     """X + small - X with X = 1.5 * 2**(2 * top) from products, so that X + small has X's exponent; small
     is a product, or c."""
     top, (first, middle, last) = _top(unit), _PLACES.get(unit.what, (0, 1, 2))
@@ -98,7 +98,7 @@ def beside(unit: Unit, small: float, in_c: bool) -> float:
     return float(dot(unit.ins, sparse_row(a, k), sparse_row(b, k), small if in_c else 0.0))
 
 
-def _factors(unit: Unit, small: float) -> tuple[float, float]:
+def _factors(unit: Subject, small: float) -> tuple[float, float]:
     """Splits a small product into two factors that the operand format holds exactly."""
     fmt = unit.ins.formats["a"]
     scale = 1.0
@@ -107,7 +107,7 @@ def _factors(unit: Unit, small: float) -> tuple[float, float]:
     return small / scale, scale
 
 
-def kept_bits(unit: Unit, in_c: bool) -> int | None:
+def kept_bits(unit: Subject, in_c: bool) -> int | None:
     """The fraction bits below X at which the small addend is still seen; None if none was found at which
     it is lost."""
     origin, reach = 2 * _top(unit), MOST if in_c else _reach(unit)
@@ -117,7 +117,7 @@ def kept_bits(unit: Unit, in_c: bool) -> int | None:
     return None
 
 
-def _reach(unit: Unit) -> int:
+def _reach(unit: Subject) -> int:
     fmt = unit.ins.formats["a"]
     return min(MOST, 2 * _top(unit) - 2 * (fmt.min_exponent - fmt.fraction_bits) + 1)
 
@@ -135,7 +135,7 @@ _TABLE_I = ((1, 0.75), (1, 0.25), (-1, 0.75), (-1, 0.25))
 _TABLE_II = ((1, 0.5), (1, 1.5), (-1, 0.5), (-1, 1.5))
 
 
-def cut_rounding(unit: Unit, bits: int | None, in_c: bool) -> str:
+def cut_rounding(unit: Subject, bits: int | None, in_c: bool) -> str:
     """How the small addend is cut at its last bit: the four inputs of Table I (with 2 u for 1)
     beside X - X."""
     if bits is None:
@@ -148,7 +148,7 @@ def cut_rounding(unit: Unit, bits: int | None, in_c: bool) -> str:
     return rounding_of([units(*case) for case in _TABLE_I], [units(*case) for case in _TABLE_II])
 
 
-def result_rounding(unit: Unit) -> str:
+def result_rounding(unit: Subject) -> str:
     """How the sum is rounded to the result: 4.5 X + 0.75 u and so on, u being the last bit of the result.
 
     The 4.5 X are two products with the exponent of X, so that all quarters of u pass the alignment.
@@ -168,11 +168,11 @@ def result_rounding(unit: Unit) -> str:
     return rounding_of([units(*case) for case in _TABLE_I], [units(*case) for case in _TABLE_II])
 
 
-def _last_place(unit: Unit) -> float:
+def _last_place(unit: Subject) -> float:
     return 2.0 ** -unit.ins.program.operations[-1].result_fraction_bits
 
 
-def find(unit: Unit) -> Found:
+def find(unit: Subject) -> Found:
     """Runs every probe on a unit."""
     product, c = kept_bits(unit, False), kept_bits(unit, True)
     return Found(

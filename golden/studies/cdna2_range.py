@@ -11,7 +11,7 @@ import numpy as np
 from golden.number.formats import Format
 from golden.studies import draw
 from golden.studies.study import Figure, Progress, Study, Table, number, percent
-from golden.studies.units import MMA, Floats, Unit, decode, dot, encode
+from golden.studies.units import MMA, Floats, Subject, decode, dot, encode
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -23,18 +23,18 @@ SOURCE = "MMA-Sim (arXiv 2511.10909), sections III-F, IV-B and VI-B"
 SAMPLES = 4000
 
 UNITS = (
-    Unit("volta", f"{MMA}m8n8k4.row.col.f32.f16.f16.f32", "f16"),
-    Unit("ampere", f"{MMA}m16n8k16.row.col.f32.f16.f16.f32", "f16"),
-    Unit("hopper", f"{MMA}m16n8k16.row.col.f32.f16.f16.f32", "f16"),
-    Unit("cdna1", "v_mfma_f32_16x16x16f16", "f16"),
-    Unit("cdna2", "v_mfma_f32_16x16x16f16", "f16"),
-    Unit("cdna3", "v_mfma_f32_16x16x16_f16", "f16"),
-    Unit("hopper", f"{MMA}m16n8k16.row.col.f32.bf16.bf16.f32", "bf16"),
-    Unit("cdna1", "v_mfma_f32_16x16x8bf16", "bf16"),
-    Unit("cdna2", "v_mfma_f32_16x16x8bf16", "bf16"),
-    Unit("cdna2", "v_mfma_f32_16x16x16bf16_1k", "bf16_1k"),
-    Unit("cdna3", "v_mfma_f32_16x16x16_bf16", "bf16"),
-    Unit("cdna2", "v_mfma_f32_16x16x4f32", "f32"),
+    Subject("volta", f"{MMA}m8n8k4.row.col.f32.f16.f16.f32", "f16"),
+    Subject("ampere", f"{MMA}m16n8k16.row.col.f32.f16.f16.f32", "f16"),
+    Subject("hopper", f"{MMA}m16n8k16.row.col.f32.f16.f16.f32", "f16"),
+    Subject("cdna1", "v_mfma_f32_16x16x16f16", "f16"),
+    Subject("cdna2", "v_mfma_f32_16x16x16f16", "f16"),
+    Subject("cdna3", "v_mfma_f32_16x16x16_f16", "f16"),
+    Subject("hopper", f"{MMA}m16n8k16.row.col.f32.bf16.bf16.f32", "bf16"),
+    Subject("cdna1", "v_mfma_f32_16x16x8bf16", "bf16"),
+    Subject("cdna2", "v_mfma_f32_16x16x8bf16", "bf16"),
+    Subject("cdna2", "v_mfma_f32_16x16x16bf16_1k", "bf16_1k"),
+    Subject("cdna3", "v_mfma_f32_16x16x16_bf16", "bf16"),
+    Subject("cdna2", "v_mfma_f32_16x16x4f32", "f32"),
 )
 SCALES = tuple(range(0, -33, -1))
 LEAST = 2.0**-126
@@ -55,7 +55,7 @@ FINDINGS = """\
 """
 
 
-def probes(unit: Unit) -> dict[str, tuple[list[float], list[float], float]]:
+def probes(unit: Subject) -> dict[str, tuple[list[float], list[float], float]]:
     """The paper's experiments (section III-F): operands a, b and c whose exact result is a subnormal number,
     or made of one.
 
@@ -74,12 +74,12 @@ def probes(unit: Unit) -> dict[str, tuple[list[float], list[float], float]]:
     return found
 
 
-def flushes(unit: Unit) -> dict[str, bool]:
+def flushes(unit: Subject) -> dict[str, bool]:
     """For each probe whether the result is zero, though exactly it is not."""
     return {name: float(dot(unit.ins, *operands)) == 0 for name, operands in probes(unit).items()}
 
 
-def least_operand(unit: Unit) -> int:
+def least_operand(unit: Subject) -> int:
     """The exponent of the smallest power of two that a holds and the unit does not lose, with b = 1."""
     fmt = unit.ins.formats["a"]
     exponents = np.arange(fmt.min_exponent - fmt.fraction_bits, fmt.min_exponent + 2)
@@ -101,7 +101,7 @@ class _Gradients:
         self.exact = np.einsum("ij,ij->i", self.a, self.b)
         self.norm = float(np.linalg.norm(self.exact))
 
-    def error(self, unit: Unit, scale: int, boost: int = 0) -> float:
+    def error(self, unit: Subject, scale: int, boost: int = 0) -> float:
         """The l2 norm of the error by that of the exact results; `boost`: a is multiplied by 2^boost and
         the result divided."""
         a = self.a * 2.0 ** (scale + boost)
@@ -123,7 +123,7 @@ _CURVES = {
 }
 
 
-def _unit(key: tuple[str, str]) -> Unit:
+def _unit(key: tuple[str, str]) -> Subject:
     return next(unit for unit in UNITS if (unit.architecture, unit.what) == key)
 
 
@@ -166,7 +166,7 @@ _CAPTION = (
 )
 
 
-def _flush_table(flushed: dict[Unit, dict[str, bool]], least: dict[Unit, int]) -> Table:
+def _flush_table(flushed: dict[Subject, dict[str, bool]], least: dict[Subject, int]) -> Table:
     words = {True: "flushed", False: "kept", None: "out of reach"}
     rows = []
     for unit, result in flushed.items():
@@ -222,7 +222,7 @@ def _first(errors: list[float], threshold: float) -> str:
 
 
 def _findings(
-    found: dict[str, list[float]], flushed: dict[Unit, dict[str, bool]], least: dict[Unit, int]
+    found: dict[str, list[float]], flushed: dict[Subject, dict[str, bool]], least: dict[Subject, int]
 ) -> str:
     cdna2, cdna3, _, bf16 = found.values()
     at = SCALES.index(-15)

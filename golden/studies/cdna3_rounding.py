@@ -18,7 +18,7 @@ from golden.program.steps import Align, Normalize, Round
 from golden.studies import draw
 from golden.studies.published import published
 from golden.studies.study import Figure, Progress, Study, Table, number, percent
-from golden.studies.units import MMA, Floats, Unit, decode, dot, encode
+from golden.studies.units import MMA, Floats, Subject, decode, dot, encode
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -206,7 +206,7 @@ def case_result(ins: Instruction) -> float:
     return float(dot(ins, case["a"], case["b"], case["c"]))
 
 
-def case_units() -> list[Unit]:
+def case_units() -> list[Subject]:
     """The f16 instructions of every architecture, CDNA3's bf16, xf32 and FP8 ones besides."""
     names = {
         "volta": f"{MMA}m8n8k4.row.col.f32.f16.f16.f32",
@@ -217,8 +217,8 @@ def case_units() -> list[Unit]:
     nvidia = ("turing", "ampere", "ada", "hopper", "blackwell", "rtx_blackwell")
     names |= dict.fromkeys(nvidia, f"{MMA}m16n8k8.row.col.f32.f16.f16.f32")
     others = ("v_mfma_f32_16x16x16_f16", "v_mfma_f32_32x32x8_bf16", "v_mfma_f32_32x32x4_xf32")
-    return [Unit(architecture, name) for architecture, name in names.items()] + [
-        Unit("cdna3", name) for name in others
+    return [Subject(architecture, name) for architecture, name in names.items()] + [
+        Subject("cdna3", name) for name in others
     ]
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from golden.number.formats import from_float, to_float
 from golden.studies import draw
 from golden.studies.study import Figure, Progress, Study, Table, number, percent
-from golden.studies.units import MMA, Unit
+from golden.studies.units import MMA, Subject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -51,29 +51,29 @@ def _largest(name: str, types: str) -> str:
 
 GROUPS = {
     "f16": (
-        Unit("volta", f"{MMA}m8n8k4.row.col.f32.f16.f16.f32"),
-        *(Unit(name, _largest(name, "f16")) for name in _NVIDIA),
-        Unit("cdna1", "v_mfma_f32_16x16x16f16"),
-        Unit("cdna2", "v_mfma_f32_16x16x16f16"),
-        Unit("cdna3", "v_mfma_f32_16x16x16_f16"),
+        Subject("volta", f"{MMA}m8n8k4.row.col.f32.f16.f16.f32"),
+        *(Subject(name, _largest(name, "f16")) for name in _NVIDIA),
+        Subject("cdna1", "v_mfma_f32_16x16x16f16"),
+        Subject("cdna2", "v_mfma_f32_16x16x16f16"),
+        Subject("cdna3", "v_mfma_f32_16x16x16_f16"),
     ),
     "bf16": (
-        *(Unit(name, _largest(name, "bf16")) for name in _NVIDIA[1:]),
-        Unit("cdna1", "v_mfma_f32_16x16x8bf16"),
-        Unit("cdna2", "v_mfma_f32_16x16x16bf16_1k"),
-        Unit("cdna3", "v_mfma_f32_16x16x16_bf16"),
+        *(Subject(name, _largest(name, "bf16")) for name in _NVIDIA[1:]),
+        Subject("cdna1", "v_mfma_f32_16x16x8bf16"),
+        Subject("cdna2", "v_mfma_f32_16x16x16bf16_1k"),
+        Subject("cdna3", "v_mfma_f32_16x16x16_bf16"),
     ),
     "tf32": (
-        *(Unit(name, f"{MMA}m16n8k8.row.col.f32.tf32.tf32.f32") for name in _NVIDIA[1:]),
-        Unit("cdna3", "v_mfma_f32_16x16x8_xf32"),
+        *(Subject(name, f"{MMA}m16n8k8.row.col.f32.tf32.tf32.f32") for name in _NVIDIA[1:]),
+        Subject("cdna3", "v_mfma_f32_16x16x8_xf32"),
     ),
     "e4m3": (
-        Unit("ada", _QMMA, "mma"),
-        Unit("hopper", "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3", "wgmma"),
-        Unit("hopper", _QMMA, "mma"),
-        Unit("blackwell", "tcgen05.mma.cta_group::1.kind::f8f6f4.m64n8k32.f32.e4m3.e4m3", "tcgen05"),
-        Unit("rtx_blackwell", _QMMA, "mma"),
-        Unit("cdna3", "v_mfma_f32_16x16x32_fp8_fp8"),
+        Subject("ada", _QMMA, "mma"),
+        Subject("hopper", "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3", "wgmma"),
+        Subject("hopper", _QMMA, "mma"),
+        Subject("blackwell", "tcgen05.mma.cta_group::1.kind::f8f6f4.m64n8k32.f32.e4m3.e4m3", "tcgen05"),
+        Subject("rtx_blackwell", _QMMA, "mma"),
+        Subject("cdna3", "v_mfma_f32_16x16x32_fp8_fp8"),
     ),
 }
 
@@ -87,7 +87,7 @@ def results(types: str, samples: int) -> npt.NDArray[np.uint32]:
     return np.stack([_chained(unit, a, b, c) for unit in GROUPS[types]])
 
 
-def _chained(unit: Unit, a: Any, b: Any, c: Any) -> npt.NDArray[np.uint32]:
+def _chained(unit: Subject, a: Any, b: Any, c: Any) -> npt.NDArray[np.uint32]:
     """K products by as many instructions as it takes, each with the result before it as its c."""
     ins = unit.ins
     x, y = (from_float(ins.formats[name], values) for name, values in (("a", a), ("b", b)))
@@ -101,9 +101,9 @@ def differing(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.float64]:
     return np.array([[(x != y).mean() for y in words] for x in words])
 
 
-def classes(units: tuple[Unit, ...], shares: npt.NDArray[np.float64]) -> list[list[Unit]]:
+def classes(units: tuple[Subject, ...], shares: npt.NDArray[np.float64]) -> list[list[Subject]]:
     """Units with the same bits in every sample, together."""
-    found: list[list[Unit]] = []
+    found: list[list[Subject]] = []
     for place, unit in enumerate(units):
         twin = next((group for group in found if shares[units.index(group[0]), place] == 0), None)
         if twin is None:
@@ -141,7 +141,7 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
     )
 
 
-def _names(group: list[Unit]) -> str:
+def _names(group: list[Subject]) -> str:
     return " = ".join(unit.label for unit in group)
 
 

@@ -15,7 +15,7 @@ from golden.program.steps import Align
 from golden.studies import draw
 from golden.studies.published import published
 from golden.studies.study import Figure, Progress, Study, Table, number, percent
-from golden.studies.units import MMA, Bits, Floats, Unit
+from golden.studies.units import MMA, Bits, Floats, Subject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -66,29 +66,29 @@ class Way:
 
     key: str
     label: str
-    unit: Unit
+    unit: Subject
     promote: int | None = None
 
 
-HOPPER = Unit("hopper", WGMMA, "wgmma")
+HOPPER = Subject("hopper", WGMMA, "wgmma")
 INTERVAL = 128
 WAYS = (
-    Way("ada", "Ada mma", Unit("ada", QMMA, "mma")),
+    Way("ada", "Ada mma", Subject("ada", QMMA, "mma")),
     Way("hopper", "Hopper wgmma", HOPPER),
     Way("hopper_promoted", f"Hopper wgmma, f32 add every {INTERVAL}", HOPPER, INTERVAL),
-    Way("hopper_mma", "Hopper mma (on f16 units)", Unit("hopper", QMMA, "mma")),
+    Way("hopper_mma", "Hopper mma (on f16 units)", Subject("hopper", QMMA, "mma")),
     Way(
         "hopper_f16",
         "Hopper wgmma f16",
-        Unit("hopper", "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", "wgmma f16"),
+        Subject("hopper", "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", "wgmma f16"),
     ),
     Way(
         "blackwell",
         "Blackwell tcgen05",
-        Unit("blackwell", "tcgen05.mma.cta_group::1.kind::f8f6f4.m64n8k32.f32.e4m3.e4m3"),
+        Subject("blackwell", "tcgen05.mma.cta_group::1.kind::f8f6f4.m64n8k32.f32.e4m3.e4m3"),
     ),
-    Way("rtx_blackwell", "RTX Blackwell mma", Unit("rtx_blackwell", QMMA, "mma")),
-    Way("cdna3", "CDNA3 mfma", Unit("cdna3", "v_mfma_f32_16x16x32_fp8_fp8", "mfma")),
+    Way("rtx_blackwell", "RTX Blackwell mma", Subject("rtx_blackwell", QMMA, "mma")),
+    Way("cdna3", "CDNA3 mfma", Subject("cdna3", "v_mfma_f32_16x16x32_fp8_fp8", "mfma")),
 )
 SHOWN = ("ada", "hopper", "hopper_promoted", "blackwell", "cdna3")
 """The curves of the figures; the others lie on these or beside them."""

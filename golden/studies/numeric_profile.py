@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from golden.docs.markdown import link
 from golden.studies import draw
 from golden.studies.study import Figure, Progress, Study, Table, number, percent
-from golden.studies.units import Unit
+from golden.studies.units import Subject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -77,7 +77,7 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
             )
         ],
         dataclasses.asdict(found),
-        units=tuple(Unit(ARCHITECTURE, case.ptx) for case in numeric.CASES),
+        units=tuple(Subject(ARCHITECTURE, case.ptx) for case in numeric.CASES),
     )
 
 

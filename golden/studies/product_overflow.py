@@ -9,7 +9,7 @@ import numpy as np
 
 from golden.studies import draw
 from golden.studies.study import Figure, Progress, Study, Table, percent
-from golden.studies.units import MMA, Unit, decode, dot, encode
+from golden.studies.units import MMA, Subject, decode, dot, encode
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -22,12 +22,12 @@ SAMPLES = 5000
 
 NVIDIA = ("ampere", "ada", "hopper", "blackwell", "rtx_blackwell")
 UNITS = (
-    *(Unit(name, f"{MMA}m16n8k16.row.col.f32.bf16.bf16.f32", "bf16") for name in NVIDIA),
-    Unit("cdna1", "v_mfma_f32_16x16x8bf16", "bf16"),
-    Unit("cdna2", "v_mfma_f32_16x16x16bf16_1k", "bf16"),
-    Unit("cdna3", "v_mfma_f32_16x16x16_bf16", "bf16"),
-    *(Unit(name, f"{MMA}m16n8k8.row.col.f32.tf32.tf32.f32", "tf32") for name in NVIDIA),
-    Unit("cdna3", "v_mfma_f32_16x16x8_xf32", "tf32"),
+    *(Subject(name, f"{MMA}m16n8k16.row.col.f32.bf16.bf16.f32", "bf16") for name in NVIDIA),
+    Subject("cdna1", "v_mfma_f32_16x16x8bf16", "bf16"),
+    Subject("cdna2", "v_mfma_f32_16x16x16bf16_1k", "bf16"),
+    Subject("cdna3", "v_mfma_f32_16x16x16_bf16", "bf16"),
+    *(Subject(name, f"{MMA}m16n8k8.row.col.f32.tf32.tf32.f32", "tf32") for name in NVIDIA),
+    Subject("cdna3", "v_mfma_f32_16x16x8_xf32", "tf32"),
 )
 CASES = {
     "2^70 * 2^70 - 2^70 * 2^70": ([2.0**70, 2.0**70], [2.0**70, -(2.0**70)], 0.0),
@@ -55,17 +55,17 @@ FINDINGS = """\
 """
 
 
-def result(unit: Unit, case: str) -> float:
+def result(unit: Subject, case: str) -> float:
     """The unit's answer to a case."""
     return float(dot(unit.ins, *CASES[case]))
 
 
-def overflows(unit: Unit) -> bool:
+def overflows(unit: Subject) -> bool:
     """Whether a product of 2^128 or more becomes infinity before the sum."""
     return not np.isfinite(result(unit, "2^70 * 2^70 - 2^70 * 2^70"))
 
 
-def shares(unit: Unit, samples: int) -> list[float]:
+def shares(unit: Subject, samples: int) -> list[float]:
     """The share of dot products of 2^s N(0, 1) that is infinity or NaN, by s; only among those whose exact
     sum is finite."""
     rng = np.random.default_rng(4)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from golden.docs import markdown
+from golden.studies.units import Subject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
-    from golden.studies.units import Unit
 
 Progress = Callable[[int, int], None]
 """Called as progress(done, total) while a study runs."""
@@ -59,7 +59,7 @@ class Study:
     tables: list[Table] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
     data: dict[str, Any] = field(default_factory=dict)
-    units: tuple[Unit, ...] = ()
+    units: tuple[Subject, ...] = ()
     random: bool = True
 
     @property

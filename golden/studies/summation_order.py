@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from golden.studies import draw
 from golden.studies.study import Figure, Progress, Study, Table, percent
-from golden.studies.units import MMA, Unit, decode, encode
+from golden.studies.units import MMA, Subject, decode, encode
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -47,34 +47,34 @@ _WGMMA = "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3"
 class Case:
     """A unit, and its place in the paper's Figure 1 if it has one: the tree printed there."""
 
-    unit: Unit
+    unit: Subject
     figure1: str = ""
     printed: str = ""
 
 
 CASES = (
-    Case(Unit("ampere", "DMMA.884", "DMMA.884"), "(a)", "(((c+0)+1)+2)+3"),
-    Case(Unit("cdna2", "v_mfma_f32_32x32x8f16", "f16"), "(b)", "(c+((0+1)+(2+3)))+((4+5)+(6+7))"),
-    Case(Unit("ampere", "HMMA.1684.F32.TF32", "HMMA.1684 TF32"), "(c)", "c+0+1+2+3"),
-    Case(Unit("ampere", "HMMA.1688.F32.TF32", "HMMA.1688 TF32"), "(d)", "(c+0+1+2+3)+4+5+6+7"),
-    Case(Unit("volta", f"{MMA}m8n8k4.row.col.f32.f16.f16.f32", "HMMA.884 f16")),
-    Case(Unit("turing", "HMMA.1688.F32", "HMMA.1688 f16")),
-    Case(Unit("ampere", "HMMA.16816.F32", "HMMA.16816 f16")),
-    Case(Unit("hopper", "HMMA.16816.F32", "HMMA.16816 f16")),
-    Case(Unit("ada", f"{MMA}m16n8k32.row.col.f32.e4m3.e4m3.f32", "QMMA.16832 e4m3")),
-    Case(Unit("hopper", _WGMMA, "QGMMA e4m3")),
-    Case(Unit("hopper", f"{MMA}m16n8k16.row.col.f32.e4m3.e4m3.f32", "mma.sync e4m3")),
-    Case(Unit("cdna2", "v_mfma_f32_32x32x4bf16", "bf16")),
-    Case(Unit("cdna3", "v_mfma_f32_32x32x8_f16", "f16")),
-    Case(Unit("cdna3", "v_mfma_f32_16x16x16_f16", "f16 K = 16")),
-    Case(Unit("cdna3", "v_mfma_f32_32x32x16_fp8_fp8", "fp8")),
+    Case(Subject("ampere", "DMMA.884", "DMMA.884"), "(a)", "(((c+0)+1)+2)+3"),
+    Case(Subject("cdna2", "v_mfma_f32_32x32x8f16", "f16"), "(b)", "(c+((0+1)+(2+3)))+((4+5)+(6+7))"),
+    Case(Subject("ampere", "HMMA.1684.F32.TF32", "HMMA.1684 TF32"), "(c)", "c+0+1+2+3"),
+    Case(Subject("ampere", "HMMA.1688.F32.TF32", "HMMA.1688 TF32"), "(d)", "(c+0+1+2+3)+4+5+6+7"),
+    Case(Subject("volta", f"{MMA}m8n8k4.row.col.f32.f16.f16.f32", "HMMA.884 f16")),
+    Case(Subject("turing", "HMMA.1688.F32", "HMMA.1688 f16")),
+    Case(Subject("ampere", "HMMA.16816.F32", "HMMA.16816 f16")),
+    Case(Subject("hopper", "HMMA.16816.F32", "HMMA.16816 f16")),
+    Case(Subject("ada", f"{MMA}m16n8k32.row.col.f32.e4m3.e4m3.f32", "QMMA.16832 e4m3")),
+    Case(Subject("hopper", _WGMMA, "QGMMA e4m3")),
+    Case(Subject("hopper", f"{MMA}m16n8k16.row.col.f32.e4m3.e4m3.f32", "mma.sync e4m3")),
+    Case(Subject("cdna2", "v_mfma_f32_32x32x4bf16", "bf16")),
+    Case(Subject("cdna3", "v_mfma_f32_32x32x8_f16", "f16")),
+    Case(Subject("cdna3", "v_mfma_f32_16x16x16_f16", "f16 K = 16")),
+    Case(Subject("cdna3", "v_mfma_f32_32x32x16_fp8_fp8", "fp8")),
 )
 _LARGE, _SMALL = {"e4m3": 7, "e4m3fnuz": 6, "f64": 60}, {"e4m3": -9, "e4m3fnuz": -10, "f64": -60}
 """Exponents of the factors of X and y (others 14 and -14): X hides y and all sums of y's, and y is exact
 in the result."""
 
 
-def counts(unit: Unit) -> npt.NDArray[np.int64]:
+def counts(unit: Subject) -> npt.NDArray[np.int64]:
     """How many summands lie under the node where two meet, for all pairs; index K stands for c.
 
     Summand i is X, summand j is -X, all others y: the result divided by y counts those added after X
@@ -143,12 +143,12 @@ def _shortened(parts: list[str]) -> list[str]:
     return [*parts[:start], numbers[0], numbers[1], "..", numbers[-1], *parts[start + len(numbers) :]]
 
 
-def found_tree(unit: Unit) -> str:
+def found_tree(unit: Subject) -> str:
     """The tree of a unit as an expression."""
     return tree_text(tree(counts(unit)), unit.ins.k)
 
 
-def changed_by_shuffling(unit: Unit, samples: int) -> float:
+def changed_by_shuffling(unit: Subject, samples: int) -> float:
     """The share of results whose bits change when the k of a and b are permuted alike;
     operands from N(0, 1)."""
     rng = np.random.default_rng(6)

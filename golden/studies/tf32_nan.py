@@ -14,7 +14,7 @@ from golden.catalog.lookup import instructions
 from golden.instruction import Instruction
 from golden.number.formats import from_float, get_format
 from golden.studies.study import Progress, Study, Table, percent
-from golden.studies.units import Unit
+from golden.studies.units import Subject
 
 NAME = "tf32-nan"
 TITLE = "The TF32 NaN that becomes infinity"
@@ -156,7 +156,7 @@ def run(samples: int = SAMPLES, progress: Progress = lambda done, total: None) -
         kept = is_nan(times_one(ins, words))
         odd = int((kept == np.isin(words, doomed())).sum())
         counts.append(
-            (Unit(ins.architecture, ins.name), int((~is_nan(turned)).sum()), int((~kept).sum()), odd)
+            (Subject(ins.architecture, ins.name), int((~is_nan(turned)).sum()), int((~kept).sum()), odd)
         )
         progress(step + 1, len(found))
     return Study(
@@ -207,7 +207,7 @@ def _where_table() -> Table:
         for place in range(len(answer.names)):
             cells = [meaning(column[place]) for column in (answer.a, answer.b, answer.c)]
             rows.append(
-                (Unit(answer.architecture, answer.names[place]).chip, f"`{answer.names[place]}`", *cells)
+                (Subject(answer.architecture, answer.names[place]).chip, f"`{answer.names[place]}`", *cells)
             )
     caption = (
         f"Where it happens: the result with {_hex(PAPER_WORD)} in a, in b and in c, one N of each instruction"
@@ -215,7 +215,7 @@ def _where_table() -> Table:
     return Table("where", caption, ("chip", "instruction", "in a", "in b", "in c (f32)"), rows)
 
 
-def _count_table(counts: list[tuple[Unit, int, int, int]], samples: int) -> Table:
+def _count_table(counts: list[tuple[Subject, int, int, int]], samples: int) -> Table:
     rows = [
         (unit.chip, f"`{unit.name}`", f"{turned:,} of {len(doomed()):,}", some, odd)
         for unit, turned, some, odd in counts
@@ -260,11 +260,11 @@ def _conversion_table() -> Table:
 def _other_table() -> Table:
     """Formats whose operands keep all their bits: the NaN with the least payload stays NaN."""
     cases = [
-        Unit("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
-        Unit("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
-        Unit("hopper", "wgmma.mma_async.sync.aligned.m64n8k32.f32.e5m2.e5m2"),
-        Unit("cdna3", "v_mfma_f32_32x32x8_bf16"),
-        Unit("cdna3", "v_mfma_f32_32x32x2_f32"),
+        Subject("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+        Subject("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"),
+        Subject("hopper", "wgmma.mma_async.sync.aligned.m64n8k32.f32.e5m2.e5m2"),
+        Subject("cdna3", "v_mfma_f32_32x32x8_bf16"),
+        Subject("cdna3", "v_mfma_f32_32x32x2_f32"),
     ]
     rows = []
     for unit in cases:
@@ -279,7 +279,7 @@ def _other_table() -> Table:
     return Table("others", "Formats that drop no bits", ("chip", "instruction", "least NaN", "times 1"), rows)
 
 
-def _findings(counts: list[tuple[Unit, int, int, int]], samples: int) -> str:
+def _findings(counts: list[tuple[Subject, int, int, int]], samples: int) -> str:
     found = answers()
     total = sum(len(answer.names) for answer in found)
     every = 2 * ((1 << 23) - 1)

@@ -21,7 +21,7 @@ MMA = "mma.sync.aligned."
 
 
 @dataclass(frozen=True)
-class Unit:
+class Subject:
     """An instruction of an architecture under a short label."""
 
     architecture: str

@@ -252,10 +252,9 @@ def from_text(ins: Instruction, given: dict[str, str | None]) -> dict[str, Bits]
         if text is not None:
             operands[name] = parse_codes(text, fmt, length, name)
         if name in ("metadata", "scale_a", "scale_b"):
-            filler = 0x4 if name == "metadata" else encode_fraction(fmt, 1)
             count = 0 if text is None else len([word for word in text.split(",") if word.strip()])
             row = operands.get(name, np.zeros(shapes[name], fmt.dtype))
-            row[count:] = filler
+            row[count:] = ins.at_rest(name)
             operands[name] = row
     return operands
 

@@ -38,7 +38,7 @@ _ELEMENT_BYTES = {"float": 8, "integer": 2, "double": 8}
 
 
 @dataclass(frozen=True)
-class Unit:
+class Compilation:
     """A compiled campaign's shape: its source, bytes of shared memory a block, tiles a block works on,
     words of a record."""
 
@@ -75,7 +75,7 @@ def exhaustive_tiles(ins: Instruction) -> int | None:
     return blocks[0] * blocks[1] if not ins.sparse and max(bits) <= 19 and min(blocks) else None
 
 
-def device_source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> Unit:
+def device_source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> Compilation:
     """The compilation unit with the kernel `campaign`. `faults`: see golden.model.device_text.source.
 
     Raises:
@@ -104,7 +104,7 @@ def device_source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> 
         (_FOLDER / "kernel.cu").read_text(),
     ]
     groups = _THREADS // kernels.lanes(ins)
-    return Unit("\n".join(parts), area * groups, groups, 7 + 2 * ins.stored_k)
+    return Compilation("\n".join(parts), area * groups, groups, 7 + 2 * ins.stored_k)
 
 
 def host_source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> str:

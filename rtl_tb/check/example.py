@@ -8,21 +8,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from golden.cli.render import trace_text
 from golden.dissect.minimising import minimise
 from golden.explain.trace import describe_code
 from golden.instruction import Instruction
+from golden.program.signature import Bits, Operands
 from golden.vectors.vectorset import VectorSet
 from rtl_tb import engines
 from rtl_tb.check import dots
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.policy import ComparePolicy, is_nan
 from rtl_tb.engines.job import Job, Traffic
-
-Bits = npt.NDArray[Any]
-Operands = dict[str, Bits]
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from golden.docs.pictures import svg
 from golden.docs.pictures.sheet import GAP, RIGHT, Sheet
 from golden.docs.pictures.stage_words import names_of
+from golden.program.signature import SCALES
 from golden.program.steps import Additions, Fma, Multiply, SpecialValues
 from golden.program.widths import Node
 
@@ -72,9 +73,7 @@ def _infinite_terms(sheet: Sheet, step: SpecialValues, before: dict[str, Node]) 
     capable = {
         "products": _operand_infinity(sheet) or overflow,
         "c": sheet.operation.seed_format.infinity is not None,
-        "scales": any(
-            fmt.infinity is not None for name, fmt in sheet.ins.formats.items() if name.startswith("scale")
-        ),
+        "scales": any(fmt.infinity is not None for name, fmt in sheet.ins.formats.items() if name in SCALES),
     }
     return sum(before[name].count for name in step.of if capable.get(name, True))
 

@@ -1,0 +1,103 @@
+"""A unit: whatever answers dot products.
+
+An instruction is one, and so is a DUT behind an engine (rtl_tb.check.unit), an instruction on a GPU
+(hw_capture.record.unit) and a function of one's own:
+
+    unit = FunctionUnit(my_dot, {"a": "f16", "b": "f16", "c": "f32", "d": "f32"}, k=8)
+
+Probes, comparing, minimising, diagnosis and numeric profiles take any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, Protocol
+
+import numpy.typing as npt
+
+from golden.number.formats import Format, get_format
+from golden.program.signature import Bits, Signature
+
+
+class Unit(Protocol):
+    """Formats by operand ("a", "b", "c", "d" and those of scales), the number of products, and the answer."""
+
+    @property
+    def formats(self) -> Mapping[str, Format]: ...
+
+    @property
+    def k(self) -> int: ...
+
+    def dot(
+        self,
+        a: npt.ArrayLike,
+        b: npt.ArrayLike | None = None,
+        c: npt.ArrayLike | None = None,
+        *,
+        metadata: npt.ArrayLike | None = None,
+        scale_a: npt.ArrayLike | None = None,
+        scale_b: npt.ArrayLike | None = None,
+        mode: npt.ArrayLike | None = None,
+    ) -> Bits:
+        """Raw codes in, raw codes out: a, b (..., k), c (...) to d (...)."""
+        ...
+
+
+def signature_of(unit: Unit | Signature) -> Signature:
+    """What a unit takes: its own signature, or that of a dense unit with these formats."""
+    if isinstance(unit, Signature):
+        return unit
+    return Signature(getattr(unit, "name", type(unit).__name__), 1, 1, unit.k, dict(unit.formats))
+
+
+def name_of(unit: Unit) -> str:
+    """What messages call a unit: "hopper:HMMA.16816.F32", or its name alone."""
+    architecture = getattr(unit, "architecture", "")
+    return f"{architecture}:{signature_of(unit).name}" if architecture else signature_of(unit).name
+
+
+class FunctionUnit(Signature):
+    """A function f(a, b, c) -> d on raw codes, a and b (n, k), c and d (n,), as a unit; operands are given by
+    their names, metadata and scales too."""
+
+    function: Callable[..., npt.ArrayLike]
+
+    def __init__(
+        self,
+        function: Callable[..., npt.ArrayLike],
+        formats: Mapping[str, str | Format],
+        k: int,
+        name: str = "function",
+        **more: Any,
+    ) -> None:
+        """`formats`: names or formats by operand; `more`: pattern, scale_block and others of Signature."""
+        found = {key: get_format(fmt) if isinstance(fmt, str) else fmt for key, fmt in formats.items()}
+        Signature.__init__(self, name, more.pop("m", 1), more.pop("n", 1), k, found, **more)
+        object.__setattr__(self, "function", function)
+
+    @classmethod
+    def like(cls, takes: Signature, function: Callable[..., npt.ArrayLike]) -> FunctionUnit:
+        """A function that takes what another unit takes."""
+        given = {one.name: getattr(takes, one.name) for one in fields(Signature)}
+        return cls(function, given.pop("formats"), given.pop("k"), **given)
+
+    def dot(
+        self,
+        a: npt.ArrayLike,
+        b: npt.ArrayLike | None = None,
+        c: npt.ArrayLike | None = None,
+        *,
+        metadata: npt.ArrayLike | None = None,
+        scale_a: npt.ArrayLike | None = None,
+        scale_b: npt.ArrayLike | None = None,
+        mode: npt.ArrayLike | None = None,
+    ) -> Bits:
+        """Asks the function; see `Unit.dot`.
+
+        Raises:
+            ShapeError, DTypeError, OperandError: of the operands. OperandError: the function answers with
+                another number of results, or with codes that d does not have.
+        """
+        operands = self.check_dot(a, b, c, metadata, scale_a, scale_b, mode)
+        return self.in_batches(operands, lambda batch: self.function(**batch))
