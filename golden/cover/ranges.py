@@ -493,6 +493,7 @@ def aligned(step: Align, index: int, registers: dict[str, Span]) -> dict[str, Sp
         low = least if given or left_out else max(span.low, least)
         finest = min(span.lsb, low - span.depth) if name in left_out else span.lsb
         bits = fraction + int(step.cut != "dropped")
+        deep = step.zeros == "sticky" or span.sticky  # a sticky bit in the last place of all
         moved = _with_room(span, fraction, reach, step)
         if given:
             most = moved.significand * Fraction(2) ** max(span.high - low, 0)
@@ -501,8 +502,8 @@ def aligned(step: Align, index: int, registers: dict[str, Span]) -> dict[str, Sp
             moved,
             low=low,
             high=max(reach, low),
-            lsb=max(finest, low - bits) if step.zeros != "sticky" else low - bits,
-            depth=min(bits, max(reach, low) - finest) if step.zeros != "sticky" else bits,
+            lsb=low - bits if deep else max(finest, low - bits),
+            depth=bits if deep else min(bits, max(reach, low) - finest),
             subnormal=True,
             scattered=True,
             vanishes=True,
@@ -597,7 +598,7 @@ def _normalized(span: Span, fraction: int, step: Normalize) -> Span:
     low = span.lsb if step.min_exponent is None else max(span.lsb, step.min_exponent)
     high = max(span.high + span.above, low)
     unit = Fraction(2) ** (high - fraction)
-    lost = span.depth + span.above > fraction
+    lost = span.depth + span.above > fraction or span.lsb < low - fraction or span.sticky
     up, down = (lost and step.rounding not in ("toward_zero", other) for other in ("down", "up"))
     return replace(
         span,

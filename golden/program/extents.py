@@ -104,10 +104,19 @@ def follow(step: Step, registers: dict[str, Extent]) -> dict[str, Extent]:
             return {step.to: of_format(step.format, len(group_sizes(step, registers["a"].count)))}
         case Round():
             return {step.to: of_format(step.format, registers[step.of[0]].count)}
-        case Flush() | HiddenBit() | SpecialValues():
+        case HiddenBit():
+            return {name: _with_hidden_bit(registers[name]) for name in step.of}
+        case Flush() | SpecialValues():
             return {}  # within what the registers hold already
         case _:
             assert_never(step)
+
+
+def _with_hidden_bit(own: Extent) -> Extent:
+    """A bit at the exponent, which alignment may have moved far from what the number was."""
+    return replace(
+        own, low=min(own.low, own.bottom), high=max(own.high, own.top + 1), above=max(own.above, 1)
+    )
 
 
 def groups_of(step: Step, count: int) -> list[slice]:
