@@ -227,7 +227,7 @@ static mg_number mg_exact_sum(const mg_number *const *terms, int32_t count, cons
     }
     if (total.kind >= MG_INFINITY) {
         if (infinities == 3) total.kind = MG_NAN;
-        total.sign = infinities == 2;
+        total.sign = total.kind == MG_INFINITY && infinities == 2;
         total.exponent = 0;
         return total;
     }

@@ -20,15 +20,13 @@ struct mg_watch {
 };
 typedef struct mg_watch mg_watch;
 
-/* Takes the next record and marks it as not run; returns its number. */
-static inline int32_t mg_watch_next(mg_watch *w, int moment, int place, int32_t index) {
+/* Takes the next record, and says what it is where that is asked for. */
+static inline int32_t mg_watch_take(mg_watch *w, int moment, int place, int32_t index) {
     const int32_t at = w->at++;
-    if (at >= w->count) return at;
-    if (w->layout) {
-        mg_record what = {w->operation, w->step, moment, place, index};
+    if (w->layout && at < w->count) {
+        const mg_record what = {w->operation, w->step, moment, place, index};
         w->layout[at] = what;
     }
-    if (w->records) w->records[at * w->stride].kind = MG_NOT_RUN;
     return at;
 }
 
@@ -36,8 +34,16 @@ static inline void mg_watch_put(mg_watch *w, int32_t at, const mg_number *x) {
     if (w->records && at >= 0 && at < w->count) w->records[at * w->stride] = *x;
 }
 
+/* The next record, not run as long as nobody puts a number there; returns its place. */
+static inline int32_t mg_watch_next(mg_watch *w, int moment, int place, int32_t index) {
+    const int32_t at = mg_watch_take(w, moment, place, index);
+    const mg_number nothing = {.kind = MG_NOT_RUN};
+    mg_watch_put(w, at, &nothing);
+    return at;
+}
+
 static inline void mg_watch_number(mg_watch *w, int moment, int place, int32_t index, const mg_number *x) {
-    mg_watch_put(w, mg_watch_next(w, moment, place, index), x);
+    mg_watch_put(w, mg_watch_take(w, moment, place, index), x);
 }
 
 static inline void mg_watch_register(mg_watch *w, int name, const mg_number *numbers, int32_t count) {

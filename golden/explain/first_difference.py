@@ -1,17 +1,23 @@
 """Where the first wrong bit appears: the first step at which two units disagree on the same operands.
 
-difference = first_difference(ins.trace(**operands), suspected.trace(**operands))
-print(difference.sentence())
+    difference = first_difference(ins, suspected, operands)
+    print(difference.sentence())
+
+Both run on the C core, which shows their registers (golden/model/registers.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Any
 
-from golden.explain.trace import Trace, describe, significand_text
-from golden.model.reference import Event
+import numpy as np
+import numpy.typing as npt
+
+from golden.explain.trace import describe, significand_text
+from golden.instruction import Instruction
+from golden.model.registers import Block, Numbers, Registers, SeenStep
 from golden.number.formats import Number
 
 
@@ -43,41 +49,63 @@ class Difference:
         return {**vars(self), "sentence": self.sentence()}
 
 
-def first_difference(expected: Trace, actual: Trace) -> Difference | None:
-    """Compares two traces of the same operands step by step.
+def first_difference(
+    expected: Instruction, actual: Instruction, operands: Mapping[str, npt.ArrayLike]
+) -> Difference | None:
+    """Compares two units step by step on one dot product, operands as `dot` takes them.
 
     Returns:
         None where no register differs, or where the two units do not run the same steps up
         to the first difference.
     """
-    steps: dict[int, int] = {}
-    for ours, theirs in zip_longest(expected.events, actual.events):
-        if (
-            ours is None
-            or theirs is None
-            or (ours.operation, ours.step.op) != (theirs.operation, theirs.step.op)
-        ):
+    ours, theirs = _observed(expected, operands), _observed(actual, operands)
+    for x, y in zip(ours.steps(), theirs.steps(), strict=False):
+        if (x.operation, x.step.op) != (y.operation, y.step.op):
             return None
-        steps[ours.operation] = steps.get(ours.operation, 0) + 1
-        found = _in_registers(ours, theirs)
+        if _ran(x) != _ran(y):  # special values ended one of the two
+            return _in_results(ours, theirs, x.operation, x.index)
+        found = _in_registers(x, y)
         if found is not None:
             register, index, pair = found
-            return Difference(
-                ours.operation, steps[ours.operation], ours.step.op, register, index, *map(_text, pair)
-            )
-        if ours.code is not None and theirs.code is not None and ours.code != theirs.code:
-            codes = (f"{code:#x}" for code in (ours.code, theirs.code))
-            return Difference(ours.operation, steps[ours.operation], ours.step.op, ours.step.to, 0, *codes)
+            return Difference(x.operation, x.index + 1, x.step.op, register, index, *map(_text, pair))
+        if x.index + 1 == len(expected.program.operations[x.operation].steps):
+            difference = _in_results(ours, theirs, x.operation, x.index + 1)
+            if difference is not None:
+                return difference
     return None
 
 
-def _in_registers(ours: Event, theirs: Event) -> tuple[str, int, tuple[Number, Number]] | None:
+def _observed(unit: Instruction, operands: Mapping[str, npt.ArrayLike]) -> Block:
+    one, own = unit.in_mode_of({name: np.asarray(codes) for name, codes in operands.items()})
+    (block,) = Registers(one).blocks({name: codes[None] for name, codes in own.items()})
+    return block
+
+
+def _ran(seen: SeenStep) -> bool:
+    """Whether the operation had not ended before the step."""
+    rounded = [] if seen.roundings is None else [seen.roundings.exact]
+    made: list[Numbers] = [*seen.written.values(), *rounded]
+    return not made or bool(made[0].ran.any())
+
+
+def _in_registers(ours: SeenStep, theirs: SeenStep) -> tuple[str, int, tuple[Number, Number]] | None:
     for register, numbers in ours.written.items():
-        others = theirs.written.get(register, ())
-        for index, pair in enumerate(zip(numbers, others, strict=False)):
-            if not _same(*pair):
-                return register, index, pair
+        others = theirs.written.get(register)
+        for index in range(min(numbers.count, others.count) if others is not None else 0):
+            assert others is not None
+            x, y = numbers.number(0, index), others.number(0, index)
+            if x is not None and y is not None and not _same(x, y):
+                return register, index, (x, y)
     return None
+
+
+def _in_results(ours: Block, theirs: Block, operation: int, step: int) -> Difference | None:
+    """The results of an operation, that the step (from 1) makes."""
+    codes = [int(block.result(operation).payload[0, 0]) for block in (ours, theirs)]
+    made = ours.registers.instruction.program.operations[operation].steps[step - 1]
+    if codes[0] == codes[1]:
+        return None
+    return Difference(operation, step, made.op, made.to or "d", 0, *(f"{code:#x}" for code in codes))
 
 
 def _same(x: Number, y: Number) -> bool:

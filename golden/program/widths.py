@@ -161,8 +161,10 @@ def _written(step: Step, nodes: dict[str, Node]) -> list[Node]:
             return [_of_format(step.to, step.format, len(_group_sizes(step, nodes["a"].count)))]
         case Round():
             return [_of_format(step.to, step.format, nodes[step.of[0]].count)]
-        case Flush() | HiddenBit() | SpecialValues():
-            return []  # every register stays as wide as it is: a hidden bit has its place already
+        case HiddenBit():
+            return [node for name in step.of if (node := _with_hidden_bit(nodes[name])) != nodes[name]]
+        case Flush() | SpecialValues():
+            return []  # every register stays as wide as it is
         case _:
             assert_never(step)
 
@@ -173,6 +175,14 @@ def _rounded(maximum: Fraction, bits: int, mode: str) -> Fraction:
     if mode in ("toward_zero", "down", "to_odd"):
         return maximum
     return Fraction(-(-maximum.numerator * (1 << bits) // maximum.denominator), 1 << bits)
+
+
+def _with_hidden_bit(node: Node) -> Node:
+    """In a format a hidden bit has its place already; elsewhere it is one more bit of any number."""
+    if node.format is not None:
+        return node
+    ones = (1 << max(node.integer_bits, 1)) - Fraction(1, 1 << node.fraction_bits)
+    return replace(node, maximum=max(node.maximum, ones))
 
 
 def _normalized(step: Normalize, node: Node, bits: int) -> Node:

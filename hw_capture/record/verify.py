@@ -260,7 +260,7 @@ def _blame(ins: Instruction, vector: Captured, item: Difference, dot: dict[str, 
     best = found.hypotheses[0] if found.explains else None
     if best is None or best.instruction is None or best.rewire or best.constant is not None:
         return f"{_last_step(ins, item, dot)}; no change of a single step explains it ({found.sentence()})"
-    first = first_difference.first_difference(ins.trace(**dot), best.instruction.trace(**dot))
+    first = first_difference.first_difference(ins, best.instruction, dot)
     if first is None:
         return f"the hardware is a unit with {best.text}"
     return f"{first.sentence()} in a unit that explains the hardware: {best.text}"

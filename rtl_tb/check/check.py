@@ -367,7 +367,6 @@ def find_difference(result: Check) -> Difference | None:
     unit, operands = example.instruction.in_mode_of(example.operands)
     if result.diagnosis is not None and result.diagnosis.instruction.name != unit.name:
         return None  # the diagnosis is of another mode
-    suspect = best[0].instruction.trace(**operands)
-    if suspect.code != example.actual:
+    if int(best[0].instruction.dot(**operands)) != example.actual:
         return None
-    return first_difference(unit.trace(**operands), suspect)
+    return first_difference(unit, best[0].instruction, operands)

@@ -3,24 +3,28 @@ tests/core/test_sanitizers.py runs it as a script.
 
 One instruction per (architecture, family, sequence of algorithms), a batch of three matrices of random bits,
 once contiguous and again through transposed and broadcast views, so that every stride is in use, then on the
-general interpreter, then as dot products. Prints what it did as JSON.
+general interpreter, then as dot products, then with every register observed. Prints what it did as JSON.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import golden
+from golden import stimuli
 from golden.instruction import Instruction
 from golden.model import engine
+from golden.model.registers import Registers
 
 Bits = npt.NDArray[Any]
 BATCH = 3
+EXAMPLES = Path(__file__).resolve().parents[2] / "spec" / "examples"
 
 
 def chosen() -> Iterator[Instruction]:
@@ -60,6 +64,18 @@ def strided(array: Bits) -> Bits:
     return np.ascontiguousarray(array.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
+def observe(ins: Instruction, given: dict[str, Bits], wanted: Bits) -> None:
+    """Reads every register of every step, in blocks of one dot product and in one whole."""
+    registers = Registers(ins)
+    for part in ({name: codes[:1] for name, codes in given.items()}, given):
+        d = np.concatenate([block.d for block in registers.blocks(part)])
+        assert np.array_equal(d, wanted[: len(d)]), f"{ins.architecture} {ins.name}: observed results differ"
+        for block in registers.blocks(part):
+            for seen in block.steps():
+                numbers = [*seen.before.values(), *seen.written.values(), seen.maxima, seen.cuts]
+                assert all(one is None or one.kind.shape[0] == len(block.d) for one in numbers)
+
+
 def main() -> None:
     """Runs all of it."""
     rng, count, elements = np.random.default_rng(1), 0, 0
@@ -83,7 +99,13 @@ def main() -> None:
         rest = {name: array for name, array in (rows | columns).items() if name not in "ab"}
         dots = ins.dot(rows["a"], columns["b"], given["c"][:, 0, 0], **rest)
         assert np.array_equal(dots, d[:, 0, 0]), f"{ins.architecture} {ins.name}: dot and matrix call differ"
+        observe(ins, {**rows, **columns, "c": given["c"][:, 0, 0]}, dots)
         count, elements = count + 1, elements + 4 * d.size + dots.size
+    for file in sorted(EXAMPLES.glob("*.yaml")):  # steps and keys that nothing shipped has
+        unit = golden.load_instruction(file)
+        for one in unit.mode_units.values() if unit.modes is not None else [unit]:
+            drawn = stimuli.generate(one, "random_bits", 600, rng)
+            observe(one, drawn, one.dot(**drawn))
     print(json.dumps({"instructions": count, "elements": elements, "simd": engine.simd()}))
 
 

@@ -24,7 +24,6 @@ _MEANT = {
     "exponent": (Kind.ZERO, Kind.FINITE),
     "payload": (Kind.NAN,),
     "sticky": (Kind.ZERO, Kind.FINITE),
-    "sign": (Kind.ZERO, Kind.FINITE, Kind.INFINITY),
     "significand": (),
     "fraction_bits": (),
 }

@@ -1,4 +1,4 @@
-"""The first difference between two traces: at the step where a fault was planted,
+"""The first difference between two units: at the step where a fault was planted,
 and nowhere in equal units."""
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def operands(a, b, c):
 )
 def test_the_difference_is_where_the_fault_is(op, fields, given, register, index):
     faulty, values = changed(op, **fields), operands(*given)
-    found = first_difference(HMMA.trace(**values), faulty.trace(**values))
+    found = first_difference(HMMA, faulty, values)
     if register is None:
         assert found is None or found.op != "multiply", "normalising changes no value by itself"
         return
@@ -58,11 +58,25 @@ def test_the_difference_is_where_the_fault_is(op, fields, given, register, index
 
 def test_equal_units_have_no_first_difference():
     values = operands([1, 3], [5, 2**-10], -7.0)
-    assert first_difference(HMMA.trace(**values), HMMA.trace(**values)) is None
+    assert first_difference(HMMA, HMMA, values) is None
 
 
 def test_other_steps_have_no_common_first_difference():
     values = operands([1, 3], [5, 2**-10], -7.0)
     chain = golden.instruction("ampere", "HMMA.16816.F32")
-    found = first_difference(HMMA.trace(**values), chain.trace(**values))
+    found = first_difference(HMMA, chain, values)
     assert found is None or found.operation == 0
+
+
+def test_special_values_that_end_one_unit_are_the_difference():
+    """Zero times infinity is a zero in the other unit, which goes on."""
+    values = operands([0.0, 1.0], [np.inf, 1.0], 0.0)
+    faulty = changed("multiply", zero_times_infinity="zero")
+    found = first_difference(HMMA, faulty, values)
+    assert found is not None and (found.op, found.register, found.index) == ("multiply", "products", 0)
+    deaf = changed("special_values", of=("c",))
+    found = first_difference(HMMA, deaf, values)
+    assert found is not None and (found.op, found.register) == ("special_values", "d")
+    assert (
+        found.expected == f"{int(HMMA.dot(**values)):#x}" and found.actual == f"{int(deaf.dot(**values)):#x}"
+    )

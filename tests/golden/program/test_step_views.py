@@ -12,13 +12,15 @@ import numpy as np
 import pytest
 from changed_steps import alternatives, step_lists
 from faulty_units import known_unit
+from random_units import load
 
 from golden import stimuli
 from golden.cover.ranges import spans_of
+from golden.errors import SpecError
 from golden.instruction import Instruction
 from golden.model.layout import lower_step
 from golden.number.formats import Kind, get_format
-from golden.program.steps import Fma, Normalize, Sum, format_of
+from golden.program.steps import Fma, HiddenBit, Normalize, Sum, format_of
 from golden.program.widths import operation_nodes
 from golden.program.words import step_text
 
@@ -147,3 +149,29 @@ def test_an_unknown_step_is_no_silence() -> None:
 def test_a_hidden_bit_has_its_place() -> None:
     hidden = known_unit(before="  - hidden_bit: {of: a}\n")
     assert operation_nodes(hidden, hidden.program.operations[0])[0][1] == []
+
+
+ALIGNED = """\
+unit: aligned
+shape: {{k: 2}}
+formats: {{a: f16, b: f16, c: f32, d: f32}}
+steps:
+  - align: {{of: c, fraction_bits: 2, rounding: up, floor: {floor}}}
+  - hidden_bit: {{of: c}}
+  - multiply: {{to: products}}
+  - sum: {{of: [products, c], to: total}}
+  - round: {{of: total, rounding: nearest_even, overflow: infinity, zero: positive}}
+"""
+
+
+def test_a_hidden_bit_behind_an_alignment_reaches_its_exponent() -> None:
+    """What was cut away comes back as the power of two of the exponent that it was aligned to; beside a
+    carry it is one more bit."""
+    ins = load(ALIGNED.format(floor=200))
+    ones = np.full((1, 2), 0x3C00, np.uint16)
+    assert int(ins.dot(ones, ones, np.array([0x3F800000], np.uint32))[0]) == 0x7F800000
+    steps = operation_nodes(ins, ins.program.operations[0])
+    (c,) = next(nodes for step, nodes in steps if isinstance(step, HiddenBit))
+    assert c.maximum == 4 - Fraction(1, 4) and c.exponents == (200, 200)
+    with pytest.raises(SpecError, match="the sum can need"):
+        load(ALIGNED.format(floor=100000))

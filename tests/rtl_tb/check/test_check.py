@@ -290,9 +290,8 @@ def test_until_covered_stops_when_every_bin_is_hit(tmp_path):
     assert run.exit_code == 0 and report["coverage"]["percent"] == 100.0 and report["vectors"] < 200_000
 
 
-def test_a_unit_that_coverage_does_not_observe_is_checked_all_the_same(tmp_path):
-    """A shifter that stops short, farther than any shift goes: the verdict stands, and a line stands for
-    the figure."""
+def test_a_unit_with_a_faulty_key_is_covered(tmp_path):
+    """A shifter that stops short, farther than any shift goes: the unit is right, and has its figure."""
     file, _ = reference(tmp_path)
     document = yaml.safe_load(file.read_text())
     unit = yaml.safe_load(
@@ -303,16 +302,11 @@ def test_a_unit_that_coverage_does_not_observe_is_checked_all_the_same(tmp_path)
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(unit))
     file.write_text(yaml.safe_dump(document | {"unit": str(tmp_path / "mine.yaml")}))
     words = ["rtl", "check", str(file), "--build", str(tmp_path / "build"), "--count", "2000"]
-    line = "functional coverage has no figure for this unit: 'shift_limit' of step 'align' is not observed"
     run = CliRunner().invoke(app, [*words, "--coverage", str(tmp_path / "cover.json"), "--json"])
     report = json.loads(run.stdout)
-    assert (
-        run.exit_code == 0 and report["coverage"]["percent"] is None and line in report["coverage"]["refused"]
-    )
-    assert not (tmp_path / "cover.json").exists()
-    assert line in " ".join(CliRunner().invoke(app, words).stdout.split())
-    run = CliRunner().invoke(app, [*words[:-2], "--until-covered"])
-    assert run.exit_code == 2 and line in " ".join(run.output.split())
+    assert run.exit_code == 0 and report["coverage"]["percent"] > 95
+    assert (tmp_path / "cover.json").exists()
+    assert "functional coverage of the first 2,000 vectors" in CliRunner().invoke(app, words).stdout
 
 
 @pytest.mark.parametrize(
