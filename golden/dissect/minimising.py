@@ -141,6 +141,15 @@ def cost(unit: Unit | Signature, operands: Operands) -> float:
     return float(_costs(takes, {name: np.asarray(codes)[None] for name, codes in rest.items()})[0])
 
 
+def costs(unit: Unit | Signature, operands: Operands) -> npt.NDArray[np.float64]:
+    """The `cost` of each of several dot products: operands (count, ...), costs (count,)."""
+    takes = signature_of(unit)
+    if takes.modes is None:
+        return _costs(takes, operands)
+    rows = ({name: codes[i] for name, codes in operands.items()} for i in range(len(operands["a"])))
+    return np.array([cost(takes, row) for row in rows])
+
+
 def _costs(takes: Signature, operands: Operands) -> npt.NDArray[np.float64]:
     """How much there is to read: non-zero products first, then c, significand bits, exponents, signs,
     places."""

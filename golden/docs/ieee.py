@@ -21,7 +21,7 @@ import numpy.typing as npt
 from golden import stimuli, yamlfile
 from golden.catalog import relatives
 from golden.dissect.comparing import CLASSES, classify
-from golden.dissect.minimising import cost, minimise
+from golden.dissect.minimising import cost, costs, minimise
 from golden.explain.trace import ulp_exponent
 from golden.instruction import Instruction
 from golden.number.formats import Format, to_float
@@ -202,10 +202,9 @@ class _Search:
 
     def _keep_simplest(self, name: str, operands: Operands, rows: npt.NDArray[np.intp]) -> None:
         if len(rows):
-            picked = [_row(operands, row) for row in rows[:64]]
-            costs = [cost(self.ins, one) for one in picked]
-            best = int(np.argmin(costs))
-            self.different[name].append((costs[best], picked[best]))
+            found = costs(self.ins, _row(operands, rows[:64]))
+            best = int(np.argmin(found))
+            self.different[name].append((float(found[best]), _row(operands, rows[best])))
 
     def _keep_errors(self, kind: str, operands: Operands, codes: Bits, exact: Bits) -> None:
         """Keeps the rows of the largest errors by float64; `_worst` measures them exactly."""
