@@ -130,7 +130,7 @@ types: $(STAMP)
 
 check: $(STAMP)
 	@sh -e -c "$$BROWSER"
-	$(BIN)/pytest -q -n auto --dist loadfile
+	$(BIN)/pytest -q -n auto --dist worksteal
 
 docs: $(STAMP)
 	$(BIN)/mmagold docs build --out site
