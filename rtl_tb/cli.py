@@ -6,13 +6,12 @@ The entry point `add_commands` hangs them into the command; heavy imports happen
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from golden.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from golden.cover.coverage import Coverage
@@ -30,21 +29,6 @@ def _simulators() -> list[str]:
     from rtl_tb.engines.job import SIMULATORS
 
     return list(SIMULATORS)
-
-
-@contextmanager
-def _bar(shown: bool = True) -> Iterator[Callable[[str, int, int], None]]:
-    """A progress bar on stderr, where that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    quiet = not shown or not sys.stderr.isatty()
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet) as progress:
-        task = progress.add_task("", total=None)
-        yield lambda what, done, total: progress.update(
-            task, description=what, completed=done, total=total or None
-        )
 
 
 def check(
@@ -123,7 +107,7 @@ def check(
         waves=waves,
         build=build,
     )
-    with _bar(not as_json) as progress:
+    with progress_bar(not as_json) as progress:
         result = run_check(file, options, progress)
     data = result.as_dict()
     _write_reports(data, report or [])
@@ -166,28 +150,14 @@ def _merge_coverage(new: Coverage, path: Path) -> None:
     """Adds a run to saved coverage and writes the page of all of it."""
     from golden.cover import coverage
     from golden.cover.page import write_page
+    from golden.files.lock import only_writer
 
-    with _locked(path):
+    # What two checks add at once must both be in it.
+    with only_writer(path, path.with_name(f".{path.name}.lock"), wait=True):
         before = coverage.load(path, [new.instruction]) if path.exists() else []
         together = coverage.merged([*before, new])
         coverage.save(together, path)
         write_page(together, path.with_suffix(".html"))
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Waits until no other check reads and writes the file: what two add at once must both be in it."""
-    import fcntl
-
-    from golden.errors import FileFormatError
-
-    try:
-        lock = path.with_name(f".{path.name}.lock").open("w")
-    except OSError as error:
-        raise FileFormatError(f"{path}: cannot be written: {error.strerror}") from None
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def init(
@@ -237,7 +207,7 @@ def qualify(
             raise typer.BadParameter(
                 f"'{path}' does not end in one of .{', .'.join(qualification.WRITERS)}", param_hint="--report"
             )
-    with _bar(not as_json) as progress:
+    with progress_bar(not as_json) as progress:
         result = qualification.qualify(names or None, count, seed, jobs, progress)
     for path in report or []:
         write_text(path, qualification.WRITERS[path.suffix[1:]](result))
@@ -257,7 +227,7 @@ def doctor(as_json: Json = False) -> None:
     from rtl_tb.simulators.doctor import doctor as examine
     from rtl_tb.simulators.doctor import print_table
 
-    with _bar(not as_json) as progress:
+    with progress_bar(not as_json) as progress:
         rows = examine(progress)
     if as_json:
         typer.echo(json.dumps([row.as_dict() for row in rows], indent=2))

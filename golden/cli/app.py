@@ -7,10 +7,10 @@ so that help and shell completion answer at once.
 from __future__ import annotations
 
 import json
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
@@ -20,6 +20,7 @@ from typer.core import TyperGroup
 from golden import boundary
 from golden.cli import plugins
 from golden.cli.docs import add_commands as add_docs
+from golden.cli.progress import progress_bar
 from golden.cli.study import study
 from golden.cli.vectors import vectors
 from golden.errors import OldWordWarning
@@ -413,16 +414,10 @@ def compare(
 
 def _search(x: Instruction, y: Instruction, seed: int, budget: int) -> Comparison[Instruction]:
     """The search with a progress bar on stderr, where that is a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
     from golden.dissect.comparing import compare as search
 
-    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
-        task = progress.add_task("searching", total=budget)
-        return search(
-            x, y, seed, budget, lambda done, total: progress.update(task, completed=done, total=total)
-        )
+    with progress_bar() as progress:
+        return search(x, y, seed, budget, partial(progress, "searching"))
 
 
 @app.command()

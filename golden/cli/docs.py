@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from golden.cli.progress import progress_bar
+
 _FORMS = ["md", "html", "pdf", "json"]
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[str, int, int], None]]:
-    """A progress bar on stderr, where that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(
-        *columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
-    ) as progress:
-        task = progress.add_task("collecting pages", total=None)
-        yield lambda what, done, total: progress.update(task, description=what, completed=done, total=total)
 
 
 def build(
@@ -39,7 +24,7 @@ def build(
     other hosts."""
     from golden.docs import site
 
-    with _bar() as progress:
+    with progress_bar() as progress:
         count = site.build(out, jobs, progress)
     typer.echo(f"{out / 'index.html'}: {count} pages", err=True)
 

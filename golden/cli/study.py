@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from golden.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from golden.studies.study import Study, Table
@@ -56,16 +58,10 @@ def study(
 
 def _run(name: str, samples: int | None) -> Study:
     """Runs with a progress bar on stderr, where that is a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
     from golden import studies
 
-    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
-        task = progress.add_task("computing", total=None)
-        return studies.run(
-            name, samples, lambda done, total: progress.update(task, completed=done, total=total)
-        )
+    with progress_bar() as progress:
+        return studies.run(name, samples, partial(progress, "computing"))
 
 
 def _list(as_json: bool) -> None:

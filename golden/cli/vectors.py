@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from golden.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from golden.instruction import Instruction
@@ -114,17 +116,10 @@ def _write(
     with_signals: bool,
 ) -> Manifest:
     """Writes with a progress bar on stderr, where that is a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
     from golden.vectors import files
 
-    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
-        task = progress.add_task("writing", total=None)
-
-        def show(done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total)
-
+    with progress_bar() as progress:
+        show = partial(progress, "writing")
         return files.write_stream(out, ins, count, seed, level, weights, form, with_signals, show)
 
 

@@ -6,33 +6,19 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from golden.cli.progress import progress_bar
+
 if TYPE_CHECKING:
     from hw_capture.record.capture import Report
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-
-
-@contextmanager
-def progress_bar(shown: bool = True) -> Iterator[Callable[[str, int, int], None]]:
-    """A progress bar on stderr, where that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    quiet = not shown or not sys.stderr.isatty()
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet) as progress:
-        task = progress.add_task("", total=None)
-        yield lambda what, done, total: progress.update(
-            task, description=what[-60:], completed=done, total=total or None
-        )
 
 
 def _pattern(text: str | None) -> Callable[[str], bool] | None:

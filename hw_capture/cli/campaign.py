@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import fnmatch
 import re
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from golden.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from golden.instruction import Instruction
@@ -94,8 +95,8 @@ def _continues(out: Path) -> bool:
 
 def _only_writer(out: Path | None) -> AbstractContextManager[None]:
     """Nobody else adds to the report meanwhile: of two that wrote it, one would lose what it found."""
+    from golden.files.lock import only_writer
     from golden.files.output import is_stream
-    from hw_capture.gpu.lock import only_writer
 
     return (
         nullcontext()
@@ -170,8 +171,8 @@ def _one(gpu: Device, ins: Instruction, faults: dict[str, int | str], plan: Plan
     from hw_capture.campaign.run import Campaign, Interrupted, run
 
     try:
-        with _bar(ins.name) as progress:
-            outcome = run(Campaign(gpu, ins, faults), plan, progress)
+        with progress_bar() as progress:
+            outcome = run(Campaign(gpu, ins, faults), plan, partial(progress, ins.name))
     except Interrupted as stop:
         if stop.outcome.dots:
             pages.add(stop.outcome)
@@ -228,17 +229,6 @@ def _faults(given: list[str]) -> dict[str, int | str]:
             raise OperandError(f"argument '--fault' is '{text}', expected KEY=VALUE")
         faults[key] = int(value) if re.fullmatch(r"-?[0-9]{1,18}", value) else value
     return faults
-
-
-@contextmanager
-def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on stderr, where that is a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
-        task = progress.add_task(name, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 def _write(pages: Report, out: Path | None, markdown: Path | None) -> None:

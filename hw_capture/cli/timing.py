@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from golden.cli.progress import progress_bar
+
 if TYPE_CHECKING:
     from hw_capture.bench.bench import Built, Progress, Result
     from hw_capture.bench.compare import Pair
@@ -49,7 +51,7 @@ def bench_gpu(
     Exit status: 0 done, 2 something could not be measured, such as a loop that does not hold its instruction.
     """
     from hw_capture.bench import subjects
-    from hw_capture.cli.app import check_writable, progress_bar
+    from hw_capture.cli.app import check_writable
     from hw_capture.errors import HwError, no_match
 
     target = _target(arch)

@@ -21,10 +21,10 @@ import numpy.typing as npt
 
 from golden.catalog import architectures
 from golden.errors import FileFormatError
+from golden.files.lock import only_writer
 from golden.instruction import Instruction
 from golden.vectors import captured
 from hw_capture.errors import DeviceError, HwError
-from hw_capture.gpu.lock import only_writer
 from hw_capture.kernels import build, kernels, tiles, toolchain
 from hw_capture.kernels.build import Built
 from hw_capture.record.runner import FILLS, Runner, differing

@@ -18,12 +18,13 @@ from typer.testing import CliRunner
 import golden
 from golden.cli.app import app
 from golden.errors import FileFormatError
+from golden.files import lock
 from golden.vectors import captured
 from hw_capture.bench import bench, numeric, tables
 from hw_capture.campaign import report, run
 from hw_capture.campaign.source import COUNTS
 from hw_capture.errors import CompileError, DeviceError, HwError, SassError
-from hw_capture.gpu import device, lock
+from hw_capture.gpu import device
 from hw_capture.kernels import build, toolchain
 from hw_capture.kernels.build import Built
 from hw_capture.record import runner

@@ -13,14 +13,17 @@ from golden.errors import FileFormatError
 
 
 @contextlib.contextmanager
-def only_writer(path: Path, lock: Path) -> Iterator[None]:
+def only_writer(path: Path, lock: Path, wait: bool = False) -> Iterator[None]:
     """Holds the file `lock` while the block adds to `path`. The kernel lets go of it, too, when this process
     is killed.
+
+    Args:
+        wait: until another run has finished; else that is an error.
 
     Raises:
         FileFormatError: another run adds to `path`, or the lock cannot be made.
     """
-    handle = _taken(path, lock)
+    handle = _taken(path, lock, wait)
     try:
         yield
     finally:
@@ -29,14 +32,14 @@ def only_writer(path: Path, lock: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _taken(path: Path, lock: Path) -> int:
+def _taken(path: Path, lock: Path, wait: bool) -> int:
     while True:
         try:
             handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
             raise FileFormatError(f"{path}: cannot be written: {error.strerror}") from None
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except OSError as error:
             if error.errno in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):  # a file system without locks
                 return handle
