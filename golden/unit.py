@@ -77,10 +77,12 @@ class FunctionUnit(Signature):
         object.__setattr__(self, "function", function)
 
     @classmethod
-    def like(cls, takes: Signature, function: Callable[..., npt.ArrayLike]) -> FunctionUnit:
+    def like(
+        cls, takes: Signature, function: Callable[..., npt.ArrayLike], name: str | None = None
+    ) -> FunctionUnit:
         """A function that takes what another unit takes."""
         given = {one.name: getattr(takes, one.name) for one in fields(Signature)}
-        return cls(function, given.pop("formats"), given.pop("k"), **given)
+        return cls(function, given.pop("formats"), given.pop("k"), **given | {"name": name or takes.name})
 
     def dot(
         self,

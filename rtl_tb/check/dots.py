@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.vectors.vectorset import VectorSet
+from golden.instruction import Instruction
 from rtl_tb.check.verdict import Verdict
 
 Bits = npt.NDArray[Any]
@@ -47,14 +47,13 @@ def as_dots(verdict: Verdict) -> tuple[dict[str, Bits], Bits]:
     return element(vectors.operands, tiles, rows, columns), actual[tiles, rows, columns]
 
 
-def place(vectors: VectorSet, dots: dict[str, Bits], row: int, column: int) -> dict[str, Bits]:
+def place(ins: Instruction, dots: dict[str, Bits], row: int, column: int) -> dict[str, Bits]:
     """Tiles that hold the given dot products at (row, column); the rest of every tile is zero, scales are
     those given.
 
     Sparse: all rows take the metadata of the dot product, so that they stay legal.
     """
-    ins, count = vectors.instruction, len(dots["a"])
-    tiles = {}
+    count, tiles = len(dots["a"]), {}
     for name, shape in ins.operand_shapes(True).items():
         codes = dots[name]
         tile = np.zeros((count, *shape), codes.dtype)

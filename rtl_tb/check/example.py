@@ -13,13 +13,12 @@ from golden.cli.render import trace_text
 from golden.dissect.minimising import minimise
 from golden.explain.trace import describe_code
 from golden.instruction import Instruction
-from golden.program.signature import Bits, Operands
-from golden.vectors.vectorset import VectorSet
-from rtl_tb import engines
+from golden.program.signature import Operands
 from rtl_tb.check import dots
-from rtl_tb.check.verdict import Verdict, judge
+from rtl_tb.check.unit import DutRun
+from rtl_tb.check.verdict import Verdict
 from rtl_tb.dut.policy import ComparePolicy, is_nan
-from rtl_tb.engines.job import Job, Traffic
+from rtl_tb.engines.job import Job
 
 
 @dataclass(frozen=True)
@@ -55,34 +54,11 @@ class Example:
         }
 
 
-class _Probe:
-    """Runs operand sets through the built DUT, alone, at full throughput."""
-
-    def __init__(self, verdict: Verdict, engine: str, job: Job, place: tuple[int, int] | None) -> None:
-        # The engine that was asked for pays for a simulator start on every run; `fast` does not.
-        self.engine = "fast" if job.simulator == "verilator" else "selfcheck" if engine == "fast" else engine
-        self.place, self.vectors = place, verdict.vectors
-        job = replace(
-            job, traffic=Traffic(), waves=None, program=job.program if self.engine == engine else None
-        )
-        self.job = job if job.program else replace(job, program=engines.build(self.engine, job))
-
-    def __call__(self, operands: Operands) -> tuple[Bits, Bits, Bits]:
-        """(results, failed, unknown) of a batch of dot products, (n,) each."""
-        ins, count = self.vectors.instruction, len(operands["a"])
-        given = operands if self.place is None else dots.place(self.vectors, operands, *self.place)
-        d = ins.dot(**given) if self.place is None else ins(**given)
-        vectors = VectorSet(ins, self.vectors.level, given, d, np.zeros(count, np.uint8), self.vectors.seed)
-        outcome = engines.run(self.engine, replace(self.job, vectors=vectors))
-        verdict = judge(vectors, outcome, self.job.dut.compare)
-        actual = outcome.actual.reshape(d.shape)
-        at = () if self.place is None else (slice(None), *self.place)
-        return (actual[at] if at else actual), verdict.wrong | verdict.unknown, verdict.unknown
-
-    def alone(self, operands: Operands) -> tuple[int, bool, bool]:
-        """(result, failed, unknown) of one dot product that is the only vector."""
-        results, failed, unknown = self({name: np.asarray(codes)[None] for name, codes in operands.items()})
-        return int(results[0]), bool(failed[0]), bool(unknown[0])
+def _run(engine: str, job: Job, place: tuple[int, int] | None) -> DutRun:
+    """The DUT, to be asked again and again: the engine that was asked for pays for a simulator start on every
+    run; `fast` does not."""
+    chosen = "fast" if job.simulator == "verilator" else "selfcheck" if engine == "fast" else engine
+    return DutRun(replace(job, program=job.program if chosen == engine else None), chosen, place)
 
 
 def smallest(
@@ -98,15 +74,15 @@ def smallest(
         if place is None
         else dots.element(vectors.operands, vector, *place)
     )
-    probe = _Probe(verdict, engine, job, place)
+    run = _run(engine, job, place)
     actual = None if verdict.unknown[vector] else int(verdict.outcome.actual.reshape(vectors.d.shape)[index])
     as_it_came = Example(
         ins, operands, _accepted(ins, policy, int(vectors.d[index])), actual, vector, alone=False
     )
-    if not probe.alone(operands)[1]:
+    if not run.alone(operands)[1]:
         return as_it_came
-    least = minimise(ins, operands, lambda batch: probe(batch)[1], progress=progress)
-    code, failed, unknown = probe.alone(least)
+    least = minimise(ins, operands, lambda batch: run(batch)[1], progress=progress)
+    code, failed, unknown = run.alone(least)
     if not failed:  # the batches of candidates failed because of each other: the unit remembers
         return as_it_came
     return Example(

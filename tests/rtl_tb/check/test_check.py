@@ -378,7 +378,7 @@ def test_the_dot_products_of_a_tile_are_its_elements(arch, name):
     verdict = judge(vectors, outcome(vectors, actual=vectors.d.reshape(5, -1)), ComparePolicy())
     operands, actual = dots.as_dots(verdict)
     np.testing.assert_array_equal(ins.dot(**operands), actual)
-    placed = dots.place(vectors, {key: codes[:7] for key, codes in operands.items()}, 3, 5)
+    placed = dots.place(vectors.instruction, {key: codes[:7] for key, codes in operands.items()}, 3, 5)
     np.testing.assert_array_equal(ins(**placed)[:, 3, 5], actual[:7])
 
 

@@ -1,0 +1,88 @@
+"""A DUT behind an engine as a unit: probes, comparing and minimising ask it as they ask an instruction.
+
+unit = open_unit("dut.yaml")
+print(compare(golden.instruction("hopper", "HMMA.16816.F32"), unit).numeric)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from golden.program.signature import Bits, Operands
+from golden.unit import FunctionUnit
+from golden.vectors.vectorset import VectorSet, default_set
+from rtl_tb import engines
+from rtl_tb.check import dots
+from rtl_tb.check.latency import measure
+from rtl_tb.check.verdict import Verdict, judge
+from rtl_tb.dut.description import load_dut
+from rtl_tb.engines.job import Job, Traffic
+from rtl_tb.errors import RtlError
+
+
+class DutRun:
+    """Runs dot products through the DUT of a job, alone, at full throughput: one call is one run.
+
+    `place`: the row and column of the dot product in its tile, where the DUT takes tiles; the rest of the
+    tile is zero.
+    """
+
+    def __init__(self, job: Job, engine: str, place: tuple[int, int] | None = None) -> None:
+        self.engine = engine
+        self.place = (place or (0, 0)) if job.dut.level == "tile" else None
+        job = replace(job, traffic=Traffic(), waves=None)
+        self.job = job if job.program else replace(job, program=engines.build(engine, job))
+
+    def judged(self, operands: Operands) -> tuple[Bits, Verdict]:
+        """The results (n,) of a batch of dot products, and the verdict on them."""
+        dut, count = self.job.dut, len(operands["a"])
+        ins = dut.instruction
+        given = operands if self.place is None else dots.place(ins, operands, *self.place)
+        d = ins.dot(**given) if self.place is None else ins(**given)
+        vectors = VectorSet(ins, dut.level, given, d, np.zeros(count, np.uint8), 0)
+        outcome = engines.run(self.engine, replace(self.job, vectors=vectors))
+        actual = outcome.actual.reshape(d.shape)
+        at = () if self.place is None else (slice(None), *self.place)
+        return actual[at] if at else actual, judge(vectors, outcome, dut.compare)
+
+    def __call__(self, operands: Operands) -> tuple[Bits, Bits, Bits]:
+        """(results, failed, unknown) of a batch of dot products, (n,) each."""
+        actual, verdict = self.judged(operands)
+        return actual, verdict.wrong | verdict.unknown, verdict.unknown
+
+    def alone(self, operands: Operands) -> tuple[int, bool, bool]:
+        """(result, failed, unknown) of one dot product that is the only vector."""
+        results, failed, unknown = self({name: np.asarray(codes)[None] for name, codes in operands.items()})
+        return int(results[0]), bool(failed[0]), bool(unknown[0])
+
+    def unit(self) -> FunctionUnit:
+        """The DUT as a unit; asking it raises RtlError where a result is X or Z or never came."""
+
+        def answer(**operands: Bits) -> Bits:
+            results, verdict = self.judged(operands)
+            unknown = verdict.unknown | verdict.missing
+            if unknown.any():
+                named = f"{int(unknown.sum())} of {len(unknown)} results"
+                raise RtlError(f"{self.job.dut.name}: {named} are X or Z or never came")
+            return results
+
+        return FunctionUnit.like(self.job.dut.instruction, answer, self.job.dut.name)
+
+
+def open_unit(
+    file: str | Path, engine: str = "fast", simulator: str = "verilator", build: Path = Path("build")
+) -> FunctionUnit:
+    """The DUT that a dut.yaml describes, built, as a unit.
+
+    Raises:
+        SpecError: the description is wrong. RtlError and its subclasses: it cannot be built.
+    """
+    dut = load_dut(file)
+    engines.check_choice(engine, simulator)
+    if dut.handshake.measured:
+        dut = measure(dut, engine, simulator, build / dut.name)
+    nothing = default_set(dut.instruction, 0, 1, dut.level)
+    return DutRun(Job(dut, build / dut.name, nothing, simulator), engine).unit()

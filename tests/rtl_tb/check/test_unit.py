@@ -1,0 +1,54 @@
+"""A DUT behind an engine is a unit: probes measure it, comparing finds where it differs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import golden
+import rtl_tb
+from golden.dissect import probes
+from golden.dissect.comparing import compare
+from golden.dissect.probes import Probe
+from golden.vectors.vectorset import default_set
+from rtl_tb.check.unit import DutRun, open_unit
+from rtl_tb.dut.description import load_dut
+from rtl_tb.engines.job import Job, Outcome
+from rtl_tb.errors import RtlError
+
+EXAMPLES = Path(rtl_tb.__file__).parent / "examples"
+
+
+def test_a_dut_is_measured_and_compared(tmp_path: Path) -> None:
+    unit = open_unit(EXAMPLES / "wrong_f" / "dut.yaml", build=tmp_path)
+    hopper = golden.instruction("hopper", "HMMA.16816.F32")
+    assert probes.kept_bits(Probe(unit)) == 24 and probes.kept_bits(Probe(hopper)) == 25
+    found = compare(hopper, unit, budget=4000)
+    assert found.numeric > 0 and found.example is not None and found.example.trace_y is None
+    assert found.example.products <= 2
+    assert int(unit.dot(**found.example.operands_y)) == found.example.y != found.example.x
+
+
+@pytest.mark.parametrize("flag", ["unknown", "received"])
+def test_what_is_not_known_is_no_answer(flag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dut = load_dut(EXAMPLES / "wrong_f" / "dut.yaml")
+    ins = dut.instruction
+
+    def run(engine: str, job: Job, progress: object = None) -> Outcome:
+        count = len(job.vectors)
+        outcome = Outcome(engine, "none", "0", job.vectors.d, np.ones(count, bool), np.zeros(count, bool))
+        getattr(outcome, flag)[1] ^= True
+        return outcome
+
+    monkeypatch.setattr("rtl_tb.engines.run", run)
+    job = Job(dut, tmp_path, default_set(ins, 0), program=tmp_path)
+    unit = DutRun(job, "fast").unit()
+    operands = default_set(ins, 3).operands
+    with pytest.raises(RtlError, match="1 of 3 results are X or Z or never came"):
+        unit.dot(**operands)
+    first = {name: codes[:1] for name, codes in operands.items()}
+    monkeypatch.setattr("rtl_tb.engines.run", lambda engine, job: Outcome(
+        engine, "none", "0", job.vectors.d, np.ones(1, bool), np.zeros(1, bool)))  # fmt: skip
+    assert (unit.dot(**first) == ins.dot(**first)).all()
