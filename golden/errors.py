@@ -55,7 +55,49 @@ class CoreError(MmagoldError, RuntimeError):
     """The C arithmetic core is missing or refused a program."""
 
 
+class ToolMissing(MmagoldError, RuntimeError):
+    """A program or a Python package that a command needs is not installed; the message says what to do."""
+
+
+class DocsError(MmagoldError, RuntimeError):
+    """A page, a link, a claim, a finding or the site as a whole is wrong."""
+
+
+class DocsToolMissing(DocsError, ToolMissing):
+    """Sphinx, MyST, furo, Typst or Matplotlib is not installed."""
+
+
+def missing(package: str) -> DocsToolMissing:
+    """The error for an optional package of the docs that is not installed."""
+    return DocsToolMissing(
+        f"the Python package '{package}' is not installed, expected what the docs need: pip install "
+        '"mmagold[docs]"'
+    )
+
+
 def nearest(name: str, known: Iterable[str], count: int = 3) -> str:
     """Returns "; nearest: x, y" for the known names closest to `name`, or "" when none is near."""
     matches = difflib.get_close_matches(str(name), list(dict.fromkeys(known)), n=count, cutoff=0.5)
     return f"; nearest: {', '.join(matches)}" if matches else ""
+
+
+def no_match(what: str, text: str, names: Iterable[str]) -> UnknownNameError:
+    """The error for a filter that chooses none of `names`: names those that hold most of it."""
+
+    def held(name: str) -> float:
+        blocks = difflib.SequenceMatcher(None, text, name, autojunk=False).get_matching_blocks()
+        return sum(block.size for block in blocks if block.size > 1) / max(len(text), 1)
+
+    found = sorted(
+        ((held(name), name) for name in dict.fromkeys(names)),
+        key=lambda pair: (-pair[0], len(pair[1]), pair[1]),
+    )
+    near = [name for share, name in found[:3] if share >= 0.6]
+    hint = (
+        f"; nearest: {', '.join(near)}"
+        if near
+        else f"; there are such as {found[0][1]}"
+        if found
+        else "; there are none"
+    )
+    return UnknownNameError(f"no {what} matches '{text}'{hint}")

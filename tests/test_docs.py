@@ -15,8 +15,7 @@ import golden
 from golden import yamlfile
 from golden.catalog import unit_files
 from golden.docs import schema
-from golden.docs.errors import DocsError
-from golden.errors import SpecError
+from golden.errors import DocsError, SpecError
 from golden.number.formats import get_format
 from golden.number.rounding import MODES
 from golden.program import compiling, keys, reading, steps

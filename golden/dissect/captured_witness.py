@@ -21,8 +21,7 @@ from golden.catalog.lookup import instructions
 from golden.catalog.relatives import arithmetic
 from golden.dissect.hypotheses import Change, changes, rewrite
 from golden.dissect.minimising import cost
-from golden.docs.errors import DocsError
-from golden.errors import FileFormatError
+from golden.errors import DocsError, FileFormatError
 from golden.instruction import Instruction
 from golden.number.formats import Format
 from golden.paths import vector_file

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from golden.dissect import captured_witness, integer_properties, sum_properties, value_properties
 from golden.dissect.facts import Facts, Finding, facts
-from golden.docs.errors import DocsError
+from golden.errors import DocsError
 from golden.instruction import Instruction
 
 

@@ -17,8 +17,8 @@ from golden.dissect.value_properties import assumed_nan, assumed_zero, find_nan,
 from golden.docs import ieee
 from golden.docs.dot_text import command, result_text
 from golden.docs.families import Group
-from golden.docs.markdown import code, table
 from golden.docs.operand_text import short
+from golden.explain.markdown import code, table
 from golden.explain.special_values import special_cases
 from golden.instruction import Instruction
 from golden.number.formats import Format

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from golden.docs.markdown import code, link, table
 from golden.docs.page import Page
+from golden.explain.markdown import code, link, table
 
 # Page, title, what it is for, and the objects in order: a class or function by its name, a module as
 # "module:name, name".
@@ -112,7 +112,7 @@ _PAGES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         "errors",
         "Errors",
         "What is raised for bad input. All derive from `golden.MmagoldError`.",
-        ("golden.errors", "rtl_tb.errors", "hw_capture.errors", "golden.docs.errors"),
+        ("golden.errors", "rtl_tb.errors", "hw_capture.errors"),
     ),
 )
 

@@ -21,9 +21,9 @@ from golden.docs import generations, sass_text
 from golden.docs.dot_text import command, operands_text, result_text
 from golden.docs.families import Group, group_of, groups
 from golden.docs.generations import Changes, Pair
-from golden.docs.markdown import code, link, table
 from golden.docs.page import Page
 from golden.docs.program_text import LABELS, changed_parameters, program_text
+from golden.explain.markdown import code, link, table
 from golden.instruction import Instruction
 
 

@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from golden.catalog.lookup import instruction
-from golden.docs.errors import DocsError
-from golden.errors import MmagoldError
+from golden.errors import DocsError, MmagoldError
 from golden.explain import specification
 
 _COMMENT = r"<!--\s*spec:(?:(?!-->).)*-->"

@@ -20,8 +20,8 @@ from golden.docs import forms_page, planted_faults
 from golden.docs.compared_units import BLOCKS, Block, short_title, units
 from golden.docs.dot_text import command, operands_text, result_text
 from golden.docs.families import group_of
-from golden.docs.markdown import anchor, code, link, table
 from golden.docs.page import Page
+from golden.explain.markdown import anchor, code, link, table
 from golden.instruction import Instruction
 
 _NONE = "-"

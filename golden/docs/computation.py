@@ -7,7 +7,6 @@ from typing import Any
 
 from golden.dissect.sum_properties import floor_hidden
 from golden.docs.families import Group
-from golden.docs.markdown import figure, link, table
 from golden.docs.pictures import chain as chain_picture
 from golden.docs.pictures import datapath as datapath_picture
 from golden.docs.pictures import formats as format_pictures
@@ -15,6 +14,7 @@ from golden.docs.pictures import tree as tree_picture
 from golden.docs.variants import split_text
 from golden.errors import UnknownNameError
 from golden.explain import specification
+from golden.explain.markdown import figure, link, table
 from golden.instruction import Instruction
 from golden.number.formats import Format
 from golden.number.formats import formats as builtin

@@ -25,12 +25,11 @@ from typing import TYPE_CHECKING, Any
 from golden import __version__
 from golden.catalog import architectures
 from golden.docs import instruction_page, typst_writer
-from golden.docs.errors import DocsError, missing
 from golden.docs.evidence import figures
 from golden.docs.families import Group, group_of, groups, own_group
-from golden.docs.markdown import SITE
 from golden.docs.variants import captured_entry
-from golden.errors import UnknownNameError, nearest
+from golden.errors import DocsError, UnknownNameError, missing, nearest
+from golden.explain.markdown import SITE
 from golden.explain.modes import modes_markdown
 from golden.explain.specification import specification, table
 from golden.files import escape

@@ -10,8 +10,8 @@ from typing import Any
 from golden.catalog.evidence_file import check_report
 from golden.docs.dot_text import name_argument
 from golden.docs.families import Group
-from golden.docs.markdown import code, figure, link, table
 from golden.docs.variants import LISTED, captured_entry, manifest
+from golden.explain.markdown import code, figure, link, table
 from golden.explain.specification import evidence_text, sources_text
 from golden.files.inputs import read_json
 from golden.instruction import Instruction
@@ -164,7 +164,7 @@ def _recordable() -> tuple[str, ...]:
 @cache
 def _timings() -> dict[tuple[str, str], list[Any]]:
     """Every figure of spec/timing by architecture and instruction."""
-    from hw_capture.bench import tables
+    from golden.catalog import timing as tables
 
     found: dict[tuple[str, str], list[Any]] = {}
     for name in tables.names():
@@ -174,7 +174,7 @@ def _timings() -> dict[tuple[str, str], list[Any]]:
 
 
 def figures(ins: Instruction) -> list[Any]:
-    """The timing figures of an instruction (hw_capture.bench.tables.Figure)."""
+    """The timing figures of an instruction (golden.catalog.timing.Figure)."""
     return _timings().get((ins.architecture, ins.name), [])
 
 

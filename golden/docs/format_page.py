@@ -12,9 +12,9 @@ from functools import lru_cache, partial
 from golden import yamlfile
 from golden.catalog import architectures
 from golden.docs.families import Group, groups
-from golden.docs.markdown import figure, link, table
 from golden.docs.page import Page
 from golden.docs.pictures.formats import bit_fields, number_line
+from golden.explain.markdown import figure, link, table
 from golden.explain.numbers import both_text, code_text, decimal_text, power_text, short_text
 from golden.number.formats import Format, Kind, Number, formats, get_format
 from golden.paths import spec_folder

@@ -11,8 +11,8 @@ from golden.docs.compared_units import BLOCKS, Block, short_title
 from golden.docs.dot_text import command, operands_text, result_text
 from golden.docs.families import group_of
 from golden.docs.forms import Form
-from golden.docs.markdown import anchor, code, link, table
 from golden.docs.program_text import changed_parameters, program_text
+from golden.explain.markdown import anchor, code, link, table
 from golden.instruction import Instruction
 
 PATH = "comparison/forms.md"

@@ -12,8 +12,8 @@ from functools import partial
 from golden.catalog import architectures
 from golden.docs import answers, computation, evidence, placement, related, variants
 from golden.docs.families import Group, groups
-from golden.docs.markdown import link
 from golden.docs.page import Page
+from golden.explain.markdown import link
 from golden.files.escape import markdown as escaped
 
 

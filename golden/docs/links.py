@@ -21,9 +21,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from golden.docs.errors import DocsError
-from golden.docs.markdown import SITE
-from golden.errors import nearest
+from golden.errors import DocsError, nearest
+from golden.explain.markdown import SITE
 from golden.paths import checkout, docs_folder, spec_folder
 
 SOURCES, VECTORS = "sources/", "vectors/"

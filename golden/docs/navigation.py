@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 
-from golden.docs.markdown import code
 from golden.docs.page import Page
+from golden.explain.markdown import code
 
 GUIDES = "Guides"
 # Caption and pages (without .md) of each part of the side bar, in order. Hand-written pages that stand

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from golden.docs.families import Group
-from golden.docs.markdown import figure
 from golden.docs.pictures import fragments as pictures
+from golden.explain.markdown import figure
 from golden.instruction import Instruction
 from golden.registers.layouts import Layout
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from golden.catalog.evidence_file import check_report
 from golden.docs.evidence import campaigns
-from golden.docs.markdown import link
+from golden.explain.markdown import link
 from golden.files.inputs import read_json
 from golden.instruction import Instruction
 from golden.paths import docs_folder

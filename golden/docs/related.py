@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from golden.catalog import architectures, relatives
 from golden.catalog.lookup import instruction
 from golden.docs.families import Group, group_of, groups
-from golden.docs.markdown import link, table
 from golden.docs.program_text import changed_parameters, program_text, summing
 from golden.docs.variants import sass_text
+from golden.explain.markdown import link, table
 from golden.instruction import Instruction
 
 

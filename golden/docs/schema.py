@@ -19,8 +19,7 @@ from typing import Any
 from golden import yamlfile
 from golden.boundary import end
 from golden.catalog import unit_files
-from golden.docs.errors import DocsError
-from golden.errors import SpecError
+from golden.errors import DocsError, SpecError
 from golden.explain.specification import table
 from golden.files.output import write_text
 from golden.number.formats import build_format, get_format

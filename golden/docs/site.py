@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 
 from golden.docs import claims, schema, sphinx_source, stale
-from golden.docs.errors import DocsError, missing
 from golden.docs.sphinx_source import Progress
+from golden.errors import DocsError, missing
 from golden.files.output import put_folder, workplace
 from golden.paths import docs_folder
 

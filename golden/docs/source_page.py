@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from golden.docs.links import VECTORS, repository_file, source_page
-from golden.docs.markdown import code, link, table
 from golden.docs.page import Page
 from golden.errors import SpecError
+from golden.explain.markdown import code, link, table
 from golden.files.inputs import read_json
 from golden.paths import checkout, spec_folder
 

@@ -21,10 +21,9 @@ from importlib import import_module
 from pathlib import Path
 
 from golden.docs import claims, navigation, source_page
-from golden.docs.errors import DocsError
 from golden.docs.links import VECTORS, Links
 from golden.docs.page import Page
-from golden.errors import MmagoldError
+from golden.errors import DocsError, MmagoldError
 from golden.paths import checkout, docs_folder
 
 Progress = Callable[[str, int, int], None]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from golden import __version__
-from golden.docs.errors import DocsError
+from golden.errors import DocsError
 from golden.paths import checkout, docs_folder, spec_folder
 
 MANIFEST = "manifest.json"

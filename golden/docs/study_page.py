@@ -7,8 +7,8 @@ from functools import partial
 
 from golden import studies
 from golden.docs.families import group_of
-from golden.docs.markdown import code, figure, link, table
 from golden.docs.page import Page
+from golden.explain.markdown import code, figure, link, table
 from golden.studies.draw import only_style
 from golden.studies.study import Study
 

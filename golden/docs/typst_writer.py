@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from golden.docs.errors import DocsError, missing
+from golden.errors import DocsError, missing
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

@@ -8,9 +8,9 @@ from functools import cache
 from typing import Any
 
 from golden.docs.families import Group, own_type
-from golden.docs.markdown import code, link, table
 from golden.docs.sass_text import patterns, progression
 from golden.errors import MmagoldError
+from golden.explain.markdown import code, link, table
 from golden.explain.specification import sum_text
 from golden.instruction import Instruction
 from golden.program.steps import Additions, Fma, Round

@@ -2,7 +2,7 @@
 
 A step class (golden/program/steps.py) declares each of its fields with one of the functions below. Everything
 that has to know the keys of steps reads these declarations: golden/program/reading.py and writing.py (YAML),
-golden/program/schema.py (JSON Schema), golden/docs/schema.py (the page), golden/model/layout.py (the C
+golden/catalog/json_schema.py (JSON Schema), golden/docs/schema.py (the page), golden/model/layout.py (the C
 structs).
 """
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from hw_capture.errors import ToolMissing
+from golden.errors import ToolMissing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from golden.docs import markdown
+from golden.explain import markdown
 from golden.studies.units import Subject
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from golden.catalog.timing import Figure, Key
 from golden.errors import OperandError
-from hw_capture.bench.tables import Figure, Key
 
 
 @dataclass(frozen=True)

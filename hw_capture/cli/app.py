@@ -116,7 +116,8 @@ def _none_chosen(
 ) -> Exception:
     """Why a choice of instructions is empty."""
     from golden.catalog import architectures
-    from hw_capture.errors import NoKernelError, no_match
+    from golden.errors import no_match
+    from hw_capture.errors import NoKernelError
 
     names = architectures.get_architecture(architecture).names()
     if left:
@@ -238,7 +239,7 @@ def verify(
 
 def _check_names(folder: Path, only: str | None) -> None:
     """Refuses a filter that chooses nothing, and says on stderr which files no manifest names."""
-    from hw_capture.errors import no_match
+    from golden.errors import no_match
     from hw_capture.record.verify import names, unlisted
 
     known, matching = names(folder), _pattern(only)

@@ -186,8 +186,8 @@ def _chosen(arch: str, names: list[str]) -> list[Instruction]:
     """The instructions that the names and patterns mean, each once;
     a pattern takes those that have a campaign."""
     import golden
+    from golden.errors import no_match
     from hw_capture.campaign.source import supported
-    from hw_capture.errors import no_match
 
     found: dict[str, Instruction] = {}
     for name in names:

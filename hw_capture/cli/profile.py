@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from hw_capture.bench.numeric import Profile
+    from golden.dissect.numeric import Profile
 
 _TITLES = {
     "multiplication": "multiplication",
@@ -42,13 +42,14 @@ def profile(
 
     Exit status: 0 done, 1 the GPU differs from the model, 2 could not be run.
     """
-    from hw_capture.bench import numeric
+    from golden.dissect import numeric
 
     if hardware:
         from hw_capture.gpu import device
+        from hw_capture.record import unit
 
         with device.open(gpu) as opened:
-            found = numeric.profile(arch, samples, chains, length, seed, numeric.gpu_unit(opened, arch))
+            found = numeric.profile(arch, samples, chains, length, seed, unit.units_of(opened, arch))
     else:
         found = numeric.profile(arch, samples, chains, length, seed)
     if as_json:
@@ -72,7 +73,7 @@ def _print_errors(found: Profile) -> None:
     from rich.console import Console
 
     from golden.cli.lists import table
-    from hw_capture.bench.numeric import CASES, INITS, OPERATIONS, published
+    from golden.dissect.numeric import CASES, INITS, OPERATIONS, published
 
     paper = {(f.case, f.against, f.operation, f.init): f"{f.value:.2e}" for f in published()}
     rows = table("types", "CPU", "operation", "in type>", "paper>", "in f32>", "paper>")
@@ -97,7 +98,7 @@ def _print_chain(found: Profile) -> None:
     from rich.console import Console
 
     from golden.cli.lists import table
-    from hw_capture.bench.numeric import CASES, INITS
+    from golden.dissect.numeric import CASES, INITS
 
     lines = [
         (f"{case.ab}, {case.cd}", init, found.chain[case.name][init]) for case in CASES for init in INITS

@@ -22,7 +22,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
 def _tables() -> list[str]:
-    from hw_capture.bench.tables import names
+    from golden.catalog.timing import names
 
     return names()
 
@@ -50,9 +50,11 @@ def bench_gpu(
 
     Exit status: 0 done, 2 something could not be measured, such as a loop that does not hold its instruction.
     """
+    from golden.errors import no_match
     from hw_capture.bench import subjects
+    from golden.errors import no_match
     from hw_capture.cli.app import check_writable
-    from hw_capture.errors import HwError, no_match
+    from hw_capture.errors import HwError
 
     target = _target(arch)
     chosen = subjects.select(subjects.all_subjects(arch), only)
@@ -147,9 +149,9 @@ def show(
     """Prints the figures of one file of timings."""
     from rich.console import Console
 
+    from golden.catalog.timing import load
     from golden.cli.lists import table
-    from hw_capture.bench.tables import load
-    from hw_capture.errors import no_match
+    from golden.errors import no_match
 
     every = load(name)
     figures = [figure for figure in every if only in figure.instruction]
@@ -187,7 +189,7 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Prints our measurements beside published ones, with the ratio."""
-    from hw_capture.bench import tables
+    from golden.catalog import timing as tables
     from hw_capture.bench.compare import pairs
 
     mine = tables.load(ours)
@@ -208,7 +210,7 @@ def compare(
 
 
 def _same_architecture(name: str, architecture: str) -> bool:
-    from hw_capture.bench import tables
+    from golden.catalog import timing as tables
 
     return tables.load(name)[0].architecture == architecture
 
@@ -244,7 +246,7 @@ def plot(
     form: Annotated[str, typer.Option("--format", help="svg or png.")] = "svg",
 ) -> None:
     """Draws throughput and latency by warps and ILP, as Figures 6, 7, 10, 11 and 15 of Sun et al."""
-    from hw_capture.bench import plots
+    from golden.studies import timing_plots as plots
 
     if form not in ("svg", "png"):
         raise typer.BadParameter(f"'{form}', expected svg or png", param_hint="--format")

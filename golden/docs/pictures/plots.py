@@ -12,7 +12,7 @@ from golden.docs.pictures import svg
 from golden.studies.draw import only_style
 
 if TYPE_CHECKING:
-    from hw_capture.bench.tables import Figure as Timing
+    from golden.catalog.timing import Figure as Timing
 
 _SVG = "http://www.w3.org/2000/svg"
 _HREF = "{http://www.w3.org/1999/xlink}href"
@@ -72,13 +72,13 @@ def _adapt(item: ElementTree.Element, name: str) -> None:
 def ilp_warps(instruction: str, figures: Sequence[Timing], name: str = "timing") -> str:
     """Returns throughput and latency of an instruction by ILP and warps as SVG; name: prefix of its ids.
 
-    figures: as `hw_capture.bench.tables.load("hopper_h200")` gives them.
+    figures: as `golden.catalog.timing.load("hopper_h200")` gives them.
 
     Raises:
         ToolMissing: no matplotlib. UnknownNameError: the instruction has no points in these figures.
     """
-    from hw_capture.bench import plots as timing
+    from golden.studies import timing_plots
 
     with only_style({}):
-        picture = timing.picture(instruction, figures)
+        picture = timing_plots.picture(instruction, figures)
     return inline(picture, name, f"Throughput and latency of {instruction} by warps and ILP")

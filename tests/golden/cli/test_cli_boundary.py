@@ -117,7 +117,7 @@ def test_what_is_foreseen_has_its_own_line(
             ["verify", "vectors", "--only", "m8n8k16.row.col.s32.s8.s8.s32$"],
         ),
         ("hw_capture.record.placement_faults.plant", ["verify", "vectors", "--layouts"]),
-        ("hw_capture.bench.numeric.profile", ["profile"]),
+        ("golden.dissect.numeric.profile", ["profile"]),
         ("hw_capture.bench.compare.pairs", ["timing", "compare"]),
         ("rtl_tb.check.check.check", ["rtl", "check", "rtl_tb/rtl/duts/fda_hopper_f16.yaml"]),
         ("rtl_tb.qualify.qualification.qualify", ["rtl", "qualify"]),

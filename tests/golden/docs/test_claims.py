@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from golden.docs import claims, stale
-from golden.docs.errors import DocsError
+from golden.errors import DocsError
 
 ROOT = Path(__file__).resolve().parents[3]
 HOPPER, AMPERE = "hopper:HMMA.16816.F32", "ampere:HMMA.16816.F32"

@@ -21,7 +21,7 @@ from golden.dissect import captured_witness
 from golden.dissect.properties import PROPERTIES, ProbeError, by_slug, measure
 from golden.docs import comparison, forms, forms_page
 from golden.docs.compared_units import BLOCKS, Block, units
-from golden.docs.errors import DocsError
+from golden.errors import DocsError
 from golden.paths import spec_folder
 from golden.program.program import Program
 from golden.vectors.operand_files import from_text

@@ -14,8 +14,7 @@ import pytest
 
 import golden
 from golden.docs import document
-from golden.docs.errors import DocsError, DocsToolMissing
-from golden.errors import MmagoldError, UnknownNameError
+from golden.errors import DocsError, DocsToolMissing, MmagoldError, UnknownNameError
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "spec" / "examples").glob("*.yaml"))
 NAME = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"

@@ -130,7 +130,7 @@ def test_a_figure_becomes_one_element_that_fits_a_page() -> None:
 
 def test_ilp_and_warps_of_a_measured_instruction() -> None:
     pytest.importorskip("matplotlib")
-    from hw_capture.bench.tables import load
+    from golden.catalog.timing import load
 
     measured = load("hopper_h200")
     name = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"

@@ -21,10 +21,10 @@ import yaml
 import golden
 from golden.docs import families, links, source_page, sphinx_source, stale
 from golden.docs import site as builder
-from golden.docs.errors import DocsError
-from golden.docs.markdown import link
 from golden.docs.page import Page
 from golden.docs.sphinx_extension import as_restructured
+from golden.errors import DocsError
+from golden.explain.markdown import link
 
 ROOT = Path(__file__).resolve().parents[3]
 TAG = re.compile(r"<[a-zA-Z][^>]*>")

@@ -23,7 +23,7 @@ from golden.studies import (
     tf32_nan,
 )
 from golden.studies.published import published
-from golden.studies.units import Unit, dot
+from golden.studies.units import Subject, dot
 
 ROOT = Path(__file__).parents[3]
 
@@ -392,7 +392,7 @@ def test_equal_architectures_and_their_results_in_rationals() -> None:
 
 
 def test_the_profile_meets_the_printed_figures_but_for_the_one_it_explains() -> None:
-    from hw_capture.bench import numeric
+    from golden.dissect import numeric
 
     found = numeric.profile(numeric_profile.ARCHITECTURE, 8192, 20, 12)
     lines = numeric_profile.comparison(found)
@@ -408,4 +408,4 @@ def test_the_profile_meets_the_printed_figures_but_for_the_one_it_explains() -> 
 
 
 def test_labels_name_the_chip() -> None:
-    assert Unit("rtx_blackwell", fp8_accumulation.QMMA, "mma").label == "RTX Blackwell mma"
+    assert Subject("rtx_blackwell", fp8_accumulation.QMMA, "mma").label == "RTX Blackwell mma"

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 import golden
+from golden.catalog import timing as tables
+from golden.catalog.timing import Key
 from golden.errors import OperandError, UnknownNameError
 from golden.number.formats import get_format, to_float
-from hw_capture.bench import bench, compare, loops, plots, programs, report, subjects, tables
+from golden.studies import timing_plots as plots
+from hw_capture.bench import bench, compare, loops, programs, report, subjects
 from hw_capture.bench.bench import Result, Timing
-from hw_capture.bench.tables import Key
 from hw_capture.errors import SassError
 from hw_capture.kernels import toolchain
 

@@ -16,18 +16,20 @@ import pytest
 from typer.testing import CliRunner
 
 import golden
+from golden.catalog import timing as tables
 from golden.cli.app import app
+from golden.dissect import numeric
 from golden.errors import FileFormatError
 from golden.files import lock
 from golden.vectors import captured
-from hw_capture.bench import bench, numeric, tables
+from hw_capture.bench import bench
 from hw_capture.campaign import report, run
 from hw_capture.campaign.source import COUNTS
 from hw_capture.errors import CompileError, DeviceError, HwError, SassError
 from hw_capture.gpu import device
 from hw_capture.kernels import build, toolchain
 from hw_capture.kernels.build import Built
-from hw_capture.record import runner
+from hw_capture.record import runner, unit
 from hw_capture.record.capture import Options, capture
 
 HMMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -435,7 +437,7 @@ def test_the_options_of_profile_and_bench_gpu_reach_them(
     monkeypatch.setattr(
         device, "open", lambda index: opened.append(index) or nullcontext(SimpleNamespace(facts=lambda: H200))
     )
-    monkeypatch.setattr(numeric, "gpu_unit", lambda gpu, arch: numeric.model)
+    monkeypatch.setattr(unit, "units_of", lambda gpu, arch: lambda ins: ins)
     sizes = ("--samples", "8", "--chains", "1", "--length", "1", "--json")
     seeds = [
         call("profile", "--hardware", "--gpu", "4", "--seed", seed, *sizes, status=0).stdout
@@ -469,11 +471,13 @@ def iter_of() -> Iterator[Any]:
 def test_a_profile_of_results_that_were_never_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain, "compile", lambda source, target: b"")
     monkeypatch.setattr(
-        runner, "execute", lambda *given: half_written(np.zeros((1, 16, 8), np.uint32), given[-1])
+        unit, "execute", lambda *given: half_written(np.zeros((1, 16, 8), np.uint32), given[-1])
     )
-    unit = numeric.gpu_unit(SimpleNamespace(facts=lambda: H200, load=lambda cubin: None), "hopper")
+    gpu = SimpleNamespace(facts=lambda: H200, load=lambda cubin: None)
     with pytest.raises(DeviceError, match="differ between two runs, or were never written"):
-        unit(golden.instruction("hopper", OTHER), *(np.zeros(1) for _ in range(3)))
+        ins = golden.instruction("hopper", OTHER)
+        asked = unit.units_of(gpu, "hopper")(ins)
+        asked.dot(*(np.zeros((1, ins.k), np.uint16),) * 2, np.zeros(1, np.uint32))
 
 
 def test_bench_gpu_without_a_measurement_is_no_success(

@@ -1,10 +1,14 @@
 """Numeric profiling of the model against the printed figures of the paper, and the counting of mismatches."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from golden.dissect import numeric
 from golden.errors import OperandError
-from hw_capture.bench import numeric
+from golden.instruction import Instruction
+from golden.unit import FunctionUnit
 
 
 @pytest.fixture(scope="module")
@@ -61,19 +65,24 @@ def test_chain(ampere: numeric.Profile) -> None:
 
 
 def test_mismatches_are_counted() -> None:
-    def faulty(ins, a, b, c):
-        d = ins(a, b, c)
-        d[0, 3, 3] ^= 1
-        return d
+    def faulty(ins: Instruction) -> FunctionUnit:
+        def dot(a: Any, b: Any, c: Any) -> Any:
+            d = ins.dot(a, b, c)
+            d[3] ^= 1
+            return d
 
-    good = numeric.profile("hopper", samples=64, chains=2, length=2, unit=numeric.model)
+        return FunctionUnit.like(ins, dot)
+
+    good = numeric.profile("hopper", samples=64, chains=2, length=2, unit=lambda ins: ins)
     bad = numeric.profile("hopper", samples=64, chains=2, length=2, unit=faulty)
     runs = len(numeric.CASES) * (len(numeric.OPERATIONS) + 2) * 2
     assert (good.mismatches, bad.mismatches) == (0, runs)
-    assert good.results == bad.results == len(numeric.CASES) * 2 * (len(numeric.OPERATIONS) * 8 + 2 * 2) * 128
+    assert (
+        good.results == bad.results == len(numeric.CASES) * 2 * (len(numeric.OPERATIONS) * 64 + 2 * 2 * 128)
+    )
 
 
-def test_samples_need_not_fill_a_tile() -> None:
+def test_one_sample() -> None:
     one = numeric.profile("ampere", samples=1, chains=1, length=1)
     x = np.random.default_rng(1).standard_normal((1, 3), dtype=np.float32)
     rounded = x.astype(np.float16).astype(np.float64)[0]

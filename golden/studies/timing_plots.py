@@ -8,10 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from golden.errors import FileFormatError
+from golden.catalog.timing import Figure, load
+from golden.errors import FileFormatError, ToolMissing, no_match
 from golden.files.output import write_whole
-from hw_capture.bench.tables import Figure, load
-from hw_capture.errors import ToolMissing, no_match
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

@@ -1,8 +1,8 @@
 """Numeric profiling of a matrix unit: section 8 of W. Sun et al.,
 "Dissecting Tensor Cores" (arXiv 2206.02874).
 
-Three experiments feed operands drawn from N(0, 1) and compare with f32 arithmetic of a CPU; each uses one
-element of D:
+Three experiments feed operands drawn from N(0, 1) and compare with f32 arithmetic of a CPU; each is one
+dot product:
 
 - multiplication: d = a0 * b0;
 - inner product: d = a0 * 1 + a1 * 1, an addition among the products;
@@ -16,14 +16,14 @@ compares after each of N products (Figure 17).
     profile = numeric.profile("ampere", samples=100_000)
     print(profile.errors["bf16"]["accumulation"]["low"])
 
-The unit is a function (instruction, A, B, C) -> D on raw bits: the golden model, or a GPU.
+The unit is the model of an instruction, or what should be that instruction: on a GPU, behind an engine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,21 +33,17 @@ from golden.errors import OperandError
 from golden.instruction import Instruction
 from golden.number.formats import from_float, to_float
 from golden.paths import spec_folder
+from golden.unit import Unit
 from golden.yamlfile import Section, read
-from hw_capture.record.runner import differing
-
-if TYPE_CHECKING:
-    from hw_capture.gpu.device import Device, Module
 
 Bits = npt.NDArray[Any]
 Single = npt.NDArray[np.float32]
-Unit = Callable[[Instruction, Bits, Bits, Bits], Bits]
+Dot = Callable[[Bits, Bits, Bits], Bits]
 OPERATIONS = ("multiplication", "inner_product", "accumulation", "accumulation_f32_c")
 """The paper's three, and an accumulation whose C keeps its f32 value under both initialisations."""
 INITS = ("low", "f32")
 CHAIN_LENGTH = 20
-_BLOCK = 4096
-_DIAGONAL = np.arange(8)
+_M, _N, _K = 16, 8, 8
 
 
 @dataclass(frozen=True)
@@ -109,49 +105,16 @@ class Published:
     value: float
 
 
-def model(ins: Instruction, a: Bits, b: Bits, c: Bits) -> Bits:
-    """The golden model as a unit."""
-    return ins(a, b, c)
-
-
-def gpu_unit(gpu: Device, architecture: str) -> Unit:
-    """A GPU as a unit; each instruction is compiled once.
-
-    Raises:
-        DeviceError: the GPU is not of the architecture; later,
-            a kernel failed or did not write all its results.
-    """
-    from hw_capture.errors import DeviceError
-    from hw_capture.kernels import kernels, toolchain
-    from hw_capture.record.capture import target_for
-    from hw_capture.record.runner import FILLS, execute
-
-    target = target_for(architecture, gpu.facts())
-    modules: dict[str, Module] = {}
-
-    def run(ins: Instruction, a: Bits, b: Bits, c: Bits) -> Bits:
-        if ins.name not in modules:
-            modules[ins.name] = gpu.load(toolchain.compile(kernels.source(ins), target))
-        given = gpu, modules[ins.name], "run", ins, "registers", {"a": a, "b": b, "c": c}
-        first, second = (execute(*given, fill) for fill in FILLS)
-        if unlike := differing(second, first, ins.name):
-            raise DeviceError(
-                f"{ins.name}: {unlike} of {first.size} results differ between two runs, or were never written"
-            )
-        return first
-
-    return run
-
-
 def profile(
     architecture: str,
     samples: int = 100_000,
     chains: int = 1000,
     length: int = CHAIN_LENGTH,
     seed: int = 1,
-    unit: Unit | None = None,
+    unit: Callable[[Instruction], Unit] | None = None,
 ) -> Profile:
-    """Runs all experiments on the model, or on `unit` with every result held against the model's bits.
+    """Runs all experiments on the model, or on what `unit` gives for an instruction, with every result held
+    against the model's bits.
 
     Raises:
         OperandError: a count below 1. UnknownNameError: the architecture lacks mma.sync m16n8k8 of a type.
@@ -160,13 +123,13 @@ def profile(
         if value < 1:
             raise OperandError(f"{name} is {value}, expected 1 or more")
     found = Profile(architecture, samples, chains, seed, mismatches=None if unit is None else 0)
-    run = _checked(unit, found)
     for case in CASES:
         ins = instruction(architecture, case.ptx)
+        dot = _checked(ins, None if unit is None else unit(ins), found)
         for operation in OPERATIONS:
             for init in INITS:
-                _element(found, case, ins, operation, init, run)
-        found.chain[case.name] = {init: _chain(found, case, ins, init, length, run) for init in INITS}
+                _element(found, case, operation, init, dot)
+        found.chain[case.name] = {init: _chain(found, case, init, length, dot) for init in INITS}
     return found
 
 
@@ -193,19 +156,19 @@ def published() -> list[Published]:
     return figures
 
 
-def _checked(unit: Unit | None, found: Profile) -> Unit:
+def _checked(ins: Instruction, unit: Unit | None, found: Profile) -> Dot:
     """The unit, counting results, and mismatches with the model where it is not the model."""
 
-    def run(ins: Instruction, a: Bits, b: Bits, c: Bits) -> Bits:
-        expected = ins(a, b, c)
+    def dot(a: Bits, b: Bits, c: Bits) -> Bits:
+        expected = ins.dot(a, b, c)
         found.results += expected.size
         if unit is None:
             return expected
-        actual = unit(ins, a, b, c)
-        found.mismatches = (found.mismatches or 0) + differing(actual, expected, ins.name)
+        actual = unit.dot(a, b, c)
+        found.mismatches = (found.mismatches or 0) + int((actual != expected).sum())
         return actual
 
-    return run
+    return dot
 
 
 def _round(fmt: str, values: Single) -> Single:
@@ -218,22 +181,28 @@ def _normal(seed: int, count: int) -> Single:
     return np.random.default_rng(seed).standard_normal((count, 3), dtype=np.float32)
 
 
-def _element(found: Profile, case: Case, ins: Instruction, operation: str, init: str, run: Unit) -> None:
+def _element(found: Profile, case: Case, operation: str, init: str, dot: Dot) -> None:
     """Runs one experiment and adds its mean absolute errors."""
     drawn = _normal(found.seed, found.samples)
     x = _round(case.ab, drawn) if init == "low" else drawn
     addend = drawn[:, 1] if operation == "accumulation_f32_c" else x[:, 1]
     exact = _cpu(x, addend, operation)
-    parts = [
-        _tiles(case, ins, operation, x[start : start + _BLOCK], addend[start : start + _BLOCK], run)
-        for start in range(0, found.samples, _BLOCK)
-    ]
-    d = np.concatenate(parts)
+    a, b, c = _operands(operation, x, addend)
+    d = to_float(case.cd, dot(from_float(case.ab, a), from_float(case.ab, b), from_float(case.cd, c)))
     error = float(np.abs(exact.astype(np.float64) - d).mean())
     found.errors.setdefault(case.name, {}).setdefault(operation, {})[init] = error
     if case.cd == "f16":
         rounded = float(np.abs(_round("f16", exact).astype(np.float64) - d).mean())
         found.errors_f16.setdefault(case.name, {}).setdefault(operation, {})[init] = rounded
+
+
+def _operands(operation: str, x: Single, addend: Single) -> tuple[Single, Single, Single]:
+    """The values of a, b and c of every sample."""
+    a, b = (np.zeros((len(x), _K), np.float32) for _ in "ab")
+    a[:, 0], b[:, 0] = x[:, 0], x[:, 2] if operation == "multiplication" else 1.0
+    if operation == "inner_product":
+        a[:, 1], b[:, 1] = x[:, 1], 1.0
+    return a, b, addend if operation.startswith("accumulation") else np.zeros(len(x), np.float32)
 
 
 def _cpu(x: Single, addend: Single, operation: str) -> Single:
@@ -243,39 +212,19 @@ def _cpu(x: Single, addend: Single, operation: str) -> Single:
     return x[:, 0] + (x[:, 1] if operation == "inner_product" else addend)
 
 
-def _tiles(
-    case: Case, ins: Instruction, operation: str, x: Single, addend: Single, run: Unit
-) -> npt.NDArray[np.float64]:
-    """Results of one block of samples: sample i of a tile is row i, column i, eight samples a tile."""
-    count = len(x)
-    tiles = -(-count // 8)
-    padded, sums = np.zeros((tiles * 8, 3), np.float32), np.zeros(tiles * 8, np.float32)
-    padded[:count], sums[:count] = x, addend
-    lanes = padded.reshape(tiles, 8, 3)
-    a, b, c = (np.zeros((tiles, *shape), np.float32) for shape in ((16, 8), (8, 8), (16, 8)))
-    a[:, :8, 0], b[:, 0, :] = lanes[..., 0], lanes[..., 2] if operation == "multiplication" else 1.0
-    if operation == "inner_product":
-        a[:, :8, 1], b[:, 1, :] = lanes[..., 1], 1.0
-    elif operation.startswith("accumulation"):
-        c[:, _DIAGONAL, _DIAGONAL] = sums.reshape(tiles, 8)
-    d = run(ins, from_float(case.ab, a), from_float(case.ab, b), from_float(case.cd, c))
-    return to_float(case.cd, d[:, _DIAGONAL, _DIAGONAL]).reshape(-1)[:count]
-
-
-def _chain(
-    found: Profile, case: Case, ins: Instruction, init: str, length: int, run: Unit
-) -> list[float | None]:
+def _chain(found: Profile, case: Case, init: str, length: int, dot: Dot) -> list[float | None]:
     """Mean l2 error (equation 1 of the paper, relative to the unit's result)
     after each product of the chain."""
     rng = np.random.default_rng(found.seed + 1)
     errors: list[float | None] = []
     draws = _draws(rng, case, init, found.chains)
-    exact = next(draws)((16, 8))
+    exact = next(draws)((_M, _K))
     a = from_float(case.ab, exact)
-    c = np.zeros((found.chains, 16, 8), ins.formats["c"].dtype)
+    c = from_float(case.cd, np.zeros((found.chains, _M, _N)))
     for _ in range(length):
-        b = next(draws)((8, 8))
-        d = to_float(case.cd, run(ins, a, from_float(case.ab, b), c))
+        b = next(draws)((_K, _N))
+        columns = from_float(case.ab, b).swapaxes(1, 2)
+        d = to_float(case.cd, dot(a[:, :, None, :], columns[:, None, :, :], c))
         exact = _product(exact, b)
         a = from_float(case.ab, d)
         errors.append(

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 import golden
+from golden.catalog import timing as tables
+from golden.catalog.timing import Key
 from golden.errors import SpecError, UnknownNameError
 from golden.paths import spec_folder
 from golden.yamlfile import read
-from hw_capture.bench import tables
 from hw_capture.bench.compare import pairs
-from hw_capture.bench.tables import Key
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 PUBLISHED = ("abdelkhalik_a100", "h100_logs", "luo_h800", "sun_a100", "sun_rtx2080ti", "sun_rtx3070ti")
