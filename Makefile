@@ -1,5 +1,5 @@
 # make demo   a Hopper matrix product, a dot product explained, where Hopper and Ampere differ, RTL checked and a fault named
-# make test   every check: ruff, mypy, pytest (the C core under the sanitizers among them)
+# make test   every check: ruff, import-linter, mypy, pytest (the C core under the sanitizers among them)
 # make docs   the specs, studies and guides as a website in site/
 # make bench  speed, latency, import time and memory on this machine
 # make wheel  dist/*.whl and the source distribution
@@ -124,6 +124,7 @@ test: lint types check
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache --no-logo
 
 types: $(STAMP)
 	$(BIN)/mypy
@@ -142,6 +143,6 @@ wheel: $(STAMP)
 	$(BIN)/python -m build --no-isolation
 
 clean:
-	rm -rf $(VENV) build dist site *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist site *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 	rm -f golden/libmmagold_core.so golden/libmmagold_core.dylib
 	find golden hw_capture rtl_tb tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -19,6 +19,7 @@ from golden.errors import ShapeError
 from golden.model import reference
 from golden.program.program import Program
 from golden.program.signature import Signature
+from golden.program.words import is_integer
 from golden.traits import Traits
 
 if TYPE_CHECKING:
@@ -71,6 +72,11 @@ class Instruction(Signature):
     def is_custom(self) -> bool:
         """Whether it is a unit from a file of its own, which no architecture lists."""
         return self.architecture == CUSTOM
+
+    @cached_property
+    def is_integer(self) -> bool:
+        """See golden.program.words.is_integer."""
+        return is_integer(self.program, self.formats)
 
     @cached_property
     def engine(self) -> Engine | ModeEngine:

@@ -224,8 +224,8 @@ def doctor(as_json: Json = False) -> None:
     status 2: one fails."""
     from rich.console import Console
 
-    from rtl_tb.simulators.doctor import doctor as examine
-    from rtl_tb.simulators.doctor import print_table
+    from rtl_tb.doctor import doctor as examine
+    from rtl_tb.doctor import print_table
 
     with progress_bar(not as_json) as progress:
         rows = examine(progress)

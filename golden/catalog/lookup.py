@@ -6,6 +6,7 @@ import re
 
 from golden.catalog import architectures
 from golden.catalog.families import Variables, fill, shape_of
+from golden.catalog.unit_files import load_instruction
 from golden.errors import UnknownNameError, nearest
 from golden.instruction import Evidence, Instruction
 from golden.number.formats import Format, get_format
@@ -173,3 +174,40 @@ def instructions(architecture: str) -> list[Instruction]:
         _build(architecture, name, *found)
         for name, found in architectures.get_architecture(architecture).names().items()
     ]
+
+
+def resolve(name: str, arch: str | None = None) -> Instruction:
+    """Finds the instruction that a command's or a document's NAME argument means.
+
+    Accepts `architecture:instruction`, an instruction with `arch`, an instruction that only one architecture
+    has, and the path of a custom unit (.yaml or .yml).
+
+    Raises:
+        UnknownNameError: no such thing, or several; the message names candidates.
+        SpecError: the custom unit's file is wrong.
+    """
+    if name.endswith((".yaml", ".yml")):
+        return load_instruction(name)
+    if arch is not None:
+        return instruction(arch, name.removeprefix(f"{arch}:"))
+    prefix, colon, rest = name.partition(":")
+    if colon and not rest.startswith(":"):
+        return instruction(prefix, rest)
+    found = []
+    for candidate in architectures.architectures():
+        try:
+            found.append(instruction(candidate, name))
+        except UnknownNameError:
+            continue
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UnknownNameError(
+            f"'{name}' exists on {', '.join(ins.architecture for ins in found)}; say which, as "
+            f"{found[0].architecture}:{name}"
+        )
+    known = (full for candidate in architectures.architectures() for full in known_names(candidate))
+    raise UnknownNameError(
+        f"unknown instruction '{name}' (expected architecture:instruction or a .yaml "
+        f"file){nearest(name, known)}"
+    )

@@ -172,49 +172,6 @@ def _complete_format(incomplete: str) -> list[str]:
     return [name for name in formats() if name.startswith(incomplete)]
 
 
-def resolve(name: str, arch: str | None = None) -> Instruction:
-    """Finds the instruction behind a NAME argument.
-
-    Accepts `architecture:instruction`, an instruction with `arch`, an instruction that only one architecture
-    has, and the path of a custom unit (.yaml or .yml).
-
-    Raises:
-        UnknownNameError: no such thing, or several; the message names candidates.
-        SpecError: the custom unit's file is wrong.
-    """
-    from golden import errors
-    from golden.catalog import architectures
-    from golden.catalog.lookup import instruction, known_names
-
-    if name.endswith((".yaml", ".yml")):
-        from golden.catalog.unit_files import load_instruction
-
-        return load_instruction(name)
-    if arch is not None:
-        return instruction(arch, name.removeprefix(f"{arch}:"))
-    prefix, colon, rest = name.partition(":")
-    if colon and not rest.startswith(":"):
-        return instruction(prefix, rest)
-    found = []
-    for candidate in architectures.architectures():
-        try:
-            found.append(instruction(candidate, name))
-        except errors.UnknownNameError:
-            continue
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise errors.UnknownNameError(
-            f"'{name}' exists on {', '.join(ins.architecture for ins in found)}; say which, as "
-            f"{found[0].architecture}:{name}"
-        )
-    known = (full for candidate in architectures.architectures() for full in known_names(candidate))
-    raise errors.UnknownNameError(
-        f"unknown instruction '{name}' (expected architecture:instruction or a .yaml "
-        f"file){errors.nearest(name, known)}"
-    )
-
-
 Name = Annotated[
     str,
     typer.Argument(
@@ -298,6 +255,7 @@ def list_command(
 @app.command()
 def show(name: Name, arch: Arch = None, as_json: Json = False) -> None:
     """Shows one instruction: formats, steps, widths of every register, evidence."""
+    from golden.catalog.lookup import resolve
     from golden.cli import render
     from golden.explain import specification
 
@@ -333,7 +291,8 @@ def explain(
 ) -> None:
     """Explains one dot product: products, exponents, shifts, lost bits, sum, rounding, exact value, error
     in ULP."""
-    from golden.cli import render
+    from golden.catalog.lookup import resolve
+    from golden.explain.terminal import print_trace
     from golden.vectors import operand_files
 
     ins = resolve(name, arch)
@@ -343,7 +302,7 @@ def explain(
     if as_json:
         _print_json(trace.as_dict())
     else:
-        render.print_trace(trace)
+        print_trace(trace)
 
 
 @app.command()
@@ -369,6 +328,7 @@ def run(
     arch: Arch = None,
 ) -> None:
     """Runs operands from files through the instruction: raw bits in, raw bits out."""
+    from golden.catalog.lookup import resolve
     from golden.vectors import operand_files
 
     ins = resolve(name, arch)
@@ -403,6 +363,7 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Searches for operands where two instructions or units answer differently; shows the shortest found."""
+    from golden.catalog.lookup import resolve
     from golden.cli import render
 
     result = _search(resolve(first), resolve(second), seed, budget)
@@ -456,6 +417,7 @@ def export(
     if name == "dpi" or model is not None:
         _export_dpi(name, model, out, prefix, arch)
         return
+    from golden.catalog.lookup import resolve
     from golden.explain.specification import specification, to_markdown
     from golden.files import output
 
@@ -470,6 +432,7 @@ def export(
 
 
 def _export_dpi(word: str, name: str | None, out: Path | None, prefix: str | None, arch: str | None) -> None:
+    from golden.catalog.lookup import resolve
     from golden.errors import UnknownNameError
     from golden.vectors import dpi
 

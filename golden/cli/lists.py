@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from golden import yamlfile
 from golden.catalog import architectures
 from golden.catalog.lookup import instructions
 from golden.errors import OperandError, UnknownNameError, nearest
 from golden.explain import specification
+from golden.explain.terminal import table
 from golden.instruction import Instruction
 from golden.number.formats import formats, get_format
 from golden.paths import spec_folder
@@ -21,15 +21,6 @@ from golden.program.algorithms import algorithms as all_algorithms
 
 _SHAPE = re.compile(r"m?(\d+)[nx](\d+)[kx](\d+)$")
 _EVIDENCE_STYLE = {"captured": "green", "published": "cyan", "derived": "yellow"}
-
-
-def table(*columns: str) -> Table:
-    """A table in the house style; a column whose name ends in ">" is set flush right."""
-    made = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
-    for column in columns:
-        right = column.endswith(">")
-        made.add_column(column.removesuffix(">"), justify="right" if right else "left", overflow="fold")
-    return made
 
 
 def print_overview() -> None:

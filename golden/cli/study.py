@@ -81,7 +81,7 @@ def _list(as_json: bool) -> None:
         return
     from rich.console import Console
 
-    from golden.cli.lists import table
+    from golden.explain.terminal import table
 
     shown = table("study", "question", "source")
     for row in rows:
@@ -122,7 +122,7 @@ def _say_what_is_missing() -> None:
 def _print_table(item: Table) -> None:
     from rich.console import Console
 
-    from golden.cli.lists import table
+    from golden.explain.terminal import table
 
     numeric = [
         all(isinstance(row[place], (int, float)) for row in item.rows) for place in range(len(item.head))

@@ -87,7 +87,7 @@ def vectors(
 ) -> None:
     """Writes test vectors with expected results: operands by structure, packed words, a manifest; or
     checks a file."""
-    from golden.cli.app import resolve
+    from golden.catalog.lookup import resolve
 
     if list_kinds:
         _list_kinds(as_json)
@@ -124,7 +124,7 @@ def _write(
 
 
 def _check(path: Path, name: str | None, arch: str | None, as_json: bool) -> None:
-    from golden.cli.app import resolve
+    from golden.catalog.lookup import resolve
     from golden.vectors import files
 
     _report(files.check(path, None if name is None else resolve(name, arch)), path, "unchanged", as_json)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from golden import __version__
 from golden.catalog import architectures
+from golden.catalog.lookup import resolve
 from golden.docs import instruction_page, typst_writer
 from golden.docs.evidence import figures
 from golden.docs.families import Group, group_of, groups, own_group
@@ -83,8 +84,6 @@ def _subject(what: Instruction | str) -> Instruction | str:
     """The instruction, or the name of an architecture."""
     if isinstance(what, Instruction) or what in architectures.architectures():
         return what
-    from golden.cli.app import resolve  # the rules for names are the command line's
-
     return resolve(what)
 
 

@@ -77,7 +77,7 @@ def first_difference(
 
 def _observed(unit: Instruction, operands: Mapping[str, npt.ArrayLike]) -> Block:
     one, own = unit.in_mode_of({name: np.asarray(codes) for name, codes in operands.items()})
-    (block,) = Registers(one).blocks({name: codes[None] for name, codes in own.items()})
+    (block,) = Registers(one.engine).blocks({name: codes[None] for name, codes in own.items()})
     return block
 
 
@@ -102,7 +102,7 @@ def _in_registers(ours: SeenStep, theirs: SeenStep) -> tuple[str, int, tuple[Num
 def _in_results(ours: Block, theirs: Block, operation: int, step: int) -> Difference | None:
     """The results of an operation, that the step (from 1) makes."""
     codes = [int(block.result(operation).payload[0, 0]) for block in (ours, theirs)]
-    made = ours.registers.instruction.program.operations[operation].steps[step - 1]
+    made = ours.registers.engine.program.operations[operation].steps[step - 1]
     if codes[0] == codes[1]:
         return None
     return Difference(operation, step, made.op, made.to or "d", 0, *(f"{code:#x}" for code in codes))

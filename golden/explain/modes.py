@@ -9,7 +9,7 @@ from typing import Any
 from golden.files import escape
 from golden.instruction import Instruction
 from golden.program.modes import mode_text, spelt
-from golden.program.words import is_integer, step_text
+from golden.program.words import step_text
 
 HEAD = ("mode", "Fields", "What differs from the first mode")
 
@@ -27,7 +27,7 @@ def modes_dict(ins: Instruction) -> dict[str, Any] | None:
                 "values": values,
                 "formats": {name: fmt.name for name, fmt in ins.mode_units[code].formats.items()},
                 "operations": [
-                    [step_text(step, is_integer(ins.mode_units[code])) for step in operation.steps]
+                    [step_text(step, ins.mode_units[code].is_integer) for step in operation.steps]
                     for operation in ins.mode_units[code].program.operations
                 ],
             }
@@ -53,7 +53,7 @@ def _differences(first: Instruction, unit: Instruction) -> Iterator[str]:
     for was, now in pairs:
         for index, (old, new) in enumerate(zip_longest(was.steps, now.steps)):
             if old != new and new is not None:
-                yield f"step {index + 1}: {step_text(new, is_integer(unit)).rstrip(chr(46))}"
+                yield f"step {index + 1}: {step_text(new, unit.is_integer).rstrip(chr(46))}"
 
 
 def fields_text(ins: Instruction) -> list[str]:

@@ -21,7 +21,7 @@ from golden.number.formats import Format
 from golden.program.algorithms import Algorithm, get_algorithm
 from golden.program.program import NO_SEED, Operation
 from golden.program.widths import Node, operation_nodes
-from golden.program.words import is_integer, step_text
+from golden.program.words import step_text
 
 NODE_HEAD = ("After", "Register", "Count", "Sign", "Integer bits", "Fraction bits", "Width", "Exponents")
 
@@ -117,7 +117,7 @@ def _operation_dict(ins: Instruction, index: int, operation: Operation) -> dict[
     steps = [
         {
             "step": step.op,
-            "text": step_text(step, is_integer(ins)),
+            "text": step_text(step, ins.is_integer),
             "nodes": [node.as_dict() for node in nodes],
         }
         for step, nodes in operation_nodes(ins, operation)
@@ -279,7 +279,7 @@ def slices_table(chain: Chain) -> str:
 
 def steps_list(ins: Instruction, operation: Operation) -> str:
     """The steps of an operation as a numbered Markdown list."""
-    integer = is_integer(ins)
+    integer = ins.is_integer
     return "\n".join(
         f"{i}. **{step.op}**: {step_text(step, integer)}" for i, step in enumerate(operation.steps, 1)
     )

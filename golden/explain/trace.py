@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from golden.model.reference import Cut, Event
 from golden.number.formats import Format, Kind, Number
 from golden.program.steps import Multiply
-from golden.program.words import is_integer
 
 if TYPE_CHECKING:
     from golden.instruction import Instruction
@@ -101,7 +100,7 @@ class Trace:
         """The whole trace as plain values (hex codes as strings), stable for machines."""
         formats, exact, absent = self.instruction.formats, self.exact, self.instruction.absent
         c = {"c": _hex(self.c, formats["c"]), "c_value": describe_code(formats["c"], self.c)}
-        whole = str(exact) if is_integer(self.instruction) else None
+        whole = str(exact) if self.instruction.is_integer else None
         return {
             "instruction": self.instruction.name,
             "architecture": self.instruction.architecture,
@@ -226,7 +225,7 @@ def significand_text(number: Number, integer: bool = False) -> str:
 
 def _step_dict(event: Event, instruction: Instruction) -> dict[str, Any]:
     operation = instruction.program.operations[event.operation]
-    integer = is_integer(instruction)
+    integer = instruction.is_integer
     rows = []
     for name, numbers in event.written.items():
         cuts = (event.cuts or {}).get(name, (None,) * len(numbers))

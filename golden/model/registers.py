@@ -1,6 +1,6 @@
 """Every register of every step, for whole arrays of dot products: what the C core reads, makes and writes.
 
-    for block in Registers(ins).blocks(operands):
+    for block in Registers(ins.engine).blocks(operands):
         for seen in block.steps():
             print(seen.step.op, seen.written)
 
@@ -16,19 +16,18 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from golden.model.dispatch import ModeEngine
 from golden.model.engine import Engine, library
 from golden.model.layout import lower_format
 from golden.number.formats import Format, Kind, Number
 from golden.program.keys import REGISTER
+from golden.program.program import Program
 from golden.program.steps import Step
-
-if TYPE_CHECKING:
-    from golden.instruction import Instruction
 
 Array = npt.NDArray[Any]
 NOT_RUN = 255
@@ -275,13 +274,12 @@ class Registers:
     """The registers of one instruction, or of a unit in one of its modes: where they stand, and runs of dot
     products."""
 
-    def __init__(self, ins: Instruction) -> None:
-        engine = ins.engine
+    def __init__(self, engine: Engine | ModeEngine) -> None:
         assert isinstance(engine, Engine), "a unit with modes has registers in each of them"
-        self.instruction, self.engine = ins, engine
+        self.engine = engine
         layout = engine.record_layout()
         self.records = len(layout)
-        self.places = tuple(_places(ins, layout))
+        self.places = tuple(_places(engine.program, layout))
         results = np.flatnonzero(layout[:, 2] == _MOMENTS.index("result"))
         self.results = tuple(slice(int(i), int(i) + 1) for i in results)
 
@@ -294,10 +292,11 @@ class Registers:
         """Runs (count,) dot products and yields them in blocks, in order.
 
         Args:
-            operands: as `ins.dot` takes them, with one leading dimension.
+            operands: as `Instruction.dot` takes them, with one leading dimension.
         """
-        given = {name: codes for name, codes in operands.items() if name not in self.instruction.absent}
-        checked = self.instruction.complete(self.instruction.check_named(given))
+        unit = self.engine.signature
+        given = {name: codes for name, codes in operands.items() if name not in unit.absent}
+        checked = unit.complete(unit.check_named(given))
         count = len(checked["c"])
         rows = -(-count // max(-(-count // self.block_rows), 1))  # blocks of one size, or nearly
         for start in range(0, count, max(rows, 1)):
@@ -348,9 +347,9 @@ class Block:
         return Roundings(place.indices, found["left"], found["right"], exact, unbounded, rounded)
 
 
-def _places(ins: Instruction, layout: Array) -> Iterator[_Place]:
+def _places(program: Program, layout: Array) -> Iterator[_Place]:
     """Sorts the records by step; a register stands where it was last written."""
-    for number, operation in enumerate(ins.program.operations):
+    for number, operation in enumerate(program.operations):
         rows = np.flatnonzero(layout[:, 0] == number)
         registers = _registers(layout, rows[layout[rows, 1] == -1])
         for index, step in enumerate(operation.steps):

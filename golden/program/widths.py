@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, assert_never
 
-from golden.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.extents import Extent, follow
 from golden.program.program import NO_SEED, Operation
+from golden.program.signature import Signature
 from golden.program.steps import (
     Additions,
     Align,
@@ -82,10 +82,10 @@ class Node:
         }
 
 
-def operand_nodes(ins: Instruction, operation: Operation) -> dict[str, Node]:
+def operand_nodes(unit: Signature, operation: Operation) -> dict[str, Node]:
     """Returns the nodes that an operation begins with: a, b, c, the addends and, where there are any, the
     scale products."""
-    a, b = (operation.operand_format or ins.formats[name] for name in "ab")
+    a, b = (operation.operand_format or unit.formats[name] for name in "ab")
     count = len(operation.k_index)
     nodes = {
         "a": _of_format("a", a, count),
@@ -93,17 +93,17 @@ def operand_nodes(ins: Instruction, operation: Operation) -> dict[str, Node]:
         "c": _of_format("c", operation.seed_format, 1),
         "addends": _of_format("addends", operation.out_format, len(operation.addends)),
     }
-    if "scale_a" in ins.formats:
-        scale_a, scale_b = (_of_format("", ins.formats[name], count) for name in ("scale_a", "scale_b"))
+    if "scale_a" in unit.formats:
+        scale_a, scale_b = (_of_format("", unit.formats[name], count) for name in ("scale_a", "scale_b"))
         nodes["scales"] = _product("scales", scale_a, scale_b)
-    missing = {"b"} if "b" in ins.absent else set()
+    missing = {"b"} if "b" in unit.absent else set()
     missing |= {"c"} if operation.seed == NO_SEED else set()
     return {name: node for name, node in nodes.items() if name not in missing}
 
 
-def operation_nodes(ins: Instruction, operation: Operation) -> list[tuple[Step, list[Node]]]:
+def operation_nodes(unit: Signature, operation: Operation) -> list[tuple[Step, list[Node]]]:
     """Returns, step by step, the nodes that an operation writes."""
-    nodes = operand_nodes(ins, operation)
+    nodes = operand_nodes(unit, operation)
     steps = []
     for step in operation.steps:
         written = _written(step, nodes)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from collections.abc import Mapping
+from typing import assert_never
 
 from golden.number.formats import Format
 from golden.program.keys import Candidate
+from golden.program.program import Program
 from golden.program.steps import (
     Additions,
     Align,
@@ -20,9 +22,6 @@ from golden.program.steps import (
     Step,
     Sum,
 )
-
-if TYPE_CHECKING:
-    from golden.instruction import Instruction
 
 _MODES = {
     "toward_zero": "toward zero (cut)",
@@ -67,15 +66,12 @@ _OPPOSITES = {
 }
 
 
-def is_integer(ins: Instruction) -> bool:
-    """Whether every number of the instruction is an integer: its registers have no exponents and nothing
-    is rounded."""
-    steps = [step for operation in ins.program.operations for step in operation.steps]
-    plain = all(
-        step == Multiply(to=step.to, operation=step.operation) for step in ins.program.steps_of(Multiply)
-    )
+def is_integer(program: Program, formats: Mapping[str, Format]) -> bool:
+    """Whether every number of a unit is an integer: registers have no exponents and nothing is rounded."""
+    steps = [step for operation in program.operations for step in operation.steps]
+    plain = all(step == Multiply(to=step.to, operation=step.operation) for step in program.steps_of(Multiply))
     known = all(isinstance(step, Multiply | Sum | Additions | Round) for step in steps)
-    return plain and known and not any(fmt.is_float for fmt in ins.formats.values())
+    return plain and known and not any(fmt.is_float for fmt in formats.values())
 
 
 def step_text(step: Step, integer: bool = False) -> str:

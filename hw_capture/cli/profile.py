@@ -72,8 +72,8 @@ def _print(found: Profile) -> None:
 def _print_errors(found: Profile) -> None:
     from rich.console import Console
 
-    from golden.cli.lists import table
     from golden.dissect.numeric import CASES, INITS, OPERATIONS, published
+    from golden.explain.terminal import table
 
     paper = {(f.case, f.against, f.operation, f.init): f"{f.value:.2e}" for f in published()}
     rows = table("types", "CPU", "operation", "in type>", "paper>", "in f32>", "paper>")
@@ -97,8 +97,8 @@ def _print_errors(found: Profile) -> None:
 def _print_chain(found: Profile) -> None:
     from rich.console import Console
 
-    from golden.cli.lists import table
     from golden.dissect.numeric import CASES, INITS
+    from golden.explain.terminal import table
 
     lines = [
         (f"{case.ab}, {case.cd}", init, found.chain[case.name][init]) for case in CASES for init in INITS

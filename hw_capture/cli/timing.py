@@ -52,7 +52,6 @@ def bench_gpu(
     """
     from golden.errors import no_match
     from hw_capture.bench import subjects
-    from golden.errors import no_match
     from hw_capture.cli.app import check_writable
     from hw_capture.errors import HwError
 
@@ -150,8 +149,8 @@ def show(
     from rich.console import Console
 
     from golden.catalog.timing import load
-    from golden.cli.lists import table
     from golden.errors import no_match
+    from golden.explain.terminal import table
 
     every = load(name)
     figures = [figure for figure in every if only in figure.instruction]
@@ -218,7 +217,7 @@ def _same_architecture(name: str, architecture: str) -> bool:
 def _print_pairs(found: list[Pair], tolerance: float) -> None:
     from rich.console import Console
 
-    from golden.cli.lists import table
+    from golden.explain.terminal import table
 
     columns = ("instruction", "", "quantity", "warps, ILP", "ours>", "theirs>", "ratio>", "their device")
     rows = table(*columns)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from golden.cli.render import trace_text
 from golden.dissect.minimising import minimise
+from golden.explain.terminal import trace_text
 from golden.explain.trace import describe_code
 from golden.instruction import Instruction
 from golden.program.signature import Operands

@@ -1,1 +1,1 @@
-"""The simulators: found, examined, run."""
+"""The simulators: found and run."""

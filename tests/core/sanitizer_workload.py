@@ -66,7 +66,7 @@ def strided(array: Bits) -> Bits:
 
 def observe(ins: Instruction, given: dict[str, Bits], wanted: Bits) -> None:
     """Reads every register of every step, in blocks of one dot product and in one whole."""
-    registers = Registers(ins)
+    registers = Registers(ins.engine)
     for part in ({name: codes[:1] for name, codes in given.items()}, given):
         d = np.concatenate([block.d for block in registers.blocks(part)])
         assert np.array_equal(d, wanted[: len(d)]), f"{ins.architecture} {ins.name}: observed results differ"

@@ -50,7 +50,7 @@ def _same_value(core: Number, wanted: Number) -> bool:
 
 def differences(ins: Instruction, operands: dict[str, Any]) -> Iterator[str]:
     """Every number that the core shows of these dot products and the reference has otherwise."""
-    for block in Registers(ins).blocks(operands):
+    for block in Registers(ins.engine).blocks(operands):
         steps = list(block.steps())
         for row in range(len(block.d)):
             one = {name: codes[block.start + row] for name, codes in operands.items()}

@@ -121,7 +121,7 @@ def test_what_is_foreseen_has_its_own_line(
         ("hw_capture.bench.compare.pairs", ["timing", "compare"]),
         ("rtl_tb.check.check.check", ["rtl", "check", "rtl_tb/rtl/duts/fda_hopper_f16.yaml"]),
         ("rtl_tb.qualify.qualification.qualify", ["rtl", "qualify"]),
-        ("rtl_tb.simulators.doctor.doctor", ["doctor"]),
+        ("rtl_tb.doctor.doctor", ["doctor"]),
     ],
 )
 def test_a_fault_in_any_layer_is_status_2(

@@ -89,7 +89,7 @@ def test_scales_of_both_operands(tmp_path: Path) -> None:
 
 def test_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
     row = SimpleNamespace(required=True, ok=True, as_dict=lambda: {"name": "Verilator"})
-    monkeypatch.setattr("rtl_tb.simulators.doctor.doctor", lambda progress: [row])
+    monkeypatch.setattr("rtl_tb.doctor.doctor", lambda progress: [row])
     assert json.loads(call("doctor", "--json").stdout) == [{"name": "Verilator"}]
 
 

@@ -14,8 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 import golden
+from golden.catalog.lookup import resolve
 from golden.cli import app
-from golden.cli.render import trace_text
+from golden.explain.terminal import trace_text
 from golden.files import output
 from golden.vectors import operand_files
 
@@ -117,16 +118,11 @@ def test_show_and_export(tmp_path: Path) -> None:
 
 def test_ways_to_name() -> None:
     full = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
-    assert (
-        app.resolve(HMMA).name
-        == app.resolve(f"hopper:{full}").name
-        == app.resolve(full, "hopper").name
-        == full
-    )
-    assert app.resolve("HMMA.16816.F32", "hopper") is app.resolve(HMMA) is app.resolve(HMMA, "hopper")
-    assert app.resolve("v_mfma_f32_16x16x32_fp8_bf8").architecture == "cdna3"
-    assert app.resolve("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", "ada").sparse
-    assert app.resolve(str(EXAMPLES / "late_c.yaml")).name == "late_c"
+    assert resolve(HMMA).name == resolve(f"hopper:{full}").name == resolve(full, "hopper").name == full
+    assert resolve("HMMA.16816.F32", "hopper") is resolve(HMMA) is resolve(HMMA, "hopper")
+    assert resolve("v_mfma_f32_16x16x32_fp8_bf8").architecture == "cdna3"
+    assert resolve("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", "ada").sparse
+    assert resolve(str(EXAMPLES / "late_c.yaml")).name == "late_c"
 
 
 def test_unknown_names() -> None:
@@ -329,7 +325,7 @@ def test_run_dot_values_and_scales(tmp_path: Path) -> None:
     from golden import stimuli
 
     for name in (SPARSE, SCALED):
-        other = app.resolve(name)
+        other = resolve(name)
         drawn = stimuli.generate(other, "narrow", 5, rng)
         call("run", name, "--dot", *save(tmp_path, drawn, ".hex"), "--out", str(out))
         assert np.load(out).tolist() == [

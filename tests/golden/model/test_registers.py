@@ -181,7 +181,7 @@ def hmma_rows() -> dict[str, Any]:
 
 
 def test_what_an_operation_does_not_run_is_marked() -> None:
-    (block,) = Registers(HMMA).blocks(hmma_rows())
+    (block,) = Registers(HMMA.engine).blocks(hmma_rows())
     steps = {seen.step.op: seen for seen in block.steps()}
     total = steps["sum"].written["total"]
     assert total.kind[:, 0].tolist() == [Kind.FINITE, NOT_RUN, Kind.ZERO]
@@ -194,7 +194,7 @@ def test_what_an_operation_does_not_run_is_marked() -> None:
 
 
 def test_registers_before_a_step_are_those_that_were_written_last() -> None:
-    (block,) = Registers(HMMA).blocks(hmma_rows())
+    (block,) = Registers(HMMA.engine).blocks(hmma_rows())
     seen = {step.step.op: step for step in block.steps()}
     before, after = seen["align"].before["products"], seen["align"].written["products"]
     assert before.number(0, 0) == seen["multiply"].written["products"].number(0, 0)
@@ -213,17 +213,19 @@ def shown(registers: Registers, operands: dict[str, Any]) -> Iterator[list[Numbe
 
 def test_blocks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     operands = operands_for(HMMA, 1)
-    whole = list(shown(Registers(HMMA), operands))
+    whole = list(shown(Registers(HMMA.engine), operands))
     assert len(whole) == len(operands["c"])
-    monkeypatch.setattr(registers, "_BLOCK_BYTES", 5 * Registers(HMMA).records * number_type().itemsize)
-    assert Registers(HMMA).block_rows == 5
-    assert list(shown(Registers(HMMA), operands)) == whole
+    monkeypatch.setattr(
+        registers, "_BLOCK_BYTES", 5 * Registers(HMMA.engine).records * number_type().itemsize
+    )
+    assert Registers(HMMA.engine).block_rows == 5
+    assert list(shown(Registers(HMMA.engine), operands)) == whole
     many = {name: np.concatenate([codes] * 20) for name, codes in operands.items()}
     results = []
     for threads in ("1", "4"):
         monkeypatch.setattr(registers, "_BLOCK_BYTES", 1 << 30)
         monkeypatch.setenv("MMAGOLD_THREADS", threads)
-        (block,) = Registers(HMMA).blocks(many)
+        (block,) = Registers(HMMA.engine).blocks(many)
         assert len(block.d) > 2048
         names = ("kind", "sign", "significand_low", "exponent")
         results.append([block.records[name].tobytes() for name in names])
@@ -232,13 +234,13 @@ def test_blocks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_nothing_and_a_single_dot_product() -> None:
     operands = hmma_rows()
-    assert list(Registers(HMMA).blocks({name: codes[:0] for name, codes in operands.items()})) == []
-    (block,) = Registers(HMMA).blocks({name: codes[:1] for name, codes in operands.items()})
+    assert list(Registers(HMMA.engine).blocks({name: codes[:0] for name, codes in operands.items()})) == []
+    (block,) = Registers(HMMA.engine).blocks({name: codes[:1] for name, codes in operands.items()})
     assert block.d.tolist() == [0x41800000]
 
 
 def test_a_buffer_of_another_size_is_refused() -> None:
-    registers = Registers(HMMA)
+    registers = Registers(HMMA.engine)
     for rows in (registers.records - 1, registers.records + 1):
         with pytest.raises(CoreError, match="made other records of this program than it said"):
             HMMA.engine.observe(hmma_rows(), np.empty((rows, 3), number_type()))  # type: ignore[union-attr]

@@ -1,0 +1,212 @@
+"""The trace of one dot product as tables: in colours on a terminal, as plain text in reports."""
+
+from __future__ import annotations
+
+import io
+from fractions import Fraction
+from itertools import groupby
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from golden.explain import specification
+from golden.explain.trace import (
+    Trace,
+    describe,
+    describe_code,
+    lost_bits,
+    shortened_bits,
+    significand_text,
+)
+from golden.model.reference import Cut, Event
+from golden.number.formats import Format, Kind, Number
+from golden.program.steps import Round, Step
+from golden.program.words import step_text
+
+TEXT_WIDTH = 120
+_CUT_STYLE = "bold red"
+
+
+def table(*columns: str) -> Table:
+    """A table in the house style; a column whose name ends in ">" is set flush right."""
+    made = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
+    for column in columns:
+        right = column.endswith(">")
+        made.add_column(column.removesuffix(">"), justify="right" if right else "left", overflow="fold")
+    return made
+
+
+def code_text(code: int, fmt: Format) -> str:
+    """A code in hexadecimal digits, as many as its format has."""
+    return f"0x{code:0{(fmt.bits + 3) // 4}x}"
+
+
+def indented(item: Any, left: int = 2) -> Padding:
+    """The item, `left` columns to the right."""
+    return Padding(item, (0, 0, 0, left))
+
+
+def step_line(number: int, step: Step, integer: bool, style: str = "") -> Table:
+    """A step's number, kind and sentence."""
+    line = Table.grid(padding=(0, 1))
+    line.add_row(f"{number}", Text(step.op, style="cyan"), Text(step_text(step, integer), style=style))
+    line.columns[0].min_width, line.columns[1].min_width = 2, 14
+    return line
+
+
+def trace_text(trace: Trace) -> str:
+    """What `print_trace` prints, as plain text for reports: no terminal codes, whatever FORCE_COLOR says."""
+    text = io.StringIO()
+    print_trace(trace, Console(file=text, width=TEXT_WIDTH, force_terminal=False))
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+
+def print_trace(trace: Trace, console: Console | None = None) -> None:
+    """The whole explanation of one dot product."""
+    ins = trace.instruction
+    console = console or Console()
+    console.print(Text.assemble((ins.architecture, "cyan"), "  ", (ins.name, "bold")))
+    console.print(indented(_operands(trace)))
+    for index, events in groupby(trace.events, key=lambda event: event.operation):
+        operation = ins.program.operations[index]
+        started = f"k = {specification.index_text(operation.k_index)}, from {operation.seed}"
+        console.print(Text.assemble("\n", (operation.algorithm, "bold"), (f"  {started}", "dim")))
+        registers: dict[str, tuple[Number, ...]] = {}
+        for number, event in enumerate(events, 1):
+            _print_step(console, number, event, trace, registers)
+    console.print()
+    console.print(_verdict(trace))
+
+
+def _operands(trace: Trace) -> Table:
+    formats = trace.instruction.formats
+    scaled, absent = trace.scales is not None, trace.instruction.absent
+    empty = () if "b" in absent else ("", "")
+    rows = table("k>", "a>", "value", *(("b>", "value") if empty else ()), *(("scales",) if scaled else ()))
+    skipped = 0
+    for k, (x, y) in enumerate(zip(trace.a, trace.b, strict=True)):
+        if x == 0 and y == 0 and k:
+            skipped += 1
+            continue
+        scales = []
+        if trace.scales is not None:
+            codes_a, codes_b, size = trace.scales
+            pair = (
+                formats["scale_a"].decode(codes_a[k // size]),
+                formats["scale_b"].decode(codes_b[k // size]),
+            )
+            scales = [" * ".join(map(describe, pair))]
+        b = (code_text(y, formats["b"]), describe_code(formats["b"], y)) if empty else ()
+        rows.add_row(str(k), code_text(x, formats["a"]), describe_code(formats["a"], x), *b, *scales)
+    if skipped:
+        rows.add_row("...", Text(f"{skipped} times 0", style="dim"), "", *empty)
+    if "c" not in absent:
+        rows.add_row("c", code_text(trace.c, formats["c"]), describe_code(formats["c"], trace.c), *empty)
+    return rows
+
+
+def _print_step(
+    console: Console, number: int, event: Event, trace: Trace, registers: dict[str, tuple[Number, ...]]
+) -> None:
+    """One step: its sentence, then a table of the numbers that it wrote."""
+    console.print(
+        indented(step_line(number, event.step, trace.instruction.is_integer, "dim")), highlight=False
+    )
+    if event.max_exponents and any(e is not None for e in event.max_exponents):
+        maxima = ", ".join("-" if e is None else str(e) for e in event.max_exponents)
+        console.print(indented(f"largest exponent [bold]{maxima}[/]", 6), highlight=False)
+    if event.written:
+        console.print(indented(_numbers(event, trace), 6))
+    elif isinstance(event.step, Round) and event.code is not None:
+        console.print(indented(_rounding(event, trace, registers), 6))
+    elif event.code is not None:
+        fmt = trace.instruction.program.operations[event.operation].out_format
+        console.print(
+            indented(f"special: {code_text(event.code, fmt)} = {describe_code(fmt, event.code)}", 6),
+            highlight=False,
+        )
+    registers.update(event.written)
+
+
+def _numbers(event: Event, trace: Trace) -> Table:
+    operation = trace.instruction.program.operations[event.operation]
+    shifts, integer = event.cuts is not None, trace.instruction.is_integer
+    rows = table(
+        "",
+        *(("bits",) if integer else ("significand", *(("lost", "shift>") if shifts else ()), "exponent>")),
+        "value",
+    )
+    zeros = 0
+    for name, numbers in event.written.items():
+        cuts = (event.cuts or {}).get(name, (None,) * len(numbers))
+        by_k = name in ("products", "a", "b") and len(numbers) == len(operation.k_index)
+        for index, (number, cut) in enumerate(zip(numbers, cuts, strict=True)):
+            if number.kind == Kind.ZERO and len(numbers) > 1:
+                zeros += 1
+                continue
+            label = f"{name}[{operation.k_index[index] if by_k else index}]" if len(numbers) > 1 else name
+            cells = (
+                (significand_text(number, True), describe(number, True))
+                if integer
+                else _number_cells(number, cut, shifts)
+            )
+            rows.add_row(label, *cells)
+    if zeros:
+        rows.add_row(Text(f"and {zeros} zeros", style="dim"))
+    return rows
+
+
+def _number_cells(number: Number, cut: Cut | None, shifts: bool) -> list[Any]:
+    cells: list[Any] = [significand_text(number)]
+    if shifts:
+        lost = "" if cut is None else shortened_bits(lost_bits(cut).rstrip("0"))
+        cells += [
+            Text(lost, style=_CUT_STYLE),
+            "" if cut is None else f"{cut.shift} >>" if cut.shift else "0",
+        ]
+    exponent = "" if number.kind != Kind.FINITE else f"2^{number.exponent}"
+    return [*cells, exponent, describe(number)]
+
+
+def _rounding(event: Event, trace: Trace, registers: dict[str, tuple[Number, ...]]) -> Text:
+    """The rounded number before and after, and what rounding did to it in units of the last place."""
+    operation = trace.instruction.program.operations[event.operation]
+    fmt, code = operation.out_format, event.code
+    assert code is not None
+    result = fmt.decode(code)
+    text = Text.assemble((code_text(code, fmt), "bold"), f" = {describe_code(fmt, code)}")
+    source = registers.get(event.step.of[0], ())
+    if source and source[0].kind <= Kind.FINITE and result.kind <= Kind.FINITE:
+        error = result.value - source[0].value
+        if error and not fmt.is_float and trace.instruction.is_integer:
+            text.append(f"   overflow changed the total by {error}", style="yellow")
+        elif error:
+            last = Fraction(2) ** (result.lsb_exponent if fmt.is_float else 0)
+            text.append(f"   rounding changed the sum by {float(error / last):+.4g} ULP", style="yellow")
+        else:
+            text.append("   exact", style="green")
+    return text
+
+
+def _verdict(trace: Trace) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    fmt = trace.instruction.formats["d"]
+    grid.add_row("d", Text(code_text(trace.code, fmt), style="bold green"), describe_code(fmt, trace.code))
+    exact, error = trace.exact, trace.error_ulp
+    if exact is None:
+        grid.add_row("exact", "", "an operand is infinite or NaN")
+        return grid
+    data = trace.as_dict()
+    grid.add_row(
+        "exact",
+        "",
+        f"{data['exact_value']}" + (f"  = {data['exact']}" if data["exact"] != data["exact_value"] else ""),
+    )
+    if error is not None:
+        grid.add_row(
+            "error", "", Text(f"{error:+.6g} ULP", style="green" if abs(error) <= 0.5 else _CUT_STYLE)
+        )
+    return grid
