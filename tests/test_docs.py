@@ -158,6 +158,39 @@ def test_a_schema_page_that_the_loader_contradicts_is_refused(
         schema.check()
 
 
+@pytest.mark.parametrize(
+    ("behind", "prose"),
+    [
+        ("| `sign` | `signed`, `positive` | needed | a", "none\n\nBy hand.\n\n- and\n- a list"),
+        ("- flush: {of: [a, b], sign: signed}\n```", "The code:\n\n```yaml\n- flush: {of: [a]}\n```"),
+        ("| `{of: scales, sign: signed}` |", "A table:\n\n| Mine | x |\n| --- | --- |\n| `of` | 1 | 2 | 3 |"),
+        ("| `define_formats: {f16: {}}` |", "Behind a table without code.\n\n```yaml\nunit: mine\n```"),
+        ("| `zeros` | `ignored`, `maximum`, `sticky` |", "    indented\n\n```python no-run\nx = 1\n\n\n```"),
+    ],
+)
+def test_prose_behind_a_table_stays(behind: str, prose: str) -> None:
+    """Whatever stands behind the tables of a section is kept, and writing twice changes nothing."""
+    at = SPEC_PAGE.index("\n", SPEC_PAGE.index(behind) + len(behind))
+    end = SPEC_PAGE.index("\n\n", at)  # the end of that table or code
+    page = f"{SPEC_PAGE[:end]}\n\n{prose}{SPEC_PAGE[end:]}"
+    filled = schema.fill(page)
+    assert schema.fill(filled) == filled
+    assert f"\n\n{prose}\n\n" in filled
+    assert filled.replace(f"{prose}\n\n", "", 1) == SPEC_PAGE  # and moves nothing else
+
+
+def test_prose_right_below_a_table_stays() -> None:
+    old = "| `{of: scales, sign: signed}` | step 'flush' does not work on 'scales' |\n"
+    assert schema.fill(SPEC_PAGE.replace(old, f"{old}No blank line.\n")) == SPEC_PAGE.replace(
+        old, f"{old}\nNo blank line.\n"
+    )
+
+
+def test_a_section_twice_is_refused() -> None:
+    with pytest.raises(DocsError, match="has two sections '`flush`', expected one"):
+        schema.fill(f"{SPEC_PAGE}\n### `flush`\n\nAgain.\n")
+
+
 def test_a_changed_loader_makes_the_page_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     """A range, a choice or a new key of the loader alone."""
     reader = reading.StepReader

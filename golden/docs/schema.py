@@ -413,29 +413,59 @@ def _refusal(kind: _Kind, text: str) -> str:
 # The page ---------------------------------------------------------------------------------------------------
 
 _SECTION = re.compile(r"^(#{2,4} .+)$", re.M)
+_BLOCK = re.compile(r"^```(?:.*\n)*?```$|^(?:\|.*\n?)+|^(?:(?!\||```).+\n?)+|^.+$", re.M)
+"""Code, a table, a paragraph; a fence that nothing closes is a block of its own."""
 _HEAD = ("Key", "Takes", "Default", "Meaning")
+_REFUSED = ("Refused", "The loader says")
+_ALGORITHM = ("Algorithm", "Parameter", "Takes", "Default", "Meaning")
 _ALGORITHMS = "Algorithms"
 
 
 def fill(text: str) -> str:
-    """The page with everything that the loader says written anew; of its tables the meanings are kept.
+    """The page with everything that the loader says written anew; of its tables the meanings are kept, and
+    whatever else is written by hand, before and after them.
 
     Raises:
-        DocsError: a key has no meaning, or a section is missing; the message names it.
+        DocsError: a key has no meaning, a section is missing or stands twice; the message names it.
     """
     first, *rest = _SECTION.split(text)
-    sections = dict(zip(rest[::2], rest[1::2], strict=True))
-    by_title = {heading.lstrip("# "): heading for heading in sections}
+    headings, bodies = rest[::2], rest[1::2]
+    titles = [heading.lstrip("# ") for heading in headings]
     for title in (*schemas(), _ALGORITHMS):
-        if title not in by_title:
-            raise DocsError(f"docs/{PAGE} has no section '{title}', the loader knows it")
-        body = sections[by_title[title]]
-        start = re.search(r"^\|", body, re.M)
-        before = body[: start.start()].rstrip() if start else body.rstrip()
-        meanings = _declared(title.strip("`")) or _meanings(body)
-        written = _algorithms() if title == _ALGORITHMS else _section(title, meanings)
-        sections[by_title[title]] = f"{before}\n\n{written}\n\n"
-    return (first + "".join(heading + body for heading, body in sections.items())).rstrip() + "\n"
+        if titles.count(title) != 1:
+            problem = "two sections" if title in titles else "no section"
+            raise DocsError(f"docs/{PAGE} has {problem} '{title}', expected one: the loader knows it")
+        at = titles.index(title)
+        bodies[at] = _filled(title, bodies[at])
+    return (first + "".join(map(str.__add__, headings, bodies))).rstrip() + "\n"
+
+
+def _filled(title: str, body: str) -> str:
+    """The section with its tables and examples written anew; they stand where the first of them stood."""
+    before, own, after = _parts(body, title in schemas() and bool(schemas()[title].examples))
+    meanings = _declared(title.strip("`")) or _meanings("\n".join(own))
+    written = _algorithms() if title == _ALGORITHMS else _section(title, meanings)
+    after = [block for block in after if not (block.startswith("```yaml") and block in written)]
+    return "\n\n".join(["", *before, written, *after, ""])
+
+
+def _parts(body: str, examples: bool) -> tuple[list[str], list[str], list[str]]:
+    """The blocks of a section: by hand, what `fill` wrote, by hand. What stands in between is put behind.
+
+    Written are the tables with the heads of this module and, where the loader's keys have `examples`, the
+    code right below the first.
+    """
+    heads = tuple(f"| {head[0]} | {head[1]} |" for head in (_HEAD, _REFUSED, _ALGORITHM))
+    before: list[str] = []
+    own: list[str] = []
+    after: list[str] = []
+    for block in (found[0].rstrip() for found in _BLOCK.finditer(body)):
+        code = examples and len(own) == 1 and not after and block.startswith("```yaml")
+        if block.startswith(heads) or code:
+            own.append(block)
+        else:
+            (after if own else before).append(block)
+    return before, own, after
 
 
 def _declared(op: str) -> dict[str, str]:
@@ -469,7 +499,7 @@ def _section(title: str, meanings: Mapping[str, str]) -> str:
         cells = [
             [shown if "`" in shown else f"`{shown}`", _escaped(message)] for shown, message in schema.refused
         ]
-        parts.append(table(("Refused", "The loader says"), cells))
+        parts.append(table(_REFUSED, cells))
     return "\n\n".join(parts)
 
 
@@ -491,7 +521,7 @@ def _algorithms() -> str:
         names = " or ".join(f"`{word}`" for word in (algorithm.name, *algorithm.aliases))
         for index, row in enumerate(found or [["none", "", "", ""]]):
             rows.append([names if index == 0 else "", *row])
-    return table(("Algorithm", "Parameter", "Takes", "Default", "Meaning"), rows)
+    return table(_ALGORITHM, rows)
 
 
 def _parameter(rule: Section) -> str:
