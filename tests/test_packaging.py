@@ -57,7 +57,7 @@ def installed(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--quiet",
         str(wheel),
     ]
-    done = subprocess.run(pip, capture_output=True, text=True, check=False)
+    done = subprocess.run(pip, capture_output=True, text=True, check=False, env=own_environment())
     assert done.returncode == 0, done.stderr
     # Folders named in a .pth file are searched last, and their own .pth files (the editable install)
     # are not read.
@@ -66,13 +66,14 @@ def installed(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin"
 
 
+def own_environment() -> dict[str, str]:
+    """Without what would lead Python or mmagold to this checkout, which pip took for an installation."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "MMAGOLD_"))}
+
+
 def run(cwd: Path, *command: str | Path) -> str:
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "MMAGOLD_"))
-    }
-    done = subprocess.run(
-        [str(word) for word in command], capture_output=True, text=True, check=False, cwd=cwd, env=environment
-    )
+    words, environment = [str(word) for word in command], own_environment()
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=cwd, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
