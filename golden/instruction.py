@@ -64,6 +64,8 @@ class Instruction(Signature):
     traits: Traits = field(default_factory=Traits)
     mode_units: dict[int, Instruction] = field(default_factory=dict)
     """The unit in each mode, by the code of `mode`; `formats` and `program` here are those of the first."""
+    mode_code: int | None = None
+    """Of a unit that is another in one of its modes: the code of that mode."""
 
     def __repr__(self) -> str:
         return f"<Instruction {self.architecture} {self.name}>"
@@ -76,7 +78,7 @@ class Instruction(Signature):
     @cached_property
     def is_integer(self) -> bool:
         """See golden.program.words.is_integer."""
-        return is_integer(self.program, self.formats)
+        return is_integer(self.program, self.own_formats)
 
     @cached_property
     def engine(self) -> Engine | ModeEngine:

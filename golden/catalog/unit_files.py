@@ -44,11 +44,11 @@ def build_instruction(document: Section) -> Instruction:
     if modes is None:
         return _unit(document, {})
     _check_fields_used(document, modes)
-    units = {code: _mode(document, values) for code, values in modes.codes()}
+    units = {code: replace(_mode(document, values), mode_code=code) for code, values in modes.codes()}
     first = next(iter(units.values()))
     for code, unit in units.items():
         _check_same_ports(document, first, unit, code)
-    return replace(first, name=document["unit"], modes=modes, mode_units=units)
+    return replace(first, name=document["unit"], modes=modes, mode_units=units, mode_code=None)
 
 
 def _mode(document: Section, values: dict[str, Value]) -> Instruction:

@@ -11,7 +11,10 @@ from typing import Any
 
 import yaml
 
+from golden import yamlfile
 from golden.catalog.json_schema import editor_line
+from golden.catalog.unit_files import build_instruction
+from golden.errors import SpecError
 from golden.instruction import Instruction
 from golden.number.formats import Format, formats, get_format
 from golden.program.steps import format_of
@@ -21,29 +24,81 @@ _OPERANDS = ("a", "b", "c", "d", "scale_a", "scale_b")
 
 
 def unit_text(ins: Instruction, name: str = "unit", title: str = "") -> str | None:
-    """Returns the unit's YAML, or None for a sparse instruction, which the schema of custom units does not
-    know, and for a unit with modes, of which only each mode alone (`mode_units`) can be written.
+    """Returns the unit's YAML, or None for what the schema of custom units does not know: a sparse
+    instruction, and modes that change more than values (the number of operations or steps, say); of those,
+    each mode alone (`mode_units`) can be written.
 
     Args:
         name, title: for the keys `unit` and `title`; the title is the instruction's name by default.
     """
-    if ins.sparse or ins.modes is not None:
+    if ins.sparse:
         return None
+    units = list(ins.mode_units.values()) or [ins]
     unit: dict[str, Any] = {"unit": name, "title": title or f"{ins.architecture} {ins.name}"}
     unit["shape"] = {"k": ins.k, "m": ins.m, "n": ins.n}
-    local = {fmt.name: _format(fmt) for fmt in _used_formats(ins) if not _builtin(fmt)}
+    local = {fmt.name: _format(fmt) for one in units for fmt in _used_formats(one) if not _builtin(fmt)}
     if local:
         unit["define_formats"] = local
-    unit["formats"] = {
-        operand: ins.formats[operand].name for operand in _OPERANDS if operand in ins.own_formats
-    }
+    if ins.modes is not None:
+        unit["modes"] = {field.name: list(field.values) for field in ins.modes.fields}
     if ins.scale_block is not None:
         unit["scale_block"] = ins.scale_block
-    unit["program"] = [operation_keys(operation) for operation in ins.program.operations]
+    unit |= _of_modes(ins, [_computation(one) for one in units])
     written = yaml.dump(
         unit, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=120, allow_unicode=True
     )
-    return editor_line("unit") + str(written)
+    text = editor_line("unit") + str(written)
+    return text if ins.modes is None or _reads_back(text, ins) else None
+
+
+def _computation(ins: Instruction) -> dict[str, Any]:
+    """The keys in which a mode can differ from others."""
+    formats = {operand: ins.formats[operand].name for operand in _OPERANDS if operand in ins.own_formats}
+    return {"formats": formats, "program": [operation_keys(one) for one in ins.program.operations]}
+
+
+# Modes ------------------------------------------------------------------------------------------------------
+
+_DEFAULT = object()
+"""Stands for a key that a mode does not write, because it holds the default there."""
+
+
+def _of_modes(ins: Instruction, units: list[Any]) -> Any:
+    """The modes' computations in one, `$field` where they differ; the first's where no field says how."""
+    first = units[0]
+    if all(unit == first for unit in units):
+        return first
+    if all(isinstance(unit, dict) for unit in units):
+        names = dict.fromkeys(name for unit in units for name in unit)
+        return {name: _of_modes(ins, [unit.get(name, _DEFAULT) for unit in units]) for name in names}
+    if all(isinstance(unit, list) and len(unit) == len(first) for unit in units):
+        return [_of_modes(ins, list(items)) for items in zip(*units, strict=True)]
+    return _field_of(ins, units)
+
+
+def _field_of(ins: Instruction, values: list[Any]) -> Any:
+    """`$field` of the field that holds these values, a mode each; without one, the first that is written."""
+    assert ins.modes is not None
+    tables = [table for _, table in ins.modes.codes()]
+    for name in tables[0]:
+        given = zip(values, tables, strict=True)
+        if all(value is _DEFAULT or value == table[name] for value, table in given):
+            return f"${name}"
+    return next(value for value in values if value is not _DEFAULT)
+
+
+def _reads_back(text: str, ins: Instruction) -> bool:
+    """Whether the text is the same unit in every mode: only then does `$field` say all that differs."""
+    try:
+        again = build_instruction(yamlfile.parse(text))
+    except SpecError:
+        return False
+    return again.modes == ins.modes and all(
+        again.mode_units[code].formats == unit.formats
+        and [one.arithmetic for one in again.mode_units[code].program.operations]
+        == [one.arithmetic for one in unit.program.operations]
+        for code, unit in ins.mode_units.items()
+    )
 
 
 class _Dumper(yaml.SafeDumper):

@@ -32,7 +32,7 @@ def special_values(group: Group) -> str:
     floating point."""
     ins = group.representative
     d = ins.formats["d"]
-    exact = ieee.rounded_sum(ins) if d.is_float and not ins.absent else None
+    exact = ieee.rounded_sum(ins) if d.is_float else None
     rows = []
     for question, operands in special_cases(ins):
         got = int(ins.dot(**operands))
@@ -78,27 +78,35 @@ def _against(d: Format, got: int, wanted: int) -> str:
     return "same" if kind in (-1, 3) else result_text(d, wanted)
 
 
+_ORDINARY = "half_ulp"
+"""The stimulus kind of the example where nothing tells the unit from IEEE 754: its sums are rounded."""
+
+
 # One telling example ----------------------------------------------------------------------------------------
 
 
 def example(group: Group) -> str:
     """The trace of the simplest operands found that tell the unit from the correctly rounded sum."""
     ins = group.representative
-    if ins.absent:  # what it is held against adds products and c
-        return ""
     if not ins.formats["d"].is_float:
-        operands = ieee.overflow(ins).example
+        operands = ieee.overflow(ins).example if ins.is_integer else None
+        if operands is None:
+            return ""
         why = "The simplest operands found whose sum leaves the range of D."
         return "\n\n".join([why, *_traced(ins, operands)])
     found = ieee.findings(ins)
     if found.telling is None:
-        return "No operands were found on which the unit differs from the correctly rounded sum."
+        operands = stimuli.generate(ins, _ORDINARY, 1, np.random.default_rng(ieee.SEED))
+        why = (
+            "No operands were found on which the unit differs from the correctly rounded sum. The first of "
+            f"the stimulus kind `{_ORDINARY}`:"
+        )
+        return "\n\n".join([why, *_traced(ins, {name: codes[0] for name, codes in operands.items()})])
     other, what = ieee.rounded_sum(ins), "the correctly rounded sum"
     if found.telling_against == "chain":
-        other, what = (
-            ieee.fma_chain(ins),
-            "a chain of IEEE fused multiply-adds (it gives the correctly rounded sum)",
-        )
+        other = ieee.fma_chain(ins)
+        links = "additions" if "b" in ins.absent else "fused multiply-adds"
+        what = f"a chain of IEEE {links} (it gives the correctly rounded sum)"
     wanted = int(other.dot(**found.telling))
     why = (
         f"The simplest operands found on which the unit differs from {what}, which is "
@@ -119,19 +127,30 @@ def against_ieee(group: Group) -> str:
     """How often and how far results differ from the correctly rounded sum and from a chain
     of fused multiply-adds."""
     ins = group.representative
-    if ins.absent:
-        return ""
     if not ins.formats["d"].is_float:
-        return _integer(ins)
-    found = ieee.findings(ins)
+        return _integer(ins) if ins.is_integer else ""
+    found, chain = ieee.findings(ins), _chain(ins)
     told = (
         f"{found.tried:,} dot products were tried, {found.per_kind} of each of the {len(stimuli.KINDS)} "
         f"stimulus kinds with seed {ieee.SEED}. The kinds aim at differences; the shares say how easily the "
         "units are told apart, not how often results differ in a workload. Correctly rounded: the exact "
-        "sum, rounded once to nearest even. FMA chain: from c, k ascending, each step rounded to "
-        f"{ins.formats['d'].name}."
+        f"sum, rounded once to nearest even. {chain[:1].upper()}{chain[1:]}: "
+        f"{_start(ins)}, k ascending, each step rounded to {ins.formats['d'].name}."
     )
-    return "\n\n".join([told, _tallies(found), _errors(ins, found), _order(ins, found), _by_kind(found)])
+    parts = (told, _tallies(found, chain), _errors(ins, found), _order(ins, found), _by_kind(found, chain))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _chain(ins: Instruction) -> str:
+    """What `ieee.fma_chain` is called."""
+    return "chain of additions" if "b" in ins.absent else "FMA chain"
+
+
+def _start(ins: Instruction) -> str:
+    """What the chain begins with."""
+    if "c" not in ins.absent:
+        return "from c"
+    return "from the first element" if "b" in ins.absent else "from the first product"
 
 
 _LABELS = {
@@ -147,7 +166,7 @@ def share(part: int, whole: int) -> str:
     return f"{part:,} ({100 * part / whole:.1f} %)" if part else "0"
 
 
-def _tallies(found: ieee.Findings) -> str:
+def _tallies(found: ieee.Findings, chain: str) -> str:
     rows = [
         (
             label,
@@ -163,7 +182,7 @@ def _tallies(found: ieee.Findings) -> str:
             share(found.chain.numeric, found.tried),
         )
     )
-    return table(("Result is", "Unlike correctly rounded", "Unlike the FMA chain"), rows)
+    return table(("Result is", "Unlike correctly rounded", f"Unlike the {chain}"), rows)
 
 
 def _errors(ins: Instruction, found: ieee.Findings) -> str:
@@ -205,13 +224,16 @@ def ulp_text(ulp: Fraction) -> str:
 
 
 def _order(ins: Instruction, found: ieee.Findings) -> str:
+    if ins.k == 1:
+        return ""
+    terms = "elements of a" if "b" in ins.absent else "products"
     if not found.reordered or found.reordered_example is None:
         if _one_sum(ins):
-            told = "The order of the products cannot matter: they enter one sum after one alignment."
+            told = f"The order of the {terms} cannot matter: they enter one sum after one alignment."
             return f"**Order.** {told} In no trial of {found.tried:,} did another order give another result."
-        return f"**Order.** The products in another order gave another result in no trial of {found.tried:,}."
+        return f"**Order.** The {terms} in another order gave another result in no trial of {found.tried:,}."
     return (
-        "**Order.** The products in another order gave another result in "
+        f"**Order.** The {terms} in another order gave another result in "
         f"{share(found.reordered, found.tried)} cases: "
         f"the sum depends on the order of k. One of them: `{short(ins, found.reordered_example)}`."
     )
@@ -229,7 +251,7 @@ def _one_sum(ins: Instruction) -> bool:
     )
 
 
-def _by_kind(found: ieee.Findings) -> str:
+def _by_kind(found: ieee.Findings, chain: str) -> str:
     rows = [
         (
             f"`{kind}`",
@@ -239,12 +261,12 @@ def _by_kind(found: ieee.Findings) -> str:
         )
         for kind in stimuli.KINDS
     ]
-    head = ("Kind", "What it aims at", "Unlike correctly rounded", "Unlike the FMA chain")
+    head = ("Kind", "What it aims at", "Unlike correctly rounded", f"Unlike the {chain}")
     return f"<details>\n<summary>By stimulus kind</summary>\n\n{table(head, rows)}\n\n</details>"
 
 
 _OVERFLOW = {
-    "wrap": "wraps modulo 2**32",
+    "wrap": "wraps modulo 2**{bits}",
     "saturate": "clamps to the ends of the range, once, after the exact total",
 }
 
@@ -252,11 +274,16 @@ _OVERFLOW = {
 def _integer(ins: Instruction) -> str:
     found = ieee.overflow(ins)
     d = ins.formats["d"]
+    if found.example is None:
+        return (
+            f"Integer sums are exact, and no operands leave the range of {d.name}: every result is the sum."
+        )
     exact = int(ieee.integer_sum(ins, found.example))
     got = int(ins.dot(**found.example))
     agreed = "all" if not found.unlike else f"all but {found.unlike:,}"
     return (
-        f"Integer sums are exact; what remains is overflow. A total beyond {d.name} {_OVERFLOW[found.rule]}: "
+        f"Integer sums are exact; what remains is overflow. A total beyond {d.name} "
+        f"{_OVERFLOW[found.rule].format(bits=d.bits)}: "
         f"`{short(ins, found.example)}` adds up to {exact} and gives {result_text(d, got)}. Of "
         f"{found.tried:,} dot products ({ieee.PER_KIND} of each stimulus kind, seed {ieee.SEED}), "
         f"{found.beyond:,} leave the range; {agreed} results are what this rule says."

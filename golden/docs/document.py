@@ -116,19 +116,19 @@ def to_markdown(subject: Instruction | str) -> str:
 
 def _one(ins: Instruction) -> str:
     """An instruction's page; of a unit with modes, that of its first mode and what the others change."""
-    text = instruction_page.markdown(group_alone(ins.plain))
+    text = instruction_page.markdown(group_alone(ins))
     told = "\n\n".join(modes_markdown(ins, table))
     return text.replace("\n## Formats\n", f"\n{told}\n\n## Formats\n", 1) if told else text
 
 
 def group_alone(ins: Instruction) -> Group:
-    """The page's group with only this instruction, under its own name."""
+    """The page's group with only this instruction, under its own name; of a unit with modes its first."""
     slug = (
         group_of(ins).slug
         if ins.architecture in architectures.architectures()
         else escape.file_stem(ins.name)
     )
-    return replace(own_group(ins), slug=slug, title=ins.variables.get("title", ins.name))
+    return replace(own_group(ins.plain), slug=slug, title=ins.variables.get("title", ins.name))
 
 
 def _architecture(name: str) -> str:

@@ -37,6 +37,8 @@ def command(ins: Instruction, operands: Operands) -> str:
         if name in operands:
             codes = _written(ins, name, operands[name])
             words += [f"{flag} {','.join(codes)}"] if codes else []
+    if ins.mode_code is not None:  # the file that the command reads has every mode
+        words.append(f"--mode {ins.mode_code:#x}")
     return " ".join(words)
 
 

@@ -28,7 +28,7 @@ from golden.number.formats import Format, to_float
 from golden.program.compiling import compile_program
 from golden.program.program import OperandFormats
 from golden.program.signature import FIRST_COLUMNS, SCALES, Bits, Operands
-from golden.program.steps import Round
+from golden.program.steps import Additions, Round
 
 PER_KIND = 500
 """Dot products of each stimulus kind."""
@@ -39,44 +39,47 @@ _NEAR = 24
 
 # The units of IEEE 754 --------------------------------------------------------------------------------------
 
-_SCALE = "  - scale: {of: products}\n"
-_ROUNDED = """
-steps:
-  - multiply: {{to: products}}
-{scale}  - special_values: {{of: [products, c], nan: {nan}}}
-  - sum: {{of: [products, c], to: total}}
-  - round: {{of: total, rounding: nearest_even, overflow: ieee, zero: signed}}
-"""
-_CHAIN = """
-steps:
-  - fma: {{start: c, to: d, format: {d}, rounding: nearest_even, nan: {nan}, nan_order: []}}
-"""
-_SCALED_CHAIN = """
-steps:
-  - multiply: {{to: products}}
-{scale}  - sum: {{of: [c, products], to: d, order: sequential, format: {d}, rounding: nearest_even, nan: {nan}}}
-"""  # noqa: E501
-
 
 def rounded_sum(ins: Instruction) -> Instruction:
     """The unit that rounds the exact c + sum(a[k] * b[k]) once, to nearest even,
-    with signed zeros and subnormals."""
-    return _unit(ins, _ROUNDED)
+    with signed zeros and subnormals; without b or c where `ins` has none."""
+    terms = ", ".join(_terms(ins))
+    steps = [
+        *_products(ins),
+        f"special_values: {{of: [{terms}], nan: {ins.formats['d'].nan}}}",
+        f"sum: {{of: [{terms}], to: total}}",
+        "round: {of: total, rounding: nearest_even, overflow: ieee, zero: signed}",
+    ]
+    return _unit(ins, steps)
 
 
 def fma_chain(ins: Instruction) -> Instruction:
-    """The unit of fused multiply-adds from c, k ascending, each rounded to nearest even in D's format."""
-    return _unit(ins, _SCALED_CHAIN if ins.scale_block else _CHAIN)
+    """The unit of fused multiply-adds from c, k ascending, each rounded to nearest even in D's format; of
+    additions alone where `ins` has scales or no b."""
+    d = ins.formats["d"]
+    rounds = f"to: d, format: {d.name}, rounding: nearest_even, nan: {d.nan}"
+    if ins.scale_block or "b" in ins.absent:
+        terms = ", ".join(reversed(_terms(ins)))
+        return _unit(ins, [*_products(ins), f"sum: {{of: [{terms}], order: sequential, {rounds}}}"])
+    start = "product" if "c" in ins.absent else "c"
+    return _unit(ins, [f"fma: {{start: {start}, {rounds}, nan_order: []}}"])
 
 
-def _unit(ins: Instruction, template: str) -> Instruction:
-    """An instruction with the operands of `ins` and the template's steps."""
-    scales, result = (
-        {name: fmt for name, fmt in ins.formats.items() if name in SCALES},
-        ins.formats["d"],
-    )
-    text = template.format(d=result.name, nan=result.nan, scale=_SCALE if scales else "")
-    document = yamlfile.parse(text, "IEEE 754")
+def _terms(ins: Instruction) -> list[str]:
+    """The registers that are added: the products, or a where there is no b, and c where there is one."""
+    return ["a" if "b" in ins.absent else "products", *([] if "c" in ins.absent else ["c"])]
+
+
+def _products(ins: Instruction) -> list[str]:
+    """The steps that make the exact products with their scales."""
+    scale = ["scale: {of: products}"] if ins.scale_block else []
+    return [] if "b" in ins.absent else ["multiply: {to: products}", *scale]
+
+
+def _unit(ins: Instruction, steps: list[str]) -> Instruction:
+    """An instruction with the operands of `ins` and these steps."""
+    scales = {name: fmt for name, fmt in ins.formats.items() if name in SCALES}
+    document = yamlfile.parse("".join(["steps:\n", *(f"  - {step}\n" for step in steps)]), "IEEE 754")
     a, b, c, d = (ins.formats[name] for name in "abcd")
     formats = OperandFormats(a, b, c, d, ins.stored_k, _local(ins), scales)
     return replace(ins, program=compile_program([document], document, formats))
@@ -309,7 +312,7 @@ def plain_metadata(ins: Instruction, operands: Operands) -> Operands:
 
 
 def products(ins: Instruction, operands: Operands) -> npt.NDArray[np.float64]:
-    """The products with their scales in float64, (..., stored_k)."""
+    """The products with their scales in float64, (..., stored_k); a where there is no b."""
     a, b = to_float(ins.formats["a"], operands["a"]), to_float(ins.formats["b"], selected_b(ins, operands))
     value = a * b
     if ins.scale_block is not None:
@@ -321,6 +324,7 @@ def products(ins: Instruction, operands: Operands) -> npt.NDArray[np.float64]:
 
 def largest_addend(ins: Instruction, operands: Operands) -> npt.NDArray[np.float64]:
     """The largest magnitude among c and the products, (...)."""
+    operands = ins.complete(operands)
     c = np.abs(to_float(ins.formats["c"], operands["c"]))
     return np.asarray(np.maximum(np.abs(products(ins, operands)).max(axis=-1), c))
 
@@ -354,19 +358,22 @@ class Overflow:
     beyond: int
     rule: str
     unlike: int
-    example: Operands
+    example: Operands | None
 
 
 def overflow(ins: Instruction) -> Overflow:
-    """Runs every kind through an integer instruction; the simplest operands whose sum leaves D's range."""
+    """Runs every kind through an integer instruction; the simplest operands whose sum leaves D's range, None
+    where no sum did."""
     return _overflow(_Key(ins))
 
 
 @cache
 def _overflow(key: _Key) -> Overflow:
     ins = key.ins
-    low, high = -(1 << (ins.formats["d"].bits - 1)), (1 << (ins.formats["d"].bits - 1)) - 1
-    rule = ins.program.operations[-1].steps_of(Round)[0].overflow
+    d = ins.formats["d"]
+    low, high = -(1 << (d.bits - 1)) if d.signed else 0, int(d.decode(d.largest).value)
+    final = ins.program.operations[-1].final
+    rule = "saturate" if isinstance(final, Round | Additions) and final.overflow == "saturate" else "wrap"
     tried = beyond = unlike = 0
     found: list[tuple[float, Operands]] = []
     for index, kind in enumerate(stimuli.KINDS):
@@ -388,14 +395,16 @@ def _overflow(key: _Key) -> Overflow:
         total = integer_sum(ins, batch)
         return (total < low) | (total > high)
 
-    _, simplest = min(found, key=lambda one: one[0])
-    return Overflow(
-        tried, beyond, rule, unlike, plain_metadata(ins, minimise(ins, simplest, leaves, rounds=None))
-    )
+    example = None
+    if found:
+        _, simplest = min(found, key=lambda one: one[0])
+        example = plain_metadata(ins, minimise(ins, simplest, leaves, rounds=None))
+    return Overflow(tried, beyond, rule, unlike, example)
 
 
 def integer_sum(ins: Instruction, operands: Operands) -> npt.NDArray[np.int64]:
     """c + the sum of the products of an integer instruction, exact in int64, (...)."""
+    operands = ins.complete(operands)
     b = selected_b(ins, operands)
     if ins.formats["a"].bits == 1:
         bits = operands["a"] ^ b if ins.program.bit_operation == "xor" else operands["a"] & b

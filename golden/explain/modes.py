@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
 
+from golden.explain.numbers import hex_text
+from golden.explain.special_values import special_cases
+from golden.explain.trace import describe_code
 from golden.files import escape
 from golden.instruction import Instruction
 from golden.program.modes import mode_text, spelt
+from golden.program.program import Operation
 from golden.program.words import step_text
 
 HEAD = ("mode", "Fields", "What differs from the first mode")
@@ -27,7 +31,7 @@ def modes_dict(ins: Instruction) -> dict[str, Any] | None:
                 "values": values,
                 "formats": {name: fmt.name for name, fmt in ins.mode_units[code].formats.items()},
                 "operations": [
-                    [step_text(step, ins.mode_units[code].is_integer) for step in operation.steps]
+                    _texts(ins.mode_units[code], operation)
                     for operation in ins.mode_units[code].program.operations
                 ],
             }
@@ -42,18 +46,39 @@ def modes_rows(ins: Instruction) -> Iterator[tuple[str, str, str]]:
     first = ins.plain
     for code, values in ins.modes.codes():
         told = "; ".join(_differences(first, ins.mode_units[code]))
-        yield f"{code:#x}", mode_text(values), told or ("as described here" if code == 0 else "nothing")
+        same = "as described here" if code == first.mode_code else "nothing"
+        yield f"{code:#x}", mode_text(values), told or same
 
 
 def _differences(first: Instruction, unit: Instruction) -> Iterator[str]:
     for name, fmt in unit.formats.items():
         if fmt != first.formats[name]:
             yield f"{name} is {fmt.name}"
-    pairs = zip_longest(first.program.operations, unit.program.operations)
-    for was, now in pairs:
-        for index, (old, new) in enumerate(zip_longest(was.steps, now.steps)):
-            if old != new and new is not None:
-                yield f"step {index + 1}: {step_text(new, unit.is_integer).rstrip(chr(46))}"
+    ours, theirs = first.program.operations, unit.program.operations
+    if len(ours) != len(theirs):
+        yield f"{len(theirs)} operation{'s' * (len(theirs) > 1)} instead of {len(ours)}"
+    for number, (was, now) in enumerate(zip_longest(ours, theirs)):
+        where = f"operation {number}, " * (len(theirs) > 1)
+        if now and (was is None or _frame(was) != _frame(now)):
+            yield f"operation {number}: {_frame(now)}"
+        texts = _texts(first, was)
+        for index, text in enumerate(_texts(unit, now)):
+            if index >= len(texts) or text != texts[index]:
+                yield f"{where}step {index + 1}: {text.rstrip('.')}"
+        if was and now and len(now.steps) < len(was.steps):
+            yield f"{where}no step after {len(now.steps)}"
+
+
+def _frame(operation: Operation) -> str:
+    """What an operation takes and gives."""
+    k, operands = operation.k_index, operation.operand_format
+    places = f"k = {k[0]}..{k[-1]} ({len(k)} products)" if k else "no products"
+    exact = "" if operands is None else f" as {operands.name}"
+    return f"{places}{exact}, from {operation.seed}, to {operation.to} ({operation.out_format.name})"
+
+
+def _texts(ins: Instruction, operation: Operation | None) -> list[str]:
+    return [] if operation is None else [step_text(step, ins.is_integer) for step in operation.steps]
 
 
 def fields_text(ins: Instruction) -> list[str]:
@@ -84,4 +109,24 @@ def modes_markdown(ins: Instruction, table: Any) -> list[str]:
     )
     fields = "\n".join(f"- {escape.markdown(line)}" for line in fields_text(ins))
     rows = [tuple(escape.markdown(cell) for cell in row) for row in modes_rows(ins)]
-    return ["## Modes", told, fields, table(HEAD, rows)]
+    return ["## Modes", told, fields, table(HEAD, rows), *_answers_markdown(ins, table)]
+
+
+def _answers_markdown(ins: Instruction, table: Any) -> list[str]:
+    """The special values whose answer depends on the mode; empty where none does."""
+    rows = []
+    for question, operands in special_cases(ins):
+        answers: dict[int, list[str]] = {}
+        for code in ins.mode_units:
+            answers.setdefault(ins.reference_dot(**operands | {"mode": code}), []).append(f"{code:#x}")
+        if len(answers) > 1:
+            told = (f"{_answer(ins, d)} in {', '.join(modes)}" for d, modes in answers.items())
+            rows.append((escape.markdown(question), "; ".join(told)))
+    if not rows:
+        return []
+    return ["Special values whose answer depends on the mode:", table(("Case", "d in the modes"), rows)]
+
+
+def _answer(ins: Instruction, code: int) -> str:
+    d = ins.formats["d"]
+    return f"`{hex_text(d, code)}` ({describe_code(d, code)})"

@@ -233,9 +233,10 @@ def _formats_table(data: dict[str, Any]) -> str:
 
 
 def sum_text(ins: Instruction) -> str:
-    """What a dot product of the unit adds: "c + sum of 16 products"."""
+    """What a dot product of the unit adds: "c + sum of 16 products", "c + a" in an adder."""
     seed, terms = "c + " * ("c" not in ins.absent), "elements of a" if "b" in ins.absent else "products"
-    return f"{seed}sum of {ins.stored_k} {terms}"
+    one = {"products": "a * b"}.get(terms, "a") if ins.stored_k == 1 and not ins.scale_block else ""
+    return seed + (one or f"sum of {ins.stored_k} {terms}")
 
 
 Chain = list[tuple[int, Operation]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from golden.cover.coverage import Coverage
 from golden.dissect.comparing import compare
 from golden.dissect.diagnosis import diagnose
 from golden.dissect.minimising import minimise
-from golden.docs import document
+from golden.docs import document, ieee
 from golden.errors import ShapeError, SpecError
 from golden.explain.specification import specification
 from golden.vectors import default_set, dpi, files
@@ -239,6 +240,51 @@ def test_documents_name_no_such_operand(tmp_path):
         assert document.to_html(ins)
         told = json.loads(json.dumps(ins.trace(**one_of(ins)).as_dict()))
         assert (missing in told) is False and missing not in told["operands"][0]
+
+
+SECTIONS = ("Formats", "Computation", "Datapath", "Special values", "Example", "Against IEEE 754", "Evidence")
+
+
+def test_documents_have_every_section(tmp_path):
+    """What a unit lacks an operand for is left out of a sentence, never a whole section."""
+    for name in (*OTHER, "fma_modes"):
+        ins = load(name)
+        text = document.to_markdown(ins)
+        for section in SECTIONS:
+            assert f"\n## {section}\n" in text, (name, section)
+        assert "| Case | Operands | d | IEEE 754 |" in text
+        assert ("Unlike the chain of additions" if "b" in ins.absent else "Unlike the FMA chain") in text
+        (command,) = [line for line in text.splitlines() if line.startswith("mmagold explain ")]
+        assert "--mode 0x0" in command and not any(f"--{operand} " in command for operand in ins.absent)
+        done = CliRunner().invoke(app, shlex.split(command)[1:])
+        assert done.exit_code == 0, done.output
+    for name, formula in (("ieee_add", "d = c + a,"), ("ieee_multiply", "d = a * b,")):
+        assert formula in document.to_markdown(load(name))
+
+
+def test_what_documents_compare_with_is_ieee():
+    """The rounded sum and the chain of a unit without b, and of one without c: against rationals."""
+    for name, other in OTHER.items():
+        plain = load(name).plain
+        operands = {key: codes[:400] for key, codes in default_set(plain, 4000, seed=5).operands.items()}
+        for unit_ in (ieee.rounded_sum(plain), ieee.fma_chain(plain)):
+            for i, got in enumerate(unit_.dot(**operands).tolist()):
+                x, y = int(operands["a"][i][0]), int(operands[other][i].reshape(-1)[0])
+                want = (F32.add if other == "c" else F32.multiply)(x, y, "nearest_even")
+                assert got == want, (name, hex(x), hex(y), hex(got), hex(want))
+
+
+def test_documents_of_converters_and_of_integers(tmp_path):
+    """Nothing to add: the sections speak of what there is."""
+    text = document.to_markdown(unit(tmp_path, CONVERT))
+    assert "\n## Against IEEE 754\n" in text and "from the first element" in text and "d = a" in text
+    narrow = "unit: add\nshape: {k: 1}\nformats: {a: s8, c: s8, d: s32}\nsteps:\n" + (
+        "  - sum: {of: [a, c], to: total}\n"
+        "  - round: {of: total, rounding: toward_zero, overflow: wrap, zero: positive}\n"
+    )
+    assert "no operands leave the range of s32" in document.to_markdown(unit(tmp_path, narrow))
+    wide = narrow.replace("d: s32", "d: s8")
+    assert "A total beyond s8 wraps modulo 2**8" in document.to_markdown(unit(tmp_path, wide))
 
 
 def one_of(ins):

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import golden
 from golden import stimuli
+from golden.catalog.unit_text import unit_text
 from golden.cli.app import app
 from golden.cover.coverage import Coverage
 from golden.dissect.comparing import compare
@@ -234,6 +235,69 @@ def test_the_document_says_what_each_mode_changes(fma):
     assert "step 1: products = -(a" in text
     told = specification(fma)["modes"]
     assert len(told["codes"]) == 20 and told["codes"][-1]["values"] == {"rnd": "nearest_away", "op": "both"}
+
+
+def test_the_document_says_which_special_values_depend_on_the_mode(tmp_path, fma):
+    row = next(line for line in to_markdown(fma).splitlines() if line.startswith("| 1 \\* 1 + c = -1 |"))
+    down = ", ".join(
+        f"{code:#x}" for code, mode in fma.modes.codes() if mode == {"rnd": "down", "op": "none"}
+    )
+    assert f"`0x8000` (-0) in {down}" in row and "`0x0000` (+0) in 0x0, 0x1" in row
+    assert "a NaN in a" not in to_markdown(fma).partition("## Formats")[0]  # a NaN in every mode
+    only = unit(tmp_path, MAC.replace("op: [none, null, c]", "op: [none]").replace("[s8, u8]", "[null, s8]"))
+    assert "as described here" in to_markdown(only)  # the first mode need not be code 0
+
+
+CHAINS = """
+unit: chains
+shape: {k: 8}
+formats: {a: f16, b: f16, c: f32, d: f32}
+modes: {p: [null, 4, 8, 2]}
+program:
+  - cofda: {products: $p, fraction_bits: 24}
+"""
+
+
+def test_modes_may_differ_in_the_number_of_operations(tmp_path):
+    chains = unit(tmp_path, CHAINS)
+    rows = {
+        line.split(" | ")[0]: line for line in to_markdown(chains).splitlines() if line.startswith("| 0x")
+    }
+    assert "as described here" in rows["| 0x1"]
+    assert "1 operation instead of 2; operation 0: k = 0..7 (8 products), from c, to d" in rows["| 0x2"]
+    assert "operation 3: k = 6..7 (2 products)" in rows["| 0x3"]
+    assert unit_text(chains) is None  # `$field` stands for values alone
+
+
+FORMATS = """
+unit: mixed
+shape: {k: 2, m: 2, n: 3}
+define_formats:
+  mine: {kind: float, storage: 8, exponent_bits: 4, fraction_bits: 3, bias: 11, specials: none}
+modes: {type: [mine, e5m2], kept: [10, 12, 24], up: [false, true]}
+formats: {a: $type, b: e4m3, c: f32, d: f32}
+steps:
+  - multiply: {to: products, normalize: $up}
+  - align: {of: [products, c], fraction_bits: $kept, rounding: toward_zero}
+  - sum: {of: [products, c], to: total}
+  - round: {of: total, rounding: nearest_even, overflow: ieee, zero: positive}
+"""
+
+
+@pytest.mark.parametrize("text", [MAC, FORMATS, FMA.read_text("utf-8")], ids=["mac", "formats", "fma"])
+def test_a_unit_with_modes_is_written_out_and_read_back(tmp_path, text):
+    ins = unit(tmp_path, text)
+    written = unit_text(ins, "again")
+    again = unit(tmp_path, written)
+    assert again.modes == ins.modes and again.name == "again" and "$" in written
+    for code, one in ins.mode_units.items():
+        other = again.mode_units[code]
+        assert (other.formats, other.shape) == (one.formats, one.shape)
+        assert [o.arithmetic for o in other.program.operations] == [
+            o.arithmetic for o in one.program.operations
+        ]
+    vectors = default_set(ins, 500)
+    assert np.array_equal(again.dot(**vectors.operands), vectors.d)
 
 
 def test_minimised_operands_keep_their_mode(fma):
