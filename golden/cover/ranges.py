@@ -518,9 +518,9 @@ def _with_room(span: Span, fraction: int, reach: int, step: Align) -> Span:
 
     Only a term that loses bits is rounded; it lies so far below the maximum that few bits are left above.
     """
-    sticky = step.cut != "dropped"
-    up, down = (sticky or step.rounding not in ("toward_zero", other) for other in ("down", "up"))
     unit, top = Fraction(2) ** -fraction, Fraction(2) ** reach
+    sticky = unit / 2 if step.cut != "dropped" else Fraction(0)
+    up, down = (sticky + unit * (step.rounding not in ("toward_zero", other)) for other in ("down", "up"))
     if span.zero and step.zeros == "sticky":
         span = replace(span, greatest=unit * top, least=-unit * top)
     greatest, least, significand = span.greatest, span.least, span.significand
@@ -528,13 +528,13 @@ def _with_room(span: Span, fraction: int, reach: int, step: Align) -> Span:
         most = significand * Fraction(2) ** (reach - step.shift_limit)
         greatest = max(greatest, most) if greatest > 0 else greatest
         least = min(least, -most) if least < 0 else least
-    rounded = significand * Fraction(1, 2) ** max(fraction - span.depth + 1, 0) + unit
+    shifted = significand * Fraction(1, 2) ** max(fraction - span.depth + 1, 0)
     if up and greatest > 0:
-        greatest = max(greatest, min(greatest + unit * top, rounded * top))
+        greatest = max(greatest, min(greatest + up * top, (shifted + up) * top))
     if down and least < 0:
-        least = min(least, max(least - unit * top, -rounded * top))
+        least = min(least, max(least - down * top, -(shifted + down) * top))
     if up or down:
-        significand = max(significand, rounded)
+        significand = max(significand, shifted + max(up, down))
     return replace(span, significand=significand, greatest=greatest, least=least)
 
 

@@ -14,11 +14,14 @@ from faulty_units import any_unit, faulty_unit, known_unit
 from random_units import accepted, draw_dots, kernel_unit, random_unit
 
 import golden
-from golden import stimuli
+from golden import stimuli, yamlfile
+from golden.catalog.unit_files import build_instruction
 from golden.cover.coverage import Coverage, load, merged, save, until_covered
 from golden.cover.page import page
 from golden.errors import FileFormatError, OperandError
 from golden.instruction import Instruction
+from golden.number.formats import get_format
+from golden.program.steps import Align
 from golden.vectors.vectorset import default_set
 
 HMMA = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -372,6 +375,44 @@ def test_a_shifter_that_stops_short_is_seen() -> None:
     point = "steps: align products and c: cut from c"
     assert hits(known_unit(), [32.0], [32.0], 2.0**-20)[point] == {"everything, +"}
     assert hits(known_unit(align=", shift_limit: 12"), [32.0], [32.0], 2.0**-20)[point] == {"nothing, +"}
+
+
+@pytest.mark.parametrize("sign", [1, -1], ids=["+", "-"])
+def test_a_term_is_gone_with_its_sticky_bit_only_where_a_gap_hides_it(sign: int) -> None:
+    """A power of two one place below all kept bits: its sticky bit stays, unless the place lies in the gap.
+    The kinds seldom draw it, but it can be drawn."""
+    point, label = "steps: align products and c: cut from c", "everything, " + "+-"[sign < 0]
+    for more, reachable in (
+        ("sticky_added, sticky_gap: 1", True),
+        ("sticky_added", False),
+        ("sticky_or", True),
+    ):
+        ins = known_unit(align=f", cut: {more}")
+        fraction = dict(ins.program.steps_of(Align)[0].fraction_bits)["c"]
+        (bins,) = [found.bins for found in Coverage(ins).points if found.name == point]
+        assert bins[label] == reachable, more
+        found = hits(ins, [1.0], [1.0], sign * 2.0 ** -(fraction + 1))[point]
+        assert (found == {label}) == reachable, (more, found)
+
+
+def test_products_that_leave_a_sticky_bit_alone_do_not_carry_c_over_the_top() -> None:
+    """Four products of f16 below the largest f32 are one sticky bit, or four halves of a unit of 2**101: less
+    than half of c's last place. Rounded up they are four units, just that half."""
+    text = (Path(__file__).parents[3] / "spec" / "examples" / "sticky_or.yaml").read_text("utf-8")
+    for cut, rounding, reachable in (
+        ("sticky_or", "toward_zero", False),
+        ("sticky_added", "toward_zero", False),
+        ("sticky_or", "up", True),
+    ):
+        changed = text.replace("cut: sticky_or", f"cut: {cut}").replace(
+            "rounding: toward_zero", f"rounding: {rounding}"
+        )
+        ins = build_instruction(yamlfile.parse(changed))
+        points = {point.name: point.bins for point in Coverage(ins).points}
+        assert points["steps: round total: result and remainder"]["overflow"] == reachable, (cut, rounding)
+        largest = np.full(4, get_format("f16").largest, np.uint16)
+        d = int(ins.dot(a=largest, b=largest, c=np.uint32(get_format("f32").largest)))
+        assert (d == 0x7F800000) == reachable, (cut, rounding, hex(d))
 
 
 def test_a_hidden_bit_makes_a_subnormal_factor_normal() -> None:

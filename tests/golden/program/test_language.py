@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ieee import Ieee
 
 import golden
 from golden import yamlfile
@@ -83,6 +84,43 @@ def test_the_or_of_what_is_cut_rounds_positive_sums_rightly(seed: int) -> None:
     a = [int(golden.from_float("f16", np.array(large))), 0, 0, 0]
     exact = get_format("f32").decode(c).value + get_format("f16").decode(a[0]).value
     assert both(ins, a, [0x3C00, 0, 0, 0], c) == encode_fraction(get_format("f32"), exact)
+
+
+ADDER = """
+unit: adder
+shape: {{k: 1}}
+formats: {{a: f16, c: f16, d: f16}}
+steps:
+  - align: {{of: [a, c], fraction_bits: 13, rounding: {align}, cut: sticky_or}}
+  - sum: {{of: [a, c], to: total, rounding: {final}}}
+  - round: {{of: total, rounding: {final}, overflow: ieee, zero: signed}}
+"""
+RIGHT = {
+    "toward_zero": {"addition, +", "addition, -"},
+    "down": {"addition, +", "subtraction, +"},
+    "up": {"addition, -", "subtraction, -"},
+    "to_odd": {"addition, +", "addition, -", "subtraction, +", "subtraction, -"},
+}
+"""By rounding of the alignment: additions of two numbers, by the sum's sign, in which one OR is enough."""
+
+
+@pytest.mark.parametrize("final", ["nearest_even", "toward_zero", "down", "up"])
+@pytest.mark.parametrize("align", list(RIGHT))
+def test_where_the_or_of_what_is_cut_rounds_rightly(align: str, final: str) -> None:
+    """What the meaning of `cut: sticky_or` says, against exact rationals: a term of the other sign cut toward
+    zero is told of as if it were of the sum's."""
+    ins = unit_files.build_instruction(yamlfile.parse(ADDER.format(align=align, final=final)))
+    rng, f16 = np.random.default_rng(4), Ieee("f16")
+    large = rng.integers(18 << 10, 31 << 10, 1200).astype(np.uint16)
+    large[::3] &= 0x7C00  # a power of two loses its leading place
+    small = (large - rng.integers(9 << 10, 17 << 10, 1200)).astype(np.uint16)
+    signs = rng.integers(0, 2, (2, 1200)).astype(np.uint16) << 15
+    a, c = large | signs[0], small | signs[1]
+    wrong = set()
+    for x, y, d in zip(a.tolist(), c.tolist(), ins.dot(a[:, None], c=c).tolist(), strict=True):
+        if d != f16.add(x, y, final):
+            wrong.add(f"{'subtraction' if (x ^ y) >> 15 else 'addition'}, {'-' if x >> 15 else '+'}")
+    assert wrong == RIGHT["to_odd"] - RIGHT[align]
 
 
 def test_a_sum_of_zero_keeps_its_sticky_bit() -> None:
