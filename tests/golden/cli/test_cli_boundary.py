@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import typer
+from interrupts import hears_signals
 from typer.testing import CliRunner
 
 from golden import boundary
@@ -219,17 +220,11 @@ golden.cli.lists.print_overview = lambda: write_whole("whole.txt", fill)
 """
 
 
-def default_signals() -> None:
-    """A child inherits what is ignored here, as SIGINT is behind a `&` of a shell, and Python leaves it so."""
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
-
-
 def signalled(number: int, folder: Path, fault: str = WRITES, before: str = "") -> tuple[int, str]:
     """Status and stderr of a command that gets a signal while it writes a file."""
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    pipes |= {"cwd": folder, "env": environment, "preexec_fn": default_signals}
+    pipes |= {"cwd": folder, "env": environment, "preexec_fn": hears_signals}
     with subprocess.Popen(script(before + fault, "list"), **pipes) as process:
         assert process.stdout is not None and process.stdout.readline() == "ready\n"
         process.send_signal(number)

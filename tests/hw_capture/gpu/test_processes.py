@@ -10,8 +10,10 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from interrupts import hears_signals
 
 from hw_capture.errors import HwError
 from hw_capture.gpu import processes
@@ -111,7 +113,8 @@ def test_nothing_outlives_the_command(tmp_path: Path, number: int) -> None:
         "--only",
         "m16n8k8.row.col.f32.f16",
     ]
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True) as running:
+    pipes: dict[str, Any] = {"stderr": subprocess.PIPE, "text": True, "preexec_fn": hears_signals}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, **pipes) as running:
         child = appears(tmp_path / "nvcc.pid")
         running.send_signal(number)
         _, said = running.communicate(timeout=20)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from interrupts import hears_interrupts
+from interrupts import hears_signals
 
 import golden
 from golden.vectors import VectorSet
@@ -293,7 +293,7 @@ def test_ctrl_c_leaves_no_simulator(dut: Dut) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED, str(HERE), str(dut.file)],
         env=environment,
-        preexec_fn=hears_interrupts,
+        preexec_fn=hears_signals,
     )
     deadline = time.monotonic() + 60
     while not _running(folder) and time.monotonic() < deadline:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import engine_dut as small
 import pytest
-from interrupts import hears_interrupts
+from interrupts import hears_signals
 
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing, SimulatorTooOld
@@ -147,7 +147,7 @@ def test_ctrl_c_in_a_terminal(tmp_path):
         [sys.executable, "-c", code, str(tmp_path)],
         env=env,
         stderr=subprocess.DEVNULL,
-        preexec_fn=hears_interrupts,
+        preexec_fn=hears_signals,
     )
     limit = time.monotonic() + 20
     while not (tmp_path / "pid").is_file() or not (tmp_path / "pid").read_text().strip():
