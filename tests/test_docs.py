@@ -33,6 +33,18 @@ def test_code_of_page_runs(page: Path, tmp_path: Path) -> None:
     PageRun(str(page.relative_to(ROOT)), page.read_text("utf-8"), tmp_path).run()
 
 
+def test_the_views_of_a_step_are_those_that_the_page_lists() -> None:
+    """Every `match` over all kinds of steps ends in assert_never; add-a-step.md names their modules."""
+    page = section((DOCS / "add-a-step.md").read_text("utf-8"), "A new kind")
+    listed = {word for _, modules in rows(page) for word in words(modules)}
+    matched = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "golden").rglob("*.py")
+        if re.search(r"^ +assert_never\(step\)$", path.read_text("utf-8"), re.M)
+    }
+    assert listed == matched
+
+
 # Links ------------------------------------------------------------------------------------------------------
 
 

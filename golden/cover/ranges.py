@@ -269,15 +269,21 @@ def kept_bits(step: RoundingStep, fmt: Format) -> int:
 
 def rounded_total(step: RoundingStep, registers: dict[str, Span]) -> Span:
     """The exact value that a rounding step rounds (of a chain of additions: one of them)."""
-    if isinstance(step, Round):
-        return registers[step.of[0]]
-    if isinstance(step, Multiply):
-        return _exact_products(step, registers)
-    total = joined(addends(step, registers))
-    if isinstance(step, Fma) or words_are_numbers(step.format, step):
-        return total
-    whole = joined(terms_of(step, registers))
-    return replace(total, significand=whole.significand, greatest=whole.greatest, least=whole.least)
+    match step:
+        case Round():
+            return registers[step.of[0]]
+        case Multiply():
+            return _exact_products(step, registers)
+        case Fma():
+            return joined(addends(step, registers))
+        case Additions():
+            total = joined(addends(step, registers))
+            if words_are_numbers(step.format, step):
+                return total
+            whole = joined(terms_of(step, registers))
+            return replace(total, significand=whole.significand, greatest=whole.greatest, least=whole.least)
+        case _:
+            assert_never(step)
 
 
 def terms_of(step: Sum | Additions | Fma, registers: dict[str, Span]) -> list[Span]:

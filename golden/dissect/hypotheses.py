@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeGuard
+from typing import TypeGuard, assert_never
 
 from golden.instruction import Instruction
 from golden.number.formats import Format, formats, get_format
@@ -26,6 +26,7 @@ from golden.program.steps import (
     Multiply,
     Normalize,
     Round,
+    Scale,
     SpecialValues,
     Step,
     Sum,
@@ -360,24 +361,25 @@ def _without_c(step: Step, operation: Operation, mode: str) -> Step | tuple[Step
     if not operation.k_index or not any(len(s.of) > 1 and "c" in s.of for s in operation.steps_of(Align)):
         return step
     of = tuple(name for name in step.of if name != "c")
-    if isinstance(step, Sum) and "c" in step.of:
-        return replace(step, of=of)
-    if isinstance(step, Align) and "c" in step.of:
-        bits, window = (
-            tuple(item for item in table if item[0] != "c") for table in (step.fraction_bits, step.window)
-        )
-        return replace(step, of=of, fraction_bits=bits, window=window, left_out=())
-    if isinstance(step, Round) and step.to == "d":
-        add = Additions(
-            order="sequential",
-            of=("partial", "c"),
-            to="d",
-            format=step.format,
-            rounding=mode,
-            nan=step.nan,
-        )
-        return replace(step, to="partial"), add
-    return step
+    match step:
+        case Sum() if "c" in step.of:
+            return replace(step, of=of)
+        case Align() if "c" in step.of:
+            bits, window = (
+                tuple(item for item in table if item[0] != "c") for table in (step.fraction_bits, step.window)
+            )
+            return replace(step, of=of, fraction_bits=bits, window=window, left_out=())
+        case Round(to="d", format=fmt, nan=nan):
+            add = Additions(
+                order="sequential", of=("partial", "c"), to="d", format=fmt, rounding=mode, nan=nan
+            )
+            return replace(step, to="partial"), add
+        case Sum() | Align() | Round() | Multiply() | Scale() | Additions() | Normalize() | Fma():
+            return step  # c is not among its terms
+        case Flush() | HiddenBit() | SpecialValues():
+            return step  # c is flushed and looked at as before
+        case _:
+            assert_never(step)
 
 
 def _order(ins: Instruction) -> Iterator[Change]:

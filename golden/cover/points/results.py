@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never
 
 import numpy as np
 
@@ -15,15 +16,18 @@ from golden.model.registers import decode
 from golden.number.formats import Format
 from golden.program.program import Operation
 from golden.program.steps import (
+    Additions,
     Align,
     FinalStep,
     Flush,
     Fma,
+    HiddenBit,
     Multiply,
     Normalize,
     Round,
     Scale,
     SpecialValues,
+    Sum,
     format_of,
 )
 
@@ -129,11 +133,17 @@ def _positive_zeros(operation: Operation) -> set[str]:
     them."""
     found: set[str] = set()
     for step in operation.steps[:-1]:
-        if isinstance(step, Flush) and step.sign == "positive":
-            found.update(step.of)
-        elif isinstance(step, Align | Normalize | Scale):
-            found.difference_update(step.of)
-        found.discard(step.to)
+        match step:
+            case Flush():
+                found.update(step.of if step.sign == "positive" else ())
+            case Align() | Normalize() | Scale():
+                found.difference_update(step.of)
+            case Multiply() | Sum() | Additions() | Fma() | Round():
+                found.discard(step.to)
+            case HiddenBit() | SpecialValues():
+                pass
+            case _:
+                assert_never(step)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import assert_never
 
 from golden.docs.pictures import bars, svg
 from golden.docs.pictures.sheet import (
@@ -26,7 +27,20 @@ from golden.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.algorithms import get_algorithm
 from golden.program.program import Operation
-from golden.program.steps import Additions, Flush, Fma, HiddenBit, Multiply, SpecialValues, Step
+from golden.program.steps import (
+    Additions,
+    Align,
+    Flush,
+    Fma,
+    HiddenBit,
+    Multiply,
+    Normalize,
+    Round,
+    Scale,
+    SpecialValues,
+    Step,
+    Sum,
+)
 from golden.program.widths import Node, operand_nodes, operation_nodes
 
 _LEGEND = (
@@ -138,16 +152,27 @@ def _decoded(sheet: Sheet, words: str, node: Node, fmt: Format) -> list[str]:
 def _packed(operation: Operation, name: str) -> bool:
     """Whether the first step that computes with an operand takes it in its number format (an IEEE
     operation does)."""
-    reader = next((step for step in operation.steps if _computes(step, name)), None)
-    return reader is not None and (
-        isinstance(reader, Fma | Additions) or (isinstance(reader, Multiply) and reader.format is not None)
-    )
+    found = (_takes_packed(step) for step in operation.steps if _reads(step, name))
+    return next((packed for packed in found if packed is not None), False)
 
 
-def _computes(step: Step, name: str) -> bool:
-    return not isinstance(step, Flush | HiddenBit | SpecialValues) and (
-        name in step.of or (isinstance(step, Fma) and name == "c" and step.start == "c")
-    )
+def _reads(step: Step, name: str) -> bool:
+    return name in step.of or (isinstance(step, Fma) and name == "c" and step.start == "c")
+
+
+def _takes_packed(step: Step) -> bool | None:
+    """Whether a step takes numbers in their format; None where it does not compute with them."""
+    match step:
+        case Fma() | Additions():
+            return True
+        case Multiply():
+            return step.format is not None
+        case Scale() | Align() | Sum() | Normalize() | Round():
+            return False
+        case Flush() | HiddenBit() | SpecialValues():
+            return None
+        case _:
+            assert_never(step)
 
 
 def _wires(sheet: Sheet, nodes: dict[str, Node]) -> None:

@@ -10,11 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from golden.docs.pictures import svg
 from golden.instruction import Instruction
 from golden.program.program import NO_SEED, Operation
-from golden.program.steps import Additions, Fma, Multiply, Round, Sum
+from golden.program.steps import (
+    Additions,
+    Align,
+    Flush,
+    Fma,
+    HiddenBit,
+    Multiply,
+    Normalize,
+    Round,
+    Scale,
+    SpecialValues,
+    Sum,
+)
 
 WIDTH = 760
 _WIDEST = (9, 7, 5, 4)
@@ -81,18 +94,24 @@ def _of_operation(operation: Operation, results: dict[str, Tree]) -> Tree:
         "addends": tuple(results[name] for name in operation.addends),
     }
     for step in operation.steps:
-        if isinstance(step, Multiply):
-            registers[step.to] = products
-        elif isinstance(step, Sum | Additions):
-            order = step.order if isinstance(step, Additions) else "exact"
-            registers[step.to] = tuple(of_sum(terms, order) for terms in _grouped(step, registers))
-        elif isinstance(step, Fma):
-            start = registers["c"] if step.start == "c" else ()
-            registers[step.to] = tuple(
-                of_sum((*start, *terms), "sequential") for terms in _grouped(step, registers, ("a",))
-            )
-        elif isinstance(step, Round):
-            registers[step.to] = registers[step.of[0]]
+        match step:
+            case Multiply():
+                registers[step.to] = products
+            case Sum():
+                registers[step.to] = tuple(of_sum(terms, "exact") for terms in _grouped(step, registers))
+            case Additions():
+                registers[step.to] = tuple(of_sum(terms, step.order) for terms in _grouped(step, registers))
+            case Fma():
+                start = registers["c"] if step.start == "c" else ()
+                registers[step.to] = tuple(
+                    of_sum((*start, *terms), "sequential") for terms in _grouped(step, registers, ("a",))
+                )
+            case Round():
+                registers[step.to] = registers[step.of[0]]
+            case Flush() | HiddenBit() | Scale() | SpecialValues() | Align() | Normalize():
+                pass  # what is added stays what it is
+            case _:
+                assert_never(step)
     return registers["d"][0]
 
 
