@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.errors import ShapeError
+from golden.errors import OperandError, ShapeError
 from golden.model import reference
 from golden.program.program import Program
 from golden.program.signature import Signature
@@ -188,6 +188,34 @@ class Instruction(Signature):
         unit, operands = self.in_mode_of(operands)
         row_a, row_b, scales = unit.reference_operands(operands)
         return reference.evaluate(unit.program, unit.formats, row_a, row_b, int(operands["c"]), scales)
+
+    def flags(
+        self,
+        a: npt.ArrayLike,
+        b: npt.ArrayLike | None = None,
+        c: npt.ArrayLike | None = None,
+        *,
+        metadata: npt.ArrayLike | None = None,
+        scale_a: npt.ArrayLike | None = None,
+        scale_b: npt.ArrayLike | None = None,
+        mode: npt.ArrayLike | None = None,
+    ) -> Bits:
+        """The status flags of dot products, with the operands of `dot`.
+
+        Returns:
+            Codes (...), uint8: bit i is the flag `status[i]`.
+
+        Raises:
+            OperandError: the unit has no status flags. Else as `dot`.
+        """
+        if not self.status:
+            raise OperandError(f"{self.name} has no status flags (key 'flags' of a unit's file)")
+        return self.answers(self.check_dot(a, b, c, metadata, scale_a, scale_b, mode))["flags"]
+
+    def answers(self, operands: Mapping[str, Bits], matrices: bool = False) -> dict[str, Bits]:
+        """All results of checked operands by name: d and, where the unit has status flags, flags, of one
+        shape: that of `dot`, or of the matrix API."""
+        return self.engine.results(dict(operands), matrices)
 
     @property
     def plain(self) -> Instruction:

@@ -55,6 +55,7 @@ def editor_line(name: str) -> str:
 def unit_schema() -> Schema:
     """The schema of a unit."""
     steps = {"type": "array", "items": {"$ref": "#/$defs/step"}, "minItems": 1}
+    status = {"enum": list(keys.STATUS.words)}
     properties: Schema = {
         "unit": {"type": "string", "description": "name in messages and files"},
         "title": {"type": "string"},
@@ -66,6 +67,10 @@ def unit_schema() -> Schema:
         "formats": {"type": "object", "additionalProperties": {"$ref": "#/$defs/format_name"}},
         "scale_block": _integer(1, MAX_K),
         "accumulator": {"type": "object"},
+        "flags": {
+            "description": "status flags beside d, the lowest bit first",
+            "anyOf": [status, {"type": "array", "items": status, "minItems": 1, "uniqueItems": True}],
+        },
         "steps": steps,
         "program": {"type": "array", "items": {"$ref": "#/$defs/operation"}, "minItems": 1},
     }

@@ -13,6 +13,7 @@ from golden.instruction import CUSTOM, Evidence, Instruction
 from golden.number.formats import Format, build_format, get_format
 from golden.number.formats import formats as builtin_formats
 from golden.program.compiling import compile_program
+from golden.program.flags import take_flags
 from golden.program.modes import Modes, Value, fill, mode_text, names_used, take_modes
 from golden.program.program import NOTHING, ONE, OperandFormats
 from golden.program.steps import MAX_K
@@ -28,7 +29,7 @@ def load_instruction(path: str | Path) -> Instruction:
     """Loads a custom unit and returns it as an Instruction that both models can run.
 
     The file holds `unit`, `title`, `shape` (k, and m and n, by default 1), `formats` (a, b, c, d and optional
-    scales), optionally `define_formats`, `scale_block` and `modes`, and either `program` (a list of
+    scales), optionally `define_formats`, `scale_block`, `modes` and `flags`, and either `program` (a list of
     operations, as in spec/architectures) or `steps` (the primitive steps of one operation). See
     spec/examples/.
 
@@ -101,7 +102,9 @@ def _unit(document: Section, values: dict[str, Value]) -> Instruction:
     formats = _operand_formats(fill(table, values, document) if values else table, local)
     scale_block = _scale_block(document, formats, k)
     scales = {name: fmt for name, fmt in formats.items() if name in _OPERANDS[4:]}
-    operands = OperandFormats(formats["a"], formats["b"], formats["c"], formats["d"], k, local, scales)
+    status = take_flags(document)
+    a, b, c, d = (formats[name] for name in "abcd")
+    operands = OperandFormats(a, b, c, d, k, local, scales, bool(status))
     items = _program_items(document)
     program = compile_program(fill(items, values, document) if values else items, document, operands)
     document.done()
@@ -112,6 +115,7 @@ def _unit(document: Section, values: dict[str, Value]) -> Instruction:
         k,
         formats,
         scale_block=scale_block,
+        status=status,
         architecture=CUSTOM,
         program=program,
         evidence=Evidence("derived", f"custom unit: {title} ({source})"),

@@ -43,6 +43,8 @@ def unit_text(ins: Instruction, name: str = "unit", title: str = "") -> str | No
         unit["modes"] = {field.name: list(field.values) for field in ins.modes.fields}
     if ins.scale_block is not None:
         unit["scale_block"] = ins.scale_block
+    if ins.status:
+        unit["flags"] = list(ins.status)
     unit |= _of_modes(ins, [_computation(one) for one in units])
     written = yaml.dump(
         unit, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=120, allow_unicode=True
@@ -54,7 +56,10 @@ def unit_text(ins: Instruction, name: str = "unit", title: str = "") -> str | No
 def _computation(ins: Instruction) -> dict[str, Any]:
     """The keys in which a mode can differ from others."""
     formats = {operand: ins.formats[operand].name for operand in _OPERANDS if operand in ins.own_formats}
-    return {"formats": formats, "program": [operation_keys(one) for one in ins.program.operations]}
+    return {
+        "formats": formats,
+        "program": [operation_keys(one, bool(ins.status)) for one in ins.program.operations],
+    }
 
 
 # Modes ------------------------------------------------------------------------------------------------------
@@ -93,7 +98,7 @@ def _reads_back(text: str, ins: Instruction) -> bool:
         again = build_instruction(yamlfile.parse(text))
     except SpecError:
         return False
-    return again.modes == ins.modes and all(
+    return (again.modes, again.status) == (ins.modes, ins.status) and all(
         again.mode_units[code].formats == unit.formats
         and [one.arithmetic for one in again.mode_units[code].program.operations]
         == [one.arithmetic for one in unit.program.operations]

@@ -80,6 +80,8 @@ def _facts(ins: Instruction) -> Table:
     )
     if ins.sass:
         grid.add_row("SASS", ", ".join(ins.sass) + (" (emulated)" if ins.emulated else ""))
+    if ins.status:
+        grid.add_row("flags", f"{', '.join(ins.status)} (bit 0 first)")
     if ins.pattern is not None:
         grid.add_row("sparsity", f"{ins.pattern.name}: {ins.stored_k} stored elements of {k}")
     if ins.scale_block is not None:

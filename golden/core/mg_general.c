@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mg_flags.h"
 #include "mg_internal.h"
 #include "mg_number.h"
 #include "mg_watch.h"
@@ -22,6 +23,7 @@ typedef struct {
     uint64_t result;
     int done;
     mg_watch *watch; /* who observes, or null */
+    uint32_t *raised; /* status flags (mg_flags.h), or null */
 } mg_state;
 
 /* Number slots of one register (a dot product of k products never holds more terms in one) and of all. */
@@ -214,7 +216,7 @@ static void mg_sum_finite(const mg_number *const *terms, int32_t count, const mg
 }
 
 /* `frame`: the sign of c where terms of the other sign are subtracted in one's complement; else -1. */
-static mg_number mg_exact_sum(const mg_number *const *terms, int32_t count, const mg_step *step, int frame) {
+static mg_number mg_exact_sum(const mg_number *const *terms, int32_t count, const mg_step *step, int frame, uint32_t *raised) {
     mg_number total = {0, 0, INT32_MIN, 0, MG_ZERO, 0, 0};
     int infinities = 0;
     int32_t zeros = INT32_MIN; /* largest exponent of the zeros */
@@ -225,6 +227,7 @@ static mg_number mg_exact_sum(const mg_number *const *terms, int32_t count, cons
         if (x->kind == MG_FINITE && x->exponent > total.exponent) total.exponent = x->exponent;
         if (x->kind == MG_ZERO && x->exponent > zeros) zeros = x->exponent;
     }
+    mg_raise(raised, MG_STATUS_INVALID, infinities == 3);
     if (total.kind >= MG_INFINITY) {
         if (infinities == 3) total.kind = MG_NAN;
         total.sign = total.kind == MG_INFINITY && infinities == 2;
@@ -245,8 +248,8 @@ static mg_number mg_exact_sum(const mg_number *const *terms, int32_t count, cons
     return total;
 }
 
-static uint64_t mg_ieee_code(const mg_number *given, const mg_step *step, const mg_format *f) {
-    const mg_number seen = mg_with_sticky(given), *x = &seen;
+/* Rounds what is seen of a number (mg_with_sticky) by the keys of a step that rounds by IEEE 754. */
+static uint64_t mg_ieee_rounded(const mg_number *x, const mg_step *step, const mg_format *f) {
     if (x->kind == MG_NAN && x->payload && (step->nan_order_count || step->first_nan)) return mg_nan_code(x, f);
     if (x->kind >= MG_INFINITY) return mg_special_code(f, x, step->has_nan, step->nan);
     const int overflow = step->op == MG_STEP_ADDITIONS && step->overflow == MG_OVERFLOW_SATURATE ? MG_OVERFLOW_SATURATE : MG_OVERFLOW_IEEE;
@@ -255,9 +258,16 @@ static uint64_t mg_ieee_code(const mg_number *given, const mg_step *step, const 
     return code;
 }
 
+static uint64_t mg_ieee_code(const mg_number *given, const mg_step *step, const mg_format *f, uint32_t *raised) {
+    const mg_number seen = mg_with_sticky(given);
+    const uint64_t code = mg_ieee_rounded(&seen, step, f);
+    mg_raise_rounded(raised, f, &seen, step->rounding, -1, step->tiny, code);
+    return code;
+}
+
 /* `seen`: the first of the three records of this rounding, where somebody watches. */
-static mg_number mg_ieee(const mg_number *x, const mg_step *step, mg_watch *watch, int32_t seen) {
-    const mg_number rounded = mg_decode(&step->format, mg_ieee_code(x, step, &step->format));
+static mg_number mg_ieee(const mg_number *x, const mg_step *step, mg_watch *watch, int32_t seen, uint32_t *raised) {
+    const mg_number rounded = mg_decode(&step->format, mg_ieee_code(x, step, &step->format, raised));
     if (watch) {
         const mg_number exact = mg_with_sticky(x);
         mg_watch_rounded(watch, seen, &step->format, &exact, &exact, step->rounding, -1, &rounded);
@@ -271,7 +281,7 @@ static void mg_write(mg_state *s, const mg_step *step, const mg_number *numbers,
     if (step->to != MG_REGISTER_D) return;
     mg_step plain = *step;
     plain.flush = MG_FLUSH_NONE;
-    s->result = mg_ieee_code(&numbers[0], &plain, &s->operation->out_format);
+    s->result = mg_ieee_code(&numbers[0], &plain, &s->operation->out_format, s->raised);
     s->done = 1;
 }
 
@@ -363,14 +373,17 @@ static void mg_step_multiply(mg_state *s, const mg_step *step) {
             mg_number x = {bits, 0, 0, 0, bits ? MG_FINITE : MG_ZERO, 0, 0};
             p[i] = x;
         } else {
+            mg_raise_product(s->raised, &a[i], &b[i]);
             p[i] = mg_product(&a[i], &b[i], step->zero_times_infinity);
         }
         if (step->negate == MG_NEGATE_PRODUCT || step->negate == MG_NEGATE_BOTH) p[i].sign ^= 1;
         if (step->has_overflow_exponent && p[i].kind == MG_FINITE &&
-            mg_bit_length(p[i].significand) + mg_lsb(&p[i]) > step->overflow_exponent)
+            mg_bit_length(p[i].significand) + mg_lsb(&p[i]) > step->overflow_exponent) {
             p[i].kind = MG_INFINITY;
+            mg_raise_overflow(s->raised);
+        }
         if (step->normalize) mg_normalize_exponent(&p[i]);
-        if (step->has_format) p[i] = mg_ieee(&p[i], step, s->watch, s->watch ? mg_watch_rounding(s->watch, step->to, i) : 0);
+        if (step->has_format) p[i] = mg_ieee(&p[i], step, s->watch, s->watch ? mg_watch_rounding(s->watch, step->to, i) : 0, s->raised);
     }
     if (step->negate == MG_NEGATE_C || step->negate == MG_NEGATE_BOTH)
         for (int32_t i = 0; i < s->count[MG_REGISTER_C]; i++) s->registers[MG_REGISTER_C][i].sign ^= 1;
@@ -382,7 +395,11 @@ static void mg_step_scale(mg_state *s, const mg_step *step) {
         mg_number *x = s->registers[step->of[r]];
         int32_t count = s->count[step->of[r]], stride = count ? s->count[MG_REGISTER_SCALES] / count : 1;
         if (stride < 1) stride = 1;
-        for (int32_t i = 0; i < count; i++) x[i] = mg_product(&x[i], &s->registers[MG_REGISTER_SCALES][i * stride], MG_ZERO_TIMES_INFINITY_NAN);
+        for (int32_t i = 0; i < count; i++) {
+            const mg_number *scale = &s->registers[MG_REGISTER_SCALES][i * stride];
+            mg_raise_product(s->raised, &x[i], scale);
+            x[i] = mg_product(&x[i], scale, MG_ZERO_TIMES_INFINITY_NAN);
+        }
     }
 }
 
@@ -464,6 +481,7 @@ static void mg_step_special_values(mg_state *s, const mg_step *step) {
             first = first < 0 ? x->sign : first;
             last = x->sign;
         }
+    mg_raise(s->raised, MG_STATUS_INVALID, infinities == 3);
     if (kind < MG_INFINITY) return;
     mg_number total = {0, 0, 0, 0, kind, infinities == 2, 0};
     if (infinities == 3 && kind == MG_INFINITY) {
@@ -583,7 +601,7 @@ static int mg_first_nan(const mg_number *const *pair, const mg_step *step, mg_nu
     return 0;
 }
 
-static mg_number mg_ieee_add(const mg_number *x, const mg_number *y, const mg_step *step, mg_watch *watch) {
+static mg_number mg_ieee_add(const mg_number *x, const mg_number *y, const mg_step *step, mg_watch *watch, uint32_t *raised) {
     const mg_number *pair[2] = {x, y};
     const int32_t seen = watch ? mg_watch_addition(watch, step->to, 0, x, y) : 0;
     mg_number sum;
@@ -591,24 +609,24 @@ static mg_number mg_ieee_add(const mg_number *x, const mg_number *y, const mg_st
         if (watch) mg_watch_put(watch, seen + 4, &sum);
         return sum;
     }
-    mg_number exact = mg_exact_sum(pair, 2, step, -1);
+    mg_number exact = mg_exact_sum(pair, 2, step, -1, raised);
     if (step->first_nan && exact.kind == MG_NAN) {
         sum = mg_made_nan(step);
         if (watch) mg_watch_put(watch, seen + 4, &sum);
         return sum;
     }
-    return mg_ieee(&exact, step, watch, seen + 2);
+    return mg_ieee(&exact, step, watch, seen + 2, raised);
 }
 
-static mg_number mg_ieee_reduce(const mg_number *const *terms, int32_t count, const mg_step *step, mg_watch *watch) {
+static mg_number mg_ieee_reduce(const mg_number *const *terms, int32_t count, const mg_step *step, mg_watch *watch, uint32_t *raised) {
     if (count == 1) return *terms[0];
     if (step->order == MG_ORDER_TREE) {
-        mg_number left = mg_ieee_reduce(terms, count / 2, step, watch);
-        mg_number right = mg_ieee_reduce(terms + count / 2, count - count / 2, step, watch);
-        return mg_ieee_add(&left, &right, step, watch);
+        mg_number left = mg_ieee_reduce(terms, count / 2, step, watch, raised);
+        mg_number right = mg_ieee_reduce(terms + count / 2, count - count / 2, step, watch, raised);
+        return mg_ieee_add(&left, &right, step, watch, raised);
     }
     mg_number total = *terms[0];
-    for (int32_t i = 1; i < count; i++) total = mg_ieee_add(&total, terms[i], step, watch);
+    for (int32_t i = 1; i < count; i++) total = mg_ieee_add(&total, terms[i], step, watch, raised);
     return total;
 }
 
@@ -621,7 +639,8 @@ static void mg_step_sum(mg_state *s, const mg_step *step, mg_number **terms, mg_
         for (int32_t i = 0; i < count; i++)
             if (mg_group_of(step, i) == g) picked[members++] = terms[i];
         const mg_number *const *group = (const mg_number *const *)picked;
-        sums[g] = step->op == MG_STEP_SUM ? mg_exact_sum(group, members, step, frame) : mg_ieee_reduce(group, members, step, s->watch);
+        sums[g] = step->op == MG_STEP_SUM ? mg_exact_sum(group, members, step, frame, s->raised)
+                                          : mg_ieee_reduce(group, members, step, s->watch, s->raised);
     }
     mg_write(s, step, sums, groups);
     if (s->watch && count == 1 && step->to == MG_REGISTER_D) mg_watch_written(s, step, &sums[0]);
@@ -642,8 +661,10 @@ static void mg_step_normalize(mg_state *s, const mg_step *step) {
         }
 }
 
-static mg_number mg_fma_step(const mg_number *a, const mg_number *b, const mg_number *c, const mg_step *step, mg_watch *watch, int32_t seen) {
+static mg_number mg_fma_step(const mg_number *a, const mg_number *b, const mg_number *c, const mg_step *step, mg_watch *watch, int32_t seen,
+                             uint32_t *raised) {
     const mg_number *operands[3] = {a, b, c};
+    mg_raise_product(raised, a, b); /* also where a NaN c is handed on */
     for (int i = 0; i < step->nan_order_count; i++) {
         const mg_number *x = operands[step->nan_order[i]];
         if (x && x->kind == MG_NAN) {
@@ -655,7 +676,7 @@ static mg_number mg_fma_step(const mg_number *a, const mg_number *b, const mg_nu
     mg_number product = mg_product(a, b, step->zero_times_infinity), exact = product;
     if (c) {
         const mg_number *pair[2] = {&product, c};
-        exact = mg_exact_sum(pair, 2, step, -1);
+        exact = mg_exact_sum(pair, 2, step, -1, raised);
     }
     if (watch) {
         mg_watch_put(watch, seen, &product);
@@ -667,7 +688,7 @@ static mg_number mg_fma_step(const mg_number *a, const mg_number *b, const mg_nu
         exact.payload = 0;
         return exact;
     }
-    return mg_ieee(&exact, step, watch, seen + 2);
+    return mg_ieee(&exact, step, watch, seen + 2, raised);
 }
 
 static void mg_step_fma(mg_state *s, const mg_step *step, mg_number *sums) {
@@ -680,7 +701,7 @@ static void mg_step_fma(mg_state *s, const mg_step *step, mg_number *sums) {
             if (mg_group_of(step, i) != g) continue;
             const mg_number *a = &s->registers[MG_REGISTER_A][i], *b = &s->registers[MG_REGISTER_B][i];
             const int32_t seen = s->watch ? mg_watch_addition(s->watch, step->to, i, NULL, NULL) : 0;
-            total = mg_fma_step(a, b, started ? &total : NULL, step, s->watch, seen);
+            total = mg_fma_step(a, b, started ? &total : NULL, step, s->watch, seen, s->raised);
             if (s->watch) mg_watch_put(s->watch, seen + 4, &total); /* a NaN is handed on without a rounding */
             started = 1;
         }
@@ -732,6 +753,7 @@ static void mg_step_round(mg_state *s, const mg_step *step) {
             const int gap = (step->sticky_gap || step->sticky == MG_STICKY_LEFT_OUT) && step->format.is_float && exact.significand;
             const mg_number seen = gap && exact.kind <= MG_FINITE ? mg_with_gap(&exact, step) : exact;
             uint64_t code = mg_round_number(&seen, step);
+            mg_raise_rounded(s->raised, &step->format, &seen, step->rounding, mg_kept(step), step->tiny, code);
             if (s->watch) {
                 const mg_number rounded = mg_decode(&step->format, code);
                 mg_watch_rounded(s->watch, mg_watch_rounding(s->watch, step->to, i), &step->format, &exact, &seen, step->rounding,
@@ -761,11 +783,16 @@ static void mg_load_operands(mg_state *s, const mg_program *program, const uint6
     for (int32_t i = 0; i < o->k_count; i++) {
         int32_t k = o->k_index[i];
         mg_number x = mg_decode(&program->a, a[k]), y = mg_decode(&program->b, b[k]);
+        mg_raise_signalling(s->raised, &program->a, &x);
+        mg_raise_signalling(s->raised, &program->b, &y);
         s->registers[MG_REGISTER_A][i] = o->has_operand_format ? mg_convert(&o->operand_format, &x) : x;
         s->registers[MG_REGISTER_B][i] = o->has_operand_format ? mg_convert(&o->operand_format, &y) : y;
         if (program->scale_block) {
             mg_number p = mg_decode(&program->scale_a, scale_a[k / program->scale_block]);
             mg_number q = mg_decode(&program->scale_b, scale_b[k / program->scale_block]);
+            mg_raise_signalling(s->raised, &program->scale_a, &p);
+            mg_raise_signalling(s->raised, &program->scale_b, &q);
+            mg_raise_product(s->raised, &p, &q);
             s->registers[MG_REGISTER_SCALES][i] = mg_product(&p, &q, MG_ZERO_TIMES_INFINITY_NAN);
         }
     }
@@ -798,7 +825,7 @@ static uint64_t mg_run_operation(mg_state *s, mg_number **terms, mg_number *sums
 }
 
 uint64_t mg_dot_in(void *workspace, const mg_program *program, const uint64_t *a, const uint64_t *b, uint64_t c,
-                   const uint64_t *scale_a, const uint64_t *scale_b, mg_watch *watch) {
+                   const uint64_t *scale_a, const uint64_t *scale_b, mg_watch *watch, uint32_t *raised) {
     size_t terms_count = 4 * MG_REGISTER_SLOTS(program->k);
     mg_number *slots = workspace, *sums = slots + MG_SLOTS(program->k);
     mg_number **terms = (mg_number **)(sums + terms_count);
@@ -808,13 +835,16 @@ uint64_t mg_dot_in(void *workspace, const mg_program *program, const uint64_t *a
     results[1] = 0;
     for (int32_t i = 0; i < program->operation_count; i++) {
         const mg_operation *o = &program->operations[i];
-        mg_state s = {.operation = o, .a_codes = a, .b_codes = b, .watch = watch};
+        mg_state s = {.operation = o, .a_codes = a, .b_codes = b, .watch = watch, .raised = raised};
         mg_layout_registers(&s, slots, program->k);
         mg_load_operands(&s, program, a, b, scale_a, scale_b);
         s.registers[MG_REGISTER_C][0] = mg_decode(&o->seed_format, results[o->seed]);
         s.count[MG_REGISTER_C] = 1;
         for (int32_t j = 0; j < o->addend_count; j++) s.registers[MG_REGISTER_ADDENDS][j] = mg_decode(&o->out_format, results[o->addends[j]]);
         s.count[MG_REGISTER_ADDENDS] = o->addend_count;
+        if (o->seed == 0) mg_raise_signalling(raised, &o->seed_format, &s.registers[MG_REGISTER_C][0]); /* an earlier result is no operand */
+        for (int32_t j = 0; j < o->addend_count; j++)
+            if (o->addends[j] == 0) mg_raise_signalling(raised, &o->out_format, &s.registers[MG_REGISTER_ADDENDS][j]);
         if (watch) mg_watch_operation(&s, i);
         results[2 + i] = mg_run_operation(&s, terms, sums, owner);
     }
@@ -825,7 +855,7 @@ uint64_t mg_dot_general(const mg_program *program, const uint64_t *a, const uint
                         const uint64_t *scale_a, const uint64_t *scale_b) {
     void *workspace = malloc(mg_workspace_bytes(program));
     if (!workspace) return 0;
-    uint64_t code = mg_dot_in(workspace, program, a, b, c, scale_a, scale_b, NULL);
+    uint64_t code = mg_dot_in(workspace, program, a, b, c, scale_a, scale_b, NULL, NULL);
     free(workspace);
     return code;
 }

@@ -44,10 +44,11 @@ extern const mg_lane_kernels mg_lanes_avx2, mg_lanes_avx512;
 
 /* Bytes of scratch that mg_dot_in needs; aligned for any type. */
 size_t mg_workspace_bytes(const mg_program *program);
-/* One dot product in that scratch. `watch`: who observes it (mg_watch.h), or null. */
+/* One dot product in that scratch. `watch`: who observes it (mg_watch.h), or null. `raised`: where status flags are
+ * collected (mg_flags.h), or null. */
 struct mg_watch;
 uint64_t mg_dot_in(void *workspace, const mg_program *program, const uint64_t *a, const uint64_t *b, uint64_t c,
-                   const uint64_t *scale_a, const uint64_t *scale_b, struct mg_watch *watch);
+                   const uint64_t *scale_a, const uint64_t *scale_b, struct mg_watch *watch, uint32_t *raised);
 
 /* mg_run, and with a watch mg_observe: each thread copies it and lets it point at one dot product after the other. */
 int mg_run_watched(const mg_program *program, const mg_call *call, const struct mg_watch *watch);

@@ -128,11 +128,12 @@ static inline mg_number mg_round_significand(const mg_format *f, const mg_number
 }
 
 /* What `flush` of mg_round asks for: nothing; zero for a result that is subnormal; zero for a number that would be
- * below the least normal one if it were rounded as if exponents had no lower bound. */
-enum { MG_KEEP_SUBNORMALS, MG_FLUSH_SUBNORMALS, MG_FLUSH_UNBOUNDED };
+ * below the least normal one if it were rounded as if exponents had no lower bound; zero for one that is below it. */
+enum { MG_KEEP_SUBNORMALS, MG_FLUSH_SUBNORMALS, MG_FLUSH_UNBOUNDED, MG_FLUSH_BEFORE_ROUNDING };
 
 static inline int mg_flushes(const mg_step *step) {
     if (step->flush == MG_FLUSH_NONE) return MG_KEEP_SUBNORMALS;
+    if (step->tiny == MG_TINY_BEFORE_ROUNDING) return MG_FLUSH_BEFORE_ROUNDING;
     return step->tiny == MG_TINY_UNBOUNDED ? MG_FLUSH_UNBOUNDED : MG_FLUSH_SUBNORMALS;
 }
 
@@ -160,6 +161,7 @@ static inline uint64_t mg_round(const mg_format *f, const mg_number *x, int roun
         const uint64_t rounded = (uint64_t)mg_shift_right(x->sign, x->significand, (int64_t)leading - kept - lsb, rounding);
         if (leading + (int32_t)(rounded >> (kept + 1)) < f->min_exponent) return zero_code;
     }
+    if (flush == MG_FLUSH_BEFORE_ROUNDING && mg_bit_length(x->significand) - 1 + mg_lsb(x) < f->min_exponent) return zero_code;
     const mg_number rounded = mg_round_significand(f, x, rounding, kept);
     int32_t exponent = rounded.exponent;
     uint64_t significand = (uint64_t)rounded.significand;

@@ -17,7 +17,7 @@ static int32_t mg_describe(const mg_program *program, mg_record *layout, int32_t
     mg_watch watch = {.layout = layout, .count = layout ? most : 0, .describing = 1};
     if (zeros && workspace) {
         const uint64_t *scale_a = zeros + 2 * (size_t)program->k;
-        mg_dot_in(workspace, program, zeros, zeros + program->k, 0, scale_a, scale_a, &watch);
+        mg_dot_in(workspace, program, zeros, zeros + program->k, 0, scale_a, scale_a, &watch, NULL);
     }
     const int32_t found = zeros && workspace ? watch.at : -1;
     free(zeros);

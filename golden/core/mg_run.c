@@ -206,7 +206,7 @@ static void mg_gather_columns(const mg_worker *w, const mg_lanes *lanes, int32_t
 }
 
 /* The codes of one lane, as the general interpreter takes them. */
-static uint64_t mg_general_lane(mg_worker *w, const mg_lanes *lanes, int l, uint64_t c, mg_watch *watch) {
+static uint64_t mg_general_lane(mg_worker *w, const mg_lanes *lanes, int l, uint64_t c, mg_watch *watch, uint32_t *raised) {
     const mg_program *p = w->program;
     const int32_t nibbles = mg_metadata_columns(p);
     for (int32_t k = 0; k < p->k; k++) {
@@ -218,7 +218,7 @@ static uint64_t mg_general_lane(mg_worker *w, const mg_lanes *lanes, int l, uint
         w->lane_scales[s] = w->scale_a.codes[(ptrdiff_t)lanes->row[l] * w->scale_columns + s];
         w->lane_scales[w->scale_columns + s] = w->scale_b.codes[(ptrdiff_t)s * w->columns + lanes->column[l]];
     }
-    return mg_dot_in(w->workspace, p, w->lane_a, w->lane_b, c, w->lane_scales, w->lane_scales + w->scale_columns, watch);
+    return mg_dot_in(w->workspace, p, w->lane_a, w->lane_b, c, w->lane_scales, w->lane_scales + w->scale_columns, watch, raised);
 }
 
 /* Runs the whole program on one block; c codes in, d codes out. */
@@ -235,7 +235,7 @@ static void mg_run_block(mg_worker *w, const mg_lanes *lanes, const mg_block *bl
     }
     memcpy(d, w->results + (ptrdiff_t)(1 + p->operation_count) * MG_LANES, MG_LANES * sizeof *d);
     for (int l = 0; left; l++, left >>= 1)
-        if (left & 1) d[l] = mg_general_lane(w, lanes, l, c[l], NULL);
+        if (left & 1) d[l] = mg_general_lane(w, lanes, l, c[l], NULL, NULL);
 }
 
 static mg_block mg_make_block(mg_worker *w) {
@@ -309,12 +309,21 @@ static mg_block mg_prepare_block(mg_worker *w, const mg_lanes *lanes, int first_
     return block;
 }
 
+/* The first `used` lanes by the general interpreter; their status flags too, where the call asks for them. */
+static void mg_run_general(mg_worker *w, const mg_lanes *lanes, int used, const uint64_t *c, uint64_t *d, uint64_t *flags) {
+    for (int l = 0; l < used; l++) {
+        uint32_t raised = 0;
+        d[l] = mg_general_lane(w, lanes, l, c[l], NULL, w->call->flags.data ? &raised : NULL);
+        flags[l] = raised;
+    }
+}
+
 static void mg_run_tile(mg_worker *w, int64_t batch) {
     const mg_call *call = w->call;
     const int32_t count = w->rows * w->columns;
     char *c_data = call->c.data + mg_offset(call, &call->c, batch), *d_data = call->d.data + mg_offset(call, &call->d, batch);
     mg_lanes lanes;
-    uint64_t c[MG_LANES], d[MG_LANES];
+    uint64_t c[MG_LANES], d[MG_LANES], flags[MG_LANES];
     int32_t row = -1;
     mg_load_tile(w, batch);
     for (int32_t first = 0; first < count; first += MG_LANES) {
@@ -322,7 +331,7 @@ static void mg_run_tile(mg_worker *w, int64_t batch) {
         mg_locate(w, first, &lanes);
         mg_move_block(w, &call->c, c_data, &lanes, used, w->program->c.storage, c, 0);
         if (!w->kernels) {
-            for (int l = 0; l < used; l++) d[l] = mg_general_lane(w, &lanes, l, c[l], NULL);
+            mg_run_general(w, &lanes, used, c, d, flags);
         } else {
             const int new_row = lanes.row[0] != row || lanes.row[MG_LANES - 1] != row;
             mg_block block = mg_prepare_block(w, &lanes, first == 0, new_row);
@@ -330,6 +339,7 @@ static void mg_run_tile(mg_worker *w, int64_t batch) {
             mg_run_block(w, &lanes, &block, c, d);
         }
         mg_move_block(w, &call->d, d_data, &lanes, used, w->program->d.storage, d, 1);
+        if (call->flags.data) mg_move_block(w, &call->flags, call->flags.data + mg_offset(call, &call->flags, batch), &lanes, used, 8, flags, 1);
     }
 }
 
@@ -338,7 +348,7 @@ static void mg_run_dots(mg_worker *w, int64_t first, int64_t last) {
     const mg_program *p = w->program;
     const mg_call *call = w->call;
     mg_lanes lanes;
-    uint64_t c[MG_LANES] = {0}, d[MG_LANES] = {0};
+    uint64_t c[MG_LANES] = {0}, d[MG_LANES] = {0}, flags[MG_LANES] = {0};
     mg_worker one = *w; /* views of the scratch that place lane l's operands in row l (a) and column l (b) */
     int used = (int)(last - first);
     for (int l = 0; l < MG_LANES; l++) {
@@ -362,11 +372,11 @@ static void mg_run_dots(mg_worker *w, int64_t first, int64_t last) {
         for (int l = 0; l < used; l++) {
             mg_watch seen = *w->watch;
             seen.records += first + l;
-            d[l] = mg_general_lane(&one, &lanes, l, c[l], &seen);
+            d[l] = mg_general_lane(&one, &lanes, l, c[l], &seen, NULL);
             w->wrong |= seen.wrong;
         }
     } else if (!w->kernels) {
-        for (int l = 0; l < used; l++) d[l] = mg_general_lane(&one, &lanes, l, c[l], NULL);
+        mg_run_general(&one, &lanes, used, c, d, flags);
     } else {
         const struct { const mg_format *f; const int32_t *table; mg_operand *operand; ptrdiff_t count; } all[] = {
             {&p->a, p->table_a, &w->a, (ptrdiff_t)p->k * MG_LANES}, {&p->b, p->table_b, &w->b, (ptrdiff_t)p->logical_k * MG_LANES},
@@ -382,6 +392,7 @@ static void mg_run_dots(mg_worker *w, int64_t first, int64_t last) {
         mg_run_block(&one, &lanes, &block, c, d);
     }
     for (int l = 0; l < used; l++) mg_store(call->d.data + mg_offset(call, &call->d, first + l), p->d.storage, d[l]);
+    for (int l = 0; call->flags.data && l < used; l++) mg_store(call->flags.data + mg_offset(call, &call->flags, first + l), 8, flags[l]);
 }
 
 /* Workers ------------------------------------------------------------------------------------------------------ */
@@ -477,7 +488,7 @@ static int mg_prepare(mg_worker *w, const mg_program *program, const mg_call *ca
     w->program = program;
     w->call = call;
     w->watch = watch;
-    w->kernels = program->all_fast && !call->force_general && !watch ? mg_choose() : NULL;
+    w->kernels = program->all_fast && !call->force_general && !call->flags.data && !watch ? mg_choose() : NULL;
     w->rows = call->m;
     w->columns = call->n;
     w->scale_columns = program->scale_block ? program->k / program->scale_block : 0;

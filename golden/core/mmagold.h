@@ -59,11 +59,13 @@ typedef struct {
     int64_t row, column;
 } mg_array;
 
-/* One call: D(batch, m, n) from A(batch, m, k), B(batch, logical_k, n), C(batch, m, n), E (metadata), scales. */
+/* One call: D(batch, m, n) from A(batch, m, k), B(batch, logical_k, n), C(batch, m, n), E (metadata), scales. Where
+ * `flags` has data, the status flags of each result are written there, a byte with a bit for each word of
+ * enum mg_status_word. */
 typedef struct {
     int32_t batch_dims, m, n, threads, force_general;
     int64_t batch_shape[MG_MAX_BATCH_DIMS];
-    mg_array a, b, c, d, e, scale_a, scale_b;
+    mg_array a, b, c, d, e, scale_a, scale_b, flags;
 } mg_call;
 
 /* Runs the program over the whole batch. Returns 0, or -1 when memory is short. */

@@ -220,9 +220,10 @@ def until_covered(
     while coverage.holes() and drawn < most:
         kind = int(rng.choice(len(credit), p=credit / credit.sum()))
         operands = stimuli.generate(ins, stimuli.KINDS[kind], min(batch, most - drawn), rng)
-        d = ins.dot(**operands)
+        results = ins.answers(operands)
+        d = results["d"]
         before = coverage.counts[0]
         coverage.sample(operands, d)
         credit[kind] = 0.5 * credit[kind] + 0.1 + (coverage.counts[0] - before)
         drawn += len(d)
-        yield VectorSet(ins, "dot", operands, d, np.full(len(d), kind, np.uint8), seed)
+        yield VectorSet.of(ins, "dot", operands, results, np.full(len(d), kind, np.uint8), seed)

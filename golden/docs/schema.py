@@ -199,6 +199,8 @@ _KINDS: dict[str, _Kind] = {
             f"c], to: total}}}}]",
             "`steps: [{multply: {to: products}}]`": f"{_UNIT}steps: [{{multply: {{to: products}}}}]",
             "`modes: {rnd: [up]}` without `$rnd`": f"{_UNIT}modes: {{rnd: [up]}}\n{_CHAIN}",
+            "`flags: [inexact, inexact]`": f"{_UNIT}flags: [inexact, inexact]\n{_CHAIN}",
+            "`flags: [nx]`": f"{_UNIT}flags: [nx]\n{_CHAIN}",
             "`colour: red`": f"{_UNIT}{_CHAIN}\ncolour: red",
         },
     ),

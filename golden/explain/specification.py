@@ -47,6 +47,7 @@ def specification(ins: Instruction) -> dict[str, Any]:
             for index, operation in enumerate(ins.program.operations)
         ],
         **({} if modes is None else {"modes": modes}),
+        **({"flags": list(ins.status)} if ins.status else {}),
         "special_values": special_values(ins),
         "evidence": {
             "kind": ins.evidence.kind,
@@ -205,6 +206,8 @@ def _facts(data: dict[str, Any]) -> str:
         rows.append(("Sparsity", f"{data['sparsity']}: {data['products']} stored elements of {shape['k']}"))
     if data["scale_block"]:
         rows.append(("Block scale", f"one scale for {data['scale_block']} elements"))
+    if "flags" in data:
+        rows.append(("Status flags", f"{', '.join(data['flags'])} (bit 0 first)"))
     return table(("", ""), [*rows, ("Evidence", data["evidence"]["kind"])])
 
 

@@ -18,6 +18,7 @@ from golden.explain.trace import (
     describe,
     describe_code,
     lost_bits,
+    raised_in,
     shortened_bits,
     significand_text,
 )
@@ -128,6 +129,9 @@ def _print_step(
             indented(f"special: {code_text(event.code, fmt)} = {describe_code(fmt, event.code)}", 6),
             highlight=False,
         )
+    raised = raised_in(event, trace.instruction)
+    if raised:
+        console.print(indented(f"raises [yellow]{', '.join(raised)}[/]", 6), highlight=False)
     registers.update(event.written)
 
 
@@ -195,6 +199,8 @@ def _verdict(trace: Trace) -> Table:
     grid = Table.grid(padding=(0, 2))
     fmt = trace.instruction.formats["d"]
     grid.add_row("d", Text(code_text(trace.code, fmt), style="bold green"), describe_code(fmt, trace.code))
+    if trace.flags is not None:
+        grid.add_row("flags", *trace.flags_text.split(": ", 1))
     exact, error = trace.exact, trace.error_ulp
     if exact is None:
         grid.add_row("exact", "", "an operand is infinite or NaN")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from golden.model.reference import Cut, Event
 from golden.number.formats import Format, Kind, Number
+from golden.program.flags import flags_code, flags_text
 from golden.program.steps import Multiply
 
 if TYPE_CHECKING:
@@ -38,6 +39,18 @@ class Trace:
     def result(self) -> Number:
         """The result decoded."""
         return self.instruction.formats["d"].decode(self.code)
+
+    @property
+    def flags(self) -> int | None:
+        """The code of the status flags that the steps raise; None where the unit has none."""
+        status = self.instruction.status
+        raised = {name for event in self.events for name in event.raised}
+        return flags_code(status, raised) if status else None
+
+    @property
+    def flags_text(self) -> str:
+        """The status flags for a reader: "0x8: inexact"."""
+        return "" if self.flags is None else describe_flags(self.instruction.status, self.flags)
 
     @property
     def terms(self) -> list[Fraction] | None:
@@ -118,6 +131,7 @@ class Trace:
             "steps": [_step_dict(event, self.instruction) for event in self.events],
             "d": _hex(self.code, formats["d"]),
             "d_value": describe_code(formats["d"], self.code),
+            **({} if self.flags is None else {"flags": self.flags_text}),
             "exact": None if exact is None else whole or _fraction_text(exact),
             "exact_value": None if exact is None else whole or float_text(exact),
             "error_ulp": self.error_ulp,
@@ -192,6 +206,11 @@ def describe_code(fmt: Format, code: int) -> str:
     return describe(fmt.decode(code), not fmt.is_float)
 
 
+def describe_flags(status: tuple[str, ...], code: int) -> str:
+    """A code of status flags for a reader: "0x8: inexact"."""
+    return f"{code:#x}: {flags_text(status, code)}"
+
+
 def lost_bits(cut: Cut) -> str:
     """The bits that alignment cut off, the first of them right below the last one kept; empty where all
     are zero."""
@@ -249,8 +268,14 @@ def _step_dict(event: Event, instruction: Instruction) -> dict[str, Any]:
         "step": event.step.op,
         "max_exponents": [e for e in event.max_exponents if e is not None],
         "rows": rows,
+        **({"raised": raised_in(event, instruction)} if instruction.status else {}),
         "result": None if event.code is None else _hex(event.code, operation.out_format),
     }
+
+
+def raised_in(event: Event, instruction: Instruction) -> list[str]:
+    """The status flags of the unit that a step raises."""
+    return [name for name in instruction.status if name in event.raised]
 
 
 _ZEROS = ("+0", "-0", "0")
@@ -282,7 +307,7 @@ def _lines(data: dict[str, Any], zeros: bool) -> list[str]:
         head = f"  {step['step']}"
         if step["max_exponents"]:
             head += f"  max exponent {', '.join(map(str, step['max_exponents']))}"
-        lines.append(head + (f"  -> {step['result']}" if step["result"] else ""))
+        lines.append(head + (f"  -> {step['result']}" if step["result"] else "") + _raised(step))
         rows = [row for row in step["rows"] if zeros or row["value"] not in _ZEROS or row.get("lost")]
         lines += [_row_line(row) for row in rows]
         if len(rows) < len(step["rows"]):
@@ -290,6 +315,7 @@ def _lines(data: dict[str, Any], zeros: bool) -> list[str]:
                 f"    {len(step['rows']) - len(rows)} zero{'s' if len(step['rows']) - len(rows) > 1 else ''}"
             )
     lines += ["", f"d = {data['d']} = {data['d_value']}"]
+    lines += [f"flags = {data['flags']}"] if "flags" in data else []
     if data["exact"] is not None:
         ulp = data["error_ulp"]
         lines.append(
@@ -297,6 +323,10 @@ def _lines(data: dict[str, Any], zeros: bool) -> list[str]:
             + (f", error {ulp:+.4g} ULP" if ulp is not None else "")
         )
     return lines
+
+
+def _raised(step: dict[str, Any]) -> str:
+    return f"  raises {', '.join(step['raised'])}" if step.get("raised") else ""
 
 
 def _row_line(row: dict[str, Any]) -> str:

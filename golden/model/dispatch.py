@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,23 +34,40 @@ class ModeEngine:
 
     def compute(self, checked: dict[str, Bits], matrices: bool, general: bool = False) -> Bits:
         """D or d for operands that were checked."""
+        return self._spread(
+            checked, matrices, lambda engine, part: {"d": engine.compute(part, matrices, general)}
+        )["d"]
+
+    def results(self, checked: dict[str, Bits], matrices: bool) -> dict[str, Bits]:
+        """As Engine.results."""
+        return self._spread(checked, matrices, lambda engine, part: engine.results(part, matrices))
+
+    def _spread(
+        self,
+        checked: dict[str, Bits],
+        matrices: bool,
+        answer: Callable[[Engine, dict[str, Bits]], dict[str, Bits]],
+    ) -> dict[str, Bits]:
+        """What the engine of each mode answers for its dot products, at their places."""
         unit, mode = self.signature, checked["mode"]
         shapes = unit.operand_shapes(matrices)
         operands = {name: codes for name, codes in checked.items() if name != "mode"}
         leading = {name: codes.shape[: codes.ndim - len(shapes[name])] for name, codes in checked.items()}
         batch = broadcast(leading)
         first = self._engine(next(iter(self.programs)))
-        result = first.empty((*batch, *((unit.m, unit.n) if matrices else ())))
+        shape = (*batch, *((unit.m, unit.n) if matrices else ()))
+        results = {"d": first.empty(shape)}
+        if unit.flags_format is not None:
+            results["flags"] = np.empty(shape, unit.flags_format.dtype)
         spread = {name: np.broadcast_to(codes, (*batch, *shapes[name])) for name, codes in operands.items()}
         modes = np.broadcast_to(mode, batch)
         for code in np.unique(modes).tolist():
             engine, here = self._engine(code), modes == code
-            if here.all():
-                result[...] = engine.compute(operands, matrices, general)
-            else:
-                picked = {name: codes[here] for name, codes in spread.items()}
-                result[here] = engine.compute(picked, matrices, general)
-        return result
+            whole = bool(here.all())
+            part = operands if whole else {name: codes[here] for name, codes in spread.items()}
+            for name, codes in answer(engine, part).items():
+                results[name][... if whole else here] = codes
+        return results
 
     def _engine(self, code: int) -> Engine:
         if code not in self.engines:

@@ -20,6 +20,7 @@ from golden.errors import CoreError, ShapeError
 from golden.model import core_library
 from golden.model.kernels import select_kernels
 from golden.model.layout import FormatStruct, StepStruct, lower_format, lower_step, number
+from golden.program.flags import codes_by_mask
 from golden.program.keys import OPERATION, ROUNDING, ZERO_RULE
 from golden.program.program import NO_SEED, Operation
 
@@ -79,7 +80,7 @@ class _Call(ctypes.Structure):
     _fields_ = [
         *_fields(_i32, "batch_dims m n threads force_general"),
         ("batch_shape", _i64 * _MAX_BATCH_DIMS),
-        *_fields(_Array, "a b c d e scale_a scale_b"),
+        *_fields(_Array, "a b c d e scale_a scale_b flags"),
     ]
 
 
@@ -214,24 +215,48 @@ class Engine:
 
     def compute(self, checked: dict[str, Bits], matrices: bool, general: bool = False) -> Bits:
         """D or d for operands that were checked."""
+        return self._compute(checked, matrices, general, None)
+
+    def results(self, checked: dict[str, Bits], matrices: bool) -> dict[str, Bits]:
+        """D or d and, where the unit has status flags, their codes of the same shape; the operands were
+        checked."""
+        if not self.signature.status:
+            return {"d": self.compute(checked, matrices)}
+        masks: list[Bits] = []
+        d = self._compute(checked, matrices, True, masks)
+        return {"d": d, "flags": np.array(codes_by_mask(self.signature.status), np.uint8)[masks[0]]}
+
+    def _compute(
+        self, checked: dict[str, Bits], matrices: bool, general: bool, masks: list[Bits] | None
+    ) -> Bits:
+        """D or d; `masks`: takes an array of the status flags that each result raises, as the core writes
+        them."""
         checked = self.signature.complete(checked, matrices)
         if matrices:
-            return self._run(checked, self.signature.m, self.signature.n, general)
+            return self._run(checked, self.signature.m, self.signature.n, general, masks)
         views = {name: array[_AS_MATRIX[name]] for name, array in checked.items()}
-        return self._run(views, 1, 1, general)[..., 0, 0]
+        d = self._run(views, 1, 1, general, masks)[..., 0, 0]
+        if masks is not None:
+            masks[:] = [masks[0][..., 0, 0]]
+        return d
 
-    def _run(self, operands: dict[str, Bits], m: int, n: int, general: bool) -> Bits:
-        if all(array.ndim == 2 for array in operands.values()):
+    def _run(
+        self, operands: dict[str, Bits], m: int, n: int, general: bool, masks: list[Bits] | None
+    ) -> Bits:
+        if masks is None and all(array.ndim == 2 for array in operands.values()):
             return self._run_one(operands, m, n, general)
         shapes = [array.shape[:-2] for array in operands.values()]
         same = all(shape == shapes[0] for shape in shapes)
         batch = shapes[0] if same else broadcast(dict(zip(operands, shapes, strict=True)))
         threads = self._threads()
         result = self.empty((*batch, m, n))
+        raised = {} if masks is None else {"flags": np.empty(result.shape, np.uint8)}
+        if masks is not None:
+            masks[:] = [raised["flags"]]
         if result.size == 0:
             return result
         call = _Call(m=m, n=n, threads=threads, force_general=general)
-        arrays = {**operands, "d": result}
+        arrays = {**operands, "d": result, **raised}
         views = _collapse(arrays, batch)
         if views is None:
             return self._run(
@@ -242,6 +267,7 @@ class Engine:
                 m,
                 n,
                 general,
+                masks,
             )
         _lay_out(call, arrays, *views)
         if self.core.mg_run(self._reference, ctypes.byref(call)):

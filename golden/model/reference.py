@@ -8,10 +8,11 @@ golden/core is the fast model of the same program; tests hold the two against ea
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, assert_never
 
+from golden.number import status
 from golden.number.formats import Format, Kind, Number
 from golden.number.rounding import convert, round_to_code, shift_right
 from golden.program.program import NO_SEED, Operation, Program
@@ -50,7 +51,10 @@ class Cut:
 
 @dataclass(frozen=True)
 class Event:
-    """One executed step: the registers it wrote and what a reader wants to know about it."""
+    """One executed step: the registers it wrote and what a reader wants to know about it.
+
+    raised: the status flags that it raises; the first step of an operation has those of the operands, too.
+    """
 
     operation: int
     step: Step
@@ -58,6 +62,7 @@ class Event:
     max_exponents: tuple[int | None, ...] = ()
     cuts: dict[str, tuple[Cut | None, ...]] | None = None
     code: int | None = None
+    raised: frozenset[str] = status.NOTHING
 
 
 @dataclass
@@ -69,6 +74,8 @@ class State:
     a_codes: Sequence[int]
     b_codes: Sequence[int]
     result: int | None = None
+    raised: set[str] = field(default_factory=set)
+    """The status flags that the running step raises."""
 
 
 def evaluate(
@@ -121,28 +128,52 @@ def _run_operation(
         "c": (operation.seed_format.decode(results[operation.seed]),),
         "addends": tuple(operation.out_format.decode(results[name]) for name in operation.addends),
     }
-    if scales is not None:
-        registers["scales"] = _scale_products(scales, operation.k_index, formats)
     state = State(operation, registers, [a[k] for k in operation.k_index], [b[k] for k in operation.k_index])
+    if scales is not None:
+        registers["scales"] = _scale_products(state, scales, formats)
+    if _reads_signalling(operation, formats, a, b, results["c"], scales):
+        state.raised.add("invalid")
     for step in operation.steps:
         event = _execute(state, step)
         if events is not None:
-            events.append(replace(event, operation=index, code=state.result))
+            raised, state.raised = frozenset(state.raised), set()
+            events.append(replace(event, operation=index, code=state.result, raised=raised))
         if state.result is not None:
             return state.result
     raise AssertionError("a program's last step writes d")
 
 
+def _reads_signalling(
+    operation: Operation,
+    formats: dict[str, Format],
+    a: Sequence[int],
+    b: Sequence[int],
+    c: int,
+    scales: tuple[Sequence[int], Sequence[int], int] | None,
+) -> bool:
+    """Whether an operand that the operation reads is a signalling NaN; an earlier result is no operand."""
+    read = [(formats[name], codes[k]) for name, codes in (("a", a), ("b", b)) for k in operation.k_index]
+    read += [(operation.seed_format, c)] * (operation.seed == "c")
+    read += [(operation.out_format, c)] * operation.addends.count("c")
+    if scales is not None:
+        scale_a, scale_b, block = scales
+        pairs = (("scale_a", scale_a), ("scale_b", scale_b))
+        read += [(formats[name], codes[k // block]) for name, codes in pairs for k in operation.k_index]
+    return any(status.is_signalling(fmt, fmt.decode(code)) for fmt, code in read)
+
+
 def _scale_products(
-    scales: tuple[Sequence[int], Sequence[int], int], k_index: tuple[int, ...], formats: dict[str, Format]
+    state: State, scales: tuple[Sequence[int], Sequence[int], int], formats: dict[str, Format]
 ) -> tuple[Number, ...]:
     """The product of the two scale factors of each k, exact and not normalised."""
     scale_a, scale_b, block = scales
     return tuple(
-        _product(
-            formats["scale_a"].decode(scale_a[k // block]), formats["scale_b"].decode(scale_b[k // block])
+        _multiplied(
+            state,
+            formats["scale_a"].decode(scale_a[k // block]),
+            formats["scale_b"].decode(scale_b[k // block]),
         )
-        for k in k_index
+        for k in state.operation.k_index
     )
 
 
@@ -246,6 +277,13 @@ def _product(x: Number, y: Number, zero_times_infinity: str = "nan") -> Number:
     )
 
 
+def _multiplied(state: State, x: Number, y: Number, zero_times_infinity: str = "nan") -> Number:
+    """The product; zero times infinity is an invalid operation, whatever the unit makes of it."""
+    if {x.kind, y.kind} == {Kind.INFINITY, Kind.ZERO}:
+        state.raised.add("invalid")
+    return _product(x, y, zero_times_infinity)
+
+
 def _normalized(number: Number) -> Number:
     if number.kind != Kind.FINITE or number.significand == 0:
         return number
@@ -262,17 +300,17 @@ def _multiply(state: State, step: Multiply) -> Event:
         products = tuple(Number(Kind.FINITE if bit else Kind.ZERO, 0, bit) for bit in combined)
     else:
         products = tuple(
-            _product(x, y, step.zero_times_infinity)
+            _multiplied(state, x, y, step.zero_times_infinity)
             for x, y in zip(state.registers["a"], state.registers["b"], strict=True)
         )
     if step.negate in ("product", "both"):
         products = tuple(replace(p, sign=1 - p.sign) for p in products)
     if step.overflow_exponent is not None:
-        products = tuple(_overflowed(p, step.overflow_exponent) for p in products)
+        products = tuple(_overflowed(state, p, step.overflow_exponent) for p in products)
     if step.normalize:
         products = tuple(_normalized(p) for p in products)
     if step.format is not None:
-        products = tuple(_ieee(p, step) for p in products)
+        products = tuple(_ieee(state, p, step) for p in products)
     written = {step.to: products}
     if step.negate in ("c", "both"):
         written["c"] = tuple(replace(c, sign=1 - c.sign) for c in state.registers["c"])
@@ -280,8 +318,9 @@ def _multiply(state: State, step: Multiply) -> Event:
     return Event(0, step, written)
 
 
-def _overflowed(product: Number, exponent: int) -> Number:
+def _overflowed(state: State, product: Number, exponent: int) -> Number:
     if product.kind == Kind.FINITE and product.significand.bit_length() + product.lsb_exponent > exponent:
+        state.raised |= status.OVERFLOW
         return Number(Kind.INFINITY, product.sign)
     return product
 
@@ -291,15 +330,15 @@ def _scale(state: State, step: Scale) -> Event:
     for name in step.of:
         terms, scales = state.registers[name], state.registers["scales"]
         stride = max(len(scales) // max(len(terms), 1), 1)  # groups: one scale product for each group
-        written[name] = tuple(_product(term, scales[i * stride]) for i, term in enumerate(terms))
+        written[name] = tuple(_multiplied(state, term, scales[i * stride]) for i, term in enumerate(terms))
     state.registers.update(written)
     return Event(0, step, written)
 
 
 def _special_values(state: State, step: SpecialValues) -> Event:
-    total = _propagate(
-        [number for name in step.of for number in state.registers[name]], step.opposite_infinities
-    )
+    terms = [number for name in step.of for number in state.registers[name]]
+    _look_for_opposites(state, terms)
+    total = _propagate(terms, step.opposite_infinities)
     if total is not None:
         own = _nan_by_cause(state, step) if total.kind == Kind.NAN else None
         state.result = _special_code(total, state.operation.out_format, step.nan) if own is None else own
@@ -332,6 +371,12 @@ def _nan_by_cause(state: State, step: SpecialValues) -> int | None:
 
 def _opposite(terms: Sequence[Number]) -> bool:
     return len({term.sign for term in terms if term.kind == Kind.INFINITY}) == 2
+
+
+def _look_for_opposites(state: State, terms: Sequence[Number]) -> None:
+    """Adding infinities of both signs is an invalid operation, whatever the unit makes of it."""
+    if _opposite(terms):
+        state.raised.add("invalid")
 
 
 def _quiet(nan: Number) -> Number:
@@ -496,8 +541,15 @@ def _align_term(
     return aligned, Cut(shift, max(cut, 0), lost)
 
 
-def _exact_sum(terms: Sequence[Number], step: Sum, frame: int | None) -> Number:
+def _exact_sum(state: State, terms: Sequence[Number], step: Sum, frame: int | None) -> Number:
+    _look_for_opposites(state, terms)
     return _total(terms, step.rounding, step, frame)
+
+
+def _added(state: State, x: Number, y: Number, step: Additions | Fma) -> Number:
+    """The exact sum of the two terms of an IEEE addition."""
+    _look_for_opposites(state, (x, y))
+    return _total((x, y), step.rounding)
 
 
 def _total(
@@ -544,12 +596,12 @@ def _zero_sign(terms: Sequence[Number], rounding: str) -> int:
     )
 
 
-def _ieee(exact: Number, step: IeeeStep) -> Number:
+def _ieee(state: State, exact: Number, step: IeeeStep) -> Number:
     """Rounds an exact number to step.format by IEEE 754 and decodes it again; subnormal results flush as
     step says."""
     fmt = step.format
     assert fmt is not None
-    return fmt.decode(_ieee_code(exact, step, fmt))
+    return fmt.decode(_ieee_code(state, exact, step, fmt))
 
 
 def _hands_on(step: IeeeStep) -> bool:
@@ -572,8 +624,15 @@ def _with_sticky(number: Number) -> Number:
     return replace(number, significand=below, fraction_bits=number.fraction_bits + 1, sticky=0)
 
 
-def _ieee_code(exact: Number, step: IeeeStep, fmt: Format) -> int:
-    exact = _with_sticky(exact)
+def _ieee_code(state: State, exact: Number, step: IeeeStep, fmt: Format) -> int:
+    seen = _with_sticky(exact)
+    code = _ieee_rounded(seen, step, fmt)
+    state.raised |= status.of_rounding(fmt, seen, code, step.rounding, step.tiny)
+    return code
+
+
+def _ieee_rounded(exact: Number, step: IeeeStep, fmt: Format) -> int:
+    """Rounds what is seen of a number (`_with_sticky`)."""
     if exact.kind == Kind.NAN and exact.payload and _hands_on(step):
         return _nan_code(exact, fmt)
     if exact.kind >= Kind.INFINITY:
@@ -588,7 +647,7 @@ def _ieee_code(exact: Number, step: IeeeStep, fmt: Format) -> int:
         step.rounding,
         overflow,
         flush=flush,
-        tiny_unbounded=step.tiny == "unbounded",
+        tiny=step.tiny,
     )
     if step.flush == "positive" and fmt.decode(code).kind == Kind.ZERO and exact.significand:
         return 0
@@ -610,7 +669,9 @@ def _reduce(terms: Sequence[Number], step: Additions, add: Callable[[Number, Num
 def _sum(state: State, step: Sum) -> Event:
     terms = [number for name in step.of for number in state.registers[name]]
     frame = state.registers["c"][0].sign if step.complement == "c" else None
-    sums = tuple(_exact_sum([terms[i] for i in group], step, frame) for group in _groups(terms, step.group))
+    sums = tuple(
+        _exact_sum(state, [terms[i] for i in group], step, frame) for group in _groups(terms, step.group)
+    )
     return _write(state, step, sums)
 
 
@@ -621,8 +682,8 @@ def _additions(state: State, step: Additions) -> Event:
         handed = next((term for term in (x, y) if step.first_nan and term.kind == Kind.NAN), None)
         if handed is not None:
             return _quiet(handed)
-        exact = _total([x, y], step.rounding)
-        return _made_nan(step) if step.first_nan and exact.kind == Kind.NAN else _ieee(exact, step)
+        exact = _added(state, x, y, step)
+        return _made_nan(step) if step.first_nan and exact.kind == Kind.NAN else _ieee(state, exact, step)
 
     sums = tuple(_reduce([terms[i] for i in group], step, add) for group in _groups(terms, step.group))
     return _write(state, step, sums)
@@ -631,7 +692,8 @@ def _additions(state: State, step: Additions) -> Event:
 def _write(state: State, step: Sum | Additions | Fma, numbers: tuple[Number, ...]) -> Event:
     state.registers[step.to] = numbers
     if step.to == "d" and not isinstance(step, Sum):
-        state.result = _ieee_code(numbers[0], replace(step, flush="none"), state.operation.out_format)
+        unflushed = replace(step, flush="none")
+        state.result = _ieee_code(state, numbers[0], unflushed, state.operation.out_format)
     return Event(0, step, {step.to: numbers})
 
 
@@ -665,30 +727,32 @@ def _fma(state: State, step: Fma) -> Event:
     for indices in _groups(pairs, step.group):
         total = {"c": state.registers["c"][0], "zero": ZERO, "product": None}[step.start]
         for i in indices:
-            total = _fma_step(*pairs[i], total, step)
+            total = _fma_step(state, *pairs[i], total, step)
         assert total is not None
         sums.append(total)
     return _write(state, step, tuple(sums))
 
 
-def _fma_step(a: Number, b: Number, c: Number | None, step: Fma) -> Number:
+def _fma_step(state: State, a: Number, b: Number, c: Number | None, step: Fma) -> Number:
     """One IEEE fused multiply-add (a multiply when c is None); NaNs are handed on in step.nan_order,
     quieted."""
     operands = {"a": a, "b": b, "c": c}
+    product = _multiplied(state, a, b, step.zero_times_infinity)  # invalid also where a NaN c is handed on
     for name in step.nan_order:
         operand = operands[name]
         if operand is not None and operand.kind == Kind.NAN:
             return _quiet(operand)
-    product = _product(a, b, step.zero_times_infinity)
-    exact = product if c is None else _total([product, c], step.rounding)
+    exact = product if c is None else _added(state, product, c, step)
     if exact.kind == Kind.NAN:
         return _made_nan(step) if step.nan_order else Number(Kind.NAN)
-    return _ieee(exact, step)
+    return _ieee(state, exact, step)
 
 
 def _round(state: State, step: Round) -> Event:
     fmt = step.format
-    codes = tuple(_round_code(number, step, fmt) for name in step.of for number in state.registers[name])
+    codes = tuple(
+        _round_code(state, number, step, fmt) for name in step.of for number in state.registers[name]
+    )
     if step.to == "d":
         state.result = codes[0]
         return Event(0, step, {})
@@ -696,12 +760,20 @@ def _round(state: State, step: Round) -> Event:
     return Event(0, step, {step.to: state.registers[step.to]})
 
 
-def _round_code(number: Number, step: Round, fmt: Format) -> int:
+def _round_code(state: State, number: Number, step: Round, fmt: Format) -> int:
+    seen = number if number.kind >= Kind.INFINITY else _with_sticky(number)
+    if (step.sticky_gap or step.sticky == "left_out") and seen.significand and seen.kind < Kind.INFINITY:
+        seen = _with_gap(seen, step, fmt)
+    code = _rounded_code(seen, step, fmt)
+    kept = step.result_fraction_bits
+    state.raised |= status.of_rounding(fmt, seen, code, step.rounding, step.tiny, kept)
+    return code
+
+
+def _rounded_code(number: Number, step: Round, fmt: Format) -> int:
+    """Rounds what the rounding sees of a number."""
     if number.kind >= Kind.INFINITY:
         return _special_code(number, fmt, step.nan)
-    number = _with_sticky(number)
-    if (step.sticky_gap or step.sticky == "left_out") and number.significand:
-        number = _with_gap(number, step, fmt)
     code = round_to_code(
         fmt,
         number.sign,
@@ -711,7 +783,7 @@ def _round_code(number: Number, step: Round, fmt: Format) -> int:
         step.overflow,
         step.result_fraction_bits,
         step.flush != "none",
-        step.tiny == "unbounded",
+        step.tiny,
     )
     if not fmt.is_float:
         return code

@@ -49,7 +49,7 @@ def round_to_code(
     overflow: str = "infinity",
     fraction_bits: int | None = None,
     flush: bool = False,
-    tiny_unbounded: bool = False,
+    tiny: str = "subnormal_result",
 ) -> int:
     """Rounds (-1)**sign * magnitude * 2**lsb_exponent to a code of `fmt`.
 
@@ -61,10 +61,11 @@ def round_to_code(
         overflow: "infinity": past the largest finite, after rounding, becomes infinity whatever the mode;
             "largest": becomes the largest finite; "ieee": by the mode (IEEE 754 7.4); "wrap" and "saturate"
             for integers.
-        flush: a result in the subnormal range (before its exponent is rounded up)
-            becomes zero of the same sign.
-        tiny_unbounded: `flush` asks instead whether the number, rounded as if exponents had no lower bound,
-            lies below the least normal one (IEEE 754 7.5, tininess after rounding).
+        flush: a result that is tiny becomes zero of the same sign.
+        tiny: what is: a result in the subnormal range, before its exponent is rounded up
+            ("subnormal_result"); a number that, rounded as if exponents had no lower bound, lies below the
+            least normal one ("unbounded"; IEEE 754 7.5, tininess after rounding), or does so itself
+            ("before_rounding").
     """
     if not fmt.is_float:
         return _round_to_integer(fmt, sign, magnitude, lsb_exponent, mode, overflow)
@@ -74,9 +75,9 @@ def round_to_code(
         return zero_code
     kept = fmt.fraction_bits if fraction_bits is None else fraction_bits
     leading = magnitude.bit_length() - 1 + lsb_exponent
-    if flush and tiny_unbounded and leading < fmt.min_exponent:
+    if flush and tiny != "subnormal_result" and leading < fmt.min_exponent:
         rounded = shift_right(sign, magnitude, leading - kept - lsb_exponent, mode)
-        if leading + (rounded >> (kept + 1)) < fmt.min_exponent:
+        if tiny == "before_rounding" or leading + (rounded >> (kept + 1)) < fmt.min_exponent:
             return zero_code
     exponent = max(leading, fmt.min_exponent)
     significand = shift_right(sign, magnitude, exponent - kept - lsb_exponent, mode)

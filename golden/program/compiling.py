@@ -148,7 +148,7 @@ def _read_steps(
             )
         body = item.take(op, Section)
         keys = substitute(body, parameters, body)
-        step = StepReader(op, keys, frame.out_format, operands.local_formats).read()
+        step = StepReader(op, keys, frame.out_format, operands.local_formats, operands.flags).read()
         checks.add(step, keys)
         steps.append(step)
     if not steps or steps[-1].to != "d":

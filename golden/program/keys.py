@@ -36,7 +36,7 @@ ZEROS = Vocabulary("zeros", ("ignored", "maximum", "sticky"))
 HIDDEN_ZEROS = Vocabulary("hidden_zeros", ("kept", "set"))
 CUT = Vocabulary("cut", ("dropped", "sticky_added", "sticky_or"))
 STICKY = Vocabulary("sticky", ("seen", "left_out"))
-TINY = Vocabulary("tiny", ("subnormal_result", "unbounded"))
+TINY = Vocabulary("tiny", ("subnormal_result", "unbounded", "before_rounding"))
 LEFT_OUT = Vocabulary("left_out", ("dropped", "unshifted"))
 PLACE = Vocabulary("place", ("carried", "leading"))
 COMPLEMENT = Vocabulary("complement", ("none", "c"))
@@ -50,6 +50,7 @@ CAUSE = Vocabulary(
 )
 CARRY = Vocabulary("carry", ("kept", "lost"))
 GROUP = Vocabulary("group", ("contiguous", "interleaved"))
+STATUS = Vocabulary("status", ("invalid", "overflow", "underflow", "inexact"))
 REGISTER = Vocabulary(
     "register",
     ("a", "b", "c", "products", "groups", "dot", "total", "partial", "addends", "scales", "d"),
@@ -69,6 +70,8 @@ class Key:
         needed: whether YAML has to say it although the field has a default (which then means nothing).
         when: the field of the same step, and its values, without which the key is unknown; no values: any but
             its default.
+        with_flags: whether the key is also known, without `when`, to a step with a format of a unit that has
+            status flags.
     """
 
     name: str = ""
@@ -76,6 +79,7 @@ class Key:
     fault: bool = False
     needed: bool = False
     when: tuple[str, ...] = ()
+    with_flags: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,9 +214,10 @@ def key_name(name: str, key: Key) -> str:
     return key.name or name
 
 
-def applies(key: Key, values: dict[str, Any], defaults: dict[str, Any]) -> bool:
-    """Whether a step that holds these values, as far as they are read, knows the key."""
-    if not key.when:
+def applies(key: Key, values: dict[str, Any], defaults: dict[str, Any], flags: bool = False) -> bool:
+    """Whether a step that holds these values, as far as they are read, knows the key; `flags`: in a unit
+    with status flags."""
+    if not key.when or (flags and key.with_flags and values.get("format") is not None):
         return True
     other, *wanted = key.when
     value = values.get(other)

@@ -108,7 +108,7 @@ class OperandFormats:
     sparse).
 
     `scales`: the formats of scale_a and scale_b, where there are scales. b is `ONE` and c `NOTHING` in units
-    without them; no step reads either.
+    without them; no step reads either. `flags`: whether there are status flags.
     """
 
     a: Format
@@ -118,3 +118,4 @@ class OperandFormats:
     k: int
     local_formats: dict[str, Format] = field(default_factory=dict)
     scales: dict[str, Format] = field(default_factory=dict)
+    flags: bool = False

@@ -59,10 +59,14 @@ class StepReader:
         op: the step's word; it is one of golden.program.steps.STEPS.
         out: the format of the operation's result.
         local_formats: formats that the file itself defines.
+        flags: whether the unit has status flags.
     """
 
-    def __init__(self, op: str, section: Section, out: Format, local_formats: dict[str, Format]) -> None:
+    def __init__(
+        self, op: str, section: Section, out: Format, local_formats: dict[str, Format], flags: bool = False
+    ) -> None:
         self.op, self.section, self.out, self.local_formats = op, section, out, local_formats
+        self.flags = flags
         self.values: dict[str, Any] = {}
 
     def read(self) -> Step:
@@ -74,7 +78,7 @@ class StepReader:
         kind = self._variant()
         defaults = {name: default for name, _, default in declared(kind)}
         for name, key, default in declared(kind):
-            if applies(key, self.values, defaults):
+            if applies(key, self.values, defaults, self.flags):
                 self.values[name] = self._value(key_name(name, key), key, default)
         step = kind(**self.values)
         self.section.done()

@@ -15,6 +15,7 @@ from golden.errors import OperandError, ShapeError, nearest
 from golden.number.arrays import plain
 from golden.number.formats import Format
 from golden.number.rounding import encode_fraction
+from golden.program.flags import flags_format
 from golden.program.modes import Modes
 from golden.program.program import NOTHING, ONE
 from golden.registers.sparsity import Pattern
@@ -36,7 +37,8 @@ class Signature:
     `k` is the logical K; `pattern` the sparsity pattern of A, None where A is dense; `ordered_metadata`
     whether the two indices of a metadata nibble must ascend; `scale_block` the elements that share a scale.
     `m` and `n` are the shape of the matrix API, 1 for units that have none. `formats` are those of a, b, c, d
-    and of scales; where there are modes, in the first of them.
+    and of scales; where there are modes, in the first of them. `status` are the status flags of the result,
+    the lowest bit first (golden/program/flags.py).
     """
 
     name: str
@@ -48,6 +50,7 @@ class Signature:
     ordered_metadata: bool = True
     scale_block: int | None = None
     modes: Modes | None = None
+    status: tuple[str, ...] = ()
 
     @cached_property
     def absent(self) -> tuple[str, ...]:
@@ -75,8 +78,21 @@ class Signature:
         """Elements of A that one dot product multiplies: k, or k/2 when A is sparse."""
         return self.k // 2 if self.sparse else self.k
 
+    @cached_property
+    def flags_format(self) -> Format | None:
+        """The format of the result `flags`; None where the unit has no status flags."""
+        return flags_format(self.status)
+
+    @property
+    def results(self) -> dict[str, Format]:
+        """The formats of what a dot product gives: d, and flags where there are any."""
+        flags = {} if self.flags_format is None else {"flags": self.flags_format}
+        return {"d": self.formats["d"], **flags}
+
     def code_format(self, name: str) -> Format:
-        """The format of an operand's codes; metadata and modes are plain integers."""
+        """The format of an operand's or a result's codes; metadata, modes and flags are plain integers."""
+        if name == "flags" and self.flags_format is not None:
+            return self.flags_format
         if name == "mode" and self.modes is not None:
             return self.modes.format
         return self.formats.get(name, _METADATA)

@@ -79,10 +79,13 @@ def _flush(meaning: str, **more: Any) -> Any:
 def _tiny() -> Any:
     return _choice(
         keys.TINY,
-        "with `flush`: what is flushed: a result that is subnormal (`subnormal_result`), or a number that, "
-        "rounded as if exponents had no lower bound, is below the least normal one (`unbounded`)",
+        "with `flush` what is flushed, with [`flags`](#flags) what raises underflow: a result that is "
+        "subnormal (`subnormal_result`); a number that, rounded as if exponents had no lower bound, is below "
+        "the least normal one (`unbounded`, IEEE 754's tininess after rounding); one that is below it "
+        "(`before_rounding`)",
         "subnormal_result",
         when=("flush", "signed", "positive"),
+        with_flags=True,
     )
 
 

@@ -52,6 +52,11 @@ _ZEROS = {
     "maximum": "zeros take part with their encoded exponent",
     "sticky": "zeros do not take part, but set the sticky bit where they lie below all kept bits",
 }
+_TINY = {
+    "subnormal_result": "",
+    "unbounded": "those that would be below the least normal number with any exponent",
+    "before_rounding": "those of numbers below the least normal one",
+}
 _FLUSHES = {
     "none": "",
     "signed": "subnormal results become zero of their sign",
@@ -144,10 +149,10 @@ def _group_text(step: Align | Sum | Additions | Fma) -> str:
 
 
 def _flushed_text(step: Multiply | Additions | Fma | Round) -> str:
+    tiny = _TINY[step.tiny]
     if step.flush == "none":
-        return ""
-    unbounded = " (those that would be below the least normal number with any exponent)"
-    return f"; {_FLUSHES[step.flush]}{unbounded if step.tiny == 'unbounded' else ''}"
+        return f"; tiny results are {tiny}" if tiny else ""
+    return f"; {_FLUSHES[step.flush]}{f' ({tiny})' if tiny else ''}"
 
 
 def _nan_text(step: Multiply | Additions | Fma | Round) -> str:

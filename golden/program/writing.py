@@ -26,26 +26,26 @@ class Hex(int):
     """An integer that YAML shows in hex."""
 
 
-def operation_keys(operation: Operation) -> dict[str, Any]:
-    """The keys of one operation of `program:`, its steps written out."""
+def operation_keys(operation: Operation, flags: bool = False) -> dict[str, Any]:
+    """The keys of one operation of `program:`, its steps written out; `flags`: the unit has status flags."""
     keys: dict[str, Any] = {"k": _k_text(operation.k_index), "seed": operation.seed}
     if operation.addends:
         keys["addends"] = list(operation.addends)
     if operation.operand_format is not None:
         keys["operands"] = operation.operand_format.name
     keys |= {"out": operation.out_format.name, "to": operation.to}
-    return keys | {"steps": [{step.op: step_keys(step)} for step in operation.steps]}
+    return keys | {"steps": [{step.op: step_keys(step, flags)} for step in operation.steps]}
 
 
-def step_keys(step: Step) -> dict[str, Any]:
-    """The keys of one step."""
+def step_keys(step: Step, flags: bool = False) -> dict[str, Any]:
+    """The keys of one step; `flags`: in a unit with status flags."""
     fields = list(declared(step))
     defaults = {name: default for name, _, default in fields}
     values = {name: getattr(step, name) for name in defaults}
     return {
         key_name(name, key): _written(key, values[name])
         for name, key, default in fields
-        if values[name] != default and values[name] is not None and applies(key, values, defaults)
+        if values[name] != default and values[name] is not None and applies(key, values, defaults, flags)
     }
 
 

@@ -117,9 +117,7 @@ def _first_wrong(made: Manifest, ins: Instruction, lines: list[bytes]) -> tuple[
             return index, str(error).removeprefix("[0] ")
         if made.level == "fragment":
             arrays = from_registers(ins, arrays)
-        wrong = files.wrong_result(
-            ins, made.level, {k: v for k, v in arrays.items() if k != "d"}, arrays["d"]
-        )
+        wrong = files.wrong_result(ins, made.level, *files.parted(arrays))
         if wrong is not None:
             return index, wrong[1]
     return None

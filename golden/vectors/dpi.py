@@ -34,7 +34,16 @@ from golden.vectors.word import Field, WordLayout
 
 _CORE = Path(__file__).resolve().parents[1] / "core"
 _TEMPLATES = Path(__file__).resolve().parents[1] / "templates" / "dpi"
-_UNITS = ("mg_steps.h", "mmagold.h", "mg_internal.h", "mg_number.h", "mg_watch.h", "mg_general.c", "mg_run.c")
+_UNITS = (
+    "mg_steps.h",
+    "mmagold.h",
+    "mg_internal.h",
+    "mg_number.h",
+    "mg_flags.h",
+    "mg_watch.h",
+    "mg_general.c",
+    "mg_run.c",
+)
 _EXAMPLES = 56
 
 
@@ -48,13 +57,18 @@ def write(ins: Instruction, folder: str | Path, prefix: str | None = None) -> li
     Makefile and README.md into `folder`.
 
     Raises:
-        OperandError: the prefix is no identifier of C and SystemVerilog.
+        OperandError: the unit has modes or status flags; the prefix is no identifier of C and SystemVerilog.
         FileFormatError: the folder cannot be made or written.
     """
     if ins.modes is not None:
         raise OperandError(
             f"{ins.name} has {len(ins.mode_units)} modes; a DPI model is of one: write each of `mode_units` "
             "under a prefix of its own"
+        )
+    if ins.status:
+        raise OperandError(
+            f"{ins.name} has the status flags {', '.join(ins.status)}; a DPI model "
+            "gives d alone: take the key 'flags' out of a copy of its file"
         )
     prefix = default_prefix(ins) if prefix is None else prefix
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", prefix):

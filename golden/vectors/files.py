@@ -25,11 +25,12 @@ from golden import stimuli
 from golden.errors import FileFormatError, MmagoldError, OperandError, nearest
 from golden.files import output
 from golden.instruction import CUSTOM, Instruction
+from golden.program.signature import INPUTS
 from golden.vectors import archive, manifest, registers, signals
 from golden.vectors.manifest import Manifest, Part
 from golden.vectors.text import FORMATS, TextFormat
 from golden.vectors.vectorset import DEFAULT_WEIGHTS, STREAM_LEVELS, VectorSet, join, stream
-from golden.vectors.word import WordLayout
+from golden.vectors.word import RESULTS, WordLayout
 
 Bits = npt.NDArray[Any]
 Progress = Callable[[int, int], None]
@@ -197,7 +198,7 @@ def arrays_of(vectors: VectorSet, level: str) -> tuple[dict[str, Bits], Bits]:
     """The fields of every record by name, and its kind."""
     if level == "fragment":
         return registers.to_registers(vectors), vectors.kinds[:: vectors.instruction.blocks]
-    return vectors.operands | {"d": vectors.d}, vectors.kinds
+    return vectors.operands | vectors.results, vectors.kinds
 
 
 def _records(made: Manifest, source: _Source) -> Iterator[tuple[VectorSet, dict[str, Bits], Bits]]:
@@ -329,14 +330,18 @@ def read(path: str | Path, ins: Instruction | None = None) -> VectorSet:
     """
     made, found, records = _open(Path(path), ins)
     level = "dot" if made.level == "dot" else "tile"
-    return join([VectorSet(found, level, operands, d, kinds, made.seed) for operands, d, kinds in records])
+    parts = [
+        VectorSet.of(found, level, operands, results, kinds, made.seed)
+        for operands, results, kinds in records
+    ]
+    return join(parts)
 
 
-_Records = Iterator[tuple[dict[str, Bits], Bits, Bits]]
+_Records = Iterator[tuple[dict[str, Bits], dict[str, Bits], Bits]]
 
 
 def _open(path: Path, ins: Instruction | None) -> tuple[Manifest, Instruction, _Records]:
-    """Manifest, instruction and checked operands, d and kinds of a file, part by part."""
+    """Manifest, instruction and checked operands, results and kinds of a file, part by part."""
     made = manifest.load(path)
     found = instruction_of(made, path, ins)
     layout = layout_of(found, made.level)
@@ -365,8 +370,8 @@ def _checked(path: Path, made: Manifest, ins: Instruction, layout: WordLayout) -
     )
     for line, arrays, kinds in chunks:
         counts += np.bincount(kinds, minlength=len(counts))
-        operands, d, kinds = _tiles(ins, made, arrays, kinds, f"{path}:{line}")
-        wrong = wrong_result(ins, made.level, operands, d)
+        operands, results, kinds = _tiles(ins, made, arrays, kinds, f"{path}:{line}")
+        wrong = wrong_result(ins, made.level, operands, results)
         if wrong is not None:
             place = (
                 f"{path}[{wrong[0]}]"
@@ -374,7 +379,7 @@ def _checked(path: Path, made: Manifest, ins: Instruction, layout: WordLayout) -
                 else f"{path}:{line + wrong[0] // _group(ins, made)}"
             )
             raise FileFormatError(f"{place}: {wrong[1]}")
-        yield operands, d, kinds
+        yield operands, results, kinds
     classes = {name: int(count) for name, count in zip(stimuli.KINDS, counts, strict=True) if count}
     if classes != {name: count for name, count in made.classes.items() if count}:
         raise FileFormatError(
@@ -388,33 +393,44 @@ def _group(ins: Instruction, made: Manifest) -> int:
 
 def _tiles(
     ins: Instruction, made: Manifest, arrays: dict[str, Bits], kinds: Bits, where: str
-) -> tuple[dict[str, Bits], Bits, Bits]:
-    """Operands, d and kinds; registers become tiles, and nothing but their tiles may be in them."""
+) -> tuple[dict[str, Bits], dict[str, Bits], Bits]:
+    """Operands, results and kinds; registers become tiles, and nothing but their tiles may be in them."""
     if made.level == "fragment":
         tiles = registers.from_registers(ins, arrays)
-        again = registers.to_registers(
-            VectorSet(ins, "tile", {k: v for k, v in tiles.items() if k != "d"}, tiles["d"], kinds, 0)
-        )
+        again = registers.to_registers(VectorSet.of(ins, "tile", *parted(tiles), kinds, 0))
         other = next((name for name in arrays if not np.array_equal(again[name], arrays[name])), None)
         if other is not None:
             raise FileFormatError(
                 f"{where}: registers of {other} hold bits that belong to no element of the matrix"
             )
         arrays, kinds = tiles, np.repeat(kinds, ins.blocks)
-    return {name: codes for name, codes in arrays.items() if name != "d"}, arrays["d"], kinds
+    return *parted(arrays), kinds
 
 
-def wrong_result(ins: Instruction, level: str, operands: dict[str, Bits], d: Bits) -> tuple[int, str] | None:
-    """Index and complaint of the first record whose d is not what the unit gives, or whose operands it
-    does not take."""
+def parted(arrays: dict[str, Bits]) -> tuple[dict[str, Bits], dict[str, Bits]]:
+    """The fields of records as operands and results, by name."""
+    operands = {name: codes for name, codes in arrays.items() if name not in RESULTS}
+    return operands, {name: codes for name, codes in arrays.items() if name in RESULTS}
+
+
+def wrong_result(
+    ins: Instruction, level: str, operands: dict[str, Bits], results: Mapping[str, Bits]
+) -> tuple[int, str] | None:
+    """Index and complaint of the first record whose results are not what the unit gives, or whose operands
+    it does not take."""
+    matrices = level != "dot"
     try:
-        expected = ins.dot(**operands) if level == "dot" else ins(**operands)
+        given = [operands.get(name) for name in INPUTS]
+        expected = ins.answers(ins.check_operands(given, matrices), matrices)
     except MmagoldError as error:
         return 0, f"from here on: {error}"
-    if np.array_equal(expected, d):
+    places = {name: np.argwhere(expected[name] != results[name]) for name in expected}
+    wrong = [(place[0].tolist(), name) for name, place in places.items() if len(place)]
+    if not wrong:
         return None
-    place = tuple(int(i) for i in np.argwhere(expected != d)[0])
-    return place[0], f"edited: d is {int(d[place]):#x}, but the operands give {int(expected[place]):#x}"
+    at, name = min(wrong)
+    found, wanted = results[name][tuple(at)], expected[name][tuple(at)]
+    return at[0], f"edited: {name} is {int(found):#x}, but the operands give {int(wanted):#x}"
 
 
 def _archive_chunks(

@@ -103,7 +103,7 @@ class Lines:
         if isinstance(piece, Hex):
             return _hex_elements(piece, arrays[piece.field.name].reshape(count, piece.field.elements))
         if isinstance(piece, Word):
-            words = self.layout.join(self.layout.pack_operands(arrays), self.layout.pack_result(arrays["d"]))
+            words = self.layout.join(self.layout.pack_operands(arrays), self.layout.pack_results(arrays))
             return _hex_chars(np.ascontiguousarray(words[:, ::-1]))[:, -piece.width :]
         if isinstance(piece, Index):
             numbers = [b"%*d" % (piece.width, number) for number in range(start, start + count)]
@@ -158,7 +158,7 @@ class Lines:
 
     def _fields_of_words(self, chars: Chars) -> dict[str, Bits]:
         operands, results = self.layout.split(np.ascontiguousarray(_bytes_of_hex(chars)[:, ::-1]))
-        return self.layout.unpack_operands(operands) | {"d": self.layout.unpack_result(results)}
+        return self.layout.unpack_operands(operands) | self.layout.unpack_results(results)
 
 
 def _names() -> Chars:

@@ -24,7 +24,7 @@ from golden import stimuli
 from golden.errors import FileFormatError, nearest
 from golden.files.inputs import check_keys, read_json
 from golden.instruction import Instruction
-from golden.vectors.word import WordLayout
+from golden.vectors.word import RESULTS, WordLayout
 
 SCHEMA = 2
 _READABLE = (1, 2)
@@ -128,7 +128,7 @@ def describe(
 
 def _format_name(ins: Instruction, name: str) -> str:
     """What a field holds; a format that depends on the mode is named by all that it may be."""
-    if name in ("metadata", "mode"):
+    if name in ("metadata", "mode", "flags"):
         return name
     return "|".join(dict.fromkeys(unit.formats[name].name for unit in ins.mode_units.values() or [ins]))
 
@@ -142,7 +142,7 @@ def fields_of(ins: Instruction, layout: WordLayout) -> list[dict[str, Any]]:
             "elements": f.elements,
             "bits": f.bits,
             "shape": list(f.shape),
-            "lsb": f.lsb + (layout.result_width if f.name != "d" else 0),
+            "lsb": f.lsb + (layout.result_width if f.name not in RESULTS else 0),
         }
         for f in layout.fields
     ]

@@ -39,6 +39,7 @@ class VectorSet:
         d: expected codes, (count,) or (count, m, n).
         kinds: index into `golden.stimuli.KINDS` of every vector, uint8 (count,).
         seed: the seed they were drawn from.
+        flags: expected status flags, of the shape of d; None where the unit has none.
     """
 
     instruction: Instruction
@@ -47,16 +48,40 @@ class VectorSet:
     d: Bits
     kinds: npt.NDArray[np.uint8]
     seed: int
+    flags: Bits | None = None
+
+    def __post_init__(self) -> None:
+        """Refuses a set that would compare less than the unit gives."""
+        if bool(self.instruction.status) != (self.flags is not None):
+            told = "missing" if self.flags is None else "given, but it has none"
+            raise OperandError(f"vectors of {self.instruction.name}: status flags are {told}")
+
+    @classmethod
+    def of(
+        cls,
+        ins: Instruction,
+        level: str,
+        operands: dict[str, Bits],
+        results: Mapping[str, Bits],
+        kinds: npt.NDArray[np.uint8],
+        seed: int,
+    ) -> VectorSet:
+        """A set with its expected results by name, as `Instruction.answers` gives them."""
+        return cls(ins, level, operands, results["d"], kinds, seed, results.get("flags"))
 
     def __len__(self) -> int:
         return len(self.d)
 
+    @property
+    def results(self) -> dict[str, Bits]:
+        """The expected results by name: d and, where the unit has status flags, flags."""
+        return {"d": self.d} | ({} if self.flags is None else {"flags": self.flags})
+
     def __getitem__(self, chosen: slice | Bits) -> VectorSet:
         """The vectors of a slice, an index array or a mask."""
         operands = {name: codes[chosen] for name, codes in self.operands.items()}
-        return VectorSet(
-            self.instruction, self.level, operands, self.d[chosen], self.kinds[chosen], self.seed
-        )
+        results = {name: codes[chosen] for name, codes in self.results.items()}
+        return VectorSet.of(self.instruction, self.level, operands, results, self.kinds[chosen], self.seed)
 
 
 def default_set(
@@ -133,8 +158,9 @@ def join(parts: list[VectorSet]) -> VectorSet:
     if len(parts) == 1:
         return first
     operands = {name: np.concatenate([part.operands[name] for part in parts]) for name in first.operands}
-    d, kinds = np.concatenate([part.d for part in parts]), np.concatenate([part.kinds for part in parts])
-    return VectorSet(first.instruction, first.level, operands, d, kinds, first.seed)
+    results = {name: np.concatenate([part.results[name] for part in parts]) for name in first.results}
+    kinds = np.concatenate([part.kinds for part in parts])
+    return VectorSet.of(first.instruction, first.level, operands, results, kinds, first.seed)
 
 
 def _check(count: int, seed: int, level: str, chunk: int) -> None:
@@ -196,10 +222,9 @@ def _block(ins: Instruction, seed: int, number: int, level: str, shares: Bits) -
     records = np.argsort(places)
     order = (records[:, None] * group + np.arange(group)).ravel()
     operands = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
-    d = ins.dot(**operands) if level == "dot" else ins(**operands)
-    return VectorSet(
-        ins, "dot" if level == "dot" else "tile", operands, d, np.repeat(kinds[records], group), seed
-    )
+    level = "dot" if level == "dot" else "tile"
+    results = ins.answers(operands, level == "tile")
+    return VectorSet.of(ins, level, operands, results, np.repeat(kinds[records], group), seed)
 
 
 def _mixed(shares: Bits, size: int, rng: np.random.Generator) -> tuple[npt.NDArray[np.uint8], Bits]:

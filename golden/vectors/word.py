@@ -5,9 +5,13 @@ From the most to the least significant bit the operand word holds
 
     a b c [metadata] [scale_a] [scale_b] [mode]
 
-and a field holds its elements with element 0 in its least significant bits. An element takes `Format.bits`
+and the result word
+
+    [flags] d
+
+A field holds its elements with element 0 in its least significant bits. An element takes `Format.bits`
 bits (tf32 32, e3m2 6, e2m1 4, b1 1; a metadata nibble 4), packed without padding. Matrices are flattened row
-by row. d alone is the result word; a file's line is the operand word followed by the result word.
+by row. A file's line is the operand word followed by the result word.
 
 Arrays of words are little-endian bytes: uint8 (count, ceil(width / 8)), byte 0 holds bits 7..0, unused top
 bits are 0.
@@ -28,6 +32,8 @@ from golden.instruction import Instruction
 from golden.number.formats import Format
 
 Bits = npt.NDArray[Any]
+RESULTS = ("flags", "d")
+"""The fields of the result word, from its most significant bit."""
 LEVELS = ("dot", "tile")
 """Levels that have a word: one dot product, or the whole matrices of one instruction."""
 
@@ -61,8 +67,8 @@ class Field:
 class WordLayout:
     """Where every operand lies in the words of one instruction at one level.
 
-    `fields` run from MSB to LSB; `lsb` counts in the operand word. The last field is d,
-    alone in the result word.
+    `fields` run from MSB to LSB, the operand word's before the result word's; `lsb` counts in the word that
+    the field belongs to. The last field is d.
     """
 
     level: str
@@ -78,16 +84,21 @@ class WordLayout:
         if level not in LEVELS:
             raise OperandError(f"level is '{level}', expected {' or '.join(LEVELS)}")
         shapes = ins.operand_shapes(level == "tile")
-        fields, lsb = [_field("d", ins.formats["d"], 0, ins.result_shape(level == "tile"))], 0
-        for name in reversed(shapes):
-            fields.append(_field(name, ins.code_format(name), lsb, shapes[name]))
-            lsb += fields[-1].width
-        return cls(level, (*reversed(fields[1:]), fields[0]))
+        results = dict.fromkeys(ins.results, ins.result_shape(level == "tile"))
+        return cls(
+            level,
+            (*_laid_out(ins, shapes), *_laid_out(ins, {n: results[n] for n in RESULTS if n in results})),
+        )
 
     @property
     def operand_fields(self) -> tuple[Field, ...]:
-        """The fields of the operand word: all but d."""
-        return self.fields[:-1]
+        """The fields of the operand word."""
+        return tuple(field for field in self.fields if field.name not in RESULTS)
+
+    @property
+    def result_fields(self) -> tuple[Field, ...]:
+        """The fields of the result word: d and, where the unit has status flags, flags."""
+        return tuple(field for field in self.fields if field.name in RESULTS)
 
     @property
     def operand_width(self) -> int:
@@ -97,7 +108,7 @@ class WordLayout:
     @property
     def result_width(self) -> int:
         """Bits of the result word."""
-        return self.fields[-1].width
+        return self.result_fields[0].msb + 1
 
     def pack_operands(self, operands: Mapping[str, Bits]) -> Bits:
         """Packs operands (count, *shape), by name, into uint8 (count, ceil(operand_width / 8)).
@@ -115,14 +126,18 @@ class WordLayout:
         _check_words(words, self.operand_width, "operand")
         return {field.name: _unpack_field(field, words) for field in self.operand_fields}
 
-    def pack_result(self, d: Bits) -> Bits:
-        """Packs results (count, *shape of d) into uint8 (count, ceil(result_width / 8))."""
-        return _pack(self.fields[-1:], self.result_width, {"d": d})
+    def pack_results(self, results: Mapping[str, Bits]) -> Bits:
+        """Packs results (count, *shape of d), by name, into uint8 (count, ceil(result_width / 8)).
 
-    def unpack_result(self, words: Bits) -> Bits:
-        """Unpacks result words into codes of D's format, (count,) or (count, m, n)."""
+        Raises:
+            ShapeError: a result is missing or has another shape.
+        """
+        return _pack(self.result_fields, self.result_width, results)
+
+    def unpack_results(self, words: Bits) -> dict[str, Bits]:
+        """Unpacks result words into results by name: codes (count,) or (count, m, n) each."""
         _check_words(words, self.result_width, "result")
-        return _unpack_field(self.fields[-1], words)
+        return {field.name: _unpack_field(field, words) for field in self.result_fields}
 
     def join(self, operand_words: Bits, result_words: Bits) -> Bits:
         """Puts each operand word above its result word: uint8 (count, ceil((operand_width + result_width)
@@ -143,6 +158,15 @@ class WordLayout:
         halves = bits[:, self.result_width :], bits[:, : self.result_width]
         operands, results = (np.packbits(half, axis=1, bitorder="little") for half in halves)
         return operands, results
+
+
+def _laid_out(ins: Instruction, shapes: Mapping[str, tuple[int, ...]]) -> tuple[Field, ...]:
+    """The fields of one word, the first highest."""
+    fields: list[Field] = []
+    for name in reversed(list(shapes)):
+        lsb = fields[-1].msb + 1 if fields else 0
+        fields.append(_field(name, ins.code_format(name), lsb, shapes[name]))
+    return tuple(reversed(fields))
 
 
 def _field(name: str, fmt: Format, lsb: int, shape: tuple[int, ...]) -> Field:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from golden.errors import ShapeError
 from golden.instruction import Instruction
 from golden.number.formats import Format
+from golden.program.signature import INPUTS
 from golden.vectors.word import WordLayout
 from rtl_tb.dut.policy import ComparePolicy
 from rtl_tb.engines.job import ProtocolFailure
@@ -38,6 +39,7 @@ class Mismatch:
         expected: raw codes of D, () or (m, n).
         actual: the same, or None where a bit is X or Z.
         bits: the result as it came, MSB first.
+        flags: the expected and the actual status flags, of the shape of d; None where the unit has none.
     """
 
     index: int
@@ -45,6 +47,7 @@ class Mismatch:
     expected: Bits
     actual: Bits | None
     bits: str
+    flags: tuple[Bits, Bits] | None = None
 
 
 class Scoreboard:
@@ -133,23 +136,28 @@ class Scoreboard:
         self._words, self._waiting = [words[count:]], self._waiting - count
         results, self._results = self._results[:count], self._results[count:]
         operands = self.layout.unpack_operands(words[:count])
-        expected = self.instruction.dot(**operands) if self.level == "dot" else self.instruction(**operands)
+        expected = self._expected(operands)
         codes, unknown = unpack_bits(results, self.layout)
-        equal = (
-            np.asarray(self._equal(self.instruction.formats["d"], expected, codes))
-            .reshape(count, -1)
-            .all(axis=1)
-        )
-        self._note(operands, expected, codes, unknown, ~equal & ~unknown, results)
+        equal = np.asarray(self._equal(self.instruction.formats["d"], expected["d"], codes["d"]))
+        if "flags" in expected:
+            equal = equal & (expected["flags"] == codes["flags"])
+        wrong = ~equal.reshape(count, -1).all(axis=1) & ~unknown
+        self._note(operands, expected, codes, unknown, wrong, results)
         for observer in self._observers:
-            observer(operands, expected)
+            observer(operands, expected["d"])
         self.checked += count
+
+    def _expected(self, operands: dict[str, Bits]) -> dict[str, Bits]:
+        """The instruction's results for operands that the unit took, which may be any bits."""
+        matrices = self.level != "dot"
+        given = [operands.get(name) for name in INPUTS]
+        return self.instruction.answers(self.instruction.check_operands(given, matrices), matrices)
 
     def _note(
         self,
         operands: dict[str, Bits],
-        expected: Bits,
-        codes: Bits,
+        expected: dict[str, Bits],
+        codes: dict[str, Bits],
         unknown: Bits,
         wrong: Bits,
         bits: list[str],
@@ -158,8 +166,11 @@ class Scoreboard:
         self.unknown += int(np.count_nonzero(unknown))
         for i in np.flatnonzero(wrong | unknown)[: KEPT - len(self.mismatches)]:
             of_one = {name: array[i] for name, array in operands.items()}
-            actual = None if unknown[i] else codes[i]
-            self.mismatches.append(Mismatch(self.checked + int(i), of_one, expected[i], actual, bits[i]))
+            actual = None if unknown[i] else codes["d"][i]
+            flags = (expected["flags"][i], codes["flags"][i]) if "flags" in expected else None
+            self.mismatches.append(
+                Mismatch(self.checked + int(i), of_one, expected["d"][i], actual, bits[i], flags)
+            )
 
     @property
     def clean(self) -> bool:
@@ -199,11 +210,13 @@ class Scoreboard:
 
     def _line(self, mismatch: Mismatch) -> str:
         actual = f"{mismatch.bits} (X or Z)" if mismatch.actual is None else self._codes("d", mismatch.actual)
+        expected = self._codes("d", mismatch.expected)
+        if mismatch.flags is not None:
+            wanted, came = (self._codes("flags", codes) for codes in mismatch.flags)
+            expected += f" with flags {wanted}"
+            actual += f" with flags {came}" * (mismatch.actual is not None)
         given = " ".join(f"{name}={self._codes(name, codes)}" for name, codes in mismatch.operands.items())
-        return (
-            f"  result {mismatch.index}: got {actual}, expected {self._codes('d', mismatch.expected)} "
-            f"for {given}"
-        )
+        return f"  result {mismatch.index}: got {actual}, expected {expected} for {given}"
 
     def _codes(self, name: str, codes: Bits) -> str:
         bits = next(field.bits for field in self.layout.fields if field.name == name)
@@ -211,8 +224,8 @@ class Scoreboard:
         return "0x" + flat[0] if len(flat) == 1 else "[" + " ".join(flat) + "]"
 
 
-def unpack_bits(results: Sequence[str], layout: WordLayout) -> tuple[Bits, Bits]:
-    """Turns results as strings into codes of D and a mask.
+def unpack_bits(results: Sequence[str], layout: WordLayout) -> tuple[dict[str, Bits], Bits]:
+    """Turns results as strings into codes by name (d and, where there are any, flags) and a mask.
 
     Returns:
         (codes, unknown): codes (count,) or (count, m, n), unknown bits are 0; unknown (count,), where a bit
@@ -224,4 +237,4 @@ def unpack_bits(results: Sequence[str], layout: WordLayout) -> tuple[Bits, Bits]
     ones = text == ord("1")
     unknown = ~(ones | (text == ord("0"))).all(axis=1)
     words = np.packbits(ones[:, ::-1], axis=1, bitorder="little")
-    return layout.unpack_result(words), unknown
+    return layout.unpack_results(words), unknown

@@ -17,6 +17,7 @@ import json
 import platform
 import re
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -96,14 +97,18 @@ def _vector_files(result: Check, failing: npt.NDArray[Any], target: Path) -> boo
 
 
 def _answers(verdict: Verdict, failing: npt.NDArray[Any], policy: ComparePolicy) -> str:
-    """One line a vector: its index in the run, its kind,
-    expected and actual codes of its first wrong element."""
-    fmt = verdict.vectors.instruction.formats["d"]
-    digits = (fmt.bits + 3) // 4
-    expected, actual = (
-        verdict.vectors.d.reshape(len(verdict.vectors), -1),
-        verdict.outcome.actual.reshape(len(verdict.vectors), -1),
-    )
+    """One line a vector: its index in the run, its first wrong element with the expected and the actual code
+    of d and, behind a slash, of its status flags, where the unit has any."""
+    results = verdict.vectors.instruction.results
+    digits = (results["d"].bits + 3) // 4
+
+    def shown(codes: Mapping[str, npt.NDArray[Any]], vector: int, element: int) -> str:
+        found = {
+            name: int(codes[name].reshape(len(verdict.vectors), -1)[vector, element]) for name in results
+        }
+        return f"{found['d']:0{digits}x}" + (f"/{found['flags']:x}" if "flags" in found else "")
+
+    expected, actual = verdict.vectors.results, verdict.outcome.results
     lines = ["// vector element expected actual"]
     for i in failing.tolist():
         element = verdict.wrong_element(i, policy)
@@ -112,9 +117,9 @@ def _answers(verdict: Verdict, failing: npt.NDArray[Any], policy: ComparePolicy)
             if verdict.missing[i]
             else "x" * digits
             if verdict.unknown[i]
-            else f"{int(actual[i, element]):0{digits}x}"
+            else shown(actual, i, element)
         )
-        lines.append(f"{i} {element} {int(expected[i, element]):0{digits}x} {answer}")
+        lines.append(f"{i} {element} {shown(expected, i, element)} {answer}")
     return "\n".join(lines) + "\n"
 
 

@@ -182,6 +182,7 @@ class Check:
             "drawn": self.drawn,
             "vectors": len(verdict.vectors),
             **{key: int(np.count_nonzero(getattr(verdict, key))) for key in ("wrong", "unknown", "missing")},
+            "flags": verdict.wrong_flags or None,
             "protocol": [
                 {"kind": one.kind, "cycle": one.cycle, "vector": one.vector, "text": one.text}
                 for one in outcome.failures
@@ -337,7 +338,7 @@ def explain(result: Check, job: Job, report: Progress) -> None:
         result.example = smallest(
             verdict, result.options.engine, job, lambda done, total: report("minimising", done, total)
         )
-    if verdict.wrong.any():
+    if verdict.wrong_d.any():  # status flags alone tell nothing of the datapath's steps
         report("looking for the reason", 0, 0)
         operands, actual = as_dots(verdict)
         result.diagnosis = diagnose(

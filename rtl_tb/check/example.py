@@ -11,7 +11,7 @@ import numpy as np
 
 from golden.dissect.minimising import minimise
 from golden.explain.terminal import trace_text
-from golden.explain.trace import describe_code
+from golden.explain.trace import describe_code, describe_flags
 from golden.instruction import Instruction
 from golden.program.signature import Operands
 from rtl_tb.check import dots
@@ -23,18 +23,28 @@ from rtl_tb.engines.job import Job
 
 @dataclass(frozen=True)
 class Example:
-    """One failing dot product: raw codes, the expected and the actual result (None: X or Z),
-    and where it stood.
+    """One failing dot product: raw codes, the expected and the actual results by name, d and status flags
+    (None: X or Z), and where it stood.
 
     `alone`: whether it fails when it is the only vector. If not, the failure needs other vectors around it.
     """
 
     instruction: Instruction
     operands: Operands
-    expected: int
-    actual: int | None
+    results: dict[str, int]
+    came: dict[str, int] | None
     vector: int
     alone: bool
+
+    @property
+    def expected(self) -> int:
+        """The expected code of d."""
+        return self.results["d"]
+
+    @property
+    def actual(self) -> int | None:
+        """The code of d that came; None: X or Z."""
+        return None if self.came is None else self.came["d"]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values: codes as hex, the trace as text."""
@@ -47,11 +57,18 @@ class Example:
                 name: [int(code) for code in np.atleast_1d(codes)] for name, codes in self.operands.items()
             },
             "expected": f"0x{self.expected:0{digits}x}",
-            "expected_value": describe_code(fmt, self.expected),
+            "expected_value": describe_code(fmt, self.expected) + self._flags_text(self.results),
             "actual": "0x" + "x" * digits if self.actual is None else f"0x{self.actual:0{digits}x}",
-            "actual_value": "X or Z" if self.actual is None else describe_code(fmt, self.actual),
+            "actual_value": "X or Z"
+            if self.came is None or self.actual is None
+            else describe_code(fmt, self.actual) + self._flags_text(self.came),
             "trace": trace_text(self.instruction.trace(**self.operands)),
         }
+
+    def _flags_text(self, results: dict[str, int]) -> str:
+        if "flags" not in results:
+            return ""
+        return f", flags {describe_flags(self.instruction.status, results['flags'])}"
 
 
 def _run(engine: str, job: Job, place: tuple[int, int] | None) -> DutRun:
@@ -75,35 +92,37 @@ def smallest(
         else dots.element(vectors.operands, vector, *place)
     )
     run = _run(engine, job, place)
-    actual = None if verdict.unknown[vector] else int(verdict.outcome.actual.reshape(vectors.d.shape)[index])
+    came = {
+        name: int(codes.reshape(vectors.d.shape)[index]) for name, codes in verdict.outcome.results.items()
+    }
+    expected = {name: int(codes[index]) for name, codes in vectors.results.items()}
     as_it_came = Example(
-        ins, operands, _accepted(ins, policy, int(vectors.d[index])), actual, vector, alone=False
+        ins,
+        operands,
+        _accepted(ins, policy, expected),
+        None if verdict.unknown[vector] else came,
+        vector,
+        alone=False,
     )
     if not run.alone(operands)[1]:
         return as_it_came
-    least = minimise(ins, operands, lambda batch: run(batch)[1], progress=progress)
-    code, failed, unknown = run.alone(least)
+    least = minimise(ins, operands, run.failed, progress=progress)
+    answered, failed = run.alone(least)
     if not failed:  # the batches of candidates failed because of each other: the unit remembers
         return as_it_came
-    return Example(
-        ins,
-        least,
-        _accepted(ins, policy, int(ins.dot(**least))),
-        None if unknown else code,
-        vector,
-        alone=True,
-    )
+    wanted = {name: int(code) for name, code in ins.answers(ins.check_named(least)).items()}
+    return Example(ins, least, _accepted(ins, policy, wanted), answered, vector, alone=True)
 
 
-def _accepted(ins: Instruction, policy: ComparePolicy, expected: int) -> int:
-    """The code that the policy asks for: the canonical NaN in place of the instruction's own."""
-    fmt = ins.formats["d"]
+def _accepted(ins: Instruction, policy: ComparePolicy, results: dict[str, int]) -> dict[str, int]:
+    """The results that the policy asks for: d is the canonical NaN in place of the instruction's own."""
+    fmt, expected = ins.formats["d"], results["d"]
     canonical = (
         policy.nan == "canonical"
         and fmt.nan is not None
         and bool(is_nan(fmt, np.array([expected], fmt.dtype))[0])
     )
-    return fmt.nan if canonical and fmt.nan is not None else expected
+    return results | {"d": fmt.nan if canonical and fmt.nan is not None else expected}
 
 
 def _first(verdict: Verdict, policy: ComparePolicy) -> tuple[int, tuple[int, int] | None]:

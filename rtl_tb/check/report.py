@@ -51,6 +51,8 @@ def print_text(report: Report, console: Console) -> None:
     say(escape(traffic_line(report)), "dim")
     if not report["passed"]:
         console.print(_kind_table(report))
+    if report["flags"] is not None and not report["passed"]:
+        say(f"[red]flags[/]  {escape(flags_line(report))}")
     for failure in report["protocol"][:5]:
         say(f"[red]handshake[/]  {escape(failure['text'])}")
     if report["example"] is not None:
@@ -99,6 +101,12 @@ def traffic_line(report: Report) -> str:
             "less of it"
         )
     return f"traffic: {main}; then {short['vectors']:,} vectors with {words(short)}"
+
+
+def flags_line(report: Report) -> str:
+    """In how many of the wrong results each status flag differs, in one line."""
+    wrong = [f"{name} in {count:,}" for name, count in report["flags"].items() if count]
+    return f"wrong {', '.join(wrong) or 'in no result'}, of {report['wrong']:,} wrong results"
 
 
 def example_title(example: Report) -> str:
@@ -157,6 +165,7 @@ def _render(template: str, report: Report) -> str:
         "headline": headline(report),
         "run_line": f"{run_line(report)}; {traffic_line(report)}",
         "example_title": example_title(report["example"]) if report["example"] else "",
+        "flags": flags_line(report) if report["flags"] is not None and not report["passed"] else None,
         "coverage": None if report["coverage"] is None else coverage_line(report["coverage"]),
         "fence": fence(report["example"]["trace"]) if report["example"] else "",
         "tick": fence(report["repeat"]),
@@ -216,6 +225,7 @@ def _failure_text(report: Report) -> str:
         parts += [
             report["example"]["trace"],
             f"golden {report['example']['expected']}, DUT {report['example']['actual']}",
+            *([flags_line(report)] if report["flags"] is not None else []),
         ]
     return "\n".join(parts)
 

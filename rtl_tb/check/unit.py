@@ -36,27 +36,31 @@ class DutRun:
         job = replace(job, traffic=Traffic(), waves=None)
         self.job = job if job.program else replace(job, program=engines.build(engine, job))
 
-    def judged(self, operands: Operands) -> tuple[Bits, Verdict]:
-        """The results (n,) of a batch of dot products, and the verdict on them."""
+    def judged(self, operands: Operands) -> tuple[Operands, Verdict]:
+        """The results (n,) by name (d, flags) of a batch of dot products, and the verdict on them."""
         dut, count = self.job.dut, len(operands["a"])
         ins = dut.instruction
         given = operands if self.place is None else dots.place(ins, operands, *self.place)
-        d = ins.dot(**given) if self.place is None else ins(**given)
-        vectors = VectorSet(ins, dut.level, given, d, np.zeros(count, np.uint8), 0)
+        expected = ins.answers(given, self.place is not None)
+        vectors = VectorSet.of(ins, dut.level, given, expected, np.zeros(count, np.uint8), 0)
         outcome = engines.run(self.engine, replace(self.job, vectors=vectors))
-        actual = outcome.actual.reshape(d.shape)
-        at = () if self.place is None else (slice(None), *self.place)
-        return actual[at] if at else actual, judge(vectors, outcome, dut.compare)
+        actual = {name: codes.reshape(vectors.d.shape) for name, codes in outcome.results.items()}
+        if self.place is not None:
+            actual = {name: codes[:, self.place[0], self.place[1]] for name, codes in actual.items()}
+        return actual, judge(vectors, outcome, dut.compare)
 
-    def __call__(self, operands: Operands) -> tuple[Bits, Bits, Bits]:
-        """(results, failed, unknown) of a batch of dot products, (n,) each."""
-        actual, verdict = self.judged(operands)
-        return actual, verdict.wrong | verdict.unknown, verdict.unknown
+    def failed(self, operands: Operands) -> Bits:
+        """Which of a batch of dot products fail, (n,)."""
+        verdict = self.judged(operands)[1]
+        return verdict.wrong | verdict.unknown
 
-    def alone(self, operands: Operands) -> tuple[int, bool, bool]:
-        """(result, failed, unknown) of one dot product that is the only vector."""
-        results, failed, unknown = self({name: np.asarray(codes)[None] for name, codes in operands.items()})
-        return int(results[0]), bool(failed[0]), bool(unknown[0])
+    def alone(self, operands: Operands) -> tuple[dict[str, int] | None, bool]:
+        """The results by name (None: X or Z) of one dot product that is the only vector, and whether it
+        fails."""
+        results, verdict = self.judged({name: np.asarray(codes)[None] for name, codes in operands.items()})
+        unknown = bool(verdict.unknown[0])
+        codes = None if unknown else {name: int(found[0]) for name, found in results.items()}
+        return codes, unknown or bool(verdict.wrong[0])
 
     def unit(self) -> FunctionUnit:
         """The DUT as a unit; asking it raises RtlError where a result is X or Z or never came."""
@@ -67,7 +71,7 @@ class DutRun:
             if unknown.any():
                 named = f"{int(unknown.sum())} of {len(unknown)} results"
                 raise RtlError(f"{self.job.dut.name}: {named} are X or Z or never came")
-            return results
+            return results["d"]
 
         return FunctionUnit.like(self.job.dut.instruction, answer, self.job.dut.name)
 

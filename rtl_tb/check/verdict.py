@@ -13,6 +13,7 @@ from golden.stimuli import KINDS
 from golden.vectors.vectorset import VectorSet
 from rtl_tb.dut.policy import ComparePolicy
 from rtl_tb.engines.job import Outcome
+from rtl_tb.errors import RtlError
 
 Bits = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
@@ -39,7 +40,8 @@ class Verdict:
     """What an engine brought back, compared with the expected results under the DUT's policy.
 
     `wrong`, `unknown` and `missing` are (count,) and exclude each other: a result with X or Z is never called
-    wrong, and one that never came is neither.
+    wrong, and one that never came is neither. `wrong_d` are the wrong ones whose d is wrong, not status flags
+    alone.
     """
 
     vectors: VectorSet
@@ -47,6 +49,7 @@ class Verdict:
     wrong: Flags
     unknown: Flags
     missing: Flags
+    wrong_d: Flags
 
     @property
     def passed(self) -> bool:
@@ -62,9 +65,24 @@ class Verdict:
         """Index of the first element of a vector's result
         that the policy does not accept (0 at level dot)."""
         fmt = self.vectors.instruction.formats["d"]
-        expected = self.vectors.d[vector].reshape(-1)
-        actual = self.outcome.actual.reshape(self.vectors.d.shape)[vector].reshape(-1)
-        return int(np.argmin(policy.equal(fmt, expected, actual)))
+        came = {name: codes.reshape(len(self.vectors), -1) for name, codes in self.outcome.results.items()}
+        equal = policy.equal(fmt, self.vectors.d[vector].reshape(-1), came["d"][vector])
+        if self.vectors.flags is not None:
+            equal = equal & (self.vectors.flags[vector].reshape(-1) == came["flags"][vector])
+        return int(np.argmin(equal))
+
+    @cached_property
+    def wrong_flags(self) -> dict[str, int]:
+        """Of each status flag the number of wrong results in which it differs; empty where the unit has
+        none."""
+        if self.vectors.flags is None or self.outcome.flags is None:
+            return {}
+        differ = self.vectors.flags ^ self.outcome.flags.reshape(self.vectors.flags.shape)
+        rows = differ.reshape(len(self.vectors), -1)[self.wrong]
+        return {
+            name: int(np.count_nonzero((rows >> bit & 1).any(axis=1)))
+            for bit, name in enumerate(self.vectors.instruction.status)
+        }
 
     def by_kind(self) -> list[KindRow]:
         """Counts of every stimulus kind that was tried, in the order of golden.stimuli.KINDS."""
@@ -81,13 +99,21 @@ class Verdict:
 
 
 def judge(vectors: VectorSet, outcome: Outcome, policy: ComparePolicy) -> Verdict:
-    """Compares what came with what was expected."""
-    count = len(vectors)
-    equal = (
-        policy.equal(vectors.instruction.formats["d"], vectors.d, outcome.actual.reshape(vectors.d.shape))
-        .reshape(count, -1)
-        .all(axis=1)
-    )
+    """Compares what came with what was expected: d under the policy, status flags bit for bit.
+
+    Raises:
+        RtlError: the engine brought back other results than the unit has.
+    """
+    count, expected, came = len(vectors), vectors.results, outcome.results
+    if set(expected) != set(came):
+        raise RtlError(f"{outcome.engine} brought back {', '.join(came)}, expected {', '.join(expected)}")
+    d = policy.equal(vectors.instruction.formats["d"], vectors.d, outcome.actual.reshape(vectors.d.shape))
+    equal = d.reshape(count, -1).all(axis=1)
+    same = equal
+    if vectors.flags is not None:
+        flags = vectors.flags.reshape(count, -1) == came["flags"].reshape(count, -1)
+        same = equal & flags.all(axis=1)
     missing = ~outcome.received
     unknown = outcome.unknown & ~missing
-    return Verdict(vectors, outcome, ~equal & ~unknown & ~missing, unknown, missing)
+    known = ~unknown & ~missing
+    return Verdict(vectors, outcome, ~same & known, unknown, missing, ~equal & known)

@@ -17,7 +17,7 @@ from golden import yamlfile
 from golden.catalog.lookup import instruction
 from golden.errors import MmagoldError, SpecError, nearest
 from golden.instruction import Instruction
-from golden.vectors.word import LEVELS, Field, WordLayout
+from golden.vectors.word import LEVELS, RESULTS, Field, WordLayout
 from golden.yamlfile import Section
 from rtl_tb.dut.policy import NAN_POLICIES, ZERO_POLICIES, ComparePolicy
 from rtl_tb.dut.portmap import PortMap, check_overlaps, read_map
@@ -89,7 +89,7 @@ class Dut:
         layout: the bits of one vector at that level.
         clock: name of the clock port; None for a combinational unit without one.
         reset: None where the DUT has no reset port: resets in mid-flight mean nothing to it.
-        ports: where each operand and d lie, by operand.
+        ports: where each operand and result lie, by operand.
         constants: input ports that are tied, and their values.
         where: "file:line" of keys, for messages that come later.
     """
@@ -127,8 +127,8 @@ class Dut:
 
     @cached_property
     def fields(self) -> dict[str, Field]:
-        """The fields of the operand word and of the result word, by operand."""
-        return {field.name: field for field in self.layout.fields}
+        """The fields of the operand word and of the result word, by operand, as ports carry them."""
+        return _port_fields(self.layout)
 
     def with_latency(self, latency: int) -> Dut:
         """The same DUT with a latency of `latency` clock edges; for those whose latency is measured.
@@ -379,9 +379,20 @@ def _interval(section: Section) -> int:
     return int(section.take_int("interval", 1, MAX_CYCLES, 1))
 
 
+def _port_fields(layout: WordLayout) -> dict[str, Field]:
+    """The fields by name; each status flag is an element, so that it may have a port of its own."""
+    fields = {field.name: field for field in layout.fields}
+    if "flags" in fields:
+        whole = fields["flags"]
+        fields["flags"] = dataclasses.replace(
+            whole, elements=whole.width, bits=1, shape=(*whole.shape, whole.bits)
+        )
+    return fields
+
+
 def _ports(document: Section, layout: WordLayout, unit_name: str) -> dict[str, PortMap]:
     section = document.take("ports", Section)
-    fields = {field.name: field for field in layout.fields}
+    fields = _port_fields(layout)
     missing = [name for name in fields if name not in section]
     if missing:
         raise section.error(
@@ -389,8 +400,8 @@ def _ports(document: Section, layout: WordLayout, unit_name: str) -> dict[str, P
         )
     maps = {name: read_map(section, field) for name, field in fields.items()}
     section.done()
-    check_overlaps([port_map for name, port_map in maps.items() if name != "d"], fields)
-    check_overlaps([maps["d"]], fields)
+    check_overlaps([port_map for name, port_map in maps.items() if name not in RESULTS], fields)
+    check_overlaps([port_map for name, port_map in maps.items() if name in RESULTS], fields)
     return maps
 
 
@@ -411,12 +422,12 @@ def _check_roles(dut: Dut) -> None:
     named = [("clock", dut.clock), ("reset", dut.reset.port if dut.reset else None)]
     named += [*dut.handshake.inputs().items(), *dut.handshake.outputs().items()]
     named += [("constant", port) for port in dut.constants]
-    named += [("d", port) for port in dut.ports["d"].ports]
-    # Several operands may share a bus; that their bits differ was checked before.
-    named += [
-        ("operand", port)
-        for port in {port for name, at in dut.ports.items() if name != "d" for port in at.ports}
-    ]
+    # Several operands may share a bus, and several results; that their bits differ was checked before.
+    for role, results in (("result", True), ("operand", False)):
+        ports = {port for name, at in dut.ports.items() if (name in RESULTS) == results for port in at.ports}
+        named += [
+            ("d" if role == "result" and port in dut.ports["d"].ports else role, port) for port in ports
+        ]
     roles: dict[str, str] = {}
     for role, port in named:
         if port and port in roles:

@@ -4,7 +4,7 @@ nothing left over."""
 from __future__ import annotations
 
 from golden.errors import SpecError, nearest
-from golden.vectors.word import Field
+from golden.vectors.word import RESULTS, Field
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.portmap import PortMap
 from rtl_tb.dut.ports import Module, Port
@@ -17,7 +17,7 @@ def check_fit(dut: Dut, module: Module) -> None:
     _check_controls(dut, module)
     for name, port_map in dut.ports.items():
         for port in port_map.ports:
-            found = _port(dut, module, port, port_map.where, "output" if name == "d" else "input")
+            found = _port(dut, module, port, port_map.where, "output" if name in RESULTS else "input")
             _check_array(port_map, found)
             _check_width(dut, port_map, dut.fields[name], found)
     _check_covered(dut, module)

@@ -21,7 +21,7 @@ from golden.catalog.json_schema import editor_line
 from golden.catalog.lookup import instruction as find_instruction
 from golden.catalog.unit_files import load_instruction
 from golden.instruction import Instruction
-from golden.vectors.word import Field, WordLayout
+from golden.vectors.word import RESULTS, Field, WordLayout
 from rtl_tb.dut.fit import entries, entry_width
 from rtl_tb.dut.ports import Design, Module, Port, read_ports
 
@@ -42,6 +42,7 @@ _ALIASES = {
     "metadata": ("metadata", "meta", "e", "sparsity", "sel"),
     "scale_a": ("scalea", "ascale", "sa", "sfa"),
     "scale_b": ("scaleb", "bscale", "sb", "sfb"),
+    "flags": ("flags", "fflags", "status", "exceptions", "exc"),
     "mode": ("mode", "rm", "rnd", "round", "rounding", "opcode", "func", "function", "ctrl"),
 }
 
@@ -168,7 +169,7 @@ def _operand(name: str, direction: str) -> tuple[str | None, int | None]:
     match = re.fullmatch(r"(.*?)_?(\d+)?", plain.lower())
     stem = match[1].replace("_", "") if match else ""
     for operand, aliases in _ALIASES.items():
-        if stem in aliases and (direction == "output") == (operand == "d"):
+        if stem in aliases and (direction == "output") == (operand in RESULTS):
             return operand, int(match[2]) if match and match[2] else None
     # "data_out" and "in_a": an affix may have eaten all but another affix.
     if direction == "output" and name.lower() in ("out", "data_out", "out_data", "o_data", "m_data"):
@@ -178,10 +179,11 @@ def _operand(name: str, direction: str) -> tuple[str | None, int | None]:
 
 def _one_or_list(operand: str, names: list[str], roles: _Roles) -> list[str]:
     """Several ports of one operand are a list if they are numbered; otherwise the first counts."""
-    numbers = {name: _operand(name, "output" if operand == "d" else "input")[1] for name in names}
+    direction = "output" if operand in RESULTS else "input"
+    numbers = {name: _operand(name, direction)[1] for name in names}
     if len(names) == 1 or all(number is not None for number in numbers.values()):
         return sorted(names, key=lambda name: numbers[name] or 0)
-    (roles.open if operand == "d" else roles.left).extend(names[1:])
+    (roles.open if operand in RESULTS else roles.left).extend(names[1:])
     return names[:1]
 
 
@@ -194,7 +196,9 @@ def _candidates(module: Module, roles: _Roles) -> list[str]:
     if not {"a", "b", "c", "d"} <= set(roles.operands):
         return []
     widths = {
-        operand: sum(module.ports[name].width for name in names) for operand, names in roles.operands.items()
+        operand: sum(module.ports[name].width for name in names)
+        for operand, names in roles.operands.items()
+        if operand != "flags"  # no instruction has any
     }
     found = []
     for name, (entry, variables) in architectures.get_architecture("hopper").names().items():

@@ -16,7 +16,7 @@ from itertools import groupby
 from pathlib import Path
 
 from golden.files.escape import line_comment
-from golden.vectors.word import Field
+from golden.vectors.word import RESULTS, Field
 from rtl_tb.dut.description import IDENTIFIER, Dut, Handshake
 from rtl_tb.dut.fit import check_fit, entry_width
 from rtl_tb.dut.portmap import PortMap
@@ -56,8 +56,8 @@ def wrapper_text(dut: Dut, module: Module) -> str:
     maps = [(dut.ports[name], field) for name, field in dut.fields.items()]
     lines = [
         *_header(dut),
-        *_operands(maps[:-1], module),
-        *_result(*maps[-1], module),
+        *_operands([(at, field) for at, field in maps if field.name not in RESULTS], module),
+        *_results([(at, field) for at, field in maps if field.name in RESULTS], module),
         *_handshake(dut.handshake),
     ]
     lines += [*_instance(dut, module), "endmodule", ""]
@@ -196,19 +196,23 @@ def _empty_entries(port: Port, used: set[int | None]) -> list[str]:
     return [f"    assign p_{port.name}[{index}] = {width}'d0;" for index in empty]
 
 
-def _result(port_map: PortMap, field: Field, module: Module) -> list[str]:
-    lines = [
-        "",
-        f"    // d: {_elements(field)} in out_data[{field.msb}:0]. Bits that carry no element stay unused.",
+def _results(maps: list[tuple[PortMap, Field]], module: Module) -> list[str]:
+    lines = [""]
+    lines += [
+        f"    // {field.name}: {_elements(field)} in out_data[{field.msb}:{field.lsb}]. Bits that carry no "
+        "element stay unused."
+        for _, field in maps
     ]
     lines += ["    // verilator lint_off UNUSEDSIGNAL"]
-    lines += [_declaration(module.ports[name]) for name in port_map.ports]
+    ports = dict.fromkeys(name for port_map, _ in maps for name in port_map.ports)
+    lines += [_declaration(module.ports[name]) for name in ports]
     lines += ["    // verilator lint_on UNUSEDSIGNAL"]
-    for run in _runs(port_map, field, module):
-        source = _target(module.ports[run.port], run.index, run.lsb, run.width)
-        lines.append(
-            f"    assign out_data[{run.word + run.width - 1}:{run.word}] = {source};  // {run.text()}"
-        )
+    for port_map, field in maps:
+        for run in _runs(port_map, field, module):
+            source = _target(module.ports[run.port], run.index, run.lsb, run.width)
+            lines.append(
+                f"    assign out_data[{run.word + run.width - 1}:{run.word}] = {source};  // {run.text()}"
+            )
     return lines
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from rtl_tb.bench.scoreboard import unpack_bits
 from rtl_tb.dut.wrapper import NAME, wrapper_of
 from rtl_tb.engines.builds import DEPENDENCIES, Recipe, built, check_whole, design_options
-from rtl_tb.engines.common import Watch, complaint, counters, random_start, run_folder, units_folder
+from rtl_tb.engines.common import Watch, codes_of, complaint, counters, random_start, run_folder, units_folder
 from rtl_tb.engines.job import Job, Outcome, Progress, ProtocolFailure
 from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing
 from rtl_tb.simulators import simulators
@@ -266,12 +266,18 @@ def _reason(log: str) -> str:
 def _outcome(job: Job, answer: Mapping[str, Any]) -> Outcome:
     layout, count = job.dut.layout, len(job.vectors)
     results = answer["results"]
-    codes, unknown = unpack_bits(results, layout)
-    shape = (count,) if job.vectors.level == "dot" else (count, layout.fields[-1].elements)
-    actual = np.zeros(shape, codes.dtype)
-    actual[: len(results)] = codes.reshape(len(results), *shape[1:])
+    answered, unknown = unpack_bits(results, layout)
+    codes = {}
+    for name, came in answered.items():
+        codes[name] = np.zeros((count, *came.shape[1:]), came.dtype)
+        codes[name][: len(results)] = came
     outcome = Outcome(
-        "cocotb", job.simulator, "", actual, np.arange(count) < len(results), np.zeros(count, np.bool_)
+        engine="cocotb",
+        simulator=job.simulator,
+        version="",
+        **codes_of(codes),
+        received=np.arange(count) < len(results),
+        unknown=np.zeros(count, np.bool_),
     )
     outcome.unknown[: len(results)] = unknown
     outcome.failures = [ProtocolFailure(**failure) for failure in answer["failures"]]

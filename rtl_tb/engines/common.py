@@ -8,12 +8,13 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from rtl_tb.engines.job import FAILURE_KINDS, Job, Progress, ProtocolFailure
+from rtl_tb.engines.job import FAILURE_KINDS, Bits, Job, Progress, ProtocolFailure
 from rtl_tb.errors import RtlError
 
 KINDS = ("timeout", "extra_result", "unstable_output", "valid_dropped", "stale_after_reset", "x_on_handshake")
@@ -111,6 +112,14 @@ class Watch:
                 f"{self.job.wall_timeout:g} seconds; is there a loop in zero time? (--wall-timeout waits "
                 "longer)"
             )
+
+
+def codes_of(results: Mapping[str, Bits]) -> dict[str, Any]:
+    """Results by name, (count, ...) each, as the fields `actual` and `flags` of an Outcome."""
+    flat = {
+        name: codes.reshape(len(codes), -1) if codes.ndim > 1 else codes for name, codes in results.items()
+    }
+    return {"actual": flat["d"], "flags": flat.get("flags")}
 
 
 def complaint(log: str) -> str | None:

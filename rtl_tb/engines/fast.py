@@ -19,7 +19,7 @@ import numpy as np
 
 from rtl_tb.dut.wrapper import NAME, wrapper_of
 from rtl_tb.engines.builds import OBJECTS, Recipe, built, design_options
-from rtl_tb.engines.common import Watch, counters, written_failures
+from rtl_tb.engines.common import Watch, codes_of, counters, written_failures
 from rtl_tb.engines.job import Job, Outcome, Progress
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import simulators
@@ -112,12 +112,11 @@ def _simulate(
     out[:answered] = np.fromfile(files["results"], np.uint8).reshape(out.shape)[:answered]
     if progress:
         progress(answered, count)
-    actual = layout.unpack_result(out)
     return Outcome(
         engine="fast",
         simulator="verilator",
         version=simulator.version_text,
-        actual=actual.reshape(count, -1) if actual.ndim > 1 else actual,
+        **codes_of(layout.unpack_results(out)),
         received=np.arange(count) < answered,
         unknown=np.zeros(count, np.bool_),
         failures=written_failures(failures),

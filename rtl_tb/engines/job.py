@@ -152,6 +152,7 @@ class Outcome:
         received: (count,) bool.
         unknown: (count,) bool, X or Z in some bit of the result; such bits are 0 in `actual`. A 2-state
             engine (Verilator) never sees one.
+        flags: codes of status flags, of the shape of `actual`; None where the unit has none.
         failures: in the order of their cycles.
         cycles: clock cycles of the run.
         resets: resets in mid-flight that there really were.
@@ -169,3 +170,9 @@ class Outcome:
     resets: int = 0
     seconds_build: float = 0.0
     seconds_run: float = 0.0
+    flags: Bits | None = None
+
+    @property
+    def results(self) -> dict[str, Bits]:
+        """What came by name: d and, where the unit has status flags, flags."""
+        return {"d": self.actual} | ({} if self.flags is None else {"flags": self.flags})

@@ -23,7 +23,15 @@ from golden.vectors.vectorset import VectorSet
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.wrapper import NAME, wrapper_of
 from rtl_tb.engines.builds import DEPENDENCIES, OBJECTS, Recipe, built, check_whole, design_options
-from rtl_tb.engines.common import Watch, complaint, random_start, run_folder, units_folder, written_failures
+from rtl_tb.engines.common import (
+    Watch,
+    codes_of,
+    complaint,
+    random_start,
+    run_folder,
+    units_folder,
+    written_failures,
+)
 from rtl_tb.engines.job import Job, Outcome, Progress, Traffic
 from rtl_tb.engines.selfcheck_text import DEPTH, testbench_text
 from rtl_tb.errors import RtlError
@@ -163,7 +171,7 @@ def run_files(dut: Dut, vectors: VectorSet, traffic: Traffic, timeout_cycles: in
 def _write_part(dut: Dut, part: VectorSet, file: IO[bytes]) -> None:
     """Operands and expected result of each vector as one hex word a line."""
     digits = (dut.layout.operand_width + dut.layout.result_width + 3) // 4
-    words = dut.layout.join(dut.layout.pack_operands(part.operands), dut.layout.pack_result(part.d))
+    words = dut.layout.join(dut.layout.pack_operands(part.operands), dut.layout.pack_results(part.results))
     text = np.frombuffer(words[:, ::-1].tobytes().hex().encode(), np.uint8).reshape(len(part), -1)
     lines = np.concatenate([text[:, -digits:], np.full((len(part), 1), ord("\n"), np.uint8)], axis=1)
     file.write(lines.tobytes())
@@ -203,7 +211,7 @@ def read_answers(job: Job, answers: Path, log: Path) -> Outcome:
         len(job.vectors),
         map(int, lines[-1][1:]),
     )
-    results = np.ascontiguousarray(job.dut.layout.pack_result(job.vectors.d))
+    results = np.ascontiguousarray(job.dut.layout.pack_results(job.vectors.results))
     received = np.arange(count) < answered
     results[~received] = 0
     unknown = np.zeros(count, np.bool_)
@@ -221,10 +229,16 @@ def read_answers(job: Job, answers: Path, log: Path) -> Outcome:
             f"(see {answers}); is the disk full?"
         )
     failures = written_failures(lines)
-    actual = job.dut.layout.unpack_result(results)
-    shape = (count, -1) if actual.ndim > 1 else (count,)
     return Outcome(
-        "selfcheck", job.simulator, "", actual.reshape(shape), received, unknown, failures, cycles, resets
+        engine="selfcheck",
+        simulator=job.simulator,
+        version="",
+        **codes_of(job.dut.layout.unpack_results(results)),
+        received=received,
+        unknown=unknown,
+        failures=failures,
+        cycles=cycles,
+        resets=resets,
     )
 
 

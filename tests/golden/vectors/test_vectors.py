@@ -42,7 +42,7 @@ def test_words_are_what_the_definition_says_and_unpack_to_the_operands(
 ) -> None:
     layout = WordLayout.of(ins, level)
     chosen = vectors.default_set(ins, 40 if level == "dot" else 3, level=level)
-    words, results = layout.pack_operands(chosen.operands), layout.pack_result(chosen.d)
+    words, results = layout.pack_operands(chosen.operands), layout.pack_results(chosen.results)
     assert words.shape == (len(chosen), (layout.operand_width + 7) // 8) and words.dtype == np.uint8
     for i in range(len(chosen)):
         row = {name: codes[i] for name, codes in chosen.operands.items()}
@@ -53,7 +53,7 @@ def test_words_are_what_the_definition_says_and_unpack_to_the_operands(
     assert list(back) == list(ins.operand_shapes(level == "tile"))
     for name, codes in chosen.operands.items():
         assert back[name].dtype == codes.dtype and (back[name] == codes).all()
-    assert (layout.unpack_result(results) == chosen.d).all()
+    assert (layout.unpack_results(results)["d"] == chosen.d).all()
     halves = layout.split(layout.join(words, results))
     assert (halves[0] == words).all() and (halves[1] == results).all()
 

@@ -51,7 +51,7 @@ def test_the_policy_in_systemverilog_is_the_one_in_python(tmp_path, policy):
     localparam integer OUT_BITS = {2 * fmt.bits}, COUNT = {len(codes)};
     reg [{fmt.bits - 1}:0] codes[0:COUNT-1];
     integer i, j;
-{compare_function(fmt, fmt.bits, policy)}
+{compare_function(fmt, 2 * fmt.bits, 2 * fmt.bits, policy)}
     initial begin
         $readmemh("{name}.hex", codes);
         for (i = 0; i < COUNT; i = i + 1) for (j = 0; j < COUNT; j = j + 1)

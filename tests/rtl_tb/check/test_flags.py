@@ -1,0 +1,246 @@
+"""Status flags of RTL: every engine brings them back, a wrong flag beside a right d is found and named, and
+an X in a flag is unknown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+import golden
+from golden.cli.app import app
+from golden.errors import FileFormatError, OperandError, SpecError
+from golden.vectors import default_set, files
+from golden.vectors.vectorset import VectorSet
+from golden.vectors.word import WordLayout
+from rtl_tb.bench.scoreboard import Scoreboard
+from rtl_tb.check.check import Options, check
+from rtl_tb.check.report import WRITERS, headline
+from rtl_tb.check.verdict import judge
+from rtl_tb.dut.description import load_dut
+from rtl_tb.dut.policy import ComparePolicy
+from rtl_tb.engines.job import Outcome
+from rtl_tb.errors import RtlError
+
+SOURCES = Path(__file__).parents[1] / "flags"
+UNIT = golden.load_instruction(SOURCES / "mul_flags.yaml")
+ENGINES = [("fast", "verilator"), ("selfcheck", "icarus"), ("cocotb", "icarus")]
+SEPARATE = {"ports": {"a": "a", "b": "b", "mode": "rnd", "d": "d", "flags": ["nx", "uf", "of", "nv"]}}
+TILE = """
+unit: tile
+shape: {m: 2, n: 1, k: 1}
+formats: {a: f16, b: f16, d: f16}
+flags: [inexact, underflow, overflow, invalid]
+modes: {rnd: [nearest_even, toward_zero, down, up, nearest_away]}
+steps:
+  - multiply: {to: products}
+  - special_values: {of: products, nan: 0x7E00}
+  - round: {of: products, rounding: $rnd, overflow: ieee, zero: signed, tiny: unbounded}
+"""
+TILE_TOP = """
+module pair (input [31:0] a, input [15:0] b, input [2:0] rnd, output [31:0] d, output [7:0] flags);
+  mul_flags first (.a(a[15:0]), .b(b), .rnd(rnd), .d(d[15:0]), .flags(flags[3:0]));
+  mul_flags second (.a(a[31:16]), .b(b), .rnd(rnd), .d(d[31:16]), .flags(flags[7:4]));
+endmodule
+"""
+
+
+def planted(folder: Path, fault: int = 0, **changes):
+    """The multiplier with a fault; returns its dut.yaml."""
+    described = (
+        yaml.safe_load((SOURCES / "dut.yaml").read_text()) | {"parameters": {"FAULT": fault}} | changes
+    )
+    (folder / "mul_flags.sv").write_text((SOURCES / "mul_flags.sv").read_text())
+    (folder / "mul_flags.yaml").write_text((SOURCES / "mul_flags.yaml").read_text())
+    (folder / "dut.yaml").write_text(yaml.safe_dump(described))
+    return folder / "dut.yaml"
+
+
+def checked(file: Path, engine: str = "fast", simulator: str = "verilator", **options):
+    known = {"count": 3000, "failures": None, "build": file.parent / "build"}
+    return check(file, Options(engine=engine, simulator=simulator, **(known | options)))
+
+
+# Engines ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("engine", "simulator"), ENGINES)
+def test_a_right_unit_passes_and_a_wrong_flag_is_found(tmp_path, engine, simulator):
+    """The planted mistake is in underflow alone: d is right in every vector."""
+    count = 1500 if engine == "cocotb" else 3000
+    assert checked(planted(tmp_path), engine, simulator, count=count).passed
+    found = checked(planted(tmp_path, 1), engine, simulator, count=count)
+    wrong = found.verdict.wrong
+    assert wrong.any() and not found.verdict.wrong_d.any() and not found.passed
+    assert found.verdict.wrong_flags == {"inexact": 0, "underflow": wrong.sum(), "overflow": 0, "invalid": 0}
+    assert found.diagnosis is None and found.example is not None and found.example.alone
+    example = found.example
+    assert example.actual == example.expected and example.came["flags"] ^ example.results["flags"] == 0b0010
+
+
+@pytest.mark.parametrize(("fault", "flag"), [(2, "inexact"), (3, "invalid")])
+def test_the_report_names_the_flag(tmp_path, fault, flag):
+    found = checked(planted(tmp_path, fault))
+    assert {name for name, count in found.verdict.wrong_flags.items() if count} == {flag}
+    data = found.as_dict()
+    assert data["flags"][flag] == data["wrong"] and headline(data).startswith("FAIL")
+    for kind in ("md", "html"):
+        assert f"wrong {flag} in" in WRITERS[kind](data), kind
+    assert f"wrong {flag} in" in WRITERS["xml"](data) and json.loads(WRITERS["json"](data))["flags"]
+    assert (
+        ", flags 0x" in data["example"]["expected_value"] and ", flags 0x" in data["example"]["actual_value"]
+    )
+
+
+def test_an_unknown_flag_is_unknown_not_wrong(tmp_path):
+    """d is known; X in a flag may be what the synthesised unit answers, or not."""
+    for engine in ("selfcheck", "cocotb"):
+        found = checked(planted(tmp_path, 4), engine, "icarus", count=600, explain=engine == "selfcheck")
+        assert found.verdict.unknown.any() and not found.verdict.wrong.any() and not found.passed, engine
+        if engine == "selfcheck":
+            assert found.example.came is None
+
+
+def test_a_policy_about_nans_is_of_d_alone(tmp_path):
+    """Another NaN word passes under `nan: any`; a wrong flag beside a NaN does not, in Python and in
+    SystemVerilog."""
+    policy = {"compare": {"nan": "any", "zero": "any"}}
+    for engine, simulator in ENGINES[:2]:
+        assert not checked(planted(tmp_path, 5), engine, simulator, explain=False).passed
+        assert checked(planted(tmp_path, 5, **policy), engine, simulator).passed, engine
+        found = checked(planted(tmp_path, 3, **policy), engine, simulator, explain=False)
+        assert found.verdict.wrong_flags["invalid"] == found.verdict.wrong.sum() > 0, engine
+
+
+def test_a_wrong_d_is_diagnosed_as_ever(tmp_path):
+    found = checked(planted(tmp_path, 6))
+    assert found.verdict.wrong_d.any() and found.diagnosis is not None
+    assert sum(found.verdict.wrong_flags.values()) == 0
+
+
+# Ports ------------------------------------------------------------------------------------------------------
+
+
+def test_each_flag_may_have_a_port_of_its_own(tmp_path):
+    assert checked(planted(tmp_path, **SEPARATE)).passed
+    turned = {"ports": SEPARATE["ports"] | {"flags": ["nv", "of", "uf", "nx"]}}
+    assert not checked(planted(tmp_path, **turned), explain=False).passed
+    other = {"ports": SEPARATE["ports"] | {"flags": {"port": "flags", "order": "descending"}}}
+    assert not checked(planted(tmp_path, **other), explain=False).passed
+
+
+def test_a_tile_has_flags_for_every_element(tmp_path):
+    (tmp_path / "tile.yaml").write_text(TILE)
+    changes = {"top": "pair", "unit": "tile.yaml", "level": "tile", "parameters": {}}
+    file = planted(tmp_path, **changes)
+    (tmp_path / "mul_flags.sv").write_text((SOURCES / "mul_flags.sv").read_text() + TILE_TOP)
+    assert checked(file, count=400).passed
+    text = (tmp_path / "mul_flags.sv").read_text()
+    (tmp_path / "mul_flags.sv").write_text(text.replace("mul_flags second", "mul_flags #(.FAULT(1)) second"))
+    found = checked(file, count=4000)
+    assert found.verdict.wrong_flags["underflow"] == found.verdict.wrong.sum() > 0
+    vector = int(np.argmax(found.verdict.wrong))
+    assert found.verdict.wrong_element(vector, ComparePolicy()) == 1
+    assert (
+        found.example is not None and found.example.came["flags"] ^ found.example.results["flags"] == 0b0010
+    )
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (None, "'ports' lacks flags"),
+        (["nx", "uf"], "flags lists 2 ports, expected 4"),
+        ("d", r"flags\[0\] and d\[0\] share bit 0 of port 'd'|d\[0\] and flags\[0\] share bit 0 of port 'd'"),
+        ("a", "named both as"),
+    ],
+)
+def test_refusals_of_a_description(tmp_path, flags, message):
+    ports = {name: port for name, port in SEPARATE["ports"].items() if name != "flags"}
+    with pytest.raises(SpecError, match=message):
+        load_dut(planted(tmp_path, ports=ports | ({} if flags is None else {"flags": flags})))
+
+
+def test_a_port_that_is_too_narrow(tmp_path):
+    with pytest.raises(SpecError, match="port 'nv' has 1 bit"):
+        checked(planted(tmp_path, ports=SEPARATE["ports"] | {"flags": "nv"}))
+
+
+def test_a_draft_knows_the_port(tmp_path):
+    planted(tmp_path)
+    done = CliRunner().invoke(
+        app, ["rtl", "init", str(tmp_path / "mul_flags.sv"), "--unit", str(tmp_path / "mul_flags.yaml")]
+    )
+    assert "  flags: flags\n" in done.stdout, done.stdout
+
+
+# Vectors ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", files.NAMES)
+def test_files_hold_the_flags(tmp_path, form):
+    vectors = default_set(UNIT, 300, 5)
+    assert [field.name for field in WordLayout.of(UNIT).fields] == ["a", "b", "mode", "flags", "d"]
+    assert len(np.unique(vectors.flags)) > 4
+    path = tmp_path / "vectors"
+    made = files.write(path, vectors, form)
+    again = files.read(path, UNIT)
+    assert np.array_equal(again.flags, vectors.flags) and np.array_equal(again.d, vectors.d)
+    assert made.result_width == 20 and {"name": "flags", "lsb": 16}.items() <= made.fields[-2].items()
+
+
+def test_an_edited_flag_is_found(tmp_path):
+    """Even where somebody brings all checksums up to date: the unit does not give it."""
+    vectors = default_set(UNIT, 50, 5)
+    spoilt = VectorSet.of(
+        UNIT, "dot", vectors.operands, {"d": vectors.d, "flags": vectors.flags ^ 1}, vectors.kinds, 5
+    )
+    files.write(tmp_path / "v.csv", spoilt)
+    with pytest.raises(FileFormatError, match=r"v\.csv:2: edited: flags is 0x\w, but the operands give 0x\w"):
+        files.check(tmp_path / "v.csv", UNIT)
+
+
+def test_a_check_of_vectors_from_a_file(tmp_path):
+    files.write(tmp_path / "v.npz", default_set(UNIT, 3000, 9))
+    assert checked(planted(tmp_path), vectors=tmp_path / "v.npz").passed
+    assert not checked(planted(tmp_path, 2), vectors=tmp_path / "v.npz", explain=False).passed
+
+
+def test_a_failure_capsule_repeats(tmp_path):
+    found = checked(planted(tmp_path, 2), failures=tmp_path / "failures")
+    lines = (found.capsule / "actual.txt").read_text().splitlines()
+    element, expected, actual = lines[1].split()[1:]
+    assert element == "0" and expected.split("/")[0] == actual.split("/")[0] and expected != actual
+    again = files.read(found.capsule / "failing.npz", UNIT)
+    assert (again.flags & 0b0101 == 0b0101).all()
+
+
+# A false PASS -----------------------------------------------------------------------------------------------
+
+
+def test_what_compares_less_than_the_unit_gives_is_refused():
+    vectors = default_set(UNIT, 20)
+    with pytest.raises(OperandError, match="status flags are missing"):
+        VectorSet(UNIT, "dot", vectors.operands, vectors.d, vectors.kinds, 1)
+    silent = Outcome("own", "none", "", vectors.d, np.ones(20, bool), np.zeros(20, bool))
+    with pytest.raises(RtlError, match="own brought back d, expected d, flags"):
+        judge(vectors, silent, ComparePolicy())
+    silent.flags = vectors.flags.copy()
+    assert judge(vectors, silent, ComparePolicy()).passed
+    silent.flags[7] ^= 8
+    assert judge(vectors, silent, ComparePolicy()).wrong.tolist() == [i == 7 for i in range(20)]
+
+
+def test_the_scoreboard_compares_flags():
+    vectors, layout = default_set(UNIT, 30), WordLayout.of(UNIT)
+    words = [int.from_bytes(word, "little") for word in layout.pack_results(vectors.results)]
+    for spoilt, clean in ((None, True), (3, False)):
+        board = Scoreboard(UNIT, compare=ComparePolicy(nan="any"))
+        board.expect(vectors.operands)
+        board.receive([f"{word ^ (1 << 16 if i == spoilt else 0):020b}" for i, word in enumerate(words)])
+        assert board.clean == clean
+    assert board.wrong == 1 and "with flags 0x" in board.summary()
