@@ -128,6 +128,8 @@ def print_comparison(result: Comparison[Instruction], traces: bool) -> None:
     console.print()
     console.print(indented(_counts(result)))
     console.print()
+    if x.status or y.status:
+        console.print("d alone is compared, status flags are not", highlight=False)
     if result.example is None:
         console.print(
             f"[bold]no difference[/] in {result.trials:,} dot products (seed {result.seed}); not a proof "

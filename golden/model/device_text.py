@@ -50,7 +50,8 @@ def source(program: Program, unit: Signature, faults: Mapping[str, Any] | None =
     """
     kernels = _kernels(program, unit)
     if kernels is None:
-        raise CoreError(f"{unit.name}: no device form of this arithmetic")
+        what = "status flags" if unit.status else "this arithmetic"
+        raise CoreError(f"{unit.name}: no device form of {what}")
     for name, value in (faults or {}).items():
         if not any(name in kernel for kernel in kernels):
             known = ", ".join(sorted({key for kernel in kernels for key in kernel} - {"fast"}))
@@ -75,6 +76,8 @@ def source(program: Program, unit: Signature, faults: Mapping[str, Any] | None =
 
 def supported(program: Program, unit: Signature) -> bool:
     """Whether `source` has a form of the arithmetic."""
+    if unit.status:
+        return False  # it computes d alone
     return _kernels(program, unit) is not None
 
 
@@ -88,7 +91,7 @@ def element_kind(unit: Signature) -> str:
 def _kernels(program: Program, unit: Signature) -> list[Kernel] | None:
     """The parameters of every operation: those of the lane kernels, conversions, and FMA chains in any
     rounding."""
-    if unit.scale_block is not None or not all(unit.formats[name].has_zero for name in "ab"):
+    if unit.status or unit.scale_block is not None or not all(unit.formats[name].has_zero for name in "ab"):
         return None
     converts = [_convert(operation) for operation in program.operations]
     sums = [o for o, convert in zip(program.operations, converts, strict=True) if convert is None]

@@ -174,6 +174,9 @@ def test_a_fused_multiply_add_is_ieee_754s(name: str, rule: str) -> None:
         signs = bool(modes[1][i] & 1), bool(modes[1][i] & 2)
         raised = truth.fma(int(a[i]), int(b[i]), int(c[i]), rounding[modes[0][i]], signs, int(d[i]))
         assert int(found[i]) == words(raised), (hex(a[i]), hex(b[i]), hex(c[i]), mode[i], raised)
+        if i % 3 == 0:
+            code = truth.fmt.fma(int(a[i]), int(b[i]), int(c[i]), rounding[modes[0][i]], *signs)
+            assert int(d[i]) == code, (hex(a[i]), hex(b[i]), hex(c[i]), mode[i])
         seen[int(found[i])] = seen.get(int(found[i]), 0) + 1
     assert {0, 1, 0b1000, 0b1010, 0b1100} == set(seen) and min(seen.values()) >= 30, seen
 
@@ -246,6 +249,21 @@ def test_a_flushed_result_is_underflow_and_inexact() -> None:
     least = 0x0001
     assert (int(flushing.dot([least], [ONE], 0)), int(flushing.flags([least], [ONE], 0))) == (0, 0b1100)
     assert (int(keeping.dot([least], [ONE], 0)), int(keeping.flags([least], [ONE], 0))) == (least, 0)
+
+
+def test_what_is_flushed_before_rounding() -> None:
+    """A number just below the least normal one rounds up to it; there the three rules for tiny differ."""
+    below, a, b = 0x0400, 0x3BFF, 0x0400  # (1 - 2**-11) * 2**-14 is a tie between the two neighbours
+    for tiny, d in (("subnormal_result", below), ("unbounded", 0), ("before_rounding", 0)):
+        ins = unit(SUM % "" + ROUND % ("ieee", f", flush: signed, tiny: {tiny}"))
+        assert int(ins.dot([a], [b], 0)) == d, tiny
+    # with one unit of the 12th bit more it is nearer to the least normal number, whatever the exponents
+    near = "a: f32, b: f32, c: f32, d: f16"
+    just = 0x387FFF00
+    for tiny, d in (("subnormal_result", below), ("unbounded", below), ("before_rounding", 0)):
+        ins = unit(SUM % "" + ROUND % ("ieee", f", flush: signed, tiny: {tiny}"), near)
+        assert int(ins.dot([just], [0x3F800000], 0)) == d, tiny
+        assert int(ins.flags([just], [0x3F800000], 0)) == (0b1100 if d == 0 else 0b1000), tiny
 
 
 def test_a_saturated_result_is_overflow() -> None:

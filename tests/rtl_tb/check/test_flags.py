@@ -9,10 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from typer.testing import CliRunner
 
 import golden
-from golden.cli.app import app
 from golden.errors import FileFormatError, OperandError, SpecError
 from golden.vectors import default_set, files
 from golden.vectors.vectorset import VectorSet
@@ -22,6 +20,7 @@ from rtl_tb.check.check import Options, check
 from rtl_tb.check.report import WRITERS, headline
 from rtl_tb.check.verdict import judge
 from rtl_tb.dut.description import load_dut
+from rtl_tb.dut.init import draft
 from rtl_tb.dut.policy import ComparePolicy
 from rtl_tb.engines.job import Outcome
 from rtl_tb.errors import RtlError
@@ -172,10 +171,8 @@ def test_a_port_that_is_too_narrow(tmp_path):
 
 def test_a_draft_knows_the_port(tmp_path):
     planted(tmp_path)
-    done = CliRunner().invoke(
-        app, ["rtl", "init", str(tmp_path / "mul_flags.sv"), "--unit", str(tmp_path / "mul_flags.yaml")]
-    )
-    assert "  flags: flags\n" in done.stdout, done.stdout
+    text = draft([tmp_path / "mul_flags.sv"], instruction=str(tmp_path / "mul_flags.yaml"), folder=tmp_path)
+    assert "  flags: flags\n" in text and "# Outputs left open: nv, of, uf, nx" in text, text
 
 
 # Vectors ----------------------------------------------------------------------------------------------------
@@ -208,6 +205,27 @@ def test_a_check_of_vectors_from_a_file(tmp_path):
     files.write(tmp_path / "v.npz", default_set(UNIT, 3000, 9))
     assert checked(planted(tmp_path), vectors=tmp_path / "v.npz").passed
     assert not checked(planted(tmp_path, 2), vectors=tmp_path / "v.npz", explain=False).passed
+
+
+def test_tininess_before_rounding_is_found_where_it_shows(tmp_path):
+    """Products that round up to the least normal number: with more bits, half of them would stay below it."""
+    rng = np.random.default_rng(2)
+    a = rng.integers(0x0400, 0x7800, 40_000).astype(np.uint16)
+    b = np.clip(0x0400 - a.astype(np.int64) + 0x3C00 + rng.integers(-2, 3, len(a)), 0, 0x7BFF).astype(
+        np.uint16
+    )
+    operands = {"a": a[:, None], "b": b[:, None], "mode": rng.integers(0, 5, len(a)).astype(np.uint8)}
+    edge = np.flatnonzero((UNIT.dot(**operands) == 0x0400) & (UNIT.flags(**operands) & 1 == 1))[:400]
+    operands = {name: codes[edge] for name, codes in operands.items()}
+    vectors = VectorSet.of(UNIT, "dot", operands, UNIT.answers(operands), np.zeros(len(edge), np.uint8), 0)
+    files.write(tmp_path / "edge.npz", vectors)
+    assert {1, 3} == set(vectors.flags.tolist())
+    assert checked(planted(tmp_path), vectors=tmp_path / "edge.npz").passed
+    exact = np.prod([operands[name].reshape(-1).view(np.float16).astype(float) for name in "ab"], axis=0)
+    differ = (exact < 2.0**-14) & (vectors.flags == 1)
+    found = checked(planted(tmp_path, 7), vectors=tmp_path / "edge.npz", explain=False)
+    assert differ.sum() > 10 and np.array_equal(found.verdict.wrong, differ)
+    assert found.verdict.wrong_flags["underflow"] == differ.sum()
 
 
 def test_a_failure_capsule_repeats(tmp_path):

@@ -1,7 +1,8 @@
 // IEEE 754 multiplication of f16 with status flags {NV, OF, UF, NX}; five roundings. Combinational.
 //
-// FAULT plants a mistake: 1 asks for tininess before rounding, 2 forgets that overflow is inexact, 3 raises invalid for quiet
-// NaNs too, 4 leaves NV unknown where a NaN comes, 5 gives another NaN word (and right flags), 6 gets d wrong, too.
+// FAULT plants a mistake: 1 forgets underflow where the result is zero, 2 that overflow is inexact, 3 raises invalid for quiet
+// NaNs too, 4 leaves NV unknown where a NaN comes, 5 gives another NaN word (and right flags), 6 gets d wrong (and right
+// flags), 7 asks for tininess before rounding.
 module mul_flags #(
     parameter integer FAULT = 0
 ) (
@@ -61,7 +62,7 @@ module mul_flags #(
 
     // Tiny after rounding: with eleven bits and any exponent it would be below 2^-14.
     wire carries = &product[21:11] && up(rnd, sign, product[11], product[10], product[9:0] != 0);
-    wire tiny = low && (FAULT == 1 || !(exponent == -8'sd15 && carries));
+    wire tiny = low && (FAULT == 7 || !(exponent == -8'sd15 && carries));
 
     wire special = a_nan || b_nan || a_inf || b_inf;
     wire zero = a_zero || b_zero;
@@ -76,6 +77,6 @@ module mul_flags #(
     assign nv = FAULT == 4 && is_nan ? 1'bx : signals || invalid || (FAULT == 3 && (a_nan || b_nan));
     assign of = number && overflow;
     assign nx = number && (inexact || (overflow && FAULT != 2)) && !(FAULT == 2 && overflow);
-    assign uf = number && inexact && tiny;
+    assign uf = number && inexact && tiny && !(FAULT == 1 && magnitude == 0);
     assign flags = {nv, of, uf, nx};
 endmodule
