@@ -433,9 +433,10 @@ def test_a_unit_without_flags_says_so() -> None:
 
 
 def test_written_out_it_is_the_same_unit() -> None:
-    ins = golden.load_instruction(EXAMPLES / "ieee_fma_flags.yaml").mode_units[2]
-    again = load(unit_text(ins, "again") or "")
-    assert (
-        again.status == ins.status
-        and again.program.operations[0].arithmetic == ins.program.operations[0].arithmetic
-    )
+    """Whole and in one mode: flags, and a `tiny` that only a unit with flags may have."""
+    whole = golden.load_instruction(EXAMPLES / "ieee_fma_flags.yaml")
+    for ins in (whole, whole.mode_units[2]):
+        again = load(unit_text(ins, "again") or "")
+        assert again.status == ins.status and again.modes == ins.modes
+        for one, other in zip(again.program.operations, ins.program.operations, strict=True):
+            assert one.arithmetic == other.arithmetic
