@@ -18,9 +18,10 @@ from typer.testing import CliRunner
 import golden
 from golden.catalog import timing as tables
 from golden.cli.app import app
-from golden.dissect import numeric
 from golden.errors import FileFormatError
 from golden.files import lock
+from golden.instruction import Instruction
+from golden.unit import FunctionUnit
 from golden.vectors import captured
 from hw_capture.bench import bench
 from hw_capture.campaign import report, run
@@ -421,10 +422,13 @@ def test_a_fault_that_is_none_is_one_line(text: str, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize(
     ("answer", "status"),
-    [(lambda d: d, 0), (lambda d: d ^ 1, 1), (lambda d: d[:0], 2), (lambda d: d.astype(np.int64), 2)],
+    [(lambda d: d, 0), (lambda d: d ^ 1, 1), (lambda d: d[:0], 2), (lambda d: d.astype(np.float64), 2)],
 )
 def test_profile_on_hardware(answer: Any, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numeric, "gpu_unit", lambda gpu, arch: lambda ins, a, b, c: answer(ins(a, b, c)))
+    def faulty(ins: Instruction) -> FunctionUnit:
+        return FunctionUnit.like(ins, lambda a, b, c: answer(ins.dot(a, b, c)))
+
+    monkeypatch.setattr(unit, "units_of", lambda gpu, arch: faulty)
     sizes = ("--samples", "8", "--chains", "1", "--length", "1")
     done = call("profile", "--hardware", "--arch", "hopper", *sizes, "--json", status=status)
     assert status == 2 or (json.loads(done.stdout)["mismatches"] > 0) == (status == 1)
