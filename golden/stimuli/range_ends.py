@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from golden.number.formats import Format
+from golden.number.formats import Format, to_float
 from golden.stimuli.codes import (
     Bits,
     Ints,
@@ -100,7 +100,28 @@ def subnormal_result(draw: Draw) -> tuple[Bits, Bits, Bits]:
     )
     c = draw.numbers(draw.c, np.maximum(exponent, tiniest_exponent(draw.c)))
     zero = draw.chance(0.2, size) & ~pairs
-    return (*draw.shuffle(a, b), np.where(zero, draw.zeros(draw.c, size), c))  # type: ignore[return-value]
+    a, b = draw.shuffle(a, b)
+    c = np.where(zero, draw.zeros(draw.c, size), c)
+    return _at_least_normal(draw, a, b, c) if draw.unit.status else (a, b, c)
+
+
+def _at_least_normal(draw: Draw, a: Bits, b: Bits, c: Bits) -> tuple[Bits, Bits, Bits]:
+    """In half of the rows one product right at D's least normal number, where the rules for tiny numbers
+    differ: only status flags show it, and no other kind comes so close by chance."""
+    if not (draw.a.is_float and draw.b.is_float and draw.d.is_float and draw.b.fraction_bits) or draw.scales:
+        return a, b, c
+    rows = np.flatnonzero(draw.chance(0.5, (draw.count,)))
+    exponent_a, exponent_b = draw.split(np.full(len(rows), lowest_exponent(draw.d) - 1), draw.a, draw.b)
+    x = draw.numbers(draw.a, exponent_a)
+    mantissa = np.maximum(np.abs(np.frexp(to_float(draw.a, x))[0]), 0.5)  # its reciprocal is 1 to 2
+    fraction = (np.minimum(1 / mantissa - 1, 1 - 2.0**-53) * 2.0**64).astype(np.uint64)
+    y = encode(draw.b, draw.pick(0, 1, x.shape), exponent_b, fraction)
+    step = draw.pick(-1, 1, x.shape) << draw.b.ignored_low
+    column = draw.pick(0, draw.k - 1, x.shape)
+    a[rows], a[rows, column] = 0, x
+    b[rows, column] = (y.astype(np.int64) + step).astype(np.uint64).astype(draw.b.dtype)
+    c[rows] = draw.zeros(draw.c, x.shape)
+    return a, b, c
 
 
 def _few(draw: Draw, a: Bits) -> Bits:

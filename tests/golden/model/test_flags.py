@@ -19,6 +19,7 @@ import golden
 from golden.catalog.unit_text import unit_text
 from golden.errors import OperandError, SpecError
 from golden.instruction import Instruction
+from golden.vectors import default_set
 
 EXAMPLES = Path(__file__).parents[3] / "spec" / "examples"
 NAMES = ("invalid", "overflow", "underflow", "inexact")
@@ -397,6 +398,15 @@ def test_matrices_batches_and_modes_keep_their_places() -> None:
     )
     assert whole["flags"].shape == (7, 2, 3, 5) and np.array_equal(whole["flags"], one)
     assert len(np.unique(one)) > 1
+
+
+@pytest.mark.parametrize("name", ["ieee_multiply", "ieee_fma_flags", "fma_modes"])
+def test_default_vectors_tell_the_rules_for_tiny_numbers_apart(name: str) -> None:
+    """Tininess before and after rounding differ on a sliver of operands below the least normal number."""
+    after, before = with_flags(name, "unbounded"), with_flags(name, "before_rounding")
+    vectors = default_set(after, 8000, 1)
+    differ = before.flags(**vectors.operands) ^ vectors.flags
+    assert set(np.unique(differ).tolist()) == {0, 0b0100} and np.count_nonzero(differ) >= 10
 
 
 # The language -----------------------------------------------------------------------------------------------

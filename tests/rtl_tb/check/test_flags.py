@@ -81,9 +81,9 @@ def test_a_right_unit_passes_and_a_wrong_flag_is_found(tmp_path, engine, simulat
     assert example.actual == example.expected and example.came["flags"] ^ example.results["flags"] == 0b0010
 
 
-@pytest.mark.parametrize(("fault", "flag"), [(2, "inexact"), (3, "invalid")])
+@pytest.mark.parametrize(("fault", "flag"), [(2, "inexact"), (3, "invalid"), (7, "underflow")])
 def test_the_report_names_the_flag(tmp_path, fault, flag):
-    found = checked(planted(tmp_path, fault))
+    found = checked(planted(tmp_path, fault), count=12_000)
     assert {name for name, count in found.verdict.wrong_flags.items() if count} == {flag}
     data = found.as_dict()
     assert data["flags"][flag] == data["wrong"] and headline(data).startswith("FAIL")
