@@ -3,13 +3,15 @@ tests/core/test_sanitizers.py runs it as a script.
 
 One instruction per (architecture, family, sequence of algorithms), a batch of three matrices of random bits,
 once contiguous and again through transposed and broadcast views, so that every stride is in use, then on the
-general interpreter, then as dot products, then with every register observed. Prints what it did as JSON.
+general interpreter (with status flags, too), then as dot products, then with every register observed. Prints
+what it did as JSON.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from golden import stimuli
 from golden.instruction import Instruction
 from golden.model import engine
 from golden.model.registers import Registers
+from golden.program.keys import STATUS
 
 Bits = npt.NDArray[Any]
 BATCH = 3
@@ -76,6 +79,13 @@ def observe(ins: Instruction, given: dict[str, Bits], wanted: Bits) -> None:
                 assert all(one is None or one.kind.shape[0] == len(block.d) for one in numbers)
 
 
+def with_flags(ins: Instruction, given: dict[str, Bits], wanted: Bits, matrices: bool) -> None:
+    """The status flags that the results would raise, were the unit asked for them."""
+    answers = replace(ins, status=STATUS.words).answers(given, matrices)
+    assert np.array_equal(answers["d"], wanted), f"{ins.architecture} {ins.name}: d differs beside flags"
+    assert answers["flags"].shape == wanted.shape
+
+
 def main() -> None:
     """Runs all of it."""
     rng, count, elements = np.random.default_rng(1), 0, 0
@@ -91,6 +101,7 @@ def main() -> None:
         )
         names = ("a", "b", "c", "metadata", "scale_a", "scale_b")
         general = ins.engine.matrices(*(given.get(name) for name in names), general=True)
+        with_flags(ins, given, d, matrices=True)
         assert np.array_equal(d, general), (
             f"{ins.architecture} {ins.name}: lane kernel and general interpreter differ"
         )
@@ -106,6 +117,7 @@ def main() -> None:
         for one in unit.mode_units.values() if unit.modes is not None else [unit]:
             drawn = stimuli.generate(one, "random_bits", 600, rng)
             observe(one, drawn, one.dot(**drawn))
+            with_flags(one, drawn, one.dot(**drawn), matrices=False)
     print(json.dumps({"instructions": count, "elements": elements, "simd": engine.simd()}))
 
 
