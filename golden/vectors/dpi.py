@@ -60,15 +60,15 @@ def write(ins: Instruction, folder: str | Path, prefix: str | None = None) -> li
         OperandError: the unit has modes or status flags; the prefix is no identifier of C and SystemVerilog.
         FileFormatError: the folder cannot be made or written.
     """
-    if ins.modes is not None:
-        raise OperandError(
-            f"{ins.name} has {len(ins.mode_units)} modes; a DPI model is of one: write each of `mode_units` "
-            "under a prefix of its own"
-        )
     if ins.status:
         raise OperandError(
             f"{ins.name} has the status flags {', '.join(ins.status)}; a DPI model "
             "gives d alone: take the key 'flags' out of a copy of its file"
+        )
+    if ins.modes is not None:
+        raise OperandError(
+            f"{ins.name} has {len(ins.mode_units)} modes; a DPI model is of one: write each of `mode_units` "
+            "under a prefix of its own"
         )
     prefix = default_prefix(ins) if prefix is None else prefix
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", prefix):

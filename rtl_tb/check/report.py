@@ -105,8 +105,8 @@ def traffic_line(report: Report) -> str:
 
 def flags_line(report: Report) -> str:
     """In how many of the wrong results each status flag differs, in one line."""
-    wrong = [f"{name} in {count:,}" for name, count in report["flags"].items() if count]
-    return f"wrong {', '.join(wrong) or 'in no result'}, of {report['wrong']:,} wrong results"
+    wrong = [f"{name} wrong in {count:,}" for name, count in report["flags"].items() if count]
+    return f"{', '.join(wrong) or 'none wrong'}, of {report['wrong']:,} wrong results"
 
 
 def example_title(example: Report) -> str:

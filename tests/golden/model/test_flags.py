@@ -17,9 +17,10 @@ from random_units import accepted, draw_dots, load
 
 import golden
 from golden.catalog.unit_text import unit_text
-from golden.errors import OperandError, SpecError
+from golden.errors import CoreError, OperandError, SpecError
 from golden.instruction import Instruction
-from golden.vectors import default_set
+from golden.model import device_text
+from golden.vectors import default_set, dpi
 
 EXAMPLES = Path(__file__).parents[3] / "spec" / "examples"
 NAMES = ("invalid", "overflow", "underflow", "inexact")
@@ -440,6 +441,21 @@ def test_a_unit_without_flags_says_so() -> None:
     assert ins.flags_format is None and list(ins.results) == ["d"]
     with pytest.raises(OperandError, match="ieee_add has no status flags"):
         ins.flags([0], c=0, mode=0)
+
+
+def test_what_computes_d_alone_refuses(tmp_path: Path) -> None:
+    """A model without the flags would leave them unchecked."""
+    whole = golden.load_instruction(EXAMPLES / "ieee_fma_flags.yaml")
+    for ins in (whole, whole.plain):
+        with pytest.raises(OperandError, match="status flags inexact, .*; a DPI model"):
+            dpi.write(ins, tmp_path / "dpi")
+    text = "unit: u\nshape: {k: 2}\nformats: {a: f32, b: f32, c: f32, d: f32}\n"
+    text += "steps: [{fma: {to: d, rounding: up}}]\n"
+    plain, flagged = load(text), load(text + "flags: [inexact]\n")
+    assert device_text.supported(plain.program, plain)
+    assert not device_text.supported(flagged.program, flagged)
+    with pytest.raises(CoreError, match="no device form of status flags"):
+        device_text.source(flagged.program, flagged)
 
 
 def test_written_out_it_is_the_same_unit() -> None:

@@ -88,8 +88,8 @@ def test_the_report_names_the_flag(tmp_path, fault, flag):
     data = found.as_dict()
     assert data["flags"][flag] == data["wrong"] and headline(data).startswith("FAIL")
     for kind in ("md", "html"):
-        assert f"wrong {flag} in" in WRITERS[kind](data), kind
-    assert f"wrong {flag} in" in WRITERS["xml"](data) and json.loads(WRITERS["json"](data))["flags"]
+        assert f"{flag} wrong in" in WRITERS[kind](data), kind
+    assert f"{flag} wrong in" in WRITERS["xml"](data) and json.loads(WRITERS["json"](data))["flags"]
     assert (
         ", flags 0x" in data["example"]["expected_value"] and ", flags 0x" in data["example"]["actual_value"]
     )
