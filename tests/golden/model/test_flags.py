@@ -447,10 +447,10 @@ def test_what_computes_d_alone_refuses(tmp_path: Path) -> None:
     """A model without the flags would leave them unchecked."""
     whole = golden.load_instruction(EXAMPLES / "ieee_fma_flags.yaml")
     for ins in (whole, whole.plain):
-        with pytest.raises(OperandError, match="status flags inexact, .*; a DPI model"):
+        with pytest.raises(OperandError, match=r"status flags inexact, .*; a DPI model"):
             dpi.write(ins, tmp_path / "dpi")
-    text = "unit: u\nshape: {k: 2}\nformats: {a: f32, b: f32, c: f32, d: f32}\n"
-    text += "steps: [{fma: {to: d, rounding: up}}]\n"
+    text = "unit: u\nshape: {k: 4}\nformats: {a: f16, b: f16, c: f32, d: f32}\n"
+    text += "program: [{fda: {fraction_bits: 24}}]\n"
     plain, flagged = load(text), load(text + "flags: [inexact]\n")
     assert device_text.supported(plain.program, plain)
     assert not device_text.supported(flagged.program, flagged)
