@@ -8,7 +8,7 @@ raw bits out (see golden/number/formats.py for the widths).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from golden.explain.trace import Trace
     from golden.model.dispatch import ModeEngine
     from golden.model.engine import Engine
+    from golden.model.sequences import SequenceEngine
     from golden.registers.fragments import Fragments
 
 Bits = npt.NDArray[Any]
@@ -81,11 +82,22 @@ class Instruction(Signature):
         return is_integer(self.program, self.own_formats)
 
     @cached_property
-    def engine(self) -> Engine | ModeEngine:
+    def engine(self) -> Engine | ModeEngine | SequenceEngine:
         """The C core loaded with this instruction's program, or with those of its modes."""
+        if self.state:
+            from golden.model.sequences import SequenceEngine
+
+            return SequenceEngine(self, self.engine_of_one)
+        return self.engine_of_one
+
+    @cached_property
+    def engine_of_one(self) -> Engine | ModeEngine:
+        """The same for dot products with c as an operand, also where the unit holds it."""
         from golden.model.dispatch import ModeEngine
         from golden.model.engine import Engine
 
+        if self.state:
+            return self.stateless.engine_of_one
         if self.modes is None:
             return Engine(self.program, self)
         return ModeEngine(self, {code: (unit.program, unit) for code, unit in self.mode_units.items()})
@@ -138,10 +150,15 @@ class Instruction(Signature):
         scale_a: npt.ArrayLike | None = None,
         scale_b: npt.ArrayLike | None = None,
         mode: npt.ArrayLike | None = None,
+        clear: npt.ArrayLike | None = None,
     ) -> Bits:
         """Computes dot products alone: a, b (..., k), c (...) to d (...). Sparse a is (..., k/2), scales
-        (..., k/scale_block), mode (...)."""
-        return self.engine.dots(a, b, c, metadata, scale_a, scale_b, mode)
+        (..., k/scale_block), mode (...).
+
+        A unit that keeps its accumulator takes `clear` (...) instead of c; the last of the leading axes is
+        time, see golden/program/state.py.
+        """
+        return self.engine.dots(a, b, c, metadata, scale_a, scale_b, mode, clear)
 
     def trace(
         self,
@@ -154,10 +171,14 @@ class Instruction(Signature):
         scale_b: npt.ArrayLike | None = None,
         mode: npt.ArrayLike | None = None,
     ) -> Trace:
-        """Explains one dot product step by step with the reference model: a, b (k,), c a single code.
-        `print` it."""
+        """Explains one dot product step by step with the reference model: a, b (k,), c a single code, also
+        of a unit that holds it. `print` it."""
         from golden.explain.trace import Trace
 
+        if self.state:
+            return self.stateless.trace(
+                a, b, c, metadata=metadata, scale_a=scale_a, scale_b=scale_b, mode=mode
+            )
         operands = self.complete(self.check_dot(a, b, c, metadata, scale_a, scale_b, mode))
         if operands["c"].ndim:
             raise ShapeError(
@@ -183,7 +204,12 @@ class Instruction(Signature):
         scale_b: npt.ArrayLike | None = None,
         mode: npt.ArrayLike | None = None,
     ) -> int:
-        """One dot product by the reference model: a, b (k,), c a single code; returns the raw code of d."""
+        """One dot product by the reference model: a, b (k,), c a single code, also of a unit that holds it;
+        returns the raw code of d."""
+        if self.state:
+            return self.stateless.reference_dot(
+                a, b, c, metadata=metadata, scale_a=scale_a, scale_b=scale_b, mode=mode
+            )
         operands = self.complete(self.check_dot(a, b, c, metadata, scale_a, scale_b, mode))
         unit, operands = self.in_mode_of(operands)
         row_a, row_b, scales = unit.reference_operands(operands)
@@ -199,6 +225,7 @@ class Instruction(Signature):
         scale_a: npt.ArrayLike | None = None,
         scale_b: npt.ArrayLike | None = None,
         mode: npt.ArrayLike | None = None,
+        clear: npt.ArrayLike | None = None,
     ) -> Bits:
         """The status flags of dot products, with the operands of `dot`.
 
@@ -210,17 +237,32 @@ class Instruction(Signature):
         """
         if not self.status:
             raise OperandError(f"{self.name} has no status flags (key 'flags' of a unit's file)")
-        return self.answers(self.check_dot(a, b, c, metadata, scale_a, scale_b, mode))["flags"]
+        return self.answers(self.check_dot(a, b, c, metadata, scale_a, scale_b, mode, clear))["flags"]
 
-    def answers(self, operands: Mapping[str, Bits], matrices: bool = False) -> dict[str, Bits]:
+    def answers(self, operands: Mapping[str, Bits], matrices: bool = False, held: int = 0) -> dict[str, Bits]:
         """All results of checked operands by name: d and, where the unit has status flags, flags, of one
-        shape: that of `dot`, or of the matrix API."""
-        return self.engine.results(dict(operands), matrices)
+        shape: that of `dot`, or of the matrix API. `held`: what a unit that keeps its accumulator holds at
+        first."""
+        if self.state:
+            from golden.model.sequences import SequenceEngine
+
+            return SequenceEngine(self, self.engine_of_one).results(dict(operands), matrices, held)
+        return self.engine_of_one.results(dict(operands), matrices)
 
     @property
     def plain(self) -> Instruction:
-        """The unit itself or, where it has modes, the unit in the first: what a document describes."""
-        return next(iter(self.mode_units.values()), self)
+        """The unit itself or, where it has modes, the unit in the first, with c as an operand: what a
+        document describes."""
+        return next(iter(self.mode_units.values()), self).stateless
+
+    @cached_property
+    def stateless(self) -> Instruction:
+        """The unit whose operand c is what this one holds; this one itself where it holds nothing. Whatever
+        looks at one dot product (trace, coverage, diagnosis) takes it."""
+        if not self.state:
+            return self
+        units = {code: unit.stateless for code, unit in self.mode_units.items()}
+        return replace(self, state=False, mode_units=units)
 
     def of_mode(self, code: int) -> Instruction:
         """The unit in one mode."""

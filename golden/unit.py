@@ -14,10 +14,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, Protocol
 
+import numpy as np
 import numpy.typing as npt
 
 from golden.number.formats import Format, get_format
-from golden.program.signature import Bits, Signature
+from golden.program.signature import Bits, Operands, Signature
 
 
 class Unit(Protocol):
@@ -39,8 +40,9 @@ class Unit(Protocol):
         scale_a: npt.ArrayLike | None = None,
         scale_b: npt.ArrayLike | None = None,
         mode: npt.ArrayLike | None = None,
+        clear: npt.ArrayLike | None = None,
     ) -> Bits:
-        """Raw codes in, raw codes out: a, b (..., k), c (...) to d (...)."""
+        """Raw codes in, raw codes out: a, b (..., k), c (...), or clear (...), to d (...)."""
         ...
 
 
@@ -94,6 +96,7 @@ class FunctionUnit(Signature):
         scale_a: npt.ArrayLike | None = None,
         scale_b: npt.ArrayLike | None = None,
         mode: npt.ArrayLike | None = None,
+        clear: npt.ArrayLike | None = None,
     ) -> Bits:
         """Asks the function; see `Unit.dot`.
 
@@ -101,5 +104,15 @@ class FunctionUnit(Signature):
             ShapeError, DTypeError, OperandError: of the operands. OperandError: the function answers with
                 another number of results, or with codes that d does not have.
         """
-        operands = self.check_dot(a, b, c, metadata, scale_a, scale_b, mode)
+        operands = self.check_dot(a, b, c, metadata, scale_a, scale_b, mode, clear)
+        if self.state:
+            operands["clear"] = self._starting_each(operands)
         return self.in_batches(operands, lambda batch: self.function(**batch))
+
+    def _starting_each(self, operands: Operands) -> Bits:
+        """`clear` for batches that follow one another: set where each begins."""
+        shapes = self.operand_shapes(matrices=False)
+        batch = np.broadcast_shapes(*(c.shape[: c.ndim - len(shapes[n])] for n, c in operands.items()))
+        clear = np.array(np.broadcast_to(operands["clear"], batch or (1,)))
+        clear[..., :1] = 1
+        return clear.reshape(batch)

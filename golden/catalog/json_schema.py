@@ -66,7 +66,7 @@ def unit_schema() -> Schema:
         "define_formats": {"type": "object", "additionalProperties": {"$ref": "#/$defs/format"}},
         "formats": {"type": "object", "additionalProperties": {"$ref": "#/$defs/format_name"}},
         "scale_block": _integer(1, MAX_K),
-        "accumulator": {"type": "object"},
+        "accumulator": {"enum": ["operand", "state"], "description": "`state`: c is the result before"},
         "flags": {
             "description": "status flags beside d, the lowest bit first",
             "anyOf": [status, {"type": "array", "items": status, "minItems": 1, "uniqueItems": True}],

@@ -29,9 +29,9 @@ def load_instruction(path: str | Path) -> Instruction:
     """Loads a custom unit and returns it as an Instruction that both models can run.
 
     The file holds `unit`, `title`, `shape` (k, and m and n, by default 1), `formats` (a, b, c, d and optional
-    scales), optionally `define_formats`, `scale_block`, `modes` and `flags`, and either `program` (a list of
-    operations, as in spec/architectures) or `steps` (the primitive steps of one operation). See
-    spec/examples/.
+    scales), optionally `define_formats`, `scale_block`, `modes`, `flags` and `accumulator`, and either
+    `program` (a list of operations, as in spec/architectures) or `steps` (the primitive steps of one
+    operation). See spec/examples/.
 
     Raises:
         SpecError: with file, line, key and what was expected.
@@ -101,6 +101,7 @@ def _unit(document: Section, values: dict[str, Value]) -> Instruction:
     table = document.take("formats", Section)
     formats = _operand_formats(fill(table, values, document) if values else table, local)
     scale_block = _scale_block(document, formats, k)
+    state = _keeps_its_accumulator(document, formats, table)
     scales = {name: fmt for name, fmt in formats.items() if name in _OPERANDS[4:]}
     status = take_flags(document)
     a, b, c, d = (formats[name] for name in "abcd")
@@ -116,6 +117,7 @@ def _unit(document: Section, values: dict[str, Value]) -> Instruction:
         formats,
         scale_block=scale_block,
         status=status,
+        state=state,
         architecture=CUSTOM,
         program=program,
         evidence=Evidence("derived", f"custom unit: {title} ({source})"),
@@ -123,6 +125,23 @@ def _unit(document: Section, values: dict[str, Value]) -> Instruction:
         source=source,
         variables={"title": title},
     )
+
+
+def _keeps_its_accumulator(document: Section, formats: dict[str, Format], table: Section) -> bool:
+    """Reads `accumulator`; with `state` c is what the unit holds, in the format of d; nobody names it."""
+    if document.take_choice("accumulator", ("operand", "state"), "operand") == "operand":
+        return False
+    c, d = formats["c"], formats["d"]
+    if c not in (NOTHING, d):
+        raise table.error(
+            f"c is {c.name} and d is {d.name}, expected one format: with 'accumulator: state' a result is "
+            "the c of the next dot product",
+            "c",
+        )
+    if d.is_float and not d.has_zero:
+        raise table.error(f"the accumulator is cleared to zero, but {d.name}, the format of d, has none", "d")
+    formats["c"] = d
+    return True
 
 
 def _scale_block(document: Section, formats: dict[str, Format], k: int) -> int | None:

@@ -41,6 +41,8 @@ def unit_text(ins: Instruction, name: str = "unit", title: str = "") -> str | No
         unit["define_formats"] = local
     if ins.modes is not None:
         unit["modes"] = {field.name: list(field.values) for field in ins.modes.fields}
+    if ins.state:
+        unit["accumulator"] = "state"
     if ins.scale_block is not None:
         unit["scale_block"] = ins.scale_block
     if ins.status:

@@ -273,7 +273,9 @@ def explain(
         str, typer.Option("--a", help="Elements: 1.5,-0,inf,2**-24 or codes 0x3c00; zeros follow.")
     ] = "",
     b: Annotated[str | None, typer.Option("--b", help="Elements of b, as for --a.")] = None,
-    c: Annotated[str | None, typer.Option("--c", help="One value or code; by default 0.")] = None,
+    c: Annotated[
+        str | None, typer.Option("--c", help="One value or code (also what a unit holds); by default 0.")
+    ] = None,
     scale_a: Annotated[
         str | None, typer.Option("--scale-a", help="Block scales of a (default: ones).")
     ] = None,
@@ -295,7 +297,7 @@ def explain(
     from golden.explain.terminal import print_trace
     from golden.vectors import operand_files
 
-    ins = resolve(name, arch)
+    ins = resolve(name, arch).stateless
     given = {"a": a, "b": b, "c": c, "scale_a": scale_a, "scale_b": scale_b, "metadata": metadata}
     given["mode"] = mode
     trace = ins.trace(**operand_files.from_text(ins, given))
@@ -315,6 +317,9 @@ def run(
     scale_b: Annotated[Path | None, typer.Option("--scale-b", help="Block scales of b.")] = None,
     metadata: Annotated[Path | None, typer.Option("--metadata", help="Sparse: metadata nibbles.")] = None,
     mode: Annotated[Path | None, typer.Option("--mode", help="Units with modes: codes.")] = None,
+    clear: Annotated[
+        Path | None, typer.Option("--clear", help="Units that keep c: 1 where it is zero instead.")
+    ] = None,
     archive: Annotated[
         Path | None, typer.Option("--in", help="All operands: .npz with keys a, b, c, ...")
     ] = None,
@@ -336,7 +341,7 @@ def run(
         operand_files.check_output(out)
     given = operand_files.read_npz(archive, ins, dot, values) if archive is not None else {}
     files = {"a": a, "b": b, "c": c, "metadata": metadata, "scale_a": scale_a, "scale_b": scale_b}
-    files["mode"] = mode
+    files |= {"mode": mode, "clear": clear}
     given |= {
         key: operand_files.read_operand(path, ins, key, dot, values)
         for key, path in files.items()

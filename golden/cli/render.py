@@ -86,6 +86,8 @@ def _facts(ins: Instruction) -> Table:
         grid.add_row("sparsity", f"{ins.pattern.name}: {ins.stored_k} stored elements of {k}")
     if ins.scale_block is not None:
         grid.add_row("block scale", f"one scale for {ins.scale_block} elements")
+    if ins.state:
+        grid.add_row("accumulator", specification.STATE_TEXT)
     return grid
 
 

@@ -44,13 +44,14 @@ class Coverage:
 
     def __init__(self, ins: Instruction) -> None:
         self.instruction = ins
-        self._sampler = sampler(ins)
+        self._sampler = sampler(ins.stateless)
         self.points: tuple[Coverpoint, ...] = self._sampler.points
         self.hits = {point.name: np.zeros(len(point.bins), np.int64) for point in self.points}
         self.vectors = 0
 
     def sample(self, operands: dict[str, Bits], d: Bits) -> None:
         """Counts vectors: operands as `ins.dot` takes them, (count, ...), and their results d (count,)."""
+        operands = self.instruction.resolve(operands, d)
         for start in range(0, len(d), _CHUNK):
             part = {name: codes[start : start + _CHUNK] for name, codes in operands.items()}
             for name, bins in self._sampler.samples(part, d[start : start + _CHUNK]):

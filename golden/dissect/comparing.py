@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -147,7 +147,8 @@ def compare(
     They are instructions or other units (golden/unit.py). Both must take a, b and c of the same formats, and
     be both dense or both sparse of one pattern, with equal scale blocks. K may differ: operands are drawn for
     the smaller K, and the larger one gets zeros (scales of one, legal metadata) appended. Results of
-    different formats are compared by value.
+    different formats are compared by value. Of instructions that keep their accumulators the arithmetic is
+    compared, with c as an operand.
 
     Args:
         seed: seeds the generator; equal seeds give equal searches.
@@ -157,6 +158,7 @@ def compare(
     Raises:
         OperandError: the two do not take the same operands, or the budget is not positive.
     """
+    x, y = _with_c(x), _with_c(y)
     _check_comparable(signature_of(x), signature_of(y))
     if budget < 1:
         raise OperandError(f"budget is {budget}, expected 1 or more")
@@ -173,7 +175,15 @@ def compare(
     return Comparison(x, y, seed, tuple(search.counts.values()), search.shortest())
 
 
+def _with_c(unit: X) -> X:
+    """An instruction with c as an operand, also where it keeps its accumulator."""
+    return cast(X, unit.stateless) if isinstance(unit, Instruction) else unit
+
+
 def _check_comparable(x: Signature, y: Signature) -> None:
+    for unit in (x, y):
+        if unit.state:
+            raise OperandError(f"cannot compare: {unit.name} takes no c, it keeps its accumulator")
     for operand in ("a", "b", "c", "scale_a", "scale_b"):
         fx, fy = x.formats.get(operand), y.formats.get(operand)
         if fx != fy:

@@ -180,6 +180,8 @@ def diagnose(
     operands = ins.check_named(operands)
     given: Any = actual.dot(**operands) if hasattr(actual, "dot") and hasattr(actual, "formats") else actual
     results = codes_of(given, ins.formats["d"], "actual")
+    if ins.state:  # it held what it answered before: one wrong result does not make the next ones wrong
+        ins, operands = ins.stateless, ins.resolve(operands, results)
     if ins.modes is not None:
         return _diagnose_mode(ins, operands, results, policy or _Exact(), budget_seconds, progress)
     search = _Search(ins, operands, results, policy or _Exact(), progress)

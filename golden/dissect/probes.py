@@ -51,6 +51,8 @@ class Probe:
     def __init__(self, unit: Unit) -> None:
         self.unit, self.shots = unit, list[Shot]()
         self.takes = signature_of(unit)
+        if self.takes.state:
+            raise OperandError(f"cannot probe {self.takes.name}: it takes no c, it keeps its accumulator")
         self.formats, self.k, self.scale_block = self.takes.formats, self.takes.k, self.takes.scale_block
 
     @property

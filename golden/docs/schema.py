@@ -201,6 +201,8 @@ _KINDS: dict[str, _Kind] = {
             "`modes: {rnd: [up]}` without `$rnd`": f"{_UNIT}modes: {{rnd: [up]}}\n{_CHAIN}",
             "`flags: [inexact, inexact]`": f"{_UNIT}flags: [inexact, inexact]\n{_CHAIN}",
             "`flags: [nx]`": f"{_UNIT}flags: [nx]\n{_CHAIN}",
+            "`accumulator: state` with c in f32 and d in f16": _UNIT.replace("d: f32", "d: f16")
+            + f"accumulator: state\n{_CHAIN}",
             "`colour: red`": f"{_UNIT}{_CHAIN}\ncolour: red",
         },
     ),

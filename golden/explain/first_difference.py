@@ -77,7 +77,7 @@ def first_difference(
 
 def _observed(unit: Instruction, operands: Mapping[str, npt.ArrayLike]) -> Block:
     one, own = unit.in_mode_of({name: np.asarray(codes) for name, codes in operands.items()})
-    (block,) = Registers(one.engine).blocks({name: codes[None] for name, codes in own.items()})
+    (block,) = Registers(one.engine_of_one).blocks({name: codes[None] for name, codes in own.items()})
     return block
 
 

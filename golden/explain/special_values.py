@@ -17,7 +17,7 @@ from golden.program.signature import FIRST_COLUMNS
 def special_values(ins: Instruction) -> list[dict[str, Any]]:
     """Runs the reference model on the questions that a reader asks first; rows that a format cannot
     express are left out."""
-    rows = []
+    rows, ins = [], ins.stateless
     for question, operands in special_cases(ins):
         code = ins.reference_dot(**operands)
         digits = (ins.formats["d"].bits + 3) // 4
@@ -29,7 +29,8 @@ def special_values(ins: Instruction) -> list[dict[str, Any]]:
 
 def special_cases(ins: Instruction) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields each question that the formats can express, and the operands (as `ins.dot` takes them) that
-    ask it."""
+    ask it; of a unit that keeps its accumulator as `ins.stateless.dot` takes them."""
+    ins = ins.stateless
     operation = ins.program.bit_operation
     if ins.absent:
         yield from _without(ins)

@@ -23,6 +23,7 @@ from golden.program.program import NO_SEED, Operation
 from golden.program.widths import Node, operation_nodes
 from golden.program.words import step_text
 
+STATE_TEXT = "c is the result before, +0 after a reset and where the operand `clear` is 1"
 NODE_HEAD = ("After", "Register", "Count", "Sign", "Integer bits", "Fraction bits", "Width", "Exponents")
 
 
@@ -48,6 +49,7 @@ def specification(ins: Instruction) -> dict[str, Any]:
         ],
         **({} if modes is None else {"modes": modes}),
         **({"flags": list(ins.status)} if ins.status else {}),
+        **({"accumulator": "state"} if ins.state else {}),
         "special_values": special_values(ins),
         "evidence": {
             "kind": ins.evidence.kind,
@@ -208,6 +210,8 @@ def _facts(data: dict[str, Any]) -> str:
         rows.append(("Block scale", f"one scale for {data['scale_block']} elements"))
     if "flags" in data:
         rows.append(("Status flags", f"{', '.join(data['flags'])} (bit 0 first)"))
+    if data.get("accumulator"):
+        rows.append(("Accumulator", STATE_TEXT))
     return table(("", ""), [*rows, ("Evidence", data["evidence"]["kind"])])
 
 

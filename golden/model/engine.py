@@ -144,6 +144,8 @@ class Engine:
     def __init__(self, program: Program, signature: Signature) -> None:
         if signature.modes is not None:
             raise CoreError(f"{signature.name}: a unit with modes has a program for each of them")
+        if signature.state:
+            raise CoreError(f"{signature.name}: a unit that keeps its accumulator computes in order of time")
         self.program, self.signature = program, signature
         self.core = library()
         kernels = select_kernels(program.operations, signature)

@@ -40,7 +40,7 @@ def select_kernels(operations: Sequence[Operation], unit: Signature) -> list[Ker
     A block of lanes is decoded once for the whole program, so all operations with products are of one kind
     and convert their operands alike; operations without products can only add earlier results.
     """
-    if unit.modes is not None or unit.absent:
+    if unit.modes is not None or unit.state or unit.absent:
         return None
     kernels: list[Kernel] = []
     for operation in operations:

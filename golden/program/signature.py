@@ -18,12 +18,13 @@ from golden.number.rounding import encode_fraction
 from golden.program.flags import flags_format
 from golden.program.modes import Modes
 from golden.program.program import NOTHING, ONE
+from golden.program.state import CLEAR, before
 from golden.registers.sparsity import Pattern
 
 Bits = npt.NDArray[Any]
 Operands = dict[str, Bits]
 """Arrays of codes by the operand's name."""
-INPUTS = ("a", "b", "c", "metadata", "scale_a", "scale_b", "mode")
+INPUTS = ("a", "b", "c", "metadata", "scale_a", "scale_b", "mode", "clear")
 """What a dot product can take, in the order of the calls."""
 SCALES = ("scale_a", "scale_b")
 FIRST_COLUMNS = 0x4
@@ -38,7 +39,8 @@ class Signature:
     whether the two indices of a metadata nibble must ascend; `scale_block` the elements that share a scale.
     `m` and `n` are the shape of the matrix API, 1 for units that have none. `formats` are those of a, b, c, d
     and of scales; where there are modes, in the first of them. `status` are the status flags of the result,
-    the lowest bit first (golden/program/flags.py).
+    the lowest bit first (golden/program/flags.py). `state`: whether c is no operand but what the unit holds
+    (golden/program/state.py).
     """
 
     name: str
@@ -51,6 +53,7 @@ class Signature:
     scale_block: int | None = None
     modes: Modes | None = None
     status: tuple[str, ...] = ()
+    state: bool = False
 
     @cached_property
     def absent(self) -> tuple[str, ...]:
@@ -95,12 +98,33 @@ class Signature:
             return self.flags_format
         if name == "mode" and self.modes is not None:
             return self.modes.format
+        if name == "clear":
+            return CLEAR
         return self.formats.get(name, _METADATA)
 
     def of_mode(self, code: int) -> Signature:
         """What the unit takes in one mode, without the operand `mode`."""
-        kept = {one.name: getattr(self, one.name) for one in fields(Signature)}
-        return Signature(**kept | {"modes": None})
+        return self._but(modes=None)
+
+    def _but(self, **other: Any) -> Signature:
+        return Signature(**{one.name: getattr(self, one.name) for one in fields(Signature)} | other)
+
+    @property
+    def stateless(self) -> Signature:
+        """What one dot product takes: c is an operand, also where the unit holds it."""
+        return self._but(state=False) if self.state else self
+
+    def resolve(self, operands: Mapping[str, Bits], d: Bits, held: int = 0) -> dict[str, Bits]:
+        """The operands of `stateless` for the dot products that gave `d` (...): what the unit held as c, at
+        first `held`.
+
+        Give the results of a DUT, and it is what the DUT held: then each dot product can be judged alone.
+        Operands that have their c already stay as they are.
+        """
+        if not self.state or "clear" not in operands:
+            return dict(operands)
+        rest = {name: codes for name, codes in operands.items() if name != "clear"}
+        return rest | {"c": before(d, operands["clear"], held)}
 
     def in_mode_of(self, operands: Mapping[str, Bits]) -> tuple[Signature, dict[str, Bits]]:
         """The unit in the mode of one dot product, which has no operand `mode`, and the other operands.
@@ -134,7 +158,8 @@ class Signature:
     def _operand_shapes(self, matrices: bool) -> dict[str, tuple[int, ...]]:
         rows, columns = ((self.m,), (self.n,)) if matrices else ((), ())
         shapes = {"a": (*rows, self.stored_k), "b": (self.k, *columns), "c": (*rows, *columns)}
-        shapes = {name: shape for name, shape in shapes.items() if name not in self.absent}
+        without = (*self.absent, "c") if self.state else self.absent
+        shapes = {name: shape for name, shape in shapes.items() if name not in without}
         if self.pattern is not None:
             shapes["metadata"] = (*rows, self.k // self.pattern.chunk)
         if self.scale_block is not None:
@@ -144,6 +169,8 @@ class Signature:
             }
         if self.modes is not None:
             shapes["mode"] = ()
+        if self.state:
+            shapes["clear"] = ()
         return shapes
 
     def result_shape(self, matrices: bool) -> tuple[int, ...]:
@@ -204,8 +231,8 @@ class Signature:
         return self.check_operands([operands.get(name) for name in INPUTS], matrices=False)
 
     def check_operands(self, given: Sequence[npt.ArrayLike | None], matrices: bool) -> dict[str, Bits]:
-        """Checks presence, dtype, trailing shape and codes of (a, b, c, metadata, scale_a, scale_b, mode);
-        returns the arrays."""
+        """Checks presence, dtype, trailing shape and codes of (a, b, c, metadata, scale_a, scale_b, mode,
+        clear); returns the arrays."""
         shapes = self._shapes[matrices]
         checked: dict[str, Bits] = {}
         for name, value in zip_longest(INPUTS, given):

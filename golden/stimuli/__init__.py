@@ -12,7 +12,7 @@ the kind, the count and the generator's state.
 
 `kinds` lists them and generates. They stand by theme in `ordinary`, `range_ends`, `alignment`,
 `cancellation`, `rounding` and `specials`, all made of the random draws of `draw`; `codes` builds the codes of
-a format from exponents.
+a format from exponents; `sequences` puts them in order for units that keep their accumulator.
 """
 
 from golden.stimuli.codes import (

@@ -11,7 +11,7 @@ import numpy as np
 
 from golden.errors import OperandError, UnknownNameError, nearest
 from golden.program.signature import Signature
-from golden.stimuli import alignment, cancellation, ordinary, range_ends, rounding, specials
+from golden.stimuli import alignment, cancellation, ordinary, range_ends, rounding, sequences, specials
 from golden.stimuli.codes import Bits
 from golden.stimuli.draw import Draw
 from golden.unit import Unit, signature_of
@@ -62,7 +62,8 @@ def generate(unit: Unit | Signature, kind: str, count: int, rng: np.random.Gener
     Returns:
         Raw codes: a (count, stored_k), b (count, k), c (count,); sparse: legal metadata (count, k/chunk);
         block scaled: scale_a and scale_b (count, k/scale_block); with modes: mode (count,). Elements of b
-        that the metadata does not select are random bits.
+        that the metadata does not select are random bits. Of a unit that keeps its accumulator: sequences,
+        with clear (count,) in place of c.
 
     Raises:
         UnknownNameError: no such kind.
@@ -75,6 +76,8 @@ def generate(unit: Unit | Signature, kind: str, count: int, rng: np.random.Gener
     if count < 0:
         raise OperandError(f"count is {count}, expected 0 or more")
     takes = signature_of(unit)
+    if takes.state:
+        return sequences.arrange(takes, generate(takes.stateless, kind, count, rng), rng)[0]
     if takes.modes is not None:
         return _of_modes(takes, kind, count, rng)
     draw = Draw(takes, count, rng)

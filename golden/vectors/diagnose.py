@@ -110,6 +110,7 @@ def _first_wrong(made: Manifest, ins: Instruction, lines: list[bytes]) -> tuple[
     or whose d is not the unit's result."""
     layout = files.layout_of(ins, made.level)
     form = FORMATS[made.format].lines(layout, made.count)
+    held: int | None = None if ins.state else 0
     for index, line in enumerate(lines):
         try:
             arrays, _ = form.decode([line])
@@ -117,7 +118,10 @@ def _first_wrong(made: Manifest, ins: Instruction, lines: list[bytes]) -> tuple[
             return index, str(error).removeprefix("[0] ")
         if made.level == "fragment":
             arrays = from_registers(ins, arrays)
-        wrong = files.wrong_result(ins, made.level, *files.parted(arrays))
-        if wrong is not None:
-            return index, wrong[1]
+        operands, results = files.parted(arrays)
+        if held is not None or operands["clear"][0]:  # else it starts from a line that is not of this part
+            wrong = files.wrong_result(ins, made.level, operands, results, held or 0)
+            if wrong is not None:
+                return index, wrong[1]
+        held = files.last_held(ins, results["d"])
     return None

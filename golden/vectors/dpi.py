@@ -70,6 +70,11 @@ def write(ins: Instruction, folder: str | Path, prefix: str | None = None) -> li
             f"{ins.name} has {len(ins.mode_units)} modes; a DPI model is of one: write each of `mode_units` "
             "under a prefix of its own"
         )
+    if ins.state:
+        raise OperandError(
+            f"{ins.name} keeps its accumulator; a DPI model keeps nothing: write its `stateless`, and hand "
+            "each result back as c"
+        )
     prefix = default_prefix(ins) if prefix is None else prefix
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", prefix):
         raise OperandError(f"argument 'prefix' is '{prefix}', expected an identifier (letters, digits, _)")

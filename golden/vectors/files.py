@@ -133,6 +133,8 @@ def write(
     group = vectors.instruction.blocks if level == "fragment" else 1
     if level != vectors.level and (level, vectors.level) != ("fragment", "tile"):
         raise OperandError(f"level is '{level}', but the vectors are of level '{vectors.level}'")
+    if not vectors.stands_alone:
+        raise OperandError("the first vector starts from a result that is not in the set; see `with_history`")
     if len(vectors) % group:
         raise OperandError(
             f"{len(vectors)} tiles, expected a multiple of the {group} blocks of {vectors.instruction.name}"
@@ -330,10 +332,10 @@ def read(path: str | Path, ins: Instruction | None = None) -> VectorSet:
     """
     made, found, records = _open(Path(path), ins)
     level = "dot" if made.level == "dot" else "tile"
-    parts = [
-        VectorSet.of(found, level, operands, results, kinds, made.seed)
-        for operands, results, kinds in records
-    ]
+    parts, held = [], 0
+    for operands, results, kinds in records:
+        parts.append(VectorSet.of(found, level, operands, results, kinds, made.seed, held))
+        held = last_held(found, results["d"])
     return join(parts)
 
 
@@ -364,14 +366,15 @@ def _open(path: Path, ins: Instruction | None) -> tuple[Manifest, Instruction, _
 def _checked(path: Path, made: Manifest, ins: Instruction, layout: WordLayout) -> _Records:
     """Decodes a file and holds every record against the unit; the counts of the kinds against the manifest
     at the end."""
-    counts = np.zeros(len(stimuli.KINDS), np.int64)
+    counts, held = np.zeros(len(stimuli.KINDS), np.int64), 0
     chunks = (
         _archive_chunks(path, made, layout) if made.format == "npz" else _text_chunks(path, made, ins, layout)
     )
     for line, arrays, kinds in chunks:
         counts += np.bincount(kinds, minlength=len(counts))
         operands, results, kinds = _tiles(ins, made, arrays, kinds, f"{path}:{line}")
-        wrong = wrong_result(ins, made.level, operands, results)
+        wrong = wrong_result(ins, made.level, operands, results, held)
+        held = last_held(ins, results["d"])
         if wrong is not None:
             place = (
                 f"{path}[{wrong[0]}]"
@@ -413,15 +416,20 @@ def parted(arrays: dict[str, Bits]) -> tuple[dict[str, Bits], dict[str, Bits]]:
     return operands, {name: codes for name, codes in arrays.items() if name in RESULTS}
 
 
+def last_held(ins: Instruction, d: Bits) -> int:
+    """What the unit holds after these results, 0 where it keeps nothing."""
+    return int(d[-1]) if ins.state and len(d) else 0
+
+
 def wrong_result(
-    ins: Instruction, level: str, operands: dict[str, Bits], results: Mapping[str, Bits]
+    ins: Instruction, level: str, operands: dict[str, Bits], results: Mapping[str, Bits], held: int = 0
 ) -> tuple[int, str] | None:
     """Index and complaint of the first record whose results are not what the unit gives, or whose operands
-    it does not take."""
+    it does not take. `held`: what it held before the first, where it keeps its accumulator."""
     matrices = level != "dot"
     try:
-        given = [operands.get(name) for name in INPUTS]
-        expected = ins.answers(ins.check_operands(given, matrices), matrices)
+        checked = ins.check_operands([operands.get(name) for name in INPUTS], matrices)
+        expected = ins.stateless.answers(ins.resolve(checked, results["d"], held), matrices)
     except MmagoldError as error:
         return 0, f"from here on: {error}"
     places = {name: np.argwhere(expected[name] != results[name]) for name in expected}

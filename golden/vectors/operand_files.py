@@ -25,7 +25,7 @@ from golden.number.formats import Format, from_float
 from golden.number.rounding import encode_fraction
 
 Bits = npt.NDArray[Any]
-NAMES = ("a", "b", "c", "metadata", "scale_a", "scale_b", "mode")
+NAMES = ("a", "b", "c", "metadata", "scale_a", "scale_b", "mode", "clear")
 _SUFFIXES = (".npy", ".npz", ".hex", ".txt")
 MAX_HEX = 1 << 30
 """Bytes of hex text that are read."""
@@ -124,7 +124,8 @@ def read_operand(path: str | Path, ins: Instruction, name: str, dot: bool, value
 
 
 def read_npz(path: str | Path, ins: Instruction, dot: bool, values: bool) -> dict[str, Bits]:
-    """Reads the operands that an .npz file holds under the keys a, b, c, metadata, scale_a, scale_b, mode."""
+    """Reads the operands that an .npz file holds under the keys a, b, c, metadata, scale_a, scale_b, mode,
+    clear."""
     shapes = ins.operand_shapes(not dot)
     found = read_arrays(path, tuple(shapes))
     return {name: _as_codes(array, f"{path}[{name}]", ins, name, values) for name, array in found.items()}
@@ -133,7 +134,7 @@ def read_npz(path: str | Path, ins: Instruction, dot: bool, values: bool) -> dic
 def _as_codes(array: Bits, where: str, ins: Instruction, name: str, values: bool) -> Bits:
     """Turns a file's array into raw codes of the operand's dtype, or says why it is none."""
     fmt = format_of(ins, name)
-    if values and name not in ("metadata", "mode"):
+    if values and name not in ("metadata", "mode", "clear"):
         return _convert(array, where, fmt)
     if array.dtype.kind == "f":
         raise FileFormatError(
@@ -261,10 +262,8 @@ def from_text(ins: Instruction, given: dict[str, str | None]) -> dict[str, Bits]
 
 def compute(ins: Instruction, given: dict[str, Bits], dot: bool) -> Bits:
     """Runs the matrix API or `dot` on operands by name; a missing one is an error that names it."""
-    for name in ("a", "b", "c"):
-        if name not in given and name not in ins.absent:
+    for name in [name for name in ins.operand_shapes(not dot) if name in "abc"]:
+        if name not in given:
             raise OperandError(f"operand '{name}' is missing: give --{name} FILE, or --in FILE.npz")
-    operate = ins.dot if dot else ins.__call__
-    first, *rest = (given.get(name) for name in NAMES[:3])
-    assert first is not None
-    return operate(first, *rest, **{name: given.get(name) for name in NAMES[3:]})
+    operate = ins.engine.dots if dot else ins.engine.matrices
+    return operate(*(given.get(name) for name in NAMES))

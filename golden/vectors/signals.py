@@ -63,8 +63,9 @@ def _number(number: Number, cut: Cut | None) -> dict[str, Any]:
 
 def rows(vectors: VectorSet) -> Iterator[list[dict[str, Any]]]:
     """The steps of every vector of a set of level "dot"."""
+    ins, operands = vectors.instruction.stateless, vectors.resolved()
     for index in range(len(vectors)):
-        yield of(vectors.instruction, {name: codes[index] for name, codes in vectors.operands.items()})
+        yield of(ins, {name: codes[index] for name, codes in operands.items()})
 
 
 def columns(ins: Instruction) -> tuple[str, ...]:
@@ -75,6 +76,7 @@ def columns(ins: Instruction) -> tuple[str, ...]:
     in that step.
     """
     found: dict[str, Any] = {}
+    ins = ins.stateless
     for kind in ("narrow", "alignment_edge"):
         drawn = stimuli.generate(ins, kind, 2, np.random.default_rng(1))
         for index in range(2):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ import numpy.typing as npt
 from golden import stimuli
 from golden.errors import OperandError, UnknownNameError, nearest
 from golden.instruction import Instruction
-from golden.vectors.word import LEVELS
+from golden.program.state import starts
+from golden.stimuli.sequences import arrange
+from golden.vectors.word import LEVELS, check_level
 
 Bits = npt.NDArray[Any]
 STREAM_LEVELS = (*LEVELS, "fragment")
@@ -40,6 +43,8 @@ class VectorSet:
         kinds: index into `golden.stimuli.KINDS` of every vector, uint8 (count,).
         seed: the seed they were drawn from.
         flags: expected status flags, of the shape of d; None where the unit has none.
+        held: of a unit that keeps its accumulator, what it held before the first vector (a code of d); 0 is
+            what it holds after a reset.
     """
 
     instruction: Instruction
@@ -49,6 +54,7 @@ class VectorSet:
     kinds: npt.NDArray[np.uint8]
     seed: int
     flags: Bits | None = None
+    held: int = 0
 
     def __post_init__(self) -> None:
         """Refuses a set that would compare less than the unit gives."""
@@ -65,9 +71,10 @@ class VectorSet:
         results: Mapping[str, Bits],
         kinds: npt.NDArray[np.uint8],
         seed: int,
+        held: int = 0,
     ) -> VectorSet:
         """A set with its expected results by name, as `Instruction.answers` gives them."""
-        return cls(ins, level, operands, results["d"], kinds, seed, results.get("flags"))
+        return cls(ins, level, operands, results["d"], kinds, seed, results.get("flags"), held)
 
     def __len__(self) -> int:
         return len(self.d)
@@ -78,10 +85,52 @@ class VectorSet:
         return {"d": self.d} | ({} if self.flags is None else {"flags": self.flags})
 
     def __getitem__(self, chosen: slice | Bits) -> VectorSet:
-        """The vectors of a slice, an index array or a mask."""
+        """The vectors of a slice, an index array or a mask.
+
+        Raises:
+            OperandError: the unit keeps its accumulator, and what one of them starts from would be lost; see
+                `with_history`.
+        """
         operands = {name: codes[chosen] for name, codes in self.operands.items()}
         results = {name: codes[chosen] for name, codes in self.results.items()}
-        return VectorSet.of(self.instruction, self.level, operands, results, self.kinds[chosen], self.seed)
+        held = self._held_before(np.arange(len(self))[chosen]) if self.instruction.state else 0
+        kinds = self.kinds[chosen]
+        return VectorSet.of(self.instruction, self.level, operands, results, kinds, self.seed, held)
+
+    def _held_before(self, picked: npt.NDArray[np.int64]) -> int:
+        """What the unit held before the first of some vectors, each of which must start a sequence or follow
+        the one before it."""
+        if not len(picked):
+            return 0
+        follows = self.operands["clear"][picked] != 0
+        follows[1:] |= np.diff(picked) == 1
+        if not follows[1:].all():
+            lost = int(picked[1:][~follows[1:]][0])
+            raise OperandError(
+                f"vector {lost} starts from the result of vector {lost - 1}, which is not before it here; "
+                "`with_history` adds what comes before"
+            )
+        first = int(picked[0])
+        return 0 if follows[0] else self.held if first == 0 else int(self.d[first - 1])
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether a unit that was reset gives these results: it need not hold anything before."""
+        return self.held == 0 or bool(self.operands["clear"][0])
+
+    def resolved(self) -> dict[str, Bits]:
+        """The operands as `instruction.stateless` takes them: with what the unit held as c."""
+        return self.instruction.resolve(self.operands, self.d, self.held)
+
+    def with_history(self, indices: Bits) -> npt.NDArray[np.int64]:
+        """Indices of these vectors and, where the unit keeps its accumulator, of those before them in their
+        sequences."""
+        wanted = np.unique(np.asarray(indices, np.int64))
+        if not self.instruction.state:
+            return wanted
+        firsts = starts(self.operands["clear"], wanted)
+        runs = [np.arange(first, last + 1) for first, last in zip(firsts, wanted, strict=True)]
+        return np.unique(np.concatenate(runs)) if runs else wanted
 
 
 def default_set(
@@ -117,7 +166,7 @@ def stream(
     Level "fragment" draws `count` executions of the instruction: sets of level "tile" with `ins.blocks` tiles
     of one kind for each.
     """
-    _check(count, seed, level, chunk)
+    _check(ins, count, seed, level, chunk)
     shares, group = shares_of(DEFAULT_WEIGHTS if weights is None else weights), _group(ins, level)
     return _rechunk(_blocks(ins, count * group, seed, level, shares), chunk * group)
 
@@ -126,7 +175,7 @@ def excerpt(
     ins: Instruction, seed: int, level: str, weights: Mapping[str, float] | None, start: int, count: int
 ) -> VectorSet:
     """Vectors number start to start + count - 1 of a stream, without drawing those before."""
-    _check(count, seed, level, 1)
+    _check(ins, count, seed, level, 1)
     shares, group = shares_of(DEFAULT_WEIGHTS if weights is None else weights), _group(ins, level)
     size = _block_size(ins, level)
     first, last = start // size, max(start + count - 1, start) // size
@@ -153,21 +202,33 @@ def shares_of(weights: Mapping[str, float]) -> Bits:
 
 
 def join(parts: list[VectorSet]) -> VectorSet:
-    """Concatenates sets of one instruction and seed."""
+    """Concatenates sets of one instruction and seed.
+
+    Raises:
+        OperandError: the unit keeps its accumulator, and a set starts from something else than the end of the
+            one before it.
+    """
     first = parts[0]
     if len(parts) == 1:
         return first
+    if first.instruction.state:
+        parts = [part for part in parts if len(part)] or parts[:1]
+        for one, other in pairwise(parts):
+            if not other.operands["clear"][0] and other.held != int(one.d[-1]):
+                raise OperandError("a set starts from another result than the last of the set before it")
+        first = parts[0]
     operands = {name: np.concatenate([part.operands[name] for part in parts]) for name in first.operands}
     results = {name: np.concatenate([part.results[name] for part in parts]) for name in first.results}
     kinds = np.concatenate([part.kinds for part in parts])
-    return VectorSet.of(first.instruction, first.level, operands, results, kinds, first.seed)
+    return VectorSet.of(first.instruction, first.level, operands, results, kinds, first.seed, first.held)
 
 
-def _check(count: int, seed: int, level: str, chunk: int) -> None:
+def _check(ins: Instruction, count: int, seed: int, level: str, chunk: int) -> None:
     if level not in STREAM_LEVELS:
         raise OperandError(
             f"level is '{level}', expected {', '.join(STREAM_LEVELS)}{nearest(level, STREAM_LEVELS)}"
         )
+    check_level(ins, level)
     for name, value, least in (("count", count, 0), ("seed", seed, 0), ("chunk", chunk, 1)):
         if value < least:
             raise OperandError(f"{name} is {value}, expected {least} or more")
@@ -217,14 +278,18 @@ def _block(ins: Instruction, seed: int, number: int, level: str, shares: Bits) -
     parts = []
     for index, count in enumerate(np.bincount(kinds, minlength=len(stimuli.KINDS)).tolist()):
         if count:
-            drawn = stimuli.generate(ins, stimuli.KINDS[index], count * group * rows, rng)
+            drawn = stimuli.generate(ins.stateless, stimuli.KINDS[index], count * group * rows, rng)
             parts.append(drawn if level == "dot" else _tiles(ins, drawn, count * group, rng))
     records = np.argsort(places)
     order = (records[:, None] * group + np.arange(group)).ravel()
     operands = {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
+    of_each = np.repeat(kinds[records], group)
+    if ins.state:
+        operands, origin = arrange(ins, operands, rng)
+        of_each = of_each[origin]
     level = "dot" if level == "dot" else "tile"
     results = ins.answers(operands, level == "tile")
-    return VectorSet.of(ins, level, operands, results, np.repeat(kinds[records], group), seed)
+    return VectorSet.of(ins, level, operands, results, of_each, seed)
 
 
 def _mixed(shares: Bits, size: int, rng: np.random.Generator) -> tuple[npt.NDArray[np.uint8], Bits]:

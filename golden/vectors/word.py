@@ -3,7 +3,7 @@ the expected result in another.
 
 From the most to the least significant bit the operand word holds
 
-    a b c [metadata] [scale_a] [scale_b] [mode]
+    a b c [metadata] [scale_a] [scale_b] [mode] [clear]
 
 and the result word
 
@@ -83,6 +83,7 @@ class WordLayout:
         """
         if level not in LEVELS:
             raise OperandError(f"level is '{level}', expected {' or '.join(LEVELS)}")
+        check_level(ins, level)
         shapes = ins.operand_shapes(level == "tile")
         results = dict.fromkeys(ins.results, ins.result_shape(level == "tile"))
         return cls(
@@ -167,6 +168,15 @@ def _laid_out(ins: Instruction, shapes: Mapping[str, tuple[int, ...]]) -> tuple[
         lsb = fields[-1].msb + 1 if fields else 0
         fields.append(_field(name, ins.code_format(name), lsb, shapes[name]))
     return tuple(reversed(fields))
+
+
+def check_level(ins: Instruction, level: str) -> None:
+    """Refuses tiles of a unit that keeps its accumulator: it has one, not one for each element."""
+    if ins.state and level != "dot":
+        raise OperandError(
+            f"level is '{level}', expected dot: {ins.name} keeps its accumulator and takes one dot product "
+            "after the other"
+        )
 
 
 def _field(name: str, fmt: Format, lsb: int, shape: tuple[int, ...]) -> Field:

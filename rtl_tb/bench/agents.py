@@ -31,6 +31,8 @@ Handle = Any
 """A cocotb handle of a scalar or vector signal."""
 _BLOCK = 4096
 """Random decisions drawn at a time."""
+_PAUSE = 256
+"""Cycles after which a source that waits for a ready unit to see it idle gives up."""
 MOST_FAILURES = 16
 """Protocol failures of one kind that are kept; a broken handshake fails on every cycle."""
 
@@ -144,16 +146,33 @@ class Source:
         position: index of the next word to offer or being offered; all before it were accepted.
         accepted_at: the cycle in which each accepted word was.
         quiet: while True, nothing new is offered.
+        instead: words to offer once in place of those at these positions.
     """
 
-    def __init__(self, channel: Channel, idle: float = 0.0, rng: np.random.Generator | None = None) -> None:
-        """`idle` is the probability that a cycle offers nothing although a word waits."""
+    def __init__(
+        self,
+        channel: Channel,
+        idle: float = 0.0,
+        rng: np.random.Generator | None = None,
+        pauses: bool = False,
+    ) -> None:
+        """Takes the channel.
+
+        Args:
+            idle: the probability that a cycle offers nothing although a word waits.
+            pauses: whether a quarter of such cycles become pauses until the unit has been ready for two
+                cycles: one that is slower than its source would hardly be ready and idle at once.
+        """
         self.channel = channel
+        rng = rng or _generator()
+        self.pause_left = self._pause_ready = 0
+        self._pauses = decisions(0.25, rng) if pauses else repeat(False)
         self.words: list[int] = []
         self.position = 0
         self.accepted_at: list[int] = []
         self.quiet = False
-        self._idle = decisions(idle, rng or _generator())
+        self.instead: dict[int, int] = {}
+        self._idle = decisions(idle, rng)
         channel.drive_valid(False)
 
     @property
@@ -179,13 +198,27 @@ class Source:
                 return
             self.accepted_at.append(cycle)
             self.position += 1
-        if self.position == len(self.words) or self.quiet or next(self._idle):
+        if self.position == len(self.words) or self.quiet or self._idles():
             if offering:
                 channel.drive_valid(False)
             return
-        channel.data.write(self.words[self.position])
+        word = self.words[self.position]
+        channel.data.write(self.instead.pop(self.position, word) if self.instead else word)
         if not offering:
             channel.drive_valid(True)
+
+    def _idles(self) -> bool:
+        if self.pause_left:
+            self.pause_left -= 1
+            self._pause_ready -= self.channel.ready
+            if not self._pause_ready:
+                self.pause_left = 0
+            return True
+        if not next(self._idle):
+            return False
+        if next(self._pauses):
+            self.pause_left, self._pause_ready = _PAUSE, 2
+        return True
 
     def reset(self) -> None:
         """Stops offering; the caller says with `rewind` what to send again."""

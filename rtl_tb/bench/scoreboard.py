@@ -74,6 +74,8 @@ class Scoreboard:
         self._waiting = 0
         self._results: list[str] = []
         self._observers: list[OnChecked] = []
+        self._held = 0
+        """What a unit that keeps its accumulator holds after what was compared."""
 
     # What came in -------------------------------------------------------------------------------------------
 
@@ -108,11 +110,16 @@ class Scoreboard:
     def forget(self) -> None:
         """Drops the operands without a result: a reset lost them."""
         self.check()
-        self._words, self._waiting = [], 0
+        self._words, self._waiting, self._held = [], 0, 0
+
+    def state_lost(self) -> None:
+        """A reset came while no result was due: a unit that keeps its accumulator goes on from zero."""
+        self.check()
+        self._held = 0
 
     def on_checked(self, observer: OnChecked) -> None:
         """Has `observer(operands, d)` called with every batch that is compared, for coverage; d is the
-        expected result."""
+        expected result, and the operands have a c also where the unit keeps it."""
         self._observers.append(observer)
 
     # What it means ------------------------------------------------------------------------------------------
@@ -136,6 +143,7 @@ class Scoreboard:
         self._words, self._waiting = [words[count:]], self._waiting - count
         results, self._results = self._results[:count], self._results[count:]
         operands = self.layout.unpack_operands(words[:count])
+        held = self._held
         expected = self._expected(operands)
         codes, unknown = unpack_bits(results, self.layout)
         equal = np.asarray(self._equal(self.instruction.formats["d"], expected["d"], codes["d"]))
@@ -144,14 +152,17 @@ class Scoreboard:
         wrong = ~equal.reshape(count, -1).all(axis=1) & ~unknown
         self._note(operands, expected, codes, unknown, wrong, results)
         for observer in self._observers:
-            observer(operands, expected["d"])
+            observer(self.instruction.resolve(operands, expected["d"], held), expected["d"])
         self.checked += count
 
     def _expected(self, operands: dict[str, Bits]) -> dict[str, Bits]:
         """The instruction's results for operands that the unit took, which may be any bits."""
         matrices = self.level != "dot"
         given = [operands.get(name) for name in INPUTS]
-        return self.instruction.answers(self.instruction.check_operands(given, matrices), matrices)
+        checked = self.instruction.check_operands(given, matrices)
+        expected = self.instruction.answers(checked, matrices, self._held)
+        self._held = int(expected["d"][-1]) if self.instruction.state else 0
+        return expected
 
     def _note(
         self,

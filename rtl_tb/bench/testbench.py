@@ -28,7 +28,7 @@ from golden.vectors.vectorset import VectorSet, default_set
 from golden.vectors.word import WordLayout
 from rtl_tb.bench.agents import Bus, Channel, Clocked, Handle, Monitor, Sink, Source
 from rtl_tb.bench.scoreboard import Compare, Scoreboard
-from rtl_tb.engines.job import ProtocolFailure, Traffic
+from rtl_tb.engines.job import FAILURE_KINDS, ProtocolFailure, Traffic
 from rtl_tb.errors import DutTimeout, RtlError
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ class Bench:
         seed: int | None = None,
         timeout_cycles: int = 10_000,
         reset_cycles: int = 4,
+        state: bool = False,
     ) -> None:
         """Finds the ports and starts the clock and the agents.
 
@@ -81,16 +82,20 @@ class Bench:
             seed: of the traffic; cocotb's own seed (COCOTB_RANDOM_SEED) if None.
             timeout_cycles: cycles without progress after which `run` gives up.
             reset_cycles: length of a reset.
+            state: whether the unit keeps its accumulator, and bit 0 of a word clears it. So does a reset:
+                what led to it is then sent again.
         """
         Traffic(idle, backpressure)  # refuses what is no probability
         handles = _Ports(dut, ports or {})
-        self.timeout_cycles, self.reset_cycles = timeout_cycles, reset_cycles
+        self.timeout_cycles, self.reset_cycles, self.state = timeout_cycles, reset_cycles, state
         self.rng = np.random.default_rng(cocotb.RANDOM_SEED if seed is None else seed)
-        self.source = Source(handles.channel("in"), idle, self.rng)
+        self.source = Source(handles.channel("in"), idle, self.rng, pauses=state)
         self.sink = Sink(handles.channel("out"), backpressure, self.rng)
         self.monitor = Monitor(self.sink.channel, self._result)
         self.results: list[str] = []
         self.result_cycles: list[int] = []
+        self._zero_at: set[int] = set()
+        """Words before which the unit was reset while nothing was in flight: its state was zero."""
         self._reset: Handle
         self._reset, self._reset_level = handles.reset()
         self._resets: list[int] = []
@@ -116,7 +121,12 @@ class Bench:
     @property
     def in_flight(self) -> int:
         """Words that were accepted and not answered."""
-        return self.source.position - len(self.results)
+        return self.source.position - self.answered
+
+    @property
+    def answered(self) -> int:
+        """Words whose results came, and need not come again because of a reset."""
+        return len(self.result_cycles)
 
     async def reset(self) -> None:
         """Resets the unit and watches for stale results. What was in flight is sent again
@@ -164,7 +174,9 @@ class Bench:
             self.source.quiet = self.sink.open = False
         else:
             self.source.quiet = self.sink.open = False
-            self._advance(cycle, self.source.position, len(self.results))
+            if self.source.pause_left and not self.in_flight:
+                self._last_progress = cycle
+            self._advance(cycle, self.source.position, self.answered)
 
     def _advance(self, cycle: int, sent: int, answered: int) -> None:
         total = len(self.source.words)
@@ -192,10 +204,15 @@ class Bench:
             self._finished.set()
 
     def _result(self, bits: str, cycle: int) -> None:
-        if len(self.results) < self.source.position:
-            self.results.append(bits)
+        index = self.answered
+        if index < self.source.position:
+            if self.results[index : index + 1] not in ([], [bits]):
+                self.monitor.fail(
+                    "changed_answer", cycle, f"{FAILURE_KINDS['changed_answer']}: {bits}", index
+                )
+            self.results[index : index + 1] = [bits]
             self.result_cycles.append(cycle)
-            self.monitor.index = len(self.results)
+            self.monitor.index = self.answered
         elif cycle <= self._quiet_until:
             self.monitor.fail(
                 "stale_after_reset", cycle, "a result came after the reset, before anything was sent again"
@@ -209,11 +226,24 @@ class Bench:
         """Asserts the reset; what is in flight is lost, and after the reset nothing is sent while stale
         results may come."""
         self._reset.value = self._reset_level
-        self.source.rewind(len(self.results))
+        self._go_back()
         self.source.quiet = self.sink.open = True
         self._finish_at = 0
         self._quiet_until = self.clocked.cycle + self.reset_cycles + self._window()
         self.clocked.hold(self.reset_cycles, self._end_reset)
+
+    def _go_back(self) -> None:
+        """What was in flight is sent again; where the unit lost its state, with what led to it."""
+        words, start = self.source.words, self.answered
+        if self.state and start == len(words):
+            self._zero_at.add(start)
+        elif self.state:
+            while start and start not in self._zero_at and not words[start] & 1:
+                start -= 1
+            self.source.instead = {start: words[start] & ~1}  # after a reset the state is zero without it
+        del self.result_cycles[start:]
+        self.source.rewind(start)
+        self.monitor.index = start
 
     def _end_reset(self) -> None:
         self._reset.value = 1 - self._reset_level
@@ -316,7 +346,7 @@ class DotProductTB(Bench):
                 options.setdefault("reset_cycles", described.reset.cycles)
             if not described.can_stall_output:
                 options["backpressure"] = 0.0
-        super().__init__(dut, ports, **options)
+        super().__init__(dut, ports, state=instruction.state, **options)
         self.instruction, self.level = instruction, level
         self.layout = WordLayout.of(instruction, level)
         self.scoreboard = Scoreboard(instruction, level, compare)
@@ -361,9 +391,11 @@ class DotProductTB(Bench):
         """
         operands = vectors.operands if isinstance(vectors, VectorSet) else vectors
         words = self.layout.pack_operands(operands)
-        first = len(self.results)
+        first = self.answered
+        if first in self._zero_at:
+            self.scoreboard.state_lost()
         self.scoreboard.expect(words)
         try:
             await self.run_words((int.from_bytes(word, "little") for word in words), resets)
         finally:
-            self.scoreboard.receive(self.results[first:])
+            self.scoreboard.receive(self.results[first : self.answered])

@@ -89,6 +89,7 @@ def _vector_files(result: Check, failing: npt.NDArray[Any], target: Path) -> boo
         return False
     if result.example is None or not result.example.alone:  # the failure may need the vectors before it
         failing = np.unique(np.clip(failing[:, None] - np.arange(BEFORE), 0, None))
+    failing = result.verdict.vectors.with_history(failing)
     vectors = result.verdict.vectors[failing]
     vector_files.write(target / "failing.npz", vectors, "npz")
     vector_files.write(target / "failing.hex", vectors, "readmemh")
@@ -131,7 +132,7 @@ def _waves(result: Check, job: Job, failing: npt.NDArray[Any], target: Path) -> 
     from rtl_tb import engines
 
     vectors = result.verdict.vectors
-    few = vectors[failing] if len(failing) else vectors[:SHOWN]
+    few = vectors[vectors.with_history(failing)] if len(failing) else vectors[:SHOWN]
     engine = "cocotb" if result.options.engine == "cocotb" else "selfcheck"
     notes = []
     for simulator in dict.fromkeys(("icarus", job.simulator)):

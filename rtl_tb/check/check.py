@@ -342,7 +342,7 @@ def explain(result: Check, job: Job, report: Progress) -> None:
         report("looking for the reason", 0, 0)
         operands, actual = as_dots(verdict)
         result.diagnosis = diagnose(
-            job.vectors.instruction,
+            job.vectors.instruction.stateless,
             operands,
             actual,
             policy=result.dut.compare,

@@ -32,12 +32,20 @@ def element(operands: dict[str, Bits], tiles: Any, rows: Any, columns: Any) -> d
 
 
 def as_dots(verdict: Verdict) -> tuple[dict[str, Bits], Bits]:
-    """Operands and the DUT's results (codes, (n,)) of every dot product that was answered without X or Z."""
+    """Operands and the DUT's results (codes, (n,)) of every dot product that was answered without X or Z.
+
+    Of a unit that keeps its accumulator the operands hold, as c, what it answered before: each dot product
+    stands for itself, whatever went wrong before it. Without that answer it is left out.
+    """
     vectors = verdict.vectors
     known = np.flatnonzero(~(verdict.missing | verdict.unknown))
     actual = verdict.outcome.actual.reshape(vectors.d.shape)
     if vectors.level == "dot":
-        return {name: codes[known] for name, codes in vectors.operands.items()}, actual[known]
+        ins, operands = vectors.instruction, vectors.operands
+        if ins.state:
+            known = known[operands["clear"][known].astype(bool) | (known == 0) | np.isin(known - 1, known)]
+            operands = ins.resolve(operands, actual, vectors.held)
+        return {name: codes[known] for name, codes in operands.items()}, actual[known]
     m, n = vectors.d.shape[1:]
     # Tiles that differ come first, so that a cut keeps them.
     known = known[np.argsort(~verdict.wrong[known], kind="stable")][: max(MOST // (m * n), 1)]

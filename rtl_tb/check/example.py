@@ -15,6 +15,7 @@ from golden.explain.trace import describe_code, describe_flags
 from golden.instruction import Instruction
 from golden.program.signature import Operands
 from rtl_tb.check import dots
+from rtl_tb.check.sequences import smallest_sequence
 from rtl_tb.check.unit import DutRun
 from rtl_tb.check.verdict import Verdict
 from rtl_tb.dut.policy import ComparePolicy, is_nan
@@ -27,6 +28,8 @@ class Example:
     (None: X or Z), and where it stood.
 
     `alone`: whether it fails when it is the only vector. If not, the failure needs other vectors around it.
+    Of a unit that keeps its accumulator, `operands` hold what it held as c, and `sequence` all that it is
+    given, as it takes it, (n, ...); `alone` then says that this sequence fails alone.
     """
 
     instruction: Instruction
@@ -35,6 +38,7 @@ class Example:
     came: dict[str, int] | None
     vector: int
     alone: bool
+    sequence: Operands | None = None
 
     @property
     def expected(self) -> int:
@@ -53,22 +57,47 @@ class Example:
         return {
             "vector": self.vector,
             "alone": self.alone,
-            "operands": {
-                name: [int(code) for code in np.atleast_1d(codes)] for name, codes in self.operands.items()
-            },
+            "operands": _plain(self.operands),
+            "sequence": None
+            if self.sequence is None
+            else [
+                _plain({name: codes[i] for name, codes in self.sequence.items()})
+                for i in range(len(self.sequence["a"]))
+            ],
             "expected": f"0x{self.expected:0{digits}x}",
             "expected_value": describe_code(fmt, self.expected) + self._flags_text(self.results),
             "actual": "0x" + "x" * digits if self.actual is None else f"0x{self.actual:0{digits}x}",
             "actual_value": "X or Z"
             if self.came is None or self.actual is None
             else describe_code(fmt, self.actual) + self._flags_text(self.came),
-            "trace": trace_text(self.instruction.trace(**self.operands)),
+            "trace": self._given() + trace_text(self.instruction.trace(**self.operands)),
         }
 
     def _flags_text(self, results: dict[str, int]) -> str:
         if "flags" not in results:
             return ""
         return f", flags {describe_flags(self.instruction.status, results['flags'])}"
+
+    def _given(self) -> str:
+        """The dot products that the unit is given, one a line, where there are several."""
+        if self.sequence is None or len(self.sequence["a"]) < 2:
+            return ""
+        rows = []
+        for i in range(len(self.sequence["a"])):
+            words = [f"{i + 1:>3}"]
+            for name, codes in self.sequence.items():
+                digits = (self.instruction.code_format(name).bits + 3) // 4
+                words.append(
+                    f"{name} {' '.join(f'{int(code):0{digits}x}' for code in np.atleast_1d(codes[i]))}"
+                )
+            rows.append("  ".join(words))
+        return "\n".join(
+            ["given in order, after a reset:", *rows, "", "the last, with what the unit holds as c:", ""]
+        )
+
+
+def _plain(operands: Operands) -> dict[str, list[int]]:
+    return {name: [int(code) for code in np.atleast_1d(codes)] for name, codes in operands.items()}
 
 
 def _run(engine: str, job: Job, place: tuple[int, int] | None) -> DutRun:
@@ -84,6 +113,8 @@ def smallest(
     """Minimises a failing vector as long as it still fails when it is run alone; one that does not fail
     alone stays as it is."""
     vectors, policy = verdict.vectors, job.dut.compare
+    if vectors.instruction.state:
+        return _smallest_sequence(verdict, _run(engine, job, None), policy, progress)
     vector, place = _first(verdict, policy)
     ins, index = vectors.instruction, (vector,) if place is None else (vector, *place)
     operands = (
@@ -112,6 +143,26 @@ def smallest(
         return as_it_came
     wanted = {name: int(code) for name, code in ins.answers(ins.check_named(least)).items()}
     return Example(ins, least, _accepted(ins, policy, wanted), answered, vector, alone=True)
+
+
+def _smallest_sequence(
+    verdict: Verdict, run: DutRun, policy: ComparePolicy, progress: Callable[[int, int], None] | None
+) -> Example:
+    """As `smallest`, of a unit that keeps its accumulator. Before the first vector that fails all are
+    right, so it held what it should."""
+    ins, at = verdict.vectors.instruction, int(np.argmax(verdict.wrong | verdict.unknown))
+    found = smallest_sequence(run, ins, verdict.vectors.operands, verdict.vectors.resolved(), at, progress)
+    if found is not None:
+        verdict = run.judged(found)[1]
+    last = at if found is None else -1
+    vectors = verdict.vectors
+    operands, wanted, came = (
+        {name: codes[last] for name, codes in of.items()}
+        for of in (vectors.resolved(), vectors.results, verdict.outcome.results)
+    )
+    results = _accepted(ins, policy, {name: int(code) for name, code in wanted.items()})
+    actual = None if verdict.unknown[last] else {name: int(code) for name, code in came.items()}
+    return Example(ins.stateless, operands, results, actual, at, found is not None, found)
 
 
 def _accepted(ins: Instruction, policy: ComparePolicy, results: dict[str, int]) -> dict[str, int]:

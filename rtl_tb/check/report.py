@@ -111,6 +111,9 @@ def flags_line(report: Report) -> str:
 
 def example_title(example: Report) -> str:
     """The heading of the example: it says so when the vector does not fail alone."""
+    if example["alone"] and len(example["sequence"] or ()) > 1:
+        count = len(example["sequence"])
+        return f"The smallest sequence that fails: {count} dot products, of which the last is wrong"
     if example["alone"]:
         return "The smallest operands that fail"
     return (

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from golden import yamlfile
 from golden.catalog.lookup import instruction
-from golden.errors import MmagoldError, SpecError, nearest
+from golden.errors import MmagoldError, OperandError, SpecError, nearest
 from golden.instruction import Instruction
 from golden.vectors.word import LEVELS, RESULTS, Field, WordLayout
 from golden.yamlfile import Section
@@ -169,8 +169,17 @@ def read_dut(document: Section, path: Path) -> Dut:
         )
     unit, unit_name = _instruction(document, path.parent)
     level = document.take_choice("level", LEVELS, "dot")
-    layout = WordLayout.of(unit, level)
+    try:
+        layout = WordLayout.of(unit, level)
+    except OperandError as error:
+        raise document.error(str(error), "level") from None
     handshake = _handshake(document)
+    if unit.state and not handshake.in_valid:
+        raise document.error(
+            f"{unit_name} keeps its accumulator, so it has to know which cycles bring operands: expected a "
+            "handshake with a port for the input's valid",
+            "handshake",
+        )
     dut = Dut(
         name,
         path,

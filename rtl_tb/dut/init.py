@@ -43,6 +43,7 @@ _ALIASES = {
     "scale_a": ("scalea", "ascale", "sa", "sfa"),
     "scale_b": ("scaleb", "bscale", "sb", "sfb"),
     "flags": ("flags", "fflags", "status", "exceptions", "exc"),
+    "clear": ("clear", "clr", "acc_clear", "acc_clr", "clear_acc", "first", "init"),
     "mode": ("mode", "rm", "rnd", "round", "rounding", "opcode", "func", "function", "ctrl"),
 }
 

@@ -225,6 +225,7 @@ def _write_job(job: Job, place: Path) -> None:
         "resets": traffic.resets,
         "timeout_cycles": job.timeout_cycles,
         "reset_cycles": reset.cycles if reset is not None else 1,
+        "state": job.dut.instruction.state,
     }
     (place / "job.json").write_text(json.dumps(settings), encoding="utf-8")
 

@@ -17,7 +17,15 @@ import numpy as np
 from rtl_tb.engines.job import FAILURE_KINDS, Bits, Job, Progress, ProtocolFailure
 from rtl_tb.errors import RtlError
 
-KINDS = ("timeout", "extra_result", "unstable_output", "valid_dropped", "stale_after_reset", "x_on_handshake")
+KINDS = (
+    "timeout",
+    "extra_result",
+    "unstable_output",
+    "valid_dropped",
+    "stale_after_reset",
+    "x_on_handshake",
+    "changed_answer",
+)
 """FAILURE_KINDS in the order of the numbers that fast_harness.cpp and mmagold_tb.sv give them."""
 PINS = ("in_valid", "in_ready", "out_valid", "out_ready")
 _OF_NO_VECTOR = ("extra_result", "stale_after_reset")

@@ -135,7 +135,8 @@ def _settings(job: Job) -> list[str]:
         int(traffic.backpressure * 2**32),
         traffic.resets,
     ]
-    return [str(number) for number in (*settings, dut.reset.cycles if dut.reset else 4, job.timeout_cycles)]
+    settings += [dut.reset.cycles if dut.reset else 4, job.timeout_cycles, int(dut.instruction.state)]
+    return [str(number) for number in settings]
 
 
 def _answers(job: Job, file: Path) -> tuple[int, int, int, list[list[str]]]:

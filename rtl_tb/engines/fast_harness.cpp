@@ -1,6 +1,6 @@
 // The C++ side of the fast engine (rtl_tb/engines/fast.py): drives the verilated wrapper mmagold_dut from files.
 //
-//   dut OPERANDS RESULTS PROGRESS ANSWERS count seed idle backpressure resets reset_cycles timeout
+//   dut OPERANDS RESULTS PROGRESS ANSWERS count seed idle backpressure resets reset_cycles timeout state
 //
 // OPERANDS and RESULTS hold words of MG_IN_BYTES and MG_OUT_BYTES bytes, little-endian, as Verilator keeps ports on the
 // little-endian machines that this engine supports, so that a word is one memcpy. PROGRESS holds two 64-bit counters: vectors
@@ -8,7 +8,9 @@
 // handshake, then "D answered cycles resets failures"; or "E cycle message" where the DUT ended the simulation.
 //
 // Results come in the order of the vectors, so what is in flight is the range answered..sent. A reset loses it: `sent` goes
-// back to `answered` and the vectors are sent again.
+// back to `answered` and the vectors are sent again. It also clears a state: both then go back to the last vector with `clear`
+// (bit 0 of a word), which is sent without it, since after a reset the state is zero; what was answered before must be
+// answered as before.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -29,13 +31,14 @@ namespace {
 
 constexpr unsigned kTail = 256;      // cycles after the last result in which an extra one is noticed
 constexpr unsigned kDrain = 320;     // idle cycles after every other reset: results from before it, units that fall asleep
+constexpr unsigned kPause = 256;     // cycles after which a source that waits for a ready unit to see it idle gives up
 constexpr unsigned kPerKind = 16;    // failures of one kind that are kept
-constexpr unsigned kKinds = 5;
+constexpr unsigned kKinds = 7;
 constexpr uint64_t kPicoseconds = 10'000;  // of a clock cycle
 
 // VM_TIMING comes from Verilator's makefile: 1 for a design with delays or waits, which alone need time to pass.
 
-enum Kind : uint32_t { kTimeout, kExtra, kUnstable, kDropped, kStale };
+enum Kind : uint32_t { kTimeout, kExtra, kUnstable, kDropped, kStale, kXOnHandshake, kChanged };
 
 }  // namespace
 
@@ -47,6 +50,7 @@ struct Settings {
     uint64_t resets;
     uint64_t reset_cycles;
     uint64_t timeout;
+    uint64_t state;         // 1: the unit keeps its accumulator
 };
 constexpr int kSettings = sizeof(Settings) / sizeof(uint64_t);
 
@@ -133,8 +137,8 @@ private:
     uint32_t failure_count = 0;
     std::unique_ptr<VerilatedContext> context = std::make_unique<VerilatedContext>();
     std::unique_ptr<Vmmagold_dut> top;
-    uint64_t random, sent = 0, quiet = 0, resets_done = 0;
-    uint32_t countdown = 0, kept[kKinds] = {};
+    uint64_t random, sent = 0, quiet = 0, resets_done = 0, most_answered = 0;
+    uint32_t countdown = 0, pause_left = 0, pause_ready = 0, kept[kKinds] = {};
     char pins[5] = "0000";
     bool offering = false, stalled = false, fresh_reset = false;
     uint8_t held[MG_OUT_BYTES];
@@ -153,10 +157,20 @@ private:
     // A vector once offered stays until it is taken, as the protocol demands of a source.
     bool choose_input() {
         if (!offering) {
-            offering = sent != s.count && !chance(s.idle);
+            offering = sent != s.count && !idles();
             show(offering ? sent : next_random() % s.count);
+            if (offering && fresh_reset && s.state) *reinterpret_cast<uint8_t*>(&top->in_data) &= 0xFE;
         }
         return offering;
+    }
+
+    // A unit that is slower than its source would hardly be ready and idle at once: where it keeps a state that it could lose
+    // then, some pauses last until it has been ready for two cycles.
+    bool idles() {
+        if (pause_left) return --pause_left, true;
+        if (!chance(s.idle)) return false;
+        if (s.state && next_random() % 4 == 0) pause_left = kPause, pause_ready = 2;
+        return true;
     }
 
     // An idle cycle, also one after the last vector, carries some other vector, so that a DUT that ignores in_valid is noticed.
@@ -205,7 +219,8 @@ private:
         const bool in_ready = top->in_ready, out_valid = top->out_valid;
         const bool levels[] = {in_valid, in_ready, out_valid, out_ready};
         for (int i = 0; i < 4; ++i) pins[i] = '0' + levels[i];
-        ++quiet;
+        quiet = pause_left && answered == sent ? 0 : quiet + 1;
+        if (pause_left && in_ready && --pause_ready == 0) pause_left = 0;
         check_stall(out_valid);
         if (in_valid && in_ready) {
             ++sent;
@@ -219,8 +234,12 @@ private:
 
     void take() {
         if (answered == sent) return record(fresh_reset ? kStale : kExtra);
-        std::memcpy(out + answered * MG_OUT_BYTES, static_cast<const void*>(&top->out_data), MG_OUT_BYTES);
+        uint8_t* place = out + answered * MG_OUT_BYTES;
+        const void* result = static_cast<const void*>(&top->out_data);
+        if (answered < most_answered && std::memcmp(place, result, MG_OUT_BYTES)) record(kChanged);
+        std::memcpy(place, result, MG_OUT_BYTES);
         progress->answered = ++answered;
+        most_answered = std::max(most_answered, answered);
         quiet = 0;
     }
 
@@ -251,6 +270,8 @@ private:
     }
 
     void reset_in_flight() {
+        if (s.state)
+            while (answered && !(in[answered * MG_IN_BYTES] & 1)) --answered;
         sent = answered;
         reset();
         fresh_reset = true;

@@ -33,6 +33,7 @@ FAILURE_KINDS = {
     "valid_dropped": "out_valid fell before out_ready took the result",
     "x_on_handshake": "in_ready or out_valid is X or Z",
     "stale_after_reset": "a result after a reset that belongs to a vector from before it",
+    "changed_answer": "a vector that was sent again after a reset got another result",
 }
 """Kinds of ProtocolFailure and what each means."""
 
@@ -46,7 +47,8 @@ class Traffic:
     Attributes:
         idle: probability that a cycle offers no vector although one waits (in_valid low).
         backpressure: probability that a cycle does not take a result (out_ready low).
-        resets: number of resets in mid-flight, spread over the run. What was in flight is sent again.
+        resets: number of resets in mid-flight, spread over the run. What was in flight is sent again; where
+            the unit keeps its accumulator, from the start of its sequence on.
         seed: of the random decisions above; the same seed gives the same traffic in the same engine.
     """
 
@@ -116,6 +118,10 @@ class Job:
             raise RtlError(f"timeout_cycles is {self.timeout_cycles}, expected 1 to {2**31 - 1}")
         if not 0 < self.wall_timeout < float("inf"):
             raise RtlError(f"wall_timeout is {self.wall_timeout}, expected seconds, more than 0")
+        if not self.vectors.stands_alone:
+            raise RtlError(
+                "the first vector starts from a result that is not among them; begin where `clear` is 1"
+            )
         folder = self.build.absolute()
         if self.simulator == "verilator" and has_space(folder):
             raise RtlError(

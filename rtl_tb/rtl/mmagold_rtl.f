@@ -2,6 +2,7 @@
 align_shift.sv
 align_sum.sv
 fda.sv
+fda_accumulator.sv
 fda_chain.sv
 fdrda.sv
 fdrda_step.sv

@@ -8,12 +8,15 @@
 // +waves=FILE writes a waveform.
 //
 // Results come in the order of the vectors, so what is in flight is the range answered..sent. A reset loses it: `sent` goes
-// back to `answered` and the vectors are sent again.
+// back to `answered` and the vectors are sent again. It also clears the state of a unit that has one (STATE): both then go back
+// to the last vector with `clear` (bit 0 of its word), which is sent without it, since after a reset the state is zero; every
+// result is compared each time it comes.
 `timescale 1ns / 1ps
 module mmagold_tb;
 // @PARAMETERS@
     localparam integer TAIL = 256;      // cycles after the last result in which an extra one is noticed
     localparam integer DRAIN = 320;     // idle cycles after every other reset: results from before it, units that fall asleep
+    localparam integer PAUSE = 256;     // cycles after which a source that waits for a ready unit to see it idle gives up
     localparam integer PER_KIND = 16;   // failures of one kind that are written
     localparam integer PRINTED = 10;    // wrong results that are printed
     localparam integer BEAT = 64;       // cycles between two signs of life in answers.txt
@@ -39,7 +42,7 @@ module mmagold_tb;
     reg [31:0] loaded, sent, answered, wrong, unknown, cycles, quiet;
     reg [31:0] resets_done, reset_left, drain_left, tail_left, countdown;
     reg [31:0] kept[0:5];
-    reg [31:0] failed, chosen;
+    reg [31:0] failed, chosen, last_clear, pause_left, pause_ready;
     reg offering, stalled, fresh_reset, finished;
     reg [OUT_BITS-1:0] held, expected;
     reg [IN_BITS-1:0] operands;
@@ -88,6 +91,7 @@ module mmagold_tb;
     task check_result;
         begin
             {operands, expected} = bank[answered % (2 * DEPTH)];
+            if (operands[0]) last_clear = answered;
             if (^out_data === 1'bx) begin
                 unknown = unknown + 1;
                 $fdisplay(answers, "X %0d %b", answered, out_data);
@@ -114,7 +118,11 @@ module mmagold_tb;
     // What the pins show just before a rising edge.
     task observe;
         begin
-            quiet = quiet + 1;
+            quiet = pause_left != 0 && answered == sent ? 0 : quiet + 1;
+            if (pause_left != 0 && in_ready === 1'b1) begin
+                pause_ready = pause_ready - 1;
+                if (pause_ready == 0) pause_left = 0;
+            end
             if (^{in_ready, out_valid} === 1'bx) record(X_ON_HANDSHAKE);
             if (stalled && out_valid !== 1'b1) record(DROPPED);
             else if (stalled && out_data !== held) record(UNSTABLE);
@@ -135,12 +143,26 @@ module mmagold_tb;
         reset_due = resets_done != resets && {32'd0, sent} * (resets + 1) >= (64'd1 + resets_done) * count;
     endfunction
 
+    // Where the vectors begin that have to be sent again; it may lie before those that are loaded.
+    task go_back;
+        begin
+            if (STATE != 0 && answered != count && !(answered < loaded && bank[answered % (2 * DEPTH)][OUT_BITS])) begin
+                answered = last_clear;
+                if ((loaded + DEPTH - 1) / DEPTH > answered / DEPTH + 2) begin
+                    loaded = answered / DEPTH * DEPTH;
+                    load_bank;
+                end
+            end
+            sent = answered;
+        end
+    endtask
+
     task start_reset;
         begin
             rst_n <= 1'b0;
             in_valid <= 1'b0;
             out_ready <= 1'b0;
-            sent = answered;
+            go_back;
             offering = 1'b0;
             stalled = 1'b0;
             fresh_reset = 1'b1;
@@ -148,6 +170,25 @@ module mmagold_tb;
             reset_left = RESET_CYCLES;
             drain_left = resets_done[0] ? 0 : DRAIN;
             resets_done = resets_done + 1;
+        end
+    endtask
+
+    // A unit that is slower than its source would hardly be ready and idle at once: where it keeps a state that it could lose
+    // then, some pauses last until it has been ready for two cycles.
+    task choose_offering;
+        begin
+            if (pause_left != 0) pause_left = pause_left - 1;
+            else begin
+                step_random;
+                offering = idle == 0 || random >= idle;
+                if (STATE != 0 && !offering) begin
+                    step_random;
+                    if (random[1:0] == 0) begin
+                        pause_left = PAUSE;
+                        pause_ready = 2;
+                    end
+                end
+            end
         end
     endtask
 
@@ -160,12 +201,13 @@ module mmagold_tb;
                 drain_left = drain_left - 1;
                 quiet = 0;
             end else if (!offering && sent != loaded) begin
-                step_random;
-                offering = idle == 0 || random >= idle;
+                choose_offering;
             end
             if (!offering) step_random;
             chosen = (offering ? sent : random % loaded) % (2 * DEPTH);
-            in_data <= bank[chosen][IN_BITS+OUT_BITS-1:OUT_BITS];
+            operands = bank[chosen][IN_BITS+OUT_BITS-1:OUT_BITS];
+            if (STATE != 0 && offering && fresh_reset) operands[0] = 1'b0;
+            in_data <= operands;
             in_valid <= offering;
             step_random;
             out_ready <= backpressure == 0 || answered == count || drain_left != 0 || random >= backpressure;
@@ -221,7 +263,7 @@ module mmagold_tb;
         timeout = settings[5];
         answers = $fopen({folder, "/answers.txt"}, "w");
         {loaded, sent, answered, wrong, unknown, cycles, quiet, failed} = 0;
-        {resets_done, drain_left, countdown} = 0;
+        {resets_done, drain_left, countdown, last_clear, pause_left, pause_ready} = 0;
         {offering, stalled, fresh_reset, finished} = 0;
         for (i = 0; i < 6; i = i + 1) kept[i] = 0;
         reset_left = RESET_CYCLES;

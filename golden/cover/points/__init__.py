@@ -95,7 +95,7 @@ class Sampler:
 
     def __init__(self, ins: Instruction) -> None:
         self.instruction = ins
-        self._registers = Registers(ins.engine)
+        self._registers = Registers(ins.engine_of_one)
         self._of_step: dict[tuple[int, int], frozenset[str]] = {}
         points = operand_points(ins) + result_points(ins)
         for number, operation in enumerate(ins.program.operations):

@@ -91,7 +91,8 @@ def special_dots(ins: Instruction) -> dict[str, Any]:
 
 def units() -> dict[str, Instruction]:
     """Every list of steps that is shipped, the examples, and one of each kind that neither has."""
-    examples = {path.stem: golden.load_instruction(path) for path in sorted(EXAMPLES.glob("*.yaml"))}
+    found = {path.stem: golden.load_instruction(path) for path in sorted(EXAMPLES.glob("*.yaml"))}
+    examples = {name: ins.stateless for name, ins in found.items()}
     plain = {name: ins for name, ins in examples.items() if ins.modes is None}
     hidden = {"hidden": known_unit(before="  - hidden_bit: {of: a}\n")}
     return {

@@ -1,0 +1,141 @@
+"""Sequences for units that keep their accumulator: dot products in order of time, and where c is zero.
+
+The kinds draw dot products with the c that each would need. Here they are put in order: short sequences and
+some long ones, many of them begun by a dot product that makes, as nearly as one can, the c of the next.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.number.formats import to_float
+from golden.program.program import ONE
+from golden.program.signature import SCALES, Signature
+from golden.stimuli.codes import Bits, encode, highest_exponent, negate, one, tiniest_exponent
+from golden.stimuli.draw import Draw
+
+Flags = npt.NDArray[np.bool_]
+_LENGTHS = ((1, 1), (2, 2), (3, 8), (16, 40))
+_SHARES = (0.25, 0.45, 0.26, 0.04)
+"""How long sequences are, from and to, and the share of each in the number of sequences."""
+LONG = 16
+"""Dot products of a sequence that is kept finite: infinities and NaNs would stay in it to its end."""
+_MADE = 0.6
+"""Share of the sequences that begin with a dot product that makes a c."""
+_PRODUCTS = 4
+"""Products that make a c at most: together they hold the bits of an f32 in f16 or more."""
+
+
+def arrange(
+    takes: Signature, operands: dict[str, Bits], rng: np.random.Generator
+) -> tuple[dict[str, Bits], npt.NDArray[np.int64]]:
+    """Puts dot products of `takes.stateless`, (count, ...), into sequences; the first starts at once.
+
+    Returns:
+        The operands as `takes.dot` takes them, and for each dot product which of the given ones it is, or (of
+        one that makes a c) which it is made for.
+    """
+    count = len(operands["a"])
+    starts, lengths = _plan(count, rng)
+    origin = np.arange(count)
+    long_ones = np.repeat(lengths >= LONG, lengths)
+    tame = _tame(takes, operands)
+    wild = np.flatnonzero(long_ones & ~tame)
+    if tame.any():
+        origin[wild] = rng.choice(np.flatnonzero(tame), len(wild))
+    makers = starts[(lengths > 1) & (rng.random(len(starts)) < _MADE)]
+    origin[makers] = origin[makers + 1]
+    placed = {name: codes[origin] for name, codes in operands.items()}
+    for name, codes in making(takes, placed, placed["c"][makers], makers, rng).items():
+        placed[name][makers] = codes
+    del placed["c"]
+    clear = np.zeros(count, np.uint8)
+    clear[starts] = 1
+    return placed | {"clear": clear}, origin
+
+
+def _plan(count: int, rng: np.random.Generator) -> tuple[Bits, Bits]:
+    """Where sequences start and how long they are, without gaps up to `count`."""
+    kinds = rng.choice(len(_SHARES), count, p=_SHARES)
+    low, high = np.array(_LENGTHS).T
+    ends = np.cumsum(rng.integers(low[kinds], high[kinds] + 1))
+    starts = np.concatenate([[0], ends])[:-1] if count else ends
+    starts = starts[starts < count]
+    return starts, np.diff(starts, append=count)
+
+
+def _tame(takes: Signature, operands: dict[str, Bits]) -> Flags:
+    """Which dot products leave a sum finite, with room for more."""
+    sizes = [np.abs(to_float(takes.formats["a"], operands["a"]))] if takes.modes is None else []
+    sizes += [
+        np.abs(to_float(takes.formats["b"], operands["b"]))
+        for _ in "b"
+        if "b" in operands and takes.modes is None
+    ]
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = np.prod(sizes, axis=0).sum(axis=-1) if sizes else np.zeros(len(operands["a"]))
+        for name in SCALES:
+            if name in operands:
+                total = total * np.abs(to_float(takes.formats[name], operands[name])).max(axis=-1)
+    d = takes.formats["d"]
+    return np.asarray(total < 2.0 ** (highest_exponent(d) - 8))
+
+
+def making(
+    takes: Signature, operands: dict[str, Bits], c: Bits, where: Bits, rng: np.random.Generator
+) -> dict[str, Bits]:
+    """Operands of dot products that give the codes `c` (n,) from zero, as nearly as their products reach; in
+    the mode of the operands at `where`."""
+    if takes.modes is None:
+        return _making(takes, c, rng)
+    found = {name: codes[where].copy() for name, codes in operands.items() if name != "c"}
+    for code in np.unique(found["mode"]).tolist():
+        here = np.flatnonzero(found["mode"] == code)
+        for name, codes in _making(takes.of_mode(code), c[here], rng).items():
+            found[name][here] = codes
+    return found
+
+
+def _making(takes: Signature, c: Bits, rng: np.random.Generator) -> dict[str, Bits]:
+    draw = Draw(takes, len(c), rng)
+    a, b = np.zeros(draw.shape, draw.a.dtype), np.zeros(draw.shape, draw.b.dtype)
+    value = to_float(draw.c, c)
+    rest = np.where(np.isfinite(value), value, 0.0)
+    for slot in range(min(draw.k, _PRODUCTS)):
+        a[:, slot], b[:, slot], product = _nearest_product(draw, rest)
+        rest = rest - product
+    special = ~np.isfinite(value)
+    a[special, 0] = _specials(draw, value[special])
+    b[special, 0] = one(draw.b)
+    zero = value == 0
+    minus = zero & np.signbit(value)
+    a[minus], b[zero] = negate(draw.a, np.zeros_like(a[minus])), one(draw.b)
+    a, b = draw.shuffle(a, b)
+    operands = draw.finish(a, b, c)
+    return {name: codes for name, codes in operands.items() if name not in (*takes.absent, "c")}
+
+
+def _nearest_product(draw: Draw, value: Bits) -> tuple[Bits, Bits, Bits]:
+    """a, b and a * b for one product each: the value cut to a's fraction, times a power of two."""
+    fraction, exponent = np.frexp(np.abs(value))
+    target = exponent.astype(np.int64) - 1
+    ea, eb = draw.split(target, draw.a, draw.b)
+    eb = np.where(target < ea + eb, np.maximum(target - ea, tiniest_exponent(draw.b)), eb)
+    ea = np.where(target < ea + eb, np.maximum(target - eb, tiniest_exponent(draw.a)), ea)
+    bits = ((2 * fraction - 1).clip(0) * 2.0**53).astype(np.uint64) << np.uint64(11)
+    a = encode(draw.a, np.signbit(value).astype(np.uint64), ea, bits)
+    b = draw.powers(draw.b, eb)
+    unreached = (value == 0) | (target < ea + eb)
+    a = np.where(unreached, draw.a.dtype.type(0), a)
+    factor = np.ones(len(a)) if draw.b == ONE else to_float(draw.b, b)
+    return a, b, to_float(draw.a, a) * factor
+
+
+def _specials(draw: Draw, value: Bits) -> Bits:
+    """The a that makes a NaN or an infinity: the same of a's format, or its largest number."""
+    fmt = draw.a
+    infinity = fmt.largest if fmt.infinity is None else fmt.infinity
+    nan = infinity if fmt.nan is None else fmt.nan
+    codes = np.where(np.isnan(value), nan, infinity).astype(fmt.dtype)
+    return np.where(np.signbit(value) & ~np.isnan(value), negate(fmt, codes), codes)

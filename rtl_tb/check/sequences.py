@@ -1,0 +1,134 @@
+"""The smallest sequence that fails, of a unit that keeps its accumulator: it answers by what it holds.
+
+First the failing dot product stands behind one that makes its c, and its operands become simpler. Where that
+does not fail, the fault is in the state: the shortest run of vectors up to it that fails becomes simpler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count as counted
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.dissect.minimising import minimise
+from golden.instruction import Instruction
+from golden.program.signature import Operands
+from golden.stimuli import one
+from golden.stimuli.sequences import making
+from rtl_tb.check.unit import DutRun
+
+Progress = Callable[[int, int], None]
+Flags = npt.NDArray[np.bool_]
+LONGEST = 64
+"""Vectors before the failing one that are tried with it."""
+RUNS = 80
+"""Runs of the DUT that may be spent on making a sequence simpler."""
+
+
+def smallest_sequence(
+    run: DutRun,
+    ins: Instruction,
+    operands: Operands,
+    resolved: Operands,
+    vector: int,
+    progress: Progress | None,
+) -> Operands | None:
+    """The operands (n, ...), with `clear`, of the simplest sequence found that fails when it is run alone,
+    at its last dot product and nowhere else; None where none fails.
+
+    Args:
+        operands, resolved: of all vectors, as the unit takes them, and with what it held as c.
+        vector: the index of the first that failed.
+    """
+    failing = {name: codes[vector] for name, codes in resolved.items()}
+    made = _Made(run, ins)
+    if made.fails(_batch(failing))[0]:
+        least = minimise(ins.stateless, failing, made.fails, progress=progress)
+        for found in made.sequences(least):
+            if fails_at_end(run, found):
+                return found
+    shortest = _shortest(run, operands, vector)
+    return None if shortest is None else _simpler(run, ins, shortest, progress)
+
+
+def fails_at_end(run: DutRun, sequence: Operands) -> bool:
+    """Whether the last result of a sequence is wrong, X or Z, and all before it are right."""
+    failed = run.judged(sequence)[1].failed
+    return bool(failed[-1]) and not failed[:-1].any()
+
+
+def _batch(operands: Operands) -> Operands:
+    return {name: np.asarray(codes)[None] for name, codes in operands.items()}
+
+
+class _Made:
+    """Dot products, each behind one that makes its c."""
+
+    def __init__(self, run: DutRun, ins: Instruction) -> None:
+        self.run, self.ins = run, ins
+
+    def fails(self, batch: Operands) -> Flags:
+        """Which of a batch of dot products with c (n, ...) fail: not those whose c cannot be made exactly."""
+        pairs, exact = self._pairs(batch)
+        failed = self.run.judged(pairs)[1].failed
+        return np.asarray(exact & failed[1::2] & ~failed[::2])
+
+    def sequences(self, operands: Operands) -> Iterator[Operands]:
+        """The dot product alone, where its c is zero, and behind one that makes its c."""
+        pair, _ = self._pairs(_batch(operands))
+        if not int(operands["c"]):
+            yield {name: codes[1:] for name, codes in pair.items()}
+        yield pair
+
+    def _pairs(self, batch: Operands) -> tuple[Operands, Flags]:
+        c, plain = batch["c"], self.ins.stateless
+        first = making(self.ins, batch, c, np.arange(len(c)), np.random.default_rng(1))
+        exact = plain.dot(**first, c=np.zeros_like(c)) == c
+        clear = np.stack([np.ones(len(c)), c == 0], axis=1).astype(np.uint8)
+        pairs = {name: np.stack([first[name], batch[name]], axis=1) for name in first} | {"clear": clear}
+        return {name: codes.reshape(-1, *codes.shape[2:]) for name, codes in pairs.items()}, exact
+
+
+def _shortest(run: DutRun, operands: Operands, vector: int) -> Operands | None:
+    """The shortest stretch of the vectors before a failing one, up to it, that fails alone, cut behind its
+    first wrong result."""
+    for before in (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, LONGEST):
+        start = max(vector - before, 0)
+        part = {name: codes[start : vector + 1] for name, codes in operands.items()}
+        failed = run.judged(part)[1].failed
+        if failed.any():
+            return {name: codes[: int(np.argmax(failed)) + 1] for name, codes in part.items()}
+        if not start:
+            break
+    return None
+
+
+def _simpler(run: DutRun, ins: Instruction, sequence: Operands, progress: Progress | None) -> Operands:
+    """Leaves out dot products and products, and writes ones for numbers, as long as the sequence fails.
+
+    Each try is a run of its own: a unit that forgets to clear, say, would carry one try into the next.
+    """
+    left = counted(1)
+    best, untried = sequence, _simplifications(ins, sequence)
+    while (tried := next(left)) <= RUNS:
+        candidate = next(untried, None)
+        if candidate is None:
+            break
+        if fails_at_end(run, candidate):
+            best, untried = candidate, _simplifications(ins, candidate)
+        if progress is not None:
+            progress(tried, RUNS)
+    return best
+
+
+def _simplifications(ins: Instruction, sequence: Operands) -> Iterator[Operands]:
+    length = len(sequence["a"])
+    for i in range(length - 1):
+        yield {name: np.delete(codes, i, axis=0) for name, codes in sequence.items()}
+    for name, simple in (("a", 0), ("b", 0), ("a", one(ins.formats["a"])), ("b", one(ins.formats["b"]))):
+        for place in np.argwhere(np.isin(sequence.get(name, 0), (0, simple), invert=True)).tolist():
+            changed = sequence[name].copy()
+            changed[tuple(place)] = simple
+            yield sequence | {name: changed}
