@@ -113,6 +113,22 @@ def test_modes_and_integers(mac):
     np.testing.assert_array_equal(vectors.d, np.array(wanted, np.uint32))
 
 
+def test_status_flags_are_those_of_each_dot_product(tmp_path):
+    text = MAC.replace("accumulator: state", "accumulator: state\nflags: [inexact, overflow]")
+    mac = unit(tmp_path, text.replace("wrap", "saturate"))
+    vectors = default_set(mac, 2000, seed=2)
+    given = mac.resolve(vectors.operands, vectors.d)
+    np.testing.assert_array_equal(mac.stateless.flags(**given), vectors.flags)
+    np.testing.assert_array_equal(mac.flags(**vectors.operands), vectors.flags)
+    a, b = np.full((3, 2), 0x80, np.uint8), np.full((3, 2), 0x80, np.uint8)
+    zero = np.zeros(3, np.uint8)
+    top = mac.answers({"a": a, "b": b, "mode": zero, "clear": zero}, held=0x7FFFFFFF)
+    assert top["flags"].tolist() == [3, 3, 3] and top["d"].tolist() == [0x7FFFFFFF] * 3
+    path = tmp_path / "v.csv"
+    files.write(path, vectors)
+    np.testing.assert_array_equal(files.read(path, mac).flags, vectors.flags)
+
+
 def test_time_is_the_last_leading_axis(ins):
     rng = np.random.default_rng(1)
     a = rng.integers(0, 0x4400, (3, 7, 4)).astype(np.uint16)
