@@ -1,6 +1,9 @@
 """A campaign of random custom units: the reference against the core, over every key of every step.
 
     python bench/unit_campaign.py --units 4000 --seed 0 --jobs 16 --out report.json
+    python bench/unit_campaign.py --units 2000 --seed 20261122 --out docs/campaigns/random_units.md
+
+The second is the report that is committed; --out writes Markdown or JSON, as the file is called.
 
 The units are those of tests/golden/faulty_units.py (`any_unit`): random steps, faults and all keys that the
 step classes declare, those that the loader accepts. Each answers six random matrices' dot products in the
@@ -57,6 +60,31 @@ def run(seed: int) -> tuple[int, list[str], str, set[str]]:
     return seed, found, text if found else "", keys_of(ins)
 
 
+def to_markdown(report: dict[str, Any]) -> str:
+    """The report as a page: what ran, what differed, and how many units had each key."""
+    last = report["first_seed"] + report["units"] - 1
+    never = ", ".join(f"`{key}`" for key in report["keys_never_drawn"]) or "none"
+    lines = [
+        "# Campaign: the reference beside the core on random units",
+        "",
+        f"{report['date']}, mmagold {report['version']}, {report['machine']}: {report['units']:,} units "
+        f"(seeds {report['first_seed']} to {last}), {report['differing']:,} differing.",
+        "",
+        f"Of each unit {DOTS} random dot products in the reference, the general interpreter and the fast "
+        "kernels that take it; more of them, and matrices, in the last two. The command is "
+        "`bench/unit_campaign.py`.",
+        "",
+        f"Keys that no unit had: {never}.",
+        "",
+        "| Key that does not hold its default | Units |",
+        "|---|---|",
+        *(f"| `{key}` | {count:,} |" for key, count in report["keys"].items()),
+    ]
+    for wrong in report["wrong"]:
+        lines += ["", f"## Seed {wrong['seed']}", "", *wrong["found"], "", "```yaml", wrong["unit"], "```"]
+    return "\n".join(lines) + "\n"
+
+
 def main() -> int:
     """Runs the campaign; returns the exit status."""
     parser = argparse.ArgumentParser(
@@ -90,7 +118,8 @@ def main() -> int:
         "keys_never_drawn": sorted(every - set(used)),
         "wrong": wrong,
     }
-    text = json.dumps(report, indent=1) + "\n"
+    as_page = options.out is not None and options.out.suffix == ".md"
+    text = to_markdown(report) if as_page else json.dumps(report, indent=1) + "\n"
     if options.out is None:
         print(text)
     else:
