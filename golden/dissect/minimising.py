@@ -10,6 +10,7 @@ asks it about every single simplification, and then about the simplifications th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -287,17 +288,15 @@ def _replaced(codes: Bits, place: tuple[int, ...], code: int) -> Bits:
     return changed
 
 
-def _simpler_codes(fmt: Format, code: int) -> list[int]:
+@lru_cache(maxsize=1 << 16)
+def _simpler_codes(fmt: Format, code: int) -> tuple[int, ...]:
     """Codes that are easier to read than `code`: one, fewer significand bits, exponents nearer to one, no
     sign."""
     top = fmt.sign_shift if fmt.sign_shift >= 0 else fmt.bits - 1
     sign = code >> top & 1 if fmt.signed else 0
     if not fmt.is_float:
-        return [
-            c
-            for c in {1, code >> 1, code & (code - 1) if code else 0, -code & ((1 << fmt.bits) - 1)}
-            if c != code
-        ]
+        simpler = {1, code >> 1, code & (code - 1) if code else 0, -code & ((1 << fmt.bits) - 1)}
+        return tuple(c for c in simpler if c != code)
     rest = code & ((1 << top) - 1) if fmt.signed else code
     unit, one = 1 << fmt.ignored_low, stimuli.one(fmt)
     fraction_mask = ((1 << fmt.fraction_bits) - 1) * unit
@@ -313,4 +312,4 @@ def _simpler_codes(fmt: Format, code: int) -> list[int]:
     for nearer in {fmt.bias, (exponent + fmt.bias) // 2, exponent + (1 if exponent < fmt.bias else -1)}:
         simpler.add(base | nearer << (fmt.fraction_bits + fmt.ignored_low))
     signed = [c | sign << top if fmt.signed else c for c in simpler] + [rest]
-    return [c for c in dict.fromkeys(signed) if c != code and c >= 0]
+    return tuple(c for c in dict.fromkeys(signed) if c != code and c >= 0)

@@ -6,6 +6,7 @@ Integers join in as numbers with exponents from 0 to their width.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,7 @@ def negate(fmt: Format, codes: Bits) -> Bits:
     return np.where(codes == 0, codes, flipped) if fmt.specials == "negative_zero_nan" else flipped
 
 
+@cache
 def one(fmt: Format) -> int:
     """The code of 1, or of the number nearest to it."""
     zero = np.zeros(1, np.uint64)

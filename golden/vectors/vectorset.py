@@ -19,6 +19,7 @@ import numpy.typing as npt
 from golden import stimuli
 from golden.errors import OperandError, UnknownNameError, nearest
 from golden.instruction import Instruction
+from golden.program.signature import Operands
 from golden.program.state import starts
 from golden.stimuli.sequences import arrange
 from golden.vectors.word import LEVELS, check_level
@@ -80,7 +81,7 @@ class VectorSet:
         return len(self.d)
 
     @property
-    def results(self) -> dict[str, Bits]:
+    def results(self) -> Operands:
         """The expected results by name: d and, where the unit has status flags, flags."""
         return {"d": self.d} | ({} if self.flags is None else {"flags": self.flags})
 
@@ -118,7 +119,7 @@ class VectorSet:
         """Whether a unit that was reset gives these results: it need not hold anything before."""
         return self.held == 0 or bool(self.operands["clear"][0])
 
-    def resolved(self) -> dict[str, Bits]:
+    def resolved(self) -> Operands:
         """The operands as `instruction.stateless` takes them: with what the unit held as c."""
         return self.instruction.resolve(self.operands, self.d, self.held)
 

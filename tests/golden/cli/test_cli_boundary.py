@@ -106,7 +106,7 @@ def test_what_is_foreseen_has_its_own_line(
     [
         ("golden.catalog.architectures.architectures", ["list"]),
         ("golden.yamlfile.read", ["spec", "check", "spec/examples/late_c.yaml"]),
-        ("golden.catalog.unit_files.load_instruction", ["show", "spec/examples/late_c.yaml"]),
+        ("golden.catalog.lookup.load_instruction", ["show", "spec/examples/late_c.yaml"]),
         ("golden.vectors.operand_files.from_text", ["explain", HMMA, "--a", "1"]),
         ("golden.model.engine.Engine.dots", ["compare", HMMA, HMMA, "--budget", "10"]),
         ("golden.explain.specification.specification", ["show", HMMA, "--json"]),

@@ -36,7 +36,7 @@ def sample(site: Path) -> list[Path]:
     found = []
     for folder, count in KINDS.items():
         pages = sorted((site / folder).glob("**/*.html" if folder.startswith("sources") else "*.html"))
-        found += pages[:: max(1, len(pages) // count)]
+        found += [pages[i * len(pages) // count] for i in range(count)]
     return found
 
 

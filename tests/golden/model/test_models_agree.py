@@ -21,7 +21,7 @@ from golden.model import reference
 
 ARCHITECTURES = golden.architectures()
 PER_KIND = 3
-MANY = 500
+MANY = 250
 FEW = 32
 Operands = dict[str, Any]
 ORDER = ("a", "b", "c", "metadata", "scale_a", "scale_b")
