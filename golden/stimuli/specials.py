@@ -46,7 +46,7 @@ def special_each(draw: Draw) -> tuple[Bits, Bits, Bits]:
 
 def special_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
     """Infinity times zero, infinite products of opposite sign, an infinite product against c, at every k
-    in turn."""
+    in turn; for units with status flags also beside NaNs."""
     a, b, c = narrow(draw)
     index = np.arange(draw.count) + draw.rng.integers(0, 1 << 32)
     place, case, row = index % draw.k, index // draw.k % 3, np.arange(draw.count)
@@ -75,7 +75,23 @@ def special_pairs(draw: Draw) -> tuple[Bits, Bits, Bits]:
     )
     a[row, other] = np.where(second, signed(draw.a, huge["a"], ~flip), a[row, other])
     b[row, other] = np.where(second, ones, b[row, other])
-    return a, b, np.where(case == 2, signed(draw.c, huge["c"], ~flip), c)
+    c = np.where(case == 2, signed(draw.c, huge["c"], ~flip), c)
+    return _beside_nans(draw, a, b, c, place, case) if draw.unit.status else (a, b, c)
+
+
+def _beside_nans(draw: Draw, a: Bits, b: Bits, c: Bits, place: Bits, case: Bits) -> tuple[Bits, Bits, Bits]:
+    """In some rows NaNs, quiet or signalling, beside what is invalid (at `place`) and beside each other: d is
+    a NaN anyway, and the status flag alone says what the unit looked at."""
+    size, row = (draw.count,), np.arange(draw.count)
+    column = (place + draw.pick(1, max(draw.k - 1, 1), size)) % draw.k
+    free = case != 1 if draw.k > 1 else case == 1  # else the column holds an infinity that is needed
+    wanted = [rows & draw.chance(0.5, size) for rows in (free, free, case != 2)]
+    for codes, fmt, rows in zip((a, b, c[:, None]), (draw.a, draw.b, draw.c), wanted, strict=True):
+        nans = [code for code in special_codes(fmt).tolist() if fmt.decode(code).kind == Kind.NAN]
+        if nans:
+            at = row[rows], column[rows] % codes.shape[1]
+            codes[at] = np.array(nans, fmt.dtype)[draw.pick(0, len(nans) - 1, size)][rows]
+    return a, b, c
 
 
 def zeros(draw: Draw) -> tuple[Bits, Bits, Bits]:

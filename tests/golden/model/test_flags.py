@@ -410,6 +410,21 @@ def test_default_vectors_tell_the_rules_for_tiny_numbers_apart(name: str) -> Non
     assert set(np.unique(differ).tolist()) == {0, 0b0100} and np.count_nonzero(differ) >= 10
 
 
+@pytest.mark.parametrize("k", [1, 3])
+def test_default_vectors_have_invalid_operations_beside_nans(k: int) -> None:
+    """d is a NaN anyway: of a unit that hands a quiet NaN on without a look at the rest the flag is wrong."""
+    unit = yaml.safe_load((EXAMPLES / "ieee_fma_flags.yaml").read_text("utf-8")) | {"shape": {"k": k}}
+    operands = default_set(load(yaml.safe_dump(unit, sort_keys=False)), 20_000, 1).operands
+    a, b, c = (operands[name].reshape(20_000, -1) & 0x7FFF for name in "abc")
+    nan = {name: codes > 0x7C00 for name, codes in (("a", a), ("b", b), ("c", c))}
+    signals = {name: (codes > 0x7C00) & (codes < 0x7E00) for name, codes in (("a", a), ("b", b), ("c", c))}
+    invalid_product = (((a == 0x7C00) & (b == 0)) | ((a == 0) & (b == 0x7C00))).any(axis=1)
+    silent = ~np.any([signal.any(axis=1) for signal in signals.values()], axis=0)
+    assert np.count_nonzero(invalid_product & silent & nan["c"][:, 0]) >= 10
+    one_signals = signals["c"][:, 0] & (nan["a"] & ~signals["a"]).any(axis=1)
+    assert np.count_nonzero(one_signals & ~signals["a"].any(axis=1) & ~signals["b"].any(axis=1)) >= 5
+
+
 # The language -----------------------------------------------------------------------------------------------
 
 
