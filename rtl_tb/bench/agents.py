@@ -33,6 +33,8 @@ _BLOCK = 4096
 """Random decisions drawn at a time."""
 _PAUSE = 256
 """Cycles after which a source that waits for a ready unit to see it idle gives up."""
+_AWAKE, _ASLEEP = 2, 64
+"""Cycles that such a pause lasts from when the unit is ready; the long ones let it fall asleep."""
 MOST_FAILURES = 16
 """Protocol failures of one kind that are kept; a broken handshake fails on every cycle."""
 
@@ -160,13 +162,15 @@ class Source:
 
         Args:
             idle: the probability that a cycle offers nothing although a word waits.
-            pauses: whether a quarter of such cycles become pauses until the unit has been ready for two
-                cycles: one that is slower than its source would hardly be ready and idle at once.
+            pauses: whether a quarter of such cycles become pauses until the unit has been ready for _AWAKE
+                cycles, or for _ASLEEP in one of sixteen: one that is slower than its source would hardly be
+                ready and idle at once.
         """
         self.channel = channel
         rng = rng or _generator()
         self.pause_left = self._pause_ready = 0
         self._pauses = decisions(0.25, rng) if pauses else repeat(False)
+        self._sleeps = decisions(1 / 16, rng)
         self.words: list[int] = []
         self.position = 0
         self.accepted_at: list[int] = []
@@ -217,7 +221,7 @@ class Source:
         if not next(self._idle):
             return False
         if next(self._pauses):
-            self.pause_left, self._pause_ready = _PAUSE, 2
+            self.pause_left, self._pause_ready = _PAUSE, _ASLEEP if next(self._sleeps) else _AWAKE
         return True
 
     def reset(self) -> None:

@@ -41,6 +41,9 @@ DEFAULT_TRAFFIC = {"fast": Traffic(), "selfcheck": Traffic(0.2, 0.3), "cocotb": 
 HANDSHAKE_COUNT, HANDSHAKE_TRAFFIC = 2_000, Traffic(0.2, 0.3, resets=3)
 """`fast` runs at full throughput, and then this many vectors under this traffic: the unit is built, so it
 costs nothing."""
+STATE_RESETS = 30
+"""Resets of a unit that keeps its accumulator, where none are given and the traffic is not full throughput. A
+reset may leave a part of the state, and each shows only what its next result depends on."""
 COVERED = 20_000
 """Vectors of a check that functional coverage looks at: it costs more than the run itself."""
 
@@ -55,7 +58,8 @@ class Options:
         count: vectors; None: DEFAULT_COUNTS. A tile counts as one vector.
         weights: shares of the stimulus kinds, None: the default mix.
         idle, backpressure, resets: the traffic, see rtl_tb/engines/job.py; None: that of DEFAULT_TRAFFIC, and
-            of HANDSHAKE_TRAFFIC in the short run after `fast`. What is given holds in both runs.
+            of HANDSHAKE_TRAFFIC in the short run after `fast`, with STATE_RESETS for a unit that keeps its
+            accumulator. What is given holds in both runs.
         timeout_cycles, wall_timeout: see rtl_tb/engines/job.py.
         vectors: a vector file to run instead of drawn ones.
         until_covered: draw until every reachable coverage bin is hit, at most `count` vectors.
@@ -93,9 +97,11 @@ class Options:
         given = {name: getattr(self, name) for name in ("idle", "backpressure", "resets")}
         return {name: value for name, value in given.items() if value is not None}
 
-    def traffic(self, usual: Traffic) -> Traffic:
-        """The usual traffic with what was asked for in its place, and the seed of the check."""
-        return replace(usual, seed=self.seed, **self.given_traffic)
+    def traffic(self, usual: Traffic, state: bool = False) -> Traffic:
+        """The usual traffic, of a unit that keeps its accumulator (`state`) or of another, with what was
+        asked for in its place, and the seed of the check."""
+        resets = STATE_RESETS if state and usual != Traffic() else usual.resets
+        return replace(usual, **{"resets": resets, "seed": self.seed} | self.given_traffic)
 
 
 @dataclass
@@ -233,7 +239,7 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
         dut = measure(dut, options.engine, options.simulator, build)
     report("drawing vectors", 0, 0)
     vectors, coverage = draw(dut, options)
-    traffic = options.traffic(DEFAULT_TRAFFIC[options.engine])
+    traffic = options.traffic(DEFAULT_TRAFFIC[options.engine], dut.instruction.state)
     job = Job(
         dut,
         build,
@@ -268,7 +274,7 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
 def _try_handshake(result: Check, job: Job) -> Job:
     """Runs the first vectors again under the other traffic, if that is another; returns the job that the
     verdict is of."""
-    traffic = result.options.traffic(HANDSHAKE_TRAFFIC)
+    traffic = result.options.traffic(HANDSHAKE_TRAFFIC, job.dut.instruction.state)
     if traffic.on(job.dut) == job.traffic.on(job.dut):
         return job
     job = replace(job, vectors=job.vectors[:HANDSHAKE_COUNT], traffic=traffic)

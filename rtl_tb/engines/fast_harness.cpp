@@ -32,6 +32,8 @@ namespace {
 constexpr unsigned kTail = 256;      // cycles after the last result in which an extra one is noticed
 constexpr unsigned kDrain = 320;     // idle cycles after every other reset: results from before it, units that fall asleep
 constexpr unsigned kPause = 256;     // cycles after which a source that waits for a ready unit to see it idle gives up
+constexpr unsigned kAwake = 2;       // cycles that a pause lasts from when the unit is ready
+constexpr unsigned kAsleep = 64;     // and one of sixteen: a unit that falls asleep must keep its state
 constexpr unsigned kPerKind = 16;    // failures of one kind that are kept
 constexpr unsigned kKinds = 7;
 constexpr uint64_t kPicoseconds = 10'000;  // of a clock cycle
@@ -165,11 +167,14 @@ private:
     }
 
     // A unit that is slower than its source would hardly be ready and idle at once: where it keeps a state that it could lose
-    // then, some pauses last until it has been ready for two cycles.
+    // then, some pauses last until it has been ready for some cycles.
     bool idles() {
         if (pause_left) return --pause_left, true;
         if (!chance(s.idle)) return false;
-        if (s.state && next_random() % 4 == 0) pause_left = kPause, pause_ready = 2;
+        if (s.state && next_random() % 4 == 0) {
+            pause_left = kPause;
+            pause_ready = next_random() % 16 ? kAwake : kAsleep;
+        }
         return true;
     }
 

@@ -17,6 +17,8 @@ module mmagold_tb;
     localparam integer TAIL = 256;      // cycles after the last result in which an extra one is noticed
     localparam integer DRAIN = 320;     // idle cycles after every other reset: results from before it, units that fall asleep
     localparam integer PAUSE = 256;     // cycles after which a source that waits for a ready unit to see it idle gives up
+    localparam integer AWAKE = 2;       // cycles that a pause lasts from when the unit is ready
+    localparam integer ASLEEP = 64;     // and one of sixteen: a unit that falls asleep must keep its state
     localparam integer PER_KIND = 16;   // failures of one kind that are written
     localparam integer PRINTED = 10;    // wrong results that are printed
     localparam integer BEAT = 64;       // cycles between two signs of life in answers.txt
@@ -174,7 +176,7 @@ module mmagold_tb;
     endtask
 
     // A unit that is slower than its source would hardly be ready and idle at once: where it keeps a state that it could lose
-    // then, some pauses last until it has been ready for two cycles.
+    // then, some pauses last until it has been ready for some cycles.
     task choose_offering;
         begin
             if (pause_left != 0) pause_left = pause_left - 1;
@@ -185,7 +187,7 @@ module mmagold_tb;
                     step_random;
                     if (random[1:0] == 0) begin
                         pause_left = PAUSE;
-                        pause_ready = 2;
+                        pause_ready = random[5:2] == 0 ? ASLEEP : AWAKE;
                     end
                 end
             end

@@ -15,7 +15,7 @@ from golden.errors import SpecError
 from golden.vectors import default_set
 from golden.vectors.vectorset import VectorSet
 from rtl_tb import engines
-from rtl_tb.check.check import Options, check
+from rtl_tb.check.check import STATE_RESETS, Options, check
 from rtl_tb.check.dots import as_dots
 from rtl_tb.check.unit import open_unit
 from rtl_tb.check.verdict import judge
@@ -93,10 +93,17 @@ def test_the_reference_unit_passes(tmp_path, engine, simulator):
 LEAVE = "else if (leave) held <= d;"
 C = "clear ? '0 : held"
 LATE = "logic late;\n    always_ff @(posedge clk) if (take) late <= clear;\n    assign in_ready ="
+ASLEEP = (
+    "logic [4:0] asleep;\n    always_ff @(posedge clk) asleep <= busy || in_valid ? '0 : asleep + 5'd1;\n"
+)
 MUTANTS = {
     "clear_ignored": [(C, "held")],
     "clear_is_late": [(C, "late ? '0 : held"), ("assign in_ready =", LATE)],
     "lost_at_idle": [(LEAVE, f"{LEAVE}\n        else if (in_ready && !in_valid) held <= '0;")],
+    "lost_asleep": [
+        (LEAVE, f"{LEAVE}\n        else if (&asleep) held <= '0;"),
+        ("assign in_ready =", f"{ASLEEP}    assign in_ready ="),
+    ],
     "clears_without_valid": [(LEAVE, f"{LEAVE}\n        else if (clear && !in_valid && !busy) held <= '0;")],
     "changed_under_backpressure": [(LEAVE, "else if (out_valid && !out_ready) held <= d + 1;")],
     "sticks_after_reset": [("if (!rst_n) held <= '0;\n        else if (leave)", "if (leave)")],
@@ -111,7 +118,7 @@ def test_faults_of_the_state_are_found(tmp_path, mutant, engine, simulator):
     assert not judged(tmp_path, *MUTANTS[mutant], engine=engine, simulator=simulator).passed
 
 
-@pytest.mark.parametrize("mutant", ["clear_ignored", "lost_at_idle", "sticks_after_reset"])
+@pytest.mark.parametrize("mutant", ["clear_ignored", "lost_at_idle", "lost_asleep", "sticks_after_reset"])
 def test_faults_of_the_state_are_found_by_fast(tmp_path, mutant):
     result = check(
         described(tmp_path, *MUTANTS[mutant]), options(tmp_path, engine="fast", simulator="verilator")
@@ -119,6 +126,16 @@ def test_faults_of_the_state_are_found_by_fast(tmp_path, mutant):
     assert not result.passed
     if mutant != "clear_ignored":
         assert result.traffic == result.handshake, "full throughput does not show it"
+
+
+def test_the_usual_traffic_resets_a_state_often(tmp_path):
+    """Without a word about traffic; also where the low bits alone survive, which few results show."""
+    low_bits = [("if (!rst_n) held <= '0;", "if (!rst_n) held[31:12] <= '0;")]
+    for changes in (MUTANTS["sticks_after_reset"], low_bits):
+        result = check(described(tmp_path, *changes), options(tmp_path, explain=False))
+        assert not result.passed and result.traffic.resets == STATE_RESETS
+    quiet = check(described(tmp_path, *low_bits), options(tmp_path, explain=False, resets=0))
+    assert quiet.passed and quiet.traffic.resets == 0, "what was asked for holds"
 
 
 def test_a_state_that_survives_a_reset_shows_without_clear_alone(tmp_path):
