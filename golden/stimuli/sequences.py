@@ -23,6 +23,9 @@ LONG = 16
 """Dot products of a sequence that is kept finite: infinities and NaNs would stay in it to its end."""
 _MADE = 0.6
 """Share of the sequences that begin with a dot product that makes a c."""
+_RAMP = 1024
+"""Dot products of one sign and the largest size in a row, at most an eighth of those to be arranged: they fill
+an integer accumulator ten bits beyond the largest dot product."""
 _PRODUCTS = 4
 """Products that make a c at most: together they hold the bits of an f32 in f16 or more."""
 
@@ -52,7 +55,26 @@ def arrange(
     del placed["c"]
     clear = np.zeros(count, np.uint8)
     clear[starts] = 1
+    if not takes.formats["d"].is_float and takes.modes is None:
+        _ramp(takes, placed, clear, rng)
     return placed | {"clear": clear}, origin
+
+
+def _ramp(takes: Signature, operands: dict[str, Bits], clear: Bits, rng: np.random.Generator) -> None:
+    """Makes the last dot products one sequence that grows all the way."""
+    length = min(_RAMP, len(clear) // 8)
+    if not length:
+        return
+    for name in ("a", "b"):
+        if name in operands:
+            fmt = takes.formats[name]
+            ends = [
+                fmt.largest,
+                1 << (fmt.integer_bits - 1) if not fmt.is_float and fmt.signed else fmt.largest,
+            ]
+            operands[name][-length:] = rng.choice(ends)
+    clear[-length:] = 0
+    clear[-length] = 1
 
 
 def _plan(count: int, rng: np.random.Generator) -> tuple[Bits, Bits]:

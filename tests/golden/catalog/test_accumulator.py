@@ -349,3 +349,31 @@ def test_the_command(tmp_path):
     assert "clear" in run.invoke(app, ["export", str(UNIT)]).output
     out = tmp_path / "v.hex"
     assert run.invoke(app, ["vectors", str(UNIT), "--count", "50", "--out", str(out)]).exit_code == 0
+
+
+NARROW = """
+unit: adder_of_bytes
+shape: {k: 1}
+formats: {a: s8, b: s8, d: s32}
+accumulator: state
+steps:
+  - multiply: {to: products}
+  - sum: {of: [products, c], to: total}
+  - round: {of: total, rounding: toward_zero, overflow: wrap, zero: positive}
+"""
+
+
+def test_integer_accumulators_grow_far_beyond_a_product(tmp_path):
+    """A register of 24 bits, too narrow by eight, does not pass for one of 32."""
+    ins = unit(tmp_path, NARROW)
+    vectors = default_set(ins, 20_000, 1)
+    held, wrong = 0, 0
+    rows = zip(
+        *(vectors.operands[name].tolist() for name in ("a", "b", "clear")), vectors.d.tolist(), strict=True
+    )
+    for a, b, clear, d in rows:
+        product = int(np.int8(np.uint8(a[0]))) * int(np.int8(np.uint8(b[0])))
+        held = ((0 if clear else held) + product + (1 << 23)) % (1 << 24) - (1 << 23)
+        wrong += held & 0xFFFFFFFF != d
+    assert wrong > 100
+    assert vectors.operands["clear"][0] == 1
