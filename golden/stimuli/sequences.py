@@ -24,8 +24,8 @@ LONG = 16
 _MADE = 0.6
 """Share of the sequences that begin with a dot product that makes a c."""
 _RAMP = 1024
-"""Dot products of one sign and the largest size in a row, at most an eighth of the vectors: they fill an integer
-accumulator ten bits beyond the largest dot product."""
+"""Dot products of one sign and the largest size in a row, at most an eighth of the vectors: they fill an
+integer accumulator ten bits beyond the largest dot product."""
 _PRODUCTS = 4
 """Products that make a c at most: together they hold the bits of an f32 in f16 or more."""
 
