@@ -113,7 +113,7 @@ def main() -> None:
         observe(ins, {**rows, **columns, "c": given["c"][:, 0, 0]}, dots)
         count, elements = count + 1, elements + 4 * d.size + dots.size
     for file in sorted(EXAMPLES.glob("*.yaml")):  # steps and keys that nothing shipped has
-        unit = golden.load_instruction(file)
+        unit = golden.load_instruction(file).stateless
         for one in unit.mode_units.values() if unit.modes is not None else [unit]:
             drawn = stimuli.generate(one, "random_bits", 600, rng)
             observe(one, drawn, one.dot(**drawn))
