@@ -1,7 +1,7 @@
 """A campaign of random custom units: the reference against the core, over every key of every step.
 
     python bench/unit_campaign.py --units 4000 --seed 0 --jobs 16 --out report.json
-    python bench/unit_campaign.py --units 2000 --seed 20261122 --out docs/campaigns/random_units.md
+    python bench/unit_campaign.py --units 2000 --seed 20261122 --out docs/reports/random-units.md
 
 The second is the report that is committed; --out writes Markdown or JSON, as the file is called.
 
