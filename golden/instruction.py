@@ -175,18 +175,15 @@ class Instruction(Signature):
         of a unit that holds it. `print` it."""
         from golden.explain.trace import Trace
 
-        if self.state:
-            return self.stateless.trace(
-                a, b, c, metadata=metadata, scale_a=scale_a, scale_b=scale_b, mode=mode
-            )
-        operands = self.complete(self.check_dot(a, b, c, metadata, scale_a, scale_b, mode))
+        one = self.stateless
+        operands = one.complete(one.check_dot(a, b, c, metadata, scale_a, scale_b, mode))
         if operands["c"].ndim:
             raise ShapeError(
                 f"argument 'c' has shape {operands['c'].shape}, expected one code: trace explains one dot "
                 "product"
             )
         events: list[reference.Event] = []
-        unit, operands = self.in_mode_of(operands)
+        unit, operands = one.in_mode_of(operands)
         row_a, row_b, scales = unit.reference_operands(operands)
         code = reference.evaluate(
             unit.program, unit.formats, row_a, row_b, int(operands["c"]), scales, events
@@ -206,12 +203,9 @@ class Instruction(Signature):
     ) -> int:
         """One dot product by the reference model: a, b (k,), c a single code, also of a unit that holds it;
         returns the raw code of d."""
-        if self.state:
-            return self.stateless.reference_dot(
-                a, b, c, metadata=metadata, scale_a=scale_a, scale_b=scale_b, mode=mode
-            )
-        operands = self.complete(self.check_dot(a, b, c, metadata, scale_a, scale_b, mode))
-        unit, operands = self.in_mode_of(operands)
+        one = self.stateless
+        operands = one.complete(one.check_dot(a, b, c, metadata, scale_a, scale_b, mode))
+        unit, operands = one.in_mode_of(operands)
         row_a, row_b, scales = unit.reference_operands(operands)
         return reference.evaluate(unit.program, unit.formats, row_a, row_b, int(operands["c"]), scales)
 

@@ -111,8 +111,7 @@ class FunctionUnit(Signature):
 
     def _starting_each(self, operands: Operands) -> Bits:
         """`clear` for batches that follow one another: set where each begins."""
-        shapes = self.operand_shapes(matrices=False)
-        batch = np.broadcast_shapes(*(c.shape[: c.ndim - len(shapes[n])] for n, c in operands.items()))
+        batch = self.batch_of(operands)
         clear = np.array(np.broadcast_to(operands["clear"], batch or (1,)))
         clear[..., :1] = 1
         return clear.reshape(batch)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.model.engine import Engine, broadcast
+from golden.model.engine import Engine
+from golden.program.signature import broadcast
 
 if TYPE_CHECKING:
     from golden.program.program import Program

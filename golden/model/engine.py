@@ -23,6 +23,7 @@ from golden.model.layout import FormatStruct, StepStruct, lower_format, lower_st
 from golden.program.flags import codes_by_mask
 from golden.program.keys import OPERATION, ROUNDING, ZERO_RULE
 from golden.program.program import NO_SEED, Operation
+from golden.program.signature import broadcast
 
 if TYPE_CHECKING:
     from golden.program.program import Program
@@ -331,15 +332,6 @@ class Engine:
         if self.core.mg_run(self._reference, ctypes.byref(call)):
             raise CoreError("the C core ran out of memory")
         return result
-
-
-def broadcast(leading: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
-    """The batch that the operands' leading dimensions give; raises ShapeError where they give none."""
-    try:
-        return np.broadcast_shapes(*leading.values())
-    except ValueError:
-        named = ", ".join(f"{name} {shape}" for name, shape in leading.items())
-        raise ShapeError(f"leading dimensions do not broadcast: {named}") from None
 
 
 _AS_MATRIX: dict[str, Any] = {

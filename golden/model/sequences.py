@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import ShapeError
-from golden.model.engine import broadcast
 from golden.program.state import places
 
 if TYPE_CHECKING:
@@ -43,9 +42,7 @@ class SequenceEngine:
     def compute(self, checked: dict[str, Bits], matrices: bool, general: bool = False, held: int = 0) -> Bits:
         """d for operands that were checked; a first dot product without `clear` starts from `held`."""
         shapes = self.signature.operand_shapes(matrices=False)
-        batch = broadcast(
-            {name: codes.shape[: codes.ndim - len(shapes[name])] for name, codes in checked.items()}
-        )
+        batch = self.signature.batch_of(checked)
         clear = np.broadcast_to(checked["clear"], batch or (1,))
         count = clear.size
         flat = {

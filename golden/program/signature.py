@@ -188,6 +188,17 @@ class Signature:
             for name in self.absent
         }
 
+    def batch_of(self, operands: Mapping[str, Bits]) -> tuple[int, ...]:
+        """The leading dimensions of checked operands of `dot`, broadcast against each other.
+
+        Raises:
+            ShapeError: they do not broadcast.
+        """
+        shapes = self._shapes[False]
+        return broadcast(
+            {name: codes.shape[: codes.ndim - len(shapes[name])] for name, codes in operands.items()}
+        )
+
     def in_batches(
         self, operands: Mapping[str, Bits], answer: Callable[[dict[str, Bits]], npt.ArrayLike]
     ) -> Bits:
@@ -198,13 +209,7 @@ class Signature:
                 or codes that d does not have.
         """
         shapes, fmt = self._shapes[False], self.formats["d"]
-        try:
-            batch = np.broadcast_shapes(
-                *(codes.shape[: codes.ndim - len(shapes[name])] for name, codes in operands.items())
-            )
-        except ValueError:
-            named = ", ".join(f"{name} {codes.shape}" for name, codes in operands.items())
-            raise ShapeError(f"leading dimensions do not broadcast: {named}") from None
+        batch = self.batch_of(operands)
         count = int(np.prod(batch))
         flat = {
             name: np.broadcast_to(codes, (*batch, *shapes[name])).reshape(count, *shapes[name])
@@ -268,6 +273,15 @@ class Signature:
         if name == "mode" and self.modes is not None:
             self.modes.check(array)
         return array
+
+
+def broadcast(leading: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """The batch that the operands' leading dimensions give; raises ShapeError where they give none."""
+    try:
+        return np.broadcast_shapes(*leading.values())
+    except ValueError:
+        named = ", ".join(f"{name} {shape}" for name, shape in leading.items())
+        raise ShapeError(f"leading dimensions do not broadcast: {named}") from None
 
 
 _MOST_BATCH = 62

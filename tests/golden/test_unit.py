@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -114,3 +115,11 @@ def test_wrong_operands_never_reach_the_function() -> None:
         unit.dot(np.zeros((2, 2), np.uint16), np.zeros((3, 2), np.uint16), np.zeros((), np.uint32))
     with pytest.raises(ShapeError, match="argument 'metadata' was given"):
         unit.dot([0, 0], [0, 0], 0, metadata=[0])
+
+
+def test_leading_dimensions_that_do_not_broadcast_are_refused_where_the_unit_keeps_its_accumulator() -> None:
+    takes = golden.load_instruction(Path(__file__).parents[2] / "spec" / "examples" / "accumulator.yaml")
+    unit = FunctionUnit.like(takes, lambda a, b, clear: takes.dot(a, b, clear=clear))
+    a, clear = np.zeros((3, takes.k), np.uint16), np.zeros(2, np.uint8)
+    with pytest.raises(ShapeError, match="leading dimensions do not broadcast"):
+        unit.dot(a, a, clear=clear)
