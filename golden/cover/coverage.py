@@ -11,7 +11,7 @@ saved as JSON and shown as one HTML page (golden/cover/page.py).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,12 @@ import numpy.typing as npt
 
 from golden import stimuli
 from golden.catalog.lookup import instruction
-from golden.cover.points import Coverpoint, sampler
+from golden.cover.points import Coverpoint, SequenceSampler, sampler
+from golden.cover.points.point import Sample
 from golden.errors import FileFormatError, OperandError
 from golden.files.output import write_text
 from golden.instruction import Instruction
+from golden.stimuli.sequences import enough
 from golden.vectors.vectorset import VectorSet
 
 Bits = npt.NDArray[Any]
@@ -44,21 +46,30 @@ class Coverage:
 
     def __init__(self, ins: Instruction) -> None:
         self.instruction = ins
-        self._sampler = sampler(ins.stateless)
+        self._sampler = sampler(ins)
         self.points: tuple[Coverpoint, ...] = self._sampler.points
         self.hits = {point.name: np.zeros(len(point.bins), np.int64) for point in self.points}
         self.vectors = 0
 
     def sample(self, operands: dict[str, Bits], d: Bits) -> None:
-        """Counts vectors: operands as `ins.dot` takes them, (count, ...), and their results d (count,)."""
+        """Counts vectors: operands as `ins.dot` takes them, (count, ...), and their results d (count,).
+
+        Status flags are those that the instruction raises. The vectors of a call follow one another where the
+        unit keeps its accumulator; with c in place of `clear` how they do is not known, and not counted.
+        """
+        if isinstance(self._sampler, SequenceSampler) and "clear" in operands:
+            self._count(self._sampler.sequence_samples(operands["clear"], d))
         operands = self.instruction.resolve(operands, d)
         for start in range(0, len(d), _CHUNK):
             part = {name: codes[start : start + _CHUNK] for name, codes in operands.items()}
-            for name, bins in self._sampler.samples(part, d[start : start + _CHUNK]):
-                if name in self.hits:
-                    places = np.asarray(bins, np.int64).ravel(order="K") + 1
-                    self.hits[name] += np.bincount(places, minlength=len(self.hits[name]) + 1)[1:]
+            self._count(self._sampler.samples(part, d[start : start + _CHUNK]))
         self.vectors += len(d)
+
+    def _count(self, samples: Iterable[Sample]) -> None:
+        for name, bins in samples:
+            if name in self.hits:
+                places = np.asarray(bins, np.int64).ravel(order="K") + 1
+                self.hits[name] += np.bincount(places, minlength=len(self.hits[name]) + 1)[1:]
 
     def sample_set(self, vectors: VectorSet) -> None:
         """Counts a vector set of level "dot".
@@ -218,6 +229,7 @@ def until_covered(
     rng = np.random.default_rng(seed)
     credit = np.ones(len(stimuli.KINDS))
     drawn = 0
+    batch = max(batch, enough(ins)) if ins.state else batch
     while coverage.holes() and drawn < most:
         kind = int(rng.choice(len(credit), p=credit / credit.sum()))
         operands = stimuli.generate(ins, stimuli.KINDS[kind], min(batch, most - drawn), rng)

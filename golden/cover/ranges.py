@@ -83,10 +83,19 @@ class Span:
         return self.greatest == self.least == 0
 
 
+@dataclass(frozen=True)
+class Held:
+    """What a unit that keeps its accumulator can hold as c: numbers of `span`, codes of `classes`;
+    golden/cover/points/held.py finds them."""
+
+    span: Span
+    classes: frozenset[str]
+
+
 def of_format(fmt: Format, count: int, flushed: bool = False) -> Span:
     """The span of operands of a format."""
     if not fmt.is_float:
-        lowest = Fraction(-(1 << (fmt.integer_bits - 1)) if fmt.signed else 0)
+        lowest = Fraction(least_integer(fmt))
         return Span(count, 0, 0, 0, max(Fraction(fmt.largest), -lowest), Fraction(fmt.largest), lowest, 0)
     top = Fraction(largest_significand(fmt), 1 << fmt.fraction_bits)
     greatest = top * Fraction(2) ** fmt.max_exponent
@@ -106,6 +115,11 @@ def of_format(fmt: Format, count: int, flushed: bool = False) -> Span:
         subnormal=tiny,
         zeros=fmt.min_exponent,
     )
+
+
+def least_integer(fmt: Format) -> int:
+    """The least number of an integer format."""
+    return -(1 << (fmt.integer_bits - 1)) if fmt.signed else 0
 
 
 def multiplied(x: Span, y: Span) -> Span:
@@ -174,16 +188,22 @@ def either(x: Span, y: Span) -> Span:
     )
 
 
-def spans_of(ins: Instruction, operation: Operation) -> list[tuple[Step, dict[str, Span]]]:
-    """Every step of an operation with the spans of all registers just before it."""
+def spans_of(
+    ins: Instruction, operation: Operation, held: Held | None = None
+) -> list[tuple[Step, dict[str, Span]]]:
+    """Every step of an operation with the spans of all registers just before it.
+
+    Args:
+        held: what c can be, of a unit that keeps its accumulator; None: any code.
+    """
     count = len(operation.k_index)
     registers = {
         "a": _operand(ins.formats["a"], operation.operand_format, count),
         "b": _operand(ins.formats["b"], operation.operand_format, count),
-        "c": _seed(ins, operation.seed, operation.seed_format),
+        "c": _seed(ins, operation.seed, operation.seed_format, held),
     }
     if operation.addends:
-        addends = [_seed(ins, name, operation.out_format) for name in operation.addends]
+        addends = [_seed(ins, name, operation.out_format, held) for name in operation.addends]
         found = addends[0]
         for span in addends[1:]:
             found = either(found, span)
@@ -211,20 +231,31 @@ def special_words(fmt: Format, step: RoundingStep | SpecialValues) -> list[int]:
     return [fmt.largest if step.nan is None else step.nan, *named]
 
 
-def _seed(ins: Instruction, name: str, fmt: Format) -> Span:
-    """What enters as c: an operand, a zero, or an earlier operation's result, no finer or larger than its
-    exact total."""
-    span = of_format(fmt, 1)
+def of_zero(fmt: Format) -> Span:
+    """The span of what is always zero."""
+    return replace(of_format(fmt, 1), greatest=Fraction(0), least=Fraction(0))
+
+
+def _seed(ins: Instruction, name: str, fmt: Format, held: Held | None) -> Span:
+    """What enters as c: an operand, what the unit holds, a zero, or an earlier operation's result."""
     if name in ("zero", NO_SEED):
-        return replace(span, greatest=Fraction(0), least=Fraction(0))
+        return of_zero(fmt)
+    if name == "c" and held is not None and fmt == ins.formats["c"]:
+        return held.span
     if name == "c" or not fmt.is_float:
-        return span
+        return of_format(fmt, 1)
     earlier = next(operation for operation in ins.program.operations if operation.to == name)
-    answering = (*earlier.steps_of(SpecialValues), earlier.final)
-    if fmt != earlier.out_format or any(words_are_numbers(fmt, step) for step in answering):
+    return result_span(ins, earlier, fmt, held)
+
+
+def result_span(ins: Instruction, operation: Operation, fmt: Format, held: Held | None = None) -> Span:
+    """The result of an operation as a term of this float format: no finer or larger than its exact total."""
+    span = of_format(fmt, 1)
+    answering = (*operation.steps_of(SpecialValues), operation.final)
+    if fmt != operation.out_format or any(words_are_numbers(fmt, step) for step in answering):
         return span
-    _, registers = spans_of(ins, earlier)[-1]
-    step = earlier.final
+    _, registers = spans_of(ins, operation, held)[-1]
+    step = operation.final
     total = rounded_total(step, registers)
     lsb = max(span.lsb, total.lsb)
     low = max(span.low, total.lsb)
@@ -233,14 +264,15 @@ def _seed(ins: Instruction, name: str, fmt: Format) -> Span:
         span,
         low=low,
         lsb=lsb,
-        high=min(span.high, _exponent_of(max(room.greatest, -room.least), span.high)),
+        high=min(span.high, exponent_of(max(room.greatest, -room.least), span.high)),
         greatest=min(span.greatest, room.greatest),
         least=max(span.least, room.least),
         subnormal=lsb < fmt.min_exponent,
     )
 
 
-def _exponent_of(value: Fraction, highest: int) -> int:
+def exponent_of(value: Fraction, highest: int) -> int:
+    """The exponent of a number's leading bit, `highest` at most."""
     exponent = highest
     while exponent > -highest and Fraction(2) ** exponent > value:
         exponent -= 1

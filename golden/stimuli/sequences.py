@@ -23,7 +23,7 @@ LONG = 16
 """Dot products of a sequence that is kept finite: infinities and NaNs would stay in it to its end."""
 _MADE = 0.6
 """Share of the sequences that begin with a dot product that makes a c."""
-_RAMP = 1024
+_RAMP, _RAMP_SHARE = 1024, 8
 """Dot products of one sign and the largest size in a row, at most an eighth of the vectors: they fill an
 integer accumulator ten bits beyond the largest dot product."""
 _PRODUCTS = 4
@@ -55,14 +55,24 @@ def arrange(
     del placed["c"]
     clear = np.zeros(count, np.uint8)
     clear[starts] = 1
-    if not takes.formats["d"].is_float and takes.modes is None:
+    if _grows(takes):
         _ramp(takes, placed, clear, rng)
     return placed | {"clear": clear}, origin
 
 
+def enough(takes: Signature) -> int:
+    """Vectors that have to be drawn at once for the longest sequence to be among them."""
+    return _RAMP * _RAMP_SHARE if _grows(takes) else _LENGTHS[-1][1]
+
+
+def _grows(takes: Signature) -> bool:
+    """Whether the vectors end in a sequence that grows all the way."""
+    return not takes.formats["d"].is_float and takes.modes is None
+
+
 def _ramp(takes: Signature, operands: dict[str, Bits], clear: Bits, rng: np.random.Generator) -> None:
     """Makes the last dot products one sequence that grows all the way."""
-    length = min(_RAMP, len(clear) // 8)
+    length = min(_RAMP, len(clear) // _RAMP_SHARE)
     if not length:
         return
     for name in ("a", "b"):

@@ -10,10 +10,10 @@ datapath are named after its steps; equal operations of a chain share them, exce
 operation i`.
 
 `point` says what a coverpoint is, `classes` sorts the codes of a format. `operands`, `multiply_align`,
-`sum_round` and `results` hold the coverpoints of those parts of a unit, each with the bins beside the
-counting. What is counted are the numbers that the C core itself read, made and wrote
-(golden/model/registers.py); a dot product whose special values end an operation falls into no bin of the
-steps behind.
+`sum_round`, `results`, `flags` and `sequences` hold the coverpoints of those parts of a unit, each with the
+bins beside the counting; `held` finds what can be c where the unit keeps it. What is counted are the numbers
+that the C core itself read, made and wrote (golden/model/registers.py); a dot product whose special values
+end an operation falls into no bin of the steps behind.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from typing import assert_never
 
 import numpy as np
 
+from golden.cover.points.flags import flag_points, flag_samples
+from golden.cover.points.held import held_by
 from golden.cover.points.multiply_align import (
     align_points,
     align_samples,
@@ -35,8 +37,9 @@ from golden.cover.points.multiply_align import (
 from golden.cover.points.operands import operand_points, operand_samples
 from golden.cover.points.point import Array, Coverpoint, Sample, stage_name, united
 from golden.cover.points.results import result_points, result_samples
+from golden.cover.points.sequences import sequence_points, sequence_samples
 from golden.cover.points.sum_round import round_points, round_samples, sum_points, sum_samples
-from golden.cover.ranges import spans_of
+from golden.cover.ranges import Held, spans_of
 from golden.instruction import Instruction
 from golden.model.registers import Registers, SeenStep
 from golden.program.modes import mode_text
@@ -58,19 +61,40 @@ from golden.program.steps import (
 __all__ = ["Coverpoint", "sampler"]
 
 
-def sampler(ins: Instruction) -> Sampler | ModeSampler:
+def sampler(ins: Instruction) -> Sampler | ModeSampler | SequenceSampler:
     """The coverpoints of an instruction, and how vectors fall into them."""
+    if ins.state:
+        return SequenceSampler(ins)
     return Sampler(ins) if ins.modes is None else ModeSampler(ins)
+
+
+class SequenceSampler:
+    """A unit that keeps its accumulator: how its dot products follow one another, and the coverpoints of each
+    of them alone."""
+
+    def __init__(self, ins: Instruction) -> None:
+        one = self.instruction = ins.stateless
+        held = held_by(list(one.mode_units.values()) or [one])
+        self._of_one = Sampler(one, held) if one.modes is None else ModeSampler(one, held)
+        self.points = (*sequence_points(one, held), *self._of_one.points)
+
+    def samples(self, operands: dict[str, Array], d: Array) -> Iterator[Sample]:
+        """As Sampler.samples."""
+        yield from self._of_one.samples(operands, d)
+
+    def sequence_samples(self, clear: Array, d: Array) -> Iterator[Sample]:
+        """The bins of the dot products (time,) that follow one another, with this operand `clear`."""
+        yield from sequence_samples(self.instruction, clear, d)
 
 
 class ModeSampler:
     """A unit with modes: whether every mode came, and each mode's own coverpoints."""
 
-    def __init__(self, ins: Instruction) -> None:
+    def __init__(self, ins: Instruction, held: Held | None = None) -> None:
         assert ins.modes is not None
         self.instruction = ins
         self._texts = {code: mode_text(values) for code, values in ins.modes.codes()}
-        self._of_mode = {code: Sampler(unit) for code, unit in ins.mode_units.items()}
+        self._of_mode = {code: Sampler(unit, held) for code, unit in ins.mode_units.items()}
         points = [Coverpoint("operands", "mode", dict.fromkeys(self._texts.values(), True))]
         for code, own in self._of_mode.items():
             points += [replace(point, name=f"{self._texts[code]}: {point.name}") for point in own.points]
@@ -93,15 +117,17 @@ class Sampler:
         points: all coverpoints (vectors are dot products), in order of the datapath.
     """
 
-    def __init__(self, ins: Instruction) -> None:
+    def __init__(self, ins: Instruction, held: Held | None = None) -> None:
+        """`held`: what c can be, of a unit that keeps its accumulator; None: any code."""
         self.instruction = ins
         self._registers = Registers(ins.engine_of_one)
         self._of_step: dict[tuple[int, int], frozenset[str]] = {}
-        points = operand_points(ins) + result_points(ins)
+        points = operand_points(ins, held) + result_points(ins, held)
+        points += flag_points(ins, held) if ins.status else []
         for number, operation in enumerate(ins.program.operations):
             if len(ins.program.operations) > 1:
-                points += slice_points(ins, number, operation)
-            for index, own in enumerate(_stage_points(ins, operation)):
+                points += slice_points(ins, number, operation, held)
+            for index, own in enumerate(_stage_points(ins, operation, held)):
                 self._of_step[number, index] = frozenset(point.name for point in own)
                 points = united(points, own)
         self.points = tuple(point for point in points if not _about_nothing(ins, point))
@@ -109,6 +135,8 @@ class Sampler:
     def samples(self, operands: dict[str, Array], d: Array) -> Iterator[Sample]:
         """Yields, for every coverpoint that the vectors meet, the bins that they fall into."""
         ins = self.instruction
+        if ins.status:
+            yield from flag_samples(ins, ins.answers(operands)["flags"])
         operands = ins.complete(operands)
         yield from operand_samples(ins, operands)
         yield from result_samples(ins, d)
@@ -124,9 +152,9 @@ def _about_nothing(ins: Instruction, point: Coverpoint) -> bool:
     return any(point.name.startswith(told[name]) for name in ins.absent)
 
 
-def _stage_points(ins: Instruction, operation: Operation) -> Iterator[list[Coverpoint]]:
+def _stage_points(ins: Instruction, operation: Operation, held: Held | None) -> Iterator[list[Coverpoint]]:
     """The coverpoints of each step."""
-    for step, registers in spans_of(ins, operation):
+    for step, registers in spans_of(ins, operation, held):
         name = stage_name(operation, step)
         match step:
             case Multiply():

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from golden.cover.points.point import Array
-from golden.cover.ranges import largest_significand
+from golden.cover.ranges import Held, largest_significand
 from golden.model.registers import Numbers, decode
 from golden.number.formats import Format, Kind
 
@@ -71,6 +71,11 @@ def class_bins(fmt: Format) -> dict[str, bool]:
     return dict(zip(CLASSES, reach, strict=True))
 
 
+def held_bins(fmt: Format, held: Held | None) -> dict[str, bool]:
+    """Classes of c, and whether it can have them: what a unit holds (None: any code of the format)."""
+    return {label: has and (held is None or label in held.classes) for label, has in class_bins(fmt).items()}
+
+
 def classify(fmt: Format, numbers: Numbers, codes: Array, dropped: int = 0) -> Array:
     """Index into CLASSES (integers: the integer classes) of every code; the low `dropped` fraction bits
     are always zero."""
@@ -113,10 +118,10 @@ def coarse_of(fmt: Format, numbers: Numbers) -> Array:
     return np.asarray((_TO_COARSE if fmt.is_float else _INTEGER_TO_COARSE)[classes])
 
 
-def coarse_bins(fmt: Format) -> dict[str, bool]:
-    """Coarse classes of a format's codes, and whether it has them."""
+def coarse_bins(fmt: Format, fine: dict[str, bool] | None = None) -> dict[str, bool]:
+    """Coarse classes of a format's codes, and whether it has them, or whether some of `fine` can be met."""
     labels, table = (COARSE, _TO_COARSE) if fmt.is_float else (_COARSE_INTEGER, _INTEGER_TO_COARSE)
     bins = dict.fromkeys(labels, False)
-    for index, reach in enumerate(class_bins(fmt).values()):
+    for index, reach in enumerate((class_bins(fmt) if fine is None else fine).values()):
         bins[labels[table[index]]] |= reach
     return bins

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from golden.cover.points.point import Array, Coverpoint, Sample, stage_name
-from golden.cover.ranges import Span, maximum_of, of_format, spans_of
+from golden.cover.ranges import Held, Span, maximum_of, of_format, spans_of
 from golden.instruction import Instruction
 from golden.model.registers import Numbers, SeenStep, joined
 from golden.number.formats import Kind
@@ -135,9 +135,11 @@ def _cut_bins(step: Align, register: str, fraction: int, span: Span, most: int) 
     return bins
 
 
-def slice_points(ins: Instruction, index: int, operation: Operation) -> list[Coverpoint]:
+def slice_points(
+    ins: Instruction, index: int, operation: Operation, held: Held | None = None
+) -> list[Coverpoint]:
     """The coverpoint that an operation of a chain does not share: who holds the largest exponent."""
-    for step, registers in spans_of(ins, operation):
+    for step, registers in spans_of(ins, operation, held):
         if isinstance(step, Align):
             bins = _owner_bins(step, registers)
             return [Coverpoint("alignment", of_slice(index), bins)]

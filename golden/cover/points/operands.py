@@ -7,16 +7,22 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from golden.cover.points.classes import class_bins, classify, coarse_bins, coarse_of
+from golden.cover.points.classes import class_bins, classify, coarse_bins, coarse_of, held_bins
 from golden.cover.points.point import Array, Coverpoint, Sample, crossed
+from golden.cover.ranges import Held
 from golden.instruction import Instruction
 from golden.model.registers import Numbers, decode
 from golden.number.formats import Format, Kind
 
 
-def operand_points(ins: Instruction) -> list[Coverpoint]:
-    """Coverpoints of the operands: codes one by one, pairs of them, and the special values they make."""
-    return _code_points(ins) + _pair_points(ins) + _special_points(ins)
+def operand_points(ins: Instruction, held: Held | None = None) -> list[Coverpoint]:
+    """Coverpoints of the operands: codes one by one, pairs of them, and the special values they make.
+
+    Args:
+        held: what c can be, of a unit that keeps its accumulator; None: any code.
+    """
+    c = held_bins(ins.formats["c"], held)
+    return _code_points(ins, c) + _pair_points(ins, c) + _special_points(ins, c)
 
 
 def operand_samples(ins: Instruction, operands: dict[str, Array]) -> Iterator[Sample]:
@@ -44,7 +50,7 @@ def _bucket_of(k: int) -> Array:
     return np.array([0] + [1] * (k - 2) + [2] if k > 1 else [0])
 
 
-def _code_points(ins: Instruction) -> list[Coverpoint]:
+def _code_points(ins: Instruction, c: dict[str, bool]) -> list[Coverpoint]:
     """Every class that the format has is reachable at every position; so is every legal metadata nibble in
     every chunk."""
     points = []
@@ -53,7 +59,7 @@ def _code_points(ins: Instruction) -> list[Coverpoint]:
             length = ins.operand_shapes(False)[name][0] if name != "b" else ins.stored_k
             bins = crossed(class_bins(ins.formats[name]), _buckets(length))
             points.append(Coverpoint("operands", f"class of {name}, position", bins))
-    points.append(Coverpoint("operands", "class of c", class_bins(ins.formats["c"])))
+    points.append(Coverpoint("operands", "class of c", c))
     for name, fmt in ins.formats.items():
         if name != "d" and fmt.ignored_low + fmt.ignored_high:
             points.append(Coverpoint("operands", f"ignored bits of {name}", {"clear": True, "set": True}))
@@ -90,14 +96,15 @@ def _code_samples(
 _COUNTS = ("none", "one", "two", "some", "all but one", "all")
 
 
-def _pair_points(ins: Instruction) -> list[Coverpoint]:
+def _pair_points(ins: Instruction, c: dict[str, bool]) -> list[Coverpoint]:
     """Factors are independent of each other, so crosses of reachable classes are reachable; counts depend
     on k alone."""
-    a, b, c = (ins.formats[name] for name in "abc")
+    a, b = (ins.formats[name] for name in "ab")
     k = ins.stored_k
     signs = {"++": True, "+-": b.signed, "-+": a.signed, "--": a.signed and b.signed}
     counts = dict(zip(_COUNTS, (True, k > 2, k > 3, k > 4, k > 1, True), strict=True))
-    products, seeds = _zero_product_signs(a, b), _zero_signs(c)
+    products = _zero_product_signs(a, b)
+    seeds = {sign for sign in _zero_signs(ins.formats["c"]) if not sign or c["-0"]}
     zeros = {
         "+0": 0 in products and 0 in seeds,
         "-0": 1 in products and 1 in seeds,
@@ -109,7 +116,9 @@ def _pair_points(ins: Instruction) -> list[Coverpoint]:
         Coverpoint("operands", "non-zero products", counts),
         Coverpoint("operands", "the only non-zero product", {f"k = {i}": True for i in range(k)}),
         Coverpoint(
-            "operands", "class of c, non-zero products", crossed(coarse_bins(c), {"none": True, "some": True})
+            "operands",
+            "class of c, non-zero products",
+            crossed(coarse_bins(ins.formats["c"], c), {"none": True, "some": True}),
         ),
         Coverpoint("operands", "signs where all addends are zero", zeros),
     ]
@@ -163,22 +172,24 @@ _CAUSES = (
 )
 
 
-def _special_points(ins: Instruction) -> list[Coverpoint]:
+def _special_points(ins: Instruction, c: dict[str, bool]) -> list[Coverpoint]:
     """What the formats can express: NaN and infinity codes, and a second sign for infinities that meet."""
-    a, b, c = (ins.formats[name] for name in "abc")
+    a, b = (ins.formats[name] for name in "ab")
     if not a.is_float:
         return []
     product = a.infinity is not None or b.infinity is not None
+    classes = coarse_bins(ins.formats["c"], c)
+    c_nan, c_infinite = classes.get("NaN", False), classes.get("infinity", False)
     reach = [
         a.nan is not None,
         b.nan is not None,
-        c.nan is not None,
+        c_nan,
         any(ins.formats[name].nan is not None for name in ("scale_a", "scale_b") if name in ins.formats),
         (a.infinity is not None and b.has_zero) or (b.infinity is not None and a.has_zero),
         product and ins.stored_k > 1,
-        product and c.infinity is not None,
+        product and c_infinite,
         product,
-        c.infinity is not None,
+        c_infinite,
     ]
     return [Coverpoint("special values", "the only cause", dict(zip(_CAUSES, reach, strict=True)))]
 

@@ -7,10 +7,19 @@ from typing import assert_never
 
 import numpy as np
 
-from golden.cover.points.classes import class_bins, classify
+from golden.cover.points.classes import class_bins, classify, held_bins
 from golden.cover.points.point import Array, Coverpoint, Sample
 from golden.cover.points.sum_round import largest_result, overflows
-from golden.cover.ranges import Span, kept_bits, rounded_total, spans_of, special_words, terms_of
+from golden.cover.ranges import (
+    Held,
+    Span,
+    kept_bits,
+    least_integer,
+    rounded_total,
+    spans_of,
+    special_words,
+    terms_of,
+)
 from golden.instruction import Instruction
 from golden.model.registers import decode
 from golden.number.formats import Format
@@ -27,44 +36,98 @@ from golden.program.steps import (
     Round,
     Scale,
     SpecialValues,
+    Step,
     Sum,
     format_of,
 )
 
 
-def result_points(ins: Instruction) -> list[Coverpoint]:
+def result_points(ins: Instruction, held: Held | None = None) -> list[Coverpoint]:
     """From the span of the last exact total: how small and how large it can be decides which classes d can
     have."""
-    fmt, (step, total) = ins.formats["d"], _final_total(ins)
+    fmt, (step, total) = ins.formats["d"], final_total(ins, held)
     bins = class_bins(fmt)
     if not fmt.is_float:
-        return [Coverpoint("result", "class of d", bins)]
+        return [Coverpoint("result", "class of d", _integer_classes(ins, bins, total))]
     kept = kept_bits(step, fmt)
     unit = fmt.min_exponent - kept
     tiny = total.lsb < fmt.min_exponent and step.flush == "none"
-    infinite = _makes_infinity(ins) or overflows(total, fmt, kept, step)
+    plus, minus = _infinities(ins, held, total)
+    infinite = plus or minus
     reach = {
-        "-0": bins["-0"] and _negative_zero_result(ins),
+        "-0": bins["-0"] and _negative_zero_result(ins, held),
         "least subnormal": bins["least subnormal"] and tiny and total.lsb <= unit and kept > 0,
         "subnormal": bins["subnormal"] and tiny and kept > 1,
         "least normal": total.lsb <= fmt.min_exponent,
         "largest": max(total.greatest, -total.least) >= largest_result(fmt, kept)
         or overflows(total, fmt, kept, step),
-        "infinity": bins["infinity"] and infinite,
-        "negative infinity": bins["infinity"] and infinite,
-        "quiet NaN": bins["quiet NaN"],
+        "infinity": bins["infinity"] and plus,
+        "negative infinity": bins["negative infinity"] and minus,
+        "quiet NaN": bins["quiet NaN"] and (infinite or takes(ins, held, "NaN")),
         "signalling NaN": False,
     }
     found = bins | reach
-    for label in _special_classes(ins, fmt):
-        found[label] = True
+    if infinite or takes(ins, held, "NaN"):
+        for label in _special_classes(ins, fmt):
+            found[label] = True
     return [Coverpoint("result", "class of d", found)]
 
 
-def _makes_infinity(ins: Instruction) -> bool:
+def _integer_classes(ins: Instruction, bins: dict[str, bool], total: Span) -> dict[str, bool]:
+    """The classes that numbers in the range of the last total have; all, where a total beyond the format's
+    range is wrapped, or where NaNs and infinities become numbers."""
+    fmt = ins.formats["d"]
+    low, wraps = least_integer(fmt), can_wrap(ins.program.operations[-1].final)
+    outside = total.greatest > fmt.largest or total.least < low
+    if ins.formats["a"].is_float or (outside and wraps):
+        return bins
+    reach = {
+        "positive": total.greatest > 1,
+        "negative": total.least < -1,
+        "minus one": total.least < 0,
+        "largest": total.greatest >= fmt.largest,
+        "least": total.least <= low,
+    }
+    return {label: has and reach.get(label, True) for label, has in bins.items()}
+
+
+def can_wrap(step: Step) -> bool:
+    """Whether integers that a step cannot hold lose their upper bits."""
+    if isinstance(step, Sum):
+        return step.width is not None
+    return isinstance(step, Additions | Round) and step.overflow in ("wrap", "ieee")
+
+
+def takes(ins: Instruction, held: Held | None, what: str) -> bool:
+    """Whether an operand can be an infinity, or a NaN."""
+    labels = {"infinity": ("infinity", "negative infinity"), "NaN": ("quiet NaN",)}[what]
+    formats = [ins.formats[name] for name in ("a", "b", "scale_a", "scale_b") if name in ins.formats]
+    bins = [*(class_bins(fmt) for fmt in formats), held_bins(ins.formats["c"], held)]
+    return any(of_one.get(label, False) for of_one in bins for label in labels)
+
+
+def _infinities(ins: Instruction, held: Held | None, total: Span) -> tuple[bool, bool]:
+    """Whether d can be a positive and a negative infinity: an overflow that was held as c keeps its sign, all
+    others can have either."""
+    nothing = None if held is None else Held(held.span, held.classes - {"infinity", "negative infinity"})
+    if makes_infinity(ins, nothing):
+        return True, True
+    step = ins.program.operations[-1].final
+    over = overflows(total, ins.formats["d"], kept_bits(step, ins.formats["d"]), step)
+    rule = "ieee" if isinstance(step, Fma) else step.overflow
+    always = rule == "infinity" or step.rounding in ("nearest_even", "nearest_away")
+    signs = [over and rule != "largest" and (always or step.rounding == way) for way in ("up", "down")]
+    if held is not None:
+        turned = any(one.negate in ("c", "both") for one in ins.program.steps_of(Multiply))
+        kept = [label in held.classes for label in ("infinity", "negative infinity")]
+        signs = [sign or was or (turned and any(kept)) for sign, was in zip(signs, kept, strict=True)]
+    return signs[0], signs[1]
+
+
+def makes_infinity(ins: Instruction, held: Held | None) -> bool:
     """Whether an infinity can come from an operand, from a step that makes one, or from a format on the
     way."""
-    if any(ins.formats[name].infinity is not None for name in "abc"):
+    if takes(ins, held, "infinity"):
         return True
     steps = [step for operation in ins.program.operations for step in operation.steps]
     ways = [fmt for step in steps[:-1] if (fmt := format_of(step)) is not None]
@@ -96,18 +159,18 @@ def result_samples(ins: Instruction, d: Array) -> Iterator[Sample]:
     yield "class of d", classify(fmt, decode(fmt, codes), codes, dropped)
 
 
-def _final_total(ins: Instruction) -> tuple[FinalStep, Span]:
+def final_total(ins: Instruction, held: Held | None) -> tuple[FinalStep, Span]:
     """The last step and the span of the exact value that it rounds."""
     operation = ins.program.operations[-1]
-    _, registers = spans_of(ins, operation)[-1]
+    _, registers = spans_of(ins, operation, held)[-1]
     return operation.final, rounded_total(operation.final, registers)
 
 
-def _negative_zero_result(ins: Instruction) -> bool:
+def _negative_zero_result(ins: Instruction, held: Held | None) -> bool:
     """The last step can answer -0: from addends that can all be -0, from any zero in mode "down", or from
     a tiny negative sum."""
     operation = ins.program.operations[-1]
-    step, (_, registers) = operation.final, spans_of(ins, operation)[-1]
+    step, (_, registers) = operation.final, spans_of(ins, operation, held)[-1]
     if isinstance(step, Round) and step.zero != "signed_underflow":
         return step.zero == "signed"
     if _tiny_sum(step, ins.formats["d"], registers):
@@ -115,7 +178,10 @@ def _negative_zero_result(ins: Instruction) -> bool:
     if isinstance(step, Round) or step.rounding == "down":
         return step.rounding == "down" and not isinstance(step, Round)
     read = set(step.of) if not isinstance(step, Fma) else {"c"} if step.start == "c" else set()
-    positive, sources = _positive_zeros(operation), {"c": (operation.seed,), "addends": operation.addends}
+    positive, sources = (
+        _positive_zeros(operation, held),
+        {"c": (operation.seed,), "addends": operation.addends},
+    )
     for name in read - _vanishing(operation):
         earlier = (o.final for o in ins.program.operations if o.to in sources.get(name, ()))
         if name in positive or any(isinstance(last, Round) and last.zero == "positive" for last in earlier):
@@ -128,10 +194,12 @@ def _vanishing(operation: Operation) -> set[str]:
     return {name for step in operation.steps[:-1] if isinstance(step, Align | Normalize) for name in step.of}
 
 
-def _positive_zeros(operation: Operation) -> set[str]:
+def _positive_zeros(operation: Operation, held: Held | None) -> set[str]:
     """Registers whose zeros are all +0 in the last step: a positive flush is the last that happens to
-    them."""
-    found: set[str] = set()
+    them, or it is c of a unit that never holds -0."""
+    kept = held is not None and "-0" not in held.classes and operation.seed == "c"
+    turned = any(step.negate in ("c", "both") for step in operation.steps_of(Multiply))
+    found: set[str] = {"c"} if kept and not turned else set()
     for step in operation.steps[:-1]:
         match step:
             case Flush():

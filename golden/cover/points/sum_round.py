@@ -8,7 +8,15 @@ from fractions import Fraction
 import numpy as np
 
 from golden.cover.points.point import Array, Coverpoint, Sample
-from golden.cover.ranges import Span, addends, kept_bits, largest_significand, one_exponent, rounded_total
+from golden.cover.ranges import (
+    Span,
+    addends,
+    kept_bits,
+    largest_significand,
+    least_integer,
+    one_exponent,
+    rounded_total,
+)
 from golden.model.registers import Numbers, Roundings, SeenStep
 from golden.number.formats import Format, Kind
 from golden.program.extents import group_sizes, groups_of
@@ -140,11 +148,14 @@ def round_points(name: str, step: RoundingStep, fmt: Format, registers: dict[str
     increment does."""
     total = rounded_total(step, registers)
     if not fmt.is_float:
-        above, below = (
-            total.greatest > fmt.largest,
-            total.least < (-(1 << (fmt.integer_bits - 1)) if fmt.signed else 0),
-        )
-        bins = {"in range": True, "largest": True, "least": True, "above": above, "below": below}
+        low = least_integer(fmt)
+        bins = {
+            "in range": True,
+            "largest": total.greatest >= fmt.largest,
+            "least": total.least <= low,
+            "above": total.greatest > fmt.largest,
+            "below": total.least < low,
+        }
         return [Coverpoint("rounding", f"{name}: range", bins)]
     kept = kept_bits(step, fmt)
     outcomes = _outcomes(step, fmt, kept, total, _carry(step, registers))
@@ -280,5 +291,5 @@ def _range_index(fmt: Format, rounded: Numbers) -> Array:
     magnitude = np.where(fits, rounded.significand_low.astype(np.int64) << np.where(fits, rounded.lsb, 0), 0)
     magnitude = np.where(rounded.ran & ~fits, np.int64(1) << 62, magnitude)
     value = np.where(rounded.sign == 1, -magnitude, magnitude)
-    low = -(1 << (fmt.integer_bits - 1)) if fmt.signed else 0
+    low = least_integer(fmt)
     return np.select([value > fmt.largest, value < low, value == fmt.largest, value == low], [3, 4, 1, 2], 0)

@@ -1,0 +1,95 @@
+"""What a unit that keeps its accumulator can hold as c: nothing but what it made itself, and the zero after
+`clear`.
+
+It is found by asking again and again what d can be, first of c = +0 alone, then of c that is +0 or such a d,
+until nothing new comes. Sums grow on and on, floats until a dot product is rounded away beside them; what
+takes more than 2**32 dot products in a row, seconds of a real unit, counts as out of reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import reduce
+
+from golden.cover.points.results import can_wrap, final_total, result_points
+from golden.cover.ranges import Held, Span, either, exponent_of, kept_bits, of_format, of_zero, result_span
+from golden.instruction import Instruction
+from golden.program.steps import Align, Multiply, Sum
+
+_ROW = 1 << 32
+"""Dot products in a row that can be."""
+_TURNS = 64
+"""More than there are classes and places of a format; what grows for longer is taken to be anything."""
+
+
+def held_by(units: Sequence[Instruction]) -> Held:
+    """What a dot product finds in a unit; `units`: the unit in each of its modes, with c as an operand, since
+    the dot product before may have had any of them."""
+    fmt = units[0].formats["c"]
+    zero = of_zero(fmt)
+    zero = replace(zero, high=zero.low, lsb=zero.low)  # it holds no exponent but the least
+    first = Held(zero, frozenset(("+0" if fmt.is_float else "zero",)))
+    ends, held = _ends(units, first), first
+    for _ in range(_TURNS):
+        classes = [
+            {label for label, reach in point.bins.items() if reach}
+            for unit in units
+            for point in result_points(unit, held)
+        ]
+        spans = [span for unit in units if not (span := _made(unit, held, ends)).zero]
+        spans += [] if held.span.zero else [held.span]
+        found = Held(reduce(either, spans, *[first.span] * (not spans)), held.classes.union(*classes))
+        if found == held:
+            return held
+        held = found
+    return replace(held, span=of_format(fmt, 1))
+
+
+def _ends(units: Sequence[Instruction], first: Held) -> tuple[Fraction, Fraction]:
+    """The least and the greatest number that dot products in a row add up to."""
+    fmt = of_format(units[0].formats["d"], 1)
+    totals = [final_total(unit, first)[1] for unit in units]
+    low, high = min(total.least for total in totals), max(total.greatest for total in totals)
+    if any(step.negate in ("c", "both") for unit in units for step in unit.program.steps_of(Multiply)):
+        low, high = min(low, -high), max(high, -low)
+    if not units[0].formats["d"].is_float:
+        low, high = _ROW * low, _ROW * high
+        steps = [step for unit in units for operation in unit.program.operations for step in operation.steps]
+        turns = any(map(can_wrap, steps)) and (low < fmt.least or high > fmt.greatest)
+        from_nan = units[0].formats["a"].is_float  # a NaN is some number there
+        return (
+            (fmt.least, fmt.greatest) if turns or from_nan else (max(low, fmt.least), min(high, fmt.greatest))
+        )
+    most = min(2 * _ROW * max(high, -low), *(_stalls(unit, max(high, -low)) for unit in units), fmt.greatest)
+    return max(-most, fmt.least) if low < 0 else Fraction(0), most if high > 0 else Fraction(0)
+
+
+def _stalls(unit: Instruction, most: Fraction) -> Fraction:
+    """The power of two that no sum passes, since a dot product of at most `most` is less than half of its
+    last place and is rounded away; the format's largest, where small addends can have an effect all the
+    same."""
+    (operation, *more), fmt = unit.program.operations, unit.formats["d"]
+    final = operation.final
+    aligns = operation.steps_of(Align)
+    plain = all(
+        (step.rounding, step.cut, step.shift_limit, step.exponent, step.maximum, step.left_out)
+        == ("toward_zero", "dropped", None, None, (), ())
+        for step in aligns
+    ) and not any(step.complement != "none" or step.width is not None for step in operation.steps_of(Sum))
+    if more or not plain or final.rounding not in ("toward_zero", "nearest_even", "nearest_away") or not most:
+        return of_format(fmt, 1).greatest
+    exponent = exponent_of(8 * most, fmt.max_exponent) + kept_bits(final, fmt) + 1
+    return min(Fraction(2) ** exponent, of_format(fmt, 1).greatest)
+
+
+def _made(unit: Instruction, held: Held, ends: tuple[Fraction, Fraction]) -> Span:
+    """What the unit answers, if c is what was held: numbers between the ends."""
+    fmt = unit.formats["d"]
+    least, greatest = ends
+    size = max(greatest, -least)
+    if fmt.is_float:
+        span = result_span(unit, unit.program.operations[-1], fmt, held)
+        return replace(span, greatest=greatest, least=least, high=exponent_of(size, fmt.max_exponent))
+    return replace(of_format(fmt, 1), greatest=greatest, least=least, significand=size)
