@@ -122,6 +122,14 @@ class Scoreboard:
         expected result, and the operands have a c also where the unit keeps it."""
         self._observers.append(observer)
 
+    def same(self, one: str, other: str) -> bool:
+        """Whether of two results, as 0, 1, X and Z, each is acceptable where the other is expected."""
+        codes, unknown = unpack_bits([one, other], self.layout)
+        d, fmt = codes.pop("d"), self.instruction.formats["d"]
+        equal = self._equal(fmt, d[0], d[1]) & self._equal(fmt, d[1], d[0])
+        alike = all((both[0] == both[1]).all() for both in codes.values())
+        return one == other or bool(np.all(equal) and alike and not unknown.any())
+
     # What it means ------------------------------------------------------------------------------------------
 
     @property

@@ -28,7 +28,7 @@ from golden.vectors.vectorset import VectorSet, default_set
 from golden.vectors.word import WordLayout
 from rtl_tb.bench.agents import Bus, Channel, Clocked, Handle, Monitor, Sink, Source
 from rtl_tb.bench.scoreboard import Compare, Scoreboard
-from rtl_tb.engines.job import FAILURE_KINDS, ProtocolFailure, Traffic
+from rtl_tb.engines.job import ProtocolFailure, Traffic, changed_text
 from rtl_tb.errors import DutTimeout, RtlError
 
 if TYPE_CHECKING:
@@ -207,9 +207,7 @@ class Bench:
         index = self.answered
         if index < self.source.position:
             if self.results[index : index + 1] not in ([], [bits]):
-                self.monitor.fail(
-                    "changed_answer", cycle, f"{FAILURE_KINDS['changed_answer']}: {bits}", index
-                )
+                self._answered_again(index, self.results[index], bits, cycle)
             self.results[index : index + 1] = [bits]
             self.result_cycles.append(cycle)
             self.monitor.index = self.answered
@@ -221,6 +219,10 @@ class Bench:
             self.monitor.fail(
                 "extra_result", cycle, f"a result came although all {len(self.results)} were answered"
             )
+
+    def _answered_again(self, index: int, before: str, now: str, cycle: int) -> None:
+        """A word that was sent again after a reset got other bits; `DotProductTB` knows what they mean."""
+        self.monitor.fail("changed_answer", cycle, changed_text(now), index)
 
     def _begin_reset(self) -> None:
         """Asserts the reset; what is in flight is lost, and after the reset nothing is sent while stale
@@ -360,6 +362,10 @@ class DotProductTB(Bench):
                     f"{name} has {channel.data.width} bits, expected {width} for {instruction.name} at "
                     f"level {level}"
                 )
+
+    def _answered_again(self, index: int, before: str, now: str, cycle: int) -> None:
+        if not self.scoreboard.same(before, now):
+            super()._answered_again(index, before, now, cycle)
 
     @cached_property
     def coverage(self) -> Coverage:

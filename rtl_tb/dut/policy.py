@@ -65,6 +65,11 @@ class ComparePolicy:
             same = same | (is_zero(fmt, expected) & is_zero(fmt, actual))
         return same
 
+    def interchangeable(self, fmt: Format, one: Bits, other: Bits) -> Mask:
+        """Whether each of two codes is acceptable where the other is expected; then both are, or neither,
+        whatever is."""
+        return np.asarray(self.equal(fmt, one, other) & self.equal(fmt, other, one))
+
 
 def _magnitude(fmt: Format, codes: Bits) -> Bits:
     """Exponent and fraction fields as one unsigned integer; sign and ignored bits are dropped."""

@@ -25,8 +25,17 @@ import numpy as np
 from rtl_tb.bench.scoreboard import unpack_bits
 from rtl_tb.dut.wrapper import NAME, wrapper_of
 from rtl_tb.engines.builds import DEPENDENCIES, Recipe, built, check_whole, design_options
-from rtl_tb.engines.common import Watch, codes_of, complaint, counters, random_start, run_folder, units_folder
-from rtl_tb.engines.job import Job, Outcome, Progress, ProtocolFailure
+from rtl_tb.engines.common import (
+    Watch,
+    changed_answers,
+    codes_of,
+    complaint,
+    counters,
+    random_start,
+    run_folder,
+    units_folder,
+)
+from rtl_tb.engines.job import Job, Outcome, Progress, ProtocolFailure, changed_text
 from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import VERILATOR_ERRORS, Simulator, ToolFailed, first_error
@@ -282,5 +291,22 @@ def _outcome(job: Job, answer: Mapping[str, Any]) -> Outcome:
     )
     outcome.unknown[: len(results)] = unknown
     outcome.failures = [ProtocolFailure(**failure) for failure in answer["failures"]]
+    outcome.failures += _changed(job, answer["changed"])
+    outcome.failures.sort(key=lambda one: one.cycle)
     outcome.cycles, outcome.resets = answer["cycles"], answer["resets"]
     return outcome
+
+
+def _changed(job: Job, changed: Sequence[tuple[int, int, str, str]]) -> list[ProtocolFailure]:
+    """The failures among the vectors that were answered again with other bits; X and Z are other bits."""
+    if not changed:
+        return []
+    found = [
+        ProtocolFailure("changed_answer", cycle, vector, changed_text(now))
+        for cycle, vector, _, now in changed
+    ]
+    (before, x), (now, y) = (unpack_bits([row[at] for row in changed], job.dut.layout) for at in (2, 3))
+    known = np.flatnonzero(~(x | y))
+    of_known = [{name: codes[known] for name, codes in came.items()} for came in (before, now)]
+    kept = changed_answers(job.dut, [found[i] for i in known], *of_known) if len(known) else []
+    return [one for one, unknown in zip(found, x | y, strict=True) if unknown] + kept

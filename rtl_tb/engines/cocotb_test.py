@@ -26,12 +26,27 @@ _BEAT = 64
 """Clock cycles between two signs of life in the file `progress`."""
 
 
+class _Job(Bench):
+    """A bench that leaves to the host which of two answers to a vector is as good as the other.
+
+    Attributes:
+        changed: (cycle, index, the bits before, the bits now).
+    """
+
+    def __init__(self, dut: Any, **settings: Any) -> None:
+        super().__init__(dut, **settings)
+        self.changed: list[tuple[int, int, str, str]] = []
+
+    def _answered_again(self, index: int, before: str, now: str, cycle: int) -> None:
+        self.changed.append((cycle, index, before, now))
+
+
 @cocotb.test()
 async def run_job(dut: Any) -> None:
     """Runs all vectors. Failures of the handshake are part of the answer, they do not fail this test."""
     job = json.loads((FILES / "job.json").read_text(encoding="utf-8"))
     words = np.load(FILES / "operands.npy")
-    bench = Bench(
+    bench = _Job(
         dut,
         idle=job["idle"],
         backpressure=job["backpressure"],
@@ -51,6 +66,7 @@ async def run_job(dut: Any) -> None:
         "cycles": bench.clocked.cycle,
         "resets": bench.resets_done,
         "failures": [asdict(failure) for failure in bench.failures],
+        "changed": bench.changed,
         "results": bench.results[: bench.answered],
     }
     (FILES / "answer.json").write_text(json.dumps(answer), encoding="utf-8")

@@ -8,14 +8,17 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rtl_tb.engines.job import FAILURE_KINDS, Bits, Job, Progress, ProtocolFailure
 from rtl_tb.errors import RtlError
+
+if TYPE_CHECKING:
+    from rtl_tb.dut.description import Dut
 
 KINDS = (
     "timeout",
@@ -28,6 +31,8 @@ KINDS = (
 )
 """FAILURE_KINDS in the order of the numbers that fast_harness.cpp and mmagold_tb.sv give them."""
 PINS = ("in_valid", "in_ready", "out_valid", "out_ready")
+MOST_OF_A_KIND = 16
+"""Failures of one kind that are kept, as in the harnesses."""
 _OF_NO_VECTOR = ("extra_result", "stale_after_reset")
 _COMPLAINT = re.compile(
     r"^ERROR: .*\$readmem[hb]: Unable to open (?P<opened>.+?) for reading"
@@ -153,6 +158,21 @@ def failure(kind: int, cycle: int, vector: int, pins: Iterable[str], in_flight: 
     where = "" if name in _OF_NO_VECTOR else f" at vector {vector}"
     text = f"{FAILURE_KINDS[name]}{where}, in cycle {cycle}: {states}; {in_flight} in flight"
     return ProtocolFailure(name, cycle, vector if where else None, text)
+
+
+def changed_answers(
+    dut: Dut, found: Sequence[ProtocolFailure], before: Mapping[str, Bits], now: Mapping[str, Bits]
+) -> list[ProtocolFailure]:
+    """Those failures `changed_answer` that are some: the DUT's policy does not take one answer for the other.
+
+    Args:
+        before, now: the two answers by name, (count, ...) each.
+    """
+    same = dut.compare.interchangeable(dut.instruction.formats["d"], before["d"], now["d"])
+    for name in before:
+        same = same & (before[name] == now[name] if name != "d" else True)
+    same = same.reshape(len(found), -1).all(axis=1)
+    return [one for one, alike in zip(found, same.tolist(), strict=True) if not alike][:MOST_OF_A_KIND]
 
 
 def written_failures(lines: Iterable[list[str]]) -> list[ProtocolFailure]:

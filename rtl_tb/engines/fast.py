@@ -19,8 +19,8 @@ import numpy as np
 
 from rtl_tb.dut.wrapper import NAME, wrapper_of
 from rtl_tb.engines.builds import OBJECTS, Recipe, built, design_options
-from rtl_tb.engines.common import Watch, codes_of, counters, written_failures
-from rtl_tb.engines.job import Job, Outcome, Progress
+from rtl_tb.engines.common import KINDS, Watch, changed_answers, codes_of, counters, failure, written_failures
+from rtl_tb.engines.job import Job, Outcome, Progress, ProtocolFailure
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import VERILATOR_ERRORS, Simulator, ToolFailed
@@ -107,7 +107,7 @@ def _simulate(
         )
     except ToolFailed as error:
         raise RtlError(f"the simulation of {job.dut.name} ended without an answer ({error.how})") from error
-    answered, cycles, resets, failures = _answers(job, files["answers"])
+    answered, cycles, resets, lines = _answers(job, files["answers"])
     out = np.zeros((count, (layout.result_width + 7) // 8), np.uint8)
     out[:answered] = np.fromfile(files["results"], np.uint8).reshape(out.shape)[:answered]
     if progress:
@@ -119,7 +119,7 @@ def _simulate(
         **codes_of(layout.unpack_results(out)),
         received=np.arange(count) < answered,
         unknown=np.zeros(count, np.bool_),
-        failures=written_failures(failures),
+        failures=sorted([*written_failures(lines), *_changed(job, lines)], key=lambda one: one.cycle),
         cycles=cycles,
         resets=resets,
     )
@@ -140,7 +140,7 @@ def _settings(job: Job) -> list[str]:
 
 
 def _answers(job: Job, file: Path) -> tuple[int, int, int, list[list[str]]]:
-    """(vectors answered, cycles, resets, the lines of failures); the last line of the file says
+    """(vectors answered, cycles, resets, the lines before); the last line of the file says
     that it is whole.
 
     Raises:
@@ -156,3 +156,19 @@ def _answers(job: Job, file: Path) -> tuple[int, int, int, list[list[str]]]:
             f"the simulation of {job.dut.name} ended without an answer; does the unit call exit()?"
         )
     return int(lines[-1][1]), int(lines[-1][2]), int(lines[-1][3]), lines[:-1]
+
+
+def _changed(job: Job, lines: list[list[str]]) -> list[ProtocolFailure]:
+    """The failures among the vectors that were answered again with other bits: the lines C of a harness."""
+    rows = [rest for mark, *rest in lines if mark == "C"]
+    if not rows:
+        return []
+    found = [
+        failure(KINDS.index("changed_answer"), int(cycle), int(vector), pins, int(in_flight))
+        for cycle, vector, pins, in_flight, *_ in rows
+    ]
+    before, now = (
+        job.dut.layout.unpack_results(np.array([list(bytes.fromhex(row[at])) for row in rows], np.uint8))
+        for at in (-2, -1)
+    )
+    return changed_answers(job.dut, found, before, now)

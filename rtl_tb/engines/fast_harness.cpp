@@ -5,7 +5,8 @@
 // OPERANDS and RESULTS hold words of MG_IN_BYTES and MG_OUT_BYTES bytes, little-endian, as Verilator keeps ports on the
 // little-endian machines that this engine supports, so that a word is one memcpy. PROGRESS holds two 64-bit counters: vectors
 // answered, clock cycles. ANSWERS is written last: one line "F kind cycle vector pins in_flight" for each failure of the
-// handshake, then "D answered cycles resets failures"; or "E cycle message" where the DUT ended the simulation.
+// handshake, "C cycle vector pins in_flight before now" with the words in hex, as they lie in RESULTS, for each vector that was
+// answered again with other bits, then "D answered cycles resets lines"; or "E cycle message" where the DUT ended the simulation.
 //
 // Results come in the order of the vectors, so what is in flight is the range answered..sent. A reset loses it: `sent` goes
 // back to `answered` and the vectors are sent again. It also clears a state: both then go back to the last vector with `clear`
@@ -23,6 +24,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "Vmmagold_dut.h"
 #include "verilated.h"
@@ -60,6 +62,12 @@ struct Failure {
     uint32_t kind;
     char pins[5];  // in_valid, in_ready, out_valid, out_ready
     uint64_t cycle, vector, in_flight;
+};
+
+// Another answer than before the reset: whether both are as good, the host knows.
+struct Changed {
+    Failure where;
+    uint8_t before[MG_OUT_BYTES], now[MG_OUT_BYTES];
 };
 
 struct Progress {
@@ -127,7 +135,16 @@ public:
             const Failure& f = failures[i];
             std::fprintf(file, "F %u %llu %llu %s %llu\n", f.kind, ull(f.cycle), ull(f.vector), f.pins, ull(f.in_flight));
         }
-        std::fprintf(file, "D %llu %llu %llu %u\n", ull(answered), ull(cycles), ull(resets_done), failure_count);
+        for (const Changed& c : changed) {
+            const Failure& f = c.where;
+            std::fprintf(file, "C %llu %llu %s %llu ", ull(f.cycle), ull(f.vector), f.pins, ull(f.in_flight));
+            for (const uint8_t byte : c.before) std::fprintf(file, "%02x", byte);
+            std::fputc(' ', file);
+            for (const uint8_t byte : c.now) std::fprintf(file, "%02x", byte);
+            std::fputc('\n', file);
+        }
+        std::fprintf(file, "D %llu %llu %llu %llu\n", ull(answered), ull(cycles), ull(resets_done),
+                     ull(failure_count + changed.size()));
     }
 
 private:
@@ -137,6 +154,7 @@ private:
     uint64_t cycles = 0, answered = 0, half = 0;
     Failure failures[kKinds * kPerKind];
     uint32_t failure_count = 0;
+    std::vector<Changed> changed;
     std::unique_ptr<VerilatedContext> context = std::make_unique<VerilatedContext>();
     std::unique_ptr<Vmmagold_dut> top;
     uint64_t random, sent = 0, quiet = 0, resets_done = 0, most_answered = 0;
@@ -241,7 +259,12 @@ private:
         if (answered == sent) return record(fresh_reset ? kStale : kExtra);
         uint8_t* place = out + answered * MG_OUT_BYTES;
         const void* result = static_cast<const void*>(&top->out_data);
-        if (answered < most_answered && std::memcmp(place, result, MG_OUT_BYTES)) record(kChanged);
+        if (answered < most_answered && std::memcmp(place, result, MG_OUT_BYTES)) {
+            Changed& c = changed.emplace_back();
+            c.where = here(kChanged);
+            std::memcpy(c.before, place, MG_OUT_BYTES);
+            std::memcpy(c.now, result, MG_OUT_BYTES);
+        }
         std::memcpy(place, result, MG_OUT_BYTES);
         progress->answered = ++answered;
         most_answered = std::max(most_answered, answered);
@@ -261,9 +284,13 @@ private:
 
     void record(Kind kind) {
         if (kept[kind]++ >= kPerKind) return;
-        Failure& f = failures[failure_count++];
-        f = {kind, "", cycles, answered, sent - answered};
+        failures[failure_count++] = here(kind);
+    }
+
+    Failure here(Kind kind) const {
+        Failure f = {kind, "", cycles, answered, sent - answered};
         std::memcpy(f.pins, pins, sizeof pins);
+        return f;
     }
 
     // Reset number r comes 1 to 8 cycles after vector r / (resets + 1) of the run was taken.

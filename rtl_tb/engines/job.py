@@ -37,6 +37,12 @@ FAILURE_KINDS = {
 }
 """Kinds of ProtocolFailure and what each means."""
 
+
+def changed_text(now: str) -> str:
+    """The text of a failure `changed_answer`, with the bits that came at last."""
+    return f"{FAILURE_KINDS['changed_answer']}: {now}"
+
+
 SIMULATORS = ("verilator", "icarus")
 
 

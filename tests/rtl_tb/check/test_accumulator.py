@@ -174,6 +174,39 @@ def test_another_answer_after_a_reset_is_no_pass(tmp_path, engine, simulator):
     assert verdict.wrong[5] if engine == "selfcheck" else told == {"changed_answer"}
 
 
+@pytest.mark.parametrize(("engine", "simulator"), RUNS)
+def test_another_nan_after_a_reset_is_another_answer_only_where_nans_are_exact(tmp_path, engine, simulator):
+    """A unit whose NaNs have another payload until its first reset in mid-flight."""
+    once = "logic fresh = 1'b1, seen = 1'b0;\n    always_ff @(posedge clk) begin\n"
+    once += "        if (take) seen <= 1'b1;\n        if (!rst_n && seen) fresh <= 1'b0;\n    end\n"
+    changes = [
+        ("    logic                  busy,", f"    {once}    logic                  busy,"),
+        (
+            ".d(d)\n    );",
+            ".d(e)\n    );\n    logic [31:0] e;\n    assign d = e ^ 32'(fresh && e == 32'h7fffffff);",
+        ),
+    ]
+    for policy, passes in (("any", True), ("exact", False)):
+        dut = load_dut(described(tmp_path, *changes, compare={"nan": policy}))
+        vectors = one_sequence(dut.instruction, 60)
+        vectors.operands["a"][3] = 0x7E00
+        vectors = VectorSet(
+            dut.instruction,
+            "dot",
+            vectors.operands,
+            dut.instruction.dot(**vectors.operands),
+            vectors.kinds,
+            0,
+        )
+        job = Job(dut, tmp_path / "build", vectors, simulator, Traffic(resets=1), timeout_cycles=300)
+        verdict = judge(vectors, engines.run(engine, job), dut.compare)
+        assert verdict.outcome.resets == 1 and verdict.passed == passes, verdict.outcome.failures[:3]
+        if engine != "selfcheck":
+            told = {failure.kind for failure in verdict.outcome.failures}
+            assert told == (set() if passes else {"changed_answer"})
+            assert len(verdict.outcome.failures) <= 60
+
+
 def one_sequence(ins, count):
     """A single sequence of sums that grow."""
     rng = np.random.default_rng(2)

@@ -253,6 +253,18 @@ def test_what_compares_less_than_the_unit_gives_is_refused():
     assert judge(vectors, silent, ComparePolicy()).wrong.tolist() == [i == 7 for i in range(20)]
 
 
+def test_two_answers_to_one_vector_are_held_against_each_other_by_the_policy():
+    """NaNs of other payloads under `nan: any`, never another flag, nor X."""
+    one, other, number = (f"{(flags << 16) | d:020b}" for flags, d in ((8, 0x7E00), (8, 0xFE01), (8, 0x3C00)))
+    flagged = f"{0x7E00:020b}"
+    loose, exact = Scoreboard(UNIT, compare=ComparePolicy(nan="any")), Scoreboard(UNIT)
+    assert loose.same(one, other) and loose.same(one, one) and not exact.same(one, other)
+    assert not loose.same(one, number) and not loose.same(number, one) and not loose.same(one, flagged)
+    assert not loose.same(one, one[:-1] + "X")
+    canonical = Scoreboard(UNIT, compare=ComparePolicy(nan="canonical"))
+    assert not canonical.same(other, one) and not canonical.same(one, other)
+
+
 def test_the_scoreboard_compares_flags():
     vectors, layout = default_set(UNIT, 30), WordLayout.of(UNIT)
     words = [int.from_bytes(word, "little") for word in layout.pack_results(vectors.results)]
