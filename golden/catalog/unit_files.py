@@ -12,6 +12,7 @@ from golden.files.escape import one_line
 from golden.instruction import CUSTOM, Evidence, Instruction
 from golden.number.formats import Format, build_format, get_format
 from golden.number.formats import formats as builtin_formats
+from golden.program.checks import depends_on_c
 from golden.program.compiling import compile_program
 from golden.program.flags import take_flags
 from golden.program.modes import Modes, Value, fill, mode_text, names_used, take_modes
@@ -43,13 +44,25 @@ def build_instruction(document: Section) -> Instruction:
     """Builds the instruction of an already parsed document (see `load_instruction`)."""
     modes = take_modes(document)
     if modes is None:
-        return _unit(document, {})
+        return _with_a_use(document, [_unit(document, {})])
     _check_fields_used(document, modes)
     units = {code: replace(_mode(document, values), mode_code=code) for code, values in modes.codes()}
     first = next(iter(units.values()))
     for code, unit in units.items():
         _check_same_ports(document, first, unit, code)
+    _with_a_use(document, list(units.values()))
     return replace(first, name=document["unit"], modes=modes, mode_units=units, mode_code=None)
+
+
+def _with_a_use(document: Section, units: list[Instruction]) -> Instruction:
+    """The first of a unit's modes; what the unit holds must be of use in one of them."""
+    if units[0].state and not any(depends_on_c(unit.program) for unit in units):
+        raise document.error(
+            "key 'accumulator' is state, but d does not depend on c, which stands for what the unit holds; "
+            "expected a step on the way to d that reads c, or no key 'accumulator'",
+            "accumulator",
+        )
+    return units[0]
 
 
 def _mode(document: Section, values: dict[str, Value]) -> Instruction:
@@ -129,7 +142,10 @@ def _unit(document: Section, values: dict[str, Value]) -> Instruction:
 
 def _keeps_its_accumulator(document: Section, formats: dict[str, Format], table: Section) -> bool:
     """Reads `accumulator`; with `state` c is what the unit holds, in the format of d; nobody names it."""
-    if document.take_choice("accumulator", ("operand", "state"), "operand") == "operand":
+    if "accumulator" not in document:
+        document.take("accumulator", str, None)
+        return False
+    if document.take_choice("accumulator", ("operand", "state")) == "operand":
         return False
     c, d = formats["c"], formats["d"]
     if c not in (NOTHING, d):

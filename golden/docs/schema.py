@@ -203,6 +203,8 @@ _KINDS: dict[str, _Kind] = {
             "`flags: [nx]`": f"{_UNIT}flags: [nx]\n{_CHAIN}",
             "`accumulator: state` with c in f32 and d in f16": _UNIT.replace("d: f32", "d: f16")
             + f"accumulator: state\n{_CHAIN}",
+            "`accumulator: state` and no step that reads c": f"{_UNIT}accumulator: state\n"
+            + _CHAIN.replace("nearest_even", "nearest_even, start: zero"),
             "`colour: red`": f"{_UNIT}{_CHAIN}\ncolour: red",
         },
     ),

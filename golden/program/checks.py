@@ -18,7 +18,7 @@ from golden.program.extents import (
     operands_of,
     product,
 )
-from golden.program.program import NO_SEED, ONE, OperandFormats, Operation
+from golden.program.program import NO_SEED, ONE, OperandFormats, Operation, Program
 from golden.program.steps import (
     Additions,
     Align,
@@ -45,6 +45,32 @@ def _also_read(step: Step) -> tuple[str, ...]:
             return ("c",)
         case _:
             return ()
+
+
+def depends_on_c(program: Program) -> bool:
+    """Whether anything of c can reach d, be it a NaN alone: followed backward from d."""
+    wanted = {program.operations[-1].to}
+    for operation in reversed(program.operations):
+        if operation.to in wanted:
+            live = _read_from(operation)
+            wanted |= ({operation.seed} if "c" in live else set()) | set(
+                operation.addends * ("addends" in live)
+            )
+    return "c" in wanted
+
+
+def _read_from(operation: Operation) -> set[str]:
+    """The registers of which the result of an operation is made, as they are before its first step."""
+    live = {"d"}
+    for step in reversed(operation.steps):
+        if isinstance(step, SpecialValues):
+            live.update(step.of)
+        elif step.to in live:
+            turned = () if isinstance(step, Multiply) else _also_read(step)  # c's sign alone is not of use
+            live = live - {step.to} | {*step.of, *turned}
+        elif isinstance(step, Align) and live & set(step.of):  # the largest exponent is of all
+            live.update(step.of)
+    return live
 
 
 class StepChecks:

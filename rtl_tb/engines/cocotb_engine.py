@@ -305,7 +305,8 @@ def _changed(job: Job, changed: Sequence[tuple[int, int, str, str]]) -> list[Pro
         ProtocolFailure("changed_answer", cycle, vector, changed_text(now))
         for cycle, vector, _, now in changed
     ]
-    (before, x), (now, y) = (unpack_bits([row[at] for row in changed], job.dut.layout) for at in (2, 3))
+    before, x = unpack_bits([bits for _, _, bits, _ in changed], job.dut.layout)
+    now, y = unpack_bits([bits for *_, bits in changed], job.dut.layout)
     known = np.flatnonzero(~(x | y))
     of_known = [{name: codes[known] for name, codes in came.items()} for came in (before, now)]
     kept = changed_answers(job.dut, [found[i] for i in known], *of_known) if len(known) else []

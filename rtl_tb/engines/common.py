@@ -168,11 +168,14 @@ def changed_answers(
     Args:
         before, now: the two answers by name, (count, ...) each.
     """
-    same = dut.compare.interchangeable(dut.instruction.formats["d"], before["d"], now["d"])
-    for name in before:
-        same = same & (before[name] == now[name] if name != "d" else True)
-    same = same.reshape(len(found), -1).all(axis=1)
-    return [one for one, alike in zip(found, same.tolist(), strict=True) if not alike][:MOST_OF_A_KIND]
+    alike = [
+        dut.compare.interchangeable(dut.instruction.formats["d"], codes, now[name])
+        if name == "d"
+        else codes == now[name]
+        for name, codes in before.items()
+    ]
+    same = np.all([each.reshape(len(found), -1).all(axis=1) for each in alike], axis=0)
+    return [found[i] for i in np.flatnonzero(~same)[:MOST_OF_A_KIND]]
 
 
 def written_failures(lines: Iterable[list[str]]) -> list[ProtocolFailure]:

@@ -165,6 +165,8 @@ def test_splitting_at_clears_changes_nothing(seed, count, often):
         ("b: s8, d", "b: s8, c: s8, d", "c is s8 and d is s32, expected one format"),
         ("accumulator: state", "accumulator: stat", "expected one of operand, state; nearest: state"),
         ("accumulator: state", "accumulator: operand", "'c'|c "),
+        ("accumulator: state", "accumulator: null", r"unit.yaml:6: key 'accumulator' is .*expected"),
+        ("of: [products, c]", "of: products", r"unit.yaml:6: .*d does not depend on c.*expected a step"),
         ("d: s32}", "d: ue8m0}", "cleared to zero, but ue8m0|in the mode"),
     ],
 )
@@ -172,6 +174,52 @@ def test_a_wrong_file_is_refused(tmp_path, old, new, message):
     assert old in MAC
     with pytest.raises(SpecError, match=message):
         unit(tmp_path, MAC.replace(old, new))
+
+
+SUM = "{sum: {of: products, to: total}}, "
+ROUND = "{round: {of: total, rounding: toward_zero, overflow: infinity, zero: positive}}"
+PATHS = {
+    "dead sum": ("{sum: {of: [products, c], to: partial}}, " + SUM + ROUND, False),
+    "product alone": ("{fma: {to: d, rounding: nearest_even, start: product}}", False),
+    "fma": ("{fma: {to: d, rounding: nearest_even}}", True),
+    "NaN alone": ("{special_values: {of: [products, c], nan: 0x7E00}}, " + SUM + ROUND, True),
+    "exponent alone": (
+        "{align: {of: [products, c], fraction_bits: 8, rounding: toward_zero}}, " + SUM + ROUND,
+        True,
+    ),
+    "flushed and left": ("{flush: {of: c, sign: positive}}, " + SUM + ROUND, False),
+    "turned and left": ("{multiply: {to: products, negate: c}}, " + SUM + ROUND, False),
+}
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_what_the_unit_holds_is_of_use(tmp_path, name):
+    """Or the unit needs no accumulator: the file says what it does not mean."""
+    steps, reads = PATHS[name]
+    first = "" if "fma" in steps else "{multiply: {to: products}}, "
+    text = "unit: u\nshape: {k: 1}\nformats: {a: f16, b: f16, d: f16}\naccumulator: state\n"
+    text += f"steps: [{first}{steps}]\n"
+    if reads:
+        assert unit(tmp_path, text).state
+    else:
+        with pytest.raises(SpecError, match=r"unit.yaml:4: .*does not depend on c"):
+            unit(tmp_path, text)
+
+
+def test_c_may_be_of_use_in_one_mode_or_by_way_of_an_operation(tmp_path):
+    text = "unit: u\nshape: {k: 2}\nformats: {a: f16, b: f16, d: f16}\naccumulator: state\n"
+    fma = "{fma: {to: d, rounding: nearest_even, start: %s}}"
+    moded = "modes: {start: [c, zero]}\n" + text + f"steps: [{fma % '$start'}]\n"
+    assert unit(tmp_path, moded).state
+    two = "program:\n  - {k: {modulo: 2, residues: [0]}, to: x, steps: [%s]}\n"
+    two += "  - {k: {modulo: 2, residues: [1]}, to: d, steps: [%s]}\n"
+    for first, second, reads in (("c", "c", True), ("zero", "c", False), ("c", "zero", False)):
+        chain = text + two % (fma % first, fma % second)
+        if reads:
+            assert unit(tmp_path, chain).state
+        else:
+            with pytest.raises(SpecError, match="does not depend on c"):
+                unit(tmp_path, chain)
 
 
 def test_operands_are_those_of_the_unit(ins, mac):
