@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from golden.errors import OperandError
+from golden.program.state import places
 from golden.vectors.vectorset import VectorSet, default_set, join
 from rtl_tb import engines
 from rtl_tb.check.example import Example, smallest
@@ -44,6 +45,9 @@ costs nothing."""
 STATE_RESETS = 30
 """Resets of a unit that keeps its accumulator, where none are given and the traffic is not full throughput. A
 reset may leave a part of the state, and each shows only what its next result depends on."""
+AGAIN, AGAIN_AT_LEAST = 4, 20_000
+"""How many vectors the resets of such a unit may send again, times the vectors of the run, and in any case:
+each reset sends a sequence again, from its start."""
 COVERED = 20_000
 """Vectors of a check that functional coverage looks at: it costs more than the run itself."""
 
@@ -120,6 +124,8 @@ class Check:
     diagnosis: Diagnosis | None = None
     difference: Difference | None = None
     capsule: Path | None = None
+    resets_left_out: int = 0
+    """Resets that the run of the verdict did without, see `affordable`."""
     handshake: Traffic | None = None
     """The traffic of a second, short run of `fast`, where there was one,
     on the first HANDSHAKE_COUNT vectors."""
@@ -184,6 +190,7 @@ class Check:
             "version": outcome.version,
             "seed": self.options.seed,
             "traffic": asdict(self.traffic),
+            "resets_left_out": self.resets_left_out,
             "handshake": None if self.handshake is None else asdict(self.handshake) | self._short_run,
             "drawn": self.drawn,
             "vectors": len(verdict.vectors),
@@ -239,7 +246,8 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
         dut = measure(dut, options.engine, options.simulator, build)
     report("drawing vectors", 0, 0)
     vectors, coverage = draw(dut, options)
-    traffic = options.traffic(DEFAULT_TRAFFIC[options.engine], dut.instruction.state)
+    asked = options.traffic(DEFAULT_TRAFFIC[options.engine], dut.instruction.state)
+    traffic = affordable(asked, vectors)
     job = Job(
         dut,
         build,
@@ -259,6 +267,7 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
     result = Check(
         dut, options, judge(vectors, outcome, dut.compare), _had(job, outcome), len(vectors), coverage
     )
+    result.resets_left_out = asked.on(dut).resets - traffic.on(dut).resets
     if result.passed and options.engine == "fast":
         job = _try_handshake(result, job)
     if not result.passed and options.explain:
@@ -274,17 +283,30 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
 def _try_handshake(result: Check, job: Job) -> Job:
     """Runs the first vectors again under the other traffic, if that is another; returns the job that the
     verdict is of."""
-    traffic = result.options.traffic(HANDSHAKE_TRAFFIC, job.dut.instruction.state)
+    vectors = job.vectors[:HANDSHAKE_COUNT]
+    asked = result.options.traffic(HANDSHAKE_TRAFFIC, job.dut.instruction.state)
+    traffic = affordable(asked, vectors)
     if traffic.on(job.dut) == job.traffic.on(job.dut):
         return job
-    job = replace(job, vectors=job.vectors[:HANDSHAKE_COUNT], traffic=traffic)
+    job = replace(job, vectors=vectors, traffic=traffic)
     outcome = engines.run("fast", job)
     outcome.seconds_build = result.verdict.outcome.seconds_build
     busy = judge(job.vectors, outcome, job.dut.compare)
     result.handshake = _had(job, outcome)
+    result.resets_left_out = asked.on(job.dut).resets - traffic.on(job.dut).resets
     if not busy.passed:
         result.verdict, result.traffic = busy, result.handshake
     return job
+
+
+def affordable(traffic: Traffic, vectors: VectorSet) -> Traffic:
+    """The traffic with as many of its resets as a unit that keeps its accumulator bears in bounded time, one
+    at least: with vectors of one long sequence every reset is a run of its own."""
+    if not vectors.instruction.state or not len(vectors):
+        return traffic
+    longest = int(places(vectors.operands["clear"]).max()) + 1
+    most = max(AGAIN * len(vectors), AGAIN_AT_LEAST) // longest
+    return replace(traffic, resets=min(traffic.resets, max(most, 1)))
 
 
 def _had(job: Job, outcome: Outcome) -> Traffic:

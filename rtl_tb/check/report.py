@@ -89,6 +89,8 @@ def traffic_line(report: Report) -> str:
 
     def words(traffic: Report) -> str:
         resets = f"{traffic['resets']} resets in mid-flight"
+        if report["resets_left_out"]:
+            resets += f" ({report['resets_left_out']} left out: each sends a long sequence again)"
         return f"{traffic['idle']:.0%} idle cycles, {traffic['backpressure']:.0%} backpressure, {resets}"
 
     quiet = not any(report["traffic"][key] for key in ("idle", "backpressure", "resets"))

@@ -12,11 +12,12 @@ import yaml
 import rtl_tb
 from golden import paths
 from golden.errors import SpecError
-from golden.vectors import default_set
+from golden.vectors import default_set, files
 from golden.vectors.vectorset import VectorSet
 from rtl_tb import engines
-from rtl_tb.check.check import STATE_RESETS, Options, check
+from rtl_tb.check.check import STATE_RESETS, Options, affordable, check
 from rtl_tb.check.dots import as_dots
+from rtl_tb.check.report import traffic_line
 from rtl_tb.check.unit import open_unit
 from rtl_tb.check.verdict import judge
 from rtl_tb.dut.description import load_dut
@@ -226,6 +227,28 @@ def test_a_sequence_longer_than_what_the_testbench_holds(tmp_path, monkeypatch):
     assert not judged(
         tmp_path, *MUTANTS["sticks_after_reset"], vectors=one_sequence(ins, 300), traffic=Traffic(resets=5)
     ).passed
+
+
+def test_resets_of_long_sequences_are_bounded(tmp_path):
+    """A thousand resets of one sequence would be a thousand runs; short sequences bear them."""
+    ins = load_dut(described(tmp_path)).instruction
+    long, short = one_sequence(ins, 8_000), default_set(ins, 8_000, 1)
+    asked = Traffic(0.1, 0.2, resets=1000, seed=3)
+    assert affordable(asked, long) == Traffic(0.1, 0.2, resets=4, seed=3)
+    assert 500 < affordable(asked, short).resets <= 1000
+    assert affordable(Traffic(resets=0), long).resets == 0
+    assert affordable(asked, one_sequence(ins, 50)).resets == 400
+    plain = default_set(ins.stateless, 100, 1)
+    assert affordable(asked, plain) == asked, "others send again what was in flight"
+
+
+def test_a_check_says_which_resets_it_left_out(tmp_path):
+    file = described(tmp_path)
+    files.write(tmp_path / "long.npz", one_sequence(load_dut(file).instruction, 6_000))
+    result = check(file, options(tmp_path, vectors=tmp_path / "long.npz", resets=50))
+    assert result.passed and result.traffic.resets == 4 and result.resets_left_out == 46
+    assert "4 resets in mid-flight (46 left out" in traffic_line(result.as_dict())
+    assert check(file, options(tmp_path, count=300)).resets_left_out == 0
 
 
 def test_a_run_starts_where_the_state_is_known(tmp_path):
