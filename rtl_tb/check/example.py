@@ -39,6 +39,8 @@ class Example:
     vector: int
     alone: bool
     sequence: Operands | None = None
+    reset: bool = True
+    """Whether the sequence is given after a reset; where there is none, its first dot product clears."""
 
     @property
     def expected(self) -> int:
@@ -92,7 +94,13 @@ class Example:
                 )
             rows.append("  ".join(words))
         return "\n".join(
-            ["given in order, after a reset:", *rows, "", "the last, with what the unit holds as c:", ""]
+            [
+                f"given in order{', after a reset' * self.reset}:",
+                *rows,
+                "",
+                "the last, with what the unit holds as c:",
+                "",
+            ]
         )
 
 
@@ -161,8 +169,9 @@ def _smallest_sequence(
         for of in (vectors.resolved(), vectors.results, verdict.outcome.results)
     )
     results = _accepted(ins, policy, {name: int(code) for name, code in wanted.items()})
+    reset = run.job.dut.reset is not None
     actual = None if verdict.unknown[last] else {name: int(code) for name, code in came.items()}
-    return Example(ins.stateless, operands, results, actual, at, found is not None, found)
+    return Example(ins.stateless, operands, results, actual, at, found is not None, found, reset)
 
 
 def _accepted(ins: Instruction, policy: ComparePolicy, results: dict[str, int]) -> dict[str, int]:

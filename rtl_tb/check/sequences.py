@@ -2,6 +2,8 @@
 
 First the failing dot product stands behind one that makes its c, and its operands become simpler. Where that
 does not fail, the fault is in the state: the shortest run of vectors up to it that fails becomes simpler.
+Of a unit without a reset every sequence begins with `clear`: else it would fail by what the unit happens to
+hold at first.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import numpy.typing as npt
 from golden.dissect.minimising import minimise
 from golden.instruction import Instruction
 from golden.program.signature import Operands
+from golden.program.state import starts
 from golden.stimuli import one
 from golden.stimuli.sequences import making
 from rtl_tb.check.unit import DutRun
@@ -96,6 +99,8 @@ def _shortest(run: DutRun, operands: Operands, vector: int) -> Operands | None:
     first wrong result."""
     for before in (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, LONGEST):
         start = max(vector - before, 0)
+        if run.job.dut.reset is None:
+            start = int(starts(operands["clear"], np.array([start]))[0])
         part = {name: codes[start : vector + 1] for name, codes in operands.items()}
         failed = run.judged(part)[1].failed
         if failed.any():
@@ -111,22 +116,27 @@ def _simpler(run: DutRun, ins: Instruction, sequence: Operands, progress: Progre
     Each try is a run of its own: a unit that forgets to clear, say, would carry one try into the next.
     """
     left = counted(1)
-    best, untried = sequence, _simplifications(ins, sequence)
+    reset = run.job.dut.reset is not None
+    best, untried = sequence, _simplifications(ins, sequence, reset)
     while (tried := next(left)) <= RUNS:
         candidate = next(untried, None)
         if candidate is None:
             break
         if fails_at_end(run, candidate):
-            best, untried = candidate, _simplifications(ins, candidate)
+            best, untried = candidate, _simplifications(ins, candidate, reset)
         if progress is not None:
             progress(tried, RUNS)
     return best
 
 
-def _simplifications(ins: Instruction, sequence: Operands) -> Iterator[Operands]:
+def _simplifications(ins: Instruction, sequence: Operands, reset: bool) -> Iterator[Operands]:
+    """`reset`: whether the unit has one, and holds +0 at first."""
     length = len(sequence["a"])
     for i in range(length - 1):
-        yield {name: np.delete(codes, i, axis=0) for name, codes in sequence.items()}
+        shorter = {name: np.delete(codes, i, axis=0) for name, codes in sequence.items()}
+        if not reset:
+            shorter["clear"][0] = 1
+        yield shorter
     for name, simple in (("a", 0), ("b", 0), ("a", one(ins.formats["a"])), ("b", one(ins.formats["b"]))):
         for place in np.argwhere(np.isin(sequence.get(name, 0), (0, simple), invert=True)).tolist():
             changed = sequence[name].copy()

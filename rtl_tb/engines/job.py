@@ -128,6 +128,11 @@ class Job:
             raise RtlError(
                 "the first vector starts from a result that is not among them; begin where `clear` is 1"
             )
+        if self._starts_from_anything:
+            raise RtlError(
+                f"{self.dut.name} has no reset, and what it holds at first is not known; begin the vectors "
+                "with one whose `clear` is 1"
+            )
         folder = self.build.absolute()
         if self.simulator == "verilator" and has_space(folder):
             raise RtlError(
@@ -135,6 +140,12 @@ class Job:
                 "what Verilator writes, takes none; name another with --build, or use Icarus (--engine "
                 "selfcheck --sim icarus)"
             )
+
+    @property
+    def _starts_from_anything(self) -> bool:
+        """Whether the first vector adds to a state that nothing has set."""
+        state = self.dut.instruction.state and self.dut.reset is None and len(self.vectors) > 0
+        return state and not self.vectors.operands["clear"][0]
 
 
 @dataclass(frozen=True)

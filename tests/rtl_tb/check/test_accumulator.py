@@ -326,6 +326,57 @@ def test_a_wrong_description_is_refused(tmp_path, changes, message):
         load_dut(described(tmp_path, **changes))
 
 
+NO_RESET = [
+    ("    input  logic                        rst_n,\n", "    input  logic                        unused,\n"),
+    ("if (!rst_n) held <= '0;\n        else if (leave)", "if (leave)"),
+    ("step_ready && !busy;", "step_ready && !busy && rst_n;"),
+    (
+        "    logic                  busy,",
+        "    logic [2:0] on = 0;\n    always_ff @(posedge clk) if (!on[2]) on <= on + 1;\n"
+        "    wire rst_n = on[2];\n    logic                  busy,",
+    ),
+]
+"""The handshake starts by itself; what the unit holds at first is anything."""
+FOURTH = [
+    (".out_ready(out_ready), .d(d)", ".out_ready(out_ready), .d(e)"),
+    (
+        "    fda #(",
+        "    logic [31:0] e;\n    logic [2:0] n;\n"
+        "    always_ff @(posedge clk) if (take) n <= clear ? 0 : n + 1;\n"
+        "    assign d = n == 3 ? e ^ 32'd1 : e;\n    fda #(",
+    ),
+]
+
+
+def without_reset(folder, *changes):
+    file = described(folder, *NO_RESET, *changes, constants={"unused": 1})
+    raw = yaml.safe_load(file.read_text())
+    file.write_text(yaml.safe_dump({key: value for key, value in raw.items() if key != "reset"}))
+    return file
+
+
+@pytest.mark.parametrize(("engine", "simulator"), RUNS[:2])
+def test_the_sequence_of_a_unit_without_a_reset_begins_with_clear(tmp_path, engine, simulator):
+    """The fourth dot product after `clear` is wrong: four are needed, and none that adds to anything."""
+    chosen = {"engine": engine, "simulator": simulator}
+    result = check(without_reset(tmp_path, *FOURTH), options(tmp_path, **chosen))
+    example = result.example
+    assert example is not None and example.alone and example.sequence is not None
+    assert example.sequence["clear"].tolist() == [1, 0, 0, 0]
+    assert example.came is not None and example.came["d"] == example.results["d"] ^ 1
+    text = (result.capsule / "report.md").read_text()
+    assert "given in order:" in text and "after a reset:" not in text
+
+
+def test_vectors_for_a_unit_without_a_reset_begin_with_clear(tmp_path):
+    file = without_reset(tmp_path)
+    assert check(file, options(tmp_path)).passed
+    dut = load_dut(file)
+    with pytest.raises(RtlError, match=r"has no reset.*`clear` is 1"):
+        Job(dut, tmp_path, one_sequence(dut.instruction, 10))
+    Job(load_dut(described(tmp_path)), tmp_path, one_sequence(dut.instruction, 10))
+
+
 def test_a_unit_without_a_reset_can_be_checked(tmp_path):
     """It then holds nothing known until the first `clear`."""
     file = described(tmp_path, reset=None, constants={"rst_n": 1})
