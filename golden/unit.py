@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from golden.errors import OperandError
 from golden.number.formats import Format, get_format
 from golden.program.signature import Bits, Operands, Signature
 
@@ -53,21 +54,32 @@ def signature_of(unit: Unit | Signature) -> Signature:
     return Signature(getattr(unit, "name", type(unit).__name__), 1, 1, unit.k, dict(unit.formats))
 
 
+def answers_of(unit: Unit, operands: Operands) -> dict[str, Bits]:
+    """All that a unit gives for a batch of dot products by name: d and, where it tells them, status flags."""
+    if isinstance(unit, Signature) and unit.status and hasattr(unit, "answers"):
+        found: dict[str, Bits] = unit.answers(unit.check_named(operands))
+        return found
+    return {"d": unit.dot(**operands)}
+
+
 def name_of(unit: Unit) -> str:
     """What messages call a unit: "hopper:HMMA.16816.F32", or its name alone."""
     architecture = getattr(unit, "architecture", "")
     return f"{architecture}:{signature_of(unit).name}" if architecture else signature_of(unit).name
 
 
+Function = Callable[..., npt.ArrayLike | Mapping[str, npt.ArrayLike]]
+
+
 class FunctionUnit(Signature):
     """A function f(a, b, c) -> d on raw codes, a and b (n, k), c and d (n,), as a unit; operands are given by
-    their names, metadata and scales too."""
+    their names, metadata and scales too. With status flags it may answer {"d": ..., "flags": ...}."""
 
-    function: Callable[..., npt.ArrayLike]
+    function: Function
 
     def __init__(
         self,
-        function: Callable[..., npt.ArrayLike],
+        function: Function,
         formats: Mapping[str, str | Format],
         k: int,
         name: str = "function",
@@ -79,9 +91,7 @@ class FunctionUnit(Signature):
         object.__setattr__(self, "function", function)
 
     @classmethod
-    def like(
-        cls, takes: Signature, function: Callable[..., npt.ArrayLike], name: str | None = None
-    ) -> FunctionUnit:
+    def like(cls, takes: Signature, function: Function, name: str | None = None) -> FunctionUnit:
         """A function that takes what another unit takes."""
         given = {one.name: getattr(takes, one.name) for one in fields(Signature)}
         return cls(function, given.pop("formats"), given.pop("k"), **given | {"name": name or takes.name})
@@ -104,10 +114,32 @@ class FunctionUnit(Signature):
             ShapeError, DTypeError, OperandError: of the operands. OperandError: the function answers with
                 another number of results, or with codes that d does not have.
         """
-        operands = self.check_dot(a, b, c, metadata, scale_a, scale_b, mode, clear)
+        return self.answers(self.check_dot(a, b, c, metadata, scale_a, scale_b, mode, clear))["d"]
+
+    def answers(self, operands: Operands) -> dict[str, Bits]:
+        """All that the function gives for checked operands, by name: d and, where it tells them, flags.
+
+        Raises:
+            OperandError: as `dot`; also of flags.
+        """
         if self.state:
-            operands["clear"] = self._starting_each(operands)
-        return self.in_batches(operands, lambda batch: self.function(**batch))
+            operands = operands | {"clear": self._starting_each(operands)}
+        told: dict[str, Bits] = {}
+
+        def ask(batch: Operands) -> npt.ArrayLike:
+            found = self.function(**batch)
+            if not isinstance(found, Mapping):
+                return found
+            told["flags"] = np.asarray(found["flags"])
+            return found["d"]
+
+        d = self.in_batches(operands, ask)
+        if self.flags_format is None or not told:
+            return {"d": d}
+        if told["flags"].size != d.size:
+            raise OperandError(f"{self.name} gave {told['flags'].size} words of flags for {d.size} results")
+        self.flags_format.check(told["flags"], "flags")
+        return {"d": d, "flags": told["flags"].reshape(d.shape)}
 
     def _starting_each(self, operands: Operands) -> Bits:
         """`clear` for batches that follow one another: set where each begins."""

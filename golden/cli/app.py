@@ -324,7 +324,8 @@ def run(
         Path | None, typer.Option("--in", help="All operands: .npz with keys a, b, c, ...")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Result: .npy, .npz (key d), .hex; else hex on stdout.")
+        Path | None,
+        typer.Option("--out", help="Result: .npy, .npz (keys d, flags), .hex; else hex on stdout."),
     ] = None,
     dot: Annotated[bool, typer.Option("--dot", help="Dot products: a, b (..., k), c (...).")] = False,
     values: Annotated[
@@ -347,12 +348,16 @@ def run(
         for key, path in files.items()
         if path is not None
     }
-    result = operand_files.compute(ins, given, dot)
+    results = operand_files.compute(ins, given, dot)
+    result, whole = results["d"], len(results) == 1
     title = f"{ins.architecture} {ins.name}"
     if out is None:
         typer.echo(operand_files.hex_text(result, ins.formats["d"], title), nl=False)
     else:
-        operand_files.write_result(out, result, ins.formats["d"], title)
+        whole = operand_files.write_result(out, results, ins.formats["d"], title)
+    if not whole:
+        typer.echo("this is d alone; --out RESULTS.npz holds the status flags, too (key flags)", err=True)
+    if out is not None:
         typer.echo(f"{out}: {' x '.join(map(str, result.shape))} {ins.formats['d'].name} codes", err=True)
 
 

@@ -9,12 +9,13 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from golden.dissect.comparing import CLASSES, Comparison, Example
+from golden.dissect.comparing import CLASSES, DIFFERENCES, Comparison, Example
 from golden.explain import modes, specification
 from golden.explain.terminal import code_text, indented, print_trace, step_line, table
 from golden.explain.trace import describe_code, float_text
 from golden.instruction import Instruction
 from golden.number.formats import Kind
+from golden.program.flags import flags_text
 from golden.program.program import Operation
 
 # One instruction --------------------------------------------------------------------------------------------
@@ -130,8 +131,8 @@ def print_comparison(result: Comparison[Instruction], traces: bool) -> None:
     console.print()
     console.print(indented(_counts(result)))
     console.print()
-    if x.status or y.status:
-        console.print("d alone is compared, status flags are not", highlight=False)
+    if result.left_out:
+        console.print(result.left_out, highlight=False)
     if result.example is None:
         console.print(
             f"[bold]no difference[/] in {result.trials:,} dot products (seed {result.seed}); not a proof "
@@ -140,6 +141,7 @@ def print_comparison(result: Comparison[Instruction], traces: bool) -> None:
         )
         return
     payloads = f", {result.nan_payloads:,} NaN payloads" if result.nan_payloads else ""
+    payloads += f", {result.flags_alone:,} in status flags alone" if result.flags_alone else ""
     console.print(
         f"[bold]{result.numeric:,} of {result.trials:,}[/] dot products answer differently{payloads}. "
         "The shortest example found:",
@@ -155,11 +157,12 @@ def print_comparison(result: Comparison[Instruction], traces: bool) -> None:
 
 
 def _counts(result: Comparison[Any]) -> Table:
-    rows = table("", "operands", "tried>", *(f"{name.replace('_', ' ')}>" for name in CLASSES))
+    names = DIFFERENCES if result.flags else CLASSES
+    rows = table("", "operands", "tried>", *(f"{name.replace('_', ' ')}>" for name in names))
     for count in result.counts:
         cells = [
             Text(f"{count.differences[name]:,}", style="bold" if count.differences[name] else "dim")
-            for name in CLASSES
+            for name in names
         ]
         rows.add_row(count.kind, f"{count.trials:,}", *cells)
     return rows
@@ -176,15 +179,18 @@ def _example(example: Example) -> Group:
             shown.add_row(f"k = {k}", code_text(a, formats["a"]), describe_code(formats["a"], a), *told)
     if "c" not in trace.instruction.absent:
         shown.add_row("c", code_text(trace.c, formats["c"]), describe_code(formats["c"], trace.c))
-    answers = table("", "architecture", "d", "", "error")
-    for label, side, code in zip("AB", example.traces, (example.x, example.y), strict=True):
+    answers = table("", "architecture", "d", "", "error", *["flags"] * (example.flags is not None))
+    words = example.flags or (0, 0)
+    for label, side, code, word in zip("AB", example.traces, (example.x, example.y), words, strict=True):
         fmt, error = side.instruction.formats["d"], side.error_ulp
+        flags = () if example.flags is None else (flags_text(side.instruction.status, word),)
         answers.add_row(
             label,
             side.instruction.architecture,
             Text(code_text(code, fmt), style="bold"),
             describe_code(fmt, code),
             "" if error is None else f"{error:+.4g} ULP",
+            *flags,
         )
     exact = trace.exact
     answers.add_row("", "exact", "", "" if exact is None else float_text(exact), "")

@@ -24,12 +24,16 @@ from golden.explain.trace import Trace
 from golden.instruction import Instruction
 from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands, Signature
-from golden.unit import Unit, signature_of
+from golden.unit import Unit, answers_of, signature_of
 
 BATCH = 2048
 CLASSES = ("value", "special", "zero_sign", "nan_payload")
 """Kinds of difference, the most telling first: two unequal finite numbers; a number, infinity or NaN
 against something of another kind; +0 against -0; two NaNs of different bits."""
+DIFFERENCES = (*CLASSES, "flags")
+"""What a comparison counts: the last are status flags that differ where d is equal or both are NaNs."""
+_TOLD = ("value", "special", "zero_sign", "flags", "nan_payload")
+"""The same, the most telling first."""
 _CANDIDATES = 14
 
 
@@ -39,7 +43,7 @@ class KindCount:
 
     kind: str
     trials: int = 0
-    differences: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CLASSES, 0))
+    differences: dict[str, int] = field(default_factory=lambda: dict.fromkeys(DIFFERENCES, 0))
 
     @property
     def numeric(self) -> int:
@@ -60,6 +64,8 @@ class Example:
     trace_x: Trace | None
     trace_y: Trace | None
     """None of a unit that is no instruction: nothing is known of its steps."""
+    flags: tuple[int, int] | None = None
+    """The words of status flags of both, where both tell them."""
 
     @property
     def products(self) -> int:
@@ -92,6 +98,20 @@ class Comparison(Generic[X]):
     seed: int
     counts: tuple[KindCount, ...]
     example: Example | None
+    flags: tuple[str, ...] = ()
+    """The status flags that were compared: those that both units tell."""
+
+    @property
+    def flags_alone(self) -> int:
+        """Differences in status flags where d is equal, or both are NaNs."""
+        return sum(count.differences["flags"] for count in self.counts)
+
+    @property
+    def left_out(self) -> str:
+        """Which status flags were not compared, in a line; empty where all were."""
+        sides = [getattr(signature_of(unit), "status", ()) for unit in (self.first, self.second)]
+        missing = [name for name in dict.fromkeys((*sides[0], *sides[1])) if name not in self.flags]
+        return f"not compared, as one side lacks them: flags {', '.join(missing)}" if missing else ""
 
     @property
     def trials(self) -> int:
@@ -118,6 +138,8 @@ class Comparison(Generic[X]):
             "trials": self.trials,
             "numeric": self.numeric,
             "nan_payloads": self.nan_payloads,
+            "flags": self.flags_alone,
+            "flags_compared": list(self.flags),
             "kinds": [{"kind": c.kind, "trials": c.trials, **c.differences} for c in self.counts],
             "example": None
             if example is None
@@ -125,6 +147,7 @@ class Comparison(Generic[X]):
                 "kind": example.kind,
                 "difference": example.difference,
                 "products": example.products,
+                "flags": None if example.flags is None else list(example.flags),
                 "x": example.side(example.trace_x, example.operands_x, example.x),
                 "y": example.side(example.trace_y, example.operands_y, example.y),
             },
@@ -147,8 +170,8 @@ def compare(
     They are instructions or other units (golden/unit.py). Both must take a, b and c of the same formats, and
     be both dense or both sparse of one pattern, with equal scale blocks. K may differ: operands are drawn for
     the smaller K, and the larger one gets zeros (scales of one, legal metadata) appended. Results of
-    different formats are compared by value. Of instructions that keep their accumulators the arithmetic is
-    compared, with c as an operand.
+    different formats are compared by value; status flags by name, those that both tell. Of instructions that
+    keep their accumulators the arithmetic is compared, with c as an operand.
 
     Args:
         seed: seeds the generator; equal seeds give equal searches.
@@ -172,7 +195,7 @@ def compare(
                 progress(
                     min(index * share + done + BATCH, (index + 1) * share), share * len(stimuli.SEARCH_KINDS)
                 )
-    return Comparison(x, y, seed, tuple(search.counts.values()), search.shortest())
+    return Comparison(x, y, seed, tuple(search.counts.values()), search.shortest(), search.flags)
 
 
 def _with_c(unit: X) -> X:
@@ -227,14 +250,16 @@ class _Search:
         # The shorter one's operands are drawn; of equals an instruction's, whose program says where to aim.
         self.short = min((x, y), key=lambda unit: (unit.k, not isinstance(unit, Instruction)))
         self.counts = {kind: KindCount(kind) for kind in stimuli.SEARCH_KINDS}
-        self.found: dict[str, list[tuple[str, Operands]]] = {name: [] for name in CLASSES}
+        self.found: dict[str, list[tuple[str, Operands]]] = {name: [] for name in DIFFERENCES}
+        self.flags: tuple[str, ...] = ()
+        """Status flags that both sides tell, once they were asked."""
 
     def run(self, kind: str, count: int, rng: np.random.Generator) -> None:
         """Tries one batch."""
         operands = stimuli.generate(self.short, kind, count, rng)
         tally, classes = self.counts[kind], self.differences(operands)
         tally.trials += count
-        for index, name in enumerate(CLASSES):
+        for index, name in enumerate(DIFFERENCES):
             hits = np.flatnonzero(classes == index)
             tally.differences[name] += len(hits)
             if len(hits) and sum(k == kind for k, _ in self.found[name]) == 0:
@@ -243,19 +268,32 @@ class _Search:
                 )
 
     def differences(self, operands: Operands) -> npt.NDArray[np.int64]:
-        """The class of difference of every dot product (an index into CLASSES), or -1 where the two agree."""
-        dx, dy = self.answers(operands)
-        return classify(dx, dy, self.x.formats["d"], self.y.formats["d"])
+        """The class of difference of every dot product (an index into DIFFERENCES), or -1 where the two
+        agree."""
+        x, y = self.answers(operands)
+        classes = classify(x["d"], y["d"], self.x.formats["d"], self.y.formats["d"])
+        if "flags" not in x or "flags" not in y:
+            return classes
+        sides = signature_of(self.x).status, signature_of(self.y).status
+        self.flags = tuple(name for name in sides[0] if name in sides[1])
+        of_x, of_y = (
+            [codes["flags"] >> status.index(name) & 1 for name in self.flags]
+            for codes, status in zip((x, y), sides, strict=True)
+        )
+        differ = np.any(np.array(of_x) != np.array(of_y), axis=0) if self.flags else np.False_
+        hidden = (classes == -1) | (classes == CLASSES.index("nan_payload"))
+        return np.where(hidden & differ, DIFFERENCES.index("flags"), classes)
 
-    def answers(self, operands: Operands) -> tuple[Bits, Bits]:
-        """Both results of a batch; the longer unit gets padded operands."""
-        return self.x.dot(**pad(operands, self.x)), self.y.dot(**pad(operands, self.y))
+    def answers(self, operands: Operands) -> tuple[dict[str, Bits], dict[str, Bits]]:
+        """All results of a batch; the longer unit gets padded operands."""
+        return answers_of(self.x, pad(operands, self.x)), answers_of(self.y, pad(operands, self.y))
 
     def shortest(self) -> Example | None:
         """Minimises the candidates of the most telling class and returns the cheapest."""
-        for index, name in enumerate(CLASSES):
+        for name in _TOLD:
             candidates = [
-                (kind, self.least(operands, index)) for kind, operands in self.found[name][:_CANDIDATES]
+                (kind, self.least(operands, DIFFERENCES.index(name)))
+                for kind, operands in self.found[name][:_CANDIDATES]
             ]
             if candidates:
                 costs = [cost(self.short, operands) for _, operands in candidates]
@@ -272,15 +310,17 @@ class _Search:
         """Traces one dot product on both units."""
         for_x, for_y = pad(operands, self.x), pad(operands, self.y)
         dx, dy = self.answers({key: codes[None] for key, codes in operands.items()})
+        told = "flags" in dx and "flags" in dy
         return Example(
             kind,
             difference,
             for_x,
             for_y,
-            int(dx[0]),
-            int(dy[0]),
+            int(dx["d"][0]),
+            int(dy["d"][0]),
             self.x.trace(**for_x) if isinstance(self.x, Instruction) else None,
             self.y.trace(**for_y) if isinstance(self.y, Instruction) else None,
+            (int(dx["flags"][0]), int(dy["flags"][0])) if told else None,
         )
 
 

@@ -224,15 +224,21 @@ def _kind_of(file: Path) -> str:
     raise FileFormatError(f"{file}: unknown kind of output '{file.suffix}', expected {', '.join(_SUFFIXES)}")
 
 
-def write_result(path: str | Path, codes: Bits, fmt: Format, title: str) -> None:
-    """Writes raw codes as .npy, .npz (key d) or hex text, by the suffix."""
-    kind = _kind_of(Path(path))
+def write_result(path: str | Path, results: dict[str, Bits], fmt: Format, title: str) -> bool:
+    """Writes the codes of d as .npy or hex text, or all results as .npz (keys d and flags), by the suffix.
+
+    Returns:
+        Whether all of them were written.
+    """
+    kind, codes = _kind_of(Path(path)), results["d"]
+    named: dict[str, Any] = dict(results)
     if kind == ".npy":
         write_whole(path, lambda stream: np.save(stream, codes))
     elif kind == ".npz":
-        write_whole(path, lambda stream: np.savez_compressed(stream, d=codes))
+        write_whole(path, lambda stream: np.savez_compressed(stream, **named))
     else:
         write_text(path, hex_text(codes, fmt, title))
+    return kind == ".npz" or len(results) == 1
 
 
 # Whole calls ------------------------------------------------------------------------------------------------
@@ -260,10 +266,10 @@ def from_text(ins: Instruction, given: dict[str, str | None]) -> dict[str, Bits]
     return operands
 
 
-def compute(ins: Instruction, given: dict[str, Bits], dot: bool) -> Bits:
-    """Runs the matrix API or `dot` on operands by name; a missing one is an error that names it."""
+def compute(ins: Instruction, given: dict[str, Bits], dot: bool) -> dict[str, Bits]:
+    """The results by name (d and, where the unit has status flags, flags) of the matrix API or `dot` on
+    operands by name; a missing one is an error that names it."""
     for name in [name for name in ins.operand_shapes(not dot) if name in "abc"]:
         if name not in given:
             raise OperandError(f"operand '{name}' is missing: give --{name} FILE, or --in FILE.npz")
-    operate = ins.engine.dots if dot else ins.engine.matrices
-    return operate(*(given.get(name) for name in NAMES))
+    return ins.answers(ins.check_operands([given.get(name) for name in NAMES], not dot), not dot)

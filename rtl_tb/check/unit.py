@@ -65,13 +65,13 @@ class DutRun:
     def unit(self) -> FunctionUnit:
         """The DUT as a unit; asking it raises RtlError where a result is X or Z or never came."""
 
-        def answer(**operands: Bits) -> Bits:
+        def answer(**operands: Bits) -> dict[str, Bits]:
             results, verdict = self.judged(operands)
             unknown = verdict.unknown | verdict.missing
             if unknown.any():
                 named = f"{int(unknown.sum())} of {len(unknown)} results"
                 raise RtlError(f"{self.job.dut.name}: {named} are X or Z or never came")
-            return results["d"]
+            return results
 
         return FunctionUnit.like(self.job.dut.instruction, answer, self.job.dut.name)
 

@@ -308,6 +308,40 @@ def test_run_every_way_gives_the_same(tmp_path: Path, matrices: dict[str, Any]) 
     assert again.stdout.startswith("// hopper mma.sync")
 
 
+def test_run_gives_status_flags_where_they_fit_and_says_where_they_do_not(tmp_path: Path) -> None:
+    name = str(EXAMPLES / "ieee_fma_flags.yaml")
+    ins = golden.load_instruction(name)
+    given = golden.stimuli.generate(ins, "special_values", 40, np.random.default_rng(1))
+    np.savez(tmp_path / "in.npz", **given)
+    archive, plain = tmp_path / "d.npz", tmp_path / "d.npy"
+    assert (
+        call("run", name, "--dot", "--in", str(tmp_path / "in.npz"), "--out", str(archive)).stderr.count("\n")
+        == 1
+    )
+    found = np.load(archive)
+    assert (found["d"] == ins.dot(**given)).all() and (found["flags"] == ins.flags(**given)).all()
+    for out in (("--out", str(plain)), ()):
+        said = call("run", name, "--dot", "--in", str(tmp_path / "in.npz"), *out)
+        assert "d alone" in said.stderr and ".npz" in said.stderr and "d alone" not in said.stdout
+    assert (np.load(plain) == found["d"]).all()
+
+
+def test_compare_tells_of_status_flags(tmp_path: Path) -> None:
+    text = (EXAMPLES / "ieee_fma_flags.yaml").read_text()
+    assert "tiny: unbounded" in text
+    (tmp_path / "other.yaml").write_text(text.replace("tiny: unbounded", "tiny: before_rounding"))
+    (tmp_path / "none.yaml").write_text(
+        "".join(line for line in text.splitlines(True) if not line.startswith("flags:")).replace(
+            ", tiny: unbounded", ""
+        )
+    )
+    name = str(EXAMPLES / "ieee_fma_flags.yaml")
+    told = call("compare", name, str(tmp_path / "other.yaml"), "--budget", "20000").stdout
+    assert "in status flags alone" in told and "inexact, underflow" in told and "not compared" not in told
+    assert data("compare", name, str(tmp_path / "other.yaml"), "--budget", "20000")["flags"] > 0
+    assert "not compared" in call("compare", name, str(tmp_path / "none.yaml"), "--budget", "5000").stdout
+
+
 def test_run_dot_values_and_scales(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     given = {

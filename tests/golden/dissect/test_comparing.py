@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 
 import golden
+from golden import yamlfile
+from golden.catalog.unit_files import build_instruction
 from golden.dissect import comparing as module
 from golden.dissect.comparing import CLASSES, compare
+from golden.errors import OperandError
+from golden.unit import FunctionUnit
 
 EXAMPLES = Path(__file__).parents[3] / "spec" / "examples"
 HOPPER = golden.instruction("hopper", "HMMA.16816.F32")
@@ -180,3 +184,76 @@ def test_classify() -> None:
         2,
         -1,
     ]
+
+
+FLAGGED = """
+unit: flagged
+shape: {k: 1}
+formats: {a: f16, b: f16, c: f16, d: f16}
+flags: [inexact, underflow, overflow, invalid]
+steps:
+  - fma: {to: d, rounding: nearest_even, nan: 0x7E00, tiny: unbounded}
+"""
+
+
+def flagged(*changes: tuple[str, str]) -> golden.Instruction:
+    text = FLAGGED
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return build_instruction(yamlfile.parse(text))
+
+
+def test_status_flags_that_both_tell_are_compared() -> None:
+    """Two rules of tininess answer alike and raise underflow differently."""
+    found = compare(flagged(), flagged(("tiny: unbounded", "tiny: before_rounding")), budget=20_000)
+    assert found.numeric == found.nan_payloads == 0 < found.flags_alone and found.left_out == ""
+    example = found.example
+    assert example is not None and example.difference == "flags" and example.x == example.y
+    assert example.flags is not None and example.flags[0] ^ example.flags[1] == 0b0010
+    told = found.as_dict()
+    assert told["flags"] == found.flags_alone and told["example"]["flags"] == list(example.flags)
+    same = compare(flagged(), flagged(), budget=4000)
+    assert same.example is None and same.flags == flagged().status
+
+
+def test_flags_are_compared_by_name_and_what_is_left_out_is_said() -> None:
+    all_four = "flags: [inexact, underflow, overflow, invalid]\n"
+    turned = flagged((all_four, "flags: [invalid, inexact]\n"))
+    found = compare(flagged(), turned, budget=4000)
+    assert found.flags_alone == 0 and set(found.flags) == {"inexact", "invalid"}
+    assert "flags underflow, overflow" in found.left_out
+    silent = compare(flagged(), flagged((all_four, ""), (", tiny: unbounded", "")), budget=4000)
+    assert silent.flags == () and "flags inexact, underflow, overflow, invalid" in silent.left_out
+    assert (
+        compare(
+            flagged((all_four, ""), (", tiny: unbounded", "")),
+            flagged((all_four, ""), (", tiny: unbounded", "")),
+            budget=4000,
+        ).left_out
+        == ""
+    )
+
+
+def test_a_flag_beside_a_nan_of_other_bits_is_told() -> None:
+    """It tells more than the bits of a NaN."""
+    signals = flagged(("0x7E00", "0x7E01"))
+    found = compare(flagged(), signals, budget=4000)
+    assert found.flags_alone == 0 < found.nan_payloads
+
+    def wrong(**operands: np.ndarray) -> dict[str, np.ndarray]:
+        results = signals.answers(operands)
+        return results | {"flags": results["flags"] & 7}
+
+    found = compare(flagged(), FunctionUnit.like(signals, wrong), budget=4000)
+    assert found.flags_alone > 0 and found.example is not None and found.example.difference == "flags"
+
+
+def test_a_function_that_tells_flags_of_another_size_is_refused() -> None:
+    ins = flagged()
+    unit = FunctionUnit.like(ins, lambda **one: {"d": ins.dot(**one), "flags": np.zeros(1, np.uint8)})
+    with pytest.raises(OperandError, match="1 words of flags for 5 results"):
+        unit.answers({name: np.zeros((5, 1), np.uint16) for name in "ab"} | {"c": np.zeros(5, np.uint16)})
+    unit = FunctionUnit.like(ins, lambda **one: {"d": ins.dot(**one), "flags": np.full(5, 16, np.uint8)})
+    with pytest.raises(OperandError, match="flags"):
+        unit.answers({name: np.zeros((5, 1), np.uint16) for name in "ab"} | {"c": np.zeros(5, np.uint16)})

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 import golden
+from golden.dissect.comparing import compare
 from golden.errors import FileFormatError, OperandError, SpecError
 from golden.vectors import default_set, files
 from golden.vectors.vectorset import VectorSet
@@ -18,6 +19,7 @@ from golden.vectors.word import WordLayout
 from rtl_tb.bench.scoreboard import Scoreboard
 from rtl_tb.check.check import Options, check
 from rtl_tb.check.report import WRITERS, headline
+from rtl_tb.check.unit import open_unit
 from rtl_tb.check.verdict import judge
 from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.init import draft
@@ -119,6 +121,16 @@ def test_a_wrong_d_is_diagnosed_as_ever(tmp_path):
     found = checked(planted(tmp_path, 6))
     assert found.verdict.wrong_d.any() and found.diagnosis is not None
     assert sum(found.verdict.wrong_flags.values()) == 0
+
+
+def test_a_dut_is_a_unit_that_tells_its_flags(tmp_path):
+    """The fault is in underflow alone: a comparison of d would find nothing."""
+    unit = open_unit(planted(tmp_path, 1), build=tmp_path / "build")
+    found = compare(UNIT, unit, budget=14_000)
+    assert found.numeric == found.nan_payloads == 0 < found.flags_alone and found.flags == UNIT.status
+    assert found.example is not None and found.example.flags[0] ^ found.example.flags[1] == 0b0010
+    operands = default_set(UNIT, 50, 1).operands
+    assert np.array_equal(unit.dot(**operands), UNIT.dot(**operands))
 
 
 # Ports ------------------------------------------------------------------------------------------------------
