@@ -6,9 +6,6 @@
 
 #include "mmagold.h"
 
-/* Dot products that a lane kernel computes side by side, one a column. */
-#define MG_LANES 16
-
 /* Exponents that mark what is not a finite number, chosen so that the sum of two still tells which product it is:
  * zero * finite < infinity * zero < infinity * finite < infinity * infinity < NaN * anything. */
 #define MG_E_ZERO (-(1 << 16))
@@ -17,29 +14,49 @@
 #define MG_E_SPECIAL (1 << 19)   /* at or above: infinity or NaN */
 #define MG_E_NAN_LEAST (1 << 23) /* at or above: NaN */
 
-/* MG_LANES dot products, decoded. Element k of lane l: b at [k * b_stride + l]; a at [k * MG_LANES + l], or, where the
- * `_high` pointers are set, a at [k] for the first half of the lanes and a_high at [k] for the second.
- * Significands are signed; `a64`/`b64` hold raw codes for the kernels on hardware floats; scales one per scale block. */
+#define MG_TILE_OPERATIONS 16 /* of a program in the fast form, at most */
+#define MG_MAX_GROUPS 8
+#define MG_MOST_LANES 16
+
+/* One decoded operand: [row][column]. `raw`: codes as they are, for the hardware's own arithmetic. */
 typedef struct {
-    const int32_t *a_significand, *a_exponent, *a_significand_high, *a_exponent_high, *b_significand, *b_exponent;
-    const uint64_t *a64, *b64;
-    const int32_t *scale_a_significand, *scale_a_exponent, *scale_b_significand, *scale_b_exponent; /* [scale block * MG_LANES + l] */
-    ptrdiff_t b_stride;
-} mg_block;
+    float *value;
+    int32_t *exponent;
+    char *raw;
+} mg_plane;
+
+/* Dot products for the fast form: rows of A (k apart) against `columns` of B, a multiple of the lanes. `per_lane`: one
+ * row, in which element k of lane l lies at [k * lanes + l]; its columns are the lanes. The other words stand in mg_tile.h. */
+typedef struct {
+    const mg_program *program;
+    int32_t rows, columns, per_lane, significands, specials, quick, plain;
+    mg_plane a, b, scale_a, scale_b;
+    ptrdiff_t a_row, scale_row; /* from a row to the next */
+    ptrdiff_t *row_of_b;            /* [row][k] where row_step is not 0: where the row of B begins that element k meets */
+    ptrdiff_t row_step;
+    const char *c;
+    char *d;
+    ptrdiff_t c_row, d_row; /* bytes */
+} mg_tile;
+
+typedef int (*mg_decoder)(const mg_format *f, const mg_table *table, const char *data, int64_t step, ptrdiff_t count, int significands,
+                          float *value, int32_t *exponent);
+
+/* The fast form for one length of vectors. */
+typedef struct {
+    int32_t lanes; /* 0: no more */
+    void (*run)(const mg_tile *tile);
+    mg_decoder decode;
+} mg_tile_kernel;
 
 typedef struct {
     const char *name;
-    /* Decodes `count` codes that lie `step` bytes apart, by table (8-bit storage) or by the format's fields. */
-    void (*decode)(const mg_format *f, const int32_t *table, const char *data, int64_t step, int32_t storage, ptrdiff_t count,
-                   int32_t *significand, int32_t *exponent);
-    /* Runs one operation on a block: seed and addend codes in, result codes out. Returns a mask of lanes that it left
-     * to the general interpreter (NaNs whose payload matters). */
-    uint32_t (*run)(const mg_operation *o, const mg_block *block, const uint64_t *seed, const uint64_t *addend, uint64_t *out);
-} mg_lane_kernels;
+    mg_tile_kernel kernels[3]; /* the widest first */
+} mg_tile_kernels;
 
-extern const mg_lane_kernels mg_lanes_portable;
+extern const mg_tile_kernels mg_tiles_portable;
 #if defined(__x86_64__)
-extern const mg_lane_kernels mg_lanes_avx2, mg_lanes_avx512;
+extern const mg_tile_kernels mg_tiles_avx2, mg_tiles_avx512;
 #endif
 
 /* Bytes of scratch that mg_dot_in needs; aligned for any type. */

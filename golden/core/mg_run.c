@@ -1,5 +1,6 @@
-/* Batches: strided operands in, tiles decoded once, blocks of MG_LANES dot products to the kernels, threads over tiles. */
+/* Batches: strided operands in, tiles decoded once for the fast form, single dot products for the interpreter, threads. */
 #include <fenv.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,21 +9,19 @@
 #include "mg_number.h"
 #include "mg_watch.h"
 
-/* One operand of one tile: raw codes, and for the lane kernels its decoded significands and exponents. */
-typedef struct {
-    uint64_t *codes;
-    int32_t *significand, *exponent;
-} mg_operand;
-
-/* Scratch of one thread. `gathered_*` hold one block in [k][lane] order. */
+/* Scratch of one thread. */
 typedef struct {
     const mg_program *program;
     const mg_call *call;
-    const mg_lane_kernels *kernels;
-    int32_t rows, columns, scale_columns; /* of the tile: m, n, scales of one row */
-    mg_operand a, b, scale_a, scale_b, gathered_a, gathered_b, gathered_scale_a, gathered_scale_b;
-    uint8_t *metadata;
-    uint64_t *lane_a, *lane_b, *lane_scales, *results;
+    const mg_tile_kernel *kernel; /* of the fast form, or null */
+    mg_decoder decode;            /* the widest */
+    mg_tile tile;
+    int32_t scales, nibbles;         /* of a dot product: scales, bytes of metadata */
+    char *c, *d;                     /* a tile's, where the caller's are not packed */
+    uint8_t *metadata;               /* of one row */
+    int32_t *selected;               /* [lane][k]: the row of B that element k of A meets */
+    char *gathered[4];               /* [k][lane]: a, b, scales of a, scales of b */
+    uint64_t *codes;                 /* of one dot product: a, b, scales of a, scales of b */
     void *workspace, *memory;
     int64_t first, last;
     const mg_watch *watch; /* who observes, pointing at the first dot product, or null */
@@ -57,33 +56,6 @@ static void mg_store(char *at, int32_t storage, uint64_t code) {
     }
 }
 
-static void mg_load_row(const char *at, int64_t step, int32_t storage, int32_t columns, uint64_t *out) {
-    if (storage == 64 && step == 8) {
-        memcpy(out, at, (size_t)columns * sizeof *out);
-        return;
-    }
-    for (int32_t j = 0; j < columns; j++) out[j] = mg_load(at + j * step, storage);
-}
-
-/* Loads rows x columns of one operand: decoded where the lane kernels compute on integers, raw codes otherwise. */
-static void mg_load_operand(const mg_worker *w, const mg_array *array, int64_t batch, const mg_format *f, const int32_t *table,
-                            int32_t rows, int32_t columns, mg_operand *operand) {
-    const char *data = array->data + mg_offset(w->call, array, batch);
-    if (array->column == f->storage / 8 && array->row == array->column * columns) { /* one run in memory */
-        columns *= rows;
-        rows = 1;
-    }
-    for (int32_t i = 0; i < rows; i++) {
-        const char *at = data + i * array->row;
-        const ptrdiff_t first = (ptrdiff_t)i * columns;
-        if (operand->significand)
-            w->kernels->decode(f, table, at, array->column, f->storage, columns, operand->significand + first,
-                               operand->exponent ? operand->exponent + first : NULL);
-        else
-            mg_load_row(at, array->column, f->storage, columns, operand->codes + first);
-    }
-}
-
 /* Row of B that stored element s of a row of A meets; `nibbles` is that row's metadata. */
 static int32_t mg_selected(const mg_program *p, const uint8_t *nibbles, int32_t s) {
     switch (p->sparsity) {
@@ -96,383 +68,257 @@ static int32_t mg_selected(const mg_program *p, const uint8_t *nibbles, int32_t 
 
 static int32_t mg_metadata_columns(const mg_program *p) {
     static const int32_t chunk[] = {1, 4, 2, 8};
-    return p->logical_k / chunk[p->sparsity];
+    return p->sparsity ? p->logical_k / chunk[p->sparsity] : 0;
 }
 
-/* Scales without fraction bits only move the exponents of the elements that share them, unless a kernel asks for them. */
-static void mg_fold_scales(mg_worker *w) {
-    const mg_program *p = w->program;
-    if (!p->scale_block || !w->kernels || p->operations[0].fast == MG_FAST_GDFS) return;
-    for (int32_t i = 0; i < w->rows; i++)
-        for (int32_t k = 0; k < p->k; k++) w->a.exponent[i * p->k + k] += w->scale_a.exponent[i * w->scale_columns + k / p->scale_block];
-    const int32_t logical_block = p->scale_block * (p->logical_k / p->k);
-    for (int32_t k = 0; k < p->logical_k; k++)
-        for (int32_t j = 0; j < w->columns; j++) w->b.exponent[k * w->columns + j] += w->scale_b.exponent[k / logical_block * w->columns + j];
+static const char *mg_row(const mg_call *call, const mg_array *array, int64_t batch, int32_t row) {
+    return array->data + mg_offset(call, array, batch) + row * array->row;
 }
 
-static void mg_load_tile(mg_worker *w, int64_t batch) {
+/* Row i's metadata, packed. */
+static const uint8_t *mg_load_metadata(const mg_worker *w, int64_t batch, int32_t i) {
+    const char *at = w->nibbles ? mg_row(w->call, &w->call->e, batch, i) : NULL;
+    for (int32_t j = 0; j < w->nibbles; j++) w->metadata[j] = *(const uint8_t *)(at + j * w->call->e.column);
+    return w->metadata;
+}
+
+/* One element of D by the general interpreter. */
+static void mg_run_element(mg_worker *w, int64_t batch, int32_t i, int32_t j, mg_watch *watch) {
     const mg_program *p = w->program;
     const mg_call *call = w->call;
-    mg_load_operand(w, &call->a, batch, &p->a, p->table_a, w->rows, p->k, &w->a);
-    mg_load_operand(w, &call->b, batch, &p->b, p->table_b, p->logical_k, w->columns, &w->b);
-    if (p->scale_block) {
-        mg_load_operand(w, &call->scale_a, batch, &p->scale_a, p->table_scale_a, w->rows, w->scale_columns, &w->scale_a);
-        mg_load_operand(w, &call->scale_b, batch, &p->scale_b, p->table_scale_b, w->scale_columns, w->columns, &w->scale_b);
-    }
-    mg_fold_scales(w);
-    if (p->sparsity) {
-        const char *data = call->e.data + mg_offset(call, &call->e, batch);
-        int32_t columns = mg_metadata_columns(p);
-        for (int32_t i = 0; i < w->rows; i++)
-            for (int32_t j = 0; j < columns; j++) w->metadata[i * columns + j] = *(const uint8_t *)(data + i * call->e.row + j * call->e.column);
-    }
-}
-
-/* Blocks ------------------------------------------------------------------------------------------------------- */
-
-/* Where lane l of a block lies: tile row and column. Lanes past the tile repeat its last element. */
-typedef struct {
-    int32_t row[MG_LANES], column[MG_LANES];
-} mg_lanes;
-
-static void mg_locate(const mg_worker *w, int32_t first, mg_lanes *lanes) {
-    int32_t row = first / w->columns, column = first % w->columns;
-    if (w->columns == 8 && row + 1 < w->rows) { /* the common narrow tile: two rows of eight */
-        for (int l = 0; l < MG_LANES; l++) {
-            lanes->row[l] = row + l / 8;
-            lanes->column[l] = l % 8;
-        }
-        return;
-    }
-    for (int l = 0; l < MG_LANES; l++) {
-        lanes->row[l] = row;
-        lanes->column[l] = column;
-        if (column + 1 < w->columns) {
-            column++;
-        } else if (row + 1 < w->rows) {
-            row++;
-            column = 0;
-        }
-    }
-}
-
-/* rows x count values of `from` into to[k][lane], each lane its row. */
-static void mg_gather_rows(const mg_lanes *lanes, int32_t count, const mg_operand *from, mg_operand *to) {
-    const int32_t *row = lanes->row;
-    if (to->codes && row[0] == row[7] && row[8] == row[15]) { /* columns in lanes: one row, or two of eight columns */
-        for (int32_t k = 0; k < count; k++) {
-            const uint64_t low = from->codes[row[0] * count + k], high = from->codes[row[8] * count + k];
-            for (int l = 0; l < 8; l++) to->codes[k * MG_LANES + l] = low;
-            for (int l = 8; l < MG_LANES; l++) to->codes[k * MG_LANES + l] = high;
-        }
-    } else if (to->codes) {
-        for (int32_t k = 0; k < count; k++)
-            for (int l = 0; l < MG_LANES; l++) to->codes[k * MG_LANES + l] = from->codes[row[l] * count + k];
-    } else {
-        for (int32_t k = 0; k < count; k++) {
-            for (int l = 0; l < MG_LANES; l++) to->significand[k * MG_LANES + l] = from->significand[row[l] * count + k];
-            for (int l = 0; l < MG_LANES && to->exponent; l++) to->exponent[k * MG_LANES + l] = from->exponent[row[l] * count + k];
-        }
-    }
-}
-
-/* count x columns values of `from` into to[k][lane], each lane its column; a sparse A picks the row by its metadata. */
-static void mg_gather_columns(const mg_worker *w, const mg_lanes *lanes, int32_t count, int select, const mg_operand *from, mg_operand *to) {
-    const mg_program *p = w->program;
-    const int32_t columns = w->columns, nibbles = mg_metadata_columns(p);
-    int32_t at[MG_LANES], selected = 0;
-    if (!select && columns == 8 && lanes->row[1] == lanes->row[0]) { /* the same eight columns in both halves */
-        for (int32_t half = 0; half < 2 * count; half++) {
-            if (to->codes) memcpy(to->codes + half * 8, from->codes + half / 2 * 8, 8 * sizeof(uint64_t));
-            if (to->significand) memcpy(to->significand + half * 8, from->significand + half / 2 * 8, 8 * sizeof(int32_t));
-            if (to->exponent) memcpy(to->exponent + half * 8, from->exponent + half / 2 * 8, 8 * sizeof(int32_t));
-        }
-        return;
-    }
-    for (int32_t k = 0; k < count; k++) {
-        for (int l = 0; l < MG_LANES; l++) {
-            int32_t row = k;
-            if (select) row = l && lanes->row[l] == lanes->row[l - 1] ? selected : mg_selected(p, w->metadata + lanes->row[l] * nibbles, k);
-            selected = row;
-            at[l] = row * columns + lanes->column[l];
-        }
-        if (to->codes) {
-            for (int l = 0; l < MG_LANES; l++) to->codes[k * MG_LANES + l] = from->codes[at[l]];
-        } else {
-            for (int l = 0; l < MG_LANES; l++) to->significand[k * MG_LANES + l] = from->significand[at[l]];
-            for (int l = 0; l < MG_LANES && to->exponent; l++) to->exponent[k * MG_LANES + l] = from->exponent[at[l]];
-        }
-    }
-}
-
-/* The codes of one lane, as the general interpreter takes them. */
-static uint64_t mg_general_lane(mg_worker *w, const mg_lanes *lanes, int l, uint64_t c, mg_watch *watch, uint32_t *raised) {
-    const mg_program *p = w->program;
-    const int32_t nibbles = mg_metadata_columns(p);
+    const char *a = mg_row(call, &call->a, batch, i), *b = mg_row(call, &call->b, batch, 0) + j * call->b.column;
+    const uint8_t *nibbles = mg_load_metadata(w, batch, i);
+    uint64_t *a_codes = w->codes, *b_codes = a_codes + p->k, *scales = b_codes + p->k;
     for (int32_t k = 0; k < p->k; k++) {
-        int32_t row = p->sparsity ? mg_selected(p, w->metadata + (ptrdiff_t)lanes->row[l] * nibbles, k) : k;
-        w->lane_a[k] = w->a.codes[(ptrdiff_t)lanes->row[l] * p->k + k];
-        w->lane_b[k] = w->b.codes[(ptrdiff_t)row * w->columns + lanes->column[l]];
+        a_codes[k] = mg_load(a + k * call->a.column, p->a.storage);
+        b_codes[k] = mg_load(b + mg_selected(p, nibbles, k) * call->b.row, p->b.storage);
     }
-    for (int32_t s = 0; s < w->scale_columns; s++) {
-        w->lane_scales[s] = w->scale_a.codes[(ptrdiff_t)lanes->row[l] * w->scale_columns + s];
-        w->lane_scales[w->scale_columns + s] = w->scale_b.codes[(ptrdiff_t)s * w->columns + lanes->column[l]];
+    for (int32_t s = 0; s < w->scales; s++) {
+        scales[s] = mg_load(mg_row(call, &call->scale_a, batch, i) + s * call->scale_a.column, p->scale_a.storage);
+        scales[w->scales + s] = mg_load(mg_row(call, &call->scale_b, batch, s) + j * call->scale_b.column, p->scale_b.storage);
     }
-    return mg_dot_in(w->workspace, p, w->lane_a, w->lane_b, c, w->lane_scales, w->lane_scales + w->scale_columns, watch, raised);
+    const uint64_t c = mg_load(mg_row(call, &call->c, batch, i) + j * call->c.column, p->c.storage);
+    uint32_t raised = 0;
+    const uint64_t d = mg_dot_in(w->workspace, p, a_codes, b_codes, c, scales, scales + w->scales, watch, call->flags.data ? &raised : NULL);
+    mg_store(call->d.data + mg_offset(call, &call->d, batch) + i * call->d.row + j * call->d.column, p->d.storage, d);
+    if (call->flags.data) call->flags.data[mg_offset(call, &call->flags, batch) + i * call->flags.row + j * call->flags.column] = (char)raised;
 }
 
-/* Runs the whole program on one block; c codes in, d codes out. */
-static void mg_run_block(mg_worker *w, const mg_lanes *lanes, const mg_block *block, const uint64_t *c, uint64_t *d) {
+/* Fast form: loading -------------------------------------------------------------------------------------------- */
+
+/* Decodes rows x columns of an operand; raw codes are copied where the hardware's own arithmetic takes them. Returns
+ * whether there is an infinity or a NaN. */
+static int mg_load_plane(const mg_worker *w, const char *data, int64_t row, int64_t column, const mg_format *f, const mg_table *table,
+                         int32_t rows, int32_t columns, int significands, mg_plane *plane) {
+    const int32_t width = f->storage / 8;
+    int specials = 0;
+    if (column == width && row == column * columns) { /* one run in memory */
+        columns *= rows;
+        rows = 1;
+    }
+    for (ptrdiff_t i = 0; i < rows; i++) {
+        const char *at = data + i * row;
+        if (plane->raw && column == width) memcpy(plane->raw + i * columns * width, at, (size_t)columns * (size_t)width);
+        else if (plane->raw)
+            for (ptrdiff_t j = 0; j < columns; j++) memcpy(plane->raw + (i * columns + j) * width, at + j * column, (size_t)width);
+        else
+            specials |= w->decode(f, table, at, column, columns, significands, plane->value + i * columns, plane->exponent + i * columns);
+    }
+    return specials;
+}
+
+/* Scales without fraction bits only move the exponents of the elements that share them; those of groups stay apart. */
+static void mg_fold_scales(const mg_worker *w, mg_tile *t) {
     const mg_program *p = w->program;
-    static const uint64_t zeros[MG_LANES];
-    uint32_t left = 0;
-    memcpy(w->results, c, MG_LANES * sizeof *c);
-    memcpy(w->results + MG_LANES, zeros, sizeof zeros);
-    for (int32_t i = 0; i < p->operation_count; i++) {
-        const mg_operation *o = &p->operations[i];
-        const uint64_t *addend = o->addend_count ? w->results + (ptrdiff_t)o->addends[0] * MG_LANES : zeros;
-        left |= w->kernels->run(o, block, w->results + (ptrdiff_t)o->seed * MG_LANES, addend, w->results + (ptrdiff_t)(2 + i) * MG_LANES);
-    }
-    memcpy(d, w->results + (ptrdiff_t)(1 + p->operation_count) * MG_LANES, MG_LANES * sizeof *d);
-    for (int l = 0; left; l++, left >>= 1)
-        if (left & 1) d[l] = mg_general_lane(w, lanes, l, c[l], NULL, NULL);
+    if (p->operations[0].fast == MG_FAST_GDFS) return;
+    const int32_t lanes = t->per_lane ? t->columns : 1, block = p->scale_block, b_block = t->per_lane ? block : block * (p->logical_k / p->k);
+    for (int32_t i = 0; i < t->rows; i++)
+        for (int32_t k = 0; k < p->k; k++)
+            for (int32_t l = 0; l < lanes; l++) t->a.exponent[(i * p->k + k) * lanes + l] += t->scale_a.exponent[(i * w->scales + k / block) * lanes + l];
+    for (int32_t k = 0; k < (t->per_lane ? p->k : p->logical_k); k++)
+        for (int32_t j = 0; j < t->columns; j++) t->b.exponent[k * t->columns + j] += t->scale_b.exponent[k / b_block * t->columns + j];
 }
 
-static mg_block mg_make_block(mg_worker *w) {
-    mg_block block = {
-        .a_significand = w->gathered_a.significand, .a_exponent = w->gathered_a.exponent, .b_significand = w->gathered_b.significand,
-        .b_exponent = w->gathered_b.exponent, .a64 = w->gathered_a.codes, .b64 = w->gathered_b.codes,
-        .scale_a_significand = w->gathered_scale_a.significand, .scale_a_exponent = w->gathered_scale_a.exponent,
-        .scale_b_significand = w->gathered_scale_b.significand, .scale_b_exponent = w->gathered_scale_b.exponent, .b_stride = MG_LANES};
-    return block;
+/* Decodes what is in a tile; `at` holds the operands, each as mg_load_plane takes it. */
+typedef struct {
+    const char *data;
+    int64_t row, column;
+} mg_view;
+
+static void mg_decode_tile(mg_worker *w, const mg_view *a, const mg_view *b, const mg_view *scale_a, const mg_view *scale_b) {
+    const mg_program *p = w->program;
+    mg_tile *t = &w->tile;
+    const int32_t lanes = t->columns, k = p->k;
+    const int own = t->per_lane; /* a plane is [k][lane], of A too */
+    t->specials = mg_load_plane(w, a->data, a->row, a->column, &p->a, p->table_a, own ? k : t->rows, own ? lanes : k, t->significands, &t->a);
+    t->specials |= mg_load_plane(w, b->data, b->row, b->column, &p->b, p->table_b, own ? k : p->logical_k, lanes, t->significands, &t->b);
+    if (!w->scales) return;
+    t->specials |= mg_load_plane(w, scale_a->data, scale_a->row, scale_a->column, &p->scale_a, p->table_scale_a, own ? w->scales : t->rows,
+                                 own ? lanes : w->scales, 1, &t->scale_a);
+    t->specials |= mg_load_plane(w, scale_b->data, scale_b->row, scale_b->column, &p->scale_b, p->table_scale_b, w->scales, lanes, 1, &t->scale_b);
+    mg_fold_scales(w, t);
 }
 
-#define MG_MOVE_RUN(TYPE)                                                                           \
-    for (int i = 0; i < run; i++) {                                                                 \
-        TYPE code = (TYPE)codes[l + i];                                                             \
-        if (store) memcpy(at + i * (ptrdiff_t)sizeof code, &code, sizeof code);                     \
-        else memcpy(&code, at + i * (ptrdiff_t)sizeof code, sizeof code);                           \
-        codes[l + i] = code;                                                                        \
-    }
+/* NaNs whose payload matters are left to the interpreter. */
+static int mg_is_nan_code(const mg_format *f, const char *at) {
+    const uint64_t code = mg_load(at, f->storage), magnitude = f->sign_shift < 0 ? code : code & ~(UINT64_C(1) << f->sign_shift);
+    return magnitude > f->infinity;
+}
 
-/* Loads c or stores d of one block, in runs of neighbouring columns. */
-static inline void mg_move_block(const mg_worker *w, const mg_array *array, char *data, const mg_lanes *lanes, int used, int32_t storage,
-                                 uint64_t *codes, const int store) {
-    const int packed = array->column == storage / 8;
-    const int run = !packed ? 1 : w->columns % MG_LANES == 0 ? MG_LANES : w->columns == 8 ? 8 : 1;
-    for (int l = 0; l < used; l += run) {
-        char *at = data + lanes->row[l] * array->row + lanes->column[l] * array->column;
-        if (run > 1 && storage == 64) {
-            MG_MOVE_RUN(uint64_t)
-        } else if (run > 1 && storage == 32) {
-            MG_MOVE_RUN(uint32_t)
-        } else if (run > 1 && storage == 16) {
-            MG_MOVE_RUN(uint16_t)
-        } else {
-            for (int i = 0; i < run; i++, at += array->column) {
-                if (store) mg_store(at, storage, codes[l + i]);
-                else codes[l + i] = mg_load(at, storage);
+/* Fast form: running -------------------------------------------------------------------------------------------- */
+
+static mg_view mg_view_of(const mg_call *call, const mg_array *array, int64_t batch) {
+    const mg_view view = {array->data ? array->data + mg_offset(call, array, batch) : NULL, array->row, array->column};
+    return view;
+}
+
+/* Moves rows x columns codes; used where c or d are not packed. */
+static void mg_copy(const char *from, int64_t from_row, int64_t from_column, char *to, int64_t to_row, int64_t to_column, int32_t rows,
+                    int32_t columns, int32_t width) {
+    for (ptrdiff_t i = 0; i < rows; i++)
+        for (ptrdiff_t j = 0; j < columns; j++) memcpy(to + i * to_row + j * to_column, from + i * from_row + j * from_column, (size_t)width);
+}
+
+static void mg_run_whole_tile(mg_worker *w, int64_t batch) {
+    const mg_program *p = w->program;
+    const mg_call *call = w->call;
+    mg_tile *t = &w->tile;
+    const mg_view a = mg_view_of(call, &call->a, batch), b = mg_view_of(call, &call->b, batch), c = mg_view_of(call, &call->c, batch),
+                  d = mg_view_of(call, &call->d, batch), scale_a = mg_view_of(call, &call->scale_a, batch), scale_b = mg_view_of(call, &call->scale_b, batch);
+    const int32_t c_width = p->c.storage / 8, d_width = p->d.storage / 8, rows = t->rows, columns = t->columns;
+    mg_decode_tile(w, &a, &b, &scale_a, &scale_b);
+    for (int32_t i = 0; p->sparsity && i < rows; i++) {
+        const uint8_t *nibbles = mg_load_metadata(w, batch, i);
+        for (int32_t k = 0; k < p->k; k++) t->row_of_b[(ptrdiff_t)i * p->k + k] = (ptrdiff_t)mg_selected(p, nibbles, k) * columns;
+    }
+    t->c = c.column == c_width ? c.data : w->c;
+    t->c_row = c.column == c_width ? c.row : (ptrdiff_t)columns * c_width;
+    t->d = d.column == d_width ? (char *)d.data : w->d;
+    t->d_row = d.column == d_width ? d.row : (ptrdiff_t)columns * d_width;
+    if (t->c == w->c) mg_copy(c.data, c.row, c.column, w->c, t->c_row, c_width, rows, columns, c_width);
+    w->kernel->run(t);
+    if (t->d == w->d) mg_copy(w->d, t->d_row, d_width, (char *)d.data, d.row, d.column, rows, columns, d_width);
+    for (int32_t i = 0; p->operations[0].fast == MG_FAST_FMA && i < rows; i++)
+        for (int32_t j = 0; j < columns; j++)
+            if (mg_is_nan_code(&p->d, t->d + i * t->d_row + (ptrdiff_t)j * d_width)) mg_run_element(w, batch, i, j, NULL);
+}
+
+/* Brings element k of each lane beside those of the others: [k][lane]. */
+static void mg_gather(const char *const *from, int64_t step, const int32_t *rows, int32_t count, int32_t lanes, int32_t width, char *out) {
+    for (int32_t l = 0; l < lanes; l++) {
+        const int32_t *row = rows ? rows + (ptrdiff_t)l * count : NULL;
+        for (ptrdiff_t k = 0; k < count; k++) {
+            const char *at = from[l] + (row ? row[k] : k) * step;
+            char *to = out + (k * lanes + l) * width;
+            switch (width) {
+            case 1: *to = *at; break;
+            case 2: memcpy(to, at, 2); break;
+            case 4: memcpy(to, at, 4); break;
+            default: memcpy(to, at, 8);
             }
         }
     }
-    for (int l = used; l < MG_LANES && !store; l++) codes[l] = codes[used - 1];
 }
 
-/* Brings the operands of one block into lane order; what the block before it already has there stays. */
-static mg_block mg_prepare_block(mg_worker *w, const mg_lanes *lanes, int first_block, int new_row) {
-    const mg_program *p = w->program;
-    const int direct = !p->sparsity && w->columns % MG_LANES == 0; /* b's rows already lie in lane order */
-    mg_block block = mg_make_block(w);
-    const int halves = w->a.significand && lanes->row[1] == lanes->row[0] && (w->columns == 8 || w->columns % MG_LANES == 0); /* one row of a, or two */
-    if (halves) {
-        block.a_significand = w->a.significand + lanes->row[0] * p->k;
-        block.a_significand_high = w->a.significand + lanes->row[MG_LANES / 2] * p->k;
-        if (w->a.exponent) {
-            block.a_exponent = w->a.exponent + lanes->row[0] * p->k;
-            block.a_exponent_high = w->a.exponent + lanes->row[MG_LANES / 2] * p->k;
-        }
-    }
-    if (new_row) {
-        if (!halves) mg_gather_rows(lanes, p->k, &w->a, &w->gathered_a);
-        if (w->gathered_scale_a.significand) mg_gather_rows(lanes, w->scale_columns, &w->scale_a, &w->gathered_scale_a);
-    }
-    const int same_columns = w->columns == 8 && !first_block; /* 8 wide: the same columns twice in every block */
-    if (w->gathered_scale_b.significand && !same_columns) mg_gather_columns(w, lanes, w->scale_columns, 0, &w->scale_b, &w->gathered_scale_b);
-    if (direct) {
-        if (w->b.significand) block.b_significand = w->b.significand + lanes->column[0];
-        if (w->b.exponent) block.b_exponent = w->b.exponent + lanes->column[0];
-        block.b64 = w->b.codes + lanes->column[0];
-        block.b_stride = w->columns;
-    } else if (p->sparsity || !same_columns) {
-        mg_gather_columns(w, lanes, p->k, p->sparsity != MG_DENSE, &w->b, &w->gathered_b);
-    }
-    return block;
-}
-
-/* The first `used` lanes by the general interpreter; their status flags too, where the call asks for them. */
-static void mg_run_general(mg_worker *w, const mg_lanes *lanes, int used, const uint64_t *c, uint64_t *d, uint64_t *flags) {
-    for (int l = 0; l < used; l++) {
-        uint32_t raised = 0;
-        d[l] = mg_general_lane(w, lanes, l, c[l], NULL, w->call->flags.data ? &raised : NULL);
-        flags[l] = raised;
-    }
-}
-
-static void mg_run_tile(mg_worker *w, int64_t batch) {
-    const mg_call *call = w->call;
-    const int32_t count = w->rows * w->columns;
-    char *c_data = call->c.data + mg_offset(call, &call->c, batch), *d_data = call->d.data + mg_offset(call, &call->d, batch);
-    mg_lanes lanes;
-    uint64_t c[MG_LANES], d[MG_LANES], flags[MG_LANES];
-    int32_t row = -1;
-    mg_load_tile(w, batch);
-    for (int32_t first = 0; first < count; first += MG_LANES) {
-        int used = count - first < MG_LANES ? count - first : MG_LANES;
-        mg_locate(w, first, &lanes);
-        mg_move_block(w, &call->c, c_data, &lanes, used, w->program->c.storage, c, 0);
-        if (!w->kernels) {
-            mg_run_general(w, &lanes, used, c, d, flags);
-        } else {
-            const int new_row = lanes.row[0] != row || lanes.row[MG_LANES - 1] != row;
-            mg_block block = mg_prepare_block(w, &lanes, first == 0, new_row);
-            row = lanes.row[0];
-            mg_run_block(w, &lanes, &block, c, d);
-        }
-        mg_move_block(w, &call->d, d_data, &lanes, used, w->program->d.storage, d, 1);
-        if (call->flags.data) mg_move_block(w, &call->flags, call->flags.data + mg_offset(call, &call->flags, batch), &lanes, used, 8, flags, 1);
-    }
-}
-
-/* m = n = 1: consecutive batch entries become the rows of one tile whose "columns" are the same entries. */
-static void mg_run_dots(mg_worker *w, int64_t first, int64_t last) {
+/* Elements first ... last of D, in the order of (batch, row, column), each in a lane of its own. */
+static void mg_run_lanes(mg_worker *w, int64_t first, int64_t last) {
     const mg_program *p = w->program;
     const mg_call *call = w->call;
-    mg_lanes lanes;
-    uint64_t c[MG_LANES] = {0}, d[MG_LANES] = {0}, flags[MG_LANES] = {0};
-    mg_worker one = *w; /* views of the scratch that place lane l's operands in row l (a) and column l (b) */
-    int used = (int)(last - first);
-    for (int l = 0; l < MG_LANES; l++) {
-        int64_t batch = first + (l < used ? l : used - 1);
-        const char *b = call->b.data + mg_offset(call, &call->b, batch);
-        lanes.row[l] = lanes.column[l] = l;
-        mg_load_row(call->a.data + mg_offset(call, &call->a, batch), call->a.column, p->a.storage, p->k, w->a.codes + (ptrdiff_t)l * p->k);
-        for (int32_t k = 0; k < p->logical_k; k++) w->b.codes[(ptrdiff_t)k * MG_LANES + l] = mg_load(b + k * call->b.row, p->b.storage);
-        for (int32_t s = 0; s < w->scale_columns; s++) {
-            const char *at = call->scale_b.data + mg_offset(call, &call->scale_b, batch);
-            w->scale_b.codes[(ptrdiff_t)s * MG_LANES + l] = mg_load(at + s * call->scale_b.row, p->scale_b.storage);
-            at = call->scale_a.data + mg_offset(call, &call->scale_a, batch);
-            w->scale_a.codes[(ptrdiff_t)l * w->scale_columns + s] = mg_load(at + s * call->scale_a.column, p->scale_a.storage);
+    mg_tile *t = &w->tile;
+    const int32_t lanes = t->columns, used = (int32_t)(last - first);
+    const char *a[MG_MOST_LANES], *b[MG_MOST_LANES], *c[MG_MOST_LANES], *scale_a[MG_MOST_LANES], *scale_b[MG_MOST_LANES];
+    char *d[MG_MOST_LANES];
+    int64_t batch[MG_MOST_LANES];
+    int32_t row[MG_MOST_LANES], column[MG_MOST_LANES];
+    for (int32_t l = 0; l < lanes; l++) {
+        const int64_t at = first + (l < used ? l : used - 1), size = (int64_t)call->m * call->n;
+        batch[l] = at / size;
+        row[l] = (int32_t)(at % size / call->n);
+        column[l] = (int32_t)(at % call->n);
+        a[l] = mg_row(call, &call->a, batch[l], row[l]);
+        b[l] = mg_row(call, &call->b, batch[l], 0) + column[l] * call->b.column;
+        c[l] = mg_row(call, &call->c, batch[l], row[l]) + column[l] * call->c.column;
+        d[l] = call->d.data + mg_offset(call, &call->d, batch[l]) + row[l] * call->d.row + column[l] * call->d.column;
+        if (w->scales) {
+            scale_a[l] = mg_row(call, &call->scale_a, batch[l], row[l]);
+            scale_b[l] = mg_row(call, &call->scale_b, batch[l], 0) + column[l] * call->scale_b.column;
         }
-        for (int32_t j = 0; p->sparsity && j < mg_metadata_columns(p); j++)
-            w->metadata[l * mg_metadata_columns(p) + j] = *(const uint8_t *)(call->e.data + mg_offset(call, &call->e, batch) + j * call->e.column);
-        c[l] = mg_load(call->c.data + mg_offset(call, &call->c, batch), p->c.storage);
+        const uint8_t *nibbles = mg_load_metadata(w, batch[l], row[l]);
+        for (int32_t k = 0; p->sparsity && k < p->k; k++) w->selected[l * p->k + k] = mg_selected(p, nibbles, k);
     }
-    one.rows = one.columns = MG_LANES; /* lane l: row l of a, column l of b */
-    if (w->watch) {
-        for (int l = 0; l < used; l++) {
-            mg_watch seen = *w->watch;
-            seen.records += first + l;
-            d[l] = mg_general_lane(&one, &lanes, l, c[l], &seen, NULL);
-            w->wrong |= seen.wrong;
-        }
-    } else if (!w->kernels) {
-        mg_run_general(&one, &lanes, used, c, d, flags);
-    } else {
-        const struct { const mg_format *f; const int32_t *table; mg_operand *operand; ptrdiff_t count; } all[] = {
-            {&p->a, p->table_a, &w->a, (ptrdiff_t)p->k * MG_LANES}, {&p->b, p->table_b, &w->b, (ptrdiff_t)p->logical_k * MG_LANES},
-            {&p->scale_a, p->table_scale_a, &w->scale_a, (ptrdiff_t)w->scale_columns * MG_LANES},
-            {&p->scale_b, p->table_scale_b, &w->scale_b, (ptrdiff_t)w->scale_columns * MG_LANES}};
-        for (int i = 0; i < 4; i++) {
-            if (!all[i].operand->significand) continue;
-            w->kernels->decode(all[i].f, all[i].table, (const char *)all[i].operand->codes, 8, 64, all[i].count,
-                               all[i].operand->significand, all[i].operand->exponent);
-        }
-        mg_fold_scales(&one);
-        mg_block block = mg_prepare_block(&one, &lanes, 1, 1);
-        mg_run_block(&one, &lanes, &block, c, d);
+    const int32_t widths[] = {p->a.storage / 8, p->b.storage / 8, p->c.storage / 8, p->d.storage / 8};
+    mg_view views[4];
+    const struct { const char *const *from; int64_t step; const int32_t *rows; int32_t count, width; } all[] = {
+        {a, call->a.column, NULL, p->k, widths[0]},
+        {b, call->b.row, p->sparsity ? w->selected : NULL, p->k, widths[1]},
+        {scale_a, call->scale_a.column, NULL, w->scales, p->scale_a.storage / 8},
+        {scale_b, call->scale_b.row, NULL, w->scales, p->scale_b.storage / 8}};
+    for (int i = 0; i < (w->scales ? 4 : 2); i++) {
+        const mg_view view = {w->gathered[i], (int64_t)lanes * all[i].width, all[i].width};
+        mg_gather(all[i].from, all[i].step, all[i].rows, all[i].count, lanes, all[i].width, w->gathered[i]);
+        views[i] = view;
     }
-    for (int l = 0; l < used; l++) mg_store(call->d.data + mg_offset(call, &call->d, first + l), p->d.storage, d[l]);
-    for (int l = 0; call->flags.data && l < used; l++) mg_store(call->flags.data + mg_offset(call, &call->flags, first + l), 8, flags[l]);
+    mg_gather(c, 0, NULL, 1, lanes, widths[2], w->c);
+    t->c = w->c;
+    t->d = w->d;
+    mg_decode_tile(w, &views[0], &views[1], &views[2], &views[3]);
+    w->kernel->run(t);
+    for (int32_t l = 0; l < used; l++) {
+        if (p->operations[0].fast == MG_FAST_FMA && mg_is_nan_code(&p->d, w->d + l * widths[3]))
+            mg_run_element(w, batch[l], row[l], column[l], NULL);
+        else memcpy(d[l], w->d + l * widths[3], (size_t)widths[3]);
+    }
 }
 
 /* Workers ------------------------------------------------------------------------------------------------------ */
 
-static char *mg_take(char **at, size_t bytes) {
-    char *taken = *at;
-    if (taken) *at += (bytes + 63) / 64 * 64;
-    return taken;
-}
-
-/* `decoded`: 0 raw codes only, 1 significands, 2 significands and exponents. */
-static void mg_take_operand(char **at, mg_operand *operand, size_t count, int codes, int decoded, size_t *bytes) {
-    operand->codes = codes ? (uint64_t *)(void *)mg_take(at, count * 8) : NULL;
-    operand->significand = decoded ? (int32_t *)(void *)mg_take(at, count * 4) : NULL;
-    operand->exponent = decoded > 1 ? (int32_t *)(void *)mg_take(at, count * 4) : NULL;
-    *bytes += (size_t)codes * (count * 8 + 63) + (size_t)decoded * (count * 4 + 63);
-}
-
-/* Lays the scratch out; with a null `at` it only counts the bytes. */
-static size_t mg_lay_out(mg_worker *w, char *at) {
-    const mg_program *p = w->program;
-    const int fast = w->kernels != NULL, raw = fast && p->operations[0].fast == MG_FAST_FMA;
-    const size_t rows = (size_t)(w->rows > MG_LANES ? w->rows : MG_LANES), columns = (size_t)(w->columns > MG_LANES ? w->columns : MG_LANES);
-    const size_t k = (size_t)p->k, logical = (size_t)p->logical_k, scales = (size_t)w->scale_columns;
-    const int fixed_point = p->operations[0].fast == MG_FAST_GDFS || p->operations[0].fast == MG_FAST_INTEGER;
-    const int decoded = !fast || raw ? 0 : fixed_point ? 1 : 2, decoded_scales = fast && scales ? 2 : 0;
-    size_t bytes = 64;
-    mg_take_operand(&at, &w->a, rows * k, 1, decoded, &bytes);
-    mg_take_operand(&at, &w->b, logical * columns, 1, decoded, &bytes);
-    mg_take_operand(&at, &w->scale_a, rows * scales, scales != 0, decoded_scales, &bytes);
-    mg_take_operand(&at, &w->scale_b, scales * columns, scales != 0, decoded_scales, &bytes);
-    mg_take_operand(&at, &w->gathered_a, k * MG_LANES, raw, decoded, &bytes);
-    mg_take_operand(&at, &w->gathered_b, k * MG_LANES, raw, decoded, &bytes);
-    const int keep_scales = fast && p->operations[0].fast == MG_FAST_GDFS ? 2 : 0;
-    mg_take_operand(&at, &w->gathered_scale_a, scales * MG_LANES, 0, keep_scales, &bytes);
-    mg_take_operand(&at, &w->gathered_scale_b, scales * MG_LANES, 0, keep_scales, &bytes);
-    const size_t lane = (k + 1) * 8, results = (size_t)(p->operation_count + 2) * MG_LANES * 8;
-    w->lane_a = (uint64_t *)(void *)mg_take(&at, lane);
-    w->lane_b = (uint64_t *)(void *)mg_take(&at, lane);
-    w->lane_scales = (uint64_t *)(void *)mg_take(&at, (2 * scales + 1) * 8);
-    w->results = (uint64_t *)(void *)mg_take(&at, results);
-    w->metadata = (uint8_t *)mg_take(&at, rows * logical + 1);
-    w->workspace = mg_take(&at, mg_workspace_bytes(p));
-    return bytes + 2 * (lane + 64) + (2 * scales + 1) * 8 + 64 + results + 64 + rows * logical + 65 + mg_workspace_bytes(p) + 64;
+static void mg_run_single(mg_worker *w, int64_t batch) {
+    mg_watch seen;
+    if (w->watch) {
+        seen = *w->watch;
+        seen.records += batch;
+    }
+    for (int32_t i = 0; i < w->call->m; i++)
+        for (int32_t j = 0; j < w->call->n; j++) mg_run_element(w, batch, i, j, w->watch ? &seen : NULL);
+    if (w->watch) w->wrong |= seen.wrong;
 }
 
 static void *mg_work(void *argument) {
     mg_worker *w = argument;
+    const int64_t size = (int64_t)w->call->m * w->call->n, lanes = w->tile.columns;
     fenv_t environment;
-    /* A host program may flush subnormals or round otherwise; the kernels on hardware floats need the IEEE defaults. */
+    /* A host program may flush subnormals or round otherwise; the fast form computes on floats and needs the IEEE defaults. */
     fegetenv(&environment);
     fesetenv(FE_DFL_ENV);
-    if (w->rows == 1 && w->columns == 1) {
-        for (int64_t i = w->first; i < w->last; i += MG_LANES) mg_run_dots(w, i, i + MG_LANES < w->last ? i + MG_LANES : w->last);
-    } else {
-        for (int64_t i = w->first; i < w->last; i++) mg_run_tile(w, i);
-    }
+    if (w->kernel && w->tile.per_lane)
+        for (int64_t i = w->first * size; i < w->last * size; i += lanes) mg_run_lanes(w, i, i + lanes < w->last * size ? i + lanes : w->last * size);
+    else if (w->kernel)
+        for (int64_t i = w->first; i < w->last; i++) mg_run_whole_tile(w, i);
+    else
+        for (int64_t i = w->first; i < w->last; i++) mg_run_single(w, i);
     fesetenv(&environment);
     return NULL;
 }
 
 #ifdef MG_GENERAL_ONLY
 /* The model exported for simulators (golden/vectors/dpi.py) has the general interpreter alone. */
-static const mg_lane_kernels *mg_choose(void) { return NULL; }
+static void mg_plan_tile(mg_worker *w) { (void)w; }
 
 const char *mg_simd(void) { return "none"; }
 #else
-static const mg_lane_kernels *mg_choose(void) {
+static const mg_tile_kernels *mg_choose(void) {
     const char *wish = getenv("MMAGOLD_SIMD");
 #if defined(__x86_64__)
-    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
     int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
                  __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
-    if (wish && strcmp(wish, "portable") == 0) return &mg_lanes_portable;
-    if (avx512 && !(wish && strcmp(wish, "avx2") == 0)) return &mg_lanes_avx512;
-    if (avx2) return &mg_lanes_avx2;
+    if (wish && strcmp(wish, "portable") == 0) return &mg_tiles_portable;
+    if (avx512 && !(wish && strcmp(wish, "avx2") == 0)) return &mg_tiles_avx512;
+    if (avx2) return &mg_tiles_avx2;
 #else
     (void)wish;
 #endif
-    return &mg_lanes_portable;
+    return &mg_tiles_portable;
 }
 
 const char *mg_simd(void) { return mg_choose()->name; }
@@ -481,18 +327,110 @@ const char *mg_simd(void) { return mg_choose()->name; }
 #define MG_DIGEST ""
 #endif
 const char *mg_digest(void) { return MG_DIGEST; }
+
+/* Whether a product of values, or its scale, could leave the range of normal floats. */
+static int mg_needs_significands(const mg_program *p) {
+    for (int32_t i = 0; i < p->operation_count; i++) {
+        const mg_operation *o = &p->operations[i];
+        const mg_format *a = o->has_operand_format ? &o->operand_format : &p->a, *b = o->has_operand_format ? &o->operand_format : &p->b;
+        if (o->fast != MG_FAST_FDA && o->fast != MG_FAST_FDRDA) continue;
+        const int32_t least = a->min_exponent - a->fraction_bits + b->min_exponent - b->fraction_bits;
+        if (least < -126 || a->max_exponent + b->max_exponent + 2 > 100 || a->min_exponent + b->min_exponent < o->fraction_bits - 126) return 1;
+    }
+    return p->scale_block && p->operations[0].fast != MG_FAST_GDFS;
+}
+
+static int mg_is_quick(const mg_operation *o) {
+    const mg_format *formats[] = {&o->seed_format, &o->out_format};
+    for (int i = 0; i < 2; i++)
+        if (formats[i]->storage != 32 || formats[i]->fraction_bits != 23 || formats[i]->exponent_bits != 8) return 0;
+    return o->fast == MG_FAST_FDA && o->rounding == MG_ROUNDING_TOWARD_ZERO && o->k_count <= o->chunk && o->result_fraction_bits <= 23;
+}
+
+/* Chooses the length of vectors, and how the tile runs through them. */
+static void mg_plan_tile(mg_worker *w) {
+    const mg_program *p = w->program;
+    const mg_tile_kernels *kernels = mg_choose();
+    mg_tile *t = &w->tile;
+    const int32_t m = w->call->m, n = w->call->n;
+    if (p->operation_count > MG_TILE_OPERATIONS) return;
+    t->program = p;
+    w->kernel = &kernels->kernels[0];
+    w->decode = w->kernel->decode;
+    for (int i = 0; i < 3 && m % 4 == 0 && kernels->kernels[i].lanes; i++)
+        if (n % kernels->kernels[i].lanes == 0) {
+            w->kernel = &kernels->kernels[i];
+            t->rows = m;
+            t->columns = n;
+            break;
+        }
+    t->per_lane = !t->rows;
+    if (t->per_lane) {
+        t->rows = 1;
+        t->columns = w->kernel->lanes;
+    }
+    t->a_row = p->k;
+    t->scale_row = w->scales;
+    t->row_step = p->sparsity && !t->per_lane ? p->k : 0;
+    t->significands = mg_needs_significands(p);
+    t->quick = 1;
+    t->plain = !t->per_lane && !p->sparsity;
+    for (int32_t i = 0; i < p->operation_count; i++) {
+        const mg_operation *o = &p->operations[i];
+        t->quick &= mg_is_quick(o);
+        for (int32_t k = 0; k < o->k_count; k++) t->plain &= o->k_index[k] == o->k_index[0] + k;
+    }
+}
 #endif
+
+static void *mg_take(char **at, size_t *bytes, size_t size) {
+    char *taken = *at;
+    size = (size + 127) / 64 * 64; /* vectors may reach past the end */
+    *bytes += size;
+    if (taken) *at += size;
+    return taken;
+}
+
+static void mg_take_plane(char **at, size_t *bytes, mg_plane *plane, size_t count, int32_t raw) {
+    plane->value = raw ? NULL : mg_take(at, bytes, count * sizeof(float));
+    plane->exponent = raw ? NULL : mg_take(at, bytes, count * sizeof(int32_t));
+    plane->raw = raw ? mg_take(at, bytes, count * (size_t)raw) : NULL;
+}
+
+/* Lays the scratch out; with a null `at` it only counts the bytes. */
+static size_t mg_lay_out(mg_worker *w, char *at) {
+    const mg_program *p = w->program;
+    mg_tile *t = &w->tile;
+    const size_t k = (size_t)p->k, scales = (size_t)w->scales;
+    size_t bytes = 0;
+    w->metadata = mg_take(&at, &bytes, (size_t)w->nibbles);
+    w->codes = mg_take(&at, &bytes, (2 * k + 2 * scales) * sizeof(uint64_t));
+    w->workspace = mg_take(&at, &bytes, mg_workspace_bytes(p));
+    if (!w->kernel) return bytes;
+    const size_t columns = (size_t)t->columns, rows = (size_t)t->rows, a_rows = t->per_lane ? columns : rows, b_rows = t->per_lane ? k : (size_t)p->logical_k;
+    const int32_t raw = p->operations[0].fast == MG_FAST_FMA ? p->a.storage / 8 : 0;
+    mg_take_plane(&at, &bytes, &t->a, a_rows * k, raw);
+    mg_take_plane(&at, &bytes, &t->b, b_rows * columns, raw);
+    mg_take_plane(&at, &bytes, &t->scale_a, a_rows * scales, 0);
+    mg_take_plane(&at, &bytes, &t->scale_b, scales * columns, 0);
+    t->row_of_b = mg_take(&at, &bytes, (t->row_step ? rows : 1) * k * sizeof(ptrdiff_t));
+    w->selected = mg_take(&at, &bytes, MG_MOST_LANES * k * sizeof(int32_t));
+    w->c = mg_take(&at, &bytes, rows * columns * 8);
+    w->d = mg_take(&at, &bytes, rows * columns * 8);
+    for (int i = 0; i < 4; i++) w->gathered[i] = mg_take(&at, &bytes, MG_MOST_LANES * (i < 2 ? k : scales) * 8);
+    for (int32_t i = 0; at && i < p->k; i++) t->row_of_b[i] = (ptrdiff_t)i * t->columns;
+    return bytes;
+}
 
 static int mg_prepare(mg_worker *w, const mg_program *program, const mg_call *call, const mg_watch *watch) {
     memset(w, 0, sizeof *w);
     w->program = program;
     w->call = call;
     w->watch = watch;
-    w->kernels = program->all_fast && !call->force_general && !call->flags.data && !watch ? mg_choose() : NULL;
-    w->rows = call->m;
-    w->columns = call->n;
-    w->scale_columns = program->scale_block ? program->k / program->scale_block : 0;
-    size_t bytes = mg_lay_out(w, NULL);
+    w->scales = program->scale_block ? program->k / program->scale_block : 0;
+    w->nibbles = mg_metadata_columns(program);
+    if (program->all_fast && !call->force_general && !call->flags.data && !watch) mg_plan_tile(w);
+    const size_t bytes = mg_lay_out(w, NULL);
     w->memory = malloc(bytes + 64);
     if (!w->memory) return -1;
     mg_lay_out(w, (char *)(((uintptr_t)w->memory + 63) / 64 * 64));
@@ -516,7 +454,7 @@ int mg_run_watched(const mg_program *program, const mg_call *call, const mg_watc
     if (threads < 1) threads = 1;
     mg_worker workers[MG_MAX_THREADS];
     pthread_t handles[MG_MAX_THREADS];
-    int64_t share = ((total + threads - 1) / threads + MG_LANES - 1) / MG_LANES * MG_LANES, started = 0, prepared = 0;
+    int64_t share = ((total + threads - 1) / threads + MG_MOST_LANES - 1) / MG_MOST_LANES * MG_MOST_LANES, started = 0, prepared = 0;
     int status = 0;
     for (; prepared < threads && status == 0; prepared++) {
         status = mg_prepare(&workers[prepared], program, call, watch);
@@ -537,17 +475,16 @@ int mg_run_watched(const mg_program *program, const mg_call *call, const mg_watc
     return status;
 }
 
-void mg_build_table(const mg_format *format, const mg_format *target, int fixed_point, int32_t *table) {
+void mg_build_table(const mg_format *format, const mg_format *target, mg_table *table) {
+    table->looked_up = target || (format->is_float && (format->sign_shift < 0 || !format->has_zero));
     for (int32_t code = 0; code < 256; code++) {
         mg_number x = mg_decode(format, (uint64_t)code);
         if (target) x = mg_convert(target, &x);
-        int32_t magnitude = x.kind >= MG_INFINITY ? 1 : (int32_t)x.significand, exponent = x.exponent;
-        if (x.kind == MG_ZERO) exponent = MG_E_ZERO;
-        if (x.kind == MG_INFINITY) exponent = MG_E_INFINITY;
-        if (x.kind == MG_NAN) exponent = MG_E_NAN;
-        if (fixed_point && x.kind == MG_FINITE) magnitude <<= exponent;
-        table[2 * code] = x.sign ? -magnitude : magnitude;
-        table[2 * code + 1] = fixed_point ? 0 : exponent;
+        const int finite = x.kind == MG_FINITE;
+        const float magnitude = x.kind == MG_NAN ? NAN : x.kind == MG_INFINITY ? INFINITY : ldexpf((float)x.significand, -x.fraction_bits);
+        table->significand[code] = x.sign ? -magnitude : magnitude;
+        table->value[code] = finite ? ldexpf(table->significand[code], x.exponent) : table->significand[code];
+        table->exponent[code] = x.kind == MG_ZERO ? MG_E_ZERO : finite ? x.exponent : MG_E_SPECIAL;
     }
 }
 

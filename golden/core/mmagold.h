@@ -23,6 +23,13 @@ enum mg_kind { MG_ZERO, MG_FINITE, MG_INFINITY, MG_NAN };
 
 enum mg_fast { MG_FAST_NONE, MG_FAST_FDA, MG_FAST_GDFS, MG_FAST_FDRDA, MG_FAST_FMA, MG_FAST_INTEGER, MG_FAST_ADD };
 
+/* All codes of an 8-bit format, decoded: the value, the significand that it has with its exponent, and the exponent.
+ * `looked_up`: the fields of a code do not say all of it, as where another format holds the numbers. */
+typedef struct {
+    float value[256], significand[256];
+    int32_t exponent[256], looked_up;
+} mg_table;
+
 /* One operation: an algorithm applied to k_count elements; seed and addends are indices of earlier results
  * (0: c, 1: zero, 2 + i: result of operation i). */
 typedef struct {
@@ -49,7 +56,7 @@ typedef struct {
     mg_format a, b, c, d, scale_a, scale_b;
     /* Lane kernels: 1 when every operation has one. Tables of 256 decoded codes (mg_build_table), null for wide formats. */
     int32_t all_fast;
-    const int32_t *table_a, *table_b, *table_scale_a, *table_scale_b;
+    const mg_table *table_a, *table_b, *table_scale_a, *table_scale_b;
 } mg_program;
 
 /* A strided operand; strides in bytes. Element (batch, i, j) lies at data + sum(batch * batch_stride) + i * row + j * column. */
@@ -117,9 +124,8 @@ int32_t mg_number_fields(mg_field *fields, int32_t most, int64_t *size);
 /* Decodes `count` codes of a format into numbers. */
 void mg_decode_codes(const mg_format *format, const uint64_t *codes, int64_t count, void *numbers);
 
-/* Fills table[2 * code] and table[2 * code + 1] with the signed significand and the exponent of all 256 codes of an
- * 8-bit format, as `target` holds them where it is not null; `fixed_point` gives significand * 2^exponent and exponent 0. */
-void mg_build_table(const mg_format *format, const mg_format *target, int fixed_point, int32_t *table);
+/* Decodes all 256 codes of an 8-bit format, as `target` holds them where it is not null. */
+void mg_build_table(const mg_format *format, const mg_format *target, mg_table *table);
 
 int mg_abi_version(void);
 /* The digest of the sources that this was built from (golden/model/core_digest.py); the binding compares it with those that it has. */

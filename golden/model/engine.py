@@ -58,13 +58,22 @@ class _Operation(ctypes.Structure):
     ]
 
 
+class _Table(ctypes.Structure):
+    _fields_ = [
+        ("value", ctypes.c_float * 256),
+        ("significand", ctypes.c_float * 256),
+        ("exponent", _i32 * 256),
+        ("looked_up", _i32),
+    ]
+
+
 class _Program(ctypes.Structure):
     _fields_ = [
         ("operations", ctypes.POINTER(_Operation)),
         *_fields(_i32, "operation_count k logical_k sparsity scale_block"),
         *_fields(FormatStruct, "a b c d scale_a scale_b"),
         ("all_fast", _i32),
-        *_fields(ctypes.POINTER(_i32), "table_a table_b table_scale_a table_scale_b"),
+        *_fields(ctypes.POINTER(_Table), "table_a table_b table_scale_a table_scale_b"),
     ]
 
 
@@ -153,7 +162,7 @@ class Engine:
         self._program = self.lower(kernels)
         self._tables: list[Any] = []
         if kernels is not None:
-            self._attach_tables(kernels)
+            self._attach_tables()
         self.fast = kernels is not None
         self._reference = ctypes.byref(self._program)
 
@@ -187,7 +196,7 @@ class Engine:
             setattr(program, name, lower_format(fmt))
         return program
 
-    def _attach_tables(self, kernels: list[dict[str, Any]]) -> None:
+    def _attach_tables(self) -> None:
         """Decoded codes of the 8-bit storage formats, as the lane kernels read them."""
         target = next(
             (
@@ -200,12 +209,11 @@ class Engine:
         for name, fmt in self.signature.formats.items():
             if name in ("c", "d") or fmt.storage != 8:
                 continue
-            table = (_i32 * 512)()
+            table = _Table()
             low_target = ctypes.byref(lower_format(target)) if target and name in ("a", "b") else None
-            fixed = kernels[0]["fast"] in ("gdfs", "integer") and name in ("a", "b")
-            self.core.mg_build_table(ctypes.byref(lower_format(fmt)), low_target, int(fixed), table)
+            self.core.mg_build_table(ctypes.byref(lower_format(fmt)), low_target, ctypes.byref(table))
             self._tables.append(table)
-            setattr(self._program, f"table_{name}", table)
+            setattr(self._program, f"table_{name}", ctypes.pointer(table))
 
     def matrices(self, *operands: npt.ArrayLike | None, general: bool = False) -> Bits:
         """D for (a, b, c, metadata, scale_a, scale_b, mode) of the matrix API; see Instruction.__call__."""

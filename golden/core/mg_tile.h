@@ -1,0 +1,681 @@
+/* The fast form: dot products of a tile, MG_V columns of B side by side in vectors of the compiler (GNU C).
+ *
+ * Included once for each instruction set and vector length (mg_tile_*.c). Operands come decoded: a float value and an
+ * int32 exponent each. A product is one multiplication of floats, which is exact; a power of two scales it to units of the
+ * last bit that alignment keeps, the conversion to an integer cuts it there, and the integers are summed exactly and
+ * rounded once. Where exponents reach beyond float's, values are significands and every product has a scale of its own.
+ * docs/core.md says why each of these is exact; golden/model/kernels.py which programs it is true of.
+ */
+
+#define MG_JOIN_(name, lanes) name##_##lanes
+#define MG_JOIN(name, lanes) MG_JOIN_(name, lanes)
+#define MG_OF(name) MG_JOIN(name, MG_V)
+#define mg_vi MG_OF(mg_vi)
+#define mg_vu MG_OF(mg_vu)
+#define mg_vf MG_OF(mg_vf)
+#define mg_vh MG_OF(mg_vh)
+#define mg_vb MG_OF(mg_vb)
+typedef int32_t mg_vi __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
+typedef uint32_t mg_vu __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
+typedef float mg_vf __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
+typedef uint16_t mg_vh __attribute__((vector_size(2 * MG_V), aligned(2), may_alias));
+typedef uint8_t mg_vb __attribute__((vector_size(MG_V), aligned(1), may_alias));
+
+#ifndef MG_ROWS
+#define MG_ROWS 4 /* rows of A at once: their chains of dependent instructions overlap */
+#define MG_INLINE static inline __attribute__((always_inline))
+#define MG_AT(type, at) (*(const type *)(at))
+#define MG_SPLAT(x) ((mg_vi){0} + (x))
+#define MG_PICK(mask, x, y) (((mask) & (x)) | (~(mask) & (y)))
+#define MG_UNROLL _Pragma("GCC unroll 4")
+#define MG_EACH_ROW _Pragma("GCC unroll 4") for (int r = 0; r < x->rows; r++)
+#define MG_EACH_LANE _Pragma("GCC unroll 1") for (int l = 0; l < MG_V; l++)
+#define MG_POWER(x) ((mg_vf)(((x) + 127) << 23)) /* 2^x, -126 <= x <= 127 */
+#define MG_LEAST_POWER MG_SPLAT(-32)             /* a term below 2^-30 units is cut away whole */
+#define MG_TOP 0x7f800000                        /* the exponent field of infinities and NaNs of a float */
+#define MG_IS_TOP(x) ((mg_vi)(((mg_vi)(x) & MG_TOP) == MG_TOP))
+
+/* Some rows of A and MG_V columns of B, and what is known of them when the template is compiled: `rows` (MG_ROWS or 1);
+ * `per_lane`, every lane has a row of A of its own; `significands` instead of values; `specials`, some operand is an infinity
+ * or a NaN; `quick`, every operation rounds a sum of 32 bits toward zero to f32; `plain`, B is dense and the k of an
+ * operation lie side by side. */
+typedef struct {
+    int rows, per_lane, significands, specials, quick, plain;
+    const float *a, *b;
+    const int32_t *a_exponent, *b_exponent;
+    ptrdiff_t a_row, b_row, scale_row; /* from a row to the next */
+    const ptrdiff_t *row_of_b;         /* where the row of B begins that element k of A meets */
+    const float *scale_a, *scale_b;
+    const int32_t *scale_a_exponent, *scale_b_exponent; /* groups with scales */
+} mg_part;
+#endif
+
+/* Small things ------------------------------------------------------------------------------------------------------ */
+
+MG_INLINE mg_vi MG_OF(mg_max)(mg_vi x, mg_vi y) {
+#ifdef MG_NATIVE_MAX
+    return (mg_vi)MG_NATIVE_MAX(x, y);
+#else
+    return MG_PICK((mg_vi)(x > y), x, y);
+#endif
+}
+
+/* x * y + z, where that is exact. */
+MG_INLINE mg_vf MG_OF(mg_fma)(mg_vf x, mg_vf y, mg_vf z) {
+#ifdef MG_NATIVE_FMA
+    return (mg_vf)MG_NATIVE_FMA(x, y, z);
+#else
+    return x * y + z;
+#endif
+}
+
+/* Whether some lane of a mask is set. */
+MG_INLINE int MG_OF(mg_any)(mg_vi mask) {
+#ifdef MG_NATIVE_ANY
+    return MG_NATIVE_ANY(mask);
+#else
+    int32_t any = 0;
+    MG_EACH_LANE any |= mask[l];
+    return any;
+#endif
+}
+
+/* Element k of A: one for all lanes, or one each. */
+MG_INLINE mg_vi MG_OF(mg_of_a)(const void *a, ptrdiff_t k, int per_lane) {
+    const int32_t *words = a;
+    if (per_lane) return MG_AT(mg_vi, words + k * MG_V);
+    return MG_SPLAT(MG_AT(int32_t, words + k));
+}
+
+MG_INLINE mg_vf MG_OF(mg_value_of_a)(const float *a, ptrdiff_t k, int per_lane) {
+    if (per_lane) return MG_AT(mg_vf, a + k * MG_V);
+    return __builtin_shuffle((mg_vf){a[k]}, (mg_vi){0});
+}
+
+MG_INLINE ptrdiff_t MG_OF(mg_k)(const mg_operation *o, const mg_part *x, int32_t i) {
+    return x->plain ? o->k_index[0] + i : o->k_index[i];
+}
+
+MG_INLINE ptrdiff_t MG_OF(mg_row_of_b)(const mg_part *x, ptrdiff_t k) { return x->plain ? k * x->b_row : x->row_of_b[k]; }
+
+MG_INLINE mg_vi MG_OF(mg_load)(const char *at, int32_t storage) {
+    if (storage == 32) return MG_AT(mg_vi, at);
+    if (storage == 8) return __builtin_convertvector(MG_AT(mg_vb, at), mg_vi);
+    return __builtin_convertvector(MG_AT(mg_vh, at), mg_vi);
+}
+
+MG_INLINE void MG_OF(mg_store)(char *at, int32_t storage, mg_vi codes) {
+    if (storage == 32) *(mg_vi *)at = codes;
+    else *(mg_vh *)at = __builtin_convertvector((mg_vu)codes, mg_vh);
+}
+
+/* Decoding ---------------------------------------------------------------------------------------------------------- */
+
+/* Fields (exponent and fraction) of a format, and the sign in bit 31: a significand in [0, 2), an infinity or a NaN, and the
+ * exponent. `specials`: enum mg_specials_word. */
+MG_INLINE void MG_OF(mg_decode_fields)(int exponent_bits, int fraction_bits, int bias, int specials, mg_vi fields, mg_vi sign,
+                                       mg_vf *significand, mg_vi *exponent) {
+    const mg_vi e = fields >> fraction_bits, normal = (mg_vi)(e != 0);
+    const mg_vi m = (fields << (23 - fraction_bits)) & 0x7fffff, one = MG_SPLAT(0x3f800000);
+    const mg_vf x = (mg_vf)(m | one) - (mg_vf)(~normal & one); /* subnormal: without the hidden bit */
+    mg_vi top = {0};
+    if (specials == MG_SPECIALS_IEEE) top = (mg_vi)(e == (1 << exponent_bits) - 1) & MG_TOP;
+    if (specials == MG_SPECIALS_ALL_ONES_NAN) top = (mg_vi)(fields == (1 << (exponent_bits + fraction_bits)) - 1) & MG_TOP;
+    if (specials == MG_SPECIALS_NEGATIVE_ZERO_NAN) top = (mg_vi)(fields == 0) & sign >> 31 & 0x7fc00000;
+    *significand = (mg_vf)((mg_vi)x | top | sign);
+    *exponent = MG_PICK(normal, e - bias, MG_PICK((mg_vi)(m == 0), MG_SPLAT(MG_E_ZERO), MG_SPLAT(1 - bias)));
+}
+
+MG_INLINE void MG_OF(mg_decode_codes)(const mg_format *f, mg_vi code, mg_vf *significand, mg_vi *exponent) {
+    if (f->fraction_bits == 23 && f->exponent_bits == 8) { /* f32 and f16 with constants, which is quicker */
+        MG_OF(mg_decode_fields)(8, 23, 127, MG_SPECIALS_IEEE, code & INT32_MAX, code & INT32_MIN, significand, exponent);
+    } else if (f->fraction_bits == 10 && f->exponent_bits == 5) {
+        MG_OF(mg_decode_fields)(5, 10, 15, MG_SPECIALS_IEEE, code & 0x7fff, code << 16 & INT32_MIN, significand, exponent);
+    } else {
+        const mg_vi fields = code >> f->ignored_low & ((1 << (f->exponent_bits + f->fraction_bits)) - 1);
+        MG_OF(mg_decode_fields)(f->exponent_bits, f->fraction_bits, f->bias, f->specials, fields, code >> f->sign_shift << 31, significand, exponent);
+    }
+}
+
+/* Codes to values (or significands) and exponents; raises `top` to those of infinities and NaNs. */
+MG_INLINE void MG_OF(mg_decode_values)(const mg_format *f, const mg_table *table, mg_vi code, int significands, mg_vf *value, mg_vi *exponent,
+                                       mg_vi *top) {
+    if (!f->is_float) {
+        const int unused = 32 - f->bits;
+        *value = __builtin_convertvector(f->is_signed ? code << unused >> unused : code, mg_vf);
+        *exponent = code;
+        return;
+    }
+#if MG_V >= 8
+    if (f->bits <= 4) {
+        const float *values = significands ? table->significand : table->value;
+#if MG_V == 16
+        *value = __builtin_shuffle(MG_AT(mg_vf, values), code);
+        *exponent = __builtin_shuffle(MG_AT(mg_vi, table->exponent), code);
+#else
+        *value = __builtin_shuffle(MG_AT(mg_vf, values), MG_AT(mg_vf, values + 8), code);
+        *exponent = __builtin_shuffle(MG_AT(mg_vi, table->exponent), MG_AT(mg_vi, table->exponent + 8), code);
+#endif
+        return;
+    }
+#endif
+#ifdef MG_NATIVE_HALF
+    if (!significands && f->fraction_bits == 10 && f->exponent_bits == 5) {
+        const mg_vi e = (code >> 10) & 31, magnitude = code & 0x7fff;
+        *value = (mg_vf)MG_NATIVE_HALF(code);
+        *exponent = MG_PICK((mg_vi)(magnitude != 0), MG_OF(mg_max)(e, MG_SPLAT(1)) - 15, MG_SPLAT(MG_E_ZERO));
+        *top = MG_OF(mg_max)(*top, e + (255 - 31));
+        return;
+    }
+#endif
+    MG_OF(mg_decode_codes)(f, code, value, exponent);
+    *top = MG_OF(mg_max)(*top, ((mg_vi)*value >> 23) & 255);
+    if (!significands) *value *= MG_POWER(MG_OF(mg_max)(*exponent, MG_SPLAT(-126)));
+}
+
+/* Decodes `count` codes that lie `step` bytes apart to values (or significands) and exponents; returns
+ * whether there is an infinity or a NaN. */
+static int MG_OF(mg_decode_plane)(const mg_format *f, const mg_table *table, const char *data, int64_t step, ptrdiff_t count, int significands,
+                                  float *value, int32_t *exponent) {
+    mg_vi top = {0};
+    if (table && table->looked_up) {
+        const float *values = significands ? table->significand : table->value;
+        int32_t any = 0;
+        for (ptrdiff_t i = 0; i < count; i++) {
+            const uint8_t code = (uint8_t)data[i * step];
+            value[i] = values[code];
+            exponent[i] = table->exponent[code];
+            any |= exponent[i] >= MG_E_SPECIAL;
+        }
+        return any;
+    }
+    const mg_format format = *f; /* a copy that the stores below cannot change */
+    for (ptrdiff_t i = 0; i < count; i += MG_V) {
+        const ptrdiff_t used = count - i < MG_V ? count - i : MG_V;
+        int32_t some[MG_V] = {0}, e_some[MG_V];
+        float x_some[MG_V];
+        mg_vi codes, e;
+        mg_vf x;
+        if (step * 8 == format.storage && used == MG_V) {
+            codes = MG_OF(mg_load)(data + i * step, format.storage);
+        } else {
+            for (ptrdiff_t l = 0; l < used; l++) memcpy(&some[l], data + (i + l) * step, (size_t)format.storage / 8);
+            codes = MG_AT(mg_vi, some);
+        }
+        MG_OF(mg_decode_values)(&format, table, codes, significands, &x, &e, &top);
+        if (used == MG_V) {
+            *(mg_vf *)(value + i) = x;
+            *(mg_vi *)(exponent + i) = e;
+        } else {
+            *(mg_vf *)x_some = x;
+            *(mg_vi *)e_some = e;
+            memcpy(value + i, x_some, (size_t)used * sizeof *value);
+            memcpy(exponent + i, e_some, (size_t)used * sizeof *exponent);
+        }
+    }
+    return MG_OF(mg_any)((mg_vi)(top == 255)) != 0;
+}
+
+/* Rounding ---------------------------------------------------------------------------------------------------------- */
+
+/* The same to f32, by way of a double: `kept` bits toward zero, or all of them to nearest even. */
+MG_INLINE void MG_OF(mg_round_f32)(int kept, int nearest, int signed_underflow, const int64_t *total, const int32_t *lsb, int32_t *out) {
+    MG_EACH_LANE {
+        const int64_t power = lsb[l] > -1000 ? lsb[l] : -1000, scale_bits = (power + 1023) << 52;
+        double scale, x;
+        int64_t bits;
+        float rounded;
+        int32_t code;
+        memcpy(&scale, &scale_bits, sizeof scale);
+        x = (double)total[l] * scale;
+        if (!nearest) {
+            memcpy(&bits, &x, sizeof bits);
+            const int64_t leading = ((bits >> 52) & 2047) - 1023, drop = 52 - kept + (leading < -126 ? -126 - leading : 0);
+            bits &= drop > 52 ? INT64_MIN : -(INT64_C(1) << drop);
+            memcpy(&x, &bits, sizeof x);
+        }
+        rounded = (float)x;
+        memcpy(&code, &rounded, sizeof code);
+        out[l] = code == INT32_MIN && !signed_underflow ? 0 : code;
+    }
+}
+
+/* Rounds total * 2^lsb (|total| < 2^53) to codes of the operation's result: toward zero or to nearest even, overflow to
+ * infinity. A zero is +0, but for a nonzero total that rounds to zero with its sign (MG_ZERO_SIGNED_UNDERFLOW). The double
+ * only serves to find the leading bit. */
+static __attribute__((noinline)) mg_vi MG_OF(mg_round_wide)(const mg_operation *o, int kept, int nearest, const int64_t *total, const int32_t *lsb) {
+    const mg_format *f = &o->out_format;
+    const int signed_underflow = o->zero_rule == MG_ZERO_SIGNED_UNDERFLOW;
+    const int below = f->fraction_bits - kept, least = f->min_exponent, sign_shift = f->sign_shift;
+    const uint64_t infinity = f->infinity >> below;
+    int32_t out[MG_V];
+    if (f->storage == 32 && f->fraction_bits == 23 && f->exponent_bits == 8 && (!nearest || kept == 23)) {
+        if (nearest) MG_OF(mg_round_f32)(kept, 1, signed_underflow, total, lsb, out);
+        else MG_OF(mg_round_f32)(kept, 0, signed_underflow, total, lsb, out);
+        return MG_AT(mg_vi, out);
+    }
+    MG_EACH_LANE {
+        uint64_t magnitude = (uint64_t)(total[l] < 0 ? -total[l] : total[l]), bits;
+        double exact = (double)(int64_t)magnitude;
+        memcpy(&bits, &exact, sizeof bits);
+        int64_t leading = (int64_t)(bits >> 52) - 1023 + lsb[l];
+        uint64_t significand = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
+        int64_t exponent = leading > least ? leading : least;
+        int64_t shift = 52 - kept + (exponent - leading);
+        shift = shift > 60 ? 60 : shift;
+        uint64_t half = nearest ? (UINT64_C(1) << (shift - 1)) - 1 + ((significand >> shift) & 1) : 0;
+        uint64_t rounded = ((uint64_t)(exponent - least) << kept) + ((significand + half) >> shift);
+        rounded = rounded > infinity ? infinity : rounded;
+        rounded = magnitude ? rounded << below : 0;
+        uint64_t sign = (rounded || signed_underflow) && total[l] < 0 ? UINT64_C(1) << sign_shift : 0;
+        out[l] = (int32_t)(rounded | sign);
+    }
+    return MG_AT(mg_vi, out);
+}
+
+/* Rounds total + added, in units of 2^-units, toward zero to f32. `slow` marks the lanes that this cannot do: the sum
+ * needs more than 32 bits, or the result is subnormal. */
+MG_INLINE mg_vi MG_OF(mg_round_quick)(int kept, mg_vi total, mg_vi added, mg_vi units, mg_vi *slow) {
+    const mg_vi sum = total + added, sign = sum >> 31, magnitude = (sum ^ sign) - sign;
+    /* without its half bit, the magnitude is cut by the conversion to nearest */
+    const mg_vi bits = (mg_vi)__builtin_convertvector(magnitude & ~(magnitude >> 24), mg_vf) & -(1 << (23 - kept));
+    const mg_vi exponent = (bits >> 23) - units, something = (mg_vi)(sum != 0), large = (mg_vi)(exponent >= 255);
+    const mg_vi code = MG_PICK(large, MG_SPLAT(MG_TOP), (bits & 0x7fffff) | exponent << 23);
+    *slow = (((total ^ sum) & (added ^ sum)) >> 31) | (magnitude >> 31) | (something & (mg_vi)(exponent <= 0));
+    return something & (code | (sign & INT32_MIN));
+}
+
+/* Puts NaN or infinity where `end`, a sum of floats, is one. */
+MG_INLINE mg_vi MG_OF(mg_with_specials)(const mg_operation *o, mg_vf end, mg_vi code) {
+    const mg_vi infinity = MG_SPLAT((int32_t)o->out_format.infinity) | (mg_vi)(((mg_vu)end >> 31) << o->out_format.sign_shift);
+    return MG_PICK(MG_IS_TOP(end), MG_PICK((mg_vi)(end == end), infinity, MG_SPLAT((int32_t)o->nan)), code);
+}
+
+/* Sums of products -------------------------------------------------------------------------------------------------- */
+
+/* Raises `top` to the largest exponent of the products from, from + step, ... of an operation. */
+MG_INLINE void MG_OF(mg_tops)(const mg_operation *o, const mg_part *x, int32_t from, int32_t step, mg_vi *top) {
+    for (int32_t i = from; i < o->k_count; i += step) {
+        const ptrdiff_t k = MG_OF(mg_k)(o, x, i);
+        const mg_vi b = MG_AT(mg_vi, x->b_exponent + MG_OF(mg_row_of_b)(x, k));
+        MG_EACH_ROW top[r] = MG_OF(mg_max)(top[r], MG_OF(mg_of_a)(x->a_exponent + r * x->a_row, k, x->per_lane) + b);
+    }
+}
+
+/* Products as large as that are infinite. */
+MG_INLINE mg_vf MG_OF(mg_overflowing)(mg_vf p, mg_vi exponent, int32_t least) {
+    const mg_vi two = (mg_vi)(((mg_vi)p & INT32_MAX) >= 0x40000000), large = (mg_vi)(exponent - two >= least);
+    return (mg_vf)MG_PICK(large & ~MG_IS_TOP(p), ((mg_vi)p & INT32_MIN) | MG_TOP, (mg_vi)p);
+}
+
+/* Adds the products of element k to the totals, each cut to units: a product of exponent e counts 2^(units + e). `scale` is
+ * 2^units. `floats`: the sum of the products as floats, which is special where it ought to be. */
+MG_INLINE void MG_OF(mg_add_products)(const mg_operation *o, const mg_part *x, ptrdiff_t k, const mg_vi *units, const mg_vf *scale,
+                                      mg_vi *total, mg_vf *floats) {
+    const ptrdiff_t at = MG_OF(mg_row_of_b)(x, k);
+    const mg_vf b = MG_AT(mg_vf, x->b + at);
+    MG_EACH_ROW {
+        mg_vf p = MG_OF(mg_value_of_a)(x->a + r * x->a_row, k, x->per_lane) * b;
+        if (x->significands) {
+            const mg_vi e = MG_OF(mg_of_a)(x->a_exponent + r * x->a_row, k, x->per_lane) + MG_AT(mg_vi, x->b_exponent + at);
+            total[r] += __builtin_convertvector(p * MG_POWER(MG_OF(mg_max)(units[r] + e, MG_LEAST_POWER)), mg_vi);
+            if (!x->quick && o->product_overflow) p = MG_OF(mg_overflowing)(p, e, o->product_overflow);
+        } else {
+            total[r] += __builtin_convertvector(p * scale[r], mg_vi);
+        }
+        if (x->specials) floats[r] += p;
+    }
+}
+
+/* Sums the products from, from + step, ...; at most `chunk` of them fit an int32. `wide` takes what was summed before the
+ * last of them, unless the sum is quick. */
+MG_INLINE void MG_OF(mg_totals)(const mg_operation *o, const mg_part *x, int32_t from, int32_t step, const mg_vi *units, mg_vi *total,
+                                int64_t wide[][MG_V], mg_vf *floats) {
+    mg_vf scale[MG_ROWS];
+    MG_EACH_ROW {
+        scale[r] = MG_POWER(-MG_OF(mg_max)(MG_SPLAT(-126), -MG_OF(mg_max)(units[r], MG_SPLAT(-64))));
+        total[r] = (mg_vi){0};
+    }
+    if (x->quick) {
+        MG_UNROLL for (int32_t i = 0; i < o->k_count; i++) MG_OF(mg_add_products)(o, x, MG_OF(mg_k)(o, x, i), units, scale, total, floats);
+        return;
+    }
+    for (int32_t i = from, left = o->chunk; i < o->k_count; i += step) {
+        if (left-- == 0) {
+            MG_EACH_ROW {
+                MG_EACH_LANE wide[r][l] += total[r][l];
+                total[r] = (mg_vi){0};
+            }
+            left = o->chunk - 1;
+        }
+        MG_OF(mg_add_products)(o, x, MG_OF(mg_k)(o, x, i), units, scale, total, floats);
+    }
+}
+
+/* Operations -------------------------------------------------------------------------------------------------------- */
+
+/* An operand that is added late, in lanes: c, or an earlier result. */
+typedef struct {
+    mg_vf significand;
+    mg_vi exponent;
+} MG_OF(mg_late);
+#define mg_late MG_OF(mg_late)
+
+/* All terms, c too, are cut to F bits below the largest exponent (or the floor), summed exactly and rounded once. */
+MG_INLINE void MG_OF(mg_fused_dot_add)(const mg_operation *o, const mg_part *x, const mg_late *c, mg_vi *out) {
+    const int nearest = o->rounding == MG_ROUNDING_NEAREST_EVEN;
+    mg_vi top[MG_ROWS], units[MG_ROWS], total[MG_ROWS];
+    mg_vf floats[MG_ROWS];
+    int64_t wide[MG_ROWS][MG_V];
+    if (!x->quick) memset(wide, 0, sizeof wide);
+    MG_EACH_ROW {
+        top[r] = MG_OF(mg_max)(c[r].exponent, MG_SPLAT(o->floor));
+        floats[r] = (mg_vf){0};
+    }
+    MG_OF(mg_tops)(o, x, 0, 1, top);
+    MG_EACH_ROW units[r] = o->fraction_bits - top[r];
+    MG_OF(mg_totals)(o, x, 0, 1, units, total, wide, floats);
+    MG_EACH_ROW {
+        const mg_vi power = MG_OF(mg_max)(units[r] + c[r].exponent, MG_LEAST_POWER);
+        const mg_vi added = __builtin_convertvector(c[r].significand * MG_POWER(power), mg_vi), c_special = MG_IS_TOP(c[r].significand);
+        const mg_vf end = floats[r] + (mg_vf)(c_special & (mg_vi)c[r].significand);
+        mg_vi slow = MG_SPLAT(-1), code = slow;
+        if (x->quick) code = MG_OF(mg_round_quick)(o->result_fraction_bits, total[r], added, units[r], &slow);
+        if (!x->quick || MG_OF(mg_any)(slow & ~MG_IS_TOP(end))) {
+            int64_t sum[MG_V];
+            int32_t lsb[MG_V];
+            MG_EACH_LANE sum[l] = (x->quick ? 0 : wide[r][l]) + total[r][l] + added[l];
+            *(mg_vi *)lsb = -units[r];
+            code = MG_PICK(slow, MG_OF(mg_round_wide)(o, o->result_fraction_bits, nearest, sum, lsb), code);
+        }
+        if (x->specials || MG_OF(mg_any)(c_special)) code = MG_OF(mg_with_specials)(o, end, code);
+        out[r] = code;
+    }
+}
+
+/* c, cut at its last bit; where it joins late, as an integer. */
+MG_INLINE void MG_OF(mg_integer_c)(const mg_operation *o, const mg_late *c, int32_t *significand, int32_t *exponent) {
+    *(mg_vi *)significand = __builtin_convertvector(c->significand * (float)(1 << o->seed_format.fraction_bits), mg_vi);
+    *(mg_vi *)exponent = c->exponent;
+}
+
+/* Two groups of products, each cut below its own largest exponent, are combined rounding down, met by c rounding down, and
+ * what is left rounded to nearest even. */
+static __attribute__((noinline)) mg_vi MG_OF(mg_meet_rounded_down)(const mg_operation *o, int64_t group[2][MG_V], const mg_vi top[2],
+                                                                   const mg_late *c) {
+    const int widen = o->dot_fraction_bits - o->fraction_bits, widen_c = o->fraction_bits - o->seed_format.fraction_bits;
+    const int32_t dot_fraction_bits = o->dot_fraction_bits, sum_fraction_bits = o->sum_fraction_bits;
+    const int32_t window = o->window >= 0 ? o->window : 1 << 18; /* 1 << 18: none */
+    int64_t sum[MG_V];
+    int32_t lsb[MG_V], tops[2][MG_V], cs[MG_V], ce[MG_V];
+    *(mg_vi *)tops[0] = top[0];
+    *(mg_vi *)tops[1] = top[1];
+    MG_OF(mg_integer_c)(o, c, cs, ce);
+    MG_EACH_LANE {
+        const int32_t all = tops[0][l] > tops[1][l] ? tops[0][l] : tops[1][l];
+        const int64_t first = all - tops[0][l], second = all - tops[1][l];
+        const int64_t dot = (group[0][l] >> (first < 63 ? first : 63)) + (group[1][l] >> (second < 63 ? second : 63));
+        int32_t maximum = all > ce[l] ? all : ce[l];
+        maximum = maximum > -126 ? maximum : -126;
+        const int64_t shift = maximum - all, shift_c = maximum - ce[l], signed_c = cs[l];
+        int64_t late = (signed_c * (INT64_C(1) << widen_c)) >> (shift_c < 63 ? shift_c : 63);
+        late = shift_c > window ? 0 : late;
+        sum[l] = ((dot * (INT64_C(1) << widen)) >> (shift < 63 ? shift : 63)) + late * (INT64_C(1) << widen);
+        lsb[l] = maximum - dot_fraction_bits;
+    }
+    MG_EACH_LANE { /* renormalise and round down at sum_fraction_bits */
+        uint64_t magnitude = (uint64_t)(sum[l] < 0 ? -sum[l] : sum[l]), bits;
+        double exact = (double)(int64_t)magnitude;
+        memcpy(&bits, &exact, sizeof bits);
+        int64_t leading = (int64_t)(bits >> 52) - 1023 + lsb[l], exponent = leading > -126 ? leading : -126;
+        int64_t shift = exponent - sum_fraction_bits - lsb[l];
+        shift = shift < 0 ? 0 : shift;
+        shift = shift > 63 ? 63 : shift;
+        sum[l] = sum[l] >> shift;
+        lsb[l] += (int32_t)shift;
+    }
+    return MG_OF(mg_round_wide)(o, o->result_fraction_bits, 1, sum, lsb);
+}
+
+MG_INLINE void MG_OF(mg_rounded_down_dot_add)(const mg_operation *o, const mg_part *x, const mg_late *c, mg_vi *out) {
+    mg_vi top[2][MG_ROWS], units[MG_ROWS], total[MG_ROWS];
+    mg_vf floats[MG_ROWS];
+    int64_t wide[2][MG_ROWS][MG_V];
+    memset(wide, 0, sizeof wide);
+    MG_EACH_ROW {
+        top[0][r] = top[1][r] = MG_SPLAT(2 * MG_E_ZERO);
+        floats[r] = (mg_vf){0};
+    }
+    for (int32_t g = 0; g < o->group; g++) {
+        MG_OF(mg_tops)(o, x, g, o->group, top[g]);
+        MG_EACH_ROW units[r] = o->fraction_bits - top[g][r];
+        MG_OF(mg_totals)(o, x, g, o->group, units, total, wide[g], floats);
+        MG_EACH_ROW MG_EACH_LANE wide[g][r][l] += total[r][l];
+    }
+    for (int r = 0; r < x->rows; r++) {
+        int64_t group[2][MG_V];
+        const mg_vi tops[2] = {top[0][r], top[1][r]};
+        const mg_vf end = floats[r] + (mg_vf)(MG_IS_TOP(c[r].significand) & (mg_vi)c[r].significand);
+        memcpy(group[0], wide[0][r], sizeof group[0]);
+        memcpy(group[1], wide[1][r], sizeof group[1]);
+        out[r] = MG_OF(mg_with_specials)(o, end, MG_OF(mg_meet_rounded_down)(o, group, tops, &c[r]));
+    }
+}
+
+/* The exact sum of small products, from `first` on. */
+MG_INLINE void MG_OF(mg_exact_sums)(const mg_operation *o, const mg_part *x, int32_t first, int32_t count, mg_vf *sum) {
+    MG_EACH_ROW sum[r] = (mg_vf){0};
+    for (int32_t i = first; i < first + count; i++) {
+        const ptrdiff_t k = MG_OF(mg_k)(o, x, i);
+        const mg_vf b = MG_AT(mg_vf, x->b + MG_OF(mg_row_of_b)(x, k));
+        MG_EACH_ROW {
+            const mg_vf a = MG_OF(mg_value_of_a)(x->a + r * x->a_row, k, x->per_lane);
+            const mg_vf other = a - b; /* bits are 0 and 1 */
+            sum[r] = o->combine == MG_OPERATION_XOR ? MG_OF(mg_fma)(other, other, sum[r]) : MG_OF(mg_fma)(a, b, sum[r]);
+        }
+    }
+}
+
+/* Whether some of these products is not zero, which their sum alone does not say when it is. */
+MG_INLINE void MG_OF(mg_find_present)(const mg_operation *o, const mg_part *x, int32_t first, int32_t count, const mg_vf *sum, mg_vi *present) {
+    mg_vi open = {0};
+    MG_EACH_ROW {
+        present[r] = (mg_vi)(sum[r] != 0);
+        open |= ~present[r];
+    }
+    for (int32_t i = first; i < first + count && MG_OF(mg_any)(open); i++) {
+        const ptrdiff_t k = MG_OF(mg_k)(o, x, i);
+        const mg_vi b = MG_AT(mg_vi, x->b + MG_OF(mg_row_of_b)(x, k));
+        open = (mg_vi){0};
+        MG_EACH_ROW {
+            present[r] |= (mg_vi)((MG_OF(mg_of_a)(x->a + r * x->a_row, k, x->per_lane) & INT32_MAX) != 0) & (mg_vi)((b & INT32_MAX) != 0);
+            open |= ~present[r];
+        }
+    }
+}
+
+/* The sum of c and of groups, MG_ROWS vectors apart, cut to F bits below `top` and rounded. */
+static __attribute__((noinline)) mg_vi MG_OF(mg_sum_groups)(const mg_operation *o, int32_t groups, const mg_vi *value, const mg_vi *exponent,
+                                                            mg_vi top, const mg_late *c) {
+    const int32_t widen = o->fraction_bits - o->product_fraction, widen_c = o->fraction_bits - o->seed_format.fraction_bits;
+    int64_t sum[MG_V];
+    int32_t lsb[MG_V], cs[MG_V], ce[MG_V], tops[MG_V];
+    *(mg_vi *)tops = top;
+    *(mg_vi *)lsb = top - o->fraction_bits;
+    MG_OF(mg_integer_c)(o, c, cs, ce);
+    MG_EACH_LANE {
+        const int64_t y = cs[l], magnitude = (y < 0 ? -y : y) << widen_c, distance = tops[l] - ce[l], shift = distance < 63 ? distance : 63;
+        sum[l] = y < 0 ? -(magnitude >> shift) : magnitude >> shift;
+    }
+    for (int32_t g = 0; g < groups; g++) {
+        int32_t v[MG_V], ve[MG_V];
+        *(mg_vi *)v = value[g * MG_ROWS];
+        *(mg_vi *)ve = exponent[g * MG_ROWS];
+        MG_EACH_LANE {
+            const int64_t y = v[l], magnitude = (y < 0 ? -y : y) << widen, distance = tops[l] - ve[l], shift = distance < 63 ? distance : 63;
+            sum[l] += y < 0 ? -(magnitude >> shift) : magnitude >> shift;
+        }
+    }
+    return MG_OF(mg_round_wide)(o, o->result_fraction_bits, o->rounding == MG_ROUNDING_NEAREST_EVEN, sum, lsb);
+}
+
+/* Groups of products summed exactly, scaled, aligned by the exponents of their scales alone. */
+MG_INLINE void MG_OF(mg_scaled_groups)(const mg_operation *o, const mg_part *x, const mg_late *c, mg_vi *out) {
+    const int32_t groups = o->k_count / o->group;
+    mg_vi e[MG_MAX_GROUPS][MG_ROWS], value[MG_MAX_GROUPS][MG_ROWS], top[MG_ROWS];
+    mg_vf floats[MG_ROWS];
+    MG_EACH_ROW {
+        top[r] = MG_OF(mg_max)(c[r].exponent, MG_SPLAT(o->floor));
+        floats[r] = (mg_vf){0};
+    }
+    for (int32_t g = 0; g < groups; g++) {
+        const int32_t s = g * o->group / o->scale_block;
+        const mg_vf scale_b = MG_AT(mg_vf, x->scale_b + s * x->b_row);
+        const mg_vi exponent_b = MG_AT(mg_vi, x->scale_b_exponent + s * x->b_row);
+        mg_vf sum[MG_ROWS];
+        mg_vi present[MG_ROWS];
+        MG_OF(mg_exact_sums)(o, x, g * o->group, o->group, sum);
+        MG_OF(mg_find_present)(o, x, g * o->group, o->group, sum, present);
+        MG_EACH_ROW {
+            const mg_vf scale = MG_OF(mg_value_of_a)(x->scale_a + r * x->scale_row, s, x->per_lane) * scale_b;
+            const mg_vi exponent = MG_OF(mg_of_a)(x->scale_a_exponent + r * x->scale_row, s, x->per_lane) + exponent_b;
+            e[g][r] = MG_PICK(present[r] | MG_IS_TOP(scale), exponent, MG_SPLAT(MG_E_ZERO));
+            top[r] = MG_OF(mg_max)(top[r], e[g][r]);
+            value[g][r] = __builtin_convertvector(sum[r] * scale * (float)(1 << o->product_fraction), mg_vi);
+            floats[r] += (mg_vf)(MG_IS_TOP(scale) & (mg_vi)scale);
+        }
+    }
+    for (int r = 0; r < x->rows; r++) {
+        const mg_vf end = floats[r] + (mg_vf)(MG_IS_TOP(c[r].significand) & (mg_vi)c[r].significand);
+        out[r] = MG_OF(mg_with_specials)(o, end, MG_OF(mg_sum_groups)(o, groups, &value[0][r], &e[0][r], top[r], &c[r]));
+    }
+}
+
+/* c + sum of a[i] op b[i]: modulo 2^32, or saturated. */
+MG_INLINE void MG_OF(mg_integer_dot_add)(const mg_operation *o, const mg_part *x, const mg_vi *c, mg_vi *out) {
+    mg_vf sum[MG_ROWS];
+    MG_OF(mg_exact_sums)(o, x, 0, o->k_count, sum);
+    MG_EACH_ROW {
+        const mg_vi added = __builtin_convertvector(sum[r], mg_vi), total = (mg_vi)((mg_vu)added + (mg_vu)c[r]);
+        const mg_vi beyond = ((added ^ total) & (c[r] ^ total)) >> 31;
+        out[r] = MG_PICK(beyond & -o->saturate, (c[r] >> 31) ^ INT32_MAX, total);
+    }
+}
+
+/* One IEEE addition, nearest even: f32 on the hardware, f16 exactly in fixed point. */
+static __attribute__((noinline)) mg_vi MG_OF(mg_add)(const mg_operation *o, mg_vi seed, mg_vi addend) {
+    const mg_format *f = &o->out_format;
+    if (f->storage == 32) {
+        const mg_vf sum = (mg_vf)seed + (mg_vf)addend;
+        return MG_PICK((mg_vi)(sum == sum), (mg_vi)sum, MG_SPLAT((int32_t)o->nan));
+    }
+    mg_late y[2];
+    int64_t total[MG_V];
+    int32_t lsb[MG_V], significand[2][MG_V], e[2][MG_V];
+    MG_OF(mg_decode_codes)(f, seed, &y[0].significand, &y[0].exponent);
+    MG_OF(mg_decode_codes)(f, addend, &y[1].significand, &y[1].exponent);
+    for (int i = 0; i < 2; i++) {
+        const mg_vi shift = y[i].exponent - f->min_exponent;
+        MG_OF(mg_integer_c)(o, &y[i], significand[i], e[i]);
+        *(mg_vi *)e[i] = shift & ~(shift >> 31);
+    }
+    MG_EACH_LANE {
+        const int x = e[0][l] < 40 ? e[0][l] : 40, z = e[1][l] < 40 ? e[1][l] : 40;
+        total[l] = (int64_t)significand[0][l] * (INT64_C(1) << x) + (int64_t)significand[1][l] * (INT64_C(1) << z);
+        lsb[l] = f->min_exponent - f->fraction_bits;
+    }
+    const mg_vi zeros = (mg_vi)(y[0].significand == 0) & (mg_vi)(y[1].significand == 0); /* -0 only from two of them */
+    const mg_vi code = MG_PICK(zeros, seed & addend, MG_OF(mg_round_wide)(o, f->fraction_bits, 1, total, lsb));
+    return MG_OF(mg_with_specials)(o, y[0].significand + y[1].significand, code);
+}
+
+/* Chains of IEEE fused multiply-adds, nearest even, on the hardware's own: MG_V columns of packed codes. */
+#define MG_FMA_ROWS(type, fma)                                                                                         \
+    for (int32_t i = 0; i < t->rows; i++)                                                                              \
+        for (int32_t j = 0; j < t->columns; j += MG_V) {                                                               \
+            const type *a = (const type *)t->a.raw + i * t->a_row, *b = (const type *)t->b.raw + j;                    \
+            type sum[MG_V];                                                                                            \
+            memcpy(sum, t->c + i * t->c_row + j * (ptrdiff_t)sizeof(type), sizeof sum);                                \
+            for (int32_t k = 0; k < o->k_count; k++) {                                                                 \
+                const type *row = b + o->k_index[k] * (ptrdiff_t)t->columns;                                           \
+                if (t->per_lane) MG_EACH_LANE sum[l] = fma(a[o->k_index[k] * MG_V + l], row[l], sum[l]);               \
+                else MG_EACH_LANE sum[l] = fma(a[o->k_index[k]], row[l], sum[l]);                                      \
+            }                                                                                                          \
+            memcpy(t->d + i * t->d_row + j * (ptrdiff_t)sizeof(type), sum, sizeof sum);                                \
+        }
+
+static void MG_OF(mg_fma_chain)(const mg_tile *t) {
+    const mg_operation *o = &t->program->operations[0];
+    if (o->out_format.storage == 64) {
+        MG_FMA_ROWS(double, __builtin_fma)
+    } else {
+        MG_FMA_ROWS(float, __builtin_fmaf)
+    }
+}
+
+/* Tiles ------------------------------------------------------------------------------------------------------------- */
+
+MG_INLINE void MG_OF(mg_operate)(const mg_operation *o, const mg_part *x, mg_vi results[][MG_ROWS], mg_vi *out) {
+    const mg_vi *seed = results[o->seed];
+    mg_late c[MG_ROWS];
+    if (o->fast == MG_FAST_INTEGER) {
+        MG_OF(mg_integer_dot_add)(o, x, seed, out);
+    } else if (o->fast == MG_FAST_ADD) {
+        MG_EACH_ROW out[r] = MG_OF(mg_add)(o, seed[r], results[o->addends[0]][r]);
+    } else {
+        MG_EACH_ROW MG_OF(mg_decode_codes)(&o->seed_format, seed[r], &c[r].significand, &c[r].exponent);
+        if (x->quick || o->fast == MG_FAST_FDA) MG_OF(mg_fused_dot_add)(o, x, c, out);
+        else if (o->fast == MG_FAST_FDRDA) MG_OF(mg_rounded_down_dot_add)(o, x, c, out);
+        else MG_OF(mg_scaled_groups)(o, x, c, out);
+    }
+}
+
+MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int per_lane, const int significands, const int specials,
+                                  const int quick, const int plain) {
+    const mg_program *p = t->program;
+    const int32_t c_storage = p->c.storage, d_storage = p->d.storage, count = p->operation_count;
+    for (ptrdiff_t i = 0; i < t->rows; i += rows)
+        for (ptrdiff_t j = 0; j < t->columns; j += MG_V) {
+            mg_vi results[MG_TILE_OPERATIONS + 2][MG_ROWS];
+            const ptrdiff_t a = i * t->a_row, s = i * t->scale_row;
+            const mg_part part = {rows, per_lane, significands, specials, quick, plain, t->a.value + a, t->b.value + j,
+                                  t->a.exponent + a, t->b.exponent + j, t->a_row, t->columns, t->scale_row, t->row_of_b + i * t->row_step,
+                                  t->scale_a.value + s, t->scale_b.value + j, t->scale_a.exponent + s, t->scale_b.exponent + j}, *x = &part;
+            MG_EACH_ROW {
+                results[0][r] = MG_OF(mg_load)(t->c + (i + r) * t->c_row + j * (c_storage / 8), c_storage);
+                results[1][r] = (mg_vi){0};
+            }
+            for (int32_t n = 0; n < count; n++) MG_OF(mg_operate)(&p->operations[n], x, results, results[2 + n]);
+            MG_EACH_ROW MG_OF(mg_store)(t->d + (i + r) * t->d_row + j * (d_storage / 8), d_storage, results[1 + count][r]);
+        }
+}
+
+static void MG_OF(mg_run_tile)(const mg_tile *t) {
+    if (t->program->operations[0].fast == MG_FAST_FMA) {
+        MG_OF(mg_fma_chain)(t);
+    } else if (!t->plain) {
+        if (t->per_lane) MG_OF(mg_run_rows)(t, 1, 1, t->significands, 1, 0, 0);
+        else MG_OF(mg_run_rows)(t, 1, 0, t->significands, 1, 0, 0);
+    } else if (!t->quick) {
+        if (t->significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 1, 1, 0, 1);
+        else MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, 1, 0, 1);
+    } else if (t->significands) {
+        if (t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 1, 1, 1, 1);
+        else MG_OF(mg_run_rows)(t, MG_ROWS, 0, 1, 0, 1, 1);
+    } else {
+        if (t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, 1, 1, 1);
+        else MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, 0, 1, 1);
+    }
+}
+
+#undef mg_vi
+#undef mg_vu
+#undef mg_vf
+#undef mg_vh
+#undef mg_vb
+#undef mg_late
+#undef MG_NATIVE_MAX
+#undef MG_NATIVE_ANY
+#undef MG_NATIVE_HALF
+#undef MG_NATIVE_FMA
+#undef MG_V

@@ -1,0 +1,26 @@
+/* The fast form for x86-64 with AVX2. mg_run.c picks it at run time. */
+#if defined(__x86_64__)
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,bmi2,lzcnt"))), apply_to = function)
+#else
+#pragma GCC target("avx2,fma,f16c,bmi2,lzcnt")
+#endif
+#include <immintrin.h>
+#include <string.h>
+
+#include "mg_internal.h"
+
+#define MG_V 8
+#define MG_NATIVE_MAX(x, y) _mm256_max_epi32((__m256i)(x), (__m256i)(y))
+#define MG_NATIVE_HALF(x) _mm256_cvtph_ps(_mm_packus_epi32(_mm256_castsi256_si128((__m256i)(x)), _mm256_extracti128_si256((__m256i)(x), 1)))
+#define MG_NATIVE_FMA(x, y, z) _mm256_fmadd_ps((__m256)(x), (__m256)(y), (__m256)(z))
+#define MG_NATIVE_ANY(mask) _mm256_movemask_ps((__m256)(mask))
+#include "mg_tile.h"
+
+const mg_tile_kernels mg_tiles_avx2 = {"avx2", {{8, mg_run_tile_8, mg_decode_plane_8}}};
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
+#else
+typedef int mg_not_on_this_machine; /* ISO C wants a declaration */
+#endif

@@ -1,0 +1,32 @@
+/* The fast form for x86-64 with AVX512. mg_run.c picks it at run time. */
+#if defined(__x86_64__)
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx512cd,avx2,fma,f16c,bmi2,lzcnt"))), apply_to = function)
+#else
+#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,avx512cd,avx2,fma,f16c,bmi2,lzcnt,prefer-vector-width=512")
+#endif
+#include <immintrin.h>
+#include <string.h>
+
+#include "mg_internal.h"
+
+#define MG_V 16
+#define MG_NATIVE_MAX(x, y) _mm512_max_epi32((__m512i)(x), (__m512i)(y))
+#define MG_NATIVE_HALF(x) _mm512_cvtph_ps(_mm512_cvtepi32_epi16((__m512i)(x)))
+#define MG_NATIVE_FMA(x, y, z) _mm512_fmadd_ps((__m512)(x), (__m512)(y), (__m512)(z))
+#define MG_NATIVE_ANY(mask) _mm512_movepi32_mask((__m512i)(mask))
+#include "mg_tile.h"
+#define MG_V 8
+#define MG_NATIVE_MAX(x, y) _mm256_max_epi32((__m256i)(x), (__m256i)(y))
+#define MG_NATIVE_HALF(x) _mm256_cvtph_ps(_mm256_cvtepi32_epi16((__m256i)(x)))
+#define MG_NATIVE_FMA(x, y, z) _mm256_fmadd_ps((__m256)(x), (__m256)(y), (__m256)(z))
+#define MG_NATIVE_ANY(mask) _mm256_movepi32_mask((__m256i)(mask))
+#include "mg_tile.h"
+
+const mg_tile_kernels mg_tiles_avx512 = {"avx512", {{16, mg_run_tile_16, mg_decode_plane_16}, {8, mg_run_tile_8, mg_decode_plane_8}}};
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
+#else
+typedef int mg_not_on_this_machine; /* ISO C wants a declaration */
+#endif
