@@ -15,7 +15,7 @@
 #define MG_E_NAN_LEAST (1 << 23) /* at or above: NaN */
 
 #define MG_TILE_OPERATIONS 16 /* of a program in the fast form, at most */
-#define MG_MAX_GROUPS 8
+#define MG_MAX_GROUPS 16
 #define MG_MOST_LANES 16
 
 /* One decoded operand: [row][column]. `raw`: codes as they are, for the hardware's own arithmetic. */

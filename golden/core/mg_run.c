@@ -127,16 +127,21 @@ static int mg_load_plane(const mg_worker *w, const char *data, int64_t row, int6
     return specials;
 }
 
-/* Scales without fraction bits only move the exponents of the elements that share them; those of groups stay apart. */
+/* Scales without fraction bits only move the exponents of the elements that share them, or make them NaN. */
+static void mg_scale(mg_plane *plane, ptrdiff_t at, int32_t exponent) {
+    if (exponent >= MG_E_SPECIAL) plane->value[at] = NAN;
+    else plane->exponent[at] += exponent;
+}
+
 static void mg_fold_scales(const mg_worker *w, mg_tile *t) {
     const mg_program *p = w->program;
-    if (p->operations[0].fast == MG_FAST_GDFS) return;
+    if (p->operations[0].fast == MG_FAST_GDFS) return; /* those of groups stay apart */
     const int32_t lanes = t->per_lane ? t->columns : 1, block = p->scale_block, b_block = t->per_lane ? block : block * (p->logical_k / p->k);
     for (int32_t i = 0; i < t->rows; i++)
         for (int32_t k = 0; k < p->k; k++)
-            for (int32_t l = 0; l < lanes; l++) t->a.exponent[(i * p->k + k) * lanes + l] += t->scale_a.exponent[(i * w->scales + k / block) * lanes + l];
+            for (int32_t l = 0; l < lanes; l++) mg_scale(&t->a, (i * p->k + k) * lanes + l, t->scale_a.exponent[(i * w->scales + k / block) * lanes + l]);
     for (int32_t k = 0; k < (t->per_lane ? p->k : p->logical_k); k++)
-        for (int32_t j = 0; j < t->columns; j++) t->b.exponent[k * t->columns + j] += t->scale_b.exponent[k / b_block * t->columns + j];
+        for (int32_t j = 0; j < t->columns; j++) mg_scale(&t->b, (ptrdiff_t)k * t->columns + j, t->scale_b.exponent[k / b_block * t->columns + j]);
 }
 
 /* Decodes what is in a tile; `at` holds the operands, each as mg_load_plane takes it. */
@@ -334,6 +339,7 @@ static int mg_needs_significands(const mg_program *p) {
         const mg_operation *o = &p->operations[i];
         const mg_format *a = o->has_operand_format ? &o->operand_format : &p->a, *b = o->has_operand_format ? &o->operand_format : &p->b;
         if (o->fast != MG_FAST_FDA && o->fast != MG_FAST_FDRDA) continue;
+        if (o->product_overflow) return 1;
         const int32_t least = a->min_exponent - a->fraction_bits + b->min_exponent - b->fraction_bits;
         if (least < -126 || a->max_exponent + b->max_exponent + 2 > 100 || a->min_exponent + b->min_exponent < o->fraction_bits - 126) return 1;
     }

@@ -32,6 +32,7 @@ Kernel = dict[str, Any]
 S = TypeVar("S", bound=Step)
 _MAX_K = 256
 _MAX_F = 28
+_MAX_GROUP, _MAX_GROUPS = 32, 16  # MG_MAX_GROUPS
 
 
 def select_kernels(operations: Sequence[Operation], unit: Signature) -> list[Kernel] | None:
@@ -268,7 +269,8 @@ def _gdfs(operation: Operation, unit: Signature) -> Kernel | None:
         or operation.operand_format is not None
         or {a, b} != {get_format("e2m1")}
         or not {sa, sb} <= {get_format("ue8m0"), get_format("ue4m3")}
-        or size > 64
+        or size > _MAX_GROUP
+        or len(operation.k_index) // size > _MAX_GROUPS
     ):
         return None
     fraction = a.fraction_bits + b.fraction_bits + sa.fraction_bits + sb.fraction_bits
@@ -411,6 +413,7 @@ def _integer(operation: Operation, unit: Signature) -> Kernel | None:
         case _:
             return None
     formats = [unit.formats[name] for name in "ab"]
+    largest = 1 << sum(f.integer_bits - f.signed for f in formats)
     if (
         any(f.is_float or f.storage != 8 for f in formats)
         or {operation.out_format, operation.seed_format} != {get_format("s32")}
@@ -429,8 +432,9 @@ def _integer(operation: Operation, unit: Signature) -> Kernel | None:
         )
         or final.overflow not in ("wrap", "saturate")
         or operation.addends
-        or (multiply.operation != "product" and any(f.signed for f in formats))
+        or (multiply.operation != "product" and any(f.signed or f.integer_bits > 1 for f in formats))
         or operation.operand_format is not None
+        or len(operation.k_index) * largest >= 1 << 24  # a float holds the sum
     ):
         return None
     return {"fast": "integer", "combine": multiply.operation, "saturate": int(final.overflow == "saturate")}
