@@ -413,7 +413,6 @@ def _integer(operation: Operation, unit: Signature) -> Kernel | None:
         case _:
             return None
     formats = [unit.formats[name] for name in "ab"]
-    largest = 1 << sum(f.integer_bits - f.signed for f in formats)
     if (
         any(f.is_float or f.storage != 8 for f in formats)
         or {operation.out_format, operation.seed_format} != {get_format("s32")}
@@ -434,7 +433,7 @@ def _integer(operation: Operation, unit: Signature) -> Kernel | None:
         or operation.addends
         or (multiply.operation != "product" and any(f.signed or f.integer_bits > 1 for f in formats))
         or operation.operand_format is not None
-        or len(operation.k_index) * largest >= 1 << 24  # a float holds the sum
+        or len(operation.k_index) << sum(f.integer_bits - f.signed for f in formats) >= 1 << 24  # exact in a float
     ):
         return None
     return {"fast": "integer", "combine": multiply.operation, "saturate": int(final.overflow == "saturate")}
