@@ -208,20 +208,18 @@ static void mg_run_whole_tile(mg_worker *w, int64_t batch) {
             if (mg_is_nan_code(&p->d, t->d + i * t->d_row + (ptrdiff_t)j * d_width)) mg_run_element(w, batch, i, j, NULL);
 }
 
-/* Brings element k of each lane beside those of the others: [k][lane]. */
-static void mg_gather(const char *const *from, int64_t step, const int32_t *rows, int32_t count, int32_t lanes, int32_t width, char *out) {
-    for (int32_t l = 0; l < lanes; l++) {
-        const int32_t *row = rows ? rows + (ptrdiff_t)l * count : NULL;
-        for (ptrdiff_t k = 0; k < count; k++) {
-            const char *at = from[l] + (row ? row[k] : k) * step;
-            char *to = out + (k * lanes + l) * width;
-            switch (width) {
-            case 1: *to = *at; break;
-            case 2: memcpy(to, at, 2); break;
-            case 4: memcpy(to, at, 4); break;
-            default: memcpy(to, at, 8);
-            }
-        }
+/* Brings element k of each lane beside those of the others, [k][lane]: `step` bytes apart, or in the given rows. */
+#define MG_GATHER(type)                                                                                   \
+    for (int32_t l = 0; l < lanes; l++)                                                                   \
+        for (ptrdiff_t k = 0; k < count; k++)                                                             \
+            memcpy(out + (k * lanes + l) * (ptrdiff_t)sizeof(type), from[l] + (rows ? rows[l * count + k] : k) * step, sizeof(type));
+
+static void mg_gather(const char *const *from, int64_t step, const int32_t *rows, ptrdiff_t count, int32_t lanes, int32_t width, char *out) {
+    switch (width) {
+    case 1: MG_GATHER(uint8_t) break;
+    case 2: MG_GATHER(uint16_t) break;
+    case 4: MG_GATHER(uint32_t) break;
+    default: MG_GATHER(uint64_t)
     }
 }
 

@@ -146,7 +146,9 @@ MG_INLINE void MG_OF(mg_decode_values)(const mg_format *f, const mg_table *table
         *exponent = code;
         return;
     }
-#if MG_V >= 8
+#if MG_V < 8
+    (void)table;
+#else
     if (f->bits <= 4) {
         const float *values = significands ? table->significand : table->value;
 #if MG_V == 16
@@ -654,7 +656,8 @@ static void MG_OF(mg_run_tile)(const mg_tile *t) {
     if (t->program->operations[0].fast == MG_FAST_FMA) {
         MG_OF(mg_fma_chain)(t);
     } else if (!t->plain) {
-        if (t->per_lane) MG_OF(mg_run_rows)(t, 1, 1, t->significands, 1, 0, 0);
+        if (t->per_lane && t->quick && !t->significands) MG_OF(mg_run_rows)(t, 1, 1, 0, 1, 1, 0);
+        else if (t->per_lane) MG_OF(mg_run_rows)(t, 1, 1, t->significands, 1, 0, 0);
         else MG_OF(mg_run_rows)(t, 1, 0, t->significands, 1, 0, 0);
     } else if (!t->quick) {
         if (t->significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 1, 1, 0, 1);
