@@ -3,6 +3,7 @@
 #define MG_INTERNAL_H
 
 #include <stddef.h>
+#include <string.h>
 
 #include "mmagold.h"
 
@@ -16,7 +17,50 @@
 
 #define MG_TILE_OPERATIONS 16 /* of a program in the fast form, at most */
 #define MG_MAX_GROUPS 16
-#define MG_MOST_LANES 16
+
+/* Where dot products lie (mg_gather.c) ------------------------------------------------------------------------------ */
+
+#define MG_LANES 16
+enum mg_operand { MG_OPERAND_A, MG_OPERAND_B, MG_OPERAND_C, MG_OPERAND_D, MG_OPERAND_FLAGS, MG_OPERAND_SCALE_A, MG_OPERAND_SCALE_B, MG_OPERANDS };
+
+/* Elements of D, each in a lane of its own: where the first code of each operand of it lies. Lanes from `used` on repeat the
+ * last. `selected`, where A is sparse: the row of B that element k of A meets, [lane][k]. */
+typedef struct {
+    int32_t used;
+    char *at[MG_OPERANDS][MG_LANES];
+    int32_t *selected;
+} mg_lanes;
+
+/* Points lanes at elements first, first + 1, ... of D, in the order of (batch, row, column). */
+void mg_point(const mg_program *p, const mg_call *call, int64_t first, int32_t used, mg_lanes *lanes);
+/* The codes of an operand as [k][lane], in their storage. */
+void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, int operand, char *out);
+/* Codes of d to where they belong. */
+void mg_scatter(const mg_program *p, const mg_lanes *lanes, const char *codes);
+/* Where an operand begins that belongs to one entry of the batch. */
+char *mg_matrix(const mg_call *call, const mg_array *array, int64_t batch);
+/* The rows of B that a sparse row of A meets. */
+void mg_select(const mg_program *p, const mg_call *call, int64_t batch, int32_t row, int32_t *rows);
+
+static inline uint64_t mg_load(const char *at, int32_t storage) {
+    switch (storage) {
+    case 8: return *(const uint8_t *)at;
+    case 16: { uint16_t x; memcpy(&x, at, sizeof x); return x; }
+    case 32: { uint32_t x; memcpy(&x, at, sizeof x); return x; }
+    default: { uint64_t x; memcpy(&x, at, sizeof x); return x; }
+    }
+}
+
+static inline void mg_store(char *at, int32_t storage, uint64_t code) {
+    switch (storage) {
+    case 8: *(uint8_t *)at = (uint8_t)code; break;
+    case 16: { uint16_t x = (uint16_t)code; memcpy(at, &x, sizeof x); break; }
+    case 32: { uint32_t x = (uint32_t)code; memcpy(at, &x, sizeof x); break; }
+    default: memcpy(at, &code, sizeof code); break;
+    }
+}
+
+/* Tiles (mg_fast.c, mg_tile.h) -------------------------------------------------------------------------------------- */
 
 /* One decoded operand: [row][column]. `raw`: codes as they are, for the hardware's own arithmetic. */
 typedef struct {
@@ -26,7 +70,7 @@ typedef struct {
 } mg_plane;
 
 /* Dot products for the fast form: rows of A (k apart) against `columns` of B, a multiple of the lanes. `per_lane`: one
- * row, in which element k of lane l lies at [k * lanes + l]; its columns are the lanes. The other words stand in mg_tile.h. */
+ * row, and A lies as B does, [k][column]: every column is a dot product of its own. The other words stand in mg_tile.h. */
 typedef struct {
     const mg_program *program;
     int32_t rows, columns, per_lane, significands, specials, quick, plain;
@@ -45,7 +89,7 @@ typedef int (*mg_decoder)(const mg_format *f, const mg_table *table, const char 
 /* The fast form for one length of vectors. */
 typedef struct {
     int32_t lanes; /* 0: no more */
-    void (*run)(const mg_tile *tile);
+    int (*run)(const mg_tile *tile); /* whether results are left to the interpreter: see mg_lanes_left */
     mg_decoder decode;
 } mg_tile_kernel;
 
@@ -58,6 +102,20 @@ extern const mg_tile_kernels mg_tiles_portable;
 #if defined(__x86_64__)
 extern const mg_tile_kernels mg_tiles_avx2, mg_tiles_avx512;
 #endif
+
+/* A program in the fast form, for one thread. */
+typedef struct mg_fast_form mg_fast_form;
+size_t mg_fast_bytes(const mg_program *p, const mg_call *call);
+/* Begins in so many bytes of memory, aligned for any type. */
+mg_fast_form *mg_fast_start(void *memory, const mg_program *p, const mg_call *call);
+/* Whether it runs whole matrices of one batch entry, or else lanes. Both return whether some of the results are left to the
+ * interpreter, and mg_lanes_left says which (a bit a lane): NaNs of the hardware's own arithmetic, whose payload matters. */
+int mg_takes_matrices(const mg_fast_form *f);
+int mg_run_matrices(mg_fast_form *f, int64_t batch);
+int mg_run_lanes(mg_fast_form *f, const mg_lanes *lanes);
+uint32_t mg_lanes_left(const mg_fast_form *f, const mg_lanes *lanes);
+
+/* The interpreter (mg_general.c) ------------------------------------------------------------------------------------ */
 
 /* Bytes of scratch that mg_dot_in needs; aligned for any type. */
 size_t mg_workspace_bytes(const mg_program *program);

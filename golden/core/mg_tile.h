@@ -22,6 +22,7 @@ typedef uint16_t mg_vh __attribute__((vector_size(2 * MG_V), aligned(2), may_ali
 typedef uint8_t mg_vb __attribute__((vector_size(MG_V), aligned(1), may_alias));
 
 #ifndef MG_ROWS
+typedef int32_t mg_word __attribute__((may_alias)); /* the bits of a float, or an integer */
 #define MG_ROWS 4 /* rows of A at once: their chains of dependent instructions overlap */
 #define MG_INLINE static inline __attribute__((always_inline))
 #define MG_AT(type, at) (*(const type *)(at))
@@ -80,17 +81,14 @@ MG_INLINE int MG_OF(mg_any)(mg_vi mask) {
 #endif
 }
 
-/* Element k of A: one for all lanes, or one each. */
-MG_INLINE mg_vi MG_OF(mg_of_a)(const void *a, ptrdiff_t k, int per_lane) {
-    const int32_t *words = a;
-    if (per_lane) return MG_AT(mg_vi, words + k * MG_V);
-    return MG_SPLAT(MG_AT(int32_t, words + k));
+/* Element k of a row of A or of its scales: one for all lanes, or (per_lane) one each. */
+MG_INLINE mg_vi MG_OF(mg_of_a)(const mg_part *x, const void *row, ptrdiff_t k) {
+    const mg_word *words = row;
+    if (x->per_lane) return MG_AT(mg_vi, words + k * x->b_row);
+    return MG_SPLAT(words[k]);
 }
 
-MG_INLINE mg_vf MG_OF(mg_value_of_a)(const float *a, ptrdiff_t k, int per_lane) {
-    if (per_lane) return MG_AT(mg_vf, a + k * MG_V);
-    return __builtin_shuffle((mg_vf){a[k]}, (mg_vi){0});
-}
+MG_INLINE mg_vf MG_OF(mg_value_of_a)(const mg_part *x, const float *row, ptrdiff_t k) { return (mg_vf)MG_OF(mg_of_a)(x, row, k); }
 
 MG_INLINE ptrdiff_t MG_OF(mg_k)(const mg_operation *o, const mg_part *x, int32_t i) {
     return x->plain ? o->k_index[0] + i : o->k_index[i];
@@ -300,7 +298,7 @@ MG_INLINE void MG_OF(mg_tops)(const mg_operation *o, const mg_part *x, int32_t f
     for (int32_t i = from; i < o->k_count; i += step) {
         const ptrdiff_t k = MG_OF(mg_k)(o, x, i);
         const mg_vi b = MG_AT(mg_vi, x->b_exponent + MG_OF(mg_row_of_b)(x, k));
-        MG_EACH_ROW top[r] = MG_OF(mg_max)(top[r], MG_OF(mg_of_a)(x->a_exponent + r * x->a_row, k, x->per_lane) + b);
+        MG_EACH_ROW top[r] = MG_OF(mg_max)(top[r], MG_OF(mg_of_a)(x, x->a_exponent + r * x->a_row, k) + b);
     }
 }
 
@@ -317,9 +315,9 @@ MG_INLINE void MG_OF(mg_add_products)(const mg_operation *o, const mg_part *x, p
     const ptrdiff_t at = MG_OF(mg_row_of_b)(x, k);
     const mg_vf b = MG_AT(mg_vf, x->b + at);
     MG_EACH_ROW {
-        mg_vf p = MG_OF(mg_value_of_a)(x->a + r * x->a_row, k, x->per_lane) * b;
+        mg_vf p = MG_OF(mg_value_of_a)(x, x->a + r * x->a_row, k) * b;
         if (x->significands) {
-            const mg_vi e = MG_OF(mg_of_a)(x->a_exponent + r * x->a_row, k, x->per_lane) + MG_AT(mg_vi, x->b_exponent + at);
+            const mg_vi e = MG_OF(mg_of_a)(x, x->a_exponent + r * x->a_row, k) + MG_AT(mg_vi, x->b_exponent + at);
             total[r] += __builtin_convertvector(p * MG_POWER(MG_OF(mg_max)(units[r] + e, MG_LEAST_POWER)), mg_vi);
             if (!x->quick && o->product_overflow) p = MG_OF(mg_overflowing)(p, e, o->product_overflow);
         } else {
@@ -471,7 +469,7 @@ MG_INLINE void MG_OF(mg_exact_sums)(const mg_operation *o, const mg_part *x, int
         const ptrdiff_t k = MG_OF(mg_k)(o, x, i);
         const mg_vf b = MG_AT(mg_vf, x->b + MG_OF(mg_row_of_b)(x, k));
         MG_EACH_ROW {
-            const mg_vf a = MG_OF(mg_value_of_a)(x->a + r * x->a_row, k, x->per_lane);
+            const mg_vf a = MG_OF(mg_value_of_a)(x, x->a + r * x->a_row, k);
             const mg_vf other = a - b; /* bits are 0 and 1 */
             sum[r] = o->combine == MG_OPERATION_XOR ? MG_OF(mg_fma)(other, other, sum[r]) : MG_OF(mg_fma)(a, b, sum[r]);
         }
@@ -490,7 +488,7 @@ MG_INLINE void MG_OF(mg_find_present)(const mg_operation *o, const mg_part *x, i
         const mg_vi b = MG_AT(mg_vi, x->b + MG_OF(mg_row_of_b)(x, k));
         open = (mg_vi){0};
         MG_EACH_ROW {
-            present[r] |= (mg_vi)((MG_OF(mg_of_a)(x->a + r * x->a_row, k, x->per_lane) & INT32_MAX) != 0) & (mg_vi)((b & INT32_MAX) != 0);
+            present[r] |= (mg_vi)((MG_OF(mg_of_a)(x, x->a + r * x->a_row, k) & INT32_MAX) != 0) & (mg_vi)((b & INT32_MAX) != 0);
             open |= ~present[r];
         }
     }
@@ -539,8 +537,8 @@ MG_INLINE void MG_OF(mg_scaled_groups)(const mg_operation *o, const mg_part *x, 
         MG_OF(mg_exact_sums)(o, x, g * o->group, o->group, sum);
         MG_OF(mg_find_present)(o, x, g * o->group, o->group, sum, present);
         MG_EACH_ROW {
-            const mg_vf scale = MG_OF(mg_value_of_a)(x->scale_a + r * x->scale_row, s, x->per_lane) * scale_b;
-            const mg_vi exponent = MG_OF(mg_of_a)(x->scale_a_exponent + r * x->scale_row, s, x->per_lane) + exponent_b;
+            const mg_vf scale = MG_OF(mg_value_of_a)(x, x->scale_a + r * x->scale_row, s) * scale_b;
+            const mg_vi exponent = MG_OF(mg_of_a)(x, x->scale_a_exponent + r * x->scale_row, s) + exponent_b;
             e[g][r] = MG_PICK(present[r] | MG_IS_TOP(scale), exponent, MG_SPLAT(MG_E_ZERO));
             top[r] = MG_OF(mg_max)(top[r], e[g][r]);
             value[g][r] = __builtin_convertvector(sum[r] * scale * (float)(1 << o->product_fraction), mg_vi);
@@ -591,28 +589,32 @@ static __attribute__((noinline)) mg_vi MG_OF(mg_add)(const mg_operation *o, mg_v
     return MG_OF(mg_with_specials)(o, y[0].significand + y[1].significand, code);
 }
 
-/* Chains of IEEE fused multiply-adds, nearest even, on the hardware's own: MG_V columns of packed codes. */
+/* Chains of IEEE fused multiply-adds, nearest even, on the hardware's own: MG_V columns of packed codes. Returns whether
+ * some result is a NaN. */
 #define MG_FMA_ROWS(type, fma)                                                                                         \
     for (int32_t i = 0; i < t->rows; i++)                                                                              \
         for (int32_t j = 0; j < t->columns; j += MG_V) {                                                               \
-            const type *a = (const type *)t->a.raw + i * t->a_row, *b = (const type *)t->b.raw + j;                    \
+            const type *a = (const type *)t->a.raw + (t->per_lane ? j : i * t->a_row), *b = (const type *)t->b.raw + j; \
             type sum[MG_V];                                                                                            \
             memcpy(sum, t->c + i * t->c_row + j * (ptrdiff_t)sizeof(type), sizeof sum);                                \
             for (int32_t k = 0; k < o->k_count; k++) {                                                                 \
-                const type *row = b + o->k_index[k] * (ptrdiff_t)t->columns;                                           \
-                if (t->per_lane) MG_EACH_LANE sum[l] = fma(a[o->k_index[k] * MG_V + l], row[l], sum[l]);               \
-                else MG_EACH_LANE sum[l] = fma(a[o->k_index[k]], row[l], sum[l]);                                      \
+                const ptrdiff_t row = o->k_index[k] * (ptrdiff_t)t->columns;                                           \
+                if (t->per_lane) MG_EACH_LANE sum[l] = fma(a[row + l], b[row + l], sum[l]);                            \
+                else MG_EACH_LANE sum[l] = fma(a[o->k_index[k]], b[row + l], sum[l]);                                  \
             }                                                                                                          \
             memcpy(t->d + i * t->d_row + j * (ptrdiff_t)sizeof(type), sum, sizeof sum);                                \
+            MG_EACH_LANE any |= sum[l] != sum[l];                                                                      \
         }
 
-static void MG_OF(mg_fma_chain)(const mg_tile *t) {
+static int MG_OF(mg_fma_chain)(const mg_tile *t) {
     const mg_operation *o = &t->program->operations[0];
+    int any = 0;
     if (o->out_format.storage == 64) {
         MG_FMA_ROWS(double, __builtin_fma)
     } else {
         MG_FMA_ROWS(float, __builtin_fmaf)
     }
+    return any;
 }
 
 /* Tiles ------------------------------------------------------------------------------------------------------------- */
@@ -620,9 +622,9 @@ static void MG_OF(mg_fma_chain)(const mg_tile *t) {
 MG_INLINE void MG_OF(mg_operate)(const mg_operation *o, const mg_part *x, mg_vi results[][MG_ROWS], mg_vi *out) {
     const mg_vi *seed = results[o->seed];
     mg_late c[MG_ROWS];
-    if (o->fast == MG_FAST_INTEGER) {
+    if (!x->quick && o->fast == MG_FAST_INTEGER) {
         MG_OF(mg_integer_dot_add)(o, x, seed, out);
-    } else if (o->fast == MG_FAST_ADD) {
+    } else if (!x->quick && o->fast == MG_FAST_ADD) {
         MG_EACH_ROW out[r] = MG_OF(mg_add)(o, seed[r], results[o->addends[0]][r]);
     } else {
         MG_EACH_ROW MG_OF(mg_decode_codes)(&o->seed_format, seed[r], &c[r].significand, &c[r].exponent);
@@ -639,7 +641,7 @@ MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int pe
     for (ptrdiff_t i = 0; i < t->rows; i += rows)
         for (ptrdiff_t j = 0; j < t->columns; j += MG_V) {
             mg_vi results[MG_TILE_OPERATIONS + 2][MG_ROWS];
-            const ptrdiff_t a = i * t->a_row, s = i * t->scale_row;
+            const ptrdiff_t a = per_lane ? j : i * t->a_row, s = per_lane ? j : i * t->scale_row;
             const mg_part part = {rows, per_lane, significands, specials, quick, plain, t->a.value + a, t->b.value + j,
                                   t->a.exponent + a, t->b.exponent + j, t->a_row, t->columns, t->scale_row, t->row_of_b + i * t->row_step,
                                   t->scale_a.value + s, t->scale_b.value + j, t->scale_a.exponent + s, t->scale_b.exponent + j}, *x = &part;
@@ -652,23 +654,18 @@ MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int pe
         }
 }
 
-static void MG_OF(mg_run_tile)(const mg_tile *t) {
-    if (t->program->operations[0].fast == MG_FAST_FMA) {
-        MG_OF(mg_fma_chain)(t);
-    } else if (!t->plain) {
-        if (t->per_lane && t->quick && !t->significands) MG_OF(mg_run_rows)(t, 1, 1, 0, 1, 1, 0);
-        else if (t->per_lane) MG_OF(mg_run_rows)(t, 1, 1, t->significands, 1, 0, 0);
-        else MG_OF(mg_run_rows)(t, 1, 0, t->significands, 1, 0, 0);
-    } else if (!t->quick) {
-        if (t->significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 1, 1, 0, 1);
-        else MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, 1, 0, 1);
-    } else if (t->significands) {
-        if (t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 1, 1, 1, 1);
-        else MG_OF(mg_run_rows)(t, MG_ROWS, 0, 1, 0, 1, 1);
-    } else {
-        if (t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, 1, 1, 1);
-        else MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, 0, 1, 1);
-    }
+/* Compiled once for each combination that has to be quick. */
+static int MG_OF(mg_run_tile)(const mg_tile *t) {
+    const int significands = t->significands;
+    if (t->program->operations[0].fast == MG_FAST_FMA) return MG_OF(mg_fma_chain)(t);
+    if (t->per_lane && t->quick && t->plain && !significands) MG_OF(mg_run_rows)(t, 1, 1, 0, 1, 1, 1);
+    else if (t->per_lane) MG_OF(mg_run_rows)(t, 1, 1, significands, 1, 0, 0);
+    else if (!t->plain) MG_OF(mg_run_rows)(t, 1, 0, significands, 1, 0, 0);
+    else if (!t->quick) MG_OF(mg_run_rows)(t, MG_ROWS, 0, significands, 1, 0, 1);
+    else if (significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 1, 1, 1, 1);
+    else if (t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, 1, 1, 1);
+    else MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, 0, 1, 1);
+    return 0;
 }
 
 #undef mg_vi

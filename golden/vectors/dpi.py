@@ -42,6 +42,7 @@ _UNITS = (
     "mg_flags.h",
     "mg_watch.h",
     "mg_general.c",
+    "mg_gather.c",
     "mg_run.c",
 )
 _EXAMPLES = 56

@@ -1,0 +1,279 @@
+/* The fast form: tiles decoded once and run by the kernel of this machine (mg_tile.h); whole matrices, or lanes. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mg_internal.h"
+#include "mg_number.h"
+
+struct mg_fast_form {
+    const mg_program *program;
+    const mg_call *call;
+    const mg_tile_kernel *kernel;
+    mg_decoder decode; /* the widest */
+    mg_tile tile;
+    int32_t scales;   /* of a dot product */
+    char *c, *d;      /* a tile's, where the caller's are not packed */
+    int32_t *selected; /* rows of B that one row of A meets */
+    char *gathered;   /* codes of one operand, [k][lane] */
+};
+
+/* Choosing ---------------------------------------------------------------------------------------------------------- */
+
+static const mg_tile_kernels *mg_choose(void) {
+    const char *wish = getenv("MMAGOLD_SIMD");
+#if defined(__x86_64__)
+    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+                 __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
+    if (wish && strcmp(wish, "portable") == 0) return &mg_tiles_portable;
+    if (avx512 && !(wish && strcmp(wish, "avx2") == 0)) return &mg_tiles_avx512;
+    if (avx2) return &mg_tiles_avx2;
+#else
+    (void)wish;
+#endif
+    return &mg_tiles_portable;
+}
+
+const char *mg_simd(void) { return mg_choose()->name; }
+
+/* Whether a product of values, or its scale, could leave the range of normal floats. */
+static int mg_needs_significands(const mg_program *p) {
+    for (int32_t i = 0; i < p->operation_count; i++) {
+        const mg_operation *o = &p->operations[i];
+        const mg_format *a = o->has_operand_format ? &o->operand_format : &p->a, *b = o->has_operand_format ? &o->operand_format : &p->b;
+        if (o->fast != MG_FAST_FDA && o->fast != MG_FAST_FDRDA) continue;
+        if (o->product_overflow) return 1;
+        const int32_t least = a->min_exponent - a->fraction_bits + b->min_exponent - b->fraction_bits;
+        if (least < -126 || a->max_exponent + b->max_exponent + 2 > 100 || a->min_exponent + b->min_exponent < o->fraction_bits - 126) return 1;
+    }
+    return p->scale_block && p->operations[0].fast != MG_FAST_GDFS;
+}
+
+static int mg_is_quick(const mg_operation *o) {
+    const mg_format *formats[] = {&o->seed_format, &o->out_format};
+    for (int i = 0; i < 2; i++)
+        if (formats[i]->storage != 32 || formats[i]->fraction_bits != 23 || formats[i]->exponent_bits != 8) return 0;
+    return o->fast == MG_FAST_FDA && o->rounding == MG_ROUNDING_TOWARD_ZERO && o->k_count <= o->chunk && o->result_fraction_bits <= 23;
+}
+
+/* Chooses the length of vectors, and how the tile runs through them. */
+static void mg_plan_tile(mg_fast_form *f) {
+    const mg_program *p = f->program;
+    const mg_tile_kernel *kernels = mg_choose()->kernels;
+    mg_tile *t = &f->tile;
+    const int32_t m = f->call->m, n = f->call->n;
+    t->program = p;
+    f->kernel = kernels;
+    f->decode = kernels->decode;
+    for (int i = 0; i < 3 && m % 4 == 0 && kernels[i].lanes && !t->rows; i++)
+        if (n % kernels[i].lanes == 0) {
+            f->kernel = &kernels[i];
+            t->rows = m;
+        }
+    t->per_lane = !t->rows;
+    t->columns = t->per_lane ? MG_LANES : n;
+    t->rows = t->per_lane ? 1 : m;
+    t->a_row = p->k;
+    t->scale_row = f->scales;
+    t->row_step = p->sparsity && !t->per_lane ? p->k : 0;
+    t->significands = mg_needs_significands(p);
+    t->quick = 1;
+    t->plain = t->per_lane || !p->sparsity; /* lanes have their rows of B selected */
+    for (int32_t i = 0; i < p->operation_count; i++) {
+        const mg_operation *o = &p->operations[i];
+        t->quick &= mg_is_quick(o);
+        for (int32_t k = 0; k < o->k_count; k++) t->plain &= o->k_index[k] == o->k_index[0] + k;
+    }
+}
+
+/* Decoding ---------------------------------------------------------------------------------------------------------- */
+
+/* Decodes rows x columns of an operand; raw codes are copied where the hardware's own arithmetic takes them. Returns
+ * whether there is an infinity or a NaN. */
+static int mg_load_plane(const mg_fast_form *f, const char *data, int64_t row, int64_t column, const mg_format *format, const mg_table *table,
+                         int32_t rows, int32_t columns, int significands, mg_plane *plane) {
+    const int32_t width = format->storage / 8;
+    int specials = 0;
+    if (column == width && row == column * columns) { /* one run in memory */
+        columns *= rows;
+        rows = 1;
+    }
+    for (ptrdiff_t i = 0; i < rows; i++) {
+        const char *at = data + i * row;
+        if (plane->raw && column == width) memcpy(plane->raw + i * columns * width, at, (size_t)columns * (size_t)width);
+        else if (plane->raw)
+            for (ptrdiff_t j = 0; j < columns; j++) memcpy(plane->raw + (i * columns + j) * width, at + j * column, (size_t)width);
+        else
+            specials |= f->decode(format, table, at, column, columns, significands, plane->value + i * columns, plane->exponent + i * columns);
+    }
+    return specials;
+}
+
+/* Scales without fraction bits only move the exponents of the elements that share them, or make them NaN. */
+static void mg_scale(mg_plane *plane, ptrdiff_t at, int32_t exponent) {
+    if (exponent >= MG_E_SPECIAL) plane->value[at] = NAN;
+    else plane->exponent[at] += exponent;
+}
+
+static void mg_fold_scales(const mg_fast_form *f, mg_tile *t) {
+    const mg_program *p = f->program;
+    if (p->operations[0].fast == MG_FAST_GDFS) return; /* those of groups stay apart */
+    const int32_t lanes = t->per_lane ? t->columns : 1, block = p->scale_block, b_block = t->per_lane ? block : block * (p->logical_k / p->k);
+    for (int32_t i = 0; i < t->rows; i++)
+        for (int32_t k = 0; k < p->k; k++)
+            for (int32_t l = 0; l < lanes; l++) mg_scale(&t->a, (i * p->k + k) * lanes + l, t->scale_a.exponent[(i * f->scales + k / block) * lanes + l]);
+    for (int32_t k = 0; k < (t->per_lane ? p->k : p->logical_k); k++)
+        for (int32_t j = 0; j < t->columns; j++) mg_scale(&t->b, (ptrdiff_t)k * t->columns + j, t->scale_b.exponent[k / b_block * t->columns + j]);
+}
+
+/* Decodes an operand of whole matrices, where it lies, or of lanes, whose codes are gathered first. Returns as mg_load_plane. */
+static int mg_decode_operand(mg_fast_form *f, int operand, const mg_lanes *lanes, int64_t batch, mg_plane *plane) {
+    const mg_program *p = f->program;
+    const mg_call *call = f->call;
+    const int of_b = operand == MG_OPERAND_B || operand == MG_OPERAND_SCALE_B, is_scale = operand >= MG_OPERAND_SCALE_A;
+    const mg_array *array = is_scale ? (of_b ? &call->scale_b : &call->scale_a) : of_b ? &call->b : &call->a;
+    const mg_format *format = is_scale ? (of_b ? &p->scale_b : &p->scale_a) : of_b ? &p->b : &p->a;
+    const mg_table *table = is_scale ? (of_b ? p->table_scale_b : p->table_scale_a) : of_b ? p->table_b : p->table_a;
+    const int32_t depth = is_scale ? f->scales : lanes || !of_b ? p->k : p->logical_k;
+    const int significands = f->tile.significands || is_scale;
+    if (lanes) {
+        const int64_t width = format->storage / 8;
+        mg_gather(p, call, lanes, operand, f->gathered);
+        return mg_load_plane(f, f->gathered, MG_LANES * width, width, format, table, depth, MG_LANES, significands, plane);
+    }
+    return mg_load_plane(f, mg_matrix(call, array, batch), array->row, array->column, format, table, of_b ? depth : f->tile.rows,
+                         of_b ? f->tile.columns : depth, significands, plane);
+}
+
+/* `lanes` is null for whole matrices. */
+static void mg_decode_tile(mg_fast_form *f, const mg_lanes *lanes, int64_t batch) {
+    mg_tile *t = &f->tile;
+    t->specials = mg_decode_operand(f, MG_OPERAND_A, lanes, batch, &t->a);
+    t->specials |= mg_decode_operand(f, MG_OPERAND_B, lanes, batch, &t->b);
+    if (!f->scales) return;
+    t->specials |= mg_decode_operand(f, MG_OPERAND_SCALE_A, lanes, batch, &t->scale_a);
+    t->specials |= mg_decode_operand(f, MG_OPERAND_SCALE_B, lanes, batch, &t->scale_b);
+    mg_fold_scales(f, t);
+}
+
+/* Running ----------------------------------------------------------------------------------------------------------- */
+
+/* Moves rows x columns codes; used where c or d are not packed. */
+static void mg_copy(const char *from, int64_t from_row, int64_t from_column, char *to, int64_t to_row, int64_t to_column, int32_t rows,
+                    int32_t columns, int32_t width) {
+    for (ptrdiff_t i = 0; i < rows; i++)
+        for (ptrdiff_t j = 0; j < columns; j++) memcpy(to + i * to_row + j * to_column, from + i * from_row + j * from_column, (size_t)width);
+}
+
+int mg_takes_matrices(const mg_fast_form *f) { return !f->tile.per_lane; }
+
+int mg_run_matrices(mg_fast_form *f, int64_t batch) {
+    const mg_program *p = f->program;
+    const mg_call *call = f->call;
+    mg_tile *t = &f->tile;
+    const int32_t c_width = p->c.storage / 8, d_width = p->d.storage / 8, rows = t->rows, columns = t->columns;
+    const int own_c = call->c.column != c_width, own_d = call->d.column != d_width;
+    char *c = mg_matrix(call, &call->c, batch), *d = mg_matrix(call, &call->d, batch);
+    mg_decode_tile(f, NULL, batch);
+    for (int32_t i = 0; p->sparsity && i < rows; i++) {
+        mg_select(p, call, batch, i, f->selected);
+        for (int32_t k = 0; k < p->k; k++) t->row_of_b[(ptrdiff_t)i * p->k + k] = (ptrdiff_t)f->selected[k] * columns;
+    }
+    t->c = own_c ? f->c : c;
+    t->c_row = own_c ? (ptrdiff_t)columns * c_width : call->c.row;
+    t->d = own_d ? f->d : d;
+    t->d_row = own_d ? (ptrdiff_t)columns * d_width : call->d.row;
+    if (own_c) mg_copy(c, call->c.row, call->c.column, f->c, t->c_row, c_width, rows, columns, c_width);
+    const int left = f->kernel->run(t);
+    if (own_d) mg_copy(f->d, t->d_row, d_width, d, call->d.row, call->d.column, rows, columns, d_width);
+    return left;
+}
+
+int mg_run_lanes(mg_fast_form *f, const mg_lanes *lanes) {
+    mg_decode_tile(f, lanes, 0);
+    mg_gather(f->program, f->call, lanes, MG_OPERAND_C, f->c);
+    f->tile.c = f->c;
+    f->tile.d = f->d;
+    const int left = f->kernel->run(&f->tile);
+    mg_scatter(f->program, lanes, f->d);
+    return left;
+}
+
+uint32_t mg_lanes_left(const mg_fast_form *f, const mg_lanes *lanes) {
+    const mg_format *d = &f->program->d;
+    uint32_t left = 0;
+    for (int32_t l = 0; l < lanes->used; l++) {
+        const uint64_t code = mg_load(lanes->at[MG_OPERAND_D][l], d->storage), magnitude = code & ~(UINT64_C(1) << d->sign_shift);
+        left |= (uint32_t)(magnitude > d->infinity) << l;
+    }
+    return left;
+}
+
+/* Scratch ----------------------------------------------------------------------------------------------------------- */
+
+static void *mg_take(char **at, size_t *bytes, size_t size) {
+    char *taken = *at;
+    size = (size + 127) / 64 * 64; /* vectors may reach past the end */
+    *bytes += size;
+    if (taken) *at += size;
+    return taken;
+}
+
+static void mg_take_plane(char **at, size_t *bytes, mg_plane *plane, size_t count, int32_t raw) {
+    plane->value = raw ? NULL : mg_take(at, bytes, count * sizeof(float));
+    plane->exponent = raw ? NULL : mg_take(at, bytes, count * sizeof(int32_t));
+    plane->raw = raw ? mg_take(at, bytes, count * (size_t)raw) : NULL;
+}
+
+/* Lays the scratch out; with a null `at` it only counts the bytes. */
+static size_t mg_lay_out(mg_fast_form *f, char *at) {
+    const mg_program *p = f->program;
+    mg_tile *t = &f->tile;
+    const size_t k = (size_t)p->k, scales = (size_t)f->scales;
+    size_t bytes = 0;
+    const size_t columns = (size_t)t->columns, rows = (size_t)t->rows, a_rows = t->per_lane ? columns : rows, b_rows = t->per_lane ? k : (size_t)p->logical_k;
+    const int32_t raw = p->operations[0].fast == MG_FAST_FMA ? p->a.storage / 8 : 0;
+    mg_take_plane(&at, &bytes, &t->a, a_rows * k, raw);
+    mg_take_plane(&at, &bytes, &t->b, b_rows * columns, raw);
+    mg_take_plane(&at, &bytes, &t->scale_a, a_rows * scales, 0);
+    mg_take_plane(&at, &bytes, &t->scale_b, scales * columns, 0);
+    t->row_of_b = mg_take(&at, &bytes, (t->row_step ? rows : 1) * k * sizeof(ptrdiff_t));
+    f->selected = mg_take(&at, &bytes, k * sizeof(int32_t));
+    f->c = mg_take(&at, &bytes, rows * columns * 8);
+    f->d = mg_take(&at, &bytes, rows * columns * 8);
+    f->gathered = mg_take(&at, &bytes, t->per_lane ? MG_LANES * k * 8 : 0);
+    for (int32_t i = 0; at && i < p->k; i++) t->row_of_b[i] = (ptrdiff_t)i * t->columns;
+    return bytes;
+}
+
+size_t mg_fast_bytes(const mg_program *p, const mg_call *call) {
+    mg_fast_form f = {.program = p, .call = call, .scales = p->scale_block ? p->k / p->scale_block : 0};
+    mg_plan_tile(&f);
+    return sizeof f + 64 + mg_lay_out(&f, NULL);
+}
+
+mg_fast_form *mg_fast_start(void *memory, const mg_program *p, const mg_call *call) {
+    mg_fast_form *f = memory;
+    memset(f, 0, sizeof *f);
+    f->program = p;
+    f->call = call;
+    f->scales = p->scale_block ? p->k / p->scale_block : 0;
+    mg_plan_tile(f);
+    mg_lay_out(f, (char *)(((uintptr_t)(f + 1) + 63) / 64 * 64));
+    return f;
+}
+
+void mg_build_table(const mg_format *format, const mg_format *target, mg_table *table) {
+    table->looked_up = target || (format->is_float && (format->sign_shift < 0 || !format->has_zero));
+    for (int32_t code = 0; code < 256; code++) {
+        mg_number x = mg_decode(format, (uint64_t)code);
+        if (target) x = mg_convert(target, &x);
+        const int finite = x.kind == MG_FINITE;
+        const float magnitude = x.kind == MG_NAN ? NAN : x.kind == MG_INFINITY ? INFINITY : ldexpf((float)x.significand, -x.fraction_bits);
+        table->significand[code] = x.sign ? -magnitude : magnitude;
+        table->value[code] = finite ? ldexpf(table->significand[code], x.exponent) : table->significand[code];
+        table->exponent[code] = x.kind == MG_ZERO ? MG_E_ZERO : finite ? x.exponent : MG_E_SPECIAL;
+    }
+}
+
