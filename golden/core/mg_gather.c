@@ -41,8 +41,16 @@ static const mg_array *mg_array_of(const mg_call *call, int operand) {
 
 void mg_point(const mg_program *p, const mg_call *call, int64_t first, int32_t used, mg_lanes *lanes) {
     const int64_t n = call->n, size = call->m * n;
-    int64_t batch[MG_LANES], row[MG_LANES], column[MG_LANES];
     lanes->used = used;
+    if (size == 1 && call->batch_dims == 1 && !p->sparsity) { /* dot products in a row */
+        for (int i = 0; i < MG_OPERANDS; i++) {
+            const mg_array *array = mg_array_of(call, i);
+            char *start = array->data;
+            for (int32_t l = 0; l < MG_LANES && start; l++) lanes->at[i][l] = start + (first + (l < used ? l : used - 1)) * array->batch_stride[0];
+        }
+        return;
+    }
+    int64_t batch[MG_LANES], row[MG_LANES], column[MG_LANES];
     batch[0] = first / size;
     row[0] = first % size / n;
     column[0] = first % n;
@@ -112,6 +120,12 @@ MG_TRANSPOSE(mg_transpose_8, uint64_t, 2, MG_LIST(0, 2), MG_LIST(1, 3))
         for (ptrdiff_t k = done; k < count; k++)                                                                      \
             memcpy(out + (k * MG_LANES + l) * (ptrdiff_t)sizeof(type), from[l] + (rows ? rows[l * count + k] : k) * step, sizeof(type));
 
+static int mg_side_by_side(char *const *at, int32_t lanes, ptrdiff_t width) {
+    int same = 1;
+    for (int32_t l = 1; l < lanes; l++) same &= at[l] == at[l - 1] + width;
+    return same;
+}
+
 void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, int operand, char *out) {
     const mg_format *const formats[MG_OPERANDS] = {&p->a, &p->b, &p->c, &p->d, NULL, &p->scale_a, &p->scale_b};
     const mg_array *array = mg_array_of(call, operand);
@@ -122,9 +136,7 @@ void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, 
     const int32_t *rows = p->sparsity && operand == MG_OPERAND_B ? lanes->selected : NULL;
     const int packed = step == width && !rows;
     ptrdiff_t done = 0;
-    int side_by_side = count == 1 || !packed;
-    for (int32_t l = 1; side_by_side && l < MG_LANES; l++) side_by_side = from[l] == from[l - 1] + width;
-    if (side_by_side && !rows) {
+    if ((count == 1 || !packed) && !rows && mg_side_by_side(from, MG_LANES, width)) {
         for (; done < count; done++) memcpy(out + done * MG_LANES * width, from[0] + done * step, (size_t)(MG_LANES * width));
         return;
     }
@@ -137,7 +149,10 @@ void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, 
 }
 
 void mg_scatter(const mg_program *p, const mg_lanes *lanes, const char *codes) {
+    char *const *at = lanes->at[MG_OPERAND_D];
     const ptrdiff_t width = p->d.storage / 8;
-    for (int32_t l = 0; l < lanes->used; l++) memcpy(lanes->at[MG_OPERAND_D][l], codes + l * width, (size_t)width);
+    if (mg_side_by_side(at, lanes->used, width)) memcpy(at[0], codes, (size_t)(lanes->used * width));
+    else
+        for (int32_t l = 0; l < lanes->used; l++) mg_store(at[l], p->d.storage, mg_load(codes + l * width, p->d.storage));
 }
 #endif

@@ -28,6 +28,14 @@ typedef int32_t mg_word __attribute__((may_alias)); /* the bits of a float, or a
 #define MG_AT(type, at) (*(const type *)(at))
 #define MG_SPLAT(x) ((mg_vi){0} + (x))
 #define MG_PICK(mask, x, y) (((mask) & (x)) | (~(mask) & (y)))
+#ifdef __clang__ /* no shuffle by a vector of indices */
+#define MG_SHUFFLE_LANES(type, table, index) ({ type y; MG_EACH_LANE y[l] = (table)[(index)[l]]; y; })
+#define MG_SHUFFLE_ONE MG_SHUFFLE_LANES
+#define MG_SHUFFLE_TWO MG_SHUFFLE_LANES
+#else
+#define MG_SHUFFLE_ONE(type, table, index) __builtin_shuffle(MG_AT(type, table), index)
+#define MG_SHUFFLE_TWO(type, table, index) __builtin_shuffle(MG_AT(type, table), MG_AT(type, (table) + 8), index)
+#endif
 #define MG_UNROLL _Pragma("GCC unroll 4")
 #define MG_EACH_ROW _Pragma("GCC unroll 4") for (int r = 0; r < x->rows; r++)
 #define MG_EACH_LANE _Pragma("GCC unroll 1") for (int l = 0; l < MG_V; l++)
@@ -35,6 +43,9 @@ typedef int32_t mg_word __attribute__((may_alias)); /* the bits of a float, or a
 #define MG_LEAST_POWER MG_SPLAT(-32)             /* a term below 2^-30 units is cut away whole */
 #define MG_TOP 0x7f800000                        /* the exponent field of infinities and NaNs of a float */
 #define MG_IS_TOP(x) ((mg_vi)(((mg_vi)(x) & MG_TOP) == MG_TOP))
+
+/* How codes are decoded: by their fields, or shorter ways. */
+enum { MG_DECODE_FIELDS, MG_DECODE_HALF, MG_DECODE_INTEGER, MG_DECODE_SHORT };
 
 /* Some rows of A and MG_V columns of B, and what is known of them when the template is compiled: `rows` (MG_ROWS or 1);
  * `per_lane`, every lane has a row of A of its own; `significands` instead of values; `specials`, some operand is an infinity
@@ -98,6 +109,10 @@ MG_INLINE ptrdiff_t MG_OF(mg_row_of_b)(const mg_part *x, ptrdiff_t k) { return x
 
 MG_INLINE mg_vi MG_OF(mg_load)(const char *at, int32_t storage) {
     if (storage == 32) return MG_AT(mg_vi, at);
+#ifdef MG_NATIVE_WIDEN_8 /* GCC does this an element at a time */
+    if (storage == 8) return (mg_vi)MG_NATIVE_WIDEN_8(at);
+    return (mg_vi)MG_NATIVE_WIDEN_16(at);
+#endif
     if (storage == 8) return __builtin_convertvector(MG_AT(mg_vb, at), mg_vi);
     return __builtin_convertvector(MG_AT(mg_vh, at), mg_vi);
 }
@@ -135,49 +150,74 @@ MG_INLINE void MG_OF(mg_decode_codes)(const mg_format *f, mg_vi code, mg_vf *sig
     }
 }
 
-/* Codes to values (or significands) and exponents; raises `top` to those of infinities and NaNs. */
-MG_INLINE void MG_OF(mg_decode_values)(const mg_format *f, const mg_table *table, mg_vi code, int significands, mg_vf *value, mg_vi *exponent,
-                                       mg_vi *top) {
-    if (!f->is_float) {
+static inline int MG_OF(mg_decode_kind)(const mg_format *f, int significands) {
+    if (!f->is_float) return MG_DECODE_INTEGER;
+    if (MG_V >= 8 && f->bits <= 4) return MG_DECODE_SHORT;
+#ifdef MG_NATIVE_HALF
+    if (!significands && f->fraction_bits == 10 && f->exponent_bits == 5) return MG_DECODE_HALF;
+#endif
+    (void)significands;
+    return MG_DECODE_FIELDS;
+}
+
+/* Codes to values (or significands) and exponents; raises `top` to the exponent field of infinities and NaNs. */
+MG_INLINE void MG_OF(mg_decode_values)(const mg_format *f, int kind, const float *values, const int32_t *exponents, mg_vi code, int significands,
+                                       mg_vf *value, mg_vi *exponent, mg_vi *top) {
+    if (kind == MG_DECODE_INTEGER) {
         const int unused = 32 - f->bits;
         *value = __builtin_convertvector(f->is_signed ? code << unused >> unused : code, mg_vf);
         *exponent = code;
-        return;
-    }
-#if MG_V < 8
-    (void)table;
-#else
-    if (f->bits <= 4) {
-        const float *values = significands ? table->significand : table->value;
+    } else if (kind == MG_DECODE_SHORT) {
 #if MG_V == 16
-        *value = __builtin_shuffle(MG_AT(mg_vf, values), code);
-        *exponent = __builtin_shuffle(MG_AT(mg_vi, table->exponent), code);
+        *value = MG_SHUFFLE_ONE(mg_vf, values, code);
+        *exponent = MG_SHUFFLE_ONE(mg_vi, exponents, code);
+#elif MG_V == 8
+        *value = MG_SHUFFLE_TWO(mg_vf, values, code);
+        *exponent = MG_SHUFFLE_TWO(mg_vi, exponents, code);
 #else
-        *value = __builtin_shuffle(MG_AT(mg_vf, values), MG_AT(mg_vf, values + 8), code);
-        *exponent = __builtin_shuffle(MG_AT(mg_vi, table->exponent), MG_AT(mg_vi, table->exponent + 8), code);
-#endif
-        return;
-    }
+        (void)values, (void)exponents;
 #endif
 #ifdef MG_NATIVE_HALF
-    if (!significands && f->fraction_bits == 10 && f->exponent_bits == 5) {
+    } else if (kind == MG_DECODE_HALF) {
         const mg_vi e = (code >> 10) & 31, magnitude = code & 0x7fff;
         *value = (mg_vf)MG_NATIVE_HALF(code);
         *exponent = MG_PICK((mg_vi)(magnitude != 0), MG_OF(mg_max)(e, MG_SPLAT(1)) - 15, MG_SPLAT(MG_E_ZERO));
         *top = MG_OF(mg_max)(*top, e + (255 - 31));
-        return;
-    }
 #endif
-    MG_OF(mg_decode_codes)(f, code, value, exponent);
-    *top = MG_OF(mg_max)(*top, ((mg_vi)*value >> 23) & 255);
-    if (!significands) *value *= MG_POWER(MG_OF(mg_max)(*exponent, MG_SPLAT(-126)));
+    } else {
+        MG_OF(mg_decode_codes)(f, code, value, exponent);
+        *top = MG_OF(mg_max)(*top, ((mg_vi)*value >> 23) & 255);
+        if (!significands) *value *= MG_POWER(MG_OF(mg_max)(*exponent, MG_SPLAT(-126)));
+    }
+}
+
+MG_INLINE int MG_OF(mg_decode_run)(mg_format f, int kind, int storage, const mg_table *table, const char *data, int64_t step, ptrdiff_t count,
+                                   int significands, float *value, int32_t *exponent) {
+    mg_vi top = {0};
+    const float *values = !table ? NULL : significands ? table->significand : table->value;
+    const int32_t *exponents = table ? table->exponent : NULL;
+    for (ptrdiff_t i = 0; i < count; i += MG_V) {
+        const char *at = data + i * step;
+        char some[4 * MG_V];
+        mg_vi e;
+        mg_vf x;
+        if (step * 8 != storage || count - i < MG_V) { /* what is past the end of a plane's row is overwritten, or nobody's */
+            memset(some, 0, sizeof some);
+            for (ptrdiff_t l = 0; l < MG_V && l < count - i; l++) memcpy(some + l * (storage / 8), at + l * step, (size_t)storage / 8);
+            at = some;
+        }
+        MG_OF(mg_decode_values)(&f, kind, values, exponents, MG_OF(mg_load)(at, storage), significands, &x, &e, &top);
+        *(mg_vf *)(value + i) = x;
+        *(mg_vi *)(exponent + i) = e;
+    }
+    return MG_OF(mg_any)((mg_vi)(top == 255)) != 0;
 }
 
 /* Decodes `count` codes that lie `step` bytes apart to values (or significands) and exponents; returns
  * whether there is an infinity or a NaN. */
 static int MG_OF(mg_decode_plane)(const mg_format *f, const mg_table *table, const char *data, int64_t step, ptrdiff_t count, int significands,
                                   float *value, int32_t *exponent) {
-    mg_vi top = {0};
+    const int kind = MG_OF(mg_decode_kind)(f, significands);
     if (table && table->looked_up) {
         const float *values = significands ? table->significand : table->value;
         int32_t any = 0;
@@ -189,31 +229,14 @@ static int MG_OF(mg_decode_plane)(const mg_format *f, const mg_table *table, con
         }
         return any;
     }
-    const mg_format format = *f; /* a copy that the stores below cannot change */
-    for (ptrdiff_t i = 0; i < count; i += MG_V) {
-        const ptrdiff_t used = count - i < MG_V ? count - i : MG_V;
-        int32_t some[MG_V] = {0}, e_some[MG_V];
-        float x_some[MG_V];
-        mg_vi codes, e;
-        mg_vf x;
-        if (step * 8 == format.storage && used == MG_V) {
-            codes = MG_OF(mg_load)(data + i * step, format.storage);
-        } else {
-            for (ptrdiff_t l = 0; l < used; l++) memcpy(&some[l], data + (i + l) * step, (size_t)format.storage / 8);
-            codes = MG_AT(mg_vi, some);
-        }
-        MG_OF(mg_decode_values)(&format, table, codes, significands, &x, &e, &top);
-        if (used == MG_V) {
-            *(mg_vf *)(value + i) = x;
-            *(mg_vi *)(exponent + i) = e;
-        } else {
-            *(mg_vf *)x_some = x;
-            *(mg_vi *)e_some = e;
-            memcpy(value + i, x_some, (size_t)used * sizeof *value);
-            memcpy(exponent + i, e_some, (size_t)used * sizeof *exponent);
-        }
-    }
-    return MG_OF(mg_any)((mg_vi)(top == 255)) != 0;
+#define MG_DECODE(kind, storage) return MG_OF(mg_decode_run)(*f, kind, storage, table, data, step, count, significands, value, exponent)
+    if (kind == MG_DECODE_HALF) MG_DECODE(MG_DECODE_HALF, 16);
+    if (kind == MG_DECODE_INTEGER) MG_DECODE(MG_DECODE_INTEGER, 8);
+    if (kind == MG_DECODE_SHORT) MG_DECODE(MG_DECODE_SHORT, 8);
+    if (f->storage == 8) MG_DECODE(MG_DECODE_FIELDS, 8);
+    if (f->storage == 16) MG_DECODE(MG_DECODE_FIELDS, 16);
+    MG_DECODE(MG_DECODE_FIELDS, 32);
+#undef MG_DECODE
 }
 
 /* Rounding ---------------------------------------------------------------------------------------------------------- */
@@ -676,6 +699,8 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
 #undef mg_late
 #undef MG_NATIVE_MAX
 #undef MG_NATIVE_ANY
+#undef MG_NATIVE_WIDEN_8
+#undef MG_NATIVE_WIDEN_16
 #undef MG_NATIVE_HALF
 #undef MG_NATIVE_FMA
 #undef MG_V

@@ -15,6 +15,8 @@
 #define MG_NATIVE_HALF(x) _mm256_cvtph_ps(_mm_packus_epi32(_mm256_castsi256_si128((__m256i)(x)), _mm256_extracti128_si256((__m256i)(x), 1)))
 #define MG_NATIVE_FMA(x, y, z) _mm256_fmadd_ps((__m256)(x), (__m256)(y), (__m256)(z))
 #define MG_NATIVE_ANY(mask) _mm256_movemask_ps((__m256)(mask))
+#define MG_NATIVE_WIDEN_8(at) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(at)))
+#define MG_NATIVE_WIDEN_16(at) _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(at)))
 #include "mg_tile.h"
 
 const mg_tile_kernels mg_tiles_avx2 = {"avx2", {{8, mg_run_tile_8, mg_decode_plane_8}}};

@@ -15,12 +15,16 @@
 #define MG_NATIVE_HALF(x) _mm512_cvtph_ps(_mm512_cvtepi32_epi16((__m512i)(x)))
 #define MG_NATIVE_FMA(x, y, z) _mm512_fmadd_ps((__m512)(x), (__m512)(y), (__m512)(z))
 #define MG_NATIVE_ANY(mask) _mm512_movepi32_mask((__m512i)(mask))
+#define MG_NATIVE_WIDEN_8(at) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(at)))
+#define MG_NATIVE_WIDEN_16(at) _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(at)))
 #include "mg_tile.h"
 #define MG_V 8
 #define MG_NATIVE_MAX(x, y) _mm256_max_epi32((__m256i)(x), (__m256i)(y))
 #define MG_NATIVE_HALF(x) _mm256_cvtph_ps(_mm256_cvtepi32_epi16((__m256i)(x)))
 #define MG_NATIVE_FMA(x, y, z) _mm256_fmadd_ps((__m256)(x), (__m256)(y), (__m256)(z))
 #define MG_NATIVE_ANY(mask) _mm256_movepi32_mask((__m256i)(mask))
+#define MG_NATIVE_WIDEN_8(at) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(at)))
+#define MG_NATIVE_WIDEN_16(at) _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(at)))
 #include "mg_tile.h"
 
 const mg_tile_kernels mg_tiles_avx512 = {"avx512", {{16, mg_run_tile_16, mg_decode_plane_16}, {8, mg_run_tile_8, mg_decode_plane_8}}};
