@@ -5,19 +5,25 @@ import time and memory.
 
 Every figure is the best of several repeats. Each number of threads is measured in a process of its own, with
 operands from a normal distribution and with random bits (which hold infinities, NaNs and subnormals as often
-as the format has them).
+as the format has them). The yardstick is Hopper's sum as a plain loop of C (bench/plain_loop.c), compiled for
+this machine in the same run and measured in one thread beside every case: the ratio to it says more than a
+number of a machine that others use, too.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
 import platform
+import shlex
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,22 +32,35 @@ import numpy as np
 import numpy.typing as npt
 
 import golden
-from golden.instruction import Instruction
+from golden.instruction import CUSTOM, Instruction
 
 Bits = npt.NDArray[Any]
-DOTS = 1 << 19
+DOTS, SLOW_DOTS = 1 << 19, 1 << 13
+"""Dot products in a call; fewer of programs that the general interpreter runs."""
 THREADS = (1, 2)
 KINDS = ("normal", "random bits")
+EXAMPLES = Path(__file__).resolve().parents[1] / "spec" / "examples"
+PLAIN_LOOP = Path(__file__).with_name("plain_loop.c")
+PLAIN, PLAIN_DOTS = "of plain loop", 1 << 15
+SLOW_TARGET = 0.7
+"""Of programs without a fast form."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One instruction and the speed wanted of it, in million dot products a second."""
+    """One instruction and the speed wanted of it, in million dot products a second. The architecture of a
+    unit from a file is CUSTOM, and its name that of a file of spec/examples."""
 
     label: str
     architecture: str
     name: str
     target: float
+
+    def load(self) -> Instruction:
+        """The instruction; of a unit with modes the first, and c is an operand."""
+        if self.architecture == CUSTOM:
+            return golden.load_instruction(EXAMPLES / f"{self.name}.yaml").plain
+        return golden.instruction(self.architecture, self.name)
 
 
 CASES = (
@@ -55,8 +74,11 @@ CASES = (
         40,
     ),
     Case("v_mfma_f32_16x16x16_f16", "cdna3", "v_mfma_f32_16x16x16_f16", 40),
+    Case("v_mfma_f32_16x16x16f16", "cdna2", "v_mfma_f32_16x16x16f16", SLOW_TARGET),
+    Case("v_mfma_f32_16x16x16f16", "cdna1", "v_mfma_f32_16x16x16f16", SLOW_TARGET),
     Case("DMMA m8n8k4 f64", "ampere", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", 200),
     Case("m16n8k32 s32.s8", "ampere", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", 200),
+    *(Case(file.stem, CUSTOM, file.stem, SLOW_TARGET) for file in sorted(EXAMPLES.glob("*.yaml"))),
 )
 LATENCY_TARGET, IMPORT_TARGET, MEMORY_TARGET = 20.0, 0.3, 64.0  # microseconds, seconds, MiB
 
@@ -82,39 +104,85 @@ def operands(ins: Instruction, kind: str, batch: int) -> dict[str, Bits]:
 
 def call(ins: Instruction, given: dict[str, Bits]) -> Bits:
     """ins(A, B, C, ...) from a dict."""
-    rest = {name: array for name, array in given.items() if name not in "abc"}
-    return ins(given["a"], given["b"], given["c"], **rest)
+    return ins(**given)
 
 
-def best(run: Callable[[], object], least_seconds: float = 0.4, least_repeats: int = 5) -> float:
-    """The shortest time of one run, in seconds, after a first run that is not counted."""
+def bests(
+    runs: Sequence[Callable[[], object]], least_seconds: float = 0.4, least_repeats: int = 5
+) -> list[float]:
+    """The shortest time of each, in seconds, after a first run that is not counted. They take turns, so that
+    whatever slows this machine down slows all of them."""
+    times: list[list[float]] = []
+    while len(times) <= least_repeats or sum(map(sum, times[1:])) < least_seconds:
+        times.append([])
+        for run in runs:
+            start = time.perf_counter()
+            run()
+            times[-1].append(time.perf_counter() - start)
+    return [min(each) for each in zip(*times[1:], strict=True)]
+
+
+def best(run: Callable[[], object]) -> float:
+    """The same of one."""
+    return bests([run])[0]
+
+
+def plain_loop(folder: str) -> Callable[[], object] | None:
+    """Runs the plain loop over PLAIN_DOTS dot products; None, and the reason is printed, where there is no
+    compiler. Its results are those of the model."""
+    compiler = (
+        shlex.split(os.environ.get("CC", ""))
+        or [name for name in ("gcc", "clang", "cc") if shutil.which(name)][:1]
+    )
+    library = str(Path(folder, "plain_loop.so"))
+    command = [*compiler, "-O3", "-march=native", "-shared", "-fPIC", str(PLAIN_LOOP), "-lm", "-o", library]
+    if not compiler or subprocess.run(command, check=False).returncode:
+        why = "it does not compile" if compiler else "no C compiler was found"
+        print(f"no ratio to the plain loop: {why}", file=sys.stderr)
+        return None
+    ins = CASES[0].load()
+    given = operands(ins, KINDS[0], PLAIN_DOTS // (ins.m * ins.n))
+    wanted = call(ins, given)
+    d = np.empty_like(wanted)
+    loop = ctypes.CDLL(library).plain_loop
+
+    def run() -> object:
+        pointers = (ctypes.c_void_p(array.ctypes.data) for array in (given["a"], given["b"], given["c"], d))
+        return loop(ctypes.c_int64(len(d)), *pointers)
+
     run()
-    times: list[float] = []
-    while len(times) < least_repeats or sum(times) < least_seconds:
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times)
+    if not np.array_equal(d, wanted):
+        raise SystemExit("the plain loop gives other results than the model")
+    return run
 
 
 def measure_speed() -> dict[str, Any]:
-    """Million dot products a second of every case and kind of operand."""
+    """Million dot products a second of every case and kind of operand; of the first kind also the ratio to
+    the plain loop."""
     figures: dict[str, Any] = {}
-    for case in CASES:
-        ins = golden.instruction(case.architecture, case.name)
-        batch = max(1, DOTS // (ins.m * ins.n))
-        for kind in KINDS:
-            given = operands(ins, kind, batch)
-            seconds = best(lambda ins=ins, given=given: call(ins, given))  # type: ignore[misc]
-            figures.setdefault(f"{case.architecture} {case.label}", {})[kind] = (
-                batch * ins.m * ins.n / seconds / 1e6
-            )
+    with tempfile.TemporaryDirectory() as folder:
+        plain = plain_loop(folder)
+        for case in CASES:
+            ins = case.load()
+            dots = DOTS if ins.engine_of_one.fast else SLOW_DOTS
+            batch = max(1, dots // (ins.m * ins.n))
+            found: dict[str, Any] = {PLAIN: None}
+            for kind in KINDS:
+                given = operands(ins, kind, batch)
+                runs: list[Callable[[], object]] = [lambda ins=ins, given=given: call(ins, given)]  # type: ignore[misc]
+                if plain is not None and kind == KINDS[0]:
+                    runs.append(plain)
+                seconds, *beside = bests(runs)
+                found[kind] = batch * ins.m * ins.n / seconds / 1e6
+                if beside:
+                    found[PLAIN] = found[kind] / (PLAIN_DOTS / beside[0] / 1e6)
+            figures[f"{case.architecture} {case.label}"] = found
     return figures
 
 
 def measure_latency() -> float:
     """Microseconds of one call with one 16x8x16 matrix product."""
-    ins = golden.instruction(CASES[0].architecture, CASES[0].name)
+    ins = CASES[0].load()
     given = {name: array[0] for name, array in operands(ins, "normal", 1).items()}
 
     def many() -> None:
@@ -137,7 +205,7 @@ def measure_memory() -> float | None:
     peak starts at the parent's)."""
     if not Path("/proc/self/status").exists():
         return None
-    ins, batch = golden.instruction(CASES[0].architecture, CASES[0].name), 1 << 16
+    ins, batch = CASES[0].load(), 1 << 16
     call(ins, operands(ins, "normal", 1))
     given = {}
     for name, shape in ins.operand_shapes(matrices=True).items():
@@ -221,13 +289,16 @@ def show(figures: dict[str, Any]) -> None:
     table = Table(box=SIMPLE, title=title)
     table.add_column("M dot products / s", no_wrap=True)
     table.add_column("target", justify="right", no_wrap=True)
+    table.add_column("of plain\nloop", justify="right", no_wrap=True)
     columns = [(threads, kind) for threads in figures["speed"][0]["mdots"] for kind in KINDS]
     for threads, kind in columns:
         table.add_column(f"{threads}\n{kind.removesuffix(' bits')}", justify="right", no_wrap=True)
     for case in figures["speed"]:
         cells = [(case["mdots"][threads][kind], case["target_mdots"]) for threads, kind in columns]
         shown = [f"[{'green' if value >= target else 'yellow'}]{value:.1f}[/]" for value, target in cells]
-        table.add_row(f"{case['architecture']} {case['label']}", f"{case['target_mdots']:.0f}", *shown)
+        ratio = case["mdots"]["1 thread"][PLAIN]
+        plain = "-" if ratio is None else f"{ratio:.2g}"
+        table.add_row(f"{case['architecture']} {case['label']}", f"{case['target_mdots']:g}", plain, *shown)
     table.add_section()
     for label, key, unit in (
         ("one small call", "latency_us", "us"),
@@ -236,7 +307,7 @@ def show(figures: dict[str, Any]) -> None:
     ):
         value, target = figures[key]["value"], figures[key]["target"]
         text = "-" if value is None else f"[{'green' if value <= target else 'yellow'}]{value:.3g} {unit}[/]"
-        table.add_row(label, f"< {target:g} {unit}", text)
+        table.add_row(label, f"< {target:g} {unit}", "", text)
     Console(width=None if sys.stdout.isatty() else 120).print(table)
 
 

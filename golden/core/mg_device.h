@@ -1,6 +1,6 @@
 /* One dot product in scalar arithmetic: the same source for a C compiler and for CUDA.
  *
- * The lane kernels' arithmetic (mg_lanes.h), one lane at a time, for places that bring their own parallelism: a GPU
+ * The fast form's arithmetic (mg_tile.h), one lane at a time, for places that bring their own parallelism: a GPU
  * thread computes a dot product beside the tensor core (docs/campaign.md). golden/model/device_text.py emits a unit's parameters as
  * constants around these functions; every function is inlined, so that the compiler folds them away. No step needs more
  * than 64 bits. tests/golden/model/test_device_text.py holds every family against the other models.

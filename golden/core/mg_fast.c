@@ -247,19 +247,12 @@ static size_t mg_lay_out(mg_fast_form *f, char *at) {
     return bytes;
 }
 
-size_t mg_fast_bytes(const mg_program *p, const mg_call *call) {
-    mg_fast_form f = {.program = p, .call = call, .scales = p->scale_block ? p->k / p->scale_block : 0};
-    mg_plan_tile(&f);
-    return sizeof f + 64 + mg_lay_out(&f, NULL);
-}
-
-mg_fast_form *mg_fast_start(void *memory, const mg_program *p, const mg_call *call) {
-    mg_fast_form *f = memory;
-    memset(f, 0, sizeof *f);
-    f->program = p;
-    f->call = call;
-    f->scales = p->scale_block ? p->k / p->scale_block : 0;
-    mg_plan_tile(f);
+mg_fast_form *mg_fast_new(const mg_program *p, const mg_call *call) {
+    mg_fast_form plan = {.program = p, .call = call, .scales = p->scale_block ? p->k / p->scale_block : 0}, *f;
+    mg_plan_tile(&plan);
+    f = malloc(sizeof *f + 64 + mg_lay_out(&plan, NULL));
+    if (!f) return NULL;
+    *f = plan;
     mg_lay_out(f, (char *)(((uintptr_t)(f + 1) + 63) / 64 * 64));
     return f;
 }

@@ -78,7 +78,7 @@ void mg_point(const mg_program *p, const mg_call *call, int64_t first, int32_t u
     }
 }
 
-#ifndef MG_GENERAL_ONLY /* the model exported for simulators (golden/vectors/dpi.py) has the general interpreter alone */
+#ifndef MG_GENERAL_ONLY
 /* Transposes blocks of rows whose elements lie side by side, 16 bytes of as many lanes at a time: a stage interleaves the
  * first half of the vectors with the second, and after log2(lanes) stages each holds one element of every lane. Returns how
  * many elements of each lane are done. */

@@ -105,9 +105,8 @@ extern const mg_tile_kernels mg_tiles_avx2, mg_tiles_avx512;
 
 /* A program in the fast form, for one thread. */
 typedef struct mg_fast_form mg_fast_form;
-size_t mg_fast_bytes(const mg_program *p, const mg_call *call);
-/* Begins in so many bytes of memory, aligned for any type. */
-mg_fast_form *mg_fast_start(void *memory, const mg_program *p, const mg_call *call);
+/* One piece of memory, to be freed; null when that is short. */
+mg_fast_form *mg_fast_new(const mg_program *p, const mg_call *call);
 /* Whether it runs whole matrices of one batch entry, or else lanes. Both return whether some of the results are left to the
  * interpreter, and mg_lanes_left says which (a bit a lane): NaNs of the hardware's own arithmetic, whose payload matters. */
 int mg_takes_matrices(const mg_fast_form *f);

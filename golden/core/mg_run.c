@@ -73,12 +73,12 @@ static void *mg_work(void *argument) {
     /* A host program may flush subnormals or round otherwise; the fast form computes on floats and needs the IEEE defaults. */
     fegetenv(&environment);
     fesetenv(FE_DFL_ENV);
-    if (w->fast && mg_takes_matrices(w->fast)) {
-        for (int64_t i = w->first; i < w->last; i++)
-            if (mg_run_matrices(w->fast, i)) mg_run_elements(w, i * size, (i + 1) * size, 0);
-    } else {
-        mg_run_elements(w, w->first * size, w->last * size, 1);
-    }
+    int64_t first = w->first;
+#ifndef MG_GENERAL_ONLY /* the model exported for simulators (golden/vectors/dpi.py) has the general interpreter alone */
+    for (; w->fast && mg_takes_matrices(w->fast) && first < w->last; first++)
+        if (mg_run_matrices(w->fast, first)) mg_run_elements(w, first * size, (first + 1) * size, 0);
+#endif
+    mg_run_elements(w, first * size, w->last * size, 1);
     fesetenv(&environment);
     return NULL;
 }
@@ -89,20 +89,23 @@ static void *mg_work(void *argument) {
 const char *mg_digest(void) { return MG_DIGEST; }
 
 static int mg_prepare(mg_worker *w, const mg_program *program, const mg_call *call, const mg_watch *watch) {
-    memset(w, 0, sizeof *w);
     w->program = program;
     w->call = call;
     w->watch = watch;
     w->scales = program->scale_block ? program->k / program->scale_block : 0;
-    const int fast = program->all_fast && !call->force_general && !call->flags.data && !watch;
     const size_t k = (size_t)program->k, codes = (2 * k + 2 * (size_t)w->scales) * sizeof(uint64_t);
     const size_t selected = program->sparsity ? MG_LANES * k * sizeof(int32_t) : 0, workspace = (mg_workspace_bytes(program) + 63) / 64 * 64;
-    w->memory = malloc(workspace + codes + selected + 64 + (fast ? mg_fast_bytes(program, call) : 0));
+    w->memory = malloc(workspace + codes + selected);
     if (!w->memory) return -1;
     w->workspace = w->memory;
     w->codes = (uint64_t *)((char *)w->memory + workspace);
     w->lanes.selected = (int32_t *)(w->codes + codes / sizeof(uint64_t));
-    if (fast) w->fast = mg_fast_start((char *)w->memory + workspace + (codes + selected + 63) / 64 * 64, program, call);
+#ifndef MG_GENERAL_ONLY
+    if (program->all_fast && !call->force_general && !call->flags.data && !watch) {
+        w->fast = mg_fast_new(program, call);
+        return w->fast ? 0 : -1;
+    }
+#endif
     return 0;
 }
 
@@ -121,8 +124,9 @@ int mg_run_watched(const mg_program *program, const mg_call *call, const mg_watc
     if (threads > dots / least) threads = dots / least;
     if (threads > total) threads = total;
     if (threads < 1) threads = 1;
-    mg_worker workers[MG_MAX_THREADS];
+    mg_worker *workers = calloc((size_t)threads, sizeof *workers);
     pthread_t handles[MG_MAX_THREADS];
+    if (!workers) return -1;
     int64_t share = ((total + threads - 1) / threads + MG_LANES - 1) / MG_LANES * MG_LANES, started = 0, prepared = 0;
     int status = 0;
     for (; prepared < threads && status == 0; prepared++) {
@@ -140,7 +144,9 @@ int mg_run_watched(const mg_program *program, const mg_call *call, const mg_watc
     for (int64_t i = 0; i < prepared; i++) {
         if (status == 0 && workers[i].wrong) status = -2;
         free(workers[i].memory);
+        free(workers[i].fast);
     }
+    free(workers);
     return status;
 }
 

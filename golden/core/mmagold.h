@@ -1,8 +1,8 @@
 /* mmagold arithmetic core: the C ABI.
  *
  * A program is compiled from the YAML specs by golden/model/engine.py into the plain structs below; nothing here knows any
- * architecture. Two executors share them: the general interpreter (mg_general.c, every step with every parameter) and
- * the lane kernels (mg_lanes.h, the families that must be fast). All arithmetic on operands is integer arithmetic.
+ * architecture. Two executors share them: the general interpreter (mg_general.c, every step with every parameter, in
+ * integers) and the fast form (mg_tile.h, the families that must be fast); docs/core.md says why they agree.
  */
 #ifndef MMAGOLD_H
 #define MMAGOLD_H
@@ -38,7 +38,7 @@ typedef struct {
     int32_t step_count, k_count, seed, addend_count, addends[4];
     int32_t has_operand_format;
     mg_format operand_format, seed_format, out_format;
-    /* Lane kernels: which one fits (mg_fast) and the parameters that it needs; see mg_lanes.h. */
+    /* The fast form: which one fits (mg_fast) and the parameters that it needs. */
     int32_t fast, fraction_bits, product_fraction, floor, result_fraction_bits, chunk, group;
     int32_t dot_fraction_bits, sum_fraction_bits, window, product_overflow, rounding, zero_rule, combine, saturate, scale_block;
     uint64_t nan;
@@ -54,7 +54,7 @@ typedef struct {
     int32_t sparsity;
     int32_t scale_block; /* products that share a scale, 0: none */
     mg_format a, b, c, d, scale_a, scale_b;
-    /* Lane kernels: 1 when every operation has one. Tables of 256 decoded codes (mg_build_table), null for wide formats. */
+    /* The fast form: 1 when every operation has one. Tables of 256 decoded codes (mg_build_table), null for wide formats. */
     int32_t all_fast;
     const mg_table *table_a, *table_b, *table_scale_a, *table_scale_b;
 } mg_program;
@@ -132,7 +132,7 @@ int mg_abi_version(void);
 const char *mg_digest(void);
 /* Sizes of mg_format, mg_step, mg_operation, mg_program, mg_call: the binding checks that it declares the same. */
 void mg_struct_sizes(int64_t sizes[5]);
-/* "avx512", "avx2" or "portable": the lane kernels in use. Environment MMAGOLD_SIMD=portable|avx2 lowers the choice. */
+/* "avx512", "avx2" or "portable": the instruction set in use. Environment MMAGOLD_SIMD=portable|avx2 lowers the choice. */
 const char *mg_simd(void);
 
 #ifdef __cplusplus

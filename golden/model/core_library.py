@@ -2,7 +2,7 @@
 steer it.
 
 MMAGOLD_CORE names another build of the library, MMAGOLD_THREADS the number of threads (default: all cores),
-MMAGOLD_SIMD the lane kernels (default: the widest that the machine has). What none of them can mean is an
+MMAGOLD_SIMD the instruction set (default: the widest that the machine has). What none of them can mean is an
 error wherever the core runs.
 """
 
@@ -96,7 +96,7 @@ def _cores() -> int:
 
 
 def check_simd(core: ctypes.CDLL) -> None:
-    """Refuses an MMAGOLD_SIMD that names no lane kernels, or some that this machine does not have.
+    """Refuses an MMAGOLD_SIMD that names no instruction set, or one that this machine does not have.
 
     Raises:
         CoreError: as above.

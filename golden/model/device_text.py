@@ -89,7 +89,7 @@ def element_kind(unit: Signature) -> str:
 
 
 def _kernels(program: Program, unit: Signature) -> list[Kernel] | None:
-    """The parameters of every operation: those of the lane kernels, conversions, and FMA chains in any
+    """The parameters of every operation: those of the fast form, conversions, and FMA chains in any
     rounding."""
     if unit.status or unit.scale_block is not None or not all(unit.formats[name].has_zero for name in "ab"):
         return None

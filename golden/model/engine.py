@@ -1,7 +1,7 @@
 """The fast model: the C core in golden/core, called through ctypes with NumPy buffers.
 
 `Engine` lowers a compiled program (golden/program/program.py) to the plain structs of golden/core/mmagold.h,
-once, and then hands strided arrays to `mg_run`. Programs whose every operation has a lane kernel take it; all
+once, and then hands strided arrays to `mg_run`. Programs whose every operation has a fast form take it; all
 others run on the general interpreter. golden/model/core_library.py loads it and reads the variables that
 steer it.
 """
@@ -9,9 +9,9 @@ steer it.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -94,6 +94,20 @@ class _Call(ctypes.Structure):
     ]
 
 
+class _One(NamedTuple):
+    """A call for one matrix product: only the addresses of its operands and of its result are missing."""
+
+    call: _Call
+    reference: Any
+    shape: tuple[int, int]
+    places: list[_Array]
+    d: _Array
+
+
+_MOST_READY = 32
+"""Calls that an engine keeps for operands that come again."""
+
+
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL:
     """Loads the core; raises CoreError when it is missing or was built from other sources."""
@@ -113,7 +127,7 @@ def library() -> ctypes.CDLL:
 
 
 def simd() -> str:
-    """The lane kernels in use: "avx512", "avx2" or "portable"."""
+    """The instruction set in use: "avx512", "avx2" or "portable"."""
     core_library.check_simd(library())
     return str(library().mg_simd().decode())
 
@@ -164,10 +178,11 @@ class Engine:
         if kernels is not None:
             self._attach_tables()
         self.fast = kernels is not None
+        self._ready: dict[Hashable, _One] = {}
         self._reference = ctypes.byref(self._program)
 
     def lower(self, kernels: list[dict[str, Any]] | None) -> _Program:
-        """The program as the core's structs: with the parameters of the lane kernels, or (None) for the
+        """The program as the core's structs: with the parameters of the fast form, or (None) for the
         interpreter alone."""
         unit, operations = self.signature, self.program.operations
         results = {"c": 0, "zero": 1, NO_SEED: 1} | {
@@ -197,7 +212,7 @@ class Engine:
         return program
 
     def _attach_tables(self) -> None:
-        """Decoded codes of the 8-bit storage formats, as the lane kernels read them."""
+        """Decoded codes of the 8-bit storage formats, as the fast form reads them."""
         target = next(
             (
                 operation.operand_format
@@ -217,7 +232,38 @@ class Engine:
 
     def matrices(self, *operands: npt.ArrayLike | None, general: bool = False) -> Bits:
         """D for (a, b, c, metadata, scale_a, scale_b, mode) of the matrix API; see Instruction.__call__."""
-        return self.compute(self.signature.check_operands(operands, matrices=True), True, general)
+        key = self._layout(operands, general)
+        one = self._ready.pop(key, None)  # nobody else has it until it is put back
+        if one is None:
+            checked = self.signature.check_operands(operands, matrices=True)
+            if key is None or any(array.ndim != 2 for array in checked.values()):
+                return self.compute(checked, True, general)
+            one = self._prepare(checked, general)
+        result = self._run_one(one, [array for array in operands if array is not None])
+        if len(self._ready) < _MOST_READY:
+            self._ready[key] = one
+        return result
+
+    def _layout(self, operands: Sequence[npt.ArrayLike | None], general: bool) -> Hashable:
+        """What decides whether operands are sound, and how the core is called; None where their codes do,
+        too."""
+        arrays = [array for array in operands if array is not None]
+        if not self._any_code or any(type(array) is not np.ndarray for array in arrays):
+            return None
+        return general, *[
+            None if array is None else (array.dtype, array.shape, array.strides)  # type: ignore[union-attr]
+            for array in operands
+        ]
+
+    @cached_property
+    def _any_code(self) -> bool:
+        """Whether operands of the right shapes and dtypes are sound, whatever their codes."""
+        unit = self.signature
+        return (
+            unit.pattern is None
+            and not unit.absent
+            and all(f.bits == f.storage for f in unit.formats.values())
+        )
 
     def dots(self, *operands: npt.ArrayLike | None, general: bool = False) -> Bits:
         """d for the operands of Instruction.dot. `general` forces the general interpreter (the tests
@@ -255,7 +301,7 @@ class Engine:
         self, operands: dict[str, Bits], m: int, n: int, general: bool, masks: list[Bits] | None
     ) -> Bits:
         if masks is None and all(array.ndim == 2 for array in operands.values()):
-            return self._run_one(operands, m, n, general)
+            return self._run_one(self._prepare(operands, general, m, n), operands.values())
         shapes = [array.shape[:-2] for array in operands.values()]
         same = all(shape == shapes[0] for shape in shapes)
         batch = shapes[0] if same else broadcast(dict(zip(operands, shapes, strict=True)))
@@ -325,19 +371,30 @@ class Engine:
                 f"the results have shape {shape} of {dtype}, more than fits into memory"
             ) from None
 
-    def _run_one(self, operands: dict[str, Bits], m: int, n: int, general: bool) -> Bits:
-        """One matrix product: no batch to lay out, which keeps a small call quick."""
-        self._threads()
-        result = self.empty((m, n))
-        call = _Call(1, m, n, 1, general)
+    def _prepare(
+        self, operands: dict[str, Bits], general: bool, m: int | None = None, n: int | None = None
+    ) -> _One:
+        """The call for one matrix product of operands that lie as these do: no batch to lay out, which keeps
+        a small call quick."""
+        call = _Call(1, m or self.signature.m, n or self.signature.n, 1, general)
         call.batch_shape[0] = 1
+        places: list[_Array] = []
         for name, array in operands.items():
             low: _Array = getattr(call, "e" if name == "metadata" else name)
-            low.data = array.__array_interface__["data"][0]
             low.row, low.column = array.strides
-        call.d.data = result.__array_interface__["data"][0]
-        call.d.row, call.d.column = result.strides
-        if self.core.mg_run(self._reference, ctypes.byref(call)):
+            places.append(low)
+        width = self.signature.formats["d"].dtype.itemsize
+        call.d.row, call.d.column = call.n * width, width
+        return _One(call, ctypes.byref(call), (call.m, call.n), places, call.d)
+
+    def _run_one(self, one: _One, arrays: Iterable[Any]) -> Bits:
+        """Runs a call that was prepared for arrays that lie as these do."""
+        self._threads()
+        result = self.empty(one.shape)
+        for low, array in zip(one.places, arrays, strict=True):
+            low.data = array.__array_interface__["data"][0]
+        one.d.data = result.__array_interface__["data"][0]
+        if self.core.mg_run(self._reference, one.reference):
             raise CoreError("the C core ran out of memory")
         return result
 

@@ -1,8 +1,8 @@
-"""Which operations the C core's lane kernels can run, and the parameters that they need.
+"""Which operations the C core has a fast form for, and the parameters that it needs.
 
 A kernel is an optimisation: the same operation through the general interpreter gives the same bits, and tests
 compare the two. Steps and formats decide, never a name, and every field of a step counts (`is_step`). Every
-bound below keeps the kernel's 32- and 64-bit integers from overflowing (golden/core/mg_lanes.h).
+bound below keeps the kernel's 32- and 64-bit integers from overflowing (docs/core.md).
 """
 
 from __future__ import annotations

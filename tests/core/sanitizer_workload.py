@@ -103,7 +103,7 @@ def main() -> None:
         general = ins.engine.matrices(*(given.get(name) for name in names), general=True)
         with_flags(ins, given, d, matrices=True)
         assert np.array_equal(d, general), (
-            f"{ins.architecture} {ins.name}: lane kernel and general interpreter differ"
+            f"{ins.architecture} {ins.name}: fast form and general interpreter differ"
         )
         rows = {name: array[:, 0] for name, array in given.items() if name in ("a", "metadata", "scale_a")}
         columns = {name: array[:, :, 0] for name, array in given.items() if name in ("b", "scale_b")}

@@ -90,7 +90,7 @@ def run(library: Path, preload: str, *command: str, **extra: str) -> subprocess.
 
 @pytest.mark.parametrize("simd", ["", "avx2", "portable"], ids=["best", "avx2", "portable"])
 def test_every_algorithm_is_clean(sanitized: tuple[Path, str], simd: str) -> None:
-    """No bad access, no undefined behaviour, with each set of lane kernels, in one thread and in two."""
+    """No bad access, no undefined behaviour, with each instruction set, in one thread and in two."""
     extra = {"MMAGOLD_SIMD": simd} if simd else {}
     done = run(*sanitized, str(WORKLOAD), MMAGOLD_THREADS="2", **extra)
     if "which this machine does not have" in done.stderr:

@@ -541,7 +541,7 @@ KERNEL_UNITS: tuple[Callable[[random.Random, int], tuple[dict[str, Any], list[An
 
 
 def kernel_unit(rng: random.Random) -> str:
-    """YAML text of a unit of one of the families that have lane kernels."""
+    """YAML text of a unit of one of the families that have a fast form."""
     k = rng.choice((1, 2, 3, 7, 8, 16, 17, 32, 64)) if rng.random() < 0.9 else rng.choice((128, 255, 256))
     formats, program = rng.choice(KERNEL_UNITS)(rng, k)
     local = formats.pop("define", {})

@@ -1,4 +1,4 @@
-"""Random custom units: the reference model, the general interpreter and the lane kernels agree
+"""Random custom units: the reference model, the general interpreter and the fast form agree
 on every one."""
 
 from __future__ import annotations

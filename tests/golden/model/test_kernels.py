@@ -1,4 +1,4 @@
-"""The lane kernels are chosen by steps and formats alone: shipped programs with one field of one step
+"""The fast form is chosen by steps and formats alone: shipped programs with one field of one step
 changed, names kept.
 
 A kernel that overlooked the change would differ from the general interpreter and from the reference, which
@@ -29,7 +29,7 @@ def test_a_changed_step_changes_the_kernel(name: str) -> None:
         slow = mutant.engine.dots(*(operands.get(key) for key in ORDER), general=True)
         if mutant.engine.fast:
             assert np.array_equal(mutant.dot(**operands), slow), (
-                f"{what}: lane kernel and general interpreter differ"
+                f"{what}: fast form and general interpreter differ"
             )
         for i in rng.choice(len(slow), BY_REFERENCE):
             wanted = mutant.reference_dot(**{key: codes[i] for key, codes in operands.items()})
