@@ -60,6 +60,8 @@ static void mg_run_elements(mg_worker *w, int64_t first, int64_t last, int fresh
         mg_point(w->program, w->call, i, (int32_t)(last - i < MG_LANES ? last - i : MG_LANES), &w->lanes);
 #ifndef MG_GENERAL_ONLY
         if (w->fast) left = fresh && !mg_run_lanes(w->fast, &w->lanes) ? 0 : mg_lanes_left(w->fast, &w->lanes);
+#else
+        (void)fresh;
 #endif
         for (int32_t l = 0; left && l < w->lanes.used; l++)
             if (left >> l & 1) mg_run_lane(w, l, i + l);

@@ -433,7 +433,8 @@ def _integer(operation: Operation, unit: Signature) -> Kernel | None:
         or operation.addends
         or (multiply.operation != "product" and any(f.signed or f.integer_bits > 1 for f in formats))
         or operation.operand_format is not None
-        or len(operation.k_index) << sum(f.integer_bits - f.signed for f in formats) >= 1 << 24  # exact in a float
+        or len(operation.k_index) << sum(f.integer_bits - f.signed for f in formats)
+        >= 1 << 24  # exact in a float
     ):
         return None
     return {"fast": "integer", "combine": multiply.operation, "saturate": int(final.overflow == "saturate")}
