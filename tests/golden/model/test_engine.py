@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from instruction_sets import instruction_sets
 
 import golden
 from golden import stimuli
@@ -35,8 +36,10 @@ SCALED = (
 )
 INT4 = ("ampere", f"{MMA}m16n8k64.row.col.s32.s4.s4.s32")
 SLOW = ("cdna2", "v_mfma_f32_16x16x16f16")
+BYTES = ("hopper", "wgmma.mma_async.sync.aligned.m64n16k32.f32.e4m3.e4m3")
+DOWN = ("cdna3", "v_mfma_f32_4x4x4_16b_f16")
 DOUBLE = ("hopper", f"{MMA}m8n8k4.row.col.f64.f64.f64.f64")
-ALL = (DENSE, SPARSE, SCALED, INT4, SLOW, DOUBLE)
+ALL = (DENSE, SPARSE, SCALED, INT4, SLOW, DOUBLE, BYTES, DOWN)
 
 
 def operands_of(ins: Instruction, batch: tuple[int, ...], seed: int = 1) -> dict[str, Any]:
@@ -105,8 +108,12 @@ def transposed_batch(array: Any) -> Any:
 LAYOUTS = (fortran, reversed_rows, every_third, read_only, unaligned, transposed_batch)
 
 
+@pytest.mark.parametrize("simd", instruction_sets())
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_memory_layout_does_not_matter(ins: Instruction, layout: Any) -> None:
+def test_memory_layout_does_not_matter(
+    ins: Instruction, layout: Any, simd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
     operands = operands_of(ins, (3, 2))
     wanted = ins(**operands)
     moved = {name: layout(array) for name, array in operands.items()}
@@ -115,6 +122,36 @@ def test_memory_layout_does_not_matter(ins: Instruction, layout: Any) -> None:
     assert {name: array.tobytes() for name, array in moved.items()} == before
     for name in operands:
         assert np.array_equal(ins(**{**operands, name: moved[name]}), wanted), name
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_memory_layout_of_dots_does_not_matter(
+    ins: Instruction, layout: Any, simd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So many that the last lanes stay empty; rows in one piece, and rows that are not."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    operands = stimuli.generate(ins, "narrow", 39, np.random.default_rng(5))
+    operands = {name: array.reshape(3, 13, *array.shape[1:]) for name, array in operands.items()}
+    order = ("a", "b", "c", "metadata", "scale_a", "scale_b")
+    wanted = ins.engine.dots(*(operands.get(name) for name in order), general=True)
+    assert np.array_equal(ins.dot(**operands), wanted)
+    moved = {name: layout(array) for name, array in operands.items()}
+    assert np.array_equal(ins.dot(**moved), wanted)
+    flat = {name: array.reshape(39, *array.shape[2:]) for name, array in operands.items()}
+    assert np.array_equal(ins.dot(**flat), wanted.reshape(39))
+
+
+def test_operands_that_lie_as_earlier_ones_are_checked_all_the_same(dense: Instruction) -> None:
+    first, second = operands_of(dense, ()), operands_of(dense, (), seed=2)
+    wanted = [dense(**{name: array[None] for name, array in one.items()})[0] for one in (first, second)]
+    for _ in range(3):
+        assert np.array_equal(dense(**first), wanted[0])
+        assert np.array_equal(dense(**second), wanted[1])
+        with pytest.raises(DTypeError, match="'c'"):
+            dense(**{**first, "c": first["c"].view(np.int32)})
+        with pytest.raises(ShapeError, match="'b'"):
+            dense(**{**first, "b": first["b"].T})
 
 
 def test_results_are_new_writeable_and_contiguous(ins: Instruction) -> None:

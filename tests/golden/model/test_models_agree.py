@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from instruction_sets import instruction_sets
 
 import golden
 from golden import stimuli
 from golden.instruction import Instruction
-from golden.model import core_library, engine, reference
+from golden.model import engine, reference
 from golden.number.formats import Format
 from golden.stimuli.codes import corner_codes, negate, special_codes
 
@@ -179,12 +180,6 @@ def shapes(architecture: str) -> Iterable[Instruction]:
     return found.values()
 
 
-def levels() -> list[str]:
-    """The instruction sets that this machine has, the narrowest first."""
-    widest = core_library.SIMD.index(engine.simd()) if engine.simd() in core_library.SIMD else 0
-    return list(core_library.SIMD[: widest + 1])
-
-
 class Tiles:
     """Matrices of one class each: what a tile as a whole looks like decides which way it takes."""
 
@@ -333,7 +328,7 @@ CLASSES = (
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_tiles_and_general_agree_at_every_level(architecture: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Matrices, whose tiles are decoded once, and the same as dot products, each in a lane of its own."""
-    at = levels()
+    at = instruction_sets()
     for ins in shapes(architecture):
         tiles = Tiles(ins, rng_for("tiles", architecture, ins.name))
         for what in CLASSES:
