@@ -230,8 +230,13 @@ class Tiles:
         return self.each(self.finite)
 
     def tiny(self) -> Operands:
-        """The smallest numbers of every format."""
-        return self.each(lambda name: self.chosen(name, [0, 1, 2, 3, 1 << self.fraction(name)]))
+        """The smallest numbers of every format; c just above and below its least normal number, beside rows
+        of zeros."""
+        given = self.each(lambda name: self.chosen(name, [0, 1, 2, 3, 1 << self.fraction(name)]))
+        given["a"][..., ::2, :] = 0
+        near = self.codes("c") & given["c"].dtype.type((2 << self.fraction("c")) - 1)
+        given["c"] = np.where(self.rng.random(near.shape) < 0.5, near, negate(self.ins.formats["c"], near))
+        return given
 
     def zeros(self) -> Operands:
         """Three of four elements are a zero."""
@@ -266,8 +271,12 @@ class Tiles:
         for name in ("a", "b", "c"):
             other = self.rng.random(given[name].shape) < 0.05
             given[name] = np.where(other, negate(self.ins.formats[name], given[name]), given[name])
-        if self.rng.random() < 0.5:
-            given["c"] = self.rounded("c")
+        c, product = self.ins.formats["c"], 1.0
+        for name in ("a", "b"):
+            product *= abs(float(golden.to_float(self.ins.formats[name], given[name]).flat[0]))
+        if c.is_float and product < float(golden.to_float(c, c.largest)) / 4:  # c as large as a product
+            near = golden.from_float(c, product * self.rng.uniform(-1, 4, given["c"].shape))
+            given["c"] = np.where(self.rng.random(near.shape) < 0.5, near, given["c"])
         return given
 
     def big_c(self) -> Operands:
