@@ -36,6 +36,7 @@ typedef int32_t mg_word __attribute__((may_alias)); /* the bits of a float, or a
 #define MG_SHUFFLE_ONE(type, table, index) __builtin_shuffle(MG_AT(type, table), index)
 #define MG_SHUFFLE_TWO(type, table, index) __builtin_shuffle(MG_AT(type, table), MG_AT(type, (table) + 8), index)
 #endif
+#define MG_PLUS(x, y) ((mg_vi)((mg_vu)(x) + (mg_vu)(y))) /* where lanes overflow: they are seen later, or hold specials */
 #define MG_UNROLL _Pragma("GCC unroll 4")
 #define MG_EACH_ROW _Pragma("GCC unroll 4") for (int r = 0; r < x->rows; r++)
 #define MG_EACH_LANE _Pragma("GCC unroll 1") for (int l = 0; l < MG_V; l++)
@@ -244,7 +245,7 @@ static int MG_OF(mg_decode_plane)(const mg_format *f, const mg_table *table, con
 /* The same to f32, by way of a double: `kept` bits toward zero, or all of them to nearest even. */
 MG_INLINE void MG_OF(mg_round_f32)(int kept, int nearest, int signed_underflow, const int64_t *total, const int32_t *lsb, int32_t *out) {
     MG_EACH_LANE {
-        const int64_t power = lsb[l] > -1000 ? lsb[l] : -1000, scale_bits = (power + 1023) << 52;
+        const int64_t power = lsb[l] > -1000 ? lsb[l] : -1000, scale_bits = (int64_t)((uint64_t)(power + 1023) << 52);
         double scale, x;
         int64_t bits;
         float rounded;
@@ -299,7 +300,7 @@ static __attribute__((noinline)) mg_vi MG_OF(mg_round_wide)(const mg_operation *
 /* Rounds total + added, in units of 2^-units, toward zero to f32. `slow` marks the lanes that this cannot do: the sum
  * needs more than 32 bits, or the result is subnormal. */
 MG_INLINE mg_vi MG_OF(mg_round_quick)(int kept, mg_vi total, mg_vi added, mg_vi units, mg_vi *slow) {
-    const mg_vi sum = total + added, sign = sum >> 31, magnitude = (sum ^ sign) - sign;
+    const mg_vi sum = MG_PLUS(total, added), sign = sum >> 31, magnitude = MG_PLUS(sum ^ sign, (mg_vu)sum >> 31);
     /* without its half bit, the magnitude is cut by the conversion to nearest */
     const mg_vi bits = (mg_vi)__builtin_convertvector(magnitude & ~(magnitude >> 24), mg_vf) & -(1 << (23 - kept));
     const mg_vi exponent = (bits >> 23) - units, something = (mg_vi)(sum != 0), large = (mg_vi)(exponent >= 255);
@@ -341,10 +342,10 @@ MG_INLINE void MG_OF(mg_add_products)(const mg_operation *o, const mg_part *x, p
         mg_vf p = MG_OF(mg_value_of_a)(x, x->a + r * x->a_row, k) * b;
         if (x->significands) {
             const mg_vi e = MG_OF(mg_of_a)(x, x->a_exponent + r * x->a_row, k) + MG_AT(mg_vi, x->b_exponent + at);
-            total[r] += __builtin_convertvector(p * MG_POWER(MG_OF(mg_max)(units[r] + e, MG_LEAST_POWER)), mg_vi);
+            total[r] = MG_PLUS(total[r], __builtin_convertvector(p * MG_POWER(MG_OF(mg_max)(units[r] + e, MG_LEAST_POWER)), mg_vi));
             if (!x->quick && o->product_overflow) p = MG_OF(mg_overflowing)(p, e, o->product_overflow);
         } else {
-            total[r] += __builtin_convertvector(p * scale[r], mg_vi);
+            total[r] = MG_PLUS(total[r], __builtin_convertvector(p * scale[r], mg_vi));
         }
         if (x->specials) floats[r] += p;
     }
@@ -527,7 +528,7 @@ static __attribute__((noinline)) mg_vi MG_OF(mg_sum_groups)(const mg_operation *
     *(mg_vi *)lsb = top - o->fraction_bits;
     MG_OF(mg_integer_c)(o, c, cs, ce);
     MG_EACH_LANE {
-        const int64_t y = cs[l], magnitude = (y < 0 ? -y : y) << widen_c, distance = tops[l] - ce[l], shift = distance < 63 ? distance : 63;
+        const int64_t y = cs[l], magnitude = (int64_t)((uint64_t)(y < 0 ? -y : y) << widen_c), distance = tops[l] - ce[l], shift = distance < 63 ? distance : 63;
         sum[l] = y < 0 ? -(magnitude >> shift) : magnitude >> shift;
     }
     for (int32_t g = 0; g < groups; g++) {
@@ -535,7 +536,7 @@ static __attribute__((noinline)) mg_vi MG_OF(mg_sum_groups)(const mg_operation *
         *(mg_vi *)v = value[g * MG_ROWS];
         *(mg_vi *)ve = exponent[g * MG_ROWS];
         MG_EACH_LANE {
-            const int64_t y = v[l], magnitude = (y < 0 ? -y : y) << widen, distance = tops[l] - ve[l], shift = distance < 63 ? distance : 63;
+            const int64_t y = v[l], magnitude = (int64_t)((uint64_t)(y < 0 ? -y : y) << widen), distance = tops[l] - ve[l], shift = distance < 63 ? distance : 63;
             sum[l] += y < 0 ? -(magnitude >> shift) : magnitude >> shift;
         }
     }
@@ -579,7 +580,7 @@ MG_INLINE void MG_OF(mg_integer_dot_add)(const mg_operation *o, const mg_part *x
     mg_vf sum[MG_ROWS];
     MG_OF(mg_exact_sums)(o, x, 0, o->k_count, sum);
     MG_EACH_ROW {
-        const mg_vi added = __builtin_convertvector(sum[r], mg_vi), total = (mg_vi)((mg_vu)added + (mg_vu)c[r]);
+        const mg_vi added = __builtin_convertvector(sum[r], mg_vi), total = MG_PLUS(added, c[r]);
         const mg_vi beyond = ((added ^ total) & (c[r] ^ total)) >> 31;
         out[r] = MG_PICK(beyond & -o->saturate, (c[r] >> 31) ^ INT32_MAX, total);
     }
