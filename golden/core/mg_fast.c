@@ -20,19 +20,19 @@ struct mg_fast_form {
 
 /* Choosing ---------------------------------------------------------------------------------------------------------- */
 
-static const mg_tile_kernels *mg_choose(void) {
+const mg_kernels *mg_choose(void) {
     const char *wish = getenv("MMAGOLD_SIMD");
 #if defined(__x86_64__)
     int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
     int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
                  __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
-    if (wish && strcmp(wish, "portable") == 0) return &mg_tiles_portable;
-    if (avx512 && !(wish && strcmp(wish, "avx2") == 0)) return &mg_tiles_avx512;
-    if (avx2) return &mg_tiles_avx2;
+    if (wish && strcmp(wish, "portable") == 0) return &mg_kernels_portable;
+    if (avx512 && !(wish && strcmp(wish, "avx2") == 0)) return &mg_kernels_avx512;
+    if (avx2) return &mg_kernels_avx2;
 #else
     (void)wish;
 #endif
-    return &mg_tiles_portable;
+    return &mg_kernels_portable;
 }
 
 const char *mg_simd(void) { return mg_choose()->name; }

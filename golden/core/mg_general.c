@@ -34,14 +34,6 @@ static void mg_layout_registers(mg_state *s, mg_number *slots, int32_t k) {
     for (int i = 0; i < MG_REGISTER_COUNT; i++) s->registers[i] = slots + (size_t)i * MG_REGISTER_SLOTS(k);
 }
 
-static uint64_t mg_special_code(const mg_format *f, const mg_number *x, int has_nan, uint64_t nan) {
-    const int negative = x->kind == MG_INFINITY && x->sign;
-    if (x->kind == MG_INFINITY && !f->is_float) return !negative ? f->largest : f->is_signed ? UINT64_C(1) << (f->bits - 1) : 0;
-    if (x->kind == MG_INFINITY && f->has_infinity) return f->infinity | (f->sign_shift >= 0 ? (uint64_t)x->sign << f->sign_shift : 0);
-    if (has_nan) return nan;
-    return f->largest | (negative && f->sign_shift >= 0 ? UINT64_C(1) << f->sign_shift : 0);
-}
-
 #define MG_QUIET (UINT64_C(1) << 63)
 
 /* The code of a NaN with this payload in a format with IEEE 754's special values. */
@@ -496,16 +488,6 @@ static void mg_step_special_values(mg_state *s, const mg_step *step) {
     if (total.kind != MG_NAN || !mg_nan_by_cause(s, step, &s->result))
         s->result = mg_special_code(&s->operation->out_format, &total, step->has_nan, step->nan);
     s->done = 1;
-}
-
-static int32_t mg_group_count(const mg_step *step, int32_t count) {
-    if (step->group == MG_GROUP_INTERLEAVED) return step->group_size;
-    return step->group == MG_GROUP_CONTIGUOUS ? (count + step->group_size - 1) / step->group_size : 1;
-}
-
-static int32_t mg_group_of(const mg_step *step, int32_t i) {
-    if (step->group == MG_GROUP_INTERLEAVED) return i % step->group_size;
-    return step->group == MG_GROUP_CONTIGUOUS ? i / step->group_size : 0;
 }
 
 /* A zero meets the maximum: it moves there with the others, or sets its sticky bit if it lies below all kept bits. */

@@ -93,15 +93,25 @@ typedef struct {
     mg_decoder decode;
 } mg_tile_kernel;
 
+/* Codes of MG_LANES dot products, [k][lane], each operand in its storage. */
+typedef struct {
+    char *a, *b, *c, *scale_a, *scale_b, *d;
+} mg_block_codes;
+
+/* What this machine has: kernels of the fast form, and the block form (mg_block.h), which returns the lanes that it leaves. */
 typedef struct {
     const char *name;
     mg_tile_kernel kernels[3]; /* the widest first */
-} mg_tile_kernels;
+    uint32_t (*run_block)(void *memory, const mg_program *p, const mg_block_codes *codes);
+} mg_kernels;
 
-extern const mg_tile_kernels mg_tiles_portable;
+extern const mg_kernels mg_kernels_portable;
 #if defined(__x86_64__)
-extern const mg_tile_kernels mg_tiles_avx2, mg_tiles_avx512;
+extern const mg_kernels mg_kernels_avx2, mg_kernels_avx512;
 #endif
+
+/* What the environment and the processor choose. */
+const mg_kernels *mg_choose(void);
 
 /* A program in the fast form, for one thread. */
 typedef struct mg_fast_form mg_fast_form;
@@ -113,6 +123,20 @@ int mg_takes_matrices(const mg_fast_form *f);
 int mg_run_matrices(mg_fast_form *f, int64_t batch);
 int mg_run_lanes(mg_fast_form *f, const mg_lanes *lanes);
 uint32_t mg_lanes_left(const mg_fast_form *f, const mg_lanes *lanes);
+
+/* Blocks (mg_block.c, mg_block.h) ----------------------------------------------------------------------------------- */
+
+#define MG_BLOCK_SLOTS(p) ((size_t)(p)->k + 8) /* numbers of a register */
+#define MG_BLOCK_TERMS 4                       /* registers that a step reads, at most */
+#define MG_BLOCK_SUMS (MG_BLOCK_TERMS + 1)     /* what a step makes, and copies of what it reads */
+
+/* Whether the block form can run a program, and such a program for one thread: one piece of memory, to be freed; null when
+ * that is short. */
+int mg_fits_block(const mg_program *p);
+typedef struct mg_block_form mg_block_form;
+mg_block_form *mg_block_new(const mg_program *p, const mg_call *call);
+/* Returns the lanes that it leaves to the interpreter, a bit each. */
+uint32_t mg_run_block(mg_block_form *f, const mg_lanes *lanes);
 
 /* The interpreter (mg_general.c) ------------------------------------------------------------------------------------ */
 

@@ -94,6 +94,15 @@ static inline uint64_t mg_overflow_code(const mg_format *f, int sign, int roundi
     return f->largest >> cut << cut;
 }
 
+/* The code of an infinity or a NaN. */
+static inline uint64_t mg_special_code(const mg_format *f, const mg_number *x, int has_nan, uint64_t nan) {
+    const int negative = x->kind == MG_INFINITY && x->sign;
+    if (x->kind == MG_INFINITY && !f->is_float) return !negative ? f->largest : f->is_signed ? UINT64_C(1) << (f->bits - 1) : 0;
+    if (x->kind == MG_INFINITY && f->has_infinity) return f->infinity | (f->sign_shift >= 0 ? (uint64_t)x->sign << f->sign_shift : 0);
+    if (has_nan) return nan;
+    return f->largest | (negative && f->sign_shift >= 0 ? UINT64_C(1) << f->sign_shift : 0);
+}
+
 static inline uint64_t mg_round_to_integer(const mg_format *f, const mg_number *x, int rounding, int overflow) {
     if (x->significand == 0) return 0;
     int32_t lsb = mg_lsb(x);
@@ -191,6 +200,17 @@ static inline mg_number mg_convert(const mg_format *f, const mg_number *x) {
         return y;
     }
     return mg_decode(f, mg_round(f, x, MG_ROUNDING_TOWARD_ZERO, MG_OVERFLOW_INFINITY, -1, 0));
+}
+
+/* Into how many groups a step divides its terms, and which one a term belongs to. */
+static inline int32_t mg_group_count(const mg_step *step, int32_t count) {
+    if (step->group == MG_GROUP_INTERLEAVED) return step->group_size;
+    return step->group == MG_GROUP_CONTIGUOUS ? (count + step->group_size - 1) / step->group_size : 1;
+}
+
+static inline int32_t mg_group_of(const mg_step *step, int32_t i) {
+    if (step->group == MG_GROUP_INTERLEAVED) return i % step->group_size;
+    return step->group == MG_GROUP_CONTIGUOUS ? i / step->group_size : 0;
 }
 
 #endif

@@ -12,7 +12,8 @@
 typedef struct {
     const mg_program *program;
     const mg_call *call;
-    mg_fast_form *fast; /* or null */
+    mg_fast_form *fast;   /* or null */
+    mg_block_form *block; /* or null */
     mg_lanes lanes;
     int32_t scales;  /* of a dot product */
     uint64_t *codes; /* of one dot product: a, b, scales of a, scales of b */
@@ -52,7 +53,7 @@ static void mg_run_lane(mg_worker *w, int32_t lane, int64_t index) {
     if (w->watch) w->wrong |= seen.wrong;
 }
 
-/* Elements first ... last of D in lanes: by the fast form (`fresh`: it has not run them yet), and what that leaves by the
+/* Elements first ... last of D in lanes: by the fast form (`fresh`: it has not run them yet) or in a block, and what that leaves by the
  * interpreter. */
 static void mg_run_elements(mg_worker *w, int64_t first, int64_t last, int fresh) {
     for (int64_t i = first; i < last; i += MG_LANES) {
@@ -60,6 +61,7 @@ static void mg_run_elements(mg_worker *w, int64_t first, int64_t last, int fresh
         mg_point(w->program, w->call, i, (int32_t)(last - i < MG_LANES ? last - i : MG_LANES), &w->lanes);
 #ifndef MG_GENERAL_ONLY
         if (w->fast) left = fresh && !mg_run_lanes(w->fast, &w->lanes) ? 0 : mg_lanes_left(w->fast, &w->lanes);
+        else if (w->block) left = mg_run_block(w->block, &w->lanes);
 #else
         (void)fresh;
 #endif
@@ -103,9 +105,14 @@ static int mg_prepare(mg_worker *w, const mg_program *program, const mg_call *ca
     w->codes = (uint64_t *)((char *)w->memory + workspace);
     w->lanes.selected = (int32_t *)(w->codes + codes / sizeof(uint64_t));
 #ifndef MG_GENERAL_ONLY
-    if (program->all_fast && !call->force_general && !call->flags.data && !watch) {
+    if (call->force_general || call->flags.data || watch) return 0;
+    if (program->all_fast) {
         w->fast = mg_fast_new(program, call);
         return w->fast ? 0 : -1;
+    }
+    if (mg_fits_block(program)) {
+        w->block = mg_block_new(program, call);
+        return w->block ? 0 : -1;
     }
 #endif
     return 0;
@@ -147,6 +154,7 @@ int mg_run_watched(const mg_program *program, const mg_call *call, const mg_watc
         if (status == 0 && workers[i].wrong) status = -2;
         free(workers[i].memory);
         free(workers[i].fast);
+        free(workers[i].block);
     }
     free(workers);
     return status;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "mg_internal.h"
+#include "mg_number.h"
 
 #define MG_V 8
 #define MG_NATIVE_MAX(x, y) _mm256_max_epi32((__m256i)(x), (__m256i)(y))
@@ -19,7 +20,10 @@
 #define MG_NATIVE_WIDEN_16(at) _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(at)))
 #include "mg_tile.h"
 
-const mg_tile_kernels mg_tiles_avx2 = {"avx2", {{8, mg_run_tile_8, mg_decode_plane_8}}};
+#define MG_WORDS 4
+#include "mg_block.h"
+
+const mg_kernels mg_kernels_avx2 = {"avx2", {{8, mg_run_tile_8, mg_decode_plane_8}}, mg_run_block_steps};
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif

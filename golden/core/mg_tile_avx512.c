@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "mg_internal.h"
+#include "mg_number.h"
 
 #define MG_V 16
 #define MG_NATIVE_MAX(x, y) _mm512_max_epi32((__m512i)(x), (__m512i)(y))
@@ -27,7 +28,13 @@
 #define MG_NATIVE_WIDEN_16(at) _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(at)))
 #include "mg_tile.h"
 
-const mg_tile_kernels mg_tiles_avx512 = {"avx512", {{16, mg_run_tile_16, mg_decode_plane_16}, {8, mg_run_tile_8, mg_decode_plane_8}}};
+#define MG_WORDS 8
+#define MG_NATIVE_WORD_MAX(x, y) _mm512_max_epi64((__m512i)(x), (__m512i)(y))
+#define MG_NATIVE_WORD_MIN(x, y) _mm512_min_epi64((__m512i)(x), (__m512i)(y))
+#define MG_NATIVE_LEADING_ZEROS(x) _mm512_lzcnt_epi64((__m512i)(x))
+#include "mg_block.h"
+
+const mg_kernels mg_kernels_avx512 = {"avx512", {{16, mg_run_tile_16, mg_decode_plane_16}, {8, mg_run_tile_8, mg_decode_plane_8}}, mg_run_block_steps};
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif

@@ -3,8 +3,12 @@
 #include <string.h>
 
 #include "mg_internal.h"
+#include "mg_number.h"
 
 #define MG_V 4
 #include "mg_tile.h"
 
-const mg_tile_kernels mg_tiles_portable = {"portable", {{4, mg_run_tile_4, mg_decode_plane_4}}};
+#define MG_WORDS 2
+#include "mg_block.h"
+
+const mg_kernels mg_kernels_portable = {"portable", {{4, mg_run_tile_4, mg_decode_plane_4}}, mg_run_block_steps};

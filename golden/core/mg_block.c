@@ -1,0 +1,62 @@
+/* The block form of a program, for one thread: which programs fit it, its scratch, codes in and out. */
+#include <stdlib.h>
+
+#include "mg_internal.h"
+
+struct mg_block_form {
+    const mg_program *program;
+    const mg_call *call;
+    const mg_kernels *kernels;
+    mg_block_codes codes;
+    void *memory;
+};
+
+static int mg_fits_format(const mg_format *f) {
+    return f->storage <= 32 && f->fraction_bits <= 30 && (!f->is_float || f->has_zero);
+}
+
+/* Bits of a significand. */
+static int mg_width(const mg_format *f) { return f->is_float ? f->fraction_bits + 1 : f->bits; }
+
+/* Whether significands of 62 bits hold what this program reads and rounds to; what its sums need, each lane finds out. */
+int mg_fits_block(const mg_program *p) {
+    if (p->k > 128 || mg_width(&p->a) + mg_width(&p->b) > 50 || p->a.storage > 32 || p->b.storage > 32) return 0;
+    if (!mg_fits_format(&p->c) || !mg_fits_format(&p->d)) return 0;
+    for (int32_t i = 0; i < p->operation_count; i++) {
+        const mg_operation *o = &p->operations[i];
+        if (!mg_fits_format(&o->seed_format) || !mg_fits_format(&o->out_format)) return 0;
+        if (o->has_operand_format && (!mg_fits_format(&o->operand_format) || mg_width(&o->operand_format) > 25)) return 0;
+        for (int32_t j = 0; j < o->step_count; j++) {
+            const mg_step *step = &o->steps[j];
+            if (step->format.storage && !mg_fits_format(&step->format)) return 0;
+            for (int r = 0; r < MG_BLOCK_TERMS; r++)
+                if (step->fraction_bits[r] > 58) return 0;
+        }
+    }
+    return 1;
+}
+
+mg_block_form *mg_block_new(const mg_program *p, const mg_call *call) {
+    const size_t slots = MG_BLOCK_SLOTS(p), number = 6 * MG_LANES * sizeof(int64_t), scales = p->scale_block ? (size_t)(p->k / p->scale_block) : 0;
+    const size_t numbers = (MG_REGISTER_COUNT + MG_BLOCK_SUMS) * slots * number, results = ((size_t)p->operation_count + 2) * MG_LANES * sizeof(int64_t);
+    const size_t terms = MG_BLOCK_TERMS * slots * (2 * sizeof(void *) + sizeof(int32_t)), row = MG_LANES * sizeof(uint32_t);
+    mg_block_form *f = malloc(sizeof *f + 64 + numbers + results + terms + (2 * (size_t)p->k + 2 + 2 * scales) * row);
+    if (!f) return NULL;
+    char *at = (char *)(((uintptr_t)(f + 1) + 63) / 64 * 64);
+    const mg_block_form form = {p, call, mg_choose(), {0}, at};
+    *f = form;
+    char **const codes[] = {&f->codes.a, &f->codes.b, &f->codes.scale_a, &f->codes.scale_b, &f->codes.c, &f->codes.d};
+    const size_t rows[] = {(size_t)p->k, (size_t)p->k, scales, scales, 1, 1};
+    at += numbers + results + terms;
+    for (int i = 0; i < 6; at += rows[i++] * row) *codes[i] = at;
+    return f;
+}
+
+uint32_t mg_run_block(mg_block_form *f, const mg_lanes *lanes) {
+    const struct { int operand; char *codes; } all[] = {{MG_OPERAND_A, f->codes.a}, {MG_OPERAND_B, f->codes.b}, {MG_OPERAND_C, f->codes.c},
+                                                        {MG_OPERAND_SCALE_A, f->codes.scale_a}, {MG_OPERAND_SCALE_B, f->codes.scale_b}};
+    for (int i = 0; i < (f->program->scale_block ? 5 : 3); i++) mg_gather(f->program, f->call, lanes, all[i].operand, all[i].codes);
+    const uint32_t left = f->kernels->run_block(f->memory, f->program, &f->codes);
+    mg_scatter(f->program, lanes, f->codes.d);
+    return left;
+}
