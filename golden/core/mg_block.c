@@ -3,6 +3,9 @@
 
 #include "mg_internal.h"
 
+/* mg_block.h runs these kinds of steps, with these members: a new one has to be written there, and counted here. */
+_Static_assert(MG_STEP_COUNT == 11 && sizeof(mg_step) == 560, "a step that mg_block.h does not know");
+
 struct mg_block_form {
     const mg_program *program;
     const mg_call *call;
@@ -11,8 +14,10 @@ struct mg_block_form {
     void *memory;
 };
 
+/* Floats with a zero and some normal number. */
 static int mg_fits_format(const mg_format *f) {
-    return f->storage <= 32 && f->fraction_bits <= 30 && (!f->is_float || f->has_zero);
+    const int ordinary = !f->is_float || (f->has_zero && f->largest >> f->ignored_low >> f->fraction_bits);
+    return f->storage <= 32 && f->fraction_bits <= MG_MOST_FRACTION_BITS && ordinary;
 }
 
 /* Bits of a significand. */

@@ -34,6 +34,7 @@ typedef struct {
     int specials, sticky; /* some lane holds an infinity or a NaN; terms carry sticky bits */
     mg_words done, left;  /* its result stands; the interpreter has to do it */
     mg_words result;
+    mg_words lossy; /* a sum of many terms was cut, its last bit set instead */
 } mg_block;
 
 /* Small things ------------------------------------------------------------------------------------------------------ */
@@ -212,7 +213,7 @@ static mg_rounder mg_round_rounder(const mg_step *step) {
 
 /* Clears the bits that the sticky OR of a rounding does not see. */
 static void mg_clear_gap(const mg_rounder *r, mg_words x, const mg_words lsb) {
-    const int64_t least = r->format->min_exponent, kept = r->kept, gap = r->sticky_left_out ? 64 : r->gap;
+    const int64_t least = r->format->min_exponent, kept = r->kept, gap = r->sticky_left_out ? INT32_MAX : r->gap;
     MG_EACH {
         const mg_w round_bit = mg_most(mg_leading(x[l]) + lsb[l], mg_splat(least)) - kept - 1 - lsb[l];
         x[l] &= ~(mg_ones(mg_between(round_bit, 0, 63)) & ~mg_ones(mg_between(round_bit - gap, 0, 63)));
@@ -416,7 +417,8 @@ static void mg_add_wide_terms(mg_block *s, mg_numbers *const *terms, int32_t cou
         const mg_w down = mg_between(MG_CHOOSE((mg_w)(top >= 0), 64 + top, last) - (MG_WORD_BITS - 2), 0, 127), far = (mg_w)(down > 63);
         const mg_w by = down & 63, lower = (mg_w)sum & mg_ones(by), kept = mg_down((mg_w)sum, by) | mg_up(mg_up((mg_w)high, 63 - by), mg_splat(1));
         const mg_w lost = (mg_w)(MG_CHOOSE(far, (mg_w)sum | ((mg_w)high & mg_ones(by)), lower) != 0);
-        s->left[l] |= wide[l] & beyond & (mg_w)(total->kind[l] == MG_FINITE) & ~s->done[l];
+        s->left[l] |= wide[l] & beyond;
+        s->lossy[l] |= wide[l] & lost;
         total->significand[l] = MG_CHOOSE(wide[l], MG_CHOOSE(far, mg_down((mg_w)high, by), kept) | (lost & 1), total->significand[l]);
         total->sign[l] = MG_CHOOSE(wide[l], negative, total->sign[l]);
         total->lsb[l] = MG_CHOOSE(wide[l], low[l] + down, total->lsb[l]);
@@ -463,6 +465,15 @@ static void mg_add_terms(mg_block *s, mg_numbers *const *terms, int32_t count, c
     else MG_EACH s->left[l] |= wide[l];
 }
 
+/* Where a sum of many terms was cut, what the last one leaves of it has to be so large that no rounding sees the cut. */
+static void mg_leave_uncertain(mg_block *s, const mg_numbers *cut, const mg_numbers *last, const mg_numbers *total) {
+    MG_EACH {
+        const mg_w leading = mg_leading(total->significand[l]) + total->lsb[l], finer = (mg_w)(last->significand[l] != 0) & (mg_w)(last->lsb[l] < cut->lsb[l]);
+        s->left[l] |= s->lossy[l] & ~s->done[l] & (finer | (mg_w)(leading < cut->lsb[l] + MG_MOST_FRACTION_BITS + 4));
+        s->lossy[l] = mg_splat(0);
+    }
+}
+
 /* mg_exact_sum in lanes; `rounded`: a rounding follows, so that the last term, which is often c, may lie anywhere. */
 MG_BLOCK_CALL void mg_sum_lanes(mg_block *s, mg_numbers *const *terms, int32_t count, const mg_step *step, int rounded, mg_numbers *total) {
     const int64_t cancelled = MG_MASK(step->cancelled == MG_CANCELLED_ZERO);
@@ -472,6 +483,7 @@ MG_BLOCK_CALL void mg_sum_lanes(mg_block *s, mg_numbers *const *terms, int32_t c
         if (count == 2) pair[0] = terms[0];
         else mg_add_terms(s, terms, count - 1, step, 1, &others);
         mg_add_pair(pair, total);
+        mg_leave_uncertain(s, &others, terms[count - 1], total);
     } else {
         mg_add_terms(s, terms, count, step, 0, total);
     }
@@ -890,7 +902,7 @@ static void mg_run_steps(mg_block *s) {
         case MG_STEP_ALIGN: mg_align_step(s, step); break;
         case MG_STEP_SUM:
         case MG_STEP_ADDITIONS:
-            mg_sum_step(s, step, step->to == MG_REGISTER_D || (next && next->op == MG_STEP_ROUND && next->of_count == 1 && next->of[0] == step->to));
+            mg_sum_step(s, step, step->to == MG_REGISTER_D || (next && next->op == MG_STEP_ROUND && next->of_count == 1 && next->of[0] == step->to && !next->sticky_gap));
             break;
         case MG_STEP_NORMALIZE: mg_normalize_lanes(s, step); break;
         case MG_STEP_FMA: mg_fma_step_lanes(s, step); break;

@@ -1,8 +1,9 @@
 /* mmagold arithmetic core: the C ABI.
  *
  * A program is compiled from the YAML specs by golden/model/engine.py into the plain structs below; nothing here knows any
- * architecture. Two executors share them: the general interpreter (mg_general.c, every step with every parameter, in
- * integers) and the fast form (mg_tile.h, the families that must be fast); docs/core.md says why they agree.
+ * architecture. Three executors share them: the general interpreter (mg_general.c, every step with every parameter), blocks
+ * (mg_block.h, most programs, 16 dot products at once) and the fast form (mg_tile.h, the families that must be fast);
+ * docs/core.md says why they agree.
  */
 #ifndef MMAGOLD_H
 #define MMAGOLD_H

@@ -1,0 +1,85 @@
+"""The block form against the general interpreter: units without a fast form, every kind of stimuli, every
+instruction set; and sums whose terms lie so far apart that 62 bits do not hold them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from faulty_units import any_unit, faulty_unit
+from instruction_sets import instruction_sets
+from random_units import accepted, kernel_unit, load, random_unit
+
+import golden
+from golden import stimuli
+from golden.errors import MmagoldError
+from golden.instruction import Instruction
+
+EXAMPLES = sorted((Path(__file__).parents[3] / "spec" / "examples").glob("*.yaml"))
+COUNT = 50
+
+
+def compared(unit: Instruction, operands: dict[str, Any]) -> str:
+    """What differs, or nothing."""
+    got, wanted = unit.engine.compute(operands, False), unit.engine.compute(operands, False, general=True)
+    wrong = np.flatnonzero(got != wanted)
+    shown = {name: codes[wrong[0]].tolist() for name, codes in operands.items()} if wrong.size else {}
+    return f"{int(got[wrong[0]]):#x}, interpreter {int(wanted[wrong[0]]):#x}: {shown}" if wrong.size else ""
+
+
+def drawn(unit: Instruction, seed: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    for kind in stimuli.KINDS:
+        try:
+            yield kind, stimuli.generate(unit, kind, COUNT, np.random.default_rng(seed))
+        except MmagoldError:  # a kind that this unit cannot have
+            continue
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples(path: Path, simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    unit = golden.load_instruction(path).stateless
+    for kind, operands in drawn(unit, 1):
+        assert not compared(unit, operands), kind
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("seed", range(16))
+def test_random_units(seed: int, simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    text, unit = accepted((random_unit, kernel_unit, any_unit, faulty_unit)[seed % 4], 7000 + seed)
+    unit = unit.stateless
+    for kind, operands in drawn(unit, seed):
+        assert not compared(unit, operands), f"{kind}\n{text}"
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("name", ["v_mfma_f32_16x16x16f16", "v_mfma_f32_32x32x8f16"])
+def test_exact_sums_far_apart(name: str, simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products of every distance, and c that cancels the largest or lies below all of them."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    unit, rng, count = golden.instruction("cdna1", name), random.Random(3), 4000
+    f16, f32 = unit.formats["a"], unit.formats["c"]
+
+    def power(low: int, high: int) -> float:
+        return rng.choice((-1, 1)) * (1 + rng.getrandbits(4) / 16) * 2.0 ** rng.randint(low, high)
+
+    a = [[power(-24, 15) if rng.random() < 0.5 else 0.0 for _ in range(unit.k)] for _ in range(count)]
+    b = [[power(-24, 15) for _ in range(unit.k)] for _ in range(count)]
+    codes = {"a": golden.from_float(f16, np.array(a)), "b": golden.from_float(f16, np.array(b))}
+    products = golden.to_float(f16, codes["a"]) * golden.to_float(f16, codes["b"])
+    largest = np.take_along_axis(products, np.abs(products).argmax(-1)[:, None], -1)[:, 0]
+    c = np.where(np.arange(count) % 2, -largest, [power(-149, 31) for _ in range(count)])
+    assert not compared(unit, codes | {"c": golden.from_float(f32, c)})
+
+
+def test_a_unit_with_wide_formats_is_the_interpreters() -> None:
+    text = "{unit: wide, shape: {k: 1}, formats: {a: f64, b: f64, c: f64, d: f64}, steps: [fma: {to: d, rounding: nearest_even, nan: 0x7FF8000000000000}]}"  # noqa: E501
+    unit = load(text)
+    for kind, operands in drawn(unit, 1):
+        assert not compared(unit, operands), kind
