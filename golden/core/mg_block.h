@@ -367,19 +367,20 @@ static void mg_special_sum(mg_numbers *const *terms, int32_t count, mg_numbers *
 }
 
 /* The exact sum of two numbers; bits that lie too far below the larger are ORed into the last one, which no later single
- * rounding can tell apart. */
-static void mg_add_pair(mg_numbers *const *pair, mg_numbers *total) {
+ * rounding can tell apart, unless so much cancels that it would see that bit: such a lane is left. */
+static void mg_add_pair(mg_block *s, mg_numbers *const *pair, mg_numbers *total) {
     const mg_numbers *x = pair[0], *y = pair[1];
     MG_EACH {
         const mg_w swap = (mg_w)(x->significand[l] == 0) | ((mg_w)(y->significand[l] != 0) & (mg_w)(y->lsb[l] > x->lsb[l]));
         const mg_w upper = MG_CHOOSE(swap, y->significand[l], x->significand[l]), lower = MG_CHOOSE(swap, x->significand[l], y->significand[l]);
         const mg_w lsb = MG_CHOOSE(swap, y->lsb[l], x->lsb[l]), lower_lsb = MG_CHOOSE(swap, x->lsb[l], y->lsb[l]);
         const mg_w distance = (lsb - lower_lsb) & (mg_w)(lower != 0), left = mg_least(distance, mg_most(MG_WORD_BITS - 2 - mg_leading(upper), mg_splat(0)));
-        const mg_w right = mg_least(distance - left, mg_splat(63)), rest = mg_down(lower, right) | (1 & (mg_w)((lower & mg_ones(right)) != 0));
+        const mg_w right = mg_least(distance - left, mg_splat(63)), cut = (mg_w)((lower & mg_ones(right)) != 0), rest = mg_down(lower, right) | (1 & cut);
         const mg_w sum = mg_signed(MG_CHOOSE(swap, y->sign[l], x->sign[l]), mg_up(upper, left)) + mg_signed(MG_CHOOSE(swap, x->sign[l], y->sign[l]), rest);
         total->sign[l] = sum >> 63;
         total->significand[l] = mg_signed(total->sign[l], sum);
         total->lsb[l] = lsb - left;
+        s->left[l] |= cut & (mg_w)(mg_leading(total->significand[l]) < MG_MOST_FRACTION_BITS + 4) & ~s->done[l];
     }
 }
 
@@ -482,7 +483,7 @@ MG_BLOCK_CALL void mg_sum_lanes(mg_block *s, mg_numbers *const *terms, int32_t c
         mg_numbers others = *total, *pair[2] = {&others, terms[count - 1]};
         if (count == 2) pair[0] = terms[0];
         else mg_add_terms(s, terms, count - 1, step, 1, &others);
-        mg_add_pair(pair, total);
+        mg_add_pair(s, pair, total);
         mg_leave_uncertain(s, &others, terms[count - 1], total);
     } else {
         mg_add_terms(s, terms, count, step, 0, total);

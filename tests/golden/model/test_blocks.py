@@ -78,6 +78,18 @@ def test_exact_sums_far_apart(name: str, simd: str, monkeypatch: pytest.MonkeyPa
     assert not compared(unit, codes | {"c": golden.from_float(f32, c)})
 
 
+@pytest.mark.parametrize("simd", instruction_sets())
+def test_c_cancels_all_but_the_last_bit_of_a_long_sum(simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """2^30 - (2^30 - 2^-31): the sum of the products has 61 bits, and c leaves the last of them."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    unit = golden.instruction("cdna1", "v_mfma_f32_16x16x16f16")
+    a, b = np.zeros((2, unit.k), np.uint16), np.zeros((2, unit.k), np.uint16)
+    a[:, 0], b[:, 0], a[:, 2], b[:, 2] = 0xF800, 0x7800, 0x8, 0x1400
+    codes = {"a": a, "b": b, "c": np.array([0x4E800000, 0x4E800001], np.uint32)}
+    assert unit.engine.compute(codes, False)[0] == 0x30000000
+    assert not compared(unit, codes)
+
+
 def test_a_unit_with_wide_formats_is_the_interpreters() -> None:
     text = "{unit: wide, shape: {k: 1}, formats: {a: f64, b: f64, c: f64, d: f64}, steps: [fma: {to: d, rounding: nearest_even, nan: 0x7FF8000000000000}]}"  # noqa: E501
     unit = load(text)
