@@ -70,9 +70,9 @@ def to_markdown(report: dict[str, Any]) -> str:
         f"{report['date']}, mmagold {report['version']}, {report['machine']}: {report['units']:,} units "
         f"(seeds {report['first_seed']} to {last}), {report['differing']:,} differing.",
         "",
-        f"Of each unit {DOTS} random dot products in the reference, the general interpreter and the fast "
-        "kernels that take it; more of them, and matrices, in the last two. The command is "
-        "`bench/unit_campaign.py`.",
+        f"Of each unit {DOTS} random dot products in the reference, in the general interpreter and as `dot` "
+        "runs them, in the fast form or in blocks; more of them, and matrices, in the last two. The command "
+        "is `bench/unit_campaign.py`.",
         "",
         f"Keys that no unit had: {never}.",
         "",
