@@ -165,11 +165,12 @@ def _nan_by_ignored_bits(fmt: Format, codes: Bits) -> bool:
 
 def _peers(ins: Instruction) -> list[Instruction]:
     """Other instructions of the chip that run the same program on the same formats, the small ones first."""
-    key = arithmetic(ins), ins.formats, ins.sparse
     found = [
         other
         for other in instructions(ins.architecture)
-        if (arithmetic(other), other.formats, other.sparse) == key
+        if other.sparse == ins.sparse
+        and other.formats == ins.formats
+        and arithmetic(other) == arithmetic(ins)
     ]
     return sorted((other for other in found if other is not ins), key=lambda other: other.m * other.n)[
         :_PEERS

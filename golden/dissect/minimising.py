@@ -205,8 +205,11 @@ def _simplifications(takes: Signature, operands: Operands) -> Operands:
             for place in np.ndindex(codes.shape[1:]):
                 simpler = _simpler_codes(takes.formats[name], int(codes[(0, *place)]))
                 changed += [{name: _replaced(codes, place, code)} for code in simpler]
-    rows = [operands | change for change in changed] or [operands]
-    return {key: np.concatenate([row[key] for row in rows]) for key in operands}
+    batch = {name: np.repeat(codes, max(len(changed), 1), axis=0) for name, codes in operands.items()}
+    for row, change in enumerate(changed):
+        for name, codes in change.items():
+            batch[name][row] = codes[0]
+    return batch
 
 
 def _zeroings(takes: Signature, operands: Operands) -> Iterator[Operands]:
@@ -256,30 +259,38 @@ def _shifts(takes: Signature, operands: Operands) -> Iterator[Operands]:
     yield {"a": stimuli.negate(fmt_a, a), "c": stimuli.negate(fmt_c, c)}
     if not (fmt_a.is_float and fmt_b.is_float and fmt_c.is_float):
         return
-    for steps in (-16, -4, -1, 1, 4, 16):
-        moved_a, moved_c = _rescaled(fmt_a, a, steps), _rescaled(fmt_c, c, steps)
-        if moved_a is not None and moved_c is not None:
-            yield {"a": moved_a, "c": moved_c}
-        for place in np.flatnonzero(a[0]).tolist() if not takes.sparse else ():
-            part_a = _rescaled(fmt_a, a[:, place : place + 1], steps)
-            part_b = _rescaled(fmt_b, b[:, place : place + 1], -steps)
-            if part_a is not None and part_b is not None:
-                yield {"a": _replaced(a, (place,), part_a[0, 0]), "b": _replaced(b, (place,), part_b[0, 0])}
+    (all_a, can_a), (all_b, can_b), (all_c, can_c) = (
+        _rescaled(fmt, codes[0], steps)
+        for fmt, codes, steps in ((fmt_a, a, _STEPS), (fmt_b, b, -_STEPS), (fmt_c, c, _STEPS))
+    )
+    places = np.flatnonzero(a[0]).tolist() if not takes.sparse else []
+    for i in range(len(_STEPS)):
+        if can_a[i].all() and can_c[i]:
+            yield {"a": all_a[i : i + 1], "c": all_c[i : i + 1]}
+        for place in places:
+            if can_a[i, place] and can_b[i, place]:
+                yield {
+                    "a": _replaced(a, (place,), all_a[i, place]),
+                    "b": _replaced(b, (place,), all_b[i, place]),
+                }
 
 
-def _rescaled(fmt: Format, codes: Bits, steps: int) -> Bits | None:
-    """Multiplies every non-zero code by 2**steps; None where one is not normal before and after."""
+_STEPS = np.array([-16, -4, -1, 1, 4, 16])
+"""Binades by which exponents are moved."""
+
+
+def _rescaled(fmt: Format, codes: Bits, steps: npt.NDArray[np.int64]) -> tuple[Bits, npt.NDArray[np.bool_]]:
+    """Every code multiplied by 2**steps, with one more axis in front for the steps, and whether it can be:
+    it is zero, or normal before and after."""
     live = _magnitude(fmt, codes) != 0
     fields = (codes >> fmt.ignored_low >> fmt.fraction_bits) & ((1 << fmt.exponent_bits) - 1)
-    moved = fields.astype(np.int64) + steps
+    moved = fields.astype(np.int64) + steps.reshape(-1, *[1] * codes.ndim)
     top = fmt.max_exponent + fmt.bias
-    if (live & ((moved < 1) | (moved > top) | (fields < 1) | (fields > top))).any():
-        return None
+    possible = ~live | ((moved >= 1) & (moved <= top) & (fields >= 1) & (fields <= top))
     shift = fmt.fraction_bits + fmt.ignored_low
     cleared = codes & ~fmt.dtype.type(((1 << fmt.exponent_bits) - 1) << shift)
-    return np.where(live, cleared | (np.where(live, moved, 0).astype(fmt.dtype) << shift), codes).astype(
-        fmt.dtype
-    )
+    shifted = cleared | (np.where(possible & live, moved, 0).astype(fmt.dtype) << shift)
+    return np.where(live, shifted, codes).astype(fmt.dtype), possible
 
 
 def _replaced(codes: Bits, place: tuple[int, ...], code: int) -> Bits:

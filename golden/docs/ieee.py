@@ -22,7 +22,7 @@ from golden import stimuli, yamlfile
 from golden.catalog import relatives
 from golden.dissect.comparing import CLASSES, classify
 from golden.dissect.minimising import cost, costs, minimise
-from golden.explain.trace import ulp_exponent
+from golden.explain.trace import exact_terms, ulp_exponent
 from golden.instruction import Instruction
 from golden.number.formats import Format, to_float
 from golden.program.compiling import compile_program
@@ -265,14 +265,12 @@ class _Search:
     def _measured(
         self, kind: str, operands: Operands, unit_of: Callable[[list[Fraction]], Fraction]
     ) -> Error:
-        trace = self.ins.trace(**operands)
-        terms = trace.terms
+        terms = exact_terms(self.ins, operands)
         assert terms is not None
         ulp = Fraction(2) ** ulp_exponent(unit_of(terms), self.d)
-        rounded = int(self.exact.dot(**operands))
-        return Error(
-            kind, operands, trace.code, rounded, (trace.result.value - sum(terms, Fraction(0))) / ulp
-        )
+        code, rounded = int(self.ins.dot(**operands)), int(self.exact.dot(**operands))
+        error = self.d.decode(code).value - sum(terms, Fraction(0))
+        return Error(kind, operands, code, rounded, error / ulp)
 
     def _telling(self, against: str) -> Operands | None:
         """The simplest of the minimised candidates."""

@@ -230,9 +230,10 @@ def _folded(group: Group) -> dict[str, list[Instruction]]:
     """The variants by their name without N and without the types of A and B,
     where the family leaves them open."""
     found: dict[str, list[Instruction]] = {}
+    several = len(_different(group, "a")) > 1
     for ins in group.variants:
         label = _N.sub("nN", ins.name)
-        if len(_different(group, "a")) > 1:
+        if several:
             a, b = ins.formats["a"].name, ins.formats["b"].name
             label = label.replace(f".{a}.{b}", ".A.B", 1)
         found.setdefault(label, []).append(ins)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from golden.model.reference import Cut, Event
 from golden.number.formats import Format, Kind, Number
 from golden.program.flags import flags_code, flags_text
+from golden.program.signature import Operands
 from golden.program.steps import Multiply
 
 if TYPE_CHECKING:
@@ -144,6 +145,14 @@ class Trace:
         """The explanation as plain text. With `zeros` false, operands and registers that are zero are
         counted, not listed."""
         return "\n".join(_lines(self.as_dict(), zeros))
+
+
+def exact_terms(ins: Instruction, operands: Operands) -> list[Fraction] | None:
+    """The `terms` of one dot product's trace, without running its steps."""
+    one = ins.stateless
+    unit, given = one.in_mode_of(one.complete(one.check_named(operands)))
+    row_a, row_b, scales = unit.reference_operands(given)
+    return Trace(unit, row_a, row_b, int(given["c"]), scales, [], 0).terms
 
 
 def ulp_exponent(exact: Fraction, fmt: Format) -> int:

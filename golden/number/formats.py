@@ -61,8 +61,8 @@ class Number:
         """The exact value. Raises OperandError for infinities and NaNs."""
         if self.kind >= Kind.INFINITY:
             raise OperandError(f"{self.kind.name.lower()} has no rational value")
-        magnitude = Fraction(self.significand) * Fraction(2) ** self.lsb_exponent
-        return -magnitude if self.sign else magnitude
+        signed, shift = -self.significand if self.sign else self.significand, self.lsb_exponent
+        return Fraction(signed << shift) if shift >= 0 else Fraction(signed, 1 << -shift)
 
 
 @dataclass(frozen=True)

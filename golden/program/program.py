@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 from golden.number.formats import Format
@@ -65,7 +66,7 @@ class Operation:
         """The steps of one kind, in order."""
         return [step for step in self.steps if isinstance(step, kind)]
 
-    @property
+    @cached_property
     def arithmetic(self) -> Operation:
         """All that decides results: the operation without the names that it is shown under."""
         return replace(self, algorithm=OWN_STEPS, parameters=())

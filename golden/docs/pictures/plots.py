@@ -30,7 +30,7 @@ def inline(figure: Any, name: str, title: str = "") -> str:
     """
     out = io.BytesIO()
     with only_style({"svg.hashsalt": name, "svg.fonttype": "none"}):
-        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
+        _save(figure, out)
     root = ElementTree.fromstring(out.getvalue())
     for parent in list(root.iter()):
         for child in [child for child in parent if child.tag in _DROPPED]:
@@ -53,6 +53,17 @@ def inline(figure: Any, name: str, title: str = "") -> str:
     return "\n".join(
         line for line in ElementTree.tostring(root, encoding="unicode").splitlines() if line.strip()
     )
+
+
+def _save(figure: Any, out: io.BytesIO) -> None:
+    """Writes a figure, transparent, as `savefig` does; that draws everything twice, once for the layout
+    alone."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    for patch in (figure.patch, *(axes.patch for axes in figure.axes)):
+        patch.set_facecolor("none")
+        patch.set_edgecolor("none")
+    FigureCanvasSVG(figure).print_svg(out, metadata={"Date": None})
 
 
 def _adapt(item: ElementTree.Element, name: str) -> None:
