@@ -154,19 +154,42 @@ def changed_unit(folder, *replacements: tuple[str, str]):
 EVERY_ENGINE = [*ENGINES, ("cocotb", "icarus"), ("cocotb", "verilator")]
 
 
+LATE_RESULT, LATE_READY = 10, 11
+
+
+@pytest.fixture(scope="module")
+def delayed(tmp_path_factory):
+    """delayed(engine, simulator, fault): a run of a unit whose RTL has delays and no timescale, from one
+    build for each engine. d comes 9.5 after the edge, with LATE_RESULT 10.5; LATE_READY lets out_ready
+    through after 9.5."""
+    folder = tmp_path_factory.mktemp("delayed")
+    dut = changed_unit(
+        folder,
+        ("assign d = fault == 3 ? d3 + churn : d3;", "assign d = fault == 10 ? late : early;"),
+        ("{d1, d2, d3} <=", "{d1, d2, d3} <= #0.25"),
+        (
+            "wire advance = !v3 || out_ready;",
+            "wire #9.5 ready_late = out_ready; wire advance = !v3 || (fault == 11 ? ready_late : out_ready);"
+            "wire [31:0] early, late; assign #9.5 early = d3; assign #10.5 late = d3;",
+        ),
+    )
+
+    def run(engine: str, simulator: str, fault: int, traffic: Traffic = Traffic()) -> Verdict:  # noqa: B008
+        vectors = small.small_vectors(dut, 60, fault)
+        return judge(
+            vectors, engines.run(engine, Job(dut, folder / "build", vectors, simulator, traffic)), dut.compare
+        )
+
+    return run
+
+
 @pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
-@pytest.mark.parametrize(("delay", "in_time"), [("#9.5", True), ("#10.5", False)])
-def test_delays_in_rtl_without_a_timescale(tmp_path, engine, simulator, delay, in_time):
+def test_delays_in_rtl_without_a_timescale(delayed, engine, simulator):
     """A delay of #1 is 1 ns, neither 1 s nor 1 ps: the clock has 10 ns for every engine,
     and what comes later comes too late."""
-    dut = changed_unit(
-        tmp_path, ("assign d = ", f"assign {delay} d = "), ("{d1, d2, d3} <=", "{d1, d2, d3} <= #0.25")
-    )
-    vectors = small.small_vectors(dut, 30)
-    verdict = judge(
-        vectors, engines.run(engine, Job(dut, tmp_path / "build", vectors, simulator)), dut.compare
-    )
-    assert verdict.passed == in_time, verdict.outcome.failures
+    in_time = delayed(engine, simulator, 0)
+    assert in_time.passed, in_time.outcome.failures
+    assert delayed(engine, simulator, LATE_RESULT).wrong.any()
 
 
 @pytest.mark.parametrize(("engine", "simulator"), [("fast", "verilator"), ("selfcheck", "icarus")])
@@ -193,46 +216,10 @@ def test_two_modules_of_one_name(tmp_path, engine, simulator):
 
 
 @pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
-def test_files_that_the_unit_writes_are_its_own(tmp_path, engine, simulator):
-    """Of whatever name: neither logs nor vectors nor answers of the run lie where the unit works."""
-    names = ["run.log", "zz.log", "answers.txt", "answer.json", "progress", "vectors_0.hex", "operands.npy"]
-    opens = " ".join(
-        f'f = $fopen("{name}", "w"); $fdisplay(f, "D 9 20 0 0 0 0"); $fclose(f);' for name in names
-    )
-    unit = (
-        f'integer f; initial begin {opens} end always @(posedge clk) if (v3) $error("my assertion '
-        'fired"); endmodule'
-    )
-    dut = changed_unit(tmp_path, ("endmodule", unit))
-    job = Job(dut, tmp_path / "build", small.small_vectors(dut, 20), simulator)
-    with contextlib.chdir(tmp_path), pytest.raises(RtlError, match=r"my assertion fired|small\.sv:\d+"):
-        engines.run(engine, job)
-
-
-@pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
-def test_delays_from_an_input(tmp_path, engine, simulator):
+def test_delays_from_an_input(delayed, engine, simulator):
     """Inputs change with the rising edge in every engine: a path from an input has the whole cycle."""
-    late = "wire #9.5 ready_late = out_ready; wire advance = !v3 || ready_late;"
-    dut = changed_unit(tmp_path, ("wire advance = !v3 || out_ready;", late))
-    vectors = small.small_vectors(dut, 60)
-    job = Job(dut, tmp_path / "build", vectors, simulator, Traffic(backpressure=0.4))
-    verdict = judge(vectors, engines.run(engine, job), dut.compare)
+    verdict = delayed(engine, simulator, LATE_READY, Traffic(backpressure=0.4))
     assert verdict.passed, verdict.outcome.failures
-
-
-@pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
-def test_a_unit_that_hangs_in_zero_time(tmp_path, engine, simulator):
-    """A loop that no clock cycle ends: one line after the wall-clock limit, and nothing goes on running."""
-    dut = changed_unit(
-        tmp_path,
-        ("endmodule", "always @(posedge clk) while (v3) if (&d3[1:0] & ~|d3[1:0]) $display; endmodule"),
-    )
-    job = Job(dut, tmp_path / "build", small.small_vectors(dut, 20), simulator, wall_timeout=2.0)
-    start = time.monotonic()
-    with pytest.raises(RtlError, match=r"small hangs: .* no clock cycle ended within 2 seconds"):
-        engines.run(engine, dataclasses.replace(job, program=engines.build(engine, job)))
-    assert time.monotonic() - start < 90
-    assert not [line for line in running() if str(tmp_path) in line]
 
 
 def running() -> list[str]:
@@ -275,12 +262,18 @@ def test_the_last_vector_is_not_held(tmp_path, engine, simulator):
     assert wrong[-1]
 
 
+ERROR, BEHIND, LATER, FINAL, NO_FILE, HANGS = range(10, 16)
+FILES = ("run.log", "zz.log", "answers.txt", "answer.json", "progress", "vectors_0.hex", "operands.npy")
+
+
 @pytest.fixture(scope="module")
 def complaining(tmp_path_factory):
     """complaining(engine, simulator, fault): a run of a unit that complains of each fault from 10 on in its
-    own way, from one build for each engine."""
+    own way, from one build for each engine. It writes files whose names the engines use, too."""
     folder = tmp_path_factory.mktemp("complaining")
+    writes = [f'f = $fopen("{name}", "w"); $fdisplay(f, "D 9 20 0 0 0 0"); $fclose(f);' for name in FILES]
     complaints = (
+        f"integer f; initial begin {' '.join(writes)} end",
         'always @(posedge clk) if (v3 && fault == 10) $error("my assertion fired");',
         'always @(posedge clk) if (v3 && fault == 11) begin $write("no new line ");',
         '$error("my assertion fired"); end',
@@ -291,29 +284,54 @@ def complaining(tmp_path_factory):
         "`else",
         'initial begin wait (fault == 13); #7 $error("my assertion fired"); end',
         "`endif",
+        "reg [7:0] rom [0:1];",
+        'always @(posedge clk) if (v3 && fault == 14) $readmemh("nowhere.hex", rom);',
+        "always @(posedge clk) while (v3 && fault == 15) if (&d3[1:0] & ~|d3[1:0]) $display;",
     )
     dut = changed_unit(folder, ("endmodule", "\n".join((*complaints, "endmodule"))))
 
-    def run(engine: str, simulator: str, fault: int) -> Outcome:
-        return engines.run(
-            engine, Job(dut, folder / "build", small.small_vectors(dut, 20, fault, 2), simulator)
-        )
+    def run(engine: str, simulator: str, fault: int, **settings) -> Outcome:
+        job = Job(dut, folder / "build", small.small_vectors(dut, 20, fault, 2), simulator, **settings)
+        job = dataclasses.replace(job, program=engines.build(engine, job))
+        with contextlib.chdir(folder):
+            return engines.run(engine, job)
 
+    run.folder = folder
     return run
 
 
 @pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
-@pytest.mark.parametrize("fault", [10, 11, 12, 13], ids=["error", "behind", "later", "final"])
+@pytest.mark.parametrize("fault", [ERROR, BEHIND, LATER, FINAL], ids=["error", "behind", "later", "final"])
 def test_what_the_rtl_complains_of(complaining, engine, simulator, fault):
-    """$error is no PASS, also behind text, between two edges, and where the simulator goes on or ends."""
+    """$error is no PASS, also behind text, between two edges, and where the simulator goes on or ends.
+
+    Files that the unit writes are its own, of whatever name: neither logs nor vectors nor answers of the
+    run lie where the unit works."""
     assert complaining(engine, simulator, 0).received.all()
     with pytest.raises(RtlError, match=r"my assertion fired|small\.sv:\d+"):
         complaining(engine, simulator, fault)
 
 
 @pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
-def test_a_memory_without_its_file(tmp_path, engine, simulator):
+def test_a_unit_that_hangs_in_zero_time(complaining, engine, simulator):
+    """A loop that no clock cycle ends: one line after the wall-clock limit, and nothing goes on running."""
+    start = time.monotonic()
+    with pytest.raises(RtlError, match=r"small hangs: .* no clock cycle ended within 2 seconds"):
+        complaining(engine, simulator, HANGS, wall_timeout=2.0)
+    assert time.monotonic() - start < 90
+    assert not [line for line in running() if str(complaining.folder) in line]
+
+
+@pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE)
+def test_a_memory_without_its_file(complaining, engine, simulator):
     """A missing file of a memory is no PASS, though the simulator goes on."""
+    with pytest.raises(RtlError, match=r"nowhere\.hex"):
+        complaining(engine, simulator, NO_FILE)
+
+
+@pytest.mark.parametrize(("engine", "simulator"), [("fast", "verilator"), ("selfcheck", "icarus")])
+def test_a_memory_without_its_file_at_the_start(tmp_path, engine, simulator):
+    """Nor where it is read before the first cycle."""
     memory = 'reg [7:0] rom [0:1]; initial $readmemh("nowhere.hex", rom); endmodule'
     dut = changed_unit(tmp_path, ("endmodule", memory))
     job = Job(dut, tmp_path / "build", small.small_vectors(dut, 20), simulator)
