@@ -26,11 +26,13 @@ from golden.docs.program_text import LABELS, changed_parameters, program_text
 from golden.explain.markdown import code, link, table
 from golden.instruction import Instruction
 
+_SHARES = "generations"
+
 
 def pages() -> list[Page]:
     """The page of every architecture and their index."""
     found = [
-        Page(path_of(name), architectures.get_architecture(name).title, partial(markdown, name))
+        Page(path_of(name), architectures.get_architecture(name).title, partial(markdown, name), _SHARES)
         for name in architectures.architectures()
     ]
     return [Page("architectures/index.md", "Architectures", index), *found]

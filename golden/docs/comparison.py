@@ -25,6 +25,7 @@ from golden.explain.markdown import anchor, code, link, table
 from golden.instruction import Instruction
 
 _NONE = "-"
+_SHARES = "comparison"
 _MARKS = {"captured": "C", "published": "P", "derived": "D"}
 _UNSEEN_MARKS = _MARKS | {"captured": "c"}
 """The same for a value that no result can show."""
@@ -35,10 +36,11 @@ _REFUTED_LISTED = 4
 def pages() -> list[Page]:
     """The matrix and one page of witnesses for each property."""
     found = [
-        Page(f"comparison/{one.slug}.md", one.title, partial(property_page, one.slug)) for one in PROPERTIES
+        Page(f"comparison/{one.slug}.md", one.title, partial(property_page, one.slug), _SHARES)
+        for one in PROPERTIES
     ]
-    forms = Page(forms_page.PATH, forms_page.TITLE, forms_page.markdown)
-    return [Page("comparison.md", "Comparison", matrix), *found, forms]
+    forms = Page(forms_page.PATH, forms_page.TITLE, forms_page.markdown, _SHARES)
+    return [Page("comparison.md", "Comparison", matrix, _SHARES), *found, forms]
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,7 @@ def _silent(chosen: Property, ins: Instruction, found: Evidence) -> list[str]:
     return [text for text in (*found.silent, chosen.unseen(ins)) if text]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)  # what the matrix shows, the pages of the properties show again
 def _evidence(chosen: Property, ins: Instruction) -> Evidence | None:
     return captured_witness.evidence(ins, chosen.against)
 

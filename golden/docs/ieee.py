@@ -9,7 +9,7 @@ occurs in a workload.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
@@ -144,6 +144,11 @@ def findings(ins: Instruction) -> Findings:
     """Searches; float results only. Instructions of one arithmetic on operands
     of the same shape share the answer."""
     return _findings(_Key(ins))
+
+
+def search_key(ins: Instruction) -> Hashable:
+    """Equal for instructions that share the answer of a search."""
+    return _Key(ins)
 
 
 class _Key:

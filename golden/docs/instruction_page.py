@@ -7,10 +7,11 @@ unit (`families.own_group`).
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import partial
 
 from golden.catalog import architectures
-from golden.docs import answers, computation, evidence, placement, related, variants
+from golden.docs import answers, computation, evidence, ieee, placement, related, variants
 from golden.docs.families import Group, groups
 from golden.docs.page import Page
 from golden.explain.markdown import link
@@ -19,11 +20,13 @@ from golden.files.escape import markdown as escaped
 
 def pages() -> list[Page]:
     """The pages of every group of every architecture."""
-    return [
-        Page(group.path, group.title, partial(write, architecture, group.slug))
-        for architecture in architectures.architectures()
-        for group in groups(architecture)
-    ]
+    found: dict[Hashable, str] = {}
+    pages = []
+    for architecture in architectures.architectures():
+        for group in groups(architecture):
+            shares = found.setdefault(ieee.search_key(group.representative), f"instruction {len(found)}")
+            pages.append(Page(group.path, group.title, partial(write, architecture, group.slug), shares))
+    return pages
 
 
 def write(architecture: str, slug: str) -> str:

@@ -14,8 +14,11 @@ class Page:
         as its heading.
     write: returns the Markdown; picklable (a functools.partial of a module's function), so that pages are
         written in parallel.
+    shares: pages of the same word measure the same things: one process writes them all and keeps what it
+        found. Empty: what this page measures no other does.
     """
 
     path: str
     title: str
     write: Callable[[], str]
+    shares: str = ""

@@ -108,15 +108,27 @@ def write(folder: Path, pages: Sequence[Page], jobs: int, progress: Progress) ->
         _copy(docs_folder() / name, folder / name)
     known = frozenset(page.path for page in pages)
     linked: set[str] = set()
+    together: dict[str, list[tuple[Page, str]]] = {}
+    for page in pages:
+        together.setdefault(page.shares or page.path, []).append(
+            (page, navigation.toctrees(page.path, pages))
+        )
     # The pages of instructions come last: they are many and quick, so that no process ends on a slow one.
-    order = sorted(pages, key=lambda page: page.path.startswith("instructions/"))
-    tasks = [partial(_write_page, folder, page, navigation.toctrees(page.path, pages)) for page in order]
-    for done, sources in enumerate(_results(tasks, known, jobs), 1):
-        linked |= sources
-        progress("writing pages", done, len(pages))
+    order = sorted(together.values(), key=lambda some: some[0][0].path.startswith("instructions/"))
+    done = 0
+    for some in _results([partial(_write_pages, folder, some) for some in order], known, jobs):
+        for sources in some:
+            linked |= sources
+            done += 1
+            progress("writing pages", done, len(pages))
     _start(known | {source_page.file_page(path).path for path in linked})
     for source in sorted(linked - set(source_page.spec_paths())):
         _write_page(folder, source_page.file_page(source), "")
+
+
+def _write_pages(folder: Path, pages: Sequence[tuple[Page, str]]) -> list[set[str]]:
+    """Writes pages with their tables of contents; returns for each what `_write_page` does."""
+    return [_write_page(folder, page, toctrees) for page, toctrees in pages]
 
 
 def _write_page(folder: Path, page: Page, toctrees: str) -> set[str]:
@@ -184,7 +196,9 @@ def _start(known: frozenset[str], worker: bool = False) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _results(tasks: Sequence[Callable[[], set[str]]], known: frozenset[str], jobs: int) -> Iterator[set[str]]:
+def _results(
+    tasks: Sequence[Callable[[], list[set[str]]]], known: frozenset[str], jobs: int
+) -> Iterator[list[set[str]]]:
     """Runs the tasks in `jobs` processes, in any order; the first error stops them all."""
     if jobs == 1:
         _start(known)

@@ -117,21 +117,24 @@ def _run_operation(
     scales: tuple[Sequence[int], Sequence[int], int] | None,
     events: list[Event] | None,
 ) -> int:
-    def decode(codes: Sequence[int], fmt: Format) -> tuple[Number, ...]:
-        numbers = tuple(fmt.decode(codes[k]) for k in operation.k_index)
+    def converted(numbers: tuple[Number, ...]) -> tuple[Number, ...]:
         target = operation.operand_format
         return tuple(convert(number, target) for number in numbers) if target else numbers
 
+    read_a, read_b = (
+        tuple(formats[name].decode(codes[k]) for k in operation.k_index)
+        for name, codes in (("a", a), ("b", b))
+    )
     registers = {
-        "a": decode(a, formats["a"]),
-        "b": decode(b, formats["b"]),
+        "a": converted(read_a),
+        "b": converted(read_b),
         "c": (operation.seed_format.decode(results[operation.seed]),),
         "addends": tuple(operation.out_format.decode(results[name]) for name in operation.addends),
     }
     state = State(operation, registers, [a[k] for k in operation.k_index], [b[k] for k in operation.k_index])
     if scales is not None:
         registers["scales"] = _scale_products(state, scales, formats)
-    if _reads_signalling(operation, formats, a, b, results["c"], scales):
+    if _reads_signalling(operation, formats, read_a, read_b, registers, scales):
         state.raised.add("invalid")
     for step in operation.steps:
         event = _execute(state, step)
@@ -146,20 +149,24 @@ def _run_operation(
 def _reads_signalling(
     operation: Operation,
     formats: dict[str, Format],
-    a: Sequence[int],
-    b: Sequence[int],
-    c: int,
+    a: Sequence[Number],
+    b: Sequence[Number],
+    registers: dict[str, tuple[Number, ...]],
     scales: tuple[Sequence[int], Sequence[int], int] | None,
 ) -> bool:
-    """Whether an operand that the operation reads is a signalling NaN; an earlier result is no operand."""
-    read = [(formats[name], codes[k]) for name, codes in (("a", a), ("b", b)) for k in operation.k_index]
-    read += [(operation.seed_format, c)] * (operation.seed == "c")
-    read += [(operation.out_format, c)] * operation.addends.count("c")
+    """Whether an operand that the operation reads is a signalling NaN; an earlier result is no operand.
+
+    a, b: as they were read, before any conversion.
+    """
+    read = [(formats[name], number) for name, numbers in (("a", a), ("b", b)) for number in numbers]
+    read += [(operation.seed_format, number) for number in registers["c"] if operation.seed == "c"]
+    addends = zip(operation.addends, registers["addends"], strict=True)
+    read += [(operation.out_format, number) for name, number in addends if name == "c"]
     if scales is not None:
         scale_a, scale_b, block = scales
-        pairs = (("scale_a", scale_a), ("scale_b", scale_b))
-        read += [(formats[name], codes[k // block]) for name, codes in pairs for k in operation.k_index]
-    return any(status.is_signalling(fmt, fmt.decode(code)) for fmt, code in read)
+        for name, codes in (("scale_a", scale_a), ("scale_b", scale_b)):
+            read += [(formats[name], formats[name].decode(codes[k // block])) for k in operation.k_index]
+    return any(status.is_signalling(fmt, number) for fmt, number in read)
 
 
 def _scale_products(
