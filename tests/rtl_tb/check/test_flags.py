@@ -71,16 +71,20 @@ def checked(file: Path, engine: str = "fast", simulator: str = "verilator", **op
 
 @pytest.mark.parametrize(("engine", "simulator"), ENGINES)
 def test_a_right_unit_passes_and_a_wrong_flag_is_found(tmp_path, engine, simulator):
-    """The planted mistake is in underflow alone: d is right in every vector."""
-    count = 1500 if engine == "cocotb" else 3000
+    """The planted mistake is in underflow alone: d is right in every vector.
+
+    The smallest example is searched for with runs of the engine, each a start of cocotb: the others do."""
+    count, explain = (1500, False) if engine == "cocotb" else (3000, True)
     assert checked(planted(tmp_path), engine, simulator, count=count).passed
-    found = checked(planted(tmp_path, 1), engine, simulator, count=count)
+    found = checked(planted(tmp_path, 1), engine, simulator, count=count, explain=explain)
     wrong = found.verdict.wrong
     assert wrong.any() and not found.verdict.wrong_d.any() and not found.passed
     assert found.verdict.wrong_flags == {"inexact": 0, "underflow": wrong.sum(), "overflow": 0, "invalid": 0}
-    assert found.diagnosis is None and found.example is not None and found.example.alone
-    example = found.example
-    assert example.actual == example.expected and example.came["flags"] ^ example.results["flags"] == 0b0010
+    assert found.diagnosis is None
+    if explain:
+        example = found.example
+        assert example is not None and example.alone and example.actual == example.expected
+        assert example.came["flags"] ^ example.results["flags"] == 0b0010
 
 
 @pytest.mark.parametrize(("fault", "flag"), [(2, "inexact"), (3, "invalid"), (7, "underflow")])

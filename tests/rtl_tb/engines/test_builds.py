@@ -64,6 +64,8 @@ def test_headers_wherever_the_simulator_finds_them(tmp_path, engine, simulator):
     assert passes(dut, engine, simulator)
     (tmp_path / "late" / "deep.svh").write_text("`define OFF 1\n")
     assert not passes(dut, engine, simulator)
+    if (engine, simulator) not in EVERY_ENGINE[:2]:
+        return  # which folder a header comes from is the answer of the same front end as in the others
     (tmp_path / "early" / "deep.svh").write_text("`define OFF 0\n")
     assert passes(dut, engine, simulator)
     (tmp_path / "early" / "deep.svh").unlink()
@@ -85,6 +87,17 @@ def test_modules_that_verilator_finds_by_itself(tmp_path):
         assert passes(dut, "fast", "verilator") == right
 
 
+PASSED, FAILED = 0, 3
+CHECKED = """
+import sys
+from pathlib import Path
+from rtl_tb.check.check import Options, check
+engine, simulator, build, file = sys.argv[1:]
+options = Options(engine=engine, simulator=simulator, count=50, build=Path(build), failures=None, explain=False)
+sys.exit(0 if check(Path(file), options).passed else 3)
+"""
+
+
 @pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE[:2])
 def test_a_parameter_sweep_at_once(tmp_path, engine, simulator):
     """Two checks of one top with different parameters, in processes of their own, share a build folder;
@@ -96,29 +109,14 @@ def test_a_parameter_sweep_at_once(tmp_path, engine, simulator):
     (tmp_path / "small.sv").write_text(rtl)
     for bias in (0, 1):
         (tmp_path / f"b{bias}.yaml").write_text(small.DUT + f"parameters: {{BIAS: {bias}}}\n")
-    command = [
-        sys.executable,
-        "-m",
-        "golden.cli.app",
-        "rtl",
-        "check",
-        "--engine",
-        engine,
-        "--sim",
-        simulator,
-        "--count",
-        "50",
-    ]
-    command += ["--build", str(tmp_path / "build"), "--failures", str(tmp_path / "failures"), "--json"]
+    command = [sys.executable, "-c", CHECKED, engine, simulator, str(tmp_path / "build")]
 
     def start(bias: int) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [*command, str(tmp_path / f"b{bias}.yaml")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        return subprocess.Popen([*command, str(tmp_path / f"b{bias}.yaml")], stdout=subprocess.DEVNULL)
 
     at_once = [start(bias) for bias in (0, 1, 0, 1)]
-    assert [process.wait(300) for process in at_once] == [0, 1, 0, 1]
-    assert [start(bias).wait(300) for bias in (1, 0)] == [1, 0]
+    assert [process.wait(300) for process in at_once] == [PASSED, FAILED, PASSED, FAILED]
+    assert [start(bias).wait(300) for bias in (1, 0)] == [FAILED, PASSED]
 
 
 @pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE[:2])
