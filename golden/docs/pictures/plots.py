@@ -63,7 +63,8 @@ def _save(figure: Any, out: io.BytesIO) -> None:
     for patch in (figure.patch, *(axes.patch for axes in figure.axes)):
         patch.set_facecolor("none")
         patch.set_edgecolor("none")
-    FigureCanvasSVG(figure).print_svg(out, metadata={"Date": None})
+    canvas: Any = FigureCanvasSVG(figure)  # print_svg has no types
+    canvas.print_svg(out, metadata={"Date": None})
 
 
 def _adapt(item: ElementTree.Element, name: str) -> None:

@@ -23,8 +23,8 @@ from golden.number.formats import Format
 from golden.stimuli.codes import corner_codes, negate, special_codes
 
 ARCHITECTURES = golden.architectures()
-PER_KIND = 3
-MANY = 250
+PER_KIND = 2
+MANY = 150
 FEW = 32
 Operands = dict[str, Any]
 ORDER = ("a", "b", "c", "metadata", "scale_a", "scale_b")

@@ -114,7 +114,7 @@ MUTANTS = {
 
 
 OF_TRAFFIC = ("lost_at_idle", "clears_without_valid", "sticks_after_reset", "hangs_after_reset")
-"""Faults that show only in what an engine drives between vectors: each engine has code of its own for that."""
+"""Faults that show only in what an engine drives between vectors, for which each has code of its own."""
 
 
 @pytest.mark.parametrize(

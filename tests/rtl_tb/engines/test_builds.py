@@ -93,7 +93,8 @@ import sys
 from pathlib import Path
 from rtl_tb.check.check import Options, check
 engine, simulator, build, file = sys.argv[1:]
-options = Options(engine=engine, simulator=simulator, count=50, build=Path(build), failures=None, explain=False)
+asked = {"engine": engine, "simulator": simulator, "count": 50, "explain": False}
+options = Options(**asked, build=Path(build), failures=None)
 sys.exit(0 if check(Path(file), options).passed else 3)
 """
 
