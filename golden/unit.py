@@ -130,7 +130,8 @@ class FunctionUnit(Signature):
             found = self.function(**batch)
             if not isinstance(found, Mapping):
                 return found
-            told["flags"] = np.asarray(found["flags"])
+            if "flags" in found:
+                told["flags"] = np.asarray(found["flags"])
             return found["d"]
 
         d = self.in_batches(operands, ask)
