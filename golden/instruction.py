@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import OperandError, ShapeError
-from golden.model import reference
 from golden.program.program import Program
 from golden.program.signature import Signature
 from golden.program.words import is_integer
@@ -174,6 +173,7 @@ class Instruction(Signature):
         """Explains one dot product step by step with the reference model: a, b (k,), c a single code, also
         of a unit that holds it. `print` it."""
         from golden.explain.trace import Trace
+        from golden.model import reference  # not needed by those who compute: `import golden` stays quick
 
         one = self.stateless
         operands = one.complete(one.check_dot(a, b, c, metadata, scale_a, scale_b, mode))
@@ -203,6 +203,8 @@ class Instruction(Signature):
     ) -> int:
         """One dot product by the reference model: a, b (k,), c a single code, also of a unit that holds it;
         returns the raw code of d."""
+        from golden.model import reference
+
         one = self.stateless
         operands = one.complete(one.check_dot(a, b, c, metadata, scale_a, scale_b, mode))
         unit, operands = one.in_mode_of(operands)
