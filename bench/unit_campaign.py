@@ -6,9 +6,9 @@
 The second is the report that is committed; --out writes Markdown or JSON, as the file is called.
 
 The units are those of tests/golden/faulty_units.py (`any_unit`): random steps, faults and all keys that the
-step classes declare, those that the loader accepts. Each answers six random matrices' dot products in the
-general interpreter, in the fast kernels where it has them, and a sample of them in the reference. Exit status
-1: a difference, with the unit.
+step classes declare, those that the loader accepts. Each answers random dot products in the general
+interpreter, as `dot` runs them (in the fast form or in blocks), and in the reference, whose registers are
+held against those that the core shows, number by number. Exit status 1: a difference, with the unit.
 """
 
 from __future__ import annotations
@@ -24,11 +24,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "golden")]
 
 from faulty_units import any_unit  # noqa: E402
-from random_units import accepted, differences  # noqa: E402
+from random_units import accepted, differences, draw_dots  # noqa: E402
+from witnesses import differences as other_registers  # noqa: E402
 
 from golden import __version__  # noqa: E402
 from golden.program.keys import declared  # noqa: E402
@@ -55,6 +58,7 @@ def run(seed: int) -> tuple[int, list[str], str, set[str]]:
     text, ins = accepted(any_unit, seed)
     try:
         found = differences(ins, DOTS, seed)
+        found += other_registers(ins, draw_dots(ins, DOTS, np.random.default_rng(seed)))
     except Exception as error:
         found = [f"{type(error).__name__}: {error}"]
     return seed, found, text if found else "", keys_of(ins)
@@ -71,8 +75,9 @@ def to_markdown(report: dict[str, Any]) -> str:
         f"(seeds {report['first_seed']} to {last}), {report['differing']:,} differing.",
         "",
         f"Of each unit {DOTS} random dot products in the reference, in the general interpreter and as `dot` "
-        "runs them, in the fast form or in blocks; more of them, and matrices, in the last two. The command "
-        "is `bench/unit_campaign.py`.",
+        "runs them, in the fast form or in blocks; more of them, and matrices, in the last two. As many in "
+        "the reference and observed: every number of every register. The command is "
+        "`bench/unit_campaign.py`.",
         "",
         f"Keys that no unit had: {never}.",
         "",

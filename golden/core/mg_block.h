@@ -8,7 +8,6 @@
 #define MG_EACH for (int l = 0; l < MG_PARTS; l++)
 #define MG_WORD_BITS 62                  /* a significand, its sticky bit and a carry stay below 2^63 */
 #define MG_NOWHERE (-(INT64_C(1) << 40)) /* an exponent below all others: no number is there */
-#define MG_BLOCK_INLINE static inline __attribute__((always_inline))
 #define MG_BLOCK_CALL static __attribute__((noinline))
 #define MG_CHOOSE(mask, x, y) (((mask) & (x)) | (~(mask) & (y)))
 #define MG_MASK(condition) (-(int64_t)!!(condition)) /* of a condition that holds for all lanes, or for none */
@@ -39,9 +38,9 @@ typedef struct {
 
 /* Small things ------------------------------------------------------------------------------------------------------ */
 
-MG_BLOCK_INLINE mg_w mg_splat(int64_t x) { return (mg_w){0} + x; }
+MG_INLINE mg_w mg_splat(int64_t x) { return (mg_w){0} + x; }
 
-MG_BLOCK_INLINE mg_w mg_most(mg_w x, mg_w y) {
+MG_INLINE mg_w mg_most(mg_w x, mg_w y) {
 #ifdef MG_NATIVE_WORD_MAX
     return (mg_w)MG_NATIVE_WORD_MAX(x, y);
 #else
@@ -49,7 +48,7 @@ MG_BLOCK_INLINE mg_w mg_most(mg_w x, mg_w y) {
 #endif
 }
 
-MG_BLOCK_INLINE mg_w mg_least(mg_w x, mg_w y) {
+MG_INLINE mg_w mg_least(mg_w x, mg_w y) {
 #ifdef MG_NATIVE_WORD_MIN
     return (mg_w)MG_NATIVE_WORD_MIN(x, y);
 #else
@@ -57,14 +56,14 @@ MG_BLOCK_INLINE mg_w mg_least(mg_w x, mg_w y) {
 #endif
 }
 
-MG_BLOCK_INLINE mg_w mg_between(mg_w x, int64_t least, int64_t most) { return mg_least(mg_most(x, mg_splat(least)), mg_splat(most)); }
-MG_BLOCK_INLINE mg_w mg_up(mg_w x, mg_w by) { return (mg_w)((mg_u)x << (mg_u)by); }   /* by 0 ... 63 */
-MG_BLOCK_INLINE mg_w mg_down(mg_w x, mg_w by) { return (mg_w)((mg_u)x >> (mg_u)by); } /* zeros come in */
-MG_BLOCK_INLINE mg_w mg_ones(mg_w count) { return (mg_w)((mg_u)mg_up(mg_splat(1), count) - 1); }
-MG_BLOCK_INLINE mg_w mg_signed(mg_w negative, mg_w x) { return (mg_w)((mg_u)(x ^ negative) - (mg_u)negative); }
+MG_INLINE mg_w mg_between(mg_w x, int64_t least, int64_t most) { return mg_least(mg_most(x, mg_splat(least)), mg_splat(most)); }
+MG_INLINE mg_w mg_up(mg_w x, mg_w by) { return (mg_w)((mg_u)x << (mg_u)by); }   /* by 0 ... 63 */
+MG_INLINE mg_w mg_down(mg_w x, mg_w by) { return (mg_w)((mg_u)x >> (mg_u)by); } /* zeros come in */
+MG_INLINE mg_w mg_ones(mg_w count) { return (mg_w)((mg_u)mg_up(mg_splat(1), count) - 1); }
+MG_INLINE mg_w mg_signed(mg_w negative, mg_w x) { return (mg_w)((mg_u)(x ^ negative) - (mg_u)negative); }
 
 /* Place of the leading one, -1 of zero; 0 <= x < 2^63. */
-MG_BLOCK_INLINE mg_w mg_leading(mg_w x) {
+MG_INLINE mg_w mg_leading(mg_w x) {
 #ifdef MG_NATIVE_LEADING_ZEROS
     return 63 - (mg_w)MG_NATIVE_LEADING_ZEROS(x);
 #else /* a double of x & ~(x / 2), which rounding cannot carry upward */
@@ -74,7 +73,7 @@ MG_BLOCK_INLINE mg_w mg_leading(mg_w x) {
 #endif
 }
 
-MG_BLOCK_INLINE int mg_any_of(const mg_words mask) {
+MG_INLINE int mg_any_of(const mg_words mask) {
     mg_w all = {0};
     int64_t any = 0;
     MG_EACH all |= mask[l];
@@ -88,14 +87,14 @@ typedef struct {
     int64_t even, half, down, up, odd;
 } mg_direction;
 
-MG_BLOCK_INLINE mg_direction mg_direction_of(int rounding) {
+MG_INLINE mg_direction mg_direction_of(int rounding) {
     const mg_direction r = {rounding == MG_ROUNDING_TOWARD_ZERO, MG_MASK(rounding == MG_ROUNDING_NEAREST_EVEN), MG_MASK(rounding == MG_ROUNDING_NEAREST_AWAY),
                             MG_MASK(rounding == MG_ROUNDING_DOWN), MG_MASK(rounding == MG_ROUNDING_UP), rounding == MG_ROUNDING_TO_ODD};
     return r;
 }
 
 /* x / 2^shift rounded; a negative shift moves left. */
-MG_BLOCK_INLINE mg_w mg_rounded_shift(mg_direction r, mg_w sign, mg_w x, mg_w shift) {
+MG_INLINE mg_w mg_rounded_shift(mg_direction r, mg_w sign, mg_w x, mg_w shift) {
     const mg_w right = mg_between(shift, 0, 63), left = mg_between(-shift, 0, 63);
     if (r.truncates) return mg_up(mg_down(x, right), left);
     const mg_w cut = mg_ones(right), half = cut - mg_down(cut, mg_splat(1)), odd = mg_down(x, right) & 1;
@@ -105,10 +104,10 @@ MG_BLOCK_INLINE mg_w mg_rounded_shift(mg_direction r, mg_w sign, mg_w x, mg_w sh
 }
 
 /* Whether x * 2^left needs more than `most` bits. */
-MG_BLOCK_INLINE mg_w mg_too_wide(mg_w x, mg_w left, int64_t most) { return (mg_w)(mg_down(x, mg_between(most - left, 0, 63)) != 0); }
+MG_INLINE mg_w mg_too_wide(mg_w x, mg_w left, int64_t most) { return (mg_w)(mg_down(x, mg_between(most - left, 0, 63)) != 0); }
 
 /* A number's significand and last place as a rounding sees it: with its sticky bit below. */
-MG_BLOCK_INLINE mg_w mg_seen(const mg_numbers *x, int l) { return mg_up(x->significand[l], x->sticky[l] & 1) | (x->sticky[l] & 1); }
+MG_INLINE mg_w mg_seen(const mg_numbers *x, int l) { return mg_up(x->significand[l], x->sticky[l] & 1) | (x->sticky[l] & 1); }
 
 /* Decoding ---------------------------------------------------------------------------------------------------------- */
 
@@ -119,7 +118,7 @@ static void mg_note_specials(mg_block *s, const mg_numbers *x) {
 }
 
 /* Codes of MG_LANES lanes, side by side in their storage. */
-MG_BLOCK_INLINE void mg_widen(const char *at, int32_t storage, mg_words codes) {
+MG_INLINE void mg_widen(const char *at, int32_t storage, mg_words codes) {
     typedef uint8_t bytes __attribute__((vector_size(MG_WORDS), aligned(1), may_alias));
     typedef uint16_t halves __attribute__((vector_size(2 * MG_WORDS), aligned(1), may_alias));
     typedef uint32_t words __attribute__((vector_size(4 * MG_WORDS), aligned(1), may_alias));

@@ -666,9 +666,8 @@ static mg_number mg_fma_step(const mg_number *a, const mg_number *b, const mg_nu
         mg_watch_put(watch, seen + 2, &exact);
     }
     if (exact.kind == MG_NAN) {
-        if (step->nan_order_count) return mg_made_nan(step);
-        exact.payload = 0;
-        return exact;
+        const mg_number plain = {0, 0, 0, 0, MG_NAN, 0, 0};
+        return step->nan_order_count ? mg_made_nan(step) : plain;
     }
     return mg_ieee(&exact, step, watch, seen + 2, raised);
 }

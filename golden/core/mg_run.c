@@ -106,7 +106,7 @@ static int mg_prepare(mg_worker *w, const mg_program *program, const mg_call *ca
     w->lanes.selected = (int32_t *)(w->codes + codes / sizeof(uint64_t));
 #ifndef MG_GENERAL_ONLY
     if (call->force_general || call->flags.data || watch) return 0;
-    if (program->all_fast) {
+    if (program->all_fast && program->operation_count <= MG_TILE_OPERATIONS) {
         w->fast = mg_fast_new(program, call);
         return w->fast ? 0 : -1;
     }

@@ -181,6 +181,8 @@ class StepChecks:
         match step:
             case Scale():
                 return True
+            case Sum(width=width, complement=complement) if width is not None or complement != "none":
+                return True  # a register that wraps lets low bits lead, a complement counts in the last place
             case Sum() | Additions():
                 return max(group_sizes(step, sum(self.registers[name].count for name in step.of))) > 1
             case Align():

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import golden
 from golden import stimuli
 from golden.errors import MmagoldError
 from golden.instruction import Instruction
+from golden.program.program import Program
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "spec" / "examples").glob("*.yaml"))
 COUNT = 50
@@ -88,6 +90,19 @@ def test_c_cancels_all_but_the_last_bit_of_a_long_sum(simd: str, monkeypatch: py
     codes = {"a": a, "b": b, "c": np.array([0x4E800000, 0x4E800001], np.uint32)}
     assert unit.engine.compute(codes, False)[0] == 0x30000000
     assert not compared(unit, codes)
+
+
+def test_a_chain_of_more_operations_than_a_tile_holds() -> None:
+    """32 sums of one product each, of steps that have the fast form."""
+    unit = golden.instruction("hopper", "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3")
+    (one,) = unit.program.operations
+    chain = [
+        replace(one, k_index=(i,), seed=f"d.{i - 1}" if i else "c", to=f"d.{i}" if i < unit.k - 1 else "d")
+        for i in range(unit.k)
+    ]
+    unit = replace(unit, program=Program(tuple(chain)))
+    for kind, operands in drawn(unit, 1):
+        assert not compared(unit, operands), kind
 
 
 def test_a_unit_with_wide_formats_is_the_interpreters() -> None:
