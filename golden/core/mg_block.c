@@ -23,7 +23,8 @@ static int mg_fits_format(const mg_format *f) {
 /* Bits of a significand. */
 static int mg_width(const mg_format *f) { return f->is_float ? f->fraction_bits + 1 : f->bits; }
 
-/* Whether significands of 62 bits hold what this program reads and rounds to; what its sums need, each lane finds out. */
+/* Whether significands of 62 bits hold what this program reads and rounds to (scales have 8 bits of storage); what its sums
+ * need, each lane finds out. */
 int mg_fits_block(const mg_program *p) {
     if (p->k > 128 || mg_width(&p->a) + mg_width(&p->b) > 50 || p->a.storage > 32 || p->b.storage > 32) return 0;
     if (!mg_fits_format(&p->c) || !mg_fits_format(&p->d)) return 0;
