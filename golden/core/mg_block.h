@@ -388,8 +388,8 @@ static void mg_hold_lanes(const mg_step *step, const mg_numbers *total, const mg
     const int64_t saturate = MG_MASK(step->overflow == MG_OVERFLOW_SATURATE), width = step->width;
     MG_EACH {
         const mg_w bits = mg_least(total->exponent[l] + width - low[l], mg_splat(64));
-        const mg_w high = mg_down(mg_down(mg_splat(-1), mg_between(64 - bits, 0, 63)), mg_splat(1)), sign = high + 1;
-        const mg_w wrapped = ((sum[l] & (high | sign)) ^ sign) - sign, bound = mg_most(mg_least(sum[l], high), ~high);
+        const mg_w high = mg_down(mg_down(mg_splat(-1), mg_between(64 - bits, 0, 63)), mg_splat(1)), sign = (mg_w)((mg_u)high + 1);
+        const mg_w wrapped = (mg_w)((mg_u)((sum[l] & (high | sign)) ^ sign) - (mg_u)sign), bound = mg_most(mg_least(sum[l], high), ~high);
         sum[l] = MG_CHOOSE((mg_w)(bits >= 63), sum[l], MG_CHOOSE((mg_w)(bits <= 0), mg_splat(0), MG_CHOOSE(saturate, bound, wrapped)));
     }
 }
