@@ -1,4 +1,4 @@
-/* The fast form for x86-64 with AVX512. mg_run.c picks it at run time. */
+/* The fast form and blocks for x86-64 with AVX512. mg_fast.c picks it at run time. */
 #if defined(__x86_64__)
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx512cd,avx2,fma,f16c,bmi2,lzcnt"))), apply_to = function)
