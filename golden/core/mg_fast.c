@@ -16,6 +16,7 @@ struct mg_fast_form {
     char *c, *d;      /* a tile's, where the caller's are not packed */
     int32_t *selected; /* rows of B that one row of A meets */
     char *gathered;   /* codes of one operand, [k][lane] */
+    mg_plane unpaired; /* one operand of rows that come in pairs */
 };
 
 /* Choosing ---------------------------------------------------------------------------------------------------------- */
@@ -66,16 +67,18 @@ static void mg_plan_tile(mg_fast_form *f) {
     t->program = p;
     f->kernel = kernels;
     f->decode = kernels->decode;
-    for (int i = 0; i < 3 && m % 4 == 0 && kernels[i].lanes && !t->rows; i++)
-        if (n % kernels[i].lanes == 0) {
-            f->kernel = &kernels[i];
-            t->rows = m;
-        }
+    for (int i = 0; i < 3 && kernels[i].lanes && !t->rows; i++) {
+        const int paired = kernels[i].pair && n % kernels[i].lanes && !p->sparsity && p->operations[0].fast != MG_FAST_FMA;
+        if ((n << paired) % kernels[i].lanes || m % (4 << paired)) continue;
+        f->kernel = &kernels[i];
+        t->paired = paired;
+        t->rows = m >> paired;
+    }
     t->per_lane = !t->rows;
     t->columns = t->per_lane ? MG_LANES : n;
-    t->rows = t->per_lane ? 1 : m;
-    t->a_row = p->k;
-    t->scale_row = f->scales;
+    t->rows = t->per_lane ? 1 : t->rows;
+    t->a_row = (ptrdiff_t)p->k << t->paired;
+    t->scale_row = (ptrdiff_t)f->scales << t->paired;
     t->row_step = p->sparsity && !t->per_lane ? p->k : 0;
     t->significands = mg_needs_significands(p);
     t->quick = 1;
@@ -119,7 +122,7 @@ static void mg_scale(mg_plane *plane, ptrdiff_t at, int32_t exponent) {
 static void mg_fold_scales(const mg_fast_form *f, mg_tile *t) {
     const mg_program *p = f->program;
     if (p->operations[0].fast == MG_FAST_GDFS) return; /* those of groups stay apart */
-    const int32_t lanes = t->per_lane ? t->columns : 1, block = p->scale_block, b_block = t->per_lane ? block : block * (p->logical_k / p->k);
+    const int32_t lanes = t->per_lane ? t->columns : 1 << t->paired, block = p->scale_block, b_block = t->per_lane ? block : block * (p->logical_k / p->k);
     for (int32_t i = 0; i < t->rows; i++)
         for (int32_t k = 0; k < p->k; k++)
             for (int32_t l = 0; l < lanes; l++) mg_scale(&t->a, (i * p->k + k) * lanes + l, t->scale_a.exponent[(i * f->scales + k / block) * lanes + l]);
@@ -142,8 +145,12 @@ static int mg_decode_operand(mg_fast_form *f, int operand, const mg_lanes *lanes
         mg_gather(p, call, lanes, operand, f->gathered);
         return mg_load_plane(f, f->gathered, MG_LANES * width, width, format, table, depth, MG_LANES, significands, plane);
     }
-    return mg_load_plane(f, mg_matrix(call, array, batch), array->row, array->column, format, table, of_b ? depth : f->tile.rows,
-                         of_b ? f->tile.columns : depth, significands, plane);
+    const int paired = f->tile.paired && !of_b;
+    const int32_t rows = of_b ? depth : f->tile.rows << paired, columns = of_b ? f->tile.columns : depth;
+    const int specials = mg_load_plane(f, mg_matrix(call, array, batch), array->row, array->column, format, table, rows, columns, significands,
+                                       paired ? &f->unpaired : plane);
+    if (paired) f->kernel->pair(&f->unpaired, rows, columns, plane);
+    return specials;
 }
 
 /* `lanes` is null for whole matrices. */
@@ -172,7 +179,7 @@ int mg_run_matrices(mg_fast_form *f, int64_t batch) {
     const mg_program *p = f->program;
     const mg_call *call = f->call;
     mg_tile *t = &f->tile;
-    const int32_t c_width = p->c.storage / 8, d_width = p->d.storage / 8, rows = t->rows, columns = t->columns;
+    const int32_t c_width = p->c.storage / 8, d_width = p->d.storage / 8, rows = t->rows << t->paired, columns = t->columns;
     const int own_c = call->c.column != c_width, own_d = call->d.column != d_width;
     char *c = mg_matrix(call, &call->c, batch), *d = mg_matrix(call, &call->d, batch);
     mg_decode_tile(f, NULL, batch);
@@ -232,12 +239,13 @@ static size_t mg_lay_out(mg_fast_form *f, char *at) {
     mg_tile *t = &f->tile;
     const size_t k = (size_t)p->k, scales = (size_t)f->scales;
     size_t bytes = 0;
-    const size_t columns = (size_t)t->columns, rows = (size_t)t->rows, a_rows = t->per_lane ? columns : rows, b_rows = t->per_lane ? k : (size_t)p->logical_k;
+    const size_t columns = (size_t)t->columns, rows = (size_t)t->rows << t->paired, a_rows = t->per_lane ? columns : rows, b_rows = t->per_lane ? k : (size_t)p->logical_k;
     const int32_t raw = p->operations[0].fast == MG_FAST_FMA ? p->a.storage / 8 : 0;
     mg_take_plane(&at, &bytes, &t->a, a_rows * k, raw);
     mg_take_plane(&at, &bytes, &t->b, b_rows * columns, raw);
     mg_take_plane(&at, &bytes, &t->scale_a, a_rows * scales, 0);
     mg_take_plane(&at, &bytes, &t->scale_b, scales * columns, 0);
+    mg_take_plane(&at, &bytes, &f->unpaired, t->paired ? rows * k : 0, 0);
     t->row_of_b = mg_take(&at, &bytes, (t->row_step ? rows : 1) * k * sizeof(ptrdiff_t));
     f->selected = mg_take(&at, &bytes, k * sizeof(int32_t));
     f->c = mg_take(&at, &bytes, rows * columns * 8);

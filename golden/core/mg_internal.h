@@ -73,7 +73,7 @@ typedef struct {
  * row, and A lies as B does, [k][column]: every column is a dot product of its own. The other words stand in mg_tile.h. */
 typedef struct {
     const mg_program *program;
-    int32_t rows, columns, per_lane, significands, specials, quick, plain;
+    int32_t rows, columns, per_lane, paired, significands, specials, quick, plain;
     mg_plane a, b, scale_a, scale_b;
     ptrdiff_t a_row, scale_row; /* from a row to the next */
     ptrdiff_t *row_of_b;            /* [row][k] where row_step is not 0: where the row of B begins that element k meets */
@@ -86,11 +86,15 @@ typedef struct {
 typedef int (*mg_decoder)(const mg_format *f, const mg_table *table, const char *data, int64_t step, ptrdiff_t count, int significands,
                           float *value, int32_t *exponent);
 
+/* Rows of `count` decoded elements to pairs of rows, whose elements alternate. */
+typedef void (*mg_pairer)(const mg_plane *from, int32_t rows, int32_t count, const mg_plane *to);
+
 /* The fast form for one length of vectors. */
 typedef struct {
     int32_t lanes; /* 0: no more */
     int (*run)(const mg_tile *tile); /* whether results are left to the interpreter: see mg_lanes_left */
     mg_decoder decode;
+    mg_pairer pair; /* or null: this length has no pairs of rows */
 } mg_tile_kernel;
 
 /* Codes of MG_LANES dot products, [k][lane], each operand in its storage. */

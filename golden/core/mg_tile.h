@@ -15,14 +15,18 @@
 #define mg_vf MG_OF(mg_vf)
 #define mg_vh MG_OF(mg_vh)
 #define mg_vb MG_OF(mg_vb)
+#define mg_half MG_OF(mg_half)
 typedef int32_t mg_vi __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
 typedef uint32_t mg_vu __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
 typedef float mg_vf __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
 typedef uint16_t mg_vh __attribute__((vector_size(2 * MG_V), aligned(2), may_alias));
 typedef uint8_t mg_vb __attribute__((vector_size(MG_V), aligned(1), may_alias));
+typedef int32_t mg_half __attribute__((vector_size(2 * MG_V), aligned(4), may_alias));
+typedef int64_t MG_OF(mg_vp) __attribute__((vector_size(4 * MG_V), aligned(4), may_alias));
 
 #ifndef MG_ROWS
 typedef int32_t mg_word __attribute__((may_alias)); /* the bits of a float, or an integer */
+typedef int64_t mg_two __attribute__((aligned(4), may_alias)); /* of them */
 #define MG_ROWS 4 /* rows of A at once: their chains of dependent instructions overlap */
 #ifdef __SANITIZE_ADDRESS__ /* which makes code long: every variant of it, compiled alone, would take minutes */
 #define MG_INLINE static __attribute__((unused))
@@ -53,11 +57,12 @@ typedef int32_t mg_word __attribute__((may_alias)); /* the bits of a float, or a
 enum { MG_DECODE_FIELDS, MG_DECODE_HALF, MG_DECODE_INTEGER, MG_DECODE_SHORT };
 
 /* Some rows of A and MG_V columns of B, and what is known of them when the template is compiled: `rows` (MG_ROWS or 1);
- * `per_lane`, every lane has a row of A of its own; `significands` instead of values; `specials`, some operand is an infinity
+ * `per_lane`, every lane has a row of A of its own; `paired`, two rows of A share the lanes by turns, and their elements
+ * lie so; `significands` instead of values; `specials`, some operand is an infinity
  * or a NaN; `quick`, every operation rounds a sum of 32 bits toward zero to f32; `plain`, B is dense and the k of an
  * operation lie side by side. */
 typedef struct {
-    int rows, per_lane, significands, specials, quick, plain;
+    int rows, per_lane, paired, significands, specials, quick, plain;
     const float *a, *b;
     const int32_t *a_exponent, *b_exponent;
     ptrdiff_t a_row, b_row, scale_row; /* from a row to the next */
@@ -97,14 +102,26 @@ MG_INLINE int MG_OF(mg_any)(mg_vi mask) {
 #endif
 }
 
-/* Element k of a row of A or of its scales: one for all lanes, or (per_lane) one each. */
+/* Element k of a row of A or of its scales: one for all lanes, or (per_lane) one each, or (paired) two by turns. */
 MG_INLINE mg_vi MG_OF(mg_of_a)(const mg_part *x, const void *row, ptrdiff_t k) {
     const mg_word *words = row;
     if (x->per_lane) return MG_AT(mg_vi, words + k * x->b_row);
+#ifdef MG_HALF
+    if (x->paired) return (mg_vi)((MG_OF(mg_vp)){0} + MG_AT(mg_two, words + 2 * k));
+#endif
     return MG_SPLAT(words[k]);
 }
 
 MG_INLINE mg_vf MG_OF(mg_value_of_a)(const mg_part *x, const float *row, ptrdiff_t k) { return (mg_vf)MG_OF(mg_of_a)(x, row, k); }
+
+/* A vector of a row of B or of its scales. */
+MG_INLINE mg_vi MG_OF(mg_of_b)(const mg_part *x, const void *at) {
+#ifdef MG_HALF
+    if (x->paired) return (mg_vi)MG_NATIVE_TWICE(MG_AT(mg_half, at));
+#endif
+    (void)x;
+    return MG_AT(mg_vi, at);
+}
 
 MG_INLINE ptrdiff_t MG_OF(mg_k)(const mg_operation *o, const mg_part *x, int32_t i) {
     return x->plain ? o->k_index[0] + i : o->k_index[i];
@@ -125,6 +142,48 @@ MG_INLINE mg_vi MG_OF(mg_load)(const char *at, int32_t storage) {
 MG_INLINE void MG_OF(mg_store)(char *at, int32_t storage, mg_vi codes) {
     if (storage == 32) *(mg_vi *)at = codes;
     else *(mg_vh *)at = __builtin_convertvector((mg_vu)codes, mg_vh);
+}
+
+#ifdef MG_HALF
+#define mg_load_half MG_JOIN(mg_load, MG_HALF)
+#define mg_store_half MG_JOIN(mg_store, MG_HALF)
+/* Pairs of rows: their elements alternate. */
+static void MG_OF(mg_pair_plane)(const mg_word *from, int32_t rows, int32_t count, mg_word *to) {
+    for (int32_t i = 0; i < rows; i += 2, from += 2 * count, to += 2 * count) {
+        int32_t k = 0;
+        for (; k + MG_HALF <= count; k += MG_HALF) *(mg_vi *)(to + 2 * k) = (mg_vi)MG_NATIVE_ZIP(MG_AT(mg_half, from + k), MG_AT(mg_half, from + count + k));
+        for (; k < count; k++) {
+            to[2 * k] = from[k];
+            to[2 * k + 1] = from[count + k];
+        }
+    }
+}
+
+static void MG_OF(mg_pair_rows)(const mg_plane *from, int32_t rows, int32_t count, const mg_plane *to) {
+    MG_OF(mg_pair_plane)((const mg_word *)from->value, rows, count, (mg_word *)to->value);
+    MG_OF(mg_pair_plane)(from->exponent, rows, count, to->exponent);
+}
+#endif
+
+/* A vector of codes of a row, or (paired) of half as many of each of two rows. */
+MG_INLINE mg_vi MG_OF(mg_load_rows)(const char *at, ptrdiff_t next, int32_t storage, int paired) {
+#ifdef MG_HALF
+    if (paired) return (mg_vi)MG_NATIVE_ZIP(mg_load_half(at, storage), mg_load_half(at + next, storage));
+#endif
+    (void)next, (void)paired;
+    return MG_OF(mg_load)(at, storage);
+}
+
+MG_INLINE void MG_OF(mg_store_rows)(char *at, ptrdiff_t next, int32_t storage, int paired, mg_vi codes) {
+#ifdef MG_HALF
+    if (paired) {
+        mg_store_half(at, storage, (mg_half)MG_NATIVE_EVEN(codes));
+        mg_store_half(at + next, storage, (mg_half)MG_NATIVE_ODD(codes));
+        return;
+    }
+#endif
+    (void)next, (void)paired;
+    MG_OF(mg_store)(at, storage, codes);
 }
 
 /* Decoding ---------------------------------------------------------------------------------------------------------- */
@@ -182,18 +241,25 @@ MG_INLINE void MG_OF(mg_decode_values)(const mg_format *f, int kind, const float
 #else
         (void)values, (void)exponents;
 #endif
-#ifdef MG_NATIVE_HALF
-    } else if (kind == MG_DECODE_HALF) {
-        const mg_vi e = (code >> 10) & 31, magnitude = code & 0x7fff;
-        *value = (mg_vf)MG_NATIVE_HALF(code);
-        *exponent = MG_PICK((mg_vi)(magnitude != 0), MG_OF(mg_max)(e, MG_SPLAT(1)) - 15, MG_SPLAT(MG_E_ZERO));
-        *top = MG_OF(mg_max)(*top, e + (255 - 31));
-#endif
+    } else if (kind == MG_DECODE_HALF) { /* they are values already */
+        const mg_vi magnitude = code & INT32_MAX, e = magnitude >> 23;
+        *value = (mg_vf)code;
+        *exponent = MG_PICK((mg_vi)(magnitude != 0), MG_OF(mg_max)(e, MG_SPLAT(127 - 14)) - 127, MG_SPLAT(MG_E_ZERO));
+        *top = MG_OF(mg_max)(*top, e);
     } else {
         MG_OF(mg_decode_codes)(f, code, value, exponent);
         *top = MG_OF(mg_max)(*top, ((mg_vi)*value >> 23) & 255);
         if (!significands) *value *= MG_POWER(MG_OF(mg_max)(*exponent, MG_SPLAT(-126)));
     }
+}
+
+/* Codes; of FP16 the values, where the machine can convert them. */
+MG_INLINE mg_vi MG_OF(mg_load_codes)(const char *at, int32_t storage, int kind) {
+#ifdef MG_NATIVE_HALF
+    if (kind == MG_DECODE_HALF) return (mg_vi)MG_NATIVE_HALF(at);
+#endif
+    (void)kind;
+    return MG_OF(mg_load)(at, storage);
 }
 
 MG_INLINE int MG_OF(mg_decode_run)(mg_format f, int kind, int storage, const mg_table *table, const char *data, int64_t step, ptrdiff_t count,
@@ -211,7 +277,7 @@ MG_INLINE int MG_OF(mg_decode_run)(mg_format f, int kind, int storage, const mg_
             for (ptrdiff_t l = 0; l < MG_V && l < count - i; l++) memcpy(some + l * (storage / 8), at + l * step, (size_t)storage / 8);
             at = some;
         }
-        MG_OF(mg_decode_values)(&f, kind, values, exponents, MG_OF(mg_load)(at, storage), significands, &x, &e, &top);
+        MG_OF(mg_decode_values)(&f, kind, values, exponents, MG_OF(mg_load_codes)(at, storage, kind), significands, &x, &e, &top);
         *(mg_vf *)(value + i) = x;
         *(mg_vi *)(exponent + i) = e;
     }
@@ -325,7 +391,7 @@ MG_INLINE mg_vi MG_OF(mg_with_specials)(const mg_operation *o, mg_vf end, mg_vi 
 MG_INLINE void MG_OF(mg_tops)(const mg_operation *o, const mg_part *x, int32_t from, int32_t step, mg_vi *top) {
     for (int32_t i = from; i < o->k_count; i += step) {
         const ptrdiff_t k = MG_OF(mg_k)(o, x, i);
-        const mg_vi b = MG_AT(mg_vi, x->b_exponent + MG_OF(mg_row_of_b)(x, k));
+        const mg_vi b = MG_OF(mg_of_b)(x, x->b_exponent + MG_OF(mg_row_of_b)(x, k));
         MG_EACH_ROW top[r] = MG_OF(mg_max)(top[r], MG_OF(mg_of_a)(x, x->a_exponent + r * x->a_row, k) + b);
     }
 }
@@ -341,11 +407,11 @@ MG_INLINE mg_vf MG_OF(mg_overflowing)(mg_vf p, mg_vi exponent, int32_t least) {
 MG_INLINE void MG_OF(mg_add_products)(const mg_operation *o, const mg_part *x, ptrdiff_t k, const mg_vi *units, const mg_vf *scale,
                                       mg_vi *total, mg_vf *floats) {
     const ptrdiff_t at = MG_OF(mg_row_of_b)(x, k);
-    const mg_vf b = MG_AT(mg_vf, x->b + at);
+    const mg_vf b = (mg_vf)MG_OF(mg_of_b)(x, x->b + at);
     MG_EACH_ROW {
         mg_vf p = MG_OF(mg_value_of_a)(x, x->a + r * x->a_row, k) * b;
         if (x->significands) {
-            const mg_vi e = MG_OF(mg_of_a)(x, x->a_exponent + r * x->a_row, k) + MG_AT(mg_vi, x->b_exponent + at);
+            const mg_vi e = MG_OF(mg_of_a)(x, x->a_exponent + r * x->a_row, k) + MG_OF(mg_of_b)(x, x->b_exponent + at);
             total[r] = MG_PLUS(total[r], __builtin_convertvector(p * MG_POWER(MG_OF(mg_max)(units[r] + e, MG_LEAST_POWER)), mg_vi));
             if (!x->quick && o->product_overflow) p = MG_OF(mg_overflowing)(p, e, o->product_overflow);
         } else {
@@ -495,7 +561,7 @@ MG_INLINE void MG_OF(mg_exact_sums)(const mg_operation *o, const mg_part *x, int
     MG_EACH_ROW sum[r] = (mg_vf){0};
     for (int32_t i = first; i < first + count; i++) {
         const ptrdiff_t k = MG_OF(mg_k)(o, x, i);
-        const mg_vf b = MG_AT(mg_vf, x->b + MG_OF(mg_row_of_b)(x, k));
+        const mg_vf b = (mg_vf)MG_OF(mg_of_b)(x, x->b + MG_OF(mg_row_of_b)(x, k));
         MG_EACH_ROW {
             const mg_vf a = MG_OF(mg_value_of_a)(x, x->a + r * x->a_row, k);
             const mg_vf other = a - b; /* bits are 0 and 1 */
@@ -513,7 +579,7 @@ MG_INLINE void MG_OF(mg_find_present)(const mg_operation *o, const mg_part *x, i
     }
     for (int32_t i = first; i < first + count && MG_OF(mg_any)(open); i++) {
         const ptrdiff_t k = MG_OF(mg_k)(o, x, i);
-        const mg_vi b = MG_AT(mg_vi, x->b + MG_OF(mg_row_of_b)(x, k));
+        const mg_vi b = MG_OF(mg_of_b)(x, x->b + MG_OF(mg_row_of_b)(x, k));
         open = (mg_vi){0};
         MG_EACH_ROW {
             present[r] |= (mg_vi)((MG_OF(mg_of_a)(x, x->a + r * x->a_row, k) & INT32_MAX) != 0) & (mg_vi)((b & INT32_MAX) != 0);
@@ -558,8 +624,8 @@ MG_INLINE void MG_OF(mg_scaled_groups)(const mg_operation *o, const mg_part *x, 
     }
     for (int32_t g = 0; g < groups; g++) {
         const int32_t s = g * o->group / o->scale_block;
-        const mg_vf scale_b = MG_AT(mg_vf, x->scale_b + s * x->b_row);
-        const mg_vi exponent_b = MG_AT(mg_vi, x->scale_b_exponent + s * x->b_row);
+        const mg_vf scale_b = (mg_vf)MG_OF(mg_of_b)(x, x->scale_b + s * x->b_row);
+        const mg_vi exponent_b = MG_OF(mg_of_b)(x, x->scale_b_exponent + s * x->b_row);
         mg_vf sum[MG_ROWS];
         mg_vi present[MG_ROWS];
         MG_OF(mg_exact_sums)(o, x, g * o->group, o->group, sum);
@@ -662,37 +728,46 @@ MG_INLINE void MG_OF(mg_operate)(const mg_operation *o, const mg_part *x, mg_vi 
     }
 }
 
-MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int per_lane, const int significands, const int specials,
+MG_INLINE void MG_OF(mg_run_rows)(const mg_tile *t, const int rows, const int per_lane, const int paired, const int significands, const int specials,
                                   const int quick, const int plain) {
     const mg_program *p = t->program;
     const int32_t c_storage = p->c.storage, d_storage = p->d.storage, count = p->operation_count;
+    const ptrdiff_t width = (ptrdiff_t)t->columns << paired;
     for (ptrdiff_t i = 0; i < t->rows; i += rows)
-        for (ptrdiff_t j = 0; j < t->columns; j += MG_V) {
+        for (ptrdiff_t j = 0; j < width; j += MG_V) {
             mg_vi results[MG_TILE_OPERATIONS + 2][MG_ROWS];
-            const ptrdiff_t a = per_lane ? j : i * t->a_row, s = per_lane ? j : i * t->scale_row;
-            const mg_part part = {rows, per_lane, significands, specials, quick, plain, t->a.value + a, t->b.value + j,
-                                  t->a.exponent + a, t->b.exponent + j, t->a_row, t->columns, t->scale_row, t->row_of_b + i * t->row_step,
-                                  t->scale_a.value + s, t->scale_b.value + j, t->scale_a.exponent + s, t->scale_b.exponent + j}, *x = &part;
+            const ptrdiff_t a = per_lane ? j : i * t->a_row, s = per_lane ? j : i * t->scale_row, b = j >> paired;
+            const mg_part part = {rows, per_lane, paired, significands, specials, quick, plain, t->a.value + a, t->b.value + b,
+                                  t->a.exponent + a, t->b.exponent + b, t->a_row, t->columns, t->scale_row, t->row_of_b + i * t->row_step,
+                                  t->scale_a.value + s, t->scale_b.value + b, t->scale_a.exponent + s, t->scale_b.exponent + b}, *x = &part;
             MG_EACH_ROW {
-                results[0][r] = MG_OF(mg_load)(t->c + (i + r) * t->c_row + j * (c_storage / 8), c_storage);
+                results[0][r] = MG_OF(mg_load_rows)(t->c + ((i + r) << paired) * t->c_row + b * (c_storage / 8), t->c_row, c_storage, paired);
                 results[1][r] = (mg_vi){0};
             }
             for (int32_t n = 0; n < count; n++) MG_OF(mg_operate)(&p->operations[n], x, results, results[2 + n]);
-            MG_EACH_ROW MG_OF(mg_store)(t->d + (i + r) * t->d_row + j * (d_storage / 8), d_storage, results[1 + count][r]);
+            MG_EACH_ROW MG_OF(mg_store_rows)(t->d + ((i + r) << paired) * t->d_row + b * (d_storage / 8), t->d_row, d_storage, paired, results[1 + count][r]);
         }
 }
 
-/* Compiled once for each combination that has to be quick. */
+/* Rows of A that all columns share, compiled once for each combination that has to be quick. */
+MG_INLINE void MG_OF(mg_run_shared)(const mg_tile *t, const int paired) {
+    const int significands = t->significands;
+    if (!t->plain) MG_OF(mg_run_rows)(t, 1, 0, paired, significands, 1, 0, 0);
+    else if (!t->quick) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, significands, 1, 0, 1);
+    else if (significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 1, 1, 1, 1);
+    else if (t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 1, 1, 1);
+    else MG_OF(mg_run_rows)(t, MG_ROWS, 0, paired, 0, 0, 1, 1);
+}
+
 static int MG_OF(mg_run_tile)(const mg_tile *t) {
     const int significands = t->significands;
     if (t->program->operations[0].fast == MG_FAST_FMA) return MG_OF(mg_fma_chain)(t);
-    if (t->per_lane && t->quick && t->plain && !significands) MG_OF(mg_run_rows)(t, 1, 1, 0, 1, 1, 1);
-    else if (t->per_lane) MG_OF(mg_run_rows)(t, 1, 1, significands, 1, 0, 0);
-    else if (!t->plain) MG_OF(mg_run_rows)(t, 1, 0, significands, 1, 0, 0);
-    else if (!t->quick) MG_OF(mg_run_rows)(t, MG_ROWS, 0, significands, 1, 0, 1);
-    else if (significands) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 1, 1, 1, 1);
-    else if (t->specials) MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, 1, 1, 1);
-    else MG_OF(mg_run_rows)(t, MG_ROWS, 0, 0, 0, 1, 1);
+    if (t->per_lane && t->quick && t->plain && !significands) MG_OF(mg_run_rows)(t, 1, 1, 0, 0, 1, 1, 1);
+    else if (t->per_lane) MG_OF(mg_run_rows)(t, 1, 1, 0, significands, 1, 0, 0);
+#ifdef MG_HALF
+    else if (t->paired) MG_OF(mg_run_shared)(t, 1);
+#endif
+    else MG_OF(mg_run_shared)(t, 0);
     return 0;
 }
 
@@ -701,7 +776,15 @@ static int MG_OF(mg_run_tile)(const mg_tile *t) {
 #undef mg_vf
 #undef mg_vh
 #undef mg_vb
+#undef mg_half
+#undef mg_load_half
+#undef mg_store_half
 #undef mg_late
+#undef MG_HALF
+#undef MG_NATIVE_TWICE
+#undef MG_NATIVE_ZIP
+#undef MG_NATIVE_EVEN
+#undef MG_NATIVE_ODD
 #undef MG_NATIVE_MAX
 #undef MG_NATIVE_ANY
 #undef MG_NATIVE_WIDEN_8

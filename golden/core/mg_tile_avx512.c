@@ -11,21 +11,29 @@
 #include "mg_internal.h"
 #include "mg_number.h"
 
-#define MG_V 16
-#define MG_NATIVE_MAX(x, y) _mm512_max_epi32((__m512i)(x), (__m512i)(y))
-#define MG_NATIVE_HALF(x) _mm512_cvtph_ps(_mm512_cvtepi32_epi16((__m512i)(x)))
-#define MG_NATIVE_FMA(x, y, z) _mm512_fmadd_ps((__m512)(x), (__m512)(y), (__m512)(z))
-#define MG_NATIVE_ANY(mask) _mm512_movepi32_mask((__m512i)(mask))
-#define MG_NATIVE_WIDEN_8(at) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(at)))
-#define MG_NATIVE_WIDEN_16(at) _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(at)))
-#include "mg_tile.h"
 #define MG_V 8
 #define MG_NATIVE_MAX(x, y) _mm256_max_epi32((__m256i)(x), (__m256i)(y))
-#define MG_NATIVE_HALF(x) _mm256_cvtph_ps(_mm256_cvtepi32_epi16((__m256i)(x)))
+#define MG_NATIVE_HALF(at) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(at)))
 #define MG_NATIVE_FMA(x, y, z) _mm256_fmadd_ps((__m256)(x), (__m256)(y), (__m256)(z))
 #define MG_NATIVE_ANY(mask) _mm256_movepi32_mask((__m256i)(mask))
 #define MG_NATIVE_WIDEN_8(at) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(at)))
 #define MG_NATIVE_WIDEN_16(at) _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(at)))
+#include "mg_tile.h"
+#define MG_V 16
+#define MG_NATIVE_MAX(x, y) _mm512_max_epi32((__m512i)(x), (__m512i)(y))
+#define MG_NATIVE_HALF(at) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(at)))
+#define MG_NATIVE_FMA(x, y, z) _mm512_fmadd_ps((__m512)(x), (__m512)(y), (__m512)(z))
+#define MG_NATIVE_ANY(mask) _mm512_movepi32_mask((__m512i)(mask))
+#define MG_NATIVE_WIDEN_8(at) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(at)))
+#define MG_NATIVE_WIDEN_16(at) _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(at)))
+/* Two rows of eight columns fill a vector, too. */
+#define MG_HALF 8
+#define MG_NATIVE_ZIP(x, y) \
+    _mm512_permutex2var_epi32(_mm512_castsi256_si512((__m256i)(x)), _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23), \
+                              _mm512_castsi256_si512((__m256i)(y)))
+#define MG_NATIVE_TWICE(x) MG_NATIVE_ZIP(x, x)
+#define MG_NATIVE_EVEN(x) _mm512_cvtepi64_epi32((__m512i)(x))
+#define MG_NATIVE_ODD(x) _mm512_cvtepi64_epi32(_mm512_srli_epi64((__m512i)(x), 32))
 #include "mg_tile.h"
 
 #define MG_WORDS 8
@@ -34,7 +42,7 @@
 #define MG_NATIVE_LEADING_ZEROS(x) _mm512_lzcnt_epi64((__m512i)(x))
 #include "mg_block.h"
 
-const mg_kernels mg_kernels_avx512 = {"avx512", {{16, mg_run_tile_16, mg_decode_plane_16}, {8, mg_run_tile_8, mg_decode_plane_8}}, mg_run_block_steps};
+const mg_kernels mg_kernels_avx512 = {"avx512", {{16, mg_run_tile_16, mg_decode_plane_16, mg_pair_rows_16}, {8, mg_run_tile_8, mg_decode_plane_8, NULL}}, mg_run_block_steps};
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif
