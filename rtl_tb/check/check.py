@@ -23,6 +23,7 @@ from golden.vectors.vectorset import VectorSet, default_set, join
 from rtl_tb import engines
 from rtl_tb.check.example import Example, smallest
 from rtl_tb.check.latency import measure
+from rtl_tb.check.starts import Unset, compare_starts
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Outcome, Traffic
@@ -126,6 +127,8 @@ class Check:
     capsule: Path | None = None
     resets_left_out: int = 0
     """Resets that the run of the verdict did without, see `affordable`."""
+    unset: Unset | None = None
+    """What depends on a signal that nothing drives."""
     handshake: Traffic | None = None
     """The traffic of a second, short run of `fast`, where there was one,
     on the first HANDSHAKE_COUNT vectors."""
@@ -204,6 +207,7 @@ class Check:
                 {key: getattr(row, key) for key in ("kind", "tried", "wrong", "unknown", "missing")}
                 for row in verdict.by_kind()
             ],
+            "unset": None if self.unset is None else self.unset.as_dict(),
             "example": None if self.example is None else self.example.as_dict(),
             "diagnosis": None if self.diagnosis is None else self.diagnosis.as_dict(),
             "difference": None if self.difference is None else self.difference.as_dict(),
@@ -270,6 +274,8 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
     result.resets_left_out = asked.on(dut).resets - traffic.on(dut).resets
     if result.passed and options.engine == "fast":
         job = _try_handshake(result, job)
+    report("trying other starts", 0, 0)
+    result.unset, job, result.verdict = compare_starts(options.engine, job, result.verdict)
     if not result.passed and options.explain:
         explain(result, job, report)
     if not result.passed and options.failures is not None:

@@ -55,6 +55,8 @@ def print_text(report: Report, console: Console) -> None:
         say(f"[red]flags[/]  {escape(flags_line(report))}")
     for failure in report["protocol"][:5]:
         say(f"[red]handshake[/]  {escape(failure['text'])}")
+    if report["unset"] is not None:
+        say(f"[red]start[/]  {escape(report['unset']['sentence'])}")
     if report["example"] is not None:
         example = report["example"]
         say(f"\n[bold]{example_title(example)}[/]\n{escape(example['trace'])}")

@@ -83,6 +83,20 @@ def design_options(dut: Dut) -> list[str]:
     return [f"-I{path}" for path in dut.include] + macros
 
 
+def warnings_of(dut: Dut, kinds: Sequence[str]) -> tuple[str, ...]:
+    """What Verilator warns of in a DUT's own text, of these kinds, each once: FILE:LINE:COLUMN: text."""
+    wanted = re.compile(rf"^%Warning-(?:{'|'.join(kinds)})\w*: (?P<text>.+)", re.MULTILINE)
+    with tempfile.TemporaryDirectory(prefix="mmagold_lint_") as name:
+        arguments: list[str | Path] = ["--lint-only", "-Wall", "-Wno-fatal", "--timing", "--Mdir", Path(name)]
+        parameters = [f"-G{key}={value}" for key, value in dut.parameters.items()]
+        arguments += [*design_options(dut), *parameters, "--top-module", dut.top, *dut.sources]
+        try:
+            log = simulators.elaborate(simulators.verilator(), arguments, folder=Path(name), what=dut.name)
+        except ElaborationError:
+            return ()
+    return tuple(dict.fromkeys(found["text"] for found in wanted.finditer(log)))
+
+
 def built(place: Path, recipe: Recipe) -> Path:
     """Returns the folder of the finished build below `place`,
     compiled only where there is none of the same content.

@@ -31,8 +31,8 @@ from rtl_tb.engines.common import (
     codes_of,
     complaint,
     counters,
-    random_start,
     run_folder,
+    start_of,
     units_folder,
 )
 from rtl_tb.engines.job import Job, Outcome, Progress, ProtocolFailure, changed_text
@@ -212,7 +212,7 @@ def _simulate(job: Job, folder: Path, place: Path, progress: Progress | None) ->
                 hdl_toplevel_lang="verilog",
                 seed=str(job.traffic.seed),
                 plusargs=[
-                    *(random_start(job.traffic.seed) if job.simulator == "verilator" else ()),
+                    *(start_of(job) if job.simulator == "verilator" else ()),
                     f"+dumpfile_path={place / 'dump.fst'}",
                 ],
                 build_dir=folder,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtl_tb.engines.job import FAILURE_KINDS, Bits, Job, Progress, ProtocolFailure
+from rtl_tb.engines.job import FAILURE_KINDS, STARTS, Bits, Job, Progress, ProtocolFailure
 from rtl_tb.errors import RtlError
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ KINDS = (
     "stale_after_reset",
     "x_on_handshake",
     "changed_answer",
+    "valid_follows_ready",
 )
 """FAILURE_KINDS in the order of the numbers that fast_harness.cpp and mmagold_tb.sv give them."""
 PINS = ("in_valid", "in_ready", "out_valid", "out_ready")
@@ -44,10 +45,11 @@ _COMPLAINT = re.compile(
 )
 
 
-def random_start(seed: int) -> list[str]:
-    """Arguments of a verilated program: registers without a reset start as random bits of this seed (not
-    0, which means none)."""
-    return ["+verilator+rand+reset+2", f"+verilator+seed+{max(seed & 0x7FFFFFFF, 1)}"]
+def start_of(job: Job) -> list[str]:
+    """Arguments of a verilated program: what signals hold that nothing has set. A seed of 0 would mean
+    none."""
+    seed = max(job.traffic.seed & 0x7FFFFFFF, 1)
+    return [f"+verilator+rand+reset+{STARTS[job.start]}", f"+verilator+seed+{seed}"]
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ import numpy as np
 from rtl_tb.dut.wrapper import NAME, wrapper_of
 from rtl_tb.engines.builds import OBJECTS, Recipe, built, design_options
 from rtl_tb.engines.common import KINDS, Watch, changed_answers, codes_of, counters, failure, written_failures
-from rtl_tb.engines.job import Job, Outcome, Progress, ProtocolFailure
+from rtl_tb.engines.job import STARTS, Job, Outcome, Progress, ProtocolFailure
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import VERILATOR_ERRORS, Simulator, ToolFailed
@@ -135,7 +135,12 @@ def _settings(job: Job) -> list[str]:
         int(traffic.backpressure * 2**32),
         traffic.resets,
     ]
-    settings += [dut.reset.cycles if dut.reset else 4, job.timeout_cycles, int(dut.instruction.state)]
+    settings += [
+        dut.reset.cycles if dut.reset else 4,
+        job.timeout_cycles,
+        int(dut.instruction.state),
+        STARTS[job.start],
+    ]
     return [str(number) for number in settings]
 
 

@@ -1,6 +1,6 @@
 // The C++ side of the fast engine (rtl_tb/engines/fast.py): drives the verilated wrapper mmagold_dut from files.
 //
-//   dut OPERANDS RESULTS PROGRESS ANSWERS count seed idle backpressure resets reset_cycles timeout state
+//   dut OPERANDS RESULTS PROGRESS ANSWERS count seed idle backpressure resets reset_cycles timeout state start
 //
 // OPERANDS and RESULTS hold words of MG_IN_BYTES and MG_OUT_BYTES bytes, little-endian, as Verilator keeps ports on the
 // little-endian machines that this engine supports, so that a word is one memcpy. PROGRESS holds two 64-bit counters: vectors
@@ -37,12 +37,12 @@ constexpr unsigned kPause = 256;     // cycles after which a source that waits f
 constexpr unsigned kAwake = 2;       // cycles that a pause lasts from when the unit is ready
 constexpr unsigned kAsleep = 64;     // and one of sixteen: a unit that falls asleep must keep its state
 constexpr unsigned kPerKind = 16;    // failures of one kind that are kept
-constexpr unsigned kKinds = 7;
+constexpr unsigned kKinds = 8;
 constexpr uint64_t kPicoseconds = 10'000;  // of a clock cycle
 
 // VM_TIMING comes from Verilator's makefile: 1 for a design with delays or waits, which alone need time to pass.
 
-enum Kind : uint32_t { kTimeout, kExtra, kUnstable, kDropped, kStale, kXOnHandshake, kChanged };
+enum Kind : uint32_t { kTimeout, kExtra, kUnstable, kDropped, kStale, kXOnHandshake, kChanged, kFollows };
 
 }  // namespace
 
@@ -55,6 +55,7 @@ struct Settings {
     uint64_t reset_cycles;
     uint64_t timeout;
     uint64_t state;         // 1: the unit keeps its accumulator
+    uint64_t start;         // what signals hold that nothing has set: 0 zeros, 1 ones, 2 random bits
 };
 constexpr int kSettings = sizeof(Settings) / sizeof(uint64_t);
 
@@ -108,7 +109,7 @@ class Harness {
 public:
     Harness(const Settings& settings, const uint8_t* in, uint8_t* out)
         : s(settings), in(in), out(out), random(settings.seed * 0x9E3779B97F4A7C15ull | 1) {
-        context->randReset(2);
+        context->randReset(static_cast<int>(settings.start));
         context->randSeed(static_cast<int>(settings.seed & 0x7FFFFFFF) | 1);
         top = std::make_unique<Vmmagold_dut>(context.get(), "mmagold_dut");
         half = kPicoseconds / 2;
@@ -242,6 +243,7 @@ private:
         const bool in_ready = top->in_ready, out_valid = top->out_valid;
         const bool levels[] = {in_valid, in_ready, out_valid, out_ready};
         for (int i = 0; i < 4; ++i) pins[i] = '0' + levels[i];
+        check_paths(out_valid, out_ready);
         quiet = pause_left && answered == sent ? 0 : quiet + 1;
         if (pause_left && in_ready && --pause_ready == 0) pause_left = 0;
         check_stall(out_valid);
@@ -275,6 +277,16 @@ private:
         if (!stalled) return;
         if (!out_valid) record(kDropped);
         else if (std::memcmp(held, static_cast<const void*>(&top->out_data), MG_OUT_BYTES)) record(kUnstable);
+    }
+
+    // A source that waits with valid for ready, and a sink that waits with ready for valid, would wait for ever.
+    void check_paths(bool out_valid, bool out_ready) {
+        if (VM_TIMING || !s.backpressure) return;
+        top->out_ready = !out_ready;
+        top->eval();
+        if (static_cast<bool>(top->out_valid) != out_valid) record(kFollows);
+        top->out_ready = out_ready;
+        top->eval();
     }
 
     void hold(bool stall) {

@@ -34,6 +34,7 @@ FAILURE_KINDS = {
     "x_on_handshake": "in_ready or out_valid is X or Z",
     "stale_after_reset": "a result after a reset that belongs to a vector from before it",
     "changed_answer": "a vector that was sent again after a reset got another result",
+    "valid_follows_ready": "out_valid changes with out_ready before any clock edge",
 }
 """Kinds of ProtocolFailure and what each means."""
 
@@ -44,6 +45,8 @@ def changed_text(now: str) -> str:
 
 
 SIMULATORS = ("verilator", "icarus")
+STARTS = {"zeros": 0, "ones": 1, "random": 2}
+"""What signals that nothing has set hold in Verilator, which has no X, and its number for it."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,7 @@ class Job:
         waves: where to write a waveform (its suffix, .fst or .vcd, chooses the format), or None.
         program: what `engines.build` returned for the same DUT, engine, simulator and kind of waveform: all
             runs of a check are of one build, whatever is saved meanwhile. None: found or built by the run.
+        start: one of STARTS. Random bits are those of the traffic's seed.
     """
 
     dut: Dut
@@ -114,12 +118,15 @@ class Job:
     wall_timeout: float = 120.0
     waves: Path | None = None
     program: Path | None = None
+    start: str = "random"
 
     def __post_init__(self) -> None:
         """Refuses an unknown simulator, a timeout that no DUT could meet, and a folder that make cannot
         build in."""
         if self.simulator not in SIMULATORS:
             raise RtlError(f"simulator is {self.simulator!r}, expected one of {', '.join(SIMULATORS)}")
+        if self.start not in STARTS:
+            raise RtlError(f"start is {self.start!r}, expected one of {', '.join(STARTS)}")
         if not 1 <= self.timeout_cycles < 2**31:
             raise RtlError(f"timeout_cycles is {self.timeout_cycles}, expected 1 to {2**31 - 1}")
         if not 0 < self.wall_timeout < float("inf"):

@@ -27,8 +27,8 @@ from rtl_tb.engines.common import (
     Watch,
     codes_of,
     complaint,
-    random_start,
     run_folder,
+    start_of,
     units_folder,
     written_failures,
 )
@@ -146,7 +146,7 @@ def _command(job: Job, simulator: Simulator, program: Path) -> list[str | Path]:
             *(["-fst"] if job.waves and job.waves.suffix == ".fst" else []),
             *waves,
         ]
-    return [program, *waves, *random_start(job.traffic.seed)]
+    return [program, *waves, *start_of(job)]
 
 
 def run_files(dut: Dut, vectors: VectorSet, traffic: Traffic, timeout_cycles: int) -> dict[str, Fill]:

@@ -1,0 +1,105 @@
+"""Results that depend on what nothing drives: the same vectors once more, from other bits.
+
+Verilator knows no X. A signal that nothing sets, or that is read before it is set, holds some bit, and a unit
+can be right by luck. A check therefore runs under every start of rtl_tb/engines/job.py; answers that change
+with it are a failure, whatever they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from golden.vectors.vectorset import VectorSet
+from rtl_tb import engines
+from rtl_tb.check.verdict import Verdict, judge
+from rtl_tb.dut.description import Dut
+from rtl_tb.engines.builds import warnings_of
+from rtl_tb.engines.job import STARTS, Job
+
+MOST = 2_000
+"""Vectors of each such run: registers that matter are read soon after the start or never set at all."""
+SHOWN = 4
+SUSPECTS = ("UNDRIVEN", "LATCH", "PINMISSING", "CASEINCOMPLETE", "IMPLICIT")
+"""Warnings of Verilator about signals without a driver, and about latches."""
+
+
+@dataclass(frozen=True)
+class Unset:
+    """What a check found out about signals that nothing drives.
+
+    Attributes:
+        wrong: failing vectors of `tried`, by start.
+        suspects: what Verilator's lint says of signals without a driver and of latches.
+    """
+
+    wrong: dict[str, int]
+    tried: int
+    suspects: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """One sentence for the reader."""
+        counts = ", ".join(f"{start} {wrong:,}" for start, wrong in self.wrong.items())
+        named = "; ".join(self.suspects[:SHOWN]) or (
+            "none is without a driver, so look for one that is read before it is set"
+        )
+        return (
+            f"the result depends on a signal that nothing drives: {counts} of {self.tried:,} vectors fail "
+            f"where such signals start so; Verilator's lint: {named}"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "wrong": self.wrong,
+            "tried": self.tried,
+            "suspects": list(self.suspects),
+            "sentence": self.sentence,
+        }
+
+
+def compare_starts(engine: str, job: Job, verdict: Verdict) -> tuple[Unset | None, Job, Verdict]:
+    """Runs some of the vectors under every start: those that failed, or the first.
+
+    Returns:
+        What depends on the start, or None; and the job and the verdict that show it: those given, or, where
+        they passed, those of the first start under which the unit fails.
+
+    Raises:
+        As the engine does.
+    """
+    if job.simulator != "verilator":
+        return None, job, verdict
+    some = replace(job, vectors=_some(verdict))
+    jobs = {start: replace(some, start=start) for start in STARTS}
+    runs = {start: _judged(engine, each) for start, each in jobs.items()}
+    failing = next((start for start, run in runs.items() if not run.passed), None)
+    if failing is None or all(_alike(run, runs[failing], job.dut) for run in runs.values()):
+        return None, job, verdict
+    wrong = {start: int(run.failed.sum()) for start, run in runs.items()}
+    unset = Unset(wrong, len(some.vectors), warnings_of(job.dut, SUSPECTS))
+    return (unset, jobs[failing], runs[failing]) if verdict.passed else (unset, job, verdict)
+
+
+def _some(verdict: Verdict) -> VectorSet:
+    failing = np.flatnonzero(verdict.failed)[:MOST]
+    vectors = verdict.vectors
+    return vectors[vectors.with_history(failing)] if len(failing) else vectors[:MOST]
+
+
+def _judged(engine: str, job: Job) -> Verdict:
+    return judge(job.vectors, engines.run(engine, job), job.dut.compare)
+
+
+def _alike(one: Verdict, other: Verdict, dut: Dut) -> bool:
+    """Whether two runs answered the same, as far as the DUT's policy tells answers apart."""
+    mine, theirs = one.outcome, other.outcome
+    if {each.kind for each in mine.failures} != {each.kind for each in theirs.failures}:
+        return False
+    exact = [(mine.received, theirs.received), (mine.flags, theirs.flags)]
+    if not all(np.array_equal(a, b) for a, b in exact if a is not None and b is not None):
+        return False
+    return bool(dut.compare.interchangeable(dut.instruction.formats["d"], mine.actual, theirs.actual).all())

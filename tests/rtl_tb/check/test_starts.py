@@ -1,0 +1,94 @@
+"""A unit must not be right by luck: signals that nothing drives, and paths through the handshake."""
+
+from pathlib import Path
+
+import pytest
+
+from rtl_tb.check.check import Check, Options, check
+
+OWN = Path(__file__).parents[3] / "rtl_tb" / "examples" / "own_unit"
+PASSING = (OWN / "mac4.sv").read_text(encoding="utf-8")
+DUT = """dut: mac4
+unit: mac4.yaml
+top: mac4
+sources: [mac4.sv]
+clock: clock
+reset: {port: reset, active: high}
+handshake: {kind: valid_ready, input: {valid: vld_i, ready: rdy_o}, output: {valid: vld_o, ready: rdy_i}}
+ports: {a: x_i, b: w_i, c: acc_i, d: acc_o}
+"""
+
+
+def changed(
+    folder: Path, *patches: tuple[str, str], seed: int = 1, engine: str = "fast", **options: object
+) -> Check:
+    """The check of the example unit with some of its text replaced."""
+    text = PASSING
+    for find, replace in patches:
+        assert text.count(find) == 1
+        text = text.replace(find, replace)
+    (folder / "mac4.sv").write_text(text, encoding="utf-8")
+    (folder / "mac4.yaml").write_bytes((OWN / "mac4.yaml").read_bytes())
+    (folder / "dut.yaml").write_text(DUT, encoding="utf-8")
+    chosen = {"count": 3000, "failures": None, "build": folder / "build", "explain": False} | options
+    return check(folder / "dut.yaml", Options(engine=engine, seed=seed, **chosen))  # type: ignore[arg-type]
+
+
+UNDRIVEN = (
+    ("logic signed [35:0] sum;", "logic signed [35:0] sum;\n    logic carry;"),
+    ("36'(acc);", "36'(acc) + 36'(carry);"),
+)
+UNSET_REGISTER = (
+    ("logic signed [35:0] sum;", "logic signed [35:0] sum;\n    logic warm;"),
+    ("36'(acc);", "36'(acc) ^ 36'(!warm);"),
+    ("if (vld_i && rdy_o) begin", "if (vld_i && rdy_o) begin\n            warm <= 1'b1;"),
+)
+
+
+@pytest.mark.parametrize("engine", ["fast", "selfcheck"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_signal_that_nothing_drives_never_passes(tmp_path, seed, engine):
+    """Whatever the random bit is that it starts with."""
+    result = changed(tmp_path, *UNDRIVEN, seed=seed, engine=engine)
+    assert not result.passed
+    assert result.unset.wrong["zeros"] == 0 < result.unset.wrong["ones"]
+    assert any("carry" in suspect for suspect in result.unset.suspects)
+    assert "carry" in result.as_dict()["unset"]["sentence"]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_register_that_is_read_before_it_is_set_never_passes(tmp_path, seed):
+    """Only the first result depends on it, and no lint sees it."""
+    result = changed(tmp_path, *UNSET_REGISTER, seed=seed)
+    assert not result.passed
+    assert result.unset.wrong["ones"] == 0 < result.unset.wrong["zeros"]
+
+
+def test_a_wrong_unit_is_not_said_to_depend_on_its_start(tmp_path):
+    result = changed(tmp_path, ("36'(acc);", "36'(acc) + 36'd1;"))
+    assert not result.passed
+    assert result.unset is None
+
+
+def test_a_start_that_fails_is_minimised_from_that_start(tmp_path):
+    """With random bits it passes, so that only a run from the other start shows the failure."""
+    results = [changed(tmp_path, *UNDRIVEN, seed=seed, explain=True) for seed in (1, 2, 3, 4)]
+    assert any(result.unset.wrong["random"] == 0 for result in results)
+    assert all(result.example is not None and result.example.alone for result in results)
+
+
+def test_out_valid_must_not_follow_out_ready(tmp_path):
+    paths = (
+        ("if (reset) vld_o <= 1'b0;", "if (reset) full <= 1'b0;"),
+        ("else if (rdy_o) vld_o <= vld_i;", "else if (rdy_o) full <= vld_i;"),
+        (
+            "assign rdy_o = !vld_o || rdy_i;",
+            "logic full;\n    assign vld_o = full && rdy_i;\n    assign rdy_o = !full || rdy_i;",
+        ),
+    )
+    result = changed(tmp_path, *paths)
+    assert "valid_follows_ready" in {failure.kind for failure in result.verdict.outcome.failures}
+
+
+def test_the_unit_itself_passes(tmp_path):
+    assert changed(tmp_path).passed
