@@ -1,4 +1,5 @@
-"""Where specs and pages lie: beside the package in a checkout, inside it in an installed wheel.
+"""Where specs and pages lie: beside the package in a checkout, inside it in an installed wheel; and
+where what was compiled is kept.
 
 The variable MMAGOLD_SPEC names another spec folder, such as a changed copy.
 """
@@ -40,6 +41,11 @@ def docs_folder() -> Path:
         if (folder / "dut.md").is_file():
             return folder
     raise SpecError(f"{_PACKAGE}: the hand-written pages are missing from this installation")
+
+
+def cache_folder() -> Path:
+    """Returns the folder of what was compiled once: $MMAGOLD_CACHE, else ~/.cache/mmagold."""
+    return Path(os.environ.get("MMAGOLD_CACHE") or Path.home() / ".cache" / "mmagold")
 
 
 def checkout() -> Path | None:

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from golden.errors import FileFormatError
 from golden.files.output import write_whole
+from golden.paths import cache_folder
 from hw_capture.errors import CompileError, HwError, ToolMissing
 from hw_capture.gpu import processes
 
@@ -161,11 +162,6 @@ def disassembler() -> str:
     """Returns name and version of the disassembler in use."""
     tool = require("nvdisasm", "cuobjdump")
     return f"{Path(tool).name} {version(tool)}"
-
-
-def cache_folder() -> Path:
-    """Returns the folder of compiled kernels: $MMAGOLD_CACHE, else ~/.cache/mmagold."""
-    return Path(os.environ.get("MMAGOLD_CACHE") or Path.home() / ".cache" / "mmagold")
 
 
 def _key(*parts: str) -> str:

@@ -41,7 +41,7 @@ DEPENDENCIES = "dependencies.txt"
 """File in which Icarus Verilog lists what it read (option -M);
 Verilator writes <prefix>__verFiles.dat by itself."""
 _READ_BY_VERILATOR = re.compile(r'^S .*"([^"]*)"$', re.MULTILINE)
-_HDL = (".v", ".sv", ".vh", ".svh", ".vlt")
+HDL = (".v", ".sv", ".vh", ".svh", ".vlt")
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def built(place: Path, recipe: Recipe) -> Path:
             compiled = _read_by_the_simulator(recipe, scratch)
             changed = inputs.changed()
             if changed is None:
-                sources_known = all(path.suffix in _HDL for path in recipe.dut.sources)
+                sources_known = all(path.suffix in HDL for path in recipe.dut.sources)
                 if sources_known and set(compiled) <= set(inputs.files):
                     return _publish(recipe, scratch, finished)
                 keep = True

@@ -24,6 +24,7 @@ import numpy as np
 
 from rtl_tb.bench.scoreboard import unpack_bits
 from rtl_tb.dut.wrapper import NAME, wrapper_of
+from rtl_tb.engines import headers
 from rtl_tb.engines.builds import DEPENDENCIES, Recipe, built, check_whole, design_options
 from rtl_tb.engines.common import (
     Watch,
@@ -47,6 +48,7 @@ except ModuleNotFoundError as error:
 
 VERILATE = ("-Wno-fatal", "--x-initial", "unique", "--x-assign", "unique")
 """As the fast engine: what Icarus shows as X starts as random bits, seeded in _simulate."""
+OPTIMISE = "-Os"
 RUN = "MMAGOLD_RUN"
 """Variable that tells rtl_tb/engines/cocotb_test.py the folder of its files."""
 _COCOTB = (metadata.version("cocotb"), str(Path(runner.__file__).parent))
@@ -121,10 +123,15 @@ class PortsOnlyVerilator(_Grouped, runner.Verilator):
     cocotb makes every signal public, which costs a factor of 2 in speed and 5 in build time on larger units.
     """
 
+    optimise: str | None = None
+    """OPT_FAST=... for the makefile; None: what it says itself."""
+
     def _build_command(self) -> list[list[str]]:
         control = Path(self.build_dir) / "ports.vlt"
         control.write_text(f'`verilator_config\npublic_flat_rw -module "{self.hdl_toplevel}" -port "*"\n')
         commands = super()._build_command()
+        if self.optimise:
+            commands[1].append(self.optimise)
         commands[0] = [word for word in commands[0] if word != "--public-flat-rw"] + [str(control)]
         return commands
 
@@ -164,7 +171,10 @@ def build(job: Job, simulator: Simulator) -> Path:
         listing = [] if verilator else [f"-Mall={place / DEPENDENCIES}"]
         try:
             with _environment(simulator):
-                _tool(job).build(
+                tool = _tool(job)
+                if isinstance(tool, PortsOnlyVerilator):
+                    tool.optimise = headers.optimisation(OPTIMISE, job.dut, simulator, ())
+                tool.build(
                     sources=[runner.Verilog(source) for source in recipe.files(place)],
                     build_args=[*design_options(job.dut), *language, *options, *listing],
                     hdl_toplevel=NAME,
@@ -185,7 +195,14 @@ def build(job: Job, simulator: Simulator) -> Path:
     product = NAME if verilator else "sim.vvp"
     generated = {f"{NAME}.sv": wrapper_of(job.dut)}
     recipe = Recipe(
-        job.dut, simulator, NAME, generated, language, (options, waves, _COCOTB), compile_in, product
+        job.dut,
+        simulator,
+        NAME,
+        generated,
+        language,
+        (options, OPTIMISE, waves, _COCOTB),
+        compile_in,
+        product,
     )
     return built(_place(job), recipe)
 

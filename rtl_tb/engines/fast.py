@@ -10,6 +10,7 @@ run could meet.
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import tempfile
 import time
@@ -18,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from rtl_tb.dut.wrapper import NAME, wrapper_of
+from rtl_tb.engines import headers
 from rtl_tb.engines.builds import OBJECTS, Recipe, built, design_options
 from rtl_tb.engines.common import KINDS, Watch, changed_answers, codes_of, counters, failure, written_failures
 from rtl_tb.engines.job import STARTS, Job, Outcome, Progress, ProtocolFailure
@@ -30,8 +32,9 @@ PROGRAM = "dut"
 LANGUAGE = ("--timing", "--timescale", "1ns/1ps", *VERILATOR_ERRORS)
 """Delays in the RTL count against a clock of 10 ns, as in the other engines."""
 VERILATE = ["--cc", "--exe", "--build", "-O3", "--x-initial", "unique", "--x-assign", "unique", "-Wno-fatal"]
-VERILATE += ["-MAKEFLAGS", "OPT_FAST=-O2", "-MAKEFLAGS", "OPT_GLOBAL=-O2"]
-COMPILE = "-DVL_USER_FATAL -DVL_USER_STOP -DVL_USER_FINISH -DVL_USER_WARN"
+VERILATE += ["-MAKEFLAGS", "OPT_GLOBAL=-O1"]
+OPTIMISE = "-O2"
+COMPILE = ["-DVL_USER_FATAL", "-DVL_USER_STOP", "-DVL_USER_FINISH", "-DVL_USER_WARN"]
 
 
 def run(job: Job, progress: Progress | None = None) -> Outcome:
@@ -66,7 +69,7 @@ def build(job: Job, simulator: Simulator) -> Path:
     """Returns the program of a DUT, compiled only if none of the same content lies
     in the job's build folder."""
     generated = {f"{NAME}.sv": wrapper_of(job.dut)}
-    options = (VERILATE, COMPILE, HARNESS.read_text(encoding="utf-8"))
+    options = (VERILATE, OPTIMISE, COMPILE, HARNESS.read_text(encoding="utf-8"))
     recipe = Recipe(
         job.dut,
         simulator,
@@ -82,9 +85,16 @@ def build(job: Job, simulator: Simulator) -> Path:
 
 def _verilate(recipe: Recipe, place: Path) -> None:
     dut, layout = recipe.dut, recipe.dut.layout
-    sizes = f"-DMG_IN_BYTES={(layout.operand_width + 7) // 8} -DMG_OUT_BYTES={(layout.result_width + 7) // 8}"
-    arguments: list[str | Path] = [*VERILATE, *recipe.language, "-CFLAGS", f"{COMPILE} {sizes}"]
-    arguments += ["--build-jobs", str(os.cpu_count() or 1), "--Mdir", place / OBJECTS, *design_options(dut)]
+    objects = place / OBJECTS
+    objects.mkdir()
+    # In a file, since macros on the command line would compile Verilator's runtime anew for every width.
+    widths = {"MG_IN_BYTES": layout.operand_width, "MG_OUT_BYTES": layout.result_width}
+    sizes = [f"#define {name} {(width + 7) // 8}\n" for name, width in widths.items()]
+    (objects / "mmagold_sizes.h").write_text("".join(sizes), encoding="utf-8")
+    optimise = headers.optimisation(OPTIMISE, dut, recipe.simulator, COMPILE)
+    arguments: list[str | Path] = [*VERILATE, *recipe.language, "-MAKEFLAGS", shlex.quote(optimise)]
+    arguments += [word for macro in COMPILE for word in ("-CFLAGS", macro)]
+    arguments += ["--build-jobs", str(os.cpu_count() or 1), "--Mdir", objects, *design_options(dut)]
     arguments += ["--top-module", recipe.top, *recipe.files(place), HARNESS, "-o", place / PROGRAM]
     simulators.elaborate(recipe.simulator, arguments, folder=place, what=f"the DUT {dut.name}")
 

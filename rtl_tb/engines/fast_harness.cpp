@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "Vmmagold_dut.h"
+#include "mmagold_sizes.h"
 #include "verilated.h"
 
 namespace {

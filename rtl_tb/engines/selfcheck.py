@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ from golden.files.output import Fill, write_folder
 from golden.vectors.vectorset import VectorSet
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.wrapper import NAME, wrapper_of
+from rtl_tb.engines import headers
 from rtl_tb.engines.builds import DEPENDENCIES, OBJECTS, Recipe, built, check_whole, design_options
 from rtl_tb.engines.common import (
     Watch,
@@ -46,7 +48,10 @@ TIMESCALE_TEXT = (
 )
 PROGRAM = "testbench"
 VERILATE = ["--binary", "-O3", "--x-initial", "unique", "--x-assign", "unique", "-Wno-fatal"]
-VERILATE += ["-MAKEFLAGS", "OPT_FAST=-O2", "-MAKEFLAGS", "OPT_GLOBAL=-O2"]
+VERILATE += ["-MAKEFLAGS", "OPT_GLOBAL=-O1"]
+OPTIMISE = "-O2"
+TIMED = ("-DVL_TIME_CONTEXT", "-fcoroutines")
+"""What Verilator's makefile compiles a testbench with delays with."""
 
 
 def run(job: Job, progress: Progress | None = None) -> Outcome:
@@ -78,14 +83,17 @@ def build(job: Job, simulator: Simulator) -> Path:
     dut = job.dut
     generated = _generated(dut)
     verilator = simulator.name == "verilator"
-    options = (*VERILATE, *_trace(job.waves)) if verilator else ()
+    options = (*VERILATE, OPTIMISE, *_trace(job.waves)) if verilator else ()
     language = ("--timing", "--timescale", "1ns/1ps", *VERILATOR_ERRORS) if verilator else ("-g2012",)
-    compiled = [*options, *language]
+    compiled = [*VERILATE, *_trace(job.waves), *language] if verilator else [*language]
 
     def compile_in(place: Path) -> None:
         arguments: list[str | Path] = [*compiled, *design_options(dut)]
         if verilator:
+            optimise = headers.optimisation(OPTIMISE, dut, simulator, TIMED)
             arguments += [
+                "-MAKEFLAGS",
+                shlex.quote(optimise),
                 "--build-jobs",
                 str(os.cpu_count() or 1),
                 "--Mdir",

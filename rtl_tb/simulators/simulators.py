@@ -204,6 +204,8 @@ def _verilator_env(program: Path) -> dict[str, str]:
             env["MAKEFLAGS"] = " ".join(settings)
     if "OBJCACHE" not in env and shutil.which("ccache", path=env["PATH"]):
         env["OBJCACHE"] = "ccache"
+    # Without this ccache keeps nothing that is compiled with a precompiled header (engines/headers.py).
+    env.setdefault("CCACHE_SLOPPINESS", "pch_defines,time_macros")
     return env
 
 

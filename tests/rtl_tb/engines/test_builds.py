@@ -278,7 +278,7 @@ def test_what_ended_processes_left_goes_with_the_next_build(tmp_path, monkeypatc
         patch.setattr(simulators, "elaborate", refuse)
         engines.build("selfcheck", job)
     (failed,) = place.iterdir()
-    monkeypatch.setattr(builds, "_HDL", ())
+    monkeypatch.setattr(builds, "HDL", ())
     once = engines.build("selfcheck", job).parent
     assert once.name.startswith("once_") and failed.is_dir()
     code = (
