@@ -25,7 +25,7 @@ REFERENCE_DOTS = 32
 MANIFEST = captured.read_manifest("hopper")
 COMMITTED = list(MANIFEST["instructions"])
 SAMPLE = sorted(np.random.default_rng(5).choice(COMMITTED, 160, replace=False).tolist())
-"""Some instructions; tests/hw_capture/record/test_verify.py replays all of them."""
+"""Some instructions; tests/hw_capture/record/test_verify.py replays some of every kind."""
 
 
 def sample() -> Iterator[Captured]:
