@@ -11,7 +11,7 @@
 #include "mg_internal.h"
 
 #ifdef __CUDACC__
-#define MG_HD static __host__ __device__ __forceinline__
+#define MG_HD static MG_BOTH __forceinline__
 #define MG_UNROLL _Pragma("unroll")
 #else
 #include <fenv.h>
@@ -45,15 +45,6 @@ MG_HD uint32_t mg_down(uint32_t x, int32_t shift) {
 #endif
 }
 
-/* Index of the highest set bit; x is not zero. */
-MG_HD int32_t mg_leading(uint64_t x) {
-#ifdef __CUDA_ARCH__
-    return 63 - __clzll((long long)x);
-#else
-    return 63 - __builtin_clzll(x);
-#endif
-}
-
 /* Decoding ----------------------------------------------------------------------------------------------------------- */
 
 MG_HD int mg_is_nan(mg_format f, uint32_t code, uint32_t fields, uint32_t e, uint32_t m) {
@@ -83,7 +74,7 @@ MG_HD mg_element mg_device_convert(mg_format from, mg_format to, mg_element x) {
     if (x.significand == 0 || x.exponent >= MG_E_SPECIAL) return x;
     const uint32_t magnitude = (uint32_t)(x.significand < 0 ? -x.significand : x.significand);
     const int32_t lsb = x.exponent - from.fraction_bits;
-    const int32_t exponent = mg_most(mg_leading(magnitude) + lsb, to.min_exponent);
+    const int32_t exponent = mg_most(mg_highest(magnitude) + lsb, to.min_exponent);
     const int32_t significand = (int32_t)(magnitude << (lsb - (exponent - to.fraction_bits)));
     mg_element y;
     y.significand = x.significand < 0 ? -significand : significand;
@@ -103,7 +94,7 @@ MG_HD int32_t mg_device_integer(mg_format f, uint32_t code) {
 MG_HD uint32_t mg_device_round(mg_format f, int32_t kept, int32_t nearest, int64_t total, int32_t lsb) {
     if (total == 0) return 0;
     const uint64_t magnitude = (uint64_t)(total < 0 ? -total : total);
-    const int32_t below = f.fraction_bits - kept, exponent = mg_most(mg_leading(magnitude) + lsb, f.min_exponent);
+    const int32_t below = f.fraction_bits - kept, exponent = mg_most(mg_highest(magnitude) + lsb, f.min_exponent);
     const int32_t shift = exponent - kept - lsb;
     uint64_t significand;
     if (shift > 0) {

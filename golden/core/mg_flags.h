@@ -7,29 +7,29 @@
 
 #include "mg_number.h"
 
-static inline void mg_raise(uint32_t *raised, int status, int happened) {
+static inline MG_BOTH void mg_raise(uint32_t *raised, int status, int happened) {
     if (raised && happened) *raised |= UINT32_C(1) << status;
 }
 
 /* A signalling NaN operand: the highest fraction bit, where a format has NaNs with a fraction. */
-static inline void mg_raise_signalling(uint32_t *raised, const mg_format *f, const mg_number *x) {
+static inline MG_BOTH void mg_raise_signalling(uint32_t *raised, const mg_format *f, const mg_number *x) {
     mg_raise(raised, MG_STATUS_INVALID, f->is_float && f->specials == MG_SPECIALS_IEEE && x->kind == MG_NAN && !(x->payload >> 63));
 }
 
 /* Zero times infinity, whatever the unit makes of it. */
-static inline void mg_raise_product(uint32_t *raised, const mg_number *x, const mg_number *y) {
+static inline MG_BOTH void mg_raise_product(uint32_t *raised, const mg_number *x, const mg_number *y) {
     mg_raise(raised, MG_STATUS_INVALID,
              (x->kind == MG_ZERO && y->kind == MG_INFINITY) || (x->kind == MG_INFINITY && y->kind == MG_ZERO));
 }
 
 /* A product that became infinite because its exponent was too large. */
-static inline void mg_raise_overflow(uint32_t *raised) {
+static inline MG_BOTH void mg_raise_overflow(uint32_t *raised) {
     mg_raise(raised, MG_STATUS_OVERFLOW, 1);
     mg_raise(raised, MG_STATUS_INEXACT, 1);
 }
 
 /* Whether two finite numbers are equal; zeros of both signs are. */
-static inline int mg_same_value(const mg_number *x, const mg_number *y) {
+static inline MG_BOTH int mg_same_value(const mg_number *x, const mg_number *y) {
     if (x->significand == 0 || y->significand == 0) return x->significand == y->significand;
     mg_u128 p = x->significand, q = y->significand;
     int64_t low = mg_lsb(x), lsb = mg_lsb(y);
@@ -39,7 +39,7 @@ static inline int mg_same_value(const mg_number *x, const mg_number *y) {
 }
 
 /* The number with `kept` bits behind its leading one, as if exponents had no bounds: its significand without a carry. */
-static inline mg_number mg_unbounded(const mg_number *x, int rounding, int kept) {
+static inline MG_BOTH mg_number mg_unbounded(const mg_number *x, int rounding, int kept) {
     mg_number y = *x;
     const int32_t leading = mg_bit_length(x->significand) - 1 + mg_lsb(x);
     y.significand = mg_shift_right(x->sign, x->significand, (int64_t)leading - kept - mg_lsb(x), rounding);
@@ -51,7 +51,7 @@ static inline mg_number mg_unbounded(const mg_number *x, int rounding, int kept)
 }
 
 /* Whether a number is tiny by the rule of a step (`tiny`). */
-static inline int mg_is_tiny(const mg_format *f, const mg_number *x, const mg_number *unbounded, int rounding, int kept, int rule) {
+static inline MG_BOTH int mg_is_tiny(const mg_format *f, const mg_number *x, const mg_number *unbounded, int rounding, int kept, int rule) {
     const int32_t leading = mg_bit_length(x->significand) - 1 + mg_lsb(x);
     if (leading >= f->min_exponent) return 0;
     if (rule == MG_TINY_BEFORE_ROUNDING) return 1;
@@ -60,7 +60,7 @@ static inline int mg_is_tiny(const mg_format *f, const mg_number *x, const mg_nu
 }
 
 /* A rounding of x, as the rounder sees it, to `code` of f; kept: fraction bits, -1 for all. */
-static inline void mg_raise_rounded(uint32_t *raised, const mg_format *f, const mg_number *x, int rounding, int kept, int tiny, uint64_t code) {
+static inline MG_BOTH void mg_raise_rounded(uint32_t *raised, const mg_format *f, const mg_number *x, int rounding, int kept, int tiny, uint64_t code) {
     if (!raised) return;
     if (x->kind >= MG_INFINITY) {
         mg_raise(raised, MG_STATUS_INVALID, !f->is_float);

@@ -14,6 +14,7 @@
 
 #define MG_KEPT_BITS 100
 #define MG_LIMBS 96
+#define MG_TREE_DEPTH 16 /* more than four registers need */
 
 typedef struct {
     const mg_operation *operation;
@@ -26,32 +27,38 @@ typedef struct {
     uint32_t *raised; /* status flags (mg_flags.h), or null */
 } mg_state;
 
-/* Number slots of one register (a dot product of k products never holds more terms in one) and of all. */
-#define MG_REGISTER_SLOTS(k) ((size_t)(k) + 8)
-#define MG_SLOTS(k) (MG_REGISTER_COUNT * MG_REGISTER_SLOTS(k))
+/* Slots: numbers in register i (a dot product of k products never holds more terms in one), numbers that a step makes, terms that
+ * it reads (of at most four registers). The text of one program says what that needs (golden/model/device_text.py). */
+#ifndef MG_REGISTER_SLOTS
+#define MG_REGISTER_SLOTS(i, p) ((size_t)(p)->k + 8)
+#define MG_SUM_SLOTS(p) (4 * MG_REGISTER_SLOTS(0, p))
+#define MG_TERM_SLOTS(p) (4 * MG_REGISTER_SLOTS(0, p))
+#endif
 
-static void mg_layout_registers(mg_state *s, mg_number *slots, int32_t k) {
-    for (int i = 0; i < MG_REGISTER_COUNT; i++) s->registers[i] = slots + (size_t)i * MG_REGISTER_SLOTS(k);
+/* Returns where the registers end. */
+static MG_BOTH mg_number *mg_layout_registers(mg_state *s, mg_number *slots, const mg_program *p) {
+    for (int i = 0; i < MG_REGISTER_COUNT; slots += MG_REGISTER_SLOTS(i, p), i++) s->registers[i] = slots;
+    return slots;
 }
 
 #define MG_QUIET (UINT64_C(1) << 63)
 
 /* The code of a NaN with this payload in a format with IEEE 754's special values. */
-static uint64_t mg_nan_code(const mg_number *x, const mg_format *f) {
+static MG_BOTH uint64_t mg_nan_code(const mg_number *x, const mg_format *f) {
     const uint64_t ones = (UINT64_C(1) << f->exponent_bits) - 1;
     return (uint64_t)x->sign << f->sign_shift | (ones << f->fraction_bits | x->payload >> (64 - f->fraction_bits)) << f->ignored_low;
 }
 
 /* A NaN that comes of numbers, where NaNs keep their payloads. */
-static mg_number mg_made_nan(const mg_step *step) {
+static MG_BOTH mg_number mg_made_nan(const mg_step *step) {
     mg_number x = {0, 0, 0, 0, MG_NAN, 0, 0};
     if (step->has_nan) x = mg_decode(&step->format, step->nan);
     x.kind = MG_NAN;
     return x;
 }
 
-static mg_number mg_product(const mg_number *x, const mg_number *y, int zero_times_infinity) {
-    mg_number p = {0, 0, x->exponent + y->exponent, x->fraction_bits + y->fraction_bits, MG_FINITE, x->sign ^ y->sign, 0};
+static MG_BOTH mg_number mg_product(const mg_number *x, const mg_number *y, int zero_times_infinity) {
+    mg_number p = {0, 0, x->exponent + y->exponent, x->fraction_bits + y->fraction_bits, MG_FINITE, (uint8_t)(x->sign ^ y->sign), 0};
     if (x->kind == MG_NAN || y->kind == MG_NAN || (x->kind == MG_INFINITY && y->kind == MG_ZERO) ||
         (x->kind == MG_ZERO && y->kind == MG_INFINITY)) {
         int number = x->kind != MG_NAN && y->kind != MG_NAN;
@@ -71,7 +78,7 @@ static mg_number mg_product(const mg_number *x, const mg_number *y, int zero_tim
     return p;
 }
 
-static void mg_normalize_exponent(mg_number *x) {
+static MG_BOTH void mg_normalize_exponent(mg_number *x) {
     if (x->kind != MG_FINITE || x->significand == 0) return;
     int32_t lsb = mg_lsb(x);
     x->exponent = lsb + mg_bit_length(x->significand) - 1;
@@ -79,14 +86,14 @@ static void mg_normalize_exponent(mg_number *x) {
 }
 
 /* IEEE 754 6.3: a zero sum keeps a sign that all addends share, otherwise + (- when rounding down). */
-static uint8_t mg_zero_sign(const mg_number *const *terms, int32_t count, int rounding) {
+static MG_BOTH uint8_t mg_zero_sign(const mg_number *const *terms, int32_t count, int rounding) {
     int same = 1;
     for (int32_t i = 0; i < count; i++) same &= terms[i]->significand == 0 && terms[i]->sign == terms[0]->sign;
     return same && count ? terms[0]->sign : rounding == MG_ROUNDING_DOWN;
 }
 
 /* Adds +-(x << shift) to a two's-complement accumulator of MG_LIMBS limbs. */
-static void mg_accumulate(uint64_t *limbs, mg_u128 x, int64_t shift, int negative) {
+static MG_BOTH void mg_accumulate(uint64_t *limbs, mg_u128 x, int64_t shift, int negative) {
     int64_t at = shift / 64;
     int offset = (int)(shift % 64);
     uint64_t parts[3] = {(uint64_t)x << offset, (uint64_t)((x << offset) >> 64), offset ? (uint64_t)(x >> (128 - offset)) : 0};
@@ -101,7 +108,7 @@ static void mg_accumulate(uint64_t *limbs, mg_u128 x, int64_t shift, int negativ
 }
 
 /* Keeps `bits` bits of a two's-complement accumulator: the carry beyond them is lost, the top one left is the sign. */
-static void mg_wrap(uint64_t *limbs, int64_t bits) {
+static MG_BOTH void mg_wrap(uint64_t *limbs, int64_t bits) {
     if (bits >= MG_LIMBS * 64) return;
     if (bits <= 0) {
         memset(limbs, 0, MG_LIMBS * sizeof *limbs);
@@ -114,7 +121,7 @@ static void mg_wrap(uint64_t *limbs, int64_t bits) {
 }
 
 /* Magnitude of the accumulator as at most MG_KEPT_BITS bits, lost bits ORed into the lowest; returns bits dropped. */
-static int64_t mg_compress(uint64_t *limbs, mg_u128 *magnitude, uint8_t *sign) {
+static MG_BOTH int64_t mg_compress(uint64_t *limbs, mg_u128 *magnitude, uint8_t *sign) {
     *sign = (uint8_t)(limbs[MG_LIMBS - 1] >> 63);
     if (*sign) {
         uint64_t carry = 1;
@@ -125,7 +132,7 @@ static int64_t mg_compress(uint64_t *limbs, mg_u128 *magnitude, uint8_t *sign) {
     }
     int top = MG_LIMBS - 1;
     while (top > 0 && limbs[top] == 0) top--;
-    int64_t length = limbs[top] ? top * 64 + 64 - __builtin_clzll(limbs[top]) : 0;
+    int64_t length = limbs[top] ? top * 64 + 1 + mg_highest(limbs[top]) : 0;
     int64_t drop = length > MG_KEPT_BITS ? length - MG_KEPT_BITS : 0;
     mg_u128 value = 0;
     for (int i = 2; i >= 0; i--) {
@@ -143,11 +150,12 @@ static int64_t mg_compress(uint64_t *limbs, mg_u128 *magnitude, uint8_t *sign) {
 }
 
 /* Keeps the sum in a register of `bits` bits: it wraps, or becomes the largest or least number. */
-static void mg_hold(uint64_t *limbs, int64_t bits, int overflow) {
-    uint64_t whole[MG_LIMBS];
+static MG_BOTH void mg_hold(uint64_t *limbs, int64_t bits, int overflow) {
+    uint64_t whole[MG_LIMBS], lost = 0;
     memcpy(whole, limbs, sizeof whole);
     mg_wrap(limbs, bits);
-    if (overflow != MG_OVERFLOW_SATURATE || bits <= 0 || !memcmp(whole, limbs, sizeof whole)) return;
+    for (int i = 0; i < MG_LIMBS; i++) lost |= whole[i] ^ limbs[i];
+    if (overflow != MG_OVERFLOW_SATURATE || bits <= 0 || !lost) return;
     const int negative = (int)(whole[MG_LIMBS - 1] >> 63); /* largest: 0 and ones, least: 1 and zeros */
     const int64_t sign = bits - 1;
     for (int64_t i = 0; i < MG_LIMBS; i++) {
@@ -157,14 +165,14 @@ static void mg_hold(uint64_t *limbs, int64_t bits, int overflow) {
 }
 
 /* How many terms, zeros too, have another sign than `frame`. */
-static uint32_t mg_others(const mg_number *const *terms, int32_t count, int frame) {
+static MG_BOTH uint32_t mg_others(const mg_number *const *terms, int32_t count, int frame) {
     uint32_t others = 0;
     for (int32_t i = 0; i < count; i++) others += terms[i]->sign != frame;
     return others;
 }
 
 /* Sum of finite terms: 128-bit where the span allows, the wide accumulator otherwise. */
-static void mg_sum_finite(const mg_number *const *terms, int32_t count, const mg_step *step, int frame, mg_number *total) {
+static MG_BOTH void mg_sum_finite(const mg_number *const *terms, int32_t count, const mg_step *step, int frame, mg_number *total) {
     const uint32_t complements = frame < 0 ? 0 : mg_others(terms, count, frame);
     int32_t low = INT32_MAX, high = INT32_MIN;
     for (int32_t i = 0; i < count; i++) total->sticky |= terms[i]->sticky;
@@ -208,7 +216,7 @@ static void mg_sum_finite(const mg_number *const *terms, int32_t count, const mg
 }
 
 /* `frame`: the sign of c where terms of the other sign are subtracted in one's complement; else -1. */
-static mg_number mg_exact_sum(const mg_number *const *terms, int32_t count, const mg_step *step, int frame, uint32_t *raised) {
+static MG_BOTH mg_number mg_exact_sum(const mg_number *const *terms, int32_t count, const mg_step *step, int frame, uint32_t *raised) {
     mg_number total = {0, 0, INT32_MIN, 0, MG_ZERO, 0, 0};
     int infinities = 0;
     int32_t zeros = INT32_MIN; /* largest exponent of the zeros */
@@ -241,7 +249,7 @@ static mg_number mg_exact_sum(const mg_number *const *terms, int32_t count, cons
 }
 
 /* Rounds what is seen of a number (mg_with_sticky) by the keys of a step that rounds by IEEE 754. */
-static uint64_t mg_ieee_rounded(const mg_number *x, const mg_step *step, const mg_format *f) {
+static MG_BOTH uint64_t mg_ieee_rounded(const mg_number *x, const mg_step *step, const mg_format *f) {
     if (x->kind == MG_NAN && x->payload && (step->nan_order_count || step->first_nan)) return mg_nan_code(x, f);
     if (x->kind >= MG_INFINITY) return mg_special_code(f, x, step->has_nan, step->nan);
     const int overflow = step->op == MG_STEP_ADDITIONS && step->overflow == MG_OVERFLOW_SATURATE ? MG_OVERFLOW_SATURATE : MG_OVERFLOW_IEEE;
@@ -250,7 +258,7 @@ static uint64_t mg_ieee_rounded(const mg_number *x, const mg_step *step, const m
     return code;
 }
 
-static uint64_t mg_ieee_code(const mg_number *given, const mg_step *step, const mg_format *f, uint32_t *raised) {
+static MG_BOTH uint64_t mg_ieee_code(const mg_number *given, const mg_step *step, const mg_format *f, uint32_t *raised) {
     const mg_number seen = mg_with_sticky(given);
     const uint64_t code = mg_ieee_rounded(&seen, step, f);
     mg_raise_rounded(raised, f, &seen, step->rounding, -1, step->tiny, code);
@@ -258,7 +266,7 @@ static uint64_t mg_ieee_code(const mg_number *given, const mg_step *step, const 
 }
 
 /* `seen`: the first of the three records of this rounding, where somebody watches. */
-static mg_number mg_ieee(const mg_number *x, const mg_step *step, mg_watch *watch, int32_t seen, uint32_t *raised) {
+static MG_BOTH mg_number mg_ieee(const mg_number *x, const mg_step *step, mg_watch *watch, int32_t seen, uint32_t *raised) {
     const mg_number rounded = mg_decode(&step->format, mg_ieee_code(x, step, &step->format, raised));
     if (watch) {
         const mg_number exact = mg_with_sticky(x);
@@ -267,7 +275,7 @@ static mg_number mg_ieee(const mg_number *x, const mg_step *step, mg_watch *watc
     return rounded;
 }
 
-static void mg_write(mg_state *s, const mg_step *step, const mg_number *numbers, int32_t count) {
+static MG_BOTH void mg_write(mg_state *s, const mg_step *step, const mg_number *numbers, int32_t count) {
     memcpy(s->registers[step->to], numbers, (size_t)count * sizeof *numbers);
     s->count[step->to] = count;
     if (step->to != MG_REGISTER_D) return;
@@ -280,14 +288,14 @@ static void mg_write(mg_state *s, const mg_step *step, const mg_number *numbers,
 /* Observing ---------------------------------------------------------------------------------------------------- */
 
 /* An operation begins: what its registers hold. */
-static void mg_watch_operation(mg_state *s, int32_t operation) {
+static MG_BOTH void mg_watch_operation(mg_state *s, int32_t operation) {
     s->watch->operation = operation;
     s->watch->step = -1;
     for (int name = 0; name < MG_REGISTER_COUNT; name++) mg_watch_register(s->watch, name, s->registers[name], s->count[name]);
 }
 
 /* A step has run: the registers that it wrote, whole. */
-static void mg_watch_step(mg_state *s, const mg_step *step) {
+static MG_BOTH void mg_watch_step(mg_state *s, const mg_step *step) {
     switch (step->op) {
     case MG_STEP_SPECIAL_VALUES: break;
     case MG_STEP_FLUSH:
@@ -309,28 +317,28 @@ static void mg_watch_step(mg_state *s, const mg_step *step) {
 }
 
 /* A single term that a sum hands to d is rounded there. */
-static void mg_watch_written(mg_state *s, const mg_step *step, const mg_number *x) {
+static MG_BOTH void mg_watch_written(mg_state *s, const mg_step *step, const mg_number *x) {
     const mg_format *f = &s->operation->out_format;
     const mg_number exact = mg_with_sticky(x), rounded = mg_decode(f, s->result);
     mg_watch_rounded(s->watch, mg_watch_rounding(s->watch, step->to, 0), f, &exact, &exact, step->rounding, -1, &rounded);
 }
 
 /* The records of an alignment: a maximum for each group, then a cut for each term. Returns the first one. */
-static int32_t mg_watch_alignment(mg_watch *w, const mg_step *step, const int32_t *owner, int32_t count, int32_t groups) {
+static MG_BOTH int32_t mg_watch_alignment(mg_watch *w, const mg_step *step, const int32_t *owner, int32_t count, int32_t groups) {
     const int32_t first = w->at;
     for (int32_t g = 0; g < groups; g++) mg_watch_next(w, MG_MOMENT_MAXIMUM, step->of[0], g);
     for (int32_t i = 0; i < count; i++) mg_watch_next(w, MG_MOMENT_CUT, step->of[owner[i]], i);
     return first;
 }
 
-static void mg_watch_maximum(mg_watch *w, int32_t at, int32_t maximum) {
+static MG_BOTH void mg_watch_maximum(mg_watch *w, int32_t at, int32_t maximum) {
     const mg_number exponent = {0, 0, maximum, 0, MG_FINITE, 0, 0};
     mg_watch_put(w, at, &exponent);
 }
 
 /* Steps -------------------------------------------------------------------------------------------------------- */
 
-static void mg_step_flush(mg_state *s, const mg_step *step) {
+static MG_BOTH void mg_step_flush(mg_state *s, const mg_step *step) {
     for (int r = 0; r < step->of_count; r++) {
         mg_number *x = s->registers[step->of[r]];
         if (step->of[r] == MG_REGISTER_C && !s->operation->seed_format.is_float) continue;
@@ -345,7 +353,7 @@ static void mg_step_flush(mg_state *s, const mg_step *step) {
 }
 
 /* The hidden bit that subnormal numbers (and, if asked, zeros) must not have. */
-static void mg_step_hidden_bit(mg_state *s, const mg_step *step) {
+static MG_BOTH void mg_step_hidden_bit(mg_state *s, const mg_step *step) {
     for (int r = 0; r < step->of_count; r++)
         for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
             mg_number *x = &s->registers[step->of[r]][i];
@@ -354,7 +362,7 @@ static void mg_step_hidden_bit(mg_state *s, const mg_step *step) {
         }
 }
 
-static void mg_step_multiply(mg_state *s, const mg_step *step) {
+static MG_BOTH void mg_step_multiply(mg_state *s, const mg_step *step) {
     int32_t count = s->count[MG_REGISTER_A];
     const mg_number *a = s->registers[MG_REGISTER_A], *b = s->registers[MG_REGISTER_B];
     mg_number *p = s->registers[step->to];
@@ -362,7 +370,7 @@ static void mg_step_multiply(mg_state *s, const mg_step *step) {
         if (step->operation != MG_OPERATION_PRODUCT) {
             int32_t k = s->operation->k_index[i];
             uint64_t bits = step->operation == MG_OPERATION_AND ? s->a_codes[k] & s->b_codes[k] : s->a_codes[k] ^ s->b_codes[k];
-            mg_number x = {bits, 0, 0, 0, bits ? MG_FINITE : MG_ZERO, 0, 0};
+            mg_number x = {bits, 0, 0, 0, (uint8_t)(bits ? MG_FINITE : MG_ZERO), 0, 0};
             p[i] = x;
         } else {
             mg_raise_product(s->raised, &a[i], &b[i]);
@@ -382,7 +390,7 @@ static void mg_step_multiply(mg_state *s, const mg_step *step) {
     s->count[step->to] = count;
 }
 
-static void mg_step_scale(mg_state *s, const mg_step *step) {
+static MG_BOTH void mg_step_scale(mg_state *s, const mg_step *step) {
     for (int r = 0; r < step->of_count; r++) {
         mg_number *x = s->registers[step->of[r]];
         int32_t count = s->count[step->of[r]], stride = count ? s->count[MG_REGISTER_SCALES] / count : 1;
@@ -396,7 +404,7 @@ static void mg_step_scale(mg_state *s, const mg_step *step) {
 }
 
 /* Pointers to the terms of all registers in `of`, in order; returns how many. */
-static int32_t mg_collect(mg_state *s, const mg_step *step, mg_number **terms, int32_t *owner) {
+static MG_BOTH int32_t mg_collect(mg_state *s, const mg_step *step, mg_number **terms, int32_t *owner) {
     int32_t count = 0;
     for (int r = 0; r < step->of_count; r++)
         for (int32_t i = 0; i < s->count[step->of[r]]; i++, count++) {
@@ -407,7 +415,7 @@ static int32_t mg_collect(mg_state *s, const mg_step *step, mg_number **terms, i
 }
 
 /* Infinities of both signs among the terms of a step; `all`: of c, too. */
-static int mg_opposite(const mg_state *s, const mg_step *step, int all) {
+static MG_BOTH int mg_opposite(const mg_state *s, const mg_step *step, int all) {
     int signs = 0;
     for (int r = 0; r < step->of_count; r++) {
         if (step->of[r] == MG_REGISTER_C && !all) continue;
@@ -420,7 +428,7 @@ static int mg_opposite(const mg_state *s, const mg_step *step, int all) {
 }
 
 /* The first NaN operand that a cause speaks of, or null. */
-static const mg_number *mg_nan_operand(const mg_state *s, int cause) {
+static MG_BOTH const mg_number *mg_nan_operand(const mg_state *s, int cause) {
     const mg_number *a = s->registers[MG_REGISTER_A], *b = s->registers[MG_REGISTER_B], *c = s->registers[MG_REGISTER_C];
     if (cause == MG_CAUSE_C) return c->kind == MG_NAN ? c : NULL;
     for (int32_t i = 0; i < s->count[MG_REGISTER_A]; i++) {
@@ -430,7 +438,7 @@ static const mg_number *mg_nan_operand(const mg_state *s, int cause) {
     return NULL;
 }
 
-static int mg_invalid_product(const mg_state *s) {
+static MG_BOTH int mg_invalid_product(const mg_state *s) {
     for (int32_t i = 0; i < s->count[MG_REGISTER_A]; i++) {
         const uint8_t a = s->registers[MG_REGISTER_A][i].kind, b = s->registers[MG_REGISTER_B][i].kind;
         if ((a == MG_INFINITY && b == MG_ZERO) || (a == MG_ZERO && b == MG_INFINITY)) return 1;
@@ -439,7 +447,7 @@ static int mg_invalid_product(const mg_state *s) {
 }
 
 /* The word of the first cause of a NaN that is there; 0 where none is. */
-static int mg_nan_by_cause(const mg_state *s, const mg_step *step, uint64_t *word) {
+static MG_BOTH int mg_nan_by_cause(const mg_state *s, const mg_step *step, uint64_t *word) {
     for (int i = 0; i < step->nans_count; i++) {
         const mg_number *nan = NULL;
         int happened;
@@ -461,7 +469,7 @@ static int mg_nan_by_cause(const mg_state *s, const mg_step *step, uint64_t *wor
     return 0;
 }
 
-static void mg_step_special_values(mg_state *s, const mg_step *step) {
+static MG_BOTH void mg_step_special_values(mg_state *s, const mg_step *step) {
     uint8_t kind = MG_ZERO;
     int infinities = 0, first = -1, last = 0; /* signs of the first and the last infinity */
     for (int r = 0; r < step->of_count; r++)
@@ -491,7 +499,7 @@ static void mg_step_special_values(mg_state *s, const mg_step *step) {
 }
 
 /* A zero meets the maximum: it moves there with the others, or sets its sticky bit if it lies below all kept bits. */
-static void mg_align_zero(mg_number *x, int32_t maximum, int32_t fraction_bits, const mg_step *step) {
+static MG_BOTH void mg_align_zero(mg_number *x, int32_t maximum, int32_t fraction_bits, const mg_step *step) {
     if (step->zeros == MG_ZEROS_MAXIMUM) {
         x->exponent = maximum;
         x->fraction_bits = fraction_bits;
@@ -502,7 +510,7 @@ static void mg_align_zero(mg_number *x, int32_t maximum, int32_t fraction_bits, 
     }
 }
 
-static void mg_align_term(mg_number *x, int32_t maximum, int r, const mg_step *step, mg_watch *watch, int32_t seen) {
+static MG_BOTH void mg_align_term(mg_number *x, int32_t maximum, int r, const mg_step *step, mg_watch *watch, int32_t seen) {
     const int32_t fraction_bits = step->fraction_bits[r], window = step->window[r];
     int outside = window >= 0 && x->exponent < maximum - window;
     if (x->exponent > maximum && !step->has_exponent && !step->maximum_count) { /* its register was left out of the maximum */
@@ -527,7 +535,7 @@ static void mg_align_term(mg_number *x, int32_t maximum, int r, const mg_step *s
 }
 
 /* The largest of what `maximum` lists; INT32_MIN where no number is there and nothing has a least value. */
-static int32_t mg_largest_candidate(const mg_step *step, mg_number *const *terms, const int32_t *owner, int32_t count, int32_t g) {
+static MG_BOTH int32_t mg_largest_candidate(const mg_step *step, mg_number *const *terms, const int32_t *owner, int32_t count, int32_t g) {
     int32_t maximum = INT32_MIN;
     for (int j = 0; j < step->maximum_count; j++) {
         int32_t largest = step->maximum_has_least[j] ? step->maximum_least[j] : INT32_MIN;
@@ -545,7 +553,7 @@ static int32_t mg_largest_candidate(const mg_step *step, mg_number *const *terms
 }
 
 /* The exponent that one group aligns to; registers left out count only where there is nothing else. */
-static int32_t mg_maximum(const mg_step *step, mg_number *const *terms, const int32_t *owner, int32_t count, int32_t g) {
+static MG_BOTH int32_t mg_maximum(const mg_step *step, mg_number *const *terms, const int32_t *owner, int32_t count, int32_t g) {
     if (step->has_exponent) return step->exponent;
     if (step->maximum_count) return mg_largest_candidate(step, terms, owner, count, g);
     int32_t maximum = step->has_floor ? step->floor : INT32_MIN, left_out = INT32_MIN;
@@ -557,7 +565,7 @@ static int32_t mg_maximum(const mg_step *step, mg_number *const *terms, const in
     return maximum == INT32_MIN ? left_out : maximum;
 }
 
-static void mg_step_align(mg_state *s, const mg_step *step, mg_number **terms, int32_t *owner) {
+static MG_BOTH void mg_step_align(mg_state *s, const mg_step *step, mg_number **terms, int32_t *owner) {
     int32_t count = mg_collect(s, step, terms, owner), groups = mg_group_count(step, count);
     const int32_t maxima = s->watch ? mg_watch_alignment(s->watch, step, owner, count, groups) : 0;
     for (int32_t g = 0; g < groups; g++) {
@@ -573,7 +581,7 @@ static void mg_step_align(mg_state *s, const mg_step *step, mg_number **terms, i
 }
 
 /* The first addend that is a NaN, quieted, where NaNs are handed on. */
-static int mg_first_nan(const mg_number *const *pair, const mg_step *step, mg_number *handed) {
+static MG_BOTH int mg_first_nan(const mg_number *const *pair, const mg_step *step, mg_number *handed) {
     for (int i = 0; i < 2; i++)
         if (step->first_nan && pair[i]->kind == MG_NAN) {
             *handed = *pair[i];
@@ -583,7 +591,7 @@ static int mg_first_nan(const mg_number *const *pair, const mg_step *step, mg_nu
     return 0;
 }
 
-static mg_number mg_ieee_add(const mg_number *x, const mg_number *y, const mg_step *step, mg_watch *watch, uint32_t *raised) {
+static MG_BOTH mg_number mg_ieee_add(const mg_number *x, const mg_number *y, const mg_step *step, mg_watch *watch, uint32_t *raised) {
     const mg_number *pair[2] = {x, y};
     const int32_t seen = watch ? mg_watch_addition(watch, step->to, 0, x, y) : 0;
     mg_number sum;
@@ -600,19 +608,32 @@ static mg_number mg_ieee_add(const mg_number *x, const mg_number *y, const mg_st
     return mg_ieee(&exact, step, watch, seen + 2, raised);
 }
 
-static mg_number mg_ieee_reduce(const mg_number *const *terms, int32_t count, const mg_step *step, mg_watch *watch, uint32_t *raised) {
-    if (count == 1) return *terms[0];
-    if (step->order == MG_ORDER_TREE) {
-        mg_number left = mg_ieee_reduce(terms, count / 2, step, watch, raised);
-        mg_number right = mg_ieee_reduce(terms + count / 2, count - count / 2, step, watch, raised);
-        return mg_ieee_add(&left, &right, step, watch, raised);
+/* A tree without recursion, which a kernel of CUDA would need a stack for: sums of first halves wait for the terms of the second. */
+static MG_BOTH mg_number mg_ieee_tree(const mg_number *const *terms, int32_t count, const mg_step *step, mg_watch *watch, uint32_t *raised) {
+    mg_number first[MG_TREE_DEPTH];
+    int32_t second[MG_TREE_DEPTH], depth = 0; /* 0 terms: it is the second half that is being added */
+    for (;;) {
+        for (; count > 1; count /= 2) second[depth++] = count - count / 2;
+        mg_number total = **terms++;
+        while (depth && !second[depth - 1]) {
+            depth--;
+            total = mg_ieee_add(&first[depth], &total, step, watch, raised);
+        }
+        if (!depth) return total;
+        first[depth - 1] = total;
+        count = second[depth - 1];
+        second[depth - 1] = 0;
     }
+}
+
+static MG_BOTH mg_number mg_ieee_reduce(const mg_number *const *terms, int32_t count, const mg_step *step, mg_watch *watch, uint32_t *raised) {
+    if (step->order == MG_ORDER_TREE) return mg_ieee_tree(terms, count, step, watch, raised);
     mg_number total = *terms[0];
     for (int32_t i = 1; i < count; i++) total = mg_ieee_add(&total, terms[i], step, watch, raised);
     return total;
 }
 
-static void mg_step_sum(mg_state *s, const mg_step *step, mg_number **terms, mg_number *sums) {
+static MG_BOTH void mg_step_sum(mg_state *s, const mg_step *step, mg_number **terms, mg_number *sums) {
     int32_t count = mg_collect(s, step, terms, NULL), groups = mg_group_count(step, count);
     mg_number **picked = terms + count;
     const int frame = step->op == MG_STEP_SUM && step->complement == MG_COMPLEMENT_C ? s->registers[MG_REGISTER_C][0].sign : -1;
@@ -628,7 +649,7 @@ static void mg_step_sum(mg_state *s, const mg_step *step, mg_number **terms, mg_
     if (s->watch && count == 1 && step->to == MG_REGISTER_D) mg_watch_written(s, step, &sums[0]);
 }
 
-static void mg_step_normalize(mg_state *s, const mg_step *step) {
+static MG_BOTH void mg_step_normalize(mg_state *s, const mg_step *step) {
     for (int r = 0; r < step->of_count; r++)
         for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
             mg_number *x = &s->registers[step->of[r]][i];
@@ -643,7 +664,7 @@ static void mg_step_normalize(mg_state *s, const mg_step *step) {
         }
 }
 
-static mg_number mg_fma_step(const mg_number *a, const mg_number *b, const mg_number *c, const mg_step *step, mg_watch *watch, int32_t seen,
+static MG_BOTH mg_number mg_fma_step(const mg_number *a, const mg_number *b, const mg_number *c, const mg_step *step, mg_watch *watch, int32_t seen,
                              uint32_t *raised) {
     const mg_number *operands[3] = {a, b, c};
     mg_raise_product(raised, a, b); /* also where a NaN c is handed on */
@@ -672,7 +693,7 @@ static mg_number mg_fma_step(const mg_number *a, const mg_number *b, const mg_nu
     return mg_ieee(&exact, step, watch, seen + 2, raised);
 }
 
-static void mg_step_fma(mg_state *s, const mg_step *step, mg_number *sums) {
+static MG_BOTH void mg_step_fma(mg_state *s, const mg_step *step, mg_number *sums) {
     int32_t count = s->count[MG_REGISTER_A], groups = mg_group_count(step, count);
     mg_number zero = {0, 0, 0, 0, MG_ZERO, 0, 0};
     for (int32_t g = 0; g < groups; g++) {
@@ -692,7 +713,7 @@ static void mg_step_fma(mg_state *s, const mg_step *step, mg_number *sums) {
 }
 
 /* Clears the bits that the sticky OR of the rounding does not see: `sticky_gap` of them, right below the round bit. */
-static mg_number mg_with_gap(const mg_number *x, const mg_step *step) {
+static MG_BOTH mg_number mg_with_gap(const mg_number *x, const mg_step *step) {
     const mg_format *f = &step->format;
     mg_number y = *x;
     const int kept = step->has_result_fraction_bits ? step->result_fraction_bits : f->fraction_bits;
@@ -706,9 +727,9 @@ static mg_number mg_with_gap(const mg_number *x, const mg_step *step) {
 }
 
 /* Fraction bits that the rounding keeps; -1: the format's. */
-static int mg_kept(const mg_step *step) { return step->has_result_fraction_bits ? step->result_fraction_bits : -1; }
+static MG_BOTH int mg_kept(const mg_step *step) { return step->has_result_fraction_bits ? step->result_fraction_bits : -1; }
 
-static uint64_t mg_round_number(const mg_number *x, const mg_step *step) {
+static MG_BOTH uint64_t mg_round_number(const mg_number *x, const mg_step *step) {
     const mg_format *f = &step->format;
     if (x->kind >= MG_INFINITY) return mg_special_code(f, x, step->has_nan, step->nan);
     uint64_t code = mg_round(f, x, step->rounding, step->overflow, mg_kept(step), mg_flushes(step));
@@ -725,7 +746,7 @@ static uint64_t mg_round_number(const mg_number *x, const mg_step *step) {
     return positive && rounded.kind == MG_ZERO ? 0 : code;
 }
 
-static void mg_step_round(mg_state *s, const mg_step *step) {
+static MG_BOTH void mg_step_round(mg_state *s, const mg_step *step) {
     int32_t count = 0;
     for (int r = 0; r < step->of_count; r++)
         for (int32_t i = 0; i < s->count[step->of[r]]; i++) {
@@ -753,12 +774,13 @@ static void mg_step_round(mg_state *s, const mg_step *step) {
 /* Operations --------------------------------------------------------------------------------------------------- */
 
 size_t mg_workspace_bytes(const mg_program *program) {
-    size_t terms = 4 * MG_REGISTER_SLOTS(program->k); /* a step reads at most four registers */
-    return MG_SLOTS(program->k) * sizeof(mg_number) + terms * sizeof(mg_number) + 2 * terms * sizeof(mg_number *) + terms * sizeof(int32_t) +
-           (size_t)(program->operation_count + 2) * sizeof(uint64_t) + 64;
+    size_t numbers = MG_SUM_SLOTS(program), terms = MG_TERM_SLOTS(program);
+    for (int i = 0; i < MG_REGISTER_COUNT; i++) numbers += MG_REGISTER_SLOTS(i, program);
+    return numbers * sizeof(mg_number) + 2 * terms * sizeof(mg_number *) + (size_t)(program->operation_count + 2) * sizeof(uint64_t) +
+           terms * sizeof(int32_t);
 }
 
-static void mg_load_operands(mg_state *s, const mg_program *program, const uint64_t *a, const uint64_t *b,
+static MG_BOTH void mg_load_operands(mg_state *s, const mg_program *program, const uint64_t *a, const uint64_t *b,
                              const uint64_t *scale_a, const uint64_t *scale_b) {
     const mg_operation *o = s->operation;
     for (int32_t i = 0; i < o->k_count; i++) {
@@ -781,7 +803,7 @@ static void mg_load_operands(mg_state *s, const mg_program *program, const uint6
     s->count[MG_REGISTER_SCALES] = program->scale_block ? o->k_count : 0;
 }
 
-static uint64_t mg_run_operation(mg_state *s, mg_number **terms, mg_number *sums, int32_t *owner) {
+static MG_BOTH uint64_t mg_run_operation(mg_state *s, mg_number **terms, mg_number *sums, int32_t *owner) {
     const int whole = s->watch && s->watch->describing; /* every step has records, also behind one that ends the operation */
     for (int32_t i = 0; i < s->operation->step_count && (!s->done || whole); i++) {
         const mg_step *step = &s->operation->steps[i];
@@ -805,19 +827,25 @@ static uint64_t mg_run_operation(mg_state *s, mg_number **terms, mg_number *sums
     return s->result;
 }
 
-uint64_t mg_dot_in(void *workspace, const mg_program *program, const uint64_t *a, const uint64_t *b, uint64_t c,
+MG_BOTH uint64_t mg_dot_in(void *workspace, const mg_program *program, const uint64_t *a, const uint64_t *b, uint64_t c,
                    const uint64_t *scale_a, const uint64_t *scale_b, mg_watch *watch, uint32_t *raised) {
-    size_t terms_count = 4 * MG_REGISTER_SLOTS(program->k);
-    mg_number *slots = workspace, *sums = slots + MG_SLOTS(program->k);
-    mg_number **terms = (mg_number **)(sums + terms_count);
-    uint64_t *results = (uint64_t *)(terms + 2 * terms_count);
+    mg_state s = {0};
+    s.a_codes = a;
+    s.b_codes = b;
+    s.watch = watch;
+    s.raised = raised;
+    mg_number *sums = mg_layout_registers(&s, (mg_number *)workspace, program);
+    mg_number **terms = (mg_number **)(sums + MG_SUM_SLOTS(program));
+    uint64_t *results = (uint64_t *)(terms + 2 * MG_TERM_SLOTS(program));
     int32_t *owner = (int32_t *)(results + program->operation_count + 2);
     results[0] = c;
     results[1] = 0;
     for (int32_t i = 0; i < program->operation_count; i++) {
         const mg_operation *o = &program->operations[i];
-        mg_state s = {.operation = o, .a_codes = a, .b_codes = b, .watch = watch, .raised = raised};
-        mg_layout_registers(&s, slots, program->k);
+        s.operation = o;
+        s.result = 0;
+        s.done = 0;
+        memset(s.count, 0, sizeof s.count);
         mg_load_operands(&s, program, a, b, scale_a, scale_b);
         s.registers[MG_REGISTER_C][0] = mg_decode(&o->seed_format, results[o->seed]);
         s.count[MG_REGISTER_C] = 1;

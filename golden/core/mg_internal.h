@@ -7,6 +7,22 @@
 
 #include "mmagold.h"
 
+/* Before a function that a kernel of CUDA takes, too (golden/model/device_text.py). */
+#ifdef __CUDACC__
+#define MG_BOTH __host__ __device__
+#else
+#define MG_BOTH
+#endif
+
+/* Index of the highest set bit; x is not zero. */
+static inline MG_BOTH int32_t mg_highest(uint64_t x) {
+#ifdef __CUDA_ARCH__
+    return 63 - __clzll((long long)x);
+#else
+    return 63 - __builtin_clzll(x);
+#endif
+}
+
 /* Exponents that mark what is not a finite number, chosen so that the sum of two still tells which product it is:
  * zero * finite < infinity * zero < infinity * finite < infinity * infinity < NaN * anything. */
 #define MG_E_ZERO (-(1 << 16))
@@ -150,7 +166,7 @@ size_t mg_workspace_bytes(const mg_program *program);
 /* One dot product in that scratch. `watch`: who observes it (mg_watch.h), or null. `raised`: where status flags are
  * collected (mg_flags.h), or null. */
 struct mg_watch;
-uint64_t mg_dot_in(void *workspace, const mg_program *program, const uint64_t *a, const uint64_t *b, uint64_t c,
+MG_BOTH uint64_t mg_dot_in(void *workspace, const mg_program *program, const uint64_t *a, const uint64_t *b, uint64_t c,
                    const uint64_t *scale_a, const uint64_t *scale_b, struct mg_watch *watch, uint32_t *raised);
 
 /* mg_run, and with a watch mg_observe: each thread copies it and lets it point at one dot product after the other. */

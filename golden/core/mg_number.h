@@ -2,7 +2,7 @@
 #ifndef MG_NUMBER_H
 #define MG_NUMBER_H
 
-#include "mmagold.h"
+#include "mg_internal.h"
 
 typedef unsigned __int128 mg_u128;
 
@@ -22,23 +22,23 @@ typedef struct {
     MG_NUMBER_FIELDS(MG_DECLARE_FIELD)
 } mg_number;
 
-static inline int mg_bit_length(mg_u128 x) {
-    uint64_t high = (uint64_t)(x >> 64), low = (uint64_t)x;
-    return high ? 128 - __builtin_clzll(high) : low ? 64 - __builtin_clzll(low) : 0;
+static inline MG_BOTH int mg_bit_length(mg_u128 x) {
+    const uint64_t high = (uint64_t)(x >> 64), low = (uint64_t)x;
+    return high ? 65 + mg_highest(high) : low ? 1 + mg_highest(low) : 0;
 }
 
-static inline int32_t mg_lsb(const mg_number *x) { return x->exponent - x->fraction_bits; }
+static inline MG_BOTH int32_t mg_lsb(const mg_number *x) { return x->exponent - x->fraction_bits; }
 
-static inline mg_number mg_decode_integer(const mg_format *f, uint64_t code) {
+static inline MG_BOTH mg_number mg_decode_integer(const mg_format *f, uint64_t code) {
     uint64_t mask = (UINT64_C(1) << f->bits) - 1;
     uint64_t value = code & mask;
     int negative = f->is_signed && (value >> (f->bits - 1)) != 0;
     uint64_t magnitude = negative ? (~value + 1) & mask : value;
-    mg_number x = {magnitude, 0, 0, 0, magnitude ? MG_FINITE : MG_ZERO, (uint8_t)negative, 0};
+    mg_number x = {magnitude, 0, 0, 0, (uint8_t)(magnitude ? MG_FINITE : MG_ZERO), (uint8_t)negative, 0};
     return x;
 }
 
-static inline mg_number mg_decode(const mg_format *f, uint64_t code) {
+static inline MG_BOTH mg_number mg_decode(const mg_format *f, uint64_t code) {
     if (!f->is_float) return mg_decode_integer(f, code);
     uint8_t sign = f->sign_shift >= 0 ? (uint8_t)((code >> f->sign_shift) & 1) : 0;
     int width = f->exponent_bits + f->fraction_bits;
@@ -64,7 +64,7 @@ static inline mg_number mg_decode(const mg_format *f, uint64_t code) {
 }
 
 /* round((-1)^sign * x / 2^shift) as a magnitude; shift < 0 moves left (the caller knows that it fits). */
-static inline mg_u128 mg_shift_right(int sign, mg_u128 x, int64_t shift, int rounding) {
+static inline MG_BOTH mg_u128 mg_shift_right(int sign, mg_u128 x, int64_t shift, int rounding) {
     if (shift <= 0) return x << -shift;
     mg_u128 kept = shift > 127 ? 0 : x >> shift;
     mg_u128 cut = shift > 127 ? x : x & (((mg_u128)1 << shift) - 1);
@@ -86,7 +86,7 @@ static inline mg_u128 mg_shift_right(int sign, mg_u128 x, int64_t shift, int rou
     return kept + (mg_u128)up;
 }
 
-static inline uint64_t mg_overflow_code(const mg_format *f, int sign, int rounding, int overflow, int cut_bits) {
+static inline MG_BOTH uint64_t mg_overflow_code(const mg_format *f, int sign, int rounding, int overflow, int cut_bits) {
     int to_largest = overflow == MG_OVERFLOW_LARGEST || !f->has_infinity;
     if (overflow == MG_OVERFLOW_IEEE) to_largest |= rounding == MG_ROUNDING_TOWARD_ZERO || rounding == MG_ROUNDING_TO_ODD || rounding == (sign ? MG_ROUNDING_UP : MG_ROUNDING_DOWN);
     if (!to_largest) return f->infinity;
@@ -95,7 +95,7 @@ static inline uint64_t mg_overflow_code(const mg_format *f, int sign, int roundi
 }
 
 /* The code of an infinity or a NaN. */
-static inline uint64_t mg_special_code(const mg_format *f, const mg_number *x, int has_nan, uint64_t nan) {
+static inline MG_BOTH uint64_t mg_special_code(const mg_format *f, const mg_number *x, int has_nan, uint64_t nan) {
     const int negative = x->kind == MG_INFINITY && x->sign;
     if (x->kind == MG_INFINITY && !f->is_float) return !negative ? f->largest : f->is_signed ? UINT64_C(1) << (f->bits - 1) : 0;
     if (x->kind == MG_INFINITY && f->has_infinity) return f->infinity | (f->sign_shift >= 0 ? (uint64_t)x->sign << f->sign_shift : 0);
@@ -103,7 +103,7 @@ static inline uint64_t mg_special_code(const mg_format *f, const mg_number *x, i
     return f->largest | (negative && f->sign_shift >= 0 ? UINT64_C(1) << f->sign_shift : 0);
 }
 
-static inline uint64_t mg_round_to_integer(const mg_format *f, const mg_number *x, int rounding, int overflow) {
+static inline MG_BOTH uint64_t mg_round_to_integer(const mg_format *f, const mg_number *x, int rounding, int overflow) {
     if (x->significand == 0) return 0;
     int32_t lsb = mg_lsb(x);
     if (overflow == MG_OVERFLOW_SATURATE && mg_bit_length(x->significand) + lsb > 120)
@@ -119,7 +119,7 @@ static inline uint64_t mg_round_to_integer(const mg_format *f, const mg_number *
 
 /* What leaves the rounder before anything else happens to it: of a float, `kept` fraction bits (-1: all) below the leading
  * one or the least exponent, its carry still above the point; of an integer, a whole number. x is finite and not zero. */
-static inline mg_number mg_round_significand(const mg_format *f, const mg_number *x, int rounding, int kept) {
+static inline MG_BOTH mg_number mg_round_significand(const mg_format *f, const mg_number *x, int rounding, int kept) {
     mg_number y = *x;
     const int32_t lsb = mg_lsb(x);
     if (!f->is_float) {
@@ -140,14 +140,14 @@ static inline mg_number mg_round_significand(const mg_format *f, const mg_number
  * below the least normal one if it were rounded as if exponents had no lower bound; zero for one that is below it. */
 enum { MG_KEEP_SUBNORMALS, MG_FLUSH_SUBNORMALS, MG_FLUSH_UNBOUNDED, MG_FLUSH_BEFORE_ROUNDING };
 
-static inline int mg_flushes(const mg_step *step) {
+static inline MG_BOTH int mg_flushes(const mg_step *step) {
     if (step->flush == MG_FLUSH_NONE) return MG_KEEP_SUBNORMALS;
     if (step->tiny == MG_TINY_BEFORE_ROUNDING) return MG_FLUSH_BEFORE_ROUNDING;
     return step->tiny == MG_TINY_UNBOUNDED ? MG_FLUSH_UNBOUNDED : MG_FLUSH_SUBNORMALS;
 }
 
 /* The number as a rounding sees it: its sticky bit is one more bit, below the last one. */
-static inline mg_number mg_with_sticky(const mg_number *x) {
+static inline MG_BOTH mg_number mg_with_sticky(const mg_number *x) {
     mg_number y = *x;
     if (x->sticky) {
         y.significand = y.significand << 1 | 1;
@@ -158,7 +158,7 @@ static inline mg_number mg_with_sticky(const mg_number *x) {
 }
 
 /* Rounds to a code of `f`, keeping `kept` fraction bits (-1: all); the twin of round_to_code in golden/number/rounding.py. */
-static inline uint64_t mg_round(const mg_format *f, const mg_number *x, int rounding, int overflow, int kept, int flush) {
+static inline MG_BOTH uint64_t mg_round(const mg_format *f, const mg_number *x, int rounding, int overflow, int kept, int flush) {
     if (!f->is_float) return mg_round_to_integer(f, x, rounding, overflow);
     uint64_t sign_code = f->sign_shift >= 0 ? (uint64_t)x->sign << f->sign_shift : 0;
     /* where the code of -0 is the NaN, every zero is +0 */
@@ -191,7 +191,7 @@ static inline uint64_t mg_round(const mg_format *f, const mg_number *x, int roun
 }
 
 /* The same value as another format holds it (exactly); infinities and NaNs stay what they are. */
-static inline mg_number mg_convert(const mg_format *f, const mg_number *x) {
+static inline MG_BOTH mg_number mg_convert(const mg_format *f, const mg_number *x) {
     mg_number y = *x;
     if (x->kind != MG_FINITE) {
         y.exponent = f->min_exponent;
@@ -203,12 +203,12 @@ static inline mg_number mg_convert(const mg_format *f, const mg_number *x) {
 }
 
 /* Into how many groups a step divides its terms, and which one a term belongs to. */
-static inline int32_t mg_group_count(const mg_step *step, int32_t count) {
+static inline MG_BOTH int32_t mg_group_count(const mg_step *step, int32_t count) {
     if (step->group == MG_GROUP_INTERLEAVED) return step->group_size;
     return step->group == MG_GROUP_CONTIGUOUS ? (count + step->group_size - 1) / step->group_size : 1;
 }
 
-static inline int32_t mg_group_of(const mg_step *step, int32_t i) {
+static inline MG_BOTH int32_t mg_group_of(const mg_step *step, int32_t i) {
     if (step->group == MG_GROUP_INTERLEAVED) return i % step->group_size;
     return step->group == MG_GROUP_CONTIGUOUS ? i / step->group_size : 0;
 }

@@ -21,7 +21,7 @@ struct mg_watch {
 typedef struct mg_watch mg_watch;
 
 /* Takes the next record, and says what it is where that is asked for. */
-static inline int32_t mg_watch_take(mg_watch *w, int moment, int place, int32_t index) {
+static inline MG_BOTH int32_t mg_watch_take(mg_watch *w, int moment, int place, int32_t index) {
     const int32_t at = w->at++;
     if (w->layout && at < w->count) {
         const mg_record what = {w->operation, w->step, moment, place, index};
@@ -30,28 +30,28 @@ static inline int32_t mg_watch_take(mg_watch *w, int moment, int place, int32_t 
     return at;
 }
 
-static inline void mg_watch_put(mg_watch *w, int32_t at, const mg_number *x) {
+static inline MG_BOTH void mg_watch_put(mg_watch *w, int32_t at, const mg_number *x) {
     if (w->records && at >= 0 && at < w->count) w->records[at * w->stride] = *x;
 }
 
 /* The next record, not run as long as nobody puts a number there; returns its place. */
-static inline int32_t mg_watch_next(mg_watch *w, int moment, int place, int32_t index) {
+static inline MG_BOTH int32_t mg_watch_next(mg_watch *w, int moment, int place, int32_t index) {
     const int32_t at = mg_watch_take(w, moment, place, index);
-    const mg_number nothing = {.kind = MG_NOT_RUN};
+    const mg_number nothing = {0, 0, 0, 0, MG_NOT_RUN, 0, 0};
     mg_watch_put(w, at, &nothing);
     return at;
 }
 
-static inline void mg_watch_number(mg_watch *w, int moment, int place, int32_t index, const mg_number *x) {
+static inline MG_BOTH void mg_watch_number(mg_watch *w, int moment, int place, int32_t index, const mg_number *x) {
     mg_watch_put(w, mg_watch_take(w, moment, place, index), x);
 }
 
-static inline void mg_watch_register(mg_watch *w, int name, const mg_number *numbers, int32_t count) {
+static inline MG_BOTH void mg_watch_register(mg_watch *w, int name, const mg_number *numbers, int32_t count) {
     for (int32_t i = 0; i < count; i++) mg_watch_number(w, MG_MOMENT_REGISTER, name, i, &numbers[i]);
 }
 
 /* The addition (or the fused multiply-add) that runs: where its five records begin. What is not made stays not run. */
-static inline int32_t mg_watch_addition(mg_watch *w, int place, int32_t index, const mg_number *left, const mg_number *right) {
+static inline MG_BOTH int32_t mg_watch_addition(mg_watch *w, int place, int32_t index, const mg_number *left, const mg_number *right) {
     const int32_t first = w->at;
     for (int moment = MG_MOMENT_LEFT; moment <= MG_MOMENT_ROUNDED; moment++) mg_watch_next(w, moment, place, index);
     if (left) mg_watch_put(w, first, left);
@@ -60,7 +60,7 @@ static inline int32_t mg_watch_addition(mg_watch *w, int place, int32_t index, c
 }
 
 /* A rounding without addends: its three records. */
-static inline int32_t mg_watch_rounding(mg_watch *w, int place, int32_t index) {
+static inline MG_BOTH int32_t mg_watch_rounding(mg_watch *w, int place, int32_t index) {
     const int32_t first = w->at;
     for (int moment = MG_MOMENT_EXACT; moment <= MG_MOMENT_ROUNDED; moment++) mg_watch_next(w, moment, place, index);
     return first;
@@ -68,7 +68,7 @@ static inline int32_t mg_watch_rounding(mg_watch *w, int place, int32_t index) {
 
 /* What a rounding took, what left its rounder before flush and overflow, and what it gave, from record `first` on.
  * `seen` is the exact number as the rounder sees it. */
-static inline void mg_watch_rounded(mg_watch *w, int32_t first, const mg_format *f, const mg_number *exact, const mg_number *seen,
+static inline MG_BOTH void mg_watch_rounded(mg_watch *w, int32_t first, const mg_format *f, const mg_number *exact, const mg_number *seen,
                                     int rounding, int kept, const mg_number *rounded) {
     mg_watch_put(w, first, exact);
     if (exact->kind <= MG_FINITE && exact->significand) {
@@ -80,7 +80,7 @@ static inline void mg_watch_rounded(mg_watch *w, int32_t first, const mg_format 
 
 /* One aligned term: `x` as the shifter takes it lies `shift` below the maximum and loses its low `cut` bits (all: `outside`).
  * In the record: significand the bits lost, fraction_bits how many bits were cut, exponent the distance to the maximum. */
-static inline void mg_watch_cut(mg_watch *w, int32_t at, const mg_number *x, int32_t maximum, int64_t cut, int outside) {
+static inline MG_BOTH void mg_watch_cut(mg_watch *w, int32_t at, const mg_number *x, int32_t maximum, int64_t cut, int outside) {
     mg_number lost = {0, 0, maximum - x->exponent, 0, MG_FINITE, x->sign, 0};
     if (outside) {
         const int64_t length = mg_bit_length(x->significand), whole = x->fraction_bits + 1 > length ? x->fraction_bits + 1 : length;
@@ -92,7 +92,7 @@ static inline void mg_watch_cut(mg_watch *w, int32_t at, const mg_number *x, int
 }
 
 /* The end of an operation: what it did not run is marked, its code is the last record. */
-static inline void mg_watch_result(mg_watch *w, const mg_format *f, uint64_t code) {
+static inline MG_BOTH void mg_watch_result(mg_watch *w, const mg_format *f, uint64_t code) {
     mg_number result = mg_decode(f, code);
     result.payload = code;
     if (!w->describing) {

@@ -1,66 +1,79 @@
-"""A program's arithmetic as inlined C functions, the same text for a C compiler and for CUDA.
+"""A program's arithmetic as C functions, the same text for a C compiler and for CUDA.
 
     ins = golden.instruction("hopper", "HMMA.16816.F32")
     text = device_text.source(ins.program, ins)
 
-The text holds golden/core/mg_device.h and, with the program's parameters as constants,
+It has one of two forms. The quick one holds golden/core/mg_device.h with the program's parameters as
+constants; fused dot-adds, chains of f64 FMAs, integers and conversions have it. Every other program goes, as
+the structs that the C core takes, to the general interpreter (golden/core/mg_general.c), which stands in the
+text whole. Both define
 
-    unit_element                                     a decoded operand
+    unit_element                                     an operand: decoded, or (interpreter) its code
     unit_element unit_decode_a(uint64_t code)        (and _b)
+    unit_number unit_number_a(unit_element x)        (and _b) the number that it stands for
     uint64_t unit_dot(const unit_element *a, const unit_element *b, uint64_t c)
 
-where a and b hold the elements that are multiplied (stored_k of them) and c and the result are raw codes. A
-campaign on a GPU (hw_capture/campaign) runs it beside the tensor core; the tests compile it with a C compiler
-and hold it against `ins.dot`.
+where a and b hold the elements that are multiplied (stored_k of them) and c and the result are raw codes.
+With block scales `const uint64_t *scale_a, const uint64_t *scale_b` follow; with status flags
+`uint32_t *raised`, which takes a bit for each word of enum mg_status_word. A campaign on a GPU
+(hw_capture/campaign) runs it beside the tensor core; the tests compile it with a C compiler and hold it
+against `ins.dot`.
 """
 
 from __future__ import annotations
 
 import ctypes
-import re
+import dataclasses
+from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from golden.errors import CoreError
 from golden.model.kernels import Kernel, is_step, select_kernels
 from golden.model.layout import lower_format, number
+from golden.model.program_text import INTERPRETER, core_source, program_source
 from golden.number.formats import Format, Kind, get_format
-from golden.program.keys import OPERATION, ROUNDING
+from golden.program.extents import groups_of
+from golden.program.keys import OPERATION, REGISTER, ROUNDING, Choice, Integer, Widths, declared
 from golden.program.program import Operation, Program
 from golden.program.signature import Signature
-from golden.program.steps import Fma, Round, SpecialValues, Sum
+from golden.program.steps import Fma, Multiply, Round, SpecialValues, Step, Sum
 
-_CORE = Path(__file__).resolve().parents[1] / "core"
 _WORDS = {"combine": OPERATION, "rounding": ROUNDING}
 """Parameters whose values are words; all others are integers."""
-_HEADERS = ("mg_steps.h", "mmagold.h", "mg_internal.h", "mg_device.h")
+_QUICK = ("mg_steps.h", "mmagold.h", "mg_internal.h", "mg_device.h")
+_GENERAL = (*INTERPRETER[:-1], "mg_device.h", INTERPRETER[-1])
+_CONSTANT = """#ifdef __CUDACC__
+#define MG_CONSTANT static __device__ const
+#define MG_UNIT static __device__
+#else
+#define MG_CONSTANT static const
+#define MG_UNIT static
+#endif"""
 
 
-def source(program: Program, unit: Signature, faults: Mapping[str, Any] | None = None) -> str:
+def source(
+    program: Program, unit: Signature, faults: Mapping[str, Any] | None = None, quick: bool = True
+) -> str:
     """Returns the C text of a program on these operands.
 
     Args:
         program, unit: what `supported` takes.
         faults: parameters to replace in every operation that has them (`fraction_bits`, `floor`, `rounding`,
-            `result_fraction_bits`, `saturate`, ...): a wrong unit, to prove that a check sees it.
+            `result_fraction_bits`, `saturate`, ...; for the interpreter keys of steps): a wrong unit, to
+            prove that a check sees it.
+        quick: whether the quick form is taken where there is one.
 
     Raises:
-        CoreError: the arithmetic has no such form, or a fault names no parameter of it.
+        CoreError: the unit is none of one program, or a fault names no parameter of it.
     """
-    kernels = _kernels(program, unit)
+    kernels = _kernels(program, unit) if quick else None
     if kernels is None:
-        what = "status flags" if unit.status else "this arithmetic"
-        raise CoreError(f"{unit.name}: no device form of {what}")
+        return _general(_planted(program, unit, faults or {}), unit)
+    known = {key for kernel in kernels for key in kernel} - {"fast"}
     for name, value in (faults or {}).items():
-        if not any(name in kernel for kernel in kernels):
-            known = ", ".join(sorted({key for kernel in kernels for key in kernel} - {"fast"}))
-            raise CoreError(f"{unit.name}: no parameter '{name}', expected one of {known}")
-        if value not in _WORDS[name].words if name in _WORDS else not isinstance(value, int):
-            raise CoreError(
-                f"{unit.name}: {name} is '{value}', expected "
-                f"{' or '.join(_WORDS[name].words if name in _WORDS else ['an integer'])}"
-            )
+        words = _WORDS[name].words if name in _WORDS else None
+        _check_fault(unit, known, name, value, words)
     kernels = [
         kernel | {key: value for key, value in (faults or {}).items() if key in kernel} for kernel in kernels
     ]
@@ -70,22 +83,129 @@ def source(program: Program, unit: Signature, faults: Mapping[str, Any] | None =
         _operation(unit, i, operation, kernel)
         for i, (operation, kernel) in enumerate(zip(operations, kernels, strict=True))
     ]
-    head = [f"#define MG_DEVICE_K {most}", _headers(), *_decoders(program, unit)]
+    head = [f"#define MG_DEVICE_K {most}", core_source(_QUICK), *_decoders(program, unit, True)]
     return "\n".join([*head, *bodies, _dot(program, unit), ""])
 
 
-def supported(program: Program, unit: Signature) -> bool:
-    """Whether `source` has a form of the arithmetic."""
-    if unit.status:
-        return False  # it computes d alone
+def supported(unit: Signature) -> bool:
+    """Whether `source` takes a unit: one of one program, that keeps nothing."""
+    return unit.modes is None and not unit.state
+
+
+def is_quick(program: Program, unit: Signature) -> bool:
+    """Whether the program has the quick form."""
     return _kernels(program, unit) is not None
 
 
 def element_kind(unit: Signature) -> str:
-    """What a decoded operand is: "float" (significand and exponent), "integer" or "double" (the code
+    """What the number of an operand is: "float" (significand and exponent), "integer" or "double" (the code
     itself)."""
     a = unit.formats["a"]
     return "double" if a.storage == 64 else "float" if a.is_float else "integer"
+
+
+def element_bytes(program: Program, unit: Signature) -> int:
+    """Bytes of a unit_element."""
+    return 2 if is_quick(program, unit) and element_kind(unit) == "integer" else 8
+
+
+def _check_fault(
+    unit: Signature, known: set[str], name: str, value: Any, words: tuple[str, ...] | None
+) -> None:
+    """Raises CoreError where a fault is none of these parameters, or has another value than a word, or
+    (None) an integer."""
+    if name not in known:
+        raise CoreError(f"{unit.name}: no parameter '{name}', expected one of {', '.join(sorted(known))}")
+    if value not in words if words is not None else not isinstance(value, int):
+        expected = " or ".join(["an integer"] if words is None else words)
+        raise CoreError(f"{unit.name}: {name} is '{value}', expected {expected}")
+
+
+# The interpreter --------------------------------------------------------------------------------------------
+
+
+def _general(program: Program, unit: Signature) -> str:
+    """The program as constants, the interpreter, and room for one thread's numbers."""
+    registers, terms, sums = _room(program, unit)
+    slots = "".join(f"(i) == {i} ? {count} : " for i, count in enumerate(registers) if count)
+    head = [
+        "#define MG_DEVICE_K 1 /* of the quick form, which is not called */",
+        f"#define MG_REGISTER_SLOTS(i, p) ((void)(p), {slots}0)",
+        f"#define MG_SUM_SLOTS(p) {sums}",
+        f"#define MG_TERM_SLOTS(p) {terms}",
+        _CONSTANT,
+    ]
+    text = core_source(_GENERAL), program_source(program, unit, "MG_CONSTANT")
+    scaled, flags = unit.scale_block is not None, bool(unit.status)
+    more = ", const uint64_t *scale_a, const uint64_t *scale_b" if scaled else ""
+    given = "scale_a, scale_b" if scaled else "NULL, NULL"
+    return "\n".join(
+        [
+            *head,
+            *text,
+            *_decoders(program, unit, False),
+            f"MG_UNIT uint64_t unit_dot(const unit_element *a, const unit_element *b, uint64_t c{more}"
+            f"{', uint32_t *raised' if flags else ''}) {{",
+            "    struct { /* as mg_dot_in divides it */",
+            f"        mg_number numbers[{sum(registers) + sums}], *terms[{2 * terms}];",
+            f"        uint64_t results[{len(program.operations) + 2}];",
+            f"        int32_t owner[{terms}];",
+            "    } workspace;",
+            f"    return mg_dot_in(&workspace, &mg_the_program, a, b, c, {given}, NULL, "
+            f"{'raised' if flags else 'NULL'});",
+            "}",
+            "",
+        ]
+    )
+
+
+def _room(program: Program, unit: Signature) -> tuple[list[int], int, int]:
+    """The most numbers that each register of the interpreter holds, terms that a step reads, and numbers
+    that it makes."""
+    most: Counter[str] = Counter()
+    terms = sums = 1
+    for operation in program.operations:
+        k = len(operation.k_index)
+        held = Counter(a=k, b=k, c=1, addends=len(operation.addends), scales=k if unit.scale_block else 0)
+        most |= held
+        for step in operation.steps:
+            taken = sum(held[name] for name in step.of)
+            groups = len(groups_of(step, k if isinstance(step, Fma) else taken))
+            terms, sums = max(terms, taken), max(sums, groups)
+            if step.to:
+                held[step.to] = (
+                    k if isinstance(step, Multiply) else taken if isinstance(step, Round) else groups
+                )
+                most |= held
+    return [most[name] for name in REGISTER.words], terms, sums
+
+
+def _planted(program: Program, unit: Signature, faults: Mapping[str, Any]) -> Program:
+    """The program with keys of its steps replaced, wherever a step has them."""
+    steps = [step for operation in program.operations for step in operation.steps]
+    keys = {name: key for step in steps for name, key, _ in declared(step)}
+    known = {name for name, key in keys.items() if isinstance(key, Choice | Integer | Widths)}
+    for name, value in faults.items():
+        key = keys.get(name)
+        _check_fault(unit, known, name, value, key.words if isinstance(key, Choice) else None)
+    operations = (
+        operation.with_steps(_faulty(step, faults) for step in operation.steps)
+        for operation in program.operations
+    )
+    return Program(tuple(operations)) if faults else program
+
+
+def _faulty(step: Step, faults: Mapping[str, Any]) -> Step:
+    given = {name: faults[name] for name, _, _ in declared(step) if name in faults}
+    tables = {
+        name: tuple((register, value) for register, _ in getattr(step, name))
+        for name, value in given.items()
+        if isinstance(getattr(step, name), tuple)
+    }
+    return dataclasses.replace(step, **given | tables)
+
+
+# The quick form ---------------------------------------------------------------------------------------------
 
 
 def _kernels(program: Program, unit: Signature) -> list[Kernel] | None:
@@ -177,11 +297,6 @@ def _fma(unit: Signature, operation: Operation) -> Kernel | None:
 # C text -----------------------------------------------------------------------------------------------------
 
 
-def _headers() -> str:
-    text = "\n".join((_CORE / name).read_text() for name in _HEADERS)
-    return re.sub(r'^#include "m\w+\.h"\n', "", text, flags=re.MULTILINE)
-
-
 def _values(struct: Any) -> str:
     """A positional initialiser, which C and C++ read alike."""
     fields = ((getattr(struct, name), kind) for name, kind in struct._fields_)
@@ -197,25 +312,34 @@ def _format_function(name: str, fmt: Format) -> str:
     )
 
 
-def _decoders(program: Program, unit: Signature) -> list[str]:
+def _decoders(program: Program, unit: Signature, quick: bool) -> list[str]:
+    """The formats of the operands, and their elements and numbers; those of the interpreter are codes."""
     kind = element_kind(unit)
-    element = {"float": "mg_element", "integer": "int16_t", "double": "uint64_t"}[kind]
-    lines = [f"typedef {element} unit_element;"]
+    number = {"float": "mg_element", "integer": "int16_t" if quick else "int32_t", "double": "uint64_t"}[kind]
+    lines = [
+        f"typedef {number} unit_number;",
+        f"typedef {'unit_number' if quick else 'uint64_t'} unit_element;",
+    ]
     targets = {operation.operand_format for operation in program.operations if operation.k_index}
-    target = targets.pop()
+    target = targets.pop() if len(targets) == 1 else None
     for name in "ab":
         own = f"unit_{name}"
         lines.append(_format_function(own, unit.formats[name]))
         decoded = {
             "float": f"mg_device_decode({own}(), (uint32_t)code)",
-            "integer": f"(int16_t)mg_device_integer({own}(), (uint32_t)code)",
+            "integer": f"({number})mg_device_integer({own}(), (uint32_t)code)",
             "double": "code",
         }[kind]
-        if target is not None:
+        if target is not None and kind == "float":
             lines.append(_format_function(f"unit_{name}_as", target))
             decoded = f"mg_device_convert({own}(), unit_{name}_as(), {decoded})"
-        lines.append(f"MG_HD unit_element unit_decode_{name}(uint64_t code) {{ return {decoded}; }}")
-    return lines + [_format_function(f"unit_{name}", unit.formats[name]) for name in "cd"]
+        made, seen = (decoded, "code") if quick else ("code", decoded)
+        lines += [
+            f"MG_HD unit_element unit_decode_{name}(uint64_t code) {{ return {made}; }}",
+            f"MG_HD unit_number unit_number_{name}(unit_element code) {{ return {seen}; }}",
+        ]
+    scales = ("scale_a", "scale_b") if unit.scale_block is not None else ()
+    return lines + [_format_function(f"unit_{name}", unit.formats[name]) for name in ("c", "d", *scales)]
 
 
 def _operation(unit: Signature, index: int, operation: Operation, kernel: Kernel) -> str:

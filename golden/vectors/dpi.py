@@ -16,35 +16,22 @@ as DPI converts them.
 
 from __future__ import annotations
 
-import ctypes
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from string import Template
-from typing import Any
 
 from golden import __version__
 from golden.errors import OperandError
 from golden.files import escape
 from golden.files.output import write_folder
 from golden.instruction import Instruction
-from golden.model.engine import Engine
+from golden.model.program_text import CORE, INTERPRETER, core_source, program_source
 from golden.vectors.vectorset import VectorSet, default_set
 from golden.vectors.word import Field, WordLayout
 
-_CORE = Path(__file__).resolve().parents[1] / "core"
 _TEMPLATES = Path(__file__).resolve().parents[1] / "templates" / "dpi"
-_UNITS = (
-    "mg_steps.h",
-    "mmagold.h",
-    "mg_internal.h",
-    "mg_number.h",
-    "mg_flags.h",
-    "mg_watch.h",
-    "mg_general.c",
-    "mg_gather.c",
-    "mg_run.c",
-)
+_UNITS = (*INTERPRETER, "mg_gather.c", "mg_run.c")
 _EXAMPLES = 56
 
 
@@ -114,9 +101,9 @@ def _words(ins: Instruction, prefix: str) -> dict[str, str]:
     return {
         "prefix": prefix,
         "version": __version__,
-        "core": core_source(),
+        "core": core_source(_UNITS),
         "renamed": "\n".join(f"#define {name} {prefix}_{name}" for name in _globals()),
-        "program": program_source(ins),
+        "program": program_source(ins.program, ins),
         "c_arguments": ", ".join(f"const uint32_t *{field.name}" for field in inputs),
         "c_unpack": "\n".join([*(_unpack(ins, field) for field in inputs), *_missing(ins)]),
         "c_result": f"uint{ins.formats['d'].storage}_t",
@@ -180,55 +167,8 @@ def _word(layout: WordLayout, vectors: VectorSet, i: int) -> int:
 # The C model ------------------------------------------------------------------------------------------------
 
 
-def core_source() -> str:
-    """The general interpreter of golden/core as one piece of C."""
-    text = "\n".join((_CORE / name).read_text() for name in _UNITS)
-    return re.sub(r'^#include "mg?[a-z_]*\.h"\n|^#include "mmagold\.h"\n', "", text, flags=re.MULTILINE)
-
-
 def _globals() -> list[str]:
     """Names that the core shows to the linker; each model renames them,
     so that one simulation can hold several."""
-    headers = "".join((_CORE / name).read_text() for name in _UNITS if name.endswith(".h"))
+    headers = "".join((CORE / name).read_text() for name in _UNITS if name.endswith(".h"))
     return sorted(set(re.findall(r"^\w[\w ]*[ *](mg_\w+)\(", headers, flags=re.MULTILINE)))
-
-
-def program_source(ins: Instruction) -> str:
-    """The instruction's compiled program as C constants, from the very structs
-    that the C core is called with."""
-    program = Engine(ins.program, ins).lower(kernels=None)
-    lines: list[str] = []
-    operations = []
-    for index in range(program.operation_count):
-        operation = program.operations[index]
-        steps = ",\n    ".join(_initialiser(operation.steps[i]) for i in range(operation.step_count))
-        ks = ", ".join(str(operation.k_index[i]) for i in range(max(operation.k_count, 1)))
-        lines += [
-            f"static const mg_step mg_steps_{index}[] = {{\n    {steps}}};",
-            f"static const int32_t mg_k_{index}[] = {{{ks}}};",
-        ]
-        operations.append(_initialiser(operation, {"steps": f"mg_steps_{index}", "k_index": f"mg_k_{index}"}))
-    joined = ",\n    ".join(operations)
-    lines.append(f"static const mg_operation mg_operations[] = {{\n    {joined}}};")
-    lines.append(
-        f"static const mg_program mg_the_program = {_initialiser(program, {'operations': 'mg_operations'})};"
-    )
-    return "\n".join(lines)
-
-
-def _initialiser(struct: Any, pointers: dict[str, str] | None = None) -> str:
-    """A C initialiser with a designator for every field that is not zero."""
-    return "{" + ", ".join(_fields(struct, pointers or {})) + "}"
-
-
-def _fields(struct: Any, pointers: dict[str, str]) -> Iterator[str]:
-    for name, kind in struct._fields_:
-        value = getattr(struct, name)
-        if name in pointers:
-            yield f".{name} = {pointers[name]}"
-        elif isinstance(value, ctypes.Structure):
-            yield f".{name} = {_initialiser(value)}"
-        elif isinstance(value, ctypes.Array):
-            yield f".{name} = {{{', '.join(str(item) for item in value)}}}"
-        elif isinstance(value, int) and value:
-            yield f".{name} = {value}{'ull' if kind is ctypes.c_uint64 else ''}"

@@ -25,6 +25,9 @@ struct campaign_area {
     unit_element *a, *b;
     campaign_slot *slots;
     unsigned char *nibbles;
+#if CAMPAIGN_SCALES
+    u64 *scale_a, *scale_b;
+#endif
 };
 
 // Numbers of dots, mismatches, and results by class.
@@ -41,6 +44,10 @@ static __device__ __forceinline__ campaign_area campaign_areas(unsigned char *ba
     s.b = (unit_element *)(base + CAMPAIGN_AT_B);
     s.slots = (campaign_slot *)(base + CAMPAIGN_AT_SLOTS);
     s.nibbles = base + CAMPAIGN_AT_NIBBLES;
+#if CAMPAIGN_SCALES
+    s.scale_a = (u64 *)(base + CAMPAIGN_AT_SCALE_A);
+    s.scale_b = (u64 *)(base + CAMPAIGN_AT_SCALE_B);
+#endif
     return s;
 }
 
@@ -52,7 +59,7 @@ static __device__ __forceinline__ campaign_code campaign_extract(const campaign_
     return (campaign_code)(word >> i % count * bits & ((1u << bits % 32) - 1));
 }
 
-// A and B of the tile, raw and decoded.
+// A and B of the tile, raw and as the golden arithmetic takes them, and their scales.
 static __device__ __forceinline__ void campaign_make(const campaign_plan &plan, const campaign_area &s, int lane)
 {
 #pragma unroll 1
@@ -63,6 +70,13 @@ static __device__ __forceinline__ void campaign_make(const campaign_plan &plan, 
     for (int i = lane; i < CAMPAIGN_M * CAMPAIGN_CHUNKS; i += CAMPAIGN_LANES)
         s.nibbles[i] = campaign_metadata(&plan, i / CAMPAIGN_CHUNKS, i % CAMPAIGN_CHUNKS);
 #endif
+#if CAMPAIGN_SCALES
+#pragma unroll 1
+    for (int i = lane; i < (CAMPAIGN_M + CAMPAIGN_N) * CAMPAIGN_SCALES; i += CAMPAIGN_LANES) {
+        const int of_b = i >= CAMPAIGN_M * CAMPAIGN_SCALES, at = of_b ? i - CAMPAIGN_M * CAMPAIGN_SCALES : i;
+        (of_b ? s.scale_b : s.scale_a)[at] = campaign_scale(&plan, of_b, at / CAMPAIGN_SCALES, at % CAMPAIGN_SCALES);
+    }
+#endif
     CAMPAIGN_SYNC();
 #pragma unroll 1
     for (int i = lane; i < CAMPAIGN_A_WORDS; i += CAMPAIGN_LANES) {
@@ -71,7 +85,7 @@ static __device__ __forceinline__ void campaign_make(const campaign_plan &plan, 
         for (int e = 0; e < CAMPAIGN_A_PER_WORD; e++) {
             const int row = CAMPAIGN_A_ROW(i, e), k = CAMPAIGN_A_COLUMN(i, e);
             const campaign_code code = campaign_operand(&plan, &s.slots[k], 0, row);
-            word |= (campaign_register)code << e * CAMPAIGN_A_BITS;
+            word |= (campaign_register)code << e * CAMPAIGN_A_BITS + CAMPAIGN_A_SHIFT;
             s.a[row * CAMPAIGN_A_STRIDE + k] = unit_decode_a(code);
         }
         s.raw_a[CAMPAIGN_A_PLACE(i)] = word;
@@ -83,7 +97,7 @@ static __device__ __forceinline__ void campaign_make(const campaign_plan &plan, 
         for (int e = 0; e < CAMPAIGN_B_PER_WORD; e++) {
             const int k = CAMPAIGN_B_ROW(i, e), column = CAMPAIGN_B_COLUMN(i, e);
             const campaign_code code = campaign_b_of(&plan, s.slots, s.nibbles, k, column);
-            word |= (campaign_register)code << e * CAMPAIGN_B_BITS;
+            word |= (campaign_register)code << e * CAMPAIGN_B_BITS + CAMPAIGN_B_SHIFT;
             s.b[column * CAMPAIGN_B_STRIDE + k] = unit_decode_b(code);
         }
         s.raw_b[CAMPAIGN_B_PLACE(i)] = word;
@@ -130,6 +144,27 @@ static __device__ __forceinline__ u32 campaign_metadata_register(const campaign_
 #define CAMPAIGN_AND_METADATA
 #endif
 
+#if CAMPAIGN_SCALES
+// The register with the scales of A or B that a lane hands over.
+static __device__ __forceinline__ u32 campaign_scale_register(const campaign_area &s, int of_b, int lane)
+{
+    u32 word = 0;
+#pragma unroll 1
+    for (int e = 0; e < 4; e++) {
+        if (!of_b && CAMPAIGN_SCALE_A_ACTIVE(lane, e))
+            word |= (u32)s.scale_a[CAMPAIGN_SCALE_A_ROW(lane, e) * CAMPAIGN_SCALES + CAMPAIGN_SCALE_A_COLUMN(lane, e)] << 8 * e;
+        if (of_b && CAMPAIGN_SCALE_B_ACTIVE(lane, e))
+            word |= (u32)s.scale_b[CAMPAIGN_SCALE_B_COLUMN(lane, e) * CAMPAIGN_SCALES + CAMPAIGN_SCALE_B_ROW(lane, e)] << 8 * e;
+    }
+    return word;
+}
+#define CAMPAIGN_AND_SCALES , campaign_scale_register(s, 0, lane), campaign_scale_register(s, 1, lane)
+#define CAMPAIGN_SCALES_OF(row, column) , s.scale_a + (row) * CAMPAIGN_SCALES, s.scale_b + (column) * CAMPAIGN_SCALES
+#else
+#define CAMPAIGN_AND_SCALES
+#define CAMPAIGN_SCALES_OF(row, column)
+#endif
+
 // The instruction itself, from the words in shared memory to the words of d.
 static __device__ __forceinline__ void campaign_execute(const campaign_area &s, int lane)
 {
@@ -145,7 +180,7 @@ static __device__ __forceinline__ void campaign_execute(const campaign_area &s, 
     for (int r = 0; r < CAMPAIGN_B_WORDS / 32; r++) b[r] = s.raw_b[r * 32 + lane];
 #pragma unroll
     for (int r = 0; r < CAMPAIGN_C_REGISTERS; r++) c[r] = s.c[CAMPAIGN_OWN(r, lane)];
-    mma(d, a, b, c CAMPAIGN_AND_METADATA);
+    mma(d, a, b, c CAMPAIGN_AND_METADATA CAMPAIGN_AND_SCALES);
 #else
 #pragma unroll
     for (int r = 0; r < CAMPAIGN_C_REGISTERS; r++) d[r] = s.c[CAMPAIGN_OWN(r, lane)];
@@ -168,9 +203,9 @@ static __device__ __forceinline__ campaign_code campaign_golden(const campaign_a
     unit_element y[CAMPAIGN_K];
 #pragma unroll
     for (int k = 0; k < CAMPAIGN_K; k++) y[k] = b[campaign_column(campaign_row(s, row), k)];
-    return (campaign_code)unit_dot(a, y, c);
+    return (campaign_code)unit_dot(a, y, c CAMPAIGN_SCALES_OF(row, column));
 #else
-    return (campaign_code)unit_dot(a, b, c);
+    return (campaign_code)unit_dot(a, b, c CAMPAIGN_SCALES_OF(row, column));
 #endif
 }
 
@@ -191,13 +226,19 @@ static __device__ __noinline__ void campaign_record(u64 seed, u64 tile, int kind
     const u64 index = atomicAdd(&counts[COUNT_MISMATCHES], 1ull);
     if (index >= CAMPAIGN_RECORDS) return;
     const campaign_plan made = campaign_plan_tile(seed, tile, kind), *plan = &made;
-    u64 *record = records + index * (7 + 2 * CAMPAIGN_K);
+    u64 *record = records + index * (7 + 2 * CAMPAIGN_K + 2 * CAMPAIGN_SCALES);
     const u64 head[7] = {tile, (u64)plan->kind, (u64)row, (u64)column, c, d, expected};
     for (int i = 0; i < 7; i++) record[i] = head[i];
     for (int k = 0; k < CAMPAIGN_K; k++) {
         record[7 + k] = campaign_operand(plan, &s.slots[k], 0, row);
         record[7 + CAMPAIGN_K + k] = campaign_b_of(plan, s.slots, s.nibbles, campaign_column(campaign_row(s, row), k), column);
     }
+#if CAMPAIGN_SCALES
+    for (int i = 0; i < CAMPAIGN_SCALES; i++) {
+        record[7 + 2 * CAMPAIGN_K + i] = s.scale_a[row * CAMPAIGN_SCALES + i];
+        record[7 + 2 * CAMPAIGN_K + CAMPAIGN_SCALES + i] = s.scale_b[column * CAMPAIGN_SCALES + i];
+    }
+#endif
 }
 
 extern "C" __global__ void __launch_bounds__(128)

@@ -16,7 +16,7 @@ typedef struct {
     uint32_t x, y, z, w;
 } campaign_words;
 
-enum campaign_stream { STREAM_PLAN, STREAM_SLOT, STREAM_A, STREAM_B, STREAM_C, STREAM_METADATA, STREAM_UNSELECTED };
+enum campaign_stream { STREAM_PLAN, STREAM_SLOT, STREAM_A, STREAM_B, STREAM_C, STREAM_METADATA, STREAM_UNSELECTED, STREAM_SCALE_A, STREAM_SCALE_B };
 enum campaign_fraction { FRACTION_RANDOM, FRACTION_ZERO, FRACTION_ONES, FRACTION_KEPT, FRACTION_ODD };
 enum campaign_c { C_AT, C_RAW, C_LEAST, C_AGAINST, C_CORNER };
 enum campaign_pairs { PAIRS_NONE, PAIRS_ALL, PAIRS_FIRST, PAIRS_LAST_BIT, PAIRS_GROUPS };
@@ -261,8 +261,8 @@ MG_HD campaign_code campaign_operand(const campaign_plan *p, const campaign_slot
     return !of_b && s->negate ? campaign_negate(f, code) : code;
 }
 
-/* -a * b in c's format, truncated; a and b are decoded. */
-MG_HD campaign_code campaign_against(unit_element a, unit_element b) {
+/* -a * b in c's format, truncated. */
+MG_HD campaign_code campaign_against(unit_number a, unit_number b) {
 #if CAMPAIGN_IS_FLOAT && !CAMPAIGN_WIDE
     const int32_t exponent = a.exponent + b.exponent;
     if (exponent >= MG_E_SPECIAL) return 0;
@@ -275,7 +275,7 @@ MG_HD campaign_code campaign_against(unit_element a, unit_element b) {
 }
 
 /* c of an exhaustive tile: zeros, one, then numbers around the product and random codes by turns. */
-MG_HD campaign_code campaign_exhaustive_c(const campaign_plan *p, campaign_words r, unit_element a, unit_element b) {
+MG_HD campaign_code campaign_exhaustive_c(const campaign_plan *p, campaign_words r, unit_number a, unit_number b) {
     const mg_format f = unit_c();
     if (p->c_low < 2) return campaign_zero(f, (uint32_t)p->c_low);
     if (p->c_low == 2) return campaign_encode(f, 0, 0, 0);
@@ -289,9 +289,10 @@ MG_HD campaign_code campaign_exhaustive_c(const campaign_plan *p, campaign_words
 #endif
 }
 
-/* The code of c at (row, column); a and b are the decoded factors of the product with role 0. */
-MG_HD campaign_code campaign_c_of(const campaign_plan *p, int32_t row, int32_t column, unit_element a, unit_element b) {
+/* The code of c at (row, column); the elements are the factors of the product with role 0. */
+MG_HD campaign_code campaign_c_of(const campaign_plan *p, int32_t row, int32_t column, unit_element of_a, unit_element of_b) {
     const mg_format f = unit_c();
+    const unit_number a = unit_number_a(of_a), b = unit_number_b(of_b);
     const campaign_words r = campaign_random(p->key, p->tile, STREAM_C, (uint32_t)(row * CAMPAIGN_N + column));
     const campaign_code all = ((campaign_code)1 << (f.bits - 1)) - 1 + ((campaign_code)1 << (f.bits - 1));
     if (p->kind == CAMPAIGN_EXHAUSTIVE) return campaign_exhaustive_c(p, r, a, b) & all;
@@ -303,6 +304,23 @@ MG_HD campaign_code campaign_c_of(const campaign_plan *p, int32_t row, int32_t c
     const uint32_t sign = p->signs == SIGNS_RANDOM ? r.z & 1 : 0;
     return campaign_encode(f, sign, campaign_pick(r.w, p->c_low, p->c_high), campaign_fraction_of(p->c_fraction, CAMPAIGN_KEPT, r.x, r.y));
 }
+
+/* Block scales --------------------------------------------------------------------------------------------------------- */
+
+#if CAMPAIGN_SCALES
+/* The code of a scale of A (place: row) or B (place: column): a tile has ones alone, or numbers within a binade, within
+ * eight or anywhere around one, and where its kind has special values the format's ends and NaN among them. */
+MG_HD uint64_t campaign_scale(const campaign_plan *p, int32_t of_b, int32_t place, int32_t block) {
+    const mg_format f = of_b ? unit_scale_b() : unit_scale_a();
+    const campaign_words r = campaign_random(p->key, p->tile, of_b ? STREAM_SCALE_B : STREAM_SCALE_A, (uint32_t)(place * CAMPAIGN_SCALES + block));
+    const int32_t one = f.bias << f.fraction_bits, binade = 1 << f.fraction_bits, top = (int32_t)f.largest, mode = (int32_t)(p->words.y & 3);
+    if (p->raw) return r.x & ((1u << f.bits) - 1);
+    if ((p->specials || p->corner_first) && campaign_chance(r.z, 24)) return r.y & 1 ? f.nan : r.y & 2 ? f.largest : 0;
+    if (mode == 0 || p->kind == CAMPAIGN_EXHAUSTIVE) return (uint64_t)one;
+    const int32_t reach = mode == 1 ? binade : mode == 2 ? 8 * binade : top;
+    return (uint64_t)campaign_pick(r.x, campaign_clip(one - reach, 0, top), campaign_clip(one + reach, 0, top));
+}
+#endif
 
 /* Sparse A: `nibbles` are the metadata of one row ---------------------------------------------------------------------- */
 

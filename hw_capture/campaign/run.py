@@ -150,7 +150,7 @@ class Campaign:
         """See Bench."""
         shape = (RECORDS, self._unit.record_words)
         rows = self._gpu.download(self._records, shape, np.uint64)[: min(count, RECORDS)].tolist()
-        return [_record(row, self.ins.stored_k) for row in rows]
+        return [_record(row, self.ins.stored_k, bool(self.ins.scale_block)) for row in rows]
 
 
 def _found(ins: Instruction, cubin: bytes) -> tuple[str, ...]:
@@ -168,11 +168,15 @@ def _found(ins: Instruction, cubin: bytes) -> tuple[str, ...]:
     return tuple(dict.fromkeys(sass.matrix_instructions(disassembly)))
 
 
-def _record(row: list[int], k: int) -> dict[str, Any]:
+def _record(row: list[int], k: int, scaled: bool) -> dict[str, Any]:
     head = dict(zip(("tile", "kind", "row", "column", "c", "d", "expected"), row, strict=False))
     codes = {name: f"{head[name]:#x}" for name in ("c", "d", "expected")}
-    operands = {"a": [f"{code:#x}" for code in row[7 : 7 + k]], "b": [f"{code:#x}" for code in row[7 + k :]]}
-    return {**head, "kind": kind_name(head["kind"]), **codes, **operands}
+    a, b, scales = row[7 : 7 + k], row[7 + k : 7 + 2 * k], row[7 + 2 * k :]
+    operands = {"a": a, "b": b}
+    if scaled:
+        operands |= {"scale_a": scales[: len(scales) // 2], "scale_b": scales[len(scales) // 2 :]}
+    hexadecimal = {name: [f"{code:#x}" for code in given] for name, given in operands.items()}
+    return {**head, "kind": kind_name(head["kind"]), **codes, **hexadecimal}
 
 
 @contextmanager

@@ -34,7 +34,6 @@ _FOLDER = Path(__file__).resolve().parent
 _THREADS = 128
 _MOST_SHARED = 227 << 10
 """Bytes of shared memory that a block can have on sm_90."""
-_ELEMENT_BYTES = {"float": 8, "integer": 2, "double": 8}
 
 
 @dataclass(frozen=True)
@@ -49,13 +48,13 @@ class Compilation:
 
 
 def supported(ins: Instruction) -> bool:
-    """Whether a campaign can run the instruction: one with a kernel, layouts of one product, and arithmetic
-    of golden/model/device_text.py."""
+    """Whether a campaign can run the instruction: one with a kernel and layouts of one product."""
     fragments = ins.fragments if kernels.supported(ins) and ins.blocks == 1 else None
-    if fragments is None or not device_text.supported(ins.program, ins):
+    if fragments is None or not device_text.supported(ins):
         return False
     held = [getattr(fragments, name) for name in "abcd" if not _from_shared(ins, name)]
     whole = all(layout is not None and bool(layout.coordinates()["active"].all()) for layout in held)
+    whole = whole and (not ins.scale_block or fragments.scale_a is not None)
     return whole and _areas(ins)[0] * (_THREADS // kernels.lanes(ins)) <= _MOST_SHARED
 
 
@@ -83,8 +82,7 @@ def device_source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> 
     """
     if not supported(ins):
         raise NoKernelError(
-            f"{ins.name}: no campaign: its kernel, register layout or device arithmetic is missing, or it "
-            "is too large"
+            f"{ins.name}: no campaign: its kernel or register layout is missing, or it is too large"
         )
     area, places = _areas(ins)
     macros = {
@@ -104,7 +102,8 @@ def device_source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> 
         (_FOLDER / "kernel.cu").read_text(),
     ]
     groups = _THREADS // kernels.lanes(ins)
-    return Compilation("\n".join(parts), area * groups, groups, 7 + 2 * ins.stored_k)
+    words = 7 + 2 * ins.stored_k + 2 * _scales(ins)
+    return Compilation("\n".join(parts), area * groups, groups, words)
 
 
 def host_source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> str:
@@ -173,7 +172,13 @@ def _constants(ins: Instruction) -> dict[str, object]:
         "REACH_B": "{CAMPAIGN_B_LOWEST, CAMPAIGN_B_TINIEST, CAMPAIGN_B_HIGHEST}",
         "REACH_C_TINIEST": "CAMPAIGN_C_TINIEST",
         **_sparsity(ins),
+        "SCALES": _scales(ins),
     }
+
+
+def _scales(ins: Instruction) -> int:
+    """Scales of a row of A, and of a column of B."""
+    return ins.k // ins.scale_block if ins.scale_block else 0
 
 
 def _reach(fmt: Format) -> dict[str, str]:
@@ -223,7 +228,7 @@ def _results(ins: Instruction) -> dict[str, Layout]:
 def _strides(ins: Instruction) -> dict[str, int]:
     """Elements from one row of decoded operands to the next: 16 bytes more than a row, so that rows use
     other banks."""
-    extra = 16 // _ELEMENT_BYTES[device_text.element_kind(ins)]
+    extra = 16 // device_text.element_bytes(ins.program, ins)
     return {"A_STRIDE": ins.stored_k + extra, "B_STRIDE": ins.k + extra}
 
 
@@ -247,21 +252,31 @@ def _areas(ins: Instruction) -> tuple[int, dict[str, int]]:
 
 
 def _places(ins: Instruction, staged: Mapping[str, int]) -> tuple[int, dict[str, int]]:
-    element, strides = _ELEMENT_BYTES[device_text.element_kind(ins)], _strides(ins)
+    element, strides = device_text.element_bytes(ins.program, ins), _strides(ins)
     sizes = {
-        "RAW_A": ins.m * ins.stored_k * ins.formats["a"].bits // 8,
-        "RAW_B": ins.n * ins.k * ins.formats["b"].bits // 8,
+        "RAW_A": _raw_bytes(ins, "a", ins.m * ins.stored_k),
+        "RAW_B": _raw_bytes(ins, "b", ins.n * ins.k),
         "A": ins.m * strides["A_STRIDE"] * element,
         "B": ins.n * strides["B_STRIDE"] * element,
         **staged,
         "SLOTS": 28 * ins.stored_k,
         "NIBBLES": ins.m * ins.k // ins.pattern.chunk if ins.pattern else 0,
+        "SCALE_A": 8 * ins.m * _scales(ins),
+        "SCALE_B": 8 * ins.n * _scales(ins),
     }
     places, end = {}, 0
     for name, size in sizes.items():
         places[f"AT_{name}"] = end
         end += -(-size // 128) * 128
     return end, places
+
+
+def _raw_bytes(ins: Instruction, operand: str, elements: int) -> int:
+    """Bytes of A or B of a tile as the instruction takes it; in registers the containers can be wider."""
+    if _from_shared(ins, "a"):
+        return elements * ins.formats[operand].bits // 8
+    layout = getattr(ins.fragments, operand)
+    return int(kernels.lanes(ins) * layout.registers * layout.register_bits // 8)
 
 
 # Layouts as C -----------------------------------------------------------------------------------------------
@@ -280,6 +295,10 @@ def _layout_macros(ins: Instruction) -> str:
         for name, key in (("ACTIVE", "active"), ("ROW", "row"), ("CHUNK", "col")):
             text = re.sub(r"\br\b", "0", formula(fragments.metadata, key))
             lines.append(f"#define CAMPAIGN_METADATA_{name}(L, e) ({text})")
+    for operand in ("scale_a", "scale_b") if ins.scale_block else ():
+        for name, key in (("ACTIVE", "active"), ("ROW", "row"), ("COLUMN", "col")):
+            text = re.sub(r"\br\b", "0", formula(getattr(fragments, operand), key))
+            lines.append(f"#define CAMPAIGN_{operand.upper()}_{name}(L, e) ({text})")
     return "\n".join(lines)
 
 
@@ -292,6 +311,7 @@ def _register_words(ins: Instruction) -> list[str]:
             f"#define CAMPAIGN_{name}_WORDS {lanes * layout.registers}",
             f"#define CAMPAIGN_{name}_PER_WORD {layout.elements_per_register}",
             f"#define CAMPAIGN_{name}_BITS {layout.container_bits}",
+            f"#define CAMPAIGN_{name}_SHIFT {layout.element_shift}",
             f"#define CAMPAIGN_{name}_PLACE(i) (i)",
         ]
         for macro, key in (("ROW", "row"), ("COLUMN", "col")):
@@ -315,6 +335,7 @@ def _shared_words(ins: Instruction) -> list[str]:
             f"#define CAMPAIGN_{name}_WORDS {lines_of * words}",
             f"#define CAMPAIGN_{name}_PER_WORD {per_word}",
             f"#define CAMPAIGN_{name}_BITS {bits % 32}",
+            f"#define CAMPAIGN_{name}_SHIFT 0",
             f"#define CAMPAIGN_{name}_PLACE(i) {place}",
             f"#define CAMPAIGN_{name}_ROW(i, e) {line if name == 'A' else along}",
             f"#define CAMPAIGN_{name}_COLUMN(i, e) {along if name == 'A' else line}",

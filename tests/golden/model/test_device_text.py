@@ -1,13 +1,14 @@
-"""golden/model/device_text.py: the scalar C text of an instruction, compiled and held against the core
-over every stimulus kind."""
+"""golden/model/device_text.py: the C text of an instruction, compiled and held against the core over every
+stimulus kind."""
 
 import ctypes
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
-from random_units import accepted, draw_dots, kernel_unit, load
+from random_units import accepted, draw_dots, kernel_unit, load, random_unit
 
 import golden
 from golden import stimuli
@@ -33,13 +34,42 @@ FAMILIES = [
     "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f16",
     "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f32",
 ]
+GENERAL = [
+    ("hopper", FAMILIES[0]),
+    ("hopper", FAMILIES[8]),
+    ("hopper", FAMILIES[12]),
+    ("hopper", "mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32"),
+    ("hopper", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"),
+    ("cdna1", "v_mfma_f32_32x32x8f16"),
+    ("cdna2", "v_mfma_f32_32x32x8bf16_1k"),
+    ("cdna3", "v_mfma_f32_32x32x8_f16"),
+    ("cdna3", "v_mfma_f32_16x16x32_fp8_fp8"),
+    *(
+        ("rtx_blackwell", f"mma.{kind}block_scale.{rest}")
+        for kind, rest in (
+            ("sync.aligned.m16n8k64.row.col.kind::mxf4.", "scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"),
+            ("sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.", "scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"),
+            ("sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.", "scale_vec::1X.f32.e5m2.e2m3.f32.ue8m0"),
+            (
+                "sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.",
+                "scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+            ),
+        )
+    ),
+]
+"""What runs by the interpreter: because it has no quick form, or because it is told to."""
+EXAMPLES = sorted((Path(__file__).parents[3] / "spec" / "examples").glob("*.yaml"))
 ENTRY = """
-void dots(int64_t count, const uint64_t *a, const uint64_t *b, const uint64_t *c, uint64_t *d);
-void dots(int64_t count, const uint64_t *a, const uint64_t *b, const uint64_t *c, uint64_t *d) {
+#define AND ,
+void dots(int64_t count, const uint64_t *a, const uint64_t *b, const uint64_t *c, const uint64_t *scale_a,
+          const uint64_t *scale_b, uint64_t *d, uint32_t *raised);
+void dots(int64_t count, const uint64_t *a, const uint64_t *b, const uint64_t *c, const uint64_t *scale_a,
+          const uint64_t *scale_b, uint64_t *d, uint32_t *raised) {
+    (void)scale_a, (void)scale_b, (void)raised;
     for (int64_t i = 0; i < count; i++) {
         unit_element x[K], y[K];
         for (int k = 0; k < K; k++) x[k] = unit_decode_a(a[i * K + k]), y[k] = unit_decode_b(b[i * K + k]);
-        d[i] = unit_dot(x, y, c[i]);
+        d[i] = unit_dot(x, y, c[i] MORE);
     }
 }
 """
@@ -47,29 +77,38 @@ CC = shutil.which("gcc") or shutil.which("cc")
 pytestmark = pytest.mark.skipif(CC is None, reason="no C compiler")
 
 
-def source(ins, faults=None):
-    return device_text.source(ins.program, ins, faults)
+def source(ins, faults=None, quick=True):
+    return device_text.source(ins.program, ins, faults, quick)
 
 
-def supported(ins):
-    return device_text.supported(ins.program, ins)
+def is_quick(ins):
+    return device_text.is_quick(ins.program, ins)
 
 
-def compiled(ins, folder, faults=None):
-    """The unit as a function of the operands that `ins.dot` takes."""
+def compiled(ins, folder, faults=None, quick=True):
+    """The unit as a function of the operands that `ins.dot` takes; with status flags their bits come, too."""
     unit, library = folder / "unit.c", folder / "unit.so"
-    unit.write_text(source(ins, faults) + ENTRY.replace("K", str(ins.stored_k)))
-    flags = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-frounding-math", "-shared", "-fPIC"]
+    scales = ins.operand_shapes(False)["scale_a"][-1] if ins.scale_block else 0
+    more = f"AND scale_a + i * {scales} AND scale_b + i * {scales}" if scales else ""
+    more += " AND &raised[i]" if ins.status else ""
+    unit.write_text(source(ins, faults, quick) + ENTRY.replace("K", str(ins.stored_k)).replace("MORE", more))
+    # gnu11: __int128
+    flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-frounding-math", "-shared", "-fPIC"]
     subprocess.run([CC, *flags, "-o", library, unit, "-lm"], check=True)
     run = ctypes.CDLL(str(library)).dots
 
-    def dot(a, b, c, metadata=None):
-        if metadata is not None:
-            b = np.take_along_axis(b, ins.pattern.columns(metadata), axis=1)
-        codes = [np.ascontiguousarray(operand.astype(np.uint64)) for operand in (a, b, c)]
-        d = np.zeros(len(c), np.uint64)
-        run(ctypes.c_int64(len(c)), *(ctypes.c_void_p(array.ctypes.data) for array in (*codes, d)))
-        return d.astype(ins.formats["d"].dtype)
+    def dot(**given):
+        operands = ins.complete(given)
+        if "metadata" in operands:
+            columns = ins.pattern.columns(operands["metadata"])
+            operands["b"] = np.take_along_axis(operands["b"], columns, axis=1)
+        nothing = np.zeros(1)
+        names = ("a", "b", "c", "scale_a", "scale_b")
+        codes = [np.ascontiguousarray(operands.get(name, nothing).astype(np.uint64)) for name in names]
+        d, raised = np.zeros(len(codes[2]), np.uint64), np.zeros(len(codes[2]), np.uint32)
+        run(ctypes.c_int64(len(d)), *(ctypes.c_void_p(array.ctypes.data) for array in (*codes, d, raised)))
+        results = d.astype(ins.formats["d"].dtype)
+        return (results, raised) if ins.status else results
 
     return dot
 
@@ -121,11 +160,47 @@ def test_a_fault_of_another_value_is_refused(key, value, said):
         source(golden.instruction("hopper", FAMILIES[8]), {key: value})
 
 
-def test_arithmetic_without_a_device_form_is_refused():
+@pytest.mark.parametrize("architecture, name", GENERAL)
+def test_the_interpreter_in_a_text_is_the_golden_core(architecture, name, tmp_path):
+    ins = golden.instruction(architecture, name)
+    found = differences(ins, compiled(ins, tmp_path, quick=False), 100)
+    assert not {kind: count for kind, count in found.items() if count}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_units_of_files_have_a_text(path, tmp_path):
+    whole = golden.load_instruction(path)
+    units = [whole.stateless] if whole.state else whole.mode_units.values() if whole.modes else [whole]
+    for i, ins in enumerate(units):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        operands = stimuli.generate(ins, "random_bits", 400, np.random.default_rng(5))
+        found, expected = compiled(ins, folder)(**operands), ins.dot(**operands)
+        if ins.status:
+            found, raised = found
+            bits = np.array([[mask >> i & 1 for i in range(4)] for mask in raised])
+            shown = ins.flags(**operands)
+            words = ["invalid", "overflow", "underflow", "inexact"]
+            for at, name in enumerate(ins.status):
+                assert np.array_equal(bits[:, words.index(name)], shown >> at & 1), name
+        assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    "name, fault",
+    [(FAMILIES[0], {"fraction_bits": 24}), (FAMILIES[2], {"floor": -126}), (FAMILIES[0], {"zero": "signed"})],
+)
+def test_a_fault_planted_in_steps_is_another_unit(name, fault, tmp_path):
+    ins = golden.instruction("hopper", name)
+    assert sum(differences(ins, compiled(ins, tmp_path, fault, quick=False), 400).values()) > 0
+
+
+def test_a_key_that_no_step_has_is_refused():
     ins = golden.instruction("cdna3", "v_mfma_f32_32x32x8_f16")
-    assert not supported(ins)
-    with pytest.raises(CoreError, match="no device form"):
-        source(ins)
+    with pytest.raises(CoreError, match=r"no parameter 'floors', expected one of .*fraction_bits, "):
+        source(ins, {"floors": 1})
+    with pytest.raises(CoreError, match="rounding is 'x', expected toward_zero or nearest_even or"):
+        source(ins, {"rounding": "x"})
 
 
 OWN = """
@@ -154,14 +229,23 @@ FDA = "program: [{fda: {fraction_bits: 20, rounding: nearest_even, nan: 1}}]"
         {"define": NO_ZERO, "a": "n", "c": "f32", "d": "f32", "program": FDA},
     ],
 )
-def test_what_the_text_cannot_say_has_no_device_form(unit):
-    assert not supported(load(OWN.format(**unit)))
+def test_what_the_quick_form_cannot_say_is_left_to_the_interpreter(unit, tmp_path):
+    ins = load(OWN.format(**unit))
+    assert not is_quick(ins)
+    operands = draw_dots(ins, 300, np.random.default_rng(1))
+    assert np.array_equal(compiled(ins, tmp_path)(**operands), ins.dot(**operands))
 
 
 @pytest.mark.parametrize("seed", range(100_000, 100_036))
-def test_units_with_a_device_form_are_the_core(seed, tmp_path):
-    """Random units near the bounds of the kernels; most have one."""
+def test_random_units_near_the_bounds_of_the_quick_form_are_the_core(seed, tmp_path):
     text, ins = accepted(kernel_unit, seed)
-    if supported(ins):
-        operands = draw_dots(ins, 300, np.random.default_rng(seed))
-        assert np.array_equal(compiled(ins, tmp_path)(**operands), ins.dot(**operands)), text
+    operands = draw_dots(ins, 300, np.random.default_rng(seed))
+    assert np.array_equal(compiled(ins, tmp_path)(**operands), ins.dot(**operands)), text
+
+
+@pytest.mark.parametrize("seed", range(200_000, 200_020))
+def test_random_units_are_the_core(seed, tmp_path):
+    """Any mix of steps."""
+    text, ins = accepted(random_unit, seed)
+    operands = draw_dots(ins, 300, np.random.default_rng(seed))
+    assert np.array_equal(compiled(ins, tmp_path)(**operands), ins.dot(**operands)), text

@@ -17,9 +17,8 @@ from random_units import accepted, draw_dots, load
 
 import golden
 from golden.catalog.unit_text import unit_text
-from golden.errors import CoreError, OperandError, SpecError
+from golden.errors import OperandError, SpecError
 from golden.instruction import Instruction
-from golden.model import device_text
 from golden.vectors import default_set, dpi
 
 EXAMPLES = Path(__file__).parents[3] / "spec" / "examples"
@@ -464,13 +463,6 @@ def test_what_computes_d_alone_refuses(tmp_path: Path) -> None:
     for ins in (whole, whole.plain):
         with pytest.raises(OperandError, match=r"status flags inexact, .*; a DPI model"):
             dpi.write(ins, tmp_path / "dpi")
-    text = "unit: u\nshape: {k: 4}\nformats: {a: f16, b: f16, c: f32, d: f32}\n"
-    text += "program: [{fda: {fraction_bits: 24}}]\n"
-    plain, flagged = load(text), load(text + "flags: [inexact]\n")
-    assert device_text.supported(plain.program, plain)
-    assert not device_text.supported(flagged.program, flagged)
-    with pytest.raises(CoreError, match="no device form of status flags"):
-        device_text.source(flagged.program, flagged)
 
 
 def test_written_out_it_is_the_same_unit() -> None:

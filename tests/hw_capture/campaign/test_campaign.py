@@ -39,6 +39,18 @@ FAMILIES = [
     "mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32",
     "mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
 ]
+SCALED = [
+    f"mma.{kind}block_scale.{rest}"
+    for kind, rest in (
+        ("sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.", "scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"),
+        ("sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.", "scale_vec::1X.f32.e2m1.e3m2.f32.ue8m0"),
+        (
+            "sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4.",
+            "scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
+        ),
+    )
+]
+"""Of rtx_blackwell, by the interpreter."""
 CC = shutil.which("gcc") or shutil.which("cc")
 NVCC = toolchain.find("nvcc")
 needs_cc = pytest.mark.skipif(CC is None, reason="no C compiler")
@@ -49,10 +61,10 @@ class Tiles:
     """The C library of one campaign: what the GPU makes of a tile."""
 
     def __init__(self, name, folder, faults=None):
-        self.ins = golden.instruction("hopper", name)
+        self.ins = golden.instruction("rtx_blackwell" if name in SCALED else "hopper", name)
         unit, library = folder / "tiles.c", folder / "tiles.so"
         unit.write_text(source.host_source(self.ins, faults))
-        flags = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-frounding-math", "-shared", "-fPIC"]
+        flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-frounding-math", "-shared", "-fPIC"]
         subprocess.run([CC, *flags, "-o", library, unit, "-lm"], check=True)
         self.make = ctypes.CDLL(str(library)).campaign_tile
 
@@ -64,7 +76,9 @@ class Tiles:
             "d": np.zeros((ins.m, ins.n), np.uint64)
         }
         metadata = np.zeros(shapes.get("metadata", (1,)), np.uint8)
-        pointers = (ctypes.c_void_p(array.ctypes.data) for array in (*wide.values(), metadata))
+        rows, blocks = shapes.get("scale_a", (0, 0))
+        scales = np.zeros((rows, blocks), np.uint64), np.zeros((ins.n, blocks), np.uint64)
+        pointers = (ctypes.c_void_p(array.ctypes.data) for array in (*wide.values(), metadata, *scales))
         kind = self.make(ctypes.c_uint64(seed), ctypes.c_uint64(tile), kind, *pointers)
         operands = {name: wide[name].astype(ins.formats[name].dtype) for name in "abc"}
         assert all(np.array_equal(operands[name], wide[name]) for name in "abc"), (
@@ -72,6 +86,8 @@ class Tiles:
         )
         if ins.sparse:
             operands["metadata"] = metadata
+        if ins.scale_block:
+            operands |= {"scale_a": scales[0].astype(np.uint8), "scale_b": scales[1].T.astype(np.uint8)}
         return operands, wide["d"].astype(ins.formats["d"].dtype), kind
 
 
@@ -85,7 +101,7 @@ def check(tiles, count, kind=ALL_KINDS):
 
 
 @needs_cc
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", FAMILIES + SCALED)
 def test_every_kind_makes_legal_operands_with_the_core_s_results(name, tmp_path):
     found = check(Tiles(name, tmp_path), 2 * len(KINDS))
     assert set(found) == set(KINDS)
@@ -224,6 +240,17 @@ WIDE_OR_MIXED = [
     "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f16",
     "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f32",
 ]
+
+
+@needs_nvcc
+@pytest.mark.parametrize("name", SCALED[:2])
+def test_kernels_of_scaled_instructions_compile_to_the_instruction(name):
+    ins = golden.instruction("rtx_blackwell", name)
+    unit = source.device_source(ins)
+    assert unit.shared_bytes <= 99 << 10
+    cubin = toolchain.compile(unit.source, "sm_120a")
+    if toolchain.find("nvdisasm") or toolchain.find("cuobjdump"):
+        assert set(sass.matrix_instructions(toolchain.disassemble(cubin))) == set(ins.sass)
 
 
 @needs_nvcc
