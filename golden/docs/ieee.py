@@ -181,6 +181,10 @@ def _findings(key: _Key) -> Findings:
     return search.result()
 
 
+_Near = tuple[float, str, Operands, int, int]
+"""A large error: about how large, kind, operands, the instruction's code and that of the rounded sum."""
+
+
 class _Search:
     """Runs every kind through the instruction and both units and keeps what the page tells."""
 
@@ -190,8 +194,8 @@ class _Search:
         self.rounded, self.chain = Tally(), Tally()
         self.tried = self.reordered = 0
         self.reordered_example: Operands | None = None
-        self.errors: list[tuple[float, str, Operands]] = []
-        self.addend_errors: list[tuple[float, str, Operands]] = []
+        self.errors: list[_Near] = []
+        self.addend_errors: list[_Near] = []
         self.different: dict[str, list[tuple[float, Operands]]] = {"rounded": [], "chain": []}
 
     def run(self, kind: str, rng: np.random.Generator) -> None:
@@ -227,7 +231,11 @@ class _Search:
             )
         for kept, sizes in ((self.errors, ulps), (self.addend_errors, addend)):
             rows = np.argsort(-sizes, kind="stable")[:_NEAR]
-            kept += [(float(sizes[row]), kind, _row(operands, row)) for row in rows if sizes[row] > 0]
+            kept += [
+                (float(sizes[row]), kind, _row(operands, row), int(codes[row]), int(exact[row]))
+                for row in rows
+                if sizes[row] > 0
+            ]
 
     def _ulp(self, value: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         exponent = np.frexp(np.where(np.isfinite(value), value, 1.0))[1] - 1
@@ -260,20 +268,16 @@ class _Search:
             against,
         )
 
-    def _worst(
-        self, found: list[tuple[float, str, Operands]], unit_of: Callable[[list[Fraction]], Fraction]
-    ) -> Error | None:
+    def _worst(self, found: list[_Near], unit_of: Callable[[list[Fraction]], Fraction]) -> Error | None:
         near = sorted(found, key=lambda one: -one[0])[:_NEAR]
-        errors = [self._measured(kind, operands, unit_of) for _, kind, operands in near]
+        errors = [self._measured(one, unit_of) for one in near]
         return max(errors, key=lambda error: abs(error.ulp)) if errors else None
 
-    def _measured(
-        self, kind: str, operands: Operands, unit_of: Callable[[list[Fraction]], Fraction]
-    ) -> Error:
+    def _measured(self, near: _Near, unit_of: Callable[[list[Fraction]], Fraction]) -> Error:
+        _, kind, operands, code, rounded = near
         terms = exact_terms(self.ins, operands)
         assert terms is not None
         ulp = Fraction(2) ** ulp_exponent(unit_of(terms), self.d)
-        code, rounded = int(self.ins.dot(**operands)), int(self.exact.dot(**operands))
         error = self.d.decode(code).value - sum(terms, Fraction(0))
         return Error(kind, operands, code, rounded, error / ulp)
 

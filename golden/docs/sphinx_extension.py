@@ -3,10 +3,11 @@ and plain docstrings as reStructuredText."""
 
 from __future__ import annotations
 
+import gc
 import html
 import posixpath
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ _SPAN = re.compile(r"(`[^`]+`)")
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx."""
+    _read_faster()
     app.connect("html-page-context", _side_bar, priority=100)  # before the theme, which asks for the side bar
     app.connect("html-page-context", _breadcrumbs)
     # Before Napoleon, which reads Args: and the like.
@@ -31,6 +33,37 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-resolved", _dashes)
     app.connect("doctree-resolved", _remember_stems)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _read_faster() -> None:
+    """Saves a third of Sphinx's time. The pages are trees of a million nodes in all: docutils searches them
+    with a generator for every node, and Python goes through them for garbage again and again."""
+    from docutils import nodes
+
+    everything = nodes.Node.findall
+
+    def findall(
+        self: Any,
+        condition: Any = None,
+        include_self: bool = True,
+        descend: bool = True,
+        siblings: bool = False,
+        ascend: bool = False,
+    ) -> Iterator[Any]:
+        if siblings or ascend or not (include_self and descend):
+            yield from everything(self, condition, include_self, descend, siblings, ascend)
+            return
+        kind = condition if isinstance(condition, type) else None
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            if condition is None or (isinstance(node, kind) if kind is not None else condition(node)):
+                yield node
+            if node.children:
+                waiting += reversed(node.children)
+
+    nodes.Node.findall = findall  # type: ignore[method-assign, assignment]
+    gc.set_threshold(200_000, 20, 100)
 
 
 _side_bars: dict[tuple[str, str], str] = {}
