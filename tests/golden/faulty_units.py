@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import yaml
+import yaml_text
 from random_units import random_unit
 
 from golden import yamlfile
@@ -57,7 +57,7 @@ def spoil(rng: random.Random, op: str, keys: Keys) -> None:
 
 def faulty_unit(rng: random.Random) -> str:
     """A random unit with faults, as YAML text (the loader may refuse it)."""
-    unit: Keys = yaml.safe_load(random_unit(rng))
+    unit: Keys = yaml_text.read(random_unit(rng))
     for operation in unit["program"]:
         for step in operation["steps"]:
             ((op, keys),) = step.items()
@@ -65,7 +65,7 @@ def faulty_unit(rng: random.Random) -> str:
         if rng.random() < 0.3:
             of = rng.choice((["a"], ["a", "b"], ["c"], ["a", "b", "c"]))
             operation["steps"].insert(0, {"hidden_bit": {"of": of, "zeros": rng.choice(("kept", "set"))}})
-    return str(yaml.safe_dump(unit, sort_keys=False))
+    return yaml_text.written(unit)
 
 
 UNIT = """\
@@ -137,12 +137,12 @@ def candidate(rng: random.Random, of: list[str]) -> Keys:
 
 def any_unit(rng: random.Random) -> str:
     """A random unit whose steps have any of the keys that their classes declare."""
-    unit: Keys = yaml.safe_load(faulty_unit(rng) if rng.random() < 0.3 else random_unit(rng))
+    unit: Keys = yaml_text.read(faulty_unit(rng) if rng.random() < 0.3 else random_unit(rng))
     for operation in unit["program"]:
         for step in operation["steps"]:
             ((op, keys),) = step.items()
             enrich(rng, op, keys)
-    return str(yaml.safe_dump(unit, sort_keys=False))
+    return yaml_text.written(unit)
 
 
 def enrich(rng: random.Random, op: str, keys: Keys) -> None:

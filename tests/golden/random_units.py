@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import yaml
+import yaml_text
 
 from golden import yamlfile
 from golden.catalog import unit_files
@@ -372,7 +372,7 @@ def random_unit(rng: random.Random) -> str:
             operation["seed"] = rng.choice(("c", "zero", *(f"r{j}" for j in range(i))))
         program.append(operation)
     unit["program"] = program
-    return str(yaml.safe_dump(unit, sort_keys=False))
+    return yaml_text.written(unit)
 
 
 NARROW = ("e5m2", "e4m3", "e5m2fnuz", "e4m3fnuz", "e3m2", "e2m3", "e2m1")
@@ -557,7 +557,7 @@ def kernel_unit(rng: random.Random) -> str:
     if "scale_a" in formats:
         group = program[0].get("gdfs", {}).get("group", 1)
         unit["scale_block"] = rng.choice([i for i in range(group, k + 1, group) if k % i == 0])
-    return str(yaml.safe_dump(unit, sort_keys=False))
+    return yaml_text.written(unit)
 
 
 # Units by hand: each one once made the models disagree, or one of them fail. The loader may as well refuse them.

@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-import yaml
+import yaml_text
 from faulty_units import any_unit
 from random_units import accepted
 
@@ -36,13 +36,13 @@ def test_the_committed_schemas_are_what_the_classes_say() -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_are_valid_and_name_their_schema(path: Path) -> None:
-    validator("unit").validate(yaml.safe_load(path.read_text("utf-8")))
+    validator("unit").validate(yaml_text.read(path.read_text("utf-8")))
     named(path)
 
 
 @pytest.mark.parametrize("path", DUTS, ids=lambda path: path.stem)
 def test_duts_are_valid_and_name_their_schema(path: Path) -> None:
-    validator("dut").validate(yaml.safe_load(path.read_text("utf-8")))
+    validator("dut").validate(yaml_text.read(path.read_text("utf-8")))
     named(path)
 
 
@@ -56,10 +56,10 @@ def test_whatever_the_loader_takes_is_valid() -> None:
     check = validator("unit")
     for seed in range(40):
         text, ins = accepted(any_unit, seed)
-        check.validate(yaml.safe_load(text))
+        check.validate(yaml_text.read(text))
         written = unit_text(ins)
         assert isinstance(ins, Instruction) and written is not None
-        check.validate(yaml.safe_load(written))
+        check.validate(yaml_text.read(written))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_whatever_the_loader_takes_is_valid() -> None:
 def test_what_an_editor_marks(old: str, new: str) -> None:
     text = (ROOT / "spec" / "examples" / "sticky_rne.yaml").read_text("utf-8")
     assert old in text
-    assert not validator("unit").is_valid(yaml.safe_load(text.replace(old, new)))
+    assert not validator("unit").is_valid(yaml_text.read(text.replace(old, new)))
 
 
 def test_random_draws_repeat() -> None:

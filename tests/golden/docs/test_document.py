@@ -189,16 +189,16 @@ def test_text_that_looks_like_markup_stays_text(tmp_path: Path) -> None:
 # Anywhere ---------------------------------------------------------------------------------------------------
 
 ENVIRONMENTS = [
-    {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"},
-    {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-    {"FORCE_COLOR": "1", "CI": "true", "GITHUB_ACTIONS": "true"},
-    {"COLUMNS": "20", "TERM": "dumb", "NO_COLOR": "1"},
     {
-        "HOME": "/proc/nowhere",
-        "XDG_CACHE_HOME": "/proc/nowhere",
-        "XDG_CONFIG_HOME": "/proc/nowhere",
-        "TZ": "Asia/Kathmandu",
+        "PYTHONUTF8": "0",
+        "PYTHONIOENCODING": "ascii",
+        "FORCE_COLOR": "1",
+        "CI": "true",
+        "GITHUB_ACTIONS": "true",
     },
+    {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "COLUMNS": "20", "TERM": "dumb"}
+    | {"NO_COLOR": "1", "TZ": "Asia/Kathmandu"}
+    | {"HOME": "/proc/nowhere", "XDG_CACHE_HOME": "/proc/nowhere", "XDG_CONFIG_HOME": "/proc/nowhere"},
 ]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
+import yaml_text
 from faulty_units import any_unit
 from ieee import ROUNDINGS, Ieee
 from random_units import accepted, draw_dots, load
@@ -113,10 +113,10 @@ class Flags:
 
 def with_flags(name: str, rule: str, names: tuple[str, ...] = NAMES) -> Instruction:
     """An example of an IEEE unit, with status flags and a rule for tiny numbers."""
-    unit = yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text("utf-8"))
+    unit = yaml_text.read((EXAMPLES / f"{name}.yaml").read_text("utf-8"))
     unit["flags"] = list(names)
     next(iter(unit["steps"][-1].values()))["tiny"] = rule
-    return load(yaml.safe_dump(unit, sort_keys=False))
+    return load(yaml_text.written(unit))
 
 
 def words(raised: set[str], names: tuple[str, ...] = NAMES) -> int:
@@ -350,7 +350,7 @@ def test_a_subset_in_another_order() -> None:
 
 def flags_unit(rng: random.Random) -> str:
     """A random unit with any keys and with status flags."""
-    made = yaml.safe_load(any_unit(rng))
+    made = yaml_text.read(any_unit(rng))
     made["flags"] = rng.sample(NAMES, rng.randint(1, 4)) if rng.random() < 0.3 else list(NAMES)
     for operation in made["program"]:
         for step in operation["steps"]:
@@ -358,7 +358,7 @@ def flags_unit(rng: random.Random) -> str:
             rounds = op in ("round", "fma") or "order" in keys or "format" in keys
             if rounds and op != "align" and rng.random() < 0.7:
                 keys["tiny"] = rng.choice(("subnormal_result", "unbounded", "before_rounding"))
-    return str(yaml.safe_dump(made, sort_keys=False))
+    return yaml_text.written(made)
 
 
 def test_the_models_agree_on_random_units() -> None:
@@ -412,8 +412,8 @@ def test_default_vectors_tell_the_rules_for_tiny_numbers_apart(name: str) -> Non
 @pytest.mark.parametrize("k", [1, 3])
 def test_default_vectors_have_invalid_operations_beside_nans(k: int) -> None:
     """d is a NaN anyway: of a unit that hands a quiet NaN on without a look at the rest the flag is wrong."""
-    unit = yaml.safe_load((EXAMPLES / "ieee_fma_flags.yaml").read_text("utf-8")) | {"shape": {"k": k}}
-    operands = default_set(load(yaml.safe_dump(unit, sort_keys=False)), 20_000, 1).operands
+    unit = yaml_text.read((EXAMPLES / "ieee_fma_flags.yaml").read_text("utf-8")) | {"shape": {"k": k}}
+    operands = default_set(load(yaml_text.written(unit)), 20_000, 1).operands
     a, b, c = (operands[name].reshape(20_000, -1) & 0x7FFF for name in "abc")
     nan = {name: codes > 0x7C00 for name, codes in (("a", a), ("b", b), ("c", c))}
     signals = {name: (codes > 0x7C00) & (codes < 0x7E00) for name, codes in (("a", a), ("b", b), ("c", c))}

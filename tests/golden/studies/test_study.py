@@ -96,15 +96,18 @@ def test_figures_do_not_depend_on_the_readers_matplotlib(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "environment",
     [
-        {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"},
-        {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"},
         {
+            "PYTHONUTF8": "0",
+            "LC_ALL": "C",
+            "PYTHONCOERCECLOCALE": "0",
             "HOME": "/proc/nowhere",
             "XDG_CACHE_HOME": "/proc/nowhere",
             "XDG_CONFIG_HOME": "/proc/nowhere",
             "MPLBACKEND": "module://x",
         },
         {
+            "PYTHONUTF8": "0",
+            "PYTHONIOENCODING": "ascii",
             "FORCE_COLOR": "1",
             "COLUMNS": "20",
             "TERM": "dumb",

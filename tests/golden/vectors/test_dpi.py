@@ -55,10 +55,10 @@ def test_the_c_model_answers_as_the_core(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["scaled", "sparse"])
-def test_the_example_testbench_passes_in_verilator(kind, tmp_path):
+def test_the_example_testbench_passes_in_verilator_unless_a_result_is_wrong(kind, tmp_path):
     dpi.write(golden.instruction(*NAMES[kind]), tmp_path, "unit")
     done = subprocess.run(
-        ["make", "-C", tmp_path, "verilator"],
+        ["make", "-C", tmp_path, "verilator", "OPT_FAST=-O0", "OPT_GLOBAL=-O0", "CFLAGS=-O0"],
         env=dict(simulators.verilator().env),
         capture_output=True,
         text=True,
@@ -66,21 +66,11 @@ def test_the_example_testbench_passes_in_verilator(kind, tmp_path):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "PASS: 56 vectors" in done.stdout
-
-
-def test_the_example_testbench_fails_when_an_expected_result_is_wrong(tmp_path):
-    dpi.write(golden.instruction(*NAMES["dense"]), tmp_path, "unit")
     file = tmp_path / "unit_vectors.hex"
     lines = file.read_text().splitlines()
     lines[7] = lines[7][:-1] + f"{int(lines[7][-1], 16) ^ 1:x}"
     file.write_text("\n".join(lines) + "\n")
-    done = subprocess.run(
-        ["make", "-C", tmp_path, "verilator"],
-        env=dict(simulators.verilator().env),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = subprocess.run(["obj_dir/Vunit_tb"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "vector 7: model" in done.stdout and "FAIL: 1 of 56" in done.stdout + done.stderr
 
