@@ -21,10 +21,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from golden import stimuli
 from golden.catalog.relatives import arithmetic, relatives
 from golden.catalog.unit_text import unit_text
 from golden.dissect.hypotheses import Change, changes
+from golden.dissect.known import known
+from golden.dissect.wiring import Wire, constant, run, wires
 from golden.errors import ShapeError
 from golden.instruction import Instruction
 from golden.number.arrays import codes as codes_of
@@ -40,6 +41,9 @@ _DEPTH = 3
 _MISSED = 32
 _FEWEST_DELAYED = 16
 """Results below which a shift by one vector explains too much by chance."""
+_LATE = (1, -1, 2, -2, 3, -3, 4, -4)
+ACCEPTED = 0.2
+"""The share of the wrong results that a hypothesis may leave and still be called what the unit is."""
 
 
 class Policy(Protocol):
@@ -57,10 +61,11 @@ class _Exact:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One explanation. `remaining` of `total` results still differ; `instruction` computes it, `rewire` the
-    operands.
+    """One explanation. `remaining` of `total` results still differ; `instruction` computes it, `wires` stand
+    before and behind it.
 
     `slug`: stable names of its changes, joined with "+". `text`: the changes in words.
+    `start`, `changes`: the instruction that it began with, and what was changed in it, in order.
     `delay`: result i belongs to vector i - delay.
     """
 
@@ -69,23 +74,56 @@ class Hypothesis:
     instruction: Instruction | None
     weight: float = 1.0
     known: bool = False
-    rewire: Callable[[Operands], Operands] | None = None
+    start: Instruction | None = None
+    changes: tuple[Change, ...] = ()
+    wires: tuple[Wire, ...] = ()
     delay: int = 0
-    constant: int | None = None
     remaining: int = -1
     total: int = 0
+
+    @property
+    def has_words(self) -> bool:
+        """Whether the schema of units can say it."""
+        return self.instruction is not None and not self.wires and not self.delay
 
     def results(self, operands: Operands) -> Bits:
         """What the unit would answer (`delay` left out)."""
         assert self.instruction is not None
-        if self.constant is not None:
-            fmt = self.instruction.formats["d"]
-            return np.full(len(operands["a"]), self.constant, fmt.dtype)
-        return self.instruction.dot(**(self.rewire(operands) if self.rewire else operands))
+        return run(self.instruction, self.wires, operands)
+
+    def accepted(self, failing: int) -> bool:
+        """Whether it explains most of the results that differ."""
+        return self.remaining <= ACCEPTED * failing
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {"slug": self.slug, "text": self.text, "remaining": self.remaining, "total": self.total}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One of the faults of a unit.
+
+    Attributes:
+        slug, text: as of a hypothesis.
+        explains: wrong results that are right again without it, and only without it.
+        others: what the unit would be without this fault; None: what it should be.
+    """
+
+    slug: str
+    text: str
+    explains: int
+    others: Hypothesis | None = None
+
+    def alone(self, ins: Instruction, operands: Operands) -> Mask:
+        """Dot products on which no other fault shows, (n,)."""
+        if self.others is None:
+            return np.ones(len(operands["a"]), np.bool_)
+        return np.asarray(self.others.results(operands) == ins.dot(**operands))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"slug": self.slug, "text": self.text, "explains": self.explains}
 
 
 @dataclass(frozen=True)
@@ -102,6 +140,10 @@ class Diagnosis:
     total: int
     seconds: float = 0.0
     note: str = ""
+    faults: tuple[Fault, ...] = ()
+    """Of the best hypothesis, each by itself; empty where it explains too little."""
+    known: tuple[str, ...] = ()
+    """Where no hypothesis explains enough: what the results say by themselves."""
 
     @property
     def explains(self) -> bool:
@@ -120,8 +162,11 @@ class Diagnosis:
 
     def _verdict(self) -> str:
         name = f"{self.instruction.architecture}:{self.instruction.name}"
-        if not self.hypotheses:
-            return f"no hypothesis comes nearer than {name} itself: {self.failing:,} of {self.total:,} differ"
+        if not self.hypotheses or not self.hypotheses[0].accepted(self.failing):
+            facts = "".join(f". {fact[:1].upper()}{fact[1:]}" for fact in self.known)
+            return (
+                f"no hypothesis explains what differs from {name}, {self.failing:,} of {self.total:,}{facts}"
+            )
         best = self.hypotheses[0]
         unit = f"your unit is {name}" if best.slug == "identity" else self._unit(best, name)
         if best.remaining:
@@ -144,13 +189,15 @@ class Diagnosis:
             "sentence": self.sentence(),
             "failing": self.failing,
             "total": self.total,
+            "faults": [fault.as_dict() for fault in self.faults],
+            "known": list(self.known),
             "hypotheses": [hypothesis.as_dict() for hypothesis in self.hypotheses],
         }
 
     def unit_yaml(self) -> str | None:
         """The best hypothesis as a custom unit, or None where the schema has no words for it."""
         best = self.hypotheses[0] if self.hypotheses else None
-        if best is None or best.instruction is None or best.rewire or best.delay or best.constant is not None:
+        if best is None or best.instruction is None or not best.has_words:
             return None
         return unit_text(best.instruction, "diagnosed", f"{self.instruction.name} with {best.text}")
 
@@ -266,17 +313,39 @@ class _Search:
         if not failing:
             same = Hypothesis("identity", "no difference", self.ins, remaining=0, total=len(self.actual))
             return Diagnosis(self.ins, (same,), 0, len(self.actual))
-        steps = changes(self.ins, self._nan_word())
-        found = self.score([*self._singles(steps), *self._known(), *self._wiring()])
+        steps, faults = changes(self.ins, self._nan_word()), self._wires()
+        found = self.score([*self._singles(steps), *self._known(), *self._wired([self.base], faults)])
         self._delays()
         found = self.confirm(found)
         for _ in range(_DEPTH - 1):
             if self._explained() or time.monotonic() > deadline:
                 break
-            found = self.confirm(self._combined(found, steps, deadline))
-        return Diagnosis(
-            self.ins, self._ranked(failing), failing, len(self.actual), time.monotonic() - started
-        )
+            found = self.confirm(self._combined(found, steps, faults, deadline))
+        ranked = self._ranked(failing)
+        if ranked and ranked[0].accepted(failing):
+            facts: dict[str, Any] = {"faults": self._faults(ranked[0])}
+        else:
+            facts = {"known": known(self.ins, self.operands, self.expected, self.wrong, self.actual)}
+        return Diagnosis(self.ins, ranked, failing, len(self.actual), time.monotonic() - started, **facts)
+
+    def _faults(self, best: Hypothesis) -> tuple[Fault, ...]:
+        """The faults of a hypothesis, each with what only it explains; most first."""
+        parts: tuple[Change | Wire, ...] = (*best.changes, *best.wires)
+        if len(parts) < 2:
+            return (
+                Fault(best.slug, best.text, len(self.actual) - best.remaining - int((~self.wrong).sum())),
+            )
+        right = self._right(best)
+        found = []
+        for part in parts:
+            others = _without(best, part)
+            if others is not None:
+                explains = int((self.wrong & right & ~self._right(others)).sum())
+                found.append(Fault(part.slug, part.text, explains, others))
+        return tuple(sorted(found, key=lambda fault: -fault.explains))
+
+    def _right(self, hypothesis: Hypothesis) -> Mask:
+        return np.asarray(self.policy.equal(self.fmt, hypothesis.results(self.operands), self.actual))
 
     def _ranked(self, failing: int) -> tuple[Hypothesis, ...]:
         """All that explain everything, then the nearest; without those that add a change for nothing."""
@@ -296,8 +365,12 @@ class _Search:
     # Hypotheses
 
     def _singles(self, steps: list[Change]) -> list[Hypothesis]:
-        base = Hypothesis("", "", self.ins, 0.0)
-        return self._different(new for change in steps if (new := _changed(base, change)) is not None)
+        return self._different(new for change in steps if (new := _changed(self.base, change)) is not None)
+
+    @property
+    def base(self) -> Hypothesis:
+        """Nothing changed."""
+        return Hypothesis("", "", self.ins, 0.0, start=self.ins)
 
     def _different(self, hypotheses: Iterable[Hypothesis]) -> list[Hypothesis]:
         """Leaves out those whose program another one had already."""
@@ -305,7 +378,8 @@ class _Search:
         for hypothesis in hypotheses:
             assert hypothesis.instruction is not None
             formats = tuple(hypothesis.instruction.formats.items())
-            if (key := (arithmetic(hypothesis.instruction), formats)) not in self.tried:
+            wired = frozenset(wire.slug for wire in hypothesis.wires)
+            if (key := (arithmetic(hypothesis.instruction), formats, wired)) not in self.tried:
                 self.tried.add(key)
                 found.append(hypothesis)
         return found
@@ -317,22 +391,26 @@ class _Search:
             shared = f" (the same on {', '.join(one.shared_by)})" if one.shared_by else ""
             text = f"{one.instruction.architecture}:{one.instruction.name}{chain}{shared}"
             slug = f"known-{one.instruction.architecture}"
-            found.append(Hypothesis(slug, text, one.stretched, 1.3 + 0.1 * (one.links > 1), known=True))
+            weight = 1.3 + 0.1 * (one.links > 1)
+            found.append(Hypothesis(slug, text, one.stretched, weight, known=True, start=one.stretched))
         return found
 
-    def _wiring(self) -> list[Hypothesis]:
-        """Faults outside the arithmetic: operands that are dropped, reversed or swapped, a result that
-        never changes."""
-        found = [Hypothesis(*item) for item in _rewirings(self.ins)]
+    def _wires(self) -> list[Wire]:
+        """Faults outside the arithmetic; of results that hardly change, that they never do."""
         codes, counts = np.unique(self.actual, return_counts=True)
-        if counts.max() > 0.9 * len(self.actual):
-            code = int(codes[counts.argmax()])
-            found.append(
-                Hypothesis(
-                    "result-constant", f"a result that is always {code:#x}", self.ins, 1.0, constant=code
-                )
-            )
-        return found
+        stuck = (
+            [constant(self.ins, int(codes[counts.argmax()]))] if counts.max() > 0.9 * len(self.actual) else []
+        )
+        return [*wires(self.ins), *stuck]
+
+    def _wired(self, bases: Iterable[Hypothesis], faults: list[Wire]) -> list[Hypothesis]:
+        """Hypotheses with one fault of the wiring more."""
+        return self._different(
+            replace(_named(base, wire), wires=(*base.wires, wire))
+            for base in bases
+            for wire in faults
+            if wire not in base.wires
+        )
 
     def _nan_word(self) -> int | None:
         """The word that the unit answers most often where a NaN is expected, if it is another one."""
@@ -344,13 +422,13 @@ class _Search:
         words = [int(answers[i]) for i in order if self.fmt.decode(int(answers[i])).kind == Kind.NAN]
         return words[0] if words else None
 
-    def _combined(self, found: list[_Scored], steps: list[Change], deadline: float) -> list[_Scored]:
-        """The best hypotheses with one more change each."""
-        fresh: list[Hypothesis] = []
-        for scored in found[:_BEAM]:
-            if scored.hypothesis.rewire is None and scored.hypothesis.constant is None:
-                fresh += [new for change in steps if (new := _changed(scored.hypothesis, change)) is not None]
-        return self.score(self._different(fresh), deadline)
+    def _combined(
+        self, found: list[_Scored], steps: list[Change], faults: list[Wire], deadline: float
+    ) -> list[_Scored]:
+        """The best hypotheses with one more change each, or one fault of the wiring."""
+        bases = [scored.hypothesis for scored in found[:_BEAM]]
+        fresh = [new for base in bases for change in steps if (new := _changed(base, change)) is not None]
+        return self.score([*self._different(fresh), *self._wired(bases, faults)], deadline)
 
     # Scoring
 
@@ -398,12 +476,15 @@ class _Search:
         does not count."""
         if len(self.actual) < _FEWEST_DELAYED:
             return
-        for delay, slug in ((1, "delayed-by-one"), (-1, "early-by-one")):
+        for delay in _LATE:
+            count = "one" if abs(delay) == 1 else f"{abs(delay)}"
+            slug = f"{'delayed' if delay > 0 else 'early'}-by-{count}"
+            vectors = "one vector" if abs(delay) == 1 else f"{count} vectors"
+            text = f"results that are {'late' if delay > 0 else 'early'} by {vectors}"
             shifted = self.policy.equal(self.fmt, np.roll(self.expected, delay), self.actual)
-            left = int((~(shifted[1:] if delay > 0 else shifted[:-1])).sum())
-            text = f"results that are {'late' if delay > 0 else 'early'} by one vector"
+            left = int((~(shifted[delay:] if delay > 0 else shifted[:delay])).sum())
             self.confirmed[slug] = Hypothesis(
-                slug, text, self.ins, 1.0, delay=delay, remaining=left, total=len(self.actual) - 1
+                slug, text, self.ins, 1.0, delay=delay, remaining=left, total=len(self.actual) - abs(delay)
             )
 
 
@@ -416,50 +497,28 @@ def _changed(base: Hypothesis, change: Change) -> Hypothesis | None:
     new = change.apply(base.instruction)
     if new is None:
         return None
-    slug = "+".join(sorted(filter(None, (base.slug, change.slug))))
+    return replace(
+        _named(base, change),
+        instruction=new,
+        changes=(*base.changes, change),
+    )
+
+
+def _named(base: Hypothesis, part: Change | Wire) -> Hypothesis:
+    """A hypothesis whose name has one part more."""
+    slug = "+".join(sorted(filter(None, (base.slug, part.slug))))
     joined = " with " if base.known and "+" not in base.slug else " and "
-    text = f"{base.text}{joined}{change.text}" if base.text else change.text
-    return replace(base, slug=slug, text=text, instruction=new, weight=base.weight + change.weight)
+    text = f"{base.text}{joined}{part.text}" if base.text else part.text
+    return replace(base, slug=slug, text=text, weight=base.weight + part.weight)
 
 
-def _rewirings(ins: Instruction) -> list[tuple[Any, ...]]:
-    """(slug, text, instruction, weight, known, rewire) of every fault of the wiring."""
-
-    def zero(name: str, place: Any) -> Callable[[Operands], Operands]:
-        def rewire(operands: Operands) -> Operands:
-            codes = operands[name].copy()
-            codes[place] = 0
-            return operands | {name: codes}
-
-        return rewire
-
-    def picked(name: str, order: list[int]) -> Callable[[Operands], Operands]:
-        return lambda operands: operands | {name: operands[name][:, order]}
-
-    def ones(names: tuple[str, ...]) -> Callable[[Operands], Operands]:
-        return lambda operands: (
-            operands | {n: np.full_like(operands[n], stimuli.one(ins.formats[n])) for n in names}
-        )
-
-    k = list(range(ins.k))
-    found: list[tuple[Any, ...]] = []
-    if "c" not in ins.absent:
-        found.append(("c-ignored", "c ignored", ins, 1.0, False, zero("c", slice(None))))
-    for j in range(ins.stored_k):
-        text = f"element k = {j} left out"
-        found.append((f"element-{j}-dropped", text, ins, 1.0, False, zero("a", (slice(None), j))))
-    halves = k[ins.k // 2 :] + k[: ins.k // 2]
-    if "b" not in ins.absent:
-        reverse = picked("b", k[::-1])
-        found.append(("b-reversed", "the elements of b in reverse order", ins, 1.0, False, reverse))
-        found.append(("b-halves-swapped", "the halves of b swapped", ins, 1.0, False, picked("b", halves)))
-    if ins.scale_block is not None:
-        for slug, names in (
-            ("scales", ("scale_a", "scale_b")),
-            ("scale-a", ("scale_a",)),
-            ("scale-b", ("scale_b",)),
-        ):
-            found.append(
-                (f"{slug}-ignored", f"{' and '.join(names)} taken as 1", ins, 1.0, False, ones(names))
-            )
-    return found
+def _without(hypothesis: Hypothesis, part: Change | Wire) -> Hypothesis | None:
+    """A hypothesis without one of its parts; None where the others mean nothing then."""
+    instruction = hypothesis.start
+    for change in hypothesis.changes:
+        if change is not part and instruction is not None:
+            instruction = change.apply(instruction)
+    if instruction is None:
+        return None
+    wired = tuple(wire for wire in hypothesis.wires if wire is not part)
+    return replace(hypothesis, instruction=instruction, wires=wired)

@@ -229,6 +229,11 @@ def _sticky(ins: Instruction) -> Iterator[Change]:
         "a sticky bit below the kept bits",
         _on(Align, lambda s: replace(s, cut="sticky_added")),
     )
+    yield Change(
+        "sticky-or",
+        "one sticky bit for all terms, ORed",
+        _on(Align, lambda s: replace(s, cut="sticky_or")),
+    )
     removed = _on(
         Align,
         lambda s: replace(
@@ -289,11 +294,10 @@ def _shifts(ins: Instruction) -> Iterator[Change]:
     if not aligned:
         return
     low, high = min(aligned), max(aligned)
-    for limit in sorted({*range(low - 4, high + 4), 7, 15, 31, 63}):
-        if limit >= 0:
-            text = f"shifts of more than {limit} count as {limit}"
-            apply = _on(Align, lambda s, n=limit: replace(s, shift_limit=n))  # type: ignore[misc]
-            yield Change(f"shift-limit-{limit}", text, apply, 1.1)
+    for limit in sorted({*range(2 * high + 1), 31, 63}):
+        text = f"shifts of more than {limit} count as {limit}"
+        apply = _on(Align, lambda s, n=limit: replace(s, shift_limit=n))  # type: ignore[misc]
+        yield Change(f"shift-limit-{limit}", text, apply, 1.1)
     windows = [window for step in _steps(ins, Align) for _, window in step.window]
     near = {w + d for w in windows for d in (-2, -1, 1, 2)} if windows else set(range(low - 1, low + 4))
     for window in sorted(near):
@@ -517,6 +521,8 @@ def _results(ins: Instruction) -> Iterator[Change]:
             f"the final rounding does not see {unseen} right below the round bit",
             apply,
         )
+    blind = _on(Round, lambda s: replace(s, sticky_gap=64))
+    yield Change("round-no-sticky", "the final rounding sees the round bit alone, no sticky bit", blind, 1.05)
     lost = _on(Round, lambda s: replace(s, subnormal_carry="lost"))
     yield Change(
         "subnormal-carry-lost",

@@ -258,7 +258,7 @@ def _blame(ins: Instruction, vector: Captured, item: Difference, dot: dict[str, 
         return f"the reference gives what the hardware gave: the {item.model} is wrong, not the spec"
     found = diagnose(ins, *_failing(ins, vector), budget_seconds=_BUDGET_SECONDS)
     best = found.hypotheses[0] if found.explains else None
-    if best is None or best.instruction is None or best.rewire or best.constant is not None:
+    if best is None or best.instruction is None or not best.has_words:
         return f"{_last_step(ins, item, dot)}; no change of a single step explains it ({found.sentence()})"
     first = first_difference.first_difference(ins, best.instruction, dot)
     if first is None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from golden.cover.coverage import Coverage
     from golden.dissect.diagnosis import Diagnosis
     from golden.explain.first_difference import Difference
+    from rtl_tb.check.reasons import Shown
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, done, total); total 0 when unknown."""
@@ -129,6 +130,10 @@ class Check:
     """Resets that the run of the verdict did without, see `affordable`."""
     unset: Unset | None = None
     """What depends on a signal that nothing drives."""
+    faults: list[Shown] = field(default_factory=list)
+    """The faults, where the diagnosis found several."""
+    hints: list[str] = field(default_factory=list)
+    """What the description of the unit may have wrong."""
     handshake: Traffic | None = None
     """The traffic of a second, short run of `fast`, where there was one,
     on the first HANDSHAKE_COUNT vectors."""
@@ -210,6 +215,11 @@ class Check:
             "unset": None if self.unset is None else self.unset.as_dict(),
             "example": None if self.example is None else self.example.as_dict(),
             "diagnosis": None if self.diagnosis is None else self.diagnosis.as_dict(),
+            "faults": [
+                one.fault.as_dict() | {"example": None if one.example is None else one.example.as_dict()}
+                for one in self.faults
+            ],
+            "hints": self.hints,
             "difference": None if self.difference is None else self.difference.as_dict(),
             "coverage": self._coverage_dict(self.coverage),
             "cycles": outcome.cycles,
@@ -363,26 +373,20 @@ def _covered(vectors: VectorSet) -> Coverage:
 
 def explain(result: Check, job: Job, report: Progress) -> None:
     """Adds the smallest failing operands and the diagnosis to a failed check."""
-    from golden.dissect.diagnosis import diagnose
-    from rtl_tb.check.dots import as_dots
+    from rtl_tb.check import reasons
 
-    verdict = result.verdict
+    verdict, engine = result.verdict, result.options.engine
     if verdict.wrong.any() or verdict.unknown.any():
         report("looking for the smallest operands that fail", 0, 0)
-        result.example = smallest(
-            verdict, result.options.engine, job, lambda done, total: report("minimising", done, total)
-        )
-    if verdict.wrong_d.any():  # status flags alone tell nothing of the datapath's steps
-        report("looking for the reason", 0, 0)
-        operands, actual = as_dots(verdict)
-        result.diagnosis = diagnose(
-            job.vectors.instruction.stateless,
-            operands,
-            actual,
-            policy=result.dut.compare,
-            progress=lambda done, total: report("trying hypotheses", done, total),
-        )
+        result.example = smallest(verdict, engine, job, lambda done, total: report("minimising", done, total))
+    report("looking for the reason", 0, 0)
+    found = reasons.reasons(verdict, job, lambda done, total: report("trying hypotheses", done, total))
+    if found is not None:
+        result.diagnosis = found
         result.difference = find_difference(result)
+        report("looking for the smallest operands of each fault", 0, 0)
+        result.faults = reasons.shown(verdict, engine, job, found)
+    result.hints = reasons.hints(verdict, engine, job, found)
 
 
 def find_difference(result: Check) -> Difference | None:
@@ -391,13 +395,7 @@ def find_difference(result: Check) -> Difference | None:
     from golden.explain.first_difference import first_difference
 
     example, best = result.example, result.diagnosis.hypotheses[:1] if result.diagnosis else ()
-    if (
-        example is None
-        or not best
-        or best[0].instruction is None
-        or best[0].rewire
-        or best[0].constant is not None
-    ):
+    if example is None or not best or best[0].instruction is None or not best[0].has_words:
         return None
     unit, operands = example.instruction.in_mode_of(example.operands)
     if result.diagnosis is not None and result.diagnosis.instruction.name != unit.name:

@@ -108,7 +108,7 @@ def _plain(operands: Operands) -> dict[str, list[int]]:
     return {name: [int(code) for code in np.atleast_1d(codes)] for name, codes in operands.items()}
 
 
-def _run(engine: str, job: Job, place: tuple[int, int] | None) -> DutRun:
+def run_of(engine: str, job: Job, place: tuple[int, int] | None) -> DutRun:
     """The DUT, to be asked again and again: the engine that was asked for pays for a simulator start on every
     run; `fast` does not."""
     chosen = "fast" if job.simulator == "verilator" else "selfcheck" if engine == "fast" else engine
@@ -122,7 +122,7 @@ def smallest(
     alone stays as it is."""
     vectors, policy = verdict.vectors, job.dut.compare
     if vectors.instruction.state:
-        return _smallest_sequence(verdict, _run(engine, job, None), policy, progress)
+        return _smallest_sequence(verdict, run_of(engine, job, None), policy, progress)
     vector, place = _first(verdict, policy)
     ins, index = vectors.instruction, (vector,) if place is None else (vector, *place)
     operands = (
@@ -130,7 +130,7 @@ def smallest(
         if place is None
         else dots.element(vectors.operands, vector, *place)
     )
-    run = _run(engine, job, place)
+    run = run_of(engine, job, place)
     came = {
         name: int(codes.reshape(vectors.d.shape)[index]) for name, codes in verdict.outcome.results.items()
     }
@@ -146,11 +146,16 @@ def smallest(
     if not run.alone(operands)[1]:
         return as_it_came
     least = minimise(ins, operands, run.failed, progress=progress)
-    answered, failed = run.alone(least)
-    if not failed:  # the batches of candidates failed because of each other: the unit remembers
+    if not run.alone(least)[1]:  # the batches of candidates failed because of each other: the unit remembers
         return as_it_came
-    wanted = {name: int(code) for name, code in ins.answers(ins.check_named(least)).items()}
-    return Example(ins, least, _accepted(ins, policy, wanted), answered, vector, alone=True)
+    return example_of(run, least, vector, policy)
+
+
+def example_of(run: DutRun, operands: Operands, vector: int, policy: ComparePolicy) -> Example:
+    """One dot product that fails alone, with what the DUT answers."""
+    ins = run.job.vectors.instruction
+    wanted = {name: int(code) for name, code in ins.answers(ins.check_named(operands)).items()}
+    return Example(ins, operands, _accepted(ins, policy, wanted), run.alone(operands)[0], vector, alone=True)
 
 
 def _smallest_sequence(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from golden.dissect.diagnosis import ACCEPTED
 from golden.files.escape import fence
 from golden.files.escape import markdown as escape_markdown
 
@@ -49,30 +51,62 @@ def print_text(report: Report, console: Console) -> None:
     say(f"[bold {'green' if report['passed'] else 'red'}]{escape(headline(report))}[/]")
     say(escape(run_line(report)), "dim")
     say(escape(traffic_line(report)), "dim")
-    if not report["passed"]:
-        console.print(_kind_table(report))
-    if report["flags"] is not None and not report["passed"]:
-        say(f"[red]flags[/]  {escape(flags_line(report))}")
-    for failure in report["protocol"][:5]:
-        say(f"[red]handshake[/]  {escape(failure['text'])}")
+    for text in report["hints"]:
+        say(f"[red]hint[/]  {escape(text)}")
     if report["unset"] is not None:
         say(f"[red]start[/]  {escape(report['unset']['sentence'])}")
+    for failure in report["protocol"][:5]:
+        say(f"[red]handshake[/]  {escape(failure['text'])}")
+    if report["diagnosis"] is not None:
+        _print_diagnosis(report, say)
     if report["example"] is not None:
         example = report["example"]
         say(f"\n[bold]{example_title(example)}[/]\n{escape(example['trace'])}")
         say(f"\ngolden  {example['expected']}  {example['expected_value']}")
-        say(f"[red]DUT     {example['actual']}  {example['actual_value']}[/]")
-    if report["diagnosis"] is not None:
-        say(f"\n[bold]Diagnosis[/]  {escape(report['diagnosis']['sentence'])}")
-        for hypothesis in report["diagnosis"]["hypotheses"][1:4]:
-            line = f"{hypothesis['text']}: {hypothesis['remaining']:,} of {hypothesis['total']:,} differ"
-            say(f"           [dim]also  {escape(line)}[/]")
-    if report["difference"] is not None:
-        say(f"[bold]Differs in[/] {escape(report['difference']['sentence'])}")
+        say(f"[red]DUT     {example['actual']}  {example['actual_value']}[/]\n")
+    if not report["passed"]:
+        console.print(_kind_table(report))
+    if report["flags"] is not None and not report["passed"]:
+        say(f"[red]flags[/]  {escape(flags_line(report))}")
     if report["coverage"] is not None:
         say(escape(coverage_line(report["coverage"])), "dim")
     if report["capsule"]:
         say(escape(f"\nAll of it: {report['capsule']}\nAgain:     {report['repeat']}"))
+
+
+def _print_diagnosis(report: Report, say: Callable[..., None]) -> None:
+    diagnosis = report["diagnosis"]
+    say(f"\n[bold]Diagnosis[/]  {escape(diagnosis['sentence'])}")
+    for index, fault in enumerate(report["faults"], 1):
+        say(f"           fault {index}: {escape(fault_line(fault))}")
+    for hypothesis in other_hypotheses(diagnosis):
+        line = f"{hypothesis['text']}: {hypothesis['remaining']:,} of {hypothesis['total']:,} differ"
+        say(f"           [dim]also  {escape(line)}[/]")
+    if report["difference"] is not None:
+        say(f"[bold]Differs in[/] {escape(report['difference']['sentence'])}")
+
+
+def fault_line(fault: Report) -> str:
+    """One of several faults in one line, with operands that show it and no other."""
+    text, example = f"{fault['text']}; explains {fault['explains']:,} wrong results", fault["example"]
+    if example is None:
+        return text
+    words = []
+    for name, codes in example["operands"].items():
+        nonzero = {k: code for k, code in enumerate(codes) if code}
+        shown = [
+            f"{name}[{k}] = {code:#x}" if len(codes) > 1 else f"{name} = {code:#x}"
+            for k, code in nonzero.items()
+        ]
+        words += shown
+    given = ", ".join(words) or "zeros"
+    return f"{text}; alone with {given}: golden {example['expected']}, DUT {example['actual']}"
+
+
+def other_hypotheses(diagnosis: Report) -> list[Report]:
+    """Hypotheses beside the first that explain most of what differs."""
+    most = ACCEPTED * diagnosis["failing"]
+    return [each for each in diagnosis["hypotheses"][1:4] if each["remaining"] <= most]
 
 
 def run_line(report: Report) -> str:
@@ -142,12 +176,19 @@ def _kind_table(report: Report) -> Table:
     table.add_column("vectors")
     for head in ("tried", "wrong", "X or Z", "no answer"):
         table.add_column(head, justify="right")
-    for row in report["kinds"]:
-        style = "red" if row["wrong"] + row["unknown"] + row["missing"] else "dim"
+    failing = failing_kinds(report)
+    for row in failing:
         table.add_row(
-            row["kind"], *(f"{row[key]:,}" for key in ("tried", "wrong", "unknown", "missing")), style=style
+            row["kind"], *(f"{row[key]:,}" for key in ("tried", "wrong", "unknown", "missing")), style="red"
         )
+    if clean := len(report["kinds"]) - len(failing):
+        table.add_row(f"{clean} kinds clean", style="dim")
     return table
+
+
+def failing_kinds(report: Report) -> list[Report]:
+    """The stimulus kinds of which some vector fails."""
+    return [row for row in report["kinds"] if row["wrong"] + row["unknown"] + row["missing"]]
 
 
 # Files ------------------------------------------------------------------------------------------------------
@@ -171,6 +212,10 @@ def _render(template: str, report: Report) -> str:
     words = {
         "headline": headline(report),
         "run_line": f"{run_line(report)}; {traffic_line(report)}",
+        "fault_line": fault_line,
+        "others": other_hypotheses(report["diagnosis"]) if report["diagnosis"] else [],
+        "kinds": report["kinds"] if report["passed"] else failing_kinds(report),
+        "clean": 0 if report["passed"] else len(report["kinds"]) - len(failing_kinds(report)),
         "example_title": example_title(report["example"]) if report["example"] else "",
         "flags": flags_line(report) if report["flags"] is not None and not report["passed"] else None,
         "coverage": None if report["coverage"] is None else coverage_line(report["coverage"]),

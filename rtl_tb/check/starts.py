@@ -14,7 +14,7 @@ import numpy as np
 
 from golden.vectors.vectorset import VectorSet
 from rtl_tb import engines
-from rtl_tb.check.verdict import Verdict, judge
+from rtl_tb.check.verdict import Verdict, judge, silent
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.builds import warnings_of
 from rtl_tb.engines.job import STARTS, Job
@@ -71,7 +71,7 @@ def compare_starts(engine: str, job: Job, verdict: Verdict) -> tuple[Unset | Non
     Raises:
         As the engine does.
     """
-    if job.simulator != "verilator":
+    if job.simulator != "verilator" or silent(verdict):
         return None, job, verdict
     some = replace(job, vectors=_some(verdict))
     jobs = {start: replace(some, start=start) for start in STARTS}

@@ -98,6 +98,12 @@ class Verdict:
         return rows
 
 
+def silent(verdict: Verdict) -> bool:
+    """Whether the unit answered next to nothing; what a start leaves in a register may look like one
+    answer."""
+    return bool(verdict.missing.sum() > 0.9 * len(verdict.vectors))
+
+
 def judge(vectors: VectorSet, outcome: Outcome, policy: ComparePolicy) -> Verdict:
     """Compares what came with what was expected: d under the policy, status flags bit for bit.
 

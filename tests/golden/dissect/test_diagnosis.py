@@ -251,6 +251,70 @@ def test_wiring() -> None:
     assert late.unit_yaml() is None, "no YAML for a late result"
 
 
+def halves_swapped_words(codes: Any) -> Any:
+    return codes << np.uint32(16) | codes >> np.uint32(16)
+
+
+def with_b(order: list[int]) -> Callable[..., Any]:
+    return lambda ins, given: ins.dot(**(given | {"b": given["b"][:, order]}))
+
+
+WIRES: list[tuple[str, Callable[..., Any]]] = [
+    ("products-ignored", lambda ins, given: ins.dot(**(given | {n: 0 * given[n] for n in "ab"}))),
+    ("result-bytes-swapped", lambda ins, given: ins.dot(**given).byteswap()),
+    ("result-halves-swapped", lambda ins, given: halves_swapped_words(ins.dot(**given))),
+    ("result-bit-3-high", lambda ins, given: ins.dot(**given) | 8),
+    ("c-bytes-swapped", lambda ins, given: ins.dot(**(given | {"c": given["c"].byteswap()}))),
+    ("b-pairs-swapped", with_b([1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14])),
+    ("b-even-first", with_b([*range(0, 16, 2), *range(1, 16, 2)])),
+    (
+        "infinity-loses-sign",
+        lambda ins, given: np.where((d := ins.dot(**given)) == 0xFF800000, 0x7F800000, d),
+    ),
+    ("delayed-by-3", lambda ins, given: np.roll(ins.dot(**given), 3)),
+    ("shift-limit-10", lambda ins, given: edited("f16", steps("align", shift_limit=10)).dot(**given)),
+]
+
+
+@pytest.mark.parametrize(("slug", "fault"), WIRES, ids=[slug for slug, _ in WIRES])
+def test_faults_of_wires(slug: str, fault: Callable[..., Any]) -> None:
+    """Each made in NumPy from the results of the right unit."""
+    actual = np.asarray(fault(unit("f16"), vectors("f16").operands), np.uint32)
+    found = check("f16", actual, slug)
+    assert [one.slug for one in found.faults] == [found.hypotheses[0].slug]
+
+
+def test_no_sticky_in_the_last_rounding() -> None:
+    wrong = edited("sticky_rne", steps("round", sticky_gap=64))
+    check("sticky_rne", wrong.dot(**vectors("sticky_rne").operands), "round-no-sticky")
+
+
+def test_two_faults_are_listed_as_two() -> None:
+    """One in the arithmetic and one behind it; each with the vectors that show it alone."""
+    ins, operands = unit("f16"), vectors("f16").operands
+    narrow = edited("f16", steps("align", fraction_bits=24))
+    actual = narrow.dot(**operands) | 8
+    found = check("f16", actual, "fraction-bits-minus-1+result-bit-3-high")
+    faults = {fault.slug: fault for fault in found.faults}
+    assert set(faults) == {"fraction-bits-minus-1", "result-bit-3-high"}
+    right = ins.dot(**operands)
+    alone = faults["fraction-bits-minus-1"].alone(ins, operands)
+    assert np.array_equal(alone, right | 8 == right)
+    shows = (narrow.dot(**operands) != actual) & (right != actual)
+    assert faults["result-bit-3-high"].explains == int(shows.sum())
+
+
+def test_what_explains_little_is_not_said_to_be_the_unit() -> None:
+    """A unit that is wrong in its own way: facts instead of a hypothesis."""
+    ins, operands = unit("f16"), vectors("f16").operands
+    right = ins.dot(**operands)
+    odd = np.bitwise_count(operands["c"]) & 1
+    wrong = right ^ (odd * (right >> 5 & 3)).astype(np.uint32)
+    found = diagnosis.diagnose(ins, operands, wrong, budget_seconds=2)
+    assert "your unit is" not in found.sentence() and not found.faults
+    assert "Only bits 0 to 1 of the result are ever wrong" in found.sentence()
+
+
 def test_another_architecture() -> None:
     ampere = golden.instruction("ampere", UNITS["f16"][1])
     found = check("f16", ampere.dot(**vectors("f16").operands), "known-ampere")

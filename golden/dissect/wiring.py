@@ -1,0 +1,217 @@
+"""Faults outside the arithmetic: operands that arrive otherwise, and results that leave otherwise.
+
+A `Wire` changes codes, not the program, so that it can stand beside any change of the program
+(golden/dissect/hypotheses.py). docs/diagnosis.md lists the names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from golden import stimuli
+from golden.instruction import Instruction
+from golden.number.formats import Format
+from golden.program.signature import Bits, Operands
+
+Rewire = Callable[[Operands], Operands]
+Rework = Callable[[Bits], Bits]
+
+
+@dataclass(frozen=True)
+class Wire:
+    """One fault of the wiring: of the operands before the arithmetic, or of the result behind it."""
+
+    slug: str
+    text: str
+    operands: Rewire | None = None
+    result: Rework | None = None
+    weight: float = 1.0
+
+
+def run(ins: Instruction, faults: Sequence[Wire], operands: Operands) -> Bits:
+    """What a unit answers that computes `ins` and is wired so."""
+    for fault in faults:
+        operands = fault.operands(operands) if fault.operands else operands
+    codes = ins.dot(**operands)
+    for fault in faults:
+        codes = fault.result(codes) if fault.result else codes
+    return codes
+
+
+def wires(ins: Instruction) -> list[Wire]:
+    """Every fault of the wiring that `ins` can have."""
+    return [wire for maker in (_left_out, _places, _words, _swapped, _results) for wire in maker(ins)]
+
+
+def constant(ins: Instruction, code: int) -> Wire:
+    """A result that never changes."""
+    dtype = ins.formats["d"].dtype
+    return Wire(
+        "result-constant",
+        f"a result that is always {code:#x}",
+        result=lambda codes: np.full(codes.shape, code, dtype),
+    )
+
+
+# Operands ---------------------------------------------------------------------------------------------------
+
+
+def _with_zeros(names: str, place: int | slice) -> Rewire:
+    def rewire(operands: Operands) -> Operands:
+        found = dict(operands)
+        for name in names:
+            found[name] = operands[name].copy()
+            found[name][..., place] = 0
+        return found
+
+    return rewire
+
+
+def _with_ones(ins: Instruction, names: tuple[str, ...]) -> Rewire:
+    return lambda operands: (
+        operands | {n: np.full_like(operands[n], stimuli.one(ins.formats[n])) for n in names}
+    )
+
+
+def _left_out(ins: Instruction) -> Iterator[Wire]:
+    """Operands that count as zero, scales that count as one."""
+    factors = "".join(name for name in "ab" if name not in ins.absent)
+    if "c" not in ins.absent:
+        yield Wire("c-ignored", "c ignored", _without_c)
+        yield Wire("products-ignored", "the products ignored (d = c)", _with_zeros(factors, slice(None)))
+    for j in range(ins.stored_k):
+        yield Wire(f"element-{j}-dropped", f"element k = {j} left out", _with_zeros(factors[:1], j))
+        if len(factors) > 1:
+            text = f"element k = {j} left out, whatever it is"
+            yield Wire(f"product-{j}-dropped", text, _with_zeros(factors, j), weight=1.1)
+    if ins.scale_block is not None:
+        for slug, names in (("scales", "ab"), ("scale-a", "a"), ("scale-b", "b")):
+            scales = tuple(f"scale_{name}" for name in names)
+            yield Wire(f"{slug}-ignored", f"{' and '.join(scales)} taken as 1", _with_ones(ins, scales))
+
+
+def _without_c(operands: Operands) -> Operands:
+    return operands | {"c": np.zeros_like(operands["c"])}
+
+
+def _places(ins: Instruction) -> Iterator[Wire]:
+    """The elements of b in another order than those of a."""
+    if "b" in ins.absent or ins.k < 2:
+        return
+    k, half = list(range(ins.k)), ins.k // 2
+    orders = {
+        "reversed": ("the elements of b in reverse order", k[::-1]),
+        "halves-swapped": ("the halves of b swapped", k[half:] + k[:half]),
+        "late-by-one-element": ("b one element late", k[-1:] + k[:-1]),
+        "early-by-one-element": ("b one element early", k[1:] + k[:1]),
+        "pairs-swapped": ("neighbours of b swapped", [i ^ 1 if i ^ 1 < ins.k else i for i in k]),
+        "quads-swapped": ("pairs of b's neighbours swapped", [i ^ 2 if i ^ 2 < ins.k else i for i in k]),
+        "even-first": ("the even elements of b before the odd ones", k[::2] + k[1::2]),
+        "interleaved": ("the halves of b interleaved", [j for i in range(half) for j in (i, i + half)]),
+        "first-everywhere": ("the first element of b in place of all", [0] * ins.k),
+    }
+    for slug, (text, order) in orders.items():
+        if len(order) == ins.k and order != k:
+            yield Wire(f"b-{slug}", text, _picked("b", order))
+    for j in range(ins.k - 1):
+        swapped = [*k[:j], j + 1, j, *k[j + 2 :]]
+        yield Wire(
+            f"b-{j}-and-{j + 1}-swapped",
+            f"elements {j} and {j + 1} of b swapped",
+            _picked("b", swapped),
+            weight=1.1,
+        )
+
+
+def _picked(name: str, order: Sequence[int]) -> Rewire:
+    return lambda operands: operands | {name: operands[name][:, list(order)]}
+
+
+def _words(ins: Instruction) -> Iterator[Wire]:
+    """Codes whose bytes or halves are swapped."""
+    for name in "abc":
+        if name not in ins.absent:
+            for slug, text, swap in _swaps(ins.formats[name]):
+                yield Wire(f"{name}-{slug}", f"{text} of {name} swapped", _reworded(name, swap))
+
+
+def _reworded(name: str, swap: Rework) -> Rewire:
+    return lambda operands: operands | {name: swap(operands[name])}
+
+
+def _swaps(fmt: Format) -> Iterator[tuple[str, str, Rework]]:
+    if fmt.storage != fmt.bits or fmt.storage < 16:
+        return
+    yield "bytes-swapped", "the bytes", lambda codes: codes.byteswap()
+    if fmt.storage > 16:
+        half = fmt.dtype.type(fmt.storage // 2)
+        yield "halves-swapped", "the halves", lambda codes: codes << half | codes >> half
+
+
+def _swapped(ins: Instruction) -> Iterator[Wire]:
+    """Operands of equal width in each other's place."""
+    pairs = [("a", "b"), ("scale_a", "scale_b")] + ([("a", "c"), ("b", "c")] if ins.k == 1 else [])
+    for one, other in pairs:
+        formats = [ins.formats.get(name) for name in (one, other)]
+        if formats[0] is None or formats[1] is None or {one, other} & set(ins.absent):
+            continue
+        matters = formats[0] != formats[1] or "scale_a" in ins.formats or "c" in (one, other)
+        if formats[0].bits == formats[1].bits and matters and not ins.sparse:
+            yield Wire(
+                f"{one}-and-{other}-swapped".replace("_", "-"),
+                f"{one} and {other} swapped",
+                _exchanged(one, other),
+            )
+
+
+def _exchanged(one: str, other: str) -> Rewire:
+    def rewire(operands: Operands) -> Operands:
+        x, y = operands[one], operands[other]
+        return operands | {one: y.reshape(x.shape).astype(x.dtype), other: x.reshape(y.shape).astype(y.dtype)}
+
+    return rewire
+
+
+# Results ----------------------------------------------------------------------------------------------------
+
+
+def _results(ins: Instruction) -> Iterator[Wire]:
+    fmt = ins.formats["d"]
+    for slug, text, swap in _swaps(fmt):
+        yield Wire(f"result-{slug}", f"{text} of the result swapped", result=swap)
+    word = fmt.dtype.type
+    for bit in range(fmt.ignored_low, fmt.ignored_low + fmt.bits):
+        mask = word(1 << bit)
+        yield Wire(
+            f"result-bit-{bit}-low", f"bit {bit} of the result always 0", result=_masked(mask, 0), weight=1.2
+        )
+        yield Wire(
+            f"result-bit-{bit}-high", f"bit {bit} of the result always 1", result=_masked(mask, 1), weight=1.2
+        )
+    if not fmt.is_float or not fmt.signed:
+        return
+    sign, infinity = word(1 << fmt.sign_shift), word(fmt.infinity or 0)
+    yield Wire("result-negated", "the sign of the result inverted", result=lambda codes: codes ^ sign)
+    yield Wire("zero-negated", "the sign of a zero result inverted", result=_where(sign, word(0)))
+    if fmt.infinity is not None:
+        yield Wire(
+            "infinity-negated", "the sign of an infinite result inverted", result=_where(sign, infinity)
+        )
+        yield Wire(
+            "infinity-loses-sign", "an infinite result loses its sign", result=_unsigned(sign, infinity)
+        )
+
+
+def _masked(mask: Bits, high: int) -> Rework:
+    return lambda codes: codes | mask if high else codes & ~mask
+
+
+def _where(sign: Bits, magnitude: Bits) -> Rework:
+    return lambda codes: np.where((codes & ~sign) == magnitude, codes ^ sign, codes)
+
+
+def _unsigned(sign: Bits, magnitude: Bits) -> Rework:
+    return lambda codes: np.where((codes & ~sign) == magnitude, magnitude, codes)
