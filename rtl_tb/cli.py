@@ -195,7 +195,7 @@ def qualify(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Proves that the bench bites: faults planted in the reference units must be found. Exit status 1 if
+    """Proves that the bench bites: faults planted in sound units must be found. Exit status 1 if
     one survives."""
     from rich.console import Console
 

@@ -48,7 +48,7 @@ def markdown(result: Qualification) -> str:
     kinds, shares = _shares(result)
     first = [_line(_COLUMNS), _line(("---",) * len(_COLUMNS))]
     first += [
-        _line((f"`{row.mutant.name}`", f"`{row.mutant.unit.stem}`", *_cells(row)[2:])) for row in result.rows
+        _line((f"`{row.mutant.name}`", f"`{row.mutant.unit_name}`", *_cells(row)[2:])) for row in result.rows
     ]
     second = [_line(("Mutant", *kinds)), _line(("---",) * (len(kinds) + 1))]
     second += [_line((f"`{name}`", *found)) for name, found in shares]
@@ -100,7 +100,7 @@ def _line(cells: tuple[str, ...]) -> str:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    names = row.mutant.name, row.mutant.unit.stem
+    names = row.mutant.name, row.mutant.unit_name
     return (
         *names,
         _found(row.default),

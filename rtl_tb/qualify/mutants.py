@@ -1,4 +1,4 @@
-"""Mutants of the reference units: planted faults that qualify the vectors. Read from rtl_tb/mutants/*.yaml.
+"""Mutants: units with planted faults that qualify the vectors. Read from rtl_tb/mutants/*.yaml.
 
 A file holds a list `mutants`, each with
 
@@ -52,6 +52,11 @@ class Mutant:
     diagnosis: str | None
     traffic: Traffic
     where: str
+
+    @property
+    def unit_name(self) -> str:
+        """What the unit is called: its file or, where that is a dut.yaml, the file's folder."""
+        return self.unit.parent.name if self.unit.name == "dut.yaml" else self.unit.stem
 
     def plant(self, folder: Path) -> Dut:
         """Copies the unit's sources to `folder`, applies the patches and returns the description of the

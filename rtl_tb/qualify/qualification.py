@@ -26,6 +26,8 @@ from golden.dissect.diagnosis import diagnose
 from golden.errors import MmagoldError
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
+from rtl_tb.check.dots import as_dots
+from rtl_tb.check.latency import measure
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.job import Job, Outcome
@@ -131,7 +133,7 @@ def _row_dict(row: Row) -> dict[str, Any]:
     }
     return {
         "mutant": row.mutant.name,
-        "unit": row.mutant.unit.stem,
+        "unit": row.mutant.unit_name,
         "group": row.mutant.group,
         "fault": row.mutant.fault,
         **scores,
@@ -197,6 +199,8 @@ def _one(mutant: Mutant, folder: Path, count: int, seed: int, diagnosis: bool) -
     """Builds one mutant and runs both sets through it."""
     try:
         dut = mutant.plant(folder / "rtl")
+        if dut.handshake.measured:
+            dut = measure(dut, "fast", "verilator", folder / "build")
         default = default_set(dut.instruction, count, seed, dut.level)
         random = default_set(dut.instruction, count, seed, dut.level, {"random_bits": 1.0})
         verdict, score = _run(dut, mutant, folder / "build", default)
@@ -205,7 +209,7 @@ def _one(mutant: Mutant, folder: Path, count: int, seed: int, diagnosis: bool) -
         raise RtlError(f"mutant '{mutant.name}': {error}") from error
     kinds = {row.kind: row.failed / row.tried for row in verdict.by_kind()}
     fate = Row(mutant, score, random_score, kinds)
-    if diagnosis and mutant.group == "arithmetic" and verdict.wrong.any():
+    if diagnosis and mutant.group == "arithmetic" and verdict.wrong_d.any():  # flags say nothing
         _diagnose(fate, verdict, dut)
     return fate
 
@@ -223,8 +227,8 @@ def _run(dut: Dut, mutant: Mutant, build: Path, vectors: VectorSet) -> tuple[Ver
 
 def _diagnose(fate: Row, verdict: Verdict, dut: Dut) -> None:
     """Asks what the mutant computes; the faulty unit's own results are all that the search sees."""
-    vectors = verdict.vectors[:_MOST_DIAGNOSED]
-    actual = verdict.outcome.actual[: len(vectors)]
-    found = diagnose(dut.instruction, vectors.operands, actual, policy=dut.compare)
+    operands, actual = as_dots(verdict)
+    operands = {name: codes[:_MOST_DIAGNOSED] for name, codes in operands.items()}
+    found = diagnose(dut.instruction.stateless, operands, actual[:_MOST_DIAGNOSED], policy=dut.compare)
     fate.diagnosed = tuple(hypothesis.slug for hypothesis in found.explaining)
     fate.sentence = found.sentence()
