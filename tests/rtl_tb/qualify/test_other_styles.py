@@ -11,6 +11,7 @@ import pytest
 
 import rtl_tb
 from rtl_tb.check.check import Options, check
+from rtl_tb.qualify.mutants import load_mutants
 
 UNITS = Path(rtl_tb.__file__).parent / "mutants" / "units"
 NAMES = sorted(path.parent.name for path in UNITS.glob("*/dut.yaml"))
@@ -18,6 +19,14 @@ NAMES = sorted(path.parent.name for path in UNITS.glob("*/dut.yaml"))
 
 def test_there_are_units() -> None:
     assert len(NAMES) >= 8
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_unit_has_mutants(name: str) -> None:
+    """Most of them of the arithmetic. `mmagold rtl qualify` runs them; here only their patches are applied,
+    with those of all others (test_qualify)."""
+    mutants = [mutant for mutant in load_mutants() if mutant.unit_name == name]
+    assert len(mutants) >= 6 and sum(mutant.group == "arithmetic" for mutant in mutants) >= 4
 
 
 @pytest.mark.parametrize("name", NAMES)
