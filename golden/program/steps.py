@@ -208,8 +208,9 @@ class Align:
     cut: str = _choice(
         keys.CUT,
         "`sticky_added`: every term gets one more bit, which says whether anything of it was cut and is "
-        "added with the others; `sticky_or`: all bits cut of all terms are ORed into one, which stands "
-        "below the magnitude of the sum and is seen by the rounding alone, as most hardware has it. That is "
+        "added with the others; `sticky_or`: all bits cut of all terms are ORed into one, which stands one "
+        "place below the last bit kept, under the magnitude of the sum, as most hardware has it: where the "
+        "sum cancels, it moves up with the other bits. That is "
         "where the cut bits belong if they have the sum's sign; a term of the other sign (an effective "
         "subtraction) that was cut toward zero belongs above, and directed roundings and ties come out "
         "wrong. With one term cut, `rounding: down` is right for positive sums, `up` for negative ones, "

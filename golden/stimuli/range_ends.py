@@ -150,4 +150,12 @@ def widest_sum(draw: Draw) -> tuple[Bits, Bits, Bits]:
     for name, codes in draw.scales.items():
         codes[...] = largest(draw.unit.formats[name], 0 * minus, codes.shape, -2, 2)
     c = encode(draw.c, minus[:, 0], total[:, 0] + draw.pick(0, 2, size), np.full(size, ones))
-    return a, b, np.where(draw.chance(0.2, size), draw.zeros(draw.c, size), c)
+    c = np.where(draw.chance(0.2, size), draw.zeros(draw.c, size), c)
+    if not draw.a.is_float and draw.a.signed and draw.b.signed:
+        least = draw.chance(0.3, row)  # of two's complement its square is the largest product
+        a, b = (np.where(least, _least(fmt), codes) for fmt, codes in ((draw.a, a), (draw.b, b)))
+    return a, b, c
+
+
+def _least(fmt: Format) -> Bits:
+    return np.asarray(fmt.dtype.type(1 << (fmt.bits - 1)))

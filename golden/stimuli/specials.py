@@ -91,6 +91,9 @@ def _beside_nans(draw: Draw, a: Bits, b: Bits, c: Bits, place: Bits, case: Bits)
         if nans:
             at = row[rows], column[rows] % codes.shape[1]
             codes[at] = np.array(nans, fmt.dtype)[draw.pick(0, len(nans) - 1, size)][rows]
+    if draw.b.nan is not None:  # infinity times NaN is no infinity that could meet one of the other sign
+        partner = (case == 2) & draw.chance(0.2, size)
+        b[row[partner], place[partner]] = draw.b.nan
     return a, b, c
 
 
