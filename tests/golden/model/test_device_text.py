@@ -93,7 +93,7 @@ def compiled(ins, folder, faults=None, quick=True):
     more += " AND &raised[i]" if ins.status else ""
     unit.write_text(source(ins, faults, quick) + ENTRY.replace("K", str(ins.stored_k)).replace("MORE", more))
     # gnu11: __int128
-    flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-frounding-math", "-shared", "-fPIC"]
+    flags = ["-std=gnu11", "-O0", "-Wall", "-Wextra", "-Werror", "-frounding-math", "-shared", "-fPIC"]
     subprocess.run([CC, *flags, "-o", library, unit, "-lm"], check=True)
     run = ctypes.CDLL(str(library)).dots
 
@@ -236,14 +236,14 @@ def test_what_the_quick_form_cannot_say_is_left_to_the_interpreter(unit, tmp_pat
     assert np.array_equal(compiled(ins, tmp_path)(**operands), ins.dot(**operands))
 
 
-@pytest.mark.parametrize("seed", range(100_000, 100_036))
+@pytest.mark.parametrize("seed", range(100_000, 100_010))
 def test_random_units_near_the_bounds_of_the_quick_form_are_the_core(seed, tmp_path):
     text, ins = accepted(kernel_unit, seed)
     operands = draw_dots(ins, 300, np.random.default_rng(seed))
     assert np.array_equal(compiled(ins, tmp_path)(**operands), ins.dot(**operands)), text
 
 
-@pytest.mark.parametrize("seed", range(200_000, 200_020))
+@pytest.mark.parametrize("seed", range(200_000, 200_008))
 def test_random_units_are_the_core(seed, tmp_path):
     """Any mix of steps."""
     text, ins = accepted(random_unit, seed)

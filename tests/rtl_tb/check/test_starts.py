@@ -14,8 +14,7 @@ UNSET_REGISTER = (
 )
 
 
-@pytest.mark.parametrize("engine", ["fast", "selfcheck"])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("seed", "engine"), [(1, "fast"), (2, "selfcheck")])
 def test_a_signal_that_nothing_drives_never_passes(tmp_path, seed, engine):
     """Whatever the random bit is that it starts with."""
     result = changed(tmp_path, *UNDRIVEN, seed=seed, engine=engine)
@@ -41,7 +40,7 @@ def test_a_wrong_unit_is_not_said_to_depend_on_its_start(tmp_path):
 
 def test_a_start_that_fails_is_minimised_from_that_start(tmp_path):
     """With random bits it passes, so that only a run from the other start shows the failure."""
-    results = [changed(tmp_path, *UNDRIVEN, seed=seed, explain=True) for seed in (1, 2, 3, 4)]
+    results = [changed(tmp_path, *UNDRIVEN, seed=seed, explain=True) for seed in (1, 2, 3)]
     assert any(result.unset.wrong["random"] == 0 for result in results)
     assert all(result.example is not None and result.example.alone for result in results)
 
