@@ -25,7 +25,7 @@ from golden.catalog.relatives import arithmetic, relatives
 from golden.catalog.unit_text import unit_text
 from golden.dissect.hypotheses import Change, changes
 from golden.dissect.known import known
-from golden.dissect.wiring import Wire, constant, run, wires
+from golden.dissect.wiring import Wire, constant, run, skews, wires
 from golden.errors import ShapeError
 from golden.instruction import Instruction
 from golden.number.arrays import codes as codes_of
@@ -472,10 +472,14 @@ class _Search:
         return self.score([scored.hypothesis for scored in found])
 
     def _delays(self) -> None:
-        """Results that belong to the vector before or after; the one without a partner tells nothing and
-        does not count."""
+        """Results, or some operands, that belong to a vector before or after; those without a partner tell
+        nothing and do not count."""
         if len(self.actual) < _FEWEST_DELAYED:
             return
+        for wire in skews(self.ins):
+            skewed = Hypothesis(wire.slug, wire.text, self.ins, wire.weight, start=self.ins, wires=(wire,))
+            left = int((~self._right(skewed)[1:-1]).sum())
+            self.confirmed[wire.slug] = replace(skewed, remaining=left, total=len(self.actual) - 2)
         for delay in _LATE:
             count = "one" if abs(delay) == 1 else f"{abs(delay)}"
             slug = f"{'delayed' if delay > 0 else 'early'}-by-{count}"

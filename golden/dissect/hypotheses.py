@@ -634,6 +634,11 @@ def _formats(ins: Instruction) -> Iterator[Change]:
                 yield Change(
                     f"{slug}-read-as-{other.name}", f"{' and '.join(names)} read as {other.name}", apply, 1.2
                 )
+    for name in ("a", "b", "c"):
+        fmt = ins.formats[name]
+        if fmt.is_float and fmt.specials != "none" and name not in ins.absent and fmt.name != "tf32":
+            text = f"infinities and NaNs of {name} are taken as numbers"
+            yield Change(f"{name}-specials-ignored", text, _reading(name, _without_nan(fmt)), 1.1)
     if ins.scale_block is not None:
         yield from _scale_formats()
 

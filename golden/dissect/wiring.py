@@ -46,6 +46,24 @@ def wires(ins: Instruction) -> list[Wire]:
     return [wire for maker in (_left_out, _places, _words, _swapped, _results) for wire in maker(ins)]
 
 
+def skews(ins: Instruction) -> list[Wire]:
+    """Operands that belong to the vector before or after: a register too many or too few. They need all
+    vectors, in order."""
+    groups = {"a and b": "ab", "c": "c", "a": "a", "b": "b"}
+    found = []
+    for text, names in groups.items():
+        if set(names) & set(ins.absent):
+            continue
+        for late, word in ((1, "late"), (-1, "early")):
+            slug = f"{names}-{word}-by-one"
+            found.append(Wire(slug, f"{text} {word} by one vector", _rolled(names, late)))
+    return found
+
+
+def _rolled(names: str, late: int) -> Rewire:
+    return lambda operands: operands | {name: np.roll(operands[name], late, axis=0) for name in names}
+
+
 def constant(ins: Instruction, code: int) -> Wire:
     """A result that never changes."""
     dtype = ins.formats["d"].dtype

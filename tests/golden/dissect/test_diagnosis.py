@@ -4,6 +4,7 @@ one question."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -259,6 +260,12 @@ def with_b(order: list[int]) -> Callable[..., Any]:
     return lambda ins, given: ins.dot(**(given | {"b": given["b"][:, order]}))
 
 
+def finite_b(ins: Instruction) -> Instruction:
+    """Reads infinities and NaNs of b as numbers."""
+    numbers = replace(ins.formats["b"], name="numbers", specials="none")
+    return replace(ins, formats=ins.formats | {"b": numbers})
+
+
 WIRES: list[tuple[str, Callable[..., Any]]] = [
     ("products-ignored", lambda ins, given: ins.dot(**(given | {n: 0 * given[n] for n in "ab"}))),
     ("result-bytes-swapped", lambda ins, given: ins.dot(**given).byteswap()),
@@ -271,6 +278,8 @@ WIRES: list[tuple[str, Callable[..., Any]]] = [
         "infinity-loses-sign",
         lambda ins, given: np.where((d := ins.dot(**given)) == 0xFF800000, 0x7F800000, d),
     ),
+    ("c-early-by-one", lambda ins, given: ins.dot(**(given | {"c": np.roll(given["c"], -1)}))),
+    ("b-specials-ignored", lambda ins, given: finite_b(ins).dot(**given)),
     ("delayed-by-3", lambda ins, given: np.roll(ins.dot(**given), 3)),
     ("shift-limit-10", lambda ins, given: edited("f16", steps("align", shift_limit=10)).dot(**given)),
 ]
