@@ -162,8 +162,19 @@ def _merge_coverage(new: Coverage, path: Path) -> None:
 
 def init(
     sources: Annotated[
-        list[Path], typer.Argument(metavar="FILE.SV...", help="The unit's sources.", show_default=False)
-    ],
+        list[Path] | None,
+        typer.Argument(metavar="[FILE.SV]...", help="The unit's sources.", show_default=False),
+    ] = None,
+    filelist: Annotated[
+        list[Path] | None, typer.Option("-f", "--filelist", help="A file list, as simulators take it.")
+    ] = None,
+    include: Annotated[list[Path] | None, typer.Option("-I", "--include", help="An include folder.")] = None,
+    define: Annotated[
+        list[str] | None, typer.Option("-D", "--define", help="A macro: NAME or NAME=VALUE.")
+    ] = None,
+    parameter: Annotated[
+        list[str] | None, typer.Option("-G", "--parameter", help="A parameter of the top: NAME=VALUE.")
+    ] = None,
     top: Annotated[str | None, typer.Option("--top", help="Top module (default: the only one).")] = None,
     instruction: Annotated[
         str | None, typer.Option("--instruction", help="What it implements: hopper:HMMA.16816.F32.")
@@ -172,14 +183,25 @@ def init(
 ) -> None:
     """Reads the ports of your unit and drafts its dut.yaml; guesses are marked."""
     from golden.files.output import write_text
-    from rtl_tb.dut.init import draft
+    from rtl_tb.dut.init import Given, draft
 
-    text = draft(sources, top, instruction, out.parent if out is not None else None)
+    if not sources and not filelist:
+        raise typer.BadParameter("expected source files, or a file list with -f", param_hint="FILE.SV")
+    given = Given(filelist or (), include or (), _named_values(define), _parameters(parameter))
+    text = draft(sources or [], top, instruction, out.parent if out is not None else None, given)
     if out is None:
         typer.echo(text, nl=False)
     else:
         write_text(out, text)
         typer.echo(f"{out}: written; look at the lines marked GUESS", err=True)
+
+
+def _named_values(words: list[str] | None) -> dict[str, str]:
+    return {name: value for name, _, value in (word.partition("=") for word in words or [])}
+
+
+def _parameters(words: list[str] | None) -> dict[str, int | str]:
+    return {name: int(value) if value.isdecimal() else value for name, value in _named_values(words).items()}
 
 
 def qualify(

@@ -7,7 +7,6 @@ is checked by rtl_tb/dut/wrapper.py, which asks a simulator's front end.
 from __future__ import annotations
 
 import dataclasses
-import glob
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +20,7 @@ from golden.vectors.word import LEVELS, RESULTS, Field, WordLayout
 from golden.yamlfile import Section
 from rtl_tb.dut.policy import NAN_POLICIES, ZERO_POLICIES, ComparePolicy
 from rtl_tb.dut.portmap import PortMap, check_overlaps, read_map
+from rtl_tb.dut.sources import Sources, matching, packages_first, read_list
 
 HANDSHAKES = ("valid_ready", "valid", "latency", "combinational")
 MAX_CYCLES = 100_000
@@ -83,6 +83,7 @@ class Dut:
         file: the dut.yaml.
         top: the designer's top module; `parameters` are its parameters, by name.
         sources, include: files in compile order, and include folders.
+        libraries: folders in which a module that the sources lack is looked for by its name.
         defines: preprocessor macros; an empty text defines without a value.
         instruction, instruction_name: what it must compute, and how the file (or `override`) named it.
         level: "dot" (one dot product at a time) or "tile" (the whole matrices).
@@ -99,6 +100,7 @@ class Dut:
     top: str
     sources: tuple[Path, ...]
     include: tuple[Path, ...]
+    libraries: tuple[Path, ...]
     defines: dict[str, str]
     parameters: dict[str, int | str]
     instruction: Instruction
@@ -180,13 +182,15 @@ def read_dut(document: Section, path: Path) -> Dut:
             "handshake with a port for the input's valid",
             "handshake",
         )
+    design = _sources(document, path.parent)
     dut = Dut(
         name,
         path,
         top,
-        _sources(document, path.parent),
-        _folders(document, path.parent),
-        _defines(document),
+        packages_first(design.files),
+        tuple(design.include),
+        tuple(design.libraries),
+        design.defines,
         _parameters(document),
         unit,
         unit_name,
@@ -242,27 +246,30 @@ def _instruction(document: Section, folder: Path) -> tuple[Instruction, str]:
         raise document.error(" ".join(str(error).split()), "instruction") from None
 
 
-def _sources(document: Section, folder: Path) -> tuple[Path, ...]:
-    found: dict[Path, None] = {}
-    for pattern in document.take_names("sources"):
-        matches = (
-            sorted(glob.glob(str(folder / pattern), recursive=True))
-            if glob.has_magic(pattern)
-            else [str(folder / pattern)]
-        )
-        files = [
-            Path(match) for match in matches if Path(match).is_file() and Path(match).name not in GENERATED
-        ]
+def _sources(document: Section, folder: Path) -> Sources:
+    """What the keys sources, filelist, include and defines say together, packages first."""
+    found = Sources()
+    for name in document.take_names("filelist", []):
+        try:
+            found.add(read_list(folder / name))
+        except SpecError as error:
+            raise document.error(f"key 'filelist': {error}", "filelist") from None
+    for pattern in document.take_names("sources", []):
+        files = matching(folder, pattern, GENERATED)
         if not files:
             siblings = [entry.name for entry in (folder / pattern).parent.glob("*") if entry.is_file()]
             raise document.error(
                 f"key 'sources': '{pattern}' is no file in {folder}{nearest(Path(pattern).name, siblings)}",
                 "sources",
             )
-        found |= dict.fromkeys(files)
-    if not found:
-        raise document.error("key 'sources' is empty, expected at least one file", "sources")
-    return tuple(found)
+        found.files |= dict.fromkeys(files)
+    if not found.files:
+        raise document.error(
+            "expected at least one file in key 'sources' or in a list that 'filelist' names", "sources"
+        )
+    found.include |= dict.fromkeys(_folders(document, folder))
+    found.defines |= _defines(document)
+    return found
 
 
 def _folders(document: Section, folder: Path) -> tuple[Path, ...]:

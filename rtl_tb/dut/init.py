@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,20 +24,21 @@ from golden.instruction import Instruction
 from golden.vectors.word import RESULTS, Field, WordLayout
 from rtl_tb.dut.fit import entries, entry_width
 from rtl_tb.dut.ports import Design, Module, Port, read_ports
+from rtl_tb.dut.sources import Sources, packages_first, read_list
 
 GUESS = "  # GUESS"
-_CLOCK = re.compile(r"(i_|s_)?a?(clk|clock)(_i|_in|in)?$", re.I)
+_CLOCK = re.compile(r"(i_|s_)?a?(clk|clock|ck|cp)(_i|_in|in)?$", re.I)
 _RESET = re.compile(r"(i_)?(n|a|s)?(rst|reset)(_?n|_ni|_i|_b)?(_i|_in)?$", re.I)
 _RESET_LOW = re.compile(r"(^n(rst|reset))|((rst|reset)(_?n|_ni|_b)(_i|_in)?$)", re.I)
 _ENABLE = re.compile(r"(i_)?(en|ena|enable|ce|clk_en|clken)(_i)?$", re.I)
 _AFFIXES = re.compile(
-    r"^(i_|o_|in_|out_|op_|operand_|src_|mat_|vec_|data_|s_|m_)|(_i|_o|_in|_out|_op|_vec|_mat|_data|_bits|_q|_reg)$",
+    r"^(i_|o_|in_|out_|req_|rsp_|resp_|din_|dout_|op_|operand_|src_|mat_|vec_|data_|s_|m_)|(_i|_o|_in|_out|_op|_vec|_mat|_data|_bits|_q|_reg)$",
     re.I,
 )
 _ALIASES = {
     "a": ("a", "opa", "operanda", "lhs", "x", "act", "activations"),
-    "b": ("b", "opb", "operandb", "rhs", "w", "wgt", "weights"),
-    "c": ("c", "opc", "operandc", "acc", "accum", "accumulator", "addend", "psum", "bias"),
+    "b": ("b", "opb", "operandb", "rhs", "w", "wgt", "weights", "y"),
+    "c": ("c", "opc", "operandc", "acc", "accum", "accumulator", "addend", "psum", "bias", "z"),
     "d": ("d", "out", "result", "res", "sum", "dot", "y", "z", "q"),
     "metadata": ("metadata", "meta", "e", "sparsity", "sel"),
     "scale_a": ("scalea", "ascale", "sa", "sfa"),
@@ -64,11 +65,42 @@ class _Roles:
     open: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Given:
+    """What a design needs beside its sources."""
+
+    filelists: Sequence[Path] = ()
+    include: Sequence[Path] = ()
+    defines: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, int | str] = field(default_factory=dict)
+
+    def design(self, files: Sequence[Path], top: str | None) -> Design:
+        """The whole design; raises SpecError where a file list is wrong."""
+        found = Sources()
+        for name in self.filelists:
+            found.add(read_list(name))
+        found.files |= dict.fromkeys(Path(file).absolute() for file in files)
+        include = [*found.include, *(path.absolute() for path in self.include)]
+        defines = found.defines | dict(self.defines)
+        ordered = packages_first(found.files)
+        return Design(ordered, top, include, defines, self.parameters, tuple(found.libraries))
+
+    def lines(self, folder: Path) -> list[str]:
+        """The same as keys of a dut.yaml."""
+        lines = [f"filelist: {_paths(self.filelists, folder)}"] if self.filelists else []
+        lines += [f"include: {_paths(self.include, folder)}"] if self.include else []
+        for key, table in (("defines", self.defines), ("parameters", self.parameters)):
+            words = [f"{name}: {_scalar(str(value))}" for name, value in table.items()]
+            lines += [f"{key}: {{{', '.join(words)}}}"] if words else []
+        return lines or ["# include: [folder]    defines: {NAME: value}    parameters: {NAME: value}"]
+
+
 def draft(
     sources: Sequence[Path],
     top: str | None = None,
     instruction: str | None = None,
     folder: Path | None = None,
+    given: Given | None = None,
 ) -> str:
     """Returns the text of a dut.yaml for the module in `sources`.
 
@@ -78,13 +110,15 @@ def draft(
         instruction: "architecture:name" or the .yaml file of a unit; None guesses one from the widths.
         folder: where the file will lie, by default the working directory;
             paths in it are relative to this folder.
+        given: file lists, include folders, macros and parameters.
 
     Raises:
         ElaborationError: no simulator takes the sources.
         UnknownNameError, SpecError: there is no such instruction, or the unit's file is wrong.
     """
     folder = folder or Path()
-    module = read_ports(Design([Path(source).absolute() for source in sources], top))
+    given = given or Given()
+    module = read_ports(given.design(sources, top))
     roles = _roles(module)
     candidates = [instruction] if instruction else _candidates(module, roles)
     layout = WordLayout.of(_instruction(candidates[0])) if candidates else None
@@ -94,8 +128,8 @@ def draft(
         "every key.",
         f"dut: {_scalar(module.name)}",
         f"top: {_scalar(module.name)}",
-        f"sources: [{', '.join(_scalar(os.path.relpath(source, folder)) for source in sources)}]",
-        "# include: [folder]    defines: {NAME: value}    parameters: {NAME: value}",
+        *([f"sources: {_paths(sources, folder)}"] if sources else []),
+        *given.lines(folder),
         "",
         *(_given(instruction, folder) if instruction else _guessed(candidates, module, roles)),
         "",
@@ -107,6 +141,10 @@ def draft(
         "compare: {nan: exact, zero: strict}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _paths(paths: Iterable[Path], folder: Path) -> str:
+    return f"[{', '.join(_scalar(os.path.relpath(path, folder)) for path in paths)}]"
 
 
 def _scalar(text: str) -> str:
@@ -151,7 +189,7 @@ def _roles(module: Module) -> _Roles:
 def _control(name: str, port: Port) -> str | None:
     """The attribute of _Roles that a one-bit port fills, by its name and direction."""
     given = port.direction == "input"
-    if re.search(r"valid|vld|start", name, re.I):
+    if re.search(r"valid|vld|start|push|strobe|stb|^go(_i)?$", name, re.I):
         return "in_valid" if given else "out_valid"
     if re.search(r"ready|rdy", name, re.I):
         return "out_ready" if given else "in_ready"

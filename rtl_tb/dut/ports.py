@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from golden.errors import nearest
+from rtl_tb.dut import sources
 from rtl_tb.errors import ElaborationError, SimulatorMissing, SimulatorTooOld
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import Simulator, ToolFailed, first_error
@@ -78,6 +79,7 @@ class Design:
     include: Sequence[Path] = ()
     defines: Mapping[str, str] | None = None
     parameters: Mapping[str, int | str] | None = None
+    libraries: Sequence[Path] = ()
 
 
 def read_ports(design: Design) -> Module:
@@ -101,11 +103,8 @@ def read_ports(design: Design) -> Module:
 
 
 def _elaborate(simulator: Simulator, design: Design, options: Iterable[str | Path], folder: Path) -> None:
-    command = [simulator.compiler, *options, *(f"-I{path}" for path in design.include)]
-    command += [
-        f"-D{name}={value}" if value else f"-D{name}" for name, value in (design.defines or {}).items()
-    ]
-    command += design.sources
+    given = sources.options(simulator.name, design.include, design.defines or {}, design.libraries)
+    command = [simulator.compiler, *options, *given, *design.sources]
     try:
         simulators.run(command, folder=folder, env=simulator.env, log=folder / "log", timeout=120)
     except ToolFailed as error:

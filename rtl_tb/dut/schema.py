@@ -29,6 +29,10 @@ def dut_schema() -> Schema:
                 "instruction": {"type": "string", "description": "such as hopper:HMMA.16816.F32"},
                 "unit": {"type": "string", "description": "file of a unit of your own"},
                 "sources": {**_NAMES, "description": "files and patterns, relative to this file"},
+                "filelist": {
+                    **_NAMES,
+                    "description": "file lists of a simulator (-f), relative to this file",
+                },
                 "include": _NAMES,
                 "defines": {"type": "object"},
                 "parameters": {"type": "object"},
@@ -54,7 +58,7 @@ def dut_schema() -> Schema:
                     {"nan": {"enum": list(NAN_POLICIES)}, "zero": {"enum": list(ZERO_POLICIES)}}, []
                 ),
             },
-            ["top", "sources", "handshake", "ports"],
+            ["top", "handshake", "ports"],
         ),
     }
 

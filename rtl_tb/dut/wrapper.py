@@ -34,7 +34,7 @@ def wrapper_of(dut: Dut) -> str:
         SimulatorMissing, SimulatorTooOld: there is no simulator to read the ports with.
     """
     return wrapper_text(
-        dut, read_ports(Design(dut.sources, dut.top, dut.include, dut.defines, dut.parameters))
+        dut, read_ports(Design(dut.sources, dut.top, dut.include, dut.defines, dut.parameters, dut.libraries))
     )
 
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtl_tb.dut.description import Dut
+from rtl_tb.dut.sources import options
 from rtl_tb.errors import ElaborationError, RtlError
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import Simulator
@@ -77,10 +78,9 @@ class Recipe:
         return [*(folder / name for name in self.first), *self.dut.sources, *(folder / name for name in last)]
 
 
-def design_options(dut: Dut) -> list[str]:
-    """Include folders and macros, in the spelling that Verilator and Icarus share."""
-    macros = [f"-D{name}={value}" if value else f"-D{name}" for name, value in dut.defines.items()]
-    return [f"-I{path}" for path in dut.include] + macros
+def design_options(dut: Dut, simulator: str) -> list[str]:
+    """Include folders, macros and libraries of a DUT."""
+    return options(simulator, dut.include, dut.defines, dut.libraries)
 
 
 def warnings_of(dut: Dut, kinds: Sequence[str]) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ def warnings_of(dut: Dut, kinds: Sequence[str]) -> tuple[str, ...]:
     with tempfile.TemporaryDirectory(prefix="mmagold_lint_") as name:
         arguments: list[str | Path] = ["--lint-only", "-Wall", "-Wno-fatal", "--timing", "--Mdir", Path(name)]
         parameters = [f"-G{key}={value}" for key, value in dut.parameters.items()]
-        arguments += [*design_options(dut), *parameters, "--top-module", dut.top, *dut.sources]
+        arguments += [*design_options(dut, "verilator"), *parameters, "--top-module", dut.top, *dut.sources]
         try:
             log = simulators.elaborate(simulators.verilator(), arguments, folder=Path(name), what=dut.name)
         except ElaborationError:
@@ -246,7 +246,7 @@ def _digest(recipe: Recipe, inputs: Inputs) -> str:
         recipe.top,
         recipe.first,
         [str(path) for path in recipe.dut.sources],
-        design_options(recipe.dut),
+        design_options(recipe.dut, recipe.simulator.name),
     )
     everything = (recipe.simulator.identity, recipe.language, recipe.options, design, generated, contents)
     return hashlib.sha256(repr(everything).encode(errors="surrogateescape")).hexdigest()[:24]
@@ -270,7 +270,7 @@ def _front_end(recipe: Recipe, scratch: Path) -> list[Path]:
         arguments += ["--top-module", recipe.top]
     else:
         arguments = ["-E", f"-Mall={folder / DEPENDENCIES}", "-o", os.devnull]
-    arguments += [*recipe.language, *design_options(dut), *recipe.files(scratch)]
+    arguments += [*recipe.language, *design_options(dut, simulator.name), *recipe.files(scratch)]
     simulators.elaborate(simulator, arguments, folder=folder, what=f"the DUT {dut.name}")
     found = _read_by_the_simulator(recipe, folder, scratch)
     shutil.rmtree(folder)

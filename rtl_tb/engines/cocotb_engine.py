@@ -176,7 +176,7 @@ def build(job: Job, simulator: Simulator) -> Path:
                     tool.optimise = headers.optimisation(OPTIMISE, job.dut, simulator, ())
                 tool.build(
                     sources=[runner.Verilog(source) for source in recipe.files(place)],
-                    build_args=[*design_options(job.dut), *language, *options, *listing],
+                    build_args=[*design_options(job.dut, simulator.name), *language, *options, *listing],
                     hdl_toplevel=NAME,
                     build_dir=place,
                     always=True,

@@ -94,7 +94,13 @@ def _verilate(recipe: Recipe, place: Path) -> None:
     optimise = headers.optimisation(OPTIMISE, dut, recipe.simulator, COMPILE)
     arguments: list[str | Path] = [*VERILATE, *recipe.language, "-MAKEFLAGS", shlex.quote(optimise)]
     arguments += [word for macro in COMPILE for word in ("-CFLAGS", macro)]
-    arguments += ["--build-jobs", str(os.cpu_count() or 1), "--Mdir", objects, *design_options(dut)]
+    arguments += [
+        "--build-jobs",
+        str(os.cpu_count() or 1),
+        "--Mdir",
+        objects,
+        *design_options(dut, "verilator"),
+    ]
     arguments += ["--top-module", recipe.top, *recipe.files(place), HARNESS, "-o", place / PROGRAM]
     simulators.elaborate(recipe.simulator, arguments, folder=place, what=f"the DUT {dut.name}")
 

@@ -88,7 +88,7 @@ def build(job: Job, simulator: Simulator) -> Path:
     compiled = [*VERILATE, *_trace(job.waves), *language] if verilator else [*language]
 
     def compile_in(place: Path) -> None:
-        arguments: list[str | Path] = [*compiled, *design_options(dut)]
+        arguments: list[str | Path] = [*compiled, *design_options(dut, simulator.name)]
         if verilator:
             optimise = headers.optimisation(OPTIMISE, dut, simulator, TIMED)
             arguments += [
@@ -290,6 +290,7 @@ def _file_list(dut: Dut) -> str:
     options += [
         f"+define+{name}={value}" if value else f"+define+{name}" for name, value in dut.defines.items()
     ]
+    options += [f"-y {path}" for path in dut.libraries] + ["+libext+.v+.sv"] * bool(dut.libraries)
     lines = [*options, TIMESCALE, *map(str, dut.sources), f"{NAME}.sv", f"{TESTBENCH}.sv"]
     for line in lines:
         if re.search(r"[^\x21-\x7e]|[\"'\\#$`]|//|/\*", line):

@@ -1,0 +1,155 @@
+"""The files of a design: named in dut.yaml, or in the file lists that simulators take (`-f files.f`).
+
+A file list holds source files, `+incdir+DIR`, `-I DIR`, `+define+NAME=VALUE`, `-D NAME=VALUE`, `-y DIR`,
+`-v FILE` and further lists (`-f`, `-F`), with `//`, `#` and `/* */` comments and $NAME, ${NAME} or $(NAME) of
+the environment. Paths in it start at its own folder, as with -F.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from golden.errors import SpecError, nearest
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|(?:^|(?<=\s))#[^\n]*", re.DOTALL | re.MULTILINE)
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|\((\w+)\)|(\w+))")
+_PACKAGE = re.compile(r"^\s*package\s+(?:automatic\s+|static\s+)?(\w+)\s*;", re.MULTILINE)
+_USED = re.compile(r"\b(\w+)\s*::")
+_WITH_VALUE = ("-I", "-D", "-y", "-v", "-f", "-F")
+_SWITCHES = ("+libext+", "-sv", "-sverilog", "--sv", "+librescan")
+"""What says nothing that the simulators here would not do anyway."""
+
+
+@dataclass
+class Sources:
+    """Files in compile order, include folders, macros (an empty text defines without a value), and folders
+    in which a module that is not defined is looked for by its name."""
+
+    files: dict[Path, None] = field(default_factory=dict)
+    include: dict[Path, None] = field(default_factory=dict)
+    defines: dict[str, str] = field(default_factory=dict)
+    libraries: dict[Path, None] = field(default_factory=dict)
+
+    def add(self, other: Sources) -> None:
+        """Takes in what another one has."""
+        self.files |= other.files
+        self.include |= other.include
+        self.defines |= other.defines
+        self.libraries |= other.libraries
+
+
+def read_list(path: Path, parents: tuple[Path, ...] = ()) -> Sources:
+    """Reads a file list and the lists in it.
+
+    Raises:
+        SpecError: it, or a file or folder in it, is missing; an option or a variable is unknown; a list
+            holds itself.
+    """
+    path = Path(os.path.abspath(path))
+    if path in parents:
+        raise SpecError(f"{path} is a file list that holds itself, by way of {parents[-1]}")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(f"file list {path} cannot be read: {error}") from None
+    found, words = Sources(), _words(path, text)
+    for word in words:
+        option = next((each for each in _WITH_VALUE if word.startswith(each)), None)
+        if option is not None:
+            value = word[len(option) :] or next(words, "")
+            if not value:
+                raise SpecError(f"{path}: option {option} has no value")
+            _option(found, option, value, path, parents)
+        elif word.startswith(("+incdir+", "+define+")):
+            kind, *values = word[1:].split("+")
+            for value in filter(None, values):
+                _option(found, "-I" if kind == "incdir" else "-D", value, path, parents)
+        elif not word.startswith(("-", "+")):
+            found.files[_file(path, word)] = None
+        elif not word.startswith(_SWITCHES):
+            known = [*_WITH_VALUE, "+incdir+", "+define+", *_SWITCHES]
+            raise SpecError(f"{path}: unknown option '{word}'{nearest(word, known)}")
+    return found
+
+
+def _words(path: Path, text: str) -> Iterator[str]:
+    def value(match: re.Match[str]) -> str:
+        name = next(filter(None, match.groups()))
+        if name not in os.environ:
+            raise SpecError(f"{path}: the environment has no variable '{name}'{nearest(name, os.environ)}")
+        return os.environ[name]
+
+    lexer = shlex.shlex(_COMMENT.sub(" ", text), posix=True, punctuation_chars="")
+    lexer.whitespace_split, lexer.commenters, lexer.quotes, lexer.escape = True, "", '"', ""
+    try:
+        words = list(lexer)  # a single quote is part of a literal, as in 8'hff
+    except ValueError as error:
+        raise SpecError(f"{path}: {error}") from None
+    return iter([_VARIABLE.sub(value, word) for word in words])
+
+
+def _option(found: Sources, option: str, value: str, path: Path, parents: tuple[Path, ...]) -> None:
+    if option == "-D":
+        name, _, text = value.partition("=")
+        found.defines[name] = text
+    elif option == "-v":
+        found.files[_file(path, value)] = None
+    elif option in ("-f", "-F"):
+        found.add(read_list(path.parent / value, (*parents, path)))
+    else:
+        folder = path.parent / value
+        if not folder.is_dir():
+            raise SpecError(f"{path}: {folder} is no folder")
+        (found.include if option == "-I" else found.libraries)[folder] = None
+
+
+def _file(path: Path, name: str) -> Path:
+    file = path.parent / name
+    if not file.is_file():
+        siblings = [entry.name for entry in file.parent.glob("*")]
+        raise SpecError(f"{path}: {file} is no file{nearest(file.name, siblings)}")
+    return file
+
+
+def matching(folder: Path, pattern: str, without: Iterable[str]) -> list[Path]:
+    """The files that a name or a pattern of dut.yaml stands for, in the order of their names."""
+    place = str(folder / pattern)
+    names = sorted(glob.glob(place, recursive=True)) if glob.has_magic(pattern) else [place]
+    return [Path(name) for name in names if Path(name).is_file() and Path(name).name not in without]
+
+
+def packages_first(files: Iterable[Path]) -> tuple[Path, ...]:
+    """The same files, those before the others that define packages, each behind those that it uses."""
+    texts = {path: _COMMENT.sub(" ", path.read_text(encoding="utf-8", errors="replace")) for path in files}
+    home = {name: path for path, text in texts.items() for name in _PACKAGE.findall(text)}
+    ordered: dict[Path, None] = {}
+    under_way: set[Path] = set()
+
+    def place(path: Path) -> None:
+        if path in ordered or path in under_way:
+            return
+        under_way.add(path)
+        for name in _USED.findall(texts[path]):
+            if home.get(name, path) != path:
+                place(home[name])
+        ordered[path] = None
+
+    for path in dict.fromkeys(home.values()):
+        place(path)
+    return (*ordered, *(path for path in texts if path not in ordered))
+
+
+def options(
+    simulator: str, include: Iterable[Path], defines: Mapping[str, str], libraries: Iterable[Path]
+) -> list[str]:
+    """Include folders, macros and libraries as a simulator takes them."""
+    macros = [f"-D{name}={value}" if value else f"-D{name}" for name, value in defines.items()]
+    folders = [word for path in libraries for word in ("-y", str(path))]
+    suffix = ["-Y.sv"] if folders and simulator == "icarus" else []  # Verilator looks for .v and .sv anyway
+    return [*(f"-I{path}" for path in include), *macros, *folders, *suffix]

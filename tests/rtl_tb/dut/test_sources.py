@@ -1,0 +1,97 @@
+"""File lists as simulators take them, libraries, and packages in any order."""
+
+import re
+from pathlib import Path
+
+import pytest
+from changed_unit import DUT, OWN
+
+from golden.errors import SpecError
+from rtl_tb.check.check import Options, check
+from rtl_tb.dut.description import load_dut
+from rtl_tb.dut.init import Given, draft
+from rtl_tb.dut.sources import packages_first, read_list
+
+PACKAGE = "package widths;\n    localparam int Elements = 4;\nendpackage\n"
+ADDER = "module adder (input logic [35:0] x, y, output logic [35:0] z);\n    assign z = x + y;\nendmodule\n"
+
+
+@pytest.fixture
+def design(tmp_path, monkeypatch):
+    """The example unit in parts: a package, a library cell, an include folder and a macro, named by lists."""
+    text = (OWN / "mac4.sv").read_text(encoding="utf-8")
+    text = text.replace("k < 4;", "k < widths::Elements;").replace("36'(x * w);", "36'(x * w) + `ZERO;")
+    text = text.replace("sum[31:0];", "total[31:0];").replace("sum[35", "total[35")
+    text = text.replace(
+        "logic signed [35:0] sum;", "logic signed [35:0] sum, total;\n    adder add (sum, 36'd0, total);"
+    )
+    for name, content in {
+        "rtl/a_mac4.sv": '`include "zero.svh"\n' + text,
+        "rtl/widths.sv": PACKAGE,
+        "cells/adder.sv": ADDER,
+        "inc/zero.svh": "`define ZERO `NOTHING\n",
+        "rtl/files.f": "// the unit\n$UNIT_RTL/a_mac4.sv widths.sv /* in any\norder */ -D NOTHING=36'd0\n",
+        "all.f": "-f rtl/files.f  # and the rest\n+incdir+inc\n-y cells +libext+.v+.sv\n",
+        "mac4.yaml": (OWN / "mac4.yaml").read_text(encoding="utf-8"),
+        "dut.yaml": DUT.replace("sources: [mac4.sv]", "filelist: all.f"),
+    }.items():
+        place = tmp_path / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(content, encoding="utf-8")
+    monkeypatch.setenv("UNIT_RTL", str(tmp_path / "rtl"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("simulator", ["verilator", "icarus"])
+def test_a_unit_in_lists_passes(design, simulator):
+    engine = "fast" if simulator == "verilator" else "selfcheck"
+    options = Options(engine=engine, simulator=simulator, count=500, failures=None, build=design / "build")
+    assert check(design / "dut.yaml", options).passed
+
+
+def test_what_the_lists_say(design):
+    dut = load_dut(design / "dut.yaml")
+    assert [path.name for path in dut.sources] == ["widths.sv", "a_mac4.sv"]
+    assert [path.name for path in dut.include] == ["inc"] and [path.name for path in dut.libraries] == [
+        "cells"
+    ]
+    assert dut.defines == {"NOTHING": "36'd0"}
+
+
+def test_a_draft_from_a_list(design, monkeypatch):
+    monkeypatch.chdir(design)
+    text = draft([], "mac4", "mac4.yaml", None, Given([Path("all.f")]))
+    assert "filelist: [all.f]" in text and "sources" not in text.replace("# ", "")
+    (design / "drafted.yaml").write_text(text, encoding="utf-8")
+    assert load_dut(design / "drafted.yaml").ports.keys() == {"a", "b", "c", "d"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("missing.sv", "missing.sv is no file"),
+        ("+incdir+nowhere", "nowhere is no folder"),
+        ("$NO_SUCH_VARIABLE/a.sv", "the environment has no variable 'NO_SUCH_VARIABLE'"),
+        ("-f all.f", "holds itself"),
+        ("-bogus", "unknown option '-bogus'"),
+        ("-I", "option -I has no value"),
+        ('"a', "No closing quotation"),
+    ],
+)
+def test_what_is_wrong_in_a_list(tmp_path, text, message):
+    (tmp_path / "all.f").write_text(text, encoding="utf-8")
+    with pytest.raises(SpecError, match=re.escape(message)):
+        read_list(tmp_path / "all.f")
+
+
+def test_packages_stand_behind_those_that_they_use(tmp_path):
+    texts = {
+        "a.sv": "module a; import c_pkg::*; endmodule",
+        "b.sv": "package b_pkg; localparam int X = c_pkg::Y; endpackage",
+        "c.sv": "// package of_no_use;\npackage c_pkg;\n localparam int Y = 1; endpackage",
+        "d.sv": "package d_pkg; endpackage",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    ordered = packages_first([tmp_path / name for name in texts])
+    assert [path.name for path in ordered] == ["c.sv", "b.sv", "d.sv", "a.sv"]
