@@ -15,9 +15,13 @@ from rtl_tb import engines
 from rtl_tb.check.dots import as_dots
 from rtl_tb.check.example import Example, example_of, run_of
 from rtl_tb.check.verdict import Verdict, judge, silent
+from rtl_tb.engines.builds import warnings_of
 from rtl_tb.engines.job import Job
 
 Progress = Callable[[int, int], None]
+WIDTHS = ("WIDTH", "CMPCONST", "UNSIGNED")
+"""Warnings of Verilator about bits that are lost or missing."""
+SHOWN = 3
 _FEW = 200
 """Vectors of a run that only asks whether the unit answers at all."""
 
@@ -73,6 +77,9 @@ def hints(verdict: Verdict, engine: str, job: Job, diagnosis: Diagnosis | None) 
         late = diagnosis.hypotheses[0].delay
         if late and dut.handshake.kind == "latency" and dut.handshake.latency is not None:
             found.append(f"the latency is {dut.handshake.latency + late}, not {dut.handshake.latency}")
+    if verdict.wrong.any() and (warned := warnings_of(dut, WIDTHS)):
+        more = f" (and {len(warned) - SHOWN} more)" if len(warned) > SHOWN else ""
+        found.append(f"Verilator's lint warns of widths: {'; '.join(warned[:SHOWN])}{more}")
     if silent(verdict):
         found.append(
             f"{int(verdict.missing.sum()):,} of {len(verdict.vectors):,} vectors were never answered"

@@ -131,6 +131,10 @@ class Job:
             raise RtlError(f"timeout_cycles is {self.timeout_cycles}, expected 1 to {2**31 - 1}")
         if not 0 < self.wall_timeout < float("inf"):
             raise RtlError(f"wall_timeout is {self.wall_timeout}, expected seconds, more than 0")
+        if self.dut.handshake.kind == "latency" and self.dut.handshake.latency is None:
+            raise RtlError(
+                f"the latency of {self.dut.name} is to be measured: rtl_tb.check.latency.measure does it"
+            )
         if not self.vectors.stands_alone:
             raise RtlError(
                 "the first vector starts from a result that is not among them; begin where `clear` is 1"
