@@ -126,7 +126,7 @@ def matching(folder: Path, pattern: str, without: Iterable[str]) -> list[Path]:
 
 def packages_first(files: Iterable[Path]) -> tuple[Path, ...]:
     """The same files, those before the others that define packages, each behind those that it uses."""
-    texts = {path: _COMMENT.sub(" ", path.read_text(encoding="utf-8", errors="replace")) for path in files}
+    texts = {path: _text(path) for path in files}
     home = {name: path for path, text in texts.items() for name in _PACKAGE.findall(text)}
     ordered: dict[Path, None] = {}
     under_way: set[Path] = set()
@@ -153,3 +153,11 @@ def options(
     folders = [word for path in libraries for word in ("-y", str(path))]
     suffix = ["-Y.sv"] if folders and simulator == "icarus" else []  # Verilator looks for .v and .sv anyway
     return [*(f"-I{path}" for path in include), *macros, *folders, *suffix]
+
+
+def _text(path: Path) -> str:
+    """Without comments; nothing of a file that is not there, of which the simulator complains."""
+    try:
+        return _COMMENT.sub(" ", path.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return ""
