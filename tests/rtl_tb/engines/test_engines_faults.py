@@ -189,7 +189,9 @@ def test_delays_in_rtl_without_a_timescale(delayed, engine, simulator):
     and what comes later comes too late."""
     in_time = delayed(engine, simulator, 0)
     assert in_time.passed, in_time.outcome.failures
-    assert delayed(engine, simulator, LATE_RESULT).wrong.any()
+    too_late = delayed(engine, simulator, LATE_RESULT)
+    # A delay of an assign swallows shorter pulses: results that change every 10 ns never arrive in Icarus.
+    assert (too_late.wrong | too_late.outcome.unknown).any()
 
 
 @pytest.mark.parametrize(("engine", "simulator"), [("fast", "verilator"), ("selfcheck", "icarus")])
