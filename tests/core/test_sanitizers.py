@@ -56,6 +56,7 @@ def runtime(compiler: str) -> str:
     pytest.skip(f"{compiler} has no shared address sanitizer runtime ({names[0]})")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_compiles_without_warnings(compiler: str, tmp_path: Path) -> None:
     """With optimisation, which warns of more."""
@@ -93,7 +94,11 @@ def run(library: Path, preload: str, *command: str, **extra: str) -> subprocess.
     )
 
 
-@pytest.mark.parametrize("simd", ["", "avx2", "portable"], ids=["best", "avx2", "portable"])
+@pytest.mark.parametrize(
+    "simd",
+    ["", pytest.param("avx2", marks=pytest.mark.long), pytest.param("portable", marks=pytest.mark.long)],
+    ids=["best", "avx2", "portable"],
+)
 def test_every_algorithm_is_clean(sanitized: tuple[Path, str], simd: str) -> None:
     """No bad access, no undefined behaviour, with each instruction set, in one thread and in two."""
     extra = {"MMAGOLD_SIMD": simd} if simd else {}

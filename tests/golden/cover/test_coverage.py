@@ -320,7 +320,8 @@ def drawn(ins: Instruction, seed: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("make", "most"), [(random_unit, 1), (kernel_unit, 1), (faulty_unit, 2), (any_unit, 3)]
+    ("make", "most"),
+    [(random_unit, 1), (kernel_unit, 1), (faulty_unit, 2), pytest.param(any_unit, 3, marks=pytest.mark.long)],
 )
 def test_every_unit_has_a_figure_and_its_bins_are_those_that_it_reaches(make: Any, most: int) -> None:
     """Random units of every step, key and format. What is hit counts, also where the ranges are too narrow;

@@ -14,6 +14,14 @@ from browser import NAMES, Browser, find
 from filelock import FileLock
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The site takes minutes to build: its tests are long."""
+    for item in items:
+        if "site" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.long)
+
+
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the built site, one for all processes of the tests; MMAGOLD_SITE names one that was

@@ -242,6 +242,7 @@ def test_documents_are_whole(plain: dict[str, bytes]) -> None:
     assert {form for form, content in plain.items() if content.isascii()} == {"md", "json"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
 def test_documents_do_not_depend_on_the_environment(
     environment: dict[str, str], plain: dict[str, bytes], tmp_path: Path

@@ -334,7 +334,13 @@ CLASSES = (
 )
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize(
+    "architecture",
+    [
+        name if name in ("hopper", "cdna3") else pytest.param(name, marks=pytest.mark.long)
+        for name in ARCHITECTURES
+    ],
+)
 def test_tiles_and_general_agree_at_every_level(architecture: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Matrices, whose tiles are decoded once, and the same as dot products, each in a lane of its own."""
     at = instruction_sets()

@@ -242,6 +242,7 @@ WIDE_OR_MIXED = [
 ]
 
 
+@pytest.mark.long
 @needs_nvcc
 @pytest.mark.parametrize("name", SCALED[:1])
 def test_kernels_of_scaled_instructions_compile_to_the_instruction(name):
@@ -496,8 +497,8 @@ def test_what_has_a_campaign():
     assert without == {"mma_m8n8k4_f16"}
     assert all(kernels.supported(members[0]) for members in families.values())
     for family in set(families) - without:
-        for ins in families[family]:
-            assert source.supported(ins)
+        assert all(source.supported(ins) for ins in families[family])
+        for ins in (families[family][0], max(families[family], key=lambda ins: ins.m * ins.n * ins.k)):
             assert source.device_source(ins).shared_bytes <= 227 << 10
 
 

@@ -67,6 +67,7 @@ def compiled(ins: Instruction, quick: bool, target: str) -> bytes:
     return toolchain.compile(head + text + KERNEL, target)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["gdfs"])
 def test_the_interpreter_compiles_for_a_gpu(name: str) -> None:
     assert compiled(unit(name), False, "sm_90a")

@@ -130,12 +130,12 @@ def _built(architecture: str, target: str, chosen: list[Instruction]) -> list[Bu
 @pytest.mark.parametrize(
     ("architecture", "target"),
     [
-        ("turing", "sm_75"),
-        ("ampere", "sm_80"),
-        ("ampere", "sm_86"),
-        ("ada", "sm_89"),
+        pytest.param("turing", "sm_75", marks=pytest.mark.long),
+        pytest.param("ampere", "sm_80", marks=pytest.mark.long),
+        pytest.param("ampere", "sm_86", marks=pytest.mark.long),
+        pytest.param("ada", "sm_89", marks=pytest.mark.long),
         ("hopper", "sm_90a"),
-        ("blackwell", "sm_100a"),
+        pytest.param("blackwell", "sm_100a", marks=pytest.mark.long),
         ("rtx_blackwell", "sm_120a"),
     ],
 )

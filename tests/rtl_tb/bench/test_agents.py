@@ -264,7 +264,7 @@ def test_a_reset_forgets_what_is_in_flight_and_tiles_work() -> None:
 # In simulators ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["icarus", "verilator"])
+@pytest.mark.parametrize("name", ["icarus", pytest.param("verilator", marks=pytest.mark.long)])
 def test_dot_product_tb_in_a_simulator(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(HERE))  # cocotb's runner hands the path down.
     file = tmp_path / "dut.yaml"

@@ -16,7 +16,7 @@ PACKAGE = Path(rtl_tb.__file__).parent
 UNITS = {path.name for path in (PACKAGE / "rtl").glob("*.sv")}
 
 
-@pytest.mark.parametrize("simulator", ["icarus", "verilator"])
+@pytest.mark.parametrize("simulator", ["icarus", pytest.param("verilator", marks=pytest.mark.long)])
 @pytest.mark.parametrize(("example", "tests"), [("reference_unit", 2), ("own_unit", 3)])
 def test_examples_run_with_make(example: str, tests: int, simulator: str, tmp_path: Path) -> None:
     # A copy of what the Makefile refers to, so that no build is left in the tree.

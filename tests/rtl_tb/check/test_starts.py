@@ -14,7 +14,9 @@ UNSET_REGISTER = (
 )
 
 
-@pytest.mark.parametrize(("seed", "engine"), [(1, "fast"), (2, "selfcheck")])
+@pytest.mark.parametrize(
+    ("seed", "engine"), [(1, "fast"), pytest.param(2, "selfcheck", marks=pytest.mark.long)]
+)
 def test_a_signal_that_nothing_drives_never_passes(tmp_path, seed, engine):
     """Whatever the random bit is that it starts with."""
     result = changed(tmp_path, *UNDRIVEN, seed=seed, engine=engine)

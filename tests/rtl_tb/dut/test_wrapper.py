@@ -283,7 +283,7 @@ def echo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Path]]:
     return folder, [*files, folder / "bench.sv"]
 
 
-@pytest.mark.parametrize("simulator", ["icarus", "verilator"])
+@pytest.mark.parametrize("simulator", ["icarus", pytest.param("verilator", marks=pytest.mark.long)])
 def test_every_element_reaches_its_place(simulator: str, echo: tuple[Path, list[Path]]) -> None:
     printed = simulate(simulator, *echo)
     wanted = [
@@ -470,7 +470,7 @@ def flows(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Path]]:
     return folder, [*files, folder / "bench.sv"]
 
 
-@pytest.mark.parametrize("simulator", ["icarus", "verilator"])
+@pytest.mark.parametrize("simulator", ["icarus", pytest.param("verilator", marks=pytest.mark.long)])
 def test_every_handshake_loses_and_invents_nothing(simulator: str, flows: tuple[Path, list[Path]]) -> None:
     """150 vectors each, at full speed, then with pauses on both sides, with a reset in mid-flight: all
     come back in order."""
@@ -571,7 +571,7 @@ STRANGE = [
 VALUES: list[int | str] = [*STRANGE, 1 << 40, -(1 << 40), -1, (1 << 31), "9" * 20]
 
 
-@pytest.mark.parametrize("sim", ["icarus", "verilator"])
+@pytest.mark.parametrize("sim", ["icarus", pytest.param("verilator", marks=pytest.mark.long)])
 def test_parameters_arrive_as_they_are(tmp_path: Path, sim: str) -> None:
     """Whatever the text holds, it is the value of one parameter; numbers keep all their bits."""
     declared, wrong = ["parameter BIAS = 0", "parameter OTHER = 0"], ["BIAS != 0", "OTHER != 0"]

@@ -29,9 +29,9 @@ from rtl_tb.simulators import simulators
 EVERY_ENGINE = [
     ("fast", "verilator"),
     ("selfcheck", "icarus"),
-    ("selfcheck", "verilator"),
+    pytest.param("selfcheck", "verilator", marks=pytest.mark.long),
     ("cocotb", "icarus"),
-    ("cocotb", "verilator"),
+    pytest.param("cocotb", "verilator", marks=pytest.mark.long),
 ]
 RIGHT, WRONG = "total = c;", "total = c ^ 1;"
 

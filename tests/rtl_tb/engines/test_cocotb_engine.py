@@ -33,7 +33,7 @@ def dut(tmp_path_factory: pytest.TempPathFactory) -> Dut:
     return load_dut(file)
 
 
-@pytest.fixture(scope="module", params=["icarus", "verilator"])
+@pytest.fixture(scope="module", params=["icarus", pytest.param("verilator", marks=pytest.mark.long)])
 def simulator(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -213,7 +213,9 @@ def test_units_without_backpressure(handshake: str, tmp_path: Path) -> None:
     assert outcome.failures == [] and np.array_equal(outcome.actual, chosen.d)
 
 
-@pytest.mark.parametrize(("simulator", "suffix"), [("icarus", ".vcd"), ("verilator", ".fst")])
+@pytest.mark.parametrize(
+    ("simulator", "suffix"), [("icarus", ".vcd"), pytest.param("verilator", ".fst", marks=pytest.mark.long)]
+)
 def test_waves(dut: Dut, simulator: str, suffix: str, tmp_path: Path) -> None:
     file = tmp_path / f"waves{suffix}"
     run(dut, simulator, vectors(20), waves=file)

@@ -19,7 +19,11 @@ from rtl_tb.errors import ElaborationError, RtlError
 
 COUNT = 400
 AT = 100
-ENGINES = [("fast", "verilator"), ("selfcheck", "icarus"), ("selfcheck", "verilator")]
+ENGINES = [
+    ("fast", "verilator"),
+    ("selfcheck", "icarus"),
+    pytest.param("selfcheck", "verilator", marks=pytest.mark.long),
+]
 BUSY = Traffic(idle=0.3, backpressure=0.4, resets=3, seed=5)
 
 
@@ -151,7 +155,7 @@ def changed_unit(folder, *replacements: tuple[str, str]):
     return dut
 
 
-EVERY_ENGINE = [*ENGINES, ("cocotb", "icarus"), ("cocotb", "verilator")]
+EVERY_ENGINE = [*ENGINES, ("cocotb", "icarus"), pytest.param("cocotb", "verilator", marks=pytest.mark.long)]
 
 
 LATE_RESULT, LATE_READY = 10, 11
