@@ -59,6 +59,7 @@ def select_kernels(operations: Sequence[Operation], unit: Signature) -> list[Ker
     if (
         len(kinds) != 1
         or kernels[0]["fast"] == "add"
+        or ("fma" in kinds and len(operations) != 1)
         or len(targets) != 1
         or (targets != {None} and not narrow)
     ):
@@ -391,7 +392,7 @@ def _subnormals_overflow(operation: Operation, unit: Signature, exponent: int | 
 
 def _fma(operation: Operation, unit: Signature) -> Kernel | None:
     """A chain in f32 or f64 on the host's own; results that are NaN, whatever the rule for them, go to the
-    interpreter."""
+    interpreter. The kernel runs one chain from c and nothing beside it."""
     out, step = operation.out_format, operation.steps[0]
     same = {unit.formats[name] for name in "abcd"} == {out} and operation.seed_format == out
     if (
@@ -401,6 +402,7 @@ def _fma(operation: Operation, unit: Signature) -> Kernel | None:
         or not is_step(step, Fma, "nan", "nan_order", to="d", format=out, rounding="nearest_even")
         or operation.operand_format
         or operation.addends
+        or operation.seed != "c"
     ):
         return None
     return {"fast": "fma"}

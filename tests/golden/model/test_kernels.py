@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from changed_steps import BY_REFERENCE, ORDER, alternatives, mutants, operands_for, step_lists
 
+from golden import yamlfile
+from golden.catalog.unit_files import build_instruction
 from golden.model import kernels
 from golden.program.keys import declared
 
@@ -57,3 +59,21 @@ def test_kernels_do_not_read_names() -> None:
         for algorithm in ("steps", "fdrda", "gfdrda"):
             renamed = [replace(operation, algorithm=algorithm) for operation in ins.program.operations]
             assert kernels.select_kernels(renamed, ins) == kernels.select_kernels(ins.program.operations, ins)
+
+
+@pytest.mark.parametrize(
+    ("program", "wanted"),
+    [
+        ("[{sfma: {}, k: {from: 0, to: 1}}, {sfma: {}, k: {from: 2, to: 3}}]", 1000 + 4321),
+        ("[{sfma: {}, seed: zero}]", 4321),
+        ("[{sfma: {}, to: all}, {ieee_add: {}, k: none, seed: c, addends: [all]}]", 2 * 1000 + 4321),
+    ],
+)
+def test_the_chain_of_the_hosts_own_takes_one_chain_from_c_alone(program: str, wanted: int) -> None:
+    """It once ran the first operation of such programs, from c, and left the others out."""
+    text = f"unit: chains\nshape: {{k: 4}}\nformats: {{a: f32, b: f32, c: f32, d: f32}}\nprogram: {program}\n"
+    unit = build_instruction(yamlfile.parse(text, "chains.yaml"))
+    a, b = (np.array(row, np.float32).view(np.uint32) for row in ([1, 2, 3, 4], [1, 10, 100, 1000]))
+    c = np.float32(1000).view(np.uint32)
+    assert unit.dot(a, b, c).view(np.float32) == wanted
+    assert np.uint32(unit.reference_dot(a, b, c)).view(np.float32) == wanted
