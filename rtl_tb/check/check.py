@@ -23,6 +23,7 @@ from golden.vectors.vectorset import VectorSet, default_set, join
 from rtl_tb import engines
 from rtl_tb.check.example import Example, smallest
 from rtl_tb.check.latency import measure
+from rtl_tb.check.source import ask_source
 from rtl_tb.check.starts import Unset, compare_starts
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut, load_dut
@@ -196,6 +197,7 @@ class Check:
             "engine": outcome.engine,
             "simulator": outcome.simulator,
             "version": outcome.version,
+            "translated": outcome.translated or None,
             "seed": self.options.seed,
             "traffic": asdict(self.traffic),
             "resets_left_out": self.resets_left_out,
@@ -285,7 +287,8 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
     if result.passed and options.engine == "fast":
         job = _try_handshake(result, job)
     report("trying other starts", 0, 0)
-    result.unset, job, result.verdict = compare_starts(options.engine, job, result.verdict)
+    again = ask_source if result.passed and outcome.translated else compare_starts
+    result.unset, job, result.verdict = again(options.engine, job, result.verdict)
     if not result.passed and options.explain:
         explain(result, job, report)
     if not result.passed and options.failures is not None:

@@ -113,8 +113,9 @@ def run_line(report: Report) -> str:
     """How the check was run, in one line."""
     speed = report["vectors"] / max(report["seconds_run"], 1e-9)
     latency = "" if report["latency"] is None else f"latency {report['latency']}, "
+    where = report["version"] + (f" (translated by {report['translated']})" if report["translated"] else "")
     return (
-        f"{report['engine']} on {report['version']}, seed {report['seed']}, {latency}{report['cycles']:,} "
+        f"{report['engine']} on {where}, seed {report['seed']}, {latency}{report['cycles']:,} "
         f"cycles; build {report['seconds_build']:.1f} s, run {report['seconds_run']:.2f} s ({speed:,.0f} "
         "vectors/s)"
     )

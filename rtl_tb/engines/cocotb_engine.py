@@ -16,6 +16,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TextIO
@@ -23,7 +24,9 @@ from typing import Any, TextIO
 import numpy as np
 
 from rtl_tb.bench.scoreboard import unpack_bits
-from rtl_tb.dut.wrapper import NAME, wrapper_of
+from rtl_tb.dut.description import Dut
+from rtl_tb.dut.translated import built_readable, translator_of
+from rtl_tb.dut.wrapper import NAME
 from rtl_tb.engines import headers
 from rtl_tb.engines.builds import DEPENDENCIES, Recipe, built, check_whole, design_options
 from rtl_tb.engines.common import (
@@ -81,7 +84,7 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
         folder = job.program or build(job, simulator)
         answer = _simulate(job, folder, place, progress)
     outcome = _outcome(job, answer)
-    outcome.version = simulator.version_text
+    outcome.version, outcome.translated = simulator.version_text, translator_of(folder / f"{NAME}.sv")
     # The start of the simulator with Python, about half a second,
     # does not grow with the vectors and counts as building.
     outcome.seconds_run = answer["seconds"]
@@ -161,6 +164,10 @@ def _tool(job: Job) -> Tool:
 
 def build(job: Job, simulator: Simulator) -> Path:
     """Returns the folder of the compiled design, compiled only if none of the same content exists."""
+    return built_readable(job.dut, simulator, partial(_build, job, simulator))
+
+
+def _build(job: Job, simulator: Simulator, dut: Dut, wrapper: str) -> Path:
     verilator, waves = job.simulator == "verilator", job.waves is not None
     options = list(VERILATE) if verilator else []
     if verilator and job.waves is not None and job.waves.suffix == ".fst":
@@ -173,10 +180,10 @@ def build(job: Job, simulator: Simulator) -> Path:
             with _environment(simulator):
                 tool = _tool(job)
                 if isinstance(tool, PortsOnlyVerilator):
-                    tool.optimise = headers.optimisation(OPTIMISE, job.dut, simulator, ())
+                    tool.optimise = headers.optimisation(OPTIMISE, dut, simulator, ())
                 tool.build(
                     sources=[runner.Verilog(source) for source in recipe.files(place)],
-                    build_args=[*design_options(job.dut, simulator.name), *language, *options, *listing],
+                    build_args=[*design_options(dut, simulator.name), *language, *options, *listing],
                     hdl_toplevel=NAME,
                     build_dir=place,
                     always=True,
@@ -185,7 +192,7 @@ def build(job: Job, simulator: Simulator) -> Path:
                 )
         except ToolFailed as error:
             raise ElaborationError(
-                f"{simulator.version_text} refused the DUT {job.dut.name}: {first_error(error.text)} (all "
+                f"{simulator.version_text} refused the DUT {dut.name}: {first_error(error.text)} (all "
                 f"in {error.log})"
             ) from error
 
@@ -193,9 +200,9 @@ def build(job: Job, simulator: Simulator) -> Path:
             check_whole(place / product)
 
     product = NAME if verilator else "sim.vvp"
-    generated = {f"{NAME}.sv": wrapper_of(job.dut)}
+    generated = {f"{NAME}.sv": wrapper}
     recipe = Recipe(
-        job.dut,
+        dut,
         simulator,
         NAME,
         generated,

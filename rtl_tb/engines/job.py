@@ -182,6 +182,7 @@ class Outcome:
 
     Attributes:
         engine, simulator, version: who ran it.
+        translated: who wrote the text that was run, such as "Yosys 0.70"; "" where it is the designer's own.
         actual: codes of D's format, (count,) at level dot, (count, m*n) at level tile.
         received: (count,) bool.
         unknown: (count,) bool, X or Z in some bit of the result; such bits are 0 in `actual`. A 2-state
@@ -205,6 +206,7 @@ class Outcome:
     seconds_build: float = 0.0
     seconds_run: float = 0.0
     flags: Bits | None = None
+    translated: str = ""
 
     @property
     def results(self) -> dict[str, Bits]:

@@ -22,6 +22,7 @@ import numpy as np
 from golden.files.output import Fill, write_folder
 from golden.vectors.vectorset import VectorSet
 from rtl_tb.dut.description import Dut
+from rtl_tb.dut.translated import built_readable, translator_of
 from rtl_tb.dut.wrapper import NAME, wrapper_of
 from rtl_tb.engines import headers
 from rtl_tb.engines.builds import DEPENDENCIES, OBJECTS, Recipe, built, check_whole, design_options
@@ -69,7 +70,10 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
     ready = time.monotonic()
     with run_folder(job.build.absolute() / f"selfcheck_{simulator.name}") as folder:
         outcome = _simulate(job, simulator, program, folder, progress)
-    outcome.version = simulator.version_text
+    outcome.version, outcome.translated = (
+        simulator.version_text,
+        translator_of(program.with_name(f"{NAME}.sv")),
+    )
     outcome.seconds_build, outcome.seconds_run = ready - start, time.monotonic() - ready
     return outcome
 
@@ -80,8 +84,11 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
 def build(job: Job, simulator: Simulator) -> Path:
     """Returns the compiled testbench (a program, or a file for vvp), compiled only if none of the same
     content exists."""
-    dut = job.dut
-    generated = _generated(dut)
+    return built_readable(job.dut, simulator, partial(_build, job, simulator))
+
+
+def _build(job: Job, simulator: Simulator, dut: Dut, wrapper: str) -> Path:
+    generated = _generated(job.dut, wrapper)
     verilator = simulator.name == "verilator"
     options = (*VERILATE, OPTIMISE, *_trace(job.waves)) if verilator else ()
     language = ("--timing", "--timescale", "1ns/1ps", *VERILATOR_ERRORS) if verilator else ("-g2012",)
@@ -266,16 +273,19 @@ def write_testbench(dut: Dut, vectors: VectorSet, folder: Path, traffic: Traffic
     Raises:
         FileFormatError: the folder cannot be written. RtlError: a file list cannot name the sources.
     """
-    files: dict[str, str | Fill] = {**_generated(dut), **run_files(dut, vectors, traffic, 10_000)}
+    files: dict[str, str | Fill] = {
+        **_generated(dut, wrapper_of(dut)),
+        **run_files(dut, vectors, traffic, 10_000),
+    }
     files |= {"files.f": _file_list(dut), "README.md": _readme(dut, vectors, traffic)}
     return sorted(write_folder(folder, files))
 
 
-def _generated(dut: Dut) -> dict[str, str]:
+def _generated(dut: Dut, wrapper: str) -> dict[str, str]:
     """The files that are compiled beside the unit's own, by name."""
     return {
         TIMESCALE: TIMESCALE_TEXT,
-        f"{NAME}.sv": wrapper_of(dut),
+        f"{NAME}.sv": wrapper,
         f"{TESTBENCH}.sv": testbench_text(dut),
     }
 

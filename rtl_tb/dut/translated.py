@@ -1,0 +1,88 @@
+"""SystemVerilog that Icarus Verilog cannot read, as Verilog that it can: Yosys with slang elaborates the unit
+with its wrapper, and what it writes is compiled in place of both.
+
+The text keeps X: registers start as X, what nothing drives is X, and a multiplexer whose select is X gives X
+where its inputs differ (an `if` in the source would take the second branch). Nothing is optimised, since an
+optimisation may choose a value for an X. Delays and assertions are left out, so that a PASS on such a text is
+no PASS of the source before rtl_tb/check/witness.py has run the source as well.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from rtl_tb.dut.description import Dut
+from rtl_tb.dut.wrapper import NAME, wrapper_of
+from rtl_tb.errors import ElaborationError, RtlError
+from rtl_tb.simulators import translators
+from rtl_tb.simulators.simulators import Simulator
+
+_MARK = "// Translated by "
+_READ = (
+    "--single-unit",  # macros hold for the files behind theirs, as in the simulators
+    "--no-synthesis-define",
+    "--no-default-translate-off-format",  # the text that the simulators read, not that of synthesis
+    "--ignore-timing",
+    "--ignore-assertions",
+    "--allow-use-before-declare",
+    "--relax-enum-conversions",
+)
+_COMMANDS = ("read_slang -f arguments.f", "proc", f"write_verilog -noattr -noparallelcase {NAME}.v")
+
+
+def built_readable(dut: Dut, simulator: Simulator, build: Callable[[Dut, str], Path]) -> Path:
+    """What `build` makes of the DUT and its wrapper, or, where Icarus Verilog refuses them, of a translation.
+
+    Raises:
+        ElaborationError: the simulator refuses the design, and it cannot be translated.
+        Else as wrapper_of and `build`.
+    """
+    wrapper = wrapper_of(dut)
+    try:
+        return build(dut, wrapper)
+    except ElaborationError as refused:
+        if simulator.name != "icarus":
+            raise
+        try:
+            text = to_verilog(dut, wrapper)
+        except RtlError as error:
+            raise ElaborationError(f"{refused}; to translate it: {error}") from error
+    nothing: dict[str, str] = {}
+    return build(dataclasses.replace(dut, sources=(), include=(), libraries=(), defines=nothing), text)
+
+
+def to_verilog(dut: Dut, wrapper: str) -> str:
+    """The unit and its wrapper as one module of Verilog-2005.
+
+    Raises:
+        SimulatorMissing: there is no Yosys with slang. ElaborationError: it refuses the design.
+    """
+    yosys = translators.yosys()
+    with tempfile.TemporaryDirectory(prefix="mmagold_translate_") as name:
+        folder = Path(name)
+        (folder / f"{NAME}.sv").write_text(wrapper, encoding="utf-8")
+        lines = [*_READ, f"--top {NAME}"]
+        lines += [f"-D {_quoted(f'{key}={value}' if value else key)}" for key, value in dut.defines.items()]
+        lines += [f"-I {_quoted(path)}" for path in dut.include]
+        lines += [f"-y {_quoted(path)}" for path in dut.libraries]
+        lines += [_quoted(path) for path in (*dut.sources, folder / f"{NAME}.sv")]
+        (folder / "arguments.f").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        translators.run_yosys(yosys, _COMMANDS, folder, f"the DUT {dut.name}")
+        text = (folder / f"{NAME}.v").read_text(encoding="utf-8")
+    return f"{_MARK}{yosys.name}: four states for Icarus Verilog\n{text}"
+
+
+def _quoted(value: object) -> str:
+    """A word of slang's command files, in which $ and backslashes mean something."""
+    return '"' + re.sub(r'([\\"$])', r"\\\1", str(value)) + '"'
+
+
+def translator_of(wrapper: Path) -> str:
+    """Who translated the design of a build, whose wrapper this is; "" where it is the designer's own text."""
+    with wrapper.open(encoding="utf-8") as file:
+        first = file.readline()
+    return first.removeprefix(_MARK).partition(":")[0] if first.startswith(_MARK) else ""

@@ -1,0 +1,136 @@
+"""Finds the tools that turn a unit into Verilog that the simulators read, and runs them: Yosys with its
+SystemVerilog front end slang, and GHDL.
+
+Yosys is taken from MMAGOLD_YOSYS, from the PyPI package `pyosys`, or from PATH; GHDL from MMAGOLD_GHDL or
+from PATH.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from rtl_tb.errors import ElaborationError, SimulatorMissing
+from rtl_tb.simulators import simulators
+from rtl_tb.simulators.simulators import NOT_INHERITED, ToolFailed, first_error
+
+_PYOSYS = "import sys; from pyosys import libyosys; libyosys.run_pass('script ' + sys.argv[1])"
+_READER = "read_slang"
+_PYOSYS_HELP = f"from pyosys import libyosys; libyosys.run_pass('help {_READER}')"
+_SCRIPT = "commands.ys"
+GET_YOSYS = "pip install pyosys"
+GET_GHDL = "apt-get install ghdl"
+
+
+@dataclass(frozen=True)
+class Translator:
+    """A tool that was found.
+
+    Attributes:
+        name: as messages call it, with its version: "Yosys 0.70", "GHDL 2.0.0".
+        command: the program, and the arguments that come before all others.
+    """
+
+    name: str
+    command: tuple[str, ...]
+
+    def run(self, arguments: Sequence[str | Path], folder: Path, what: str) -> str:
+        """Runs it in `folder` and returns what it printed, which stays there in translator.log.
+
+        Raises:
+            ElaborationError: it refused; the message is its own first error.
+        """
+        try:
+            log = folder / "translator.log"
+            return simulators.run(
+                [*self.command, *arguments], folder=folder, env=_env(), log=log, timeout=600
+            )
+        except ToolFailed as error:
+            raise ElaborationError(f"{self.name} refused {what}: {first_error(error.text)}") from error
+
+
+def yosys() -> Translator:
+    """Returns a Yosys that reads SystemVerilog with slang.
+
+    Raises:
+        SimulatorMissing: there is none.
+    """
+    return _yosys(os.environ.get("MMAGOLD_YOSYS"), os.environ.get("PATH", ""))
+
+
+def ghdl() -> Translator:
+    """Returns GHDL, 2.0 or newer: older ones write no Verilog.
+
+    Raises:
+        SimulatorMissing: there is none.
+    """
+    return _ghdl(os.environ.get("MMAGOLD_GHDL"), os.environ.get("PATH", ""))
+
+
+def run_yosys(tool: Translator, commands: Sequence[str], folder: Path, what: str) -> None:
+    """Runs commands of Yosys in a folder; raises ElaborationError where one fails."""
+    (folder / _SCRIPT).write_text("\n".join(commands) + "\n", encoding="utf-8")
+    tool.run([_SCRIPT], folder, what)
+
+
+@lru_cache(maxsize=8)
+def _yosys(override: str | None, path: str) -> Translator:
+    found: list[tuple[str, Translator]] = []
+    program = _program("MMAGOLD_YOSYS", override) if override else shutil.which("yosys", path=path)
+    if not override and importlib.util.find_spec("pyosys") is not None:
+        explained = _ask([sys.executable, "-c", _PYOSYS_HELP])
+        name = f"Yosys {importlib.metadata.version('pyosys')}"
+        found.append((explained, Translator(name, (sys.executable, "-c", _PYOSYS))))
+    if program:
+        version = re.match(r"Yosys \d[\w.]*", _ask([program, "-V"]))
+        explained = _ask([program, "-p", f"help {_READER}"])
+        found.append((explained, Translator(version[0] if version else "Yosys", (program, "-s"))))
+    for explained, tool in found:
+        if "Read SystemVerilog sources" in explained:
+            return tool
+    raise SimulatorMissing(
+        f"Yosys with its SystemVerilog reader slang was not found; install it with: {GET_YOSYS}"
+    )
+
+
+@lru_cache(maxsize=8)
+def _ghdl(override: str | None, path: str) -> Translator:
+    found = _program("MMAGOLD_GHDL", override) if override else shutil.which("ghdl", path=path)
+    if found is None:
+        raise SimulatorMissing(f"GHDL, which reads VHDL, was not found; install it with: {GET_GHDL}")
+    version = re.match(r"GHDL (\d+)\.(\d+)[\w.-]*", _ask([found, "--version"]))
+    if version is None:
+        raise SimulatorMissing(f"{found} --version does not say 'GHDL 2.0.0' or the like")
+    if int(version[1]) < 2:
+        raise SimulatorMissing(f"{found} is {version[0]}, expected GHDL 2.0 or newer")
+    return Translator(version[0], (found,))
+
+
+def _program(variable: str, value: str) -> str:
+    found = shutil.which(value)
+    if found is None:
+        raise SimulatorMissing(f"{variable} is {value!r}, expected the path of a program that can be run")
+    return found
+
+
+def _env() -> Mapping[str, str]:
+    return {key: value for key, value in os.environ.items() if key not in NOT_INHERITED}
+
+
+def _ask(command: Sequence[str]) -> str:
+    """What a program prints, or "" where it cannot be run."""
+    try:
+        return subprocess.run(
+            command, env=dict(_env()), capture_output=True, text=True, errors="replace", timeout=60
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
