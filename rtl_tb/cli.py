@@ -1,4 +1,4 @@
-"""The commands `mmagold rtl check`, `rtl init`, `rtl qualify` and `mmagold doctor`.
+"""The commands `mmagold rtl check`, `rtl init`, `rtl qualify`, `rtl regress` and `mmagold doctor`.
 
 The entry point `add_commands` hangs them into the command; heavy imports happen inside.
 """
@@ -6,6 +6,7 @@ The entry point `add_commands` hangs them into the command; heavy imports happen
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,6 +46,9 @@ def check(
         int | None, typer.Option("--count", min=1, help="Vectors (default: a few seconds of work).")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of vectors and traffic.")] = 1,
+    first: Annotated[
+        int, typer.Option("--first", min=0, help="Number of the first vector in the seed's stream.")
+    ] = 0,
     kinds: Annotated[
         str | None, typer.Option("--kinds", help="Shares of the kinds, such as tie=2,narrow=1.")
     ] = None,
@@ -95,6 +99,7 @@ def check(
         simulator=sim,
         count=count,
         seed=seed,
+        first=first,
         weights=parse_kinds(kinds),
         idle=idle,
         backpressure=backpressure,
@@ -241,6 +246,43 @@ def qualify(
         raise typer.Exit(1)
 
 
+def regress(
+    file: Annotated[
+        Path, typer.Argument(metavar="REGRESS.YAML", help="Units, engines, kinds, seeds.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", help="Folder for results, builds and reports.")] = Path(
+        "regress"
+    ),
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Workers (default: all cores).")] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option("--scheduler", help="Workers of the Dask scheduler at this address, or 'local'."),
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Also run what has a result.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Runs many checks, shared out to workers; a rerun repeats only what has no result yet. Exit status: 0
+    equal, 1 not, 2 nothing differs but something could not be run."""
+    from rich.console import Console
+
+    from rtl_tb.regress import report
+    from rtl_tb.regress.runner import regress as run_regression
+    from rtl_tb.regress.summary import add_to_history, coverages, summary
+
+    workers = jobs or len(os.sched_getaffinity(0))
+    with progress_bar(not as_json) as progress:
+        result = run_regression(file, out, workers, scheduler, again, progress)
+        covered = coverages(result)
+    data = summary(result, covered)
+    report.write_reports(out, data, covered, add_to_history(out, data))
+    if as_json:
+        typer.echo(json.dumps(data, indent=2))
+    else:
+        report.print_text(data, out, Console())
+    if result.status:
+        raise typer.Exit(result.status)
+
+
 def doctor(as_json: Json = False) -> None:
     """Looks for the simulators, says how to install what is missing, and tries a small DUT on each. Exit
     status 2: one fails."""
@@ -266,4 +308,5 @@ def add_commands(app: typer.Typer) -> None:
     rtl.command()(check)
     rtl.command()(init)
     rtl.command()(qualify)
+    rtl.command()(regress)
     app.command()(doctor)

@@ -128,6 +128,22 @@ class Coverage:
             self.hits[name] += hits
         self.vectors += other.vectors
 
+    def merge_saved(self, saved: dict[str, Any]) -> None:
+        """Adds what `as_dict` gave of another run of the same instruction; much faster than `from_dict` and
+        `merge`, which work out anew what can be reached.
+
+        Raises:
+            FileFormatError: it is of other coverpoints.
+        """
+        try:
+            for point in self.points:
+                places = {label: place for place, label in enumerate(point.bins)}
+                for label, hits in saved["coverpoints"][point.name].items():
+                    self.hits[point.name][places[label]] += hits
+            self.vectors += int(saved["vectors"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise FileFormatError(f"saved coverage does not fit {self.instruction.name} ({error})") from None
+
     def as_dict(self) -> dict[str, Any]:
         """The coverage as plain values for JSON: bins by coverpoint with their hits; bins that cannot be
         reached are left out."""

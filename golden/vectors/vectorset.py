@@ -178,7 +178,7 @@ def excerpt(
     """Vectors number start to start + count - 1 of a stream, without drawing those before."""
     _check(ins, count, seed, level, 1)
     shares, group = shares_of(DEFAULT_WEIGHTS if weights is None else weights), _group(ins, level)
-    size = _block_size(ins, level)
+    size = block_size(ins, level)
     first, last = start // size, max(start + count - 1, start) // size
     whole = join([_block(ins, seed, number, level, shares) for number in range(first, last + 1)])
     skipped = (start - first * size) * group
@@ -265,8 +265,9 @@ def _group(ins: Instruction, level: str) -> int:
     return ins.blocks if level == "fragment" else 1
 
 
-def _block_size(ins: Instruction, level: str) -> int:
-    """Records of one block."""
+def block_size(ins: Instruction, level: str) -> int:
+    """Records of one block: a stream that is shared out in whole blocks is drawn once, and a unit that keeps
+    its accumulator starts anew at each."""
     return _BLOCK if level == "dot" else max(_BLOCK // (max(ins.m, ins.n) * _group(ins, level)), 1)
 
 
@@ -275,7 +276,7 @@ def _block(ins: Instruction, seed: int, number: int, level: str, shares: Bits) -
     rng = np.random.default_rng([seed, number])
     group = _group(ins, level)
     rows = 1 if level == "dot" else max(ins.m, ins.n)
-    kinds, places = _mixed(shares, _block_size(ins, level), rng)
+    kinds, places = _mixed(shares, block_size(ins, level), rng)
     parts = []
     for index, count in enumerate(np.bincount(kinds, minlength=len(stimuli.KINDS)).tolist()):
         if count:

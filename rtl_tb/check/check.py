@@ -19,7 +19,7 @@ import numpy as np
 
 from golden.errors import OperandError
 from golden.program.state import places
-from golden.vectors.vectorset import VectorSet, default_set, join
+from golden.vectors.vectorset import VectorSet, excerpt, join
 from rtl_tb import engines
 from rtl_tb.check.example import Example, smallest
 from rtl_tb.check.latency import measure
@@ -63,6 +63,7 @@ class Options:
         engine: fast, selfcheck or cocotb.
         simulator: verilator or icarus (not with fast).
         count: vectors; None: DEFAULT_COUNTS. A tile counts as one vector.
+        first: number of the first of them in the seed's stream, so that several checks can share it out.
         weights: shares of the stimulus kinds, None: the default mix.
         idle, backpressure, resets: the traffic, see rtl_tb/engines/job.py; None: that of DEFAULT_TRAFFIC, and
             of HANDSHAKE_TRAFFIC in the short run after `fast`, with STATE_RESETS for a unit that keeps its
@@ -80,6 +81,7 @@ class Options:
     simulator: str = "verilator"
     count: int | None = None
     seed: int = 1
+    first: int = 0
     weights: Mapping[str, float] | None = None
     idle: float | None = None
     backpressure: float | None = None
@@ -172,6 +174,7 @@ class Check:
         ]
         words += ["--vectors", str(options.vectors)] if options.vectors else ["--count", str(self.drawn)]
         words += ["--until-covered"] * options.until_covered + ["--seed", str(options.seed)]
+        words += ["--first", str(options.first)] * bool(options.first and not options.vectors)
         for name, value in options.given_traffic.items():
             words += [f"--{name}", str(value)]
         words += ["--timeout", str(options.timeout_cycles)] * (
@@ -345,6 +348,8 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
     from golden.vectors.files import read
 
     ins = dut.instruction
+    if options.first and (options.until_covered or options.vectors is not None):
+        raise OperandError(f"first is {options.first}, but the vectors are not those of a seed's stream")
     if options.until_covered:
         if dut.level != "dot":
             raise OperandError("--until-covered works on dot products; this DUT computes tiles")
@@ -357,7 +362,7 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
                 f"{options.vectors}: vectors of level {vectors.level}, but {dut.file} is of level {dut.level}"
             )
     else:
-        vectors = default_set(ins, options.vector_count, options.seed, dut.level, options.weights)
+        vectors = excerpt(ins, options.seed, dut.level, options.weights, options.first, options.vector_count)
     if not len(vectors):
         raise OperandError(f"{options.vectors}: holds no vectors; a check of nothing proves nothing")
     return vectors, _covered(vectors[:COVERED]) if dut.level == "dot" else None

@@ -196,17 +196,18 @@ def failing_kinds(report: Report) -> list[Report]:
 
 
 @lru_cache(maxsize=1)
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
+def environment() -> jinja2.Environment:
+    """The templates of rtl_tb, with the filters that they use."""
+    templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=jinja2.select_autoescape(["html"]),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["thousands"] = lambda number: f"{number:,}"
-    environment.filters["md"] = escape_markdown
-    return environment
+    templates.filters["thousands"] = lambda number: f"{number:,}"
+    templates.filters["md"] = escape_markdown
+    return templates
 
 
 def _render(template: str, report: Report) -> str:
@@ -223,7 +224,7 @@ def _render(template: str, report: Report) -> str:
         "fence": fence(report["example"]["trace"]) if report["example"] else "",
         "tick": fence(report["repeat"]),
     }
-    return _environment().get_template(template).render(report=report, **words)
+    return environment().get_template(template).render(report=report, **words)
 
 
 def markdown(report: Report) -> str:

@@ -27,6 +27,7 @@ from pathlib import Path
 
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.sources import options
+from rtl_tb.dut.wrapper import NAME, wrapper_of
 from rtl_tb.errors import ElaborationError, RtlError
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import Simulator
@@ -81,6 +82,23 @@ class Recipe:
 def design_options(dut: Dut, simulator: str) -> list[str]:
     """Include folders, macros and libraries of a DUT."""
     return options(simulator, dut.include, dut.defines, dut.libraries)
+
+
+def files_read(dut: Dut, simulator: Simulator) -> list[Path]:
+    """The files of a DUT's design that the simulator's front end reads today: sources, headers, modules of
+    libraries.
+
+    Raises:
+        ElaborationError: it refuses the design.
+    """
+    if dut.handshake.measured and dut.handshake.latency is None:
+        dut = dut.with_latency(0)
+    text, nothing = {f"{NAME}.sv": wrapper_of(dut)}, lambda _place: None
+    language = ("--timing",) if simulator.name == "verilator" else ("-g2012",)
+    recipe = Recipe(dut, simulator, NAME, text, language, (), nothing, "")
+    with tempfile.TemporaryDirectory(prefix="mmagold_files_") as name:
+        (Path(name) / f"{NAME}.sv").write_text(text[f"{NAME}.sv"], encoding="utf-8")
+        return _front_end(recipe, Path(name))
 
 
 def warnings_of(dut: Dut, kinds: Sequence[str]) -> tuple[str, ...]:

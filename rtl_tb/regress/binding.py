@@ -1,0 +1,117 @@
+"""What the result of a shard depends on: the unit's files, the simulator, mmagold itself.
+
+A result is used again only where all of it is what it was, by content. What the simulator's front end does
+not read, such as a file for $readmemh or C++ sources with headers, nobody can list: results of a unit that
+has some serve the one regression that made them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+
+import golden
+import rtl_tb
+from golden import yamlfile
+from golden.paths import spec_folder
+from rtl_tb.dut.description import Dut
+from rtl_tb.engines.builds import HDL, Inputs, files_read
+from rtl_tb.errors import RtlError
+from rtl_tb.simulators import simulators
+
+_PACKAGES = ("cocotb", "numpy")
+_OURS = (".py", ".so", ".dylib", ".h", ".c", ".cpp", ".sv", ".yaml")
+_READS = re.compile(rb'\$(?:readmem[bh]|fopen|sdf_annotate|system|value\$plusargs|test\$plusargs)|"DPI')
+"""What may bring in a file, or a program, that no front end lists."""
+
+
+@lru_cache(maxsize=1)
+def code_digest() -> str:
+    """Of all that computes, draws and compares: the packages, the specs, Python and what it is given."""
+    total = hashlib.sha256(platform.python_version().encode())
+    for name in _PACKAGES:
+        total.update(f"{name} {_version(name)}\n".encode())
+    folders = [Path(str(package.__file__)).parent for package in (golden, rtl_tb)]
+    for folder in (*folders, spec_folder()):
+        for file in sorted(folder.rglob("*")):
+            if file.suffix in _OURS and file.is_file():
+                total.update(f"{folder.name}/{file.relative_to(folder)}\0".encode(errors="surrogateescape"))
+                total.update(hashlib.sha256(file.read_bytes()).digest())
+    return total.hexdigest()
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def simulator_digest(name: str) -> str:
+    """Of a simulator's programs, wherever they lie. Raises as `simulators.find`."""
+    found = simulators.find(name)
+    beside = found.compiler.resolve().with_name("verilator_bin")
+    return _content(found.version_text, found.identity, (found.compiler, beside, found.runtime))
+
+
+@lru_cache(maxsize=8)
+def _content(version: str, identity: tuple[str, ...], programs: tuple[Path, ...]) -> str:
+    """Of the version and the programs; once for each `identity`, which tells installations apart by place and
+    date."""
+    total = hashlib.sha256(version.encode())
+    for program in programs:
+        if program.is_file():
+            total.update(hashlib.sha256(program.read_bytes()).digest())
+    return total.hexdigest()
+
+
+@dataclass(frozen=True)
+class UnitState:
+    """A unit as it is at one moment.
+
+    Attributes:
+        digest: of its description and of every file that the simulator reads.
+        inputs: these files, with what tells whether they changed.
+        listed: whether no other file can matter.
+    """
+
+    digest: str
+    inputs: Inputs
+    listed: bool
+
+
+def unit_state(dut: Dut, simulator: str) -> UnitState:
+    """Looks at a unit's files as they are now.
+
+    Raises:
+        ElaborationError: the simulator refuses the unit.
+    """
+    inputs = Inputs.read([dut.file, *_unit_file(dut), *files_read(dut, simulators.find(simulator))])
+    folder = dut.file.parent
+    contents = [(_from(folder, path), content) for path, (_, content) in inputs.files.items()]
+    settings = [sorted(dut.defines.items()), [_from(folder, path) for path in dut.include]]
+    total = hashlib.sha256(repr((settings, contents)).encode(errors="surrogateescape"))
+    listed = all(path.suffix in HDL for path in dut.sources) and not any(map(_reads_more, inputs.files))
+    return UnitState(total.hexdigest(), inputs, listed)
+
+
+def _unit_file(dut: Dut) -> list[Path]:
+    name = yamlfile.read(dut.file).get("unit")
+    return [dut.file.parent / name] if isinstance(name, str) else []
+
+
+def _from(folder: Path, path: Path) -> str:
+    """A path that does not change when unit and description move together."""
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)
+
+
+def _reads_more(path: Path) -> bool:
+    try:
+        return path.suffix in HDL and _READS.search(path.read_bytes()) is not None
+    except OSError as error:
+        raise RtlError(f"{path}: cannot be read: {error.strerror}") from None

@@ -1,0 +1,437 @@
+"""Regressions: what is run, what is used again and what must not be, workers that are killed, and reports."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import engine_dut as small
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from golden.cli.app import app
+from golden.errors import FileFormatError, SpecError
+from golden.vectors import vectorset
+from golden.vectors.vectorset import default_set
+from rtl_tb.errors import RtlError
+from rtl_tb.regress import pool, runner
+from rtl_tb.regress.binding import unit_state
+from rtl_tb.regress.plan import load_plan
+from rtl_tb.regress.report import junit, page
+from rtl_tb.regress.runner import regress
+from rtl_tb.regress.shard import run_shard
+from rtl_tb.regress.store import Store
+from rtl_tb.regress.summary import add_to_history, coverages, summary
+
+ICARUS = {"engine": "selfcheck", "sim": "icarus", "count": 100}
+MANY = ICARUS | {"count": 8400, "shard": 100}
+SHORT = ICARUS | {"count": 700, "shard": 100}
+"""Two shards each: one block of the stream, and what is left. SHORT: with the blocks of `here`."""
+
+
+def plan(folder, **keys):
+    """A regress.yaml of the small unit."""
+    if not (folder / "small.yaml").exists():
+        small.write_small(folder)
+    keys = {"units": ["small.yaml"], "engines": [ICARUS]} | keys
+    (folder / "regress.yaml").write_text(yaml.safe_dump(keys))
+    return folder / "regress.yaml"
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """The worker is a thread of this process, since a process takes a second to start; blocks are short."""
+
+    @contextlib.contextmanager
+    def workers(_jobs, _scheduler):
+        with ThreadPoolExecutor(1) as executor:
+            yield executor
+
+    monkeypatch.setattr(runner, "workers", workers)
+    monkeypatch.setattr(vectorset, "_BLOCK", 512)
+
+
+def data_of(result):
+    return summary(result, coverages(result))
+
+
+# The plan ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"units": []}, "key 'units' is empty"),
+        ({"units": ["smal.yaml"]}, r"'smal.yaml' is no file in .*small.yaml"),
+        ({"units": ["small.yaml", "sm*.yaml"]}, "is named twice"),
+        ({"engines": ["slow"]}, "key 'engine' is 'slow', expected one of fast, selfcheck, cocotb"),
+        ({"engines": ["fast/icarus"]}, "engine 'fast' needs Verilator"),
+        ({"engines": ["fast", "fast/verilator"]}, "holds fast/verilator twice"),
+        ({"engines": [{"engine": "fast", "idle": 1.5}]}, "traffic 'idle' is 1.5"),
+        ({"engines": [{"engine": "fast", "counts": 5}]}, "unknown key 'counts'.*count"),
+        ({"kinds": {"ties": {"tied": 2}}}, "unknown stimulus kind 'tied'"),
+        ({"seeds": [1, 1]}, "key 'seeds' holds 1 twice"),
+        ({"seeds": 0}, "key 'seeds' is 0"),
+        ({"unit": ["small.yaml"]}, "unknown key 'unit'"),
+    ],
+)
+def test_a_wrong_plan_names_the_key(tmp_path, keys, message):
+    with pytest.raises(SpecError, match=message):
+        load_plan(plan(tmp_path, **keys))
+
+
+def test_a_unit_may_have_engines_kinds_and_seeds_of_its_own(tmp_path):
+    own = {"dut": "small.yaml", "engines": [ICARUS], "kinds": {"ties": {"tie": 1}}, "seeds": [7]}
+    (unit,) = load_plan(plan(tmp_path, units=[own], engines=["fast"], seeds=3)).units
+    assert [engine.name for engine in unit.engines] == ["selfcheck/icarus"]
+    assert unit.kinds == {"ties": {"tie": 1.0}} and unit.seeds == (7,)
+
+
+def test_two_units_of_one_name_are_told_apart_and_must_not_share_coverage(tmp_path):
+    file = plan(tmp_path, units=["small.yaml", "other/small.yaml"])
+    small.write_small(tmp_path / "other")
+    assert [unit.name for unit in load_plan(file).units] == ["small.yaml", "other/small.yaml"]
+    text = small.UNIT.replace("k: 4", "k: 2")
+    (tmp_path / "other" / "small_unit.yaml").write_text(text)
+    with pytest.raises(SpecError, match="its unit is called small, and another one"):
+        load_plan(file)
+
+
+# Results ----------------------------------------------------------------------------------------------------
+
+
+def test_every_vector_is_run_once_and_a_rerun_runs_none(tmp_path, here):
+    file = plan(tmp_path, engines=[SHORT], seeds=[3, 4])
+    result = regress(file, tmp_path / "out")
+    ranges = {(shard.seed, shard.first, shard.count) for shard in result.shards}
+    assert ranges == {(seed, *part) for seed in (3, 4) for part in ((0, 512), (512, 188))}
+    data = data_of(result)
+    assert (data["status"], data["vectors"], data["run"], data["reused"]) == (0, 1400, 4, 0)
+    kinds = [row for shard in result.shards for row in result.of(shard)["kinds"]]
+    assert sum(row["tried"] for row in kinds) == 1400
+    (coverage,) = coverages(result)
+    assert coverage.vectors == 1400
+    again = data_of(regress(file, tmp_path / "out"))
+    assert (again["status"], again["vectors"], again["run"], again["reused"]) == (0, 1400, 0, 4)
+    more = data_of(regress(plan(tmp_path, engines=[SHORT], seeds=[3, 4, 5]), tmp_path / "out"))
+    assert (more["vectors"], more["run"], more["reused"]) == (2100, 2, 4)
+
+
+def test_a_shard_has_the_vectors_of_its_place_in_the_stream(tmp_path, here):
+    """The fault is on vector 520 of the stream of seed 3, which the second shard has."""
+    dut = small.write_small(tmp_path)
+    wanted = default_set(dut.instruction, 700, 3)
+    c, a, b = (wanted.operands[name] for name in "cab")
+    assert ((c == c[520]) & (a == a[520]).all(axis=1) & (b == b[520]).all(axis=1)).sum() == 1
+    x, y = (int.from_bytes(codes[520].tobytes(), "little") for codes in (a, b))
+    text = small.RTL.replace("if (marked && c[3:0] == 7)", f"if (c == {c[520]} && a == {x} && b == {y})")
+    (tmp_path / "small.sv").write_text(text)
+    result = regress(plan(tmp_path, engines=[SHORT], seeds=[3]), tmp_path / "out")
+    (shard,) = result.failing
+    assert (shard.first, shard.count) == (512, 188) and result.status == 1
+    (failure,) = result.of(shard)["first_failures"]
+    assert failure["vector"] == 8 and failure["operands"]["c"] == [c[520]]
+    assert int(failure["expected"], 16) == int(wanted.d[520])
+    words = result.of(shard)["repeat"].split()
+    run = CliRunner().invoke(app, [*words[1:], "--failures", str(tmp_path / "f"), "--json"])
+    assert run.exit_code == 1 and json.loads(run.stdout)["wrong"] == 1
+
+
+def edit_rtl(folder):
+    (folder / "small.sv").write_text((folder / "small.sv").read_text() + "// saved\n")
+
+
+def edit_header(folder):
+    (folder / "part.svh").write_text("// another header\n")
+
+
+def edit_unit(folder):
+    (folder / "small_unit.yaml").write_text(small.UNIT + "title: another\n")
+
+
+def edit_description(folder):
+    (folder / "small.yaml").write_text((folder / "small.yaml").read_text() + "compare: {zero: any}\n")
+
+
+def nearer_header(folder):
+    """A header of the same name in an earlier include folder."""
+    (folder / "near" / "part.svh").write_text("// nearer\n")
+
+
+EDITS = [edit_rtl, edit_header, edit_unit, edit_description, nearer_header]
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
+def test_whatever_changes_in_a_unit_changes_its_digest(tmp_path, edit):
+    small.write_small(tmp_path)
+    (tmp_path / "near").mkdir()
+    (tmp_path / "part.svh").write_text("// a header\n")
+    (tmp_path / "small.sv").write_text('`include "part.svh"\n' + small.RTL)
+    description = small.DUT.replace("sources:", "include: [near, .]\nsources:")
+    (tmp_path / "small.yaml").write_text(description)
+    before = unit_state(small.load_dut(tmp_path / "small.yaml"), "icarus").digest
+    assert unit_state(small.load_dut(tmp_path / "small.yaml"), "icarus").digest == before
+    edit(tmp_path)
+    assert unit_state(small.load_dut(tmp_path / "small.yaml"), "icarus").digest != before
+
+
+def test_a_unit_that_may_read_other_files_is_run_every_time(tmp_path, here):
+    small.write_small(tmp_path)
+    text = small.RTL.replace(
+        "initial {", 'reg [7:0] rom [0:1]; initial if (0) $readmemh("rom", rom); initial {'
+    )
+    (tmp_path / "small.sv").write_text(text)
+    for _ in range(2):
+        data = data_of(regress(plan(tmp_path), tmp_path / "out"))
+        assert (data["status"], data["run"], data["reused"]) == (0, 1, 0)
+
+
+def cut_short(file):
+    file.write_bytes(file.read_bytes()[:-40])
+
+
+def another_verdict(file):
+    found = json.loads(file.read_text())
+    found["result"] |= {"passed": True, "wrong": 0}
+    file.write_text(json.dumps(found))
+
+
+def of_another_shard(file):
+    found = json.loads(file.read_text())
+    file.write_text(json.dumps(found | {"key": "0" * 32}))
+
+
+@pytest.mark.parametrize(
+    "damage", [cut_short, another_verdict, of_another_shard], ids=lambda each: each.__name__
+)
+def test_a_damaged_result_is_none(tmp_path, damage):
+    state = unit_state(small.write_small(tmp_path), "icarus")
+    (unit,) = load_plan(plan(tmp_path)).units
+    (shard,) = runner._shards(unit, unit.engines[0], state)
+    store = Store(tmp_path / "out")
+    with store.opened():
+        store.put(shard, {"passed": False, "wrong": 3})
+        assert store.get(shard) == {"passed": False, "wrong": 3}
+        assert store.get(replace(shard, seed=9)) is None
+        (file,) = (tmp_path / "out" / "shards").iterdir()
+        damage(file)
+        assert store.get(shard) is None
+        with pytest.raises(ValueError, match="an error is no result"):
+            store.put(shard, {"error": "it hangs"})
+
+
+def test_a_unit_that_changes_while_it_is_run_has_no_result(tmp_path):
+    state = unit_state(small.write_small(tmp_path), "icarus")
+    (unit,) = load_plan(plan(tmp_path)).units
+    (shard,) = runner._shards(unit, unit.engines[0], state)
+    assert run_shard(replace(shard, code="0"), str(tmp_path / "build"))["error"].count("another mmagold") == 1
+    edit_rtl(tmp_path)
+    assert "was changed while the regression ran" in run_shard(shard, str(tmp_path / "build"))["error"]
+
+
+def test_one_regression_at_a_time_in_a_folder(tmp_path):
+    with (
+        Store(tmp_path).opened(),
+        pytest.raises(FileFormatError, match="another run"),
+        Store(tmp_path).opened(),
+    ):
+        pass
+
+
+# Failures, errors, reports ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    """A unit that is right, one that is wrong, one that does not compile; through the command."""
+    folder = tmp_path_factory.mktemp("mixed")
+    for name in ("right", "wrong", "broken"):
+        small.write_small(folder / name)
+        description = folder / name / "small.yaml"
+        description.write_text(description.read_text().replace("dut: small", f"dut: {name}"))
+    source = folder / "wrong" / "small.sv"
+    source.write_text(source.read_text().replace("total = c;", "total = c ^ a[7];"))
+    (folder / "broken" / "small.sv").write_text(small.RTL.replace("endmodule", "endmodul"))
+    file = plan(folder, units=["*/small.yaml"], seeds=2)
+    words = ["rtl", "regress", str(file), "--out", str(folder / "out"), "--jobs", "1"]
+    runs = []
+    for _ in range(2):
+        runs.append(CliRunner().invoke(app, [*words, "--json"]))
+    return folder, runs, words
+
+
+def test_what_differs_is_1_and_what_cannot_be_run_does_not_hide_it(mixed):
+    _, runs, _ = mixed
+    assert [run.exit_code for run in runs] == [1, 1], runs[0].output
+    data = json.loads(runs[0].stdout)
+    rows = {row["unit"]: row for row in data["rows"]}
+    assert (rows["right"]["failing"], rows["right"]["errors"], rows["right"]["vectors"]) == (0, 0, 200)
+    assert rows["wrong"]["failing"] == 2 and rows["wrong"]["errors"] == 0
+    assert rows["broken"]["errors"] == 1 and "small.sv" in rows["broken"]["error"]
+    again = json.loads(runs[1].stdout)
+    assert (again["run"], again["reused"]) == (0, 4) and again["failing"] == 2
+    assert rows["wrong"]["reason"] == {row["unit"]: row for row in again["rows"]}["wrong"]["reason"]
+
+
+def test_the_trace_stands_once_and_each_case_says_how_many_fail(mixed):
+    folder, runs, _ = mixed
+    root = ElementTree.parse(folder / "out" / "junit.xml").getroot()
+    suites = {suite.get("name"): suite for suite in root.iter("testsuite")}
+    wrong = suites["wrong.selfcheck.icarus"]
+    assert (wrong.get("tests"), wrong.get("failures"), wrong.get("errors")) == ("2", "2", "0")
+    row = next(row for row in json.loads(runs[0].stdout)["rows"] if row["unit"] == "wrong")
+    trace = row["reason"]["trace"]
+    assert trace in wrong.find("system-out").text
+    assert (folder / "out" / "junit.xml").read_text().count(trace.splitlines()[1]) == 1
+    counts = [case.find("failure").get("message").split(" ")[0] for case in wrong.iter("testcase")]
+    assert sum(map(int, counts)) == row["failed_vectors"]
+    assert suites["right.selfcheck.icarus"].get("failures") == "0"
+    assert suites["broken.selfcheck.icarus"].find("testcase/error") is not None
+
+
+def test_the_page_tells_the_failure_and_the_trend(mixed):
+    folder, _, words = mixed
+    text = (folder / "out" / "index.html").read_text()
+    assert "wrong on selfcheck/icarus: 2 of 2 fail" in text and "Trend of the last 2 runs" in text
+    assert text.count("<polyline") == 4 and "broken on selfcheck/icarus could not be run" in text
+    assert json.loads((folder / "out" / "coverage.json").read_text())[0]["vectors"] == 400
+    said = CliRunner().invoke(app, words).stdout
+    capsule = next(folder.glob("out/failures/*"))
+    assert said.startswith(
+        "FAIL: regress: 400 vectors in 4 shards (4 of them from earlier runs): 2 shards fail"
+    )
+    assert str(capsule) in said.replace("\n", "")
+
+
+def test_nothing_that_differs_but_something_that_cannot_be_run_is_2(mixed):
+    folder, _, _ = mixed
+    file = plan(folder / "right", units=["small.yaml", "../broken/small.yaml"])
+    run = CliRunner().invoke(app, ["rtl", "regress", str(file), "--out", str(folder / "2"), "--jobs", "1"])
+    assert run.exit_code == 2 and run.stdout.startswith(
+        "ERROR: regress: 100 vectors in 1 shards: 1 could not"
+    )
+
+
+def test_a_failure_that_does_not_repeat_still_fails(mixed):
+    data = json.loads(mixed[1][0].stdout)
+    row = next(row for row in data["rows"] if row["unit"] == "wrong")
+    row["reason"] = {"sentence": "passes when it is run again", "trace": None, "capsule": None}
+    root = ElementTree.fromstring(junit(data).partition("\n")[2])
+    assert len(root.findall(".//failure")) == 2
+    assert "passes when it is run again" in page(data, [data | {"units": {}}])
+
+
+def test_names_with_markup_do_no_harm(mixed):
+    data = json.loads(mixed[1][0].stdout)
+    data["regress"] = "<script>x</script>"
+    text = page(data, [data])
+    assert "<script>" not in text
+    ElementTree.fromstring(junit(data).partition("\n")[2])
+
+
+def test_a_history_of_somebody_else_stays(tmp_path):
+    (tmp_path / "history.jsonl").write_text('{"mine": 1}\n')
+    with pytest.raises(FileFormatError, match="no history of regressions"):
+        add_to_history(tmp_path, {})
+
+
+# Workers that die -------------------------------------------------------------------------------------------
+
+
+def test_a_worker_that_dies_takes_no_other_task_along(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    import dying
+
+    with pool.workers(2) as executor:
+        always = executor.submit(dying.die, str(tmp_path))
+        once = executor.submit(dying.die, str(tmp_path / "mark"))
+        others = [executor.submit(dying.double, number) for number in range(4)]
+        assert [future.result() for future in others] == [0, 2, 4, 6]
+        assert once.result() > 0
+        with pytest.raises(RtlError, match="the worker was killed each of the 3 times"):
+            always.result()
+
+
+def workers_of(number):
+    """The processes that the regression of that number started as workers."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == number and b"spawn_main" in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+    return found
+
+
+def running():
+    """Processes that are not finished."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            if (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+    return found
+
+
+def started(folder, *words):
+    command = [sys.executable, "-m", "mmagold", "rtl", "regress", str(folder / "regress.yaml"), *words]
+    return subprocess.Popen(
+        [*command, "--out", str(folder / "out"), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def until(condition, seconds=120.0):
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for the workers in /proc")
+def test_a_killed_worker_and_a_killed_regression_lose_and_double_nothing(tmp_path):
+    plan(tmp_path, engines=[MANY], seeds=2)
+    shards = tmp_path / "out" / "shards"
+    first = started(tmp_path, "--jobs", "1")
+    until(lambda: list(shards.glob("*.json")))
+    (worker,) = workers_of(first.pid)
+    first.kill()
+    first.communicate()
+    until(lambda: worker not in running())
+    done = len(list(shards.glob("*.json")))
+    assert 1 <= done < 4
+    second = started(tmp_path, "--jobs", "2")
+    until(lambda: len(list(shards.glob("*.json"))) > done and len(workers_of(second.pid)) == 2)
+    os.kill(workers_of(second.pid)[0], signal.SIGKILL)
+    said, errors = second.communicate(timeout=300)
+    assert second.returncode == 0, errors.decode()
+    data = json.loads(said)
+    assert (data["shards"], data["reused"], data["run"], data["vectors"]) == (4, done, 4 - done, 2 * 8400)
+    (coverage,) = json.loads((tmp_path / "out" / "coverage.json").read_text())
+    assert coverage["vectors"] == 2 * 8400 and len(list(shards.glob("*.json"))) == 4
+
+
+def test_an_address_that_is_none_is_refused(tmp_path):
+    pytest.importorskip("distributed")
+    with pytest.raises(RtlError, match="expected an address such as host:8786"), pool.workers(1, "nowhere"):
+        pass
+
+
+@pytest.mark.long
+def test_a_cluster_gives_the_same_results(tmp_path):
+    pytest.importorskip("distributed")
+    file = plan(tmp_path, engines=[MANY], seeds=2)
+    here = data_of(regress(file, tmp_path / "here", 1))
+    there = data_of(regress(file, tmp_path / "there", 2, "local"))
+    assert (here["status"], here["vectors"]) == (there["status"], there["vectors"]) == (0, 16800)
+    assert here["coverage"] == there["coverage"]
