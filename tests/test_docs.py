@@ -338,6 +338,7 @@ def test_commands_that_are_right_pass() -> None:
     check_python("import golden\nfrom rtl_tb import DotProductTB\nfrom golden.docs import page\n")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "terminal",
     [

@@ -20,7 +20,7 @@ SOURCES = sorted(str(path) for path in (ROOT / "golden" / "core").glob("*.c"))
 FLAGS = ["-std=gnu11", "-fPIC", "-shared", "-pthread", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
 FLAGS += [f'-DMG_DIGEST="{digest(ROOT / "golden" / "core")}"']
 SANITIZERS = [
-    "-O1",
+    "-O0",
     "-g",
     "-fno-omit-frame-pointer",
     "-fsanitize=address,undefined",

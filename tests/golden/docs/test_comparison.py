@@ -141,6 +141,7 @@ def every_form() -> list[forms.Form]:
     return [form for block in BLOCKS for name in golden.architectures() for form in forms.forms(block, name)]
 
 
+@pytest.mark.long
 def test_every_sparse_wmma_and_emulated_instruction_of_the_types_is_compared() -> None:
     """Each instruction of the catalogue with the formats of a block stands in one row."""
     compared = {(ins.architecture, ins.name) for form in every_form() for ins in form.instructions}
@@ -329,6 +330,7 @@ def test_recorded_results_tell_the_floor_of_bf16() -> None:
     assert any("-132" in text for text in told) and any("-134" in text for text in told)
 
 
+@pytest.mark.long
 def test_marks_claim_no_more_than_the_vectors_tell() -> None:
     for chosen in PROPERTIES:
         for block in BLOCKS:

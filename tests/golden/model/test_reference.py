@@ -20,8 +20,8 @@ from golden.instruction import Instruction
 
 Oracle = Callable[..., int]
 MMA = "mma.sync.aligned."
-PER_KIND = 12
-EXAMPLES = 40
+PER_KIND = 6
+EXAMPLES = 25
 
 
 cofda, fp8_rewrite = cache(exact.cofda), cache(exact.fp8_rewrite)

@@ -74,6 +74,7 @@ def test_the_same_study_gives_the_same_numbers_and_files(tmp_path: Path) -> None
     assert first.as_dict() == second.as_dict() != studies.run("product-overflow", 60).as_dict()
 
 
+@pytest.mark.long
 def test_figures_do_not_depend_on_the_readers_matplotlib(tmp_path: Path) -> None:
     """Another matplotlibrc changes no file and no page, and is as it was afterwards."""
     matplotlib = pytest.importorskip("matplotlib")
@@ -93,6 +94,7 @@ def test_figures_do_not_depend_on_the_readers_matplotlib(tmp_path: Path) -> None
         assert {name: matplotlib.rcParams[name] for name in own} == own
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "environment",
     [

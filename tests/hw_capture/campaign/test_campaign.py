@@ -256,7 +256,13 @@ def test_kernels_of_scaled_instructions_compile_to_the_instruction(name):
 
 @needs_nvcc
 @pytest.mark.parametrize(
-    "name", [HMMA, FAMILIES[9], "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3", *WIDE_OR_MIXED]
+    "name",
+    [
+        HMMA,
+        FAMILIES[9],
+        "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3",
+        *(pytest.param(name, marks=pytest.mark.long) for name in WIDE_OR_MIXED),
+    ],
 )
 def test_kernels_compile_to_the_instruction(name):
     ins = golden.instruction("hopper", name)

@@ -237,7 +237,14 @@ def test_the_wrong_gpu_is_refused() -> None:
         target_for("ampere", H200)
 
 
-@pytest.mark.parametrize("architecture", ["turing", "hopper", "rtx_blackwell"])
+@pytest.mark.parametrize(
+    "architecture",
+    [
+        pytest.param("turing", marks=pytest.mark.long),
+        "hopper",
+        pytest.param("rtx_blackwell", marks=pytest.mark.long),
+    ],
+)
 def test_buffers_round_trip(architecture: str) -> None:
     """One instruction of every family and shape: pack then unpack gives the matrices back."""
     seen = set()

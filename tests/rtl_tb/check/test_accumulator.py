@@ -125,7 +125,15 @@ def test_faults_of_the_state_are_found(tmp_path, mutant, engine, simulator):
     assert not judged(tmp_path, *MUTANTS[mutant], engine=engine, simulator=simulator).passed
 
 
-@pytest.mark.parametrize("mutant", ["clear_ignored", "lost_at_idle", "lost_asleep", "sticks_after_reset"])
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        "clear_ignored",
+        pytest.param("lost_at_idle", marks=pytest.mark.long),
+        pytest.param("lost_asleep", marks=pytest.mark.long),
+        pytest.param("sticks_after_reset", marks=pytest.mark.long),
+    ],
+)
 def test_faults_of_the_state_are_found_by_fast(tmp_path, mutant):
     result = check(
         described(tmp_path, *MUTANTS[mutant]), options(tmp_path, engine="fast", simulator="verilator")
@@ -135,6 +143,7 @@ def test_faults_of_the_state_are_found_by_fast(tmp_path, mutant):
         assert result.traffic == result.handshake, "full throughput does not show it"
 
 
+@pytest.mark.long
 def test_the_usual_traffic_resets_a_state_often(tmp_path):
     """Without a word about traffic; also where the low bits alone survive, which few results show."""
     low_bits = [("if (!rst_n) held <= '0;", "if (!rst_n) held[31:12] <= '0;")]

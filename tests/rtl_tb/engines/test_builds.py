@@ -99,7 +99,9 @@ sys.exit(0 if check(Path(file), options).passed else 3)
 """
 
 
-@pytest.mark.parametrize(("engine", "simulator"), EVERY_ENGINE[:2])
+@pytest.mark.parametrize(
+    ("engine", "simulator"), [pytest.param(*EVERY_ENGINE[0], marks=pytest.mark.long), EVERY_ENGINE[1]]
+)
 def test_a_parameter_sweep_at_once(tmp_path, engine, simulator):
     """Two checks of one top with different parameters, in processes of their own, share a build folder;
     then alone again."""

@@ -154,6 +154,7 @@ def test_a_reset_that_flushes_nothing(simulator: str, tmp_path: Path) -> None:
     assert "stale_after_reset" in kinds(outcome)
 
 
+@pytest.mark.long
 def test_verilator_starts_registers_at_random(tmp_path: Path) -> None:
     """A register that nothing initialises is not 0 by chance of the simulator; the seed decides."""
     text = (

@@ -67,6 +67,7 @@ def test_few_vectors(run, engine, simulator, count):
     assert run(engine, simulator, traffic=BUSY, count=count).passed
 
 
+@pytest.mark.long
 def test_more_vectors_than_two_files_hold(run):
     """The testbench swaps its two banks of vectors; resets send again what lies in the other bank."""
     verdict = run("selfcheck", "verilator", small.WRONG, Traffic(0.1, 0.1, 40, 2), count=70_000)

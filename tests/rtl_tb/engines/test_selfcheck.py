@@ -79,7 +79,8 @@ endmodule
 
 
 @pytest.mark.parametrize(
-    ("simulator", "suffix"), [("icarus", ".vcd"), ("icarus", ".fst"), ("verilator", ".fst")]
+    ("simulator", "suffix"),
+    [("icarus", ".vcd"), ("icarus", ".fst"), pytest.param("verilator", ".fst", marks=pytest.mark.long)],
 )
 def test_waveforms(tmp_path, simulator, suffix):
     """The file is of the format that its suffix names."""
@@ -92,7 +93,11 @@ def test_waveforms(tmp_path, simulator, suffix):
 
 @pytest.mark.parametrize(
     ("name", "fault", "verdict"),
-    [("Icarus", 0, "PASS"), ("Icarus", small.WRONG, "FAIL"), ("Verilator", 0, "PASS")],
+    [
+        ("Icarus", 0, "PASS"),
+        ("Icarus", small.WRONG, "FAIL"),
+        pytest.param("Verilator", 0, "PASS", marks=pytest.mark.long),
+    ],
 )
 def test_the_folder_runs_as_its_readme_says(tmp_path, name, fault, verdict):
     """The command of the README, by hand, in another folder than it was written in."""
