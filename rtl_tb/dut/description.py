@@ -27,6 +27,8 @@ MAX_CYCLES = 100_000
 GENERATED = ("mmagold_dut.sv", "mmagold_tb.sv", "mmagold_timescale.sv")
 """What a build folder holds: a pattern such as **/*.sv must not take an old wrapper for a source."""
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
+PORT = re.compile(rf"{IDENTIFIER.pattern}(\.{IDENTIFIER.pattern})*")
+"""A port, or a field of one."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class Dut:
         clock: name of the clock port; None for a combinational unit without one.
         reset: None where the DUT has no reset port: resets in mid-flight mean nothing to it.
         ports: where each operand and result lie, by operand.
-        constants: input ports that are tied, and their values.
+        constants: input ports that are tied, and their values: numbers, or names of an enumeration.
         where: "file:line" of keys, for messages that come later.
     """
 
@@ -111,7 +113,7 @@ class Dut:
     reset: Reset | None
     handshake: Handshake
     ports: dict[str, PortMap]
-    constants: dict[str, int]
+    constants: dict[str, int | str]
     compare: ComparePolicy
     where: dict[str, str]
 
@@ -209,16 +211,24 @@ def read_dut(document: Section, path: Path) -> Dut:
     return dut
 
 
-def _identifier(section: Section, key: str, default: str | None = "") -> str:
-    """A Verilog name; required unless a default other than "" is given."""
-    value = section.take(key, str) if default == "" else section.take(key, str, default)
-    if value is not default and not IDENTIFIER.fullmatch(value):
+def _identifier(section: Section, key: str) -> str:
+    """A Verilog name."""
+    value = section.take(key, str)
+    if not IDENTIFIER.fullmatch(value):
         raise section.error(f"key '{key}' is '{value}', expected a Verilog identifier", key)
     return str(value)
 
 
+def _port(section: Section, key: str) -> str:
+    """The name of a port, or of a field of one: bus.valid."""
+    value = section.take(key, str)
+    if not PORT.fullmatch(value):
+        raise section.error(f"key '{key}' is '{value}', expected a port or port.field", key)
+    return str(value)
+
+
 def _optional(section: Section, key: str) -> str | None:
-    return _identifier(section, key) if section.get(key) is not None else section.take(key, str, None)
+    return _port(section, key) if section.get(key) is not None else section.take(key, str, None)
 
 
 def _instruction(document: Section, folder: Path) -> tuple[Instruction, str]:
@@ -280,11 +290,11 @@ def _folders(document: Section, folder: Path) -> tuple[Path, ...]:
     return folders
 
 
-def _named(document: Section, key: str) -> Section:
+def _named(document: Section, key: str, names: re.Pattern[str] = IDENTIFIER) -> Section:
     """A mapping from Verilog names; empty where the file has none."""
     section = document.take(key, Section, None) or Section(document.file, document.line)
     for name in section:
-        if not IDENTIFIER.fullmatch(name):
+        if not names.fullmatch(name):
             raise section.error(f"'{name}' in '{key}' is no Verilog identifier", name)
     return section
 
@@ -300,15 +310,21 @@ def _parameters(document: Section) -> dict[str, int | str]:
     return {name: int(value) if isinstance(value, bool) else value for name, value in values.items()}
 
 
-def _constants(document: Section) -> dict[str, int]:
-    section = _named(document, "constants")
-    return {name: section.take_int(name, 0, (1 << 1024) - 1) for name in section}
+def _constants(document: Section) -> dict[str, int | str]:
+    """Values, as numbers or as names of an enumeration."""
+    section = _named(document, "constants", PORT)
+    return {
+        name: section.take(name, str)
+        if isinstance(section.get(name), str)
+        else section.take_int(name, 0, (1 << 1024) - 1)
+        for name in section
+    }
 
 
 def _clock(document: Section, handshake: Handshake) -> str | None:
     if handshake.kind == "combinational":
         return _optional(document, "clock")
-    return _identifier(document, "clock")
+    return _port(document, "clock")
 
 
 def _reset(document: Section) -> Reset | None:
@@ -321,7 +337,7 @@ def _reset(document: Section) -> Reset | None:
             "reset",
         )
     reset = Reset(
-        _identifier(section, "port"),
+        _port(section, "port"),
         section.take_choice("active", ("low", "high")) == "low",
         section.take("synchronous", bool, True),
         section.take_int("cycles", 1, MAX_CYCLES, 4),
@@ -347,9 +363,9 @@ def _valid_ready(section: Section) -> Handshake:
     given, result = _sides(section)
     handshake = Handshake(
         "valid_ready",
-        in_valid=_identifier(given, "valid"),
+        in_valid=_port(given, "valid"),
         in_ready=_optional(given, "ready"),
-        out_valid=_identifier(result, "valid"),
+        out_valid=_port(result, "valid"),
         out_ready=_optional(result, "ready"),
     )
     given.done()
@@ -363,7 +379,7 @@ def _valid_ready(section: Section) -> Handshake:
 
 def _valid(section: Section) -> Handshake:
     given, result = _sides(section)
-    in_valid, out_valid = _identifier(given, "valid"), _identifier(result, "valid")
+    in_valid, out_valid = _port(given, "valid"), _port(result, "valid")
     given.done(("valid",))
     result.done(("valid",))
     return Handshake("valid", in_valid=in_valid, out_valid=out_valid, interval=_interval(section))
@@ -371,7 +387,7 @@ def _valid(section: Section) -> Handshake:
 
 def _latency(section: Section) -> Handshake:
     given = section.take("input", Section, None)
-    in_valid = _identifier(given, "valid") if given is not None else None
+    in_valid = _port(given, "valid") if given is not None else None
     if given is not None:
         given.done()
     latency = section.take("latency", (int, str))

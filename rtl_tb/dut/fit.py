@@ -3,9 +3,12 @@ nothing left over."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from golden.errors import SpecError, nearest
 from golden.vectors.word import RESULTS, Field
 from rtl_tb.dut.description import Dut
+from rtl_tb.dut.parts import find, leaves, locate, places
 from rtl_tb.dut.portmap import PortMap
 from rtl_tb.dut.ports import Module, Port
 
@@ -21,6 +24,7 @@ def check_fit(dut: Dut, module: Module) -> None:
             _check_array(port_map, found)
             _check_width(dut, port_map, dut.fields[name], found)
     _check_covered(dut, module)
+    _check_shared(dut, module)
     _check_left_over(dut, module)
 
 
@@ -36,9 +40,7 @@ def entries(port: Port, array: str | None) -> int:
 
 
 def _port(dut: Dut, module: Module, name: str, where: str, direction: str) -> Port:
-    port = module.ports.get(name)
-    if port is None:
-        raise SpecError(f"{where}: {module.name} has no port '{name}'{nearest(name, module.ports)}")
+    port = find(module, name, where)
     if port.direction != direction:
         raise SpecError(
             f"{where}: port '{name}' of {module.name} is an {port.direction}, expected an {direction}"
@@ -72,15 +74,28 @@ def _check_controls(dut: Dut, module: Module) -> None:
             raise SpecError(f"{place}: port '{name}' has {port.shape}, expected 1 bit")
     for name, value in dut.constants.items():
         port = _port(dut, module, name, where["constants"], "input")
-        if port.unpacked:
+        value = constant_of(port, value, where["constants"])
+        if port.unpacked and not port.base:
             raise SpecError(
                 f"{where['constants']}: port '{name}' is an unpacked array, expected a vector to tie to "
                 f"{value}"
             )
-        if value >> port.width:
+        if value >> places(port)[1]:
             raise SpecError(
                 f"{where['constants']}: port '{name}' has {port.shape}, too few for the constant {value}"
             )
+
+
+def constant_of(port: Port, value: int | str, where: str) -> int:
+    """The number of a constant; raises SpecError for a name that the port's type does not have."""
+    if isinstance(value, int):
+        return value
+    if value not in port.items:
+        kind = f"one of {', '.join(port.items)}" if port.items else "a number: its type has no names"
+        raise SpecError(
+            f"{where}: constant '{port.name}' is '{value}', expected {kind}{nearest(value, port.items)}"
+        )
+    return port.items[value]
 
 
 def _check_array(port_map: PortMap, port: Port) -> None:
@@ -92,6 +107,10 @@ def _check_array(port_map: PortMap, port: Port) -> None:
     if port.unpacked and port_map.array != "unpacked":
         raise SpecError(
             f"{where}: port '{name}' is an unpacked array; write {{port: {name}, array: unpacked}}"
+        )
+    if port.stride and port_map.array != "packed":
+        raise SpecError(
+            f"{where}: '{name}' lies in each entry of an array; write {{port: {name}, array: packed}}"
         )
     if port_map.array == "unpacked" and not port.unpacked:
         raise SpecError(f"{where}: port '{name}' is a vector of {port.shape}, not an unpacked array")
@@ -135,7 +154,7 @@ def _check_covered(dut: Dut, module: Module) -> None:
         for name in port_map.ports:
             users.setdefault(name, []).append(port_map)
     for name, maps in users.items():
-        port, array = module.ports[name], maps[0].array
+        port, array = find(module, name, maps[0].where), maps[0].array
         if any(user.array != array for user in maps):
             raise SpecError(f"{maps[0].where}: port '{name}' is described both as an array and as a vector")
         if any(user.partial for user in maps):
@@ -152,17 +171,44 @@ def _check_covered(dut: Dut, module: Module) -> None:
             )
 
 
+def _check_shared(dut: Dut, module: Module) -> None:
+    """No bit of an input may be driven twice: by a structure and one of its fields, by two members of a
+    union."""
+    taken: dict[tuple[str, int | None], list[tuple[int, int, str]]] = {}
+    for name, at in dut.ports.items():
+        for place in at.places(dut.fields[name]) if name not in RESULTS else ():
+            port = find(module, place.port, at.where)
+            real, index, lsb = locate(port, at.array, place.index, place.lsb)
+            taken.setdefault((real, index), []).append((lsb, lsb + dut.fields[name].bits, place.port))
+    for name in _single_inputs(dut):
+        port = find(module, name, str(dut.file))
+        found, width = places(port)
+        for real, index, lsb in found:
+            taken.setdefault((real, index), []).append((lsb, lsb + width, name))
+    for (real, _), runs in taken.items():
+        runs.sort()
+        for (_, end, first), (start, _, second) in pairwise(runs):
+            if start < end:
+                raise SpecError(
+                    f"{dut.file}: '{first}' and '{second}' share bit {start} of port '{real}' of "
+                    f"{module.name}"
+                )
+
+
+def _single_inputs(dut: Dut) -> list[str]:
+    """Inputs that are not operands: clock, reset, handshake, constants."""
+    names = [dut.clock, dut.reset.port if dut.reset else None, *dut.handshake.inputs().values()]
+    return [*(name for name in names if name), *dut.constants]
+
+
 def _check_left_over(dut: Dut, module: Module) -> None:
     """Inputs that nobody drives would be Z; outputs may stay open."""
-    named = {
-        dut.clock,
-        dut.reset.port if dut.reset else None,
-        *dut.handshake.inputs().values(),
-        *dut.constants,
-    }
-    named |= {port for port_map in dut.ports.values() for port in port_map.ports}
+    named = {*_single_inputs(dut), *(port for port_map in dut.ports.values() for port in port_map.ports)}
     undriven = [
-        name for name, port in module.ports.items() if port.direction != "output" and name not in named
+        name
+        for port in module.ports.values()
+        if port.direction != "output"
+        for name in _undriven(port, named)
     ]
     if undriven:
         plural = "s" * (len(undriven) > 1)
@@ -170,3 +216,20 @@ def _check_left_over(dut: Dut, module: Module) -> None:
             f"{dut.file}: nothing drives the input{plural} {', '.join(undriven)} of {module.name}; "
             "name them under ports, or tie them under 'constants'"
         )
+
+
+def _undriven(port: Port, named: set[str]) -> list[str]:
+    """The port, or those of its fields, that nobody names; fields over one another are those of a union."""
+    parts = list(leaves(port))
+    ways = {each.name: {".".join(each.name.split(".")[: n + 1]) for n in range(64)} for each in parts}
+    driven = [each for each in parts if ways[each.name] & named]
+    if not driven:
+        return [] if port.name in named else [port.name]
+
+    def overlaps(each: Port) -> bool:
+        return any(
+            each.offset < other.offset + places(other)[1] and other.offset < each.offset + places(each)[1]
+            for other in driven
+        )
+
+    return [each.name for each in parts if each not in driven and not overlaps(each)]

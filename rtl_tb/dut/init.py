@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import yaml
@@ -23,6 +23,7 @@ from golden.catalog.unit_files import load_instruction
 from golden.instruction import Instruction
 from golden.vectors.word import RESULTS, Field, WordLayout
 from rtl_tb.dut.fit import entries, entry_width
+from rtl_tb.dut.parts import leaves
 from rtl_tb.dut.ports import Design, Module, Port, read_ports
 from rtl_tb.dut.sources import Sources, packages_first, read_list
 
@@ -118,7 +119,7 @@ def draft(
     """
     folder = folder or Path()
     given = given or Given()
-    module = read_ports(given.design(sources, top))
+    module = _taken_apart(read_ports(given.design(sources, top)))
     roles = _roles(module)
     candidates = [instruction] if instruction else _candidates(module, roles)
     layout = WordLayout.of(_instruction(candidates[0])) if candidates else None
@@ -136,7 +137,7 @@ def draft(
         *_timing(module, roles),
         "",
         *_ports(module, roles, layout),
-        *_rest(roles),
+        *_rest(roles, module),
         "# nan: exact | canonical | any      zero: strict | any",
         "compare: {nan: exact, zero: strict}",
     ]
@@ -164,6 +165,28 @@ def _instruction(name: str) -> Instruction:
 # Roles ------------------------------------------------------------------------------------------------------
 
 
+def _taken_apart(module: Module) -> Module:
+    """The module as if the fields of its structures were ports, but for structures that are one operand; of a
+    union the first field stands for all."""
+    parts = [part for port in module.ports.values() for part in leaves(_without_unions(port), _is_operand)]
+    return replace(module, ports={part.name: part for part in parts})
+
+
+def _without_unions(port: Port) -> Port:
+    at: dict[int, Port] = {}
+    for lsb, member in port.members:
+        at.setdefault(lsb, _without_unions(member))
+    return replace(port, members=tuple(at.items()))
+
+
+def _is_operand(port: Port) -> bool:
+    """Whether a structure is one number, with a sign, an exponent and a fraction, and no bus."""
+    names = [member.name for _, member in port.members]
+    several = {_operand(name, port.direction)[0] for name in names} & {"a", "b", "c", "d"}
+    handshake = any(re.search(r"valid|vld|ready|rdy", name, re.I) for name in names)
+    return _operand(port.name, port.direction)[0] is not None and not several and not handshake
+
+
 def _roles(module: Module) -> _Roles:
     roles = _Roles()
     for name, port in module.ports.items():
@@ -188,7 +211,7 @@ def _roles(module: Module) -> _Roles:
 
 def _control(name: str, port: Port) -> str | None:
     """The attribute of _Roles that a one-bit port fills, by its name and direction."""
-    given = port.direction == "input"
+    given, name = port.direction == "input", name.rpartition(".")[2]
     if re.search(r"valid|vld|start|push|strobe|stb|^go(_i)?$", name, re.I):
         return "in_valid" if given else "out_valid"
     if re.search(r"ready|rdy", name, re.I):
@@ -202,7 +225,7 @@ def _control(name: str, port: Port) -> str | None:
 def _operand(name: str, direction: str) -> tuple[str | None, int | None]:
     """(operand, number) of a port: "a_i" is ("a", None), "a3" is ("a", 3); (None, None) for a name that no
     rule knows."""
-    plain = name
+    plain = name = name.rpartition(".")[2]
     while (shorter := _AFFIXES.sub("", plain)) != plain and shorter:
         plain = shorter
     match = re.fullmatch(r"(.*?)_?(\d+)?", plain.lower())
@@ -352,18 +375,26 @@ def _arrangement(names: list[str], module: Module, item: Field | None) -> str:
     return text
 
 
-def _rest(roles: _Roles) -> list[str]:
+def _rest(roles: _Roles, module: Module) -> list[str]:
     lines = []
     left = [*roles.left, *_unused_controls(roles)]
     if left:
         lines += [
             "# Inputs of unknown purpose, tied for now.",
             "constants:",
-            *(f"  {_scalar(name)}: 0{GUESS}" for name in left),
+            *(f"  {_scalar(name)}: {_tied(module.ports[name])}" for name in left),
         ]
     if roles.open:
         lines.append(f"# Outputs left open: {', '.join(roles.open)}")
     return [*lines, ""]
+
+
+def _tied(port: Port) -> str:
+    """The value of an input that is tied: a name where its type has names."""
+    if not port.items:
+        return f"0{GUESS}"
+    names = list(port.items)
+    return f"{names[0]}{GUESS}: one of {', '.join(names)}"
 
 
 def _unused_controls(roles: _Roles) -> Iterable[str]:

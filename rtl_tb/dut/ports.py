@@ -12,7 +12,7 @@ import json
 import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,14 @@ _TYPES_WITHOUT_BITS = {
     "CLASSREFDTYPE": "a class handle",
     "DYNARRAYDTYPE": "a dynamic array",
 }
+_LEADING = ("UNPACKARRAYDTYPE", "PACKARRAYDTYPE", "REFDTYPE", "ENUMDTYPE", "PARAMTYPEDTYPE")
+"""Types that say something of another type: arrays of it, a name for it."""
 _RANGE = re.compile(r"\[(-?\d+):(-?\d+)\]")
 
 
 @dataclass(frozen=True)
 class Port:
-    """One port of the elaborated top module.
+    """One port of the elaborated top module, or a field of one (rtl_tb/dut/parts.py).
 
     Attributes:
         direction: "input", "output" or "inout".
@@ -42,6 +44,11 @@ class Port:
         packed: (left, right) of every packed dimension but the last, outermost first; None where unknown
             (Icarus).
         unpacked: (left, right) of every unpacked dimension.
+        members: the fields of a packed structure or union, or of each entry of an array of them: the lowest
+            bit of each in the structure, and its type as a port. Overlapping ones are those of a union.
+        items: the values of an enumeration by name.
+        base: of a field, the port in which it lies, from bit `offset` on of the vector or of each unpacked
+            entry; `stride` is the number of bits from one entry of `packed` to the next, 0: side by side.
     """
 
     name: str
@@ -50,12 +57,17 @@ class Port:
     packed: tuple[Range, ...] | None = ()
     unpacked: tuple[Range, ...] = ()
     problem: str = ""
+    members: tuple[tuple[int, Port], ...] = ()
+    items: Mapping[str, int] = field(default_factory=dict)
+    base: str = ""
+    offset: int = 0
+    stride: int = 0
 
     @property
     def shape(self) -> str:
         """As messages show it: "256 bits", or "16 entries of 16 bits"."""
         if self.unpacked:
-            entries = _entries(self.unpacked)
+            entries = count_entries(self.unpacked)
             return f"{entries} entries of {self.width // entries} bits"
         return f"{self.width} bit{'s' * (self.width != 1)}"
 
@@ -188,38 +200,59 @@ def _only_top(wanted: str | None, tops: Iterable[str]) -> str:
 
 
 def _verilator_port(node: Node, types: dict[str, Node]) -> Port:
+    return _of_type(node["origName"], node["direction"].lower(), types[node["dtypep"]], types)
+
+
+def _of_type(name: str, direction: str, kind: Node, types: dict[str, Node]) -> Port:
+    """A port, or a field, of a type."""
     packed: list[Range] = []
     unpacked: list[Range] = []
-    name, direction = node["origName"], node["direction"].lower()
-    kind = types[node["dtypep"]]
-    while kind["type"] in ("UNPACKARRAYDTYPE", "PACKARRAYDTYPE", "REFDTYPE"):
-        if kind["type"] != "REFDTYPE":
+    items: dict[str, int] = {}
+    while kind["type"] in _LEADING:
+        if kind["type"] in ("UNPACKARRAYDTYPE", "PACKARRAYDTYPE"):
             (unpacked if kind["type"] == "UNPACKARRAYDTYPE" else packed).append(_range(kind["declRange"]))
-        kind = types[kind["refDTypep"]]
-    bits = _bits(kind, types)
+        if kind["type"] == "ENUMDTYPE":
+            items = {item["name"]: _constant(item["valuep"][0]["name"]) for item in kind["itemsp"]}
+        kind = types[kind["dtypep" if kind["type"] == "PARAMTYPEDTYPE" else "refDTypep"]]
+    members: list[tuple[int, Port]] = []
+    if kind["type"] in ("STRUCTDTYPE", "UNIONDTYPE") and kind.get("packed"):
+        fields = [
+            _of_type(each["name"], direction, types[each["dtypep"]], types) for each in kind["membersp"]
+        ]
+        bits = members_of(fields, kind["type"] == "UNIONDTYPE", members)
+    else:
+        bits = _bits(kind)
     if bits == 0:
         problem = _TYPES_WITHOUT_BITS.get(kind["type"], f"of type {kind.get('name') or kind['type'].lower()}")
         return Port(name, direction, 0, problem=problem)
-    return Port(name, direction, _entries(packed) * _entries(unpacked) * bits, tuple(packed), tuple(unpacked))
+    width = count_entries(packed) * count_entries(unpacked) * bits
+    return Port(name, direction, width, tuple(packed), tuple(unpacked), members=tuple(members), items=items)
 
 
-def _bits(kind: Node, types: dict[str, Node]) -> int:
-    """Width of a type; 0 for one without bits (real, string, interfaces)."""
-    if kind["type"] == "BASICDTYPE":
-        if kind["keyword"] in ("real", "string", "chandle", "event"):
-            return 0
-        left, right = (int(end) for end in kind.get("range", "0:0").split(":"))
-        return abs(left - right) + 1
-    if kind["type"] == "STRUCTDTYPE" or kind["type"] == "UNIONDTYPE":
-        if not kind.get("packed"):
-            return 0
-        widths = [_bits(types[member["dtypep"]], types) for member in kind["membersp"]]
-        return max(widths) if kind["type"] == "UNIONDTYPE" else sum(widths)
-    if kind["type"] == "PACKARRAYDTYPE":
-        return _entries([_range(kind["declRange"])]) * _bits(types[kind["refDTypep"]], types)
-    if kind["type"] in ("REFDTYPE", "ENUMDTYPE"):
-        return _bits(types[kind["refDTypep"]], types)
-    return 0
+def members_of(fields: Sequence[Port], union: bool, members: list[tuple[int, Port]]) -> int:
+    """Fills `members` with the fields of a packed structure, of which the first is the highest, or of a union
+    and returns its width."""
+    widths = [each.width for each in fields]
+    total = max(widths, default=0) if union else sum(widths)
+    at = total
+    for each in fields:
+        at -= each.width
+        members.append((0 if union else at, each))
+    return total if all(widths) else 0
+
+
+def _constant(text: str) -> int:
+    """The value of "2'h1", "32'sh3"."""
+    _, _, digits = text.rpartition("h")
+    return int(digits, 16)
+
+
+def _bits(kind: Node) -> int:
+    """Width of a type that is no structure; 0 for one without bits (real, string, interfaces)."""
+    if kind["type"] != "BASICDTYPE" or kind["keyword"] in ("real", "string", "chandle", "event"):
+        return 0
+    left, right = (int(end) for end in kind.get("range", "0:0").split(":"))
+    return abs(left - right) + 1
 
 
 def _range(text: str) -> Range:
@@ -228,7 +261,8 @@ def _range(text: str) -> Range:
     return int(match[1]), int(match[2])
 
 
-def _entries(ranges: Iterable[Range]) -> int:
+def count_entries(ranges: Iterable[Range]) -> int:
+    """Entries of an array with these dimensions."""
     count = 1
     for left, right in ranges:
         count *= abs(left - right) + 1

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from golden.catalog.json_schema import DRAFT, Schema, schema_file, text
 from golden.vectors.word import LEVELS
-from rtl_tb.dut.description import HANDSHAKES
+from rtl_tb.dut.description import HANDSHAKES, IDENTIFIER, PORT
 from rtl_tb.dut.policy import NAN_POLICIES, ZERO_POLICIES
 from rtl_tb.dut.portmap import ARRAYS, ORDERS
 
-_IDENTIFIER: Schema = {"type": "string", "pattern": r"^[A-Za-z_][A-Za-z0-9_$]*$"}
+_IDENTIFIER: Schema = {"type": "string", "pattern": f"^{IDENTIFIER.pattern}$"}
+_PORT: Schema = {"type": "string", "pattern": f"^{PORT.pattern}$"}
 _NAMES: Schema = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
 
@@ -36,12 +37,15 @@ def dut_schema() -> Schema:
                 "include": _NAMES,
                 "defines": {"type": "object"},
                 "parameters": {"type": "object"},
-                "constants": {"type": "object", "additionalProperties": _COUNT},
+                "constants": {
+                    "type": "object",
+                    "additionalProperties": {"anyOf": [_COUNT, {"type": "string"}]},
+                },
                 "level": {"enum": list(LEVELS)},
-                "clock": _IDENTIFIER,
+                "clock": _PORT,
                 "reset": _object(
                     {
-                        "port": _IDENTIFIER,
+                        "port": _PORT,
                         "active": {"enum": ["low", "high"]},
                         "synchronous": {"type": "boolean"},
                         "cycles": _COUNT,

@@ -10,7 +10,7 @@ reads, and to what Verilator takes without a warning under -Wall. Compile it aft
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -18,7 +18,8 @@ from pathlib import Path
 from golden.files.escape import line_comment
 from golden.vectors.word import RESULTS, Field
 from rtl_tb.dut.description import IDENTIFIER, Dut, Handshake
-from rtl_tb.dut.fit import check_fit, entry_width
+from rtl_tb.dut.fit import check_fit, constant_of, entry_width
+from rtl_tb.dut.parts import find, locate, places
 from rtl_tb.dut.portmap import PortMap
 from rtl_tb.dut.ports import Design, Module, Port, literal, read_ports
 
@@ -54,11 +55,14 @@ def wrapper_text(dut: Dut, module: Module) -> str:
     they do not fit."""
     check_fit(dut, module)
     maps = [(dut.ports[name], field) for name, field in dut.fields.items()]
+    operands = [(at, field) for at, field in maps if field.name not in RESULTS]
+    results = [(at, field) for at, field in maps if field.name in RESULTS]
     lines = [
         *_header(dut),
-        *_operands([(at, field) for at, field in maps if field.name not in RESULTS], module),
-        *_results([(at, field) for at, field in maps if field.name in RESULTS], module),
         *_handshake(dut.handshake),
+        "",
+        *_operands(operands, _driven_fields(dut, module), module),
+        *_results(results, _read_fields(dut, module), module),
     ]
     lines += [*_instance(dut, module), "endmodule", ""]
     return "\n".join(lines)
@@ -91,56 +95,84 @@ def _header(dut: Dut) -> list[str]:
 
 @dataclass(frozen=True)
 class _Run:
-    """Elements first..last of an operand, adjacent in the word (from bit `word`)
-    and in the port (from bit `lsb`)."""
+    """Adjacent bits of a port, and what they are connected to.
 
-    field: Field
-    first: int
-    last: int
-    word: int
+    Attributes:
+        port, index, lsb: the port, an entry of an unpacked array in it or None, and the lowest bit there.
+        word: the lowest of the bits of in_data or out_data, or None where `signal` is another signal.
+        text: what they are, for a comment.
+    """
+
     port: str
     index: int | None
     lsb: int
+    width: int
+    text: str
+    word: int | None = None
+    signal: str = ""
 
-    @property
-    def width(self) -> int:
-        return (self.last - self.first + 1) * self.field.bits
-
-    def text(self) -> str:
-        if self.field.elements == 1:
-            return self.field.name
-        return f"{self.field.name}[{self.first}]" + (f"..[{self.last}]" if self.last > self.first else "")
+    def bits(self, bus: str) -> str:
+        """The signal on the other side."""
+        return self.signal if self.word is None else f"{bus}[{self.word + self.width - 1}:{self.word}]"
 
 
 def _runs(port_map: PortMap, field: Field, module: Module) -> list[_Run]:
     """The operand as runs, as few as there can be."""
-    runs: list[_Run] = []
+    runs: list[list[tuple[tuple[str, int | None, int], int]]] = []
     for element, place in enumerate(port_map.places(field)):
-        index, lsb = _locate(module.ports[place.port], port_map.array, place.index, place.lsb)
-        last = runs[-1] if runs else None
-        if last and (last.port, last.index, last.lsb + last.width) == (place.port, index, lsb):
-            runs[-1] = _Run(field, last.first, element, last.word, last.port, index, last.lsb)
+        port = find(module, place.port, port_map.where)
+        real, index, lsb = locate(port, port_map.array, place.index, place.lsb)
+        (before, last) = runs[-1][-1] if runs else (None, 0)
+        if before == (real, index, lsb - field.bits) and last == element - 1:
+            runs[-1].append(((real, index, lsb), element))
         else:
-            runs.append(
-                _Run(field, element, element, field.lsb + element * field.bits, place.port, index, lsb)
-            )
+            runs.append([((real, index, lsb), element)])
+    return [_run_of(run[0], run[-1][1], field) for run in runs]
+
+
+def _run_of(first: tuple[tuple[str, int | None, int], int], last: int, field: Field) -> _Run:
+    (port, index, lsb), element = first
+    text = field.name
+    if field.elements > 1:
+        text += f"[{element}]" + (f"..[{last}]" if last > element else "")
+    width = (last - element + 1) * field.bits
+    return _Run(port, index, lsb, width, text, word=field.lsb + element * field.bits)
+
+
+def _field_runs(signals: Iterable[tuple[str, str]], module: Module, where: str) -> list[_Run]:
+    """Those of (name, signal) whose name is that of a field of a port."""
+    runs = []
+    for name, signal in signals:
+        port = find(module, name, where)
+        if port.base:
+            at, width = places(port)
+            runs += [_Run(*place, width, name, signal=signal) for place in at]
     return runs
 
 
-def _locate(port: Port, array: str | None, index: int | None, lsb: int) -> tuple[int | None, int]:
-    """Declared index of an unpacked entry and bit within it, or (None, bit of the vector); `index` 0 is
-    the lowest."""
-    if array is None or index is None:
-        return None, lsb
-    if array == "unpacked":
-        return min(port.unpacked[0]) + index, lsb
-    left, right = (port.packed or ())[0]
-    from_right = index if left >= right else abs(left - right) - index
-    return None, from_right * entry_width(port, array) + lsb
+def _driven_fields(dut: Dut, module: Module) -> list[_Run]:
+    """Clock, reset, handshake and constants that are fields of ports."""
+    where = str(dut.file)
+    constants = {name: _constant(dut, find(module, name, where)) for name in dut.constants}
+    outputs = set(dut.handshake.outputs().values())
+    given = [(name, signal) for name, signal in _signals(dut).items() if name not in outputs]
+    return _field_runs([*given, *constants.items()], module, where)
 
 
-def _operands(maps: list[tuple[PortMap, Field]], module: Module) -> list[str]:
-    runs = [run for port_map, field in maps for run in _runs(port_map, field, module)]
+def _read_fields(dut: Dut, module: Module) -> list[_Run]:
+    """Outputs of the handshake that are fields of ports."""
+    outputs = set(dut.handshake.outputs().values())
+    read = [(name, signal) for name, signal in _signals(dut).items() if name in outputs]
+    return _field_runs(read, module, str(dut.file))
+
+
+def _constant(dut: Dut, port: Port) -> str:
+    value = constant_of(port, dut.constants[port.name], dut.where["constants"])
+    return f"{places(port)[1]}'h{value:x}"
+
+
+def _operands(maps: list[tuple[PortMap, Field]], fields: list[_Run], module: Module) -> list[str]:
+    runs = [run for port_map, field in maps for run in _runs(port_map, field, module)] + fields
     lines = [
         f"    // {field.name}: {_elements(field)} in in_data[{field.msb}:{field.lsb}]" for _, field in maps
     ]
@@ -165,13 +197,18 @@ def _elements(field: Field) -> str:
 def _declaration(port: Port) -> str:
     if port.unpacked:
         left, right = port.unpacked[0]
-        return f"    wire [{entry_width(port, 'unpacked') - 1}:0] p_{port.name} [{left}:{right}];"
-    return f"    wire [{port.width - 1}:0] p_{port.name};"
+        return f"    wire [{entry_width(port, 'unpacked') - 1}:0] {_wire(port.name)} [{left}:{right}];"
+    return f"    wire [{port.width - 1}:0] {_wire(port.name)};"
+
+
+def _wire(port: str) -> str:
+    """The wire at a port."""
+    return _port_name(f"p_{port}")
 
 
 def _target(port: Port, index: int | None, lsb: int, width: int) -> str:
     entry = "" if index is None else f"[{index}]"
-    return f"p_{port.name}{entry}[{lsb + width - 1}:{lsb}]"
+    return f"{_wire(port.name)}{entry}[{lsb + width - 1}:{lsb}]"
 
 
 def _drive(port: Port, runs: list[_Run]) -> Iterator[str]:
@@ -180,8 +217,8 @@ def _drive(port: Port, runs: list[_Run]) -> Iterator[str]:
     for run in runs:
         if run.lsb > at:
             yield f"    assign {_target(port, index, at, run.lsb - at)} = {run.lsb - at}'d0;"
-        source = f"in_data[{run.word + run.width - 1}:{run.word}]"
-        yield f"    assign {_target(port, index, run.lsb, run.width)} = {source};  // {run.text()}"
+        target = _target(port, index, run.lsb, run.width)
+        yield f"    assign {target} = {run.bits('in_data')};  // {run.text}"
         at = run.lsb + run.width
     width = entry_width(port, "unpacked") if port.unpacked else port.width
     if at < width:
@@ -193,26 +230,23 @@ def _empty_entries(port: Port, used: set[int | None]) -> list[str]:
         return []
     width = entry_width(port, "unpacked")
     empty = [index for index in range(min(port.unpacked[0]), max(port.unpacked[0]) + 1) if index not in used]
-    return [f"    assign p_{port.name}[{index}] = {width}'d0;" for index in empty]
+    return [f"    assign {_wire(port.name)}[{index}] = {width}'d0;" for index in empty]
 
 
-def _results(maps: list[tuple[PortMap, Field]], module: Module) -> list[str]:
+def _results(maps: list[tuple[PortMap, Field]], fields: list[_Run], module: Module) -> list[str]:
     lines = [""]
     lines += [
         f"    // {field.name}: {_elements(field)} in out_data[{field.msb}:{field.lsb}]. Bits that carry no "
         "element stay unused."
         for _, field in maps
     ]
+    runs = [run for port_map, field in maps for run in _runs(port_map, field, module)] + fields
     lines += ["    // verilator lint_off UNUSEDSIGNAL"]
-    ports = dict.fromkeys(name for port_map, _ in maps for name in port_map.ports)
-    lines += [_declaration(module.ports[name]) for name in ports]
+    lines += [_declaration(module.ports[name]) for name in dict.fromkeys(run.port for run in runs)]
     lines += ["    // verilator lint_on UNUSEDSIGNAL"]
-    for port_map, field in maps:
-        for run in _runs(port_map, field, module):
-            source = _target(module.ports[run.port], run.index, run.lsb, run.width)
-            lines.append(
-                f"    assign out_data[{run.word + run.width - 1}:{run.word}] = {source};  // {run.text()}"
-            )
+    for run in runs:
+        source = _target(module.ports[run.port], run.index, run.lsb, run.width)
+        lines.append(f"    assign {run.bits('out_data')} = {source};  // {run.text}")
     return lines
 
 
@@ -293,13 +327,11 @@ def _latency(shake: Handshake) -> list[str]:
 
 def _instance(dut: Dut, module: Module) -> list[str]:
     values = [f".{name} ({literal(value)})" for name, value in dut.parameters.items()]
-    connected = _connections(dut)
+    connected = _connections(dut, module)
     pins = []
     for name, port in module.ports.items():
-        if name in dut.constants:
-            pins.append(f".{_port_name(name)} ({port.width}'h{dut.constants[name]:x})")
-        else:
-            pins.append(f".{_port_name(name)} ({connected.get(name, '')})")
+        signal = _constant(dut, port) if name in dut.constants else connected.get(name, "")
+        pins.append(f".{_port_name(name)} ({signal})")
     return [
         "",
         "    // Outputs that nobody looks at stay open. Numbers stand for the names of enumerated "
@@ -320,13 +352,21 @@ def _port_name(name: str) -> str:
     return name if IDENTIFIER.fullmatch(name) else f"\\{name} "
 
 
-def _connections(dut: Dut) -> dict[str, str]:
+def _connections(dut: Dut, module: Module) -> dict[str, str]:
     """What each port of the DUT is connected to, but for constants."""
+    mapped = [port for port_map in dut.ports.values() for port in port_map.ports]
+    named = [find(module, name, str(dut.file)) for name in (*mapped, *_signals(dut), *dut.constants)]
+    fields = [port.base for port in named if port.base]
+    whole = {name: signal for name, signal in _signals(dut).items() if name in module.ports}
+    return whole | {name: _wire(name) for name in (*mapped, *fields) if name in module.ports}
+
+
+def _signals(dut: Dut) -> dict[str, str]:
+    """The wrapper's signal at each port, or field of a port, of clock, reset and handshake."""
     shake = dut.handshake
-    wires = {port: f"p_{port}" for port_map in dut.ports.values() for port in port_map.ports}
     accept = "in_valid" if shake.kind == "valid_ready" else "accept"
     signals = [(shake.in_valid, accept), (shake.in_ready, "in_ready"), (shake.out_valid, "out_valid")]
     signals += [(shake.out_ready, "out_ready"), (shake.enable, "!stall"), (dut.clock, "clk")]
     if dut.reset:
         signals.append((dut.reset.port, "rst_n" if dut.reset.active_low else "!rst_n"))
-    return wires | {port: signal for port, signal in signals if port}
+    return {port: signal for port, signal in signals if port}
