@@ -22,6 +22,9 @@ from golden.errors import (
     SpecError,
     UnknownNameError,
 )
+from golden.gemm.plan import Plan, plan
+from golden.gemm.plan_files import load_plan, plans
+from golden.gemm.product import gemm
 from golden.instruction import Evidence, Instruction
 from golden.number.formats import Format, formats, from_float, get_format, to_float
 
@@ -36,15 +39,20 @@ __all__ = [
     "MetadataError",
     "MmagoldError",
     "OperandError",
+    "Plan",
     "ShapeError",
     "SpecError",
     "UnknownNameError",
     "architectures",
     "formats",
     "from_float",
+    "gemm",
     "get_format",
     "instruction",
     "instructions",
     "load_instruction",
+    "load_plan",
+    "plan",
+    "plans",
     "to_float",
 ]

@@ -270,6 +270,14 @@ class Engine:
         compare)."""
         return self.compute(self.signature.check_operands(operands, matrices=False), False, general)
 
+    def tiles(self, operands: dict[str, Bits], m: int, n: int) -> Bits:
+        """D (..., m, n) of matrices of any m and n, whatever the unit's own are: a dot product knows neither.
+
+        Args:
+            operands: checked, as for `matrices`, with rows and columns m and n. Leading dimensions broadcast.
+        """
+        return self._run(operands, m, n, False, None)
+
     def compute(self, checked: dict[str, Bits], matrices: bool, general: bool = False) -> Bits:
         """D or d for operands that were checked."""
         return self._compute(checked, matrices, general, None)

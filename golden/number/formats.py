@@ -286,11 +286,17 @@ _ML_DTYPES = {
 }
 
 
-def _native_dtype(fmt: Format) -> np.dtype[Any]:
+def native_dtype(fmt: Format) -> np.dtype[Any] | None:
+    """The dtype of NumPy or ml_dtypes whose bits are codes of the format (tf32: float32); None where there is
+    none beside that of the codes."""
     if fmt.name in ("f64", "f32", "f16"):
         return np.dtype(f"f{fmt.storage // 8}")
     if fmt.name == "tf32":
         return np.dtype("f4")
+    if not fmt.is_float:
+        return np.dtype(f"i{fmt.storage // 8}") if fmt.signed and fmt.bits == fmt.storage else None
+    if fmt.name not in _ML_DTYPES:
+        return None
     import ml_dtypes  # imported here: it doubles the start-up time and only conversions need it
 
     native: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _ML_DTYPES[fmt.name]))
@@ -309,7 +315,7 @@ def to_float(fmt: Format | str, codes: npt.ArrayLike) -> npt.NDArray[np.float64]
     raw = raw & fmt.dtype.type(kept)
     if fmt.name in _ML_DTYPES or fmt.name in ("f64", "f32", "tf32", "f16"):
         with np.errstate(invalid="ignore"):
-            return np.asarray(raw.view(_native_dtype(fmt)).astype(np.float64))
+            return np.asarray(raw.view(native_dtype(fmt)).astype(np.float64))
     different, place = np.unique(raw, return_inverse=True)
     values = np.array([_float_value(fmt.decode(int(code))) for code in different], np.float64)
     return np.asarray(values[place.reshape(raw.shape)])
@@ -340,11 +346,11 @@ def from_float(fmt: Format | str, values: npt.ArrayLike) -> npt.NDArray[Any]:
         raise OperandError(f"{fmt.name} has no sign, but a value is {float(wide[wide < 0].flat[0])}")
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if fmt.name in ("f64", "f32", "f16"):
-            return np.asarray(wide.astype(_native_dtype(fmt))).view(fmt.dtype)
+            return np.asarray(wide.astype(native_dtype(fmt))).view(fmt.dtype)
         if fmt.name == "tf32":
             return _round_tf32(_round_to_odd_f32(wide))
         if fmt.name in _ML_DTYPES:
-            return np.asarray(_round_to_odd_f32(wide).astype(_native_dtype(fmt))).view(
+            return np.asarray(_round_to_odd_f32(wide).astype(native_dtype(fmt))).view(
                 np.uint8 if fmt.storage == 8 else fmt.dtype
             )
     from golden.number.rounding import encode_fraction

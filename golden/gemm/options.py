@@ -1,0 +1,206 @@
+"""The keys of an accumulation plan: what each takes and means. Python's keywords, YAML files, the editors'
+schema and the page are all read from here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from golden.errors import nearest
+from golden.number.formats import formats
+from golden.program.steps import MAX_K
+
+OUT = ("f16", "bf16", "f32", "f64", "s32")
+"""The formats that results can have."""
+REDUCED = ("f16", "bf16", "f32", "f64", "s32")
+ROUNDINGS = ("none", "nearest_even", "toward_zero", "nearest_away")
+FUSED = ("promotion", "c")
+MOST_K = 1 << 31
+
+Fail = Callable[[str], Exception]
+Check = Callable[[str, Any, Fail], Any]
+
+
+def _integer(low: int, high: int) -> Check:
+    def check(name: str, value: Any, fail: Fail) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise fail(f"'{name}' is {_shown(value)}, expected an integer from {low} to {high}")
+        return value
+
+    return check
+
+
+def _one_of(words: tuple[str, ...]) -> Check:
+    def check(name: str, value: Any, fail: Fail) -> str:
+        if not isinstance(value, str) or value not in words:
+            raise fail(
+                f"'{name}' is {_shown(value)}, expected one of {', '.join(words)}{nearest(str(value), words)}"
+            )
+        return value
+
+    return check
+
+
+def _number(name: str, value: Any, fail: Fail) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise fail(f"'{name}' is {_shown(value)}, expected a finite number")
+    return float(value)
+
+
+def _format(name: str, value: Any, fail: Fail) -> str:
+    return str(_one_of(formats())(name, value, fail))
+
+
+def _integers(low: int, high: int, count: int | None = None) -> Check:
+    def check(name: str, value: Any, fail: Fail) -> tuple[int, ...]:
+        many = f"{count}" if count else "a list of"
+        if not isinstance(value, (list, tuple)) or (count and len(value) != count):
+            raise fail(f"'{name}' is {_shown(value)}, expected {many} integers from {low} to {high}")
+        return tuple(_integer(low, high)(name, one, fail) for one in value)
+
+    return check
+
+
+def _words(words: tuple[str, ...]) -> Check:
+    def check(name: str, value: Any, fail: Fail) -> tuple[str, ...]:
+        given = [value] if isinstance(value, str) else value
+        if not isinstance(given, (list, tuple)):
+            raise fail(f"'{name}' is {_shown(value)}, expected a list of {', '.join(words)}")
+        found = tuple(_one_of(words)(name, one, fail) for one in given)
+        return tuple(word for word in words if word in found)
+
+    return check
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _key(check: Check, default: Any, takes: str, meaning: str) -> Any:
+    return field(default=default, metadata={"check": check, "takes": takes, "meaning": meaning})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """All keys of a plan beside its instruction. None: see the key's meaning."""
+
+    a: str | None = _key(_format, None, "format", "format of A's codes; default: the instruction's")
+    b: str | None = _key(_format, None, "format", "the same of B")
+    convert: str = _key(
+        _one_of(ROUNDINGS),
+        "nearest_even",
+        " | ".join(ROUNDINGS),
+        "how A and B of another format are rounded to the instruction's; `none` hands f32 codes to tf32 as "
+        "they are, and the unit drops the low bits",
+    )
+    tile_k: int | None = _key(
+        _integer(1, MOST_K),
+        None,
+        "integer",
+        "elements of K that a kernel takes at once: what `slices` and `order` divide, and parts are "
+        "multiples of; default: the instruction's k times `slices`",
+    )
+    order: tuple[int, ...] | None = _key(
+        _integers(0, MAX_K * 64 - 1),
+        None,
+        "list of integers",
+        "element of a tile that stands at each place; default: as they come",
+    )
+    slices: int = _key(
+        _integer(1, 1024),
+        1,
+        "integer",
+        "warps that share each tile of K, every one with a chain of its own; their sums are added in "
+        "`reduce`'s order in the accumulator's format",
+    )
+    promote: int | None = _key(
+        _integer(1, MOST_K),
+        None,
+        "integer",
+        "elements of K after which a sum, begun at zero, is added to an f32 accumulator (f64 for f64); "
+        "default: one chain",
+    )
+    split_k: int = _key(
+        _integer(1, 4096), 1, "integer", "parts of K that are computed apart, each of as many tiles"
+    )
+    part: int | None = _key(
+        _integer(1, MOST_K), None, "integer", "elements of K of a part, instead of `split_k`"
+    )
+    reduce: str = _key(
+        _one_of(("ascending", "descending", "tree")),
+        "ascending",
+        "ascending | descending | tree",
+        "order in which the sums of parts (and of slices) are added; tree: neighbours in pairs",
+    )
+    reduce_format: str | None = _key(
+        _one_of(REDUCED),
+        None,
+        " | ".join(REDUCED),
+        "format to which the sums of parts, and each sum of them, are rounded; default: the accumulator's",
+    )
+    edge: str = _key(
+        _one_of(("zeros", "refused")),
+        "zeros",
+        "zeros | refused",
+        "a K that tiles and parts do not divide: zeros follow, or it is an error",
+    )
+    scales: str = _key(
+        _one_of(("none", "tensor", "row", "block")),
+        "none",
+        "none | tensor | row | block",
+        "f32 factors of A and B: one each; one for each row of A and column of B; one for each block, which "
+        "multiplies the sums that are promoted",
+    )
+    scale_a_block: tuple[int, ...] = _key(
+        _integers(1, MOST_K, 2), (1, 128), "[rows, k]", "extent of a block of A that has a scale"
+    )
+    scale_b_block: tuple[int, ...] = _key(
+        _integers(1, MOST_K, 2), (128, 128), "[k, columns]", "extent of a block of B that has a scale"
+    )
+    alpha: float = _key(_number, 1.0, "number", "f32 factor of the sum (f64 for f64)")
+    beta: float = _key(_number, 1.0, "number", "f32 factor of C (f64 for f64)")
+    c: str = _key(
+        _one_of(("after", "seed")),
+        "after",
+        "after | seed",
+        "where C enters: after the whole sum, as in BLAS, or as the c of the first step",
+    )
+    c_format: str | None = _key(_format, None, "format", "format of C's codes; default: `out`, of a seed c's")
+    bias: str = _key(
+        _one_of(("none", "rows", "columns")),
+        "none",
+        "none | rows | columns",
+        "one more addend of each row or column of D, in the format `out`, added last",
+    )
+    fma: tuple[str, ...] = _key(
+        _words(FUSED),
+        (),
+        f"list of {', '.join(FUSED)}",
+        "where a product and the sum after it are rounded once: a block's scale times the sum that is "
+        "promoted; alpha times the sum, before beta times C is added",
+    )
+    out: str | None = _key(
+        _one_of(OUT),
+        None,
+        " | ".join(OUT),
+        "format of the results, rounded to nearest even; default: the instruction's d",
+    )
+
+
+KEYS = {one.name: one.metadata for one in fields(Options)}
+"""What each key takes and means, by name."""
+
+
+def check_options(given: dict[str, Any], fail: Callable[[str, str], Exception]) -> Options:
+    """The options of checked values; `fail(message, key)` makes the error. None stands for the default."""
+    for name in given:
+        if name not in KEYS:
+            raise fail(f"unknown key '{name}', expected one of {', '.join(KEYS)}{nearest(name, KEYS)}", name)
+
+    def checked(name: str, value: Any) -> Any:
+        return KEYS[name]["check"](name, value, lambda message: fail(message, name))
+
+    return Options(**{name: checked(name, value) for name, value in given.items() if value is not None})

@@ -1,0 +1,249 @@
+"""An accumulation plan: an instruction, and all that a kernel decides about a whole matrix product beside it.
+
+plan = golden.plan("hopper", "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3", promote=128, out="bf16")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from golden.catalog.lookup import resolve
+from golden.errors import OperandError
+from golden.gemm.conversion import can_convert
+from golden.gemm.options import Options, check_options
+from golden.instruction import Evidence, Instruction
+from golden.number.formats import Format, get_format
+
+Fail = Callable[[str, str], Exception]
+"""Makes the error of a message about a key."""
+OWN = Evidence("derived", "a plan of one's own: nothing is claimed of any kernel")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What `golden.gemm` computes; made by `golden.plan`, `golden.plans` or `golden.find_plan`.
+
+    `others`: of a plan that was found, those that give the same bits on the same data. `seen`: kernels that a
+    named plan was observed of.
+    """
+
+    instruction: Instruction
+    options: Options
+    name: str = ""
+    title: str = ""
+    seen: tuple[str, ...] = ()
+    evidence: Evidence = OWN
+    others: tuple[Plan, ...] = ()
+
+    def __repr__(self) -> str:
+        words = [f"{name}={value!r}" for name, value in self.given.items()]
+        return f"<Plan {self.name or 'of'} {', '.join([self.full_instruction, *words])}>"
+
+    @property
+    def full_instruction(self) -> str:
+        """architecture:instruction."""
+        return f"{self.instruction.architecture}:{self.instruction.name}"
+
+    @cached_property
+    def given(self) -> dict[str, Any]:
+        """The options that differ from their defaults."""
+        plain = Options()
+        return {
+            one.name: getattr(self.options, one.name)
+            for one in fields(Options)
+            if getattr(self.options, one.name) != getattr(plain, one.name)
+        }
+
+    @cached_property
+    def formats(self) -> dict[str, Format]:
+        """The formats of A, B, C and D as `golden.gemm` takes and gives them, by a, b, c and d."""
+        own, options = self.instruction.formats, self.options
+        out = get_format(options.out) if options.out else own["d"]
+        c = out if out.storage <= self._computes(out).storage else self._computes(out)
+        c = own["c"] if options.c == "seed" else c
+        return {
+            "a": get_format(options.a) if options.a else own["a"],
+            "b": get_format(options.b) if options.b else own["b"],
+            "c": get_format(options.c_format) if options.c_format else c,
+            "d": out,
+        }
+
+    @property
+    def tile_steps(self) -> int:
+        """Steps of the instruction in a tile of K."""
+        return (self.options.tile_k or self.instruction.k * self.options.slices) // self.instruction.k
+
+    @property
+    def accumulates(self) -> Format:
+        """The format of sums after the instruction: f32, f64 of f64, s32 of integers."""
+        d = self.instruction.formats["d"]
+        return d if d.name in ("f64", "s32") else get_format("f32")
+
+    @property
+    def computes(self) -> Format:
+        """The format in which scales, alpha, beta and bias are applied: that of sums, f32 of integers with
+        results that are none."""
+        return self._computes(self.formats["d"])
+
+    def _computes(self, out: Format) -> Format:
+        if self.accumulates.is_float or not out.is_float:
+            return self.accumulates
+        return get_format("f64" if out.name == "f64" else "f32")
+
+    def but(self, **options: Any) -> Plan:
+        """The plan with other options; it is no named one any more.
+
+        Raises:
+            OperandError: an option is wrong, or does not go with the others.
+        """
+        own = {one.name: getattr(self.options, one.name) for one in fields(Options)} | options
+        return build(self.instruction, own)
+
+
+def plan(architecture: str | Instruction, instruction: str | None = None, **options: Any) -> Plan:
+    """Makes an accumulation plan.
+
+    Args:
+        architecture: "hopper"; or an Instruction (of `golden.load_instruction`, say), and no name.
+        instruction: a PTX, SASS or AMD name, the .yaml file of a unit, or the name of one of
+            `golden.plans(architecture)`, whose options those that are given replace.
+        options: the keys of golden.gemm.options.Options.
+
+    Raises:
+        UnknownNameError: no such architecture, instruction or plan.
+        OperandError: an option is unknown or wrong, or does not go with the others or with the instruction.
+    """
+    if isinstance(architecture, Instruction):
+        if instruction is not None:
+            raise OperandError("argument 'instruction' was given beside an Instruction, expected one of them")
+        return build(architecture, options)
+    if instruction is None:
+        raise OperandError(
+            f"argument 'instruction' is missing: expected an instruction or a plan of {architecture}"
+        )
+    from golden.gemm.plan_files import named
+
+    found = named(architecture, instruction)
+    if found is not None:
+        return found.but(**options) if options else found
+    return build(resolve(instruction, architecture), options)
+
+
+def build(instruction: Instruction, given: dict[str, Any], fail: Fail | None = None, **more: Any) -> Plan:
+    """The plan of an instruction and options; `more`: name, title, seen and evidence.
+
+    Raises:
+        OperandError, or what `fail` makes: an option is wrong, or does not go with the others.
+    """
+    fail = fail or (lambda message, key: OperandError(f"plan: {message}"))
+    made = Plan(instruction=_usable(instruction, fail), options=check_options(given, fail), **more)
+    for check in (_check_operands, _check_k, _check_sums, _check_result):
+        check(made, fail)
+    return made
+
+
+def _usable(instruction: Instruction, fail: Fail) -> Instruction:
+    if instruction.modes is not None:
+        raise fail(
+            f"{instruction.name} has modes, expected a unit of one mode (ins.of_mode(code))", "instruction"
+        )
+    if instruction.absent:
+        raise fail(
+            f"{instruction.name} has no {' and no '.join(instruction.absent)}, expected a unit that adds "
+            f"products to c",
+            "instruction",
+        )
+    return instruction.stateless
+
+
+def _check_operands(made: Plan, fail: Fail) -> None:
+    own = made.instruction.formats
+    for key in ("a", "b"):
+        if not can_convert(made.formats[key], own[key], made.options.convert):
+            raise fail(
+                f"{made.formats[key].name} codes cannot be converted to {own[key].name} by "
+                f"'{made.options.convert}'",
+                key,
+            )
+    plain = made.instruction.pattern is None and made.instruction.scale_block is None
+    if made.options.order is not None and not plain:
+        raise fail("elements of sparse and of block-scaled operands have no other order", "order")
+    if made.options.scales != "none" and made.instruction.scale_block is not None:
+        raise fail("the instruction has block scales of its own", "scales")
+
+
+def _check_k(made: Plan, fail: Fail) -> None:
+    options, k = made.options, made.instruction.k
+    tile = made.tile_steps * k
+    if (options.tile_k or tile) % (k * options.slices):
+        raise fail(
+            f"a tile of {options.tile_k} elements does not divide into {options.slices} slices of steps of "
+            f"{k}",
+            "tile_k",
+        )
+    if options.order is not None and sorted(options.order) != list(range(tile)):
+        raise fail(f"'order' has to hold each of 0 to {tile - 1}, the elements of a tile, once", "order")
+    if options.part is not None and options.split_k != 1:
+        raise fail("'part' and 'split_k' both say how K is split, expected one of them", "part")
+    if options.part is not None and options.part % tile:
+        raise fail(f"'part' is {options.part}, expected a multiple of the tile of {tile}", "part")
+    if options.promote is not None and options.promote % k:
+        raise fail(
+            f"'promote' is {options.promote}, expected a multiple of the instruction's k, which is {k}",
+            "promote",
+        )
+
+
+def _check_sums(made: Plan, fail: Fail) -> None:
+    options, own = made.options, made.instruction.formats
+    if options.promote is not None and not own["d"].is_float:
+        raise fail("sums of integers are not promoted: they are exact, or wrap, either way", "promote")
+    if own["c"] != own["d"] and options.promote != made.instruction.k:
+        raise fail(
+            f"results in {own['d'].name} cannot be the next step's c in {own['c'].name}, expected "
+            f"promote={made.instruction.k}",
+            "promote",
+        )
+    reduced = options.reduce_format
+    if reduced is not None and (reduced == "s32") == own["d"].is_float:
+        raise fail(f"sums in {own['d'].name} are not reduced in {reduced}", "reduce_format")
+    if reduced is not None and get_format(reduced).storage > made.accumulates.storage:
+        raise fail(f"sums in {made.accumulates.name} are not reduced in {reduced}", "reduce_format")
+    if options.c == "seed" and (options.split_k > 1 or options.part or options.slices > 1 or options.promote):
+        raise fail("there is one first step for C to enter only where there is one chain", "c")
+    if options.scales != "none" and not own["d"].is_float:
+        raise fail("sums of integers have no f32 scales here; use alpha with a float 'out'", "scales")
+    if options.scales != "block":
+        return
+    for name in ("scale_a_block", "scale_b_block"):
+        extent = getattr(options, name)[1 if name == "scale_a_block" else 0]
+        if options.promote is None or extent % options.promote:
+            raise fail(
+                f"scales of blocks multiply the sums that are promoted, expected 'promote' to divide the "
+                f"{extent} elements of a block",
+                name,
+            )
+
+
+def _check_result(made: Plan, fail: Fail) -> None:
+    options, out, d = made.options, made.formats["d"], made.instruction.formats["d"]
+    if d.is_float and not out.is_float:
+        raise fail(f"sums in {d.name} are not rounded to {out.name}", "out")
+    if not out.is_float and (options.alpha != 1 or options.beta not in (0, 1)):
+        raise fail("results in s32 have alpha 1, and beta 0 or 1", "alpha" if options.alpha != 1 else "beta")
+    for key, factor in (("alpha", options.alpha), ("beta", options.beta)):
+        if made.computes.name == "f32" and abs(factor) > float(np.finfo(np.float32).max):
+            raise fail(f"'{key}' is {factor}, more than f32 holds", key)
+    seed = made.instruction.formats["c"]
+    if options.c == "seed" and made.formats["c"] != seed:
+        raise fail(f"the c of the first step is {seed.name}", "c_format")
+    c = made.formats["c"]
+    if options.c == "after" and (
+        c.is_float != made.computes.is_float or c.fraction_bits > made.computes.fraction_bits
+    ):
+        raise fail(f"C in {c.name} cannot be added in {made.computes.name}", "c_format")

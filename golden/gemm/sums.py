@@ -1,0 +1,109 @@
+"""The arithmetic after the instruction: f32 (f64) sums and products on the host, each rounded to nearest
+even.
+
+NumPy's f32 addition and multiplication are those of IEEE 754, subnormal numbers kept. A NaN stays a NaN
+through all of it; which word it is in the end says `nan_word`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden import yamlfile
+from golden.catalog.architectures import get_architecture
+from golden.catalog.unit_files import build_instruction
+from golden.gemm.conversion import numbers, rounded
+from golden.gemm.plan import Plan
+from golden.instruction import Instruction
+from golden.number.formats import get_format
+
+Numbers = npt.NDArray[Any]
+
+
+def reduced(each: Iterable[Numbers], order: str, fmt: str) -> Numbers:
+    """The sum of one or more arrays, one after the other or (order tree) of neighbours in pairs, each
+    addend and each sum rounded to `fmt`."""
+    if order == "tree":
+        return _tree(each, fmt)
+    total: Numbers | None = None
+    for one in each:
+        addend = _to(one, fmt)
+        total = addend if total is None else plus(total, addend, fmt)
+    assert total is not None
+    return total
+
+
+def _tree(each: Iterable[Numbers], fmt: str) -> Numbers:
+    """Neighbours, then neighbours of these; an odd one out waits. Keeps no more sums than the tree has
+    levels."""
+    waiting: list[tuple[int, Numbers]] = []
+    for one in each:
+        level, total = 0, _to(one, fmt)
+        while waiting and waiting[-1][0] == level:
+            total = plus(waiting.pop()[1], total, fmt)
+            level += 1
+        waiting.append((level, total))
+    total = waiting.pop()[1]
+    while waiting:
+        total = plus(waiting.pop()[1], total, fmt)
+    return total
+
+
+def plus(x: Numbers, y: Numbers, fmt: str) -> Numbers:
+    """x + y, rounded once to `fmt`: the sum of two f16 or bf16 numbers in f32 loses nothing that the second
+    rounding would need (2p + 2 bits suffice)."""
+    with np.errstate(all="ignore"):
+        return _to(x + y, fmt)
+
+
+def _to(values: Numbers, fmt: str) -> Numbers:
+    return values if values.dtype.kind == "i" else rounded(values, get_format(fmt))
+
+
+def promoted(total: Numbers, part: Numbers, factor: Numbers | None, fused_too: bool) -> Numbers:
+    """The accumulator after one more sum, times its scale if it has one."""
+    if factor is None:
+        return np.asarray(total + part)
+    if fused_too:
+        return fused(part, factor, np.broadcast_to(total, part.shape))
+    return np.asarray(total + part * factor)
+
+
+def times(factor: float, values: Numbers) -> Numbers:
+    """A number of the values' type times values; one of 1 changes nothing."""
+    return values if factor == 1 else np.asarray(values.dtype.type(factor) * values)
+
+
+def fused(x: Numbers, y: Numbers, z: Numbers) -> Numbers:
+    """x * y + z, rounded once."""
+    fmt = "f64" if z.dtype == np.float64 else "f32"
+    unit = _fma(fmt)
+    code = unit.formats["d"].dtype
+    a, b, c = (np.ascontiguousarray(np.broadcast_to(v, z.shape)).view(code) for v in (x, y, z))
+    d = unit.dot(a[..., None], b[..., None], c)
+    return numbers(d, unit.formats["d"], unit.formats["d"])
+
+
+@lru_cache(maxsize=2)
+def _fma(fmt: str) -> Instruction:
+    """One fused multiply-add as a unit: nobody computes it a second time."""
+    text = f"unit: fma\nshape: {{k: 1}}\nformats: {{a: {fmt}, b: {fmt}, c: {fmt}, d: {fmt}}}\nsteps:\n"
+    step = "  - fma: {start: c, to: d, rounding: nearest_even}\n"
+    return build_instruction(yamlfile.parse(text + step, "fma"))
+
+
+_NVIDIA = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "f64": 0xFFF8000000000000}
+"""What FADD, FMUL and FFMA, conversions (PTX ISA: the canonical NaN), and DMMA make; see spec/algorithms."""
+
+
+def nan_word(plan: Plan) -> int | None:
+    """The word of a NaN that arithmetic after the instruction hands on; None: the format's quiet NaN."""
+    unit = plan.instruction
+    if unit.is_custom or get_architecture(unit.architecture).vendor != "NVIDIA":
+        return None
+    return _NVIDIA.get(plan.formats["d"].name)
