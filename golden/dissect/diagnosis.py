@@ -23,8 +23,11 @@ import numpy.typing as npt
 
 from golden.catalog.relatives import arithmetic, relatives
 from golden.catalog.unit_text import unit_text
+from golden.dissect import datapath
+from golden.dissect.datapath import Tap
 from golden.dissect.hypotheses import Change, changes
 from golden.dissect.known import known
+from golden.dissect.taps import taps
 from golden.dissect.wiring import Wire, constant, run, skews, wires
 from golden.errors import ShapeError
 from golden.instruction import Instruction
@@ -37,8 +40,21 @@ Mask = npt.NDArray[np.bool_]
 Progress = Callable[[int, int], None]
 _FAILING, _PASSING = 384, 384
 _BEAM, _CONFIRMED, _SHOWN = 14, 6, 8
+_QUICK, _PASSED_ON = 48, 40
+"""Failing and passing results on which faults of the datapath, which take longer, are tried first; how many
+of those faults then run on the whole sample."""
+_LEFT, _POOL, _BASES = 128, 64, 6
+"""Results that the best hypothesis leaves, of which a further fault has to explain some; how many such faults
+are combined with how many of the best."""
+_FEW = 32
+"""Wrong results below which a change may explain all of them by chance: faults of the datapath are tried
+too."""
+_JUDGED = 20_000
+"""Results on which a fault of the datapath is confirmed, at most: all that fail, and of the others as many as
+there is room for."""
+Part = Wire | Tap
 _DEPTH = 3
-_MISSED = 32
+_MISSED, _ROUNDS = 32, 4
 _FEWEST_DELAYED = 16
 """Results below which a shift by one vector explains too much by chance."""
 _LATE = (1, -1, 2, -2, 3, -3, 4, -4)
@@ -61,8 +77,8 @@ class _Exact:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One explanation. `remaining` of `total` results still differ; `instruction` computes it, `wires` stand
-    before and behind it.
+    """One explanation. `remaining` of `total` results still differ; `instruction` computes it, with
+    the faults `wires` of its wires and of its datapath.
 
     `slug`: stable names of its changes, joined with "+". `text`: the changes in words.
     `start`, `changes`: the instruction that it began with, and what was changed in it, in order.
@@ -76,10 +92,15 @@ class Hypothesis:
     known: bool = False
     start: Instruction | None = None
     changes: tuple[Change, ...] = ()
-    wires: tuple[Wire, ...] = ()
+    wires: tuple[Part, ...] = ()
     delay: int = 0
     remaining: int = -1
     total: int = 0
+
+    @property
+    def taps(self) -> bool:
+        """Whether there are faults of the datapath among its parts."""
+        return any(isinstance(wire, Tap) for wire in self.wires)
 
     @property
     def has_words(self) -> bool:
@@ -202,6 +223,13 @@ class Diagnosis:
         return unit_text(best.instruction, "diagnosed", f"{self.instruction.name} with {best.text}")
 
 
+def names(ins: Instruction) -> set[str]:
+    """The names of all single hypotheses about an instruction, but for those that its results suggest
+    (`nan-word`, `result-constant`, `known-...`)."""
+    parts: list[Change | Part] = [*wires(ins), *skews(ins), *taps(ins), *changes(ins)]
+    return {part.slug for part in parts}
+
+
 def diagnose(
     ins: Instruction,
     operands: Operands,
@@ -293,6 +321,7 @@ class _Search:
         self.expected = ins.dot(**operands)
         self.wrong = ~policy.equal(self.fmt, self.expected, actual)
         self.sample = self._informative()
+        self.judged = self._most_informative()
         self.confirmed: dict[str, Hypothesis] = {}
         self.tried: set[Any] = set()
 
@@ -305,6 +334,12 @@ class _Search:
             picked.append(rng.choice(indices, most, replace=False) if len(indices) > most else indices)
         return np.concatenate(picked)
 
+    def _most_informative(self) -> npt.NDArray[np.intp]:
+        """Indices of the results that faults of the datapath are held against: those that fail first."""
+        if len(self.actual) <= _JUDGED:
+            return np.arange(len(self.actual))
+        return np.sort(np.argsort(~self.wrong, kind="stable")[:_JUDGED])
+
     def run(self, deadline: float) -> Diagnosis:
         """Single changes, then changes of the best, as long as nothing explains everything and there is
         time."""
@@ -313,14 +348,18 @@ class _Search:
         if not failing:
             same = Hypothesis("identity", "no difference", self.ins, remaining=0, total=len(self.actual))
             return Diagnosis(self.ins, (same,), 0, len(self.actual))
-        steps, faults = changes(self.ins, self._nan_word()), self._wires()
-        found = self.score([*self._singles(steps), *self._known(), *self._wired([self.base], faults)])
+        singles = self._singles()
+        found = self.score(singles)
         self._delays()
         found = self.confirm(found)
+        if not self._explained() or failing < _FEW:
+            inside = self._datapath()
+            singles += inside
+            found = self.confirm(sorted([*found, *self.score(inside)], key=_by_what_is_left))
         for _ in range(_DEPTH - 1):
             if self._explained() or time.monotonic() > deadline:
                 break
-            found = self.confirm(self._combined(found, steps, faults, deadline))
+            found = self.confirm(self._combined(found, singles, deadline))
         ranked = self._ranked(failing)
         if ranked and ranked[0].accepted(failing):
             facts: dict[str, Any] = {"faults": self._faults(ranked[0])}
@@ -330,7 +369,7 @@ class _Search:
 
     def _faults(self, best: Hypothesis) -> tuple[Fault, ...]:
         """The faults of a hypothesis, each with what only it explains; most first."""
-        parts: tuple[Change | Wire, ...] = (*best.changes, *best.wires)
+        parts: tuple[Change | Part, ...] = (*best.changes, *best.wires)
         if len(parts) < 2:
             return (
                 Fault(best.slug, best.text, len(self.actual) - best.remaining - int((~self.wrong).sum())),
@@ -364,8 +403,17 @@ class _Search:
 
     # Hypotheses
 
-    def _singles(self, steps: list[Change]) -> list[Hypothesis]:
-        return self._different(new for change in steps if (new := _changed(self.base, change)) is not None)
+    def _singles(self) -> list[Hypothesis]:
+        """Every hypothesis with one change, fault of a wire or fault of the datapath."""
+        steps = changes(self.ins, self._nan_word())
+        changed = (new for change in steps if (new := _changed(self.base, change)) is not None)
+        wired = (_wired(self.base, wire) for wire in self._wires())
+        return self._different([*changed, *self._known(), *wired])
+
+    def _datapath(self) -> list[Hypothesis]:
+        """Every hypothesis with one fault of the datapath: faults for which the schema has no words. They
+        take longer."""
+        return [_wired(self.base, tap) for tap in taps(self.ins) if not tap.in_order]
 
     @property
     def base(self) -> Hypothesis:
@@ -403,15 +451,6 @@ class _Search:
         )
         return [*wires(self.ins), *stuck]
 
-    def _wired(self, bases: Iterable[Hypothesis], faults: list[Wire]) -> list[Hypothesis]:
-        """Hypotheses with one fault of the wiring more."""
-        return self._different(
-            replace(_named(base, wire), wires=(*base.wires, wire))
-            for base in bases
-            for wire in faults
-            if wire not in base.wires
-        )
-
     def _nan_word(self) -> int | None:
         """The word that the unit answers most often where a NaN is expected, if it is another one."""
         if not self.fmt.is_float:
@@ -422,20 +461,48 @@ class _Search:
         words = [int(answers[i]) for i in order if self.fmt.decode(int(answers[i])).kind == Kind.NAN]
         return words[0] if words else None
 
-    def _combined(
-        self, found: list[_Scored], steps: list[Change], faults: list[Wire], deadline: float
-    ) -> list[_Scored]:
-        """The best hypotheses with one more change each, or one fault of the wiring."""
+    def _combined(self, found: list[_Scored], singles: list[Hypothesis], deadline: float) -> list[_Scored]:
+        """The best hypotheses with one more change each, or one more fault: of those that explain something
+        that the best one leaves."""
         bases = [scored.hypothesis for scored in found[:_BEAM]]
-        fresh = [new for base in bases for change in steps if (new := _changed(base, change)) is not None]
-        return self.score([*self._different(fresh), *self._wired(bases, faults)], deadline)
+        if not bases:
+            return []
+        pool = self._useful(bases[0], singles, deadline)
+        plain = [one for one in pool if not one.wires]
+        fresh = [new for base in bases for one in plain for new in _joined(base, one)]
+        fresh += [new for base in bases[:_BASES] for one in pool if one.wires for new in _joined(base, one)]
+        return self.score(self._different(fresh), deadline)
+
+    def _useful(self, best: Hypothesis, singles: list[Hypothesis], deadline: float) -> list[Hypothesis]:
+        """Hypotheses that explain some of what the best one leaves, most first. What it leaves joins the
+        sample: a fault that shows seldom is in it then."""
+        left = self._left(best)
+        if len(left) > _LEFT:
+            left = np.random.default_rng(2).choice(left, _LEFT, replace=False)
+        operands, actual = self._at(left)
+        self.sample = np.union1d(self.sample, left)
+        found: list[tuple[int, float, int, Hypothesis]] = []
+        for one in singles:
+            if time.monotonic() > deadline:
+                break
+            if one.known:
+                continue
+            tried = [one, *_joined(best, one)]  # it may show by itself, or on top of the best alone
+            right = len(left) - min(self._wrong(each, operands, actual) for each in tried)
+            if right:
+                found.append((-right, one.weight, len(found), one))
+        return [one for *_, one in sorted(found)[:_POOL]]
+
+    def _at(self, places: npt.NDArray[np.intp]) -> tuple[Operands, Bits]:
+        return {name: codes[places] for name, codes in self.operands.items()}, self.actual[places]
 
     # Scoring
 
     def score(self, hypotheses: list[Hypothesis], deadline: float = float("inf")) -> list[_Scored]:
         """Hypotheses that explain something, by how many results of the sample they leave."""
-        operands = {name: codes[self.sample] for name, codes in self.operands.items()}
-        actual, base = self.actual[self.sample], int(self.wrong[self.sample].sum())
+        hypotheses = self._passed_on(hypotheses, deadline)
+        operands, actual = self._at(self.sample)
+        base = int(self.wrong[self.sample].sum())
         scored = []
         for index, hypothesis in enumerate(hypotheses):
             if index % 64 == 0 and self.progress is not None:
@@ -445,7 +512,25 @@ class _Search:
             wrong = self._wrong(hypothesis, operands, actual)
             if wrong < base:
                 scored.append(_Scored(hypothesis, wrong))
-        return sorted(scored, key=lambda s: (s.wrong, s.hypothesis.weight))
+        return sorted(scored, key=_by_what_is_left)
+
+    def _passed_on(self, hypotheses: list[Hypothesis], deadline: float) -> list[Hypothesis]:
+        """Leaves out faults of the datapath that explain little of a few results."""
+        slow = [one for one in hypotheses if one.taps]
+        if len(slow) <= _PASSED_ON:
+            return hypotheses
+        failing = self.wrong[self.sample]
+        quick = np.concatenate([self.sample[failing][:_QUICK], self.sample[~failing][:_QUICK]])
+        operands, actual = self._at(quick)
+        found = []
+        for index, one in enumerate(slow):
+            if index % 64 == 0 and self.progress is not None:
+                self.progress(index, len(slow))
+            if time.monotonic() > deadline:
+                break
+            found.append((self._wrong(one, operands, actual), one.weight, index, one))
+        kept = {id(one) for *_, one in sorted(found)[:_PASSED_ON]}
+        return [one for one in hypotheses if not one.taps or id(one) in kept]
 
     def _wrong(self, hypothesis: Hypothesis, operands: Operands, actual: Bits) -> int:
         return int((~self.policy.equal(self.fmt, hypothesis.results(operands), actual)).sum())
@@ -453,33 +538,46 @@ class _Search:
     def confirm(self, found: list[_Scored]) -> list[_Scored]:
         """Counts on all results what the best hypotheses leave; returns all, sorted anew where the sample
         had misled."""
+        for _ in range(_ROUNDS):
+            missed = self._confirm_best(found)
+            if not len(missed) or self._explained():
+                break
+            self.sample = np.union1d(self.sample, missed)
+            found = self.score([scored.hypothesis for scored in found])
+        return found
+
+    def _confirm_best(self, found: list[_Scored]) -> npt.NDArray[np.intp]:
+        """Counts on all results; returns some of those that speak against what explains the whole sample."""
         exact = [scored for scored in found if scored.wrong == 0]
-        missed: list[npt.NDArray[np.intp]] = []
+        missed = [np.zeros(0, np.intp)]
         for scored in [*exact[: 4 * _CONFIRMED], *found[len(exact) : len(exact) + _CONFIRMED]]:
             hypothesis = scored.hypothesis
             if hypothesis.slug in self.confirmed:
                 continue
-            wrong = np.flatnonzero(
-                ~self.policy.equal(self.fmt, hypothesis.results(self.operands), self.actual)
-            )
-            self.confirmed[hypothesis.slug] = replace(
-                hypothesis, remaining=len(wrong), total=len(self.actual)
-            )
-            missed += [wrong[:_MISSED]] if scored.wrong == 0 and len(wrong) else []
-        if not missed or self._explained():
-            return found
-        self.sample = np.union1d(self.sample, np.concatenate(missed))
-        return self.score([scored.hypothesis for scored in found])
+            wrong = self._left(hypothesis)
+            total = len(self.judged if hypothesis.taps else self.actual)
+            self.confirmed[hypothesis.slug] = replace(hypothesis, remaining=len(wrong), total=total)
+            missed += [wrong[:_MISSED]] if scored.wrong == 0 else []
+        return np.concatenate(missed)
+
+    def _left(self, hypothesis: Hypothesis) -> npt.NDArray[np.intp]:
+        """Indices of the results that a hypothesis does not explain, of all that it is held against."""
+        if not hypothesis.taps:
+            return np.flatnonzero(~self._right(hypothesis))
+        operands, actual = self._at(self.judged)
+        right = self.policy.equal(self.fmt, hypothesis.results(operands), actual)
+        return np.asarray(self.judged[~right])
 
     def _delays(self) -> None:
         """Results, or some operands, that belong to a vector before or after; those without a partner tell
         nothing and do not count."""
         if len(self.actual) < _FEWEST_DELAYED:
             return
-        for wire in skews(self.ins):
-            skewed = Hypothesis(wire.slug, wire.text, self.ins, wire.weight, start=self.ins, wires=(wire,))
+        late = [tap for tap in taps(self.ins) if tap.in_order] if self.wrong.mean() > ACCEPTED else []
+        faults: list[Part] = [*skews(self.ins), *late]
+        for skewed in (_wired(self.base, fault) for fault in faults):
             left = int((~self._right(skewed)[1:-1]).sum())
-            self.confirmed[wire.slug] = replace(skewed, remaining=left, total=len(self.actual) - 2)
+            self.confirmed[skewed.slug] = replace(skewed, remaining=left, total=len(self.actual) - 2)
         for delay in _LATE:
             count = "one" if abs(delay) == 1 else f"{abs(delay)}"
             slug = f"{'delayed' if delay > 0 else 'early'}-by-{count}"
@@ -499,7 +597,7 @@ def _changed(base: Hypothesis, change: Change) -> Hypothesis | None:
     if change.slug in base.slug.split("+"):
         return None
     new = change.apply(base.instruction)
-    if new is None:
+    if new is None or (base.taps and not datapath.runs(new)):
         return None
     return replace(
         _named(base, change),
@@ -508,7 +606,28 @@ def _changed(base: Hypothesis, change: Change) -> Hypothesis | None:
     )
 
 
-def _named(base: Hypothesis, part: Change | Wire) -> Hypothesis:
+def _by_what_is_left(scored: _Scored) -> tuple[int, float]:
+    return scored.wrong, scored.hypothesis.weight
+
+
+def _wired(base: Hypothesis, fault: Part) -> Hypothesis:
+    """A hypothesis with one fault of its wires or of its datapath more."""
+    return replace(_named(base, fault), wires=(*base.wires, fault))
+
+
+def _joined(base: Hypothesis, other: Hypothesis) -> list[Hypothesis]:
+    """A hypothesis with the one change or fault of another; nothing where the two do not go together."""
+    assert base.instruction is not None
+    if set(other.slug.split("+")) & set(base.slug.split("+")):
+        return []
+    if other.wires:
+        fits = not other.taps or datapath.runs(base.instruction)
+        return [_wired(base, other.wires[0])] if fits else []
+    new = _changed(base, other.changes[0])
+    return [] if new is None else [new]
+
+
+def _named(base: Hypothesis, part: Change | Part) -> Hypothesis:
     """A hypothesis whose name has one part more."""
     slug = "+".join(sorted(filter(None, (base.slug, part.slug))))
     joined = " with " if base.known and "+" not in base.slug else " and "
@@ -516,7 +635,7 @@ def _named(base: Hypothesis, part: Change | Wire) -> Hypothesis:
     return replace(base, slug=slug, text=text, weight=base.weight + part.weight)
 
 
-def _without(hypothesis: Hypothesis, part: Change | Wire) -> Hypothesis | None:
+def _without(hypothesis: Hypothesis, part: Change | Part) -> Hypothesis | None:
     """A hypothesis without one of its parts; None where the others mean nothing then."""
     instruction = hypothesis.start
     for change in hypothesis.changes:

@@ -12,12 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from golden import stimuli
+from golden.dissect import datapath
+from golden.dissect.datapath import Tap
 from golden.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.signature import Bits, Operands
 
 Rewire = Callable[[Operands], Operands]
 Rework = Callable[[Bits], Bits]
+BESIDE = ("clear", "held")
+"""What stands beside the operands of a unit that keeps its accumulator: `clear`, and the result before."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +35,15 @@ class Wire:
     weight: float = 1.0
 
 
-def run(ins: Instruction, faults: Sequence[Wire], operands: Operands) -> Bits:
-    """What a unit answers that computes `ins` and is wired so."""
-    for fault in faults:
+def run(ins: Instruction, faults: Sequence[Wire | Tap], operands: Operands) -> Bits:
+    """What a unit answers that computes `ins` with these faults of its wires and of its datapath."""
+    before = [fault for fault in faults if isinstance(fault, Wire)]
+    inside = [fault for fault in faults if isinstance(fault, Tap)]
+    for fault in before:
         operands = fault.operands(operands) if fault.operands else operands
-    codes = ins.dot(**operands)
-    for fault in faults:
+    own = {name: codes for name, codes in operands.items() if name not in BESIDE}
+    codes = datapath.results(ins, inside, own) if inside else ins.dot(**own)
+    for fault in before:
         codes = fault.result(codes) if fault.result else codes
     return codes
 

@@ -64,7 +64,8 @@ class Row:
     Attributes:
         default, random: scores of the default set and of as many random bit vectors.
         kinds: by stimulus kind of the default set, the share of its vectors that failed.
-        diagnosed: the slugs that explain every result, or None where no diagnosis was asked for.
+        diagnosed: the slugs that explain every result or, where none does, of what is nearest, if that is
+            called what the unit is; None where no diagnosis was asked for.
         named: whether the planted fault is among them.
     """
 
@@ -230,5 +231,6 @@ def _diagnose(fate: Row, verdict: Verdict, dut: Dut) -> None:
     operands, actual = as_dots(verdict)
     operands = {name: codes[:_MOST_DIAGNOSED] for name, codes in operands.items()}
     found = diagnose(dut.instruction.stateless, operands, actual[:_MOST_DIAGNOSED], policy=dut.compare)
-    fate.diagnosed = tuple(hypothesis.slug for hypothesis in found.explaining)
+    nearest = tuple(each for each in found.hypotheses[:1] if each.accepted(found.failing))
+    fate.diagnosed = tuple(hypothesis.slug for hypothesis in found.explaining or nearest)
     fate.sentence = found.sentence()

@@ -12,6 +12,7 @@ import pytest
 import rtl_tb
 from rtl_tb.check.check import Options, check
 from rtl_tb.qualify.mutants import load_mutants
+from rtl_tb.qualify.qualification import qualify
 
 UNITS = Path(rtl_tb.__file__).parent / "mutants" / "units"
 NAMES = sorted(path.parent.name for path in UNITS.glob("*/dut.yaml"))
@@ -34,3 +35,12 @@ def test_unit_is_what_its_file_says(name: str, tmp_path: Path) -> None:
     """As `mmagold rtl check` runs it: full throughput first, then idle cycles, backpressure and resets."""
     options = Options(count=2000, seed=5, explain=False, failures=None, build=tmp_path)
     assert check(UNITS / name / "dut.yaml", options).passed
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", NAMES)
+def test_faults_are_named(name: str, tmp_path: Path) -> None:
+    """The diagnosis names each fault whose name other_styles.yaml has, from the results alone."""
+    wanted = [m.name for m in load_mutants() if m.unit_name == name and m.diagnosis is not None]
+    result = qualify(wanted, count=20_000, build=tmp_path)
+    assert wanted and result.unnamed == [] and result.survivors == []

@@ -1,0 +1,161 @@
+"""The datapath with taps: without faults it is the core, and its faults are those that exact arithmetic by
+hand says."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import golden
+import rtl_tb
+from golden.dissect import datapath
+from golden.dissect.datapath import PLACES, Tap
+from golden.dissect.diagnosis import diagnose
+from golden.dissect.taps import taps
+from golden.instruction import Instruction
+from golden.number.formats import to_float
+from golden.program.signature import Bits, Operands
+from golden.vectors.vectorset import default_set
+
+EXAMPLES = Path(__file__).parents[3] / "spec" / "examples"
+STYLES = Path(rtl_tb.__file__).parent / "mutants" / "units"
+MMA = "mma.sync.aligned."
+CATALOGUED = [
+    ("hopper", f"{MMA}m16n8k16.row.col.f32.f16.f16.f32"),
+    ("ampere", f"{MMA}m8n8k4.row.col.f16.f16.f16.f16"),
+    ("hopper", f"{MMA}m16n8k32.row.col.satfinite.s32.s8.s8.s32"),
+    ("hopper", f"{MMA}m8n8k4.row.col.f64.f64.f64.f64"),
+    ("cdna2", "v_mfma_f32_16x16x16f16"),
+]
+
+
+def unit(name: str) -> Instruction:
+    """One of the units in other styles, in its first mode."""
+    return golden.load_instruction(STYLES / name / "unit.yaml").plain
+
+
+UNITS = {path.parent.name: unit(path.parent.name) for path in STYLES.glob("*/unit.yaml")}
+UNITS |= {
+    path.stem: found
+    for path in EXAMPLES.glob("*.yaml")
+    if datapath.runs(found := golden.load_instruction(path).plain)
+}
+UNITS |= {name: golden.instruction(architecture, name) for architecture, name in CATALOGUED}
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_without_faults_it_is_the_core(name: str) -> None:
+    ins = UNITS[name]
+    assert datapath.runs(ins)
+    operands = default_set(ins, 1500, seed=7).operands
+    np.testing.assert_array_equal(datapath.results(ins, (), operands), ins.dot(**operands))
+
+
+def test_units_that_do_not_run_have_no_taps() -> None:
+    ins = golden.load_instruction(EXAMPLES / "block_scaled.yaml")
+    assert not datapath.runs(ins) and taps(ins) == []
+
+
+@pytest.mark.parametrize("name", ["or_sticky_align_add", "two_path_tree", "status_flags", "per_pair_grid"])
+def test_every_tap_runs_and_has_a_name_of_its_own(name: str) -> None:
+    """Also on NaNs, zeros and subnormal numbers; codes stay codes of d."""
+    ins = UNITS[name]
+    operands = default_set(ins, 64, seed=2).operands
+    found = taps(ins)
+    assert len({tap.slug for tap in found}) == len(found) > 100
+    for tap in found:
+        assert tap.place in PLACES
+        codes = datapath.results(ins, (tap,), operands)
+        assert codes.dtype == ins.formats["d"].dtype and codes.shape == (64,)
+
+
+def tap(ins: Instruction, slug: str) -> Tap:
+    (found,) = (each for each in taps(ins) if each.slug == slug)
+    return found
+
+
+def finite(ins: Instruction, count: int = 4000) -> Operands:
+    """Operands without special values."""
+    operands = default_set(ins, count, seed=11).operands
+    kept = np.ones(count, np.bool_)
+    for name, codes in operands.items():
+        kept &= np.isfinite(to_float(ins.formats[name], codes)).reshape(count, -1).all(axis=1)
+    return {name: codes[kept] for name, codes in operands.items()}
+
+
+def exact_sums(ins: Instruction, operands: Operands) -> list[Fraction]:
+    """c plus the products, in exact rationals."""
+    a, b, c = (to_float(ins.formats[name], operands[name]) for name in "abc")
+    return [
+        Fraction(float(c[i]))
+        + sum(Fraction(float(x)) * Fraction(float(y)) for x, y in zip(a[i], b[i], strict=True))
+        for i in range(len(c))
+    ]
+
+
+def rounded(values: list[Fraction], least: Fraction) -> Bits:
+    """f32 codes, ties to even; a zero is +0. Values below `least` in magnitude are exact."""
+    codes = []
+    for value in values:
+        magnitude, exponent = abs(value), -149
+        if magnitude >= least:
+            exponent = max(magnitude.numerator.bit_length() - magnitude.denominator.bit_length(), -126) - 25
+            while magnitude >= Fraction(2) ** (exponent + 24):
+                exponent += 1
+        units = round(magnitude / Fraction(2) ** exponent)
+        number = float(units * Fraction(2) ** exponent) if units else 0.0
+        with np.errstate(over="ignore"):
+            codes.append(int(np.float32(-number if value < 0 else number).view(np.uint32)) if units else 0)
+    return np.array(codes, np.uint32)
+
+
+def test_inverted_sums_against_rationals() -> None:
+    """One's complement of a negative sum in a register whose last place is 2^-149: the magnitude is one
+    2^-149 less."""
+    ins = UNITS["exact_accumulator"]
+    operands = finite(ins)
+    sums = exact_sums(ins, operands)
+    unit_of_register = Fraction(1, 1 << 149)
+    least = Fraction(2) ** -126
+    np.testing.assert_array_equal(rounded(sums, least), ins.dot(**operands))
+    wrong = rounded([value + unit_of_register if value < 0 else value for value in sums], least)
+    fault = tap(ins, "sum-ones-complement")
+    lowest = {name: np.concatenate([codes, np.zeros_like(codes[:1])]) for name, codes in operands.items()}
+    lowest["c"][-1] = 1  # the register's last place is in use
+    np.testing.assert_array_equal(datapath.results(ins, (fault,), lowest)[:-1], wrong)
+    assert (wrong != ins.dot(**operands)).any()
+
+
+def test_half_products_against_rationals() -> None:
+    ins = UNITS["exact_accumulator"]
+    operands = finite(ins)
+    c = [Fraction(float(value)) for value in to_float(ins.formats["c"], operands["c"])]
+    halves = [own + (value - own) / 2 for own, value in zip(c, exact_sums(ins, operands), strict=True)]
+    got = datapath.results(ins, (tap(ins, "product-exponent-minus-1"),), operands)
+    np.testing.assert_array_equal(got, rounded(halves, Fraction(2) ** -126))
+
+
+def test_a_shift_that_wraps_by_hand() -> None:
+    """1 and 2^-32 with F = 25: shifted by 32 the small term is lost, by 32 mod 32 = 0 it counts as 1."""
+    ins = UNITS["packed_structs"]
+    zeros = np.zeros((1, 4), np.uint16)
+    a, b = zeros.copy(), zeros.copy()
+    a[0, 0] = b[0, 0] = 0x0001 << 10  # 2^-14 each: 2^-28
+    operands = {"a": a, "b": b, "c": np.array([0x41800000], np.uint32)}  # 16
+    assert ins.dot(**operands)[0] == 0x41800000
+    faulty = datapath.results(ins, (tap(ins, "shift-modulo-32"),), operands)[0]
+    assert faulty == 0x42000000  # 16 + 16
+
+
+def test_two_faults_are_listed_as_two() -> None:
+    """Each with the wrong results that only it explains, and none that it does not."""
+    ins = UNITS["packed_structs"]
+    operands = default_set(ins, 6000, seed=3).operands
+    pair = [tap(ins, "shift-modulo-32"), tap(ins, "c-not-in-opposites-negative")]
+    found = diagnose(ins, operands, datapath.results(ins, pair, operands))
+    assert {fault.slug for fault in found.faults} == {one.slug for one in pair}
+    assert found.hypotheses[0].remaining == 0
+    assert all(fault.explains > 0 for fault in found.faults)
