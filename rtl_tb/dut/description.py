@@ -20,7 +20,7 @@ from golden.vectors.word import LEVELS, RESULTS, Field, WordLayout
 from golden.yamlfile import Section
 from rtl_tb.dut.policy import NAN_POLICIES, ZERO_POLICIES, ComparePolicy
 from rtl_tb.dut.portmap import PortMap, check_overlaps, read_map
-from rtl_tb.dut.sources import Sources, matching, packages_first, read_list
+from rtl_tb.dut.sources import Sources, matching, packages_first, read_list, refuse_vhdl
 
 HANDSHAKES = ("valid_ready", "valid", "latency", "combinational")
 MAX_CYCLES = 100_000
@@ -277,6 +277,10 @@ def _sources(document: Section, folder: Path) -> Sources:
         raise document.error(
             "expected at least one file in key 'sources' or in a list that 'filelist' names", "sources"
         )
+    try:
+        refuse_vhdl(found.files)
+    except SpecError as error:
+        raise document.error(str(error), "sources" if "sources" in document else "filelist") from None
     found.include |= dict.fromkeys(_folders(document, folder))
     found.defines |= _defines(document)
     return found

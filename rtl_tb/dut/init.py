@@ -25,7 +25,7 @@ from golden.vectors.word import RESULTS, Field, WordLayout
 from rtl_tb.dut.fit import entries, entry_width
 from rtl_tb.dut.parts import leaves
 from rtl_tb.dut.ports import Design, Module, Port, read_ports
-from rtl_tb.dut.sources import Sources, packages_first, read_list
+from rtl_tb.dut.sources import Sources, packages_first, read_list, refuse_vhdl
 
 GUESS = "  # GUESS"
 _CLOCK = re.compile(r"(i_|s_)?a?(clk|clock|ck|cp)(_i|_in|in)?$", re.I)
@@ -81,6 +81,7 @@ class Given:
         for name in self.filelists:
             found.add(read_list(name))
         found.files |= dict.fromkeys(Path(file).absolute() for file in files)
+        refuse_vhdl(found.files)
         include = [*found.include, *(path.absolute() for path in self.include)]
         defines = found.defines | dict(self.defines)
         ordered = packages_first(found.files)

@@ -124,6 +124,16 @@ def matching(folder: Path, pattern: str, without: Iterable[str]) -> list[Path]:
     return [Path(name) for name in names if Path(name).is_file() and Path(name).name not in without]
 
 
+def refuse_vhdl(files: Iterable[Path]) -> None:
+    """Raises SpecError for a file in VHDL."""
+    for path in files:
+        if path.suffix.lower() in (".vhd", ".vhdl"):
+            raise SpecError(
+                f"{path.name} is VHDL, which no engine here runs: expected Verilog or SystemVerilog "
+                "(docs/simulators.md, VHDL)"
+            )
+
+
 def packages_first(files: Iterable[Path]) -> tuple[Path, ...]:
     """The same files, those before the others that define packages, each behind those that it uses."""
     texts = {path: _text(path) for path in files}

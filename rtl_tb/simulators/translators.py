@@ -1,8 +1,7 @@
-"""Finds the tools that turn a unit into Verilog that the simulators read, and runs them: Yosys with its
-SystemVerilog front end slang, and GHDL.
+"""Finds Yosys with its SystemVerilog reader slang, which turns a unit into Verilog that Icarus reads, and
+runs it.
 
-Yosys is taken from MMAGOLD_YOSYS, from the PyPI package `pyosys`, or from PATH; GHDL from MMAGOLD_GHDL or
-from PATH.
+It is taken from MMAGOLD_YOSYS, from the PyPI package `pyosys`, or from PATH.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ _READER = "read_slang"
 _PYOSYS_HELP = f"from pyosys import libyosys; libyosys.run_pass('help {_READER}')"
 _SCRIPT = "commands.ys"
 GET_YOSYS = "pip install pyosys"
-GET_GHDL = "apt-get install ghdl"
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Translator:
     """A tool that was found.
 
     Attributes:
-        name: as messages call it, with its version: "Yosys 0.70", "GHDL 2.0.0".
+        name: as messages call it, with its version: "Yosys 0.70".
         command: the program, and the arguments that come before all others.
     """
 
@@ -67,15 +65,6 @@ def yosys() -> Translator:
     return _yosys(os.environ.get("MMAGOLD_YOSYS"), os.environ.get("PATH", ""))
 
 
-def ghdl() -> Translator:
-    """Returns GHDL, 2.0 or newer: older ones write no Verilog.
-
-    Raises:
-        SimulatorMissing: there is none.
-    """
-    return _ghdl(os.environ.get("MMAGOLD_GHDL"), os.environ.get("PATH", ""))
-
-
 def run_yosys(tool: Translator, commands: Sequence[str], folder: Path, what: str) -> None:
     """Runs commands of Yosys in a folder; raises ElaborationError where one fails."""
     (folder / _SCRIPT).write_text("\n".join(commands) + "\n", encoding="utf-8")
@@ -100,19 +89,6 @@ def _yosys(override: str | None, path: str) -> Translator:
     raise SimulatorMissing(
         f"Yosys with its SystemVerilog reader slang was not found; install it with: {GET_YOSYS}"
     )
-
-
-@lru_cache(maxsize=8)
-def _ghdl(override: str | None, path: str) -> Translator:
-    found = _program("MMAGOLD_GHDL", override) if override else shutil.which("ghdl", path=path)
-    if found is None:
-        raise SimulatorMissing(f"GHDL, which reads VHDL, was not found; install it with: {GET_GHDL}")
-    version = re.match(r"GHDL (\d+)\.(\d+)[\w.-]*", _ask([found, "--version"]))
-    if version is None:
-        raise SimulatorMissing(f"{found} --version does not say 'GHDL 2.0.0' or the like")
-    if int(version[1]) < 2:
-        raise SimulatorMissing(f"{found} is {version[0]}, expected GHDL 2.0 or newer")
-    return Translator(version[0], (found,))
 
 
 def _program(variable: str, value: str) -> str:

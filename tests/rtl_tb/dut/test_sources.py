@@ -95,3 +95,15 @@ def test_packages_stand_behind_those_that_they_use(tmp_path):
         (tmp_path / name).write_text(text, encoding="utf-8")
     ordered = packages_first([tmp_path / name for name in texts])
     assert [path.name for path in ordered] == ["c.sv", "b.sv", "d.sv", "a.sv"]
+
+
+def test_vhdl_is_refused_in_one_line(tmp_path):
+    (tmp_path / "dot.vhd").write_text("entity dot is end entity;\n")
+    (tmp_path / "dut.yaml").write_text(
+        "top: dot\nsources: [dot.vhd]\ninstruction: hopper:HMMA.16816.F32\n"
+        "handshake: {kind: combinational}\nports: {a: a, b: b, c: c, d: d}\n"
+    )
+    with pytest.raises(SpecError, match=r"dut.yaml:2: dot.vhd is VHDL, which no engine here runs"):
+        load_dut(tmp_path / "dut.yaml")
+    with pytest.raises(SpecError, match=r"dot.vhd is VHDL, which no engine here runs"):
+        draft([tmp_path / "dot.vhd"], "dot")
