@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ from golden.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from golden.cover.coverage import Coverage
+    from rtl_tb.check.check import Options
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
@@ -33,8 +35,12 @@ def _simulators() -> list[str]:
 
 
 def check(
+    ctx: typer.Context,
     file: Annotated[
-        Path, typer.Argument(metavar="DUT.YAML", help="The description of your unit.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="DUT.YAML", help="The description of your unit, or a capsule.", show_default=False
+        ),
     ],
     engine: Annotated[
         str, typer.Option("--engine", help="fast, selfcheck or cocotb.", autocompletion=_engines)
@@ -94,7 +100,7 @@ def check(
     from rtl_tb.check.check import check as run_check
 
     _check_suffixes(report or [], coverage)
-    options = Options(
+    asked = Options(
         engine=engine,
         simulator=sim,
         count=count,
@@ -112,6 +118,7 @@ def check(
         waves=waves,
         build=build,
     )
+    file, options = _of_capsule(ctx, file, asked) if file.is_dir() else (file, asked)
     with progress_bar(not as_json) as progress:
         result = run_check(file, options, progress)
     data = result.as_dict()
@@ -128,6 +135,30 @@ def check(
         print_text(data, Console())
     if not result.passed:
         raise typer.Exit(1)
+
+
+_FIELDS = {"sim": "simulator", "kinds": "weights", "timeout": "timeout_cycles"}
+"""Options of `Options` that have another name at the command line."""
+_DRAWING = ("count", "seed", "first", "weights", "vectors", "until_covered")
+
+
+def _of_capsule(ctx: typer.Context, folder: Path, asked: Options) -> tuple[Path, Options]:
+    """What a capsule repeats: the options that it keeps, but for those that were given here."""
+    from rtl_tb.check.capsule import open_capsule
+
+    file, kept = open_capsule(folder)
+    names = {name: _FIELDS.get(name, name) for name in ctx.params}
+    given = {
+        field: getattr(asked, field)
+        for name, field in names.items()
+        if hasattr(asked, field) and getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"
+    }
+    changes: dict[str, Any] = {"build": asked.build} | given
+    if not given.keys().isdisjoint(_DRAWING):  # other vectors than those that failed
+        changes = {"drawn": None, "vectors": None} | changes
+    if changes.get("vectors") is not None:
+        changes["first"] = 0
+    return file, replace(kept, **changes)
 
 
 def _check_suffixes(reports: list[Path], coverage: Path | None) -> None:

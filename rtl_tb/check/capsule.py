@@ -1,5 +1,5 @@
 """The capsule that a failed check leaves in failures/<id>/: everything that is needed to look again, or to
-hand it on.
+hand it on. `mmagold rtl check failures/<id>` repeats the check with nothing from outside.
 
 report.md/html/json, junit.xml   the story
 failing.npz, failing.hex         the first failing vectors with golden's results, and a manifest each
@@ -7,7 +7,9 @@ actual.txt                       what the DUT answered to each of them
 trace.txt                        golden's steps on the smallest operands that fail
 unit.yaml                        the diagnosed unit, where the schema can express it
 waves.fst (or .vcd)              a rerun of the first few failing vectors
-dut.yaml, capsule.json           the description; versions, seeds, the command that repeats the check
+dut.yaml, rtl/, instruction.yaml the unit, see rtl_tb/check/bundle.py
+vectors.npz                      the vectors, where they are not drawn from a seed
+capsule.json                     versions, seeds, the options of the check
 """
 
 from __future__ import annotations
@@ -27,16 +29,18 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import __version__
-from golden.errors import MmagoldError
+from golden.errors import FileFormatError, MmagoldError
+from golden.files.inputs import check_keys, read_json
 from golden.files.output import put_folder, workplace, write_text
 from golden.vectors import files as vector_files
 from rtl_tb.check import report
+from rtl_tb.check.bundle import DESCRIPTION, bundle
 from rtl_tb.check.verdict import Verdict
 from rtl_tb.dut.policy import ComparePolicy
 from rtl_tb.engines.job import Job
 
 if TYPE_CHECKING:
-    from rtl_tb.check.check import Check
+    from rtl_tb.check.check import Check, Options
 
 KEPT = 1000
 """Failing vectors that a capsule holds."""
@@ -45,6 +49,22 @@ BEFORE = 8
 SHOWN = 16
 """Failing vectors that the waveform shows."""
 _PACKAGES = ("cocotb", "numpy")
+FACTS, VECTORS = "capsule.json", "vectors.npz"
+_NOTHING = type(None)
+_OPTIONS: dict[str, type | tuple[type, ...]] = {
+    "engine": str,
+    "simulator": str,
+    "seed": int,
+    "first": int,
+    "weights": (dict, _NOTHING),
+    "idle": (int, float, _NOTHING),
+    "backpressure": (int, float, _NOTHING),
+    "resets": (int, _NOTHING),
+    "timeout_cycles": int,
+    "wall_timeout": (int, float),
+}
+"""Options of a check that a capsule keeps, with their types in JSON; _MORE are told otherwise."""
+_MORE: dict[str, type | tuple[type, ...]] = {"count": int, "vectors": (str, _NOTHING), "drawn": str}
 
 
 def write_capsule(result: Check, job: Job, folder: Path) -> Path:
@@ -61,6 +81,7 @@ def write_capsule(result: Check, job: Job, folder: Path) -> Path:
         notes: dict[str, Any] = {}
         if _vector_files(result, failing, scratch):
             notes["repeat_failing"] = result.repeated(target / "failing.npz")
+        notes |= _unit(result, scratch) | {"check": _check_options(result, scratch)}
         notes |= _waves(result, job, failing[:SHOWN], scratch)
         _texts(result, scratch, notes)
         put_folder(scratch, target)
@@ -146,6 +167,55 @@ def _waves(result: Check, job: Job, failing: npt.NDArray[Any], target: Path) -> 
     return {"waves": f"none: {'; '.join(notes)}"}
 
 
+def _unit(result: Check, target: Path) -> dict[str, Any]:
+    """Copies the unit; the notes say what is missing, where something is."""
+    try:
+        outside = bundle(result.dut, target)
+    except MmagoldError as error:
+        shutil.copyfile(result.dut.file, target / DESCRIPTION)
+        return {"not_self_contained": " ".join(str(error).split())}
+    named = ", ".join(map(str, outside))
+    return {"not_self_contained": f"read by their absolute paths: {named}"} if outside else {}
+
+
+def _check_options(result: Check, target: Path) -> dict[str, Any]:
+    """What `Options` the check had, as plain values; `vectors` is a file of the capsule."""
+    from rtl_tb.check.check import digest_of
+
+    options = result.options
+    kept = {name: getattr(options, name) for name in _OPTIONS}
+    kept |= {"count": result.drawn, "vectors": None, "drawn": digest_of(result.vectors)}
+    if options.weights is not None:
+        kept["weights"] = {kind: float(weight) for kind, weight in options.weights.items()}
+    if options.vectors is not None or options.until_covered:
+        vector_files.write(target / VECTORS, result.vectors, "npz")
+        kept |= {"vectors": VECTORS, "weights": None, "first": 0}
+    return kept
+
+
+def open_capsule(folder: Path) -> tuple[Path, Options]:
+    """The dut.yaml of a capsule, and the options of the check that left it, without a capsule of its own.
+
+    Raises:
+        FileFormatError: it is no capsule, or of a version that did not keep the unit.
+    """
+    from rtl_tb.check.check import Options
+
+    file = folder / FACTS
+    if not file.is_file():
+        raise FileFormatError(f"{folder}: no capsule of a failed check (it holds no {FACTS})")
+    facts = read_json(file)
+    if not isinstance(facts, dict) or "check" not in facts:
+        raise FileFormatError(f"{file}: it does not say how the check was run; repeat it by its command")
+    kept = facts["check"]
+    check_keys(kept, _OPTIONS | _MORE, str(file))
+    weights = kept["weights"]
+    if weights is not None:
+        check_keys(weights, dict.fromkeys(weights, (int, float)), f"{file}: weights")
+    vectors = None if kept["vectors"] is None else folder / VECTORS
+    return folder / DESCRIPTION, Options(**kept | {"vectors": vectors, "failures": None})
+
+
 def _texts(result: Check, target: Path, notes: dict[str, Any]) -> None:
     data = result.as_dict()
     for name, writer in (
@@ -160,7 +230,6 @@ def _texts(result: Check, target: Path, notes: dict[str, Any]) -> None:
     unit = result.diagnosis.unit_yaml() if result.diagnosis is not None else None
     if unit is not None:
         write_text(target / "unit.yaml", unit)
-    shutil.copyfile(result.dut.file, target / "dut.yaml")
     versions = {"mmagold": __version__, "python": platform.python_version(), "simulator": data["version"]}
     facts = {
         "repeat": result.command,
@@ -169,7 +238,7 @@ def _texts(result: Check, target: Path, notes: dict[str, Any]) -> None:
         "traffic": data["traffic"],
         "versions": versions | _versions(),
     }
-    write_text(target / "capsule.json", json.dumps(facts, indent=2) + "\n")
+    write_text(target / FACTS, json.dumps(facts, indent=2) + "\n")
 
 
 def _versions() -> dict[str, str]:

@@ -7,6 +7,7 @@ result.passed, result.as_dict()
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 import time
@@ -75,6 +76,7 @@ class Options:
         failures: folder for the capsule of a failure, None: no capsule.
         waves: write a waveform of the whole run here.
         build: folder for what is generated and compiled; runs with the same sources use it again.
+        drawn: `digest_of` the vectors that have to be drawn, where a capsule knows; None: any.
     """
 
     engine: str = "fast"
@@ -94,6 +96,7 @@ class Options:
     failures: Path | None = field(default_factory=lambda: Path("failures"))
     waves: Path | None = None
     build: Path = Path("build")
+    drawn: str | None = None
 
     @property
     def vector_count(self) -> int:
@@ -121,8 +124,8 @@ class Check:
     options: Options
     verdict: Verdict
     traffic: Traffic
-    drawn: int
-    """Vectors of the whole check; a failure under the second traffic has a verdict on fewer."""
+    vectors: VectorSet
+    """Those of the whole check; a failure under the second traffic has a verdict on fewer."""
     coverage: Coverage | None = None
     """What the vectors cover; None for tiles."""
     example: Example | None = None
@@ -145,6 +148,11 @@ class Check:
     def passed(self) -> bool:
         """Whether the DUT is the instruction, as far as these vectors tell."""
         return self.verdict.passed
+
+    @property
+    def drawn(self) -> int:
+        """Vectors of the whole check."""
+        return len(self.vectors)
 
     @property
     def _short_run(self) -> dict[str, Any]:
@@ -283,9 +291,7 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
     built = time.monotonic() - start
     outcome = engines.run(options.engine, job, lambda done, total: report("running", done, total))
     outcome.seconds_build += built
-    result = Check(
-        dut, options, judge(vectors, outcome, dut.compare), _had(job, outcome), len(vectors), coverage
-    )
+    result = Check(dut, options, judge(vectors, outcome, dut.compare), _had(job, outcome), vectors, coverage)
     result.resets_left_out = asked.on(dut).resets - traffic.on(dut).resets
     if result.passed and options.engine == "fast":
         job = _try_handshake(result, job)
@@ -365,7 +371,21 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
         vectors = excerpt(ins, options.seed, dut.level, options.weights, options.first, options.vector_count)
     if not len(vectors):
         raise OperandError(f"{options.vectors}: holds no vectors; a check of nothing proves nothing")
+    if options.drawn is not None and digest_of(vectors) != options.drawn:
+        raise OperandError(
+            f"these are not the vectors that {dut.file} failed on: this version of mmagold draws others; "
+            "--vectors takes the failing ones (failing.npz)"
+        )
     return vectors, _covered(vectors[:COVERED]) if dut.level == "dot" else None
+
+
+def digest_of(vectors: VectorSet) -> str:
+    """A digest of operands and expected results."""
+    total = hashlib.sha256()
+    for name, codes in sorted((vectors.operands | vectors.results).items()):
+        total.update(f"{name} {codes.dtype.str} {codes.shape}".encode())
+        total.update(np.ascontiguousarray(codes).tobytes())
+    return total.hexdigest()
 
 
 def _covered(vectors: VectorSet) -> Coverage:

@@ -72,6 +72,7 @@ def print_text(report: Report, console: Console) -> None:
         say(escape(coverage_line(report["coverage"])), "dim")
     if report["capsule"]:
         say(escape(f"\nAll of it: {report['capsule']}\nAgain:     {report['repeat']}"))
+        say(escape(f"Anywhere:  mmagold rtl check {report['capsule']}"))
 
 
 def _print_diagnosis(report: Report, say: Callable[..., None]) -> None:

@@ -43,6 +43,7 @@ DEPENDENCIES = "dependencies.txt"
 """File in which Icarus Verilog lists what it read (option -M);
 Verilator writes <prefix>__verFiles.dat by itself."""
 _READ_BY_VERILATOR = re.compile(r'^S .*"([^"]*)"$', re.MULTILINE)
+_VERILATORS_OWN = ("verilator_bin", "verilator_bin_dbg", "verilated_std.sv", "verilated_std_waiver.vlt")
 HDL = (".v", ".sv", ".vh", ".svh", ".vlt")
 
 
@@ -86,7 +87,7 @@ def design_options(dut: Dut, simulator: str) -> list[str]:
 
 def files_read(dut: Dut, simulator: Simulator) -> list[Path]:
     """The files of a DUT's design that the simulator's front end reads today: sources, headers, modules of
-    libraries.
+    libraries. What the simulator brings itself is none.
 
     Raises:
         ElaborationError: it refuses the design.
@@ -98,7 +99,7 @@ def files_read(dut: Dut, simulator: Simulator) -> list[Path]:
     recipe = Recipe(dut, simulator, NAME, text, language, (), nothing, "")
     with tempfile.TemporaryDirectory(prefix="mmagold_files_") as name:
         (Path(name) / f"{NAME}.sv").write_text(text[f"{NAME}.sv"], encoding="utf-8")
-        return _front_end(recipe, Path(name))
+        return [path for path in _front_end(recipe, Path(name)) if path.name not in _VERILATORS_OWN]
 
 
 def warnings_of(dut: Dut, kinds: Sequence[str]) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from golden import yamlfile
 from golden.paths import spec_folder
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.builds import HDL, Inputs, files_read
-from rtl_tb.errors import RtlError
+from rtl_tb.errors import ElaborationError, RtlError
 from rtl_tb.simulators import simulators
 
 _PACKAGES = ("cocotb", "numpy")
@@ -91,13 +91,29 @@ def unit_state(dut: Dut, simulator: str) -> UnitState:
     Raises:
         ElaborationError: the simulator refuses the unit.
     """
-    inputs = Inputs.read([dut.file, *_unit_file(dut), *files_read(dut, simulators.find(simulator))])
+    files, own = _files(dut, simulator)
+    inputs = Inputs.read([dut.file, *_unit_file(dut), *files])
     folder = dut.file.parent
     contents = [(_from(folder, path), content) for path, (_, content) in inputs.files.items()]
     settings = [sorted(dut.defines.items()), [_from(folder, path) for path in dut.include]]
     total = hashlib.sha256(repr((settings, contents)).encode(errors="surrogateescape"))
-    listed = all(path.suffix in HDL for path in dut.sources) and not any(map(_reads_more, inputs.files))
+    listed = (
+        own and all(path.suffix in HDL for path in dut.sources) and not any(map(_reads_more, inputs.files))
+    )
     return UnitState(total.hexdigest(), inputs, listed)
+
+
+def _files(dut: Dut, simulator: str) -> tuple[list[Path], bool]:
+    """The files that the simulator reads, and whether they are its own list.
+
+    What Icarus refuses is translated for it, and of that only Verilator can tell, whose macros are others.
+    """
+    try:
+        return files_read(dut, simulators.find(simulator)), True
+    except ElaborationError:
+        if simulator != "icarus":
+            raise
+        return files_read(dut, simulators.verilator()), False
 
 
 def _unit_file(dut: Dut) -> list[Path]:
