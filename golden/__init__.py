@@ -8,6 +8,8 @@
 Everything is driven by the YAML files in spec/. See docs/ and README.md.
 """
 
+from importlib import import_module
+
 from golden.catalog.architectures import architectures
 from golden.catalog.lookup import instruction, instructions
 from golden.catalog.unit_files import load_instruction
@@ -56,3 +58,10 @@ __all__ = [
     "plans",
     "to_float",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """`golden.dissect(f, ...)` without an import of its own, and at no cost for who does not call it."""
+    if name == "dissect":
+        return import_module("golden.dissect")
+    raise AttributeError(f"module 'golden' has no attribute '{name}'")

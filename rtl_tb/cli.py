@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from golden.cli.progress import progress_bar
+from golden.dissect.blackbox.openers import OPENERS
 
 if TYPE_CHECKING:
     from golden.cover.coverage import Coverage
+    from golden.unit import Unit
     from rtl_tb.check.check import Options
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
@@ -333,7 +335,8 @@ def doctor(as_json: Json = False) -> None:
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Hangs the commands of rtl_tb into `mmagold`; the entry point that pyproject.toml names."""
+    """Hangs the commands of rtl_tb into `mmagold`, and dut.yaml into `mmagold dissect`; the entry point that
+    pyproject.toml names."""
     rtl = typer.Typer(no_args_is_help=True, help="Checks RTL against an instruction, bit for bit.")
     app.add_typer(rtl, name="rtl")
     rtl.command()(check)
@@ -341,3 +344,17 @@ def add_commands(app: typer.Typer) -> None:
     rtl.command()(qualify)
     rtl.command()(regress)
     app.command()(doctor)
+    OPENERS.append(_black_box)
+
+
+def _black_box(text: str) -> Unit | None:
+    """The DUT of a dut.yaml, which a black box can be; None of any other text."""
+    if not text.endswith((".yaml", ".yml")) or not Path(text).is_file():
+        return None
+    from golden import yamlfile
+
+    if "dut" not in yamlfile.read(text):
+        return None
+    from rtl_tb.check.unit import open_unit
+
+    return open_unit(text)

@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 
 from golden import boundary
 from golden.cli import plugins
+from golden.cli.dissect import dissect
 from golden.cli.docs import add_commands as add_docs
 from golden.cli.progress import progress_bar
 from golden.cli.study import study
@@ -495,6 +496,7 @@ def spec_check(
 
 app.command("vectors")(vectors)
 app.command("study")(study)
+app.command("dissect")(dissect)
 add_docs(docs_app)
 _absent = plugins.add_commands(app)
 app.info.epilog = _absent.replace("[", r"\[")

@@ -60,8 +60,9 @@ class FormatStruct(ctypes.Structure):
     ]
 
 
+@lru_cache(maxsize=256)
 def lower_format(fmt: Format) -> FormatStruct:
-    """Returns the format as the core's struct mg_format."""
+    """Returns the format as the core's struct mg_format, to be copied; searches ask for it often."""
     infinity, nan = fmt.infinity, fmt.nan
     return FormatStruct(
         fmt.is_float,
@@ -171,8 +172,9 @@ class StepStruct(ctypes.Structure):
     _fields_ = list(step_members().items())
 
 
+@lru_cache(maxsize=4096)
 def lower_step(step: Step) -> StepStruct:
-    """Returns the step as the core's struct mg_step; members that its kind does not have are 0."""
+    """Returns the step as the core's struct mg_step, to be copied; members that it does not have are 0."""
     low = StepStruct(op=KINDS.index(type(step)), to=number(keys.REGISTER, step.to) if step.to else 0)
     _set_registers(low, "of", step.of)
     for name, key, default in declared(step):

@@ -1,0 +1,63 @@
+"""The command `mmagold dissect`: asks a black box until its specification is known, and writes that."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from golden.cli.progress import progress_bar
+
+
+def dissect(
+    box: Annotated[
+        str,
+        typer.Argument(
+            metavar="BLACKBOX",
+            help="python:file.py:function, program:COMMAND, dut.yaml, architecture:NAME, or unit.yaml.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[Path | None, typer.Option("--out", help="Write the unit's YAML here.")] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="Write the report here (Markdown).")] = None,
+    formats: Annotated[
+        str | None, typer.Option("--formats", help="Of functions and programs: a=f16,b=f16,c=f32,d=f32.")
+    ] = None,
+    k: Annotated[int | None, typer.Option("--k", min=1, help="Of functions and programs: products.")] = None,
+    scale_block: Annotated[
+        int | None, typer.Option("--scale-block", min=1, help="With scales: elements that share one.")
+    ] = None,
+    pattern: Annotated[
+        str | None, typer.Option("--pattern", help="With a sparse a: 2:4, 1:2 or 4:8 pairs.")
+    ] = None,
+    seconds: Annotated[float, typer.Option("--seconds", help="Ask no question after this time.")] = 60,
+    asks: Annotated[
+        int, typer.Option("--asks", min=8_000, help="Dot products that the box may be asked.")
+    ] = 400_000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random operands.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+) -> None:
+    """Finds the specification of a black box by asking it.
+
+    Ends with status 1 where the nearest candidate still answers otherwise than the box.
+    """
+    from golden.dissect.blackbox.dissecting import dissect as search
+    from golden.dissect.blackbox.sources import open_box, read_formats
+    from golden.files import output
+
+    named = None if formats is None else read_formats(formats)
+    unit = open_box(box, named, k, scale_block, pattern)
+    with progress_bar() as progress:
+        found = search(unit, seconds=seconds, asks=asks, seed=seed, progress=progress)
+    if out is not None and found.yaml is not None:
+        output.write_text(out, found.yaml)
+    if report is not None:
+        output.write_text(report, found.report)
+    if as_json:
+        typer.echo(json.dumps(found.as_dict(), indent=2))
+    else:
+        typer.echo(found.report, nl=False)
+    if not found.explains:
+        raise typer.Exit(1)

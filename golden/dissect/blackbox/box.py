@@ -1,0 +1,122 @@
+"""The box under question: every question that was asked and its answer, within a limit of asks and seconds.
+
+The search never sees more of a unit than this: formats, K, and codes for codes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Set
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden.errors import MmagoldError, OperandError
+from golden.program.signature import Bits, Operands, Signature
+from golden.unit import Unit, name_of, signature_of
+
+Mask = npt.NDArray[np.bool_]
+
+
+class BudgetEnded(Exception):
+    """No more questions may be asked, or no time is left; the search ends with what it has."""
+
+
+@dataclass
+class Box:
+    """A unit that is asked and nothing else.
+
+    Attributes:
+        unit: whatever answers dot products, without modes and without a state.
+        asks: dot products that may still be asked.
+        deadline: on time.monotonic; no question is asked after it.
+    """
+
+    unit: Unit
+    asks: int
+    deadline: float
+    asked: int = 0
+    takes: Signature = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.takes = signature_of(self.unit)
+
+    def answer(self, operands: Operands) -> Bits:
+        """The codes of d (n,) for a batch of dot products (n, ...).
+
+        Raises:
+            BudgetEnded: the batch is more than may be asked, or the time is over.
+            OperandError: the box does not answer; what it raised is told.
+        """
+        count = len(operands["a"])
+        if count > self.asks - self.asked or time.monotonic() > self.deadline:
+            raise BudgetEnded
+        self.asked += count
+        try:
+            given = np.asarray(self.unit.dot(**operands))
+        except MmagoldError:
+            raise
+        except Exception as error:
+            what = " ".join(f"{type(error).__name__}: {error}".split())
+            raise OperandError(
+                f"{name_of(self.unit)} did not answer {count} dot products, it raised {what}"
+            ) from error
+        fmt = self.takes.formats["d"]
+        fmt.check(given, "d")
+        return given.astype(fmt.dtype)
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline."""
+        return self.deadline - time.monotonic()
+
+
+class Bank:
+    """Questions with their answers, by kind: what every candidate is held against."""
+
+    def __init__(self, takes: Signature) -> None:
+        self.takes = takes
+        self.operands: Operands = {
+            name: np.zeros((0, *shape), takes.code_format(name).dtype)
+            for name, shape in takes.operand_shapes(matrices=False).items()
+        }
+        self.answers: Bits = np.zeros(0, takes.formats["d"].dtype)
+        self.kinds: list[str] = []
+        self._kind = np.zeros(0, np.int64)
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    def add(self, kind: str, operands: Operands, answers: Bits) -> None:
+        """Keeps questions (n, ...) and their answers (n,)."""
+        if kind not in self.kinds:
+            self.kinds.append(kind)
+        self.operands = {name: np.concatenate([old, operands[name]]) for name, old in self.operands.items()}
+        self.answers = np.concatenate([self.answers, answers])
+        number = np.full(len(answers), self.kinds.index(kind))
+        self._kind = np.concatenate([self._kind, number])
+
+    def part(self, index: npt.NDArray[Any]) -> Bank:
+        """The bank with these questions alone."""
+        found = Bank(self.takes)
+        found.operands = {name: codes[index] for name, codes in self.operands.items()}
+        found.answers, found.kinds, found._kind = self.answers[index], self.kinds, self._kind[index]
+        return found
+
+    def of_kinds(self, kinds: Set[str]) -> Bank:
+        """The questions of some kinds."""
+        wanted = [number for number, kind in enumerate(self.kinds) if kind in kinds]
+        return self.part(np.flatnonzero(np.isin(self._kind, wanted)))
+
+    def wrong(self, dot: Callable[..., Bits]) -> Mask:
+        """Where a unit's `dot` answers otherwise than the box did, (n,)."""
+        return np.asarray(dot(**self.operands) != self.answers)
+
+    def counts(self, wrong: Mask) -> dict[str, tuple[int, int]]:
+        """By kind: how many of how many are wrong."""
+        return {
+            kind: (int(wrong[self._kind == number].sum()), int((self._kind == number).sum()))
+            for number, kind in enumerate(self.kinds)
+        }

@@ -1,0 +1,130 @@
+"""Candidates: programs that can be run and held against the box, none that the loader would refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+from golden.catalog.relatives import arithmetic
+from golden.errors import CoreError, SpecError
+from golden.instruction import CUSTOM, Evidence, Instruction
+from golden.number.formats import Format, Kind
+from golden.program.checks import StepChecks
+from golden.program.program import OWN_STEPS, OperandFormats, Operation, Program
+from golden.program.signature import Bits, Signature
+from golden.program.steps import Step
+from golden.yamlfile import Section
+
+_NOWHERE = Section("candidate", 1)
+EVIDENCE = Evidence("derived", "found by questions to a black box (mmagold dissect)")
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A program that may be the box's. `order`: its skeleton in words."""
+
+    takes: Signature
+    operations: tuple[Operation, ...]
+    order: str
+
+    @cached_property
+    def instruction(self) -> Instruction:
+        """The program as a unit."""
+        return Instruction(
+            "dissected",
+            1,
+            1,
+            self.takes.k,
+            self.takes.formats,
+            pattern=self.takes.pattern,
+            scale_block=self.takes.scale_block,
+            architecture=CUSTOM,
+            program=Program(self.operations),
+            evidence=EVIDENCE,
+            family=CUSTOM,
+            source="mmagold dissect",
+        )
+
+    @cached_property
+    def key(self) -> tuple[object, ...]:
+        """What decides its results."""
+        return arithmetic(self.instruction)
+
+    @property
+    def formats(self) -> dict[str, Format]:
+        """As of a unit."""
+        return self.takes.formats
+
+    def dot(self, **operands: Bits) -> Bits:
+        """What it answers."""
+        return self.instruction.dot(**operands)
+
+    def with_operations(self, operations: Iterable[Operation]) -> Candidate | None:
+        """The same with other operations; None where no unit can be that."""
+        return candidate(self.takes, operations, self.order)
+
+
+def operation(
+    takes: Signature,
+    steps: Sequence[Step],
+    k_index: Sequence[int],
+    seed: str,
+    addends: tuple[str, ...],
+    out: Format,
+    to: str,
+) -> Operation:
+    """One operation; the formats of what it reads are set when the program is whole (`candidate`)."""
+    return Operation(
+        OWN_STEPS, tuple(steps), tuple(k_index), seed, addends, None, takes.formats["c"], out, to
+    )
+
+
+def candidate(takes: Signature, operations: Iterable[Operation], order: str) -> Candidate | None:
+    """The program with the formats of earlier results filled in; None where the loader would refuse it."""
+    results: dict[str, Format] = {}
+    linked: list[Operation] = []
+    for one in operations:
+        seed = takes.formats["c"] if one.seed == "c" else results.get(one.seed, one.out_format)
+        if any({**results, "c": takes.formats["c"]}.get(name) != one.out_format for name in one.addends):
+            return None
+        linked.append(replace(one, seed_format=seed))
+        results[one.to] = one.out_format
+    if not linked or linked[-1].out_format != takes.formats["d"]:
+        return None
+    found = Candidate(takes, tuple(linked), order)
+    return found if all(_sound(takes, one) for one in found.operations) else None
+
+
+def _sound(takes: Signature, one: Operation) -> bool:
+    """Whether the loader would take an operation; a NaN that it makes for a later one is a NaN."""
+    formats = tuple(takes.formats[name] for name in "abcd")
+    scales = tuple((name, takes.formats[name]) for name in ("scale_a", "scale_b") if name in takes.formats)
+    frame = replace(one, steps=(), to="", k_index=tuple(range(len(one.k_index))))
+    return _checked(one.steps, frame, formats, scales, takes.stored_k)
+
+
+@lru_cache(maxsize=1 << 14)
+def _checked(
+    steps: tuple[Step, ...],
+    frame: Operation,
+    formats: tuple[Format, ...],
+    scales: tuple[tuple[str, Format], ...],
+    k: int,
+) -> bool:
+    a, b, c, d = formats
+    checks = StepChecks(frame, OperandFormats(a, b, c, d, k, {}, dict(scales)))
+    try:
+        for step in steps:
+            checks.add(step, _NOWHERE)
+    except (SpecError, CoreError):
+        return False
+    last, out = steps[-1], frame.out_format
+    word = getattr(last, "nan", None)
+    if (
+        word is not None
+        and out.nan is not None
+        and (word >= 1 << out.bits or out.decode(word).kind != Kind.NAN)
+    ):
+        return False
+    return last.to == "d" and getattr(last, "format", None) == out

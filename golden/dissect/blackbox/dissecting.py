@@ -1,0 +1,397 @@
+"""The dissection: questions, a candidate, and questions again until none is answered otherwise.
+
+First the box itself (does it answer the same question twice the same?), then masks for the order of the sum,
+then operands of every kind. The skeletons of that order are fitted to all answers; the one that explains them
+is asked about operands drawn for it, each counterexample is shrunk and joins the bank, and it is fitted
+again. What stands at the end was held against every answer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from golden import stimuli
+from golden.catalog.relatives import arithmetic
+from golden.catalog.unit_text import unit_text
+from golden.dissect.blackbox import fitting
+from golden.dissect.blackbox.box import Bank, Box, BudgetEnded
+from golden.dissect.blackbox.candidates import Candidate
+from golden.dissect.blackbox.found import Example, Found
+from golden.dissect.blackbox.moves import Hints, moves, nan_words
+from golden.dissect.blackbox.order import KIND as MASKS
+from golden.dissect.blackbox.order import Node, find_order
+from golden.dissect.blackbox.skeletons import skeletons
+from golden.dissect.blackbox.views import as_taken, dense_view
+from golden.dissect.minimising import costs, minimise
+from golden.errors import OperandError
+from golden.instruction import Instruction
+from golden.number.formats import Format
+from golden.program.signature import Operands
+from golden.unit import Function, FunctionUnit, Unit, name_of, signature_of
+
+Progress = Callable[[str, int, int], None]
+_FIRST = 96
+"""Questions of each kind before the first candidate."""
+_GROWTH = (64, 256, 1024, 2048)
+"""Questions of each kind in the rounds of checking; the last for all further rounds."""
+_TAKEN = 24
+"""Counterexamples of one kind that join the bank in one round."""
+_SHRUNK = 3
+_MOST_FITS = 6
+_MOST_REFITS = 12
+_LEAST = 4
+"""Questions of each kind that make a round worth its while."""
+_ORDINARY = (
+    MASKS,
+    *("narrow", "wide", "cancelling", "alignment_edge", "equal_exponents", "c_dominant", "half_ulp"),
+    *("alignment_one_term", "tie", "deep_cancellation"),
+)
+"""Kinds that tell orders, widths and roundings, away from the ends of the formats."""
+_SHARE_OF_FITS = 0.6
+"""Of the time that is left: the rest is for checking."""
+_SMALLEST = 8_000
+"""Questions that every dissection may ask."""
+
+
+def dissect(
+    box: Unit | Function,
+    formats: Mapping[str, str | Format] | None = None,
+    k: int | None = None,
+    *,
+    seconds: float = 60,
+    asks: int = 400_000,
+    seed: int = 0,
+    progress: Progress | None = None,
+    **more: Any,
+) -> Found:
+    """Finds the specification of a black box.
+
+    Args:
+        box: a unit (`formats` and `k` are its own), or a function f(a, b, c[, scale_a, scale_b, metadata]) ->
+            d on arrays of raw codes, a and b (n, k), c and d (n,).
+        formats: of a function: names or formats by operand, {"a": "f16", "b": "f16", "c": "f32", "d": "f32"};
+            with scales scale_a and scale_b, too.
+        k: of a function: products of one dot product.
+        seconds: no question is asked after this time.
+        asks: dot products that the box may be asked, at least 8,000.
+        seed: of the random operands; equal seeds ask a box the same questions, as long as its answers are
+            the same and no time ends.
+        progress: called with (what is done, done, all).
+        more: of a function: scale_block and pattern, as Signature has them.
+
+    Raises:
+        OperandError: the box cannot be asked this way, or does not answer.
+    """
+    unit = _as_unit(box, formats, k, more)
+    if asks < _SMALLEST:
+        raise OperandError(f"argument 'asks' is {asks}, expected {_SMALLEST} or more")
+    if not seconds > 0:
+        raise OperandError(f"argument 'seconds' is {seconds}, expected more than 0")
+    return _Search(unit, seconds, asks, seed, progress).run()
+
+
+def _as_unit(
+    box: Any, formats: Mapping[str, str | Format] | None, k: int | None, more: dict[str, Any]
+) -> Unit:
+    if hasattr(box, "dot") and hasattr(box, "formats"):
+        if formats is not None or k is not None or more:
+            raise OperandError("arguments 'formats' and 'k' are for a function; a unit has its own")
+        unit: Unit = box.stateless if isinstance(box, Instruction) else box
+    elif not callable(box):
+        raise OperandError(f"argument 'box' is {type(box).__name__}, expected a unit or a function")
+    elif formats is None or k is None:
+        raise OperandError("arguments 'formats' and 'k' are missing, expected both with a function")
+    else:
+        missing = [name for name in "abcd" if name not in formats]
+        if missing:
+            raise OperandError(f"argument 'formats' lacks {', '.join(missing)}, expected a, b, c and d")
+        unit = FunctionUnit(box, formats, k, getattr(box, "__name__", "function"), **more)
+    takes = signature_of(unit)
+    if takes.modes is not None:
+        raise OperandError(f"{takes.name} has modes, expected a unit of one mode (`mode_units`)")
+    if takes.state:
+        raise OperandError(f"{takes.name} keeps its accumulator, expected a unit with c as an operand")
+    if takes.absent:
+        raise OperandError(
+            f"{takes.name} has no {' and no '.join(takes.absent)}, expected a unit with a, b and c"
+        )
+    return unit
+
+
+@dataclass
+class _State:
+    """What is known so far."""
+
+    tree: Node | None = None
+    fit: fitting.Fit | None = None
+    differing: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Of the checks that the present candidate went through, without those of the bank."""
+    undecided: list[str] = field(default_factory=list)
+
+
+class _Search:
+    """One dissection."""
+
+    def __init__(self, unit: Unit, seconds: float, asks: int, seed: int, progress: Progress | None) -> None:
+        self.started = time.monotonic()
+        self.deadline = self.started + seconds
+        self.box = Box(unit, asks, self.deadline)
+        self.dense = Box(dense_view(unit), asks, self.deadline)
+        self.takes = self.dense.takes
+        self.bank = Bank(self.takes)
+        self.seed, self.progress, self.state = seed, progress, _State()
+
+    # The whole ----------------------------------------------------------------------------------------------
+
+    def run(self) -> Found:
+        """All of it, or as much as the limits allow."""
+        state = self.state
+        try:
+            if not self._same_twice():
+                return self._found()
+            self._tell("finding the order of the sum", 0, 1)
+            state.tree = find_order(self.dense, self.bank)
+            self._first_questions()
+            self._first_candidate()
+            self._check()
+        except BudgetEnded:
+            what = "time" if self.dense.left <= 0 else "number of questions"
+            state.undecided.append(f"the {what} that was given ended before the search did")
+        return self._found()
+
+    def _tell(self, what: str, done: int, of: int) -> None:
+        if self.progress is not None:
+            self.progress(what, done, of)
+
+    def _rng(self, *numbers: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, *numbers])
+
+    def _same_twice(self) -> bool:
+        """Whether the box answers the same question the same, whatever it was asked before and beside it."""
+        parts = [
+            stimuli.generate(self.box.takes, kind, 16, self._rng(0, i))
+            for i, kind in enumerate(stimuli.KINDS)
+        ]
+        operands = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        first = self.box.answer(operands)
+        turned = np.arange(len(first))[::-1]
+        again = self.box.answer({name: codes[turned] for name, codes in operands.items()})[turned]
+        differ = int((first != again).sum())
+        if differ:
+            self.state.undecided.append(
+                f"the box is not deterministic: {differ} of {len(first)} dot products, asked again in "
+                "another order, had another answer"
+            )
+        return not differ
+
+    def _first_questions(self) -> None:
+        for index, kind in enumerate(stimuli.KINDS):
+            operands = stimuli.generate(self.takes, kind, _FIRST, self._rng(1, index))
+            self.bank.add(kind, operands, self.dense.answer(operands))
+
+    def _first_candidate(self) -> None:
+        self._tell("fitting orders of the sum", 0, 1)
+        made = skeletons(self.takes, self.state.tree)
+        ordinary = self.bank.of_kinds(set(_ORDINARY)) if self.takes.formats["d"].is_float else self.bank
+        self.ranked = fitting.rank(ordinary, made, self.deadline)
+        self._refit(self.ranked)
+
+    def _refit(self, starts: list[fitting.Fit]) -> None:
+        """Fits the first candidates until one explains the bank; else keeps the nearest."""
+        best: fitting.Fit | None = None
+        end = time.monotonic() + _SHARE_OF_FITS * self.dense.left
+        for turn, start in enumerate(starts[:_MOST_FITS]):
+            if time.monotonic() > end:
+                break
+            self._tell(f"fitting: {start.candidate.order}", turn, min(len(starts), _MOST_FITS))
+            now = fitting.Fit(start.candidate, fitting.wrong_of(self.bank, start.candidate), start.told)
+            done = fitting.fit(self.bank, now, end)
+            if best is None or done.wrong < best.wrong:
+                best = done
+            if best.wrong == 0:
+                break
+        if best is not None and best.wrong and time.monotonic() < end:
+            best = fitting.fit(self.bank, best, end, faults=True)
+        self.state.fit = best
+
+    # Checking -----------------------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        """Asks about operands of every kind until the limits end; fits again after every counterexample."""
+        turn, fits = 0, 0
+        while self.state.fit is not None:
+            share = min(_GROWTH[min(turn, len(_GROWTH) - 1)], self._share_left())
+            if share < _LEAST or self.dense.left < 1:
+                return
+            wrong = self._round(share, turn)
+            turn += 1
+            if wrong and fits < _MOST_REFITS:
+                fits += 1
+                before = self.state.fit
+                again = fitting.Fit(
+                    before.candidate, fitting.wrong_of(self.bank, before.candidate), before.told
+                )
+                self._refit([again, *self.ranked])
+                self.state.differing = {}  # the checks were of another candidate; its bank is asked again
+            elif wrong:
+                return
+
+    def _share_left(self) -> int:
+        """Questions of each kind that may still be asked."""
+        left = self.dense.asks - self.dense.asked - self.box.asked
+        return left // (2 * len(stimuli.KINDS))
+
+    def _round(self, share: int, turn: int) -> bool:
+        """One round of checking; whether the candidate was wrong anywhere."""
+        assert self.state.fit is not None
+        candidate = self.state.fit.candidate
+        unit = as_taken(candidate.instruction, self.box.takes)
+        drawn = list(self._drawn(unit, share, turn))
+        self._tell("checking", turn + 1, 0)
+        operands = {name: np.concatenate([part[name] for _, part in drawn]) for name in drawn[0][1]}
+        answers = self.box.answer(operands)  # at once: one call may be one run of a simulator
+        wrong = np.asarray(unit.dot(**operands) != answers)
+        wrong_kinds: list[tuple[str, Operands, Any]] = []
+        for index, (kind, part) in enumerate(drawn):
+            hits = np.flatnonzero(wrong[index * share : (index + 1) * share])
+            before = self.state.differing.get(kind, (0, 0))
+            self.state.differing[kind] = before[0] + len(hits), before[1] + share
+            if len(hits):
+                taken = hits[:_TAKEN]
+                few = {name: codes[taken] for name, codes in part.items()}
+                wrong_kinds.append((kind, few, answers[index * share + taken]))
+        for kind, part, answers in wrong_kinds:
+            self._keep(kind, part, answers)
+        if wrong_kinds and self.box.takes.pattern is None:
+            self._shrink(candidate, wrong_kinds)
+        return bool(wrong_kinds)
+
+    def _drawn(self, unit: Instruction, share: int, turn: int) -> Iterator[tuple[str, Operands]]:
+        """Operands of every kind: drawn from the formats alone, and aimed at the candidate's steps."""
+        for index, kind in enumerate(stimuli.KINDS):
+            for aim, target in enumerate((self.box.takes, unit)):
+                yield kind, stimuli.generate(target, kind, share, self._rng(2 + turn, index, aim))
+
+    def _keep(self, kind: str, operands: Operands, answers: Any) -> None:
+        """Counterexamples join the bank; those of a sparse box as the products that were selected."""
+        pattern = self.box.takes.pattern
+        if pattern is not None:
+            columns = pattern.columns(operands["metadata"])
+            b = np.take_along_axis(operands["b"], columns, axis=-1)
+            operands = {name: codes for name, codes in operands.items() if name != "metadata"} | {"b": b}
+        self.bank.add(kind, operands, answers)
+
+    def _shrink(self, candidate: Candidate, wrong: list[tuple[str, Operands, Any]]) -> None:
+        """The simplest forms of a few counterexamples join the bank with all that was asked on the way."""
+        for _, operands, _ in wrong[:_SHRUNK]:
+            asked: list[tuple[Operands, Any]] = []
+
+            def fails(batch: Operands, asked: list[tuple[Operands, Any]] = asked) -> Any:
+                answers = self.dense.answer(batch)
+                asked.append((batch, answers))
+                return candidate.dot(**batch) != answers
+
+            first = {name: codes[0] for name, codes in operands.items()}
+            least = minimise(self.takes, first, fails, rounds=12)
+            batch = {name: codes[None] for name, codes in least.items()}
+            answer = self.dense.answer(batch)
+            self.bank.add("shrunk", batch, answer)
+            for part, answers in asked[-3:]:
+                self.bank.add("shrunk", {name: codes[:64] for name, codes in part.items()}, answers[:64])
+
+    # The outcome --------------------------------------------------------------------------------------------
+
+    def _found(self) -> Found:
+        state, fit = self.state, self.state.fit
+        name = name_of(self.box.unit)
+        asked = self.box.asked + self.dense.asked
+        common: dict[str, Any] = {"order": "" if state.tree is None else state.tree.text(), "asked": asked}
+        if fit is None:
+            undecided = tuple(state.undecided) or ("no order of the sum could be tried",)
+            seconds = time.monotonic() - self.started
+            return Found(name, None, None, {}, undecided, seconds=seconds, **common)
+        differing = self._all_counts(fit.candidate)
+        alternatives = self._alternatives(fit.candidate) if not any(w for w, _ in differing.values()) else {}
+        unit = as_taken(fit.candidate.instruction, self.box.takes)
+        title = f"dissected: {name}"
+        wrong = any(count for count, _ in differing.values())
+        return Found(
+            name,
+            unit,
+            unit_text(fit.candidate.instruction, "dissected", title),
+            differing,
+            (*state.undecided, *self._open(differing, alternatives)),
+            rules=(fit.candidate.order, *fit.told),
+            known=() if wrong else tuple(_known(unit)),
+            example=self._example(fit.candidate) if wrong else None,
+            alternatives=alternatives,
+            seconds=time.monotonic() - self.started,
+            **common,
+        )
+
+    def _all_counts(self, candidate: Candidate) -> dict[str, tuple[int, int]]:
+        """By kind, the checks of this candidate, and the bank held against it once more."""
+        counts = dict(self.state.differing)
+        for kind, (wrong, total) in self.bank.counts(self.bank.wrong(candidate.dot)).items():
+            before = counts.get(kind, (0, 0))
+            counts[kind] = before[0] + wrong, before[1] + total
+        return counts
+
+    def _example(self, candidate: Candidate) -> Example | None:
+        """The simplest question of the bank that the candidate answers otherwise."""
+        wrong = np.flatnonzero(self.bank.wrong(candidate.dot))
+        if not len(wrong):
+            return None
+        part = self.bank.part(wrong)
+        place = int(np.argmin(costs(self.takes, part.operands)))
+        operands = {name: codes[place] for name, codes in part.operands.items()}
+        return Example(operands, int(part.answers[place]), int(candidate.dot(**operands)))
+
+    def _alternatives(self, candidate: Candidate) -> dict[str, tuple[str, ...]]:
+        """Values of single keys with which the candidate answers the whole bank as it does now."""
+        words = (
+            nan_words(self.takes.formats["d"], self.bank.answers.tolist())
+            if self.takes.formats["d"].is_float
+            else ()
+        )
+        found: dict[str, list[str]] = {}
+        limit = time.monotonic() + 5
+        for move in moves(candidate, Hints(words, wide=False)):
+            if time.monotonic() > limit:
+                break
+            new = move.apply(candidate)
+            if new is not None and not self.bank.wrong(new.dot).any():
+                found.setdefault(move.key, []).append(move.value)
+        return {key: tuple(values) for key, values in found.items()}
+
+    def _open(
+        self, differing: Mapping[str, tuple[int, int]], alternatives: Mapping[str, tuple[str, ...]]
+    ) -> Iterator[str]:
+        bad = {kind: counts for kind, counts in differing.items() if counts[0]}
+        if bad:
+            worst = sorted(bad.items(), key=lambda item: -item[1][0])
+            named = ", ".join(f"{kind} ({wrong:,} of {count:,})" for kind, (wrong, count) in worst[:6])
+            right = [kind for kind in differing if kind not in bad]
+            yield f"no candidate explains all answers; the nearest one is wrong on {named}"
+            if right:
+                yield f"it is right on all operands of the kinds {', '.join(right)}"
+        for key, values in alternatives.items():
+            shown = "; ".join(values[:8]) + ("; ..." if len(values) > 8 else "")
+            yield f"{key} could as well be {shown}: no question that was asked tells"
+
+
+def _known(unit: Instruction) -> Iterator[str]:
+    """Instructions of the catalogue with this arithmetic."""
+    from golden.catalog.architectures import architectures
+    from golden.catalog.lookup import instructions
+
+    wanted = arithmetic(unit)
+    for architecture in architectures():
+        for one in instructions(architecture):
+            if one.k == unit.k and one.formats == unit.formats and arithmetic(one) == wanted:
+                yield f"{architecture}:{one.name}"

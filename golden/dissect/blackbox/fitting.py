@@ -1,0 +1,183 @@
+"""Fitting: the candidate that answers a bank of questions as the box did, by changes that explain more.
+
+Each round tries every neighbour of the best candidate on the questions that it gets wrong and on some that it
+gets right, takes the best change, and with it all others that still help. Where none helps, pairs of changes
+are tried.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from golden.dissect.blackbox.box import Bank
+from golden.dissect.blackbox.candidates import Candidate
+from golden.dissect.blackbox.moves import Hints, Move, alone, moves, nan_words
+from golden.program.steps import Align, Round, Step
+
+_WRONG, _RIGHT = 224, 224
+_CONFIRMED = 6
+_BEAM = 10
+_FITTED = 8
+_WIDTH_KEYS = ("fraction_bits", "rounding")
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass
+class Fit:
+    """A candidate and how many questions of the bank it gets wrong."""
+
+    candidate: Candidate
+    wrong: int
+    told: list[str] = field(default_factory=list)
+    """The changes that were taken, in order."""
+
+
+def wrong_of(bank: Bank, one: Candidate) -> int:
+    """How many questions a candidate gets wrong."""
+    return int(bank.wrong(one.dot).sum())
+
+
+def sample_of(bank: Bank, one: Candidate, seed: int) -> Bank:
+    """Some of the questions that a candidate gets wrong, and some of those that it gets right."""
+    rng = np.random.default_rng(seed)
+    wrong = bank.wrong(one.dot)
+    picked = []
+    for mask, most in ((wrong, _WRONG), (~wrong, _RIGHT)):
+        index = np.flatnonzero(mask)
+        picked.append(rng.choice(index, most, replace=False) if len(index) > most else index)
+    return bank.part(np.concatenate(picked))
+
+
+def rank(bank: Bank, candidates: Iterable[Candidate], deadline: float) -> list[Fit]:
+    """Skeletons by how near they come once their widths and roundings fit, the best first.
+
+    The widths of the nearest one are a first guess for all others.
+    """
+    fits = _sorted(Fit(one, wrong_of(bank, one)) for one in candidates)
+    aligned = next((fit for fit in fits if _aligns(fit.candidate)), None)
+    if aligned is not None and fits[0].wrong:
+        guess = _widths(bank, aligned, Hints(), deadline)
+        guessed = (_like(fit.candidate, guess.candidate) for fit in fits if fit is not aligned)
+        more = (Fit(one, wrong_of(bank, one)) for one in guessed if one is not None)
+        fits = _sorted([guess, *more, *fits])
+    found: list[Fit] = []
+    for fit in fits[:_FITTED]:
+        if time.monotonic() > deadline or (found and found[-1].wrong == 0):
+            break
+        found.append(_widths(bank, fit, Hints(wide=False), deadline))
+    return _sorted([*found, *fits])
+
+
+def _aligns(one: Candidate) -> list[Align]:
+    return [step for operation in one.operations for step in operation.steps_of(Align)]
+
+
+def _like(one: Candidate, other: Candidate) -> Candidate | None:
+    """A candidate with the widths and the last rounding of another one."""
+    bits = max(bits for step in _aligns(other) for _, bits in step.fraction_bits)
+    last = other.operations[-1].final
+
+    def changed(step: Step) -> Step:
+        if isinstance(step, Align):
+            return replace(step, fraction_bits=tuple((name, bits) for name, _ in step.fraction_bits))
+        return replace(step, rounding=last.rounding) if isinstance(step, Round) else step
+
+    return one.with_operations(o.with_steps([changed(step) for step in o.steps]) for o in one.operations)
+
+
+def _sorted(fits: Iterable[Fit]) -> list[Fit]:
+    """The best first, each program once."""
+    seen: dict[object, Fit] = {}
+    for fit in sorted(fits, key=lambda fit: fit.wrong):
+        seen.setdefault(fit.candidate.key, fit)
+    return list(seen.values())
+
+
+def _widths(bank: Bank, fit: Fit, hints: Hints, deadline: float) -> Fit:
+    """Widths and roundings alone, a few rounds."""
+    for turn in range(4):
+        if fit.wrong == 0:
+            break
+        sample = sample_of(bank, fit.candidate, turn)
+        tried = (m for m in moves(fit.candidate, hints) if m.key.endswith(_WIDTH_KEYS))
+        better = _step(bank, sample, fit, tried, deadline)
+        if better is None:
+            break
+        fit = better
+    return fit
+
+
+def fit(bank: Bank, start: Fit, deadline: float, faults: bool = False) -> Fit:
+    """Changes a candidate until it explains the whole bank, or nothing helps any more."""
+    best, turn = start, 0
+    words = (
+        nan_words(bank.takes.formats["d"], bank.answers.tolist()) if bank.takes.formats["d"].is_float else ()
+    )
+    while best.wrong and time.monotonic() < deadline:
+        turn += 1
+        sample = sample_of(bank, best.candidate, turn)
+        better = None
+        for hints in (Hints(words), Hints(words, faults=True)) if faults else (Hints(words),):
+            better = _step(bank, sample, best, moves(best.candidate, hints), deadline)
+            better = better or _step(bank, sample, best, alone(best.candidate, hints), deadline)
+            if better is not None:
+                break
+        better = better or _pairs(bank, sample, best, Hints(words, wide=False), deadline)
+        if better is None:
+            break
+        best = better
+    return best
+
+
+def _step(bank: Bank, sample: Bank, best: Fit, tried: Iterable[Move], deadline: float) -> Fit | None:
+    """The best single change, with all others that still help; None where none helps."""
+    base = wrong_of(sample, best.candidate)
+    scored: list[tuple[int, int, int, Move, Candidate]] = []
+    for index, move in enumerate(tried):
+        if time.monotonic() > deadline:
+            break
+        new = move.apply(best.candidate)
+        if new is not None and (wrong := wrong_of(sample, new)) < base:
+            scored.append((wrong, move.rank, index, move, new))
+    scored.sort(key=lambda one: one[:3])
+    found: Fit | None = None
+    for _, _, _, move, new in scored[:_CONFIRMED]:
+        wrong = wrong_of(bank, new)
+        if wrong < (best if found is None else found).wrong:
+            found = Fit(new, wrong, [*best.told, move.text])
+    if found is None:
+        return None
+    taken = {found.told[-1].partition(" = ")[0]}
+    for _, _, _, move, _ in scored[:40]:
+        if not found.wrong or move.key in taken:
+            continue
+        both = move.apply(found.candidate)
+        if both is not None and (wrong := wrong_of(bank, both)) < found.wrong:
+            found = Fit(both, wrong, [*found.told, move.text])
+            taken.add(move.key)
+    return found
+
+
+def _pairs(bank: Bank, sample: Bank, best: Fit, hints: Hints, deadline: float) -> Fit | None:
+    """Two changes together, where one alone does not help: the first among those that harm least."""
+    firsts: list[tuple[int, int, Move, Candidate]] = []
+    for index, move in enumerate(moves(best.candidate, Hints(hints.words))):
+        if time.monotonic() > deadline:
+            return None
+        new = move.apply(best.candidate)
+        if new is not None and not np.array_equal(
+            new.dot(**sample.operands), best.candidate.dot(**sample.operands)
+        ):
+            firsts.append((wrong_of(sample, new), index, move, new))
+    firsts.sort(key=lambda one: one[:2])
+    for _, _, move, new in firsts[:_BEAM]:
+        better = _step(
+            bank, sample, Fit(new, best.wrong, [*best.told, move.text]), moves(new, hints), deadline
+        )
+        if better is not None and better.wrong < best.wrong:
+            return better
+    return None

@@ -1,0 +1,420 @@
+"""Neighbours of a candidate: every key of every step with another value, steps put in, taken out or split.
+
+The keys are those that the step classes declare, so that a key that is new is searched without a line here;
+only integers, formats and words need values to try, which depend on the unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+from typing import Any
+
+from golden.dissect.blackbox.candidates import Candidate
+from golden.dissect.blackbox.skeletons import START_BITS, align
+from golden.number.formats import Format, Kind, get_format
+from golden.program.keys import (
+    Choice,
+    Flag,
+    FormatName,
+    Grouping,
+    Integer,
+    Key,
+    Names,
+    Rules,
+    Widths,
+    Word,
+    applies,
+    declared,
+    key_name,
+)
+from golden.program.program import Operation
+from golden.program.steps import (
+    Additions,
+    Align,
+    Flush,
+    Fma,
+    HiddenBit,
+    Multiply,
+    Normalize,
+    Round,
+    Scale,
+    SpecialValues,
+    Step,
+    Sum,
+    format_of,
+)
+
+Steps = tuple[Step, ...]
+_MOST_BITS = 60
+_NEAR = (-3, -2, -1, 1, 2, 3)
+
+
+@dataclass(frozen=True)
+class Move:
+    """One change. `key`: what it changes, "align.fraction_bits"; `value`: to what; `rank`: plain ones first.
+
+    `only`: the operation that it is made in; None: in all that have such a step.
+    """
+
+    key: str
+    value: str
+    change: Callable[[Steps], Steps]
+    rank: int = 0
+    only: int | None = None
+    where: Format | None = None
+    """Only in operations with results of this format."""
+    out: Format | None = None
+    """Another format for the results of all operations but the last."""
+
+    def apply(self, one: Candidate) -> Candidate | None:
+        """The neighbour; None where the change means nothing there, or no unit can be that."""
+        changed: list[Operation] = []
+        for index, operation in enumerate(one.operations):
+            steps = operation.steps
+            if self.only in (None, index) and self.where in (None, operation.out_format):
+                steps = self.change(steps)
+            operation = operation.with_steps(steps)
+            if self.out is not None and index < len(one.operations) - 1:
+                operation = replace(operation, out_format=self.out)
+            changed.append(operation)
+        return None if tuple(changed) == one.operations else one.with_operations(changed)
+
+    @property
+    def text(self) -> str:
+        """The change in words."""
+        return f"{self.key} = {self.value}"
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What values are worth a try: NaN words that the box answered, and how far the search goes.
+
+    wide: all values of integers, else those near the present one; faults: also keys that only faults set.
+    """
+
+    words: tuple[int, ...] = ()
+    wide: bool = True
+    faults: bool = False
+
+
+def moves(one: Candidate, hints: Hints) -> Iterator[Move]:
+    """Every single change of a candidate."""
+    seen: dict[Step, int] = {}
+    for operation in one.operations:
+        for step in operation.steps:
+            seen.setdefault(step, len(seen))
+    for step in seen:
+        yield from _keys(one, step, hints)
+        yield from _registers(one, step)
+    yield from _structure(one, hints)
+    yield from _outs(one)
+
+
+def alone(one: Candidate, hints: Hints) -> Iterator[Move]:
+    """The same changes in one operation alone, where there are several."""
+    for index, operation in enumerate(one.operations) if len(one.operations) > 1 else ():
+        for step in dict.fromkeys(operation.steps):
+            for move in _keys(one, step, hints):
+                yield replace(move, only=index, rank=move.rank + 1, key=f"{operation.to}: {move.key}")
+
+
+# Keys -------------------------------------------------------------------------------------------------------
+
+
+def _keys(one: Candidate, step: Step, hints: Hints) -> Iterator[Move]:
+    listed = list(declared(step))
+    defaults = {name: default for name, _, default in listed}
+    for name, key, _ in listed:
+        if key.fault and not hints.faults:
+            continue
+        for value in _values(one, step, name, key, hints):
+            changed = replace(step, **{name: value})
+            held = {other: getattr(changed, other) for other in defaults}
+            if value != getattr(step, name) and applies(key, held, defaults):
+                label = f"{step.op} of {' and '.join(step.of)}: {key_name(name, key)}"
+                where = one.formats["d"] if isinstance(key, Word) and value is not None else None
+                yield Move(label, _shown(value), _replacing(step, changed), 2 * key.fault, where=where)
+    if isinstance(step, Multiply) and step.format is None:
+        for fmt in _formats(one):
+            for mode in ("nearest_even", "toward_zero"):
+                changed = replace(step, format=fmt, rounding=mode)
+                yield Move("multiply: format", f"{fmt.name}, {mode}", _replacing(step, changed))
+
+
+def _replacing(step: Step, by: Step) -> Callable[[Steps], Steps]:
+    def change(steps: Steps) -> Steps:
+        return tuple(by if one == step else one for one in steps)
+
+    return change
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Format):
+        return value.name
+    if isinstance(value, tuple):
+        return (
+            ", ".join(" ".join(map(str, one)) if isinstance(one, tuple) else str(one) for one in value)
+            or "none"
+        )
+    return "none" if value is None else str(value)
+
+
+def _values(one: Candidate, step: Step, name: str, key: Key, hints: Hints) -> Iterable[Any]:
+    """Values to try for one key of a step."""
+    now = getattr(step, name)
+    match key:
+        case Choice(words=words):
+            return words
+        case Flag():
+            return (True, False)
+        case Integer():
+            return _integers(one, name, now, key, hints)
+        case Widths(for_all=True):
+            return _widths(now, hints)
+        case Widths():
+            return _windows(step, now, name)
+        case Rules(vocabulary=vocabulary):
+            return [(), *(((register, word),) for register in step.of for word in vocabulary.words)]
+        case FormatName():
+            fixed = getattr(step, "to", "") == "d"
+            return () if fixed else [*_formats(one), *([None] if isinstance(step, Multiply) else [])]
+        case Word():
+            return (None, *(word for word in hints.words if word < 1 << _word_bits(one, step)))
+        case Grouping():
+            return _groups(one)
+        case Names(allowed=allowed):
+            return [()] + [
+                order for size in range(1, len(allowed) + 1) for order in permutations(allowed, size)
+            ]
+        case _:
+            return ()
+
+
+def _word_bits(one: Candidate, step: Step) -> int:
+    return (format_of(step) or one.formats["d"]).bits
+
+
+def _formats(one: Candidate) -> list[Format]:
+    """Formats that an earlier result may have."""
+    known = [one.formats["d"], one.formats["c"], *map(get_format, ("f32", "f16", "bf16", "f64"))]
+    return [fmt for fmt in dict.fromkeys(known) if fmt.is_float == one.formats["d"].is_float and fmt.is_float]
+
+
+def _integers(one: Candidate, name: str, now: int | None, key: Integer, hints: Hints) -> list[int | None]:
+    d = one.formats["d"]
+    least = d.min_exponent if d.is_float else 0
+    near = [] if now is None else [now + step for step in _NEAR]
+    wide: dict[str, Iterable[int]] = {
+        "floor": [*range(least - 40, least + 4), *range(-200, 1, 1 if now is None else 400)],
+        "min_exponent": [*range(least - 4, least + 4), -126, -14],
+        "overflow_exponent": [d.max_exponent + 1, 128, 16, 1024],
+        "exponent": [0],
+        "width": range(2, 48),
+        "shift_limit": range(0, 73),
+        "sticky_gap": range(0, 5),
+        "result_fraction_bits": range(max(d.fraction_bits - 24, 0), d.fraction_bits),
+    }
+    tried = [*near, *(wide.get(name, ()) if hints.wide else ())]
+    return [None if key.low > 0 or name != "sticky_gap" else 0] + [
+        value for value in dict.fromkeys(tried) if key.low <= value <= key.high
+    ]
+
+
+def _widths(now: tuple[tuple[str, int], ...], hints: Hints) -> Iterator[tuple[tuple[str, int], ...]]:
+    """All registers with one width, and each register with another."""
+    span = range(_MOST_BITS + 1) if hints.wide else ()
+    values = sorted({*span, *(bits + step for _, bits in now for step in (*_NEAR, 0))})
+    values = [value for value in values if 0 <= value <= _MOST_BITS]
+    for value in values:
+        yield tuple((register, value) for register, _ in now)
+    for index in range(len(now) if len(now) > 1 else 0):
+        for value in values:
+            yield tuple((r, value if i == index else bits) for i, (r, bits) in enumerate(now))
+
+
+def _windows(
+    step: Step, now: tuple[tuple[str, int], ...], name: str
+) -> Iterator[tuple[tuple[str, int], ...]]:
+    """No window (or spared numbers), or one register's."""
+    yield ()
+    values = range(10, 50) if name == "window" else range(-140, 10, 1)
+    for register in step.of:
+        for value in values:
+            yield ((register, value),)
+
+
+def _groups(one: Candidate) -> Iterator[tuple[str, int] | None]:
+    k = one.takes.stored_k
+    yield from ((kind, n) for n in range(2, k) if k % n == 0 for kind in ("contiguous", "interleaved"))
+
+
+def _registers(one: Candidate, step: Step) -> Iterator[Move]:
+    """Special values that are looked for elsewhere; scales of groups instead of products."""
+    if isinstance(step, SpecialValues):
+        for of in (
+            ("products",),
+            ("products", "c"),
+            ("c",),
+            ("products", "c", "scales"),
+            ("total",),
+            ("dot", "c"),
+        ):
+            if of != step.of:
+                changed = replace(step, of=of)
+                yield Move("special_values: of", " and ".join(of), _replacing(step, changed))
+        if not step.nans:
+            for cause in ("a", "b", "factor", "c"):
+                yield Move(
+                    "special_values: nans",
+                    f"{cause} handed on",
+                    _replacing(step, replace(step, nans=((cause, None),))),
+                    1,
+                )
+
+
+# Structure --------------------------------------------------------------------------------------------------
+
+
+def _structure(one: Candidate, hints: Hints) -> Iterator[Move]:
+    """Steps put in, taken out, split."""
+    for kind in (Flush, Normalize, Align, SpecialValues, HiddenBit):
+        for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, kind)):
+            yield Move(f"{step.op} of {' and '.join(step.of)}", "left out", _without(step))
+    yield from _flushes(one)
+    yield from _inserted(one, hints)
+    yield from _split(one)
+
+
+def _without(step: Step) -> Callable[[Steps], Steps]:
+    return lambda steps: tuple(s for s in steps if s != step)
+
+
+def _flushes(one: Candidate) -> Iterator[Move]:
+    for sign in ("signed", "positive"):
+        for of in (("a", "b", "c"), ("a", "b"), ("c",), ("a",), ("b",)):
+            flush = Flush(of=of, sign=sign)
+            yield Move(f"flush of {' and '.join(of)}", sign, lambda steps, f=flush: (f, *steps))  # type: ignore[misc]
+
+
+def _inserted(one: Candidate, hints: Hints) -> Iterator[Move]:
+    """A step behind another one: special values and normalised numbers behind what wrote them, an alignment
+    before a sum."""
+    for step in dict.fromkeys(s for o in one.operations for s in o.steps):
+        if isinstance(step, Multiply | Scale) and one.formats["d"].is_float:
+            for of in (("products",), ("products", "c")):
+                yield Move(
+                    "special_values of " + " and ".join(of), "looked for", _behind(step, SpecialValues(of=of))
+                )
+        if isinstance(step, Sum) and step.to != "d":
+            for mode in ("down", "toward_zero", "nearest_even"):
+                for bits in range(20, 40) if hints.wide else (START_BITS,):
+                    normal = Normalize(of=(step.to,), fraction_bits=((step.to, bits),), rounding=mode)
+                    yield Move(f"normalize of {step.to}", f"{bits}, {mode}", _behind(step, normal), 1)
+        if isinstance(step, Sum):
+            yield Move("align before sum", "put in", _before(step, align(step.of, step.group)), 1)
+        if isinstance(step, Round) and step.to == "d" and one.formats["d"].is_float:
+            for fmt in _formats(one):
+                for mode in ("nearest_even", "toward_zero"):
+                    first = replace(step, to="partial", format=fmt, rounding=mode, nan=None)
+                    twice: Steps = (first, replace(step, of=("partial",)))
+                    yield Move("round", f"first to {fmt.name}, {mode}", _instead(step, twice), 1)
+
+
+def _behind(step: Step, new: Step) -> Callable[[Steps], Steps]:
+    return _instead(step, (step, new))
+
+
+def _before(step: Step, new: Step) -> Callable[[Steps], Steps]:
+    return _instead(step, (new, step))
+
+
+def _instead(step: Step, by: Sequence[Step]) -> Callable[[Steps], Steps]:
+    def change(steps: Steps) -> Steps:
+        return tuple(new for one in steps for new in (by if one == step else (one,)))
+
+    return change
+
+
+def _split(one: Candidate) -> Iterator[Move]:
+    """Products (or groups) aligned and summed by themselves before they meet c; by groups before that."""
+    for name in ("products", "groups"):
+        pair = _sum_with_c(one, name)
+        if pair is None:
+            continue
+        step, total = pair
+        dot: Steps = (_own(step, (name,)), Sum(of=(name,), to="dot"))
+        for bits in (*range(22, 40, 2), START_BITS):
+            meet = align(("dot", "c"), bits=bits)
+            meet = replace(meet, floor=step.floor)
+            then: Steps = (*dot, meet, replace(total, of=("dot", "c")))
+            yield Move("c", f"meets the sum of {name}, at {bits} bits", _exchange(step, total, then), 1)
+    for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
+        if step.of == ("products",) and step.group is None:
+            sums = [s for o in one.operations for s in o.steps if isinstance(s, Sum) and s.of == step.of]
+            for group in _groups(one) if sums else ():
+                inner: Steps = (replace(step, group=group), Sum(of=("products",), to="groups", group=group))
+                outer: Steps = (_renamed(step, "groups"), replace(sums[0], of=("groups",)))
+                yield Move(
+                    "products", f"summed by groups, {group}", _exchange(step, sums[0], (*inner, *outer)), 1
+                )
+
+
+def _sum_with_c(one: Candidate, name: str) -> tuple[Align, Sum] | None:
+    steps = [s for o in one.operations for s in o.steps]
+    aligned = next((s for s in steps if isinstance(s, Align) and set(s.of) == {name, "c"}), None)
+    total = next((s for s in steps if isinstance(s, Sum) and set(s.of) == {name, "c"}), None)
+    return None if aligned is None or total is None else (aligned, total)
+
+
+def _own(step: Align, of: tuple[str, ...]) -> Align:
+    widths = tuple(item for item in step.fraction_bits if item[0] in of)
+    return replace(step, of=of, fraction_bits=widths, window=(), spared=(), floor=None)
+
+
+def _renamed(step: Align, name: str) -> Align:
+    return replace(step, of=(name,), fraction_bits=((name, step.fraction_bits[0][1]),))
+
+
+def _exchange(first: Step, second: Step, by: Steps) -> Callable[[Steps], Steps]:
+    def change(steps: Steps) -> Steps:
+        if first not in steps or second not in steps:
+            return steps
+        place = steps.index(first)
+        rest = tuple(s for s in steps if s not in (first, second))
+        return (*rest[:place], *by, *rest[place:])
+
+    return change
+
+
+def _outs(one: Candidate) -> Iterator[Move]:
+    """Other formats for the results of earlier operations."""
+    for fmt in _formats(one) if len(one.operations) > 1 else ():
+
+        def change(steps: Steps, fmt: Format = fmt) -> Steps:
+            last = steps[-1]
+            assert isinstance(last, Additions | Fma | Round)
+            return (*steps[:-1], replace(last, format=fmt))
+
+        yield _Outs("earlier results: format", fmt.name, change, out=fmt)
+
+
+class _Outs(Move):
+    """Changes the last step of all operations but the last one."""
+
+    def apply(self, one: Candidate) -> Candidate | None:
+        """As of a move."""
+        assert self.out is not None
+        head = [replace(o.with_steps(self.change(o.steps)), out_format=self.out) for o in one.operations[:-1]]
+        changed = (*head, one.operations[-1])
+        return None if changed == one.operations else one.with_operations(changed)
+
+
+def nan_words(one: Format, codes: Iterable[int], most: int = 6) -> tuple[int, ...]:
+    """The NaNs among codes, the commonest first."""
+    counts: dict[int, int] = {}
+    for code in codes:
+        counts[code] = counts.get(code, 0) + 1
+    found = [code for code in sorted(counts, key=lambda c: -counts[c]) if one.decode(code).kind == Kind.NAN]
+    return tuple(found[:most])

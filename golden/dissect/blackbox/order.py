@@ -1,0 +1,247 @@
+"""The order of the sum: which terms meet before which, found with masks (paper, III-C; FPRev, arXiv
+2411.00442).
+
+A large M in one term, -M in another and a small y in all others: what has met M before -M came is lost, what
+comes later is left. The number of y that are lost, and 2, is the number of terms below the node of the sum
+where the two meet; those numbers for all pairs are the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden import stimuli
+from golden.dissect.blackbox.box import Bank, Box
+from golden.dissect.probes import Unreachable, exact_code, factors
+from golden.number.formats import Kind
+from golden.program.signature import Operands, Signature
+
+Counts = npt.NDArray[np.int64]
+C = -1
+"""Stands for c among the terms; products are their k."""
+_HIGHEST = 60
+"""Exponent of M, where the formats reach farther."""
+_WIDEST = 120
+"""Binades between M and y."""
+_MOST_PAIRS = 9000
+KIND = "masks"
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of the sum: its children are terms (k, or C) and nodes.
+
+    `exact`: nothing was lost in it, though terms of very different size met.
+    """
+
+    children: tuple[int | Node, ...]
+    exact: bool = False
+
+    @property
+    def terms(self) -> tuple[int, ...]:
+        """All terms below, ascending; c first."""
+        return tuple(sorted(t for one in self.children for t in terms_of(one)))
+
+    def text(self) -> str:
+        """The tree as nested brackets: "(c + 0 + 1)", a node that loses nothing in square ones."""
+        inner = " + ".join(
+            "c" if one == C else str(one) if isinstance(one, int) else one.text() for one in self.children
+        )
+        return f"[{inner}]" if self.exact else f"({inner})"
+
+
+def terms_of(one: int | Node) -> tuple[int, ...]:
+    """The terms of a child of a node."""
+    return (one,) if isinstance(one, int) else one.terms
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """Codes of M, -M and y as products (a, b) and as c; y is 2^small."""
+
+    large: tuple[int, int, int]
+    minus: tuple[int, int, int]
+    little: tuple[int, int, int]
+    small: int
+
+
+def _codes(takes: Signature, value: Fraction) -> tuple[int, int, int]:
+    a, b = factors(value, takes.formats["a"], takes.formats["b"])
+    return a, b, exact_code(takes.formats["c"], value)
+
+
+def _marks(takes: Signature, tiny: bool) -> _Marks | None:
+    """M and y as far apart as the formats have them; `tiny`: y may need subnormal numbers."""
+    lowest = stimuli.tiniest_exponent if tiny else stimuli.lowest_exponent
+    a, b, c, d = (takes.formats[name] for name in "abcd")
+    top = min(
+        stimuli.highest_exponent(a) + stimuli.highest_exponent(b), c.max_exponent, d.max_exponent, _HIGHEST
+    )
+    low = max(lowest(a) + lowest(b), lowest(c), d.min_exponent - d.fraction_bits, top - _WIDEST)
+    if top - low < 8:
+        return None
+    try:
+        large, minus = _codes(takes, Fraction(2) ** top), _codes(takes, -(Fraction(2) ** top))
+        return _Marks(large, minus, _codes(takes, Fraction(2) ** low), low)
+    except Unreachable:
+        return None
+
+
+def _questions(takes: Signature, marks: _Marks, pairs: Sequence[tuple[int, ...]]) -> Operands:
+    """M in the first place of each pair, -M in the second, y elsewhere."""
+    rest = {
+        name: np.full((len(pairs), *shape), takes.at_rest(name), takes.code_format(name).dtype)
+        for name, shape in takes.operand_shapes(matrices=False).items()
+    }
+    rest["a"][:], rest["b"][:], rest["c"][:] = marks.little
+    for row, pair in enumerate(pairs):
+        for place, (a, b, c) in zip(pair, (marks.large, marks.minus), strict=False):
+            if place == C:
+                rest["c"][row] = c
+            else:
+                rest["a"][row, place], rest["b"][row, place] = a, b
+    return rest
+
+
+def _sizes(box: Box, bank: Bank, marks: _Marks) -> Counts | None:
+    """The number of terms below the node where each two meet, (n, n), c last; None where results are no
+    counts."""
+    takes, n = box.takes, box.takes.k + 1
+    pairs = [(i, j) for i in range(n) for j in range(n) if i != j]
+    places = [(C if i == n - 1 else i, C if j == n - 1 else j) for i, j in pairs]
+    operands = _questions(takes, marks, places)
+    answers = box.answer(operands)
+    bank.add(KIND, operands, answers)
+    sizes = np.zeros((n, n), np.int64)
+    for (i, j), code in zip(pairs, answers.tolist(), strict=True):
+        number = takes.formats["d"].decode(code)
+        if number.kind >= Kind.INFINITY:
+            return None
+        left = number.value / Fraction(2) ** marks.small
+        if left.denominator != 1 or not 0 <= left <= n - 2:
+            return None
+        sizes[i, j] = n - int(left)
+    return sizes
+
+
+def find_order(box: Box, bank: Bank) -> Node | None:
+    """The tree of the sum; None where the formats cannot show it, or the answers are of no tree.
+
+    A unit that rounds up or keeps sticky bits leaves more than y: then there is no tree either, and the
+    candidates for the order are tried one after the other.
+    """
+    takes, n = box.takes, box.takes.k + 1
+    if not all(takes.formats[name].is_float for name in "abcd") or n * (n - 1) > _MOST_PAIRS:
+        return None
+    best: tuple[int, Node] | None = None
+    for tiny in (False, True):
+        marks = _marks(takes, tiny)
+        if marks is None or not _counts_all(box, bank, marks):
+            continue
+        found = _sizes(box, bank, marks)
+        if found is None:
+            continue
+        sizes = np.maximum(found, found.T)
+        tree = next((tree for make in (build, build_exact) if _fits(tree := make(sizes), sizes)), None)
+        if tree is not None and (best is None or sizes.sum() > best[0]):
+            best = int(sizes.sum()), tree
+    return None if best is None else best[1]
+
+
+def _counts_all(box: Box, bank: Bank, marks: _Marks) -> bool:
+    """Whether y counts where nothing is large: a unit that flushes it loses it everywhere."""
+    operands = _questions(box.takes, marks, [()])
+    answers = box.answer(operands)
+    bank.add(KIND, operands, answers)
+    number = box.takes.formats["d"].decode(int(answers[0]))
+    return number.kind < Kind.INFINITY and number.value == (box.takes.k + 1) * Fraction(2) ** marks.small
+
+
+def _fits(tree: Node | None, sizes: Counts) -> bool:
+    """Whether a tree has these sizes, all of them."""
+    return tree is not None and bool((predicted(tree, len(sizes)) == sizes).all())
+
+
+def predicted(tree: Node, n: int) -> Counts:
+    """The sizes that masks would find in a tree of n terms: what `build` starts from."""
+    sizes = np.zeros((n, n), np.int64)
+
+    def lost(one: int | Node) -> int:
+        return len(terms_of(one)) - 1
+
+    def enter(node: Node) -> None:
+        for i, x in enumerate(node.children):
+            for y in node.children[i + 1 :]:
+                size = 2 + lost(x) + lost(y) if node.exact else len(node.terms)
+                for s in terms_of(x):
+                    for t in terms_of(y):
+                        sizes[s, t] = sizes[t, s] = size  # c is -1, the last
+            if isinstance(x, Node):
+                enter(x)
+
+    enter(tree)
+    return sizes
+
+
+def build(sizes: Counts) -> Node | None:
+    """The tree whose nodes have these sizes: sizes[i, j] terms are below the lowest node above i and j; the
+    last index is c. None where there is none."""
+
+    def node(members: tuple[int, ...]) -> int | Node | None:
+        if len(members) == 1:
+            return C if members[0] == len(sizes) - 1 else members[0]
+        inner = [sizes[i, j] for i in members for j in members if j != i]
+        if len(members) > 2 and set(inner) == {2}:
+            return Node(tuple(_named(members, len(sizes))), exact=True)
+        children: list[tuple[int, ...]] = []
+        left = list(members)
+        while left:
+            first = left[0]
+            same = tuple(j for j in left if j == first or sizes[first, j] < len(members))
+            children.append(same)
+            left = [j for j in left if j not in same]
+        return None if len(children) == 1 else _node([node(child) for child in children])
+
+    whole = node(tuple(range(len(sizes))))
+    return whole if isinstance(whole, Node) else None
+
+
+def build_exact(sizes: Counts) -> Node | None:
+    """The same of nodes that add exactly and round their result: M and -M that meet in one lose what they met
+    before, and nothing else."""
+
+    def node(members: tuple[int, ...]) -> int | Node | None:
+        if len(members) == 1:
+            return C if members[0] == len(sizes) - 1 else members[0]
+        top = max(members, key=lambda i: sum(sizes[i, j] for j in members))
+        inside = {i: 1 if i == top else int(sizes[top, i]) - 1 for i in members}
+        children: list[tuple[int, ...]] = [(i,) for i in members if inside[i] == 1]
+        left = [i for i in members if inside[i] > 1]
+        while left:
+            first = left[0]
+            same = tuple(j for j in left if j == first or sizes[first, j] < inside[first] + inside[j])
+            children.append(same)
+            left = [j for j in left if j not in same]
+        return None if len(children) == 1 else _node([node(child) for child in children], exact=True)
+
+    whole = node(tuple(range(len(sizes))))
+    return whole if isinstance(whole, Node) else None
+
+
+def _node(children: list[Any], exact: bool = False) -> Node | None:
+    return None if any(one is None for one in children) else Node(tuple(sorted(children, key=_first)), exact)
+
+
+def _named(members: tuple[int, ...], n: int) -> list[int]:
+    return sorted(C if m == n - 1 else m for m in members)
+
+
+def _first(one: int | Node) -> tuple[int, int]:
+    """Terms before nodes, by their first term."""
+    return (0, one) if isinstance(one, int) else (1, min(one.terms))

@@ -1,0 +1,386 @@
+"""What a tree of the sum can be: programs with that order, their widths and roundings still to be found.
+
+A skeleton says which terms meet in which step and nothing that one question could decide. Where masks showed
+no tree (integers, formats of few binades, units that keep sticky bits), the orders that datapaths have are
+all of them candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from golden.dissect.blackbox.candidates import Candidate, candidate, operation
+from golden.dissect.blackbox.order import C as _C
+from golden.dissect.blackbox.order import Node, terms_of
+from golden.number.formats import Format, get_format
+from golden.program.program import Operation
+from golden.program.signature import Signature
+from golden.program.steps import Additions, Align, Fma, Multiply, Round, Scale, SpecialValues, Step, Sum
+
+START_BITS = 24
+_RNE = "nearest_even"
+Group = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """What all skeletons of one unit share."""
+
+    takes: Signature
+
+    @property
+    def d(self) -> Format:
+        """The format of results."""
+        return self.takes.formats["d"]
+
+    @property
+    def products(self) -> list[Step]:
+        """Products, scaled where the unit has scales."""
+        scaled: list[Step] = [Scale(of=("products",))] if self.takes.scale_block else []
+        return [Multiply(to="products"), *scaled]
+
+    def specials(self, *of: str) -> list[Step]:
+        """Infinities and NaNs end the operation."""
+        scales = ("scales",) if self.takes.scale_block else ()
+        return [SpecialValues(of=(*of, *scales))] if self.d.is_float else []
+
+    def last(self, of: str = "total") -> Round:
+        """The rounding of the result."""
+        overflow = "infinity" if self.d.is_float else "wrap"
+        return Round(of=(of,), format=self.d, rounding=_RNE, overflow=overflow, zero="positive")
+
+    def adds(self, of: tuple[str, ...], order: str, to: str = "d", group: Group | None = None) -> Additions:
+        """Rounded additions to d's format, or to an earlier register in f32."""
+        fmt = self.d if to == "d" else self.inner
+        return Additions(order=order, of=of, to=to, group=group, format=fmt, rounding=_RNE)
+
+    @property
+    def inner(self) -> Format:
+        """The format of what is rounded before the result: f32, where d is no wider."""
+        return self.d if not self.d.is_float or self.d.fraction_bits > 23 else get_format("f32")
+
+
+def align(of: Sequence[str], group: Group | None = None, bits: int = START_BITS) -> Align:
+    """An alignment that cuts, with a width to begin with."""
+    widths = tuple((name, bits) for name in of)
+    return Align(of=tuple(of), group=group, fraction_bits=widths, rounding="toward_zero")
+
+
+# One operation ----------------------------------------------------------------------------------------------
+
+
+def _flat(f: _Frame, extra: tuple[str, ...] = ("c",)) -> Iterator[tuple[str, list[Step]]]:
+    """All products and c (or earlier results) in one sum: aligned, or exact; c after the products, or with
+    them."""
+    of = ("products", *extra)
+    head = [*f.products, *f.specials(*of)]
+    yield "one aligned sum", [*head, align(of), Sum(of=of, to="total"), f.last()]
+    yield "one exact sum", [*head, Sum(of=of, to="total"), f.last()]
+    if extra == ("c",):
+        yield from _late(f)
+
+
+def _late(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
+    """The products are summed; then c meets them."""
+    head = [*f.products, *f.specials("products", "c")]
+    aligned: list[Step] = [align(("products",)), Sum(of=("products",), to="dot")]
+    exact: list[Step] = [Sum(of=("products",), to="dot")]
+    for name, dot in (("aligned", aligned), ("exact", exact)):
+        meet: list[Step] = [align(("dot", "c")), Sum(of=("dot", "c"), to="total")]
+        yield f"{name} dot product, then c aligned", [*head, *dot, *meet, f.last()]
+        rounded = replace(f.last("dot"), to="partial")
+        if f.d.is_float:
+            yield (
+                f"{name} dot product, rounded, plus c",
+                [*f.products, *f.specials("products"), *dot, rounded, f.adds(("partial", "c"), "sequential")],
+            )
+
+
+def _chains(f: _Frame) -> Iterator[tuple[str, list[Step]]]:
+    """Multiply-adds of IEEE 754, k ascending."""
+    yield "chain of fused multiply-adds from c", [Fma(to="d", format=f.d, rounding=_RNE, start="c")]
+    for start in ("zero", "product"):
+        yield (
+            f"chain of fused multiply-adds from {start}, plus c",
+            [
+                Fma(to="dot", format=f.inner, rounding=_RNE, start=start),
+                f.adds(("c", "dot"), "sequential"),
+            ],
+        )
+    yield "products added to c one after the other", [*f.products, f.adds(("c", "products"), "sequential")]
+    for order in ("sequential", "tree"):
+        yield (
+            f"rounded additions of the products ({order}), plus c",
+            [*f.products, f.adds(("products",), order, "dot"), f.adds(("c", "dot"), "sequential")],
+        )
+        yield (
+            f"rounded additions of the products and c ({order})",
+            [*f.products, f.adds(("products", "c"), order)],
+        )
+
+
+def _grouped(f: _Frame, group: Group) -> Iterator[tuple[str, list[Step]]]:
+    """Sums of groups, then the sum of those and c."""
+    one, many = ("products",), ("groups",)
+    head, bad = list(f.products), f.specials("products", "c")
+    inner: dict[str, list[Step]] = {
+        "aligned": [*head, *bad, align(one, group), Sum(of=one, to="groups", group=group)],
+        "exact": [*head, *bad, Sum(of=one, to="groups", group=group)],
+        "tree": [*head, f.adds(one, "tree", "groups", group)],
+        "sequential": [*head, f.adds(one, "sequential", "groups", group)],
+        "fma": [Fma(to="groups", format=f.inner, rounding=_RNE, start="product", group=group)],
+        "fma from zero": [Fma(to="groups", format=f.inner, rounding=_RNE, start="zero", group=group)],
+    }
+    if f.takes.scale_block and group[0] == "contiguous" and f.takes.scale_block % group[1] == 0:
+        scaled = [Multiply(to="products"), *bad, Sum(of=one, to="groups", group=group, exponent=0)]
+        inner["exact, then scaled"] = [*scaled, Scale(of=many)]
+    outer: dict[str, list[Step]] = {
+        "aligned with c": [align(("groups", "c")), Sum(of=("groups", "c"), to="total"), f.last()],
+        "aligned, then c": [
+            align(many),
+            Sum(of=many, to="dot"),
+            align(("dot", "c")),
+            Sum(of=("dot", "c"), to="total"),
+            f.last(),
+        ],
+        "added to c one by one": [f.adds(("c", "groups"), "sequential")],
+        "added one by one, then c": [f.adds(("groups", "c"), "sequential")],
+        "added as a tree, then c": [f.adds(many, "tree", "dot"), f.adds(("c", "dot"), "sequential")],
+        "added exactly with c": [Sum(of=("groups", "c"), to="total"), f.last()],
+    }
+    for first, steps in inner.items():
+        for second, rest in outer.items():
+            yield f"groups ({group[0]} {group[1]}) {first}, {second}", [*steps, *rest]
+
+
+def _narrowed(f: _Frame, steps: list[Step]) -> list[Step]:
+    """The same with the last addition in the inner format and one rounding to d after it."""
+    last = steps[-1]
+    assert isinstance(last, Additions | Fma)
+    return [
+        *steps[:-1],
+        replace(last, to="total", format=f.inner),
+        *f.specials("total"),
+        replace(f.last(), zero="signed"),
+    ]
+
+
+# Operations one after the other -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Link:
+    """The terms that one level of a chain adds to the result before it."""
+
+    products: tuple[int, ...]
+    c: bool
+
+
+def _links(tree: Node) -> list[_Link] | None:
+    """The levels of a tree that is a chain, the first one first; None of other trees."""
+    inner = [one for one in tree.children if isinstance(one, Node)]
+    if len(inner) > 1:
+        return None
+    before = _links(inner[0]) if inner else []
+    own = [one for one in tree.children if isinstance(one, int)]
+    link = _Link(tuple(one for one in own if one != _C), _C in own)
+    return None if before is None else [*before, link]
+
+
+def _chain(f: _Frame, links: list[_Link], form: str, inner: Format) -> Candidate | None:
+    """One operation for each level, each from the result before; `inner`: the format of earlier results,
+    `form`: that of the steps (`_bodies`)."""
+    operations: list[Operation] = []
+    for index, link in enumerate(links):
+        last = index == len(links) - 1
+        before = operations[-1].to if operations else None
+        out, to = (f.d, "d") if last else (inner, f"r{index}")
+        if not link.products:
+            if not link.c or before is None:
+                return None
+            add: list[Step] = [replace(f.adds(("c", "addends"), "sequential"), format=out)]
+            operations.append(operation(f.takes, add, (), "c", (before,), out, to))
+            continue
+        late = link.c and before is not None
+        addends = (before,) if late and before is not None else ()
+        bodies = dict(_flat(f, ("c", "addends"))) if late else _bodies(f, len(link.products))
+        if form not in bodies:
+            return None
+        steps = [replace(step, format=out) if isinstance(step, Round) else step for step in bodies[form]]
+        seed = "c" if link.c else before or "zero"
+        operations.append(operation(f.takes, steps, link.products, seed, addends, out, to))
+    return candidate(f.takes, operations, f"chain of {len(links)} operations: {form}")
+
+
+def _bodies(f: _Frame, n: int) -> dict[str, list[Step]]:
+    """Forms of a level of n products, by name, whose terms are all fused before one rounding."""
+    found = dict(_flat(f))
+    for group in _divisions(n):
+        found |= {name: steps for name, steps in _grouped(f, group) if "lign" in name}
+    return {name: steps for name, steps in found.items() if isinstance(steps[-1], Round)}
+
+
+def _any_tree(f: _Frame, tree: Node, kind: str) -> Candidate | None:
+    """One operation for every node, earlier results as addends."""
+    operations: list[Operation] = []
+
+    def enter(node: Node, last: bool) -> str | None:
+        inner = [enter(one, last=False) for one in node.children if isinstance(one, Node)]
+        products = tuple(one for one in node.children if isinstance(one, int) and one != _C)
+        names = [name for name in inner if name is not None]
+        if len(names) != len(inner) or len(names) > 4:
+            return None
+        with_c = _C in node.children
+        of = (
+            *(("c",) if with_c else ()),
+            *(("products",) if products else ()),
+            *(("addends",) if names else ()),
+        )
+        out = f.d if last else f.inner
+        to = "d" if last else f"r{len(operations)}"
+        steps: list[Step] = [*(f.products if products else [])]
+        if kind == "rounded":
+            steps.append(replace(f.adds(of, "sequential"), format=out))
+        else:
+            exact = node.exact or kind == "exact"
+            middle: list[Step] = [] if exact else [align(of)]
+            total = replace(f.last(), format=out)
+            steps += [*f.specials(*of), *middle, Sum(of=of, to="total"), total]
+        seed = "c" if with_c else "zero"
+        operations.append(operation(f.takes, steps, products, seed, tuple(names), out, to))
+        return to
+
+    return (
+        candidate(f.takes, operations, f"an operation for each node, {kind}") if enter(tree, True) else None
+    )
+
+
+# All of them ------------------------------------------------------------------------------------------------
+
+
+def skeletons(takes: Signature, tree: Node | None) -> list[Candidate]:
+    """The candidates for a unit, those that the tree suggests first; each can be run."""
+    f = _Frame(takes)
+    made = _of_integers(f) if not f.d.is_float else _of_tree(f, tree) if tree is not None else _of_none(f)
+    return list(filter(None, made))
+
+
+def _one(f: _Frame, name: str, steps: list[Step], order: Sequence[int] | None = None) -> Candidate | None:
+    k = tuple(range(f.takes.stored_k)) if order is None else tuple(order)
+    return candidate(f.takes, [operation(f.takes, steps, k, "c", (), f.d, "d")], name)
+
+
+def _both(
+    f: _Frame, forms: Iterator[tuple[str, list[Step]]], order: Sequence[int]
+) -> Iterator[Candidate | None]:
+    """Each form, and where d is narrower than the inner format, each with one more rounding at the end."""
+    for name, steps in forms:
+        yield _one(f, name, steps, order)
+        if isinstance(steps[-1], Additions | Fma) and f.inner != f.d:
+            yield _one(f, f"{name}, then rounded to {f.d.name}", _narrowed(f, steps), order)
+
+
+def _of_tree(f: _Frame, tree: Node) -> Iterator[Candidate | None]:
+    everything = tuple(range(f.takes.stored_k))
+    links = _links(tree)
+    order = everything if links is None else tuple(k for link in links for k in link.products)
+    binary = links is not None and all(len(one.products) + one.c <= 1 for one in links[1:])
+    if (links is not None and len(links) == 1) or _products_first(tree):
+        yield from _both(f, _flat(f), everything)
+    if binary or f.takes.stored_k <= 2 or _binary(tree):
+        yield from _both(f, _chains(f), order)
+    for group in _groups(f, tree):
+        yield from _both(f, _grouped(f, group), everything)
+    if links is not None and len(links) > 1:
+        for inner in dict.fromkeys((f.d, f.inner)):
+            for form in _bodies(f, max(len(link.products) for link in links)):
+                yield _chain(f, links, form, inner)
+    yield from (_any_tree(f, tree, kind) for kind in ("rounded", "aligned", "exact"))
+    if links is not None and len(links) == 1:
+        yield from _of_none(f)
+
+
+def _products_first(tree: Node) -> bool:
+    """Whether c meets the sum of all products."""
+    return len(tree.children) == 2 and _C in tree.children
+
+
+def _binary(tree: Node) -> bool:
+    return len(tree.children) == 2 and all(_binary(one) for one in tree.children if isinstance(one, Node))
+
+
+def _groups(f: _Frame, tree: Node) -> Iterator[Group]:
+    """Divisions of k of which every group is all that is below one node."""
+    nodes = set(_below(tree))
+    for group in _divisions(f.takes.stored_k):
+        if all(tuple(sorted(members)) in nodes for members in _members(f.takes.stored_k, group)):
+            yield group
+
+
+def _below(tree: Node) -> Iterator[tuple[int, ...]]:
+    for one in tree.children:
+        yield terms_of(one)
+        if isinstance(one, Node):
+            yield from _below(one)
+
+
+def _divisions(k: int) -> Iterator[Group]:
+    """Contiguous and interleaved groups of two and more."""
+    for size in range(2, k):
+        if k % size == 0:
+            yield "contiguous", size
+            yield "interleaved", k // size
+
+
+def _members(k: int, group: Group) -> list[tuple[int, ...]]:
+    kind, n = group
+    if kind == "contiguous":
+        return [tuple(range(start, start + n)) for start in range(0, k, n)]
+    return [tuple(range(start, k, n)) for start in range(n)]
+
+
+def _of_none(f: _Frame) -> Iterator[Candidate | None]:
+    """Orders that datapaths have, where nothing is known of it."""
+    k = f.takes.stored_k
+    everything = tuple(range(k))
+    yield from _both(f, _flat(f), everything)
+    for kind, size in _divisions(k):
+        members = _members(k, (kind, size))
+        if len(members) <= 8:
+            links = [_Link(one, index == 0) for index, one in enumerate(members)]
+            after = [*(_Link(one, False) for one in members), _Link((), True)]
+            for chain in (links, after):
+                yield from (_chain(f, chain, form, f.d) for form in ("one aligned sum", "one exact sum"))
+        wanted = "then c", "with c"
+        yield from _both(f, (one for one in _grouped(f, (kind, size)) if one[0].endswith(wanted)), everything)
+    yield from _both(f, _chains(f), everything)
+
+
+def _of_integers(f: _Frame) -> Iterator[Candidate | None]:
+    of = ("products", "c")
+    plain: list[Step] = [*f.products, Sum(of=of, to="total"), f.last()]
+    for overflow in ("wrap", "saturate"):
+        last = replace(f.last(), overflow=overflow)
+        yield _one(f, f"one sum that {overflow}s", [*plain[:-1], last])
+    for operation_ in ("and", "xor"):
+        multiply = Multiply(to="products", operation=operation_)
+        yield _one(f, f"sum of bits ({operation_})", [multiply, *plain[1:]])
+    steps = [*f.products, replace(f.adds(("c", "products"), "sequential"), overflow="saturate")]
+    yield _one(f, "products added one after the other, clamped each time", steps)
+    for kind, size in _divisions(f.takes.stored_k):
+        for overflow in ("saturate", "wrap"):
+            yield _integer_chain(f, _members(f.takes.stored_k, (kind, size)), overflow, f"{kind} {size}")
+
+
+def _integer_chain(f: _Frame, slices: list[tuple[int, ...]], overflow: str, name: str) -> Candidate | None:
+    of, operations = ("products", "c"), list[Operation]()
+    for index, members in enumerate(slices):
+        seed, last = operations[-1].to if operations else "c", index == len(slices) - 1
+        steps: list[Step] = [
+            *f.products,
+            Sum(of=of, to="total"),
+            replace(f.last(), overflow=overflow),
+        ]
+        operations.append(operation(f.takes, steps, members, seed, (), f.d, "d" if last else f"r{index}"))
+    return candidate(f.takes, operations, f"chain of sums ({name}), {overflow} after each")

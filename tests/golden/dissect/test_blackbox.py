@@ -1,0 +1,210 @@
+"""Dissection, held against units that it does not read: plain Python functions in black_boxes/.
+
+What is found is judged by fresh operands, drawn with another seed, that the search never asked about.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import golden
+from golden import stimuli
+from golden.dissect.blackbox import order
+from golden.dissect.blackbox.box import Bank, Box
+from golden.dissect.blackbox.found import Found
+from golden.dissect.blackbox.sources import open_box, read_formats
+from golden.errors import OperandError, UnknownNameError
+
+BOXES = Path(__file__).parent / "black_boxes"
+FORMATS = {"a": "f16", "b": "f16", "c": "f32", "d": "f32"}
+FAST: dict[str, Any] = {"seconds": 60, "asks": 30_000}
+SLOW: dict[str, Any] = {"seconds": 120, "asks": 8_000}
+"""For boxes that count in fractions."""
+
+
+def box(name: str, formats: dict[str, str] = FORMATS, k: int = 4) -> Any:
+    return open_box(f"python:{BOXES / name}", formats, k)
+
+
+def fresh_differences(found: Found, unit: Any, each: int = 60) -> int:
+    """How many dot products of operands that were never asked the found unit gets wrong."""
+    assert found.instruction is not None
+    wrong = 0
+    for index, kind in enumerate(stimuli.KINDS):
+        rng = np.random.default_rng([77, index])
+        for target in (unit, found.instruction):
+            operands = stimuli.generate(target, kind, each, rng)
+            wrong += int((unit.dot(**operands) != found.instruction.dot(**operands)).sum())
+    return wrong
+
+
+def check(unit: Any, tmp_path: Path, **options: Any) -> Found:
+    """Dissects, and holds the model and its text against the box."""
+    found = golden.dissect(unit, **(FAST | options))
+    assert found.wrong == 0 and found.explains, found.sentence()
+    assert fresh_differences(found, unit) == 0
+    assert found.yaml is not None
+    (tmp_path / "unit.yaml").write_text(found.yaml, "utf-8")
+    again = golden.load_instruction(tmp_path / "unit.yaml")
+    for kind in stimuli.KINDS:
+        operands = stimuli.generate(again, kind, 20, np.random.default_rng(5))
+        assert (again.dot(**operands) == found.instruction.dot(**operands)).all()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "bits"), [("aligned.py:seventeen", 2, 17), ("aligned.py:twenty_eight", 3, 28)]
+)
+def test_an_aligned_sum_in_fractions_is_found_with_its_width(
+    name: str, k: int, bits: int, tmp_path: Path
+) -> None:
+    found = check(box(name, k=k), tmp_path, **SLOW)
+    assert found.yaml is not None and f"fraction_bits: {bits}" in found.yaml
+    assert found.order == f"({' + '.join(['c', *map(str, range(k))])})"
+
+
+@pytest.mark.parametrize(
+    ("name", "tree"),
+    [
+        ("ieee.py:pairwise", "(c + ((0 + 1) + (2 + 3)))"),
+        ("ieee.py:strided", "(c + ((0 + 2) + (1 + 3)))"),
+        ("ieee.py:backward", "(0 + (1 + (2 + (c + 3))))"),
+    ],
+)
+def test_rounded_additions_are_found_in_their_order(name: str, tree: str, tmp_path: Path) -> None:
+    assert check(box(name), tmp_path).order == tree
+
+
+def test_integers_that_clamp(tmp_path: Path) -> None:
+    formats = {"a": "s8", "b": "s8", "c": "s32", "d": "s32"}
+    found = check(box("ieee.py:clamped", formats, 8), tmp_path)
+    assert found.yaml is not None and "saturate" in found.yaml
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "hopper:mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32",
+        "cdna2:v_mfma_f32_32x32x8f16",
+        "ampere:mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+    ],
+)
+def test_models_of_ours_are_found_again(name: str) -> None:
+    unit = open_box(name)
+    found = golden.dissect(unit, seconds=60, asks=60_000)
+    assert found.wrong == 0 and found.compared > 40_000, found.sentence()
+    assert fresh_differences(found, unit, 300) == 0
+
+
+def test_a_function_is_called_with_raw_codes() -> None:
+    def f(a: Any, b: Any, c: Any) -> Any:
+        assert a.dtype == np.uint8 and a.shape[1:] == (2,) and c.dtype == np.uint32 and c.ndim == 1
+        return (a.astype(np.uint32) * b).sum(axis=1, dtype=np.uint32) + c
+
+    found = golden.dissect(f, formats={"a": "u8", "b": "u8", "c": "s32", "d": "s32"}, k=2, **FAST)
+    assert found.explains and found.compared > 20_000
+
+
+def test_what_steps_cannot_say_is_not_called_explained() -> None:
+    unit = box("ieee.py:outside")
+    found = golden.dissect(unit, seconds=5, asks=30_000)
+    assert not found.explains and found.wrong > 0
+    assert found.undecided and found.example is not None
+    assert fresh_differences(found, unit) > 0
+    operands = {name: codes[None] for name, codes in found.example.operands.items()}
+    assert int(unit.dot(**operands)[0]) == found.example.box != found.example.candidate
+
+
+def test_a_box_that_changes_its_mind_is_not_modelled() -> None:
+    found = golden.dissect(box("ieee.py:moody"), **FAST)
+    assert found.instruction is None and not found.explains
+    assert "not deterministic" in found.undecided[0]
+
+
+def test_limits_end_the_search_and_are_told() -> None:
+    found = golden.dissect(box("ieee.py:pairwise"), seconds=0.05, asks=30_000)
+    assert not found.explains or found.wrong == 0
+    assert any("time" in one for one in found.undecided)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "tree"),
+    [
+        ([[0, 3, 3], [3, 0, 3], [3, 3, 0]], "(c + 0 + 1)"),
+        ([[0, 2, 3], [2, 0, 3], [3, 3, 0]], "(c + (0 + 1))"),
+        ([[0, 2, 2], [2, 0, 2], [2, 2, 0]], "[c + 0 + 1]"),
+    ],
+)
+def test_trees_are_built_from_what_is_lost(sizes: list[list[int]], tree: str) -> None:
+    found = order.build(np.array(sizes))
+    assert found is not None and found.text() == tree
+    assert (order.predicted(found, 3) == np.array(sizes)).all()
+
+
+def test_masks_of_a_unit_that_flushes_are_not_taken_for_losses() -> None:
+    unit = golden.instruction("cdna2", "v_mfma_f32_32x32x8f16")
+    asked = Box(unit, 10_000, float("inf"))
+    tree = order.find_order(asked, Bank(asked.takes))
+    assert tree is not None and tree.text() == "((c + ((0 + 1) + (2 + 3))) + ((4 + 5) + (6 + 7)))"
+
+
+# What comes in ----------------------------------------------------------------------------------------------
+
+
+def wrong(call: Callable[[], Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_wrong_calls_are_refused() -> None:
+    ins = golden.instruction("hopper", "HMMA.16816.F32")
+    wrong(lambda: golden.dissect(lambda a, b, c: c), OperandError, "'formats' and 'k' are missing")
+    wrong(lambda: golden.dissect(ins, k=4), OperandError, "a unit has its own")
+    wrong(lambda: golden.dissect(7, formats=FORMATS, k=4), OperandError, "box.*int")
+    wrong(lambda: golden.dissect(ins, asks=5), OperandError, "asks.*8000")
+    wrong(lambda: golden.dissect(ins, seconds=0), OperandError, "seconds")
+    wrong(lambda: golden.dissect(ins, seconds=float("nan")), OperandError, "seconds")
+    wrong(lambda: golden.dissect(box("ieee.py:broken")), OperandError, "ZeroDivisionError: no answer")
+    wrong(lambda: box("ieee.py:pairwis"), UnknownNameError, "nearest: pairwise")
+    wrong(lambda: read_formats("a=f16,b=f16,c=f32"), OperandError, "lack d")
+    wrong(lambda: read_formats("a=f16,a=f16"), OperandError, "twice")
+    wrong(lambda: read_formats("a:f16"), OperandError, "a=f16")
+    wrong(lambda: read_formats("a=f61,b=f16,c=f32,d=f32"), UnknownNameError, "nearest")
+
+
+def test_a_program_answers_in_lines_of_hex(tmp_path: Path) -> None:
+    script = tmp_path / "adder.py"
+    script.write_text(
+        "import sys\n"
+        "for line in sys.stdin:\n"
+        "    a, b, c = (int(word, 16) for word in line.split())\n"
+        "    print(f'{(a * b + c) & 0xFFFFFFFF:x}')\n"
+    )
+    formats = {"a": "u8", "b": "u8", "c": "s32", "d": "s32"}
+    unit = open_box(f"program:{sys.executable} {script}", formats, 1)
+    found = golden.dissect(unit, seconds=60, asks=8_000)
+    assert found.explains and found.instruction is not None
+    assert found.instruction.dot([3], [4], 5) == 17
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("import sys; sys.exit('no licence')", "status 1: no licence"),
+        ("print('12')", "1 results for"),
+        ("import sys\nfor _ in sys.stdin: print('xyz')", "expected a hex number"),
+        ("import sys\nfor _ in sys.stdin: print('1ffffffff')", "no s32"),
+    ],
+)
+def test_a_program_that_does_not_answer(script: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "bad.py"
+    file.write_text(script)
+    formats = {"a": "u8", "b": "u8", "c": "s32", "d": "s32"}
+    unit = open_box(f"program:{sys.executable} {file}", formats, 1)
+    wrong(lambda: golden.dissect(unit), OperandError, said)
