@@ -34,9 +34,9 @@ class Relative:
         return self.stretched.k // self.instruction.k
 
 
-def relatives(ins: Instruction) -> list[Relative]:
+def relatives(ins: Instruction, same: bool = False) -> list[Relative]:
     """Returns every different arithmetic in the catalogue with the operand formats, sparsity and scale blocks
-    of `ins`.
+    of `ins`; its own only with `same`.
 
     Of the instructions that share one, the one with the same K stands for all, and the one of the same name
     first.
@@ -48,7 +48,8 @@ def relatives(ins: Instruction) -> list[Relative]:
             stretched = _stretched(other, ins)
             if stretched is not None:
                 found.setdefault(arithmetic(stretched), []).append(Relative(other, stretched))
-    found.pop(arithmetic(ins), None)
+    if not same:
+        found.pop(arithmetic(ins), None)
     return [_first(same, ins) for same in found.values()]
 
 

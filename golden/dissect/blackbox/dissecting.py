@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from golden import stimuli
-from golden.catalog.relatives import arithmetic
+from golden.catalog.relatives import relatives
 from golden.catalog.unit_text import unit_text
 from golden.dissect.blackbox import fitting
 from golden.dissect.blackbox.box import Bank, Box, BudgetEnded
@@ -327,7 +327,7 @@ class _Search:
             differing,
             (*state.undecided, *self._open(differing, alternatives)),
             rules=(fit.candidate.order, *fit.told),
-            known=() if wrong else tuple(_known(unit)),
+            known=() if wrong else self._known(unit),
             example=self._example(fit.candidate) if wrong else None,
             alternatives=alternatives,
             seconds=time.monotonic() - self.started,
@@ -351,6 +351,16 @@ class _Search:
         place = int(np.argmin(costs(self.takes, part.operands)))
         operands = {name: codes[place] for name, codes in part.operands.items()}
         return Example(operands, int(part.answers[place]), int(candidate.dot(**operands)))
+
+    def _known(self, unit: Instruction) -> tuple[str, ...]:
+        """Instructions of the catalogue that answer the whole bank as the box did."""
+        found: list[str] = []
+        if unit.pattern is not None:
+            return ()
+        for one in relatives(unit, same=True):
+            if one.links == 1 and not self.bank.wrong(one.instruction.dot).any():
+                found += [f"{one.instruction.architecture}:{one.instruction.name}"]
+        return tuple(found)
 
     def _alternatives(self, candidate: Candidate) -> dict[str, tuple[str, ...]]:
         """Values of single keys with which the candidate answers the whole bank as it does now."""
@@ -383,15 +393,3 @@ class _Search:
         for key, values in alternatives.items():
             shown = "; ".join(values[:8]) + ("; ..." if len(values) > 8 else "")
             yield f"{key} could as well be {shown}: no question that was asked tells"
-
-
-def _known(unit: Instruction) -> Iterator[str]:
-    """Instructions of the catalogue with this arithmetic."""
-    from golden.catalog.architectures import architectures
-    from golden.catalog.lookup import instructions
-
-    wanted = arithmetic(unit)
-    for architecture in architectures():
-        for one in instructions(architecture):
-            if one.k == unit.k and one.formats == unit.formats and arithmetic(one) == wanted:
-                yield f"{architecture}:{one.name}"

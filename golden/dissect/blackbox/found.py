@@ -39,7 +39,7 @@ class Found:
         undecided: what was not told apart and why, a sentence each.
         order: the tree of the sum as masks showed it; empty where they showed none.
         rules: what was found and changed on the way, in order.
-        known: instructions of the catalogue with the same arithmetic.
+        known: instructions of the catalogue that answered the questions kept as the box did.
         example: of the differences, the simplest one found.
         asked: dot products that the box answered in all.
         seconds: how long it took.
@@ -81,7 +81,7 @@ class Found:
         count = f"{self.wrong:,} of {self.compared:,} differ"
         if not self.explains:
             return f"the nearest candidate for {self.name}: {count}"
-        known = f"; the arithmetic is that of {self.known[0]}" if self.known else ""
+        known = f"; {self.known[0]} answers alike" if self.known else ""
         return f"{self.name} is explained: {count}{known}"
 
     @property

@@ -59,7 +59,11 @@ def check(unit: Any, tmp_path: Path, **options: Any) -> Found:
 
 
 @pytest.mark.parametrize(
-    ("name", "k", "bits"), [("aligned.py:seventeen", 2, 17), ("aligned.py:twenty_eight", 3, 28)]
+    ("name", "k", "bits"),
+    [
+        ("aligned.py:seventeen", 2, 17),
+        pytest.param("aligned.py:twenty_eight", 3, 28, marks=pytest.mark.long),
+    ],
 )
 def test_an_aligned_sum_in_fractions_is_found_with_its_width(
     name: str, k: int, bits: int, tmp_path: Path
@@ -90,7 +94,7 @@ def test_integers_that_clamp(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "hopper:mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32",
+        pytest.param("hopper:mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32", marks=pytest.mark.long),
         "cdna2:v_mfma_f32_32x32x8f16",
         "ampere:mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
     ],
