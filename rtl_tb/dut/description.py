@@ -27,6 +27,10 @@ MAX_CYCLES = 100_000
 GENERATED = ("mmagold_dut.sv", "mmagold_tb.sv", "mmagold_timescale.sv")
 """What a build folder holds: a pattern such as **/*.sv must not take an old wrapper for a source."""
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
+TYPE = re.compile(
+    rf"(?:{IDENTIFIER.pattern}::)*{IDENTIFIER.pattern}(?: +(?:signed|unsigned))?(?: *\[[\w: +*-]+\])*"
+)
+"""A named type, or a built-in one with its ranges: logic [15:0]."""
 PORT = re.compile(rf"{IDENTIFIER.pattern}(\.{IDENTIFIER.pattern})*")
 """A port, or a field of one."""
 
@@ -83,7 +87,8 @@ class Dut:
     Attributes:
         name: what reports call it.
         file: the dut.yaml.
-        top: the designer's top module; `parameters` are its parameters, by name.
+        top: the designer's top module; `parameters` are its parameters and `types` its type parameters, by
+            name.
         sources, include: files in compile order, and include folders.
         libraries: folders in which a module that the sources lack is looked for by its name.
         defines: preprocessor macros; an empty text defines without a value.
@@ -105,6 +110,7 @@ class Dut:
     libraries: tuple[Path, ...]
     defines: dict[str, str]
     parameters: dict[str, int | str]
+    types: dict[str, str]
     instruction: Instruction
     instruction_name: str
     level: str
@@ -194,6 +200,7 @@ def read_dut(document: Section, path: Path) -> Dut:
         tuple(design.libraries),
         design.defines,
         _parameters(document),
+        _types(document),
         unit,
         unit_name,
         level,
@@ -312,6 +319,15 @@ def _parameters(document: Section) -> dict[str, int | str]:
     section = _named(document, "parameters")
     values = {name: section.take(name, (int, str, bool)) for name in section}
     return {name: int(value) if isinstance(value, bool) else value for name, value in values.items()}
+
+
+def _types(document: Section) -> dict[str, str]:
+    section = _named(document, "types")
+    found = {name: section.take(name, str) for name in section}
+    for name, kind in found.items():
+        if not TYPE.fullmatch(kind):
+            raise section.error(f"type '{name}' is '{kind}', expected one such as bus_pkg::request_t", name)
+    return found
 
 
 def _constants(document: Section) -> dict[str, int | str]:

@@ -207,7 +207,7 @@ def _check_left_over(dut: Dut, module: Module) -> None:
     undriven = [
         name
         for port in module.ports.values()
-        if port.direction != "output"
+        if port.direction != "output" and not clocks_interface(dut, port)
         for name in _undriven(port, named)
     ]
     if undriven:
@@ -216,6 +216,12 @@ def _check_left_over(dut: Dut, module: Module) -> None:
             f"{dut.file}: nothing drives the input{plural} {', '.join(undriven)} of {module.name}; "
             "name them under ports, or tie them under 'constants'"
         )
+
+
+def clocks_interface(dut: Dut, port: Port) -> bool:
+    """Whether it is a port of an interface by the name of the unit's clock or reset."""
+    own = {dut.clock, dut.reset.port if dut.reset else None} - {None}
+    return port.header and any(port.name.rpartition(".")[2] == str(name).rpartition(".")[2] for name in own)
 
 
 def _undriven(port: Port, named: set[str]) -> list[str]:

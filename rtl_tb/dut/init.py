@@ -195,6 +195,8 @@ def _roles(module: Module) -> _Roles:
         operand, _ = _operand(name, port.direction)
         if control and getattr(roles, control) is None:
             setattr(roles, control, name)
+        elif port.header and name.rpartition(".")[2] in (roles.clock, roles.reset):
+            continue  # the wrapper connects it
         elif operand:
             roles.operands.setdefault(operand, []).append(name)
         elif port.direction == "output":
@@ -213,7 +215,7 @@ def _roles(module: Module) -> _Roles:
 def _control(name: str, port: Port) -> str | None:
     """The attribute of _Roles that a one-bit port fills, by its name and direction."""
     given, name = port.direction == "input", name.rpartition(".")[2]
-    if re.search(r"valid|vld|start|push|strobe|stb|^go(_i)?$", name, re.I):
+    if re.search(r"valid|vld|start|push|strobe|stb|^go(_i)?$" + ("" if given else r"|(^|_)done"), name, re.I):
         return "in_valid" if given else "out_valid"
     if re.search(r"ready|rdy", name, re.I):
         return "out_ready" if given else "in_ready"

@@ -12,7 +12,7 @@ import json
 import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ _TYPES_WITHOUT_BITS = {
 }
 _LEADING = ("UNPACKARRAYDTYPE", "PACKARRAYDTYPE", "REFDTYPE", "ENUMDTYPE", "PARAMTYPEDTYPE")
 """Types that say something of another type: arrays of it, a name for it."""
+_HAS_INTERFACE = "Interfaced port on top level module"
+"""What Verilator says of a top module with an interface as a port."""
 _RANGE = re.compile(r"\[(-?\d+):(-?\d+)\]")
 
 
@@ -49,6 +51,8 @@ class Port:
         items: the values of an enumeration by name.
         base: of a field, the port in which it lies, from bit `offset` on of the vector or of each unpacked
             entry; `stride` is the number of bits from one entry of `packed` to the next, 0: side by side.
+        interface: of a signal of an interface, the port that is one; `header` says that it is a port of the
+            interface itself.
     """
 
     name: str
@@ -62,6 +66,8 @@ class Port:
     base: str = ""
     offset: int = 0
     stride: int = 0
+    interface: str = ""
+    header: bool = False
 
     @property
     def shape(self) -> str:
@@ -74,12 +80,16 @@ class Port:
 
 @dataclass(frozen=True)
 class Module:
-    """An elaborated top module: its ports in the order of their declaration,
-    and the names of its parameters."""
+    """An elaborated top module: its ports in the order of their declaration, and the names of its parameters.
+
+    `interfaces`: the ports that are interfaces, and the interface of each; `ports` has their signals as
+    port.signal in their place.
+    """
 
     name: str
     ports: dict[str, Port]
     parameters: Sequence[str]
+    interfaces: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -92,6 +102,8 @@ class Design:
     defines: Mapping[str, str] | None = None
     parameters: Mapping[str, int | str] | None = None
     libraries: Sequence[Path] = ()
+    types: Mapping[str, str] = field(default_factory=dict)
+    """Type parameters."""
 
 
 def read_ports(design: Design) -> Module:
@@ -104,6 +116,10 @@ def read_ports(design: Design) -> Module:
     try:
         return _with_verilator(simulators.verilator(), design)
     except (SimulatorMissing, SimulatorTooOld, ElaborationError) as first:
+        if _HAS_INTERFACE in str(first):
+            from rtl_tb.dut import slang
+
+            return slang.read_ports(design)
         try:
             return _with_icarus(simulators.icarus(), design)
         except (SimulatorMissing, SimulatorTooOld, ElaborationError) as second:
@@ -159,14 +175,20 @@ def _with_verilator(simulator: Simulator, design: Design) -> Module:
     options += [
         "-Wno-fatal",
         *simulators.VERILATOR_ERRORS,
-        *(["--top-module", design.top] if design.top else []),
     ]
-    options += [f"-G{name}={literal(value)}" for name, value in (design.parameters or {}).items()]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        _elaborate(simulator, design, options, folder)
+        if design.types:
+            (folder / f"{_SHELL}.sv").write_text(_shell(design), encoding="utf-8")
+            whole = replace(design, top=_SHELL, sources=[*design.sources, folder / f"{_SHELL}.sv"])
+            _elaborate(simulator, whole, [*options, "--top-module", _SHELL], folder)
+        else:
+            options += ["--top-module", design.top] if design.top else []
+            options += [f"-G{name}={literal(value)}" for name, value in (design.parameters or {}).items()]
+            _elaborate(simulator, design, options, folder)
         tree = json.loads((folder / "tree.json").read_text(encoding="utf-8"))
     modules = {node["origName"]: node for node in tree["modulesp"] if node["type"] == "MODULE"}
+    modules.pop(_SHELL, None)
     # The top is at the lowest level; where several modules are nobody's child, Verilator takes them all.
     lowest = min(node["level"] for node in modules.values())
     tops = {name: node for name, node in modules.items() if node["level"] == lowest}
@@ -186,6 +208,22 @@ def _with_verilator(simulator: Simulator, design: Design) -> Module:
     return Module(
         name, ports, tuple(node["origName"] for node in variables if node.get("varType") == "GPARAM")
     )
+
+
+_SHELL = "mmagold_types"
+
+
+def _shell(design: Design) -> str:
+    """A module around the top, since no option of a simulator sets a type."""
+    given = parameter_list(design.parameters or {}, design.types)
+    return f"module {_SHELL};\n    {design.top} {given}top ();\nendmodule\n"
+
+
+def parameter_list(values: Mapping[str, int | str], types: Mapping[str, str]) -> str:
+    """The parameters of an instance, as SystemVerilog; "" where there are none."""
+    given = [f".{name} ({literal(value)})" for name, value in values.items()]
+    given += [f".{name} ({kind})" for name, kind in types.items()]
+    return f"#({', '.join(given)}) " if given else ""
 
 
 def _only_top(wanted: str | None, tops: Iterable[str]) -> str:
@@ -279,6 +317,8 @@ _ARRAY = re.compile(r'^v\w+ \.array(?:/\w+)? "(?P<name>[^"]*)", (?P<left>-?\d+) 
 
 def _with_icarus(simulator: Simulator, design: Design) -> Module:
     parameters = design.parameters or {}
+    if design.types:
+        raise ElaborationError("Icarus Verilog has no type parameters")
     if parameters and design.top is None:
         raise ElaborationError("Icarus Verilog takes parameters only with the name of the top module")
     options = ["-g2012", "-o", "out.vvp", *(["-s", design.top] if design.top else [])]

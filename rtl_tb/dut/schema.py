@@ -37,6 +37,7 @@ def dut_schema() -> Schema:
                 "include": _NAMES,
                 "defines": {"type": "object"},
                 "parameters": {"type": "object"},
+                "types": {"type": "object", "additionalProperties": {"type": "string"}},
                 "constants": {
                     "type": "object",
                     "additionalProperties": {"anyOf": [_COUNT, {"type": "string"}]},

@@ -18,10 +18,10 @@ from pathlib import Path
 from golden.files.escape import line_comment
 from golden.vectors.word import RESULTS, Field
 from rtl_tb.dut.description import IDENTIFIER, Dut, Handshake
-from rtl_tb.dut.fit import check_fit, constant_of, entry_width
+from rtl_tb.dut.fit import check_fit, clocks_interface, constant_of, entry_width
 from rtl_tb.dut.parts import find, locate, places
 from rtl_tb.dut.portmap import PortMap
-from rtl_tb.dut.ports import Design, Module, Port, literal, read_ports
+from rtl_tb.dut.ports import Design, Module, Port, parameter_list, read_ports
 
 NAME = "mmagold_dut"
 
@@ -35,7 +35,10 @@ def wrapper_of(dut: Dut) -> str:
         SimulatorMissing, SimulatorTooOld: there is no simulator to read the ports with.
     """
     return wrapper_text(
-        dut, read_ports(Design(dut.sources, dut.top, dut.include, dut.defines, dut.parameters, dut.libraries))
+        dut,
+        read_ports(
+            Design(dut.sources, dut.top, dut.include, dut.defines, dut.parameters, dut.libraries, dut.types)
+        ),
     )
 
 
@@ -326,24 +329,52 @@ def _latency(shake: Handshake) -> list[str]:
 
 
 def _instance(dut: Dut, module: Module) -> list[str]:
-    values = [f".{name} ({literal(value)})" for name, value in dut.parameters.items()]
+    parameters = parameter_list(dut.parameters, dut.types)
     connected = _connections(dut, module)
-    pins = []
+    pins, signals = [f".{name} ({_interface(name)})" for name in module.interfaces], []
     for name, port in module.ports.items():
         signal = _constant(dut, port) if name in dut.constants else connected.get(name, "")
-        pins.append(f".{_port_name(name)} ({signal})")
+        if not port.interface:
+            pins.append(f".{_port_name(name)} ({signal})")
+        elif signal and not port.header:
+            inside = f"{_interface(port.interface)}.{name.rpartition('.')[2]}"
+            ends = (signal, inside) if port.direction == "output" else (inside, signal)
+            signals.append(f"    assign {' = '.join(ends)};")
     return [
+        *_interfaces(dut, module, connected),
+        *signals,
         "",
         "    // Outputs that nobody looks at stay open. Numbers stand for the names of enumerated "
         "parameters and constants.",
         "    // verilator lint_off PINCONNECTEMPTY",
         "    // verilator lint_off ENUMVALUE",
-        f"    {dut.top} " + (f"#({', '.join(values)}) " if values else "") + "u_dut (",
+        f"    {dut.top} {parameters}u_dut (",
         *(f"        {pin}{',' * (pin is not pins[-1])}" for pin in pins),
         "    );",
         "    // verilator lint_on ENUMVALUE",
         "    // verilator lint_on PINCONNECTEMPTY",
     ]
+
+
+def _interface(port: str) -> str:
+    """The name of the interface at a port."""
+    return f"i_{port}"
+
+
+def _interfaces(dut: Dut, module: Module, connected: dict[str, str]) -> list[str]:
+    """The instances of the interfaces; their own ports take the unit's clock and reset by their names."""
+    lines = []
+    clock_and_reset = {name.rpartition(".")[2]: signal for name, signal in _signals(dut).items()}
+    for bus, kind in module.interfaces.items():
+        own = [port for port in module.ports.values() if port.interface == bus and port.header]
+        pins = []
+        for port in own:
+            name = port.name.rpartition(".")[2]
+            by_name = clock_and_reset[name] if clocks_interface(dut, port) else ""
+            signal = _constant(dut, port) if port.name in dut.constants else connected.get(port.name, by_name)
+            pins.append(f".{name} ({signal})")
+        lines += ["", f"    {kind} {_interface(bus)} ({', '.join(pins)});"]
+    return lines
 
 
 def _port_name(name: str) -> str:
