@@ -48,7 +48,12 @@ def check(
         str, typer.Option("--engine", help="fast, selfcheck or cocotb.", autocompletion=_engines)
     ] = "fast",
     sim: Annotated[
-        str, typer.Option("--sim", help="verilator or icarus.", autocompletion=_simulators)
+        str,
+        typer.Option(
+            "--sim",
+            help="verilator, icarus; vcs, questa, xcelium with selfcheck.",
+            autocompletion=_simulators,
+        ),
     ] = "verilator",
     count: Annotated[
         int | None, typer.Option("--count", min=1, help="Vectors (default: a few seconds of work).")

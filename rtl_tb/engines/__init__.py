@@ -15,6 +15,7 @@ from golden.errors import nearest
 from rtl_tb.engines.job import SIMULATORS, Job, Outcome, Progress
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import simulators
+from rtl_tb.simulators.commercial import COMMERCIAL
 
 _MODULES = {"fast": "fast", "selfcheck": "selfcheck", "cocotb": "cocotb_engine"}
 ENGINES = tuple(_MODULES)
@@ -28,6 +29,8 @@ def check_choice(engine: str, simulator: str) -> None:
             raise RtlError(f"{kind} is '{value}', expected one of {', '.join(known)}{nearest(value, known)}")
     if (engine, simulator) == ("fast", "icarus"):
         raise RtlError("engine 'fast' needs Verilator; with Icarus use selfcheck or cocotb")
+    if engine != "selfcheck" and simulator in COMMERCIAL:
+        raise RtlError(f"engine '{engine}' does not run on {simulator}; use --engine selfcheck")
 
 
 def build(engine: str, job: Job) -> Path:

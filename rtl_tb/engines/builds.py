@@ -163,6 +163,27 @@ def built(place: Path, recipe: Recipe) -> Path:
     )
 
 
+def built_once(
+    place: Path, sources: Sequence[Path], generated: Mapping[str, str], compile_in: Callable[[Path], None]
+) -> Path:
+    """Returns the folder of a build that serves this process alone: its simulator does not say what it read.
+
+    Raises:
+        ElaborationError: the simulator refused the design; its log stays.
+        RtlError: a source was changed meanwhile.
+    """
+    place.mkdir(parents=True, exist_ok=True)
+    _sweep(place)
+    scratch = _own_folder(place)
+    for name, text in generated.items():
+        (scratch / name).write_text(text, encoding="utf-8")
+    inputs = Inputs.read(sources)
+    compile_in(scratch)
+    if (changed := inputs.changed()) is not None:
+        raise RtlError(f"{changed} was changed while it was compiled; check when it is saved")
+    return scratch
+
+
 def check_whole(program: Path) -> None:
     """Raises ElaborationError where Icarus Verilog did not write its program to the end; it says nothing
     of a full disk."""

@@ -25,7 +25,15 @@ from rtl_tb.dut.description import Dut
 from rtl_tb.dut.translated import built_readable, translator_of
 from rtl_tb.dut.wrapper import NAME, wrapper_of
 from rtl_tb.engines import headers
-from rtl_tb.engines.builds import DEPENDENCIES, OBJECTS, Recipe, built, check_whole, design_options
+from rtl_tb.engines.builds import (
+    DEPENDENCIES,
+    OBJECTS,
+    Recipe,
+    built,
+    built_once,
+    check_whole,
+    design_options,
+)
 from rtl_tb.engines.common import (
     Watch,
     codes_of,
@@ -38,7 +46,8 @@ from rtl_tb.engines.common import (
 from rtl_tb.engines.job import Job, Outcome, Progress, Traffic
 from rtl_tb.engines.selfcheck_text import DEPTH, testbench_text
 from rtl_tb.errors import RtlError
-from rtl_tb.simulators import simulators
+from rtl_tb.simulators import commercial, simulators
+from rtl_tb.simulators.commercial import COMMERCIAL
 from rtl_tb.simulators.simulators import VERILATOR_ERRORS, Simulator, ToolFailed
 
 TESTBENCH = "mmagold_tb"
@@ -48,6 +57,7 @@ TIMESCALE_TEXT = (
     "Icarus.\n`timescale 1ns / 1ps\n"
 )
 PROGRAM = "testbench"
+FILES = "files.f"
 VERILATE = ["--binary", "-O3", "--x-initial", "unique", "--x-assign", "unique", "-Wno-fatal"]
 VERILATE += ["-MAKEFLAGS", "OPT_GLOBAL=-O1"]
 OPTIMISE = "-O2"
@@ -89,12 +99,17 @@ def build(job: Job, simulator: Simulator) -> Path:
 
 def _build(job: Job, simulator: Simulator, dut: Dut, wrapper: str) -> Path:
     generated = _generated(job.dut, wrapper)
+    place = job.build.absolute() / f"selfcheck_{simulator.name}"
+    if simulator.name in COMMERCIAL:
+        what, files = f"the DUT {dut.name}", generated | {FILES: _file_list(dut)}
+        compiled_in = partial(commercial.compile_design, simulator, TESTBENCH, FILES, what=what)
+        return built_once(place, dut.sources, files, compiled_in) / PROGRAM
     verilator = simulator.name == "verilator"
     options = (*VERILATE, OPTIMISE, *_trace(job.waves)) if verilator else ()
     language = ("--timing", "--timescale", "1ns/1ps", *VERILATOR_ERRORS) if verilator else ("-g2012",)
     compiled = [*VERILATE, *_trace(job.waves), *language] if verilator else [*language]
 
-    def compile_in(place: Path) -> None:
+    def compile_in(folder: Path) -> None:
         arguments: list[str | Path] = [*compiled, *design_options(dut, simulator.name)]
         if verilator:
             optimise = headers.optimisation(OPTIMISE, dut, simulator, TIMED)
@@ -104,21 +119,21 @@ def _build(job: Job, simulator: Simulator, dut: Dut, wrapper: str) -> Path:
                 "--build-jobs",
                 str(os.cpu_count() or 1),
                 "--Mdir",
-                place / OBJECTS,
+                folder / OBJECTS,
                 "--top-module",
                 TESTBENCH,
             ]
         else:
-            arguments += ["-s", TESTBENCH, f"-Mall={place / DEPENDENCIES}"]
-        arguments += [*recipe.files(place), "-o", place / PROGRAM]
-        simulators.elaborate(simulator, arguments, folder=place, what=f"the DUT {dut.name}")
+            arguments += ["-s", TESTBENCH, f"-Mall={folder / DEPENDENCIES}"]
+        arguments += [*recipe.files(folder), "-o", folder / PROGRAM]
+        simulators.elaborate(simulator, arguments, folder=folder, what=f"the DUT {dut.name}")
         if not verilator:
-            check_whole(place / PROGRAM)
+            check_whole(folder / PROGRAM)
 
     recipe = Recipe(
         dut, simulator, TESTBENCH, generated, language, options, compile_in, PROGRAM, first=(TIMESCALE,)
     )
-    return built(job.build.absolute() / f"selfcheck_{simulator.name}", recipe) / PROGRAM
+    return built(place, recipe) / PROGRAM
 
 
 def _trace(waves: Path | None) -> list[str]:
@@ -142,17 +157,25 @@ def _simulate(
         command = [*_command(job, simulator, program), f"+mmagold_files={folder}"]
         said = simulators.run(command, folder=units_folder(folder), env=simulator.env, log=log, tick=watch)
     except ToolFailed as error:
-        complained = complaint(error.text)
+        complained = _complaint(simulator, error.text)
         reason = f"{complained} (see {error.log})" if complained else error
         raise RtlError(f"the simulation of {job.dut.name} failed: {reason}") from error
-    complained = complaint(said)
+    complained = _complaint(simulator, said)
     if complained:
         raise RtlError(f"the DUT {job.dut.name} reported an error: {complained} (see {log})")
     return read_answers(job, answers, log)
 
 
+def _complaint(simulator: Simulator, said: str) -> str | None:
+    """What the RTL complained of: as the free simulators print it, and as this one does."""
+    own = commercial.complaint(simulator, said) if simulator.name in COMMERCIAL else None
+    return own or complaint(said)
+
+
 def _command(job: Job, simulator: Simulator, program: Path) -> list[str | Path]:
     waves = [f"+waves={job.waves.absolute()}"] if job.waves else []
+    if simulator.name in COMMERCIAL:
+        return commercial.run_words(simulator, TESTBENCH, program.parent, waves)
     if simulator.name == "icarus":
         return [
             simulator.runtime,
@@ -277,7 +300,7 @@ def write_testbench(dut: Dut, vectors: VectorSet, folder: Path, traffic: Traffic
         **_generated(dut, wrapper_of(dut)),
         **run_files(dut, vectors, traffic, 10_000),
     }
-    files |= {"files.f": _file_list(dut), "README.md": _readme(dut, vectors, traffic)}
+    files |= {FILES: _file_list(dut), "README.md": _readme(dut, vectors, traffic)}
     return sorted(write_folder(folder, files))
 
 
@@ -322,9 +345,10 @@ def _readme(dut: Dut, vectors: VectorSet, traffic: Traffic) -> str:
             f"verilator --binary --timing -Wno-fatal --top-module {TESTBENCH} -f files.f && "
             f"obj_dir/V{TESTBENCH}",
         ),
-        ("VCS", f"vcs -sverilog -timescale=1ns/1ps -top {TESTBENCH} -f files.f && ./simv"),
-        ("Questa", f"qrun -sv -timescale 1ns/1ps -top {TESTBENCH} -f files.f"),
-        ("Xcelium", f"xrun -sv -timescale 1ns/1ps -top {TESTBENCH} -f files.f"),
+        *(
+            (about.title, commercial.shell_command(name, TESTBENCH, FILES))
+            for name, about in COMMERCIAL.items()
+        ),
     )
     shown = "\n".join(f"    {command}    # {name}" for name, command in commands)
     return f"""# Self-checking testbench of {dut.name}

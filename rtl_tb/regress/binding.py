@@ -106,14 +106,16 @@ def unit_state(dut: Dut, simulator: str) -> UnitState:
 def _files(dut: Dut, simulator: str) -> tuple[list[Path], bool]:
     """The files that the simulator reads, and whether they are its own list.
 
-    What Icarus refuses is translated for it, and of that only Verilator can tell, whose macros are others.
+    What Icarus refuses is translated for it, and commercial simulators list nothing: of that only Verilator
+    can tell, whose macros are others.
     """
-    try:
-        return files_read(dut, simulators.find(simulator)), True
-    except ElaborationError:
-        if simulator != "icarus":
-            raise
-        return files_read(dut, simulators.verilator()), False
+    if simulator in ("verilator", "icarus"):
+        try:
+            return files_read(dut, simulators.find(simulator)), True
+        except ElaborationError:
+            if simulator != "icarus":
+                raise
+    return files_read(dut, simulators.verilator()), False
 
 
 def _unit_file(dut: Dut) -> list[Path]:

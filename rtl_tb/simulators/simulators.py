@@ -63,7 +63,7 @@ class Simulator:
     """A simulator that was found and is new enough.
 
     Attributes:
-        name: "verilator" or "icarus".
+        name: "verilator", "icarus", or one of commercial.py.
         version: (major, minor).
         version_text: as reports show it, e.g. "Icarus Verilog 11.0".
         compiler: `verilator` or `iverilog`.
@@ -137,8 +137,11 @@ def icarus() -> Simulator:
 
 
 def find(name: str) -> Simulator:
-    """Returns the simulator of that name, "verilator" or "icarus"; raises as these do."""
-    return {"verilator": verilator, "icarus": icarus}[name]()
+    """Returns the simulator of that name, one of commercial.py among them; raises as these do."""
+    from rtl_tb.simulators import commercial
+
+    known = {"verilator": verilator, "icarus": icarus}
+    return known[name]() if name in known else commercial.find(name)
 
 
 @lru_cache(maxsize=8)
@@ -199,7 +202,7 @@ def _verilator_version(program: Path) -> tuple[int, int]:
 
 def _verilator_env(program: Path) -> dict[str, str]:
     """The environment in which `verilator` is this program, and in which its makefile works."""
-    env = _plain_env(program)
+    env = plain_env(program)
     makefile = program.resolve().parent.parent / "include" / "verilated.mk"
     if makefile.is_file():
         text = makefile.read_text(encoding="utf-8")
@@ -241,7 +244,7 @@ def _icarus(override: str | None, path: str) -> Simulator:
                 "Icarus Verilog was not found; install it (Debian, Ubuntu: apt-get install iverilog)"
             )
         program, origin = Path(found), "PATH"
-    env = _plain_env(program)
+    env = plain_env(program)
     said = _ask([str(program), "-V"], env)
     match = re.match(r"Icarus Verilog version (\d+)\.(\d+)", said)
     if match is None:
@@ -268,7 +271,7 @@ def _overriding(variable: str, value: str) -> Path:
     return Path(found)
 
 
-def _plain_env(program: Path) -> dict[str, str]:
+def plain_env(program: Path) -> dict[str, str]:
     """This process's environment, with the program's folder first on PATH and nothing
     of a surrounding make."""
     env = {key: value for key, value in os.environ.items() if key not in NOT_INHERITED}
