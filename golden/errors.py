@@ -27,6 +27,10 @@ class UnknownNameError(MmagoldError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class UnknownArithmeticError(UnknownNameError):
+    """The architecture has an instruction of that name, but nobody has told what it computes."""
+
+
 class ShapeError(MmagoldError, ValueError):
     """An operand has the wrong number of rows, columns, lanes or registers."""
 

@@ -7,7 +7,7 @@ chip computes for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -39,15 +39,39 @@ class Entry:
 
     def variants(self) -> Iterator[Variables]:
         """Yields the variables of every variant that this entry covers."""
-        for variables in self.family.variants:
-            if all(variables[key] in values for key, values in self.where.items()):
-                yield variables
+        return _chosen(self.family, self.where)
+
+
+def _chosen(family: Family, where: Mapping[str, tuple[str, ...]]) -> Iterator[Variables]:
+    return (
+        variables
+        for variables in family.variants
+        if all(variables[key] in values for key, values in where.items())
+    )
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """(A part of) a family that one architecture has, and why nobody knows what it computes."""
+
+    family: Family
+    where: dict[str, tuple[str, ...]]
+    why: str
+
+    def names(self) -> Iterator[str]:
+        """Yields the name of every variant."""
+        for variables in _chosen(self.family, self.where):
+            yield self.family.template.format(**variables)
 
 
 @dataclass(frozen=True)
 class Architecture:
     """One architecture: targets, devices, sources, its instruction entries, and the instructions that move
-    matrices between memory and registers."""
+    matrices between memory and registers.
+
+    `line`: the vendor's product line, in which generations follow one another. `unknown`: instructions that
+    it has, but whose arithmetic nobody has told.
+    """
 
     name: str
     title: str
@@ -59,6 +83,8 @@ class Architecture:
     notes: tuple[str, ...]
     entries: tuple[Entry, ...]
     movement: tuple[str, ...]
+    line: str = ""
+    unknown: tuple[Unknown, ...] = ()
 
     @property
     def vendor(self) -> str:
@@ -73,6 +99,10 @@ class Architecture:
     def names(self) -> dict[str, tuple[Entry, Variables]]:
         """Returns every instruction name with its entry and variables, in the order of the spec."""
         return _names(self.name)
+
+    def unknown_names(self) -> dict[str, str]:
+        """Instructions that the architecture has and whose arithmetic is unknown, each with why."""
+        return {name: one.why for one in self.unknown for name in one.names()}
 
     def spelled(self, name: str) -> str | None:
         """The name under which the spec lists what `name` means, None where it means no instruction of the
@@ -105,25 +135,39 @@ def _other_names(architecture: str) -> dict[str, str]:
     }
 
 
-def _load_entry(item: Section, programs: dict[str, Any]) -> Entry:
+def _take_family(item: Section) -> tuple[Family, dict[str, tuple[str, ...]]]:
+    """The keys `family` and `where`: a family, and the values of variables that choose from it."""
     name = item.take("family", str)
     if name not in families():
         raise item.error(f"unknown family '{name}'{nearest(name, families())}", "family")
     family = families()[name]
     where = item.take("where", Section, None) or {}
+    for key in where:
+        if any(key not in variables for variables in family.variants):
+            raise item.error(f"'{key}' is no variable of family {name}", "where")
+    return family, {
+        key: tuple(str(v) for v in (value if isinstance(value, list) else [value]))
+        for key, value in where.items()
+    }
+
+
+def _load_unknown(item: Section) -> Unknown:
+    family, where = _take_family(item)
+    unknown = Unknown(family, where, item.take("why", str))
+    item.done()
+    if not any(unknown.names()):
+        raise item.error(f"family {family.name} has no such variant", "where")
+    return unknown
+
+
+def _load_entry(item: Section, programs: dict[str, Any]) -> Entry:
+    family, chosen = _take_family(item)
     program = item.take("program", str)
     if program not in programs:
         raise item.error(f"unknown program '{program}'{nearest(program, programs)}", "program")
     evidence = item.take("evidence", Section)
     evidence.take_choice("kind", EVIDENCE[1:])  # "captured" follows from spec/evidence, nobody claims it
     evidence.take("source", str)
-    for key in where:
-        if any(key not in variables for variables in family.variants):
-            raise item.error(f"'{key}' is no variable of family {name}", "where")
-    chosen = {
-        key: tuple(str(v) for v in (value if isinstance(value, list) else [value]))
-        for key, value in where.items()
-    }
     entry = Entry(
         family,
         chosen,
@@ -167,6 +211,7 @@ def get_architecture(name: str) -> Architecture:
     for part in parts:
         programs |= part.take("programs", Section, None) or {}
     items = [item for part in parts for item in part.take("instructions", list, [])]
+    unknown = [item for part in parts for item in part.take("unknown", list, [])]
     sources = [part.take("source", str) for part in parts]
     built = Architecture(
         document.take("architecture", str),
@@ -179,9 +224,16 @@ def get_architecture(name: str) -> Architecture:
         tuple(document.take_names("notes", [])),
         tuple(_load_entry(item, programs) for item in items),
         tuple(document.take_names("movement", [])),
+        document.take_name("line", ""),
+        tuple(_load_unknown(item) for item in unknown),
     )
     for part in parts:
         part.done()
+    known = built.unknown_names().keys() & {
+        entry.family.template.format(**variables) for entry in built.entries for variables in entry.variants()
+    }
+    if known:
+        raise document.error(f"'{min(known)}' is both under 'instructions' and 'unknown'", "unknown")
     return built
 
 

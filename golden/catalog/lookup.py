@@ -7,7 +7,7 @@ import re
 from golden.catalog import architectures
 from golden.catalog.families import Variables, fill, shape_of
 from golden.catalog.unit_files import load_instruction
-from golden.errors import UnknownNameError, nearest
+from golden.errors import UnknownArithmeticError, UnknownNameError, nearest
 from golden.instruction import Evidence, Instruction
 from golden.number.formats import Format, get_format
 from golden.program.compiling import compile_program
@@ -136,6 +136,7 @@ def instruction(architecture: str, name: str) -> Instruction:
     Raises:
         UnknownNameError: no such architecture or instruction (the message names near ones), or a SASS name
             that stands for several instructions.
+        UnknownArithmeticError: the architecture has it, but nobody has told what it computes.
     """
     cached = _cache.get((architecture, name))
     if cached is not None:
@@ -144,6 +145,11 @@ def instruction(architecture: str, name: str) -> Instruction:
     listed = architectures.get_architecture(architecture).spelled(name)
     if listed is not None:
         return _build(architecture, listed, *names[listed])
+    unknown = architectures.get_architecture(architecture).unknown_names()
+    if name in unknown:
+        raise UnknownArithmeticError(
+            f"{architecture} has the instruction '{name}', but its arithmetic is unknown: {unknown[name]}"
+        )
     found = _by_sass(architecture, name)
     if len(found) == 1:
         return instruction(architecture, found[0])
@@ -193,10 +199,12 @@ def resolve(name: str, arch: str | None = None) -> Instruction:
     prefix, colon, rest = name.partition(":")
     if colon and not rest.startswith(":"):
         return instruction(prefix, rest)
-    found = []
+    found, untold = [], None
     for candidate in architectures.architectures():
         try:
             found.append(instruction(candidate, name))
+        except UnknownArithmeticError as error:
+            untold = error
         except UnknownNameError:
             continue
     if len(found) == 1:
@@ -206,6 +214,8 @@ def resolve(name: str, arch: str | None = None) -> Instruction:
             f"'{name}' exists on {', '.join(ins.architecture for ins in found)}; say which, as "
             f"{found[0].architecture}:{name}"
         )
+    if untold is not None:
+        raise untold
     known = (full for candidate in architectures.architectures() for full in known_names(candidate))
     raise UnknownNameError(
         f"unknown instruction '{name}' (expected architecture:instruction or a .yaml "

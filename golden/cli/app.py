@@ -24,7 +24,7 @@ from golden.cli.docs import add_commands as add_docs
 from golden.cli.progress import progress_bar
 from golden.cli.study import study
 from golden.cli.vectors import vectors
-from golden.errors import OldWordWarning
+from golden.errors import OldWordWarning, OperandError
 
 if TYPE_CHECKING:
     from golden.dissect.comparing import Comparison
@@ -238,11 +238,23 @@ def list_command(
     every: Annotated[
         bool, typer.Option("--all", help="One row for each N, not a row for the range.")
     ] = False,
+    unknown: Annotated[
+        bool, typer.Option("--unknown", help="Those whose arithmetic is unknown; with NAME and --arch alone.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Lists instructions; without filters, the architectures."""
     from golden.cli import lists
 
+    if unknown:
+        if any((type_, shape, evidence, every)):
+            raise OperandError("option --unknown goes with NAME, --arch and --json, no other filter")
+        untold = lists.select_unknown(text, arch)
+        if as_json:
+            _print_json(untold)
+        else:
+            lists.print_unknown(untold)
+        return
     if not any((text, arch, type_, shape, evidence, every, as_json)):
         lists.print_overview()
         return

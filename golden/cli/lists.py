@@ -80,6 +80,32 @@ def select(
     ]
 
 
+def select_unknown(text: str, arch: str | None) -> list[dict[str, str]]:
+    """The instructions of unknown arithmetic whose name holds `text`, as plain values.
+
+    Raises:
+        UnknownNameError: no such architecture.
+    """
+    return [
+        {"architecture": name, "name": full, "why": why}
+        for name in ([arch] if arch else architectures.architectures())
+        for full, why in architectures.get_architecture(name).unknown_names().items()
+        if _plain(text) in _plain(full)
+    ]
+
+
+def print_unknown(found: list[dict[str, str]]) -> None:
+    """One row an instruction."""
+    if not found:
+        Console(stderr=True).print("no instruction matches", highlight=False)
+        return
+    rows = table("architecture", "instruction", "why its arithmetic is unknown")
+    for one in found:
+        rows.add_row(one["architecture"], one["name"], one["why"])
+    Console().print(rows, highlight=False)
+    Console().print(f"[dim]{len(found)} instructions[/]")
+
+
 def _plain(name: str) -> str:
     """Names without regard to case and to how shapes are spelt: DMMA.16x8x16 is DMMA.16816."""
     return re.sub(r"(?<=\d)x(?=\d)", "", name.lower())

@@ -73,6 +73,10 @@ class Facts:
         """The steps of one kind of the first operation."""
         return self.operation.steps_of(kind)
 
+    def steps_anywhere(self, kind: type[S]) -> list[S]:
+        """The steps of one kind of all operations."""
+        return [step for operation in self.ins.program.operations for step in operation.steps_of(kind)]
+
     @property
     def last(self) -> FinalStep:
         """The step that makes the result."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from golden.dissect import captured_witness, integer_properties, sum_properties, value_properties
-from golden.dissect.facts import Facts, Finding, facts
+from golden.dissect.facts import Facts, Finding, facts, gives_floats
 from golden.errors import DocsError
 from golden.instruction import Instruction
 
@@ -39,7 +39,8 @@ class Property:
     captured results are searched for what refutes them.
     unseen: what else a unit may do that no recorded operands can tell; empty where there is nothing. assumed:
     whether no source says what the model does, so that the value stands for any. fault: the parameter of a
-    campaign's planted fault that changes the property.
+    campaign's planted fault that changes the property. of_sum: its probe reads only the sums that PROBED
+    names.
     """
 
     slug: str
@@ -51,6 +52,17 @@ class Property:
     unseen: Callable[[Instruction], str] = _nothing_unseen
     assumed: Callable[[Instruction, Finding], bool] = _nothing_assumed
     fault: str = ""
+    of_sum: bool = False
+
+
+PROBED = ("fda", "scaled_fda", "gdfs", "fdrda", "gfdrda", "gps", "exact_dot_add", "sfma", "ieee_fma_dot")
+"""The algorithms whose sums the probes of order, bits kept and rounding tell right."""
+_OTHER_SUM = Finding(
+    "see its steps",
+    (),
+    "The probes tell fused sums, trees and chains of multiply-adds apart. This unit adds in another way; "
+    "the page of the instruction has step by step.",
+)
 
 
 def measure(chosen: Property, ins: Instruction) -> Finding | None:
@@ -60,6 +72,8 @@ def measure(chosen: Property, ins: Instruction) -> Finding | None:
         ProbeError: the probe found something else; the message names instruction, property and both.
     """
     known = facts(ins)
+    if chosen.of_sum and gives_floats(known) and known.algorithm not in PROBED:
+        return _OTHER_SUM
     finding = chosen.find(known)
     declared = None if finding is None else chosen.declared(known)
     if finding is not None and declared is not None and finding.text != declared:
@@ -85,6 +99,7 @@ PROPERTIES = (
         sum_properties.declared_f,
         r"fraction-bits-(plus|minus)-\d",
         fault="fraction_bits",
+        of_sum=True,
     ),
     Property(
         "products",
@@ -95,6 +110,7 @@ PROPERTIES = (
         sum_properties.find_products,
         sum_properties.declared_products,
         r"chain-of-\d+(-interleaved)?",
+        of_sum=True,
     ),
     Property(
         "order",
@@ -103,6 +119,7 @@ PROPERTIES = (
         sum_properties.find_order,
         sum_properties.declared_order,
         r"c-after-sum.*|order-.*|k-reversed|chain-halves-swapped|c-left-out-.*|fma-unfused",
+        of_sum=True,
     ),
     Property(
         "exponent-floor",
@@ -114,6 +131,7 @@ PROPERTIES = (
         sum_properties.declared_floor,
         r"floor-.*",
         fault="floor",
+        of_sum=True,
     ),
     Property(
         "cut-bits",
@@ -122,6 +140,7 @@ PROPERTIES = (
         sum_properties.find_cut,
         sum_properties.declared_cut,
         r"align-(down|up|nearest-even|nearest-away)|sticky-added",
+        of_sum=True,
     ),
     Property(
         "rounding",
@@ -131,6 +150,7 @@ PROPERTIES = (
         value_properties.declared_rounding,
         r"round-(toward-zero|nearest-even|nearest-away|down|up)|result-bits-\d+",
         fault="rounding",
+        of_sum=True,
     ),
     Property(
         "zero-sign",

@@ -12,7 +12,7 @@ from golden.dissect.hypotheses import MODE_NAMES
 from golden.dissect.probes import Unreachable
 from golden.explain.numbers import hex_text, power_text
 from golden.instruction import Instruction
-from golden.program.steps import Flush, Fma, Round
+from golden.program.steps import Additions, Flush, Fma, Round, SpecialValues
 
 
 def find_rounding(known: Facts) -> Finding | None:
@@ -59,6 +59,7 @@ def declared_zero(known: Facts) -> str | None:
     cleared = any(
         step.sign == "positive" and "c" in step.of for step in known.steps(Flush)
     )  # a -0 operand, too
+    cleared = cleared or any(step.start == "zero" for step in known.steps_anywhere(Fma))
     kept = ({"all -0"} if not cleared else set()) | ({"underflow"} if isinstance(last, Fma) else set())
     return _zero_text({what: "-0" for what in found if what in kept})
 
@@ -90,7 +91,10 @@ def find_nan(known: Facts) -> Finding | None:
 
 def declared_nan(known: Facts) -> str | None:
     """Reads the word of NaN results from the spec."""
-    word = known.parameters.get("nan", known.ins.formats["d"].nan)
+    word = known.parameters.get("nan")
+    if word is None:
+        words = (*known.steps(SpecialValues), *known.steps(Fma), *known.steps(Additions))
+        word = next((step.nan for step in words if step.nan is not None), known.ins.formats["d"].nan)
     return f"0x{word:0{known.ins.formats['d'].bits // 4}x}"
 
 
@@ -105,7 +109,10 @@ def find_payload(known: Facts) -> Finding | None:
 
 def declared_payload(known: Facts) -> str | None:
     """Reads whether NaN payloads are handed on from the spec."""
-    return "handed on, quieted" if any(step.nan_order for step in known.steps(Fma)) else "lost"
+    handed = any(step.nan_order for step in known.steps(Fma)) or any(
+        word is None for step in known.steps(SpecialValues) for _, word in step.nans
+    )
+    return "handed on, quieted" if handed else "lost"
 
 
 def find_overflow(known: Facts) -> Finding | None:
@@ -172,7 +179,7 @@ def declared_inner(known: Facts) -> str | None:
         return None
     if not gives_floats(known):
         return integer_properties.declared_clamped(known)
-    if known.algorithm in ("sfma", "gps"):
+    if known.algorithm == "gps" or known.steps(Fma):
         return None
     return "products" if known.parameters.get("product_overflow") is not None else "no"
 
@@ -204,7 +211,7 @@ def declared_subnormal(name: str) -> Callable[[Facts], str | None]:
         finding = find_subnormal(name)(known)
         if finding is None or not finding.shots:
             return None
-        flushed = any(name in step.of for step in known.steps(Flush))
+        flushed = any(name in step.of for step in known.steps_anywhere(Flush))
         flushed = flushed or (name == "result" and known.last.flush != "none")
         return "flushed to 0" if flushed else "kept"
 

@@ -52,7 +52,7 @@ def index() -> str:
     """Returns the table of all architectures."""
     rows = []
     chips = [architectures.get_architecture(name) for name in architectures.architectures()]
-    vendors = dict.fromkeys(chip.vendor for chip in chips)
+    lines = dict.fromkeys(f"{chip.vendor} {chip.line}".strip() for chip in chips)
     for chip in chips:
         members = [ins for group in groups(chip.name) for ins in group.variants]
         captured = sum(ins.evidence.kind == "captured" for ins in members)
@@ -78,7 +78,7 @@ def index() -> str:
     return "\n\n".join(
         [
             "# Architectures",
-            f"{', then '.join(f'{vendor} by age' for vendor in vendors)}. Two instructions have the same "
+            f"{', then '.join(f'{line} by age' for line in lines)}. Two instructions have the same "
             "program when they run the same steps, with the same "
             f"parameters, over the same k. The {link('comparison', 'comparison.md')} sets the architectures "
             "side by side.",
@@ -94,7 +94,14 @@ def markdown(architecture: str) -> str:
         UnknownNameError: no such architecture.
     """
     chip = architectures.get_architecture(architecture)
-    parts = [f"# {chip.title}", _chip(chip), *_notes(chip), "## Instructions", *_instructions(architecture)]
+    parts = [
+        f"# {chip.title}",
+        _chip(chip),
+        *_notes(chip),
+        "## Instructions",
+        *_instructions(architecture),
+        *_unknown(chip),
+    ]
     before = generations.previous(architecture)
     if before is not None:
         parts += [
@@ -124,6 +131,17 @@ def _chip(chip: Architecture) -> str:
 def _notes(chip: Architecture) -> Iterator[str]:
     if chip.notes:
         yield "\n".join(f"- {note}" for note in chip.notes)
+
+
+def _unknown(chip: Architecture) -> Iterator[str]:
+    if not chip.unknown:
+        return
+    yield "## Instructions of unknown arithmetic"
+    yield "The chip has them; what they compute is not known well enough for a model: no command runs them."
+    rows: dict[str, list[str]] = {}
+    for one in chip.unknown:
+        rows.setdefault(one.why, []).extend(f"`{name}`" for name in one.names())
+    yield table(["Instructions", "Why"], [[", ".join(names), why] for why, names in rows.items()])
 
 
 # The instruction table --------------------------------------------------------------------------------------

@@ -73,8 +73,10 @@ def _index(architecture: str) -> dict[str, Group]:
 
 
 def _key(ins: Instruction) -> tuple[object, ...]:
-    return ins.family, frozenset(
-        (op.algorithm, str(op.parameters), op.out_format.name) for op in ins.program.operations
+    return (
+        ins.family,
+        ins.traits.modifiers,
+        frozenset((op.algorithm, str(op.parameters), op.out_format.name) for op in ins.program.operations),
     )
 
 

@@ -68,11 +68,14 @@ class Changes:
 
 
 def previous(architecture: str) -> str | None:
-    """Returns the generation before: the nearest earlier architecture of the same vendor,
+    """Returns the generation before: the nearest earlier architecture of the same vendor and product line,
     or None for the first."""
     chosen = architectures.get_architecture(architecture)
     earlier = [architectures.get_architecture(name) for name in architectures.architectures()]
-    earlier = [other for other in earlier if other.vendor == chosen.vendor and other.order < chosen.order]
+    line = chosen.vendor, chosen.line
+    earlier = [
+        other for other in earlier if (other.vendor, other.line) == line and other.order < chosen.order
+    ]
     return max(earlier, key=lambda other: other.order).name if earlier else None
 
 

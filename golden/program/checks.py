@@ -238,8 +238,10 @@ class StepChecks:
             case Additions() if step.first_nan:
                 self._check_payloads({self.frame.seed_format, step.format}, step.nan, "first_nan", body)
             case SpecialValues() if any(word is None for _, word in step.nans):
-                own = {self.formats["a"], self.formats["b"], self.frame.seed_format, self.frame.out_format}
-                self._check_payloads(own, self.frame.out_format.nan, "nans", body)
+                handed = {cause for cause, word in step.nans if word is None}
+                own = {self.formats[name] for name in "ab" if handed & {name, "factor"}}
+                own |= {self.frame.seed_format} if "c" in handed else set()
+                self._check_payloads(own | {self.frame.out_format}, self.frame.out_format.nan, "nans", body)
 
     def _check_payloads(self, formats: set[Format], nan: int | None, key: str, body: Section) -> None:
         """NaNs are handed on among formats that have a payload, and stay NaNs."""

@@ -74,9 +74,10 @@ class Fragments:
         if ins.layout is None:
             return None
         rules = family(ins.layout)
-        if rules.lanes != ins.traits.lanes:
+        if ins.traits.lanes not in rules.lanes:
+            lanes = " or ".join(map(str, rules.lanes))
             raise SpecError(
-                f"{ins.name}: layout '{ins.layout}' is one of {rules.lanes} lanes, the instruction has "
+                f"{ins.name}: layout '{ins.layout}' is one of {lanes} lanes, the instruction has "
                 f"{ins.traits.lanes}"
             )
         a, b, c, d = (_matrix(ins, rules, operand) for operand in "abcd")
@@ -151,7 +152,13 @@ def _operand(ins: Described, rules: Family, operand: str, container_bits: int, *
     if not rules.has(operand):
         return None
     parameters = _parameters(ins) | more
-    return rules.build(operand, container_bits=container_bits, name=f"{ins.name} {operand}", **parameters)
+    return rules.build(
+        operand,
+        container_bits=container_bits,
+        name=f"{ins.name} {operand}",
+        lanes=ins.traits.lanes,
+        **parameters,
+    )
 
 
 def matrix_layout(count: int, shape: str = "m8n8", trans: bool = False) -> Layout:

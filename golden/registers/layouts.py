@@ -136,8 +136,8 @@ class Layout:
 
     The matrix has shape (..., rows, cols), or (..., blocks, rows, cols) when `blocks` > 1; the registers have
     shape (..., lanes, registers). `selectors` are the run-time choices of the instruction, such as the
-    sparsity selector; all 0 unless `select` changes them. `evidence` and `source` say where the rule comes
-    from.
+    sparsity selector; all 0 unless `select` changes them. `copies`: how many places hold each element, all of
+    them the same. `evidence` and `source` say where the rule comes from.
     """
 
     name: str
@@ -153,6 +153,7 @@ class Layout:
     blocks: int
     formulas: Formulas
     parameters: Integers
+    copies: int = 1
     selectors: Integers = ()
     selector_rules: Formulas = ()
     address_lane: str | None = None
@@ -203,7 +204,7 @@ class Layout:
         row, col and block are -1).
 
         Raises:
-            SpecError: the formulas do not place every matrix element exactly once.
+            SpecError: the formulas do not place every matrix element exactly once (`copies` times).
         """
         return {key: value.copy() for key, value in self._places.items()}
 
@@ -235,14 +236,20 @@ class Layout:
         Raises:
             ShapeError: the last dimensions are not (lanes, registers).
             DTypeError: the dtype is not `register_dtype`.
+            OperandError: the copies of an element differ.
         """
         values = self._checked(registers, (self.lanes, self.registers), self.register_dtype, "registers")
         batch = values.shape[:-2]
         mask = self.register_dtype.type((1 << self.element_bits) - 1)
         spread = (values[..., None] >> self._shifts) & mask
         flat = spread.reshape(*batch, self.lanes * self.registers * self.elements_per_register)
-        matrix: Array = flat[..., self._slot_of_element].astype(self.matrix_dtype)
-        return matrix.reshape(*batch, *self.matrix_shape)
+        found: Array = flat[..., self._slots_of_elements].astype(self.matrix_dtype)
+        if np.any(found != found[..., :1]):
+            raise OperandError(
+                f"{self.name}: registers hold {self.copies} copies of an element that differ, expected all "
+                "alike"
+            )
+        return found[..., 0].reshape(*batch, *self.matrix_shape)
 
     def address_lanes(self) -> Array | None:
         """Returns the lane that supplies the address of each row, (blocks, rows), or None where the rule
@@ -295,9 +302,10 @@ class Layout:
         for key, size in sizes.items():
             if np.any(active & ((places[key] < 0) | (places[key] >= size))):
                 raise SpecError(f"{self.name}: a {key} outside 0..{size - 1}")
-        flat = self._flat(places)[active]
-        if flat.size != self.blocks * self.rows * self.cols or np.unique(flat).size != flat.size:
-            raise SpecError(f"{self.name}: the formulas do not place every element exactly once")
+        found, count = np.unique(self._flat(places)[active], return_counts=True)
+        if found.size != self.blocks * self.rows * self.cols or np.any(count != self.copies):
+            times = "once" if self.copies == 1 else f"{self.copies} times"
+            raise SpecError(f"{self.name}: the formulas do not place every element exactly {times}")
 
     def _flat(self, places: dict[str, Array]) -> Array:
         flat: Array = (places["block"] * self.rows + places["row"]) * self.cols + places["col"]
@@ -309,11 +317,11 @@ class Layout:
         return np.where(self._places["active"], self._flat(self._places), 0)
 
     @cached_property
-    def _slot_of_element(self) -> Array:
-        """Flat register-element index of each matrix element."""
+    def _slots_of_elements(self) -> Array:
+        """Flat register-element indices of each matrix element, (elements, copies)."""
         slots = np.flatnonzero(self._places["active"])
-        found = np.empty(slots.size, np.int64)
-        found[self._element_of_slot.reshape(-1)[slots]] = slots
+        order = np.argsort(self._element_of_slot.reshape(-1)[slots], kind="stable")
+        found: Array = slots[order].reshape(-1, self.copies)
         return found
 
 
@@ -322,11 +330,12 @@ class _Case:
     """One rule of an operand as the YAML states it: formulas, not yet tied to a shape."""
 
     place: str
-    lanes: int
+    lanes: tuple[int, ...]
     when: str
     rows: str
     cols: str
     blocks: str
+    copies: str
     registers: str
     coordinates: Formulas
     selector_rules: Formulas
@@ -340,11 +349,11 @@ class Family:
     """One file of `spec/layouts`: the rules of every operand, tried in order.
 
     `elsewhere` names, for operands that several families share, the family and the operand that have the
-    rules.
+    rules. `lanes`: the numbers of lanes that it is for.
     """
 
     name: str
-    lanes: int
+    lanes: tuple[int, ...]
     constants: Formulas
     names: Formulas
     operands: Mapping[str, tuple[_Case, ...]]
@@ -362,12 +371,13 @@ class Family:
         element_bits: int | None = None,
         element_shift: int = 0,
         name: str | None = None,
+        lanes: int | None = None,
         **parameters: int,
     ) -> Layout | None:
         """Returns the layout of `operand` at a shape, or None where the family has no rule for it.
 
-        `parameters` are the integers the formulas name, such as m, n and k. `bits` (the container width) and
-        W (containers per register) come from the arguments.
+        `parameters` are the integers the formulas name, such as m, n and k. `bits` (the container width),
+        `lanes` and W (containers per register) come from the arguments.
 
         Raises:
             SpecError: the family has no such operand, or a formula cannot be evaluated.
@@ -380,6 +390,7 @@ class Family:
                 element_bits=element_bits,
                 element_shift=element_shift,
                 name=name,
+                lanes=lanes,
                 **parameters,
             )
         if operand not in self.operands:
@@ -388,6 +399,7 @@ class Family:
             )
         register_bits = max(32, container_bits)
         known = {**parameters, "bits": container_bits, "W": register_bits // container_bits}
+        known["lanes"] = self.lanes[0] if lanes is None else lanes
         for constant, formula in self.constants:
             known[constant] = evaluate(formula, known)
         for case in self.operands[operand]:
@@ -398,7 +410,7 @@ class Family:
         layout = Layout(
             name=name or f"{self.name} {operand}",
             operand=operand,
-            lanes=case.lanes,
+            lanes=known["lanes"] if known["lanes"] in case.lanes else case.lanes[0],
             registers=evaluate(case.registers, known),
             register_bits=register_bits,
             container_bits=container_bits,
@@ -409,6 +421,7 @@ class Family:
             blocks=evaluate(case.blocks, known),
             formulas=self.names + case.coordinates,
             parameters=tuple(known.items()),
+            copies=evaluate(case.copies, known),
             selectors=tuple((selector, 0) for selector, _ in case.selector_rules),
             selector_rules=case.selector_rules,
             address_lane=case.address_lane,
@@ -448,7 +461,7 @@ def parse_family(top: Section) -> Family:
     inherited = {
         "source": top.take("source", str),
         "evidence": _evidence(top),
-        "lanes": top.take_int("lanes", 1, 1024),
+        "lanes": _lanes(top),
     }
     constants = _formulas(top.take("constants", Section, Section(top.file, top.line)))
     names = _formulas(top.take("names", Section, Section(top.file, top.line)))
@@ -481,6 +494,16 @@ def _evidence(section: Section) -> str:
     return f"{kind}: {note}" if note else kind
 
 
+def _lanes(section: Section) -> tuple[int, ...]:
+    """One number of lanes, or a list of those that the formulas hold for."""
+    if not isinstance(section.get("lanes"), list):
+        return (section.take_int("lanes", 1, 1024),)
+    found = section.take_ints("lanes", 1, 1024)
+    if not found:
+        raise section.error("key 'lanes' is empty, expected numbers of lanes", "lanes")
+    return found
+
+
 def _formulas(section: Section) -> Formulas:
     return tuple((key, _formula(section, key)) for key in section)
 
@@ -508,11 +531,12 @@ def _case(item: Any, owner: Section, inherited: dict[str, Any]) -> _Case:
     )
     case = _Case(
         place=f"{item.file}:{item.line}",
-        lanes=item.take_int("lanes", 1, 1024, inherited["lanes"]),
+        lanes=_lanes(item) if "lanes" in item else inherited["lanes"],
         when=_formula(item, "when"),
         rows=shape[0],
         cols=shape[1],
         blocks=_formula(item, "blocks", "1"),
+        copies=_formula(item, "copies", "1"),
         registers=_formula(item, "registers"),
         coordinates=coordinates,
         selector_rules=_formulas(item.take("selectors", Section, Section(item.file, item.line))),

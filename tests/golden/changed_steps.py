@@ -173,10 +173,14 @@ def _sound(step: Step, name: str, value: Any, out: Format) -> bool:
             if given and name in ("floor", "zeros", "left_out", "shift_limit"):
                 return False
             if name == "maximum" and value:
+                if {register for one in value for register in one.of} < set(step.of):
+                    return False  # what no candidate names could lie beyond what the core holds
                 return step.floor is None and not step.left_out and step.shift_limit is None
             return step.cut != "dropped" or not (
                 (name == "sticky_gap" and value) or value == "sticky" != name
             )
+        case Sum() if name == "exponent" and value is not None and out.name == "bf16":
+            return False  # bf16 products lie further apart than the core holds
         case Sum(group=None) | Additions(group=None):
             return name != "group" and not (name == "overflow" and value == "saturate" and out.is_float)
         case Additions():

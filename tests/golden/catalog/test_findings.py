@@ -7,12 +7,13 @@ import pytest
 
 import golden
 from golden import from_float, to_float
+from golden.catalog.architectures import get_architecture
 from golden.catalog.unit_files import build_instruction
 from golden.instruction import Instruction
 from golden.yamlfile import parse
 
 MMA = "mma.sync.aligned."
-NVIDIA = [name for name in golden.architectures() if not name.startswith("cdna")]
+NVIDIA = [name for name in golden.architectures() if get_architecture(name).vendor == "NVIDIA"]
 
 
 def dot(ins: Instruction, a: list[float], b: list[float], c: float = 0.0) -> float:

@@ -545,3 +545,21 @@ def test_an_old_word_is_one_line(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     (line,) = done.stderr.splitlines()
     assert line.startswith("mmagold: ") and line.endswith("'cut: sticky' is now written 'cut: sticky_added'")
+
+
+def test_list_unknown() -> None:
+    """Instructions of unknown arithmetic are listed with why, and whoever asks for one gets one line."""
+    name = "v_wmma_f32_16x16x16_fp8_fp8_w32"
+    found = data("list", "wmma_f32_16x16x16_fp8_fp8_w32", "--unknown")
+    assert [(one["architecture"], one["name"]) for one in found] == [("rdna4", name)]
+    assert "published" in found[0]["why"]
+    assert name in call("list", "--unknown", "--arch", "rdna4").stdout.replace("\n", "")
+    assert call("list", "--unknown", "--arch", "hopper").stdout == ""
+    assert not [one for one in data("list", "--arch", "rdna4") if one["name"] == name]
+    for asked in (
+        ("show", f"rdna4:{name}"),
+        ("explain", name),
+        ("vectors", f"rdna4:{name}", "--out", "x.hex"),
+    ):
+        assert "its arithmetic is unknown: nobody has published words" in complaint(*asked)
+    assert "no other filter" in complaint("list", "--unknown", "--type", "f16")

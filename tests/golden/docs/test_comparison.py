@@ -373,7 +373,8 @@ def test_every_cell_is_linked_to_a_heading_that_exists() -> None:
 
 
 def test_all_architectures_are_compared() -> None:
-    assert list(units(BLOCK["f16-f32"])) == golden.architectures()
+    without_f16 = ["sapphire_rapids"]
+    assert list(units(BLOCK["f16-f32"])) == [n for n in golden.architectures() if n not in without_f16]
     assert {name for block in BLOCKS for name in units(block)} == set(golden.architectures())
 
 

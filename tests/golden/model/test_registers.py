@@ -60,9 +60,9 @@ shape: {{k: 5}}
 formats: {{a: s8, b: s8, c: s32, d: s32}}
 steps:
   - multiply: {{to: products}}
-  - sum: {{of: [products, c], to: total, order: tree, format: s16, rounding: up, overflow: {overflow}}}
+  - sum: {{of: [products, c], to: total, order: tree, format: q16, rounding: up, overflow: {overflow}}}
   - round: {{of: total, rounding: nearest_even, overflow: saturate, zero: positive}}
-define_formats: {{s16: {{kind: integer, storage: 16, bits: 16, signed: true}}}}
+define_formats: {{q16: {{kind: integer, storage: 16, bits: 16, signed: true}}}}
 """
 
 

@@ -1,5 +1,5 @@
-"""Units of other vendors that spec/examples writes, against models written here from their descriptions
-alone, in exact rationals."""
+"""Units of other vendors, those that spec/examples writes and those of the catalogue, against models written
+from their descriptions alone, in exact rationals (tests/golden/real_units.py)."""
 
 from __future__ import annotations
 
@@ -8,152 +8,33 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from real_units import (
+    Dot,
+    amx,
+    chained,
+    codes,
+    draw,
+    rdna3_step,
+    rdna4_step,
+    saturated_twice,
+    vdpbf16ps,
+)
 
 import golden
 from golden import yamlfile
 from golden.catalog import unit_files
 from golden.instruction import Instruction
-from golden.number.formats import Format, Kind, Number, get_format
+from golden.number.formats import get_format
 from golden.number.rounding import encode_fraction
 from golden.paths import spec_folder
-
-F32 = get_format("f32")
 
 
 def example(name: str) -> Instruction:
     return golden.load_instruction(spec_folder() / "examples" / f"{name}.yaml")
 
 
-def codes(rng: random.Random, fmt: Format, low: int, high: int) -> int:
-    """A random code: any bits, or a number with an exponent from low to high."""
-    if rng.random() < 0.15:
-        return rng.randrange(1 << fmt.bits)
-    if rng.random() < 0.1:
-        return rng.choice((0, 1 << (fmt.bits - 1), 1, fmt.largest, (1 << (fmt.bits - 1)) | 1))
-    exponent = min(max(rng.randint(low, high), fmt.min_exponent), fmt.max_exponent)
-    fields = (exponent + fmt.bias) << fmt.fraction_bits | rng.randrange(1 << fmt.fraction_bits)
-    return rng.randrange(2) << fmt.sign_shift | fields
-
-
-def draw(ins: Instruction, rng: random.Random) -> dict[str, list[int] | int]:
-    centre = rng.randint(-14, 14)
-    spread = rng.choice((1, 4, 12, 28))
-    c = codes(rng, ins.formats["c"], 2 * centre - spread, 2 * centre + spread)
-    return {
-        name: [codes(rng, ins.formats[name], centre - spread, centre + spread) for _ in range(ins.k)]
-        for name in "ab"
-    } | {"c": c}
-
-
-def lead(x: Fraction) -> int:
-    """floor(log2 |x|)."""
-    x = abs(x)
-    found = x.numerator.bit_length() - x.denominator.bit_length()
-    return found if Fraction(2) ** found <= x else found - 1
-
-
-def is_zero(x: Number) -> bool:
-    return x.kind == Kind.ZERO
-
-
-# RDNA3: facts of gfx11, V_DOT2_F32_F16 ----------------------------------------------------------------------
-
-
-def amd_special(xs: list[Number], ys: list[Number], z: Number, c: int) -> int | None:
-    """The answer where a NaN or an infinity is among the terms: by cause, in this order."""
-    if any(n.kind == Kind.NAN for n in (*xs, *ys)):
-        return 0xFFC00A3D
-    infinite = [Kind.INFINITY in (x.kind, y.kind) for x, y in zip(xs, ys, strict=True)]
-    if any(bad and (is_zero(x) or is_zero(y)) for bad, x, y in zip(infinite, xs, ys, strict=True)):
-        return 0xFFC00000
-    found = {x.sign ^ y.sign for bad, x, y in zip(infinite, xs, ys, strict=True) if bad}
-    if len(found) == 2:
-        return 0xFFC00000
-    if z.kind == Kind.NAN:
-        return c | 1 << 22
-    if z.kind == Kind.INFINITY:
-        found.add(z.sign)
-    if found:
-        return 0xFFC00000 if len(found) == 2 else 0x7F800000 | found.pop() << 31
-    return None
-
-
-def rdna3(a: list[int], b: list[int], c: int) -> int:
-    f16 = get_format("f16")
-    xs, ys, z = [f16.decode(x) for x in a], [f16.decode(y) for y in b], F32.decode(c)
-    special = amd_special(xs, ys, z, c)
-    if special is not None:
-        return special
-    signs = [x.sign ^ y.sign for x, y in zip(xs, ys, strict=True)]
-    value = Fraction(0) if z.kind == Kind.ZERO or lead(z.value) < -126 else z.value
-    products = [x.value * y.value for x, y in zip(xs, ys, strict=True)]
-    if not value and not any(products):
-        return 0
-    grids = [x.exponent + y.exponent - 24 for x, y, p in zip(xs, ys, products, strict=True) if p]
-    grids += [lead(n) - 26 for n in (value, *products) if n]
-    unit = Fraction(2) ** max(grids)
-    total = 0
-    for sign, term in ((z.sign, value), *zip(signs, products, strict=True)):
-        m = int(abs(term) / unit)
-        total += m if sign == z.sign else -m - 1
-    exact = total * unit * (-1) ** z.sign
-    if not exact or rounded_tiny(exact):
-        return 0
-    return encode_ieee(exact)
-
-
-def rdna4(a: list[int], b: list[int], c: int) -> int:
-    f16 = get_format("f16")
-    xs, ys, z = [f16.decode(x) for x in a], [f16.decode(y) for y in b], F32.decode(c)
-    special = amd_special(xs, ys, z, c)
-    if special is not None:
-        return special
-    products = [x.value * y.value for x, y in zip(xs, ys, strict=True)]
-    esum = [x.exponent + y.exponent for x, y in zip(xs, ys, strict=True)]
-    pairs = []
-    for first in (0, 2):
-        live = [esum[k] for k in (first, first + 1) if products[k]]
-        unit = Fraction(2) ** (max(live) - 24) if live else Fraction(1)
-        pairs.append(sum(products[k] // unit for k in (first, first + 1)) * unit)
-    value = Fraction(0) if is_zero(z) else z.value
-    grids = [max(-126, lead(value) if value else -126) - 26] + [
-        e - 24 for e, p in zip(esum, products, strict=True) if p
-    ]
-    g = max(grids)
-    unit = Fraction(2) ** g
-    own = value // unit
-    if g > -126 and abs(value) < unit and value < 0:
-        own = 0
-    exact = (sum(pair // unit for pair in pairs) + own) * unit
-    return encode_ieee(exact) & ~(int(encode_ieee(exact) == 0x80000000) << 31) if exact else 0
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_rdna4(seed: int) -> None:
-    hold(example("rdna4_dot4"), rdna4, seed, 40)
-
-
-def rounded_tiny(exact: Fraction) -> bool:
-    """Whether the number, rounded to 24 bits with any exponent, is below 2**-126."""
-    place = Fraction(2) ** (lead(exact) - 23)
-    rounded = round(abs(exact) / place) * place  # Fractions round to even
-    return rounded < Fraction(2) ** -126
-
-
-def encode_ieee(exact: Fraction) -> int:
-    """Nearest even; past the largest number: infinity."""
-    limit = (2 - Fraction(1, 1 << 24)) * Fraction(2) ** 127
-    if abs(exact) >= limit:
-        return 0x7F800000 | int(exact < 0) << 31
-    return encode_fraction(F32, exact)
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_rdna3(seed: int) -> None:
-    hold(example("rdna3_dot2"), rdna3, seed, 40)
-
-
-def hold(ins: Instruction, model, seed: int, count: int) -> None:  # type: ignore[no-untyped-def]
+def hold(ins: Instruction, model: Dot, seed: int, count: int) -> None:
+    """Core and reference give what the model gives."""
     rng = random.Random(seed)
     drawn = [draw(ins, rng) for _ in range(count)]
     arrays = {n: np.array([one[n] for one in drawn], ins.formats[n].dtype) for n in "abc"}
@@ -164,6 +45,111 @@ def hold(ins: Instruction, model, seed: int, count: int) -> None:  # type: ignor
         assert ins.reference_dot(**{n: array[i] for n, array in arrays.items()}) == wanted
 
 
+EXAMPLES: dict[str, Dot] = {
+    "rdna3_dot2": rdna3_step("f16", "f32"),
+    "rdna4_dot4": rdna4_step(("f16", "f16"), "f32"),
+    "amx_bf16": amx("bf16"),
+}
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples(name: str, seed: int) -> None:
+    hold(example(name), EXAMPLES[name], seed, 30)
+
+
+# The catalogue ----------------------------------------------------------------------------------------------
+
+SWAPPED = [0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15]
+"""The order of k of RDNA4's waves of 32 lanes."""
+
+
+def rdna_models() -> dict[str, Dot]:
+    """Every floating-point instruction of RDNA3 and RDNA4, by architecture:name."""
+    found: dict[str, Dot] = {}
+    for ab, d in (("f16", "f32"), ("bf16", "f32"), ("f16", "f16"), ("bf16", "bf16")):
+        three, four = rdna3_step(ab, d), rdna4_step((ab, ab), d)
+        found[f"rdna3:v_dot2_{d}_{ab}"], found[f"rdna4:v_dot2_{d}_{ab}"] = three, four
+        for wave, order in (("w32", SWAPPED), ("w64", None)):
+            found[f"rdna3:v_wmma_{d}_16x16x16_{ab}_{wave}"] = chained(three, 2)
+            found[f"rdna4:v_wmma_{d}_16x16x16_{ab}_{wave}"] = chained(four, 4, order)
+    fp8 = {"fp8": "e4m3", "bf8": "e5m2"}
+    for x, a in fp8.items():
+        for y, b in fp8.items():
+            found[f"rdna4:v_dot4_f32_{x}_{y}"] = rdna4_step((a, b), "f32", 4, 0xFFC00A3D)
+    return found
+
+
+CATALOGUE = rdna_models() | {
+    "sapphire_rapids:tdpbf16ps": amx("bf16"),
+    "granite_rapids:tdpfp16ps": amx("f16"),
+    "sapphire_rapids:vdpbf16ps": vdpbf16ps,
+}
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_the_catalogue(name: str) -> None:
+    ins = golden.instruction(*name.split(":", 1))
+    hold(ins, CATALOGUE[name], len(name), 2400 // (ins.k + 8))
+
+
+def test_the_catalogue_has_no_other_floats() -> None:
+    """A floating-point instruction of RDNA without a model here would go untested."""
+    for architecture in ("rdna3", "rdna4"):
+        floats = {i.name for i in golden.instructions(architecture) if i.formats["d"].is_float}
+        assert {f"{architecture}:{name}" for name in floats} <= set(CATALOGUE)
+
+
+def integer_operands(
+    ins: Instruction, rng: np.random.Generator, count: int
+) -> tuple[dict[str, np.ndarray], list[list[int]]]:
+    """Codes of large numbers, so that sums leave 32 bits, and the same as Python's integers."""
+    found, values = {}, []
+    for name in "abc":
+        bits, signed = ins.formats[name].bits, ins.formats[name].signed
+        shape = (count,) if name == "c" else (count, ins.k)
+        drawn = rng.integers(0, 1 << bits, shape)
+        edge = np.where(rng.integers(0, 2, shape) == 0, (1 << (bits - 1)) - 1, 1 << (bits - 1))
+        drawn = np.where(rng.integers(0, 4, count).reshape(-1, *[1] * (len(shape) - 1)) > 0, edge, drawn)
+        found[name] = drawn.astype(ins.formats[name].dtype)
+        values.append((drawn - ((drawn >> (bits - 1)) << bits) * signed).tolist())
+    return found, values
+
+
+INTEGER = [
+    f"{architecture}:{ins.name}"
+    for architecture in ("rdna3", "rdna4", "sapphire_rapids")
+    for ins in golden.instructions(architecture)
+    if not ins.formats["d"].is_float
+]
+
+
+@pytest.mark.parametrize("name", INTEGER)
+def test_integers(name: str) -> None:
+    """AMX and wrapping WMMA: modulo 2**32; VPDP...S: one clamp of the exact sum; RDNA4's clamp: two."""
+    ins = golden.instruction(*name.split(":", 1))
+    rng = np.random.default_rng(len(name))
+    count = 200
+    operands, (a, b, c) = integer_operands(ins, rng, count)
+    twice = wrapped = 0
+    got = ins.dot(**operands)
+    for i in range(count):
+        exact = c[i] + sum(x * y for x, y in zip(a[i], b[i], strict=True))
+        once = max(-(1 << 31), min(exact, (1 << 31) - 1))
+        if ins.name.endswith(".clamp"):
+            wanted = saturated_twice(a[i], b[i], c[i])
+            twice += wanted != once
+        else:
+            wanted = once if ins.name.endswith("ds") else exact
+        wrapped += exact != once
+        assert int(got[i]) == wanted & 0xFFFFFFFF, (ins.name, i)
+    assert wrapped > 3
+    assert twice > 0 or not ins.name.endswith(".s8.clamp")
+
+
+# By hand ----------------------------------------------------------------------------------------------------
+
+
 def test_rdna3_by_hand() -> None:
     """1 * 1 + (-1) * 0 with c = +0: the zero product -0 costs one unit."""
     ins = example("rdna3_dot2")
@@ -171,76 +157,17 @@ def test_rdna3_by_hand() -> None:
     assert int(ins.dot(a, b, np.uint32(0))) == 0x3F7FFFFF
 
 
-# AMX: TDPBF16PS ---------------------------------------------------------------------------------------------
-
-
-def quiet(code: int) -> int:
-    return code | 1 << 22
-
-
-def is_nan(code: int) -> bool:
-    return code & 0x7FFFFFFF > 0x7F800000
-
-
-def daz(code: int) -> int:
-    return code & 0x80000000 if code & 0x7F800000 == 0 else code
-
-
-def fma(a: int, b: int, c: int | None) -> int:
-    """One multiply-add on f32 codes with subnormal numbers as zeros; c None: an addition of a and b."""
-    terms = [a, b] if c is None else [a, b, c]
-    for code in terms:
-        if is_nan(code):
-            return quiet(code)
-    x, y = F32.decode(daz(a)), F32.decode(daz(b))
-    if c is None:
-        return added(x, y)
-    kinds, sign = {x.kind, y.kind}, x.sign ^ y.sign
-    if kinds == {Kind.INFINITY, Kind.ZERO}:
-        return 0xFFC00000
-    if Kind.INFINITY in kinds:
-        product = Number(Kind.INFINITY, sign)
-    elif Kind.ZERO in kinds:
-        product = Number(Kind.ZERO, sign)
-    else:
-        product = Number(Kind.FINITE, sign, x.significand * y.significand, x.exponent + y.exponent, 46)
-    return added(product, F32.decode(daz(c)))
-
-
-def added(x: Number, y: Number) -> int:
-    infinite = {n.sign for n in (x, y) if n.kind == Kind.INFINITY}
-    if infinite:
-        return 0xFFC00000 if len(infinite) == 2 else 0x7F800000 | infinite.pop() << 31
-    exact = sum((n.value for n in (x, y) if n.kind == Kind.FINITE), Fraction(0))
-    if not exact:
-        both = is_zero(x) and is_zero(y) and x.sign == y.sign == 1
-        return int(both) << 31
-    if rounded_tiny(exact):
-        return int(exact < 0) << 31
-    return encode_ieee(exact)
-
-
-def amx(a: list[int], b: list[int], c: int) -> int:
-    chains = [0, 0]
-    for k, (x, y) in enumerate(zip(a, b, strict=True)):
-        chains[k % 2] = fma(x << 16, y << 16, chains[k % 2])
-    return fma(c, fma(chains[0], chains[1], None), None)
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_amx(seed: int) -> None:
-    hold(example("amx_bf16"), amx, seed, 30)
-
-
 def test_amx_by_hand() -> None:
     """All products -0 and c = -0 give +0, because the chains start from +0; a bf16 NaN is widened and
-    quieted."""
+    quieted. VDPBF16PS starts from c, and gives -0."""
     ins = example("amx_bf16")
     minus, one = np.full(8, 0x8000, np.uint16), np.full(8, 0x3F80, np.uint16)
     assert int(ins.dot(minus, one, np.uint32(0x80000000))) == 0
     nan = one.copy()
     nan[3] = 0xFF81
     assert int(ins.dot(nan, one, np.uint32(0))) == 0xFFC10000
+    pair = golden.instruction("sapphire_rapids", "vdpbf16ps")
+    assert int(pair.dot(minus[:2], one[:2], np.uint32(0x80000000))) == 0x80000000
 
 
 # A fixed-point accumulator ----------------------------------------------------------------------------------
@@ -266,7 +193,7 @@ def test_fixed_point(fraction: int, width: int, overflow: str) -> None:
         beyond += held != total
         if held != total and overflow == "saturate":
             held = (1 << bits - 1) - 1 if total > 0 else -(1 << bits - 1)
-        wanted = encode_fraction(F32, held * Fraction(2) ** -fraction) if held else 0
+        wanted = encode_fraction(get_format("f32"), held * Fraction(2) ** -fraction) if held else 0
         given = {"a": np.array(a, np.uint16), "b": np.array(b, np.uint16), "c": np.uint16(c)}
         assert (int(ins.dot(**given)), ins.reference_dot(**given)) == (wanted, wanted)
     assert beyond > 20 or width > 40

@@ -12,13 +12,14 @@ import pytest
 
 import golden
 from golden import stimuli, to_float
+from golden.catalog.architectures import get_architecture
 from golden.catalog.unit_files import build_instruction
 from golden.instruction import Instruction
 from golden.yamlfile import parse
 
 MMA = "mma.sync.aligned."
 F32_ONE = 0x3F800000
-NVIDIA = [name for name in golden.architectures() if not name.startswith("cdna")]
+NVIDIA = [name for name in golden.architectures() if get_architecture(name).vendor == "NVIDIA"]
 
 
 def code(fmt: str, value: float) -> int:

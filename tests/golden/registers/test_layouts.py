@@ -355,7 +355,9 @@ def test_shape_without_a_rule() -> None:
     assert family("mma").build("a", container_bits=16, m=8, n=8, k=16) is None
     with pytest.raises(SpecError, match="operand 'x'"):
         family("mma").build("x", container_bits=16, m=16, n=8, k=16)
-    with pytest.raises(SpecError, match="unknown layout 'nowhere', expected one of block_scale"):
+    with pytest.raises(
+        SpecError, match="unknown layout 'nowhere', expected one of amx_tile, avx512_dot, block_scale"
+    ):
         family("nowhere")
 
 

@@ -1,0 +1,120 @@
+"""Words that others recorded on hardware and published: vectors/published, each file with source and licence.
+
+    for vector in published.load("rdna3"):
+        d = golden.instruction("rdna3", vector.name).dot(**vector.operands)      # must equal vector.d
+
+They are part of a checkout, as the vectors of golden.vectors.captured are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from golden import yamlfile
+from golden.catalog.lookup import instruction
+from golden.errors import FileFormatError, UnknownNameError, nearest
+from golden.instruction import Instruction
+from golden.number.formats import Format
+from golden.vectors.captured import vectors_folder
+from golden.yamlfile import Section
+
+Bits = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Published:
+    """Recorded words of one instruction: dot products, a, b (n, k), c, d (n,), or with `whole` one product of
+    matrices, a (m, k), b (k, n), c, d (m, n). Raw codes."""
+
+    name: str
+    operands: dict[str, Bits]
+    d: Bits
+    whole: bool
+    device: str
+    source: str
+    licence: str
+
+
+def architectures() -> list[str]:
+    """The architectures of which there are published words."""
+    return sorted(path.stem for path in (vectors_folder() / "published").glob("*.yaml"))
+
+
+def load(architecture: str) -> Iterator[Published]:
+    """Yields the published words of an architecture.
+
+    Raises:
+        UnknownNameError: there are none of it, or of an instruction that it does not have.
+        FileFormatError: a line does not hold the codes that the instruction takes.
+        SpecError: a key is missing, unknown or not of its type.
+    """
+    if architecture not in architectures():
+        raise UnknownNameError(
+            f"no published words of '{architecture}', expected one of {', '.join(architectures())}"
+            f"{nearest(architecture, architectures())}"
+        )
+    document = yamlfile.read(vectors_folder() / "published" / f"{architecture}.yaml")
+    architecture = document.take("architecture", str)
+    origin = tuple(document.take(key, str) for key in ("device", "source", "licence"))
+    dots, products = document.take("dots", Section), document.take("products", Section, None)
+    document.done()
+    for name in dots:
+        lines = dots.take(name, str).splitlines()
+        found = _dots(instruction(architecture, name), lines, f"{document.file}: {name}")
+        yield Published(name, found, found.pop("d"), False, *origin)
+    for name in products or ():
+        assert products is not None
+        section = products.take(name, Section)
+        found = _matrices(instruction(architecture, name), section, f"{document.file}: {name}")
+        yield Published(name, found, found.pop("d"), True, *origin)
+
+
+def _dots(ins: Instruction, lines: list[str], where: str) -> dict[str, Bits]:
+    """Lines "a | b | c | d"."""
+    columns: dict[str, list[list[str]]] = {name: [] for name in "abcd"}
+    for line in lines:
+        fields = line.split("|")
+        if len(fields) != 4:
+            raise FileFormatError(f"{where}: line '{line}', expected four fields: a | b | c | d")
+        for name, field in zip("abcd", fields, strict=True):
+            columns[name].append(field.split())
+    found = {
+        name: _codes(rows, ins.formats[name], (ins.k,), where)
+        for name, rows in columns.items()
+        if name in "ab"
+    }
+    return found | {name: _codes(columns[name], ins.formats[name], (1,), where)[:, 0] for name in "cd"}
+
+
+def _matrices(ins: Instruction, section: Section, where: str) -> dict[str, Bits]:
+    shapes = {"a": (ins.m, ins.k), "b": (ins.k, ins.n), "c": (ins.m, ins.n), "d": (ins.m, ins.n)}
+    found = {}
+    for name, shape in shapes.items():
+        rows = [line.split() for line in section.take(name, str).splitlines()]
+        if len(rows) != shape[0]:
+            raise FileFormatError(f"{where}: {name} has {len(rows)} rows, expected {shape[0]}")
+        found[name] = _codes(rows, ins.formats[name], shape[1:], where)
+    section.done()
+    return found
+
+
+def _codes(rows: list[list[str]], fmt: Format, width: tuple[int], where: str) -> Bits:
+    """Rows of hexadecimal codes, each with as many digits as the format's storage has."""
+    digits = fmt.dtype.itemsize * 2
+    for row in rows:
+        if len(row) != width[0]:
+            raise FileFormatError(f"{where}: {len(row)} codes in a row, expected {width[0]}")
+        wrong = next((code for code in row if len(code) != digits), None)
+        if wrong is not None:
+            raise FileFormatError(
+                f"{where}: code '{wrong}', expected {digits} hexadecimal digits ({fmt.name})"
+            )
+    try:
+        return np.array([[int(code, 16) for code in row] for row in rows], fmt.dtype)
+    except ValueError:
+        raise FileFormatError(f"{where}: a code is no hexadecimal number") from None
