@@ -93,8 +93,10 @@ def declared_nan(known: Facts) -> str | None:
     """Reads the word of NaN results from the spec."""
     word = known.parameters.get("nan")
     if word is None:
-        words = (*known.steps(SpecialValues), *known.steps(Fma), *known.steps(Additions))
-        word = next((step.nan for step in words if step.nan is not None), known.ins.formats["d"].nan)
+        words = [step.nan for step in known.steps(SpecialValues)]
+        words += [step.nan for step in known.steps(Fma)]
+        words += [step.nan for step in known.steps(Additions)]
+        word = next((word for word in words if word is not None), known.ins.formats["d"].nan)
     return f"0x{word:0{known.ins.formats['d'].bits // 4}x}"
 
 

@@ -4,7 +4,7 @@ A group is what one page describes. Its instructions belong to one family of `sp
 operations with the same algorithms, parameters and output formats; they differ in shape, operand types or
 layout only. Slugs are made of the family's name, the result's format and the modifiers (rounding, saturation,
 bit operation), so a page keeps its address while variants come and go, and an NVIDIA instruction has the same
-slug on every architecture. (One family of AMD has all operand types;
+slug on every architecture. (Some families of AMD have all operand types;
 which of them share a rule differs by chip.)
 """
 
