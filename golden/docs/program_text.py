@@ -8,7 +8,8 @@ from itertools import groupby
 from golden.explain.specification import index_text
 from golden.instruction import Instruction
 from golden.program.algorithms import get_algorithm
-from golden.program.program import Operation
+from golden.program.program import OWN_STEPS, Operation
+from golden.program.steps import Additions, Fma
 
 LABELS = {
     "fraction_bits": "F",
@@ -53,7 +54,10 @@ def _operation_text(operation: Operation) -> str:
 
 
 def algorithm_name(operation: Operation) -> str:
-    """The name that the papers use; others in words."""
+    """The name that the papers use; others, and steps that an architecture's file writes out, in words."""
+    if operation.algorithm == OWN_STEPS:
+        chain, additions = operation.steps_of(Fma), operation.steps_of(Additions)
+        return "fma chain" if chain else "additions" if additions else "steps of its own"
     algorithm = get_algorithm(operation.algorithm)
     return (
         algorithm.name.upper()

@@ -190,3 +190,12 @@ def test_another_sequence_says_its_parameters_too() -> None:
         why[slug] = architecture_page._why(generations.Pair(golden.instruction("ada", new.name), new))
     assert "then ieee add; F: 13 became 25; fraction bits of the result: 13 became 23" in why["mma_fp8-f32"]
     assert why["mma_fp8-f16"].endswith("F: 13 became 25")
+
+
+def test_steps_without_an_algorithm_and_unknown_instructions() -> None:
+    """AMX's program is written out; RDNA4 lists what nobody knows, and why."""
+    page = architecture_page.markdown("sapphire_rapids")
+    assert "fma chain of 16 (k = 0, 2, 4, 6, ..) from zero, then fma chain of 16" in page
+    unknown = architecture_page.markdown("rdna4").split("## Instructions of unknown arithmetic")[1]
+    assert "`v_wmma_f32_16x16x16_fp8_fp8_w32`" in unknown and "nobody has published words" in unknown
+    assert "unknown arithmetic" not in architecture_page.markdown("cdna3")
