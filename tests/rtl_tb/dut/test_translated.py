@@ -3,8 +3,6 @@ translation leaves out is found in the source."""
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -14,7 +12,7 @@ from rtl_tb.check.check import Options, check
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import ElaborationError
-from rtl_tb.simulators import translators
+from rtl_tb.simulators import simulators, translators
 
 UNIT = (
     "unit: modern\nshape: {k: 1}\nformats: {a: s8, b: s8, c: s32, d: s32}\nprogram: [integer_dot_add: {}]\n"
@@ -153,7 +151,8 @@ def test_what_a_translation_leaves_out_is_no_pass(tmp_path, what):
 
 def test_without_yosys_one_line_says_how_to_get_it(tmp_path, monkeypatch):
     job = job_of(tmp_path)
-    monkeypatch.setitem(sys.modules, "pyosys", None)  # find_spec raises or finds nothing
+    for name in ("verilator", "icarus"):
+        simulators.find(name)  # kept, so that these are found still
     monkeypatch.setattr(translators.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(translators.shutil, "which", lambda *a, **b: None)
     translators._yosys.cache_clear()
