@@ -24,6 +24,7 @@ from golden.errors import (
     SpecError,
     UnknownNameError,
 )
+from golden.gemm.finding import find_plan
 from golden.gemm.plan import Plan, plan
 from golden.gemm.plan_files import load_plan, plans
 from golden.gemm.product import gemm
@@ -46,6 +47,7 @@ __all__ = [
     "SpecError",
     "UnknownNameError",
     "architectures",
+    "find_plan",
     "formats",
     "from_float",
     "gemm",

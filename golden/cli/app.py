@@ -21,6 +21,7 @@ from golden import boundary
 from golden.cli import plugins
 from golden.cli.dissect import dissect
 from golden.cli.docs import add_commands as add_docs
+from golden.cli.gemm import add_commands as add_gemm
 from golden.cli.progress import progress_bar
 from golden.cli.study import study
 from golden.cli.vectors import vectors
@@ -141,6 +142,10 @@ app = typer.Typer(
 )
 spec_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Checks YAML specs.")
 app.add_typer(spec_app, name="spec")
+gemm_app = typer.Typer(
+    cls=_Group, no_args_is_help=True, help="Whole matrix products, as kernels compute them."
+)
+app.add_typer(gemm_app, name="gemm")
 docs_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Builds the docs: a site, or one document.")
 app.add_typer(docs_app, name="docs")
 
@@ -510,6 +515,7 @@ app.command("vectors")(vectors)
 app.command("study")(study)
 app.command("dissect")(dissect)
 add_docs(docs_app)
+add_gemm(gemm_app)
 _absent = plugins.add_commands(app)
 app.info.epilog = _absent.replace("[", r"\[")
 

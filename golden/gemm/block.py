@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
@@ -47,14 +47,21 @@ class Block:
         found = parts(self.plan, self.k)
         alone = len(found) == 1 and len(found[0]) == 1 and options.promote is None
         if alone and self._is_plain:
-            return self._matrix(self._chain(found[0][0], self._seed))
+            return self._matrix(self.chained(found[0][0], self._seed))
         if alone or not found:
-            total = self._numbers(self._chain(found[0][0] if found else [], self._seed))
+            total = self._numbers(self.chained(found[0][0] if found else [], self._seed))
         else:
-            fmt = options.reduce_format or self.plan.accumulates.name
-            if options.reduce == "descending":
-                found = found[::-1]
-            total = sums.reduced((self._part(slices) for slices in found), options.reduce, fmt)
+            each = found[::-1] if options.reduce == "descending" else found
+            total = self.reduced(map(self.part_sum, each))
+        return self.codes(total)
+
+    def reduced(self, each: Iterable[Bits]) -> Bits:
+        """The sum of the sums of parts, which come in the order in which they are added."""
+        fmt = self.plan.options.reduce_format or self.plan.accumulates.name
+        return sums.reduced(each, self.plan.options.reduce, fmt)
+
+    def codes(self, total: Bits) -> Bits:
+        """Codes of D for the sum over all of K."""
         with np.errstate(all="ignore"):
             total = self._finish(total)
         return self._matrix(encode(total, self.plan.formats["d"], sums.nan_word(self.plan)))
@@ -69,7 +76,7 @@ class Block:
 
     # Chains -------------------------------------------------------------------------------------------------
 
-    def _part(self, slices: list[Runs]) -> Bits:
+    def part_sum(self, slices: list[Runs]) -> Bits:
         """The sum of one part of K: that of its slices."""
         order = self.plan.options.reduce
         each = (self._slice(runs) for runs in (slices[::-1] if order == "descending" else slices))
@@ -78,17 +85,17 @@ class Block:
     def _slice(self, runs: Runs) -> Bits:
         options = self.plan.options
         if options.promote is None:
-            return self._numbers(self._chain(runs, None))
+            return self._numbers(self.chained(runs, None))
         every = options.promote // self.plan.instruction.k
         total = np.zeros((), np.float64 if self.plan.accumulates.name == "f64" else np.float32)
         with np.errstate(all="ignore"):
             for group in intervals(runs, every):
-                part = self._numbers(self._chain(group, None))
+                part = self._numbers(self.chained(group, None))
                 factor = self._block_factor(group[0].start) if options.scales == "block" else None
                 total = sums.promoted(total, part, factor, "promotion" in options.fma)
         return total
 
-    def _chain(self, runs: Runs, seed: Bits | None) -> Bits:
+    def chained(self, runs: Runs, seed: Bits | None) -> Bits:
         """Codes of d after these steps, from a seed or from zero."""
         own = self.plan.instruction.formats
         d = np.zeros((self.tile_m, self.tile_n), own["c"].dtype) if seed is None else seed

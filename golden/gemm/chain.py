@@ -25,6 +25,7 @@ MOST_CHAINED = 256
 """Elements of K in one operation of the fast form (golden.model.kernels)."""
 
 
+@lru_cache(maxsize=256)
 def longest(instruction: Instruction) -> int:
     """Steps that one call may take: a power of two; 1 where longer programs would lose the fast form."""
     own = instruction.formats

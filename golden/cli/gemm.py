@@ -1,0 +1,224 @@
+"""The commands `mmagold gemm run`, `gemm plan` and `gemm plans`."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from golden.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from golden.gemm.finding import Search
+    from golden.gemm.plan import Plan
+
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+_A = Annotated[Path, typer.Option("--a", help="A (M, K), .npy: raw codes, or NumPy's numbers.")]
+_B = Annotated[Path, typer.Option("--b", help="B (K, N), .npy.")]
+
+
+def run(
+    plan: Annotated[
+        str,
+        typer.Option("--plan", help="A .yaml file, or architecture:plan (gemm plans), or :instruction."),
+    ],
+    a: _A,
+    b: _B,
+    c: Annotated[Path | None, typer.Option("--c", help="C (M, N).")] = None,
+    metadata: Annotated[Path | None, typer.Option("--metadata", help="Sparse: nibbles.")] = None,
+    scale_a: Annotated[Path | None, typer.Option("--scale-a", help="Scales of A.")] = None,
+    scale_b: Annotated[Path | None, typer.Option("--scale-b", help="Scales of B.")] = None,
+    bias: Annotated[Path | None, typer.Option("--bias", help="Bias of plans that have one.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Write D to this .npy file.")] = None,
+    against: Annotated[
+        Path | None, typer.Option("--against", help="Compare with this D; status 1 where a bit differs.")
+    ] = None,
+) -> None:
+    """Computes a whole matrix product as a kernel with the plan does, bit for bit."""
+    from golden.files import output
+    from golden.files.npyfile import read_array
+    from golden.gemm.product import gemm
+
+    if out is None and against is None:
+        raise typer.BadParameter("neither --out nor --against was given, expected where D goes")
+    if out is not None:
+        output.check(out)
+    chosen = _plan(plan)
+    files = {"C": c, "metadata": metadata, "scale_a": scale_a, "scale_b": scale_b, "bias": bias}
+    given = {name: read_array(path) for name, path in files.items() if path is not None}
+    wanted = None if against is None else read_array(against)
+    with progress_bar() as progress:
+        d = gemm(read_array(a), read_array(b), chosen, progress=partial(progress, "computing"), **given)
+    fmt = chosen.formats["d"]
+    if out is not None:
+        _write(out, d if fmt.name != "bf16" else d.view(fmt.dtype))
+        typer.echo(f"{out}: {' x '.join(map(str, d.shape))} {fmt.name}", err=True)
+    if wanted is not None:
+        _compare(d, wanted, fmt.name, str(against))
+
+
+def _plan(text: str) -> Plan:
+    from golden.errors import OperandError
+    from golden.gemm.plan import plan
+    from golden.gemm.plan_files import load_plan
+
+    if text.endswith((".yaml", ".yml")):
+        return load_plan(text)
+    architecture, colon, name = text.partition(":")
+    if not colon:
+        raise OperandError(f"plan '{text}' has no architecture, expected architecture:plan or a .yaml file")
+    return plan(architecture, name)
+
+
+def _write(path: Path, array: Any) -> None:
+    import numpy as np
+
+    from golden.files.output import write_whole
+
+    write_whole(path, lambda stream: np.save(stream, array))
+
+
+def _compare(d: Any, wanted: Any, fmt: str, name: str) -> None:
+    """Says how many elements differ; ends with status 1 where some do."""
+    import numpy as np
+
+    from golden.errors import FileFormatError
+    from golden.number.formats import get_format, native_dtype
+
+    code = get_format(fmt).dtype
+    if wanted.dtype not in (code, native_dtype(get_format(fmt))) or wanted.shape != d.shape:
+        raise FileFormatError(
+            f"{name}: {wanted.shape} of {wanted.dtype}, expected {d.shape} of {code} (raw {fmt} bits)"
+        )
+    different = np.argwhere(d.view(code) != wanted.view(code))
+    typer.echo(f"{len(different)} of {d.size} elements differ")
+    if len(different):
+        first = tuple(different[0].tolist())
+        ours, theirs = (int(x.view(code)[first]) for x in (d, wanted))
+        typer.echo(f"the first at {list(first)}: the plan gives {ours:#x}, {name} has {theirs:#x}")
+        raise typer.Exit(1)
+
+
+def plan(
+    a: _A,
+    b: _B,
+    d: Annotated[Path, typer.Option("--d", help="D (M, N), .npy: what a kernel gave.")],
+    arch: Annotated[str, typer.Option("--arch", help="Whose instructions are tried.")],
+    formats: Annotated[
+        str, typer.Option("--formats", help="Formats of raw codes: a=e4m3,b=e4m3,d=bf16.")
+    ] = "",
+    out: Annotated[Path | None, typer.Option("--out", help="Write the plan to this .yaml file.")] = None,
+    as_json: _Json = False,
+) -> None:
+    """Finds the plan by which a kernel computed D = A @ B. Status 1: none that is known gives these bits."""
+    from golden.files import output
+    from golden.files.npyfile import read_array
+    from golden.gemm.finding import search
+    from golden.gemm.plan_files import plan_text
+
+    if out is not None:
+        output.check(out)
+    with progress_bar() as progress:
+        found = search(
+            read_array(a),
+            read_array(b),
+            read_array(d),
+            arch,
+            _formats(formats),
+            partial(progress, "searching"),
+        )
+    if as_json:
+        typer.echo(json.dumps(_as_dict(found), indent=2))
+    else:
+        _tell(found)
+    if found.plan is None:
+        raise typer.Exit(1)
+    if out is not None:
+        output.write_text(out, plan_text(found.plan))
+        typer.echo(f"{out}: {found.plan!r}", err=True)
+
+
+def _formats(text: str) -> dict[str, str]:
+    pairs = [word.partition("=") for word in text.split(",") if word]
+    wrong = next((word for word, equals, _ in pairs if not equals), None)
+    if wrong is not None:
+        raise typer.BadParameter(f"'{wrong}' in --formats, expected such as a=f16,b=f16,d=f32")
+    return {name.strip(): fmt.strip() for name, _, fmt in pairs}
+
+
+def _tell(found: Search) -> None:
+    if found.plan is None:
+        typer.echo(f"none of {found.tried} plans gives these bits; nearest, of {found.sampled} elements:")
+        for equal, near in found.near:
+            typer.echo(f"  {equal} equal: {_words(near)}")
+        return
+    typer.echo(_words(found.plan))
+    typer.echo(found.plan.evidence.source)
+    if found.plan.others:
+        typer.echo(
+            f"{len(found.plan.others)} other plans give the same bits, this data cannot tell them apart:"
+        )
+        for other in found.plan.others[:8]:
+            typer.echo(f"  {_words(other)}")
+    if found.unchecked:
+        typer.echo(
+            f"{found.unchecked} more fit {found.sampled} elements and were not tried on all: give more data"
+        )
+
+
+def _words(one: Plan) -> str:
+    words = ", ".join(f"{name}={value}" for name, value in one.given.items())
+    return f"{f'{one.name}: ' if one.name else ''}{one.full_instruction}{f' with {words}' if words else ''}"
+
+
+def _as_dict(found: Search) -> dict[str, Any]:
+    return {
+        "plan": None if found.plan is None else _plan_dict(found.plan),
+        "others": [] if found.plan is None else [_plan_dict(other) for other in found.plan.others],
+        "tried": found.tried,
+        "unchecked": found.unchecked,
+        "near": [{"equal": equal, "of": found.sampled, **_plan_dict(one)} for equal, one in found.near],
+    }
+
+
+def _plan_dict(one: Plan) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "title": one.title,
+        "instruction": one.full_instruction,
+        "options": one.given,
+        "seen": list(one.seen),
+        "evidence": {"kind": one.evidence.kind, "source": one.evidence.source},
+    }
+
+
+def plans(
+    arch: Annotated[str | None, typer.Argument(help="Only this architecture.", show_default=False)] = None,
+    as_json: _Json = False,
+) -> None:
+    """Lists what kernels of libraries were seen to do: named plans, with their evidence."""
+    from golden.catalog.architectures import architectures
+    from golden.gemm.plan_files import plans as named
+
+    found = [one for name in ([arch] if arch else architectures()) for one in named(name)]
+    if as_json:
+        typer.echo(json.dumps([_plan_dict(one) for one in found], indent=2))
+        return
+    from rich.console import Console
+
+    from golden.explain.terminal import table
+
+    shown = table("plan", "kernel", "computes", "evidence")
+    for one in found:
+        name = f"[bold]{one.instruction.architecture}:{one.name}[/]"
+        shown.add_row(name, one.title, _words(one).partition(": ")[2], one.evidence.kind)
+    Console().print(shown, highlight=False)
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Hangs the commands into `mmagold gemm`."""
+    for command in (run, plan, plans):
+        app.command(command.__name__)(command)

@@ -1,0 +1,195 @@
+"""The plans that a search tries: instructions that take the operands, and the ways in which kernels cut K."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from golden.catalog.lookup import instructions
+from golden.errors import OperandError
+from golden.gemm.order import Runs, divides, intervals, parts
+from golden.gemm.plan import Plan, build
+from golden.gemm.plan_files import plans
+from golden.instruction import Instruction
+from golden.number.formats import Format
+
+PROMOTED = (2, 4, 8, 16)
+"""Steps whose sum is promoted."""
+SPLITS = (*range(2, 17), 18, 20, 24, 28, 32, 48, 64)
+TILES = (32, 64, 128)
+PARTS = (32, 64, 128, 256, 512, 1024, 2048)
+SLICES = (2, 4, 8)
+ORDERS = ("ascending", "descending", "tree")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Plans whose parts of K have the same sums, each: they differ in how these are reduced."""
+
+    plans: tuple[Plan, ...]
+
+
+def candidates(architecture: str, formats: dict[str, Format], k: int) -> Iterator[Candidate]:
+    """All of them, simple ones first; plans that are the same at this K come once, a named one with its
+    name."""
+    tried: set[object] = set()
+    named = [one for one in plans(architecture) if _takes(one, formats) and _fits(one, k)]
+    units = _units(architecture, formats)
+    made = [_as_candidate([one], tried, k) for one in named]
+    for options in _structures(k):
+        for unit, convert in units:
+            made.append(_as_candidate(_variants(unit, {**convert, **options}, formats), tried, k))
+            yield from (one for one in made if one.plans)
+            made = []
+    yield from (one for one in made if one.plans)
+
+
+def _takes(plan: Plan, formats: dict[str, Format]) -> bool:
+    return all(plan.formats[name] == fmt for name, fmt in formats.items())
+
+
+def _fits(plan: Plan, k: int) -> bool:
+    return plan.options.edge == "zeros" or divides(plan, k)
+
+
+def _as_candidate(found: list[Plan], tried: set[object], k: int) -> Candidate:
+    fresh = []
+    for one in found:
+        key = same_sums(one, k)
+        if key not in tried:
+            tried.add(key)
+            fresh.append(one)
+    return Candidate(tuple(fresh))
+
+
+def same_sums(plan: Plan, k: int) -> object:
+    """What decides a plan's results at this K; plans that have it in common are one."""
+    options = plan.options
+    every = (options.promote or 0) // plan.instruction.k
+    of_parts = tuple(
+        tuple(tuple(_steps(group) for group in _promoted(runs, every)) for runs in slices)
+        for slices in parts(plan, k)
+    )
+    if every and len(of_parts) == len(of_parts[0]) == 1:  # as parts, each added to the sum of those before
+        of_parts = tuple(((group,),) for group in of_parts[0][0])
+        options = replace(options, reduce="ascending", reduce_format=None)
+    several = len(of_parts) > 1
+    many = several or any(len(slices) > 1 for slices in of_parts)
+    order = options.reduce if many else None
+    if order == "tree" and all(len(slices) < 3 for slices in of_parts) and len(of_parts) < 4:
+        order = "ascending"  # trees of three are chains
+    if order == "descending" and max(map(len, [*of_parts, of_parts])) == 2 and options.reduce != "tree":
+        order = "ascending"  # two have one sum
+    fmt = (options.reduce_format or plan.accumulates.name) if several else None
+    return (
+        _arithmetic(plan.instruction),
+        tuple(plan.formats[name].name for name in "abd"),
+        options.convert if plan.formats["a"] != plan.instruction.formats["a"] else None,
+        of_parts,
+        order,
+        fmt,
+    )
+
+
+def _promoted(runs: Runs, every: int) -> list[Runs]:
+    return intervals(runs, every) if every else [runs]
+
+
+def _steps(runs: Runs) -> tuple[tuple[int, int], ...]:
+    """Ranges of steps, neighbours joined."""
+    joined: list[tuple[int, int]] = []
+    for run in runs:
+        if joined and joined[-1][1] == run.start:
+            joined[-1] = joined[-1][0], run.stop
+        else:
+            joined.append((run.start, run.stop))
+    return tuple(joined)
+
+
+@lru_cache(maxsize=4096)
+def _arithmetic(unit: Instruction) -> object:
+    operations = tuple(replace(one.arithmetic, to="", seed="") for one in unit.program.operations)
+    seeds = tuple((one.seed, one.to) for one in unit.program.operations)
+    return repr((operations, seeds if len(seeds) > 1 else None, unit.k, sorted(unit.formats)))
+
+
+def _units(architecture: str, formats: dict[str, Format]) -> list[tuple[Instruction, dict[str, Any]]]:
+    """Dense instructions that take the operands as they are or converted, one for each arithmetic."""
+    found: dict[object, tuple[Instruction, dict[str, Any]]] = {}
+    seen: set[object] = set()  # those that differ in M and N alone share a program
+    for unit in instructions(architecture):
+        key = id(unit.program), unit.k, *(unit.formats[name] for name in "abcd")
+        if unit.pattern is not None or unit.scale_block is not None or key in seen:
+            continue
+        seen.add(key)
+        for convert in _conversions(unit, formats):
+            try:
+                build(unit, {**convert, "out": formats["d"].name})
+            except OperandError:
+                continue
+            same = _arithmetic(unit), *key[2:], convert.get("convert")
+            found.setdefault(same, (unit, convert))
+    return sorted(found.values(), key=lambda pair: (bool(pair[1]), pair[0].emulated))
+
+
+def _conversions(unit: Instruction, formats: dict[str, Format]) -> list[dict[str, Any]]:
+    own = [unit.formats[x] for x in "ab"]
+    given = [formats[x] for x in "ab"]
+    if own == given:
+        return [{}]
+    names = {"a": given[0].name, "b": given[1].name}
+    if {fmt.name for fmt in given} == {"f32"} and {fmt.name for fmt in own} == {"tf32"}:
+        return [{**names, "convert": mode} for mode in ("nearest_even", "toward_zero", "nearest_away")]
+    narrow = all(fmt.is_float and fmt.storage == 8 for fmt in given)
+    if narrow and {fmt.name for fmt in own} == {"f16"}:  # exact, as kernels without an FP8 instruction do
+        return [{**names, "convert": "nearest_even"}]
+    return []
+
+
+def _structures(k: int) -> Iterator[dict[str, Any]]:
+    """Ways to cut K: one thing at a time, then two. Promotion counts steps."""
+    promoted = [{"promoted": steps} for steps in PROMOTED]
+    sliced = [
+        {"slices": n, "tile_k": tile}
+        for n in SLICES
+        for tile in (*TILES, 256)
+        if tile >= 16 * n and tile < 2 * k
+    ]
+    split: list[dict[str, Any]] = [{"part": size} for size in PARTS if size < k]
+    split += [{"split_k": n, "tile_k": tile} for n in SPLITS for tile in TILES if n * tile < k + n * 32]
+    yield {}
+    yield from promoted
+    yield from split
+    yield from sliced
+    for one in split:
+        for other in promoted:
+            yield {**one, **other}
+    for one in sliced:
+        for other in promoted:
+            yield {**one, **other}
+        for n in (2, 3, 4, 6, 8):
+            yield {**one, "split_k": n}
+
+
+def _variants(unit: Instruction, options: dict[str, Any], formats: dict[str, Format]) -> list[Plan]:
+    """The plans of one way to cut K: orders and formats of the reduction."""
+    out, d = formats["d"].name, unit.formats["d"]
+    options = dict(options)
+    cut = any(key in options for key in ("part", "split_k", "slices"))
+    if not d.is_float and (cut or "promoted" in options):
+        return []  # sums of integers are the same in any order
+    if "promoted" in options:
+        options["promote"] = options.pop("promoted") * unit.k
+    formats_of_sums: list[str | None] = [None]
+    if ("part" in options or "split_k" in options) and out in ("f16", "bf16"):
+        formats_of_sums.append(out)
+    made = []
+    for order in ORDERS if cut else ORDERS[:1]:
+        for fmt in formats_of_sums:
+            try:
+                made.append(build(unit, {**options, "reduce": order, "reduce_format": fmt, "out": out}))
+            except OperandError:  # tiles that this instruction's steps do not divide
+                return made
+    return made

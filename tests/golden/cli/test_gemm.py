@@ -1,0 +1,81 @@
+"""mmagold gemm: products, plans found and listed, and what each says with status 0, 1 and 2."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import golden
+from golden.cli import app
+
+
+def call(*arguments: object, status: int = 0) -> Any:
+    done = CliRunner(env={"COLUMNS": "200"}).invoke(app.app, ["gemm", *map(str, arguments)])
+    assert done.exit_code == status, (done.output, done.exception)
+    return done
+
+
+@pytest.fixture
+def product(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    a, b = (golden.from_float("f16", rng.standard_normal(shape)) for shape in ((20, 50), (50, 30)))
+    for name, array in (
+        ("a", a),
+        ("b", b),
+        ("d", golden.gemm(a, b, golden.plan("hopper", "HMMA.16816.F32"))),
+    ):
+        np.save(tmp_path / f"{name}.npy", array)
+    return tmp_path
+
+
+def test_run(product: Path) -> None:
+    a, b, d = (product / f"{name}.npy" for name in "abd")
+    operands = ("--a", a, "--b", b)
+    out = product / "out.npy"
+    call("run", "--plan", "hopper:HMMA.16816.F32", *operands, "--out", out)
+    assert np.array_equal(np.load(out), np.load(d))
+    equal = call("run", "--plan", "hopper:cublas_f16.f16.f32", *operands, "--against", d)
+    assert equal.stdout == "0 of 600 elements differ\n"
+    (product / "p.yaml").write_text("plan: p\ninstruction: ampere:HMMA.16816.F32\n")
+    told = call("run", "--plan", product / "p.yaml", *operands, "--against", d, status=1)
+    assert "of 600 elements differ" in told.stdout and "the first at [" in told.stdout
+    out.unlink()
+    for wrong, status in (
+        (("--plan", "hopper:HMMA.16816.F32", *operands), 2),
+        (("--plan", "cublas", *operands, "--out", out), 2),
+        (("--plan", "hopper:cublas", *operands, "--out", out), 2),
+        (("--plan", "hopper:HMMA.16816.F32", "--a", b, "--b", b, "--out", out), 2),
+        (("--plan", "hopper:HMMA.16816.F32", *operands, "--against", a), 2),
+        (("--plan", "hopper:HMMA.16816.F32", "--a", a, "--b", product / "none.npy", "--out", out), 2),
+    ):
+        done = call("run", *wrong, status=status)
+        assert len(done.stderr.strip().splitlines()) == 1 and done.stderr.startswith("mmagold: ")
+    assert not out.exists()
+
+
+def test_plan(product: Path) -> None:
+    files = [word for name in "abd" for word in (f"--{name}", product / f"{name}.npy")]
+    formats = ("--arch", "hopper", "--formats", "a=f16,b=f16,d=f32")
+    out = product / "found.yaml"
+    found = json.loads(call("plan", *files, *formats, "--json", "--out", out).stdout)
+    assert found["plan"]["name"] == "cublas_f16.f16.f32" and found["tried"] > 10
+    assert golden.load_plan(out).options.out == "f32"
+    np.save(product / "d.npy", np.load(product / "d.npy") ^ np.uint32(1))
+    told = call("plan", *files, *formats, status=1)
+    assert "none of" in told.stdout and "nearest" in told.stdout
+    for wrong in (("--arch", "hopper"), ("--arch", "hopper", "--formats", "a"), ("--arch", "hoper")):
+        assert len(call("plan", *files, *wrong, status=2).stderr.strip().splitlines()) == 1
+
+
+def test_plans() -> None:
+    listed = json.loads(call("plans", "--json").stdout)
+    assert {one["name"] for one in listed} == {
+        plan.name for x in golden.architectures() for plan in golden.plans(x)
+    }
+    assert "hopper:cublas_s8" in call("plans", "hopper").stdout
+    call("plans", "hoper", status=2)
