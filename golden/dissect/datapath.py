@@ -280,6 +280,17 @@ def results(ins: Instruction, taps: Iterable[Tap], operands: Operands) -> Bits:
         ins: one that `runs`.
         operands: as `ins.dot` takes them, one leading dimension (n,).
     """
+    return _with_nan_words(ins, operands, _ran(ins, taps, operands)[0])
+
+
+def inexact(ins: Instruction, taps: Iterable[Tap], operands: Operands) -> Array:
+    """Which results (n,) a unit with these faults takes as rounded: its last operation cut something, or its
+    result is too large."""
+    return _ran(ins, taps, operands)[1]
+
+
+def _ran(ins: Instruction, taps: Iterable[Tap], operands: Operands) -> tuple[Bits, Array]:
+    """Codes as they come, and which are inexact."""
     run, count = _Run(tuple(taps)), len(operands["a"])
     absent = {name: np.zeros((count, *[ins.k] * (name != "c")), np.uint8) for name in ins.absent}
     operands = {**operands, **absent}
@@ -289,7 +300,7 @@ def results(ins: Instruction, taps: Iterable[Tap], operands: Operands) -> Bits:
         for operation in ins.program.operations:
             found = run.operation(operation, ins.formats, operands, codes[operation.seed])
             codes[operation.to] = found.astype(operation.out_format.dtype)
-    return _with_nan_words(ins, operands, np.asarray(codes["d"]))
+    return np.asarray(codes["d"]), run.inexact & ~run.ended
 
 
 def _with_nan_words(ins: Instruction, operands: Operands, codes: Bits) -> Bits:
@@ -311,6 +322,7 @@ class _Run:
     registers: dict[str, Numbers] = field(default_factory=dict)
     made: dict[str, dict[str, Array]] = field(default_factory=dict)
     """Of a register that holds a sum: maximum, distance, subtraction."""
+    inexact: Array = None
     ended: Array = None
     answer: Array = None
     step: Any = None
@@ -331,7 +343,7 @@ class _Run:
         signals = OperandSignals({name: decoded(own[name], read[name]) for name in own}, own)
         self.tap("operands", signals)
         self.registers, self.made = dict(signals.numbers), {}
-        self.ended = np.zeros(len(seed), np.bool_)
+        self.ended, self.inexact = np.zeros(len(seed), np.bool_), np.zeros(len(seed), np.bool_)
         self.answer = np.zeros(len(seed), object)
         for step in operation.steps:
             self.step = step
@@ -388,8 +400,7 @@ class _Run:
         found = signals.products
         found.kind = np.where(signals.invalid, int(signals.answer), found.kind)
         if isinstance(step, Multiply) and step.normalize:
-            leading = _bit_length(found.significand) - 1 + found.lsb
-            found.exponent = np.where(found.finite, leading, found.exponent)
+            found.exponent = np.where(found.finite, _leading_of(found), found.exponent)
         if isinstance(step, Multiply) and step.format is not None:
             found = self._rounded(found, step, step.format, {})
         return found
@@ -502,7 +513,7 @@ class _Run:
             signals = NormalizeSignals(self.registers[name])
             self.tap("normalize", signals)
             numbers = _with_sticky(signals.numbers)
-            exponent = _bit_length(numbers.significand) - 1 + numbers.lsb
+            exponent = _leading_of(numbers)
             if step.min_exponent is not None:
                 exponent = np.maximum(exponent, step.min_exponent)
             cut = exponent - bits[name] - numbers.lsb
@@ -535,6 +546,8 @@ class _Run:
 
     def _fma(self, step: Fma, operation: Operation) -> Array | None:
         products = self._multiply(step)
+        places = [_leading_of(self.registers[name]) for name in "ab"]  # a multiply-add normalises its factors
+        products.exponent = np.where(products.finite, places[0] + places[1], products.exponent)
         sums = []
         for columns in groups(products.kind.shape[1], step.group):
             start, rest = self.registers["c"], list(columns)
@@ -617,6 +630,7 @@ class _Run:
         if fmt.is_float:
             self.tap("code", code)
         special = seen.kind >= Kind.INFINITY
+        self.inexact = self.inexact | (_cut_any(signals) & ~special).any(axis=1)
         return np.where(special, special_code(fmt, seen.kind, seen.sign, step.nan), code.code)
 
     def _terms(self, names: Sequence[str]) -> tuple[Numbers, Array]:
@@ -718,6 +732,14 @@ def rounded_codes(signals: RoundingSignals, flush: str, zero: str) -> Array:
     dropped |= zero == "positive"
     dropped |= (exact == 0) & (zero == "signed_underflow")
     return np.where((fields_ == 0) & dropped, 0, code)
+
+
+def _cut_any(signals: RoundingSignals) -> Array:
+    """Which numbers a rounding changes."""
+    cut = signals.exponent - signals.kept - signals.lsb
+    over = signals.leading > signals.fmt.max_exponent
+    lost = low_bits(_as_seen(signals.significand, cut, signals), np.maximum(cut, 0)) != 0
+    return lost | (over & (signals.significand != 0))
 
 
 def _as_seen(exact: Array, cut: Array, signals: RoundingSignals) -> Array:
@@ -906,7 +928,7 @@ def held(total: Array, bits: int) -> Array:
 
 def _no_sum(numbers: Numbers) -> dict[str, Array]:
     """The same of a number that is no sum: nothing was apart, nothing carried."""
-    leading = _bit_length(numbers.significand) - 1 + numbers.lsb
+    leading = _leading_of(numbers)
     none = np.zeros(leading.shape, np.bool_)
     return {"maximum": leading, "distance": np.zeros(leading.shape, np.int64), "subtraction": none}
 
@@ -926,6 +948,11 @@ def _with_sticky(numbers: Numbers) -> Numbers:
     significand = np.where(numbers.sticky, numbers.significand << 1 | 1, numbers.significand)
     lsb = np.where(numbers.sticky, numbers.lsb - 1, numbers.lsb)
     return replace(numbers, significand=significand, lsb=lsb, sticky=np.zeros_like(numbers.sticky))
+
+
+def _leading_of(numbers: Numbers) -> Array:
+    """The exponents of leading ones."""
+    return _bit_length(numbers.significand) - 1 + numbers.lsb
 
 
 def _settled(numbers: Numbers) -> Numbers:

@@ -23,17 +23,18 @@ import numpy.typing as npt
 
 from golden.catalog.relatives import arithmetic, relatives
 from golden.catalog.unit_text import unit_text
-from golden.dissect import datapath
 from golden.dissect.datapath import Tap
 from golden.dissect.hypotheses import Change, changes
 from golden.dissect.known import known
+from golden.dissect.mode_wires import mode_wires, modes_in_words, rewired_modes
 from golden.dissect.taps import taps
-from golden.dissect.wiring import Wire, constant, run, skews, wires
+from golden.dissect.wiring import BESIDE, Wire, clears, constant, run, skews, wires
 from golden.errors import ShapeError
 from golden.instruction import Instruction
 from golden.number.arrays import codes as codes_of
 from golden.number.formats import Format, Kind, to_float
 from golden.program.signature import Bits, Operands
+from golden.program.state import before
 from golden.unit import Unit
 
 Mask = npt.NDArray[np.bool_]
@@ -226,7 +227,10 @@ class Diagnosis:
 def names(ins: Instruction) -> set[str]:
     """The names of all single hypotheses about an instruction, but for those that its results suggest
     (`nan-word`, `result-constant`, `known-...`)."""
-    parts: list[Change | Part] = [*wires(ins), *skews(ins), *taps(ins), *changes(ins)]
+    if ins.modes is not None:
+        units = (unit.stateless for unit in ins.mode_units.values())
+        return {wire.slug for wire in mode_wires(ins)}.union(*map(names, units))
+    parts: list[Change | Part] = [*wires(ins), *clears(), *skews(ins), *taps(ins), *changes(ins)]
     return {part.slug for part in parts}
 
 
@@ -242,7 +246,8 @@ def diagnose(
     """Searches for what a unit computes when it should be `ins`.
 
     Args:
-        operands: as `ins.dot` takes them, one leading dimension (n,).
+        operands: as `ins.dot` takes them, one leading dimension (n,). Of the `stateless` unit of one that
+            keeps its accumulator also `clear` and `held` (n,), the latter what it answered before.
         actual: the unit's results, raw codes of D's format (n,); or the unit, which is asked for them.
         policy: what counts as equal; None: the same bits.
         budget_seconds: no new combination of changes is tried after this time.
@@ -252,14 +257,17 @@ def diagnose(
         ShapeError: `actual` is not one result for every dot product.
         DTypeError, OperandError: operands or `actual` are no codes of their formats.
     """
-    operands = ins.check_named(operands)
+    beside = {name: np.asarray(operands[name]) for name in BESIDE if name in operands and not ins.state}
+    operands = ins.check_named({name: codes for name, codes in operands.items() if name not in beside})
     given: Any = actual.dot(**operands) if hasattr(actual, "dot") and hasattr(actual, "formats") else actual
     results = codes_of(given, ins.formats["d"], "actual")
     if ins.state:  # it held what it answered before: one wrong result does not make the next ones wrong
+        clear = operands["clear"]
+        beside = {"clear": clear, "held": before(results, np.zeros_like(clear))}
         ins, operands = ins.stateless, ins.resolve(operands, results)
     if ins.modes is not None:
         return _diagnose_mode(ins, operands, results, policy or _Exact(), budget_seconds, progress)
-    search = _Search(ins, operands, results, policy or _Exact(), progress)
+    search = _Search(ins, operands | beside, results, policy or _Exact(), progress)
     return search.run(time.monotonic() + budget_seconds)
 
 
@@ -282,10 +290,20 @@ def _diagnose_mode(
         wrong = int((~policy.equal(unit.formats["d"], unit.dot(**own), actual[index])).sum())
         found.append((wrong, unit, own, index))
     worst = max(found, key=lambda one: one[0])
-    failing = [unit for wrong, unit, _, _ in found if wrong]
-    named = "; ".join(unit.name.partition(" (")[2].rstrip(")") for unit in failing[:8])
-    more = f" and {len(failing) - 8} more" if len(failing) > 8 else ""
-    note = f"results differ in {len(failing)} of {len(found)} modes ({named}{more})" if failing else ""
+    modes = [unit.name.partition(" (")[2].rstrip(")") for _, unit, _, _ in found]
+    failing = [name for name, (wrong, *_) in zip(modes, found, strict=True) if wrong]
+    note = modes_in_words(failing, modes) if failing else ""
+    rewired = rewired_modes(ins, operands, actual, lambda d: policy.equal(ins.formats["d"], d, actual))
+    if rewired and failing:
+        total, wrong = len(actual), sum(one[0] for one in found)
+        ranked = [
+            Hypothesis(
+                wire.slug, wire.text, ins, wire.weight, start=ins, wires=(wire,), remaining=0, total=total
+            )
+            for wire in rewired
+        ]
+        fault = Fault(ranked[0].slug, ranked[0].text, wrong)
+        return Diagnosis(ins, tuple(ranked), wrong, total, note=note, faults=(fault,))
     diagnosis = diagnose(
         worst[1], worst[2], actual[worst[3]], policy=policy, budget_seconds=budget_seconds, progress=progress
     )
@@ -318,7 +336,7 @@ class _Search:
                 f"{operands['a'].shape[:-1]}"
             )
         self.fmt = ins.formats["d"]
-        self.expected = ins.dot(**operands)
+        self.expected = run(ins, (), operands)
         self.wrong = ~policy.equal(self.fmt, self.expected, actual)
         self.sample = self._informative()
         self.judged = self._most_informative()
@@ -449,7 +467,7 @@ class _Search:
         stuck = (
             [constant(self.ins, int(codes[counts.argmax()]))] if counts.max() > 0.9 * len(self.actual) else []
         )
-        return [*wires(self.ins), *stuck]
+        return [*wires(self.ins), *stuck, *(clears() if "clear" in self.operands else [])]
 
     def _nan_word(self) -> int | None:
         """The word that the unit answers most often where a NaN is expected, if it is another one."""
@@ -597,7 +615,7 @@ def _changed(base: Hypothesis, change: Change) -> Hypothesis | None:
     if change.slug in base.slug.split("+"):
         return None
     new = change.apply(base.instruction)
-    if new is None or (base.taps and not datapath.runs(new)):
+    if new is None or not all(_fits(wire, new) for wire in base.wires):
         return None
     return replace(
         _named(base, change),
@@ -615,14 +633,19 @@ def _wired(base: Hypothesis, fault: Part) -> Hypothesis:
     return replace(_named(base, fault), wires=(*base.wires, fault))
 
 
+def _fits(fault: Part, ins: Instruction) -> bool:
+    """Whether an instruction, perhaps a changed one, can have the fault."""
+    return isinstance(fault, Wire) or fault.slug in {tap.slug for tap in taps(ins)}
+
+
 def _joined(base: Hypothesis, other: Hypothesis) -> list[Hypothesis]:
     """A hypothesis with the one change or fault of another; nothing where the two do not go together."""
     assert base.instruction is not None
     if set(other.slug.split("+")) & set(base.slug.split("+")):
         return []
     if other.wires:
-        fits = not other.taps or datapath.runs(base.instruction)
-        return [_wired(base, other.wires[0])] if fits else []
+        own = not base.changes and base.start is other.start  # the instruction that it was made for
+        return [_wired(base, other.wires[0])] if own or _fits(other.wires[0], base.instruction) else []
     new = _changed(base, other.changes[0])
     return [] if new is None else [new]
 

@@ -53,6 +53,34 @@ def wires(ins: Instruction) -> list[Wire]:
     return [wire for maker in (_left_out, _places, _words, _swapped, _results) for wire in maker(ins)]
 
 
+def clears() -> list[Wire]:
+    """Faults of the operand `clear` of a unit that keeps its accumulator; they need what stands beside its
+    operands (`BESIDE`)."""
+    return [
+        Wire("clear-ignored", "clear ignored: the accumulator is never cleared", _where_clear(_add_held)),
+        Wire(
+            "clear-loses-sum",
+            "clear sets the accumulator to zero and loses the products that come with it",
+            _where_clear(_no_products),
+        ),
+        Wire("always-clear", "nothing kept: every vector starts at zero", _without_c),
+    ]
+
+
+def _where_clear(rule: Callable[[Operands, Bits], Operands]) -> Rewire:
+    return lambda operands: rule(operands, operands["clear"] != 0) if "clear" in operands else operands
+
+
+def _add_held(operands: Operands, clear: Bits) -> Operands:
+    return operands | {"c": np.where(clear, operands["held"], operands["c"])}
+
+
+def _no_products(operands: Operands, clear: Bits) -> Operands:
+    factors = {name: operands[name] for name in "ab" if name in operands}
+    zeros = {name: np.where(clear[:, None], codes.dtype.type(0), codes) for name, codes in factors.items()}
+    return operands | zeros
+
+
 def skews(ins: Instruction) -> list[Wire]:
     """Operands that belong to the vector before or after: a register too many or too few. They need all
     vectors, in order."""

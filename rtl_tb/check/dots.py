@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.instruction import Instruction
+from golden.program.state import before
 from rtl_tb.check.verdict import Verdict
 
 Bits = npt.NDArray[Any]
@@ -31,11 +32,12 @@ def element(operands: dict[str, Bits], tiles: Any, rows: Any, columns: Any) -> d
     return picked
 
 
-def as_dots(verdict: Verdict) -> tuple[dict[str, Bits], Bits]:
+def as_dots(verdict: Verdict, beside: bool = False) -> tuple[dict[str, Bits], Bits]:
     """Operands and the DUT's results (codes, (n,)) of every dot product that was answered without X or Z.
 
     Of a unit that keeps its accumulator the operands hold, as c, what it answered before: each dot product
-    stands for itself, whatever went wrong before it. Without that answer it is left out.
+    stands for itself, whatever went wrong before it. Without that answer it is left out. With `beside` the
+    operands hold `clear`, too, and `held`, what it answered before.
     """
     vectors = verdict.vectors
     known = np.flatnonzero(~(verdict.missing | verdict.unknown))
@@ -44,7 +46,10 @@ def as_dots(verdict: Verdict) -> tuple[dict[str, Bits], Bits]:
         ins, operands = vectors.instruction, vectors.operands
         if ins.state:
             known = known[operands["clear"][known].astype(bool) | (known == 0) | np.isin(known - 1, known)]
+            clear = operands["clear"]
             operands = ins.resolve(operands, actual, vectors.held)
+            if beside:
+                operands |= {"clear": clear, "held": before(actual, np.zeros_like(clear), vectors.held)}
         return {name: codes[known] for name, codes in operands.items()}, actual[known]
     m, n = vectors.d.shape[1:]
     # Tiles that differ come first, so that a cut keeps them.

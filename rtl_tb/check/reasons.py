@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from golden.dissect.diagnosis import Diagnosis, Fault, diagnose
+from golden.dissect.flag_faults import FlagFault, flag_faults
 from golden.dissect.minimising import minimise
 from golden.errors import MmagoldError
 from golden.program.signature import Bits, Operands
@@ -39,9 +40,20 @@ def reasons(verdict: Verdict, job: Job, progress: Progress) -> Diagnosis | None:
     datapath's steps."""
     if not verdict.wrong_d.any():
         return None
-    operands, actual = as_dots(verdict)
+    operands, actual = as_dots(verdict, beside=True)
     unit = job.vectors.instruction.stateless
     return diagnose(unit, operands, actual, policy=job.dut.compare, progress=progress)
+
+
+def flag_reasons(verdict: Verdict) -> list[FlagFault]:
+    """What the status flags are instead, of the vectors whose d is right; nothing where none differ."""
+    vectors, flags = verdict.vectors, verdict.outcome.flags
+    if flags is None or vectors.level != "dot" or vectors.instruction.state or not verdict.wrong_flags:
+        return []
+    known = np.flatnonzero(~(verdict.missing | verdict.unknown))
+    operands = {name: codes[known] for name, codes in vectors.operands.items()}
+    codes = flags.reshape(len(vectors))[known]
+    return flag_faults(vectors.instruction, operands, codes, ~verdict.wrong_d[known])
 
 
 def shown(verdict: Verdict, engine: str, job: Job, diagnosis: Diagnosis) -> list[Shown]:
@@ -71,8 +83,9 @@ def _example(verdict: Verdict, engine: str, job: Job, fault: Fault) -> Example |
 
 
 def hints(verdict: Verdict, engine: str, job: Job, diagnosis: Diagnosis | None) -> list[str]:
-    """What the description of the unit may have wrong: its latency, the polarity of its reset."""
-    dut, found = job.dut, []
+    """What the description of the unit may have wrong: its latency, the polarity of its reset. And what its
+    status flags are instead."""
+    dut, found = job.dut, [fault.sentence() for fault in flag_reasons(verdict)]
     if diagnosis is not None and diagnosis.hypotheses and diagnosis.hypotheses[0].remaining == 0:
         late = diagnosis.hypotheses[0].delay
         if late and dut.handshake.kind == "latency" and dut.handshake.latency is not None:

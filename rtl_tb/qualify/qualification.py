@@ -28,6 +28,7 @@ from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
 from rtl_tb.check.dots import as_dots
 from rtl_tb.check.latency import measure
+from rtl_tb.check.reasons import flag_reasons
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.job import Job, Outcome
@@ -210,7 +211,7 @@ def _one(mutant: Mutant, folder: Path, count: int, seed: int, diagnosis: bool) -
         raise RtlError(f"mutant '{mutant.name}': {error}") from error
     kinds = {row.kind: row.failed / row.tried for row in verdict.by_kind()}
     fate = Row(mutant, score, random_score, kinds)
-    if diagnosis and mutant.group == "arithmetic" and verdict.wrong_d.any():  # flags say nothing
+    if diagnosis and mutant.group == "arithmetic" and verdict.wrong.any():
         _diagnose(fate, verdict, dut)
     return fate
 
@@ -228,9 +229,14 @@ def _run(dut: Dut, mutant: Mutant, build: Path, vectors: VectorSet) -> tuple[Ver
 
 def _diagnose(fate: Row, verdict: Verdict, dut: Dut) -> None:
     """Asks what the mutant computes; the faulty unit's own results are all that the search sees."""
-    operands, actual = as_dots(verdict)
-    operands = {name: codes[:_MOST_DIAGNOSED] for name, codes in operands.items()}
-    found = diagnose(dut.instruction.stateless, operands, actual[:_MOST_DIAGNOSED], policy=dut.compare)
-    nearest = tuple(each for each in found.hypotheses[:1] if each.accepted(found.failing))
-    fate.diagnosed = tuple(hypothesis.slug for hypothesis in found.explaining or nearest)
-    fate.sentence = found.sentence()
+    flags = flag_reasons(verdict)
+    slugs = [slug for fault in flags for slug in (fault.slug, *fault.others) if slug]
+    sentences = [fault.sentence() for fault in flags]
+    if verdict.wrong_d.any():
+        operands, actual = as_dots(verdict, beside=True)
+        operands = {name: codes[:_MOST_DIAGNOSED] for name, codes in operands.items()}
+        found = diagnose(dut.instruction.stateless, operands, actual[:_MOST_DIAGNOSED], policy=dut.compare)
+        nearest = tuple(each for each in found.hypotheses[:1] if each.accepted(found.failing))
+        slugs = [*(hypothesis.slug for hypothesis in found.explaining or nearest), *slugs]
+        sentences = [found.sentence(), *sentences]
+    fate.diagnosed, fate.sentence = tuple(slugs), "; ".join(sentences)

@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from golden.dissect.diagnosis import names
+from golden.dissect.flag_faults import flag_names
 from golden.errors import SpecError, UnknownNameError
 from rtl_tb.dut.description import load_dut
 from rtl_tb.qualify.mutants import Mutant, load_mutants
@@ -39,8 +40,7 @@ def test_every_patch_fits_its_unit_once_and_changes_it(mutant: Mutant) -> None:
 @pytest.mark.parametrize("mutant", [m for m in MUTANTS if m.diagnosis], ids=lambda mutant: mutant.name)
 def test_every_wanted_diagnosis_is_a_hypothesis_about_the_instruction(mutant: Mutant) -> None:
     unit = load_dut(mutant.unit).instruction.stateless
-    units = unit.mode_units.values() if unit.modes is not None else [unit]
-    slugs = set().union(*map(names, units)) | {"nan-word"}  # the word is read from the unit's results
+    slugs = names(unit) | {"nan-word"} | (flag_names(unit) if unit.status else set())
     assert mutant.diagnosis is not None and slugs.issuperset(mutant.diagnosis.split("+"))
 
 

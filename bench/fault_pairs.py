@@ -1,0 +1,119 @@
+"""Whether two faults in one unit are listed as two: mutants of the units in other styles, in pairs.
+
+.venv/bin/python bench/fault_pairs.py --every 3 --out pairs.json
+
+Each pair is planted in the unit's RTL, built, and run on the default vectors; the diagnosis sees the results
+alone. A pair counts where a hypothesis that explains every result (or the nearest, where it is called what
+the unit is) has both faults. Where one fault hides the other in every vector there is nothing to tell.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from golden.dissect.diagnosis import diagnose
+from golden.errors import SpecError
+from golden.vectors.vectorset import default_set
+from rtl_tb import engines
+from rtl_tb.check.dots import as_dots
+from rtl_tb.check.latency import measure
+from rtl_tb.check.reasons import flag_reasons
+from rtl_tb.check.verdict import Verdict, judge
+from rtl_tb.dut.description import Dut
+from rtl_tb.engines.job import Job
+from rtl_tb.qualify.mutants import Mutant, load_mutants
+
+
+def pairs(every: int, unit: str | None) -> Iterator[Mutant]:
+    """Every n-th pair of arithmetic mutants of one unit whose patches go together."""
+    mutants = [m for m in load_mutants() if m.unit.name == "dut.yaml" and m.diagnosis is not None]
+    together = [
+        replace(
+            one,
+            name=f"{one.name}+{other.name}",
+            patches=one.patches + other.patches,
+            diagnosis=f"{one.diagnosis} & {other.diagnosis}",
+        )
+        for one, other in combinations(mutants, 2)
+        if one.unit == other.unit and (unit is None or one.unit_name == unit) and _fits(one, other)
+    ]
+    yield from together[::every]
+
+
+def _fits(one: Mutant, other: Mutant) -> bool:
+    from rtl_tb.dut.description import load_dut
+
+    try:
+        replace(one, patches=one.patches + other.patches).patched(load_dut(one.unit))
+    except SpecError:  # both change the same text
+        return False
+    return True
+
+
+def examine(pair: Mutant, count: int, folder: Path) -> dict[str, Any]:
+    """Runs one pair and returns what the diagnosis lists."""
+    dut = pair.plant(folder / "rtl")
+    if dut.handshake.measured:
+        dut = measure(dut, "fast", "verilator", folder / "build")
+    vectors = default_set(dut.instruction, count, 1, dut.level)
+    verdict = judge(vectors, engines.run("fast", Job(dut, folder / "build", vectors)), dut.compare)
+    started = time.monotonic()
+    groups, sentence = listed(verdict, dut)
+    assert pair.diagnosis is not None
+    wanted = set(pair.diagnosis.replace(" & ", "+").split("+"))
+    return {
+        "pair": pair.name,
+        "wanted": sorted(wanted),
+        "failing": int(verdict.wrong.sum()),
+        "found": any(wanted <= group for group in groups),
+        "one": any(wanted & group for group in groups),
+        "sentence": sentence,
+        "seconds": round(time.monotonic() - started, 1),
+    }
+
+
+def listed(verdict: Verdict, dut: Dut) -> tuple[list[set[str]], str]:
+    """The slugs of each explanation, with those of the flags, and what the report says."""
+    flags = flag_reasons(verdict)
+    flagged = {slug for fault in flags for slug in (fault.slug, *fault.others) if slug}
+    sentences = [fault.sentence() for fault in flags]
+    groups = [flagged]
+    if verdict.wrong_d.any():
+        operands, actual = as_dots(verdict, beside=True)
+        found = diagnose(dut.instruction.stateless, operands, actual, policy=dut.compare, budget_seconds=60)
+        nearest = [each for each in found.hypotheses[:1] if each.accepted(found.failing)]
+        groups = [{*each.slug.split("+"), *flagged} for each in found.explaining or nearest]
+        sentences = [found.sentence(), *sentences]
+    return groups, "; ".join(sentences)
+
+
+def main() -> None:
+    """Prints a line for each pair, and how many were listed as two."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--every", type=int, default=1, help="every n-th pair alone")
+    parser.add_argument("--unit", help="pairs of this unit alone")
+    parser.add_argument("--count", type=int, default=20_000, help="vectors")
+    parser.add_argument("--out", type=Path, help="JSON file")
+    arguments = parser.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for pair in pairs(arguments.every, arguments.unit):
+            row = examine(pair, arguments.count, Path(folder) / pair.name)
+            rows.append(row)
+            word = "two" if row["found"] else "one" if row["one"] else "none"
+            print(f"{word:5} {row['seconds']:6.1f} s  {row['pair']}: {row['sentence'][:200]}", flush=True)
+    if arguments.out is not None:
+        arguments.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    print(f"{sum(row['found'] for row in rows)} of {len(rows)} pairs are listed as two")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,257 @@
+"""What a unit's status flags are instead, where its results are right: each flag that differs by itself.
+
+for fault in flag_faults(ins, operands, flags, judged):
+    print(fault.sentence())
+
+A flag is a bit for each dot product, so every hypothesis about it is one more way to compute that bit; the
+flags of a unit are independent of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from golden.dissect import datapath
+from golden.dissect.datapath import decoded
+from golden.dissect.hypotheses import rewrite
+from golden.dissect.taps import taps
+from golden.instruction import Instruction
+from golden.number.formats import Kind
+from golden.program.keys import TINY
+from golden.program.signature import Bits, Operands
+
+Mask = Any
+_ACCEPTED = 0.2
+"""As of golden/dissect/diagnosis.py: what leaves more of the wrong flags is not called what the flag is."""
+_FEWEST = 16
+"""Dot products below which a flag of another one explains too much by chance."""
+_ROUNDS = ((500, 64), (5000, 32))
+"""Faults of the datapath take longer: on how many dot products they are tried, and how many go on from
+there."""
+_SPARE = 2
+"""Misses that a fault may have more than the best one and still go on."""
+
+
+@dataclass(frozen=True)
+class FlagFault:
+    """A flag that is wrong, and what explains it best.
+
+    Attributes:
+        flag: its name. wrong: dot products of `total` in which it differs.
+        slug, text: the hypothesis; empty where none explains enough. remaining: what it leaves.
+        others: slugs that explain as much.
+    """
+
+    flag: str
+    wrong: int
+    total: int
+    slug: str = ""
+    text: str = ""
+    remaining: int = 0
+    others: tuple[str, ...] = ()
+
+    def sentence(self) -> str:
+        """One sentence without a full stop."""
+        differ = f"flag {self.flag} differs in {self.wrong:,} of {self.total:,}"
+        if not self.slug:
+            return f"{differ}; no hypothesis explains it"
+        left = f", but for {self.remaining:,}" if self.remaining else ""
+        return f"{differ}: {self.text}{left}{self._also()}"
+
+    def _also(self) -> str:
+        if len(self.others) < 2:
+            return "".join(f" ({other} explains as much)" for other in self.others)
+        return f" ({len(self.others)} more explain as much, {self.others[0]} to {self.others[-1]})"
+
+
+@dataclass(frozen=True)
+class _Way:
+    """One way to compute a flag; `bits` (n,) for the dot products that it is given."""
+
+    slug: str
+    text: str
+    bits: Callable[[], Mask]
+
+
+def flag_faults(ins: Instruction, operands: Operands, flags: Bits, judged: Mask) -> list[FlagFault]:
+    """What explains the flags that differ, the first flag of the unit first.
+
+    Args:
+        ins: a unit with status flags and with c given; of one with modes the mode counts in which most flags
+            differ.
+        operands: as `ins.dot` takes them, (n, ...). flags: the unit's codes (n,).
+        judged: (n,), which dot products count: those whose results are right.
+    """
+    if ins.modes is not None:
+        differ = (ins.flags(**operands) != flags) & judged
+        unit, own, index = max(ins.by_mode(operands), key=lambda mode: int(differ[mode[2]].sum()))
+        return flag_faults(unit, own, flags[index], judged[index])
+    found = []
+    expected = _bits(ins.flags(**operands), len(ins.status))
+    actual = _bits(flags, len(ins.status))
+    for place, name in enumerate(ins.status):
+        if (expected[place] != actual[place])[judged].any():
+            found.append(_Flag(ins, operands, expected, actual, judged, place, name).fault())
+    return found
+
+
+def flag_names(ins: Instruction) -> set[str]:
+    """The names of all hypotheses about the status flags of a unit, but for faults of its datapath."""
+    zeros = {
+        name: np.zeros((_FEWEST, *shape), ins.formats[name].dtype)
+        for name, shape in ins.operand_shapes(False).items()
+    }
+    flags = _bits(np.zeros(_FEWEST, np.uint8), len(ins.status))
+    units = (_Flag(ins, zeros, flags, flags, flags[0], i, name) for i, name in enumerate(ins.status))
+    return {way.slug for unit in units for way in unit._ways()}
+
+
+def _bits(codes: Bits, count: int) -> Mask:
+    return np.array([codes >> np.uint8(bit) & 1 for bit in range(count)]).astype(np.bool_)
+
+
+@dataclass
+class _Flag:
+    """One flag of a unit."""
+
+    ins: Instruction
+    operands: Operands
+    expected: Mask
+    actual: Mask
+    judged: Mask
+    index: int
+    name: str
+
+    @property
+    def own(self) -> Mask:
+        """What the flag should be, (n,)."""
+        return self.expected[self.index]
+
+    def fault(self) -> FlagFault:
+        """The best explanation."""
+        wrong, total = self._left(self.own), int(self.judged.sum())
+        found = [(self._left(way.bits()), order, way) for order, way in enumerate(self._ways())]
+        if not any(left == 0 for left, *_ in found):
+            found += [(self._left(way.bits()), len(found) + i, way) for i, way in enumerate(self._slow())]
+        left, _, best = min(found, key=lambda one: one[:2])
+        fault = FlagFault(self.name, wrong, total)
+        if left > _ACCEPTED * wrong:
+            return fault
+        others = tuple(way.slug for own, _, way in found if own == left and way is not best)
+        return replace(fault, slug=best.slug, text=best.text, remaining=left, others=others)
+
+    def _left(self, bits: Mask) -> int:
+        return int((bits != self.actual[self.index])[self.judged].sum())
+
+    def _ways(self) -> Iterator[_Way]:
+        yield from self._stuck()
+        yield from self._with_others()
+        if self.name == "underflow":
+            yield from self._tininess()
+        if self.name == "invalid":
+            yield from self._invalid()
+
+    def _way(self, rule: str, text: str, bits: Mask) -> _Way:
+        return _Way(f"flag-{self.name}-{rule}", text, lambda: bits)
+
+    def _stuck(self) -> Iterator[_Way]:
+        own = self.own
+        yield self._way("low", "it is never raised", np.zeros_like(own))
+        yield self._way("high", "it is always raised", np.ones_like(own))
+        yield self._way("inverted", "it is inverted", ~own)
+        if len(own) >= _FEWEST:
+            yield self._way("late-by-one", "it is that of the vector before", np.roll(own, 1))
+            yield self._way("early-by-one", "it is that of the vector behind", np.roll(own, -1))
+
+    def _with_others(self) -> Iterator[_Way]:
+        for index, other in enumerate(self.ins.status):
+            bits = self.expected[index]
+            if index != self.index:
+                yield self._way(f"is-{other}", f"it is {other}", bits)
+                yield self._way(f"not-with-{other}", f"it is not raised beside {other}", self.own & ~bits)
+                yield self._way(f"only-with-{other}", f"it is raised beside {other} only", self.own & bits)
+                yield self._way(f"with-{other}", f"it is raised with {other}, too", self.own | bits)
+
+    def _tininess(self) -> Iterator[_Way]:
+        texts = {
+            "subnormal_result": "a result is tiny where it is subnormal once it is rounded",
+            "unbounded": "a result is tiny where it would be with any exponent, once it is rounded",
+            "before_rounding": "a result is tiny where it is before it is rounded",
+        }
+        for tiny in TINY.words:
+            other = rewrite(lambda s, _, t=tiny: replace(s, tiny=t) if hasattr(s, "tiny") else s)(self.ins)  # type: ignore[misc]
+            if other is not None:
+                bits = _bits(other.flags(**self.operands), len(self.ins.status))[self.index]
+                yield self._way(f"tiny-{tiny.replace('_', '-')}", texts[tiny], bits)
+
+    def _invalid(self) -> Iterator[_Way]:
+        kinds = _Kinds(self.ins, self.operands)
+        more = {
+            "beside-nan": (
+                "it is raised for opposite infinities beside a NaN, too",
+                kinds.opposites_beside_nan,
+            ),
+            "quiet-nan": ("it is raised for quiet NaNs, too", kinds.nan),
+        }
+        less = {
+            "not-opposites": ("it is not raised for opposite infinities", kinds.opposites),
+            "not-zero-times-infinity": (
+                "it is not raised for infinity times zero",
+                kinds.zero_times_infinity,
+            ),
+            "not-nan": ("it is not raised for signalling NaNs", kinds.nan),
+            "not-beside-nan": (
+                "it is not raised for infinity times zero beside a NaN",
+                kinds.zero_times_infinity & kinds.nan,
+            ),
+        }
+        for rule, (text, mask) in more.items():
+            yield self._way(rule, text, self.own | mask)
+        for rule, (text, mask) in less.items():
+            yield self._way(rule, text, self.own & ~mask)
+
+    def _slow(self) -> Iterator[_Way]:
+        """What a fault of the datapath makes of inexact results, tried on some first."""
+        if self.name != "inexact" or not datapath.runs(self.ins):
+            return
+        left = [one for one in taps(self.ins) if not one.in_order]
+        for count, kept in _ROUNDS:
+            picked = self._some(count)
+            few = {name: codes[picked] for name, codes in self.operands.items()}
+            actual = self.actual[self.index][picked]
+            misses = [int((datapath.inexact(self.ins, (tap,), few) != actual).sum()) for tap in left]
+            least = min([*misses, int((self.own[picked] != actual).sum()) - 1])
+            left = [tap for tap, missed in zip(left, misses, strict=True) if missed <= least + _SPARE][:kept]
+        for tap in left:
+            bits = datapath.inexact(self.ins, (tap,), self.operands)
+            yield _Way(tap.slug, tap.text, lambda b=bits: b)  # type: ignore[misc]
+
+    def _some(self, count: int) -> Bits:
+        """Indices of dot products in which the flag differs, and of as many others as there is room for."""
+        differ = (self.own != self.actual[self.index]) & self.judged
+        wrong, right = np.flatnonzero(differ), np.flatnonzero(~differ & self.judged)
+        return np.concatenate([wrong[: count // 2], right[:count]])
+
+
+class _Kinds:
+    """Which dot products have NaNs, infinities and zeros where they matter to `invalid`."""
+
+    def __init__(self, ins: Instruction, operands: Operands) -> None:
+        zeros = {
+            name: np.zeros((len(operands["a"]), *[ins.k] * (name != "c")), np.uint8) for name in ins.absent
+        }
+        codes = {**operands, **zeros}
+        a, b = (decoded(ins.formats[name], codes[name]) for name in "ab")
+        c = decoded(ins.formats["c"], codes["c"][:, None])
+        infinite = (a.kind == Kind.INFINITY) | (b.kind == Kind.INFINITY)
+        invalid = infinite & ((a.kind == Kind.ZERO) | (b.kind == Kind.ZERO))
+        self.zero_times_infinity = invalid.any(axis=1)
+        self.nan = np.hstack([one.kind == Kind.NAN for one in (a, b, c)]).any(axis=1)
+        signs = np.hstack([a.sign ^ b.sign, c.sign])
+        all_infinite = np.hstack([infinite, c.kind == Kind.INFINITY])
+        both = (all_infinite & signs).any(axis=1) & (all_infinite & ~signs).any(axis=1)
+        self.opposites, self.opposites_beside_nan = both & ~self.nan, both & self.nan

@@ -1,0 +1,93 @@
+"""Status flags that are wrong are named, each by itself, and only where results are right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import golden
+import rtl_tb
+from golden.dissect.flag_faults import flag_faults
+from golden.instruction import Instruction
+from golden.number.formats import to_float
+from golden.program.signature import Bits, Operands
+from golden.vectors.vectorset import default_set
+
+FMA = golden.load_instruction(
+    Path(rtl_tb.__file__).parent / "mutants" / "units" / "status_flags" / "unit.yaml"
+)
+OPERANDS = default_set(FMA, 6000, seed=4).operands
+ALL = np.ones(6000, np.bool_)
+
+
+def changed(name: str, bits: Bits, ins: Instruction = FMA, operands: Operands = OPERANDS) -> Bits:
+    """The flags of the unit with those bits of one of them turned."""
+    return np.asarray(ins.flags(**operands) ^ (bits.astype(np.uint8) << np.uint8(ins.status.index(name))))
+
+
+def flag(name: str) -> Bits:
+    return (FMA.flags(**OPERANDS) >> np.uint8(FMA.status.index(name)) & 1).astype(np.bool_)
+
+
+def infinite(name: str) -> Bits:
+    return np.isinf(to_float(FMA.formats[name], OPERANDS[name])).reshape(-1)
+
+
+def a_nan() -> Bits:
+    return np.any([np.isnan(to_float(FMA.formats[n], OPERANDS[n])).reshape(-1) for n in "abc"], axis=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "slug", "turned"),
+    [
+        ("inexact", "flag-inexact-not-with-overflow", lambda: flag("overflow")),
+        ("underflow", "flag-underflow-low", lambda: flag("underflow")),
+        ("invalid", "flag-invalid-quiet-nan", lambda: a_nan() & ~flag("invalid")),
+        ("overflow", "flag-overflow-late-by-one", lambda: flag("overflow") ^ np.roll(flag("overflow"), 1)),
+        (
+            "invalid",
+            "flag-invalid-not-zero-times-infinity",
+            lambda: (
+                (infinite("a") & (OPERANDS["b"][:, 0] & 0x7FFFFFFF == 0))
+                | (infinite("b") & (OPERANDS["a"][:, 0] & 0x7FFFFFFF == 0))
+            ),
+        ),
+    ],
+)
+def test_a_flag_is_named(name: str, slug: str, turned: object) -> None:
+    bits = turned()  # type: ignore[operator]
+    (fault,) = flag_faults(FMA, OPERANDS, changed(name, bits), ALL)
+    assert (fault.flag, fault.wrong, fault.remaining) == (name, int(bits.sum()), 0)
+    assert slug in (fault.slug, *fault.others)
+    assert f"flag {name} differs in" in fault.sentence()
+
+
+def test_two_flags_are_two_faults_and_noise_is_none() -> None:
+    flags = changed("underflow", flag("underflow"))
+    flags ^= np.random.default_rng(1).integers(0, 2, 6000, np.uint8) << np.uint8(FMA.status.index("invalid"))
+    found = {fault.flag: fault for fault in flag_faults(FMA, OPERANDS, flags, ALL)}
+    assert set(found) == {"underflow", "invalid"} and found["underflow"].slug == "flag-underflow-low"
+    assert found["invalid"].slug == "" and "no hypothesis explains it" in found["invalid"].sentence()
+
+
+def test_only_right_results_count() -> None:
+    """Of a result that is wrong the flags say nothing."""
+    wrong = flag("overflow")
+    flags = changed("inexact", wrong)
+    assert flag_faults(FMA, OPERANDS, flags, ~wrong) == []
+
+
+def test_lost_bits_show_in_inexact() -> None:
+    """Bits of c more than 48 places below the product leave no sticky bit: of these no d is wrong."""
+    a, b = (np.full((300, 1), 0x3F800000, np.uint32) for _ in "ab")
+    exponents = np.arange(300, dtype=np.uint32) % 110 + 1
+    c = (127 - exponents) << np.uint32(23) | np.uint32(1)
+    operands = {"a": a, "b": b, "c": c}
+    lost = exponents + 23 > 48  # the last bit of c lies so far below 1
+    visible = exponents <= 48  # its first one does not
+    exact = lost & ~visible
+    flags = changed("inexact", exact, operands=operands)
+    (fault,) = flag_faults(FMA, operands, flags, np.ones(300, np.bool_))
+    assert "c-bits-lost-below-48" in (fault.slug, *fault.others) and fault.remaining == 0
