@@ -188,9 +188,11 @@ class Block:
         plan, options = self.plan, self.plan.options
         if plan.computes != plan.accumulates:
             total = total.astype(np.float64 if plan.computes.name == "f64" else np.float32)
-        if options.scales in ("tensor", "row"):
-            factor = self._spread("factor_a", self.rows, None) * self._spread("factor_b", None, self.columns)
-            total = total * self._tiled(factor)
+        if options.scales == "tensor":
+            total = total * self._tiled(self.arrays["factor_a"] * self.arrays["factor_b"])
+        if options.scales == "row":  # one after the other: an H100's cuBLASLt, plan cublas_fp8_rows
+            total = total * self._tiled(self._spread("factor_b", None, self.columns))
+            total = total * self._tiled(self._spread("factor_a", self.rows, None))
         c = None
         if "c" in self.arrays and options.c == "after" and options.beta != 0:
             codes = self._tiled(self.arrays["c"][:, self.rows, self.columns])

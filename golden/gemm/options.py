@@ -151,8 +151,9 @@ class Options:
         _one_of(("none", "tensor", "row", "block")),
         "none",
         "none | tensor | row | block",
-        "f32 factors of A and B: one each; one for each row of A and column of B; one for each block, which "
-        "multiplies the sums that are promoted",
+        "f32 factors of A and B: one each, whose product multiplies the sum; one for each column of B and "
+        "row of A, which multiply it in that order; one for each block, whose product multiplies the sums "
+        "that are promoted",
     )
     scale_a_block: tuple[int, ...] = _key(
         _integers(1, MOST_K, 2), (1, 128), "[rows, k]", "extent of a block of A that has a scale"

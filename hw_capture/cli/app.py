@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
-def _pattern(text: str | None) -> Callable[[str], bool] | None:
+def pattern(text: str | None) -> Callable[[str], bool] | None:
     """A test of names from a regular expression; a wrong one is the user's error."""
     if text is None:
         return None
@@ -79,7 +79,7 @@ def capture(
 
     target = arch if arch.startswith("sm_") else None
     architecture = build.architecture_of(arch) if target else arch
-    chosen, left = build.select(architecture, _pattern(only), _columns(n))
+    chosen, left = build.select(architecture, pattern(only), _columns(n))
     if not chosen:
         raise _none_chosen(architecture, only, n, left)
     if compile_only:
@@ -122,7 +122,7 @@ def _none_chosen(
     names = architectures.get_architecture(architecture).names()
     if left:
         return NoKernelError(f"none of the {len(left)} instructions chosen has a kernel: {left[0][1]}")
-    matching = _pattern(only)
+    matching = pattern(only)
     if only and matching and not any(matching(name) for name in names):
         return no_match(f"instruction of {architecture}", only, names)
     swept = (name for name, (entry, _) in names.items() if entry.family.fixed.swept)
@@ -220,7 +220,7 @@ def verify(
         _verify_layouts(folder, only, as_json)
         return
     with progress_bar(not as_json) as progress:
-        report = replay(folder, matching=_pattern(only), reference=reference, progress=progress)
+        report = replay(folder, matching=pattern(only), reference=reference, progress=progress)
     if as_json:
         typer.echo(json.dumps(report.as_dict(), indent=2))
     else:
@@ -242,7 +242,7 @@ def _check_names(folder: Path, only: str | None) -> None:
     from golden.errors import no_match
     from hw_capture.record.verify import names, unlisted
 
-    known, matching = names(folder), _pattern(only)
+    known, matching = names(folder), pattern(only)
     if not any(matching is None or matching(name) for name in known):
         raise no_match(f"captured instruction of {folder}", only or "", known)
     for path in unlisted(folder):
@@ -254,7 +254,7 @@ def _verify_layouts(folder: Path, only: str | None, as_json: bool) -> None:
     from hw_capture.record.placement_faults import plant
 
     with progress_bar(not as_json) as progress:
-        report = plant(folder, matching=_pattern(only), progress=progress)
+        report = plant(folder, matching=pattern(only), progress=progress)
     if as_json:
         typer.echo(json.dumps(report.as_dict(), indent=2))
     else:
@@ -273,10 +273,11 @@ def _verify_layouts(folder: Path, only: str | None, as_json: bool) -> None:
 
 def add_commands(app: typer.Typer) -> None:
     """Hangs the commands of hw_capture into `mmagold`; the entry point that pyproject.toml names."""
-    from hw_capture.cli import campaign, profile, timing
+    from hw_capture.cli import campaign, products, profile, timing
 
     app.command()(capture)
     app.command()(verify)
     app.command()(campaign.campaign)
+    app.command()(products.capture_products)
     profile.add_commands(app)
     timing.add_commands(app)

@@ -223,7 +223,7 @@ def test_scales_alpha_c_and_bias(fused: bool, out: str) -> None:
 
     def element(row: list[int], column: list[int], i: int, j: int) -> int:
         x = written.value(written.chain(ins, row, column), "f32")
-        x = f32(x * f32(F(float(rows[i])) * F(float(columns[j]))))
+        x = f32(f32(x * F(float(columns[j]))) * F(float(rows[i])))
         late = f32(f32(-1.3) * written.value(int(c[i, j]), out))
         x = f32(f32(0.7) * x + late) if fused else f32(f32(f32(0.7) * x) + late)
         return written.code(f32(x + written.value(int(bias[j]), out)), out)

@@ -1,0 +1,41 @@
+"""The command `mmagold capture-products`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from golden.cli.progress import progress_bar
+from hw_capture.cli.app import Json, pattern
+
+
+def capture_products(
+    out: Annotated[Path, typer.Option("--out", help="Folder for results and manifest.")],
+    only: Annotated[
+        str | None, typer.Option("--only", metavar="REGEX", help="Only cases whose name matches.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the operands.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Record whole matrix products of cuBLAS, cuSPARSELt and Triton, called through PyTorch on this GPU."""
+    from hw_capture.products import cases, record
+
+    matching = pattern(only) or (lambda name: True)
+    chosen = [case for case in cases.cases(seed) if matching(case.name)]
+    if not chosen:
+        raise typer.BadParameter(f"no case matches '{only}'", param_hint="--only")
+    with progress_bar(not as_json) as progress:
+        report = record.record(chosen, out, progress)
+    if as_json:
+        typer.echo(json.dumps(asdict(report) | {"refused": dict(report.refused)}))
+        return
+    typer.echo(
+        f"{report.recorded} products recorded in {out}, {report.explained} of them equal to a named plan, "
+        f"{len(report.refused)} refused"
+    )
+    for name, why in report.refused:
+        typer.echo(f"  {name}: {why}")

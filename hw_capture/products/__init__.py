@@ -1,0 +1,1 @@
+"""Whole matrix products of libraries, recorded on a GPU: which bits cuBLAS, cuSPARSELt and Triton answer."""

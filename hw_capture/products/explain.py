@@ -1,0 +1,111 @@
+"""Which accumulation plan gives the bits that a library answered.
+
+The call says the instruction, the order of K and what is promoted; how many parts K was split into is the
+library's choice, different with every shape, and is found by trying.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import golden
+from golden.gemm.plan import Plan
+from hw_capture.products.cases import Case
+
+Bits = npt.NDArray[Any]
+MOST_PARTS = 64
+_ROWS, _COLUMNS = 2, 8
+"""Results that are tried first; nearly every wrong plan differs in one of them."""
+
+
+def explain(case: Case, operands: dict[str, Bits], d: Bits) -> Plan | None:
+    """The first plan whose results are the recorded ones, every bit of every element; None if none is.
+
+    Args:
+        operands: `case.operands()`.
+        d: raw codes (m, n).
+    """
+    base = plan_of(case)
+    if base is None:
+        return None
+    given = _given(case, operands)
+    rows, columns = slice(0, _ROWS), slice(0, _COLUMNS)
+    few = {name: _part(name, codes, rows, columns) for name, codes in given.items()}
+    for plan in (base, *splits(base, case)):
+        if np.array_equal(_computed(plan, few), d[rows, columns]) and np.array_equal(
+            _computed(plan, given), d
+        ):
+            return plan
+    return None
+
+
+def plan_of(case: Case) -> Plan | None:
+    """The plan of the call without a split; None where the kernels use no matrix instruction."""
+    name = _named(case)
+    return None if name is None else golden.plan("hopper", name)
+
+
+def splits(base: Plan, case: Case) -> Iterator[Plan]:
+    """The plan with K in parts of whole tiles, each number of parts once."""
+    tile = base.tile_steps * base.instruction.k
+    sizes = {-(-case.k // (parts * tile)) * tile for parts in range(2, MOST_PARTS + 1)}
+    for size in sorted(sizes, reverse=True):
+        if size < case.k:
+            yield base.but(part=size)
+
+
+def replayed(plan: Plan, case: Case, operands: dict[str, Bits]) -> Bits:
+    """D (m, n) as the model computes it from `case.operands()`, raw codes."""
+    return _computed(plan, _given(case, operands))
+
+
+def _named(case: Case) -> str | None:
+    """The plan in spec/plans of a case; with its options, where the name has none."""
+    formats = f"{case.a}.{case.b}.{case.d}"
+    options = case.options
+    match case.call:
+        case "mm" | "bmm":
+            return {
+                "f64": "cublas_f64",
+                "f32": "cublas_tf32" if options.get("tf32") else None,
+            }.get(case.a, f"cublas_f16.{case.a}.{case.d}")
+        case "int_mm":
+            return "cublas_s8"
+        case "scaled_mm" if options.get("rows"):
+            return f"cublas_fp8_rows.{formats}"
+        case "scaled_mm":
+            return f"cublas_fp8_{'fast' if options['fast'] else 'precise'}.{formats}"
+        case "sparse_mm":
+            return f"cusparselt_f16.{case.a}"
+    # Triton: four warps on 64 rows are a warpgroup; fewer use mma.sync.
+    by_warps = options.get("warps", 4) != 4 or case.m % 64 != 0
+    if case.a != "e4m3":
+        return f"triton_dot.{case.a}"
+    if by_warps or options["imprecise"] == 0:
+        return "triton_dot.e4m3.mma_sync"
+    return f"triton_dot.e4m3.imprecise_{options['imprecise']}"
+
+
+def _given(case: Case, operands: dict[str, Bits]) -> dict[str, Bits]:
+    """The operands as golden.gemm takes them: of a sparse A what is not zero, and where it stands."""
+    if case.call != "sparse_mm":
+        return operands
+    groups = operands["a"].reshape(case.m, case.k // 4, 4)
+    kept = np.sort(np.argsort(groups == 0, axis=-1, kind="stable")[..., :2], axis=-1)
+    values = np.take_along_axis(groups, kept, axis=-1).reshape(case.m, case.k // 2)
+    return operands | {"a": values, "metadata": (kept[..., 0] | kept[..., 1] << 2).astype(np.uint8)}
+
+
+def _part(name: str, codes: Bits, rows: slice, columns: slice) -> Bits:
+    if name in ("b", "scale_b"):
+        return codes[..., columns]
+    return codes[rows]
+
+
+def _computed(plan: Plan, given: dict[str, Bits]) -> Bits:
+    more: dict[str, Any] = {name: codes for name, codes in given.items() if name not in "ab"}
+    return golden.gemm(given["a"], given["b"], plan, **more)

@@ -1,0 +1,115 @@
+"""Whole products that libraries computed on an H100 (vectors/kernels), beside golden.gemm."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import golden
+from golden.cli.app import app
+from golden.errors import FileFormatError
+from hw_capture.products import explain, record
+from hw_capture.products.cases import Case, cases
+
+FOLDER = Path(__file__).resolve().parents[3] / "vectors" / "kernels"
+RECORDED = {one.case.name: one for one in record.load(FOLDER)}
+SHORT = 1024
+"""K up to which products are replayed in the short run."""
+
+
+def of(call: str, k: int, **options: object) -> record.Recorded:
+    return next(
+        one
+        for one in RECORDED.values()
+        if (one.case.call, one.case.k) == (call, k) and options.items() <= one.case.options.items()
+    )
+
+
+def test_cases_are_those_that_were_recorded() -> None:
+    names = [case.name for case in cases()]
+    assert len(set(names)) == len(names)
+    assert set(RECORDED) == set(names)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if one.case.k <= SHORT else pytest.param(name, marks=pytest.mark.long)
+        for name, one in RECORDED.items()
+        if one.plan
+    ],
+)
+def test_the_plan_gives_what_the_library_gave(name: str) -> None:
+    """Every bit of every element, from operands that are drawn again."""
+    one = RECORDED[name]
+    operands = one.case.operands()
+    assert record.digest(operands) == one.operands
+    assert one.plan is not None
+    assert np.array_equal(explain.replayed(one.plan, one.case, operands), one.d)
+
+
+def test_what_is_not_explained_is_known() -> None:
+    """Vectors times matrices, f32 without tensor cores, a K of tf32 that no step divides, a sparse product
+    that two kernels share."""
+    left = {
+        (one.case.call, one.case.a, min(one.case.m, one.case.n), one.case.k)
+        for one in RECORDED.values()
+        if not one.plan
+    }
+    plain = {key for key in left if key[1] == "f32" and RECORDED}
+    assert left - plain == {("mm", "f64", 1, 2048), ("mm", "f64", 1, 1024), ("sparse_mm", "f16", 32, 16384)}
+    tf32 = {one.case.k for one in RECORDED.values() if one.case.options.get("tf32") and not one.plan}
+    assert tf32 == {208, 2048, 1024}
+
+
+@pytest.mark.parametrize(("call", "k", "options"), [("mm", 4096, {}), ("scaled_mm", 8192, {"fast": True})])
+def test_a_split_is_found(call: str, k: int, options: dict[str, object]) -> None:
+    one = of(call, k, **options)
+    found = explain.explain(one.case, one.case.operands(), one.d)
+    assert found is not None and found.options.part == one.plan.options.part > 0  # type: ignore[union-attr,operator]
+
+
+def test_another_plan_is_not_taken_for_the_right_one() -> None:
+    one = of("scaled_mm", 1024, fast=False)
+    operands = one.case.operands()
+    fast = golden.plan("hopper", "cublas_fp8_fast.e4m3.e4m3.bf16")
+    assert np.mean(explain.replayed(fast, one.case, operands) != one.d) > 0.05
+    wrong = one.d.copy()
+    wrong[-1, -1] ^= 1
+    assert explain.explain(one.case, operands, wrong) is None
+
+
+def test_every_named_plan_was_seen_here() -> None:
+    seen = {
+        entry["plan"]["name"]
+        for entry in json.loads((FOLDER / record.MANIFEST).read_text())["cases"].values()
+        if entry["plan"]
+    }
+    assert seen == {plan.name for plan in golden.plans("hopper")}
+    assert {plan.evidence.kind for plan in golden.plans("hopper")} == {"captured"}
+
+
+def test_sparse_operands_are_two_of_four() -> None:
+    case = Case("sparse_mm", "f16", "f16", "f16", 32, 16, 64)
+    assert (np.count_nonzero(case.operands()["a"].reshape(32, 16, 4), axis=-1) == 2).all()
+
+
+def test_results_of_another_recording_are_refused(tmp_path: Path) -> None:
+    (tmp_path / record.MANIFEST).write_bytes((FOLDER / record.MANIFEST).read_bytes())
+    (tmp_path / record.RESULTS).write_bytes((FOLDER / record.RESULTS).read_bytes()[:-1])
+    with pytest.raises(FileFormatError, match="its SHA-256 is not that of"):
+        record.load(tmp_path)
+
+
+def test_without_pytorch_there_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    done = CliRunner().invoke(app, ["capture-products", "--out", str(tmp_path / "new")])
+    assert done.exit_code == 2 and "PyTorch is not installed" in done.output
+    assert not (tmp_path / "new").exists()
+    done = CliRunner().invoke(app, ["capture-products", "--out", str(tmp_path), "--only", "nothing"])
+    assert done.exit_code == 2 and "no case matches 'nothing'" in done.output
