@@ -1,5 +1,5 @@
 """Runs the cases on the GPU of this machine and writes what they answered: results.npz with the raw codes of
-each D, and manifest.json with device, versions, kernels, plans, digests and what was refused.
+each D, and products.json with device, versions, kernels, plans, digests and what was refused.
 
 Operands are not stored: `Case.operands` draws them again, and their digest tells a generator that drifted.
 """
@@ -29,7 +29,7 @@ from hw_capture.products.cases import Case
 from hw_capture.products.explain import explain, plan_of
 
 Bits = npt.NDArray[Any]
-MANIFEST, RESULTS = "manifest.json", "results.npz"
+MANIFEST, RESULTS = "products.json", "results.npz"
 MOST_BYTES = 1 << 28
 
 
