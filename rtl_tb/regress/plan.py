@@ -168,11 +168,9 @@ def _engines(section: Section) -> tuple[Engine, ...]:
 
 def _engine(section: Section, entry: Any) -> Engine:
     if isinstance(entry, str):
-        name, _, simulator = entry.partition("/")
+        name, simulator = split_engine(entry)
         entry = Section(section.file, section.lines.get("engines", section.line))
-        entry["engine"] = name
-        if simulator:
-            entry["sim"] = simulator
+        entry |= {"engine": name, "sim": simulator}
     if not isinstance(entry, Section):
         raise section.error(f"key 'engines' holds {entry!r}, expected a name or a mapping", "engines")
     engine = entry.take_choice("engine", engines.ENGINES)
@@ -189,6 +187,12 @@ def _engine(section: Section, entry: Any) -> Engine:
     except MmagoldError as error:
         raise entry.error(str(error)) from None
     return Engine(engine, simulator, count, shard, given)
+
+
+def split_engine(text: str) -> tuple[str, str]:
+    """Engine and simulator of "selfcheck/icarus" or "fast"."""
+    name, _, simulator = text.partition("/")
+    return name, simulator or "verilator"
 
 
 _WHOLE = {"resets": 0, "timeout_cycles": 1}
