@@ -138,7 +138,10 @@ class Dut:
     @cached_property
     def fields(self) -> dict[str, Field]:
         """The fields of the operand word and of the result word, by operand, as ports carry them."""
-        return _port_fields(self.layout)
+        fields = _port_fields(self.layout)
+        if "mode" in fields and "mode" not in self.ports:
+            return _with_mode_fields(fields, self.instruction)
+        return fields
 
     def with_latency(self, latency: int) -> Dut:
         """The same DUT with a latency of `latency` clock edges; for those whose latency is measured.
@@ -208,7 +211,7 @@ def read_dut(document: Section, path: Path) -> Dut:
         _clock(document, handshake),
         _reset(document),
         handshake,
-        _ports(document, layout, unit_name),
+        _ports(document, layout, unit, unit_name),
         _constants(document),
         _compare(document),
         {key: f"{document.file}:{line}" for key, line in document.lines.items()},
@@ -442,7 +445,24 @@ def _port_fields(layout: WordLayout) -> dict[str, Field]:
     return fields
 
 
-def _ports(document: Section, layout: WordLayout, unit_name: str) -> dict[str, PortMap]:
+def _with_mode_fields(fields: dict[str, Field], unit: Instruction) -> dict[str, Field]:
+    """The fields with each of `mode` by itself, as mode.NAME, so that it may have a port of its own."""
+    assert unit.modes is not None
+    found: dict[str, Field] = {}
+    for name, whole in fields.items():
+        if name != "mode":
+            found[name] = whole
+            continue
+        lsb = whole.lsb
+        for part in unit.modes.fields:
+            found[f"mode.{part.name}"] = dataclasses.replace(
+                whole, name=f"mode.{part.name}", bits=part.bits, lsb=lsb
+            )
+            lsb += part.bits
+    return found
+
+
+def _ports(document: Section, layout: WordLayout, unit: Instruction, unit_name: str) -> dict[str, PortMap]:
     section = document.take("ports", Section)
     fields = _port_fields(layout)
     missing = [name for name in fields if name not in section]
@@ -450,10 +470,31 @@ def _ports(document: Section, layout: WordLayout, unit_name: str) -> dict[str, P
         raise section.error(
             f"'ports' lacks {', '.join(missing)}: {unit_name} has the operands {', '.join(fields)}"
         )
-    maps = {name: read_map(section, field) for name, field in fields.items()}
+    mode = section.get("mode")
+    maps: dict[str, PortMap] = {}
+    if "mode" in fields and isinstance(mode, Section) and "port" not in mode:
+        fields = _with_mode_fields(fields, unit)
+        maps = _mode_maps(section.take("mode", Section), fields)
+    maps = {name: maps.get(name) or read_map(section, field) for name, field in fields.items()}
     section.done()
     check_overlaps([port_map for name, port_map in maps.items() if name not in RESULTS], fields)
     check_overlaps([port_map for name, port_map in maps.items() if name in RESULTS], fields)
+    return maps
+
+
+def _mode_maps(section: Section, fields: dict[str, Field]) -> dict[str, PortMap]:
+    """The entries of a mode whose fields lie in ports of their own."""
+    own = {name.removeprefix("mode."): field for name, field in fields.items() if name.startswith("mode.")}
+    missing = [name for name in own if name not in section]
+    if missing:
+        raise section.error(f"'mode' lacks {', '.join(missing)}: its fields are {', '.join(own)}", "mode")
+    maps = {
+        field.name: dataclasses.replace(
+            read_map(section, dataclasses.replace(field, name=name)), operand=field.name
+        )
+        for name, field in own.items()
+    }
+    section.done()
     return maps
 
 

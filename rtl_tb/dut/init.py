@@ -123,7 +123,9 @@ def draft(
     module = _taken_apart(read_ports(given.design(sources, top)))
     roles = _roles(module)
     candidates = [instruction] if instruction else _candidates(module, roles)
-    layout = WordLayout.of(_instruction(candidates[0])) if candidates else None
+    unit = _instruction(candidates[0]) if candidates else None
+    layout = WordLayout.of(unit) if unit else None
+    modes = _mode_ports(unit, module, roles) if unit else {}
     lines = [
         editor_line("dut").rstrip(),
         f"# First draft for {module.name}, from its ports. Check what is marked GUESS; docs/dut.md explains "
@@ -137,7 +139,7 @@ def draft(
         "",
         *_timing(module, roles),
         "",
-        *_ports(module, roles, layout),
+        *_ports(module, roles, layout, modes),
         *_rest(roles, module),
         "# nan: exact | canonical | any      zero: strict | any",
         "compare: {nan: exact, zero: strict}",
@@ -228,10 +230,8 @@ def _control(name: str, port: Port) -> str | None:
 def _operand(name: str, direction: str) -> tuple[str | None, int | None]:
     """(operand, number) of a port: "a_i" is ("a", None), "a3" is ("a", 3); (None, None) for a name that no
     rule knows."""
-    plain = name = name.rpartition(".")[2]
-    while (shorter := _AFFIXES.sub("", plain)) != plain and shorter:
-        plain = shorter
-    match = re.fullmatch(r"(.*?)_?(\d+)?", plain.lower())
+    name = name.rpartition(".")[2]
+    match = re.fullmatch(r"(.*?)_?(\d+)?", _plain(name))
     stem = match[1].replace("_", "") if match else ""
     for operand, aliases in _ALIASES.items():
         if stem in aliases and (direction == "output") == (operand in RESULTS):
@@ -339,12 +339,43 @@ def _side(side: str, valid: str, ready: str | None) -> str:
 # Ports ------------------------------------------------------------------------------------------------------
 
 
-def _ports(module: Module, roles: _Roles, layout: WordLayout | None) -> list[str]:
+def _mode_ports(unit: Instruction, module: Module, roles: _Roles) -> dict[str, str]:
+    """The port of each field of `mode`, where every one has an input of its name; takes them from the
+    rest."""
+    names = [part.name for part in unit.modes.fields] if unit.modes else []
+    inputs = [name for name, port in module.ports.items() if port.direction == "input"]
+    found = {
+        name: port
+        for name in names
+        for port in inputs
+        if _plain(port) == name.lower() and port != roles.clock
+    }
+    if len(found) < len(names):
+        return {}
+    roles.left = [name for name in roles.left if name not in found.values()]
+    for operand, ports in list(roles.operands.items()):
+        if set(ports) & set(found.values()):
+            del roles.operands[operand]
+    return found
+
+
+def _plain(name: str) -> str:
+    """A port's name in small letters without what only says that it is one."""
+    plain = name.rpartition(".")[2]
+    while (shorter := _AFFIXES.sub("", plain)) != plain and shorter:
+        plain = shorter
+    return plain.lower()
+
+
+def _ports(module: Module, roles: _Roles, layout: WordLayout | None, modes: Mapping[str, str]) -> list[str]:
     fields = {item.name: item for item in layout.fields} if layout else {}
     lines = ["# Element 0 in the least significant bits, unless order: descending.", "ports:"]
     for operand in fields or ("a", "b", "c", "d"):
         names = roles.operands.get(operand)
-        if names is None:
+        if operand == "mode" and modes:
+            inside = ", ".join(f"{name}: {_scalar(port)}" for name, port in modes.items())
+            lines.append(f"  mode: {{{inside}}}")
+        elif names is None:
             lines.append(f"  {operand}: {operand}{GUESS}: no port looks like it")
         else:
             lines.append(f"  {operand}: {_arrangement(names, module, fields.get(operand))}")

@@ -58,7 +58,11 @@ def dut_schema() -> Schema:
                     "properties": {"kind": {"enum": list(HANDSHAKES)}},
                     "required": ["kind"],
                 },
-                "ports": {"type": "object", "additionalProperties": _port()},
+                "ports": {
+                    "type": "object",
+                    "properties": {"mode": {"anyOf": [_port(), _MODE_FIELDS]}},
+                    "additionalProperties": _port(),
+                },
                 "compare": _object(
                     {"nan": {"enum": list(NAN_POLICIES)}, "zero": {"enum": list(ZERO_POLICIES)}}, []
                 ),
@@ -92,6 +96,13 @@ def _port() -> Schema:
         ["port"],
     )
     return {"anyOf": [*_NAMES["anyOf"], mapping]}
+
+
+_MODE_FIELDS: Schema = {
+    "type": "object",
+    "additionalProperties": _port(),
+    "description": "the port of each field of the mode",
+}
 
 
 if __name__ == "__main__":

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from golden.errors import SpecError
 from rtl_tb.check.check import Options, check
+from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.init import draft
+from rtl_tb.dut.wrapper import wrapper_of
 
 UNIT = """
 unit: mac
@@ -101,3 +104,44 @@ def test_the_draft_finds_the_port(tmp_path, port, found):
     )
     text = draft([source], instruction=str(tmp_path / "unit.yaml"), folder=tmp_path)
     assert yaml.safe_load(text)["ports"]["mode"] == (port if found else "mode")
+
+
+PORTS = ("input [2:0] mode,", "input [1:0] op, input signed_i,")
+SPREAD = {"sign": "signed_i", "op": "op"}
+
+
+def spread(folder, mode, condition=""):
+    """The unit with a port for each field of the mode."""
+    file = mac(folder, condition, ports=DUT["ports"] | {"mode": mode})
+    rtl = (folder / "mac.sv").read_text().replace(*PORTS)
+    (folder / "mac.sv").write_text(rtl.replace("mode[0]", "signed_i").replace("mode[2]", "op[1]"))
+    return file
+
+
+def test_a_mode_may_be_spread_over_ports(tmp_path):
+    assert check(spread(tmp_path, SPREAD), icarus(tmp_path)).passed
+    result = check(spread(tmp_path, SPREAD, "&& !signed_i"), icarus(tmp_path))
+    assert not result.passed
+
+
+@pytest.mark.parametrize(
+    ("mode", "message"),
+    [
+        ({"sign": "signed_i"}, "'mode' lacks op: its fields are sign, op"),
+        (SPREAD | {"ops": "x"}, "unknown key 'ops', expected one of op, sign"),
+        ({"sign": "op", "op": "signed_i"}, "port 'signed_i' has 1 bit, operand mode.op of unit.yaml needs 2"),
+        ({"sign": "op", "op": "op"}, "share bit 0"),
+    ],
+)
+def test_errors_name_the_field_of_the_mode(tmp_path, mode, message):
+    with pytest.raises(SpecError, match=message):
+        wrapper_of(load_dut(spread(tmp_path, mode)))
+
+
+def test_init_finds_the_ports_of_the_fields(tmp_path):
+    spread(tmp_path, SPREAD)
+    rtl = tmp_path / "mac.sv"
+    rtl.write_text(rtl.read_text().replace("signed_i", "sign_i"))
+    drafted = yaml.safe_load(draft([rtl], instruction=str(tmp_path / "unit.yaml"), folder=tmp_path))
+    assert drafted["ports"]["mode"] == {"sign": "sign_i", "op": "op"}
+    assert "constants" not in drafted
