@@ -18,7 +18,8 @@ class Vendor:
     machine: what the machine's names of instructions are called, None where an instruction's own name is the
     machine's. compiler: what makes code for an architecture's targets. lane, register: a letter for pictures
     and what it stands for. modifiers: by variable, the word for each value. words: {WORD} in machine names:
-    the variable that it follows, and the text for each value.
+    the variable that it follows, and the text for each value. nan: by format, the word of a NaN that
+    additions, multiplications and conversions outside matrix units make; empty where nothing is known.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Vendor:
     register: tuple[str, str]
     modifiers: Mapping[str, Mapping[str, str]]
     words: Mapping[str, tuple[str, Mapping[str, str]]]
+    nan: Mapping[str, int]
 
     @property
     def heading(self) -> str:
@@ -59,10 +61,15 @@ def _load(document: Section) -> Vendor:
         _label(labels, "register"),
         _modifiers(document.take("modifiers", Section, None)),
         _words(document.take("words", Section, None)),
+        _nan(document.take("nan", Section, None)),
     )
     labels.done()
     document.done()
     return vendor
+
+
+def _nan(table: Section | None) -> dict[str, int]:
+    return {fmt: table.take_int(fmt, 0, 2**64 - 1) for fmt in table} if table else {}
 
 
 def _label(labels: Section, key: str) -> tuple[str, str]:

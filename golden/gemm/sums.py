@@ -97,13 +97,10 @@ def _fma(fmt: str) -> Instruction:
     return build_instruction(yamlfile.parse(text + step, "fma"))
 
 
-_NVIDIA = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "f64": 0xFFF8000000000000}
-"""What FADD, FMUL and FFMA, conversions (PTX ISA: the canonical NaN), and DMMA make; see spec/algorithms."""
-
-
 def nan_word(plan: Plan) -> int | None:
-    """The word of a NaN that arithmetic after the instruction hands on; None: the format's quiet NaN."""
+    """The word of a NaN that arithmetic after the instruction hands on, as spec/vendors says it; None: the
+    format's quiet NaN."""
     unit = plan.instruction
-    if unit.is_custom or get_architecture(unit.architecture).vendor != "NVIDIA":
+    if unit.is_custom:
         return None
-    return _NVIDIA.get(plan.formats["d"].name)
+    return get_architecture(unit.architecture).maker.nan.get(plan.formats["d"].name)
