@@ -1,4 +1,4 @@
-"""The commands `mmagold rtl check`, `rtl init`, `rtl qualify`, `rtl regress` and `mmagold doctor`.
+"""The commands `mmagold rtl check`, `init`, `qualify`, `regress` and `ucis`, and `mmagold doctor`.
 
 The entry point `add_commands` hangs them into the command; heavy imports happen inside.
 """
@@ -321,6 +321,19 @@ def regress(
         raise typer.Exit(result.status)
 
 
+def ucis(
+    coverage: Annotated[
+        Path, typer.Argument(metavar="COVERAGE.JSON", help="Saved coverage.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The UCIS database, in XML.", show_default=False)],
+) -> None:
+    """Writes functional coverage for the coverage tools of simulators (UCIS, through PyUCIS)."""
+    from rtl_tb.flows.ucis import export
+
+    count = export(coverage, out)
+    typer.echo(f"{out}: coverage of {count} instruction{'s' * (count != 1)}", err=True)
+
+
 def doctor(as_json: Json = False) -> None:
     """Looks for the simulators, says how to install what is missing, and tries a small DUT on each. Exit
     status 2: one fails."""
@@ -348,6 +361,7 @@ def add_commands(app: typer.Typer) -> None:
     rtl.command()(init)
     rtl.command()(qualify)
     rtl.command()(regress)
+    rtl.command()(ucis)
     app.command()(doctor)
     OPENERS.append(_black_box)
 

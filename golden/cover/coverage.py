@@ -29,7 +29,7 @@ from golden.stimuli.sequences import enough
 from golden.vectors.vectorset import VectorSet
 
 Bits = npt.NDArray[Any]
-_FORMAT = "mmagold functional coverage 1"
+FORMAT = "mmagold functional coverage 1"
 _CHUNK = 4096
 """Vectors that are looked at together: bounds the memory."""
 
@@ -153,7 +153,7 @@ class Coverage:
                 table[point.name][label] = hits
         hit, total = self.counts
         return {
-            "format": _FORMAT,
+            "format": FORMAT,
             "instruction": {"architecture": self.instruction.architecture, "name": self.instruction.name},
             "vectors": self.vectors,
             "bins_hit": hit,
@@ -168,8 +168,8 @@ class Coverage:
         Raises:
             FileFormatError: it is not saved coverage, or of other coverpoints (another version of the spec).
         """
-        if not isinstance(saved, dict) or saved.get("format") != _FORMAT:
-            raise FileFormatError(f"this is no saved coverage, expected format '{_FORMAT}'")
+        if not isinstance(saved, dict) or saved.get("format") != FORMAT:
+            raise FileFormatError(f"this is no saved coverage, expected format '{FORMAT}'")
         try:
             named = saved["instruction"]
             coverage = cls(ins or instruction(named["architecture"], named["name"]))
