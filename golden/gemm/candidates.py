@@ -47,7 +47,13 @@ def candidates(architecture: str, formats: dict[str, Format], k: int) -> Iterato
 
 
 def _takes(plan: Plan, formats: dict[str, Format]) -> bool:
-    return all(plan.formats[name] == fmt for name, fmt in formats.items())
+    """Whether A and B of these formats are all that the plan asks for."""
+    alone = _is_dense(plan.instruction) and plan.options.scales == "none"
+    return alone and all(plan.formats[name] == fmt for name, fmt in formats.items())
+
+
+def _is_dense(unit: Instruction) -> bool:
+    return unit.pattern is None and unit.scale_block is None
 
 
 def _fits(plan: Plan, k: int) -> bool:
@@ -121,7 +127,7 @@ def _units(architecture: str, formats: dict[str, Format]) -> list[tuple[Instruct
     seen: set[object] = set()  # those that differ in M and N alone share a program
     for unit in instructions(architecture):
         key = id(unit.program), unit.k, *(unit.formats[name] for name in "abcd")
-        if unit.pattern is not None or unit.scale_block is not None or key in seen:
+        if not _is_dense(unit) or key in seen:
             continue
         seen.add(key)
         for convert in _conversions(unit, formats):

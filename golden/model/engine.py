@@ -275,7 +275,13 @@ class Engine:
 
         Args:
             operands: checked, as for `matrices`, with rows and columns m and n. Leading dimensions broadcast.
+
+        Raises:
+            CoreError: an operand of the unit is missing.
         """
+        wanted = self.signature.operand_shapes(True)
+        if missing := wanted.keys() - operands.keys():
+            raise CoreError(f"the core was given no {' and no '.join(sorted(missing))}")
         return self._run(operands, m, n, False, None)
 
     def compute(self, checked: dict[str, Bits], matrices: bool, general: bool = False) -> Bits:

@@ -495,3 +495,16 @@ def test_nothing_warns() -> None:
     a = any_codes("f16", (40, 64), 28)
     with warnings.catch_warnings(action="error"):
         golden.gemm(a, a.T, plan, scale_a=np.float32(1e38), scale_b=np.float32(1e38))
+
+
+def test_an_operand_that_is_missing_is_no_crash() -> None:
+    sparse = golden.instruction(
+        "hopper", "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+    )
+    operands = {
+        "a": np.zeros((16, 16), np.uint16),
+        "b": np.zeros((32, 8), np.uint16),
+        "c": np.zeros((16, 8), np.uint32),
+    }
+    with pytest.raises(golden.MmagoldError, match="the core was given no metadata"):
+        sparse.engine.tiles(operands, 16, 8)
