@@ -199,7 +199,7 @@ def _one(
         torch.cuda.synchronize()
         kernels = _kernels(torch, lambda: call(a, b))
     except Exception as error:
-        refused.append(f"{key}: {error}".split("\n")[0][:200])
+        refused.append(" ".join(f"{key}: {error}".split())[:200])
         return
     codes = _codes(torch, d)
     entry: dict[str, Any] = {"key": key, "call": name, "a": fa, "b": fb, "d": fd, "shape": list(shape)}
