@@ -49,7 +49,7 @@ class Tap:
     slug, text, weight: as of golden/dissect/hypotheses.py.
     place: one of PLACES. `rule` changes the signals there, whose class has the place's name.
     of: the kinds of steps in which the fault is, by their class; none: all.
-    in_order: whether the rule looks at other vectors, so that all have to be there, in order.
+    in_order: whether the rule looks at the vectors before or after, by one.
     """
 
     slug: str

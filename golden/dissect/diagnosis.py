@@ -104,6 +104,11 @@ class Hypothesis:
         return any(isinstance(wire, Tap) for wire in self.wires)
 
     @property
+    def in_order(self) -> bool:
+        """Whether a result depends on the vectors before or after."""
+        return any(wire.in_order for wire in self.wires)
+
+    @property
     def has_words(self) -> bool:
         """Whether the schema of units can say it."""
         return self.instruction is not None and not self.wires and not self.delay
@@ -141,6 +146,8 @@ class Fault:
         """Dot products on which no other fault shows, (n,)."""
         if self.others is None:
             return np.ones(len(operands["a"]), np.bool_)
+        if self.others.in_order:  # of dot products by themselves it says nothing
+            return np.zeros(len(operands["a"]), np.bool_)
         return np.asarray(self.others.results(operands) == ins.dot(**operands))
 
     def as_dict(self) -> dict[str, Any]:
@@ -402,7 +409,18 @@ class _Search:
         return tuple(sorted(found, key=lambda fault: -fault.explains))
 
     def _right(self, hypothesis: Hypothesis) -> Mask:
-        return np.asarray(self.policy.equal(self.fmt, hypothesis.results(self.operands), self.actual))
+        return ~self._misses(hypothesis, np.arange(len(self.actual)))
+
+    def _misses(self, hypothesis: Hypothesis, places: npt.NDArray[np.intp]) -> Mask:
+        """Which of these results a hypothesis does not explain. Where it looks at the vectors beside, each
+        comes with both; the first and the last one have no partner, tell nothing and do not count."""
+        last = len(self.actual) - 1
+        beside = np.clip(places[:, None] + [-1, 0, 1], 0, last).reshape(-1)
+        given = beside if hypothesis.in_order else places
+        codes = hypothesis.results({name: each[given] for name, each in self.operands.items()})
+        codes = codes[1::3] if hypothesis.in_order else codes
+        missed = ~self.policy.equal(self.fmt, codes, self.actual[places])
+        return np.asarray(missed & (places > 0) & (places < last) if hypothesis.in_order else missed)
 
     def _ranked(self, failing: int) -> tuple[Hypothesis, ...]:
         """All that explain everything, then the nearest; without those that add a change for nothing."""
@@ -431,7 +449,7 @@ class _Search:
     def _datapath(self) -> list[Hypothesis]:
         """Every hypothesis with one fault of the datapath: faults for which the schema has no words. They
         take longer."""
-        return [_wired(self.base, tap) for tap in taps(self.ins) if not tap.in_order]
+        return [_wired(self.base, tap) for tap in taps(self.ins) if not tap.in_order or self._has_order]
 
     @property
     def base(self) -> Hypothesis:
@@ -467,7 +485,13 @@ class _Search:
         stuck = (
             [constant(self.ins, int(codes[counts.argmax()]))] if counts.max() > 0.9 * len(self.actual) else []
         )
-        return [*wires(self.ins), *stuck, *(clears() if "clear" in self.operands else [])]
+        late = skews(self.ins) if self._has_order else []
+        return [*wires(self.ins), *late, *stuck, *(clears() if "clear" in self.operands else [])]
+
+    @property
+    def _has_order(self) -> bool:
+        """Whether there are enough results for a shift by one vector not to explain much by chance."""
+        return len(self.actual) >= _FEWEST_DELAYED
 
     def _nan_word(self) -> int | None:
         """The word that the unit answers most often where a NaN is expected, if it is another one."""
@@ -497,7 +521,6 @@ class _Search:
         left = self._left(best)
         if len(left) > _LEFT:
             left = np.random.default_rng(2).choice(left, _LEFT, replace=False)
-        operands, actual = self._at(left)
         self.sample = np.union1d(self.sample, left)
         found: list[tuple[int, float, int, Hypothesis]] = []
         for one in singles:
@@ -506,20 +529,16 @@ class _Search:
             if one.known:
                 continue
             tried = [one, *_joined(best, one)]  # it may show by itself, or on top of the best alone
-            right = len(left) - min(self._wrong(each, operands, actual) for each in tried)
+            right = len(left) - min(self._wrong(each, left) for each in tried)
             if right:
                 found.append((-right, one.weight, len(found), one))
         return [one for *_, one in sorted(found)[:_POOL]]
-
-    def _at(self, places: npt.NDArray[np.intp]) -> tuple[Operands, Bits]:
-        return {name: codes[places] for name, codes in self.operands.items()}, self.actual[places]
 
     # Scoring
 
     def score(self, hypotheses: list[Hypothesis], deadline: float = float("inf")) -> list[_Scored]:
         """Hypotheses that explain something, by how many results of the sample they leave."""
         hypotheses = self._passed_on(hypotheses, deadline)
-        operands, actual = self._at(self.sample)
         base = int(self.wrong[self.sample].sum())
         scored = []
         for index, hypothesis in enumerate(hypotheses):
@@ -527,7 +546,7 @@ class _Search:
                 self.progress(index, len(hypotheses))
             if time.monotonic() > deadline:
                 break
-            wrong = self._wrong(hypothesis, operands, actual)
+            wrong = self._wrong(hypothesis, self.sample)
             if wrong < base:
                 scored.append(_Scored(hypothesis, wrong))
         return sorted(scored, key=_by_what_is_left)
@@ -539,19 +558,18 @@ class _Search:
             return hypotheses
         failing = self.wrong[self.sample]
         quick = np.concatenate([self.sample[failing][:_QUICK], self.sample[~failing][:_QUICK]])
-        operands, actual = self._at(quick)
         found = []
         for index, one in enumerate(slow):
             if index % 64 == 0 and self.progress is not None:
                 self.progress(index, len(slow))
             if time.monotonic() > deadline:
                 break
-            found.append((self._wrong(one, operands, actual), one.weight, index, one))
+            found.append((self._wrong(one, quick), one.weight, index, one))
         kept = {id(one) for *_, one in sorted(found)[:_PASSED_ON]}
         return [one for one in hypotheses if not one.taps or id(one) in kept]
 
-    def _wrong(self, hypothesis: Hypothesis, operands: Operands, actual: Bits) -> int:
-        return int((~self.policy.equal(self.fmt, hypothesis.results(operands), actual)).sum())
+    def _wrong(self, hypothesis: Hypothesis, places: npt.NDArray[np.intp]) -> int:
+        return int(self._misses(hypothesis, places).sum())
 
     def confirm(self, found: list[_Scored]) -> list[_Scored]:
         """Counts on all results what the best hypotheses leave; returns all, sorted anew where the sample
@@ -573,29 +591,21 @@ class _Search:
             if hypothesis.slug in self.confirmed:
                 continue
             wrong = self._left(hypothesis)
-            total = len(self.judged if hypothesis.taps else self.actual)
+            total = len(self.judged if hypothesis.taps else self.actual) - 2 * hypothesis.in_order
             self.confirmed[hypothesis.slug] = replace(hypothesis, remaining=len(wrong), total=total)
             missed += [wrong[:_MISSED]] if scored.wrong == 0 else []
         return np.concatenate(missed)
 
     def _left(self, hypothesis: Hypothesis) -> npt.NDArray[np.intp]:
         """Indices of the results that a hypothesis does not explain, of all that it is held against."""
-        if not hypothesis.taps:
-            return np.flatnonzero(~self._right(hypothesis))
-        operands, actual = self._at(self.judged)
-        right = self.policy.equal(self.fmt, hypothesis.results(operands), actual)
-        return np.asarray(self.judged[~right])
+        judged = self.judged if hypothesis.taps else np.arange(len(self.actual))
+        return judged[self._misses(hypothesis, judged)]
 
     def _delays(self) -> None:
-        """Results, or some operands, that belong to a vector before or after; those without a partner tell
-        nothing and do not count."""
-        if len(self.actual) < _FEWEST_DELAYED:
+        """Results that belong to a vector before or after; those without a partner tell nothing and do not
+        count."""
+        if not self._has_order:
             return
-        late = [tap for tap in taps(self.ins) if tap.in_order] if self.wrong.mean() > ACCEPTED else []
-        faults: list[Part] = [*skews(self.ins), *late]
-        for skewed in (_wired(self.base, fault) for fault in faults):
-            left = int((~self._right(skewed)[1:-1]).sum())
-            self.confirmed[skewed.slug] = replace(skewed, remaining=left, total=len(self.actual) - 2)
         for delay in _LATE:
             count = "one" if abs(delay) == 1 else f"{abs(delay)}"
             slug = f"{'delayed' if delay > 0 else 'early'}-by-{count}"

@@ -367,12 +367,9 @@ def _without_c(step: Step, operation: Operation, mode: str) -> Step | tuple[Step
     of = tuple(name for name in step.of if name != "c")
     match step:
         case Sum() if "c" in step.of:
-            return replace(step, of=of)
+            return replace(step, of=of, complement="none")
         case Align() if "c" in step.of:
-            bits, window = (
-                tuple(item for item in table if item[0] != "c") for table in (step.fraction_bits, step.window)
-            )
-            return replace(step, of=of, fraction_bits=bits, window=window, left_out=())
+            return _aligned_without_c(step, of)
         case Round(to="d", format=fmt, nan=nan):
             add = Additions(
                 order="sequential", of=("partial", "c"), to="d", format=fmt, rounding=mode, nan=nan
@@ -384,6 +381,19 @@ def _without_c(step: Step, operation: Operation, mode: str) -> Step | tuple[Step
             return step  # c is flushed and looked at as before
         case _:
             assert_never(step)
+
+
+def _aligned_without_c(step: Align, of: tuple[str, ...]) -> Align:
+    """The alignment of the other registers."""
+    bits, window, spared = (
+        tuple(item for item in table if item[0] != "c")
+        for table in (step.fraction_bits, step.window, step.spared)
+    )
+    named = (replace(one, of=tuple(name for name in one.of if name != "c")) for one in step.maximum)
+    maximum = tuple(one for one in named if one.of)
+    return replace(
+        step, of=of, fraction_bits=bits, window=window, spared=spared, maximum=maximum, left_out=()
+    )
 
 
 def _order(ins: Instruction) -> Iterator[Change]:

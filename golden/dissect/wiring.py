@@ -26,13 +26,15 @@ BESIDE = ("clear", "held")
 
 @dataclass(frozen=True)
 class Wire:
-    """One fault of the wiring: of the operands before the arithmetic, or of the result behind it."""
+    """One fault of the wiring: of the operands before the arithmetic, or of the result behind it. `in_order`:
+    it looks at the vectors before or after, by one."""
 
     slug: str
     text: str
     operands: Rewire | None = None
     result: Rework | None = None
     weight: float = 1.0
+    in_order: bool = False
 
 
 def run(ins: Instruction, faults: Sequence[Wire | Tap], operands: Operands) -> Bits:
@@ -82,8 +84,7 @@ def _no_products(operands: Operands, clear: Bits) -> Operands:
 
 
 def skews(ins: Instruction) -> list[Wire]:
-    """Operands that belong to the vector before or after: a register too many or too few. They need all
-    vectors, in order."""
+    """Operands that belong to the vector before or after: a register too many or too few."""
     groups = {"a and b": "ab", "c": "c", "a": "a", "b": "b"}
     found = []
     for text, names in groups.items():
@@ -91,7 +92,7 @@ def skews(ins: Instruction) -> list[Wire]:
             continue
         for late, word in ((1, "late"), (-1, "early")):
             slug = f"{names}-{word}-by-one"
-            found.append(Wire(slug, f"{text} {word} by one vector", _rolled(names, late)))
+            found.append(Wire(slug, f"{text} {word} by one vector", _rolled(names, late), in_order=True))
     return found
 
 

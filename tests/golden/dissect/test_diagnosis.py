@@ -18,6 +18,7 @@ from golden import yamlfile
 from golden.catalog import unit_files
 from golden.catalog.unit_text import unit_text
 from golden.dissect import diagnosis
+from golden.dissect.hypotheses import changes
 from golden.instruction import Instruction
 from golden.vectors.vectorset import VectorSet, default_set
 
@@ -184,7 +185,7 @@ FAULTS: list[tuple[str, str, Callable[[Keys], None]]] = [
 
 
 def check(name: str, actual: Any, slug: str) -> diagnosis.Diagnosis:
-    found = diagnosis.diagnose(unit(name), vectors(name).operands, actual)
+    found = diagnosis.diagnose(unit(name), vectors(name).operands, actual, budget_seconds=300)
     assert found.explains, found.sentence()
     assert slug in {hypothesis.slug for hypothesis in found.explaining}, found.sentence()
     assert len(found.explaining) <= 4, "the vectors tell most faults apart"
@@ -384,3 +385,14 @@ def test_units_round_trip_through_yaml(name: str) -> None:
         unit_text(golden.instruction("hopper", "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"))
         is None
     )
+
+
+@pytest.mark.parametrize("name", ["rdna3_dot2", "fixed_point"])
+def test_every_change_makes_a_program_that_runs(name: str) -> None:
+    """Also of units with a formula for the largest exponent, which may name c."""
+    ins = unit(name)
+    operands = default_set(ins, 4, seed=1).operands
+    made = [new for change in changes(ins) if (new := change.apply(ins)) is not None]
+    assert len(made) > 30
+    for new in made:
+        assert new.dot(**operands).shape == (4,)
