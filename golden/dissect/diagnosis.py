@@ -373,18 +373,18 @@ class _Search:
         if not failing:
             same = Hypothesis("identity", "no difference", self.ins, remaining=0, total=len(self.actual))
             return Diagnosis(self.ins, (same,), 0, len(self.actual))
-        singles = self._singles()
-        found = self.score(singles)
+        plain, inside = self._singles(), self._datapath()
+        found = self.score(plain)
         self._delays()
         found = self.confirm(found)
         if not self._explained() or failing < _FEW:
-            inside = self._datapath()
-            singles += inside
             found = self.confirm(sorted([*found, *self.score(inside)], key=_by_what_is_left))
         for _ in range(_DEPTH - 1):
-            if self._explained() or time.monotonic() > deadline:
-                break
-            found = self.confirm(self._combined(found, singles, deadline))
+            bases, found = found, []
+            for further in (plain, inside):
+                if not self._explained() and time.monotonic() < deadline:
+                    found += self.confirm(self._combined(bases, further, deadline))
+            found.sort(key=_by_what_is_left)
         ranked = self._ranked(failing)
         if ranked and ranked[0].accepted(failing):
             facts: dict[str, Any] = {"faults": self._faults(ranked[0])}
