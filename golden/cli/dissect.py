@@ -41,16 +41,20 @@ def dissect(
 ) -> None:
     """Finds the specification of a black box by asking it.
 
-    Ends with status 1 where the nearest candidate still answers otherwise than the box.
+    Ends with status 1 where the nearest candidate still answers otherwise than the box, and with 2 where
+    there is no candidate.
     """
     from golden.dissect.blackbox.dissecting import dissect as search
     from golden.dissect.blackbox.sources import open_box, read_formats
+    from golden.errors import OperandError
     from golden.files import output
 
     named = None if formats is None else read_formats(formats)
     unit = open_box(box, named, k, scale_block, pattern)
     with progress_bar() as progress:
         found = search(unit, seconds=seconds, asks=asks, seed=seed, progress=progress)
+    if found.instruction is None:
+        raise OperandError(found.sentence())
     if out is not None and found.yaml is not None:
         output.write_text(out, found.yaml)
     if report is not None:

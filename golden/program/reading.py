@@ -82,7 +82,7 @@ class StepReader:
                 self.values[name] = self._value(key_name(name, key), key, default)
         step = kind(**self.values)
         self.section.done()
-        self._check(step)
+        self.check(step)
         return step
 
     def _variant(self) -> type[Step]:
@@ -274,7 +274,12 @@ class StepReader:
 
     # What two keys of one step have to do with each other ---------------------------------------------------
 
-    def _check(self, step: Step) -> None:
+    def check(self, step: Step) -> None:
+        """Refuses keys that do not go together; also of a step that nobody wrote in YAML.
+
+        Raises:
+            SpecError: at the step's line.
+        """
         fmt = format_of(step)
         if step.to == "d" and fmt is not None and fmt != self.out:
             raise self.section.error(

@@ -12,8 +12,9 @@ from golden.instruction import CUSTOM, Evidence, Instruction
 from golden.number.formats import Format, Kind
 from golden.program.checks import StepChecks
 from golden.program.program import OWN_STEPS, OperandFormats, Operation, Program
+from golden.program.reading import StepReader
 from golden.program.signature import Bits, Signature
-from golden.program.steps import Step
+from golden.program.steps import Additions, Fma, Multiply, Round, SpecialValues, Step, format_of
 from golden.yamlfile import Section
 
 _NOWHERE = Section("candidate", 1)
@@ -88,12 +89,20 @@ def candidate(takes: Signature, operations: Iterable[Operation], order: str) -> 
         seed = takes.formats["c"] if one.seed == "c" else results.get(one.seed, one.out_format)
         if any({**results, "c": takes.formats["c"]}.get(name) != one.out_format for name in one.addends):
             return None
-        linked.append(replace(one, seed_format=seed))
+        steps = [_with_word(step, one.out_format) for step in one.steps]
+        linked.append(replace(one.with_steps(steps), seed_format=seed))
         results[one.to] = one.out_format
     if not linked or linked[-1].out_format != takes.formats["d"]:
         return None
     found = Candidate(takes, tuple(linked), order)
     return found if all(_sound(takes, one) for one in found.operations) else None
+
+
+def _with_word(step: Step, out: Format) -> Step:
+    """The step with the word of a NaN filled in where it names none, as the loader does."""
+    if isinstance(step, SpecialValues | Multiply | Additions | Fma | Round) and step.nan is None:
+        return replace(step, nan=(format_of(step) or out).nan)
+    return step
 
 
 def _sound(takes: Signature, one: Operation) -> bool:
@@ -102,6 +111,13 @@ def _sound(takes: Signature, one: Operation) -> bool:
     scales = tuple((name, takes.formats[name]) for name in ("scale_a", "scale_b") if name in takes.formats)
     frame = replace(one, steps=(), to="", k_index=tuple(range(len(one.k_index))))
     return _checked(one.steps, frame, formats, scales, takes.stored_k)
+
+
+def _is_nan(word: int | None, fmt: Format) -> bool:
+    """Whether a word is a NaN of the format, or the format has none."""
+    if word is None or fmt.nan is None:
+        return True
+    return word < 1 << fmt.bits and fmt.decode(word).kind == Kind.NAN
 
 
 @lru_cache(maxsize=1 << 14)
@@ -116,15 +132,11 @@ def _checked(
     checks = StepChecks(frame, OperandFormats(a, b, c, d, k, {}, dict(scales)))
     try:
         for step in steps:
+            StepReader(step.op, _NOWHERE, frame.out_format, {}).check(step)
             checks.add(step, _NOWHERE)
     except (SpecError, CoreError):
         return False
     last, out = steps[-1], frame.out_format
-    word = getattr(last, "nan", None)
-    if (
-        word is not None
-        and out.nan is not None
-        and (word >= 1 << out.bits or out.decode(word).kind != Kind.NAN)
-    ):
+    if not all(_is_nan(getattr(step, "nan", None), format_of(step) or out) for step in steps):
         return False
     return last.to == "d" and getattr(last, "format", None) == out

@@ -15,20 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from golden import stimuli
+from golden import stimuli, yamlfile
 from golden.catalog.relatives import relatives
+from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
 from golden.dissect.blackbox import fitting
 from golden.dissect.blackbox.box import Bank, Box, BudgetEnded
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.found import Example, Found
-from golden.dissect.blackbox.moves import Hints, moves, nan_words
+from golden.dissect.blackbox.moves import Hints, Move, moves, nan_words
 from golden.dissect.blackbox.order import KIND as MASKS
 from golden.dissect.blackbox.order import Node, find_order
 from golden.dissect.blackbox.skeletons import skeletons
 from golden.dissect.blackbox.views import as_taken, dense_view
 from golden.dissect.minimising import costs, minimise
-from golden.errors import OperandError
+from golden.errors import OperandError, SpecError
 from golden.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.signature import Operands
@@ -43,9 +44,23 @@ _TAKEN = 24
 """Counterexamples of one kind that join the bank in one round."""
 _SHRUNK = 3
 _MOST_FITS = 6
-_MOST_REFITS = 12
+_ALTERNATIVE_SECONDS = 5.0
+_TELLING = 2
+"""Rounds of checking before neighbours are told apart."""
+_TELLING_SECONDS, _AIMED_TAKEN = 8.0, 8
 _LEAST = 4
 """Questions of each kind that make a round worth its while."""
+_AIMED = dict.fromkeys(
+    (
+        *("alignment_edge", "alignment_one_term", "subnormal_result", "tie", "half_ulp", "subnormal"),
+        *("deep_cancellation", "cancelled_groups", "near_overflow", "special_each"),
+    ),
+    24,
+)
+"""Kinds that aim at the steps of a program, and how many of each."""
+_FLOORS = ("floor", "min_exponent")
+_AT_FLOORS = {"floor_edge": 256, "tiny_zero_c": 48, "subnormal_result": 48}
+"""The same for least exponents, which few operands reach."""
 _ORDINARY = (
     MASKS,
     *("narrow", "wide", "cancelling", "alignment_edge", "equal_exponents", "c_dominant", "half_ulp"),
@@ -199,47 +214,89 @@ class _Search:
         made = skeletons(self.takes, self.state.tree)
         ordinary = self.bank.of_kinds(set(_ORDINARY)) if self.takes.formats["d"].is_float else self.bank
         self.ranked = fitting.rank(ordinary, made, self.deadline)
-        self._refit(self.ranked)
+        self._refit(self.ranked[:_MOST_FITS], fitting.Effort.SINGLE)
 
-    def _refit(self, starts: list[fitting.Fit]) -> None:
-        """Fits the first candidates until one explains the bank; else keeps the nearest."""
+    def _refit(self, starts: list[fitting.Fit], effort: fitting.Effort) -> None:
+        """Fits candidates until one explains the bank; else keeps the nearest."""
         best: fitting.Fit | None = None
         end = time.monotonic() + _SHARE_OF_FITS * self.dense.left
-        for turn, start in enumerate(starts[:_MOST_FITS]):
+        for turn, start in enumerate(starts):
             if time.monotonic() > end:
                 break
-            self._tell(f"fitting: {start.candidate.order}", turn, min(len(starts), _MOST_FITS))
+            self._tell(f"fitting: {start.candidate.order}", turn, len(starts))
             now = fitting.Fit(start.candidate, fitting.wrong_of(self.bank, start.candidate), start.told)
-            done = fitting.fit(self.bank, now, end)
+            done = fitting.fit(self.bank, now, end, effort)
             if best is None or done.wrong < best.wrong:
                 best = done
             if best.wrong == 0:
                 break
-        if best is not None and best.wrong and time.monotonic() < end:
-            best = fitting.fit(self.bank, best, end, faults=True)
-        self.state.fit = best
+        self.state.fit = best or self.state.fit
 
     # Checking -----------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        """Asks about operands of every kind until the limits end; fits again after every counterexample."""
-        turn, fits = 0, 0
+        """Asks about operands of every kind until the limits end; fits again after every counterexample, the
+        harder the more often that did not help."""
+        turn, efforts = 0, iter(fitting.Effort)
+        told: object = None
         while self.state.fit is not None:
+            candidate = self.state.fit.candidate
             share = min(_GROWTH[min(turn, len(_GROWTH) - 1)], self._share_left())
             if share < _LEAST or self.dense.left < 1:
                 return
             wrong = self._round(share, turn)
             turn += 1
-            if wrong and fits < _MOST_REFITS:
-                fits += 1
-                before = self.state.fit
-                again = fitting.Fit(
-                    before.candidate, fitting.wrong_of(self.bank, before.candidate), before.told
-                )
-                self._refit([again, *self.ranked])
-                self.state.differing = {}  # the checks were of another candidate; its bank is asked again
-            elif wrong:
+            if not wrong and turn >= _TELLING and told != candidate.key:
+                told = candidate.key
+                wrong = self._tell_apart(candidate)
+            if not wrong:
+                continue
+            now = fitting.Fit(candidate, fitting.wrong_of(self.bank, candidate), self.state.fit.told)
+            self.state.differing = {}  # the checks were of another candidate; its bank is asked again
+            self._refit([now], fitting.Effort.SINGLE)
+            if self.state.fit.wrong == 0:
+                efforts = iter(fitting.Effort)
+                continue
+            effort = next(efforts, None)
+            if effort is None:
+                self._round(share, turn)
                 return
+            self._refit([self.state.fit, *self.ranked[: _MOST_FITS // 2]], effort)
+
+    def _tell_apart(self, candidate: Candidate) -> bool:
+        """Asks where neighbours that answered the whole bank alike would answer otherwise, on operands drawn
+        for them; whether the candidate was wrong anywhere."""
+        end = time.monotonic() + min(_TELLING_SECONDS, self.dense.left / 3)
+        found: list[Operands] = []
+        for index, move in enumerate(self._neighbours(candidate)):
+            if time.monotonic() > end:
+                break
+            new = move.apply(candidate)
+            if new is None or self.bank.wrong(new.dot).any():
+                continue
+            aims = _AT_FLOORS if move.key.endswith(_FLOORS) else _AIMED
+            for place, (kind, count) in enumerate(aims.items()):
+                rng = self._rng(1000 + index, place)
+                operands = stimuli.generate(new.instruction, kind, count, rng)
+                differ = np.flatnonzero(new.dot(**operands) != candidate.dot(**operands))[:_AIMED_TAKEN]
+                found += [{name: codes[differ] for name, codes in operands.items()}] if len(differ) else []
+        if not found:
+            return False
+        whole = {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+        answers = self.dense.answer(whole)
+        self.bank.add("between neighbours", whole, answers)
+        return bool((candidate.dot(**whole) != answers).any())
+
+    def _neighbours(self, candidate: Candidate) -> list[Move]:
+        """Single changes of a candidate: all floors of exponents, others near what they are."""
+        words = self._words()
+        floors = [m for m in moves(candidate, Hints(words)) if m.key.endswith(_FLOORS)]
+        return [*floors, *moves(candidate, Hints(words, wide=False))]
+
+    def _words(self) -> tuple[int, ...]:
+        """The NaNs that the box answered."""
+        d = self.takes.formats["d"]
+        return nan_words(d, self.bank.answers.tolist()) if d.is_float else ()
 
     def _share_left(self) -> int:
         """Questions of each kind that may still be asked."""
@@ -318,14 +375,15 @@ class _Search:
         differing = self._all_counts(fit.candidate)
         alternatives = self._alternatives(fit.candidate) if not any(w for w, _ in differing.values()) else {}
         unit = as_taken(fit.candidate.instruction, self.box.takes)
-        title = f"dissected: {name}"
+        text = self._text(fit.candidate, f"dissected: {name}")
+        unwritten = () if text else ("the schema of units has no words for the candidate",)
         wrong = any(count for count, _ in differing.values())
         return Found(
             name,
             unit,
-            unit_text(fit.candidate.instruction, "dissected", title),
+            text,
             differing,
-            (*state.undecided, *self._open(differing, alternatives)),
+            (*state.undecided, *unwritten, *self._open(differing, alternatives)),
             rules=(fit.candidate.order, *fit.told),
             known=() if wrong else self._known(unit),
             example=self._example(fit.candidate) if wrong else None,
@@ -333,6 +391,18 @@ class _Search:
             seconds=time.monotonic() - self.started,
             **common,
         )
+
+    def _text(self, candidate: Candidate, title: str) -> str | None:
+        """The candidate as YAML, where that reads back as a unit with the same answers."""
+        text = unit_text(candidate.instruction, "dissected", title)
+        if text is None:
+            return None
+        try:
+            again = build_instruction(yamlfile.parse(text))
+        except SpecError:
+            return None
+        expected = candidate.dot(**self.bank.operands)
+        return text if np.array_equal(again.dot(**self.bank.operands), expected) else None
 
     def _all_counts(self, candidate: Candidate) -> dict[str, tuple[int, int]]:
         """By kind, the checks of this candidate, and the bank held against it once more."""
@@ -364,19 +434,14 @@ class _Search:
 
     def _alternatives(self, candidate: Candidate) -> dict[str, tuple[str, ...]]:
         """Values of single keys with which the candidate answers the whole bank as it does now."""
-        words = (
-            nan_words(self.takes.formats["d"], self.bank.answers.tolist())
-            if self.takes.formats["d"].is_float
-            else ()
-        )
-        found: dict[str, list[str]] = {}
-        limit = time.monotonic() + 5
-        for move in moves(candidate, Hints(words, wide=False)):
+        found: dict[str, dict[str, None]] = {}
+        limit = time.monotonic() + _ALTERNATIVE_SECONDS
+        for move in self._neighbours(candidate):
             if time.monotonic() > limit:
                 break
             new = move.apply(candidate)
-            if new is not None and not self.bank.wrong(new.dot).any():
-                found.setdefault(move.key, []).append(move.value)
+            if new is not None and new.key != candidate.key and not self.bank.wrong(new.dot).any():
+                found.setdefault(move.key, {})[move.value] = None
         return {key: tuple(values) for key, values in found.items()}
 
     def _open(
@@ -390,6 +455,15 @@ class _Search:
             yield f"no candidate explains all answers; the nearest one is wrong on {named}"
             if right:
                 yield f"it is right on all operands of the kinds {', '.join(right)}"
-        for key, values in alternatives.items():
-            shown = "; ".join(values[:8]) + ("; ..." if len(values) > 8 else "")
-            yield f"{key} could as well be {shown}: no question that was asked tells"
+        told = {key: values for key, values in alternatives.items() if not _is_extra(key)}
+        for key, values in told.items():
+            shown = ", ".join(values if len(values) <= 6 else (*values[:3], "...", values[-1]))
+            yield f"{key}: {shown} would have answered every question kept in the same way"
+        extras = [key for key in alternatives if key not in told]
+        if extras:
+            yield f"nor would these have shown, with some value: {'; '.join(extras)}"
+
+
+def _is_extra(key: str) -> bool:
+    """Whether a change adds what few units have, rather than another value of what every unit has."""
+    return key.endswith(("spared", "window", "floor", "min_exponent", "rounding of sum")) or ":" not in key

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 
 import numpy as np
 
@@ -20,8 +21,11 @@ from golden.program.steps import Align, Round, Step
 
 _WRONG, _RIGHT = 224, 224
 _CONFIRMED = 6
-_BEAM = 10
+_BEAM = 40
 _FITTED = 8
+_FEW = 256
+_GUESSES = (11, 17, 23, 29, 35, 41)
+"""Widths of alignments to begin with: those between them are near one."""
 _WIDTH_KEYS = ("fraction_bits", "rounding")
 Progress = Callable[[str, int, int], None]
 
@@ -58,11 +62,12 @@ def rank(bank: Bank, candidates: Iterable[Candidate], deadline: float) -> list[F
     The widths of the nearest one are a first guess for all others.
     """
     fits = _sorted(Fit(one, wrong_of(bank, one)) for one in candidates)
-    aligned = next((fit for fit in fits if _aligns(fit.candidate)), None)
-    if aligned is not None and fits[0].wrong:
-        guess = _widths(bank, aligned, Hints(), deadline)
-        guessed = (_like(fit.candidate, guess.candidate) for fit in fits if fit is not aligned)
-        more = (Fit(one, wrong_of(bank, one)) for one in guessed if one is not None)
+    aligned = [fit for fit in fits if _aligns(fit.candidate)]
+    if aligned and fits[0].wrong:
+        guess = _widths(bank, aligned[0], Hints(), deadline)
+        few = bank.part(np.random.default_rng(0).permutation(len(bank))[:_FEW])
+        tried = (_guessed(few, fit, guess.candidate) for fit in aligned if time.monotonic() < deadline)
+        more = (Fit(one, wrong_of(bank, one)) for one in tried if one is not None)
         fits = _sorted([guess, *more, *fits])
     found: list[Fit] = []
     for fit in fits[:_FITTED]:
@@ -76,9 +81,15 @@ def _aligns(one: Candidate) -> list[Align]:
     return [step for operation in one.operations for step in operation.steps_of(Align)]
 
 
-def _like(one: Candidate, other: Candidate) -> Candidate | None:
-    """A candidate with the widths and the last rounding of another one."""
+def _guessed(few: Bank, fit: Fit, other: Candidate) -> Candidate | None:
+    """A candidate with the last rounding of a fitted one, and the best of its width and a few others."""
     bits = max(bits for step in _aligns(other) for _, bits in step.fraction_bits)
+    made = (_like(fit.candidate, other, width) for width in (bits, *_GUESSES))
+    return min((one for one in made if one is not None), key=lambda one: wrong_of(few, one), default=None)
+
+
+def _like(one: Candidate, other: Candidate, bits: int) -> Candidate | None:
+    """A candidate with the last rounding of another one and one width for all alignments."""
     last = other.operations[-1].final
 
     def changed(step: Step) -> Step:
@@ -111,22 +122,28 @@ def _widths(bank: Bank, fit: Fit, hints: Hints, deadline: float) -> Fit:
     return fit
 
 
-def fit(bank: Bank, start: Fit, deadline: float, faults: bool = False) -> Fit:
+class Effort(IntEnum):
+    """How hard a fit tries: single changes; also keys that only faults set; also two changes at a time."""
+
+    SINGLE = 0
+    FAULTS = 1
+    PAIRS = 2
+
+
+def fit(bank: Bank, start: Fit, deadline: float, effort: Effort = Effort.SINGLE) -> Fit:
     """Changes a candidate until it explains the whole bank, or nothing helps any more."""
     best, turn = start, 0
-    words = (
-        nan_words(bank.takes.formats["d"], bank.answers.tolist()) if bank.takes.formats["d"].is_float else ()
-    )
+    d = bank.takes.formats["d"]
+    words = nan_words(d, bank.answers.tolist()) if d.is_float else ()
+    hints = [Hints(words), Hints(words, faults=True)] if effort >= Effort.FAULTS else [Hints(words)]
     while best.wrong and time.monotonic() < deadline:
         turn += 1
         sample = sample_of(bank, best.candidate, turn)
-        better = None
-        for hints in (Hints(words), Hints(words, faults=True)) if faults else (Hints(words),):
-            better = _step(bank, sample, best, moves(best.candidate, hints), deadline)
-            better = better or _step(bank, sample, best, alone(best.candidate, hints), deadline)
-            if better is not None:
-                break
-        better = better or _pairs(bank, sample, best, Hints(words, wide=False), deadline)
+        tries = (make(best.candidate, one) for one in hints for make in (moves, alone))
+        found = (_step(bank, sample, best, tried, deadline) for tried in tries)
+        better = next((one for one in found if one is not None), None)
+        if better is None and effort >= Effort.PAIRS:
+            better = _pairs(bank, sample, best, Hints(words, wide=False), deadline)
         if better is None:
             break
         best = better

@@ -283,6 +283,7 @@ def _structure(one: Candidate, hints: Hints) -> Iterator[Move]:
         for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, kind)):
             yield Move(f"{step.op} of {' and '.join(step.of)}", "left out", _without(step))
     yield from _flushes(one)
+    yield from _converted(one)
     yield from _inserted(one, hints)
     yield from _split(one)
 
@@ -298,6 +299,20 @@ def _flushes(one: Candidate) -> Iterator[Move]:
             yield Move(f"flush of {' and '.join(of)}", sign, lambda steps, f=flush: (f, *steps))  # type: ignore[misc]
 
 
+def _converted(one: Candidate) -> Iterator[Move]:
+    """Operands whose subnormal numbers are normalised first, as a conversion to a wider format does."""
+    for of in (("c",), ("a", "b", "c")):
+        if all(one.formats[name].is_float for name in of):
+            widths = tuple((name, one.formats[name].fraction_bits) for name in of if name != "b")
+            names = tuple(name for name, _ in widths)
+            step = Normalize(of=names, fraction_bits=widths, rounding="toward_zero")
+            yield Move(
+                f"normalize of {' and '.join(names)}",
+                "first",
+                lambda steps, n=step: (n, *steps),  # type: ignore[misc]
+            )
+
+
 def _inserted(one: Candidate, hints: Hints) -> Iterator[Move]:
     """A step behind another one: special values and normalised numbers behind what wrote them, an alignment
     before a sum."""
@@ -308,10 +323,7 @@ def _inserted(one: Candidate, hints: Hints) -> Iterator[Move]:
                     "special_values of " + " and ".join(of), "looked for", _behind(step, SpecialValues(of=of))
                 )
         if isinstance(step, Sum) and step.to != "d":
-            for mode in ("down", "toward_zero", "nearest_even"):
-                for bits in range(20, 40) if hints.wide else (START_BITS,):
-                    normal = Normalize(of=(step.to,), fraction_bits=((step.to, bits),), rounding=mode)
-                    yield Move(f"normalize of {step.to}", f"{bits}, {mode}", _behind(step, normal), 1)
+            yield from _renormalized(one, step, hints)
         if isinstance(step, Sum):
             yield Move("align before sum", "put in", _before(step, align(step.of, step.group)), 1)
         if isinstance(step, Round) and step.to == "d" and one.formats["d"].is_float:
@@ -320,6 +332,26 @@ def _inserted(one: Candidate, hints: Hints) -> Iterator[Move]:
                     first = replace(step, to="partial", format=fmt, rounding=mode, nan=None)
                     twice: Steps = (first, replace(step, of=("partial",)))
                     yield Move("round", f"first to {fmt.name}, {mode}", _instead(step, twice), 1)
+
+
+def _renormalized(one: Candidate, step: Sum, hints: Hints) -> Iterator[Move]:
+    """The sum normalised and cut once more, alone and with one bit more in what it is the sum of."""
+    wider = next(
+        (s for o in one.operations for s in o.steps if isinstance(s, Align) and s.of == step.of), None
+    )
+    for mode in ("down", "toward_zero", "nearest_even"):
+        for bits in range(20, 40) if hints.wide else (START_BITS,):
+            normal = Normalize(of=(step.to,), fraction_bits=((step.to, bits),), rounding=mode)
+            yield Move(f"normalize of {step.to}", f"{bits}, {mode}", _behind(step, normal), 1)
+            if wider is not None:
+                table = tuple((name, n + 1 if name == step.of[0] else n) for name, n in wider.fraction_bits)
+                before = _replacing(wider, replace(wider, fraction_bits=table))
+                both = _after(before, _behind(step, normal))
+                yield Move(f"normalize of {step.to}", f"{bits}, {mode}, one bit more before it", both, 1)
+
+
+def _after(first: Callable[[Steps], Steps], then: Callable[[Steps], Steps]) -> Callable[[Steps], Steps]:
+    return lambda steps: then(first(steps))
 
 
 def _behind(step: Step, new: Step) -> Callable[[Steps], Steps]:

@@ -23,8 +23,8 @@ from golden.errors import OperandError, UnknownNameError
 
 BOXES = Path(__file__).parent / "black_boxes"
 FORMATS = {"a": "f16", "b": "f16", "c": "f32", "d": "f32"}
-FAST: dict[str, Any] = {"seconds": 60, "asks": 30_000}
-SLOW: dict[str, Any] = {"seconds": 120, "asks": 8_000}
+FAST: dict[str, Any] = {"seconds": 300, "asks": 30_000}
+SLOW: dict[str, Any] = {"seconds": 300, "asks": 8_000}
 """For boxes that count in fractions."""
 
 
@@ -101,7 +101,7 @@ def test_integers_that_clamp(tmp_path: Path) -> None:
 )
 def test_models_of_ours_are_found_again(name: str) -> None:
     unit = open_box(name)
-    found = golden.dissect(unit, seconds=60, asks=60_000)
+    found = golden.dissect(unit, seconds=300, asks=60_000)
     assert found.wrong == 0 and found.compared > 40_000, found.sentence()
     assert fresh_differences(found, unit, 300) == 0
 
@@ -117,7 +117,7 @@ def test_a_function_is_called_with_raw_codes() -> None:
 
 def test_what_steps_cannot_say_is_not_called_explained() -> None:
     unit = box("ieee.py:outside")
-    found = golden.dissect(unit, seconds=5, asks=30_000)
+    found = golden.dissect(unit, seconds=10, asks=8_000)
     assert not found.explains and found.wrong > 0
     assert found.undecided and found.example is not None
     assert fresh_differences(found, unit) > 0
@@ -192,7 +192,7 @@ def test_a_program_answers_in_lines_of_hex(tmp_path: Path) -> None:
     )
     formats = {"a": "u8", "b": "u8", "c": "s32", "d": "s32"}
     unit = open_box(f"program:{sys.executable} {script}", formats, 1)
-    found = golden.dissect(unit, seconds=60, asks=8_000)
+    found = golden.dissect(unit, seconds=300, asks=8_000)
     assert found.explains and found.instruction is not None
     assert found.instruction.dot([3], [4], 5) == 17
 

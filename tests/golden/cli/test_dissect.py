@@ -1,0 +1,49 @@
+"""`mmagold dissect`: status, what it writes, and one line for what is wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import golden
+
+BOXES = Path(__file__).parents[1] / "dissect" / "black_boxes"
+FORMATS = ("--formats", "a=f16,b=f16,c=f32,d=f32", "--k", "4")
+
+
+def mmagold(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mmagold", "dissect", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_yaml_report_and_json_are_written(tmp_path: Path) -> None:
+    out, report = tmp_path / "unit.yaml", tmp_path / "report.md"
+    box = f"python:{BOXES / 'ieee.py'}:backward"
+    done = mmagold(box, *FORMATS, "--asks", "9000", "--out", out, "--report", report, "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["explains"] and told["wrong"] == 0 and told["compared"] > 5000
+    assert out.read_text("utf-8") == told["yaml"]
+    assert golden.load_instruction(out).k == 4
+    assert "0 of" in report.read_text("utf-8")
+
+
+def test_a_box_that_nothing_explains_ends_with_status_1() -> None:
+    done = mmagold(f"python:{BOXES / 'ieee.py'}:outside", *FORMATS, "--asks", "8000", "--seconds", "8")
+    assert done.returncode == 1, done.stderr
+    assert "nearest candidate" in done.stdout and "simplest difference" in done.stdout
+
+
+def test_wrong_calls_end_with_status_2_and_one_line() -> None:
+    for words in (
+        (f"python:{BOXES / 'ieee.py'}:moody", *FORMATS),
+        (f"python:{BOXES / 'ieee.py'}:backward",),
+        (f"python:{BOXES / 'missing.py'}:f", *FORMATS),
+        ("hopper:HMMA.16816.F33",),
+        ("program:no-such-program", *FORMATS),
+    ):
+        done = mmagold(*words)
+        assert done.returncode == 2, (words, done.stdout, done.stderr)
+        assert len(done.stderr.strip().splitlines()) == 1 and done.stdout == "", done.stderr
