@@ -1,5 +1,6 @@
 # make demo   a Hopper matrix product, a dot product explained, where Hopper and Ampere differ, RTL checked and a fault named
 # make test   every check: ruff, import-linter, mypy, pytest (the C core under the sanitizers among them)
+# make test-all   and the same rules on every engine, simulator and compiler, and the website in a browser
 # make docs   the specs, studies and guides as a website in site/
 # make bench  speed, latency, import time and memory on this machine
 # make wheel  dist/*.whl and the source distribution

@@ -13,7 +13,9 @@ import shlex
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
@@ -22,7 +24,7 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
 CORE = Path("golden", "core")
-FLAGS = ["-std=gnu11", "-O3", "-fPIC", "-shared", "-pthread", "-ffp-contract=off", "-Wall", "-Wextra"]
+FLAGS = ["-std=gnu11", "-O3", "-fPIC", "-pthread", "-ffp-contract=off", "-Wall", "-Wextra"]
 ADDED = {"spec": Path("golden", "spec"), "docs": Path("golden", "docs", "pages")}
 """Folders that go into the wheel, and where."""
 LIBRARY_SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
@@ -73,28 +75,36 @@ class BuildCore(build_ext):
                 partial.unlink(missing_ok=True)
 
     def build_extension(self, ext: Extension) -> None:
-        """Compiles and links in one command, into a name of its own that is then moved into place."""
+        """Compiles the files, as many at a time as there are cores, and links them into a name of its own
+        that is then moved into place."""
         library = Path(self.get_ext_fullpath(ext.name))
         library.parent.mkdir(parents=True, exist_ok=True)
         partial = library.with_name(f"{library.name}.{os.getpid()}")
-        command = [
+        common = [
             *compiler(),
             *FLAGS,
             f'-DMG_DIGEST="{core_digest()}"',
             *shlex.split(os.environ.get("CFLAGS", "")),
-            *ext.sources,
-            "-lm",
-            "-o",
-            str(partial),
         ]
-        print(shlex.join(command), flush=True)
         try:
-            subprocess.run(command, cwd=ROOT, check=True)
+            with TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as cores:
+                objects = [str(Path(folder, Path(source).stem + ".o")) for source in ext.sources]
+                compiled = (
+                    [*common, "-c", source, "-o", name]
+                    for source, name in zip(ext.sources, objects, strict=True)
+                )
+                list(cores.map(self._run, compiled))
+                self._run([*common, "-shared", *objects, "-lm", "-o", str(partial)])
             partial.replace(library)
         except subprocess.CalledProcessError as error:
             sys.exit(f"mmagold: the C core did not compile (exit status {error.returncode}, see above)")
         finally:
             partial.unlink(missing_ok=True)
+
+    @staticmethod
+    def _run(command: list[str]) -> None:
+        print(shlex.join(command), flush=True)
+        subprocess.run(command, cwd=ROOT, check=True)
 
 
 class BuildPython(build_py):
