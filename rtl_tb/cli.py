@@ -305,8 +305,9 @@ def regress(
 
     from rtl_tb.regress import report
     from rtl_tb.regress.runner import regress as run_regression
-    from rtl_tb.regress.summary import add_to_history, coverages, summary
+    from rtl_tb.regress.summary import HISTORY, add_to_history, coverages, read_history, summary
 
+    read_history(out / HISTORY)  # refused now, and not after a night
     workers = jobs or len(os.sched_getaffinity(0))
     with progress_bar(not as_json) as progress:
         result = run_regression(file, out, workers, scheduler, again, progress)
