@@ -22,6 +22,7 @@ from golden.errors import OperandError
 from golden.program.state import places
 from golden.vectors.vectorset import VectorSet, excerpt, join
 from rtl_tb import engines
+from rtl_tb.check.dots import of_tiles
 from rtl_tb.check.example import Example, smallest
 from rtl_tb.check.latency import measure
 from rtl_tb.check.source import ask_source
@@ -127,7 +128,7 @@ class Check:
     vectors: VectorSet
     """Those of the whole check; a failure under the second traffic has a verdict on fewer."""
     coverage: Coverage | None = None
-    """What the vectors cover; None for tiles."""
+    """What the vectors cover."""
     example: Example | None = None
     diagnosis: Diagnosis | None = None
     difference: Difference | None = None
@@ -242,8 +243,7 @@ class Check:
             "repeat": self.command,
         }
 
-    @staticmethod
-    def _coverage_dict(coverage: Coverage | None) -> dict[str, Any] | None:
+    def _coverage_dict(self, coverage: Coverage | None) -> dict[str, Any] | None:
         if coverage is None:
             return None
         holes = [f"{point}: {label}" for point, label in coverage.holes()]
@@ -251,6 +251,7 @@ class Check:
             "percent": coverage.percent,
             "reachable": coverage.counts[1],
             "vectors": coverage.vectors,
+            "noun": "dot products" if self.dut.level == "tile" else "vectors",
             "holes": holes,
         }
 
@@ -349,7 +350,7 @@ def shown(path: Path) -> str:
 
 
 def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
-    """The vectors of a check, and what they cover (dot products only; the first COVERED of them)."""
+    """The vectors of a check, and what they cover (the first COVERED dot products)."""
     from golden.cover.coverage import Coverage, until_covered
     from golden.vectors.files import read
 
@@ -376,7 +377,7 @@ def draw(dut: Dut, options: Options) -> tuple[VectorSet, Coverage | None]:
             f"these are not the vectors that {dut.file} failed on: this version of mmagold draws others; "
             "--vectors takes the failing ones (failing.npz)"
         )
-    return vectors, _covered(vectors[:COVERED]) if dut.level == "dot" else None
+    return vectors, _covered(vectors)
 
 
 def digest_of(vectors: VectorSet) -> str:
@@ -389,10 +390,15 @@ def digest_of(vectors: VectorSet) -> str:
 
 
 def _covered(vectors: VectorSet) -> Coverage:
+    """What the first COVERED dot products cover; of tiles whole ones, one at least."""
     from golden.cover.coverage import Coverage
 
     coverage = Coverage(vectors.instruction)
-    coverage.sample_set(vectors)
+    if vectors.level == "tile":
+        per_tile = max(vectors.d[:1].size, 1)
+        coverage.sample(*of_tiles(vectors[: max(COVERED // per_tile, 1)]))
+    else:
+        coverage.sample_set(vectors[:COVERED])
     return coverage
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from golden.instruction import Instruction
 from golden.program.state import before
+from golden.vectors.vectorset import VectorSet
 from rtl_tb.check.verdict import Verdict
 
 Bits = npt.NDArray[Any]
@@ -32,8 +33,11 @@ def element(operands: dict[str, Bits], tiles: Any, rows: Any, columns: Any) -> d
     return picked
 
 
-def as_dots(verdict: Verdict, beside: bool = False) -> tuple[dict[str, Bits], Bits]:
-    """Operands and the DUT's results (codes, (n,)) of every dot product that was answered without X or Z.
+def as_dots(
+    verdict: Verdict, beside: bool = False, places: npt.NDArray[np.bool_] | None = None
+) -> tuple[dict[str, Bits], Bits]:
+    """Operands and the DUT's results (codes, (n,)) of every dot product that was answered without X or Z, of
+    tiles those at `places`, (m, n), where given.
 
     Of a unit that keeps its accumulator the operands hold, as c, what it answered before: each dot product
     stands for itself, whatever went wrong before it. Without that answer it is left out. With `beside` the
@@ -54,10 +58,23 @@ def as_dots(verdict: Verdict, beside: bool = False) -> tuple[dict[str, Bits], Bi
     m, n = vectors.d.shape[1:]
     # Tiles that differ come first, so that a cut keeps them.
     known = known[np.argsort(~verdict.wrong[known], kind="stable")][: max(MOST // (m * n), 1)]
-    tiles, rows, columns = (
-        grid.reshape(-1) for grid in np.meshgrid(known, np.arange(m), np.arange(n), indexing="ij")
-    )
+    tiles, rows, columns = _grid(known, m, n)
+    if places is not None:
+        tiles, rows, columns = (each[places[rows, columns]] for each in (tiles, rows, columns))
     return element(vectors.operands, tiles, rows, columns), actual[tiles, rows, columns]
+
+
+def of_tiles(vectors: VectorSet) -> tuple[dict[str, Bits], Bits]:
+    """Operands and expected results of every dot product of a set of tiles."""
+    count, m, n = vectors.d.shape
+    places = _grid(np.arange(count), m, n)
+    return element(vectors.operands, *places), vectors.d[places]
+
+
+def _grid(tiles: Bits, m: int, n: int) -> tuple[Bits, Bits, Bits]:
+    """Tile, row and column of every element of these tiles."""
+    tile, row, column = np.meshgrid(tiles, np.arange(m), np.arange(n), indexing="ij")
+    return tile.reshape(-1), row.reshape(-1), column.reshape(-1)
 
 
 def place(ins: Instruction, dots: dict[str, Bits], row: int, column: int) -> dict[str, Bits]:

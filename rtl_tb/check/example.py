@@ -41,6 +41,8 @@ class Example:
     sequence: Operands | None = None
     reset: bool = True
     """Whether the sequence is given after a reset; where there is none, its first dot product clears."""
+    place: tuple[int, int] | None = None
+    """Row and column of the dot product, where the DUT takes tiles."""
 
     @property
     def expected(self) -> int:
@@ -58,6 +60,7 @@ class Example:
         digits = (fmt.bits + 3) // 4
         return {
             "vector": self.vector,
+            "place": self.place,
             "alone": self.alone,
             "operands": _plain(self.operands),
             "sequence": None
@@ -142,6 +145,7 @@ def smallest(
         None if verdict.unknown[vector] else came,
         vector,
         alone=False,
+        place=place,
     )
     if not run.alone(operands)[1]:
         return as_it_came
@@ -155,7 +159,8 @@ def example_of(run: DutRun, operands: Operands, vector: int, policy: ComparePoli
     """One dot product that fails alone, with what the DUT answers."""
     ins = run.job.vectors.instruction
     wanted = {name: int(code) for name, code in ins.answers(ins.check_named(operands)).items()}
-    return Example(ins, operands, _accepted(ins, policy, wanted), run.alone(operands)[0], vector, alone=True)
+    results, came = _accepted(ins, policy, wanted), run.alone(operands)[0]
+    return Example(ins, operands, results, came, vector, alone=True, place=run.place)
 
 
 def _smallest_sequence(

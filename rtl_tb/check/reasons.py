@@ -15,6 +15,7 @@ from golden.program.signature import Bits, Operands
 from rtl_tb import engines
 from rtl_tb.check.dots import as_dots
 from rtl_tb.check.example import Example, example_of, run_of
+from rtl_tb.check.tiles import sentence, wrong_places
 from rtl_tb.check.verdict import Verdict, judge, silent
 from rtl_tb.engines.builds import warnings_of
 from rtl_tb.engines.job import Job
@@ -40,7 +41,8 @@ def reasons(verdict: Verdict, job: Job, progress: Progress) -> Diagnosis | None:
     datapath's steps."""
     if not verdict.wrong_d.any():
         return None
-    operands, actual = as_dots(verdict, beside=True)
+    places = wrong_places(verdict, job.dut.compare) if job.dut.level == "tile" else None
+    operands, actual = as_dots(verdict, True, places)
     unit = job.vectors.instruction.stateless
     return diagnose(unit, operands, actual, policy=job.dut.compare, progress=progress)
 
@@ -86,6 +88,8 @@ def hints(verdict: Verdict, engine: str, job: Job, diagnosis: Diagnosis | None) 
     """What the description of the unit may have wrong: its latency, the polarity of its reset. And what its
     status flags are instead."""
     dut, found = job.dut, [fault.sentence() for fault in flag_reasons(verdict)]
+    if (where := sentence(verdict, dut.compare)) is not None:
+        found.insert(0, where)
     if diagnosis is not None and diagnosis.hypotheses and diagnosis.hypotheses[0].remaining == 0:
         late = diagnosis.hypotheses[0].delay
         if late and dut.handshake.kind == "latency" and dut.handshake.latency is not None:

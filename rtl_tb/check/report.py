@@ -29,8 +29,9 @@ def headline(report: Report) -> str:
     """The verdict in one sentence."""
     total, failed = report["vectors"], report["wrong"] + report["unknown"] + report["missing"]
     subject = f"{report['dut']} against {report['instruction']}"
+    noun = "tiles" if report["level"] == "tile" else "vectors"
     if report["passed"]:
-        return f"PASS: {subject}: 0 of {total:,} vectors differ"
+        return f"PASS: {subject}: 0 of {total:,} {noun} differ"
     parts = [
         f"{report[key]:,} {words}"
         for key, words in (("wrong", "wrong"), ("unknown", "with X or Z"), ("missing", "never answered"))
@@ -38,7 +39,7 @@ def headline(report: Report) -> str:
     ]
     if report["protocol"]:
         parts.append(f"{len(report['protocol']):,} handshake failures")
-    return f"FAIL: {subject}: {failed:,} of {total:,} vectors fail ({', '.join(parts)})"
+    return f"FAIL: {subject}: {failed:,} of {total:,} {noun} fail ({', '.join(parts)})"
 
 
 def print_text(report: Report, console: Console) -> None:
@@ -154,11 +155,12 @@ def example_title(example: Report) -> str:
     if example["alone"] and len(example["sequence"] or ()) > 1:
         count = len(example["sequence"])
         return f"The smallest sequence that fails: {count} dot products, of which the last is wrong"
+    place = "" if example["place"] is None else " in row {} and column {} of d".format(*example["place"])
     if example["alone"]:
-        return "The smallest operands that fail"
+        return f"The smallest operands that fail{place}"
     return (
-        f"Vector {example['vector']}, the first that failed; alone it passes, so the failure needs other "
-        "vectors around it"
+        f"Vector {example['vector']}, the first that failed{place}; alone it passes, so the failure needs "
+        "other vectors around it"
     )
 
 
@@ -168,8 +170,8 @@ def coverage_line(coverage: Report) -> str:
     more = f" and {len(holes) - SHOWN_HOLES} more" if len(holes) > SHOWN_HOLES else ""
     text = f"; not hit: {', '.join(holes[:SHOWN_HOLES])}{more}" if holes else ""
     return (
-        f"functional coverage of the first {coverage['vectors']:,} vectors: {coverage['percent']:.1f} % "
-        f"of {coverage['reachable']} reachable bins{text}"
+        f"functional coverage of the first {coverage['vectors']:,} {coverage['noun']}: "
+        f"{coverage['percent']:.1f} % of {coverage['reachable']} reachable bins{text}"
     )
 
 

@@ -22,6 +22,7 @@ from golden.errors import FileFormatError
 from golden.vectors import default_set
 from rtl_tb.check import dots
 from rtl_tb.check.check import DEFAULT_TRAFFIC, Options, check
+from rtl_tb.check.report import example_title, headline
 from rtl_tb.check.verdict import judge
 from rtl_tb.dut.policy import ComparePolicy
 from rtl_tb.engines.job import Outcome, Traffic
@@ -110,6 +111,14 @@ def test_a_wrong_element_of_a_tile_is_minimised_and_placed(tmp_path):
     assert example is not None and example.alone
     assert example.expected & 0xFF == 0x80 and example.actual == example.expected ^ 1
     assert int(np.count_nonzero(example.operands["a"])) <= 1, "c alone can make 0x80"
+    assert example.place == (1, 0)
+    told = result.as_dict()
+    assert headline(told).endswith(f"{int(expected.sum())} of 400 tiles fail ({int(expected.sum())} wrong)")
+    where = f"of the 2 x 2 elements of d, d[1][0] is wrong: {int(expected.sum())} of 1,600 elements in all"
+    assert told["hints"][0].startswith(where)
+    assert told["diagnosis"]["total"] == 400, "of that element alone"
+    assert example_title(told["example"]) == "The smallest operands that fail in row 1 and column 0 of d"
+    assert (told["coverage"]["vectors"], told["coverage"]["noun"]) == (1600, "dot products")
 
 
 def test_x_is_a_failure_of_its_own_kind(tmp_path):

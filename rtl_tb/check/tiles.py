@@ -1,0 +1,66 @@
+"""Which elements of a tile are wrong: rows and columns of d, where a DUT computes whole matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtl_tb.check.verdict import Verdict
+from rtl_tb.dut.policy import ComparePolicy
+
+Flags = npt.NDArray[np.bool_]
+NAMED = 4
+"""Elements that a sentence names one by one."""
+
+
+def wrong_elements(verdict: Verdict, policy: ComparePolicy) -> Flags:
+    """The elements that are wrong in d or in a status flag, (count, m, n); none of a tile with X or Z."""
+    vectors = verdict.vectors
+    shape = vectors.d.shape
+    came = {name: codes.reshape(shape) for name, codes in verdict.outcome.results.items()}
+    right = np.asarray(policy.equal(vectors.instruction.formats["d"], vectors.d, came["d"]))
+    if vectors.flags is not None:
+        right = right & (vectors.flags.reshape(shape) == came["flags"])
+    wrong: Flags = ~right & verdict.wrong[:, None, None]
+    return wrong
+
+
+def wrong_places(verdict: Verdict, policy: ComparePolicy) -> Flags:
+    """The elements, (m, n), that are wrong in some tile."""
+    return np.asarray(wrong_elements(verdict, policy).any(axis=0))
+
+
+def sentence(verdict: Verdict, policy: ComparePolicy) -> str | None:
+    """Where the wrong elements are; None where none is wrong or the DUT computes single dot products."""
+    if verdict.vectors.level != "tile" or not verdict.wrong.any():
+        return None
+    wrong = wrong_elements(verdict, policy)
+    places = np.asarray(wrong.any(axis=0))
+    m, n = places.shape
+    what = f"of the {m} x {n} elements of d,"
+    share = f"{int(wrong.sum()):,} of {wrong.size:,} elements in all"
+    if places.all():
+        return f"{what} each is wrong in some tile: {share}"
+    return (
+        f"{what} {_named(places)} {'is' if places.sum() == 1 else 'are'} wrong: {share}; the others are "
+        "right in every tile, and the diagnosis is of these alone"
+    )
+
+
+def _named(places: Flags) -> str:
+    """The places in words: whole rows or columns, or one by one."""
+    rows, columns = (np.flatnonzero(places.any(axis=axis)).tolist() for axis in (1, 0))
+    if places[rows].all():
+        return f"row{_list(rows)}"
+    if places[:, columns].all():
+        return f"column{_list(columns)}"
+    if places.sum() > NAMED:
+        return f"{int(places.sum())}, in row{_list(rows)} and column{_list(columns)},"
+    return ", ".join(f"d[{row}][{column}]" for row, column in np.argwhere(places).tolist())
+
+
+def _list(numbers: Sequence[Any]) -> str:
+    return f"{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
