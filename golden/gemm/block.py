@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from golden.gemm import chain, sums
 from golden.gemm.conversion import convert_codes, encode, numbers
-from golden.gemm.order import Runs, intervals, parts, pieces
+from golden.gemm.order import Runs, intervals, parts, pieces, places
 from golden.gemm.plan import Plan
 from golden.model import core_library
 
@@ -139,22 +139,19 @@ class Block:
     def _stretch(self, name: str, array: Bits, axis: int, first: int, steps: int) -> Bits:
         """Some steps of K of an operand in the instruction's format, with what is at rest beyond its
         edges."""
-        width = self._width(name)
-        places = np.arange(first * width, (first + steps) * width)
-        inside = array.shape[axis]
-        if self.plan.options.order is not None:
-            tile = len(self.plan.options.order)
-            places = places // tile * tile + np.array(self.plan.options.order)[places % tile]
-            taken = np.take(array, np.minimum(places, inside - 1), axis)
-            beyond = places >= inside
+        width, inside = self._width(name), array.shape[axis]
+        found = places(self.plan, self.k, first, steps)
+        if found is not None:
+            taken = np.take(array, np.minimum(found, inside - 1), axis)
+            beyond = found >= inside
         else:
-            stop = min(int(places[-1]) + 1, inside)
-            taken = array[..., places[0] : stop] if axis == -1 else array[:, places[0] : stop]
+            start, stop = first * width, min((first + steps) * width, inside)
+            taken = array[..., start:stop] if axis == -1 else array[:, start:stop]
             beyond = None
         if name in ("a", "b"):
             source, target = self.plan.formats[name], self.plan.instruction.formats[name]
             taken = convert_codes(taken, source, target, self.plan.options.convert)
-        return self._padded(name, taken, axis, len(places), beyond)
+        return self._padded(name, taken, axis, steps * width, beyond)
 
     def _width(self, name: str) -> int:
         """Elements of an operand along K in one step."""

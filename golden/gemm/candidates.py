@@ -57,7 +57,7 @@ def _is_dense(unit: Instruction) -> bool:
 
 
 def _fits(plan: Plan, k: int) -> bool:
-    return plan.options.edge == "zeros" or divides(plan, k)
+    return plan.options.edge != "refused" or divides(plan, k)
 
 
 def _as_candidate(found: list[Plan], tried: set[object], k: int) -> Candidate:

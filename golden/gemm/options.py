@@ -142,10 +142,11 @@ class Options:
         "format to which the sums of parts, and each sum of them, are rounded; default: the accumulator's",
     )
     edge: str = _key(
-        _one_of(("zeros", "refused")),
+        _one_of(("zeros", "first", "refused")),
         "zeros",
-        "zeros | refused",
-        "a K that tiles and parts do not divide: zeros follow, or it is an error",
+        "zeros | first | refused",
+        "a part of K that tiles do not divide: zeros fill the last tile, or the first one, which then has "
+        "what the others leave, as CUTLASS does it; or it is an error",
     )
     scales: str = _key(
         _one_of(("none", "tensor", "row", "block")),

@@ -3,6 +3,9 @@ promoted."""
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
 from golden.gemm.plan import Plan
 
 Runs = list[range]
@@ -12,21 +15,55 @@ Runs = list[range]
 def steps_of(plan: Plan, k: int) -> int:
     """Steps of the instruction in K elements: those of whole tiles, as kernels run them, the last of which
     may reach beyond K."""
-    return -(-k // (plan.tile_steps * plan.instruction.k)) * plan.tile_steps
+    whole, rest = divmod(k, _part(plan, k))
+    return whole * part_steps(plan, k) + _tiles(plan, rest) * plan.tile_steps
 
 
 def part_steps(plan: Plan, k: int) -> int:
     """Steps in each part of K but the last: whole tiles."""
-    if plan.options.part is not None:
-        return plan.options.part // plan.instruction.k
-    tiles = -(-steps_of(plan, k) // plan.tile_steps)
-    return max(-(-tiles // plan.options.split_k), 1) * plan.tile_steps
+    return _tiles(plan, _part(plan, k)) * plan.tile_steps
 
 
 def divides(plan: Plan, k: int) -> bool:
     """Whether tiles and parts divide K, so that no zeros follow."""
-    unit = plan.options.part or plan.options.split_k * plan.tile_steps * plan.instruction.k
+    unit = plan.options.part or plan.options.split_k * _tile(plan)
     return k % unit == 0
+
+
+def _tile(plan: Plan) -> int:
+    """Elements of K in a tile."""
+    return plan.tile_steps * plan.instruction.k
+
+
+def _tiles(plan: Plan, elements: int) -> int:
+    """Tiles that hold so many elements."""
+    return -(-elements // _tile(plan))
+
+
+def _part(plan: Plan, k: int) -> int:
+    """Elements of K in each part but the last."""
+    return plan.options.part or max(-(-_tiles(plan, k) // plan.options.split_k), 1) * _tile(plan)
+
+
+def places(plan: Plan, k: int, first: int, steps: int) -> npt.NDArray[np.int64] | None:
+    """The elements of K that stand in these steps, k where zeros do; None where they are as they come.
+
+    `edge: first` is how CUTLASS's iterators go through K: the first tile of a part holds what is left when
+    all others are full.
+    """
+    options, tile = plan.options, _tile(plan)
+    index: npt.NDArray[np.int64] = np.arange(first * plan.instruction.k, (first + steps) * plan.instruction.k)
+    if options.order is not None:
+        ordered: npt.NDArray[np.int64] = index // tile * tile + np.array(options.order)[index % tile]
+        return ordered
+    if options.edge != "first":
+        return None
+    part, place = np.divmod(index, part_steps(plan, k) * plan.instruction.k)
+    start = part * _part(plan, k)
+    length = np.minimum(_part(plan, k), k - start)
+    left = (length - 1) % tile + 1
+    inside = np.where(place < tile, place, place - tile + left)
+    return np.where((place < tile) & (place >= left) | (inside >= length), k, start + inside)
 
 
 def parts(plan: Plan, k: int) -> list[list[Runs]]:

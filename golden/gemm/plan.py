@@ -171,8 +171,10 @@ def _check_operands(made: Plan, fail: Fail) -> None:
                 key,
             )
     plain = made.instruction.pattern is None and made.instruction.scale_block is None
-    if made.options.order is not None and not plain:
-        raise fail("elements of sparse and of block-scaled operands have no other order", "order")
+    if not plain:
+        for key, is_plain in (("order", made.options.order is None), ("edge", made.options.edge != "first")):
+            if not is_plain:
+                raise fail("elements of sparse and of block-scaled operands have no other order", key)
     if made.options.scales != "none" and made.instruction.scale_block is not None:
         raise fail("the instruction has block scales of its own", "scales")
 
@@ -190,7 +192,9 @@ def _check_k(made: Plan, fail: Fail) -> None:
         raise fail(f"'order' has to hold each of 0 to {tile - 1}, the elements of a tile, once", "order")
     if options.part is not None and options.split_k != 1:
         raise fail("'part' and 'split_k' both say how K is split, expected one of them", "part")
-    if options.part is not None and options.part % tile:
+    if options.edge == "first" and (options.order is not None or options.slices > 1 or options.promote):
+        raise fail("'first' goes with neither 'order' nor 'slices' nor 'promote'", "edge")
+    if options.part is not None and options.part % tile and options.edge != "first":
         raise fail(f"'part' is {options.part}, expected a multiple of the tile of {tile}", "part")
     if options.promote is not None and options.promote % k:
         raise fail(

@@ -508,3 +508,27 @@ def test_an_operand_that_is_missing_is_no_crash() -> None:
     }
     with pytest.raises(golden.MmagoldError, match="the core was given no metadata"):
         sparse.engine.tiles(operands, 16, 8)
+
+
+@pytest.mark.parametrize(("part", "k"), [(12, 29), (20, 40), (None, 21), (32, 64), (36, 100)])
+def test_the_first_tile_has_what_the_others_leave(part: int | None, k: int) -> None:
+    """Against chains written out here: of each part the rest that fills no tile first, in steps of 8."""
+    ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
+    rng = np.random.default_rng(k)
+    a, b = (rng.standard_normal(shape).astype(np.float32).view(np.uint32) for shape in ((3, k), (k, 2)))
+    wanted = None
+    for start in range(0, k, part or k):
+        stop = min(start + (part or k), k)
+        rest = (stop - start) % 16 or 16
+        tiles = [(start, start + rest), *((i, i + 16) for i in range(start + rest, stop, 16))]
+        total = np.zeros((3, 2), np.uint32)
+        for low, high in tiles:
+            for step in range(low, high, 8):
+                end = min(step + 8, high)
+                x, y = np.zeros((3, 8), np.uint32), np.zeros((8, 2), np.uint32)
+                x[:, : end - step], y[: end - step] = a[:, step:end], b[step:end]
+                total = ins.dot(x[:, None], y.T[None], total)
+        number = total.view(np.float32)
+        wanted = number if wanted is None else wanted + number
+    plan = golden.plan(ins, part=part, tile_k=16, edge="first")
+    assert np.array_equal(golden.gemm(a, b, plan), wanted.view(np.uint32))
