@@ -21,6 +21,7 @@ from rtl_tb.regress.summary import Summary
 SHOWN_RUNS = 60
 """Earlier runs that the page draws."""
 _WIDTH, _HEIGHT = 600, 90
+_WIDE = 300
 
 
 def write_reports(folder: Path, data: Summary, covered: Sequence[Coverage], history: list[Summary]) -> None:
@@ -68,6 +69,8 @@ def print_text(data: Summary, folder: Path, console: Console) -> None:
         if row["error"]:
             say(f"\n[red]{escape(name)}[/] could not be run: {escape(row['error'])}")
     say("")
+    if not console.is_terminal:
+        console = Console(file=console.file, width=_WIDE)  # nobody's lines are cut in a file
     console.print(_table(data))
     say(escape(f"{folder / 'index.html'}  {folder / 'junit.xml'}"), "dim")
 

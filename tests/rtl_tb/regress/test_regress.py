@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ from xml.etree import ElementTree
 import engine_dut as small
 import pytest
 import yaml
+from rich.console import Console
 from typer.testing import CliRunner
 
 from golden.cli.app import app
@@ -27,7 +29,7 @@ from rtl_tb.errors import RtlError
 from rtl_tb.regress import pool, runner
 from rtl_tb.regress.binding import unit_state
 from rtl_tb.regress.plan import load_plan
-from rtl_tb.regress.report import junit, page
+from rtl_tb.regress.report import junit, page, print_text
 from rtl_tb.regress.runner import regress
 from rtl_tb.regress.shard import run_shard
 from rtl_tb.regress.store import Store
@@ -302,7 +304,7 @@ def test_the_trace_stands_once_and_each_case_says_how_many_fail(mixed):
 def test_the_page_tells_the_failure_and_the_trend(mixed):
     folder, _, words = mixed
     text = (folder / "out" / "index.html").read_text()
-    assert "wrong on selfcheck/icarus: 2 of 2 fail" in text and "Trend of the last 2 runs" in text
+    assert "wrong on selfcheck/icarus: 2 of 2 fail" in text and "Trend of 2 runs" in text
     assert text.count("<polyline") == 4 and "broken on selfcheck/icarus could not be run" in text
     assert json.loads((folder / "out" / "coverage.json").read_text())[0]["vectors"] == 400
     said = CliRunner().invoke(app, words).stdout
@@ -337,6 +339,15 @@ def test_names_with_markup_do_no_harm(mixed):
     text = page(data, [data])
     assert "<script>" not in text
     ElementTree.fromstring(junit(data).partition("\n")[2])
+
+
+def test_no_line_is_cut_where_nobody_looks(mixed):
+    data = json.loads(mixed[1][0].stdout)
+    data["rows"][0]["unit"] = "a_unit_with_a_name_that_is_longer_than_most_names_of_units_are_but_not_by_much"
+    text = io.StringIO()
+    print_text(data, Path("out"), Console(file=text))
+    (line,) = [line for line in text.getvalue().splitlines() if line.endswith("not run")]
+    assert line.startswith(data["rows"][0]["unit"]) and "selfcheck  icarus" in line
 
 
 def test_a_history_of_somebody_else_stays(tmp_path):
