@@ -103,17 +103,34 @@ def files_read(dut: Dut, simulator: Simulator) -> list[Path]:
 
 
 def warnings_of(dut: Dut, kinds: Sequence[str]) -> tuple[str, ...]:
-    """What Verilator warns of in a DUT's own text, of these kinds, each once: FILE:LINE:COLUMN: text."""
+    """What Verilator warns of in a DUT's own text, of these kinds, each once: FILE:LINE:COLUMN: text.
+
+    No option of Verilator gives a top its interfaces or types: such a DUT is read within its wrapper.
+    """
     wanted = re.compile(rf"^%Warning-(?:{'|'.join(kinds)})\w*: (?P<text>.+)", re.MULTILINE)
     with tempfile.TemporaryDirectory(prefix="mmagold_lint_") as name:
-        arguments: list[str | Path] = ["--lint-only", "-Wall", "-Wno-fatal", "--timing", "--Mdir", Path(name)]
+        folder = Path(name)
         parameters = [f"-G{key}={value}" for key, value in dut.parameters.items()]
-        arguments += [*design_options(dut, "verilator"), *parameters, "--top-module", dut.top, *dut.sources]
+        alone: list[str | Path] = [*parameters, "--top-module", dut.top, *dut.sources]
         try:
-            log = simulators.elaborate(simulators.verilator(), arguments, folder=Path(name), what=dut.name)
-        except ElaborationError:
+            log = "" if dut.types else _lint(dut, alone, folder)
+            if not log:
+                (folder / f"{NAME}.sv").write_text(wrapper_of(dut), encoding="utf-8")
+                log = _lint(dut, ["--top-module", NAME, *dut.sources, folder / f"{NAME}.sv"], folder)
+        except RtlError:
             return ()
-    return tuple(dict.fromkeys(found["text"] for found in wanted.finditer(log)))
+    texts = (found["text"] for found in wanted.finditer(log))
+    return tuple(dict.fromkeys(text for text in texts if not text.startswith(name)))
+
+
+def _lint(dut: Dut, design: Sequence[str | Path], folder: Path) -> str:
+    """What Verilator's lint prints; "" where it refuses the design."""
+    options = ["--lint-only", "-Wall", "-Wno-fatal", "--timing", "--Mdir", str(folder)]
+    arguments = [*options, *design_options(dut, "verilator"), *design]
+    try:
+        return simulators.elaborate(simulators.verilator(), arguments, folder=folder, what=dut.name) or " "
+    except ElaborationError:
+        return ""
 
 
 def built(place: Path, recipe: Recipe) -> Path:

@@ -13,6 +13,7 @@ from rtl_tb.dut import slang
 from rtl_tb.dut.description import load_dut
 from rtl_tb.dut.init import draft
 from rtl_tb.dut.wrapper import wrapper_of
+from rtl_tb.engines.builds import warnings_of
 from rtl_tb.errors import ElaborationError, SimulatorMissing
 
 UNIT = "unit: bus\nshape: {k: 4}\nformats: {a: s8, b: u8, c: s32, d: s32}\nprogram: [integer_dot_add: {}]\n"
@@ -176,6 +177,15 @@ def typed(folder, **types):
 
 def test_types_are_given_as_parameters(tmp_path):
     assert checked(typed(tmp_path)).passed
+
+
+def test_lint_reads_the_unit_with_its_types(tmp_path):
+    """With T = logic, the default, it would warn of the width of ops."""
+    dut = load_dut(typed(tmp_path))
+    (tmp_path / "unit.sv").write_text(TYPED.replace("d <= total;", "d <= total[7:0];"))
+    warned = warnings_of(dut, ("WIDTH",))
+    assert warned
+    assert not any("'ops'" in text for text in warned)
 
 
 def test_the_fields_are_those_of_the_type_that_was_given(tmp_path):
