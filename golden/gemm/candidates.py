@@ -21,6 +21,8 @@ SPLITS = (*range(2, 17), 18, 20, 24, 28, 32, 48, 64)
 TILES = (32, 64, 128)
 PARTS = (32, 64, 128, 256, 512, 1024, 2048)
 SLICES = (2, 4, 8)
+DEALT = (2, 3, 4, 5, 6, 7, 8, 10, 12, 16)
+"""Blocks among which tiles of K are dealt out in turn."""
 ORDERS = ("ascending", "descending", "tree")
 
 
@@ -165,10 +167,12 @@ def _structures(k: int) -> Iterator[dict[str, Any]]:
     ]
     split: list[dict[str, Any]] = [{"part": size} for size in PARTS if size < k]
     split += [{"split_k": n, "tile_k": tile} for n in SPLITS for tile in TILES if n * tile < k + n * 32]
+    dealt = [{"slices": n, "tile_k": n * tile} for n in DEALT for tile in (16, *TILES) if n * tile < 2 * k]
     yield {}
     yield from promoted
     yield from split
     yield from sliced
+    yield from dealt
     for one in split:
         for other in promoted:
             yield {**one, **other}

@@ -23,6 +23,7 @@ HIDDEN: list[tuple[str, str, str, int, dict[str, Any]]] = [
     ("ampere", HMMA, "f16", 200, {"split_k": 3, "tile_k": 32, "reduce": "descending"}),
     ("hopper", HMMA, "f16", 256, {"tile_k": 64, "slices": 2}),
     ("hopper", QGMMA, "e4m3", 320, {"promote": 64}),
+    ("hopper", "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "f64", 416, {"slices": 5, "tile_k": 160}),
     ("hopper", TF32, "f32", 192, {"a": "f32", "b": "f32", "convert": "toward_zero", "part": 64}),
 ]
 
@@ -43,7 +44,8 @@ def test_the_plan_behind_a_product(
     a, b = operands(fmt, 45, 37, k, spread=2, seed=k + len(options))
     plan = golden.plan(architecture, name, **options)
     d = golden.gemm(a, b, plan)
-    found = golden.find_plan(a, b, d, architecture, {"a": fmt, "b": fmt, "d": "f32"})
+    out = plan.formats["d"].name
+    found = golden.find_plan(a, b, d, architecture, {"a": fmt, "b": fmt, "d": out})
     assert found is not None and np.array_equal(golden.gemm(a, b, found), d)
     assert same_sums(plan, k) in [same_sums(one, k) for one in (found, *found.others)]
     other = operands(fmt, 33, 20, k, spread=5, seed=99)  # what was found holds on data that it did not see
