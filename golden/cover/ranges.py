@@ -637,12 +637,13 @@ def _normalized(span: Span, fraction: int, step: Normalize) -> Span:
     high = max(span.high + span.above, low)
     unit = Fraction(2) ** (high - fraction)
     lost = span.depth + span.above > fraction or span.lsb < low - fraction or span.sticky
+    carries = lost and step.rounding not in ("toward_zero", "to_odd")
     up, down = (lost and step.rounding not in ("toward_zero", other) for other in ("down", "up"))
     return replace(
         span,
         low=low,
         high=high,
-        significand=Fraction(2),
+        significand=Fraction(2) - (0 if carries else Fraction(1, 1 << fraction)),
         lsb=max(span.lsb, low - fraction),
         greatest=span.greatest + unit if up and span.greatest > 0 else span.greatest,
         least=span.least - unit if down and span.least < 0 else span.least,

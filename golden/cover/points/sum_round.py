@@ -51,8 +51,14 @@ def sum_points(name: str, step: Sum | Additions | Fma, registers: dict[str, Span
     depth = max(span.high for span in spans) - min(span.lsb for span in spans)
     if isinstance(step, Sum) and one_exponent(step, spans):
         depth = min(depth, max(span.depth for span in spans))
-    if _pairs_only(step, total) and not any(span.cancels or span.vanishes for span in spans):
-        depth = min(depth, _deepest_pair(spans))
+    if not any(span.cancels or span.vanishes for span in spans):
+        if _pairs_only(step, total):
+            depth = min(depth, _deepest_pair(spans))
+        elif (
+            isinstance(step, Additions) and step.format.is_float
+        ):  # two at a time, of them sums in its format
+            carry = max(1, *(span.above for span in spans))
+            depth = min(depth, max(_deepest_pair(spans), step.format.fraction_bits + carry))
     gone = (plus and minus and total > 1) or _width(step) is not None or _complements(step)
     bins = {f"up by {i}": i <= growth for i in range(_MOST_GROWTH, 0, -1)} | {"same": True}
     bins |= {_depth_label(low, high): low <= depth for low, high in _DEPTHS} | {"nothing left": gone}

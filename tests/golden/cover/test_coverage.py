@@ -456,3 +456,18 @@ def test_stages_of_one_name_count_what_each_has(tmp_path: Path) -> None:
     coverage.sample_set(default_set(ins, 500))
     assert coverage.hits["steps: sum products and c: leading bit against the largest exponent"].sum() <= 500
     assert coverage.surprises() == []
+
+
+def test_what_two_terms_at_a_time_leave() -> None:
+    """Two f16 numbers that nearly cancel leave a bit of either: 11 places down at most, and terms that were cut
+    toward zero to 1.f carry one place, not two."""
+    units = Path(__file__).parents[3] / "rtl_tb" / "mutants" / "units"
+    reachable = {
+        name: set(Coverage(golden.load_instruction(units / name / "unit.yaml")).holes())
+        for name in ("two_path_tree", "per_pair_grid")
+    }
+    point = "leading bit against the largest exponent"
+    assert ("steps: sum products: " + point, "down by 9..16") in reachable["two_path_tree"]
+    assert ("steps: sum products: " + point, "down by 17 or more") not in reachable["two_path_tree"]
+    assert ("steps: sum groups: " + point, "up by 1") in reachable["per_pair_grid"]
+    assert ("steps: sum groups: " + point, "up by 2") not in reachable["per_pair_grid"]
