@@ -459,7 +459,7 @@ def test_stages_of_one_name_count_what_each_has(tmp_path: Path) -> None:
 
 
 def test_what_two_terms_at_a_time_leave() -> None:
-    """Two f16 numbers that nearly cancel leave a bit of either: 11 places down at most, and terms that were cut
+    """Two f16 numbers that nearly cancel leave a bit of either: 11 places down at most. Terms that were cut
     toward zero to 1.f carry one place, not two."""
     units = Path(__file__).parents[3] / "rtl_tb" / "mutants" / "units"
     reachable = {
