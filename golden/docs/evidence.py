@@ -16,6 +16,7 @@ from golden.explain.specification import evidence_text, sources_text
 from golden.files.inputs import read_json
 from golden.instruction import Instruction
 from golden.paths import docs_folder
+from golden.vectors import captured
 
 # Evidence ---------------------------------------------------------------------------------------------------
 
@@ -54,12 +55,11 @@ def _vectors(group: Group) -> str:
     if not entries:
         return ""
     about = manifest(group.architecture)
-    device = about["device"]
     total = sum(entry["dots"] for _, entry in entries)
     files = f"{len(entries):,} file{'s' if len(entries) > 1 else ''}"
     told = (
-        f"{total:,} results in {files}, recorded on an {device['name']} (CUDA {device['cuda']}, driver "
-        f"{device['driver']}, {about['date']}); see "
+        f"{total:,} results in {files}, recorded on an {captured.device_text(about['device'])}, "
+        f"{about['date']}; see "
         f"{link('the list of all files', f'vectors/{group.architecture}/index.md')}."
     )
     rows = [
@@ -109,8 +109,8 @@ def _campaigns(group: Group) -> str:
         return ""
     tried, wrong = (sum(int(row[i].replace(",", "")) for row in rows) for i in (2, 3))
     told = (
-        f"{tried:,} further dot products were compared on the GPU itself with the model's arithmetic, "
-        f"written in CUDA, with {wrong:,} mismatches; see {link('campaigns', 'campaign.md')}."
+        f"{tried:,} further dot products were compared on the device itself with the model's arithmetic, "
+        f"with {wrong:,} mismatches; see {link('campaigns', 'campaign.md')}."
     )
     listed = table(("Instruction", "Operands", "Dot products", "Mismatches", "Device"), rows)
     if len(rows) > LISTED:

@@ -13,6 +13,7 @@ from golden.errors import SpecError
 from golden.explain.markdown import code, link, table
 from golden.files.inputs import read_json
 from golden.paths import checkout, spec_folder
+from golden.vectors import captured
 
 _LANGUAGES = {
     ".py": "python",
@@ -86,11 +87,7 @@ def vectors_page(manifest: Path) -> Page:
 def write_vectors(manifest: Path) -> str:
     """Device, date and every file, with the number of its dot products and its hash."""
     content = read_json(manifest)
-    name, device = manifest.parent.name, content["device"]
-    facts = (
-        f"{device['name']}, compute capability {device['compute_capability']}, CUDA {device['cuda']}, "
-        f"driver {device['driver']}"
-    )
+    name, facts = manifest.parent.name, captured.device_text(content["device"])
     entries = content["instructions"]
     rows = [
         (

@@ -46,7 +46,8 @@ _READABLE = (1, 2)
 _read: dict[tuple[bytes, str | None], dict[str, Any]] = {}
 """Manifests by the SHA-256 of their text."""
 ARRAYS = ("a", "b", "c", "d", "metadata", "scale_a", "scale_b")
-_DEVICE = ("name", "compute_capability", "cuda", "driver")
+_GPU = ("name", "compute_capability", "cuda", "driver")
+_CPU = ("name", "cpuid", "system", "compiler")
 _ENTRY = {
     "file": str,
     "sha256": str,
@@ -140,7 +141,7 @@ def _check_manifest(manifest: Any, architecture: str | None, path: Path) -> None
         found = manifest.get("schema") if isinstance(manifest, dict) else type(manifest).__name__
         raise FileFormatError(f"{path}: schema is {found}, expected {' or '.join(map(str, _READABLE))}")
     _check_keys(manifest, _MANIFEST, f"{path}")
-    _check_keys(manifest["device"], dict.fromkeys(_DEVICE, str), f"{path}: device")
+    _check_keys(manifest["device"], dict.fromkeys(_facts(manifest["device"]), str), f"{path}: device")
     if architecture is not None and manifest["architecture"] != architecture:
         raise FileFormatError(
             f"{path}: architecture is '{manifest['architecture']}', expected '{architecture}'"
@@ -166,6 +167,24 @@ def _check_manifest(manifest: Any, architecture: str | None, path: Path) -> None
             raise FileFormatError(
                 f"{where}: 'file' is not a plain file name, or 'shapes' and 'dtypes' name different arrays"
             )
+
+
+def _facts(device: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a manifest says of a device at least: of a CPU (it has a CPUID) other things than of a GPU."""
+    return _CPU if "cpuid" in device else _GPU
+
+
+def device_text(device: Mapping[str, Any]) -> str:
+    """The device of a manifest with what made the programs that ran on it: "NVIDIA H200 (compute capability
+    9.0, CUDA 13.0, driver 580.65)"."""
+    labels = {
+        "compute_capability": "compute capability ",
+        "cuda": "CUDA ",
+        "driver": "driver ",
+        "cpuid": "CPUID ",
+    }
+    told = ", ".join(f"{labels.get(key, '')}{device[key]}" for key in _facts(device)[1:])
+    return f"{device['name']} ({told})"
 
 
 def _check_keys(value: Any, wanted: Mapping[str, type], where: str) -> None:
@@ -313,7 +332,7 @@ def evidence(architecture: str, folder: Path | None = None) -> str:
         f"architecture: {architecture}",
         f"source: outputs of an {device['name']}, recorded with operands of known classes",
         f"device: {device['name']}",
-        *(f"{key}: {json.dumps(device[key])}" for key in _DEVICE[1:]),
+        *(f"{key}: {json.dumps(device[key])}" for key in _facts(device)[1:]),
         f"date: {json.dumps(manifest['date'])}",
         f"vectors: vectors/{architecture}",
         f"manifest_sha256: {hashlib.sha256(path.read_bytes()).hexdigest()}",

@@ -108,14 +108,13 @@ class Report:
     def markdown(self) -> str:
         """The report as a page."""
         data = self.data()
-        facts = self.facts
+        what = "CPU" if "cpuid" in self.facts else "tensor core"
         return "\n".join(
             [
-                "# Campaign: the tensor core beside the golden arithmetic",
+                f"# Campaign: the {what} beside the golden arithmetic",
                 "",
-                f"{facts.get('name', 'GPU')}, driver {facts.get('driver', '?')}, CUDA "
-                f"{facts.get('cuda', '?')}, nvcc {self.compiler}, {data['date']}: {data['dots']:.3e} dot "
-                f"products, {data['mismatches']} mismatches.",
+                f"{_origin(self)}, {data['date']}: {data['dots']:.3e} dot products, {data['mismatches']} "
+                "mismatches.",
                 "",
                 "| Instruction | SASS | Kind | Seed | Dot products | A second | Mismatches | NaN | Infinity "
                 "| Zero | Subnormal |",
@@ -127,9 +126,12 @@ class Report:
 
 
 def _origin(report: Report) -> str:
-    return (
-        f"{report.facts.get('name', 'GPU')}, driver {report.facts.get('driver', '?')}, nvcc {report.compiler}"
-    )
+    """The device and what made the program that ran on it."""
+    facts = report.facts
+    if "cpuid" in facts:
+        return f"{facts['name']} (CPUID {facts['cpuid']}), {facts['system']}, {report.compiler}"
+    cuda = f", CUDA {facts['cuda']}" if "cuda" in facts else ""
+    return f"{facts.get('name', 'GPU')}, driver {facts.get('driver', '?')}{cuda}, nvcc {report.compiler}"
 
 
 def _total(count: str, outcomes: Iterable[Outcome]) -> int:

@@ -69,16 +69,24 @@ def capture(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Records what the GPU in this machine answers, into files with a manifest; a second call goes on where
-    one stopped.
+    """Records what the GPU in this machine (or its CPU: --arch sapphire_rapids) answers, into files with a
+    manifest; a second call goes on where one stopped.
 
     Exit status: 0 done, 1 a new result is not the model's or a kernel not what the spec says, 2 something
     gave no result.
     """
+    from hw_capture.cpu import machine
     from hw_capture.kernels import build
 
     target = arch if arch.startswith("sm_") else None
     architecture = build.architecture_of(arch) if target else arch
+    if machine.architecture_runs_here(architecture):
+        if compile_only or n:
+            raise typer.BadParameter(
+                "a CPU has neither kernels to compile nor a choice of N", param_hint="--arch"
+            )
+        _capture_cpu(architecture, out, only, seed, per_kind, as_json)
+        return
     chosen, left = build.select(architecture, pattern(only), _columns(n))
     if not chosen:
         raise _none_chosen(architecture, only, n, left)
@@ -97,6 +105,30 @@ def capture(
         report = record(chosen, out, GpuRunner(card), options, progress)
     _print_capture(report, out, as_json)
     _end(bool(report.differ or report.strange), [name for name, _ in report.failed], "recorded")
+
+
+def _capture_cpu(
+    architecture: str, out: Path | None, only: str | None, seed: int, per_kind: int, as_json: bool
+) -> None:
+    """The same of the CPU in this machine."""
+    import golden
+    from golden.errors import no_match
+    from hw_capture.cpu import capture as cpu_capture
+    from hw_capture.cpu import machine
+    from hw_capture.record.capture import Options
+
+    if out is None:
+        raise typer.BadParameter("name a folder, such as vectors/sapphire_rapids", param_hint="--out")
+    matching = pattern(only)
+    everything = golden.instructions(architecture)
+    chosen = [ins for ins in everything if machine.supported(ins) and (not matching or matching(ins.name))]
+    if not chosen:
+        raise no_match(f"instruction of {architecture}", only or "", [ins.name for ins in everything])
+    cpu = machine.open()
+    with progress_bar(not as_json) as progress:
+        report = cpu_capture.capture(cpu, chosen, out, Options(seed, per_kind), progress)
+    _print_capture(report, out, as_json)
+    _end(bool(report.differ), [name for name, _ in report.failed], "recorded")
 
 
 def _end(unequal: bool, failed: list[str], what: str) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import fnmatch
 import re
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -19,8 +20,7 @@ from golden.cli.progress import progress_bar
 if TYPE_CHECKING:
     from golden.instruction import Instruction
     from hw_capture.campaign.report import Report
-    from hw_capture.campaign.run import Plan
-    from hw_capture.gpu.device import Device
+    from hw_capture.campaign.run import Bench, Plan
 
 
 def campaign(
@@ -51,7 +51,8 @@ def campaign(
         list[Path] | None, typer.Option(help="Report of another GPU of the same kind, merged into --out.")
     ] = None,
 ) -> None:
-    """Executes instructions on the GPU and the golden arithmetic beside them, and counts differences.
+    """Executes instructions on the GPU, or on this CPU, and the golden arithmetic beside them, and counts
+    differences.
 
     Exit status: 0 no mismatch, 1 a mismatch (in the whole report, planted faults apart), 2 something could
     not be checked.
@@ -124,8 +125,12 @@ def _run_all(
     markdown: Path | None,
 ) -> Report:
     """Runs every instruction's campaign; the report is written after each."""
+    from hw_capture.cpu.machine import architecture_runs_here
+
+    if architecture_runs_here(chosen[0].architecture):
+        return _run_on_cpu(chosen, faults, index, budget, out, markdown)
     from hw_capture.campaign import report
-    from hw_capture.campaign.run import Plan, compiled_ahead, kind_name
+    from hw_capture.campaign.run import Campaign, Plan, compiled_ahead, kind_name
     from hw_capture.gpu import device
     from hw_capture.kernels import toolchain
     from hw_capture.record.capture import target_for
@@ -145,9 +150,46 @@ def _run_all(
                 )
                 if left > 0 and plan.dots > 0:
                     try:
-                        _one(gpu, ins, faults, plan, pages)
+                        _one(partial(Campaign, gpu, ins, faults), ins, plan, pages)
                     finally:
                         _write(pages, out, markdown)
+    return pages
+
+
+def _run_on_cpu(
+    chosen: list[Instruction],
+    faults: dict[str, int | str],
+    index: int,
+    budget: Budget,
+    out: Path | None,
+    markdown: Path | None,
+) -> Report:
+    """The same on the CPU in this machine."""
+    from golden.errors import OperandError
+    from hw_capture.campaign import report
+    from hw_capture.campaign.run import Plan, kind_name
+    from hw_capture.campaign.source import EXHAUSTIVE
+    from hw_capture.cpu import machine
+    from hw_capture.cpu.campaign import Bench
+
+    if faults or index == EXHAUSTIVE:
+        raise OperandError("a campaign on a CPU plants no faults and has no kind 'exhaustive'")
+    cpu = machine.open()
+    facts = cpu.facts()
+    compiler = facts.pop("compiler")
+    benches = [Bench(cpu, ins) for ins in chosen]  # what this CPU lacks is said before anything runs
+    pages = report.load(out) if out and _continues(out) else report.Report(facts, compiler)
+    pages.check_origin(facts, compiler)
+    start = time.monotonic()
+    for bench in benches:
+        series = bench.ins.architecture, bench.ins.name, budget.seed, kind_name(index), faults
+        left = min(budget.seconds, budget.limit - (time.monotonic() - start))
+        plan = Plan(budget.dots - pages.dots(*series), left, budget.seed, index, pages.next_tile(*series))
+        if left > 0 and plan.dots > 0:
+            try:
+                _one(lambda bench=bench: bench, bench.ins, plan, pages)  # type: ignore[misc]
+            finally:
+                _write(pages, out, markdown)
     return pages
 
 
@@ -166,13 +208,13 @@ def _check_all_checked(
         )
 
 
-def _one(gpu: Device, ins: Instruction, faults: dict[str, int | str], plan: Plan, pages: Report) -> None:
+def _one(made: Callable[[], Bench], ins: Instruction, plan: Plan, pages: Report) -> None:
     """Runs one instruction's campaign, says what came of it and adds it to the report."""
-    from hw_capture.campaign.run import Campaign, Interrupted, run
+    from hw_capture.campaign.run import Interrupted, run
 
     try:
         with progress_bar() as progress:
-            outcome = run(Campaign(gpu, ins, faults), plan, partial(progress, ins.name))
+            outcome = run(made(), plan, partial(progress, ins.name))
     except Interrupted as stop:
         if stop.outcome.dots:
             pages.add(stop.outcome)
@@ -188,6 +230,7 @@ def _chosen(arch: str, names: list[str]) -> list[Instruction]:
     import golden
     from golden.errors import no_match
     from hw_capture.campaign.source import supported
+    from hw_capture.cpu import machine
 
     found: dict[str, Instruction] = {}
     for name in names:
@@ -196,7 +239,9 @@ def _chosen(arch: str, names: list[str]) -> list[Instruction]:
             found.setdefault(ins.name, ins)
             continue
         matched = [
-            ins for ins in golden.instructions(arch) if fnmatch.fnmatch(ins.name, name) and supported(ins)
+            ins
+            for ins in golden.instructions(arch)
+            if fnmatch.fnmatch(ins.name, name) and (supported(ins) or machine.supported(ins))
         ]
         if not matched:
             known = (ins.name for ins in golden.instructions(arch) if ins.traits.kernel)
