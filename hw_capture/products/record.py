@@ -27,9 +27,10 @@ from hw_capture.errors import DeviceError
 from hw_capture.products.calls import Torch
 from hw_capture.products.cases import Case
 from hw_capture.products.explain import explain, plan_of
+from hw_capture.record.verify import PRODUCTS
 
 Bits = npt.NDArray[Any]
-MANIFEST, RESULTS = "products.json", "results.npz"
+MANIFEST, RESULTS = PRODUCTS, "results.npz"
 MOST_BYTES = 1 << 28
 
 

@@ -25,6 +25,9 @@ from golden.vectors import captured
 from golden.vectors.captured import Captured
 from hw_capture.record.runner import differing
 
+PRODUCTS = "products.json"
+"""Beside recorded results of whole products."""
+
 Bits = npt.NDArray[Any]
 Place = tuple[int, int, int]
 """Tile, row, column."""
@@ -106,11 +109,11 @@ def unlisted(folder: Path) -> list[Path]:
     """Returns the vector files that no manifest names: an interrupted capture leaves such files, and goes on
     with them.
 
-    A folder whose manifest is missing has nothing else.
+    A folder whose manifest is missing has nothing else, but for one of whole products (hw_capture/products).
     """
     found = []
     for path in sorted(folder.glob("*/*.npz")):
-        if not (path.parent / "manifest.json").exists():
+        if not any((path.parent / name).exists() for name in ("manifest.json", PRODUCTS)):
             found.append(path)
     for path in manifests(folder):
         listed = {entry["file"] for entry in captured.read_manifest_file(path)["instructions"].values()}
