@@ -48,8 +48,8 @@ _ALTERNATIVE_SECONDS = 5.0
 _TELLING = 2
 """Rounds of checking before neighbours are told apart."""
 _TELLING_SECONDS, _AIMED_TAKEN = 8.0, 8
-_LEAST = 4
-"""Questions of each kind that make a round worth its while."""
+_LEAST, _LEAST_SECONDS = 4, 1.0
+"""Questions of each kind, and time, that make a round worth its while."""
 _AIMED = dict.fromkeys(
     (
         *("alignment_edge", "alignment_one_term", "subnormal_result", "tie", "half_ulp", "subnormal"),
@@ -173,9 +173,11 @@ class _Search:
             state.tree = find_order(self.dense, self.bank)
             self._first_questions()
             self._first_candidate()
-            self._check()
+            checked = self._check()
         except BudgetEnded:
-            what = "time" if self.dense.left <= 0 else "number of questions"
+            checked = False
+        if not checked:
+            what = "time" if self.dense.left < _LEAST_SECONDS else "number of questions"
             state.undecided.append(f"the {what} that was given ended before the search did")
         return self._found()
 
@@ -234,16 +236,16 @@ class _Search:
 
     # Checking -----------------------------------------------------------------------------------------------
 
-    def _check(self) -> None:
+    def _check(self) -> bool:
         """Asks about operands of every kind until the limits end; fits again after every counterexample, the
-        harder the more often that did not help."""
+        harder the more often that did not help. Returns whether a candidate was asked about at all."""
         turn, efforts = 0, iter(fitting.Effort)
         told: object = None
         while self.state.fit is not None:
             candidate = self.state.fit.candidate
             share = min(_GROWTH[min(turn, len(_GROWTH) - 1)], self._share_left())
-            if share < _LEAST or self.dense.left < 1:
-                return
+            if share < _LEAST or self.dense.left < _LEAST_SECONDS:
+                return turn > 0
             wrong = self._round(share, turn)
             turn += 1
             if not wrong and turn >= _TELLING and told != candidate.key:
@@ -260,8 +262,9 @@ class _Search:
             effort = next(efforts, None)
             if effort is None:
                 self._round(share, turn)
-                return
+                return True
             self._refit([self.state.fit, *self.ranked[: _MOST_FITS // 2]], effort)
+        return False
 
     def _tell_apart(self, candidate: Candidate) -> bool:
         """Asks where neighbours that answered the whole bank alike would answer otherwise, on operands drawn

@@ -24,6 +24,7 @@ from golden.catalog.lookup import resolve
 from golden.dissect.blackbox.openers import OPENERS
 from golden.errors import OperandError, UnknownNameError, nearest
 from golden.files import inputs
+from golden.files.output import write_text
 from golden.number.formats import get_format
 from golden.processes import CANNOT_BE_RUN, started
 from golden.program.signature import INPUTS, Bits, Signature
@@ -160,8 +161,8 @@ def _output(words: list[str], text: str) -> str:
     """What the program writes when it reads a text."""
     with tempfile.TemporaryDirectory() as folder:
         given = Path(folder) / "operands"
-        given.write_text(text, "utf-8")
-        with (Path(folder) / "results").open("w+b") as out, (Path(folder) / "errors").open("w+b") as errors:
+        write_text(given, text)
+        with tempfile.TemporaryFile(dir=folder) as out, tempfile.TemporaryFile(dir=folder) as errors:
             status = _run(["/bin/sh", "-c", 'exec "$@" <"$0"', str(given), *words], out, errors)
             out.seek(0)
             errors.seek(0)

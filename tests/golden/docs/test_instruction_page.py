@@ -241,9 +241,7 @@ def test_campaigns_are_the_report() -> None:
     names = {ins.name for ins in group("hopper/mma_f16-f32").variants}
     mine = [campaign for campaign in report if campaign["instruction"] in names]
     total, wrong = (sum(campaign[key] for campaign in mine) for key in ("dots", "mismatches"))
-    told = (
-        f"compared on the GPU itself with the model's arithmetic, written in CUDA, with {wrong:,} mismatches"
-    )
+    told = f"compared on the device itself with the model's arithmetic, with {wrong:,} mismatches"
     assert f"{total:,} further dot products were {told}" in text("hopper/mma_f16-f32")
 
 

@@ -43,7 +43,7 @@ def same(x: np.ndarray, y: np.ndarray) -> bool:
 
 
 def test_every_format_is_covered() -> None:
-    covered = {*SMALL, "ue4m3", "tf32", "f32", "f64", "s32", "s8", "u8", "s4", "u4", "b1"}
+    covered = {*SMALL, "ue4m3", "tf32", "f32", "f64", "s32", "s16", "s8", "u8", "s4", "u4", "b1"}
     assert set(formats.formats()) == covered
 
 

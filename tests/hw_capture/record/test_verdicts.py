@@ -350,7 +350,9 @@ def test_a_report_is_continued_by_its_own_gpu_and_one_run(
         assert "another run of mmagold adds to it" in call(*CAMPAIGN, "--out", str(out), status=2).stderr
     machine.facts = lambda: H200 | {"driver": "600.1"}
     said = call("campaign", HMMA, "--dots", "9000", "--out", str(out), status=2).stderr
-    assert "report of NVIDIA H200, driver 600.1, nvcc 13.0.88, expected NVIDIA H200, driver 580.159" in said
+    assert (
+        "report of NVIDIA H200, driver 600.1, " in said and "expected NVIDIA H200, driver 580.159, " in said
+    )
     assert out.read_bytes() == before
 
 
