@@ -23,12 +23,18 @@ from golden.program.algorithms import algorithms
 
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+SLOW = {"read-a-mismatch-report", "gemm", "write-a-spec", "dissect", "regress"}
+"""Pages whose commands take longest; the tests of the commands run in the short run, too."""
 # What the site builder makes; only the start page links there.
 GENERATED = ("architectures/", "formats/", "studies/", "instructions/", "api/", "comparison.md")
 LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]\(([^()\s]+)\)")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.long) if page.stem in SLOW else page for page in PAGES],
+    ids=[page.stem for page in PAGES],
+)
 def test_code_of_page_runs(page: Path, tmp_path: Path) -> None:
     PageRun(str(page.relative_to(ROOT)), page.read_text("utf-8"), tmp_path).run()
 

@@ -61,7 +61,7 @@ def check(unit: Any, tmp_path: Path, **options: Any) -> Found:
 @pytest.mark.parametrize(
     ("name", "k", "bits"),
     [
-        ("aligned.py:seventeen", 2, 17),
+        pytest.param("aligned.py:seventeen", 2, 17, marks=pytest.mark.long),
         pytest.param("aligned.py:twenty_eight", 3, 28, marks=pytest.mark.long),
     ],
 )
@@ -95,7 +95,7 @@ def test_integers_that_clamp(tmp_path: Path) -> None:
     "name",
     [
         pytest.param("hopper:mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32", marks=pytest.mark.long),
-        "cdna2:v_mfma_f32_32x32x8f16",
+        pytest.param("cdna2:v_mfma_f32_32x32x8f16", marks=pytest.mark.long),
         "ampere:mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
     ],
 )

@@ -37,7 +37,10 @@ def operands(fmt: str, m: int, n: int, k: int, spread: int, seed: int) -> tuple[
     return made[0], made[1]
 
 
-@pytest.mark.parametrize(("architecture", "name", "fmt", "k", "options"), HIDDEN)
+@pytest.mark.parametrize(
+    ("architecture", "name", "fmt", "k", "options"),
+    [*HIDDEN[:2], *(pytest.param(*one, marks=pytest.mark.long) for one in HIDDEN[2:])],
+)
 def test_the_plan_behind_a_product(
     architecture: str, name: str, fmt: str, k: int, options: dict[str, Any]
 ) -> None:

@@ -136,7 +136,7 @@ def _built(architecture: str, target: str, chosen: list[Instruction]) -> list[Bu
         pytest.param("ada", "sm_89", marks=pytest.mark.long),
         ("hopper", "sm_90a"),
         pytest.param("blackwell", "sm_100a", marks=pytest.mark.long),
-        ("rtx_blackwell", "sm_120a"),
+        pytest.param("rtx_blackwell", "sm_120a", marks=pytest.mark.long),
     ],
 )
 def test_a_slice_compiles_to_the_sass_of_the_spec(architecture: str, target: str) -> None:

@@ -82,7 +82,7 @@ def options(folder, **more):
 # Engines ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("engine", "simulator"), RUNS)
+@pytest.mark.parametrize(("engine", "simulator"), [pytest.param(*RUNS[0], marks=pytest.mark.long), *RUNS[1:]])
 def test_the_reference_unit_passes(tmp_path, engine, simulator):
     """At full throughput, and with idle cycles, backpressure and resets, which start sequences again."""
     for traffic in (Traffic(), BUSY):
@@ -257,6 +257,7 @@ def test_resets_of_long_sequences_are_bounded(tmp_path):
     assert affordable(asked, plain) == asked, "others send again what was in flight"
 
 
+@pytest.mark.long
 def test_a_check_says_which_resets_it_left_out(tmp_path):
     file = described(tmp_path)
     files.write(tmp_path / "long.npz", one_sequence(load_dut(file).instruction, 6_000))

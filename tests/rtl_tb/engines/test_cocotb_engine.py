@@ -262,7 +262,12 @@ def test_rtl_that_does_not_compile(tmp_path: Path, simulator: str) -> None:
     [
         ("icarus", "$finish;", "does the RTL call"),
         ("icarus", '$fatal(1, "out of range");', r"stops\.sv:\d+: out of range"),
-        ("verilator", '$fatal(1, "out of range");', r"stops\.sv:\d+: .*out of range"),
+        pytest.param(
+            "verilator",
+            '$fatal(1, "out of range");',
+            r"stops\.sv:\d+: .*out of range",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_a_unit_that_ends_the_simulation(simulator: str, call: str, text: str, tmp_path: Path) -> None:
