@@ -83,6 +83,7 @@ def relative(folder: Path, pattern: str) -> set[str]:
     return {str(path.relative_to(ROOT)) for path in folder.rglob(pattern)}
 
 
+@pytest.mark.long
 def test_wheel_holds_specs_sources_and_one_library(dist: Path) -> None:
     wheel = next(dist.glob("*.whl"))
     assert re.fullmatch(rf"mmagold-{re.escape(golden.__version__)}-py3-none-(?!any)\w+\.whl", wheel.name)
@@ -102,6 +103,7 @@ def test_wheel_holds_specs_sources_and_one_library(dist: Path) -> None:
     assert not [name for name in names if name.startswith(("tests/", "bench/", "spec/"))]
 
 
+@pytest.mark.long
 def test_source_distribution_is_complete(dist: Path) -> None:
     with tarfile.open(next(dist.glob("*.tar.gz"))) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
@@ -109,6 +111,7 @@ def test_source_distribution_is_complete(dist: Path) -> None:
     assert {"setup.py", "pyproject.toml", "LICENSE", "README.md", "Makefile"} <= names
 
 
+@pytest.mark.long
 def test_library_needs_no_python(installed: Path) -> None:
     library = next(installed.parent.rglob("libmmagold_core.so"))
     if shutil.which("nm") is None:
@@ -131,6 +134,7 @@ print(json.dumps({
 """  # noqa: E501
 
 
+@pytest.mark.long
 def test_installed_wheel_computes_a_hand_made_dot_product(installed: Path, tmp_path: Path) -> None:
     report = json.loads(run(tmp_path, installed / "python", "-c", HAND))
     assert report["hopper"] == 0x3F800001
@@ -141,6 +145,7 @@ def test_installed_wheel_computes_a_hand_made_dot_product(installed: Path, tmp_p
     assert Path(report["docs"]) == package / "docs" / "pages"
 
 
+@pytest.mark.long
 def test_installed_wheel_has_every_page(installed: Path, tmp_path: Path) -> None:
     """The pages of the site are those of a checkout but for the list of the captured vectors, which the
     wheel does not have."""
@@ -152,6 +157,7 @@ def test_installed_wheel_has_every_page(installed: Path, tmp_path: Path) -> None
     }
 
 
+@pytest.mark.long
 def test_installed_command_lists_the_architectures(installed: Path, tmp_path: Path) -> None:
     listed = run(tmp_path, installed / "mmagold", "list", "--json")
     json.loads(listed)

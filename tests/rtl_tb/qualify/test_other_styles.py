@@ -30,7 +30,9 @@ def test_unit_has_mutants(name: str) -> None:
     assert len(mutants) >= 6 and sum(mutant.group == "arithmetic" for mutant in mutants) >= 4
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [NAMES[0], *(pytest.param(name, marks=pytest.mark.long) for name in NAMES[1:])]
+)
 def test_unit_is_what_its_file_says(name: str, tmp_path: Path) -> None:
     """As `mmagold rtl check` runs it: full throughput first, then idle cycles, backpressure and resets."""
     options = Options(count=2000, seed=5, explain=False, failures=None, build=tmp_path)
