@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, settings
 # What the commands print is compared as plain text, on CI servers that ask for colours, too.
 for _name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
     os.environ.pop(_name, None)
+# NumPy's OpenBLAS starts a thread for each core: 0.1 s of CPU in each of the thousand commands started here.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 sys.path.insert(0, str(Path(__file__).parent / "golden"))
 

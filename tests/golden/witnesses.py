@@ -28,13 +28,14 @@ _MEANT = {
     "fraction_bits": (),
 }
 """Which kinds of numbers a field says something of (others: all). The value is compared as a whole."""
+_FIELDS_OF = {kind: [name for name in FIELDS if kind in _MEANT.get(name, tuple(Kind))] for kind in Kind}
 
 
 def same(core: Number | None, wanted: Number | None) -> bool:
     """Whether two numbers are equal in everything that a step could tell."""
     if core is None or wanted is None:
         return core is wanted
-    fields = (name for name in FIELDS if core.kind in _MEANT.get(name, tuple(Kind)))
+    fields = _FIELDS_OF[core.kind]
     return all(getattr(core, name) == getattr(wanted, name) for name in fields) and _same_value(core, wanted)
 
 

@@ -23,8 +23,8 @@ from golden.number.formats import Format
 from golden.stimuli.codes import corner_codes, negate, special_codes
 
 ARCHITECTURES = golden.architectures()
-PER_KIND = 2
-MANY = 150
+PER_KIND = 1
+MANY = 100
 FEW = 32
 Operands = dict[str, Any]
 ORDER = ("a", "b", "c", "metadata", "scale_a", "scale_b")

@@ -20,7 +20,7 @@ from golden.instruction import Instruction
 
 Oracle = Callable[..., int]
 MMA = "mma.sync.aligned."
-PER_KIND = 6
+PER_KIND = 4
 EXAMPLES = 25
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,7 @@ def special_dots(ins: Instruction) -> dict[str, Any]:
 # The witnesses against each other ---------------------------------------------------------------------------
 
 
+@cache
 def units() -> dict[str, Instruction]:
     """Every list of steps that is shipped, the examples, and one of each kind that neither has."""
     found = {path.stem: golden.load_instruction(path) for path in sorted(EXAMPLES.glob("*.yaml"))}

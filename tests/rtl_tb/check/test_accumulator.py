@@ -278,6 +278,7 @@ def test_a_run_starts_where_the_state_is_known(tmp_path):
 # A check ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_fault_of_the_arithmetic_has_a_short_example_and_a_diagnosis(tmp_path):
     file = described(tmp_path, parameters={"F": 23})
     result = check(file, options(tmp_path, count=4000))
@@ -371,7 +372,7 @@ def without_reset(folder, *changes):
     return file
 
 
-@pytest.mark.parametrize(("engine", "simulator"), RUNS[:2])
+@pytest.mark.parametrize(("engine", "simulator"), [pytest.param(*RUNS[0], marks=pytest.mark.long), RUNS[1]])
 def test_the_sequence_of_a_unit_without_a_reset_begins_with_clear(tmp_path, engine, simulator):
     """The fourth dot product after `clear` is wrong: four are needed, and none that adds to anything."""
     chosen = {"engine": engine, "simulator": simulator}
