@@ -1,5 +1,5 @@
-"""Shared by all tests: the hypothesis profile (reproducible, no deadline) and the folder of the
-independent oracle."""
+"""Shared by all tests: the hypothesis profile (reproducible, no deadline), the environment of the commands
+that they start, and the folders of what they import: of the long run, and of the independent oracle."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ for _name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
     os.environ.pop(_name, None)
 # NumPy's OpenBLAS starts a thread for each core: 0.1 s of CPU in each of the thousand commands started here.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Each would compile the package anew where the environment keeps bytecode from being written.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-sys.path.insert(0, str(Path(__file__).parent / "golden"))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "golden")]
 
 settings.register_profile(
     "repeatable",

@@ -23,7 +23,16 @@ from golden.program.algorithms import algorithms
 
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
-SLOW = {"read-a-mismatch-report", "gemm", "write-a-spec", "dissect", "regress"}
+SLOW = {
+    "read-a-mismatch-report",
+    "gemm",
+    "write-a-spec",
+    "dissect",
+    "regress",
+    "check-my-unit",
+    "capture-a-gpu",
+    "add-an-architecture",
+}
 """Pages whose commands take longest; the tests of the commands run in the short run, too."""
 # What the site builder makes; only the start page links there.
 GENERATED = ("architectures/", "formats/", "studies/", "instructions/", "api/", "comparison.md")

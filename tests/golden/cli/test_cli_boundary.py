@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import typer
 from interrupts import hears_signals
+from long_run import long_after
 from typer.testing import CliRunner
 
 from golden import boundary
@@ -293,7 +294,9 @@ def in_shell(command: str, *arguments: str, **environment: str) -> subprocess.Co
 
 @pytest.mark.parametrize(
     "arguments",
-    [["list"], ["list", "--json"], ["show", HMMA], ["formats"], ["--help"], ["timing", "compare"]],
+    long_after(
+        3, [["show", HMMA], ["timing", "compare"], ["--help"], ["list"], ["list", "--json"], ["formats"]]
+    ),
 )
 def test_a_reader_that_goes_is_no_verdict(arguments: list[str]) -> None:
     """`mmagold list | head`: click would end with status 1, rich as well."""
@@ -307,7 +310,8 @@ def test_a_broken_pipe_to_another_program_is_an_error(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    "arguments", [["list"], ["list", "--json"], ["show", HMMA, "--json"], ["--version"], ["formats"]]
+    "arguments",
+    long_after(2, [["--version"], ["show", HMMA, "--json"], ["list"], ["list", "--json"], ["formats"]]),
 )
 def test_closed_and_full_output_is_an_error(arguments: list[str]) -> None:
     closed, full = in_shell('"$@" >&-', *arguments), in_shell('"$@" >/dev/full', *arguments)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from long_run import long_after
 from typer.testing import CliRunner
 
 import golden
@@ -126,7 +127,7 @@ def unit(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("environment", LOCALES)
+@pytest.mark.parametrize("environment", long_after(1, LOCALES))
 def test_any_text_in_any_locale(environment: dict[str, str], unit: Path) -> None:
     commands: list[list[str | Path]] = [
         ["spec", "check", unit],

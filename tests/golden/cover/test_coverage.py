@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from faulty_units import any_unit, faulty_unit, known_unit
+from long_run import long_after
 from random_units import accepted, draw_dots, kernel_unit, random_unit
 
 import golden
@@ -321,7 +322,7 @@ def drawn(ins: Instruction, seed: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("make", "most"),
-    [(random_unit, 1), (kernel_unit, 1), (faulty_unit, 2), pytest.param(any_unit, 3, marks=pytest.mark.long)],
+    long_after(1, [(faulty_unit, 2), (random_unit, 1), (kernel_unit, 1), (any_unit, 3)]),
 )
 def test_every_unit_has_a_figure_and_its_bins_are_those_that_it_reaches(make: Any, most: int) -> None:
     """Random units of every step, key and format. What is hit counts, also where the ranges are too narrow;

@@ -91,6 +91,7 @@ def test_integers_that_clamp(tmp_path: Path) -> None:
     assert found.yaml is not None and "saturate" in found.yaml
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [

@@ -354,6 +354,7 @@ def anchors(text: str) -> set[str]:
     }
 
 
+@pytest.mark.long
 def test_every_cell_is_linked_to_a_heading_that_exists() -> None:
     text = comparison.matrix()
     pages = {page.path: page for page in comparison.pages()}

@@ -237,6 +237,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return exported(tmp_path_factory.mktemp("plain"), {})
 
 
+@pytest.mark.long
 def test_documents_are_whole(plain: dict[str, bytes]) -> None:
     assert all(len(content) > 1000 for content in plain.values())
     assert {form for form, content in plain.items() if content.isascii()} == {"md", "json"}

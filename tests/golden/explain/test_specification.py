@@ -103,6 +103,7 @@ def split_row(line: str) -> list[str]:
     return line.replace("\\|", "/").strip().strip("|").split("|")
 
 
+@pytest.mark.long
 def test_every_document_is_well_formed() -> None:
     for ins in representatives():
         text = specification.to_markdown(ins)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
+from long_run import long_after
 from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
@@ -34,7 +35,7 @@ HOSTILE = [
     "??/",
     "ümläut 行",
 ]
-each = pytest.mark.parametrize("text", HOSTILE)
+each = pytest.mark.parametrize("text", long_after(6, HOSTILE))
 STEPS = [
     {"multiply": {"to": "products"}},
     {"special_values": {"of": ["products", "c"], "nan": 0x7FFFFFFF}},

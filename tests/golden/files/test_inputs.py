@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from long_run import long_after
 from typer.testing import CliRunner
 
 import golden
@@ -289,7 +290,7 @@ def same(content: bytes, good: bytes) -> bool:
     return content == good or (good.startswith(b"{") and json.loads(content) == json.loads(good))
 
 
-@pytest.mark.parametrize("form", ["readmemh", "csv", "npz"])
+@pytest.mark.parametrize("form", long_after(1, ["readmemh", "csv", "npz"]))
 def test_mutated_vectors_and_manifests(form: str, tmp_path: Path) -> None:
     """No edit of either file is believed, unless it changes nothing."""
     path = tmp_path / "v.x"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from long_run import long_after
 from typer.testing import CliRunner
 
 from golden.cli import app
@@ -79,7 +80,7 @@ def test_a_full_device_is_one_line_and_stays_a_device(command: str) -> None:
     assert not Path("/dev/full.manifest.json").exists()
 
 
-@pytest.mark.parametrize("place", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+@pytest.mark.parametrize("place", long_after(1, ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]))
 def test_standard_output_by_name(tmp_path: Path, place: str) -> None:
     """As a pipe, and as a file that somebody else holds open: it must get the text, not be replaced."""
     plain = mmagold("export", HMMA).stdout

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from long_run import long_after
 from random_units import accepted, draw_dots, kernel_unit, load, random_unit
 
 import golden
@@ -167,7 +168,7 @@ def test_the_interpreter_in_a_text_is_the_golden_core(architecture, name, tmp_pa
     assert not {kind: count for kind, count in found.items() if count}
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", long_after(5, EXAMPLES, [path.stem for path in EXAMPLES]))
 def test_units_of_files_have_a_text(path, tmp_path):
     whole = golden.load_instruction(path)
     units = [whole.stateless] if whole.state else whole.mode_units.values() if whole.modes else [whole]

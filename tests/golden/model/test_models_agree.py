@@ -24,7 +24,7 @@ from golden.stimuli.codes import corner_codes, negate, special_codes
 
 ARCHITECTURES = golden.architectures()
 PER_KIND = 1
-MANY = 100
+MANY = 60
 FEW = 32
 Operands = dict[str, Any]
 ORDER = ("a", "b", "c", "metadata", "scale_a", "scale_b")

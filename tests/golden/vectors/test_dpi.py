@@ -54,6 +54,7 @@ def test_the_c_model_answers_as_the_core(kind, tmp_path):
         assert int.from_bytes(result.tobytes(), "little") == int(expected), f"vector {i}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["scaled", pytest.param("sparse", marks=pytest.mark.long)])
 def test_the_example_testbench_passes_in_verilator_unless_a_result_is_wrong(kind, tmp_path):
     dpi.write(golden.instruction(*NAMES[kind]), tmp_path, "unit")

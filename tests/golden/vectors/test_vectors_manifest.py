@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from long_run import long_after
 from typer.testing import CliRunner
 
 import golden
@@ -122,7 +123,7 @@ TOLD_BY_UNIT_OR_FILE = {
 }
 
 
-@each_form
+@pytest.mark.parametrize("form", long_after(2, files.NAMES))
 @pytest.mark.parametrize("key", TOLD_BY_UNIT_OR_FILE)
 def test_a_new_digest_does_not_help(form: str, key: str, tmp_path: Path) -> None:
     """Who edits a key and computes the digest again is still found, wherever unit or file say otherwise."""

@@ -8,6 +8,7 @@ import shutil
 
 import numpy as np
 import pytest
+from long_run import long_after
 
 import golden
 from golden.catalog import timing as tables
@@ -117,13 +118,16 @@ def test_what_is_measured() -> None:
 @needs_nvcc
 @pytest.mark.parametrize(
     ("name", "variant", "loop"),
-    [
-        (F16, "", {"HMMA.16816.F32": 1}),
-        ("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", "", {"HMMA.16816.F32": 2}),
-        ("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16", "RS", {"HGMMA.64x16x16.F32": 1}),
-        ("ld.shared.u64", "8-way", {"LDS.64": 1}),
-        ("stmatrix.x1 + ldmatrix.x1", "", {"STSM.16.M88": 1, "LDSM.16.M88": 1}),
-    ],
+    long_after(
+        2,
+        [
+            (F16, "", {"HMMA.16816.F32": 1}),
+            ("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", "", {"HMMA.16816.F32": 2}),
+            ("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16", "RS", {"HGMMA.64x16x16.F32": 1}),
+            ("ld.shared.u64", "8-way", {"LDS.64": 1}),
+            ("stmatrix.x1 + ldmatrix.x1", "", {"STSM.16.M88": 1, "LDSM.16.M88": 1}),
+        ],
+    ),
 )
 def test_compiled_loops_hold_the_instruction(name: str, variant: str, loop: dict[str, int]) -> None:
     (built,) = bench.build([_subject(name, variant)], "sm_90a")

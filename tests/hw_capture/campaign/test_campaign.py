@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from long_run import long_after
 from typer.testing import CliRunner
 
 import golden
@@ -257,12 +258,10 @@ def test_kernels_of_scaled_instructions_compile_to_the_instruction(name):
 @needs_nvcc
 @pytest.mark.parametrize(
     "name",
-    [
-        HMMA,
-        FAMILIES[9],
-        "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3",
-        *(pytest.param(name, marks=pytest.mark.long) for name in WIDE_OR_MIXED),
-    ],
+    long_after(
+        2,
+        [HMMA, "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3", FAMILIES[9], *WIDE_OR_MIXED],
+    ),
 )
 def test_kernels_compile_to_the_instruction(name):
     ins = golden.instruction("hopper", name)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from long_run import long_after
 from typer.testing import CliRunner
 
 from golden.cli.app import app
@@ -168,13 +169,16 @@ def test_the_files_of_the_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(
     "command",
-    [
-        ["timing", "show", "sun_a100", "--json"],
-        ["timing", "compare"],
-        ["profile", "--samples", "8", "--chains", "1", "--length", "1", "--json"],
-        ["verify", str(captured.vectors_folder()), "--only", "m8n8k16.row.col.s32.s8.s8.s32$"],
-        ["campaign", "--help"],
-    ],
+    long_after(
+        2,
+        [
+            ["timing", "show", "sun_a100", "--json"],
+            ["timing", "compare"],
+            ["profile", "--samples", "8", "--chains", "1", "--length", "1", "--json"],
+            ["verify", str(captured.vectors_folder()), "--only", "m8n8k16.row.col.s32.s8.s8.s32$"],
+            ["campaign", "--help"],
+        ],
+    ),
 )
 def test_output_that_cannot_be_written_is_one_line(command: list[str]) -> None:
     """`mmagold verify ... > file`: not status 1, which would mean that results differ."""

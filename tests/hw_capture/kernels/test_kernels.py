@@ -161,6 +161,7 @@ def test_a_spec_that_is_wrong_is_found() -> None:
     assert "compiled to 2 x HMMA.16816.F32, the spec says QMMA.16832.F32.E4M3.E4M3" in one.error
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("nvcc")
 def test_one_kernel_that_ptxas_refuses_does_not_spoil_the_others() -> None:
     names = (

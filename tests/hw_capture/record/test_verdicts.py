@@ -202,6 +202,7 @@ def test_compile_only(wrong: Any, status: int, monkeypatch: pytest.MonkeyPatch) 
     )
 
 
+@pytest.mark.long
 def test_the_options_of_capture_reach_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[int] = []
     monkeypatch.setattr(runner, "GpuRunner", lambda card: Gpu())

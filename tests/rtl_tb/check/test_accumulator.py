@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from long_run import long_after
 
 import rtl_tb
 from golden import paths
@@ -82,7 +83,7 @@ def options(folder, **more):
 # Engines ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("engine", "simulator"), [pytest.param(*RUNS[0], marks=pytest.mark.long), *RUNS[1:]])
+@pytest.mark.parametrize(("engine", "simulator"), long_after(1, RUNS[1:] + RUNS[:1]))
 def test_the_reference_unit_passes(tmp_path, engine, simulator):
     """At full throughput, and with idle cycles, backpressure and resets, which start sequences again."""
     for traffic in (Traffic(), BUSY):
@@ -119,7 +120,9 @@ OF_TRAFFIC = ("lost_at_idle", "clears_without_valid", "sticks_after_reset", "han
 
 @pytest.mark.parametrize(
     ("mutant", "engine", "simulator"),
-    [(name, *RUNS[1]) for name in MUTANTS] + [(name, *RUNS[2]) for name in OF_TRAFFIC],
+    long_after(
+        len(MUTANTS), [(name, *RUNS[1]) for name in MUTANTS] + [(name, *RUNS[2]) for name in OF_TRAFFIC]
+    ),
 )
 def test_faults_of_the_state_are_found(tmp_path, mutant, engine, simulator):
     assert not judged(tmp_path, *MUTANTS[mutant], engine=engine, simulator=simulator).passed
@@ -190,7 +193,7 @@ def test_another_answer_after_a_reset_is_no_pass(tmp_path, engine, simulator):
     assert verdict.wrong[5] if engine == "selfcheck" else told == {"changed_answer"}
 
 
-@pytest.mark.parametrize(("engine", "simulator"), RUNS)
+@pytest.mark.parametrize(("engine", "simulator"), long_after(1, RUNS[1:] + RUNS[:1]))
 def test_another_nan_after_a_reset_is_another_answer_only_where_nans_are_exact(tmp_path, engine, simulator):
     """A unit whose NaNs have another payload until its first reset in mid-flight."""
     once = "logic fresh = 1'b1, seen = 1'b0;\n    always_ff @(posedge clk) begin\n"
@@ -372,7 +375,8 @@ def without_reset(folder, *changes):
     return file
 
 
-@pytest.mark.parametrize(("engine", "simulator"), [pytest.param(*RUNS[0], marks=pytest.mark.long), RUNS[1]])
+@pytest.mark.long
+@pytest.mark.parametrize(("engine", "simulator"), RUNS[:2])
 def test_the_sequence_of_a_unit_without_a_reset_begins_with_clear(tmp_path, engine, simulator):
     """The fourth dot product after `clear` is wrong: four are needed, and none that adds to anything."""
     chosen = {"engine": engine, "simulator": simulator}

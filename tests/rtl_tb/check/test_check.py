@@ -268,6 +268,7 @@ def test_the_capsule_holds_the_story_and_repeats_it(narrow):
     assert CliRunner().invoke(app, words).exit_code == 0
 
 
+@pytest.mark.long
 def test_coverage_merges_over_runs(narrow):
     _, folder, _ = narrow
     saved = json.loads((folder / "cover.json").read_text())
@@ -402,6 +403,7 @@ def test_the_engines_have_traffic_of_their_own():
 REMEMBERS = "if (&total[3:0]) remembered = 1'b1; if (remembered && i == 1 && j == 1) total[97] = ~total[97];"
 
 
+@pytest.mark.long
 def test_a_unit_that_remembers_is_not_said_to_fail_alone(tmp_path):
     """Once a result ends in four ones the flag stays set: no single vector fails, and none is claimed to."""
     file = tile(tmp_path, REMEMBERS, handshake={"kind": "latency", "latency": 3})

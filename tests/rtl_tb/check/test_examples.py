@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from long_run import long_after
 
 import rtl_tb
 
@@ -17,7 +18,7 @@ UNITS = {path.name for path in (PACKAGE / "rtl").glob("*.sv")}
 
 
 @pytest.mark.parametrize("simulator", ["icarus", pytest.param("verilator", marks=pytest.mark.long)])
-@pytest.mark.parametrize(("example", "tests"), [("reference_unit", 2), ("own_unit", 3)])
+@pytest.mark.parametrize(("example", "tests"), long_after(1, [("own_unit", 3), ("reference_unit", 2)]))
 def test_examples_run_with_make(example: str, tests: int, simulator: str, tmp_path: Path) -> None:
     # A copy of what the Makefile refers to, so that no build is left in the tree.
     shutil.copytree(

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from long_run import long_after
 
 import golden
 from golden.dissect.comparing import compare
@@ -69,7 +70,7 @@ def checked(file: Path, engine: str = "fast", simulator: str = "verilator", **op
 # Engines ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("engine", "simulator"), ENGINES)
+@pytest.mark.parametrize(("engine", "simulator"), long_after(2, ENGINES))
 def test_a_right_unit_passes_and_a_wrong_flag_is_found(tmp_path, engine, simulator):
     """The planted mistake is in underflow alone: d is right in every vector.
 
@@ -87,7 +88,7 @@ def test_a_right_unit_passes_and_a_wrong_flag_is_found(tmp_path, engine, simulat
         assert example.came["flags"] ^ example.results["flags"] == 0b0010
 
 
-@pytest.mark.parametrize(("fault", "flag"), [(2, "inexact"), (3, "invalid"), (7, "underflow")])
+@pytest.mark.parametrize(("fault", "flag"), long_after(1, [(2, "inexact"), (3, "invalid"), (7, "underflow")]))
 def test_the_report_names_the_flag(tmp_path, fault, flag):
     found = checked(planted(tmp_path, fault), count=12_000)
     assert {name for name, count in found.verdict.wrong_flags.items() if count} == {flag}
@@ -110,6 +111,7 @@ def test_an_unknown_flag_is_unknown_not_wrong(tmp_path):
             assert found.example.came is None
 
 
+@pytest.mark.long
 def test_a_policy_about_nans_is_of_d_alone(tmp_path):
     """Another NaN word passes under `nan: any`; a wrong flag beside a NaN does not, in Python and in
     SystemVerilog."""
@@ -140,6 +142,7 @@ def test_a_dut_is_a_unit_that_tells_its_flags(tmp_path):
 # Ports ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_each_flag_may_have_a_port_of_its_own(tmp_path):
     assert checked(planted(tmp_path, **SEPARATE)).passed
     turned = {"ports": SEPARATE["ports"] | {"flags": ["nv", "of", "uf", "nx"]}}
@@ -148,6 +151,7 @@ def test_each_flag_may_have_a_port_of_its_own(tmp_path):
     assert not checked(planted(tmp_path, **other), explain=False).passed
 
 
+@pytest.mark.long
 def test_a_tile_has_flags_for_every_element(tmp_path):
     (tmp_path / "tile.yaml").write_text(TILE)
     changes = {"top": "pair", "unit": "tile.yaml", "level": "tile", "parameters": {}}

@@ -40,6 +40,7 @@ def test_a_wrong_unit_is_not_said_to_depend_on_its_start(tmp_path):
     assert result.unset is None
 
 
+@pytest.mark.long
 def test_a_start_that_fails_is_minimised_from_that_start(tmp_path):
     """With random bits it passes, so that only a run from the other start shows the failure."""
     results = [changed(tmp_path, *UNDRIVEN, seed=seed, explain=True) for seed in (1, 2, 3)]

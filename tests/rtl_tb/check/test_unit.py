@@ -21,6 +21,7 @@ from rtl_tb.errors import RtlError
 EXAMPLES = Path(rtl_tb.__file__).parent / "examples"
 
 
+@pytest.mark.long
 def test_a_dut_is_measured_and_compared(tmp_path: Path) -> None:
     unit = open_unit(EXAMPLES / "wrong_f" / "dut.yaml", build=tmp_path)
     hopper = golden.instruction("hopper", "HMMA.16816.F32")

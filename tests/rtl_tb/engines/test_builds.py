@@ -99,6 +99,7 @@ sys.exit(0 if check(Path(file), options).passed else 3)
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("engine", "simulator"), [pytest.param(*EVERY_ENGINE[0], marks=pytest.mark.long), EVERY_ENGINE[1]]
 )

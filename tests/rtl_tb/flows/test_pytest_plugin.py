@@ -74,6 +74,7 @@ def test_a_body_without_an_assertion_does_not_pass_a_wrong_unit(said):
     assert "The smallest operands that fail" in text and "Traceback" not in text
 
 
+@pytest.mark.long
 def test_a_known_failure_is_an_xfail(said):
     folder, _ = said
     text = (folder / "test_units.py").read_text().replace("*/", "wrong/").replace("seeds=2", "seeds=1")
@@ -100,6 +101,7 @@ def test_a_wrong_marker_is_told(tmp_path, files, given, message):
         pytest_plugin._checks(tmp_path, pytest.Mark("mmagold", tuple(files), given, _ispytest=True))
 
 
+@pytest.mark.long
 def test_a_wrong_marker_is_no_failure_of_a_test(tmp_path):
     suite(tmp_path, '"none.yaml"')
     status, text = run(tmp_path)
