@@ -35,6 +35,9 @@ _PAUSE = 256
 """Cycles after which a source that waits for a ready unit to see it idle gives up."""
 _AWAKE, _ASLEEP = 2, 64
 """Cycles that such a pause lasts from when the unit is ready; the long ones let it fall asleep."""
+_FIRST_LONG, _LONG = 64, 300
+"""The 64th cycle of waiting, and the 256th, the 1024th ..., lasts so many more: more than an 8-bit counter
+counts."""
 MOST_FAILURES = 16
 """Protocol failures of one kind that are kept; a broken handshake fails on every cycle."""
 
@@ -45,6 +48,33 @@ def decisions(probability: float, rng: np.random.Generator) -> Iterator[bool]:
         yield from repeat(False)
     while True:
         yield from (rng.random(_BLOCK) < probability).tolist()
+
+
+class Waits:
+    """Decides, cycle by cycle, whether a side of a handshake waits.
+
+    Single cycles at random never show what a unit does in a long wait: a few of them last.
+
+    Attributes:
+        left: cycles that a long wait still has.
+    """
+
+    def __init__(self, probability: float, rng: np.random.Generator) -> None:
+        """`probability` that a cycle waits, but for the long waits."""
+        self._drawn = decisions(probability, rng)
+        self._seen, self._next_long, self.left = 0, _FIRST_LONG, 0
+
+    def decide(self) -> bool:
+        """Whether the next cycle waits."""
+        if self.left:
+            self.left -= 1
+            return True
+        if not next(self._drawn):
+            return False
+        self._seen += 1
+        if self._seen == self._next_long:
+            self.left, self._next_long = _LONG, 4 * self._next_long
+        return True
 
 
 class Bus:
@@ -176,7 +206,7 @@ class Source:
         self.accepted_at: list[int] = []
         self.quiet = False
         self.instead: dict[int, int] = {}
-        self._idle = decisions(idle, rng)
+        self.waits = Waits(idle, rng)
         channel.drive_valid(False)
 
     @property
@@ -218,9 +248,9 @@ class Source:
             if not self._pause_ready:
                 self.pause_left = 0
             return True
-        if not next(self._idle):
+        if not self.waits.decide():
             return False
-        if next(self._pauses):
+        if not self.waits.left and next(self._pauses):
             self.pause_left, self._pause_ready = _PAUSE, _ASLEEP if next(self._sleeps) else _AWAKE
         return True
 
@@ -242,12 +272,12 @@ class Sink:
         """`backpressure` is the probability that a cycle takes nothing."""
         self.channel = channel
         self.open = False
-        self._stall = decisions(backpressure, rng or _generator())
+        self.waits = Waits(backpressure, rng or _generator())
         channel.drive_ready(True)
 
     def step(self, cycle: int) -> None:
         """Decides about the next cycle."""
-        ready = self.open or not next(self._stall)
+        ready = self.open or not self.waits.decide()
         if ready != self.channel.ready:
             self.channel.drive_ready(ready)
 
@@ -274,6 +304,7 @@ class Monitor:
         transfers: everything that passed, unless `on_transfer` takes it.
         failures: broken rules, in the order of their cycles, at most MOST_FAILURES of a kind.
         index: the number of the transfer that comes next, for failures; whoever takes the transfers counts.
+        waited: cycles in which valid was high and ready low.
     """
 
     def __init__(self, channel: Channel, on_transfer: Callable[[str, int], None] | None = None) -> None:
@@ -282,7 +313,7 @@ class Monitor:
         self.transfers: list[Transfer] = []
         self.failures: list[ProtocolFailure] = []
         self.on_transfer = on_transfer or self._record
-        self.index = 0
+        self.index = self.waited = 0
         self._held: str | None = None
         self._counts: dict[str, int] = {}
 
@@ -316,6 +347,7 @@ class Monitor:
             self.on_transfer(bits, cycle)
         else:
             self._held = bits
+            self.waited += 1
 
     def reset(self) -> None:
         """Forgets the word that was waiting: a reset may drop it."""

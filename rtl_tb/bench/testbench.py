@@ -174,7 +174,8 @@ class Bench:
             self.source.quiet = self.sink.open = False
         else:
             self.source.quiet = self.sink.open = False
-            if self.source.pause_left and not self.in_flight:
+            idles = self.source.pause_left or self.source.waits.left
+            if self.sink.waits.left or (idles and not self.in_flight):
                 self._last_progress = cycle
             self._advance(cycle, self.source.position, self.answered)
 

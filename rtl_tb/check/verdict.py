@@ -110,15 +110,12 @@ def judge(vectors: VectorSet, outcome: Outcome, policy: ComparePolicy) -> Verdic
     Raises:
         RtlError: the engine brought back other results than the unit has.
     """
-    count, expected, came = len(vectors), vectors.results, outcome.results
+    expected, came = vectors.results, outcome.results
     if set(expected) != set(came):
         raise RtlError(f"{outcome.engine} brought back {', '.join(came)}, expected {', '.join(expected)}")
-    d = policy.equal(vectors.instruction.formats["d"], vectors.d, outcome.actual.reshape(vectors.d.shape))
-    equal = d.reshape(count, -1).all(axis=1)
-    same = equal
-    if vectors.flags is not None:
-        flags = vectors.flags.reshape(count, -1) == came["flags"].reshape(count, -1)
-        same = equal & flags.all(axis=1)
+    fmt = vectors.instruction.formats["d"]
+    equal = policy.right(fmt, {"d": vectors.d}, came)
+    same = policy.right(fmt, expected, came)
     missing = ~outcome.received
     unknown = outcome.unknown & ~missing
     known = ~unknown & ~missing

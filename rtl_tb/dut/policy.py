@@ -11,6 +11,7 @@ zero: strict     +0 and -0 differ (the default)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,6 +65,18 @@ class ComparePolicy:
         if self.zero == "any":
             same = same | (is_zero(fmt, expected) & is_zero(fmt, actual))
         return same
+
+    def right(self, fmt: Format, expected: Mapping[str, Bits], came: Mapping[str, Bits]) -> Mask:
+        """Which vectors, (count,), have the results that are expected: d under the policy, status flags bit
+        for bit.
+
+        Args:
+            expected, came: codes by name, (count, ...) each.
+        """
+        same = self.equal(fmt, expected["d"], came["d"].reshape(expected["d"].shape))
+        if "flags" in expected:
+            same = same & (expected["flags"] == came["flags"].reshape(expected["flags"].shape))
+        return np.asarray(same.all(axis=tuple(range(1, same.ndim))))
 
     def interchangeable(self, fmt: Format, one: Bits, other: Bits) -> Mask:
         """Whether each of two codes is acceptable where the other is expected; then both are, or neither,

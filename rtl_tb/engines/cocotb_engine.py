@@ -35,6 +35,7 @@ from rtl_tb.engines.common import (
     codes_of,
     complaint,
     counters,
+    never_waited,
     run_folder,
     start_of,
     units_folder,
@@ -319,6 +320,7 @@ def _outcome(job: Job, answer: Mapping[str, Any]) -> Outcome:
     outcome.unknown[: len(results)] = unknown
     outcome.failures = [ProtocolFailure(**failure) for failure in answer["failures"]]
     outcome.failures += _changed(job, answer["changed"])
+    outcome.failures += never_waited(job, len(results), answer["waited"], answer["cycles"])
     outcome.failures.sort(key=lambda one: one.cycle)
     outcome.cycles, outcome.resets = answer["cycles"], answer["resets"]
     return outcome

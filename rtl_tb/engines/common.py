@@ -34,6 +34,7 @@ KINDS = (
 PINS = ("in_valid", "in_ready", "out_valid", "out_ready")
 MOST_OF_A_KIND = 16
 """Failures of one kind that are kept, as in the harnesses."""
+_BY_CHANCE = 1e-12
 _OF_NO_VECTOR = ("extra_result", "stale_after_reset")
 _COMPLAINT = re.compile(
     r"^ERROR: .*\$readmem[hb]: Unable to open (?P<opened>.+?) for reading"
@@ -160,6 +161,26 @@ def failure(kind: int, cycle: int, vector: int, pins: Iterable[str], in_flight: 
     where = "" if name in _OF_NO_VECTOR else f" at vector {vector}"
     text = f"{FAILURE_KINDS[name]}{where}, in cycle {cycle}: {states}; {in_flight} in flight"
     return ProtocolFailure(name, cycle, vector if where else None, text)
+
+
+def never_waited(job: Job, answered: int, waited: int, cycles: int) -> list[ProtocolFailure]:
+    """The failure of a unit whose out_valid follows out_ready, through whatever it passes on the way: under
+    backpressure no result ever waited, which a unit that does not look at out_ready first does by chance in
+    one of 10**12 runs.
+
+    Args:
+        answered: results that came.
+        waited: cycles in which out_valid was high and out_ready low.
+    """
+    backpressure = job.traffic.on(job.dut).backpressure
+    if waited or (1 - backpressure) ** answered > _BY_CHANCE:
+        return []
+    name = "valid_follows_ready"
+    text = (
+        f"{FAILURE_KINDS[name]}: none of {answered:,} results ever waited, with out_ready low in "
+        f"{backpressure:.0%} of the cycles"
+    )
+    return [ProtocolFailure(name, cycles, None, text)]
 
 
 def changed_answers(

@@ -21,7 +21,16 @@ import numpy as np
 from rtl_tb.dut.wrapper import NAME, wrapper_of
 from rtl_tb.engines import headers
 from rtl_tb.engines.builds import OBJECTS, Recipe, built, design_options
-from rtl_tb.engines.common import KINDS, Watch, changed_answers, codes_of, counters, failure, written_failures
+from rtl_tb.engines.common import (
+    KINDS,
+    Watch,
+    changed_answers,
+    codes_of,
+    counters,
+    failure,
+    never_waited,
+    written_failures,
+)
 from rtl_tb.engines.job import STARTS, Job, Outcome, Progress, ProtocolFailure
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import simulators
@@ -123,7 +132,7 @@ def _simulate(
         )
     except ToolFailed as error:
         raise RtlError(f"the simulation of {job.dut.name} ended without an answer ({error.how})") from error
-    answered, cycles, resets, lines = _answers(job, files["answers"])
+    (answered, cycles, resets, waited), lines = _answers(job, files["answers"])
     out = np.zeros((count, (layout.result_width + 7) // 8), np.uint8)
     out[:answered] = np.fromfile(files["results"], np.uint8).reshape(out.shape)[:answered]
     if progress:
@@ -135,7 +144,10 @@ def _simulate(
         **codes_of(layout.unpack_results(out)),
         received=np.arange(count) < answered,
         unknown=np.zeros(count, np.bool_),
-        failures=sorted([*written_failures(lines), *_changed(job, lines)], key=lambda one: one.cycle),
+        failures=[
+            *sorted([*written_failures(lines), *_changed(job, lines)], key=lambda one: one.cycle),
+            *never_waited(job, answered, waited, cycles),
+        ],
         cycles=cycles,
         resets=resets,
     )
@@ -160,9 +172,9 @@ def _settings(job: Job) -> list[str]:
     return [str(number) for number in settings]
 
 
-def _answers(job: Job, file: Path) -> tuple[int, int, int, list[list[str]]]:
-    """(vectors answered, cycles, resets, the lines before); the last line of the file says
-    that it is whole.
+def _answers(job: Job, file: Path) -> tuple[tuple[int, int, int, int], list[list[str]]]:
+    """(vectors answered, cycles, resets, cycles in which a result waited) and the lines before; the last line
+    of the file says that it is whole.
 
     Raises:
         RtlError: the DUT ended the simulation, or the file is not whole.
@@ -176,7 +188,8 @@ def _answers(job: Job, file: Path) -> tuple[int, int, int, list[list[str]]]:
         raise RtlError(
             f"the simulation of {job.dut.name} ended without an answer; does the unit call exit()?"
         )
-    return int(lines[-1][1]), int(lines[-1][2]), int(lines[-1][3]), lines[:-1]
+    answered, cycles, resets, waited = map(int, lines[-1][1:5])
+    return (answered, cycles, resets, waited), lines[:-1]
 
 
 def _changed(job: Job, lines: list[list[str]]) -> list[ProtocolFailure]:

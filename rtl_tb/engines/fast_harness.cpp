@@ -6,7 +6,7 @@
 // little-endian machines that this engine supports, so that a word is one memcpy. PROGRESS holds two 64-bit counters: vectors
 // answered, clock cycles. ANSWERS is written last: one line "F kind cycle vector pins in_flight" for each failure of the
 // handshake, "C cycle vector pins in_flight before now" with the words in hex, as they lie in RESULTS, for each vector that was
-// answered again with other bits, then "D answered cycles resets lines"; or "E cycle message" where the DUT ended the simulation.
+// answered again with other bits, then "D answered cycles resets waited lines"; or "E cycle message" where the DUT ended the simulation.
 //
 // Results come in the order of the vectors, so what is in flight is the range answered..sent. A reset loses it: `sent` goes
 // back to `answered` and the vectors are sent again. It also clears a state: both then go back to the last vector with `clear`
@@ -37,6 +37,8 @@ constexpr unsigned kDrain = 320;     // idle cycles after every other reset: res
 constexpr unsigned kPause = 256;     // cycles after which a source that waits for a ready unit to see it idle gives up
 constexpr unsigned kAwake = 2;       // cycles that a pause lasts from when the unit is ready
 constexpr unsigned kAsleep = 64;     // and one of sixteen: a unit that falls asleep must keep its state
+constexpr unsigned kFirstLong = 64;  // the 64th cycle of waiting, and the 256th, the 1024th ..., lasts
+constexpr unsigned kLong = 300;      // so many more: more than an 8-bit counter counts
 constexpr unsigned kPerKind = 16;    // failures of one kind that are kept
 constexpr unsigned kKinds = 8;
 constexpr uint64_t kPicoseconds = 10'000;  // of a clock cycle
@@ -106,6 +108,22 @@ void vl_warn(const char* file, int line, const char* scope, const char* message)
     std::fprintf(stderr, "%%Warning: %s:%d: %s\n", file ? file : "?", line, message ? message : "");
 }
 
+// Single cycles of waiting at random never show what a unit does in a long wait: a few of them last.
+class Waits {
+public:
+    bool lasts() const { return left; }
+
+    bool operator()(bool drawn) {
+        if (left) return --left, true;
+        if (drawn && ++seen == next_long) left = kLong, next_long *= 4;
+        return drawn;
+    }
+
+private:
+    uint64_t seen = 0, next_long = kFirstLong;
+    uint32_t left = 0;
+};
+
 class Harness {
 public:
     Harness(const Settings& settings, const uint8_t* in, uint8_t* out)
@@ -123,7 +141,7 @@ public:
         while (answered < s.count) {
             if (reset_due()) reset_in_flight();
             const bool offer = choose_input();
-            cycle(offer, !chance(s.backpressure));
+            cycle(offer, !stalls(!stalls.lasts() && chance(s.backpressure)));
             if (quiet > s.timeout) return record(kTimeout);
         }
         for (unsigned i = 0; i < kTail; ++i) idle_cycle();
@@ -145,7 +163,7 @@ public:
             for (const uint8_t byte : c.now) std::fprintf(file, "%02x", byte);
             std::fputc('\n', file);
         }
-        std::fprintf(file, "D %llu %llu %llu %llu\n", ull(answered), ull(cycles), ull(resets_done),
+        std::fprintf(file, "D %llu %llu %llu %llu %llu\n", ull(answered), ull(cycles), ull(resets_done), ull(waited),
                      ull(failure_count + changed.size()));
     }
 
@@ -153,7 +171,7 @@ private:
     Settings s;
     const uint8_t* in;
     uint8_t* out;
-    uint64_t cycles = 0, answered = 0, half = 0;
+    uint64_t cycles = 0, answered = 0, waited = 0, half = 0;
     Failure failures[kKinds * kPerKind];
     uint32_t failure_count = 0;
     std::vector<Changed> changed;
@@ -162,6 +180,7 @@ private:
     uint64_t random, sent = 0, quiet = 0, resets_done = 0, most_answered = 0;
     uint32_t countdown = 0, pause_left = 0, pause_ready = 0, kept[kKinds] = {};
     char pins[5] = "0000";
+    Waits pauses, stalls;
     bool offering = false, stalled = false, fresh_reset = false;
     uint8_t held[MG_OUT_BYTES];
 
@@ -190,7 +209,8 @@ private:
     // then, some pauses last until it has been ready for some cycles.
     bool idles() {
         if (pause_left) return --pause_left, true;
-        if (!chance(s.idle)) return false;
+        if (pauses.lasts()) return pauses(true);
+        if (!pauses(chance(s.idle))) return false;
         if (s.state && next_random() % 4 == 0) {
             pause_left = kPause;
             pause_ready = next_random() % 16 ? kAwake : kAsleep;
@@ -217,14 +237,12 @@ private:
         context->time(until);
     }
 
-    // From one rising edge, after which the inputs change, to the next. A unit without delays does not see when between the
-    // two they change, so they change with the falling edge, which saves an evaluation.
+    // From one rising edge, after which the inputs change, to the next. They change while the clock is high: a latch that is open
+    // then lets them through, and a clock that is gated by one of them without a latch has a glitch.
     void clock() {
         const uint64_t edge = 2 * half * cycles;
-        if (VM_TIMING) {
-            top->eval();
-            pass_time(edge + half);
-        }
+        top->eval();
+        if (VM_TIMING) pass_time(edge + half);
         context->time(edge + half);
         top->clk = 0;
         top->eval();
@@ -245,7 +263,7 @@ private:
         const bool levels[] = {in_valid, in_ready, out_valid, out_ready};
         for (int i = 0; i < 4; ++i) pins[i] = '0' + levels[i];
         check_paths(out_valid, out_ready);
-        quiet = pause_left && answered == sent ? 0 : quiet + 1;
+        quiet = stalls.lasts() || ((pause_left || pauses.lasts()) && answered == sent) ? 0 : quiet + 1;
         if (pause_left && in_ready && --pause_ready == 0) pause_left = 0;
         check_stall(out_valid);
         if (in_valid && in_ready) {
@@ -292,6 +310,7 @@ private:
 
     void hold(bool stall) {
         stalled = stall;
+        waited += stall;
         if (stall) std::memcpy(held, static_cast<const void*>(&top->out_data), MG_OUT_BYTES);
     }
 
@@ -331,6 +350,7 @@ private:
         top->out_ready = 0;
         offering = stalled = false;
         for (uint64_t i = 0; i < s.reset_cycles; ++i) {
+            if (s.count) show(next_random() % s.count);  // what a unit takes in during a reset must not matter
             clock();
             rise();
         }

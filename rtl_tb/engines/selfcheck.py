@@ -3,6 +3,9 @@
 No Python runs beside the simulator and there is no DPI, so that the same files run in Icarus Verilog 11,
 Verilator and commercial simulators. On Icarus it sees X
 and Z. `write_testbench` hands the files to a designer.
+
+The engine itself gives the simulation no expected results: the testbench writes down what comes, and the host
+compares. A unit that reads the run's own files, or reaches into the testbench, finds nothing to answer with.
 """
 
 from __future__ import annotations
@@ -38,12 +41,13 @@ from rtl_tb.engines.common import (
     Watch,
     codes_of,
     complaint,
+    never_waited,
     run_folder,
     start_of,
     units_folder,
     written_failures,
 )
-from rtl_tb.engines.job import Job, Outcome, Progress, Traffic
+from rtl_tb.engines.job import Bits, Job, Outcome, Progress, Traffic
 from rtl_tb.engines.selfcheck_text import DEPTH, testbench_text
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import commercial, simulators
@@ -61,6 +65,8 @@ FILES = "files.f"
 VERILATE = ["--binary", "-O3", "--x-initial", "unique", "--x-assign", "unique", "-Wno-fatal"]
 VERILATE += ["-MAKEFLAGS", "OPT_GLOBAL=-O1"]
 OPTIMISE = "-O2"
+_UNKNOWN = str.maketrans("xXzZ", "0000")
+"""Bits that are X or Z become 0."""
 TIMED = ("-DVL_TIME_CONTEXT", "-fcoroutines")
 """What Verilator's makefile compiles a testbench with delays with."""
 
@@ -148,7 +154,8 @@ def _trace(waves: Path | None) -> list[str]:
 def _simulate(
     job: Job, simulator: Simulator, program: Path, folder: Path, progress: Progress | None
 ) -> Outcome:
-    for name, fill in run_files(job.dut, job.vectors, job.traffic, job.timeout_cycles).items():
+    files = run_files(job.dut, job.vectors, job.traffic, job.timeout_cycles, compares=False)
+    for name, fill in files.items():
         with (folder / name).open("wb") as file:
             fill(file)
     answers, log = folder / "answers.txt", folder / "run.log"
@@ -187,8 +194,14 @@ def _command(job: Job, simulator: Simulator, program: Path) -> list[str | Path]:
     return [program, *waves, *start_of(job)]
 
 
-def run_files(dut: Dut, vectors: VectorSet, traffic: Traffic, timeout_cycles: int) -> dict[str, Fill]:
-    """What the testbench reads, by name: run.hex and vectors_N.hex of DEPTH vectors each."""
+def run_files(
+    dut: Dut, vectors: VectorSet, traffic: Traffic, timeout_cycles: int, compares: bool
+) -> dict[str, Fill]:
+    """What the testbench reads, by name: run.hex and vectors_N.hex of DEPTH vectors each.
+
+    Args:
+        compares: whether the testbench compares; else it is told no results, and writes down all that come.
+    """
     traffic = traffic.on(dut)
     settings = [
         ("vectors", len(vectors)),
@@ -197,19 +210,25 @@ def run_files(dut: Dut, vectors: VectorSet, traffic: Traffic, timeout_cycles: in
         ("resets in mid-flight", traffic.resets),
         ("seed", traffic.seed),
         ("cycles without progress after which the run stops", timeout_cycles),
+        ("1: write every result and compare none", int(not compares)),
     ]
     lines = "".join(f"{value:08x}  // {meaning}\n" for meaning, value in settings)
     parts = range((len(vectors) + DEPTH - 1) // DEPTH)
     return {"run.hex": lambda file: file.write(lines.encode())} | {
-        f"vectors_{number}.hex": partial(_write_part, dut, vectors[number * DEPTH : (number + 1) * DEPTH])
+        f"vectors_{number}.hex": partial(
+            _write_part, dut, vectors[number * DEPTH : (number + 1) * DEPTH], compares
+        )
         for number in parts
     }
 
 
-def _write_part(dut: Dut, part: VectorSet, file: IO[bytes]) -> None:
-    """Operands and expected result of each vector as one hex word a line."""
+def _write_part(dut: Dut, part: VectorSet, compares: bool, file: IO[bytes]) -> None:
+    """Operands and expected result (zeros where the testbench does not compare) of each vector as one hex
+    word a line."""
     digits = (dut.layout.operand_width + dut.layout.result_width + 3) // 4
-    words = dut.layout.join(dut.layout.pack_operands(part.operands), dut.layout.pack_results(part.results))
+    results = dut.layout.pack_results(part.results)
+    expected = results if compares else np.zeros_like(results)
+    words = dut.layout.join(dut.layout.pack_operands(part.operands), expected)
     text = np.frombuffer(words[:, ::-1].tobytes().hex().encode(), np.uint8).reshape(len(part), -1)
     lines = np.concatenate([text[:, -digits:], np.full((len(part), 1), ord("\n"), np.uint8)], axis=1)
     file.write(lines.tobytes())
@@ -230,49 +249,42 @@ def _reader(answers: Path) -> Callable[[], tuple[int, int] | None]:
 
 
 def read_answers(job: Job, answers: Path, log: Path) -> Outcome:
-    """Turns answers.txt into an Outcome; where the testbench found a result right,
-    `actual` is the expected one.
+    """Turns answers.txt into an Outcome.
 
     Raises:
         RtlError: there is no summary, or the lines are not those that it counts (a full disk, another
-            writer): a wrong result whose line is lost must not pass.
+            writer): no result may be missing, nor a failure.
     """
     text = answers.read_text(encoding="utf-8") if answers.is_file() else ""
     lines = [line.split() for line in text.splitlines() if line.strip()]
-    if not lines or (lines[-1][0], len(lines[-1])) != ("D", 7) or not text.endswith("\n"):
+    if not lines or (lines[-1][0], len(lines[-1])) != ("D", 8) or not text.endswith("\n"):
         said = log.read_text(encoding="utf-8", errors="replace").splitlines()
         last = next((line for line in reversed(said) if line.strip()), "it printed nothing")
         raise RtlError(
             f"the simulation of {job.dut.name} ended before the testbench did: {last.strip()} (see {log})"
         )
-    count, (cycles, answered, resets, wrong, unknown_count, failed) = (
-        len(job.vectors),
-        map(int, lines[-1][1:]),
-    )
-    results = np.ascontiguousarray(job.dut.layout.pack_results(job.vectors.results))
-    received = np.arange(count) < answered
-    results[~received] = 0
-    unknown = np.zeros(count, np.bool_)
-    told: Counter[str] = Counter()
-    for kind, *rest in lines[:-1]:
-        told[kind] += 1
-        if kind in "MX":
-            index = int(rest[0])
-            results[index] = _result_bytes(rest[1], 16 if kind == "M" else 2, results.shape[1])
-            unknown[index] = kind == "X"
-    if (told["M"], told["X"], told["F"]) != (wrong, unknown_count, failed) or not set(told) <= set("MXFP"):
+    cycles, answered, resets, *counted, waited = map(int, lines[-1][1:])
+    told = Counter(line[0] for line in lines[:-1])
+    came = [line for line in lines[:-1] if line[0] in "RX"]
+    listed = {int(line[1]) for line in came}
+    if (
+        [told[kind] for kind in "RXF"] != counted
+        or not set(told) <= set("RXFP")
+        or listed != set(range(answered))
+    ):
         raise RtlError(
-            f"the answers of {job.dut.name} are not whole: {told['M']} wrong, {told['X']} unknown results, "
-            f"{told['F']} failures are listed, and the summary counts {wrong}, {unknown_count}, {failed} "
-            f"(see {answers}); is the disk full?"
+            f"the answers of {job.dut.name} are not whole: {told['R']} results, {told['X']} unknown ones, "
+            f"{told['F']} failures are listed for {answered} vectors, and the summary counts "
+            f"{', '.join(map(str, counted))} (see {answers}); is the disk full?"
         )
-    failures = written_failures(lines)
+    results, unknown = _results(job, came)
+    failures = [*written_failures(lines), *never_waited(job, answered, waited, cycles)]
     return Outcome(
         engine="selfcheck",
         simulator=job.simulator,
         version="",
         **codes_of(job.dut.layout.unpack_results(results)),
-        received=received,
+        received=np.arange(len(job.vectors)) < answered,
         unknown=unknown,
         failures=failures,
         cycles=cycles,
@@ -280,10 +292,28 @@ def read_answers(job: Job, answers: Path, log: Path) -> Outcome:
     )
 
 
-def _result_bytes(digits: str, base: int, size: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    """A printed result as little-endian bytes; bits that are X or Z become 0."""
-    known = digits.translate(str.maketrans("xXzZ", "0000"))
-    return np.frombuffer(int(known, base).to_bytes(size, "little"), np.uint8)
+def _results(job: Job, came: Sequence[Sequence[str]]) -> tuple[Bits, Bits]:
+    """The result words (count, bytes) of the lines `R index hex` and `X index binary`, and which are unknown.
+
+    A vector that was sent again after a reset has several: a wrong one counts, else the last.
+    """
+    layout = job.dut.layout
+    count, size = len(job.vectors), (layout.result_width + 7) // 8
+    results, unknown = np.zeros((count, size), np.uint8), np.zeros(count, np.bool_)
+    known = [line for line in came if line[0] == "R"]
+    index = np.array([int(line[1]) for line in known], np.int64)
+    digits = "".join(line[2].rjust(2 * size, "0") for line in known)
+    words = np.frombuffer(bytes.fromhex(digits), np.uint8).reshape(-1, size)[:, ::-1]
+    expected = {name: codes[index] for name, codes in job.vectors.results.items()}
+    right = job.dut.compare.right(
+        job.dut.instruction.formats["d"], expected, layout.unpack_results(np.ascontiguousarray(words))
+    )
+    for some in (right, ~right):
+        results[index[some]] = words[some]
+    for _, vector, bits in (line for line in came if line[0] == "X"):
+        bytes_ = int(bits.translate(_UNKNOWN), 2).to_bytes(size, "little")
+        results[int(vector)], unknown[int(vector)] = np.frombuffer(bytes_, np.uint8), True
+    return results, unknown
 
 
 # For a designer ---------------------------------------------------------------------------------------------
@@ -298,7 +328,7 @@ def write_testbench(dut: Dut, vectors: VectorSet, folder: Path, traffic: Traffic
     """
     files: dict[str, str | Fill] = {
         **_generated(dut, wrapper_of(dut)),
-        **run_files(dut, vectors, traffic, 10_000),
+        **run_files(dut, vectors, traffic, 10_000, compares=True),
     }
     files |= {FILES: _file_list(dut), "README.md": _readme(dut, vectors, traffic)}
     return sorted(write_folder(folder, files))

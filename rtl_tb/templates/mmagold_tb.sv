@@ -4,7 +4,8 @@
 // Reads from the working directory, or from the folder that +mmagold_files=FOLDER names
 //   run.hex        the settings: number of vectors, probabilities, resets, seed, timeout (a comment names each)
 //   vectors_N.hex  DEPTH vectors each, one a line: operand word, then expected result word
-// Writes answers.txt: one line for each wrong or unknown result and each failure of the handshake, a summary at the end.
+// Writes answers.txt: one line for each wrong or unknown result and each failure of the handshake, a summary at the end. Where
+// the settings say so, one for every result and none is compared: what a simulation does not hold, no unit in it can read.
 // +waves=FILE writes a waveform.
 //
 // Results come in the order of the vectors, so what is in flight is the range answered..sent. A reset loses it: `sent` goes
@@ -19,6 +20,8 @@ module mmagold_tb;
     localparam integer PAUSE = 256;     // cycles after which a source that waits for a ready unit to see it idle gives up
     localparam integer AWAKE = 2;       // cycles that a pause lasts from when the unit is ready
     localparam integer ASLEEP = 64;     // and one of sixteen: a unit that falls asleep must keep its state
+    localparam integer FIRST_LONG = 64; // the 64th cycle of waiting, and the 256th, the 1024th ..., lasts
+    localparam integer LONG = 300;      // so many more: more than an 8-bit counter counts
     localparam integer PER_KIND = 16;   // failures of one kind that are written
     localparam integer PRINTED = 10;    // wrong results that are printed
     localparam integer BEAT = 64;       // cycles between two signs of life in answers.txt
@@ -38,13 +41,14 @@ module mmagold_tb;
         .out_valid(pin_out_valid), .out_ready(out_ready), .out_data(pin_out_data)
     );
 
-    reg [31:0] settings[0:5];
+    reg [31:0] settings[0:6];
     reg [IN_BITS+OUT_BITS-1:0] bank[0:2*DEPTH-1];  // the vectors loaded..loaded-2*DEPTH, vector i in entry i mod 2*DEPTH
     reg [31:0] count, idle, backpressure, resets, timeout, random;
     reg [31:0] loaded, sent, answered, wrong, unknown, cycles, quiet;
     reg [31:0] resets_done, reset_left, drain_left, tail_left, countdown;
     reg [31:0] kept[0:5];
     reg [31:0] failed, chosen, last_clear, pause_left, pause_ready;
+    reg [31:0] idled, next_idle, idle_left, stalls, next_stall, stall_left, waited, told, tell_all;
     reg offering, stalled, fresh_reset, finished;
     reg [OUT_BITS-1:0] held, expected;
     reg [IN_BITS-1:0] operands;
@@ -97,6 +101,9 @@ module mmagold_tb;
             if (^out_data === 1'bx) begin
                 unknown = unknown + 1;
                 $fdisplay(answers, "X %0d %b", answered, out_data);
+            end else if (tell_all != 0) begin
+                told = told + 1;
+                $fdisplay(answers, "R %0d %h", answered, out_data);
             end else if (!accepted(expected, out_data)) begin
                 wrong = wrong + 1;
                 $fdisplay(answers, "M %0d %h", answered, out_data);
@@ -120,7 +127,7 @@ module mmagold_tb;
     // What the pins show just before a rising edge.
     task observe;
         begin
-            quiet = pause_left != 0 && answered == sent ? 0 : quiet + 1;
+            quiet = stall_left != 0 || ((pause_left != 0 || idle_left != 0) && answered == sent) ? 0 : quiet + 1;
             if (pause_left != 0 && in_ready === 1'b1) begin
                 pause_ready = pause_ready - 1;
                 if (pause_ready == 0) pause_left = 0;
@@ -136,6 +143,7 @@ module mmagold_tb;
             end
             if (out_valid === 1'b1 && out_ready) take_result;
             stalled = out_valid === 1'b1 && !out_ready;
+            if (stalled) waited = waited + 1;
             held = out_data;
         end
     endtask
@@ -180,9 +188,17 @@ module mmagold_tb;
     task choose_offering;
         begin
             if (pause_left != 0) pause_left = pause_left - 1;
+            else if (idle_left != 0) idle_left = idle_left - 1;
             else begin
                 step_random;
                 offering = idle == 0 || random >= idle;
+                if (!offering) begin
+                    idled = idled + 1;
+                    if (idled == next_idle) begin
+                        idle_left = LONG;
+                        next_idle = 4 * next_idle;
+                    end
+                end
                 if (STATE != 0 && !offering) begin
                     step_random;
                     if (random[1:0] == 0) begin
@@ -191,6 +207,33 @@ module mmagold_tb;
                     end
                 end
             end
+        end
+    endtask
+
+    // Single cycles of waiting at random never show what a unit does in a long wait: a few of them last.
+    task choose_ready;
+        begin
+            step_random;
+            if (backpressure == 0 || answered == count || drain_left != 0) out_ready <= 1'b1;
+            else if (stall_left != 0) begin
+                stall_left = stall_left - 1;
+                out_ready <= 1'b0;
+            end else begin
+                out_ready <= random >= backpressure;
+                if (random < backpressure) stalls = stalls + 1;
+                if (stalls == next_stall) begin
+                    stall_left = LONG;
+                    next_stall = 4 * next_stall;
+                end
+            end
+        end
+    endtask
+
+    // What a unit takes in during a reset must not matter.
+    task show_other;
+        begin
+            step_random;
+            in_data <= bank[random % loaded % (2 * DEPTH)][IN_BITS+OUT_BITS-1:OUT_BITS];
         end
     endtask
 
@@ -211,19 +254,19 @@ module mmagold_tb;
             if (STATE != 0 && offering && fresh_reset) operands[0] = 1'b0;
             in_data <= operands;
             in_valid <= offering;
-            step_random;
-            out_ready <= backpressure == 0 || answered == count || drain_left != 0 || random >= backpressure;
+            choose_ready;
         end
     endtask
 
     task finish;
         begin
             finished = 1'b1;
-            $fdisplay(answers, "D %0d %0d %0d %0d %0d %0d", cycles, answered, resets_done, wrong, unknown, failed);
+            $fdisplay(answers, "D %0d %0d %0d %0d %0d %0d %0d", cycles, answered, resets_done, told, unknown, failed, waited);
             $fclose(answers);
-            $display("%0s: %0d of %0d vectors answered in %0d cycles, %0d wrong, %0d with X or Z, %0d handshake failures",
-                     answered == count && wrong + unknown + failed == 0 ? "PASS" : "FAIL",
-                     answered, count, cycles, wrong, unknown, failed);
+            if (tell_all == 0)
+                $display("%0s: %0d of %0d vectors answered in %0d cycles, %0d wrong, %0d with X or Z, %0d handshake failures",
+                         answered == count && wrong + unknown + failed == 0 ? "PASS" : "FAIL",
+                         answered, count, cycles, wrong, unknown, failed);
             $finish;
         end
     endtask
@@ -263,15 +306,19 @@ module mmagold_tb;
         resets = settings[3];
         random = settings[4] == 0 ? 32'h9e3779b9 : settings[4];
         timeout = settings[5];
+        tell_all = settings[6];
         answers = $fopen({folder, "/answers.txt"}, "w");
         {loaded, sent, answered, wrong, unknown, cycles, quiet, failed} = 0;
         {resets_done, drain_left, countdown, last_clear, pause_left, pause_ready} = 0;
+        {idled, idle_left, stalls, stall_left, waited, told} = 0;
+        {next_idle, next_stall} = {2{FIRST_LONG}};
         {offering, stalled, fresh_reset, finished} = 0;
         for (i = 0; i < 6; i = i + 1) kept[i] = 0;
         reset_left = RESET_CYCLES;
         tail_left = TAIL;
         {clk, rst_n, in_valid, out_ready} = 0;
-        in_data = 0;
+        if (count != 0) load_bank;
+        in_data = bank[0][IN_BITS+OUT_BITS-1:OUT_BITS];
         forever begin
             #4.999 in_ready = pin_in_ready;
             out_valid = pin_out_valid;
@@ -283,8 +330,10 @@ module mmagold_tb;
 
     always @(posedge clk) begin
         if (!finished) begin
-            if (reset_left > 1) reset_left = reset_left - 1;
-            else if (reset_left == 1) begin
+            if (reset_left > 1) begin
+                reset_left = reset_left - 1;
+                show_other;
+            end else if (reset_left == 1) begin
                 reset_left = 0;
                 rst_n <= 1'b1;
                 drive;

@@ -115,7 +115,8 @@ def test_idle_cycles_never_withdraw_a_word() -> None:
         if valid and cycle not in set(source.accepted_at):
             assert (next_valid, next_data) == (1, data)
     idle = sum(not valid for valid, _ in seen[: source.accepted_at[-1]])
-    assert 800 < idle < 1200  # One decision before each word, half of them idle, geometrically.
+    # One decision before each word, half of them idle, geometrically; the 64th and the 256th last.
+    assert 1400 < idle < 1800
 
 
 def test_a_sink_stalls_as_often_as_it_is_told() -> None:
@@ -125,7 +126,10 @@ def test_a_sink_stalls_as_often_as_it_is_told() -> None:
         sink.channel.sample()
         sink.step(cycle)
         levels.append(sink.channel.ready_handle.value)
-    assert 0.73 < np.mean(levels) < 0.77
+    waits = "".join(map(str, levels)).split("1")
+    long = [length for length in map(len, waits) if length > 300]
+    assert len(long) == 3  # the 64th, 256th and 1024th cycle of waiting
+    assert 0.73 < sum(levels) / (len(levels) - sum(long)) < 0.77
     sink.open = True
     for cycle in range(50):
         sink.channel.sample()

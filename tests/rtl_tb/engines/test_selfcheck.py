@@ -119,27 +119,41 @@ def test_the_folder_runs_as_its_readme_says(tmp_path, name, fault, verdict):
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (lambda text: text.replace(text.splitlines()[-2] + "\n", ""), "are not whole"),
+        (lambda text: text.replace(text.splitlines()[-3] + "\n", ""), "are not whole"),
         (lambda text: text[: text.rindex("D ")], "ended before the testbench did"),
         (lambda text: text.rstrip("\n"), "ended before the testbench did"),
         (
-            lambda text: "".join(line for line in text.splitlines(True) if not line.startswith("M ")),
+            lambda text: "".join(line for line in text.splitlines(True) if not line.startswith("R ")),
             "are not whole",
         ),
-        (lambda text: text.replace("M 10 ", "N 10 "), "are not whole"),
+        (lambda text: text.replace("R 10 ", "N 10 "), "are not whole"),
+        (lambda text: text.replace("R 10 ", "R 11 "), "are not whole"),
     ],
-    ids=["last line", "summary", "end of line", "every wrong result", "another line"],
+    ids=["last line", "summary", "end of line", "every result", "another line", "twice"],
 )
 def test_answers_that_are_not_whole(tmp_path, edit, said):
-    """A result without a line counts as right: each that is wrong must have one, as the summary says."""
+    """Every result has a line, and the summary counts them."""
     dut = small.write_small(tmp_path)
     job = Job(dut, tmp_path / "build", small.small_vectors(dut, 20, small.WRONG, 10), "icarus")
-    vectors = job.vectors.d[10]
+    came = [int(code) ^ (vector == 10) for vector, code in enumerate(job.vectors.d)]
     log, answers = tmp_path / "run.log", tmp_path / "answers.txt"
     log.write_text("said\n")
-    whole = f"P 0 0\nP 16 64\nM 10 {int(vectors) ^ 1:08x}\nD 300 20 0 1 0 0\n"
+    lines = "".join(f"R {vector} {code:08x}\n" for vector, code in enumerate(came))
+    whole = f"P 0 0\n{lines}P 16 64\nD 300 20 0 20 0 0 0\n"
     answers.write_text(whole)
-    assert selfcheck.read_answers(job, answers, log).actual[10] == int(vectors) ^ 1
+    assert selfcheck.read_answers(job, answers, log).actual.tolist() == came
     answers.write_text(edit(whole))
     with pytest.raises(RtlError, match=said):
         selfcheck.read_answers(job, answers, log)
+
+
+def test_a_wrong_answer_is_not_forgotten_for_a_right_one(tmp_path):
+    """A vector that is sent again after a reset has two; each is judged."""
+    dut = small.write_small(tmp_path)
+    job = Job(dut, tmp_path / "build", small.small_vectors(dut, 2), "icarus")
+    right, other = map(int, job.vectors.d)
+    (tmp_path / "answers.txt").write_text(
+        f"R 0 {right ^ 1:08x}\nR 0 {right:08x}\nR 1 {other:08x}\nD 300 2 1 3 0 0 0\n"
+    )
+    outcome = selfcheck.read_answers(job, tmp_path / "answers.txt", tmp_path / "run.log")
+    assert outcome.actual.tolist() == [right ^ 1, other]

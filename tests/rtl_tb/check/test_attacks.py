@@ -1,0 +1,124 @@
+"""Wrong units made to pass, and how each is found: by long waits, resets, clocks, and what lies in the run's
+own files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from changed_unit import DUT, OWN, PASSING
+
+from rtl_tb.check.check import Check, Options, check
+
+TOP = """
+module mac4 (
+    input logic clock, reset, vld_i, rdy_i, input logic [31:0] x_i, w_i, acc_i,
+    output logic vld_o, rdy_o, output logic [31:0] acc_o);
+    wire vld;
+    wire [31:0] acc;
+    // extra
+    core core (.clock(clock), .reset(reset), .vld_i(vld_i), .rdy_o(rdy_o), .x_i(x_i), .w_i(w_i),
+               .acc_i(acc_i), .vld_o(vld), .rdy_i(rdy_i), .acc_o(acc));
+    assign vld_o = vld;
+    assign acc_o = acc;
+endmodule
+"""
+FAST, ICARUS, COCOTB = ("fast", "verilator"), ("selfcheck", "icarus"), ("cocotb", "icarus")
+VERILATOR = ("selfcheck", "verilator")
+
+
+def attacked(folder: Path, engine: tuple[str, str], *patches: tuple[str, str], count: int = 600) -> Check:
+    """The check of a right unit within a top module of which some text is replaced."""
+    text = TOP
+    for find, replace in patches:
+        assert text.count(find) == 1, find
+        text = text.replace(find, replace)
+    (folder / "mac4.sv").write_text(PASSING.replace("module mac4", "module core") + text, encoding="utf-8")
+    (folder / "mac4.yaml").write_bytes((OWN / "mac4.yaml").read_bytes())
+    (folder / "dut.yaml").write_text(DUT, encoding="utf-8")
+    options = Options(*engine, count=count, explain=False, failures=None, build=folder / "build")
+    return check(folder / "dut.yaml", options)
+
+
+COUNTER = "logic [7:0] n = 0; always_ff @(posedge clock) n <= {} ? 8'd0 : n + (n != 8'hff);"
+LONG_STALL = (
+    ("// extra", COUNTER.format("!vld_o || rdy_i")),
+    ("acc_o = acc", "acc_o = acc ^ {31'd0, n > 8'd200}"),
+)
+LONG_IDLE = (("// extra", COUNTER.format("vld_i")), (".acc_i(acc_i)", ".acc_i(acc_i ^ {31'd0, n > 8'd200})"))
+TAKEN_IN_RESET = (
+    ("// extra", "logic [31:0] taken; always_ff @(posedge clock) if (reset) taken <= acc_i;"),
+    ("acc_o = acc", "acc_o = acc ^ taken"),
+)
+FOLLOWS = (("vld_o = vld", "vld_o = vld && rdy_i"),)
+GLITCH = ((".clock(clock)", ".clock(clock && (vld_i || vld || reset))"),)
+
+
+@pytest.mark.parametrize(
+    ("engine", "patches"),
+    [
+        pytest.param(ICARUS, LONG_STALL, id="icarus-stall"),
+        pytest.param(ICARUS, LONG_IDLE, id="icarus-idle"),
+        pytest.param(ICARUS, TAKEN_IN_RESET, id="icarus-reset"),
+        pytest.param(ICARUS, FOLLOWS, id="icarus-follows"),
+        pytest.param(ICARUS, GLITCH, id="icarus-glitch"),
+        pytest.param(FAST, LONG_STALL, id="fast-stall"),
+        pytest.param(FAST, LONG_IDLE, id="fast-idle", marks=pytest.mark.long),
+        pytest.param(FAST, GLITCH, id="fast-glitch"),
+        pytest.param(COCOTB, LONG_STALL, id="cocotb-stall"),
+        pytest.param(COCOTB, LONG_IDLE, id="cocotb-idle", marks=pytest.mark.long),
+        pytest.param(COCOTB, TAKEN_IN_RESET, id="cocotb-reset"),
+        pytest.param(COCOTB, FOLLOWS, id="cocotb-follows", marks=pytest.mark.long),
+    ],
+)
+def test_a_wrong_unit_never_passes(tmp_path, engine, patches):
+    """A result that changes in a long stall; a unit that sleeps; one that keeps what it saw in its reset; a
+    valid that follows ready; a clock that an input gates without a latch."""
+    assert not attacked(tmp_path, engine, *patches).passed
+
+
+@pytest.mark.parametrize(
+    "engine", [ICARUS, FAST, pytest.param(COCOTB, marks=pytest.mark.long)], ids=["icarus", "fast", "cocotb"]
+)
+def test_latches_that_are_open_while_the_clock_is_high(tmp_path, engine):
+    """Inputs change with the rising edge, while the latch is open: the unit is right."""
+    latch = "logic [31:0] held; always_latch if (clock) held = acc_i;"
+    result = attacked(tmp_path, engine, ("// extra", latch), (".acc_i(acc_i)", ".acc_i(held)"))
+    assert result.passed
+
+
+@pytest.mark.long
+def test_a_valid_that_follows_ready_in_a_unit_with_delays(tmp_path):
+    """No look at the path itself is possible there; that no result ever waits tells it."""
+    result = attacked(tmp_path, FAST, *FOLLOWS, ("// extra", "initial #1;"))
+    assert {failure.kind for failure in result.verdict.outcome.failures} == {"valid_follows_ready"}
+
+
+READS_VECTORS = """
+    reg [8*200-1:0] folder; reg [127:0] vectors [0:16383]; reg [31:0] n; reg found;
+    initial begin
+        n = 0;
+        found = $value$plusargs("mmagold_files=%s", folder);
+        $readmemh({folder, "/vectors_0.hex"}, vectors);
+    end
+    always @(posedge clock) if (vld_o && rdy_i) n <= n + 1;
+"""
+
+
+def test_the_files_of_a_run_hold_no_result(tmp_path):
+    """A unit that answers with what it reads there is wrong."""
+    result = attacked(
+        tmp_path, ICARUS, ("// extra", READS_VECTORS), ("acc_o = acc", "acc_o = vectors[n][31:0]")
+    )
+    assert result.verdict.wrong.sum() > 500
+
+
+@pytest.mark.long
+def test_the_testbench_holds_no_result(tmp_path):
+    """A unit that reaches into it with `bind` and makes all equal is wrong."""
+    reach = "module evil; always @* force mmagold_tb.expected = mmagold_tb.out_data; endmodule"
+    patches = (
+        ("acc_o = acc", "acc_o = acc ^ 32'd1"),
+        ("\nmodule mac4", f"\n{reach}\nbind mmagold_tb evil evil();\nmodule mac4"),
+    )
+    assert attacked(tmp_path, VERILATOR, *patches).verdict.wrong.all()
