@@ -19,17 +19,14 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from golden.dissect.diagnosis import diagnose
 from golden.errors import SpecError
 from golden.vectors.vectorset import default_set
 from rtl_tb import engines
-from rtl_tb.check.dots import as_dots
 from rtl_tb.check.latency import measure
-from rtl_tb.check.reasons import flag_reasons
-from rtl_tb.check.verdict import Verdict, judge
-from rtl_tb.dut.description import Dut
+from rtl_tb.check.verdict import judge
 from rtl_tb.engines.job import Job
 from rtl_tb.qualify.mutants import Mutant, load_mutants
+from rtl_tb.qualify.naming import explanations
 
 
 def pairs(every: int, unit: str | None) -> Iterator[Mutant]:
@@ -66,33 +63,18 @@ def examine(pair: Mutant, count: int, folder: Path) -> dict[str, Any]:
     vectors = default_set(dut.instruction, count, 1, dut.level)
     verdict = judge(vectors, engines.run("fast", Job(dut, folder / "build", vectors)), dut.compare)
     started = time.monotonic()
-    groups, sentence = listed(verdict, dut)
+    named = explanations(verdict, dut, budget_seconds=60)
     assert pair.diagnosis is not None
     wanted = set(pair.diagnosis.replace(" & ", "+").split("+"))
     return {
         "pair": pair.name,
         "wanted": sorted(wanted),
         "failing": int(verdict.wrong.sum()),
-        "found": any(wanted <= group for group in groups),
-        "one": any(wanted & group for group in groups),
-        "sentence": sentence,
+        "found": any(wanted <= faults for faults in named.faults),
+        "one": any(wanted & faults for faults in named.faults),
+        "sentence": named.sentence,
         "seconds": round(time.monotonic() - started, 1),
     }
-
-
-def listed(verdict: Verdict, dut: Dut) -> tuple[list[set[str]], str]:
-    """The slugs of each explanation, with those of the flags, and what the report says."""
-    flags = flag_reasons(verdict)
-    flagged = {slug for fault in flags for slug in (fault.slug, *fault.others) if slug}
-    sentences = [fault.sentence() for fault in flags]
-    groups = [flagged]
-    if verdict.wrong_d.any():
-        operands, actual = as_dots(verdict, beside=True)
-        found = diagnose(dut.instruction.stateless, operands, actual, policy=dut.compare, budget_seconds=60)
-        nearest = [each for each in found.hypotheses[:1] if each.accepted(found.failing)]
-        groups = [{*each.slug.split("+"), *flagged} for each in found.explaining or nearest]
-        sentences = [found.sentence(), *sentences]
-    return groups, "; ".join(sentences)
 
 
 def main() -> None:

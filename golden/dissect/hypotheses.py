@@ -15,6 +15,7 @@ from typing import TypeGuard, assert_never
 from golden.instruction import Instruction
 from golden.number.formats import Format, formats, get_format
 from golden.number.rounding import MODES
+from golden.program.keys import Candidate
 from golden.program.program import Operation, Program, S
 from golden.program.steps import (
     MAX_FRACTION_BITS,
@@ -66,6 +67,7 @@ def changes(ins: Instruction, nan: int | None = None) -> list[Change]:
         _roundings,
         _sticky,
         _maximum,
+        _candidates,
         _shifts,
         _sums,
         _order,
@@ -282,6 +284,39 @@ def _maximum(ins: Instruction) -> Iterator[Change]:
     yield Change("product-normalized", "products are normalised before alignment", normalized)
     plain = _on(Multiply, lambda s: replace(s, normalize=False))
     yield Change("product-not-normalized", "products are not normalised before alignment", plain)
+
+
+def _candidates(ins: Instruction) -> Iterator[Change]:
+    """Units that list what their maximum is of, that spare c, that subtract in one's complement."""
+    for step in _steps(ins, Align):
+        for i, one in enumerate(step.maximum):
+            name = f"{'leading ones' if one.leading else 'exponents'} of {' and '.join(one.of)}"
+            for by in (-1, 1):
+                moved = replace(one, plus=one.plus + by)
+                text = f"the {name} enter the maximum with {moved.plus:+d} (not {one.plus:+d})"
+                slug = f"candidate-{i + 1}-{'minus' if by < 0 else 'plus'}-1"
+                yield Change(slug, text, _with_candidate(step, i, (moved,)), 1.1)
+            if len(step.maximum) > 1:
+                text = f"the {name} do not enter the maximum"
+                yield Change(f"candidate-{i + 1}-left-out", text, _with_candidate(step, i, ()), 1.1)
+    if any(step.spared for step in _steps(ins, Align)):
+        text = "negative numbers below the last bit kept are rounded like others"
+        yield Change("none-spared", text, _on(Align, lambda s: replace(s, spared=())))
+    if any(step.complement != "none" for step in _steps(ins, Sum)):
+        text = "terms are subtracted in two's complement"
+        yield Change("complement-none", text, _on(Sum, lambda s: replace(s, complement="none")))
+    if _steps(ins, HiddenBit):
+        yield Change("hidden-bit-left-out", "subnormal numbers get no hidden bit", rewrite(_no_hidden_bit))
+
+
+def _with_candidate(step: Align, index: int, new: tuple[Candidate, ...]) -> Apply:
+    """Puts others in the place of one candidate of `step`."""
+    maximum = (*step.maximum[:index], *new, *step.maximum[index + 1 :])
+    return _on(Align, lambda s: replace(s, maximum=maximum) if s.maximum == step.maximum else s)
+
+
+def _no_hidden_bit(step: Step, operation: Operation) -> Step | tuple[Step, ...]:
+    return () if isinstance(step, HiddenBit) else step
 
 
 def _meets_c(step: Align) -> bool:

@@ -22,24 +22,21 @@ from typing import Any
 
 import numpy as np
 
-from golden.dissect.diagnosis import diagnose
 from golden.errors import MmagoldError
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
-from rtl_tb.check.dots import as_dots
 from rtl_tb.check.latency import measure
-from rtl_tb.check.reasons import flag_reasons
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.job import Job, Outcome
 from rtl_tb.errors import RtlError
 from rtl_tb.qualify.kill_matrix import WRITERS, print_matrix
 from rtl_tb.qualify.mutants import Mutant, load_mutants
+from rtl_tb.qualify.naming import explanations
 
 __all__ = ["WRITERS", "Qualification", "Row", "Score", "print_matrix", "qualify"]
 Progress = Callable[[str, int, int], None]
 """Called with (the mutant that was finished, finished, all)."""
-_MOST_DIAGNOSED = 20_000
 
 
 @dataclass(frozen=True)
@@ -212,7 +209,8 @@ def _one(mutant: Mutant, folder: Path, count: int, seed: int, diagnosis: bool) -
     kinds = {row.kind: row.failed / row.tried for row in verdict.by_kind()}
     fate = Row(mutant, score, random_score, kinds)
     if diagnosis and mutant.group == "arithmetic" and verdict.wrong.any():
-        _diagnose(fate, verdict, dut)
+        named = explanations(verdict, dut)
+        fate.diagnosed, fate.sentence = named.slugs, named.sentence
     return fate
 
 
@@ -225,18 +223,3 @@ def _run(dut: Dut, mutant: Mutant, build: Path, vectors: VectorSet) -> tuple[Ver
     ].tolist()
     protocol = tuple(dict.fromkeys(failure.kind for failure in outcome.failures))
     return verdict, Score(len(vectors), len(failed), min(found) + 1 if found else None, protocol)
-
-
-def _diagnose(fate: Row, verdict: Verdict, dut: Dut) -> None:
-    """Asks what the mutant computes; the faulty unit's own results are all that the search sees."""
-    flags = flag_reasons(verdict)
-    slugs = [slug for fault in flags for slug in (fault.slug, *fault.others) if slug]
-    sentences = [fault.sentence() for fault in flags]
-    if verdict.wrong_d.any():
-        operands, actual = as_dots(verdict, beside=True)
-        operands = {name: codes[:_MOST_DIAGNOSED] for name, codes in operands.items()}
-        found = diagnose(dut.instruction.stateless, operands, actual[:_MOST_DIAGNOSED], policy=dut.compare)
-        nearest = tuple(each for each in found.hypotheses[:1] if each.accepted(found.failing))
-        slugs = [*(hypothesis.slug for hypothesis in found.explaining or nearest), *slugs]
-        sentences = [found.sentence(), *sentences]
-    fate.diagnosed, fate.sentence = tuple(slugs), "; ".join(sentences)

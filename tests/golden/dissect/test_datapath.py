@@ -3,22 +3,27 @@ hand says."""
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
+from faulty_units import any_unit
 
 import golden
 import rtl_tb
 from golden.dissect import datapath, diagnosis
 from golden.dissect.datapath import PLACES, Tap
+from golden.dissect.datapath.signals import CodeSignals
 from golden.dissect.diagnosis import diagnose
 from golden.dissect.taps import taps
+from golden.errors import MmagoldError
 from golden.instruction import Instruction
 from golden.number.formats import to_float
 from golden.program.signature import Bits, Operands
+from golden.program.steps import SpecialValues
 from golden.vectors.vectorset import default_set
 
 EXAMPLES = Path(__file__).parents[3] / "spec" / "examples"
@@ -30,6 +35,17 @@ CATALOGUED = [
     ("hopper", f"{MMA}m16n8k32.row.col.satfinite.s32.s8.s8.s32"),
     ("hopper", f"{MMA}m8n8k4.row.col.f64.f64.f64.f64"),
     ("cdna2", "v_mfma_f32_16x16x16f16"),
+    ("ampere", f"{MMA}m16n8k256.row.col.s32.b1.b1.s32.xor.popc"),
+    ("ada", "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32.e4m3.e5m2.f32"),
+    ("cdna3", "v_mfma_f32_16x16x32_fp8_bf8"),
+    (
+        "rtx_blackwell",
+        f"{MMA}m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+    ),
+    (
+        "rtx_blackwell",
+        f"{MMA}m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e2m1.f32.ue8m0",
+    ),
 ]
 
 
@@ -55,12 +71,111 @@ def test_without_faults_it_is_the_core(name: str) -> None:
     np.testing.assert_array_equal(datapath.results(ins, (), operands), ins.dot(**operands))
 
 
-def test_units_that_do_not_run_have_no_taps() -> None:
+STYLED = ("or_sticky_align_add", "status_flags", "per_pair_grid")
+
+
+def _hands_nans_on(ins: Instruction) -> bool:
+    """Words of NaNs that are none of the format are not for the datapath to know."""
+    steps = ins.program.steps_of(SpecialValues)
+    return any(step.nans or step.nan is not None for step in steps)
+
+
+def test_random_units_run_as_the_core_runs_them(tmp_path: Path) -> None:
+    """Units whose steps have any of the keys that the language declares."""
+    seen = 0
+    for seed in range(4000, 4400):
+        file = tmp_path / f"unit{seed}.yaml"
+        file.write_text(any_unit(random.Random(seed)))
+        try:
+            ins = golden.load_instruction(file).plain
+        except MmagoldError:  # the language refuses most of what is drawn
+            continue
+        if not datapath.runs(ins) or _hands_nans_on(ins):
+            continue
+        operands = default_set(ins, 150, seed=seed).operands
+        np.testing.assert_array_equal(
+            datapath.results(ins, (), operands), ins.dot(**operands), err_msg=f"unit of seed {seed}"
+        )
+        seen += 1
+    assert seen > 8
+
+
+def test_a_code_that_is_too_long_loses_its_upper_bits() -> None:
+    """As wires do; two faults that each add to the exponent field of f32 may make more than 32 bits."""
+    ins = UNITS["packed_structs"]
+    operands = default_set(ins, 400, seed=1).operands
+
+    def add(signals: CodeSignals) -> None:
+        signals.code = signals.code + (1 << 32)
+
+    got = datapath.results(ins, (Tap("long", "", "code", add),), operands)
+    np.testing.assert_array_equal(got, ins.dot(**operands))
+
+
+def test_scales_of_another_block_are_scales_that_were_exchanged_outside() -> None:
     ins = golden.load_instruction(EXAMPLES / "block_scaled.yaml")
-    assert not datapath.runs(ins) and taps(ins) == []
+    operands = default_set(ins, 800, seed=4).operands
+    swapped = {name: np.roll(operands[name], 1, axis=1) for name in ("scale_a", "scale_b")}
+    want = ins.dot(**operands | swapped)
+    got = datapath.results(ins, (tap(ins, "scales-late-by-one-block"),), operands)
+    np.testing.assert_array_equal(got, want)
+    assert (want != ins.dot(**operands)).any()
 
 
-@pytest.mark.parametrize("name", ["or_sticky_align_add", "status_flags", "per_pair_grid"])
+def test_scales_that_count_half_by_hand() -> None:
+    """32 products of 1, scales of 1, c of 0: 32, or 16 where a product's scales count half."""
+    ins = golden.load_instruction(EXAMPLES / "block_scaled.yaml")
+    one = np.full((1, 32), 11 << 3, np.uint8)  # exponent field 11 is the bias
+    scale = np.full((1, 2), 127, np.uint8)
+    operands = {"a": one, "b": one, "c": np.zeros(1, np.uint32), "scale_a": scale, "scale_b": scale}
+    assert to_float(ins.formats["d"], ins.dot(**operands))[0] == 32
+    half = datapath.results(ins, (tap(ins, "scale-exponent-minus-1"),), operands)
+    assert to_float(ins.formats["d"], half)[0] == 16
+
+
+def test_a_term_left_out_of_the_maximum_by_hand() -> None:
+    """4 * 4 and 1 * 1 with c = 0: without the first product the largest exponent is 0, and the first product
+    is lost, counts as 1, or is shifted left."""
+    ins = UNITS["packed_structs"]
+    a = np.array([[0x4400, 0x3C00, 0, 0]], np.uint16)
+    operands = {"a": a, "b": a.copy(), "c": np.zeros(1, np.uint32)}
+    want = {"": 17, "dropped": 1, "unshifted": 2, "moved-left": 17}
+    for rule, value in want.items():
+        faults = (tap(ins, f"maximum-without-term-0-{rule}"),) if rule else ()
+        got = to_float(ins.formats["d"], datapath.results(ins, faults, operands))[0]
+        assert got == value, rule
+
+
+def test_a_sticky_bit_that_does_not_see_c_by_hand() -> None:
+    """2 + 2^-23 is halfway between two f32 numbers; 2^-60 decides, if the sticky bit sees it."""
+    ins = golden.load_instruction(EXAMPLES / "sticky_rne.yaml")
+    halves = np.array([[0x4000, 0x1000, 0, 0]], np.uint16)  # 2 and 2^-11
+    operands = {"a": halves, "b": np.array([[0x3C00, 0x0C00, 0, 0]], np.uint16), "c": np.zeros(1, np.uint32)}
+    operands["c"][0] = (127 - 60) << 23
+    assert ins.dot(**operands)[0] == 0x40000001
+    assert datapath.results(ins, (tap(ins, "sticky-without-c"),), operands)[0] == 0x40000000
+    assert datapath.results(ins, (tap(ins, "sticky-without-products"),), operands)[0] == 0x40000001
+
+
+def test_a_fault_of_block_scales_is_named() -> None:
+    ins = golden.load_instruction(EXAMPLES / "block_scaled.yaml")
+    operands = default_set(ins, 600, seed=2).operands
+    rolled = operands | {"scale_a": np.roll(operands["scale_a"], 1, axis=1)}
+    found = diagnose(ins, operands, ins.dot(**rolled), budget_seconds=300)
+    assert found.explains
+    assert {"scale-a-late-by-one-block", "scale-a-reversed"} & {one.slug for one in found.explaining}
+
+
+def test_units_that_do_not_run_have_no_taps() -> None:
+    """A unit with modes runs one mode at a time, one with state one dot product at a time."""
+    for name in ("fma_modes", "accumulator"):
+        ins = golden.load_instruction(EXAMPLES / f"{name}.yaml")
+        assert not datapath.runs(ins) and taps(ins) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["or_sticky_align_add", "status_flags", "per_pair_grid", "block_scaled", "rdna3_dot2"]
+)
 def test_every_tap_runs_and_has_a_name_of_its_own(name: str) -> None:
     """Also on NaNs, zeros and subnormal numbers; codes stay codes of d."""
     ins = UNITS[name]

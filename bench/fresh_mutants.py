@@ -1,0 +1,207 @@
+"""What the check and the diagnosis say of faults that nobody chose: one-line mutants drawn by a seed.
+
+.venv/bin/python bench/fresh_mutants.py --seed 1 --out fresh.json
+
+Each mutant changes one place of one source of one unit (the reference units in rtl_tb/rtl/duts and those in
+other styles in rtl_tb/mutants/units): an operator, a constant, a bound, a condition or a signal. Units take
+turns, the kind of change and the place are drawn. What does not compile, or is a change of the handshake, is
+drawn anew. A mutant that passes runs on ten times as many vectors of another seed: a difference there is a
+hole of the default vectors; without one it may be no fault at all.
+
+Whether a sentence names the right step and cause is for a person to judge; a report holds the sentences.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from golden.errors import MmagoldError
+from golden.vectors.vectorset import VectorSet, default_set
+from rtl_tb import engines
+from rtl_tb.check.latency import measure
+from rtl_tb.check.verdict import Verdict, judge
+from rtl_tb.dut.description import Dut, load_dut
+from rtl_tb.engines.job import Job, Traffic
+from rtl_tb.qualify.mutants import FOLDER, UNITS, Mutant, Patch
+from rtl_tb.qualify.naming import explanations
+
+OPERATORS = {
+    "compare": {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="},
+    "add": {"+": "-", "-": "+"},
+    "logic": {"&&": "||", "||": "&&", "&": "|", "|": "&", "^": "|"},
+    "shift": {">>>": ">>", ">>": "<<", "<<": ">>"},
+    "invert": {"!": "", "~": ""},
+}
+"""By kind of change: what each operator becomes."""
+_TOKEN = re.compile(r"[A-Za-z_$][\w$]*|\d*'s?[bdho][0-9a-fA-F_xz]+|\d+|[<>=!&|^~+\-*/?]+|\S")
+_HANDSHAKE = re.compile(r"valid|ready|\brst|reset|clk|clock|enable|\bce\b|_v\b|stall|advance", re.IGNORECASE)
+_STRUCTURE = re.compile(r"^\s*(?:module|endmodule|package|import|typedef|input|output|`|generate|genvar)")
+_DECLARED = re.compile(r"\b(?:logic|wire|reg)\b\s*((?:signed\s*)?(?:\[[^\]]*\]\s*)*)([A-Za-z_]\w*)")
+_MORE = 200_000
+"""Vectors of another seed on which a mutant that passes runs."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One place of a source: `before` (a line's text from `column`) becomes `after`."""
+
+    kind: str
+    file: str
+    line: int
+    column: int
+    before: str
+    after: str
+
+
+def changes(name: str, text: str) -> Iterator[Change]:
+    """Every one-line change of a source."""
+    alike = _alike(text)
+    in_comment = False
+    for number, line in enumerate(text.split("\n")):
+        code = line.split("//")[0]
+        in_comment = (in_comment or "/*" in code) and "*/" not in code
+        if in_comment or "*/" in code or _STRUCTURE.match(code) or _HANDSHAKE.search(code):
+            continue
+        for token in _TOKEN.finditer(code):
+            for kind, after in _becomes(token.group(), alike):
+                yield Change(kind, name, number, token.start(), token.group(), after)
+
+
+def _becomes(token: str, alike: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
+    for kind, operators in OPERATORS.items():
+        if token in operators:
+            yield kind, operators[token]
+    if token.isdigit():
+        yield "constant", str(int(token) + 1)
+        yield from [("constant", str(int(token) - 1))] if int(token) else []
+    elif (literal := re.fullmatch(r"(\d*'s?b)([01]+)", token)) is not None:
+        yield "constant", literal[1] + literal[2][:-1] + str(1 - int(literal[2][-1]))
+    for other in alike.get(token, ()):
+        yield "signal", other
+
+
+def _alike(text: str) -> dict[str, list[str]]:
+    """By signal of a source the others that are declared with the same bits."""
+    code = re.sub(r"//.*", "", text)
+    declared = {name: re.sub(r"\s", "", bits) for bits, name in _DECLARED.findall(code)}
+    return {
+        name: [other for other, its in declared.items() if its == bits and other != name]
+        for name, bits in declared.items()
+    }
+
+
+def planted(unit: Path, dut: Dut, change: Change, name: str) -> Mutant:
+    """The mutant with a change; the text that is replaced is unique because whole lines around it belong
+    to it."""
+    text = next(one for one in dut.sources if one.name == change.file).read_text(encoding="utf-8")
+    lines = text.split("\n")
+    first = change.line
+    while text.count("\n".join(lines[first : change.line + 1])) > 1:
+        first -= 1
+    line = lines[change.line]
+    new = line[: change.column] + change.after + line[change.column + len(change.before) :]
+    find = "\n".join(lines[first : change.line + 1])
+    patch = Patch(change.file, find, "\n".join([*lines[first : change.line], new]))
+    fault = f"{line.strip()}  ->  {new.strip()}"
+    where = f"{change.file}:{change.line + 1}"
+    return Mutant(name, unit, fault, "arithmetic", (patch,), {}, None, Traffic(), where)
+
+
+def drawn(seed: int) -> Iterator[tuple[Mutant, str]]:
+    """Mutants without end, with their kind of change; units take turns."""
+    rng = random.Random(seed)
+    units = sorted([*UNITS.glob("*.yaml"), *(FOLDER / "units").glob("*/dut.yaml")])
+    number = 0
+    while True:
+        rng.shuffle(units)
+        for unit in units:
+            dut = load_dut(unit)
+            found = [one for path in dut.sources for one in changes(path.name, path.read_text("utf-8"))]
+            kind = rng.choice(sorted({one.kind for one in found}))
+            change = rng.choice([one for one in found if one.kind == kind])
+            number += 1
+            yield planted(unit, dut, change, f"fresh_{seed}_{number}"), kind
+
+
+def examine(mutant: Mutant, kind: str, count: int, folder: Path) -> dict[str, Any] | None:
+    """What check and diagnosis say of a mutant; None where it does not compile."""
+    try:
+        dut = mutant.plant(folder / "rtl")
+        if dut.handshake.measured:
+            dut = measure(dut, "fast", "verilator", folder / "build")
+        verdict = _verdict(dut, folder, default_set(dut.instruction, count, 1, dut.level))
+    except MmagoldError as error:
+        print(f"  {mutant.name}: {mutant.where}: {str(error).splitlines()[0][:120]}", flush=True)
+        return None
+    row = {
+        "mutant": mutant.name,
+        "unit": mutant.unit_name,
+        "kind": kind,
+        "where": mutant.where,
+        "fault": mutant.fault,
+        "wrong": int(verdict.failed.sum()),
+        "protocol": sorted({failure.kind for failure in verdict.outcome.failures}),
+    }
+    if not row["wrong"] and not row["protocol"]:
+        more = _verdict(dut, folder, default_set(dut.instruction, _MORE, 2, dut.level))
+        return row | {"wrong_in_more": int(more.failed.sum())}
+    started = time.monotonic()
+    named = explanations(verdict, dut)
+    seconds = round(time.monotonic() - started, 1)
+    return row | {"slugs": named.slugs, "sentence": named.sentence, "seconds": seconds}
+
+
+def _verdict(dut: Dut, folder: Path, vectors: VectorSet) -> Verdict:
+    return judge(vectors, engines.run("fast", Job(dut, folder / "build", vectors)), dut.compare)
+
+
+def main() -> None:
+    """Prints a line for each mutant and how many were caught and explained."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--mutants", type=int, default=40, help="that compile and change a result")
+    parser.add_argument("--count", type=int, default=20_000, help="vectors")
+    parser.add_argument("--only", nargs="*", help="these alone, by name (fresh_1_7)")
+    parser.add_argument("--out", type=Path, help="JSON file")
+    arguments = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    broken = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for mutant, kind in drawn(arguments.seed):
+            if arguments.only and mutant.name not in arguments.only:
+                continue
+            row = examine(mutant, kind, arguments.count, Path(folder) / mutant.name)
+            broken += row is None
+            if row is not None:
+                rows.append(row)
+                _say(row)
+                if arguments.out is not None:
+                    arguments.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+            caught = [one for one in rows if one["wrong"] or one["protocol"]]
+            if len(caught) >= (len(arguments.only) if arguments.only else arguments.mutants):
+                break
+    explained = sum(bool(one.get("slugs")) for one in rows)
+    holes = sum(one.get("wrong_in_more", 0) > 0 for one in rows)
+    print(
+        f"seed {arguments.seed}: {len(caught)} caught, {len(rows) - len(caught)} pass ({holes} of them "
+        f"differ in {_MORE:,} further vectors), {broken} do not compile; {explained} explained"
+    )
+
+
+def _say(row: dict[str, Any]) -> None:
+    what = row.get("sentence", f"passes; {row.get('wrong_in_more')} wrong in {_MORE:,} more vectors")
+    print(f"{row['mutant']} {row['unit']} {row['where']} {row['wrong']} {row['protocol']}\n  {row['fault']}")
+    print(f"  {what}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

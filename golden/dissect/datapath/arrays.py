@@ -1,0 +1,78 @@
+"""Arrays of whole numbers as long as they come: machine integers where they fit, Python's where not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = Any
+"""A NumPy array; significands are Python integers (dtype object), as long as they come."""
+_LONGEST = 20_000
+"""Places that a shift moves at most: more than any exponents lie apart."""
+_SHORT = 60
+"""Bits of magnitude up to which machine integers hold what is computed; Python's hold the rest."""
+_length_of_long = np.frompyfunc(lambda value: int(value).bit_length(), 1, 1)
+
+
+def bit_length(value: Array) -> Array:
+    """Bits of magnitudes."""
+    if value.dtype == object:
+        return _length_of_long(value).astype(np.int64)
+    length = np.frexp(value.astype(np.float64))[1].astype(np.int64)  # may round up to the next power of two
+    return length - ((value != 0) & (value >> np.maximum(length - 1, 0) == 0))
+
+
+def is_short(value: Array, more: int = 0) -> bool:
+    """Whether machine integers hold the values with `more` bits more."""
+    if value.dtype == object or not value.size:
+        return False
+    return int(np.abs(value).max()).bit_length() + more <= _SHORT
+
+
+def shl(value: Array, count: Array) -> Array:
+    """value << count, whatever it takes."""
+    if is_short(value, min(int(np.max(count, initial=0)), _LONGEST)):
+        return value << count
+    return value.astype(object) << np.minimum(count, _LONGEST).astype(object)
+
+
+def shr(value: Array, count: Array) -> Array:
+    """value >> count."""
+    if value.dtype == object:
+        return value >> np.minimum(count, _LONGEST).astype(object)
+    return value >> np.minimum(count, _SHORT + 2)
+
+
+def low_bits(value: Array, count: Array) -> Array:
+    """The low `count` bits of each."""
+    if value.dtype == object:
+        return value & (shl(np.ones_like(value), count) - 1)
+    return np.where(count > _SHORT, value, value & ((1 << np.minimum(count, _SHORT)) - 1))
+
+
+def shifted(sign: Array, magnitude: Array, cut: Array, mode: str) -> Array:
+    """Magnitudes moved right by `cut` places (left where it is negative) and rounded; what
+    golden/number/rounding.py does with one."""
+    right = np.maximum(cut, 0)
+    kept = shr(shl(magnitude, np.maximum(-cut, 0)), right)
+    rest = low_bits(magnitude, right)
+    if mode in ("nearest_even", "nearest_away"):
+        below = np.maximum(right - 1, 0)
+        half = (shr(magnitude, below) & 1 == 1) & (cut > 0)
+        away = (low_bits(magnitude, below) != 0) | (kept & 1 == 1) | (mode == "nearest_away")
+        return kept + (half & away).astype(np.int64)
+    if mode == "to_odd":
+        return kept | (rest != 0).astype(np.int64)
+    if mode == "toward_zero":
+        return kept
+    away = sign if mode == "down" else ~sign
+    return kept + (away & (rest != 0)).astype(np.int64)
+
+
+def held(total: Array, bits: Array, overflow: str = "wrap") -> Array:
+    """Signed sums as a two's complement register of `bits` bits holds them."""
+    half = shl(np.ones(total.shape, object), np.asarray(bits)) >> 1
+    if overflow == "saturate":
+        return np.where(bits > 0, np.minimum(np.maximum(total, -half), half - 1), 0)
+    return np.where(bits > 0, (total + half) % np.maximum(half * 2, 1) - half, 0)

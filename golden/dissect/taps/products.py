@@ -1,0 +1,85 @@
+"""Faults of the multipliers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from golden.dissect.datapath.signals import (
+    ProductSignals,
+    Tap,
+)
+from golden.dissect.taps.steps import (
+    OTHERS,
+    kinds_of,
+)
+from golden.instruction import Instruction
+from golden.number.formats import Kind
+from golden.program.steps import (
+    Fma,
+    Multiply,
+)
+
+
+def faults(ins: Instruction) -> Iterator[Tap]:
+    if not any(kinds_of(ins, Multiply, Fma)):
+        return
+    if ins.formats["a"].is_float:
+        for by, word in ((-1, "small"), (1, "large")):
+            sign = "minus" if by < 0 else "plus"
+            yield Tap(
+                f"product-exponent-{sign}-1",
+                f"the exponents of the products are one too {word}",
+                "products",
+                lambda s, n=by: _move_products(s, n),
+                weight=1.0,
+            )
+    if ins.formats["a"].specials != "ieee" and ins.formats["b"].specials != "ieee":
+        return
+    yield from _invalid_products(ins)
+
+
+def _move_products(s: ProductSignals, by: int) -> None:
+    s.products = replace(s.products, exponent=s.products.exponent + by, lsb=s.products.lsb + by)
+
+
+def _invalid_products(ins: Instruction) -> Iterator[Tap]:
+    """The test for infinity times zero looks at one side only, or at another element."""
+    answers = {Kind.INFINITY: "infinity", Kind.ZERO: "zero"}
+    for name, other in OTHERS.items():
+        for answer, word in answers.items():
+            yield Tap(
+                f"zero-times-infinite-{name}-is-{word}",
+                f"zero as {other} times infinity as {name} gives {word}, not NaN",
+                "products",
+                lambda s, n=name, k=answer: _miss_invalid(s, n, k),
+            )
+    count = len(ins.program.operations[0].k_index)
+    for j in range(count if count > 1 else 0):
+        for i in dict.fromkeys((0, (j - 1) % count, (j + 1) % count)):
+            for name, other in OTHERS.items() if i != j else ():
+                yield Tap(
+                    f"invalid-{name}-{j}-by-{other}-{i}",
+                    f"the test for an infinite {name} times zero in product k = {j} looks at {other} of "
+                    f"k = {i}",
+                    "products",
+                    lambda s, n=name, to=j, of=i: _misplace_test(s, n, to, of),
+                    weight=1.2,
+                )
+
+
+def _miss_invalid(s: ProductSignals, name: str, answer: Kind) -> None:
+    infinite = (s.a if name == "a" else s.b).kind == Kind.INFINITY
+    missed = s.invalid & infinite
+    s.invalid = s.invalid & ~infinite
+    s.products.kind = np.where(missed, int(answer), s.products.kind)
+
+
+def _misplace_test(s: ProductSignals, name: str, to: int, of: int) -> None:
+    mine, others = (s.a, s.b) if name == "a" else (s.b, s.a)
+    other_test = (mine.kind[:, to] == Kind.ZERO) & (others.kind[:, to] == Kind.INFINITY)
+    s.invalid = s.invalid.copy()
+    here = (mine.kind[:, to] == Kind.INFINITY) & (others.kind[:, of] == Kind.ZERO)
+    s.invalid[:, to] = other_test | (here & (s.products.kind[:, to] != Kind.NAN))

@@ -1,0 +1,170 @@
+"""Faults of normalisation and rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from golden.dissect.datapath.arrays import low_bits
+from golden.dissect.datapath.signals import (
+    NormalizeSignals,
+    RoundingSignals,
+    Tap,
+)
+from golden.dissect.taps.steps import (
+    in_each,
+    kinds_of,
+    rounding_kinds,
+)
+from golden.instruction import Instruction
+from golden.program.steps import (
+    Multiply,
+    Normalize,
+    Round,
+    Step,
+    format_of,
+)
+
+
+def faults(ins: Instruction) -> Iterator[Tap]:
+    """Of normalised sums, and of every step that rounds to a float format."""
+    yield from _normalizing(ins)
+    kinds = rounding_kinds(ins)
+    formats = [format_of(step) for kind in kinds for step in ins.program.steps_of(kind)]
+    bits = max((fmt.fraction_bits + 1 for fmt in formats if fmt is not None), default=0)
+
+    def of_one(kind: type[Step]) -> Iterator[Tap]:
+        yield from (*_seen(bits), *_subnormal_results(bits), *_modes(ins, kind))
+        if kind is not Multiply:
+            yield from _after_additions(kind, bits)
+
+    yield from in_each(kinds, of_one)
+
+
+def _normalizing(ins: Instruction) -> Iterator[Tap]:
+    """The leading one of a sum is looked for in too few places."""
+    a, b = ins.formats["a"], ins.formats["b"]
+    if not kinds_of(ins, Normalize) or not (a.is_float and b.is_float):
+        return
+    largest = a.max_exponent + b.max_exponent
+    for extra in range(4):
+        top = largest + extra
+        yield Tap(
+            f"normalize-top-{top}",
+            f"normalisation does not see the bits of a sum from 2^{top} up",
+            "normalize",
+            lambda s, n=top: _blind_above(s, n),
+        )
+
+
+def _blind_above(s: NormalizeSignals, top: int) -> None:
+    numbers = s.numbers
+    kept = low_bits(numbers.significand, np.maximum(top - numbers.lsb, 0))
+    s.numbers = replace(numbers, significand=kept)
+
+
+def _seen(bits: int) -> Iterator[Tap]:
+    """What the rounding sees of the bits that are cut."""
+    for places in range(2 * bits + 8):
+        text = (
+            "sees the round bit alone, no sticky bit"
+            if not places
+            else f"sees {places} bits below the round bit, not all"
+        )
+        yield Tap(
+            f"rounding-sees-{places}",
+            text,
+            "rounding",
+            lambda s, n=places: setattr(s, "seen", n + np.zeros_like(s.lsb)),
+            weight=1.05 + places / 1000,
+        )
+    yield Tap(
+        "round-bit-unseen",
+        "rounds by the bits below the round bit alone: exactly a half is nothing to it",
+        "rounding",
+        lambda s: setattr(s, "round_bit", False),
+    )
+
+
+def _subnormal_results(bits: int) -> Iterator[Tap]:
+    for places in range(bits + 6):
+        yield Tap(
+            f"subnormal-sees-{places}",
+            f"sees {places} bits below the round bit, not all, where the result is subnormal",
+            "rounding",
+            lambda s, n=places: setattr(s, "seen", np.where(s.leading < s.least, n, 1 << 20)),
+            weight=1.08 + places / 1000,
+        )
+    for places in range(1, 2 * bits):
+        yield Tap(
+            f"subnormal-shift-limit-{places}",
+            f"shifts a subnormal result right by {places} places at most",
+            "rounding",
+            lambda s, n=places: _limit_subnormal(s, n),
+            weight=1.08 + places / 1000,
+        )
+    yield Tap("least-exponent-plus-1", "takes the least exponent one too high", "rounding", _raise_least)
+    yield Tap(
+        "subnormal-truncated",
+        "does not round subnormal results but cuts them",
+        "rounding",
+        _truncate,
+    )
+
+
+def _limit_subnormal(s: RoundingSignals, places: int) -> None:
+    below = s.least - s.leading
+    s.lsb = s.lsb + np.where((s.significand != 0) & (below > places), below - places, 0).astype(np.int64)
+
+
+def _raise_least(s: RoundingSignals) -> None:
+    s.least = s.least + 1
+
+
+def _truncate(s: RoundingSignals) -> None:
+    cut = np.maximum(s.least - s.kept - s.lsb, 0)
+    s.significand = s.significand - np.where(s.leading < s.least, low_bits(s.significand, cut), 0)
+
+
+def _modes(ins: Instruction, kind: type[Step]) -> Iterator[Tap]:
+    """What an overflow is, in modes in which the sign matters."""
+    modes = {getattr(step, "rounding", "") for step in ins.program.steps_of(kind)}
+    for mode in ("up", "down", "toward_zero", "nearest_even"):
+        if mode not in modes:
+            name = mode.replace("_", "-")
+            yield Tap(
+                f"overflow-as-{name}",
+                f"answers an overflow as if it rounded {mode.replace('_', ' ')}",
+                "rounding",
+                lambda s, m=mode: setattr(s, "overflow_mode", m),
+            )
+
+
+def _after_additions(kind: type[Step], bits: int) -> Iterator[Tap]:
+    """Normalisation behind an addition, and what is forgotten there."""
+    for places in range(4):
+        yield Tap(
+            f"carry-sees-{places}",
+            f"sees {places} bits below the round bit, not all, where the sum carried",
+            "rounding",
+            lambda s, n=places: setattr(s, "seen", np.where(s.leading > s.maximum, n, 1 << 20)),
+        )
+    for places in range(1, bits + 4):
+        for apart in (False, True) if kind is not Round else (False,):
+            of, suffix = (" of numbers of different exponents", "-apart") if apart else ("", "")
+            yield Tap(
+                f"left-shift-limit-{places}{suffix}",
+                f"shifts a difference{of} left by {places} places at most",
+                "rounding",
+                lambda s, n=places, d=apart: _limit_left(s, n, int(d)),
+                weight=1.1 + apart / 20 + places / 1000,
+            )
+
+
+def _limit_left(s: RoundingSignals, places: int, distance: int) -> None:
+    """The exponent field is that of the place where the leading one should be."""
+    there = s.subtraction & (s.distance >= distance) & (s.maximum - places >= s.least)
+    s.assumed = there & (s.leading < s.maximum - places)
+    s.least = np.where(there, np.maximum(s.least, s.maximum - places), s.least)

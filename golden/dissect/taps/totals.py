@@ -1,0 +1,158 @@
+"""Faults of the adders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from golden.dissect.datapath.arrays import held
+from golden.dissect.datapath.signals import (
+    Tap,
+    TotalSignals,
+)
+from golden.dissect.taps.steps import (
+    in_each,
+    kinds_of,
+)
+from golden.instruction import Instruction
+from golden.number.formats import Kind
+from golden.program.steps import (
+    Additions,
+    Align,
+    Fma,
+    Step,
+    Sum,
+)
+
+
+def faults(ins: Instruction) -> Iterator[Tap]:
+    if not ins.formats["d"].is_float:
+        yield from _integer_totals(ins)
+        return
+    if kinds_of(ins, Sum):
+        yield from _negations(ins)
+        yield from _skewed(ins)
+    yield from in_each(kinds_of(ins, Sum, Additions, Fma), _zero_signs)
+
+
+def _zero_signs(kind: type[Step]) -> Iterator[Tap]:
+    for sign, word in ((0, "positive"), (1, "negative")):
+        yield Tap(
+            f"zero-sum-{word}",
+            f"gives a sum that is exactly zero as {'-' if sign else '+'}0, whatever it adds",
+            "total",
+            lambda s, n=sign: setattr(s, "zero_sign", np.full_like(s.zero_sign, bool(n))),
+        )
+
+
+def _negations(ins: Instruction) -> Iterator[Tap]:
+    yield Tap(
+        "sum-ones-complement",
+        "a negative sum is inverted to a magnitude, without the one of a negation",
+        "total",
+        _invert_register,
+        weight=1.0,
+        of=(Sum,),
+    )
+    if kinds_of(ins, Align):
+        yield Tap(
+            "sum-ones-complement-aligned",
+            "a negative sum is inverted to a magnitude, without the one, in the aligned terms' last place",
+            "total",
+            _invert,
+            of=(Sum,),
+        )
+    if any(step.cut == "sticky_or" for step in ins.program.steps_of(Align)):
+        yield Tap(
+            "sticky-negated",
+            "the sticky bit lies below the signed sum, not below its magnitude: where the sum is negative it "
+            "makes the magnitude smaller",
+            "total",
+            _sticky_below_sum,
+            weight=1.0,
+            of=(Sum,),
+        )
+        yield Tap(
+            "sticky-against-sum",
+            "the sticky bit makes the magnitude of every sum smaller, not larger",
+            "total",
+            _sticky_against_sum,
+            of=(Sum,),
+        )
+
+
+def _invert_register(s: TotalSignals) -> None:
+    """In the last place of a register that holds every sum exactly."""
+    if s.register_lsb is None:
+        return
+    unit = np.left_shift(1, np.maximum(s.lsb - s.register_lsb, 0).astype(object))
+    total = s.total * unit
+    s.lsb = np.minimum(s.lsb, s.register_lsb)
+    s.total = np.where(s.total < 0, total + 1, total)
+
+
+def _invert(s: TotalSignals) -> None:
+    s.total = np.where(s.total < 0, s.total + 1, s.total)
+
+
+def _sticky_below_sum(s: TotalSignals) -> None:
+    _add_below(s, s.sticky & (s.total < 0))
+
+
+def _sticky_against_sum(s: TotalSignals) -> None:
+    _add_below(s, s.sticky & (s.total != 0))
+
+
+def _add_below(s: TotalSignals, there: Any) -> None:
+    """Brings the magnitude of these sums down by one in the place below the last."""
+    s.total = np.where(there, s.total * 2 + np.where(s.total < 0, 1, -1), s.total)
+    s.lsb, s.sticky = s.lsb - there.astype(np.int64), s.sticky & ~there
+
+
+def _skewed(ins: Instruction) -> Iterator[Tap]:
+    """The largest exponent of another vector: a register too many or too few beside the sum."""
+    if not kinds_of(ins, Align):
+        return
+    for late, word in ((1, "before"), (-1, "behind")):
+        yield Tap(
+            f"exponent-of-vector-{word}",
+            f"the sum gets the largest exponent of the vector {word}",
+            "total",
+            lambda s, n=late: _take_exponent(s, n),
+            of=(Sum,),
+            in_order=True,
+        )
+
+
+_FAR = 1 << 12
+"""An exponent below all others: that of a vector of zeros."""
+
+
+def _take_exponent(s: TotalSignals, late: int) -> None:
+    there = s.terms.kind != Kind.ZERO
+    own = np.where(there, s.terms.exponent, -_FAR).max(axis=1, keepdims=True)
+    by = np.roll(own, late, axis=0) - s.exponent
+    s.exponent, s.lsb = s.exponent + by, s.lsb + by
+
+
+def _integer_totals(ins: Instruction) -> Iterator[Tap]:
+    """The sum of the products alone, held in too few bits before c is added."""
+    if not any("c" in step.of and len(step.of) > 1 for step in ins.program.steps_of(Sum)):
+        return
+    widest = ins.formats["a"].integer_bits + ins.formats["b"].integer_bits + max(ins.k - 1, 1).bit_length()
+    for bits in range(widest + 1, max(widest - 6, 2), -1):
+        yield Tap(
+            f"products-sum-width-{bits}",
+            f"the sum of the products has {bits} bits and wraps, before c is added",
+            "total",
+            lambda s, n=bits: _hold_products(s, n),
+        )
+
+
+def _hold_products(s: TotalSignals, bits: int) -> None:
+    mine = (s.owner != "c") & s.terms.finite
+    value = np.where(s.terms.sign, -s.terms.significand, s.terms.significand)
+    products = np.where(mine, value, 0).sum(axis=1, keepdims=True)
+    s.total = s.total - products + held(products, bits)
