@@ -43,7 +43,7 @@ _MODE: Schema = {"type": "string", "pattern": r"^\$\w+$"}
 
 
 def schema_file(name: str) -> Path:
-    """Where the schema of a kind of file ("unit", "dut") lies."""
+    """Where the schema of a kind of file ("unit", "dut", "regress") lies."""
     return spec_folder() / "schemas" / f"{name}.schema.json"
 
 
@@ -61,11 +61,11 @@ def unit_schema() -> Schema:
         "title": {"type": "string"},
         "source": {"type": "string", "description": "where the description comes from"},
         "notes": {"type": ["string", "array"]},
-        "shape": _object({name: _integer(1, 4096) for name in "kmn"}, ["k"]),
+        "shape": object_of({name: integer(1, 4096) for name in "kmn"}, ["k"]),
         "modes": {"type": "object", "description": "fields of the operand `mode`: the words by code"},
         "define_formats": {"type": "object", "additionalProperties": {"$ref": "#/$defs/format"}},
         "formats": {"type": "object", "additionalProperties": {"$ref": "#/$defs/format_name"}},
-        "scale_block": _integer(1, MAX_K),
+        "scale_block": integer(1, MAX_K),
         "accumulator": {"enum": ["operand", "state"], "description": "`state`: c is the result before"},
         "flags": {
             "description": "status flags beside d, the lowest bit first",
@@ -77,14 +77,14 @@ def unit_schema() -> Schema:
     return {
         "$schema": DRAFT,
         "title": "A unit of mmagold",
-        **_object(properties, ["unit", "shape", "formats"]),
+        **object_of(properties, ["unit", "shape", "formats"]),
         "oneOf": [{"required": ["steps"]}, {"required": ["program"]}],
         "$defs": {
             "format_name": {"type": "string", "examples": sorted(formats())},
             "format": _format(),
             "operation": _operation(steps),
             "step": {
-                **_object({op: {"anyOf": [_step(kind) for kind in variants(op)]} for op in STEPS}, []),
+                **object_of({op: {"anyOf": [_step(kind) for kind in variants(op)]} for op in STEPS}, []),
                 "minProperties": 1,
                 "maxProperties": 1,
             },
@@ -92,12 +92,14 @@ def unit_schema() -> Schema:
     }
 
 
-def _object(properties: Schema, required: list[str]) -> Schema:
+def object_of(properties: Schema, required: list[str]) -> Schema:
+    """A mapping of these keys and no others."""
     found: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
     return found | ({"required": required} if required else {})
 
 
-def _integer(low: int, high: int) -> Schema:
+def integer(low: int, high: int) -> Schema:
+    """An integer from `low` to `high`."""
     return {"type": "integer", "minimum": low, "maximum": high}
 
 
@@ -106,16 +108,16 @@ def _format() -> Schema:
         "kind": {"enum": ["float", "integer"]},
         "storage": {"enum": [8, 16, 32, 64]},
         "signed": {"type": "boolean"},
-        "exponent_bits": _integer(1, 11),
-        "fraction_bits": _integer(0, 52),
-        "bias": _integer(-64, 1087),
+        "exponent_bits": integer(1, 11),
+        "fraction_bits": integer(0, 52),
+        "bias": integer(-64, 1087),
         "specials": {"enum": list(SPECIALS)},
         "zero": {"type": "boolean"},
-        "ignored_low": _integer(0, 32),
-        "ignored_high": _integer(0, 8),
-        "bits": _integer(1, 32),
+        "ignored_low": integer(0, 32),
+        "ignored_high": integer(0, 8),
+        "bits": integer(1, 32),
     }
-    return _object(properties, ["kind", "storage"])
+    return object_of(properties, ["kind", "storage"])
 
 
 def _operation(steps: Schema) -> Schema:
@@ -131,7 +133,7 @@ def _operation(steps: Schema) -> Schema:
     for algorithm in algorithms().values():
         for name in (algorithm.name, *algorithm.aliases):
             properties[name] = {"type": ["object", "null"]}
-    return _object(properties, [])
+    return object_of(properties, [])
 
 
 def _step(kind: Any) -> Schema:
@@ -147,7 +149,7 @@ def _step(kind: Any) -> Schema:
     order = properties.get("order")
     if order is None and len(variants(kind.op)) > 1:
         properties["order"] = {"const": "exact"}
-    return _object(properties, required)
+    return object_of(properties, required)
 
 
 def _value(key: Key) -> Schema:
@@ -162,17 +164,17 @@ def _value(key: Key) -> Schema:
         case Choice(words=words, old=old):
             return {"anyOf": [{"enum": [*words, *(word for word, _ in old)]}, _MODE]}
         case Integer(low=low, high=high):
-            return {"anyOf": [_integer(low, high), _MODE]}
+            return {"anyOf": [integer(low, high), _MODE]}
         case Flag():
             return {"anyOf": [{"type": "boolean"}, _MODE]}
         case Widths(low=low, high=high, for_all=for_all):
-            one = _integer(low, high)
+            one = integer(low, high)
             table: Schema = {"type": "object", "additionalProperties": one}
             return {"anyOf": [one, table, _MODE]} if for_all else table
         case Rules(vocabulary=vocabulary):
             return {"type": "object", "additionalProperties": {"enum": list(vocabulary.words)}}
         case Grouping(high=high):
-            kinds = _object({word: _integer(1, high) for word in keys.GROUP.words}, [])
+            kinds = object_of({word: integer(1, high) for word in keys.GROUP.words}, [])
             return {**kinds, "minProperties": 1, "maxProperties": 1}
         case FormatName():
             return {"$ref": "#/$defs/format_name"}
@@ -182,9 +184,9 @@ def _value(key: Key) -> Schema:
             return {"type": "array", "items": {"enum": list(allowed)}, "uniqueItems": True}
         case Causes(causes=causes):
             word = {"anyOf": [{"type": "integer", "minimum": 0}, {"const": "payload"}]}
-            return _object(dict.fromkeys(causes, word), [])
+            return object_of(dict.fromkeys(causes, word), [])
         case Candidates(most=most):
-            one = _object(
+            one = object_of(
                 {
                     "of": {"type": ["string", "array"]},
                     "exponent": {"enum": list(keys.PLACE.words)},

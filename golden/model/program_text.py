@@ -34,10 +34,11 @@ def core_source(names: Iterable[str]) -> str:
     return re.sub(r'^#include "m\w+\.h"\n', "", text, flags=re.MULTILINE)
 
 
-def program_source(program: Program, unit: Signature, storage: str = "static const") -> str:
+def program_source(program: Program, unit: Signature, storage: str = "static const", suffix: str = "") -> str:
     """The constant `mg_the_program`, from the very structs that the C core is called with.
 
-    `storage`: what stands before the type of each constant.
+    `storage`: what stands before the type of each constant. `suffix`: what stands behind the names, where
+    one text holds several programs.
     """
     low = Engine(program, unit).lower(kernels=None)
     lines: list[str] = []
@@ -47,15 +48,18 @@ def program_source(program: Program, unit: Signature, storage: str = "static con
         steps = ",\n    ".join(_initialiser(operation.steps[i]) for i in range(operation.step_count))
         ks = ", ".join(str(operation.k_index[i]) for i in range(max(operation.k_count, 1)))
         lines += [
-            f"{storage} mg_step mg_steps_{index}[] = {{\n    {steps}}};",
-            f"{storage} int32_t mg_k_{index}[] = {{{ks}}};",
+            f"{storage} mg_step mg_steps{suffix}_{index}[] = {{\n    {steps}}};",
+            f"{storage} int32_t mg_k{suffix}_{index}[] = {{{ks}}};",
         ]
-        operations.append(_initialiser(operation, {"steps": f"mg_steps_{index}", "k_index": f"mg_k_{index}"}))
+        operations.append(
+            _initialiser(
+                operation, {"steps": f"mg_steps{suffix}_{index}", "k_index": f"mg_k{suffix}_{index}"}
+            )
+        )
     joined = ",\n    ".join(operations)
-    lines.append(f"{storage} mg_operation mg_operations[] = {{\n    {joined}}};")
-    lines.append(
-        f"{storage} mg_program mg_the_program = {_initialiser(low, {'operations': 'mg_operations'})};"
-    )
+    lines.append(f"{storage} mg_operation mg_operations{suffix}[] = {{\n    {joined}}};")
+    whole = _initialiser(low, {"operations": f"mg_operations{suffix}"})
+    lines.append(f"{storage} mg_program mg_the_program{suffix} = {whole};")
     return "\n".join(lines)
 
 

@@ -10,8 +10,9 @@ that returns the result:
     function automatic logic [31:0] hmma_dot(input bit [255:0] a, input bit [255:0] b, input bit [31:0] c);
 
 Every operand is a packed vector with element 0 in its least significant bits (golden/vectors/word.py); sparse
-units also take `metadata` (a nibble a chunk), block-scaled ones `scale_a` and `scale_b`. X and Z arrive as 0,
-as DPI converts them.
+units also take `metadata` (a nibble a chunk), block-scaled ones `scale_a` and `scale_b`, units with modes
+`mode`, whose unused codes end the simulation. The result of a unit with status flags is the word {flags, d}.
+X and Z arrive as 0, as DPI converts them.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ from golden.files import escape
 from golden.files.output import write_folder
 from golden.instruction import Instruction
 from golden.model.program_text import CORE, INTERPRETER, core_source, program_source
+from golden.program.flags import codes_by_mask
 from golden.vectors.vectorset import VectorSet, default_set
 from golden.vectors.word import Field, WordLayout
 
 _TEMPLATES = Path(__file__).resolve().parents[1] / "templates" / "dpi"
 _UNITS = (*INTERPRETER, "mg_gather.c", "mg_run.c")
 _EXAMPLES = 56
+_FLAGS = "    uint8_t raised = 0;\n    call.flags = (mg_array){.data = (char *)&raised};\n"
 
 
 def default_prefix(ins: Instruction) -> str:
@@ -45,41 +48,53 @@ def write(ins: Instruction, folder: str | Path, prefix: str | None = None) -> li
     Makefile and README.md into `folder`.
 
     Raises:
-        OperandError: the unit has modes or status flags; the prefix is no identifier of C and SystemVerilog.
+        OperandError: the unit keeps its accumulator; the prefix is no identifier of C and SystemVerilog; the
+            formats of its modes take different bits.
         FileFormatError: the folder cannot be made or written.
     """
-    if ins.status:
-        raise OperandError(
-            f"{ins.name} has the status flags {', '.join(ins.status)}; a DPI model "
-            "gives d alone: take the key 'flags' out of a copy of its file"
-        )
-    if ins.modes is not None:
-        raise OperandError(
-            f"{ins.name} has {len(ins.mode_units)} modes; a DPI model is of one: write each of `mode_units` "
-            "under a prefix of its own"
-        )
+    prefix = default_prefix(ins) if prefix is None else prefix
+    words = _words(ins, prefix)
+    texts = _model(ins, prefix, words) | {
+        f"{prefix}_tb.sv": _filled(ins, "testbench.sv", words),
+        f"{prefix}_vectors.hex": _examples(ins),
+        "Makefile": _filled(ins, "Makefile", words),
+        "README.md": _filled(ins, "README.md", words),
+    }
+    return write_folder(folder, texts)
+
+
+def model_texts(ins: Instruction, prefix: str) -> dict[str, str]:
+    """PREFIX_dpi.c and PREFIX_pkg.sv, the model itself, by name; for a testbench of another's making. Raises
+    OperandError as `write`."""
+    return _model(ins, prefix, _words(ins, prefix))
+
+
+def _model(ins: Instruction, prefix: str, words: dict[str, str]) -> dict[str, str]:
+    return {
+        f"{prefix}_dpi.c": _filled(ins, "model.c", words),
+        f"{prefix}_pkg.sv": _filled(ins, "package.sv", words),
+    }
+
+
+def _filled(ins: Instruction, template: str, words: dict[str, str]) -> str:
+    return _fill(template, words | {"instruction": _instruction(ins, template)})
+
+
+def _check(ins: Instruction, prefix: str) -> None:
+    """Refuses what a model cannot be."""
     if ins.state:
         raise OperandError(
             f"{ins.name} keeps its accumulator; a DPI model keeps nothing: write its `stateless`, and hand "
             "each result back as c"
         )
-    prefix = default_prefix(ins) if prefix is None else prefix
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", prefix):
         raise OperandError(f"argument 'prefix' is '{prefix}', expected an identifier (letters, digits, _)")
-    words = _words(ins, prefix)
-
-    def filled(template: str) -> str:
-        return _fill(template, words | {"instruction": _instruction(ins, template)})
-
-    texts = {
-        f"{prefix}_dpi.c": filled("model.c"),
-        f"{prefix}_pkg.sv": filled("package.sv"),
-        f"{prefix}_tb.sv": filled("testbench.sv"),
-        f"{prefix}_vectors.hex": _examples(ins),
-        "Makefile": filled("Makefile"),
-        "README.md": filled("README.md"),
-    }
-    return write_folder(folder, texts)
+    widths = {tuple((f.storage, f.bits) for f in u.formats.values()) for u in ins.mode_units.values()}
+    if len(widths) > 1:
+        raise OperandError(
+            f"{ins.name} has modes whose formats take different bits; a DPI model has one width for each "
+            "operand: write each of `mode_units` under a prefix of its own"
+        )
 
 
 def _instruction(ins: Instruction, template: str) -> str:
@@ -95,21 +110,31 @@ def _fill(template: str, words: dict[str, str]) -> str:
 
 
 def _words(ins: Instruction, prefix: str) -> dict[str, str]:
+    _check(ins, prefix)
     layout = WordLayout.of(ins)
-    inputs = layout.operand_fields
+    inputs, results = layout.operand_fields, layout.result_fields
     width = layout.result_width
+    flags = codes_by_mask(ins.status) if ins.status else []
     return {
         "prefix": prefix,
         "version": __version__,
         "core": core_source(_UNITS),
         "renamed": "\n".join(f"#define {name} {prefix}_{name}" for name in _globals()),
-        "program": program_source(ins.program, ins),
+        "program": _programs(ins, flags),
+        "c_program": "mg_program_of(mg_dpi_bits(mode, 0, 32))" if ins.modes else "&mg_the_program",
+        "c_results": ", ".join(f"uint32_t *{field.name}" for field in results),
+        "c_flags": _FLAGS * bool(flags),
+        "c_raised": "    flags[0] = mg_flags_of[raised];\n" * bool(flags),
         "c_arguments": ", ".join(f"const uint32_t *{field.name}" for field in inputs),
-        "c_unpack": "\n".join([*(_unpack(ins, field) for field in inputs), *_missing(ins)]),
+        "c_unpack": "\n".join([*(_unpack(ins, f) for f in inputs if f.name != "mode"), *_missing(ins)]),
         "c_result": f"uint{ins.formats['d'].storage}_t",
-        "d_width": str(width),
+        "d_width": str(results[-1].width),
         "sv_result": f"bit [{width - 1}:0]",
         "sv_arguments": ", ".join(f"input bit [{field.width - 1}:0] {field.name}" for field in inputs),
+        "sv_outputs": ", ".join(f"output bit [{field.width - 1}:0] {field.name}" for field in results),
+        "sv_results": "\n".join(f"    bit [{field.width - 1}:0] {field.name};" for field in results),
+        "sv_result_names": ", ".join(field.name for field in results),
+        "sv_word": "{flags, d}" if flags else "d",
         "sv_names": ", ".join(field.name for field in inputs),
         "sv_declarations": "\n".join(f"    bit [{field.width - 1}:0] {field.name};" for field in inputs),
         "word_width": str(layout.operand_width + width),
@@ -118,8 +143,22 @@ def _words(ins: Instruction, prefix: str) -> dict[str, str]:
     }
 
 
+def _programs(ins: Instruction, flags: list[int]) -> str:
+    """The program of each mode and which one is whose, or the only one; then the codes of status flags by
+    the core's mask."""
+    lines = [program_source(ins.program, ins)] if ins.modes is None else []
+    if ins.modes is not None:
+        cases = [f"    case {code}: return &mg_the_program_{code};" for code in ins.mode_units]
+        lines += [program_source(unit.program, unit, suffix=f"_{c}") for c, unit in ins.mode_units.items()]
+        lines += ["static const mg_program *mg_program_of(uint64_t mode) {", "    switch (mode) {", *cases]
+        lines += ["    }", "    return NULL;", "}"]
+    if flags:
+        lines.append(f"static const uint8_t mg_flags_of[] = {{{', '.join(map(str, flags))}}};")
+    return "\n".join(lines)
+
+
 def _describe(ins: Instruction, field: Field) -> str:
-    name = "metadata nibble" if field.name == "metadata" else ins.formats[field.name].name
+    name = "metadata nibble" if field.name == "metadata" else ins.code_format(field.name).name
     return f"| `{field.name}` | {field.width} | {field.elements} x {name} |"
 
 
@@ -159,9 +198,11 @@ def _examples(ins: Instruction) -> str:
 
 def _word(layout: WordLayout, vectors: VectorSet, i: int) -> int:
     one = {name: array[i : i + 1] for name, array in vectors.operands.items()}
-    expected = vectors.instruction.reference_dot(**{name: array[0] for name, array in one.items()})
+    ins, dot = vectors.instruction, {name: array[0] for name, array in one.items()}
+    expected = {"d": ins.reference_dot(**dot), "flags": ins.trace(**dot).flags or 0 if ins.status else 0}
+    result = sum(expected[field.name] << field.lsb for field in layout.result_fields)
     operands = int.from_bytes(layout.pack_operands(one)[0].tobytes(), "little")
-    return operands << layout.result_width | expected
+    return operands << layout.result_width | result
 
 
 # The C model ------------------------------------------------------------------------------------------------

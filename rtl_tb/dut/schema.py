@@ -6,7 +6,7 @@ module, and this module to the keys that the loader takes. What the schema refus
 
 from __future__ import annotations
 
-from golden.catalog.json_schema import DRAFT, Schema, schema_file, text
+from golden.catalog.json_schema import DRAFT, Schema, object_of, schema_file, text
 from golden.vectors.word import LEVELS
 from rtl_tb.dut.description import HANDSHAKES, IDENTIFIER, PORT
 from rtl_tb.dut.policy import NAN_POLICIES, ZERO_POLICIES
@@ -23,7 +23,7 @@ def dut_schema() -> Schema:
     return {
         "$schema": DRAFT,
         "title": "A unit under test of mmagold",
-        **_object(
+        **object_of(
             {
                 "top": {**_IDENTIFIER, "description": "the top module"},
                 "dut": {"type": "string", "description": "name in reports; by default the top module's"},
@@ -44,7 +44,7 @@ def dut_schema() -> Schema:
                 },
                 "level": {"enum": list(LEVELS)},
                 "clock": _PORT,
-                "reset": _object(
+                "reset": object_of(
                     {
                         "port": _PORT,
                         "active": {"enum": ["low", "high"]},
@@ -63,7 +63,7 @@ def dut_schema() -> Schema:
                     "properties": {"mode": {"anyOf": [_port(), _MODE_FIELDS]}},
                     "additionalProperties": _port(),
                 },
-                "compare": _object(
+                "compare": object_of(
                     {"nan": {"enum": list(NAN_POLICIES)}, "zero": {"enum": list(ZERO_POLICIES)}}, []
                 ),
             },
@@ -72,16 +72,11 @@ def dut_schema() -> Schema:
     }
 
 
-def _object(properties: Schema, required: list[str]) -> Schema:
-    found: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    return found | ({"required": required} if required else {})
-
-
 def _port() -> Schema:
-    word = _object(
+    word = object_of(
         {"elements": _COUNT, "stride": _COUNT, "bits": _COUNT, "order": {"enum": list(ORDERS)}}, []
     )
-    mapping = _object(
+    mapping = object_of(
         {
             "port": _NAMES,
             "array": {"enum": list(ARRAYS)},

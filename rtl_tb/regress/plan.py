@@ -33,7 +33,12 @@ MOST = 10**12
 """Vectors of an engine for one seed."""
 MOST_SEEDS = 100_000
 _KEYS = ("engines", "kinds", "seeds")
-_NAME = re.compile(r"[A-Za-z0-9][\w.+-]{0,59}", re.ASCII)
+NAME = re.compile(r"[A-Za-z0-9][\w.+-]{0,59}", re.ASCII)
+"""Of a regression, and of a mix of kinds."""
+WHOLE_SETTINGS = {"resets": 0, "timeout_cycles": 1}
+"""Traffic of an engine that is counted, with the least of it."""
+REAL_SETTINGS = ("idle", "backpressure", "wall_timeout")
+"""Traffic of an engine that is measured."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,7 @@ def load_plan(path: str | Path) -> Plan:
     """
     document, path = yamlfile.read(path), Path(path).absolute()
     name = document.take("regress", str, path.stem)
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise document.error(
             f"key 'regress' is {name[:60]!a}, expected letters, digits and . _ + -", "regress"
         )
@@ -177,8 +182,8 @@ def _engine(section: Section, entry: Any) -> Engine:
     simulator = entry.take_choice("sim", SIMULATORS, "verilator")
     count = entry.take_int("count", 1, MOST, DEFAULT_COUNTS[engine])
     shard = entry.take_int("shard", 1, MOST, DEFAULT_COUNTS[engine])
-    settings = {key: entry.take_int(key, low, 2**31 - 1, None) for key, low in _WHOLE.items()}
-    settings |= {key: entry.take(key, (int, float), None) for key in _REAL}
+    settings = {key: entry.take_int(key, low, 2**31 - 1, None) for key, low in WHOLE_SETTINGS.items()}
+    settings |= {key: entry.take(key, (int, float), None) for key in REAL_SETTINGS}
     entry.done()
     given = {key: value for key, value in settings.items() if value is not None}
     try:
@@ -195,10 +200,6 @@ def split_engine(text: str) -> tuple[str, str]:
     return name, simulator or "verilator"
 
 
-_WHOLE = {"resets": 0, "timeout_cycles": 1}
-_REAL = ("idle", "backpressure", "wall_timeout")
-
-
 def _kinds(section: Section) -> dict[str, Mapping[str, float] | None]:
     mixes = section.take("kinds", (str, Section), None)
     if mixes is None or mixes == "all":
@@ -211,7 +212,7 @@ def _kinds(section: Section) -> dict[str, Mapping[str, float] | None]:
 
 
 def _mix(mixes: Section, name: str) -> Mapping[str, float] | None:
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise mixes.error(f"{name[:60]!a} in 'kinds' is no name: expected letters, digits and . _ + -", name)
     mix = mixes.take(name, (str, Section))
     if mix == "all":

@@ -17,11 +17,13 @@ static uint64_t mg_dpi_bits(const uint32_t *words, uint32_t low, uint32_t width)
     return code;
 }
 
-void ${prefix}_dpi($c_arguments, uint32_t *d) {
+void ${prefix}_dpi($c_arguments, $c_results) {
+    const mg_program *program = $c_program;
+    if (!program) abort(); /* a code of `mode` that is not used: no answer is better than a wrong one */
     mg_call call = {.batch_dims = 1, .m = 1, .n = 1, .threads = 1, .force_general = 1, .batch_shape = {1}};
 $c_unpack
     $c_result code = 0;
     call.d = (mg_array){.data = (char *)&code};
-    if (mg_run(&mg_the_program, &call)) abort(); /* out of memory: no answer is better than a wrong one */
+$c_flags    if (mg_run(program, &call)) abort(); /* out of memory */
     for (uint32_t i = 0; i < $d_width; i += 32) d[i / 32] = (uint32_t)((uint64_t)code >> i);
-}
+$c_raised}

@@ -2,12 +2,12 @@
 // Every operand is packed with element 0 in its least significant bits.
 package ${prefix}_pkg;
 
-  import "DPI-C" pure function void ${prefix}_dpi($sv_arguments, output $sv_result d);
+  import "DPI-C" pure function void ${prefix}_dpi($sv_arguments, $sv_outputs);
 
   function automatic $sv_result ${prefix}_dot($sv_arguments);
-    $sv_result d;
-    ${prefix}_dpi($sv_names, d);
-    return d;
+$sv_results
+    ${prefix}_dpi($sv_names, $sv_result_names);
+    return $sv_word;
   endfunction
 
 endpackage

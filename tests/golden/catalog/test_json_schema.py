@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,15 @@ from random_units import accepted
 
 from golden.catalog import json_schema
 from golden.catalog.unit_text import unit_text
+from golden.errors import MmagoldError
 from golden.instruction import Instruction
 from rtl_tb.dut import schema as dut_schema
+from rtl_tb.regress import schema as regress_schema
+from rtl_tb.regress.plan import load_plan
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = sorted((ROOT / "spec" / "examples").glob("*.yaml"))
+REGRESSION = ROOT / "rtl_tb" / "examples" / "regression" / "regress.yaml"
 DUTS = sorted(path for path in (ROOT / "rtl_tb").rglob("*.yaml") if "\ntop:" in path.read_text("utf-8"))
 
 
@@ -30,7 +35,9 @@ def validator(name: str) -> Any:
 
 
 def test_the_committed_schemas_are_what_the_classes_say() -> None:
-    for name, schema in (("unit", json_schema.unit_schema()), ("dut", dut_schema.dut_schema())):
+    schemas = {"unit": json_schema.unit_schema(), "dut": dut_schema.dut_schema()}
+    schemas["regress"] = regress_schema.regress_schema()
+    for name, schema in schemas.items():
         assert json_schema.schema_file(name).read_text("utf-8") == json_schema.text(schema), name
 
 
@@ -44,6 +51,66 @@ def test_examples_are_valid_and_name_their_schema(path: Path) -> None:
 def test_duts_are_valid_and_name_their_schema(path: Path) -> None:
     validator("dut").validate(yaml_text.read(path.read_text("utf-8")))
     named(path)
+
+
+def test_the_example_of_a_regression_is_valid_and_names_its_schema() -> None:
+    validator("regress").validate(yaml_text.read(REGRESSION.read_text("utf-8")))
+    assert len(load_plan(REGRESSION).units) == 2
+    named(REGRESSION)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("units:", "unit:"),
+        ("engines: [fast]", "engines: []"),
+        ("- fast\n", "- fist\n"),
+        ("- fast\n", "- selfcheck/verilater\n"),
+        ("sim: icarus", "sim: ikarus"),
+        ("sim: icarus", "idle: -1"),
+        ("count: 2000", "count: 0"),
+        ("count: 2000", "counts: 20"),
+        ("ties: {", "-ties: {"),
+        ("tie: 2", "tye: 2"),
+        ("tie: 2", "tie: -2"),
+        ("seeds: 2", "seeds: []"),
+        ("seeds: 2", "seeds: 0"),
+        ("regress: example", "regress: .example"),
+    ],
+)
+def test_what_an_editor_marks_in_a_regression_the_loader_refuses(old: str, new: str, tmp_path: Path) -> None:
+    text = absolute(REGRESSION)
+    assert old in text
+    wrong = text.replace(old, new)
+    assert not validator("regress").is_valid(yaml_text.read(wrong))
+    (tmp_path / "regress.yaml").write_text(wrong)
+    with pytest.raises(MmagoldError, match=r"^(?!.*is no file)"):
+        load_plan(tmp_path / "regress.yaml")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("engines: [fast]", "engines: fast/verilator"),
+        ("usual: all", "usual: {random_bits: 0.5}"),
+        ("seeds: 2", "seeds: [0, 4294967295]"),
+        (
+            "sim: icarus",
+            "sim: icarus, idle: 0.5, backpressure: 0, resets: 0, timeout_cycles: 1, wall_timeout: 3",
+        ),
+        ("seeds: 2", ""),
+    ],
+)
+def test_what_the_loader_takes_no_editor_marks(old: str, new: str, tmp_path: Path) -> None:
+    text = absolute(REGRESSION).replace(old, new)
+    (tmp_path / "regress.yaml").write_text(text)
+    load_plan(tmp_path / "regress.yaml")
+    validator("regress").validate(yaml_text.read(text))
+
+
+def absolute(path: Path) -> str:
+    """The text of an example for another folder."""
+    return re.sub(r"(?<=[ :])(\.\./)+", lambda found: f"{path.parent}/{found[0]}", path.read_text("utf-8"))
 
 
 def named(path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +28,21 @@ NAMES = {
 }
 
 
+UNITS = {
+    "modes": "spec/examples/fma_modes.yaml",
+    "modes and flags": "spec/examples/ieee_fma_flags.yaml",
+    "an accumulator": "spec/examples/accumulator.yaml",
+}
+ROOT = Path(__file__).parents[3]
+
+
+def unit(kind):
+    """An instruction, or a unit of a file; what keeps its accumulator as it is modelled."""
+    if kind in UNITS:
+        return golden.load_instruction(ROOT / UNITS[kind]).stateless
+    return golden.instruction(*NAMES[kind])
+
+
 def field_words(layout, operands, name):
     """One operand of every vector as the uint32 words that a simulator passes, least significant first."""
     field = next(field for field in layout.operand_fields if field.name == name)
@@ -36,22 +52,26 @@ def field_words(layout, operands, name):
     return np.packbits(padded, axis=1, bitorder="little").view("<u4")
 
 
-@pytest.mark.parametrize("kind", NAMES)
+@pytest.mark.parametrize("kind", [*NAMES, *UNITS])
 def test_the_c_model_answers_as_the_core(kind, tmp_path):
-    ins = golden.instruction(*NAMES[kind])
+    ins = unit(kind)
     dpi.write(ins, tmp_path, "model")
     strict = ["gcc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-pthread"]
     subprocess.run([*strict, "-o", tmp_path / "model.so", tmp_path / "model_dpi.c", "-lm"], check=True)
     function = ctypes.CDLL(str(tmp_path / "model.so")).model_dpi
     layout, vectors = WordLayout.of(ins), default_set(ins, 2000, seed=5)
     inputs = [field_words(layout, vectors.operands, field.name) for field in layout.operand_fields]
-    result = np.zeros((layout.result_width + 31) // 32, np.uint32)
-    for i, expected in enumerate(vectors.d):
-        function(
-            *(words[i].ctypes.data_as(ctypes.c_void_p) for words in inputs),
-            result.ctypes.data_as(ctypes.c_void_p),
-        )
-        assert int.from_bytes(result.tobytes(), "little") == int(expected), f"vector {i}"
+    results = {field.name: np.zeros(2, np.uint32) for field in layout.result_fields}
+    outputs = [result.ctypes.data_as(ctypes.c_void_p) for result in results.values()]
+    for i in range(len(vectors)):
+        function(*(words[i].ctypes.data_as(ctypes.c_void_p) for words in inputs), *outputs)
+        for name, result in results.items():
+            assert int.from_bytes(result.tobytes(), "little") == int(vectors.results[name][i]), f"{name} {i}"
+
+
+def test_an_accumulator_is_not_the_models(tmp_path):
+    with pytest.raises(OperandError, match="keeps its accumulator"):
+        dpi.write(golden.load_instruction(ROOT / UNITS["an accumulator"]), tmp_path, "model")
 
 
 @pytest.mark.long
