@@ -24,6 +24,7 @@ from golden.vectors.vectorset import VectorSet, excerpt, join
 from rtl_tb import engines
 from rtl_tb.check.dots import of_tiles
 from rtl_tb.check.example import Example, smallest
+from rtl_tb.check.four_states import FourStates, ask_four_states
 from rtl_tb.check.latency import measure
 from rtl_tb.check.source import ask_source
 from rtl_tb.check.starts import Unset, compare_starts
@@ -137,6 +138,8 @@ class Check:
     """Resets that the run of the verdict did without, see `affordable`."""
     unset: Unset | None = None
     """What depends on a signal that nothing drives."""
+    four_states: FourStates | None = None
+    """What Icarus showed of a unit that passed in Verilator."""
     faults: list[Shown] = field(default_factory=list)
     """The faults, where the diagnosis found several."""
     hints: list[str] = field(default_factory=list)
@@ -227,6 +230,7 @@ class Check:
                 for row in verdict.by_kind()
             ],
             "unset": None if self.unset is None else self.unset.as_dict(),
+            "four_states": None if self.four_states is None else self.four_states.as_dict(),
             "example": None if self.example is None else self.example.as_dict(),
             "diagnosis": None if self.diagnosis is None else self.diagnosis.as_dict(),
             "faults": [
@@ -299,6 +303,9 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
     report("trying other starts", 0, 0)
     again = ask_source if result.passed and outcome.translated else compare_starts
     result.unset, job, result.verdict = again(options.engine, job, result.verdict)
+    if result.passed and job.simulator == "verilator":
+        report("trying four states", 0, 0)
+        result.four_states, job, result.verdict = ask_four_states(job, result.verdict)
     if not result.passed and options.explain:
         explain(result, job, report)
     if not result.passed and options.failures is not None:
@@ -409,7 +416,7 @@ def explain(result: Check, job: Job, report: Progress) -> None:
     """Adds the smallest failing operands and the diagnosis to a failed check."""
     from rtl_tb.check import reasons
 
-    verdict, engine = result.verdict, result.options.engine
+    verdict, engine = result.verdict, result.verdict.outcome.engine
     if verdict.wrong.any() or verdict.unknown.any():
         report("looking for the smallest operands that fail", 0, 0)
         result.example = smallest(verdict, engine, job, lambda done, total: report("minimising", done, total))

@@ -42,6 +42,13 @@ def headline(report: Report) -> str:
     return f"FAIL: {subject}: {failed:,} of {total:,} {noun} fail ({', '.join(parts)})"
 
 
+def _print_four_states(found: Report, say: Callable[..., None]) -> None:
+    if found["unknown"]:
+        say(f"[red]X or Z[/]  {escape(found['sentence'])}")
+    elif found["refused"]:
+        say(escape(found["sentence"]), "dim")
+
+
 def print_text(report: Report, console: Console) -> None:
     """Prints the story: verdict, kinds, handshake, the smallest example with its trace, the diagnosis,
     what to run next."""
@@ -56,6 +63,8 @@ def print_text(report: Report, console: Console) -> None:
         say(f"[red]hint[/]  {escape(text)}")
     if report["unset"] is not None:
         say(f"[red]start[/]  {escape(report['unset']['sentence'])}")
+    if report["four_states"] is not None:
+        _print_four_states(report["four_states"], say)
     for failure in report["protocol"][:5]:
         say(f"[red]handshake[/]  {escape(failure['text'])}")
     if report["diagnosis"] is not None:

@@ -34,8 +34,11 @@ _READ = (
 _COMMANDS = ("read_slang -f arguments.f", "proc", f"write_verilog -noattr -noparallelcase {NAME}.v")
 
 
-def built_readable(dut: Dut, simulator: Simulator, build: Callable[[Dut, str], Path]) -> Path:
-    """What `build` makes of the DUT and its wrapper, or, where Icarus Verilog refuses them, of a translation.
+def built_readable(
+    dut: Dut, simulator: Simulator, build: Callable[[Dut, str], Path], translate: bool = True
+) -> Path:
+    """What `build` makes of the DUT and its wrapper, or, where Icarus Verilog refuses them and one may
+    `translate`, of a translation.
 
     Raises:
         ElaborationError: the simulator refuses the design, and it cannot be translated.
@@ -45,7 +48,7 @@ def built_readable(dut: Dut, simulator: Simulator, build: Callable[[Dut, str], P
     try:
         return build(dut, wrapper)
     except ElaborationError as refused:
-        if simulator.name != "icarus":
+        if simulator.name != "icarus" or not translate:
             raise
         try:
             text = to_verilog(dut, wrapper)

@@ -9,7 +9,7 @@ The last two belong to their process; the next build beside them removes what en
 Which files a build depends on is the simulator's own answer, asked anew for every check: only its
 preprocessor knows what `include `NAME` means, and which folder a header comes from today. The digest covers
 the content of all of them. A design of which a file is saved while it is compiled is compiled again; one of
-which not every file is known (C++ sources with headers of their own) serves one check only.
+which not every file is known (C++ as a source or in the text, with headers of its own) serves one check only.
 """
 
 from __future__ import annotations
@@ -44,6 +44,11 @@ DEPENDENCIES = "dependencies.txt"
 Verilator writes <prefix>__verFiles.dat by itself."""
 _READ_BY_VERILATOR = re.compile(r'^S .*"([^"]*)"$', re.MULTILINE)
 _VERILATORS_OWN = ("verilator_bin", "verilator_bin_dbg", "verilated_std.sv", "verilated_std_waiver.vlt")
+_CPP = re.compile(rb"\$c(?:pure)?\d*\b|`systemc_")
+"""C++ that Verilator copies out of a source, and that may include files which it does not list."""
+_CHECKERS = re.compile(r"mmagold_(?:tb|dut)\b")
+_NO_NAMES = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/|^[ \t]*`line [^\n]*', re.DOTALL | re.MULTILINE)
+"""Strings, comments and the preprocessor's own lines."""
 HDL = (".v", ".sv", ".vh", ".svh", ".vlt")
 
 
@@ -78,6 +83,20 @@ class Recipe:
         """Every file of the design in the order of compilation, for a build in `folder`."""
         last = [name for name in self.generated if name not in self.first]
         return [*(folder / name for name in self.first), *self.dut.sources, *(folder / name for name in last)]
+
+
+def _all_listed(dut: Dut, inputs: Inputs) -> bool:
+    """Whether a design has no C++, of its own or in its text: files that it includes are in no list."""
+    own = [path for path in inputs.files if path.name not in _VERILATORS_OWN]
+    return all(path.suffix in HDL for path in dut.sources) and not any(map(holds_cpp, own))
+
+
+def holds_cpp(path: Path) -> bool:
+    """Whether a file of a design has C++ in its text, whose headers nobody lists."""
+    try:
+        return _CPP.search(path.read_bytes()) is not None
+    except OSError:
+        return True
 
 
 def design_options(dut: Dut, simulator: str) -> list[str]:
@@ -151,8 +170,10 @@ def built(place: Path, recipe: Recipe) -> Path:
             for name, text in recipe.generated.items():
                 (scratch / name).write_text(text, encoding="utf-8")
             inputs = Inputs.read(_front_end(recipe, scratch))
+            _check_reach(recipe, scratch)
             finished = place / _digest(recipe, inputs)
-            if (finished / recipe.product).is_file():
+            listed = _all_listed(recipe.dut, inputs)
+            if listed and (finished / recipe.product).is_file():
                 return finished
             recipe.compile(scratch)
             if not (scratch / recipe.product).is_file():
@@ -162,8 +183,7 @@ def built(place: Path, recipe: Recipe) -> Path:
             compiled = _read_by_the_simulator(recipe, scratch)
             changed = inputs.changed()
             if changed is None:
-                sources_known = all(path.suffix in HDL for path in recipe.dut.sources)
-                if sources_known and set(compiled) <= set(inputs.files):
+                if listed and set(compiled) <= set(inputs.files):
                     return _publish(recipe, scratch, finished)
                 keep = True
                 return _publish(recipe, scratch, scratch.with_name(f"once_{scratch.name[4:]}"))
@@ -332,6 +352,34 @@ def _front_end(recipe: Recipe, scratch: Path) -> list[Path]:
     found = _read_by_the_simulator(recipe, folder, scratch)
     shutil.rmtree(folder)
     return found
+
+
+def _check_reach(recipe: Recipe, scratch: Path) -> None:
+    """Refuses sources that name a module of the checker, as a hierarchical name or a target of `bind`: a unit
+    could switch off what watches it.
+
+    Raises:
+        RtlError: they do, after the preprocessor.
+    """
+    simulator, dut = recipe.simulator, recipe.dut
+    sources = [path for path in dut.sources if path.suffix in HDL and path.suffix != ".vlt"]
+    if not sources:
+        return  # a translation, which has no hierarchy
+    options: list[str | Path] = [*design_options(dut, simulator.name)]
+    if simulator.name == "verilator":
+        text = simulators.elaborate(simulator, ["-E", *options, *sources], folder=scratch, what=dut.name)
+    else:
+        file = scratch / "preprocessed.v"
+        words: list[str | Path] = ["-E", "-g2012", *options, *sources, "-o", file]
+        simulators.elaborate(simulator, words, folder=scratch, what=dut.name)
+        text = file.read_text(encoding="utf-8", errors="replace")
+        file.unlink()
+    named = _CHECKERS.search(_NO_NAMES.sub(" ", text))
+    if named:
+        raise RtlError(
+            f"{dut.name}: its text names {named[0]}, a module of the checker; a unit that reaches into what "
+            "checks it proves nothing"
+        )
 
 
 def _read_by_the_simulator(recipe: Recipe, folder: Path, build: Path | None = None) -> list[Path]:

@@ -165,7 +165,7 @@ def _tool(job: Job) -> Tool:
 
 def build(job: Job, simulator: Simulator) -> Path:
     """Returns the folder of the compiled design, compiled only if none of the same content exists."""
-    return built_readable(job.dut, simulator, partial(_build, job, simulator))
+    return built_readable(job.dut, simulator, partial(_build, job, simulator), job.translate)
 
 
 def _build(job: Job, simulator: Simulator, dut: Dut, wrapper: str) -> Path:

@@ -108,6 +108,7 @@ class Job:
         program: what `engines.build` returned for the same DUT, engine, simulator and kind of waveform: all
             runs of a check are of one build, whatever is saved meanwhile. None: found or built by the run.
         start: one of STARTS. Random bits are those of the traffic's seed.
+        translate: whether a unit that Icarus cannot read may be run as a translation.
     """
 
     dut: Dut
@@ -120,6 +121,7 @@ class Job:
     waves: Path | None = None
     program: Path | None = None
     start: str = "random"
+    translate: bool = True
 
     def __post_init__(self) -> None:
         """Refuses an unknown simulator, a timeout that no DUT could meet, and a folder that make cannot

@@ -100,7 +100,7 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
 def build(job: Job, simulator: Simulator) -> Path:
     """Returns the compiled testbench (a program, or a file for vvp), compiled only if none of the same
     content exists."""
-    return built_readable(job.dut, simulator, partial(_build, job, simulator))
+    return built_readable(job.dut, simulator, partial(_build, job, simulator), job.translate)
 
 
 def _build(job: Job, simulator: Simulator, dut: Dut, wrapper: str) -> Path:

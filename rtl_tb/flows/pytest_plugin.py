@@ -64,6 +64,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     )
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Refuses a test that has the marker and does not ask for the fixture: nothing would check its units."""
+    if item.get_closest_marker(MARKER) and FIXTURE not in getattr(item, "fixturenames", ()):
+        raise pytest.UsageError(
+            f"{item.nodeid}: it is marked {MARKER} and does not take the argument {FIXTURE}: its units would "
+            "not be checked"
+        )
+
+
 def _checks(folder: Path, marker: pytest.Mark) -> list[tuple[str, tuple[Path, Options]]]:
     """Names of tests, and what each checks."""
     from golden.errors import OperandError, nearest

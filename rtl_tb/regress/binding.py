@@ -20,7 +20,7 @@ import rtl_tb
 from golden import yamlfile
 from golden.paths import spec_folder
 from rtl_tb.dut.description import Dut
-from rtl_tb.engines.builds import HDL, Inputs, files_read
+from rtl_tb.engines.builds import HDL, Inputs, files_read, holds_cpp
 from rtl_tb.errors import ElaborationError, RtlError
 from rtl_tb.simulators import simulators
 
@@ -53,7 +53,17 @@ def _version(package: str) -> str:
 
 
 def simulator_digest(name: str) -> str:
-    """Of a simulator's programs, wherever they lie. Raises as `simulators.find`."""
+    """Of a simulator's programs, wherever they lie; of Verilator's with those of Icarus, which a check in
+    Verilator asks as well (rtl_tb/check/four_states.py). Raises as `simulators.find`."""
+    if name == "verilator":
+        try:
+            return _programs(name) + _programs("icarus")
+        except RtlError:
+            return _programs(name)
+    return _programs(name)
+
+
+def _programs(name: str) -> str:
     found = simulators.find(name)
     beside = found.compiler.resolve().with_name("verilator_bin")
     return _content(found.version_text, found.identity, (found.compiler, beside, found.runtime))
@@ -130,6 +140,6 @@ def _from(folder: Path, path: Path) -> str:
 
 def _reads_more(path: Path) -> bool:
     try:
-        return path.suffix in HDL and _READS.search(path.read_bytes()) is not None
+        return holds_cpp(path) or (path.suffix in HDL and _READS.search(path.read_bytes()) is not None)
     except OSError as error:
         raise RtlError(f"{path}: cannot be read: {error.strerror}") from None

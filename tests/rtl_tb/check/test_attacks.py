@@ -9,11 +9,12 @@ import pytest
 from changed_unit import DUT, OWN, PASSING
 
 from rtl_tb.check.check import Check, Options, check
+from rtl_tb.errors import RtlError
 
 TOP = """
 module mac4 (
     input logic clock, reset, vld_i, rdy_i, input logic [31:0] x_i, w_i, acc_i,
-    output logic vld_o, rdy_o, output logic [31:0] acc_o);
+    output logic vld_o, rdy_o, output wire [31:0] acc_o);
     wire vld;
     wire [31:0] acc;
     // extra
@@ -94,6 +95,39 @@ def test_a_valid_that_follows_ready_in_a_unit_with_delays(tmp_path):
     assert {failure.kind for failure in result.verdict.outcome.failures} == {"valid_follows_ready"}
 
 
+TWO_DRIVERS = (("acc_o = acc", "acc_o = acc, acc_o = 32'd0"),)
+HIGH_IMPEDANCE = (("acc_o = acc", "acc_o = |acc ? acc : 32'bz"),)
+BEYOND = (
+    ("// extra", "wire [4:0] one = {5{acc == 32'hdeadbeef}}; wire [2:0] at = {1'b1, acc[0], 1'b1};"),
+    ("acc_o = acc", "acc_o = acc ^ {31'd0, one[at]}"),
+)
+BY_ZERO = (("acc_o = acc", "acc_o = acc ^ acc / (acc ^ acc)"),)
+
+
+@pytest.mark.parametrize(
+    "patches",
+    [
+        pytest.param(TWO_DRIVERS, id="drivers"),
+        pytest.param(HIGH_IMPEDANCE, id="z"),
+        pytest.param(BEYOND, id="beyond", marks=pytest.mark.long),
+        pytest.param(BY_ZERO, id="by-zero", marks=pytest.mark.long),
+    ],
+)
+def test_what_verilator_has_no_state_for_never_passes(tmp_path, patches):
+    """It takes the bits that are expected, whatever unset signals start from; Icarus shows X or Z."""
+    result = attacked(tmp_path, FAST, *patches)
+    assert not result.passed
+    assert result.four_states.unknown == result.verdict.unknown.sum() > 0
+    assert "X or Z" in result.as_dict()["four_states"]["sentence"]
+
+
+def test_without_icarus_nobody_looked_and_the_check_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("MMAGOLD_IVERILOG", "nowhere")
+    result = attacked(tmp_path, FAST)
+    assert result.passed
+    assert "not tried in four states: MMAGOLD_IVERILOG" in result.as_dict()["four_states"]["sentence"]
+
+
 READS_VECTORS = """
     reg [8*200-1:0] folder; reg [127:0] vectors [0:16383]; reg [31:0] n; reg found;
     initial begin
@@ -113,12 +147,32 @@ def test_the_files_of_a_run_hold_no_result(tmp_path):
     assert result.verdict.wrong.sum() > 500
 
 
-@pytest.mark.long
-def test_the_testbench_holds_no_result(tmp_path):
-    """A unit that reaches into it with `bind` and makes all equal is wrong."""
-    reach = "module evil; always @* force mmagold_tb.expected = mmagold_tb.out_data; endmodule"
-    patches = (
-        ("acc_o = acc", "acc_o = acc ^ 32'd1"),
-        ("\nmodule mac4", f"\n{reach}\nbind mmagold_tb evil evil();\nmodule mac4"),
-    )
-    assert attacked(tmp_path, VERILATOR, *patches).verdict.wrong.all()
+PASTED = "`define NAME(a, b) a``b\n"
+FORCE = "force `NAME(mmagold,_tb).expected = `NAME(mmagold,_tb).out_data;"
+
+
+@pytest.mark.parametrize(
+    ("engine", "patches"),
+    [
+        (
+            ICARUS,
+            (("// extra", f"`ifdef __ICARUS__\nalways @(vld) {FORCE}\n`endif"), ("\nmod", f"{PASTED}mod")),
+        ),
+        pytest.param(
+            VERILATOR,
+            (
+                (
+                    "\nmod",
+                    f"{PASTED}module evil; always @* {FORCE} endmodule\nbind mmagold_tb evil evil();\nmod",
+                ),
+            ),
+            marks=pytest.mark.long,
+        ),
+    ],
+)
+def test_a_unit_that_reaches_into_the_testbench_is_refused(tmp_path, engine, patches):
+    """However its name is put together; a comment or a string may say it."""
+    said = ("assign vld_o = vld;", 'assign vld_o = vld; // mmagold_tb\ninitial $write("mmagold_dut");')
+    with pytest.raises(RtlError, match="names mmagold_tb, a module of the checker"):
+        attacked(tmp_path, engine, *patches)
+    assert attacked(tmp_path, engine, said).passed

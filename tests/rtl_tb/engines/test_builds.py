@@ -99,6 +99,21 @@ sys.exit(0 if check(Path(file), options).passed else 3)
 """
 
 
+def test_a_header_of_cpp_in_the_text(tmp_path):
+    """Verilator copies C++ out of a source, and lists nothing that it includes: compiled each time."""
+    dut = small.write_small(tmp_path)
+    header = tmp_path / "flip.h"
+    included = f'`systemc_header\n#include "{header}"\n`verilog\n'
+    flips = 'reg [31:0] flip; always @(posedge clk) flip <= $c("flips()");\n'
+    text = small.RTL.replace(
+        "assign d = fault == 3 ? d3 + churn : d3;", f"{flips}{included}assign d = d3 ^ flip;"
+    )
+    (tmp_path / "small.sv").write_text(text)
+    for value in (0, 1):
+        header.write_text(f"static inline int flips() {{ return {value}; }}\n")
+        assert passes(dut, "fast", "verilator") == (value == 0)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("engine", "simulator"), [pytest.param(*EVERY_ENGINE[0], marks=pytest.mark.long), EVERY_ENGINE[1]]

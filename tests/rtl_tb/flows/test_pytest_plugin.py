@@ -106,3 +106,19 @@ def test_a_wrong_marker_is_no_failure_of_a_test(tmp_path):
     suite(tmp_path, '"none.yaml"')
     status, text = run(tmp_path)
     assert status not in (0, 1) and "'none.yaml' is no file in" in text and "Traceback" not in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import pytest\n@pytest.mark.mmagold('small.yaml')\ndef test_unit(): pass\n",
+        "import pytest, unittest\n@pytest.mark.mmagold('small.yaml')\nclass TestUnit(unittest.TestCase):\n"
+        "    def test_unit(self): pass\n",
+    ],
+    ids=["function", "unittest"],
+)
+def test_a_marker_without_the_fixture_is_no_pass(tmp_path, text):
+    """Nothing would check the unit, whatever it is."""
+    (tmp_path / "test_units.py").write_text(text)
+    status, said = run(tmp_path)
+    assert status not in (0, 1) and "does not take the argument rtl_check" in said

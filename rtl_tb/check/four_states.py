@@ -1,0 +1,77 @@
+"""A unit that passed in two states is tried in four: Icarus Verilog runs the first vectors, too.
+
+Verilator gives some bit where the language has X or Z, and no start shows it: a net with two drivers, Z as a
+value, a bit beyond its vector, a division by zero. Results with X or Z are a failure; whatever else Icarus
+answers is left to a check on Icarus. Where Icarus is missing, or cannot read the unit, nobody looked, and
+the check says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rtl_tb import engines
+from rtl_tb.check.verdict import Verdict, judge
+from rtl_tb.engines.job import Job
+from rtl_tb.errors import RtlError
+from rtl_tb.simulators import simulators
+
+MOST, BITS, LEAST = 256, 1 << 16, 16
+"""Vectors of the run: as many as have BITS bits of operands, which Icarus runs in about a second."""
+PATIENCE = 20.0
+"""Seconds in which a clock cycle must end there."""
+
+
+@dataclass(frozen=True)
+class FourStates:
+    """What four states showed of a unit.
+
+    Attributes:
+        by: the simulator, such as "Icarus Verilog 11.0".
+        unknown: results with X or Z of the `tried` vectors.
+        refused: why nobody looked, or "".
+    """
+
+    by: str
+    tried: int
+    unknown: int
+    refused: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """One sentence for the reader."""
+        if self.refused:
+            return f"not tried in four states: {self.refused}"
+        if not self.unknown:
+            return f"{self.tried:,} vectors on {self.by}: no X, no Z"
+        return (
+            f"{self.unknown:,} of {self.tried:,} results are X or Z on {self.by}, where Verilator, which has "
+            "neither, gives the expected bits; look for nets with several drivers, Z, registers read "
+            "before they are set, indices out of range and divisions by zero"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        names = ("by", "tried", "unknown", "refused", "sentence")
+        return {name: getattr(self, name) for name in names}
+
+
+def ask_four_states(job: Job, verdict: Verdict) -> tuple[FourStates, Job, Verdict]:
+    """Runs the first vectors of a passed check on Icarus.
+
+    Returns:
+        What it showed; and the job and the verdict that were given, or those of Icarus where there is X or Z.
+    """
+    vectors = job.vectors[: max(min(MOST, BITS // job.dut.layout.operand_width), LEAST)]
+    mine = replace(job, simulator="icarus", vectors=vectors, program=None, waves=None, translate=False)
+    mine = replace(mine, wall_timeout=min(PATIENCE, job.wall_timeout))
+    try:
+        by = simulators.icarus().version_text
+        mine = replace(mine, program=engines.build("selfcheck", mine))
+        found = judge(vectors, engines.run("selfcheck", mine), job.dut.compare)
+    except RtlError as error:
+        return FourStates("", 0, 0, " ".join(str(error).split())), job, verdict
+    unknown = int(found.unknown.sum())
+    asked = FourStates(by, len(vectors), unknown)
+    return (asked, mine, found) if unknown else (asked, job, verdict)
