@@ -35,6 +35,9 @@ from golden.program.steps import (
     Sum,
 )
 
+_FAR = 4096
+"""A power of two beyond every format."""
+
 
 @dataclass(frozen=True)
 class Span:
@@ -535,7 +538,8 @@ def aligned(step: Align, index: int, registers: dict[str, Span]) -> dict[str, Sp
         moved = _with_room(span, fraction, reach, step)
         if given:
             most = moved.significand * Fraction(2) ** max(span.high - low, 0)
-            moved = replace(moved, significand=most)
+            most = min(most, _most_above(step, name, span) + Fraction(1, 1 << fraction))
+            moved = replace(moved, significand=max(most, Fraction(1)))
         result[name] = replace(
             moved,
             low=low,
@@ -549,6 +553,35 @@ def aligned(step: Align, index: int, registers: dict[str, Span]) -> dict[str, Sp
             shared=(index, step.group),
         )
     return result
+
+
+def _most_above(step: Align, name: str, span: Span) -> Fraction:
+    """The largest significand of a register's term at the exponent of its alignment, where candidates say how
+    far above it the term can lie; its own candidates are part of the maximum."""
+    own = [one for one in step.maximum if name in one.of]
+    above = [(Fraction(2) if one.leading else span.significand) * Fraction(2) ** -one.plus for one in own]
+    return min(above, default=Fraction(1 << _FAR))
+
+
+def lies_above(step: Align, name: str) -> bool:
+    """Whether a register's term can lie above the exponent of its alignment: not where the exponent that it
+    carries is a candidate."""
+    return not any(name in one.of and not one.leading and one.plus >= 0 for one in step.maximum)
+
+
+def holds_alone(step: Align, name: str, registers: dict[str, Span]) -> bool:
+    """Whether the exponent of an alignment with candidates can be that of a register's terms and of no other:
+    by a candidate of its own, by a constant, or by one of a register whose terms lie elsewhere."""
+    for one in step.maximum:
+        if name in one.of and one.plus == 0:
+            return True
+        if one.least is not None and one.least + one.plus >= registers[name].low:
+            return True
+        for other in one.of:
+            meets = not lies_above(step, other)  # the maximum is never below that register's own exponents
+            if other != name and (not meets or (one.leading and one.plus > -registers[other].above)):
+                return True
+    return False
 
 
 def _with_room(span: Span, fraction: int, reach: int, step: Align) -> Span:

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from golden.cover.points.point import Array, Coverpoint, Sample, stage_name
-from golden.cover.ranges import Held, Span, maximum_of, of_format, spans_of
+from golden.cover.ranges import Held, Span, holds_alone, lies_above, maximum_of, of_format, spans_of
 from golden.instruction import Instruction
 from golden.model.registers import Numbers, SeenStep, joined
 from golden.number.formats import Kind
@@ -80,7 +80,7 @@ def align_points(
             label: low <= most and high >= least and low <= high for label, low, high in _distances(fraction)
         }
         if _given(step) or register in dict(step.left_out):
-            bins[_ABOVE] = span.high > floor
+            bins[_ABOVE] = span.high > floor and lies_above(step, register)
         points.append(Coverpoint("alignment", _distance_name(ins, name, register, fraction), bins))
         cuts = _cut_bins(step, register, fraction, span, most)
         points.append(Coverpoint("alignment", f"{name}: cut from {register}", cuts))
@@ -163,6 +163,7 @@ def _owner_bins(step: Align, registers: dict[str, Span]) -> dict[str, bool]:
     for name in step.of:
         span = registers[name]
         holds = zeros or (span.high >= floor and not span.zero)
+        holds = holds and (not step.maximum or holds_alone(step, name, registers))
         bins[f"one of {name}"], bins[f"several of {name}"] = holds, holds and _grouped_count(step, span) > 1
     overlap = any(
         min(x.high, y.high) >= max(floor, x.low, y.low) for i, x in enumerate(spans) for y in spans[:i]

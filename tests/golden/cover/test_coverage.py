@@ -22,6 +22,7 @@ from golden.cover.page import page
 from golden.errors import FileFormatError, OperandError
 from golden.instruction import Instruction
 from golden.number.formats import get_format
+from golden.paths import spec_folder
 from golden.program.steps import Align
 from golden.vectors.vectorset import default_set
 
@@ -472,3 +473,16 @@ def test_what_two_terms_at_a_time_leave() -> None:
     assert ("steps: sum products: " + point, "down by 17 or more") not in reachable["two_path_tree"]
     assert ("steps: sum groups: " + point, "up by 1") in reachable["per_pair_grid"]
     assert ("steps: sum groups: " + point, "up by 2") not in reachable["per_pair_grid"]
+
+
+@pytest.mark.parametrize("name", ["rdna4_dot4", pytest.param("rdna3_dot2", marks=pytest.mark.long)])
+def test_candidates_say_how_far_above_the_exponent_a_term_can_lie(name: str) -> None:
+    """Each term's own candidate is part of the maximum: no sum grows beyond a few bits, and a register whose
+    candidate is below its exponent never holds the largest alone. Unhit in rdna3_dot2 are tiny totals that only
+    c and the products together rule out."""
+    ins = golden.load_instruction(spec_folder() / "examples" / f"{name}.yaml")
+    coverage = Coverage(ins)
+    coverage.sample_set(default_set(ins, 20_000, seed=1))
+    assert coverage.surprises() == []
+    assert {point for point, _ in coverage.holes()} <= {"steps: round total: result and remainder"}
+    assert name == "rdna3_dot2" or coverage.percent == 100.0
