@@ -478,8 +478,8 @@ def test_what_two_terms_at_a_time_leave() -> None:
 @pytest.mark.parametrize("name", ["rdna4_dot4", pytest.param("rdna3_dot2", marks=pytest.mark.long)])
 def test_candidates_say_how_far_above_the_exponent_a_term_can_lie(name: str) -> None:
     """Each term's own candidate is part of the maximum: no sum grows beyond a few bits, and a register whose
-    candidate is below its exponent never holds the largest alone. Unhit in rdna3_dot2 are tiny totals that only
-    c and the products together rule out."""
+    candidate is below its exponent never holds the largest alone. Unhit in rdna3_dot2 are tiny totals that
+    only c and the products together rule out."""
     ins = golden.load_instruction(spec_folder() / "examples" / f"{name}.yaml")
     coverage = Coverage(ins)
     coverage.sample_set(default_set(ins, 20_000, seed=1))
