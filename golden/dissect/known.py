@@ -55,6 +55,7 @@ def known(ins: Instruction, operands: Operands, expected: Bits, wrong: Mask, act
     found += [f"always wrong: {', '.join(always)}"] * bool(always)
     found += [f"every wrong result is one of: {' and of: '.join(only)}"] * bool(only)
     found += [*_by_element(ins, operands, wrong), *_by_bit(ins.formats["d"], expected, actual, wrong)]
+    found += _by_relation(ins.formats["d"], expected[wrong], actual[wrong])
     return tuple(found)
 
 
@@ -139,3 +140,43 @@ def _by_bit(fmt: Format, expected: Bits, actual: Bits, wrong: Mask) -> Iterator[
         yield f"only {'the sign' if sign else f'bit {high}'} of the result is ever wrong"
     elif high - low < fmt.bits // 2:
         yield f"only bits {low} to {high} of the result are ever wrong"
+
+
+_MOST = 0.5
+"""The share of wrong results from which what they have in common is worth a sentence."""
+
+
+def _by_relation(fmt: Format, expected: Bits, actual: Bits) -> Iterator[str]:
+    """What most wrong results have in common with what they should be."""
+    relations = _float_relations(fmt, expected, actual) if fmt.is_float else _relations(expected, actual)
+    for text, mask in relations:
+        share = float(mask.mean())
+        if share >= _MOST:
+            amount = "all wrong results" if share == 1 else f"{int(share * 100)} % of the wrong results"
+            yield f"{amount} {text}"
+
+
+def _relations(expected: Bits, actual: Bits) -> Iterator[tuple[str, Mask]]:
+    yield "are 0", actual == 0
+    yield "are one unit of the last place off", (actual == expected + 1) | (actual == expected - 1)
+    yield "are the right number with the wrong sign", (actual == ~expected + 1) & (expected != 0)
+
+
+def _float_relations(fmt: Format, expected: Bits, actual: Bits) -> Iterator[tuple[str, Mask]]:
+    want, got = to_float(fmt, expected), to_float(fmt, actual)
+    both = np.isfinite(want) & np.isfinite(got) & (want != 0) & (got != 0)
+    sign = fmt.dtype.type(1 << fmt.sign_shift) if fmt.signed else fmt.dtype.type(0)
+    yield "are zero", got == 0
+    yield "are NaN", np.isnan(got)
+    yield "are infinite", np.isinf(got)
+    yield "are finite where a NaN or an infinity is right", np.isfinite(got) & ~np.isfinite(want)
+    yield "are right but for the sign", (expected ^ actual == sign) & (sign != 0)
+    fractions = [np.frexp(np.abs(np.where(both, each, 1)))[0] for each in (want, got)]
+    exponents = [np.frexp(np.where(both, each, 1))[1] for each in (want, got)]
+    moved = both & (fractions[0] == fractions[1]) & (exponents[0] != exponents[1])
+    yield "have the right fraction and another exponent", moved
+    distance = (exponents[1] - exponents[0])[moved]
+    if len(distance) and len(set(distance.tolist())) == 1:
+        yield f"are 2^{int(distance[0])} times what they should be", moved
+    place = np.abs((expected & ~sign).astype(np.int64) - (actual & ~sign).astype(np.int64)) >> fmt.ignored_low
+    yield "are one unit of the last place off", both & (place == 1)

@@ -52,7 +52,11 @@ def run(ins: Instruction, faults: Sequence[Wire | Tap], operands: Operands) -> B
 
 def wires(ins: Instruction) -> list[Wire]:
     """Every fault of the wiring that `ins` can have."""
-    return [wire for maker in (_left_out, _places, _words, _swapped, _results) for wire in maker(ins)]
+    return [
+        wire
+        for maker in (_left_out, _ranges, _stuck, _places, _words, _swapped, _results)
+        for wire in maker(ins)
+    ]
 
 
 def clears() -> list[Wire]:
@@ -113,7 +117,7 @@ def constant(ins: Instruction, code: int) -> Wire:
 # Operands ---------------------------------------------------------------------------------------------------
 
 
-def _with_zeros(names: str, place: int | slice) -> Rewire:
+def _with_zeros(names: str, place: int | slice | Bits) -> Rewire:
     def rewire(operands: Operands) -> Operands:
         found = dict(operands)
         for name in names:
@@ -145,6 +149,44 @@ def _left_out(ins: Instruction) -> Iterator[Wire]:
         for slug, names in (("scales", "ab"), ("scale-a", "a"), ("scale-b", "b")):
             scales = tuple(f"scale_{name}" for name in names)
             yield Wire(f"{slug}-ignored", f"{' and '.join(scales)} taken as 1", _with_ones(ins, scales))
+
+
+def _ranges(ins: Instruction) -> Iterator[Wire]:
+    """Elements from a place on, up to a place, or in every second block, that count as zero."""
+    if ins.sparse or ins.k < 4:
+        return
+    factors = [name for name in "ab" if name not in ins.absent]
+    step = max(ins.k // 16, 1)
+    places = {f"from-{j}": (f"from k = {j} on", slice(j, None)) for j in range(step, ins.k, step)}
+    places |= {f"below-{j}": (f"below k = {j}", slice(0, j)) for j in range(step, ins.k, step)}
+    blocks = np.arange(ins.k)
+    for size in (1 << n for n in range(10) if 1 << n <= ins.k // 4):
+        for odd, word in enumerate(("even", "odd")):
+            text = f"in the {word} blocks of {size}" if size > 1 else f"at {word} k"
+            places[f"{word}-blocks-of-{size}"] = (text, blocks // size % 2 == odd)
+    for names in dict.fromkeys((*factors, "".join(factors))):
+        for slug, (text, where) in places.items():
+            counted = f"the elements of {' and '.join(names)} {text} left out"
+            yield Wire(f"{names}-{slug}-dropped", counted, _with_zeros(names, where), weight=1.05)
+
+
+def _stuck(ins: Instruction) -> Iterator[Wire]:
+    """Bits of operands that are always 0 or 1, and signs that are inverted."""
+    for name in ("a", "b", "c", "scale_a", "scale_b"):
+        fmt = ins.formats.get(name)
+        if fmt is None or name in ins.absent:
+            continue
+        slug, word = name.replace("_", "-"), fmt.dtype.type
+        signed = fmt.is_float and fmt.signed
+        for bit in _places_of(fmt):
+            what = f"the sign of {name}" if signed and bit == fmt.sign_shift else f"bit {bit} of {name}"
+            for high, level in enumerate(("low", "high")):
+                rule = _reworded(name, _masked(word(1 << bit), high))
+                yield Wire(f"{slug}-bit-{bit}-{level}", f"{what} always {high}", rule, weight=1.15)
+        if signed:
+            flip = word(1 << fmt.sign_shift)
+            rule = _reworded(name, lambda codes, m=flip: codes ^ m)  # type: ignore[misc]
+            yield Wire(f"{slug}-negated", f"the sign of {name} inverted", rule)
 
 
 def _without_c(operands: Operands) -> Operands:
@@ -237,13 +279,27 @@ def _results(ins: Instruction) -> Iterator[Wire]:
     for slug, text, swap in _swaps(fmt):
         yield Wire(f"result-{slug}", f"{text} of the result swapped", result=swap)
     word = fmt.dtype.type
-    for bit in range(fmt.ignored_low, fmt.ignored_low + fmt.bits):
+    for bit in _places_of(fmt):
         mask = word(1 << bit)
         yield Wire(
             f"result-bit-{bit}-low", f"bit {bit} of the result always 0", result=_masked(mask, 0), weight=1.2
         )
         yield Wire(
             f"result-bit-{bit}-high", f"bit {bit} of the result always 1", result=_masked(mask, 1), weight=1.2
+        )
+    for bit in _places_of(fmt)[1:-1]:
+        upper, lower = word(((1 << fmt.storage) - 1) >> bit << bit), word((1 << bit) - 1)
+        yield Wire(
+            f"result-from-bit-{bit}-low",
+            f"bits {bit} and up of the result always 0",
+            result=_masked(upper, 0),
+            weight=1.25,
+        )
+        yield Wire(
+            f"result-below-bit-{bit}-low",
+            f"bits below {bit} of the result always 0",
+            result=_masked(lower, 0),
+            weight=1.25,
         )
     if not fmt.is_float or not fmt.signed:
         return
@@ -257,6 +313,11 @@ def _results(ins: Instruction) -> Iterator[Wire]:
         yield Wire(
             "infinity-loses-sign", "an infinite result loses its sign", result=_unsigned(sign, infinity)
         )
+
+
+def _places_of(fmt: Format) -> range:
+    """The places of a code's bits that mean something."""
+    return range(fmt.ignored_low, fmt.bits)
 
 
 def _masked(mask: Bits, high: int) -> Rework:

@@ -144,7 +144,7 @@ def _logically(kept: Array, sign: Array, signals: ShiftSignals, cut: Array) -> t
     """Negative terms, in words of `logical` bits, shifted with zeros from the left."""
     word, terms = 1 << signals.logical, signals.terms
     places = shl(terms.significand, np.maximum(signals.shift - cut, 0))
-    moved = (signals.shift > 0) & terms.sign & terms.finite
+    moved = (signals.shift > 0) & terms.sign & terms.finite & signals.logical_of
     pattern = shr((word - places) % word, np.maximum(signals.shift, 0))
     return np.where(moved, pattern, kept), np.where(moved, np.False_, sign)
 

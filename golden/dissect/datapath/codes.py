@@ -40,7 +40,8 @@ def decoded(fmt: Format, codes: Array) -> Numbers:
         kind = np.where(top & (fraction == (1 << fmt.fraction_bits) - 1), int(Kind.NAN), kind)
     elif fmt.specials == "negative_zero_nan":
         kind = np.where(sign & (significand == 0), int(Kind.NAN), kind)
-    significand = np.where(kind == Kind.FINITE, significand, 0).astype(np.int64)
+    # a NaN or an infinity keeps the number that its code would be: a fault may take it for one
+    significand = np.where(kind == Kind.ZERO, 0, significand).astype(np.int64)
     return Numbers(kind, sign, significand, exponent, exponent - fmt.fraction_bits, none)
 
 

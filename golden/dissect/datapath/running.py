@@ -278,6 +278,7 @@ class _Run:
         terms, owner = self._terms(step.of)
         signals = SpecialSignals(terms.kind.copy(), terms.sign.copy(), owner)
         self.tap("specials", signals)
+        self._leave_unseen(step.of, signals)
         infinite = signals.kind == Kind.INFINITY
         plus, minus = (infinite & ~signals.sign).any(axis=1), (infinite & signals.sign).any(axis=1)
         first = picked_sign(infinite, signals.sign, step.opposite_infinities)
@@ -291,6 +292,15 @@ class _Run:
         fresh = (nan | plus | minus) & ~self.ended
         self.answer = np.where(fresh, special, self.answer)
         self.ended = self.ended | fresh
+
+    def _leave_unseen(self, names: Sequence[str], signals: SpecialSignals) -> None:
+        """Special values that nobody sees are numbers to all steps behind."""
+        if signals.unseen is None:
+            return
+        signals.kind = np.where(signals.unseen, int(Kind.FINITE), signals.kind)
+        for name in names:
+            own, numbers = signals.unseen[:, signals.owner == name], self.registers[name]
+            self.registers[name] = replace(numbers, kind=np.where(own, int(Kind.FINITE), numbers.kind))
 
     def _align(self, step: Align) -> None:
         terms, owner = self._terms(step.of)
@@ -400,6 +410,10 @@ class _Run:
         """One IEEE addition: align, sum, round."""
         terms = settled(Numbers.join([x, y]))
         owner = np.array(["product", "c"] if isinstance(step, Fma) else ["first", "second"])
+        specials = SpecialSignals(terms.kind, terms.sign, owner)
+        self.tap("specials", specials)
+        if specials.unseen is not None:
+            terms = replace(terms, kind=np.where(specials.unseen, int(Kind.FINITE), terms.kind))
         finite = terms.finite
         maximum = np.where(finite, terms.exponent, -HUGE).max(axis=1, keepdims=True)
         none = np.zeros(finite.shape, np.bool_)

@@ -117,6 +117,7 @@ class SpecialSignals:
     owner: Array
     excused: Array = None
     opposite: str = "first"
+    unseen: Array = None
 
 
 @dataclass
@@ -125,7 +126,8 @@ class ShiftSignals:
 
     fraction_bits: kept below the largest exponent, by term; None in an IEEE step, which keeps all.
     jammed: terms of which nothing but a sticky bit is left. logical: bits of the word in which negative terms
-    are shifted with zeros from the left, or 0. complemented: negative terms are inverted, without the one.
+    are shifted with zeros from the left, or 0; `logical_of`: which.
+    complemented: negative terms are inverted, without the one.
     unseen: terms whose cut bits no sticky bit sees.
     lost_below: bits more than this many places below the maximum are lost, by term; None: none are.
     """
@@ -138,6 +140,7 @@ class ShiftSignals:
     precision: int
     jammed: Array
     logical: int = 0
+    logical_of: Array = True
     complemented: bool = False
     unseen: Array = False
     lost_below: Array = None

@@ -41,6 +41,13 @@ def _exponent_fields(kind: type[Step]) -> Iterator[Tap]:
         "code",
         _overflow_top_subnormal,
     )
+    for by, word in ((-1, "small"), (1, "large")):
+        yield Tap(
+            f"result-exponent-{'minus' if by < 0 else 'plus'}-1",
+            f"gives normal results an exponent field that is one too {word}",
+            "code",
+            lambda s, n=by: _move_exponent(s, n),
+        )
     if kind is Multiply:
         return
     yield Tap(
@@ -64,6 +71,12 @@ def _exponent_one(s: CodeSignals, there: Any) -> None:
     subnormal = (rounding.significand != 0) & (rounding.leading < fmt.min_exponent)
     subnormal = subnormal if there is None else subnormal & there
     s.code = np.where(subnormal, s.code + (1 << (fmt.fraction_bits + fmt.ignored_low)), s.code)
+
+
+def _move_exponent(s: CodeSignals, by: int) -> None:
+    fmt, rounding = s.rounding.fmt, s.rounding
+    normal = (rounding.significand != 0) & (rounding.leading >= fmt.min_exponent)
+    s.code = np.where(normal, s.code + by * (1 << (fmt.fraction_bits + fmt.ignored_low)), s.code)
 
 
 def _overflow_top_subnormal(s: CodeSignals) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
+from golden.dissect.datapath.arrays import Array, low_bits
 from golden.dissect.datapath.signals import (
     OperandSignals,
     ScaleSignals,
@@ -16,6 +17,7 @@ from golden.dissect.taps.steps import (
     OTHERS,
 )
 from golden.instruction import Instruction
+from golden.number.formats import Kind
 
 
 def faults(ins: Instruction) -> Iterator[Tap]:
@@ -23,6 +25,9 @@ def faults(ins: Instruction) -> Iterator[Tap]:
     if ins.scale_block is not None:
         yield from _scales(ins)
     floats = [n for n in "abc" if n not in ins.absent and ins.formats[n].is_float]
+    yield from _exponents(ins, floats)
+    yield from _kinds(floats)
+    yield from _hidden_bits(floats)
     for name in floats:
         half = "its exponent is read as 0 where 1 is right"
         yield Tap(
@@ -53,6 +58,82 @@ def faults(ins: Instruction) -> Iterator[Tap]:
             "every subnormal operand counts half (its exponent is read as 0 where 1 is right)",
             "operands",
             _halve_all,
+        )
+
+
+def _exponents(ins: Instruction, floats: list[str]) -> Iterator[Tap]:
+    """Exponents that are off by a constant: by one, or because of another bias."""
+    for name in floats:
+        bias = ins.formats[name].bias
+        for by in sorted({by * sign for by in (1, 2, bias, bias + 1) for sign in (1, -1)}, key=abs):
+            yield Tap(
+                f"{name}-exponent-{'minus' if by < 0 else 'plus'}-{abs(by)}",
+                f"the exponent of {name} is {abs(by)} too {'small' if by < 0 else 'large'} "
+                f"(a bias of {bias - by}, not {bias})",
+                "operands",
+                lambda s, n=name, d=by: s.move(n, np.full(s.numbers[n].exponent.shape, d)),
+                weight=1.0 + (name == "b") / 100,
+            )
+
+
+_MISTAKEN: dict[str, tuple[str, Callable[[OperandSignals, str], Array]]] = {
+    "zero": ("is zero", lambda s, n: s.numbers[n].kind == Kind.ZERO),
+    "subnormal": ("is subnormal", lambda s, n: s.subnormal(n)),
+    "infinite": ("is infinite", lambda s, n: s.numbers[n].kind == Kind.INFINITY),
+    "fraction": ("has a fraction that is not zero", lambda s, n: _fraction(s, n) != 0),
+    "no-fraction": ("has a fraction of zero", lambda s, n: _fraction(s, n) == 0),
+}
+"""Operands that may be taken for others."""
+
+
+def _fraction(s: OperandSignals, name: str) -> Array:
+    return low_bits(s.numbers[name].significand, np.asarray(s.formats[name].fraction_bits))
+
+
+def _kinds(floats: list[str]) -> Iterator[Tap]:
+    """Numbers that are taken for special values, and for zeros."""
+    for name in floats:
+        for slug, (text, mask) in _MISTAKEN.items():
+            for kind in (Kind.NAN, Kind.INFINITY, Kind.ZERO):
+                word = {Kind.NAN: "nan", Kind.INFINITY: "infinite", Kind.ZERO: "zero"}[kind]
+                if word != slug:
+                    yield Tap(
+                        f"{name}-{slug}-is-{word}",
+                        f"{name} counts as {'NaN' if kind == Kind.NAN else word} where it {text}",
+                        "operands",
+                        lambda s, n=name, m=mask, k=kind: _take_for(s, n, m(s, n), k),
+                        weight=1.15,
+                    )
+
+
+def _take_for(s: OperandSignals, name: str, there: Array, kind: Kind) -> None:
+    numbers = s.numbers[name]
+    significand = np.where(there & (kind == Kind.ZERO), 0, numbers.significand)
+    s.numbers[name] = replace(numbers, kind=np.where(there, int(kind), numbers.kind), significand=significand)
+
+
+def _hidden_bits(floats: list[str]) -> Iterator[Tap]:
+    """The hidden bit of normal numbers, left out or given to the wrong ones."""
+    for names in dict.fromkeys((*floats, "".join(floats[:2]), "".join(floats))):
+        for inverted in (False, True):
+            more = ", and subnormal ones get it" if inverted else ""
+            yield Tap(
+                f"hidden-bit-{'inverted' if inverted else 'missing'}-{names}",
+                f"normal numbers of {', '.join(names)} have no hidden bit{more}",
+                "operands",
+                lambda s, n=names, i=inverted: _leave_hidden(s, n, i),
+            )
+
+
+def _leave_hidden(s: OperandSignals, names: str, inverted: bool) -> None:
+    for name in names:
+        numbers, bit = s.numbers[name], 1 << s.formats[name].fraction_bits
+        there = numbers.finite | ((numbers.kind == Kind.ZERO) & inverted)
+        has = numbers.significand & bit != 0
+        significand = np.where(has, numbers.significand - bit, numbers.significand + bit * inverted)
+        kind = np.where(there, np.where(significand != 0, int(Kind.FINITE), int(Kind.ZERO)), numbers.kind)
+        s.numbers[name] = replace(
+            numbers, kind=kind, significand=np.where(there, significand, numbers.significand)
         )
 
 

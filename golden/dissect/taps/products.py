@@ -27,11 +27,12 @@ def faults(ins: Instruction) -> Iterator[Tap]:
     if not any(kinds_of(ins, Multiply, Fma)):
         return
     if ins.formats["a"].is_float:
-        for by, word in ((-1, "small"), (1, "large")):
-            sign = "minus" if by < 0 else "plus"
+        bias = ins.formats["a"].bias
+        for by in sorted({by * sign for by in (1, 2, bias, bias + 1) for sign in (1, -1)}, key=abs):
+            sign, word = ("minus", "small") if by < 0 else ("plus", "large")
             yield Tap(
-                f"product-exponent-{sign}-1",
-                f"the exponents of the products are one too {word}",
+                f"product-exponent-{sign}-{abs(by)}",
+                f"the exponents of the products are {abs(by)} too {word}",
                 "products",
                 lambda s, n=by: _move_products(s, n),
                 weight=1.0,

@@ -85,6 +85,16 @@ def _aligned_words(precision: int) -> Iterator[Tap]:
             weight=1.0 + word / 1000,
             of=(Align,),
         )
+    for word in range(precision + 2, precision + 9):
+        yield Tap(
+            f"c-logical-shift-{word}",
+            "the alignment shifts zeros into a negative c instead of copies of the sign (words of "
+            f"{word} bits)",
+            "shifts",
+            lambda s, n=word: s.__dict__.update(logical=n, logical_of=s.owner == "c"),
+            weight=1.05 + word / 1000,
+            of=(Align,),
+        )
     yield Tap(
         "terms-ones-complement",
         "negative terms are inverted before they are added, without the one of a negation",

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from golden.dissect.datapath.arrays import Array
 from golden.dissect.datapath.signals import (
     SpecialSignals,
     Tap,
 )
+from golden.dissect.taps.steps import kinds_of
 from golden.instruction import Instruction
 from golden.number.formats import Kind
 from golden.program.steps import (
+    Additions,
+    Fma,
     SpecialValues,
 )
 
@@ -24,10 +28,93 @@ _SIGNS = {
 }
 
 
+_UNSEEN: dict[str, tuple[str, Callable[[SpecialSignals], Array]]] = {
+    "nan": ("NaN", lambda s: s.kind == Kind.NAN),
+    "infinity": ("infinity", lambda s: s.kind == Kind.INFINITY),
+    "plus-infinity": ("positive infinity", lambda s: (s.kind == Kind.INFINITY) & ~s.sign),
+    "minus-infinity": ("negative infinity", lambda s: (s.kind == Kind.INFINITY) & s.sign),
+    "special": ("NaN or infinity", lambda s: s.kind >= Kind.INFINITY),
+}
+"""What a unit may not see, and where it is."""
+
+
 def faults(ins: Instruction) -> Iterator[Tap]:
-    steps = ins.program.steps_of(SpecialValues)
-    if not steps or "c" in ins.absent or not any("c" in step.of and len(step.of) > 1 for step in steps):
+    """Of units that look for special values, and of IEEE additions."""
+    if not ins.formats["d"].is_float:
         return
+    steps = ins.program.steps_of(SpecialValues)
+    if steps or kinds_of(ins, Additions, Fma):
+        yield from _unseen(ins)
+    if steps:
+        yield from _answers()
+    if "c" not in ins.absent and any("c" in step.of and len(step.of) > 1 for step in steps):
+        yield from _opposites()
+
+
+def _unseen(ins: Instruction) -> Iterator[Tap]:
+    """Special values that are taken for the numbers that their codes would be."""
+    owners = {"": ("", "as a term")}
+    if "c" not in ins.absent:
+        owners |= {"c-": ("c", "as c"), "products-": ("", "as a product")}
+    for slug, (owner, where) in owners.items():
+        for what, (text, mask) in _UNSEEN.items():
+            yield Tap(
+                f"{slug}{what}-unseen",
+                f"{text} {where} is not seen: it counts as a number",
+                "specials",
+                lambda s, m=mask, o=owner, e=slug == "products-": _overlook(s, m(s), o, e),
+                weight=1.0 if slug else 1.05,
+            )
+
+
+def _overlook(s: SpecialSignals, there: Array, owner: str, but_c: bool) -> None:
+    if owner:
+        there = there & (s.owner == owner)
+    if but_c:
+        there = there & (s.owner != "c")
+    s.unseen = there if s.unseen is None else s.unseen | there
+
+
+def _answers() -> Iterator[Tap]:
+    """Answers that are not given although their cause was seen."""
+    yield Tap(
+        "infinity-not-answered",
+        "an infinite result is not answered: the result is made of the terms as numbers",
+        "specials",
+        _lose_infinities,
+    )
+    for rule in ("positive", "negative"):
+        yield Tap(
+            f"nan-not-answered-{rule}",
+            "a NaN is not answered: infinities decide, of both signs the "
+            f"{rule} one, and without them the terms as numbers",
+            "specials",
+            lambda s, r=rule: _lose_nans(s, r),
+        )
+    for sign, word in ((0, "positive"), (1, "negative")):
+        yield Tap(
+            f"{word}-terms-are-infinite",
+            f"every {word} term counts as infinite",
+            "specials",
+            lambda s, n=sign: setattr(s, "kind", np.where(s.sign == n, np.maximum(s.kind, 2), s.kind)),
+            weight=1.2,
+        )
+
+
+def _lose_infinities(s: SpecialSignals) -> None:
+    infinite = s.kind == Kind.INFINITY
+    both = (infinite & s.sign).any(axis=1) & (infinite & ~s.sign).any(axis=1)
+    answered = ~both & ~(s.kind == Kind.NAN).any(axis=1)
+    _overlook(s, infinite & answered[:, None], "", but_c=False)
+
+
+def _lose_nans(s: SpecialSignals, rule: str) -> None:
+    _overlook(s, s.kind == Kind.NAN, "", but_c=False)
+    s.excused, s.opposite = np.ones(len(s.kind), np.bool_), rule
+
+
+def _opposites() -> Iterator[Tap]:
+    """Infinities of both signs, and NaNs, that are taken otherwise."""
     for rule, sign in _SIGNS.items():
         yield Tap(
             f"c-not-in-opposites-{rule}",

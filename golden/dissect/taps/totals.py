@@ -34,6 +34,7 @@ def faults(ins: Instruction) -> Iterator[Tap]:
     if kinds_of(ins, Sum):
         yield from _negations(ins)
         yield from _skewed(ins)
+        yield from _kept_negative(ins)
     yield from in_each(kinds_of(ins, Sum, Additions, Fma), _zero_signs)
 
 
@@ -79,6 +80,19 @@ def _negations(ins: Instruction) -> Iterator[Tap]:
             "the sticky bit makes the magnitude of every sum smaller, not larger",
             "total",
             _sticky_against_sum,
+            of=(Sum,),
+        )
+
+
+def _kept_negative(ins: Instruction) -> Iterator[Tap]:
+    """Negative sums whose two's complement word is taken for the magnitude."""
+    bits = [n for step in ins.program.steps_of(Align) for _, n in step.fraction_bits]
+    for word in range(max(bits) + 2, max(bits) + 10) if bits else ():
+        yield Tap(
+            f"negative-sum-kept-{word}",
+            f"a negative sum is not negated: the word of {word} bits is taken for its magnitude",
+            "total",
+            lambda s, n=word: setattr(s, "total", np.where(s.total < 0, -(s.total % (1 << n)), s.total)),
             of=(Sum,),
         )
 
@@ -138,7 +152,14 @@ def _take_exponent(s: TotalSignals, late: int) -> None:
 
 
 def _integer_totals(ins: Instruction) -> Iterator[Tap]:
-    """The sum of the products alone, held in too few bits before c is added."""
+    """The sum of the products alone in too few bits, before c is added; and a clamp that always works."""
+    largest = ins.formats["d"].largest
+    yield Tap(
+        "always-saturated",
+        "every sum becomes the largest or the least number",
+        "total",
+        lambda s: setattr(s, "total", np.where(s.total < 0, -largest - 1, largest)),
+    )
     if not any("c" in step.of and len(step.of) > 1 for step in ins.program.steps_of(Sum)):
         return
     widest = ins.formats["a"].integer_bits + ins.formats["b"].integer_bits + max(ins.k - 1, 1).bit_length()

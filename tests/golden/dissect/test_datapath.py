@@ -157,6 +157,47 @@ def test_a_sticky_bit_that_does_not_see_c_by_hand() -> None:
     assert datapath.results(ins, (tap(ins, "sticky-without-products"),), operands)[0] == 0x40000001
 
 
+def test_another_bias_is_a_power_of_two() -> None:
+    """An exponent of a that is one too large doubles a: where nothing is subnormal or overflows, the result
+    of the codes of 2 a."""
+    ins = UNITS["packed_structs"]
+    operands = finite(ins)
+    zero, exponents = operands["a"] & 0x7FFF == 0, operands["a"] >> 10 & 31
+    fits = (zero | ((exponents > 0) & (exponents < 30))).all(axis=1)
+    operands = {name: codes[fits] for name, codes in operands.items()}
+    doubled = operands["a"] + np.where(zero[fits], np.uint16(0), np.uint16(1 << 10))
+    assert fits.sum() > 100
+    got = datapath.results(ins, (tap(ins, "a-exponent-plus-1"),), operands)
+    np.testing.assert_array_equal(got, ins.dot(**operands | {"a": doubled}))
+
+
+def test_an_infinity_that_nobody_sees_is_the_number_of_its_code() -> None:
+    """The code of an f16 infinity without special values is 2^16."""
+    ins = UNITS["packed_structs"]
+    a = np.array([[0x7C00, 0, 0, 0]], np.uint16)
+    b = np.array([[0x3C00, 0, 0, 0]], np.uint16)
+    operands = {"a": a, "b": b, "c": np.zeros(1, np.uint32)}
+    for slug in ("infinity-unseen", "products-infinity-unseen", "infinity-not-answered"):
+        got = datapath.results(ins, (tap(ins, slug),), operands)
+        assert to_float(ins.formats["d"], got)[0] == 65536, slug
+    seen = datapath.results(ins, (tap(ins, "c-infinity-unseen"),), operands)
+    assert np.isinf(to_float(ins.formats["d"], seen)[0])
+    negative = datapath.results(ins, (tap(ins, "products-minus-infinity-unseen"),), operands)
+    assert np.isinf(to_float(ins.formats["d"], negative)[0])
+
+
+def test_a_number_without_its_hidden_bit_by_hand() -> None:
+    """1.5 without it is 0.5, 1 is nothing; inverted, a subnormal number gets it."""
+    ins = UNITS["packed_structs"]
+    a = np.array([[0x3E00, 0x3C00, 0x0001, 0]], np.uint16)
+    one = np.array([[0x3C00, 0x3C00, 0x3C00, 0]], np.uint16)
+    operands = {"a": a, "b": one, "c": np.zeros(1, np.uint32)}
+    missing = datapath.results(ins, (tap(ins, "hidden-bit-missing-a"),), operands)
+    assert to_float(ins.formats["d"], missing)[0] == 0.5 + 2.0**-24
+    inverted = datapath.results(ins, (tap(ins, "hidden-bit-inverted-a"),), operands)
+    assert to_float(ins.formats["d"], inverted)[0] == 0.5 + 2.0**-24 + 2.0**-14
+
+
 def test_a_fault_of_block_scales_is_named() -> None:
     ins = golden.load_instruction(EXAMPLES / "block_scaled.yaml")
     operands = default_set(ins, 600, seed=2).operands

@@ -17,7 +17,7 @@ import golden
 from golden import yamlfile
 from golden.catalog import unit_files
 from golden.catalog.unit_text import unit_text
-from golden.dissect import diagnosis
+from golden.dissect import diagnosis, known
 from golden.dissect.hypotheses import changes
 from golden.instruction import Instruction
 from golden.vectors.vectorset import VectorSet, default_set
@@ -396,3 +396,37 @@ def test_every_change_makes_a_program_that_runs(name: str) -> None:
     assert len(made) > 30
     for new in made:
         assert new.dot(**operands).shape == (4,)
+
+
+def test_elements_left_out_from_a_place_on_are_named() -> None:
+    """As a chain of two steps whose second one gets zeros."""
+    ins = golden.instruction("cdna2", "v_mfma_f32_16x16x16f16")
+    operands = default_set(ins, 2000, seed=1).operands
+    lost = operands | {"a": np.where(np.arange(16) < 8, operands["a"], np.uint16(0))}
+    assert diagnosis.diagnose(ins, operands, ins.dot(**lost)).hypotheses[0].slug == "a-from-8-dropped"
+
+
+def test_a_stuck_bit_of_an_operand_is_named() -> None:
+    ins = golden.instruction("ampere", "HMMA.1688.F32.TF32")
+    operands = default_set(ins, 2000, seed=1).operands
+    stuck = operands | {"c": operands["c"] & np.uint32(0x7FFFFFFF)}
+    found = diagnosis.diagnose(ins, operands, ins.dot(**stuck))
+    assert found.explains and "the sign of c always 0" in found.sentence()
+
+
+def test_what_wrong_results_have_in_common_is_said() -> None:
+    """Codes by hand: 1 for -1; 2 for 1; the next number; zero."""
+    ins = golden.instruction("hopper", "HMMA.16816.F32")
+    zeros = {name: np.zeros((4, 16), np.uint16) for name in "ab"} | {"c": np.zeros(4, np.uint32)}
+    right, all_wrong = np.full(4, 0x3F800000, np.uint32), np.ones(4, np.bool_)
+    said = {
+        0xBF800000: "all wrong results are right but for the sign",
+        0x40000000: "all wrong results are 2^1 times what they should be",
+        0x3F800001: "all wrong results are one unit of the last place off",
+        0x00000000: "all wrong results are zero",
+        0x7FC00000: "all wrong results are NaN",
+    }
+    for code, text in said.items():
+        facts = known.known(ins, zeros, right, all_wrong, np.full(4, code, np.uint32))
+        assert text in facts, facts
+        assert set(said.values()) & set(facts) == {text}
