@@ -3,7 +3,8 @@
 
 #include "mg_internal.h"
 
-/* mg_block.h runs these kinds of steps, with these members: a new one has to be written there, and counted here. */
+/* mg_block.h runs these kinds of steps, with these members: a new one has to be written there, and counted here. (mg_real.h runs
+ * what golden/model/doubles.py lets in.) */
 _Static_assert(MG_STEP_COUNT == 11 && sizeof(mg_step) == 560, "a step that mg_block.h does not know");
 
 struct mg_block_form {
@@ -12,6 +13,7 @@ struct mg_block_form {
     const mg_kernels *kernels;
     mg_block_codes codes;
     void *memory;
+    int fresh;
 };
 
 /* Floats with a zero and some normal number. */
@@ -46,14 +48,16 @@ mg_block_form *mg_block_new(const mg_program *p, const mg_call *call) {
     const size_t slots = MG_BLOCK_SLOTS(p), number = 6 * MG_LANES * sizeof(int64_t), scales = p->scale_block ? (size_t)(p->k / p->scale_block) : 0;
     const size_t numbers = (MG_REGISTER_COUNT + MG_BLOCK_SUMS) * slots * number, results = ((size_t)p->operation_count + 2) * MG_LANES * sizeof(int64_t);
     const size_t terms = MG_BLOCK_TERMS * slots * (2 * sizeof(void *) + sizeof(int32_t)), row = MG_LANES * sizeof(uint32_t);
-    mg_block_form *f = malloc(sizeof *f + 64 + numbers + results + terms + (2 * (size_t)p->k + 2 + 2 * scales) * row);
+    size_t rounders = 0;
+    for (int32_t i = 0; i < p->operation_count; i++) rounders += (size_t)p->operations[i].step_count * MG_BLOCK_ROUNDER;
+    mg_block_form *f = malloc(sizeof *f + 64 + numbers + results + terms + rounders + (2 * (size_t)p->k + 2 + 2 * scales) * row);
     if (!f) return NULL;
     char *at = (char *)(((uintptr_t)(f + 1) + 63) / 64 * 64);
-    const mg_block_form form = {p, call, mg_choose(), {0}, at};
+    const mg_block_form form = {p, call, mg_choose(), {0}, at, 1};
     *f = form;
     char **const codes[] = {&f->codes.a, &f->codes.b, &f->codes.scale_a, &f->codes.scale_b, &f->codes.c, &f->codes.d};
     const size_t rows[] = {(size_t)p->k, (size_t)p->k, scales, scales, 1, 1};
-    at += numbers + results + terms;
+    at += numbers + results + terms + rounders;
     for (int i = 0; i < 6; at += rows[i++] * row) *codes[i] = at;
     return f;
 }
@@ -62,7 +66,9 @@ uint32_t mg_run_block(mg_block_form *f, const mg_lanes *lanes) {
     const struct { int operand; char *codes; } all[] = {{MG_OPERAND_A, f->codes.a}, {MG_OPERAND_B, f->codes.b}, {MG_OPERAND_C, f->codes.c},
                                                         {MG_OPERAND_SCALE_A, f->codes.scale_a}, {MG_OPERAND_SCALE_B, f->codes.scale_b}};
     for (int i = 0; i < (f->program->scale_block ? 5 : 3); i++) mg_gather(f->program, f->call, lanes, all[i].operand, all[i].codes);
-    const uint32_t left = f->kernels->run_block(f->memory, f->program, &f->codes);
+    const mg_block_runner run = f->program->in_doubles ? f->kernels->run_real_block : f->kernels->run_block;
+    const uint32_t left = run(f->memory, f->fresh, f->program, &f->codes);
+    f->fresh = 0;
     mg_scatter(f->program, lanes, f->codes.d);
     return left;
 }

@@ -15,7 +15,7 @@
 typedef int64_t mg_w __attribute__((vector_size(8 * MG_WORDS), aligned(8), may_alias));
 typedef uint64_t mg_u __attribute__((vector_size(8 * MG_WORDS), aligned(8), may_alias));
 typedef double mg_wide_double __attribute__((vector_size(8 * MG_WORDS), aligned(8), may_alias));
-typedef mg_w mg_words[MG_PARTS];
+typedef mg_w mg_words[MG_PARTS] __attribute__((aligned(64))); /* no vector across two lines of a cache */
 
 /* mg_number in lanes, with the place of the last bit instead of the number of fraction bits; sign and sticky are masks. */
 typedef struct {
@@ -912,9 +912,24 @@ static void mg_run_steps(mg_block *s) {
     }
 }
 
-static uint32_t mg_run_block_steps(void *memory, const mg_program *p, const mg_block_codes *codes) {
+/* Writes the codes of d; returns the lanes that are left, a bit each. */
+static uint32_t mg_block_results(const mg_program *p, const mg_words d, const mg_words left, char *codes) {
+    typedef uint16_t halves __attribute__((vector_size(2 * MG_WORDS), aligned(1), may_alias));
+    typedef uint32_t words __attribute__((vector_size(4 * MG_WORDS), aligned(1), may_alias));
+    uint32_t lanes = 0;
+    if (p->d.storage == 32) MG_EACH ((words *)codes)[l] = __builtin_convertvector((mg_u)d[l], words);
+    else if (p->d.storage == 16) MG_EACH ((halves *)codes)[l] = __builtin_convertvector((mg_u)d[l], halves);
+    else
+        for (int lane = 0; lane < MG_LANES; lane++) codes[lane] = (char)d[lane / MG_WORDS][lane % MG_WORDS];
+    if (!mg_any_of(left)) return 0;
+    for (int lane = 0; lane < MG_LANES; lane++) lanes |= (uint32_t)(left[lane / MG_WORDS][lane % MG_WORDS] & 1) << lane;
+    return lanes;
+}
+
+static uint32_t mg_run_block_steps(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes) {
     const size_t slots = MG_BLOCK_SLOTS(p);
     mg_block s = {.program = p, .codes = codes};
+    (void)fresh;
     mg_numbers *at = memory;
     for (int i = 0; i < MG_REGISTER_COUNT; i++, at += slots) s.registers[i] = at;
     s.sums = at;
@@ -938,11 +953,5 @@ static uint32_t mg_run_block_steps(void *memory, const mg_program *p, const mg_b
         mg_run_steps(&s);
         memcpy(results[2 + i], s.result, sizeof s.result);
     }
-    const mg_w *d = results[1 + p->operation_count];
-    uint32_t left = 0;
-    for (int lane = 0; lane < MG_LANES; lane++) {
-        mg_store(codes->d + lane * (p->d.storage / 8), p->d.storage, (uint64_t)d[lane / MG_WORDS][lane % MG_WORDS]);
-        left |= (uint32_t)(s.left[lane / MG_WORDS][lane % MG_WORDS] & 1) << lane;
-    }
-    return left;
+    return mg_block_results(p, s.result, s.left, codes->d);
 }

@@ -54,6 +54,17 @@ void mg_point(const mg_program *p, const mg_call *call, int64_t first, int32_t u
     batch[0] = first / size;
     row[0] = first % size / n;
     column[0] = first % n;
+    if (column[0] + used <= n && !p->sparsity) { /* of one row */
+        for (int i = 0; i < MG_OPERANDS; i++) {
+            const mg_array *array = mg_array_of(call, i);
+            char *start = mg_matrix(call, array, batch[0]);
+            if (!start) continue;
+            const int64_t by_column = mg_moves[i].by_column * array->column;
+            start += mg_moves[i].by_row * row[0] * array->row + column[0] * by_column;
+            for (int32_t l = 0; l < MG_LANES; l++) lanes->at[i][l] = start + (l < used ? l : used - 1) * by_column;
+        }
+        return;
+    }
     for (int32_t l = 1; l < MG_LANES; l++) {
         const int64_t next = column[l - 1] + 1, next_row = row[l - 1] + (next == n);
         const int more = l < used;
@@ -120,6 +131,15 @@ MG_TRANSPOSE(mg_transpose_8, uint64_t, 2, MG_LIST(0, 2), MG_LIST(1, 3))
         for (ptrdiff_t k = done; k < count; k++)                                                                      \
             memcpy(out + (k * MG_LANES + l) * (ptrdiff_t)sizeof(type), from[l] + (rows ? rows[l * count + k] : k) * step, sizeof(type));
 
+/* Elements side by side that all lanes share. */
+#define MG_SPREAD(type)                                            \
+    for (; done < count; done++) {                                 \
+        type x, spread[MG_LANES];                                  \
+        memcpy(&x, from[0] + done * width, sizeof x);              \
+        for (int32_t l = 0; l < MG_LANES; l++) spread[l] = x;      \
+        memcpy(out + done * MG_LANES * width, spread, sizeof spread); \
+    }
+
 static int mg_side_by_side(char *const *at, int32_t lanes, ptrdiff_t width) {
     int same = 1;
     for (int32_t l = 1; l < lanes; l++) same &= at[l] == at[l - 1] + width;
@@ -139,6 +159,13 @@ void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, 
     if ((count == 1 || !packed) && !rows && mg_side_by_side(from, MG_LANES, width)) {
         for (; done < count; done++) memcpy(out + done * MG_LANES * width, from[0] + done * step, (size_t)(MG_LANES * width));
         return;
+    }
+    if (packed && mg_side_by_side(from, MG_LANES, 0)) { /* one for all lanes: they lie in a row of D */
+        switch (width) {
+        case 1: MG_SPREAD(uint8_t) return;
+        case 2: MG_SPREAD(uint16_t) return;
+        case 4: MG_SPREAD(uint32_t) return;
+        }
     }
     switch (width) {
     case 1: done = packed ? mg_transpose_1(from, count, out) : 0; MG_COLLECT(uint8_t) break;

@@ -118,11 +118,15 @@ typedef struct {
     char *a, *b, *c, *scale_a, *scale_b, *d;
 } mg_block_codes;
 
-/* What this machine has: kernels of the fast form, and the block form (mg_block.h), which returns the lanes that it leaves. */
+/* `fresh`: the first block in this memory. */
+typedef uint32_t (*mg_block_runner)(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes);
+
+/* What this machine has: kernels of the fast form, and blocks of integers (mg_block.h) and of doubles (mg_real.h), which
+ * return the lanes that they leave. */
 typedef struct {
     const char *name;
     mg_tile_kernel kernels[3]; /* the widest first */
-    uint32_t (*run_block)(void *memory, const mg_program *p, const mg_block_codes *codes);
+    mg_block_runner run_block, run_real_block;
 } mg_kernels;
 
 extern const mg_kernels mg_kernels_portable;
@@ -144,12 +148,13 @@ int mg_run_matrices(mg_fast_form *f, int64_t batch);
 int mg_run_lanes(mg_fast_form *f, const mg_lanes *lanes);
 uint32_t mg_lanes_left(const mg_fast_form *f, const mg_lanes *lanes);
 
-/* Blocks (mg_block.c, mg_block.h) ----------------------------------------------------------------------------------- */
+/* Blocks (mg_block.c, mg_block.h, mg_real.h) ------------------------------------------------------------------------ */
 
 #define MG_MOST_FRACTION_BITS 30                /* of what the block form rounds to */
 #define MG_BLOCK_SLOTS(p) ((size_t)(p)->k + 8) /* numbers of a register */
 #define MG_BLOCK_TERMS 4                       /* registers that a step reads, at most */
 #define MG_BLOCK_SUMS (MG_BLOCK_TERMS + 1)     /* what a step makes, and copies of what it reads */
+#define MG_BLOCK_ROUNDER 192                   /* bytes of what a step of blocks of doubles rounds by, at most */
 
 /* Whether the block form can run a program, and such a program for one thread: one piece of memory, to be freed; null when
  * that is short. */

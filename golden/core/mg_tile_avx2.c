@@ -21,9 +21,11 @@
 #include "mg_tile.h"
 
 #define MG_WORDS 4
+#define MG_NATIVE_HALVES(at) _mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)(at))))
 #include "mg_block.h"
+#include "mg_real.h"
 
-const mg_kernels mg_kernels_avx2 = {"avx2", {{8, mg_run_tile_8, mg_decode_plane_8, NULL}}, mg_run_block_steps};
+const mg_kernels mg_kernels_avx2 = {"avx2", {{8, mg_run_tile_8, mg_decode_plane_8, NULL}}, mg_run_block_steps, mg_run_real_block};
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif

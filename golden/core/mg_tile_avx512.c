@@ -37,12 +37,14 @@
 #include "mg_tile.h"
 
 #define MG_WORDS 8
+#define MG_NATIVE_HALVES(at) _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(at))))
 #define MG_NATIVE_WORD_MAX(x, y) _mm512_max_epi64((__m512i)(x), (__m512i)(y))
 #define MG_NATIVE_WORD_MIN(x, y) _mm512_min_epi64((__m512i)(x), (__m512i)(y))
 #define MG_NATIVE_LEADING_ZEROS(x) _mm512_lzcnt_epi64((__m512i)(x))
 #include "mg_block.h"
+#include "mg_real.h"
 
-const mg_kernels mg_kernels_avx512 = {"avx512", {{16, mg_run_tile_16, mg_decode_plane_16, mg_pair_rows_16}, {8, mg_run_tile_8, mg_decode_plane_8, NULL}}, mg_run_block_steps};
+const mg_kernels mg_kernels_avx512 = {"avx512", {{16, mg_run_tile_16, mg_decode_plane_16, mg_pair_rows_16}, {8, mg_run_tile_8, mg_decode_plane_8, NULL}}, mg_run_block_steps, mg_run_real_block};
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif

@@ -1,8 +1,9 @@
 /* mmagold arithmetic core: the C ABI.
  *
  * A program is compiled from the YAML specs by golden/model/engine.py into the plain structs below; nothing here knows any
- * architecture. Three executors share them: the general interpreter (mg_general.c, every step with every parameter), blocks
- * (mg_block.h, most programs, 16 dot products at once) and the fast form (mg_tile.h, the families that must be fast);
+ * architecture. Four executors share them: the general interpreter (mg_general.c, every step with every parameter), blocks
+ * (mg_block.h, most programs, 16 dot products at once), blocks of doubles (mg_real.h, the programs whose numbers a double
+ * holds) and the fast form (mg_tile.h, the families that must be fast);
  * docs/core.md says why they agree.
  */
 #ifndef MMAGOLD_H
@@ -57,6 +58,7 @@ typedef struct {
     mg_format a, b, c, d, scale_a, scale_b;
     /* The fast form: 1 when every operation has one. Tables of 256 decoded codes (mg_build_table), null for wide formats. */
     int32_t all_fast;
+    int32_t in_doubles; /* blocks may hold its numbers in doubles (golden/model/doubles.py) */
     const mg_table *table_a, *table_b, *table_scale_a, *table_scale_b;
 } mg_program;
 

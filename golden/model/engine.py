@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from golden.errors import CoreError, ShapeError
 from golden.model import core_library
+from golden.model.doubles import fits_doubles
 from golden.model.kernels import select_kernels
 from golden.model.layout import FormatStruct, StepStruct, lower_format, lower_step, number
 from golden.program.flags import codes_by_mask
@@ -72,7 +73,7 @@ class _Program(ctypes.Structure):
         ("operations", ctypes.POINTER(_Operation)),
         *_fields(_i32, "operation_count k logical_k sparsity scale_block"),
         *_fields(FormatStruct, "a b c d scale_a scale_b"),
-        ("all_fast", _i32),
+        *_fields(_i32, "all_fast in_doubles"),
         *_fields(ctypes.POINTER(_Table), "table_a table_b table_scale_a table_scale_b"),
     ]
 
@@ -173,6 +174,7 @@ class Engine:
         self.program, self.signature = program, signature
         self.core = library()
         kernels = select_kernels(program.operations, signature)
+        self.in_doubles = fits_doubles(program.operations, signature)
         self._program = self.lower(kernels)
         self._tables: list[Any] = []
         if kernels is not None:
@@ -203,6 +205,7 @@ class Engine:
             k=unit.stored_k,
             logical_k=unit.k,
             all_fast=kernels is not None,
+            in_doubles=self.in_doubles,
             sparsity=SPARSITY[pattern.name if pattern else None],
             scale_block=stored_block,
         )

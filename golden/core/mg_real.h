@@ -1,0 +1,602 @@
+/* Blocks in doubles: MG_LANES dot products side by side, step by step, for programs whose numbers a double holds.
+ *
+ * Included after mg_block.h, whose words, rounders and vectors it uses. A number is a double, infinities and NaNs those of
+ * the machine. A sum that no double holds is rounded to odd: its last bit says that more follows, which no later single
+ * rounding to 51 bits or fewer can tell from the exact sum (Boldo and Melquiond, IEEE Transactions on Computers 57, 2008).
+ * golden/model/doubles.py says which programs these are, and why every number of theirs fits.
+ */
+#define MG_SIGN INT64_MIN
+#define MG_UNIT_STEP (INT64_C(1) << 52)            /* one more in the exponent field of a double */
+#define MG_DOUBLE_TOP (INT64_C(0x7ff) << 52)       /* the exponent field of infinities and NaNs */
+#define MG_QUIET_DOUBLE (INT64_C(1) << 51)
+#define MG_POWER_OF_TWO(x) ((mg_f)((mg_u)((x) + 1023) << 52)) /* in lanes; -1022 ... 1023, and of infinities anything */
+#define MG_TIMES_POWER(x, n) ((mg_f)((mg_u)(x) + ((uint64_t)(n) << 52))) /* x * 2^n */
+
+typedef mg_wide_double mg_f;
+typedef mg_f mg_fs[MG_PARTS] __attribute__((aligned(64)));
+
+/* `exponent`: the one that alignment compares, far below all others for a zero that no alignment has moved; kept
+ * only where an operation aligns. */
+typedef struct {
+    mg_fs value;
+    mg_words exponent;
+} mg_real;
+
+/* What a rounding is told: as in blocks of integers (mg_block.h), and in doubles. */
+typedef struct {
+    mg_rounder codes;
+    int rounding, hands_nans; /* NaNs keep their payloads */
+    double largest, overflow[2], tiny; /* below `tiny` results are flushed */
+    int64_t made; /* the NaN that comes of numbers */
+} mg_real_rounder;
+
+typedef struct {
+    const mg_program *program;
+    const mg_operation *operation;
+    const mg_real_rounder *rounder; /* of the step that runs */
+    mg_real *registers[MG_REGISTER_COUNT];
+    int32_t count[MG_REGISTER_COUNT];
+    const mg_format *held[MG_REGISTER_COUNT]; /* a format that has all numbers of a register, or null */
+    const mg_block_codes *codes;
+    mg_real *sums, **terms;
+    int32_t *owner;
+    int aligns, aligned;  /* the operation has exponents; registers that its last alignment has moved, a bit each */
+    mg_words done, left;  /* its result stands; the interpreter has to do it */
+    mg_words result, cut; /* something of a term was cut, and is to be seen by the rounding: half a unit of the sum */
+    mg_fs unit;
+} mg_reals;
+
+/* Small things ------------------------------------------------------------------------------------------------------ */
+
+MG_INLINE mg_f mg_size(mg_f x) { return (mg_f)((mg_w)x & INT64_MAX); }
+MG_INLINE mg_f mg_where(mg_w mask, mg_f x, mg_f y) { return (mg_f)MG_CHOOSE(mask, (mg_w)x, (mg_w)y); }
+MG_INLINE mg_w mg_is_nan(mg_f x) { return (mg_w)(x != x); }
+
+/* The place of the leading one, at least `least`. */
+MG_INLINE mg_w mg_place(mg_f x, int64_t least) { return mg_most(((mg_w)mg_size(x) >> 52) - 1023, mg_splat(least)); }
+
+MG_INLINE mg_w mg_carried_exponent(mg_f x, int64_t least) { return MG_CHOOSE((mg_w)(x == 0), mg_splat(MG_NOWHERE), mg_place(x, least)); }
+
+/* x + y and, in `error`, what that lost (Knuth); of infinities it is a NaN. */
+MG_INLINE mg_f mg_two_sum(mg_f x, mg_f y, mg_f *error) {
+    const mg_f sum = x + y, second = sum - x;
+    *error = (x - (sum - second)) + (y - second);
+    return sum;
+}
+
+/* A sum and what it lost as one number, rounded to odd. */
+MG_INLINE mg_f mg_to_odd(mg_f sum, mg_f error) {
+    const mg_w inexact = (mg_w)(error < 0) | (mg_w)(error > 0), even = ((mg_w)sum & 1) - 1;
+    const mg_w next = ((mg_w)error ^ (mg_w)sum) >> 63 | 1; /* toward the error: away from zero, or toward it */
+    return (mg_f)((mg_w)sum + (inexact & even & next));
+}
+
+MG_INLINE mg_f mg_odd_sum(mg_f x, mg_f y) {
+    mg_f error;
+    const mg_f sum = mg_two_sum(x, y, &error);
+    return mg_to_odd(sum, error);
+}
+
+/* x + y + z rounded to odd, however far they lie apart: algorithm 5 of Boldo and Melquiond. */
+MG_INLINE mg_f mg_odd_sum_of_three(mg_f x, mg_f y, mg_f z) {
+    mg_f low, rest;
+    const mg_f both = mg_two_sum(y, z, &low), high = mg_where((mg_w)(z == 0), y, both);
+    const mg_f sum = mg_two_sum(x, high, &rest), lost = mg_odd_sum(rest, low);
+    return mg_where((mg_w)(lost == 0), sum, mg_odd_sum(sum, lost)); /* a zero keeps the sign that its addends gave it */
+}
+
+/* A magnitude below 2^51 units rounded to units, powers of two. */
+MG_INLINE mg_f mg_to_units(int rounding, mg_w sign, mg_f x, mg_f unit) {
+    const mg_f big = MG_TIMES_POWER(unit, 52), nearest = (x + big) - big;
+    if (rounding == MG_ROUNDING_NEAREST_EVEN) return nearest;
+    const mg_f below = nearest - (mg_f)((mg_w)(nearest > x) & (mg_w)unit), rest = x - below;
+    mg_w up;
+    switch (rounding) {
+    case MG_ROUNDING_TOWARD_ZERO: return below;
+    case MG_ROUNDING_NEAREST_AWAY: up = (mg_w)(rest + rest >= unit); break;
+    case MG_ROUNDING_DOWN: up = (mg_w)(rest > 0) & sign; break;
+    case MG_ROUNDING_UP: up = (mg_w)(rest > 0) & ~sign; break;
+    default: up = (mg_w)(rest > 0) & (((mg_w)(below + big) & 1) - 1);
+    }
+    return below + (mg_f)(up & (mg_w)unit);
+}
+
+/* Codes ------------------------------------------------------------------------------------------------------------- */
+
+MG_INLINE mg_f mg_real_of_codes(const mg_format *f, mg_w codes) {
+    const int fraction_bits = f->fraction_bits;
+    const int64_t fields_mask = (INT64_C(1) << (f->exponent_bits + fraction_bits)) - 1, hidden = INT64_C(1) << fraction_bits;
+    const int64_t least = (int64_t)(1 - f->bias + 1023) << 52, infinity = f->specials == MG_SPECIALS_IEEE ? fields_mask & ~(hidden - 1) : INT64_MAX;
+    const mg_w fields = codes >> f->ignored_low & fields_mask, tiny = (mg_w)(fields < hidden);
+    /* a subnormal number: with a hidden bit that is subtracted again */
+    const mg_w bits = (fields << (52 - fraction_bits)) + ((int64_t)(1023 - f->bias) << 52) + (tiny & MG_UNIT_STEP);
+    const mg_w special = ((mg_w)(fields >= infinity) & MG_DOUBLE_TOP) |
+                         ((mg_w)(fields == fields_mask) & MG_MASK(f->specials == MG_SPECIALS_ALL_ONES_NAN) & (MG_DOUBLE_TOP | MG_QUIET_DOUBLE));
+    const mg_f size = (mg_f)bits - (mg_f)(tiny & least);
+    return (mg_f)((mg_w)size | special | (codes << (63 - (f->sign_shift < 0 ? 0 : f->sign_shift)) & (f->sign_shift < 0 ? 0 : MG_SIGN)));
+}
+
+/* A double of a code without sign, not zero or subnormal. */
+static double mg_double_of(const mg_format *f, int64_t code) {
+    const int64_t fields = code >> f->ignored_low, bits = (fields << (52 - f->fraction_bits)) + ((int64_t)(1023 - f->bias) << 52);
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static mg_real_rounder mg_real_rounder_of(const mg_step *step, mg_rounder codes) {
+    const mg_format *f = codes.format;
+    const int64_t sign_bit = INT64_C(1) << f->sign_shift, nearest = step->rounding == MG_ROUNDING_NEAREST_EVEN || step->rounding == MG_ROUNDING_NEAREST_AWAY;
+    const double least = mg_double_of(f, INT64_C(1) << (f->fraction_bits + f->ignored_low)); /* of the normal numbers */
+    mg_real_rounder r = {.codes = codes, .rounding = step->rounding, .hands_nans = step->nan_order_count || step->first_nan};
+    r.largest = mg_double_of(f, (int64_t)(f->largest >> (f->fraction_bits - (int)codes.kept) << (f->fraction_bits - (int)codes.kept)));
+    for (int sign = 0; sign < 2; sign++) {
+        const int64_t code = codes.overflow[sign] & ~sign_bit;
+        r.overflow[sign] = code == (int64_t)f->infinity ? __builtin_inf() : mg_double_of(f, code);
+    }
+    if (codes.flush) r.tiny = least;
+    if (codes.flush && codes.flush != MG_FLUSH_BEFORE_ROUNDING && nearest) { /* what a rounding carries up to the least stays */
+        const int64_t half = (INT64_C(1023) - (codes.flush == MG_FLUSH_UNBOUNDED ? 2 : 1) - codes.kept) << 52;
+        double unit;
+        memcpy(&unit, &half, sizeof unit);
+        r.tiny -= unit * least;
+    }
+    r.made = ((mg_w)mg_real_of_codes(f, mg_splat(codes.nan)))[0];
+    return r;
+}
+
+/* Rounds numbers to a format, its subnormal numbers and its overflow. */
+MG_BLOCK_CALL void mg_round_reals(const mg_real_rounder *r, mg_f *x) {
+    const mg_format *f = r->codes.format;
+    const int64_t kept = r->codes.kept, clear = MG_MASK(r->codes.zero == MG_ZERO_POSITIVE);
+    const int64_t clear_exact = MG_MASK(r->codes.zero == MG_ZERO_SIGNED_UNDERFLOW), clear_flushed = MG_MASK(r->codes.flush_positive);
+    const int narrow = f->fraction_bits == 23 && f->exponent_bits == 8 && kept == 23 && r->rounding == MG_ROUNDING_NEAREST_EVEN && r->codes.flush &&
+                       r->overflow[0] > r->largest;
+    MG_EACH {
+        const mg_w sign = (mg_w)x[l] & MG_SIGN, negative = (mg_w)x[l] >> 63;
+        const mg_f size = mg_size(x[l]), kept_size = (mg_f)((mg_w)size & ~(mg_w)(size < r->tiny));
+        mg_f y;
+        if (narrow) { /* the machine's own; subnormal numbers, which it is slow with, are gone */
+            typedef float mg_narrow __attribute__((vector_size(4 * MG_WORDS)));
+            y = __builtin_convertvector(__builtin_convertvector(kept_size, mg_narrow), mg_f);
+        } else {
+            const mg_f unit = MG_POWER_OF_TWO(mg_place(kept_size, f->min_exponent) - kept), rounded = mg_to_units(r->rounding, negative, kept_size, unit);
+            const mg_f overflow = mg_where(negative, (mg_f){0} + r->overflow[1], (mg_f){0} + r->overflow[0]);
+            const mg_f fits = mg_where((mg_w)(rounded > r->largest), overflow, rounded);
+            y = mg_where((mg_w)((mg_w)kept_size >= MG_DOUBLE_TOP), kept_size, fits);
+        }
+        const mg_w nothing = (mg_w)(size == 0), gone = (mg_w)(y == 0) & (clear | (clear_exact & nothing) | (clear_flushed & ~nothing));
+        x[l] = (mg_f)((mg_w)y | (sign & ~gone));
+    }
+}
+
+/* Codes of numbers that a format holds. */
+MG_BLOCK_CALL void mg_encode_reals(const mg_real_rounder *r, const mg_f *x, mg_words codes) {
+    const mg_format *f = r->codes.format;
+    const int64_t fraction_bits = f->fraction_bits, least = f->min_exponent;
+    MG_EACH {
+        const mg_f size = mg_size(x[l]);
+        const mg_w place = mg_place(size, least), sign = (mg_w)((mg_u)x[l] >> 63) << f->sign_shift;
+        const mg_w significand = (mg_w)(size + MG_POWER_OF_TWO(place - fraction_bits + 52)) & (MG_UNIT_STEP - 1);
+        const mg_w fields = ((place - least) << fraction_bits) + significand, infinite = (mg_w)((mg_w)size == MG_DOUBLE_TOP);
+        const mg_w finite = MG_CHOOSE(infinite, mg_splat((int64_t)f->infinity), fields << f->ignored_low) | sign;
+        const mg_w fraction = (mg_w)size >> (52 - fraction_bits) & ((INT64_C(1) << fraction_bits) - 1);
+        const mg_w nan = MG_CHOOSE(MG_MASK(r->hands_nans), (int64_t)f->infinity | fraction << f->ignored_low | sign, mg_splat(r->codes.nan));
+        codes[l] = MG_CHOOSE(mg_is_nan(x[l]), nan, finite);
+    }
+}
+
+static void mg_write_reals(mg_reals *s, const mg_real_rounder *r, const mg_f *x) {
+    mg_words codes;
+    mg_encode_reals(r, x, codes);
+    MG_EACH s->result[l] = MG_CHOOSE(s->done[l], s->result[l], codes[l]);
+}
+
+/* Products and sums -------------------------------------------------------------------------------------------------- */
+
+/* The terms of one group: at, at + by, ... below end. */
+typedef struct {
+    int32_t at, by, end;
+} mg_members;
+
+static mg_members mg_members_of(const mg_step *step, int32_t count, int32_t g) {
+    const int32_t size = step->group_size, next = (g + 1) * size;
+    if (step->group == MG_GROUP_INTERLEAVED) return (mg_members){g, size, count};
+    if (step->group == MG_GROUP_CONTIGUOUS) return (mg_members){g * size, 1, next < count ? next : count};
+    return (mg_members){0, 1, count};
+}
+
+/* Numbers of the registers that a step reads; returns how many. */
+static int32_t mg_collect_reals(mg_reals *s, const mg_step *step) {
+    int32_t count = 0;
+    for (int r = 0; r < step->of_count; r++)
+        for (int32_t i = 0; i < s->count[step->of[r]]; i++, count++) {
+            s->terms[count] = &s->registers[step->of[r]][i];
+            s->owner[count] = r;
+        }
+    return count;
+}
+
+static void mg_flush_reals(mg_reals *s, const mg_step *step) {
+    const int64_t keep_sign = step->sign == MG_FLUSH_POSITIVE ? 0 : MG_SIGN;
+    for (int r = 0; r < step->of_count; r++) {
+        const int name = step->of[r];
+        const mg_f least = MG_POWER_OF_TWO(mg_splat(s->held[name]->min_exponent));
+        for (int32_t i = 0; i < s->count[name]; i++) {
+            mg_real *x = &s->registers[name][i];
+            MG_EACH {
+                const mg_w tiny = (mg_w)(mg_size(x->value[l]) < least);
+                x->value[l] = (mg_f)((mg_w)x->value[l] & (~tiny | keep_sign));
+                if (s->aligns) x->exponent[l] = MG_CHOOSE(tiny, mg_splat(MG_NOWHERE), x->exponent[l]);
+            }
+        }
+    }
+}
+
+/* Whether a format holds every product as it is, none of them subnormal. */
+static int mg_holds_products(const mg_reals *s, const mg_format *f) {
+    const mg_format *a = s->held[MG_REGISTER_A], *b = s->held[MG_REGISTER_B];
+    return a->fraction_bits + b->fraction_bits + 1 <= f->fraction_bits && a->max_exponent + b->max_exponent + 2 <= f->max_exponent &&
+           a->min_exponent - a->fraction_bits + b->min_exponent - b->fraction_bits >= f->min_exponent;
+}
+
+static void mg_multiply_reals(mg_reals *s, const mg_step *step) {
+    const int rounds = step->has_format && !mg_holds_products(s, &step->format);
+    s->count[step->to] = s->count[MG_REGISTER_A];
+    s->held[step->to] = step->has_format ? &step->format : NULL;
+    for (int32_t i = 0; i < s->count[step->to]; i++) {
+        const mg_real *a = &s->registers[MG_REGISTER_A][i], *b = &s->registers[MG_REGISTER_B][i];
+        mg_real *p = &s->registers[step->to][i];
+        MG_EACH p->value[l] = a->value[l] * b->value[l];
+        if (s->aligns) MG_EACH {
+            if (step->normalize) p->exponent[l] = mg_carried_exponent(p->value[l], -1022);
+            else p->exponent[l] = a->exponent[l] + b->exponent[l];
+        }
+        if (rounds) mg_round_reals(s->rounder, p->value);
+    }
+}
+
+/* A sum of infinities and NaNs, if any, is what the operation answers. */
+static void mg_special_reals(mg_reals *s, const mg_step *step) {
+    mg_fs total;
+    mg_words special;
+    const int32_t count = mg_collect_reals(s, step);
+    MG_EACH total[l] = s->terms[0]->value[l];
+    for (int32_t i = 1; i < count; i++) MG_EACH total[l] += s->terms[i]->value[l];
+    MG_EACH special[l] = (mg_w)((mg_w)mg_size(total[l]) >= MG_DOUBLE_TOP);
+    if (!mg_any_of(special)) return;
+    const mg_rounder *r = &s->rounder->codes;
+    MG_EACH {
+        const mg_w nan = mg_is_nan(total[l]), infinity = MG_CHOOSE((mg_w)total[l] >> 63, mg_splat(r->infinity[1]), mg_splat(r->infinity[0]));
+        const mg_w open = special[l] & ~s->done[l];
+        s->left[l] |= open & nan & MG_MASK(step->nans_count);
+        s->result[l] = MG_CHOOSE(open, MG_CHOOSE(nan, mg_splat(r->nan), infinity), s->result[l]);
+        s->done[l] |= special[l];
+    }
+}
+
+/* The exact sum of numbers that no alignment has brought together, rounded to odd. What two doubles do not hold is left. */
+static void mg_sum_apart(mg_reals *s, mg_real *const *terms, int32_t count, mg_f *total) {
+    const mg_real *last = terms[count - 1];
+    mg_fs low;
+    MG_EACH {
+        total[l] = terms[0]->value[l];
+        low[l] = (mg_f){0};
+    }
+    for (int32_t i = 1; i + 1 < count; i++) MG_EACH {
+        mg_f error, beyond;
+        total[l] = mg_two_sum(total[l], terms[i]->value[l], &error);
+        low[l] = mg_two_sum(low[l], error, &beyond);
+        s->left[l] |= (mg_w)(beyond != 0) & ~s->done[l];
+    }
+    if (count == 2) MG_EACH total[l] = mg_odd_sum(total[l], last->value[l]);
+    if (count > 2) MG_EACH total[l] = mg_odd_sum_of_three(last->value[l], total[l], low[l]);
+}
+
+/* The sum of numbers that are whole units of an alignment: a double holds it. */
+static void mg_sum_aligned(mg_reals *s, const mg_step *step, mg_real *const *terms, int32_t count, mg_f *total) {
+    MG_EACH total[l] = terms[0]->value[l];
+    for (int32_t i = 1; i < count; i++) MG_EACH total[l] += terms[i]->value[l];
+    if (step->complement == MG_COMPLEMENT_C) {
+        const mg_f *c = s->registers[MG_REGISTER_C][0].value;
+        MG_EACH {
+            mg_w others = mg_splat(0), some = others;
+            for (int32_t i = 0; i < count; i++) {
+                others -= ((mg_w)terms[i]->value[l] ^ (mg_w)c[l]) >> 63;
+                some |= (mg_w)(terms[i]->exponent[l] > MG_NOWHERE / 2);
+            }
+            const mg_f complements = __builtin_convertvector(others & some, mg_f) * s->unit[l];
+            total[l] = mg_where((mg_w)(complements == 0), total[l], total[l] - (mg_f)((mg_w)complements | ((mg_w)c[l] & MG_SIGN)));
+        }
+    }
+    MG_EACH total[l] += (mg_f)(((mg_w)(s->unit[l] * 0.5) & s->cut[l]) | ((mg_w)total[l] & MG_SIGN)); /* half a unit, or a zero of its sign */
+}
+
+/* One IEEE addition. */
+static void mg_add_reals(const mg_step *step, const mg_real_rounder *r, int exact, mg_f *x, const mg_f *y) {
+    mg_fs sum;
+    if (exact) MG_EACH sum[l] = mg_odd_sum(x[l], y[l]);
+    else MG_EACH sum[l] = x[l] + y[l];
+    mg_round_reals(r, sum);
+    if (step->first_nan) MG_EACH {
+        const mg_w first = mg_is_nan(x[l]), second = mg_is_nan(y[l]);
+        const mg_f handed = (mg_f)((mg_w)mg_where(first, x[l], y[l]) | MG_QUIET_DOUBLE);
+        sum[l] = mg_where(first | second, handed, mg_where(mg_is_nan(sum[l]), (mg_f)mg_splat(r->made), sum[l]));
+    }
+    memcpy(x, sum, sizeof sum);
+}
+
+static void mg_reduce_reals(const mg_step *step, const mg_real_rounder *r, int exact, mg_real *const *terms, int32_t count, mg_f *total) {
+    if (step->order == MG_ORDER_TREE && count > 1) {
+        mg_fs second;
+        mg_reduce_reals(step, r, exact, terms, count / 2, total);
+        mg_reduce_reals(step, r, exact, terms + count / 2, count - count / 2, second);
+        mg_add_reals(step, r, exact, total, second);
+        return;
+    }
+    memcpy(total, terms[0]->value, sizeof(mg_fs));
+    for (int32_t i = 1; i < count; i++) mg_add_reals(step, r, exact, total, terms[i]->value);
+}
+
+/* Whether the sum of two numbers of this step may be rounded to a double first (Figueroa, SIGNUM Newsletter 30, 1995): it
+ * rounds to the nearest, and both are numbers of the format that it rounds to. */
+static int mg_rounds_twice(const mg_reals *s, const mg_step *step) {
+    const mg_format *to = &step->format;
+    int fits = step->rounding == MG_ROUNDING_NEAREST_EVEN;
+    for (int r = 0; r < step->of_count; r++) {
+        const mg_format *f = s->held[step->of[r]];
+        fits &= f && f->fraction_bits <= to->fraction_bits && f->max_exponent <= to->max_exponent && f->min_exponent - f->fraction_bits >= to->min_exponent - to->fraction_bits;
+    }
+    return fits;
+}
+
+static void mg_sum_reals(mg_reals *s, const mg_step *step) {
+    const int32_t count = mg_collect_reals(s, step), groups = mg_group_count(step, count);
+    const int additions = step->op == MG_STEP_ADDITIONS, exact = additions && !mg_rounds_twice(s, step);
+    int aligned = 1, fewest = count;
+    for (int r = 0; r < step->of_count; r++) aligned &= s->aligned >> step->of[r] & 1;
+    mg_real **picked = s->terms + count;
+    for (int32_t g = 0; g < groups; g++) {
+        mg_real *sum = &s->sums[g];
+        int32_t members = 0;
+        for (mg_members m = mg_members_of(step, count, g); m.at < m.end; m.at += m.by) picked[members++] = s->terms[m.at];
+        if (members < fewest) fewest = members;
+        if (additions) mg_reduce_reals(step, s->rounder, exact, picked, members, sum->value);
+        else if (aligned) mg_sum_aligned(s, step, picked, members, sum->value);
+        else mg_sum_apart(s, picked, members, sum->value);
+        if (!s->aligns) continue;
+        MG_EACH sum->exponent[l] = picked[0]->exponent[l];
+        for (int32_t i = 1; i < members; i++) MG_EACH sum->exponent[l] = mg_most(sum->exponent[l], picked[i]->exponent[l]);
+    }
+    if (step->to == MG_REGISTER_D) {
+        mg_write_reals(s, s->rounder, s->sums[0].value);
+        return;
+    }
+    memcpy(s->registers[step->to], s->sums, (size_t)groups * sizeof *s->sums);
+    s->count[step->to] = groups;
+    s->held[step->to] = additions && fewest > 1 ? &step->format : NULL; /* one term alone is not rounded */
+    if (aligned) s->aligned |= 1 << step->to;
+}
+
+/* Chains of fused multiply-adds. */
+static void mg_fma_reals(mg_reals *s, const mg_step *step) {
+    const int32_t count = s->count[MG_REGISTER_A], groups = mg_group_count(step, count);
+    const mg_real_rounder *r = s->rounder;
+    for (int32_t g = 0; g < groups; g++) {
+        mg_f *total = s->sums[g].value;
+        int started = step->start != MG_START_PRODUCT;
+        MG_EACH total[l] = step->start == MG_START_C ? s->registers[MG_REGISTER_C][0].value[l] : (mg_f){0};
+        for (mg_members m = mg_members_of(step, count, g); m.at < m.end; m.at += m.by) {
+            const mg_f *a = s->registers[MG_REGISTER_A][m.at].value, *b = s->registers[MG_REGISTER_B][m.at].value, *const operands[3] = {a, b, total};
+            mg_fs sum;
+            MG_EACH sum[l] = a[l] * b[l];
+            if (started) MG_EACH sum[l] = mg_odd_sum(sum[l], total[l]);
+            mg_round_reals(r, sum);
+            if (step->nan_order_count) MG_EACH sum[l] = mg_where(mg_is_nan(sum[l]), (mg_f)mg_splat(r->made), sum[l]);
+            for (int n = step->nan_order_count - 1; n >= 0; n--) MG_EACH {
+                const mg_f x = operands[step->nan_order[n]][l];
+                const mg_w handed = mg_is_nan(x) & MG_MASK(started || operands[step->nan_order[n]] != total);
+                sum[l] = mg_where(handed, (mg_f)((mg_w)x | MG_QUIET_DOUBLE), sum[l]);
+            }
+            memcpy(total, sum, sizeof sum);
+            started = 1;
+        }
+    }
+    if (step->to == MG_REGISTER_D) {
+        mg_write_reals(s, r, s->sums[0].value);
+        return;
+    }
+    memcpy(s->registers[step->to], s->sums, (size_t)groups * sizeof *s->sums);
+    s->count[step->to] = groups;
+    s->held[step->to] = &step->format;
+}
+
+/* Alignment and rounding --------------------------------------------------------------------------------------------- */
+
+/* What one group aligns to; far below all numbers: nothing but zeros. */
+static void mg_maximum_reals(const mg_reals *s, const mg_step *step, int32_t count, int32_t g, mg_words maximum) {
+    const int candidates = step->maximum_count ? step->maximum_count : 1;
+    MG_EACH maximum[l] = mg_splat(step->has_floor && !step->maximum_count ? step->floor : MG_NOWHERE);
+    for (int j = 0; j < candidates; j++) {
+        const int leading = step->maximum_count && step->maximum_leading[j], of = step->maximum_count ? step->maximum_of[j] : -1;
+        const int64_t plus = step->maximum_count ? step->maximum_plus[j] : 0;
+        mg_words largest;
+        MG_EACH largest[l] = mg_splat(step->maximum_count && step->maximum_has_least[j] ? step->maximum_least[j] : MG_NOWHERE);
+        for (mg_members m = mg_members_of(step, count, g); m.at < m.end; m.at += m.by) {
+            const mg_real *x = s->terms[m.at];
+            if (!(of >> s->owner[m.at] & 1)) continue;
+            MG_EACH {
+                if (leading) largest[l] = mg_most(largest[l], mg_carried_exponent(x->value[l], -1022));
+                else largest[l] = mg_most(largest[l], x->exponent[l]);
+            }
+        }
+        MG_EACH maximum[l] = mg_most(maximum[l], largest[l] + plus);
+    }
+}
+
+static void mg_align_real(mg_reals *s, const mg_step *step, const mg_words maximum, int r, mg_real *x) {
+    const int64_t fraction_bits = step->fraction_bits[r], window = step->window[r] < 0 ? -2 * MG_NOWHERE : step->window[r];
+    const int64_t spared = step->spared[r] == MG_NOT_GIVEN ? INT32_MAX : step->spared[r], beyond = MG_MASK(step->maximum_count);
+    MG_EACH {
+        const mg_w somewhere = (mg_w)(maximum[l] > MG_NOWHERE / 2), moved = somewhere & (mg_w)(x->exponent[l] > MG_NOWHERE / 2);
+        const mg_w last = (maximum[l] & somewhere) - fraction_bits, sign = (mg_w)x->value[l] & MG_SIGN, negative = (mg_w)x->value[l] >> 63;
+        const mg_f unit = MG_POWER_OF_TWO(last), size = mg_size(x->value[l]);
+        const mg_w outside = (mg_w)(x->exponent[l] < maximum[l] - window) | ((mg_w)(last > spared) & negative & (mg_w)(size < unit));
+        const mg_f kept = (mg_f)((mg_w)mg_to_units(step->rounding, negative, size, unit) & ~outside);
+        s->left[l] |= beyond & (mg_w)(size >= MG_TIMES_POWER(unit, 46)) & ~s->done[l];
+        if (step->cut != MG_CUT_DROPPED) {
+            const mg_f big = MG_TIMES_POWER(unit, 52);
+            const mg_w lost = (mg_w)((size + big) - big != size) & ~outside;
+            s->cut[l] |= lost & MG_MASK(step->cut == MG_CUT_STICKY_OR);
+            x->value[l] = kept + (mg_f)((mg_w)(unit * 0.5) & lost & MG_MASK(step->cut == MG_CUT_STICKY_ADDED));
+        } else {
+            x->value[l] = kept;
+        }
+        x->value[l] = (mg_f)((mg_w)x->value[l] | sign);
+        x->exponent[l] = MG_CHOOSE(moved, maximum[l], x->exponent[l]);
+        s->unit[l] = unit;
+    }
+}
+
+static void mg_align_reals(mg_reals *s, const mg_step *step) {
+    const int32_t count = mg_collect_reals(s, step), groups = mg_group_count(step, count);
+    s->aligned = 0;
+    for (int r = 0; r < step->of_count; r++) {
+        s->aligned |= 1 << step->of[r];
+        s->held[step->of[r]] = NULL;
+    }
+    for (int32_t g = 0; g < groups; g++) {
+        mg_words maximum;
+        mg_maximum_reals(s, step, count, g, maximum);
+        for (mg_members m = mg_members_of(step, count, g); m.at < m.end; m.at += m.by) mg_align_real(s, step, maximum, s->owner[m.at], s->terms[m.at]);
+    }
+}
+
+static void mg_round_step_reals(mg_reals *s, const mg_step *step) {
+    const mg_real *from = s->registers[step->of[0]];
+    mg_real *to = s->registers[step->to];
+    for (int32_t i = 0; i < s->count[step->of[0]]; i++) {
+        mg_fs x;
+        memcpy(x, from[i].value, sizeof x);
+        mg_round_reals(s->rounder, x);
+        if (step->to == MG_REGISTER_D) {
+            mg_write_reals(s, s->rounder, x);
+            return;
+        }
+        memcpy(to[i].value, x, sizeof x);
+        if (s->aligns) MG_EACH to[i].exponent[l] = mg_carried_exponent(x[l], step->format.min_exponent);
+    }
+    s->count[step->to] = s->count[step->of[0]];
+    s->held[step->to] = &step->format;
+}
+
+/* Operations --------------------------------------------------------------------------------------------------------- */
+
+/* Numbers of codes, as an operation holds them. */
+static void mg_take_reals(const mg_reals *s, const mg_format *f, const mg_format *held, const mg_words codes, mg_real *x) {
+    MG_EACH x->value[l] = mg_real_of_codes(f, codes[l]);
+    if (s->aligns) MG_EACH x->exponent[l] = mg_carried_exponent(x->value[l], held->min_exponent);
+}
+
+static void mg_load_reals(const mg_reals *s, const mg_format *f, const char *codes, int32_t k, mg_real *x) {
+    const mg_operation *o = s->operation;
+    const char *at = codes + (ptrdiff_t)k * MG_LANES * (f->storage / 8);
+    mg_words wide;
+#ifdef MG_NATIVE_HALVES
+    if (f->fraction_bits == 10 && f->exponent_bits == 5 && f->storage == 16) {
+        MG_EACH x->value[l] = (mg_f)MG_NATIVE_HALVES(at + 2 * MG_WORDS * l);
+        if (s->aligns) MG_EACH x->exponent[l] = mg_carried_exponent(x->value[l], (o->has_operand_format ? &o->operand_format : f)->min_exponent);
+        return;
+    }
+#endif
+    mg_widen(at, f->storage, wide);
+    mg_take_reals(s, f, o->has_operand_format ? &o->operand_format : f, wide, x);
+}
+
+static void mg_run_real_steps(mg_reals *s) {
+    for (int32_t i = 0; i < s->operation->step_count; i++, s->rounder++) {
+        const mg_step *step = &s->operation->steps[i];
+        switch (step->op) {
+        case MG_STEP_FLUSH: mg_flush_reals(s, step); break;
+        case MG_STEP_MULTIPLY: mg_multiply_reals(s, step); break;
+        case MG_STEP_SPECIAL_VALUES: mg_special_reals(s, step); break;
+        case MG_STEP_ALIGN: mg_align_reals(s, step); break;
+        case MG_STEP_SUM:
+        case MG_STEP_ADDITIONS: mg_sum_reals(s, step); break;
+        case MG_STEP_FMA: mg_fma_reals(s, step); break;
+        default: mg_round_step_reals(s, step);
+        }
+    }
+}
+
+static void mg_begin_reals(mg_reals *s, const mg_operation *o, mg_words *results) {
+    const mg_program *p = s->program;
+    s->operation = o;
+    s->aligns = s->aligned = 0;
+    for (int32_t i = 0; i < o->step_count; i++) s->aligns |= o->steps[i].op == MG_STEP_ALIGN;
+    memset(s->count, 0, sizeof s->count);
+    memset(s->done, 0, sizeof s->done);
+    memset(s->cut, 0, sizeof s->cut);
+    memset(s->unit, 0, sizeof s->unit);
+    for (int32_t i = 0; i < o->k_count; i++) {
+        mg_load_reals(s, &p->a, s->codes->a, o->k_index[i], &s->registers[MG_REGISTER_A][i]);
+        mg_load_reals(s, &p->b, s->codes->b, o->k_index[i], &s->registers[MG_REGISTER_B][i]);
+    }
+    s->count[MG_REGISTER_A] = s->count[MG_REGISTER_B] = o->k_count;
+    mg_take_reals(s, &o->seed_format, &o->seed_format, results[o->seed], &s->registers[MG_REGISTER_C][0]);
+    s->count[MG_REGISTER_C] = 1;
+    for (int32_t j = 0; j < o->addend_count; j++)
+        mg_take_reals(s, &o->out_format, &o->out_format, results[o->addends[j]], &s->registers[MG_REGISTER_ADDENDS][j]);
+    s->count[MG_REGISTER_ADDENDS] = o->addend_count;
+    s->held[MG_REGISTER_A] = o->has_operand_format ? &o->operand_format : &p->a;
+    s->held[MG_REGISTER_B] = o->has_operand_format ? &o->operand_format : &p->b;
+    s->held[MG_REGISTER_C] = &o->seed_format;
+    s->held[MG_REGISTER_ADDENDS] = &o->out_format;
+}
+
+_Static_assert(sizeof(mg_real_rounder) <= MG_BLOCK_ROUNDER, "a rounder of a step has no room");
+
+/* What each step rounds by, laid down once. */
+static void mg_prepare_rounders(const mg_program *p, mg_real_rounder *r) {
+    for (int32_t i = 0; i < p->operation_count; i++) {
+        const mg_operation *o = &p->operations[i];
+        for (int32_t j = 0; j < o->step_count; j++, r++) {
+            const mg_step *step = &o->steps[j];
+            switch (step->op) {
+            case MG_STEP_SPECIAL_VALUES:
+                r->codes = mg_rounder_of(&o->out_format, MG_ROUNDING_TOWARD_ZERO, MG_OVERFLOW_INFINITY, -1, step->has_nan, step->nan);
+                break;
+            case MG_STEP_ROUND: *r = mg_real_rounder_of(step, mg_round_rounder(step)); break;
+            default:
+                if (step->format.storage) *r = mg_real_rounder_of(step, mg_ieee_rounder(step, &step->format, 1));
+            }
+        }
+    }
+}
+
+/* `fresh`: the first block in this memory. */
+static uint32_t mg_run_real_block(void *memory, int fresh, const mg_program *p, const mg_block_codes *codes) {
+    const size_t slots = MG_BLOCK_SLOTS(p);
+    mg_reals s;
+    s.program = p;
+    s.codes = codes;
+    memset(s.left, 0, sizeof s.left);
+    memset(s.result, 0, sizeof s.result);
+    mg_real *at = memory;
+    for (int i = 0; i < MG_REGISTER_COUNT; i++, at += slots) s.registers[i] = at;
+    s.sums = at;
+    mg_words *results = (mg_words *)(at + MG_BLOCK_SUMS * slots);
+    s.terms = (mg_real **)(results + p->operation_count + 2);
+    s.owner = (int32_t *)(s.terms + 2 * MG_BLOCK_TERMS * slots);
+    mg_real_rounder *rounders = (mg_real_rounder *)(s.owner + MG_BLOCK_TERMS * slots);
+    if (fresh) mg_prepare_rounders(p, rounders);
+    s.rounder = rounders;
+    mg_widen(codes->c, p->c.storage, results[0]);
+    memset(results[1], 0, sizeof results[1]);
+    for (int32_t i = 0; i < p->operation_count; i++) {
+        mg_begin_reals(&s, &p->operations[i], results);
+        mg_run_real_steps(&s);
+        memcpy(results[2 + i], s.result, sizeof s.result);
+    }
+    return mg_block_results(p, s.result, s.left, codes->d);
+}

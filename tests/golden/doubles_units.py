@@ -1,0 +1,184 @@
+"""Random units whose numbers doubles hold: what golden/model/doubles.py lets in, and a little beyond.
+
+Three families: additions and fused multiply-adds that round each time, sums aligned by a maximum, and sums
+that are exact. A unit is JSON, which is YAML, so that a failure message is the unit itself.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+NANS = {"f32": 0x7FC12345, "f16": 0x7E01, "bf16": 0x7FC1}
+NEAREST = ("nearest_even", "nearest_even", "nearest_away", "toward_zero", "to_odd")
+OPERANDS = ("f16", "bf16", "f32", "tf32", "e5m2", "e4m3", "e2m1")
+
+
+class _Draws:
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        pick = self.rng.choice
+        self.k, a = pick((1, 2, 3, 4, 8, 9)), pick(OPERANDS)
+        self.formats = {
+            "a": a,
+            "b": pick((a, a, "f16")),
+            "c": pick(("f32", *NANS)),
+            "d": pick(("f32", *NANS)),
+        }
+
+    def maybe(self, **keys: Any) -> dict[str, Any]:
+        """The keys, or none of them."""
+        return keys if self.rng.random() < 0.4 else {}
+
+    def ieee(self, name: str) -> dict[str, Any]:
+        """Keys of a rounding."""
+        keys = {"format": name, "rounding": self.rng.choice((*NEAREST, "up")), "nan": NANS[name]}
+        return keys | self.flush(keys["rounding"])
+
+    def flush(self, rounding: str) -> dict[str, Any]:
+        if rounding == "up" or self.rng.random() < 0.6:
+            return {}
+        tiny = self.rng.choice(("subnormal_result", "unbounded", "before_rounding"))
+        return {"flush": self.rng.choice(("signed", "positive")), "tiny": tiny}
+
+    def group(self, count: int) -> dict[str, Any]:
+        kind = self.rng.choice(("contiguous", "interleaved"))
+        return self.maybe(group={kind: self.rng.randint(1, count)}) if count else {}
+
+    def rounded(self) -> list[dict[str, Any]]:
+        """Products, a sum of them and c, each rounded."""
+        rng, d = self.rng, self.formats["d"]
+        inner = rng.choice(("f32", d))
+        handing = {"first_nan": True} if rng.random() < 0.3 else {}
+        product = self.ieee(inner) if not handing and rng.random() < 0.7 else {}
+        orders = [rng.choice(("tree", "sequential")) for _ in range(2)]
+        ends = ["c", "dot"] if rng.random() < 0.5 else ["dot", "c"]
+        return [
+            *(
+                [
+                    {
+                        "flush": {
+                            "of": rng.choice((["a"], ["a", "b"], ["a", "b", "c"])),
+                            "sign": rng.choice(("signed", "positive")),
+                        }
+                    }
+                ]
+                if rng.random() < 0.5
+                else []
+            ),
+            {"multiply": {"to": "products", **product}},
+            {
+                "sum": {
+                    "of": ["products"],
+                    "to": "dot",
+                    "order": orders[0],
+                    **self.ieee(inner),
+                    **self.group(self.k),
+                    **handing,
+                }
+            },
+            {"sum": {"of": ends, "to": "d", "order": orders[1], **self.ieee(d), **handing}},
+        ]
+
+    def fused(self) -> list[dict[str, Any]]:
+        """A chain of fused multiply-adds."""
+        rng, d = self.rng, self.formats["d"]
+        order = self.maybe(nan_order=rng.sample("abc", rng.randint(1, 3)))
+        start = rng.choice(("c", "zero", "product"))
+        return [{"fma": {"to": "d", "start": start, **self.ieee(d), **order}}]
+
+    def special(self) -> dict[str, Any]:
+        return {"special_values": {"of": ["products", "c"], "nan": NANS[self.formats["d"]]}}
+
+    def round_step(self, of: str) -> dict[str, Any]:
+        rng, d = self.rng, self.formats["d"]
+        rounding = rng.choice((*NEAREST, "up", "down"))
+        keys = {"of": of, "rounding": rounding, "overflow": rng.choice(("infinity", "largest", "ieee"))}
+        flush = {} if rounding == "down" else self.flush(rounding)
+        kept = self.maybe(fraction_bits=rng.randint(2, 7))
+        return {
+            "round": {
+                **keys,
+                **flush,
+                **kept,
+                "zero": rng.choice(("positive", "signed", "signed_underflow")),
+                "nan": NANS[d],
+            }
+        }
+
+    def aligned(self) -> list[dict[str, Any]]:
+        """Terms aligned by a maximum, in one sum or in groups that meet c."""
+        rng = self.rng
+        rounding, kept = (
+            rng.choice(("toward_zero", "down", "up", "nearest_even", "nearest_away", "to_odd")),
+            rng.randint(2, 42),
+        )
+        keys: dict[str, Any] = {
+            "fraction_bits": kept,
+            "rounding": rounding,
+            **self.maybe(floor=rng.choice((-149, -126, -20, 3))),
+        }
+        cut = {"cut": rng.choice(("sticky_added", "sticky_or", "dropped", "dropped"))}
+        first = [{"multiply": {"to": "products", **self.maybe(normalize=True)}}, self.special()]
+        last = self.round_step("total")
+        if rng.random() < 0.35:
+            group = {"group": {rng.choice(("contiguous", "interleaved")): rng.randint(1, self.k)}}
+            meet = {
+                "of": ["groups", "c"],
+                **keys,
+                "fraction_bits": rng.randint(2, 40),
+                **self.maybe(window={"c": rng.randint(0, 30)}),
+            }
+            if rng.random() < 0.4:
+                meet = {key: value for key, value in meet.items() if key != "floor"} | {
+                    "maximum": [
+                        {"of": "groups", "exponent": "carried"},
+                        {
+                            "of": "c",
+                            "exponent": "leading",
+                            "plus": rng.randint(-3, 2),
+                            **self.maybe(least=-126),
+                        },
+                    ],
+                    **self.maybe(spared={"c": -126}),
+                }
+            return [
+                *first,
+                {"align": {"of": "products", **keys, **group}},
+                {"sum": {"of": "products", "to": "groups", **group}},
+                {"align": meet},
+                {"sum": {"of": ["groups", "c"], "to": "total"}},
+                last,
+            ]
+        if cut["cut"] != "sticky_or":
+            keys |= self.maybe(fraction_bits={"products": kept, "c": max(0, kept - rng.randint(0, 5))})
+        complement = (
+            self.maybe(complement="c")
+            if cut["cut"] == "dropped" and isinstance(keys["fraction_bits"], int)
+            else {}
+        )
+        return [
+            *first,
+            {"align": {"of": ["products", "c"], **keys, **cut}},
+            {"sum": {"of": ["products", "c"], "to": "total", **complement}},
+            last,
+        ]
+
+    def exact(self) -> list[dict[str, Any]]:
+        """One exact sum."""
+        return [
+            {"multiply": {"to": "products"}},
+            self.special(),
+            {"sum": {"of": ["products", "c"], "to": "total"}},
+            self.round_step("total"),
+        ]
+
+
+def doubles_unit(seed: int) -> str:
+    """The text of a random unit."""
+    draws = _Draws(seed)
+    steps = draws.rng.choice((draws.rounded, draws.fused, draws.aligned, draws.aligned, draws.exact))()
+    return json.dumps(
+        {"unit": f"doubles{seed}", "shape": {"k": draws.k}, "formats": draws.formats, "steps": steps}
+    )

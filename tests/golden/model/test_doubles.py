@@ -1,0 +1,135 @@
+"""Blocks of doubles against the general interpreter, the reference and exact rationals."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from changed_steps import ORDER, mutants, operands_for
+from doubles_units import doubles_unit
+from ieee import Ieee
+from instruction_sets import instruction_sets
+from random_units import load
+
+import golden
+from golden import stimuli
+from golden.errors import MmagoldError, SpecError
+from golden.instruction import Instruction
+
+EXAMPLES = Path(__file__).parents[3] / "spec" / "examples"
+IN_DOUBLES = (
+    "amx_bf16",
+    "bf16_flush",
+    "exact_pair",
+    "ieee_tree",
+    "late_c",
+    "rdna3_dot2",
+    "rdna4_dot4",
+    "sticky_or",
+    "sticky_rne",
+)
+UNITS, COUNT = 12, 40
+
+
+def example(name: str) -> Instruction:
+    return golden.load_instruction(EXAMPLES / f"{name}.yaml")
+
+
+def drawn(first: int, units: int) -> list[tuple[str, Instruction]]:
+    """Random units that the loader accepts and that run in doubles."""
+    found: list[tuple[str, Instruction]] = []
+    for seed in count(first):
+        if len(found) == units:
+            return found
+        text = doubles_unit(seed)
+        try:
+            unit = load(text)
+        except SpecError:
+            continue
+        if unit.engine.in_doubles and not unit.engine.fast:
+            found.append((text, unit))
+    return found
+
+
+def check(unit: Instruction, operands: dict[str, Any], what: str) -> None:
+    got, wanted = unit.engine.compute(operands, False), unit.engine.compute(operands, False, general=True)
+    wrong = np.flatnonzero(got != wanted)
+    shown = {name: codes[wrong[:1]].tolist() for name, codes in operands.items()}
+    assert not wrong.size, f"{int(got[wrong[0]]):#x}, interpreter {int(wanted[wrong[0]]):#x}: {shown}\n{what}"
+
+
+def test_the_programs_that_run_in_doubles() -> None:
+    for name in IN_DOUBLES:
+        unit = example(name)
+        assert unit.engine.in_doubles and not unit.engine.fast, name
+    for architecture in ("cdna1", "cdna2"):
+        assert golden.instruction(architecture, "v_mfma_f32_16x16x16f16").engine.in_doubles
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("seed", range(4))
+def test_random_units(seed: int, simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    for text, unit in drawn(1000 * seed, UNITS):
+        for kind in stimuli.KINDS:
+            try:
+                operands = stimuli.generate(unit, kind, COUNT, np.random.default_rng(seed))
+            except MmagoldError:  # a kind that this unit cannot have
+                continue
+            check(unit, operands, f"{kind}\n{text}")
+
+
+def test_random_units_by_the_reference() -> None:
+    for text, unit in drawn(50_000, 40):
+        operands = stimuli.generate(unit, "random_bits", 4, np.random.default_rng(1))
+        got = unit.engine.compute(operands, False)
+        for i, d in enumerate(got):
+            wanted = unit.reference_dot(**{name: codes[i] for name, codes in operands.items()})
+            assert int(d) == wanted, f"{int(d):#x}, reference {wanted:#x}\n{text}"
+
+
+@pytest.mark.parametrize("name", ["amx_bf16", "ieee_tree", "late_c", "rdna4_dot4", "sticky_or", "exact_pair"])
+def test_no_field_of_a_step_is_overlooked(name: str) -> None:
+    """Every field of every step changed: the unit has to leave the doubles, or to compute the change."""
+    unit = example(name)
+    operands = operands_for(unit, 1)
+    for what, mutant in mutants(unit):
+        codes = [operands.get(key) for key in ORDER]
+        assert np.array_equal(mutant.engine.dots(*codes), mutant.engine.dots(*codes, general=True)), what
+
+
+def power(rng: random.Random, low: int, high: int) -> float:
+    return rng.choice((-1, 1)) * (1 + rng.getrandbits(7) / 128) * 2.0 ** rng.randint(low, high)
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+def test_three_terms_however_far_apart(simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two products of bf16 and c by exact rationals: terms that cancel, that lie hundreds of bits apart, and
+    ties that the last bit of the least term decides."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    unit, rng, f32 = example("exact_pair"), random.Random(5), Ieee("f32")
+    rows: list[tuple[list[float], list[float], float]] = []
+    for i in range(1500):
+        a, b = [power(rng, -60, 60) for _ in range(2)], [power(rng, -60, 60) for _ in range(2)]
+        if i % 3 == 0:  # the second product is a fraction of an ulp of the first, c its tie
+            b[1] = power(rng, -120, -100)
+        products = [x * y for x, y in zip(a, b, strict=True)]
+        c = (power(rng, -149, 127), -products[0], products[0] * 2.0 ** -rng.choice((24, 25, 15)))[i % 3]
+        if i % 7 == 0:
+            a[1], b[1] = -a[0], b[0]
+        rows.append((a, b, float(np.float32(c))))
+    bf16 = unit.formats["a"]
+    a, b = (golden.from_float(bf16, np.array([row[j] for row in rows])) for j in (0, 1))
+    c = golden.from_float(unit.formats["c"], np.array([row[2] for row in rows]))
+    got = unit.dot(a, b, c)
+    for i, d in enumerate(got):
+        x, y = (golden.to_float(bf16, codes[i]) for codes in (a, b))
+        terms = [Fraction(float(u)) * Fraction(float(v)) for u, v in zip(x, y, strict=True)]
+        total = sum(terms, f32.value(int(c[i])))
+        wanted = f32.rounded(total, "nearest_even") if total else 0
+        assert int(d) == wanted, f"{int(d):#x}, wanted {wanted:#x}: {rows[i]}"
