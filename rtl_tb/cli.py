@@ -1,4 +1,4 @@
-"""The commands `mmagold rtl check`, `init`, `qualify`, `regress` and `ucis`, and `mmagold doctor`.
+"""The commands `mmagold rtl check`, `init`, `qualify`, `regress`, `ucis` and `uvm`, and `mmagold doctor`.
 
 The entry point `add_commands` hangs them into the command; heavy imports happen inside.
 """
@@ -335,6 +335,25 @@ def ucis(
     typer.echo(f"{out}: coverage of {count} instruction{'s' * (count != 1)}", err=True)
 
 
+def uvm(
+    file: Annotated[
+        Path, typer.Argument(metavar="DUT.YAML", help="The description of your unit.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", help="Folder to write.", show_default=False)],
+    count: Annotated[int, typer.Option("--count", min=1, help="Vectors in the vector file.")] = 2000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the vectors.")] = 1,
+    prefix: Annotated[
+        str | None, typer.Option("--prefix", help="Start of all names (default: the unit's name).")
+    ] = None,
+) -> None:
+    """Writes a UVM environment for your unit: sequences, agent, predictor, scoreboard, covergroups."""
+    from rtl_tb.dut.description import load_dut
+    from rtl_tb.flows.uvm import write
+
+    written = write(load_dut(file), out, count, seed, prefix)
+    typer.echo(f"{out}: {len(written)} files; README.md says how to run them", err=True)
+
+
 def doctor(as_json: Json = False) -> None:
     """Looks for the simulators, says how to install what is missing, and tries a small DUT on each. Exit
     status 2: one fails."""
@@ -363,6 +382,7 @@ def add_commands(app: typer.Typer) -> None:
     rtl.command()(qualify)
     rtl.command()(regress)
     rtl.command()(ucis)
+    rtl.command()(uvm)
     app.command()(doctor)
     OPENERS.append(_black_box)
 

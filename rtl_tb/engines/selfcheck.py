@@ -107,7 +107,7 @@ def _build(job: Job, simulator: Simulator, dut: Dut, wrapper: str) -> Path:
     generated = _generated(job.dut, wrapper)
     place = job.build.absolute() / f"selfcheck_{simulator.name}"
     if simulator.name in COMMERCIAL:
-        what, files = f"the DUT {dut.name}", generated | {FILES: _file_list(dut)}
+        what, files = f"the DUT {dut.name}", generated | {FILES: file_list(dut)}
         compiled_in = partial(commercial.compile_design, simulator, TESTBENCH, FILES, what=what)
         return built_once(place, dut.sources, files, compiled_in) / PROGRAM
     verilator = simulator.name == "verilator"
@@ -330,7 +330,7 @@ def write_testbench(dut: Dut, vectors: VectorSet, folder: Path, traffic: Traffic
         **_generated(dut, wrapper_of(dut)),
         **run_files(dut, vectors, traffic, 10_000, compares=True),
     }
-    files |= {FILES: _file_list(dut), "README.md": _readme(dut, vectors, traffic)}
+    files |= {FILES: file_list(dut), "README.md": _readme(dut, vectors, traffic)}
     return sorted(write_folder(folder, files))
 
 
@@ -343,8 +343,8 @@ def _generated(dut: Dut, wrapper: str) -> dict[str, str]:
     }
 
 
-def _file_list(dut: Dut) -> str:
-    """The arguments of any simulator, one a line.
+def file_list(dut: Dut, generated: Sequence[str] = (f"{NAME}.sv", f"{TESTBENCH}.sv")) -> str:
+    """The arguments of any simulator, one a line; the generated files come last.
 
     Raises:
         RtlError: one holds a space, a quote or the like: simulators read such lines each in their own way.
@@ -354,7 +354,7 @@ def _file_list(dut: Dut) -> str:
         f"+define+{name}={value}" if value else f"+define+{name}" for name, value in dut.defines.items()
     ]
     options += [f"-y {path}" for path in dut.libraries] + ["+libext+.v+.sv"] * bool(dut.libraries)
-    lines = [*options, TIMESCALE, *map(str, dut.sources), f"{NAME}.sv", f"{TESTBENCH}.sv"]
+    lines = [*options, TIMESCALE, *map(str, dut.sources), *generated]
     for line in lines:
         if re.search(r"[^\x21-\x7e]|[\"'\\#$`]|//|/\*", line):
             raise RtlError(
