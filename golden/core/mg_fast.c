@@ -6,17 +6,24 @@
 #include "mg_internal.h"
 #include "mg_number.h"
 
+/* What a decoded operand is. */
+typedef enum { MG_VALUES, MG_SIGNIFICANDS, MG_WHERE_THEY_REACH } mg_significands;
+
+#define MG_NEAR_LEAST (-48) /* exponents of which two add up to what floats hold easily */
+#define MG_NEAR_MOST 30
+
 struct mg_fast_form {
     const mg_program *program;
     const mg_call *call;
     const mg_tile_kernel *kernel;
     mg_decoder decode; /* the widest */
+    mg_significands significands;
+    int32_t reached; /* whether the exponents of the tile before did, as those of the next may */
     mg_tile tile;
     int32_t scales;   /* of a dot product */
     char *c, *d;      /* a tile's, where the caller's are not packed */
     int32_t *selected; /* rows of B that one row of A meets */
-    char *gathered;   /* codes of one operand, [k][lane] */
-    mg_plane unpaired; /* one operand of rows that come in pairs */
+    char *gathered;   /* codes of one operand: [k][lane], or two rows by turns */
 };
 
 /* Choosing ---------------------------------------------------------------------------------------------------------- */
@@ -38,17 +45,23 @@ const mg_kernels *mg_choose(void) {
 
 const char *mg_simd(void) { return mg_choose()->name; }
 
-/* Whether a product of values, or its scale, could leave the range of normal floats. */
-static int mg_needs_significands(const mg_program *p) {
+/* Whether a product of values, or its scale, can leave the range of normal floats, where the exponents of two factors add up to
+ * least ... most. */
+static int mg_leaves_floats(const mg_operation *o, const mg_format *a, const mg_format *b, int32_t least, int32_t most) {
+    return most > 60 || least < o->fraction_bits - 126 || least < a->fraction_bits + b->fraction_bits - 126;
+}
+
+/* Whether the operands have to come as significands: never, always, or where an exponent of a tile is not near. */
+static mg_significands mg_needs_significands(const mg_program *p) {
+    mg_significands needs = MG_VALUES;
     for (int32_t i = 0; i < p->operation_count; i++) {
         const mg_operation *o = &p->operations[i];
         const mg_format *a = o->has_operand_format ? &o->operand_format : &p->a, *b = o->has_operand_format ? &o->operand_format : &p->b;
         if (o->fast != MG_FAST_FDA && o->fast != MG_FAST_FDRDA) continue;
-        if (o->product_overflow) return 1;
-        const int32_t least = a->min_exponent - a->fraction_bits + b->min_exponent - b->fraction_bits;
-        if (least < -126 || a->max_exponent + b->max_exponent + 2 > 100 || a->min_exponent + b->min_exponent < o->fraction_bits - 126) return 1;
+        if (o->product_overflow || p->scale_block || mg_leaves_floats(o, a, b, 2 * MG_NEAR_LEAST, 2 * MG_NEAR_MOST)) return MG_SIGNIFICANDS;
+        if (mg_leaves_floats(o, a, b, a->min_exponent + b->min_exponent, a->max_exponent + b->max_exponent)) needs = MG_WHERE_THEY_REACH;
     }
-    return p->scale_block && p->operations[0].fast != MG_FAST_GDFS;
+    return needs;
 }
 
 static int mg_is_quick(const mg_operation *o) {
@@ -68,7 +81,7 @@ static void mg_plan_tile(mg_fast_form *f) {
     f->kernel = kernels;
     f->decode = kernels->decode;
     for (int i = 0; i < 3 && kernels[i].lanes && !t->rows; i++) {
-        const int paired = kernels[i].pair && n % kernels[i].lanes && !p->sparsity && p->operations[0].fast != MG_FAST_FMA;
+        const int paired = kernels[i].pairs && n % kernels[i].lanes && !p->sparsity && p->operations[0].fast != MG_FAST_FMA;
         if ((n << paired) % kernels[i].lanes || m % (4 << paired)) continue;
         f->kernel = &kernels[i];
         t->paired = paired;
@@ -80,7 +93,7 @@ static void mg_plan_tile(mg_fast_form *f) {
     t->a_row = (ptrdiff_t)p->k << t->paired;
     t->scale_row = (ptrdiff_t)f->scales << t->paired;
     t->row_step = p->sparsity && !t->per_lane ? p->k : 0;
-    t->significands = mg_needs_significands(p);
+    f->significands = mg_needs_significands(p);
     t->quick = 1;
     t->plain = t->per_lane || !p->sparsity; /* lanes have their rows of B selected */
     for (int32_t i = 0; i < p->operation_count; i++) {
@@ -146,18 +159,26 @@ static int mg_decode_operand(mg_fast_form *f, int operand, const mg_lanes *lanes
         return mg_load_plane(f, f->gathered, MG_LANES * width, width, format, table, depth, MG_LANES, significands, plane);
     }
     const int paired = f->tile.paired && !of_b;
-    const int32_t rows = of_b ? depth : f->tile.rows << paired, columns = of_b ? f->tile.columns : depth;
-    const int specials = mg_load_plane(f, mg_matrix(call, array, batch), array->row, array->column, format, table, rows, columns, significands,
-                                       paired ? &f->unpaired : plane);
-    if (paired) f->kernel->pair(&f->unpaired, rows, columns, plane);
-    return specials;
+    const int32_t rows = of_b ? depth : f->tile.rows << paired, columns = of_b ? f->tile.columns : depth, width = format->storage / 8;
+    const char *data = mg_matrix(call, array, batch);
+    if (!paired) return mg_load_plane(f, data, array->row, array->column, format, table, rows, columns, significands, plane);
+    mg_pair_rows(data, array->row, array->column, rows, columns, width, f->gathered);
+    return mg_load_plane(f, f->gathered, (int64_t)columns * width, width, format, table, rows, columns, significands, plane);
 }
 
 /* `lanes` is null for whole matrices. */
 static void mg_decode_tile(mg_fast_form *f, const mg_lanes *lanes, int64_t batch) {
     mg_tile *t = &f->tile;
+    t->significands = f->significands == MG_SIGNIFICANDS || f->reached;
     t->specials = mg_decode_operand(f, MG_OPERAND_A, lanes, batch, &t->a);
     t->specials |= mg_decode_operand(f, MG_OPERAND_B, lanes, batch, &t->b);
+    if (f->significands == MG_WHERE_THEY_REACH)
+        f->reached = f->kernel->reaches(&t->a, MG_NEAR_LEAST, MG_NEAR_MOST) || f->kernel->reaches(&t->b, MG_NEAR_LEAST, MG_NEAR_MOST);
+    if (f->reached && !t->significands) {
+        t->significands = 1;
+        mg_decode_operand(f, MG_OPERAND_A, lanes, batch, &t->a);
+        mg_decode_operand(f, MG_OPERAND_B, lanes, batch, &t->b);
+    }
     if (!f->scales) return;
     t->specials |= mg_decode_operand(f, MG_OPERAND_SCALE_A, lanes, batch, &t->scale_a);
     t->specials |= mg_decode_operand(f, MG_OPERAND_SCALE_B, lanes, batch, &t->scale_b);
@@ -228,6 +249,7 @@ static void *mg_take(char **at, size_t *bytes, size_t size) {
 }
 
 static void mg_take_plane(char **at, size_t *bytes, mg_plane *plane, size_t count, int32_t raw) {
+    plane->count = (ptrdiff_t)count;
     plane->value = raw ? NULL : mg_take(at, bytes, count * sizeof(float));
     plane->exponent = raw ? NULL : mg_take(at, bytes, count * sizeof(int32_t));
     plane->raw = raw ? mg_take(at, bytes, count * (size_t)raw) : NULL;
@@ -245,12 +267,11 @@ static size_t mg_lay_out(mg_fast_form *f, char *at) {
     mg_take_plane(&at, &bytes, &t->b, b_rows * columns, raw);
     mg_take_plane(&at, &bytes, &t->scale_a, a_rows * scales, 0);
     mg_take_plane(&at, &bytes, &t->scale_b, scales * columns, 0);
-    mg_take_plane(&at, &bytes, &f->unpaired, t->paired ? rows * k : 0, 0);
     t->row_of_b = mg_take(&at, &bytes, (t->row_step ? rows : 1) * k * sizeof(ptrdiff_t));
     f->selected = mg_take(&at, &bytes, k * sizeof(int32_t));
     f->c = mg_take(&at, &bytes, rows * columns * 8);
     f->d = mg_take(&at, &bytes, rows * columns * 8);
-    f->gathered = mg_take(&at, &bytes, t->per_lane ? MG_LANES * k * 8 : 0);
+    f->gathered = mg_take(&at, &bytes, t->per_lane ? MG_LANES * k * 8 : t->paired ? rows * k * 4 : 0);
     for (int32_t i = 0; at && i < p->k; i++) t->row_of_b[i] = (ptrdiff_t)i * t->columns;
     return bytes;
 }

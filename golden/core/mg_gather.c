@@ -119,11 +119,44 @@ void mg_point(const mg_program *p, const mg_call *call, int64_t first, int32_t u
         return done;                                                                                     \
     }
 
-MG_TRANSPOSE(mg_transpose_1, uint8_t, 16, MG_LIST(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
-             MG_LIST(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31))
-MG_TRANSPOSE(mg_transpose_2, uint16_t, 8, MG_LIST(0, 8, 1, 9, 2, 10, 3, 11), MG_LIST(4, 12, 5, 13, 6, 14, 7, 15))
-MG_TRANSPOSE(mg_transpose_4, uint32_t, 4, MG_LIST(0, 4, 1, 5), MG_LIST(2, 6, 3, 7))
+#define MG_LOW_8 MG_LIST(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define MG_HIGH_8 MG_LIST(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#define MG_LOW_16 MG_LIST(0, 8, 1, 9, 2, 10, 3, 11)
+#define MG_HIGH_16 MG_LIST(4, 12, 5, 13, 6, 14, 7, 15)
+#define MG_LOW_32 MG_LIST(0, 4, 1, 5)
+#define MG_HIGH_32 MG_LIST(2, 6, 3, 7)
+MG_TRANSPOSE(mg_transpose_1, uint8_t, 16, MG_LOW_8, MG_HIGH_8)
+MG_TRANSPOSE(mg_transpose_2, uint16_t, 8, MG_LOW_16, MG_HIGH_16)
+MG_TRANSPOSE(mg_transpose_4, uint32_t, 4, MG_LOW_32, MG_HIGH_32)
 MG_TRANSPOSE(mg_transpose_8, uint64_t, 2, MG_LIST(0, 2), MG_LIST(1, 3))
+
+/* Interleaves pairs of rows: element k of the one, element k of the other. */
+#define MG_PAIR(type, n, low, high)                                                                            \
+    for (int32_t i = 0; i < rows; i += 2, data += 2 * row) {                                                   \
+        typedef type vector __attribute__((vector_size(16)));                                                  \
+        int32_t k = 0;                                                                                         \
+        for (; column == sizeof(type) && k + n <= columns; k += n, out += 32) {                                \
+            vector x, y, z;                                                                                    \
+            memcpy(&x, data + k * column, 16);                                                                 \
+            memcpy(&y, data + row + k * column, 16);                                                           \
+            z = MG_INTERLEAVE(vector, x, y, low);                                                              \
+            memcpy(out, &z, 16);                                                                               \
+            z = MG_INTERLEAVE(vector, x, y, high);                                                             \
+            memcpy(out + 16, &z, 16);                                                                          \
+        }                                                                                                      \
+        for (; k < columns; k++, out += 2 * sizeof(type)) {                                                    \
+            memcpy(out, data + k * column, sizeof(type));                                                      \
+            memcpy(out + sizeof(type), data + row + k * column, sizeof(type));                                 \
+        }                                                                                                      \
+    }
+
+void mg_pair_rows(const char *data, int64_t row, int64_t column, int32_t rows, int32_t columns, int32_t width, char *out) {
+    switch (width) {
+    case 1: MG_PAIR(uint8_t, 16, MG_LOW_8, MG_HIGH_8) break;
+    case 2: MG_PAIR(uint16_t, 8, MG_LOW_16, MG_HIGH_16) break;
+    default: MG_PAIR(uint32_t, 4, MG_LOW_32, MG_HIGH_32)
+    }
+}
 
 /* Any layout: elements `step` bytes apart, or in the rows given of each lane. */
 #define MG_COLLECT(type)                                                                                              \

@@ -51,6 +51,8 @@ typedef struct {
 void mg_point(const mg_program *p, const mg_call *call, int64_t first, int32_t used, mg_lanes *lanes);
 /* The codes of an operand as [k][lane], in their storage. */
 void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, int operand, char *out);
+/* The codes of rows, two rows by turns: [pair][k][2]. */
+void mg_pair_rows(const char *data, int64_t row, int64_t column, int32_t rows, int32_t columns, int32_t width, char *out);
 /* Codes of d to where they belong. */
 void mg_scatter(const mg_program *p, const mg_lanes *lanes, const char *codes);
 /* Where an operand begins that belongs to one entry of the batch. */
@@ -83,6 +85,7 @@ typedef struct {
     float *value;
     int32_t *exponent;
     char *raw;
+    ptrdiff_t count;
 } mg_plane;
 
 /* Dot products for the fast form: rows of A (k apart) against `columns` of B, a multiple of the lanes. `per_lane`: one
@@ -102,15 +105,13 @@ typedef struct {
 typedef int (*mg_decoder)(const mg_format *f, const mg_table *table, const char *data, int64_t step, ptrdiff_t count, int significands,
                           float *value, int32_t *exponent);
 
-/* Rows of `count` decoded elements to pairs of rows, whose elements alternate. */
-typedef void (*mg_pairer)(const mg_plane *from, int32_t rows, int32_t count, const mg_plane *to);
-
 /* The fast form for one length of vectors. */
 typedef struct {
     int32_t lanes; /* 0: no more */
     int (*run)(const mg_tile *tile); /* whether results are left to the interpreter: see mg_lanes_left */
     mg_decoder decode;
-    mg_pairer pair; /* or null: this length has no pairs of rows */
+    int (*reaches)(const mg_plane *plane, int32_t least, int32_t most); /* whether an exponent of what is not zero lies beyond */
+    int32_t pairs; /* whether two rows of half as many columns can share a vector */
 } mg_tile_kernel;
 
 /* Codes of MG_LANES dot products, [k][lane], each operand in its storage. */

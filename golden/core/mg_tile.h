@@ -54,7 +54,7 @@ typedef int64_t mg_two __attribute__((aligned(4), may_alias)); /* of them */
 #define MG_IS_TOP(x) ((mg_vi)(((mg_vi)(x) & MG_TOP) == MG_TOP))
 
 /* How codes are decoded: by their fields, or shorter ways. */
-enum { MG_DECODE_FIELDS, MG_DECODE_HALF, MG_DECODE_INTEGER, MG_DECODE_SHORT };
+enum { MG_DECODE_FIELDS, MG_DECODE_HALF, MG_DECODE_SINGLE, MG_DECODE_INTEGER, MG_DECODE_SHORT };
 
 /* Some rows of A and MG_V columns of B, and what is known of them when the template is compiled: `rows` (MG_ROWS or 1);
  * `per_lane`, every lane has a row of A of its own; `paired`, two rows of A share the lanes by turns, and their elements
@@ -147,22 +147,6 @@ MG_INLINE void MG_OF(mg_store)(char *at, int32_t storage, mg_vi codes) {
 #ifdef MG_HALF
 #define mg_load_half MG_JOIN(mg_load, MG_HALF)
 #define mg_store_half MG_JOIN(mg_store, MG_HALF)
-/* Pairs of rows: their elements alternate. */
-static void MG_OF(mg_pair_plane)(const mg_word *from, int32_t rows, int32_t count, mg_word *to) {
-    for (int32_t i = 0; i < rows; i += 2, from += 2 * count, to += 2 * count) {
-        int32_t k = 0;
-        for (; k + MG_HALF <= count; k += MG_HALF) *(mg_vi *)(to + 2 * k) = (mg_vi)MG_NATIVE_ZIP(MG_AT(mg_half, from + k), MG_AT(mg_half, from + count + k));
-        for (; k < count; k++) {
-            to[2 * k] = from[k];
-            to[2 * k + 1] = from[count + k];
-        }
-    }
-}
-
-static void MG_OF(mg_pair_rows)(const mg_plane *from, int32_t rows, int32_t count, const mg_plane *to) {
-    MG_OF(mg_pair_plane)((const mg_word *)from->value, rows, count, (mg_word *)to->value);
-    MG_OF(mg_pair_plane)(from->exponent, rows, count, to->exponent);
-}
 #endif
 
 /* A vector of codes of a row, or (paired) of half as many of each of two rows. */
@@ -217,11 +201,11 @@ MG_INLINE void MG_OF(mg_decode_codes)(const mg_format *f, mg_vi code, mg_vf *sig
 static inline int MG_OF(mg_decode_kind)(const mg_format *f, int significands) {
     if (!f->is_float) return MG_DECODE_INTEGER;
     if (MG_V >= 8 && f->bits <= 4) return MG_DECODE_SHORT;
+    if (significands || f->specials != MG_SPECIALS_IEEE) return MG_DECODE_FIELDS;
 #ifdef MG_NATIVE_HALF
-    if (!significands && f->fraction_bits == 10 && f->exponent_bits == 5) return MG_DECODE_HALF;
+    if (f->fraction_bits == 10 && f->exponent_bits == 5) return MG_DECODE_HALF;
 #endif
-    (void)significands;
-    return MG_DECODE_FIELDS;
+    return f->exponent_bits == 8 && f->sign_shift > 8 ? MG_DECODE_SINGLE : MG_DECODE_FIELDS;
 }
 
 /* Codes to values (or significands) and exponents; raises `top` to the exponent field of infinities and NaNs. */
@@ -241,10 +225,11 @@ MG_INLINE void MG_OF(mg_decode_values)(const mg_format *f, int kind, const float
 #else
         (void)values, (void)exponents;
 #endif
-    } else if (kind == MG_DECODE_HALF) { /* they are values already */
-        const mg_vi magnitude = code & INT32_MAX, e = magnitude >> 23;
-        *value = (mg_vf)code;
-        *exponent = MG_PICK((mg_vi)(magnitude != 0), MG_OF(mg_max)(e, MG_SPLAT(127 - 14)) - 127, MG_SPLAT(MG_E_ZERO));
+    } else if (kind == MG_DECODE_HALF || kind == MG_DECODE_SINGLE) { /* they are values already, or the upper bits of one */
+        const mg_vi bits = kind == MG_DECODE_HALF ? code : code >> f->ignored_low << (f->ignored_low + 31 - f->sign_shift);
+        const mg_vi magnitude = bits & INT32_MAX, e = magnitude >> 23, least = MG_SPLAT(kind == MG_DECODE_HALF ? 127 - 14 : 1);
+        *value = (mg_vf)bits;
+        *exponent = MG_PICK((mg_vi)(magnitude != 0), MG_OF(mg_max)(e, least) - 127, MG_SPLAT(MG_E_ZERO));
         *top = MG_OF(mg_max)(*top, e);
     } else {
         MG_OF(mg_decode_codes)(f, code, value, exponent);
@@ -262,6 +247,13 @@ MG_INLINE mg_vi MG_OF(mg_load_codes)(const char *at, int32_t storage, int kind) 
     return MG_OF(mg_load)(at, storage);
 }
 
+/* Up to MG_V codes side by side; apart, so that the packed loop stays short. */
+static __attribute__((noinline)) const char *MG_OF(mg_collect)(const char *at, int64_t step, int width, ptrdiff_t count, char *some) {
+    memset(some, 0, 4 * MG_V);
+    for (ptrdiff_t l = 0; l < MG_V && l < count; l++) memcpy(some + l * width, at + l * step, (size_t)width);
+    return some;
+}
+
 MG_INLINE int MG_OF(mg_decode_run)(mg_format f, int kind, int storage, const mg_table *table, const char *data, int64_t step, ptrdiff_t count,
                                    int significands, float *value, int32_t *exponent) {
     mg_vi top = {0};
@@ -272,14 +264,11 @@ MG_INLINE int MG_OF(mg_decode_run)(mg_format f, int kind, int storage, const mg_
         char some[4 * MG_V];
         mg_vi e;
         mg_vf x;
-        if (step * 8 != storage || count - i < MG_V) { /* what is past the end of a plane's row is overwritten, or nobody's */
-            memset(some, 0, sizeof some);
-            for (ptrdiff_t l = 0; l < MG_V && l < count - i; l++) memcpy(some + l * (storage / 8), at + l * step, (size_t)storage / 8);
-            at = some;
-        }
+        if (step * 8 != storage || count - i < MG_V) /* what is past the end of a plane's row is overwritten, or nobody's */
+            at = MG_OF(mg_collect)(at, step, storage / 8, count - i, some);
         MG_OF(mg_decode_values)(&f, kind, values, exponents, MG_OF(mg_load_codes)(at, storage, kind), significands, &x, &e, &top);
         *(mg_vf *)(value + i) = x;
-        *(mg_vi *)(exponent + i) = e;
+        if (kind != MG_DECODE_INTEGER) *(mg_vi *)(exponent + i) = e;
     }
     return MG_OF(mg_any)((mg_vi)(top == 255)) != 0;
 }
@@ -302,6 +291,8 @@ static int MG_OF(mg_decode_plane)(const mg_format *f, const mg_table *table, con
     }
 #define MG_DECODE(kind, storage) return MG_OF(mg_decode_run)(*f, kind, storage, table, data, step, count, significands, value, exponent)
     if (kind == MG_DECODE_HALF) MG_DECODE(MG_DECODE_HALF, 16);
+    if (kind == MG_DECODE_SINGLE && f->storage == 16) MG_DECODE(MG_DECODE_SINGLE, 16);
+    if (kind == MG_DECODE_SINGLE) MG_DECODE(MG_DECODE_SINGLE, 32);
     if (kind == MG_DECODE_INTEGER) MG_DECODE(MG_DECODE_INTEGER, 8);
     if (kind == MG_DECODE_SHORT) MG_DECODE(MG_DECODE_SHORT, 8);
     if (f->storage == 8) MG_DECODE(MG_DECODE_FIELDS, 8);
@@ -310,11 +301,24 @@ static int MG_OF(mg_decode_plane)(const mg_format *f, const mg_table *table, con
 #undef MG_DECODE
 }
 
+/* Whether what is not zero in a plane has an exponent beyond least ... most. */
+static int MG_OF(mg_reaches)(const mg_plane *plane, int32_t least, int32_t most) {
+    mg_vi beyond = {0};
+    for (ptrdiff_t i = 0; i < plane->count; i += MG_V) {
+        mg_vi e = MG_AT(mg_vi, plane->exponent + i);
+        if (plane->count - i < MG_V) MG_EACH_LANE if (l >= plane->count - i) e[l] = 0; /* past the end */
+        beyond |= (e - least) & (MG_E_ZERO / 2 - e); /* the sign bits: below the one and above the other */
+        beyond |= most - e;
+    }
+    return MG_OF(mg_any)(beyond) != 0;
+}
+
 /* Rounding ---------------------------------------------------------------------------------------------------------- */
 
 /* The same to f32, by way of a double: `kept` bits toward zero, or all of them to nearest even. */
 MG_INLINE void MG_OF(mg_round_f32)(int kept, int nearest, int signed_underflow, const int64_t *total, const int32_t *lsb, int32_t *out) {
-    MG_EACH_LANE {
+    const int32_t negative_zero = signed_underflow ? INT32_MIN : 0;
+    MG_EACH_LANE { /* without a branch: in vectors */
         const int64_t power = lsb[l] > -1000 ? lsb[l] : -1000, scale_bits = (int64_t)((uint64_t)(power + 1023) << 52);
         double scale, x;
         int64_t bits;
@@ -324,13 +328,20 @@ MG_INLINE void MG_OF(mg_round_f32)(int kept, int nearest, int signed_underflow, 
         x = (double)total[l] * scale;
         if (!nearest) {
             memcpy(&bits, &x, sizeof bits);
-            const int64_t leading = ((bits >> 52) & 2047) - 1023, drop = 52 - kept + (leading < -126 ? -126 - leading : 0);
-            bits &= drop > 52 ? INT64_MIN : -(INT64_C(1) << drop);
-            memcpy(&x, &bits, sizeof x);
+            const int64_t leading = (int64_t)((uint64_t)bits >> 52 & 2047) - 1023, exponent = leading > -126 ? leading : -126;
+            const int64_t unit_bits = (int64_t)((uint64_t)(1023 - kept + exponent) << 52), units_bits = (int64_t)((uint64_t)(1023 + kept - exponent) << 52);
+            double unit, units; /* the last bit that is kept, and how many of it are 1 */
+            int64_t kept_bits;
+            memcpy(&unit, &unit_bits, sizeof unit);
+            memcpy(&units, &units_bits, sizeof units);
+            x = (double)(int32_t)(x * units) * unit;
+            memcpy(&kept_bits, &x, sizeof kept_bits);
+            kept_bits |= bits & INT64_MIN;
+            memcpy(&x, &kept_bits, sizeof x);
         }
         rounded = (float)x;
         memcpy(&code, &rounded, sizeof code);
-        out[l] = code == INT32_MIN && !signed_underflow ? 0 : code;
+        out[l] = code == INT32_MIN ? negative_zero : code;
     }
 }
 
@@ -367,16 +378,16 @@ static __attribute__((noinline)) mg_vi MG_OF(mg_round_wide)(const mg_operation *
     return MG_AT(mg_vi, out);
 }
 
-/* Rounds total + added, in units of 2^-units, toward zero to f32. `slow` marks the lanes that this cannot do: the sum
- * needs more than 32 bits, or the result is subnormal. */
+/* Rounds total + added, in units of 2^-units, toward zero to f32. The sign bit of `slow` marks the lanes that this cannot do: the
+ * sum needs more than 32 bits, or the result is subnormal. */
 MG_INLINE mg_vi MG_OF(mg_round_quick)(int kept, mg_vi total, mg_vi added, mg_vi units, mg_vi *slow) {
-    const mg_vi sum = MG_PLUS(total, added), sign = sum >> 31, magnitude = MG_PLUS(sum ^ sign, (mg_vu)sum >> 31);
+    const mg_vi sum = MG_PLUS(total, added), magnitude = MG_OF(mg_max)(sum, (mg_vi)(0 - (mg_vu)sum)), something = (mg_vi)(sum != 0);
     /* without its half bit, the magnitude is cut by the conversion to nearest */
     const mg_vi bits = (mg_vi)__builtin_convertvector(magnitude & ~(magnitude >> 24), mg_vf) & -(1 << (23 - kept));
-    const mg_vi exponent = (bits >> 23) - units, something = (mg_vi)(sum != 0), large = (mg_vi)(exponent >= 255);
-    const mg_vi code = MG_PICK(large, MG_SPLAT(MG_TOP), (bits & 0x7fffff) | exponent << 23);
-    *slow = (((total ^ sum) & (added ^ sum)) >> 31) | (magnitude >> 31) | (something & (mg_vi)(exponent <= 0));
-    return something & (code | (sign & INT32_MIN));
+    const mg_vi exponent = (bits >> 23) - units, large = (mg_vi)(exponent >= 255);
+    const mg_vi code = MG_PICK(large, MG_SPLAT(MG_TOP), (mg_vi)((mg_vu)bits - ((mg_vu)units << 23)));
+    *slow = ((total ^ sum) & (added ^ sum)) | magnitude | (something & (mg_vi)(exponent <= 0));
+    return (something & code) | (sum & INT32_MIN);
 }
 
 /* Puts NaN or infinity where `end`, a sum of floats, is one. */
@@ -455,35 +466,83 @@ typedef struct {
 } MG_OF(mg_late);
 #define mg_late MG_OF(mg_late)
 
-/* All terms, c too, are cut to F bits below the largest exponent (or the floor), summed exactly and rounded once. */
-MG_INLINE void MG_OF(mg_fused_dot_add)(const mg_operation *o, const mg_part *x, const mg_late *c, mg_vi *out) {
-    const int nearest = o->rounding == MG_ROUNDING_NEAREST_EVEN;
-    mg_vi top[MG_ROWS], units[MG_ROWS], total[MG_ROWS];
-    mg_vf floats[MG_ROWS];
-    int64_t wide[MG_ROWS][MG_V];
-    if (!x->quick) memset(wide, 0, sizeof wide);
+/* The exponent of c of a quick sum, an f32. Where products are values, none of them lies below that of a zero. */
+MG_INLINE mg_vi MG_OF(mg_exponent_of_c)(const mg_part *x, mg_vi code) {
+    const mg_vi magnitude = code & INT32_MAX, exponent = MG_OF(mg_max)(magnitude >> 23, MG_SPLAT(1)) - 127;
+    if (x->significands) return MG_PICK((mg_vi)(magnitude != 0), exponent, MG_SPLAT(MG_E_ZERO));
+    return exponent;
+}
+
+/* It, cut to units. Nothing is left of 31 bits that move right by 31. */
+MG_INLINE mg_vi MG_OF(mg_cut_c)(const mg_operation *o, mg_vi code, mg_vi exponent, mg_vi units) {
+    const int32_t wider = o->fraction_bits > 23 ? o->fraction_bits - 23 : 0;
+    const mg_vi hidden = (mg_vi)((code & INT32_MAX) >= 1 << 23) & 1 << 23, sign = code >> 31;
+    const mg_vi shift = 23 + wider - units - exponent, magnitude = ((code & 0x7fffff) | hidden) << wider >> -MG_OF(mg_max)(-shift, MG_SPLAT(-31));
+    return (magnitude ^ sign) - sign;
+}
+
+/* The lanes of a quick sum that are not, by their sign bit in `slow`: in 64 bits, NaN or infinity. */
+static __attribute__((noinline)) mg_vi MG_OF(mg_repair)(const mg_operation *o, mg_vi code, mg_vi slow, mg_vi total, mg_vi added, mg_vi units, mg_vf end) {
+    int64_t sum[MG_V];
+    int32_t lsb[MG_V];
+    MG_EACH_LANE sum[l] = (int64_t)total[l] + added[l];
+    *(mg_vi *)lsb = -units;
+    return MG_OF(mg_with_specials)(o, end, MG_PICK(slow >> 31, MG_OF(mg_round_wide)(o, o->result_fraction_bits, 0, sum, lsb), code));
+}
+
+/* All terms, c too, are cut to F bits below the largest exponent (or the floor), summed exactly and rounded once, toward zero to
+ * f32: the sum of 32 bits that most programs have. */
+MG_INLINE void MG_OF(mg_quick_dot_add)(const mg_operation *o, const mg_part *x, const mg_vi *c, mg_vi *out) {
+    mg_vi top[MG_ROWS], late[MG_ROWS], units[MG_ROWS], total[MG_ROWS], slow[MG_ROWS], some = {0};
+    mg_vf end[MG_ROWS];
     MG_EACH_ROW {
-        top[r] = MG_OF(mg_max)(c[r].exponent, MG_SPLAT(o->floor));
-        floats[r] = (mg_vf){0};
+        late[r] = MG_OF(mg_exponent_of_c)(x, c[r]);
+        top[r] = MG_OF(mg_max)(late[r], MG_SPLAT(o->floor));
+        end[r] = (mg_vf){0};
     }
     MG_OF(mg_tops)(o, x, 0, 1, top);
     MG_EACH_ROW units[r] = o->fraction_bits - top[r];
-    MG_OF(mg_totals)(o, x, 0, 1, units, total, wide, floats);
+    MG_OF(mg_totals)(o, x, 0, 1, units, total, NULL, end);
     MG_EACH_ROW {
-        const mg_vi power = MG_OF(mg_max)(units[r] + c[r].exponent, MG_LEAST_POWER);
-        const mg_vi added = __builtin_convertvector(c[r].significand * MG_POWER(power), mg_vi), c_special = MG_IS_TOP(c[r].significand);
-        const mg_vf end = floats[r] + (mg_vf)(c_special & (mg_vi)c[r].significand);
-        mg_vi slow = MG_SPLAT(-1), code = slow;
-        if (x->quick) code = MG_OF(mg_round_quick)(o->result_fraction_bits, total[r], added, units[r], &slow);
-        if (!x->quick || MG_OF(mg_any)(slow & ~MG_IS_TOP(end))) {
-            int64_t sum[MG_V];
-            int32_t lsb[MG_V];
-            MG_EACH_LANE sum[l] = (x->quick ? 0 : wide[r][l]) + total[r][l] + added[l];
-            *(mg_vi *)lsb = -units[r];
-            code = MG_PICK(slow, MG_OF(mg_round_wide)(o, o->result_fraction_bits, nearest, sum, lsb), code);
+        const mg_vi special = MG_IS_TOP(c[r]);
+        late[r] = MG_OF(mg_cut_c)(o, c[r], late[r], units[r]);
+        out[r] = MG_OF(mg_round_quick)(o->result_fraction_bits, total[r], late[r], units[r], &slow[r]);
+        if (x->specials) { /* in most lanes */
+            end[r] += (mg_vf)(special & c[r]);
+            out[r] = MG_OF(mg_with_specials)(o, end[r], out[r]);
+            slow[r] &= ~MG_IS_TOP(end[r]);
+        } else { /* in c alone */
+            slow[r] |= special;
         }
-        if (x->specials || MG_OF(mg_any)(c_special)) code = MG_OF(mg_with_specials)(o, end, code);
-        out[r] = code;
+        some |= slow[r];
+    }
+    if (!MG_OF(mg_any)(some)) return;
+    MG_EACH_ROW {
+        if (!x->specials) end[r] = (mg_vf)(MG_IS_TOP(c[r]) & c[r]);
+        if (MG_OF(mg_any)(slow[r])) out[r] = MG_OF(mg_repair)(o, out[r], slow[r], total[r], late[r], units[r], end[r]);
+    }
+}
+
+/* The same of any format and rounding. */
+MG_INLINE void MG_OF(mg_fused_dot_add)(const mg_operation *o, const mg_part *x, const mg_late *c, mg_vi *out) {
+    mg_vi top[MG_ROWS], units[MG_ROWS], total[MG_ROWS];
+    mg_vf end[MG_ROWS];
+    int64_t wide[MG_ROWS][MG_V];
+    memset(wide, 0, sizeof wide);
+    MG_EACH_ROW {
+        top[r] = MG_OF(mg_max)(c[r].exponent, MG_SPLAT(o->floor));
+        end[r] = (mg_vf){0};
+    }
+    MG_OF(mg_tops)(o, x, 0, 1, top);
+    MG_EACH_ROW units[r] = o->fraction_bits - top[r];
+    MG_OF(mg_totals)(o, x, 0, 1, units, total, wide, end);
+    MG_EACH_ROW {
+        const mg_vi added = __builtin_convertvector(c[r].significand * MG_POWER(MG_OF(mg_max)(units[r] + c[r].exponent, MG_LEAST_POWER)), mg_vi);
+        int32_t lsb[MG_V];
+        MG_EACH_LANE wide[r][l] += (int64_t)total[r][l] + added[l];
+        *(mg_vi *)lsb = -units[r];
+        out[r] = MG_OF(mg_round_wide)(o, o->result_fraction_bits, o->rounding == MG_ROUNDING_NEAREST_EVEN, wide[r], lsb);
+        out[r] = MG_OF(mg_with_specials)(o, end[r] + (mg_vf)(MG_IS_TOP(c[r].significand) & (mg_vi)c[r].significand), out[r]);
     }
 }
 
@@ -495,15 +554,13 @@ MG_INLINE void MG_OF(mg_integer_c)(const mg_operation *o, const mg_late *c, int3
 
 /* Two groups of products, each cut below its own largest exponent, are combined rounding down, met by c rounding down, and
  * what is left rounded to nearest even. */
-static __attribute__((noinline)) mg_vi MG_OF(mg_meet_rounded_down)(const mg_operation *o, int64_t group[2][MG_V], const mg_vi top[2],
+static __attribute__((noinline)) mg_vi MG_OF(mg_meet_rounded_down)(const mg_operation *o, const int64_t group[2][MG_V], const int32_t tops[2][MG_V],
                                                                    const mg_late *c) {
     const int widen = o->dot_fraction_bits - o->fraction_bits, widen_c = o->fraction_bits - o->seed_format.fraction_bits;
     const int32_t dot_fraction_bits = o->dot_fraction_bits, sum_fraction_bits = o->sum_fraction_bits;
     const int32_t window = o->window >= 0 ? o->window : 1 << 18; /* 1 << 18: none */
     int64_t sum[MG_V];
-    int32_t lsb[MG_V], tops[2][MG_V], cs[MG_V], ce[MG_V];
-    *(mg_vi *)tops[0] = top[0];
-    *(mg_vi *)tops[1] = top[1];
+    int32_t lsb[MG_V], cs[MG_V], ce[MG_V];
     MG_OF(mg_integer_c)(o, c, cs, ce);
     MG_EACH_LANE {
         const int32_t all = tops[0][l] > tops[1][l] ? tops[0][l] : tops[1][l];
@@ -532,10 +589,11 @@ static __attribute__((noinline)) mg_vi MG_OF(mg_meet_rounded_down)(const mg_oper
 }
 
 MG_INLINE void MG_OF(mg_rounded_down_dot_add)(const mg_operation *o, const mg_part *x, const mg_late *c, mg_vi *out) {
-    mg_vi top[2][MG_ROWS], units[MG_ROWS], total[MG_ROWS];
+    mg_vi top[2][MG_ROWS], units[MG_ROWS], total[2][MG_ROWS];
     mg_vf floats[MG_ROWS];
     int64_t wide[2][MG_ROWS][MG_V];
-    memset(wide, 0, sizeof wide);
+    const int chunks = o->k_count > o->group * o->chunk;
+    if (chunks) memset(wide, 0, sizeof wide);
     MG_EACH_ROW {
         top[0][r] = top[1][r] = MG_SPLAT(2 * MG_E_ZERO);
         floats[r] = (mg_vf){0};
@@ -543,15 +601,18 @@ MG_INLINE void MG_OF(mg_rounded_down_dot_add)(const mg_operation *o, const mg_pa
     for (int32_t g = 0; g < o->group; g++) {
         MG_OF(mg_tops)(o, x, g, o->group, top[g]);
         MG_EACH_ROW units[r] = o->fraction_bits - top[g][r];
-        MG_OF(mg_totals)(o, x, g, o->group, units, total, wide[g], floats);
-        MG_EACH_ROW MG_EACH_LANE wide[g][r][l] += total[r][l];
+        MG_OF(mg_totals)(o, x, g, o->group, units, total[g], wide[g], floats);
     }
+    for (int32_t g = o->group; g < 2; g++) MG_EACH_ROW total[g][r] = (mg_vi){0};
     for (int r = 0; r < x->rows; r++) {
         int64_t group[2][MG_V];
-        const mg_vi tops[2] = {top[0][r], top[1][r]};
+        int32_t tops[2][MG_V];
         const mg_vf end = floats[r] + (mg_vf)(MG_IS_TOP(c[r].significand) & (mg_vi)c[r].significand);
-        memcpy(group[0], wide[0][r], sizeof group[0]);
-        memcpy(group[1], wide[1][r], sizeof group[1]);
+        for (int g = 0; g < 2; g++) {
+            *(mg_vi *)tops[g] = top[g][r];
+            MG_EACH_LANE group[g][l] = total[g][r][l];
+            if (chunks) MG_EACH_LANE group[g][l] += wide[g][r][l];
+        }
         out[r] = MG_OF(mg_with_specials)(o, end, MG_OF(mg_meet_rounded_down)(o, group, tops, &c[r]));
     }
 }
@@ -716,13 +777,15 @@ static int MG_OF(mg_fma_chain)(const mg_tile *t) {
 MG_INLINE void MG_OF(mg_operate)(const mg_operation *o, const mg_part *x, mg_vi results[][MG_ROWS], mg_vi *out) {
     const mg_vi *seed = results[o->seed];
     mg_late c[MG_ROWS];
-    if (!x->quick && o->fast == MG_FAST_INTEGER) {
+    if (x->quick) {
+        MG_OF(mg_quick_dot_add)(o, x, seed, out);
+    } else if (o->fast == MG_FAST_INTEGER) {
         MG_OF(mg_integer_dot_add)(o, x, seed, out);
-    } else if (!x->quick && o->fast == MG_FAST_ADD) {
+    } else if (o->fast == MG_FAST_ADD) {
         MG_EACH_ROW out[r] = MG_OF(mg_add)(o, seed[r], results[o->addends[0]][r]);
     } else {
         MG_EACH_ROW MG_OF(mg_decode_codes)(&o->seed_format, seed[r], &c[r].significand, &c[r].exponent);
-        if (x->quick || o->fast == MG_FAST_FDA) MG_OF(mg_fused_dot_add)(o, x, c, out);
+        if (o->fast == MG_FAST_FDA) MG_OF(mg_fused_dot_add)(o, x, c, out);
         else if (o->fast == MG_FAST_FDRDA) MG_OF(mg_rounded_down_dot_add)(o, x, c, out);
         else MG_OF(mg_scaled_groups)(o, x, c, out);
     }

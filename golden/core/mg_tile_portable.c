@@ -12,4 +12,4 @@
 #include "mg_block.h"
 #include "mg_real.h"
 
-const mg_kernels mg_kernels_portable = {"portable", {{4, mg_run_tile_4, mg_decode_plane_4, NULL}}, mg_run_block_steps, mg_run_real_block};
+const mg_kernels mg_kernels_portable = {"portable", {{4, mg_run_tile_4, mg_decode_plane_4, mg_reaches_4, 0}}, mg_run_block_steps, mg_run_real_block};
