@@ -174,11 +174,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="JSON file")
     arguments = parser.parse_args()
     rows: list[dict[str, Any]] = []
+    seen: set[tuple[Path, str, str]] = set()
     broken = 0
     with tempfile.TemporaryDirectory() as folder:
         for mutant, kind in drawn(arguments.seed):
-            if arguments.only and mutant.name not in arguments.only:
+            change = (mutant.unit, mutant.where, mutant.fault)
+            if change in seen or (arguments.only and mutant.name not in arguments.only):
                 continue
+            seen.add(change)
             row = examine(mutant, kind, arguments.count, Path(folder) / mutant.name)
             broken += row is None
             if row is not None:

@@ -278,7 +278,10 @@ class _Run:
         terms, owner = self._terms(step.of)
         signals = SpecialSignals(terms.kind.copy(), terms.sign.copy(), owner)
         self.tap("specials", signals)
-        self._leave_unseen(step.of, signals)
+        signals.kind, seen = self._leave_unseen(step.of, signals), signals.kind
+        if signals.skew:
+            signals.kind = np.roll(seen, signals.skew, axis=0)
+            signals.sign = np.roll(signals.sign, signals.skew, axis=0)
         infinite = signals.kind == Kind.INFINITY
         plus, minus = (infinite & ~signals.sign).any(axis=1), (infinite & signals.sign).any(axis=1)
         first = picked_sign(infinite, signals.sign, step.opposite_infinities)
@@ -293,14 +296,14 @@ class _Run:
         self.answer = np.where(fresh, special, self.answer)
         self.ended = self.ended | fresh
 
-    def _leave_unseen(self, names: Sequence[str], signals: SpecialSignals) -> None:
-        """Special values that nobody sees are numbers to all steps behind."""
+    def _leave_unseen(self, names: Sequence[str], signals: SpecialSignals) -> Array:
+        """Special values that nobody sees are numbers to all steps behind; returns what is seen."""
         if signals.unseen is None:
-            return
-        signals.kind = np.where(signals.unseen, int(Kind.FINITE), signals.kind)
+            return signals.kind
         for name in names:
             own, numbers = signals.unseen[:, signals.owner == name], self.registers[name]
             self.registers[name] = replace(numbers, kind=np.where(own, int(Kind.FINITE), numbers.kind))
+        return np.where(signals.unseen, int(Kind.FINITE), signals.kind)
 
     def _align(self, step: Align) -> None:
         terms, owner = self._terms(step.of)

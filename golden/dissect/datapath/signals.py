@@ -110,7 +110,8 @@ class ProductSignals:
 class SpecialSignals:
     """Kinds and signs of the terms (n, terms) that are looked at for NaNs and infinities. `owner` (terms,):
     their registers. A tap answers in `kind` and `sign`, or sets `opposite`: how infinities of both signs end
-    for those (n,) vectors where `excused` is."""
+    for those (n,) vectors where `excused` is; or `unseen`: terms that go on as the numbers that their codes
+    would be without special values; or `skew`: the answer is that of the vector so many places before."""
 
     kind: Array
     sign: Array
@@ -118,6 +119,7 @@ class SpecialSignals:
     excused: Array = None
     opposite: str = "first"
     unseen: Array = None
+    skew: int = 0
 
 
 @dataclass

@@ -48,6 +48,13 @@ def _exponent_fields(kind: type[Step]) -> Iterator[Tap]:
             "code",
             lambda s, n=by: _move_exponent(s, n),
         )
+    for rule, text in (("positive", "the sign +"), ("negated", "the other sign")):
+        yield Tap(
+            f"rounded-sign-{rule}",
+            f"gives every result {text}, earlier steps' too",
+            "code",
+            lambda s, r=rule: _take_sign(s, r == "negated"),
+        )
     if kind is Multiply:
         return
     yield Tap(
@@ -71,6 +78,11 @@ def _exponent_one(s: CodeSignals, there: Any) -> None:
     subnormal = (rounding.significand != 0) & (rounding.leading < fmt.min_exponent)
     subnormal = subnormal if there is None else subnormal & there
     s.code = np.where(subnormal, s.code + (1 << (fmt.fraction_bits + fmt.ignored_low)), s.code)
+
+
+def _take_sign(s: CodeSignals, negated: bool) -> None:
+    sign = 1 << s.rounding.fmt.sign_shift if s.rounding.fmt.signed else 0
+    s.code = s.code ^ sign if negated else s.code & ~sign
 
 
 def _move_exponent(s: CodeSignals, by: int) -> None:

@@ -79,6 +79,7 @@ def _exponents(ins: Instruction, floats: list[str]) -> Iterator[Tap]:
 _MISTAKEN: dict[str, tuple[str, Callable[[OperandSignals, str], Array]]] = {
     "zero": ("is zero", lambda s, n: s.numbers[n].kind == Kind.ZERO),
     "subnormal": ("is subnormal", lambda s, n: s.subnormal(n)),
+    "finite": ("is finite", lambda s, n: s.numbers[n].finite),
     "infinite": ("is infinite", lambda s, n: s.numbers[n].kind == Kind.INFINITY),
     "fraction": ("has a fraction that is not zero", lambda s, n: _fraction(s, n) != 0),
     "no-fraction": ("has a fraction of zero", lambda s, n: _fraction(s, n) == 0),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
+from golden.dissect.datapath.arrays import Array
 from golden.dissect.datapath.signals import (
     ProductSignals,
     Tap,
@@ -37,9 +38,33 @@ def faults(ins: Instruction) -> Iterator[Tap]:
                 lambda s, n=by: _move_products(s, n),
                 weight=1.0,
             )
+    if ins.formats["a"].signed and ins.formats["b"].signed and ins.formats["a"].is_float:
+        yield from _signs()
     if ins.formats["a"].specials != "ieee" and ins.formats["b"].specials != "ieee":
         return
     yield from _invalid_products(ins)
+
+
+_SIGNS: dict[str, tuple[str, Callable[[ProductSignals], Array]]] = {
+    "or": ("negative where a or b is, also where both are", lambda s: s.a.sign | s.b.sign),
+    "and": ("negative where a and b are", lambda s: s.a.sign & s.b.sign),
+    "of-a": ("that of a", lambda s: s.a.sign.copy()),
+    "of-b": ("that of b", lambda s: s.b.sign.copy()),
+    "inverted": ("inverted", lambda s: ~(s.a.sign ^ s.b.sign)),
+    "positive": ("always +", lambda s: np.zeros_like(s.a.sign)),
+}
+"""What else the sign of a product may be."""
+
+
+def _signs() -> Iterator[Tap]:
+    for slug, (text, rule) in _SIGNS.items():
+        yield Tap(
+            f"product-sign-{slug}",
+            f"the sign of a product is {text}",
+            "products",
+            lambda s, r=rule: setattr(s.products, "sign", r(s)),
+            weight=1.0,
+        )
 
 
 def _move_products(s: ProductSignals, by: int) -> None:

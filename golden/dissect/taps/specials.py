@@ -91,6 +91,14 @@ def _answers() -> Iterator[Tap]:
             "specials",
             lambda s, r=rule: _lose_nans(s, r),
         )
+    for late, word in ((1, "before"), (-1, "behind")):
+        yield Tap(
+            f"special-of-vector-{word}",
+            f"NaNs and infinities are those of the vector {word}",
+            "specials",
+            lambda s, n=late: _take_specials(s, n),
+            in_order=True,
+        )
     for sign, word in ((0, "positive"), (1, "negative")):
         yield Tap(
             f"{word}-terms-are-infinite",
@@ -99,6 +107,12 @@ def _answers() -> Iterator[Tap]:
             lambda s, n=sign: setattr(s, "kind", np.where(s.sign == n, np.maximum(s.kind, 2), s.kind)),
             weight=1.2,
         )
+
+
+def _take_specials(s: SpecialSignals, late: int) -> None:
+    """Its own ones are numbers then."""
+    _overlook(s, s.kind >= Kind.INFINITY, "", but_c=False)
+    s.skew = late
 
 
 def _lose_infinities(s: SpecialSignals) -> None:

@@ -138,6 +138,13 @@ def _skewed(ins: Instruction) -> Iterator[Tap]:
             of=(Sum,),
             in_order=True,
         )
+    yield Tap(
+        "exponent-always-0",
+        "the sum gets the exponent 0, not the largest one of its terms",
+        "total",
+        lambda s: _move_to(s, 0),
+        of=(Sum,),
+    )
 
 
 _FAR = 1 << 12
@@ -151,15 +158,21 @@ def _take_exponent(s: TotalSignals, late: int) -> None:
     s.exponent, s.lsb = s.exponent + by, s.lsb + by
 
 
+def _move_to(s: TotalSignals, exponent: int) -> None:
+    by = exponent - s.exponent
+    s.exponent, s.lsb = s.exponent + by, s.lsb + by
+
+
 def _integer_totals(ins: Instruction) -> Iterator[Tap]:
     """The sum of the products alone in too few bits, before c is added; and a clamp that always works."""
-    largest = ins.formats["d"].largest
-    yield Tap(
-        "always-saturated",
-        "every sum becomes the largest or the least number",
-        "total",
-        lambda s: setattr(s, "total", np.where(s.total < 0, -largest - 1, largest)),
-    )
+    limits = {"": (True, True), "negative-": (True, False), "positive-": (False, True)}
+    for slug, (low, high) in limits.items():
+        yield Tap(
+            f"{slug}always-saturated",
+            f"every {slug.replace('-', ' ')}sum becomes the largest or the least number",
+            "total",
+            lambda s, x=low, y=high: _saturate(s, ins.formats["d"].largest, x, y),
+        )
     if not any("c" in step.of and len(step.of) > 1 for step in ins.program.steps_of(Sum)):
         return
     widest = ins.formats["a"].integer_bits + ins.formats["b"].integer_bits + max(ins.k - 1, 1).bit_length()
@@ -170,6 +183,11 @@ def _integer_totals(ins: Instruction) -> Iterator[Tap]:
             "total",
             lambda s, n=bits: _hold_products(s, n),
         )
+
+
+def _saturate(s: TotalSignals, largest: int, low: bool, high: bool) -> None:
+    limited = np.where((s.total < 0) & low, -largest - 1, s.total)
+    s.total = np.where((s.total >= 0) & high, largest, limited)
 
 
 def _hold_products(s: TotalSignals, bits: int) -> None:

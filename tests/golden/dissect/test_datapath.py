@@ -198,6 +198,46 @@ def test_a_number_without_its_hidden_bit_by_hand() -> None:
     assert to_float(ins.formats["d"], inverted)[0] == 0.5 + 2.0**-24 + 2.0**-14
 
 
+@pytest.mark.parametrize(
+    ("slug", "want"),
+    [
+        ("product-sign-or", -1),
+        ("product-sign-inverted", -1),
+        ("rounded-sign-positive", 1),
+        ("a-finite-is-zero", 0),
+    ],
+)
+def test_signs_by_hand(slug: str, want: float) -> None:
+    """-1 times -1."""
+    ins = UNITS["packed_structs"]
+    minus = np.array([[0xBC00, 0, 0, 0]], np.uint16)
+    operands = {"a": minus, "b": minus, "c": np.zeros(1, np.uint32)}
+    got = datapath.results(ins, (tap(ins, slug),), operands)
+    assert to_float(ins.formats["d"], got)[0] == want
+
+
+def test_special_values_of_the_vector_before() -> None:
+    """Infinity first, then 1 * 1: the first answer is that of the last vector, the second is the infinity."""
+    ins = UNITS["packed_structs"]
+    a = np.array([[0x7C00, 0, 0, 0], [0x3C00, 0, 0, 0], [0x3C00, 0, 0, 0]], np.uint16)
+    operands = {"a": a, "b": np.full_like(a, 0x3C00), "c": np.zeros(3, np.uint32)}
+    got = datapath.results(ins, (tap(ins, "special-of-vector-before"),), operands)
+    np.testing.assert_array_equal(to_float(ins.formats["d"], got), [65536, np.inf, 1])
+
+
+@pytest.mark.parametrize(
+    ("slug", "want"), [("always-saturated", 2**31 - 1), ("negative-always-saturated", 1)]
+)
+def test_sums_that_always_saturate(slug: str, want: int) -> None:
+    """1 and -1 as sums of s8 products."""
+    ins = UNITS[CATALOGUED[2][1]]
+    a = np.zeros((2, ins.k), np.uint8)
+    a[0, 0], a[1, 0] = 1, 0xFF
+    operands = {"a": a, "b": np.ones_like(a), "c": np.zeros(2, np.uint32)}
+    got = datapath.results(ins, (tap(ins, slug),), operands)
+    np.testing.assert_array_equal(got, np.array([want, 1 << 31], np.uint32))
+
+
 def test_a_fault_of_block_scales_is_named() -> None:
     ins = golden.load_instruction(EXAMPLES / "block_scaled.yaml")
     operands = default_set(ins, 600, seed=2).operands
