@@ -129,8 +129,8 @@ def refuse_vhdl(files: Iterable[Path]) -> None:
     for path in files:
         if path.suffix.lower() in (".vhd", ".vhdl"):
             raise SpecError(
-                f"{path.name} is VHDL, which no engine here runs: expected Verilog or SystemVerilog "
-                "(docs/simulators.md, VHDL)"
+                f"{path.name} is VHDL, which no engine here runs: expected Verilog or SystemVerilog; "
+                "the cocotb library checks it in GHDL (docs/simulators.md, VHDL)"
             )
 
 

@@ -10,7 +10,7 @@ override PYTHON_BIN := $(PYTHON)
 export PYTHONPATH := $(ROOT):$(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 SIM ?= icarus
-TOPLEVEL_LANG := verilog
+TOPLEVEL_LANG := $(if $(VHDL_SOURCES),vhdl,verilog)
 SIM_BUILD := build/$(SIM)
 COCOTB_RESULTS_FILE := $(SIM_BUILD)/results.xml
 
@@ -34,7 +34,7 @@ $(shell chmod +x $(SIM_BUILD)/verilator)
 export OBJCACHE ?= $(shell command -v ccache)
 BUILD_ARGS += $(wordlist 3,99,$(FOUND))
 COMPILE_ARGS += -Wno-fatal $(addprefix -G,$(PARAMETERS))
-else
+else ifeq ($(SIM),icarus)
 COMPILE_ARGS += $(addprefix -P$(COCOTB_TOPLEVEL).,$(PARAMETERS))
 endif
 

@@ -152,7 +152,7 @@ def test_one_kind_alone(built):
         ("rtl_tb/rtl/duts/gdfs_mxfp4.yaml", True),
         ("rtl_tb/mutants/units/systolic_mac/dut.yaml", True),
         ("rtl_tb/mutants/units/mode_inputs/dut.yaml", True),
-        ("rtl_tb/mutants/units/status_flags/dut.yaml", True),
+        ("rtl_tb/mutants/units/two_path_tree/dut.yaml", True),
         ("rtl_tb/mutants/units/packed_structs/dut.yaml", True),
         ("tests/rtl_tb/flags/dut.yaml", True),
     ],
