@@ -22,6 +22,7 @@ from golden.errors import OperandError
 from golden.program.state import places
 from golden.vectors.vectorset import VectorSet, excerpt, join
 from rtl_tb import engines
+from rtl_tb.check.climbs import try_climbs
 from rtl_tb.check.dots import of_tiles
 from rtl_tb.check.example import Example, smallest
 from rtl_tb.check.four_states import FourStates, ask_four_states
@@ -300,6 +301,8 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
     result.resets_left_out = asked.on(dut).resets - traffic.on(dut).resets
     if result.passed and options.engine == "fast":
         job = _try_handshake(result, job)
+    if result.passed and options.engine == "fast":
+        job = _climb(result, job)
     report("trying other starts", 0, 0)
     again = ask_source if result.passed and outcome.translated else compare_starts
     result.unset, job, result.verdict = again(options.engine, job, result.verdict)
@@ -333,6 +336,20 @@ def _try_handshake(result: Check, job: Job) -> Job:
     if not busy.passed:
         result.verdict, result.traffic = busy, result.handshake
     return job
+
+
+def _climb(result: Check, job: Job) -> Job:
+    """Fills the accumulator that a unit keeps until it overflows; returns the job that the verdict is of."""
+    tried = try_climbs(job)
+    if tried is None:
+        return job
+    vectors, climbing, verdict = tried
+    if result.coverage is not None:
+        result.coverage.sample_set(vectors)
+    if verdict.passed:
+        return job
+    result.verdict = verdict
+    return climbing
 
 
 def affordable(traffic: Traffic, vectors: VectorSet) -> Traffic:

@@ -176,3 +176,17 @@ def test_a_unit_that_reaches_into_the_testbench_is_refused(tmp_path, engine, pat
     with pytest.raises(RtlError, match="names mmagold_tb, a module of the checker"):
         attacked(tmp_path, engine, *patches)
     assert attacked(tmp_path, engine, said).passed
+
+
+def test_an_accumulator_that_is_too_narrow_never_passes(tmp_path):
+    """It overflows after 16,384 of the largest dot products: no sequence of the usual vectors is so long."""
+    unit = OWN.parents[1] / "mutants" / "units" / "systolic_mac"
+    for file in unit.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    rtl = (unit / "systolic_row.sv").read_text(encoding="utf-8")
+    adds = "(clr_q ? '0 : acc_o) + AccWidth'(psum[K])"
+    assert rtl.count(adds) == 1
+    options = Options(count=300, explain=False, failures=None, build=tmp_path / "build")
+    for text, passes in ((rtl, True), (rtl.replace(adds, f"AccWidth'(signed'(31'({adds})))"), False)):
+        (tmp_path / "systolic_row.sv").write_text(text, encoding="utf-8")
+        assert check(tmp_path / "dut.yaml", options).passed == passes
