@@ -26,23 +26,18 @@ def part_steps(plan: Plan, k: int) -> int:
 
 def divides(plan: Plan, k: int) -> bool:
     """Whether tiles and parts divide K, so that no zeros follow."""
-    unit = plan.options.part or plan.options.split_k * _tile(plan)
+    unit = plan.options.part or plan.options.split_k * plan.tile
     return k % unit == 0
-
-
-def _tile(plan: Plan) -> int:
-    """Elements of K in a tile."""
-    return plan.tile_steps * plan.instruction.k
 
 
 def _tiles(plan: Plan, elements: int) -> int:
     """Tiles that hold so many elements."""
-    return -(-elements // _tile(plan))
+    return -(-elements // plan.tile)
 
 
 def _part(plan: Plan, k: int) -> int:
     """Elements of K in each part but the last."""
-    return plan.options.part or max(-(-_tiles(plan, k) // plan.options.split_k), 1) * _tile(plan)
+    return plan.options.part or max(-(-_tiles(plan, k) // plan.options.split_k), 1) * plan.tile
 
 
 def places(plan: Plan, k: int, first: int, steps: int) -> npt.NDArray[np.int64] | None:
@@ -51,7 +46,7 @@ def places(plan: Plan, k: int, first: int, steps: int) -> npt.NDArray[np.int64] 
     `edge: first` is how CUTLASS's iterators go through K: the first tile of a part holds what is left when
     all others are full.
     """
-    options, tile = plan.options, _tile(plan)
+    options, tile = plan.options, plan.tile
     index: npt.NDArray[np.int64] = np.arange(first * plan.instruction.k, (first + steps) * plan.instruction.k)
     if options.order is not None:
         ordered: npt.NDArray[np.int64] = index // tile * tile + np.array(options.order)[index % tile]

@@ -79,6 +79,11 @@ class Plan:
         return (self.options.tile_k or self.instruction.k * self.options.slices) // self.instruction.k
 
     @property
+    def tile(self) -> int:
+        """Elements of K in a tile."""
+        return self.tile_steps * self.instruction.k
+
+    @property
     def accumulates(self) -> Format:
         """The format of sums after the instruction: f32, f64 of f64, s32 of integers."""
         d = self.instruction.formats["d"]
@@ -181,21 +186,20 @@ def _check_operands(made: Plan, fail: Fail) -> None:
 
 def _check_k(made: Plan, fail: Fail) -> None:
     options, k = made.options, made.instruction.k
-    tile = made.tile_steps * k
-    if (options.tile_k or tile) % (k * options.slices):
+    if (options.tile_k or made.tile) % (k * options.slices):
         raise fail(
             f"a tile of {options.tile_k} elements does not divide into {options.slices} slices of steps of "
             f"{k}",
             "tile_k",
         )
-    if options.order is not None and sorted(options.order) != list(range(tile)):
-        raise fail(f"'order' has to hold each of 0 to {tile - 1}, the elements of a tile, once", "order")
+    if options.order is not None and sorted(options.order) != list(range(made.tile)):
+        raise fail(f"'order' has to hold each of 0 to {made.tile - 1}, the elements of a tile, once", "order")
     if options.part is not None and options.split_k != 1:
         raise fail("'part' and 'split_k' both say how K is split, expected one of them", "part")
     if options.edge == "first" and (options.order is not None or options.slices > 1 or options.promote):
         raise fail("'first' goes with neither 'order' nor 'slices' nor 'promote'", "edge")
-    if options.part is not None and options.part % tile and options.edge != "first":
-        raise fail(f"'part' is {options.part}, expected a multiple of the tile of {tile}", "part")
+    if options.part is not None and options.part % made.tile and options.edge != "first":
+        raise fail(f"'part' is {options.part}, expected a multiple of the tile of {made.tile}", "part")
     if options.promote is not None and options.promote % k:
         raise fail(
             f"'promote' is {options.promote}, expected a multiple of the instruction's k, which is {k}",

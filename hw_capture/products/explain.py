@@ -52,7 +52,7 @@ def plan_of(case: Case) -> Plan | None:
 def splits(base: Plan, case: Case) -> Iterator[Plan]:
     """The plan with K in parts of whole tiles, each number of parts once; then in others that a kernel which
     can fill a tile in part may take (four f32 are 128 bits, CUTLASS's alignment)."""
-    units = [base.tile_steps * base.instruction.k, *([4] if base.options.edge == "first" else [])]
+    units = [base.tile, *([4] if base.options.edge == "first" else [])]
     sizes = {-(-case.k // (parts * unit)) * unit for unit in units for parts in range(2, MOST_PARTS + 1)}
     for size in sorted(sizes, reverse=True):
         if size < case.k:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 import golden
 from golden.errors import FileFormatError
 from golden.files.inputs import decoded, parse_json, read_bytes
+from golden.files.npyfile import read_arrays
 from golden.files.output import write_all
 from golden.gemm.plan import Plan
 from hw_capture.errors import DeviceError
@@ -122,7 +123,7 @@ def load(folder: Path) -> list[Recorded]:
         raise FileFormatError(
             f"{folder / RESULTS}: its SHA-256 is not that of {MANIFEST}, expected the file of that recording"
         )
-    arrays = np.load(io.BytesIO(content))
+    arrays = read_arrays(folder / RESULTS, content=content)
     return [_recorded(entry, arrays[name]) for name, entry in about["cases"].items()]
 
 
