@@ -1,5 +1,5 @@
 """Shared by all tests: the hypothesis profile (reproducible, no deadline), the environment of the commands
-that they start, and the folders of what they import: of the long run, and of the independent oracle."""
+that they start, and the folder of what they import: the independent oracle, what runs long."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Each would compile the package anew where the environment keeps bytecode from being written.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "golden")]
+sys.path.insert(0, str(Path(__file__).parent / "golden"))
 
 settings.register_profile(
     "repeatable",
