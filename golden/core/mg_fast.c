@@ -67,7 +67,7 @@ static mg_significands mg_needs_significands(const mg_program *p) {
 static int mg_is_quick(const mg_operation *o) {
     const mg_format *formats[] = {&o->seed_format, &o->out_format};
     for (int i = 0; i < 2; i++)
-        if (formats[i]->storage != 32 || formats[i]->fraction_bits != 23 || formats[i]->exponent_bits != 8) return 0;
+        if (!mg_is_ieee(formats[i], 8, 23)) return 0;
     return o->fast == MG_FAST_FDA && o->rounding == MG_ROUNDING_TOWARD_ZERO && o->k_count <= o->chunk && o->result_fraction_bits <= 23;
 }
 

@@ -78,6 +78,12 @@ static inline void mg_store(char *at, int32_t storage, uint64_t code) {
     }
 }
 
+/* Whether a format is IEEE's own of so many bits (FP16, FP32), which the machine converts; units may define others of these widths. */
+static inline int mg_is_ieee(const mg_format *f, int exponent_bits, int fraction_bits) {
+    return f->is_float && f->exponent_bits == exponent_bits && f->fraction_bits == fraction_bits && f->bias == (1 << (exponent_bits - 1)) - 1 &&
+           f->specials == MG_SPECIALS_IEEE && f->sign_shift == exponent_bits + fraction_bits && f->ignored_low == 0 && f->has_zero;
+}
+
 /* Tiles (mg_fast.c, mg_tile.h) -------------------------------------------------------------------------------------- */
 
 /* One decoded operand: [row][column]. `raw`: codes as they are, for the hardware's own arithmetic. */

@@ -150,7 +150,7 @@ MG_BLOCK_CALL void mg_round_reals(const mg_real_rounder *r, mg_f *x) {
     const mg_format *f = r->codes.format;
     const int64_t kept = r->codes.kept, clear = MG_MASK(r->codes.zero == MG_ZERO_POSITIVE);
     const int64_t clear_exact = MG_MASK(r->codes.zero == MG_ZERO_SIGNED_UNDERFLOW), clear_flushed = MG_MASK(r->codes.flush_positive);
-    const int narrow = f->fraction_bits == 23 && f->exponent_bits == 8 && kept == 23 && r->rounding == MG_ROUNDING_NEAREST_EVEN && r->codes.flush &&
+    const int narrow = mg_is_ieee(f, 8, 23) && kept == 23 && r->rounding == MG_ROUNDING_NEAREST_EVEN && r->codes.flush &&
                        r->overflow[0] > r->largest;
     MG_EACH {
         const mg_w sign = (mg_w)x[l] & MG_SIGN, negative = (mg_w)x[l] >> 63;
@@ -365,6 +365,10 @@ static void mg_sum_reals(mg_reals *s, const mg_step *step) {
         else if (aligned) mg_sum_aligned(s, step, picked, members, sum->value);
         else mg_sum_apart(s, picked, members, sum->value);
         if (!s->aligns) continue;
+        if (additions && members > 1) { /* rounded to a format; one term alone is not */
+            MG_EACH sum->exponent[l] = mg_carried_exponent(sum->value[l], step->format.min_exponent);
+            continue;
+        }
         MG_EACH sum->exponent[l] = picked[0]->exponent[l];
         for (int32_t i = 1; i < members; i++) MG_EACH sum->exponent[l] = mg_most(sum->exponent[l], picked[i]->exponent[l]);
     }
@@ -374,7 +378,7 @@ static void mg_sum_reals(mg_reals *s, const mg_step *step) {
     }
     memcpy(s->registers[step->to], s->sums, (size_t)groups * sizeof *s->sums);
     s->count[step->to] = groups;
-    s->held[step->to] = additions && fewest > 1 ? &step->format : NULL; /* one term alone is not rounded */
+    s->held[step->to] = additions && fewest > 1 ? &step->format : NULL;
     if (aligned) s->aligned |= 1 << step->to;
 }
 
@@ -401,6 +405,7 @@ static void mg_fma_reals(mg_reals *s, const mg_step *step) {
             memcpy(total, sum, sizeof sum);
             started = 1;
         }
+        if (s->aligns) MG_EACH s->sums[g].exponent[l] = mg_carried_exponent(total[l], step->format.min_exponent);
     }
     if (step->to == MG_REGISTER_D) {
         mg_write_reals(s, r, s->sums[0].value);
@@ -503,7 +508,7 @@ static void mg_load_reals(const mg_reals *s, const mg_format *f, const char *cod
     const char *at = codes + (ptrdiff_t)k * MG_LANES * (f->storage / 8);
     mg_words wide;
 #ifdef MG_NATIVE_HALVES
-    if (f->fraction_bits == 10 && f->exponent_bits == 5 && f->storage == 16) {
+    if (mg_is_ieee(f, 5, 10)) {
         MG_EACH x->value[l] = (mg_f)MG_NATIVE_HALVES(at + 2 * MG_WORDS * l);
         if (s->aligns) MG_EACH x->exponent[l] = mg_carried_exponent(x->value[l], (o->has_operand_format ? &o->operand_format : f)->min_exponent);
         return;

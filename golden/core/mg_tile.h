@@ -188,9 +188,9 @@ MG_INLINE void MG_OF(mg_decode_fields)(int exponent_bits, int fraction_bits, int
 }
 
 MG_INLINE void MG_OF(mg_decode_codes)(const mg_format *f, mg_vi code, mg_vf *significand, mg_vi *exponent) {
-    if (f->fraction_bits == 23 && f->exponent_bits == 8) { /* f32 and f16 with constants, which is quicker */
+    if (mg_is_ieee(f, 8, 23)) { /* f32 and f16 with constants, which is quicker */
         MG_OF(mg_decode_fields)(8, 23, 127, MG_SPECIALS_IEEE, code & INT32_MAX, code & INT32_MIN, significand, exponent);
-    } else if (f->fraction_bits == 10 && f->exponent_bits == 5) {
+    } else if (mg_is_ieee(f, 5, 10)) {
         MG_OF(mg_decode_fields)(5, 10, 15, MG_SPECIALS_IEEE, code & 0x7fff, code << 16 & INT32_MIN, significand, exponent);
     } else {
         const mg_vi fields = code >> f->ignored_low & ((1 << (f->exponent_bits + f->fraction_bits)) - 1);
@@ -201,11 +201,12 @@ MG_INLINE void MG_OF(mg_decode_codes)(const mg_format *f, mg_vi code, mg_vf *sig
 static inline int MG_OF(mg_decode_kind)(const mg_format *f, int significands) {
     if (!f->is_float) return MG_DECODE_INTEGER;
     if (MG_V >= 8 && f->bits <= 4) return MG_DECODE_SHORT;
-    if (significands || f->specials != MG_SPECIALS_IEEE) return MG_DECODE_FIELDS;
+    if (significands) return MG_DECODE_FIELDS;
 #ifdef MG_NATIVE_HALF
-    if (f->fraction_bits == 10 && f->exponent_bits == 5) return MG_DECODE_HALF;
+    if (mg_is_ieee(f, 5, 10)) return MG_DECODE_HALF;
 #endif
-    return f->exponent_bits == 8 && f->sign_shift > 8 ? MG_DECODE_SINGLE : MG_DECODE_FIELDS;
+    const int upper_bits = f->exponent_bits == 8 && f->bias == 127 && f->specials == MG_SPECIALS_IEEE && f->sign_shift == 8 + f->fraction_bits + f->ignored_low;
+    return upper_bits && f->has_zero ? MG_DECODE_SINGLE : MG_DECODE_FIELDS;
 }
 
 /* Codes to values (or significands) and exponents; raises `top` to the exponent field of infinities and NaNs. */
@@ -354,7 +355,7 @@ static __attribute__((noinline)) mg_vi MG_OF(mg_round_wide)(const mg_operation *
     const int below = f->fraction_bits - kept, least = f->min_exponent, sign_shift = f->sign_shift;
     const uint64_t infinity = f->infinity >> below;
     int32_t out[MG_V];
-    if (f->storage == 32 && f->fraction_bits == 23 && f->exponent_bits == 8 && (!nearest || kept == 23)) {
+    if (mg_is_ieee(f, 8, 23) && (!nearest || kept == 23)) {
         if (nearest) MG_OF(mg_round_f32)(kept, 1, signed_underflow, total, lsb, out);
         else MG_OF(mg_round_f32)(kept, 0, signed_underflow, total, lsb, out);
         return MG_AT(mg_vi, out);

@@ -1,7 +1,8 @@
 """Random units whose numbers doubles hold: what golden/model/doubles.py lets in, and a little beyond.
 
-Three families: additions and fused multiply-adds that round each time, sums aligned by a maximum, and sums
-that are exact. A unit is JSON, which is YAML, so that a failure message is the unit itself.
+Four families: additions and fused multiply-adds that round each time, sums aligned by a maximum, both one
+after the other, and sums that are exact. A unit is JSON, which is YAML, so that a failure message is the unit
+itself.
 """
 
 from __future__ import annotations
@@ -165,6 +166,29 @@ class _Draws:
             last,
         ]
 
+    def rounded_before(self) -> list[dict[str, Any]]:
+        """A sum that is rounded to a format, aligned with c by its own exponent, not that of its terms."""
+        rng = self.rng
+        inner = rng.choice(("f32", "f16", "bf16"))
+        start, order = rng.choice(("c", "zero", "product")), rng.choice(("tree", "sequential"))
+        added = {"of": ["products"], "to": "dot", "order": order, **self.ieee(inner), **self.group(self.k)}
+        product = self.ieee(inner) if rng.random() < 0.5 else {}
+        both = ["dot", "c"]
+        rounding = rng.choice(("toward_zero", "down", "up", "nearest_even", "nearest_away", "to_odd"))
+        floor = self.maybe(floor=rng.choice((-149, -20, 3)))
+        return [
+            *rng.choice(
+                (
+                    [{"fma": {"to": "dot", "start": start, **self.ieee(inner)}}],
+                    [{"multiply": {"to": "products", **product}}, {"sum": added}],
+                )
+            ),
+            {"special_values": {"of": both, "nan": NANS[self.formats["d"]]}},
+            {"align": {"of": both, "fraction_bits": rng.randint(0, 40), "rounding": rounding, **floor}},
+            {"sum": {"of": both, "to": "total"}},
+            self.round_step("total"),
+        ]
+
     def exact(self) -> list[dict[str, Any]]:
         """One exact sum."""
         return [
@@ -178,7 +202,8 @@ class _Draws:
 def doubles_unit(seed: int) -> str:
     """The text of a random unit."""
     draws = _Draws(seed)
-    steps = draws.rng.choice((draws.rounded, draws.fused, draws.aligned, draws.aligned, draws.exact))()
+    families = (draws.rounded, draws.fused, draws.aligned, draws.aligned, draws.rounded_before, draws.exact)
+    steps = draws.rng.choice(families)()
     return json.dumps(
         {"unit": f"doubles{seed}", "shape": {"k": draws.k}, "formats": draws.formats, "steps": steps}
     )

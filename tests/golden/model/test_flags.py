@@ -19,7 +19,7 @@ import golden
 from golden.catalog.unit_text import unit_text
 from golden.errors import OperandError, SpecError
 from golden.instruction import Instruction
-from golden.vectors import default_set, dpi
+from golden.vectors import default_set
 
 EXAMPLES = Path(__file__).parents[3] / "spec" / "examples"
 NAMES = ("invalid", "overflow", "underflow", "inexact")
@@ -455,14 +455,6 @@ def test_a_unit_without_flags_says_so() -> None:
     assert ins.flags_format is None and list(ins.results) == ["d"]
     with pytest.raises(OperandError, match="ieee_add has no status flags"):
         ins.flags([0], c=0, mode=0)
-
-
-def test_what_computes_d_alone_refuses(tmp_path: Path) -> None:
-    """A model without the flags would leave them unchecked."""
-    whole = golden.load_instruction(EXAMPLES / "ieee_fma_flags.yaml")
-    for ins in (whole, whole.plain):
-        with pytest.raises(OperandError, match=r"status flags inexact, .*; a DPI model"):
-            dpi.write(ins, tmp_path / "dpi")
 
 
 def test_written_out_it_is_the_same_unit() -> None:
