@@ -1,5 +1,5 @@
-"""Formats of a unit's own, as wide as FP16 and FP32 but with another bias or no special values: no form of the
-core may read or write them as the machine's own."""
+"""Formats of a unit's own, as wide as FP16 and FP32 but with another bias or no special values: no form of
+the core may read or write them as the machine's own."""
 
 from __future__ import annotations
 
