@@ -91,14 +91,14 @@ MG_INLINE mg_vf MG_OF(mg_fma)(mg_vf x, mg_vf y, mg_vf z) {
 #endif
 }
 
-/* Whether some lane of a mask is set. */
+/* Whether some lane has its sign bit set, as a mask has. */
 MG_INLINE int MG_OF(mg_any)(mg_vi mask) {
 #ifdef MG_NATIVE_ANY
     return MG_NATIVE_ANY(mask);
 #else
     int32_t any = 0;
     MG_EACH_LANE any |= mask[l];
-    return any;
+    return any < 0;
 #endif
 }
 
