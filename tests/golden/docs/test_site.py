@@ -353,6 +353,13 @@ def test_links_of_hand_written_pages(written: str, became: str) -> None:
     assert links.Links(known).relink(written, "timing.md", hand_written=True) == became
 
 
+def test_every_link_of_a_hand_written_page_leads_somewhere() -> None:
+    """What the site's own build would refuse, found without building it."""
+    known = frozenset(page.path for page in sphinx_source.all_pages())
+    for page in sphinx_source.hand_written():
+        links.Links(known).relink(page.write(), page.path, hand_written=True)
+
+
 def test_links_are_relative_to_their_page() -> None:
     vectors = link("v", "vectors/hopper/manifest.json")
     text = f'{link("F", "formats/f16.md#range")}\n<a href="site:architectures/hopper.md#f">x</a> {vectors}'
