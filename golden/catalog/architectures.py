@@ -17,6 +17,7 @@ from golden.catalog import evidence_file
 from golden.catalog.families import Family, Variables, families
 from golden.catalog.vendors import Vendor, take_vendor
 from golden.errors import UnknownNameError, nearest
+from golden.number.format_words import plain_word
 from golden.paths import spec_folder, vector_file
 from golden.registers import layouts
 from golden.yamlfile import Section
@@ -69,8 +70,9 @@ class Architecture:
     """One architecture: targets, devices, sources, its instruction entries, and the instructions that move
     matrices between memory and registers.
 
-    `line`: the vendor's product line, in which generations follow one another. `unknown`: instructions that
-    it has, but whose arithmetic nobody has told.
+    `line`: the vendor's product line, in which generations follow one another. `also_named`: words that mean
+    it beside its name, title, targets and devices. `unknown`: instructions that it has, but whose arithmetic
+    nobody has told.
     """
 
     name: str
@@ -85,6 +87,12 @@ class Architecture:
     movement: tuple[str, ...]
     line: str = ""
     unknown: tuple[Unknown, ...] = ()
+    also_named: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Every word that means the architecture: H100, sm_90, GH100."""
+        return self.title, self.short_title, *self.targets, *self.devices, *self.also_named
 
     @property
     def vendor(self) -> str:
@@ -196,11 +204,13 @@ def _files() -> dict[str, Section]:
 
 @lru_cache(maxsize=16)
 def get_architecture(name: str) -> Architecture:
-    """Returns one architecture; raises UnknownNameError naming near ones."""
+    """Returns the architecture of that very name (`called` knows the words that mean one).
+
+    Raises:
+        UnknownNameError: there is none; the message names near ones.
+    """
     if name not in _files():
-        raise UnknownNameError(
-            f"unknown architecture '{name}', expected one of {', '.join(_files())}{nearest(name, _files())}"
-        )
+        raise _unknown(name)
     document = _files()[name]
     parts = [
         yamlfile.read(spec_folder() / "architectures" / "common" / f"{part}.yaml")
@@ -226,6 +236,7 @@ def get_architecture(name: str) -> Architecture:
         tuple(document.take_names("movement", [])),
         document.take_name("line", ""),
         tuple(_load_unknown(item) for item in unknown),
+        tuple(document.take_names("also_named", [])),
     )
     for part in parts:
         part.done()
@@ -235,6 +246,42 @@ def get_architecture(name: str) -> Architecture:
     if known:
         raise document.error(f"'{min(known)}' is both under 'instructions' and 'unknown'", "unknown")
     return built
+
+
+def _unknown(word: str) -> UnknownNameError:
+    known = _files()
+    meant = _words().get(plain_word(word))
+    hint = nearest(word, [*known, *_words()]) if meant is None else f"; nearest: {meant}"
+    return UnknownNameError(f"unknown architecture '{word}', expected one of {', '.join(known)}{hint}")
+
+
+@lru_cache(maxsize=1)
+def _words() -> dict[str, str]:
+    """The architecture that each word means, words as `plain_word` spells them."""
+    found = {plain_word(name): name for name in _files()}
+    for name in _files():
+        for word in map(plain_word, get_architecture(name).words):
+            if found.setdefault(word, name) != name:
+                raise _files()[name].error(f"'{word}' means {found[word]} as well, expected one of the two")
+    return found
+
+
+def meant(word: str) -> str | None:
+    """The name of the architecture that a word means: its own, a card's (h100, RTX 5090), a target's (sm_90);
+    None where it means none."""
+    return word if word in _files() else _words().get(plain_word(word))
+
+
+def called(word: str) -> str:
+    """Returns the name of the architecture that a word means (see `meant`).
+
+    Raises:
+        UnknownNameError: it means none; the message names near ones.
+    """
+    name = meant(word)
+    if name is None:
+        raise _unknown(word)
+    return name
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
 
-from golden.catalog import architectures
+from golden.catalog import architectures, machine_code, words
 from golden.catalog.families import Variables, fill, shape_of
 from golden.catalog.unit_files import load_instruction
 from golden.errors import UnknownArithmeticError, UnknownNameError, nearest
 from golden.instruction import Evidence, Instruction
-from golden.number.formats import Format, get_format
+from golden.number.formats import get_format
 from golden.program.compiling import compile_program
 from golden.program.program import OperandFormats, Program
 from golden.program.signature import SCALES
@@ -47,7 +47,7 @@ def _build_uncached(
         architecture=architecture,
         program=_program(entry, variables, operands),
         evidence=_evidence(architecture, name, entry),
-        sass=_sass(entry, variables, formats, (m, n, k)),
+        sass=machine_code.names(entry, variables),
         emulated=entry.emulated,
         layout=entry.layout,
         blocks=int(fill(family.blocks, variables)),
@@ -82,65 +82,21 @@ def _evidence(architecture: str, name: str, entry: architectures.Entry) -> Evide
     )
 
 
-def _sass(
-    entry: architectures.Entry,
-    variables: Variables,
-    formats: dict[str, Format],
-    shape: tuple[int, int, int],
-) -> tuple[str, ...]:
-    words = {key.upper(): formats[key].name.upper() for key in "abcd"}
-    words |= {"mnk": "".join(map(str, shape)), "mxnxk": "x".join(map(str, shape))}
-    for word, (variable, texts) in entry.family.vendor.words.items():
-        if variables.get(variable) in texts:
-            words[word] = texts[variables[variable]]
-    try:
-        return tuple(template.format(**words) for template in entry.sass)
-    except KeyError as error:
-        missing = str(error.args[0])
-        raise entry.section.error(
-            f"key 'sass' holds '{{{missing}}}', expected one of {', '.join(words)}{nearest(missing, words)}",
-            "sass",
-        ) from None
-
-
-def _entry_sass(entry: architectures.Entry) -> set[str]:
-    """The SASS mnemonics of an entry's variants that are spelt out one by one (not the sweeps over N)."""
-    return {
-        _sass_of(entry, variables)[0] for variables in ([] if entry.family.fixed.swept else entry.variants())
-    }
-
-
-def _sass_of(entry: architectures.Entry, variables: Variables) -> tuple[str, ...]:
-    operands = {name: get_format(fill(text, variables)) for name, text in entry.family.formats.items()}
-    return _sass(entry, variables, operands, shape_of(variables, entry.section))
-
-
-def _sass_key(name: str) -> str:
-    return re.sub(r"(?<=\d)x(?=\d)", "", name.upper().replace("X", "x"))
-
-
-def _by_sass(architecture: str, name: str) -> list[str]:
-    """Names of the instructions that become the one SASS mnemonic `name`, the plainest spelling of each
-    only."""
-    wanted, found = _sass_key(name), []
-    for full, (entry, variables) in architectures.get_architecture(architecture).names().items():
-        plain = len(entry.sass) == 1 and not entry.emulated and entry.family.is_plain(variables)
-        if plain and _sass_key(_sass_of(entry, variables)[0]) == wanted:
-            found.append(full)
-    return found
-
-
 def instruction(architecture: str, name: str) -> Instruction:
-    """Returns the instruction of that PTX, SASS or AMD name on `architecture`.
+    """Returns the instruction of that PTX, SASS or AMD name on `architecture`: its own name (hopper), that of
+    a card (h100, RTX 5090) or of a target (sm_90).
+
+    Types of operands (nvfp4) are a name where one instruction has them.
 
     Raises:
-        UnknownNameError: no such architecture or instruction (the message names near ones), or a SASS name
-            that stands for several instructions.
+        UnknownNameError: no such architecture or instruction (the message names near ones), or a name that
+            stands for several instructions.
         UnknownArithmeticError: the architecture has it, but nobody has told what it computes.
     """
     cached = _cache.get((architecture, name))
     if cached is not None:
         return cached
+    architecture = architectures.called(architecture)
     names = architectures.get_architecture(architecture).names()
     listed = architectures.get_architecture(architecture).spelled(name)
     if listed is not None:
@@ -150,32 +106,56 @@ def instruction(architecture: str, name: str) -> Instruction:
         raise UnknownArithmeticError(
             f"{architecture} has the instruction '{name}', but its arithmetic is unknown: {unknown[name]}"
         )
-    found = _by_sass(architecture, name)
+    found = machine_code.named(architecture, name)
+    if not found and words.are_types(name):
+        found = list(words.matches(architecture, name))
     if len(found) == 1:
         return instruction(architecture, found[0])
     if found:
         raise UnknownNameError(
-            f"'{name}' names {len(found)} instructions of {architecture}: {', '.join(found[:6])}"
+            f"'{name}' names {len(found)} instructions of {architecture}: {_some(found, 6)}"
         )
     elsewhere = [
         other
         for other in architectures.architectures()
         if architectures.get_architecture(other).spelled(name)
     ]
-    known = known_names(architecture)
-    hint = f" (it exists on {', '.join(elsewhere)})" if elsewhere else nearest(name, known)
+    hint = f" (it exists on {', '.join(elsewhere)})" if elsewhere else _near(name, [architecture])
     raise UnknownNameError(f"unknown instruction '{name}' on {architecture}{hint}")
+
+
+def _some(names: Iterable[str], count: int = 3) -> str:
+    """The first few, one of each sweep over N."""
+    some = list({words.but_for_n(name): name for name in reversed(list(names))}.values())[::-1]
+    return ", ".join(some[:count]) + (", ..." if len(some) > count else "")
+
+
+def _near(name: str, among: list[str]) -> str:
+    """The end of a message: the instructions that `mmagold list NAME` shows, else the names that are near."""
+    found = [(one, list(words.matches(one, name))) for one in among if name.strip()]
+    count = sum(len(names) for _, names in found)
+    if count == 0:
+        return nearest(name, (full for one in among for full in known_names(one)))
+    several = len(among) > 1
+    some = [
+        f"{one}:{full}" if several else full
+        for one, names in found
+        for full in names[: 1 if several else None]
+    ]
+    return f"; '{name}' is in the names or types of {count}, such as {_some(some)}"
 
 
 def known_names(architecture: str) -> list[str]:
     """The full names of an architecture's instructions, then the SASS names that can stand for one."""
     found = architectures.get_architecture(architecture)
     native = (entry for entry in found.entries if len(entry.sass) == 1 and not entry.emulated)
-    return [*found.names(), *(mnemonic for entry in native for mnemonic in _entry_sass(entry))]
+    return [*found.names(), *(mnemonic for entry in native for mnemonic in machine_code.first_names(entry))]
 
 
 def instructions(architecture: str) -> list[Instruction]:
-    """Returns every instruction of an architecture, in the order of its spec."""
+    """Returns every instruction of an architecture (see `instruction` for its names), in the order of its
+    spec."""
+    architecture = architectures.called(architecture)
     return [
         _build(architecture, name, *found)
         for name, found in architectures.get_architecture(architecture).names().items()
@@ -185,8 +165,8 @@ def instructions(architecture: str) -> list[Instruction]:
 def resolve(name: str, arch: str | None = None) -> Instruction:
     """Finds the instruction that a command's or a document's NAME argument means.
 
-    Accepts `architecture:instruction`, an instruction with `arch`, an instruction that only one architecture
-    has, and the path of a custom unit (.yaml or .yml).
+    Accepts `architecture:instruction` (see `instruction`), an instruction with `arch`, an instruction that
+    only one architecture has, and the path of a custom unit (.yaml or .yml).
 
     Raises:
         UnknownNameError: no such thing, or several; the message names candidates.
@@ -199,6 +179,11 @@ def resolve(name: str, arch: str | None = None) -> Instruction:
     prefix, colon, rest = name.partition(":")
     if colon and not rest.startswith(":"):
         return instruction(prefix, rest)
+    if words.are_types(name):
+        raise UnknownNameError(
+            f"'{name}' is no instruction (expected architecture:instruction or a .yaml file)"
+            f"{_near(name, architectures.architectures())}"
+        )
     found, untold = [], None
     for candidate in architectures.architectures():
         try:
@@ -216,8 +201,7 @@ def resolve(name: str, arch: str | None = None) -> Instruction:
         )
     if untold is not None:
         raise untold
-    known = (full for candidate in architectures.architectures() for full in known_names(candidate))
     raise UnknownNameError(
         f"unknown instruction '{name}' (expected architecture:instruction or a .yaml "
-        f"file){nearest(name, known)}"
+        f"file){_near(name, architectures.architectures())}"
     )

@@ -221,8 +221,14 @@ def _main(
 @app.command("list")
 def list_command(
     text: Annotated[
-        str, typer.Argument(help="Only names (PTX, SASS, AMD) that contain this.", show_default=False)
-    ] = "",
+        list[str] | None,
+        typer.Argument(
+            metavar="WORD",
+            help="Only what every word fits: part of a name (PTX, SASS, AMD), a type (nvfp4, fp8), "
+            "a card (h100).",
+            show_default=False,
+        ),
+    ] = None,
     arch: Annotated[
         str | None, typer.Option("--arch", help="Only this architecture.", autocompletion=_complete_arch)
     ] = None,
@@ -230,7 +236,7 @@ def list_command(
         str | None,
         typer.Option(
             "--type",
-            help="Only with an operand of this format (f16, e4m3, ...).",
+            help="Only with an operand of this type (f16, e4m3, fp8, nvfp4, ...).",
             autocompletion=_complete_format,
         ),
     ] = None,
@@ -244,26 +250,27 @@ def list_command(
         bool, typer.Option("--all", help="One row for each N, not a row for the range.")
     ] = False,
     unknown: Annotated[
-        bool, typer.Option("--unknown", help="Those whose arithmetic is unknown; with NAME and --arch alone.")
+        bool, typer.Option("--unknown", help="Those whose arithmetic is unknown; with WORD and --arch alone.")
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Lists instructions; without filters, the architectures."""
     from golden.cli import lists
 
+    words = " ".join(text or ())
     if unknown:
         if any((type_, shape, evidence, every)):
-            raise OperandError("option --unknown goes with NAME, --arch and --json, no other filter")
-        untold = lists.select_unknown(text, arch)
+            raise OperandError("option --unknown goes with WORD, --arch and --json, no other filter")
+        untold = lists.select_unknown(words, arch)
         if as_json:
             _print_json(untold)
         else:
             lists.print_unknown(untold)
         return
-    if not any((text, arch, type_, shape, evidence, every, as_json)):
+    if not any((words, arch, type_, shape, evidence, every, as_json)):
         lists.print_overview()
         return
-    found = lists.select(text, arch, type_, shape, evidence)
+    found = lists.select(words, arch, type_, shape, evidence)
     if as_json:
         _print_json([lists.row_dict(ins) for ins in found])
     else:

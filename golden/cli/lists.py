@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from golden import yamlfile
-from golden.catalog import architectures
-from golden.catalog.lookup import instructions
+from golden.catalog import architectures, words
+from golden.catalog.lookup import instruction, instructions
 from golden.errors import OperandError, UnknownNameError, nearest
 from golden.explain import specification
 from golden.explain.terminal import table
 from golden.instruction import Instruction
+from golden.number.format_words import FormatWord, format_word
 from golden.number.formats import formats, get_format
 from golden.paths import spec_folder
 from golden.program.algorithms import algorithms as all_algorithms
@@ -48,15 +50,13 @@ def print_overview() -> None:
 def select(
     text: str, arch: str | None, type_: str | None, shape: str | None, evidence: str | None
 ) -> list[Instruction]:
-    """Returns the instructions that pass every filter.
+    """Returns the instructions that pass every filter; `text`: words (golden/catalog/words.py).
 
     Raises:
         UnknownNameError, OperandError: a filter names something that does not exist at all.
     """
-    if arch is not None:
-        architectures.get_architecture(arch)
-    if type_ is not None:
-        get_format(type_)
+    chosen = architectures.architectures() if arch is None else [architectures.called(arch)]
+    kind = None if type_ is None else format_word(type_) or FormatWord((get_format(type_).name,))
     if evidence is not None and evidence not in architectures.EVIDENCE:
         raise UnknownNameError(
             f"unknown evidence '{evidence}', expected one of "
@@ -65,16 +65,9 @@ def select(
     wanted = None if shape is None else _shape(shape)
     return [
         ins
-        for name in ([arch] if arch else architectures.architectures())
-        for ins in instructions(name)
-        if (
-            not text
-            or any(
-                _plain(text) in _plain(known)
-                for known in (*architectures.get_architecture(name).spellings(ins.name), *ins.sass)
-            )
-        )
-        and (type_ is None or type_ in {fmt.name for fmt in ins.own_formats.values()})
+        for name in chosen
+        for ins in map(partial(instruction, name), words.matches(name, text))
+        if (kind is None or words.means_types_of(kind, ins))
         and (wanted is None or ins.shape == wanted)
         and (evidence is None or ins.evidence.kind == evidence)
     ]
@@ -88,9 +81,9 @@ def select_unknown(text: str, arch: str | None) -> list[dict[str, str]]:
     """
     return [
         {"architecture": name, "name": full, "why": why}
-        for name in ([arch] if arch else architectures.architectures())
+        for name in ([architectures.called(arch)] if arch else architectures.architectures())
         for full, why in architectures.get_architecture(name).unknown_names().items()
-        if _plain(text) in _plain(full)
+        if words.in_name(name, text, full)
     ]
 
 
@@ -104,11 +97,6 @@ def print_unknown(found: list[dict[str, str]]) -> None:
         rows.add_row(one["architecture"], one["name"], one["why"])
     Console().print(rows, highlight=False)
     Console().print(f"[dim]{len(found)} instructions[/]")
-
-
-def _plain(name: str) -> str:
-    """Names without regard to case and to how shapes are spelt: DMMA.16x8x16 is DMMA.16816."""
-    return re.sub(r"(?<=\d)x(?=\d)", "", name.lower())
 
 
 def _shape(text: str) -> tuple[int, int, int]:
@@ -147,7 +135,7 @@ def print_instructions(found: list[Instruction], every: bool) -> None:
     rows = table("architecture", "instruction", "N", "algorithm", "evidence")
     merged: dict[tuple[str, ...], list[Instruction]] = {}
     for ins in found:
-        key = ins.name if every else re.sub(r"(m\d+n)\d+(k\d+)", r"\1*\2", ins.name)
+        key = ins.name if every else words.but_for_n(ins.name)
         merged.setdefault((ins.architecture, key, ins.evidence.kind, *ins.program.algorithms), []).append(ins)
     for (arch, key, evidence, *names), group in merged.items():
         sizes = sorted({ins.n for ins in group})

@@ -82,9 +82,9 @@ def export(what: Instruction | str, form: str = "md", out: str | Path | None = N
 
 def _subject(what: Instruction | str) -> Instruction | str:
     """The instruction, or the name of an architecture."""
-    if isinstance(what, Instruction) or what in architectures.architectures():
+    if isinstance(what, Instruction):
         return what
-    return resolve(what)
+    return architectures.meant(what) or resolve(what)
 
 
 def _write(text: str, out: str | Path | None) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from golden import yamlfile
-from golden.catalog.architectures import get_architecture
+from golden.catalog.architectures import called
 from golden.catalog.families import fill
 from golden.catalog.lookup import instruction, resolve
 from golden.errors import MmagoldError, SpecError
@@ -27,12 +27,12 @@ def plans(architecture: str) -> list[Plan]:
     Raises:
         UnknownNameError: no such architecture. SpecError: its file is wrong.
     """
-    return list(_named(get_architecture(architecture).name).values())
+    return list(_named(called(architecture)).values())
 
 
 def named(architecture: str, name: str) -> Plan | None:
     """The plan of that name, None where there is none. Raises as `plans`."""
-    return _named(get_architecture(architecture).name).get(name)
+    return _named(called(architecture)).get(name)
 
 
 def load_plan(path: str | Path) -> Plan:

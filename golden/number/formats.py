@@ -269,7 +269,15 @@ def get_format(name: str) -> Format:
     try:
         return _formats()[name]
     except KeyError:
-        raise UnknownNameError(f"unknown format '{name}'{nearest(name, _formats())}") from None
+        raise UnknownNameError(f"unknown format '{name}'{_meant(name)}") from None
+
+
+def _meant(name: str) -> str:
+    """What somebody meant who wrote the name of no format: the end of a message."""
+    from golden.number.format_words import format_word  # it reads formats itself
+
+    word = format_word(name)
+    return nearest(name, _formats()) if word is None else f", here it is called {word}"
 
 
 _ML_DTYPES = {
@@ -284,6 +292,11 @@ _ML_DTYPES = {
     "ue8m0": "float8_e8m0fnu",
     "ue4m3": "float8_e4m3fn",
 }
+
+
+def library_names() -> dict[str, str]:
+    """The names that ml_dtypes has for formats, each with its format here."""
+    return {library: name for name, library in reversed(_ML_DTYPES.items())}  # of two formats the plainer
 
 
 def native_dtype(fmt: Format) -> np.dtype[Any] | None:

@@ -1,0 +1,56 @@
+"""What instructions are called in machine code (SASS), and which instruction such a name means."""
+
+from __future__ import annotations
+
+import re
+
+from golden.catalog import architectures
+from golden.catalog.families import Variables, fill, shape_of
+from golden.errors import nearest
+from golden.number.formats import get_format
+
+
+def names(entry: architectures.Entry, variables: Variables) -> tuple[str, ...]:
+    """The machine instructions that a variant becomes; the first is the one that multiplies.
+
+    Raises:
+        SpecError: `sass` of the entry has a word that nothing fills.
+    """
+    formats = {operand: get_format(fill(text, variables)) for operand, text in entry.family.formats.items()}
+    shape = tuple(map(str, shape_of(variables, entry.section)))
+    words = {key.upper(): formats[key].name.upper() for key in "abcd"}
+    words |= {"mnk": "".join(shape), "mxnxk": "x".join(shape)}
+    for word, (variable, texts) in entry.family.vendor.words.items():
+        if variables.get(variable) in texts:
+            words[word] = texts[variables[variable]]
+    try:
+        return tuple(template.format(**words) for template in entry.sass)
+    except KeyError as error:
+        missing = str(error.args[0])
+        raise entry.section.error(
+            f"key 'sass' holds '{{{missing}}}', expected one of {', '.join(words)}{nearest(missing, words)}",
+            "sass",
+        ) from None
+
+
+def first_names(entry: architectures.Entry) -> set[str]:
+    """The first mnemonics of an entry's variants that are spelt out one by one (not the sweeps over N)."""
+    return {
+        names(entry, variables)[0] for variables in ([] if entry.family.fixed.swept else entry.variants())
+    }
+
+
+def plain(name: str) -> str:
+    """A name without regard to case and to how shapes are spelt: DMMA.16x8x16 is dmma.16816."""
+    return re.sub(r"(?<=\d)x(?=\d)", "", name.lower())
+
+
+def named(architecture: str, name: str) -> list[str]:
+    """Names of the instructions that become the one SASS mnemonic `name`, the plainest spelling of each
+    only."""
+    wanted, found = plain(name), []
+    for full, (entry, variables) in architectures.get_architecture(architecture).names().items():
+        single = len(entry.sass) == 1 and not entry.emulated and entry.family.is_plain(variables)
+        if single and plain(names(entry, variables)[0]) == wanted:
+            found.append(full)
+    return found
