@@ -528,7 +528,7 @@ app.info.epilog = _absent.replace("[", r"\[")
 
 
 def main() -> NoReturn:
-    """Entry point of the console command (see mmagold.py); ends the program."""
+    """Entry point of the console command (see mmagold/__init__.py); ends the program."""
     boundary.end(lambda: cast(_Group, typer.main.get_command(app)).status(prog_name="mmagold"))
 
 

@@ -23,7 +23,9 @@ _B = Annotated[Path, typer.Option("--b", help="B (K, N), .npy.")]
 def run(
     plan: Annotated[
         str,
-        typer.Option("--plan", help="A .yaml file, or architecture:plan (gemm plans), or :instruction."),
+        typer.Option(
+            "--plan", help="A .yaml file (plan or unit), architecture:plan (gemm plans), or :instruction."
+        ),
     ],
     a: _A,
     b: _B,
@@ -40,13 +42,14 @@ def run(
     """Computes a whole matrix product as a kernel with the plan does, bit for bit."""
     from golden.files import output
     from golden.files.npyfile import read_array
+    from golden.gemm.plan_files import any_plan
     from golden.gemm.product import gemm
 
     if out is None and against is None:
         raise typer.BadParameter("neither --out nor --against was given, expected where D goes")
     if out is not None:
         output.check(out)
-    chosen = _plan(plan)
+    chosen = any_plan(plan)
     files = {"C": c, "metadata": metadata, "scale_a": scale_a, "scale_b": scale_b, "bias": bias}
     given = {name: read_array(path) for name, path in files.items() if path is not None}
     wanted = None if against is None else read_array(against)
@@ -58,19 +61,6 @@ def run(
         typer.echo(f"{out}: {' x '.join(map(str, d.shape))} {fmt.name}", err=True)
     if wanted is not None:
         _compare(d, wanted, fmt.name, str(against))
-
-
-def _plan(text: str) -> Plan:
-    from golden.errors import OperandError
-    from golden.gemm.plan import plan
-    from golden.gemm.plan_files import load_plan
-
-    if text.endswith((".yaml", ".yml")):
-        return load_plan(text)
-    architecture, colon, name = text.partition(":")
-    if not colon:
-        raise OperandError(f"plan '{text}' has no architecture, expected architecture:plan or a .yaml file")
-    return plan(architecture, name)
 
 
 def _write(path: Path, array: Any) -> None:

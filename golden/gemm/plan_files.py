@@ -10,10 +10,10 @@ from golden import yamlfile
 from golden.catalog.architectures import called
 from golden.catalog.families import fill
 from golden.catalog.lookup import instruction, resolve
-from golden.errors import MmagoldError, SpecError
+from golden.errors import MmagoldError, OperandError, SpecError
 from golden.files.escape import one_line
 from golden.gemm.options import KEYS
-from golden.gemm.plan import OWN, Fail, Plan, build
+from golden.gemm.plan import OWN, Fail, Plan, build, plan
 from golden.instruction import CUSTOM, Evidence
 from golden.paths import spec_folder
 from golden.yamlfile import Section
@@ -57,6 +57,25 @@ def load_plan(path: str | Path) -> Plan:
         raise document.error(str(error), "instruction") from None
     evidence = Evidence("derived", source) if source else OWN
     return build(unit, _options(document), _fail(document), name=name, title=title, evidence=evidence)
+
+
+def any_plan(text: str) -> Plan:
+    """The plan of a word: the .yaml file of a plan or of a unit (then one chain of it), or
+    architecture:instruction, or architecture:plan.
+
+    Raises:
+        SpecError, UnknownNameError: of the file or the names. OperandError: the word is none of these.
+    """
+    if text.endswith((".yaml", ".yml")):
+        document = yamlfile.read(text)
+        return build(resolve(text), {}) if "unit" in document else load_plan(text)
+    architecture, colon, name = text.partition(":")
+    if not colon:
+        raise OperandError(
+            f"plan '{text}' has no architecture, expected architecture:plan, architecture:instruction or a "
+            f".yaml file"
+        )
+    return plan(architecture, name)
 
 
 def plan_text(plan: Plan) -> str:

@@ -12,20 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from golden.number.tensor_names import TORCH_NAMES
 from hw_capture.errors import DeviceError, ToolMissing
 from hw_capture.products.cases import Case
 
 Bits = npt.NDArray[Any]
-_TYPES = {
-    "f16": "float16",
-    "bf16": "bfloat16",
-    "f32": "float32",
-    "f64": "float64",
-    "s8": "int8",
-    "s32": "int32",
-    "e4m3": "float8_e4m3fn",
-    "e5m2": "float8_e5m2",
-}
 _NO_KERNEL = re.compile(r"cu(da)?[A-Z]|Activity Buffer")
 """What the profiler lists beside kernels: calls of the driver and of itself."""
 
@@ -82,7 +73,7 @@ class Torch:
 
     def dtype(self, fmt: str) -> Any:
         """The type of PyTorch for a format."""
-        return getattr(self.torch, _TYPES[fmt])
+        return getattr(self.torch, TORCH_NAMES[fmt])
 
     def _tensors(self, case: Case, operands: Mapping[str, Bits]) -> dict[str, Any]:
         """The operands on the GPU, of their types; B lies as (n, k) in memory unless the case says rows."""

@@ -1,8 +1,8 @@
 """The command `mmagold`, and `python -m mmagold`: golden.cli.app behind a guard for installations that are
-not whole.
+not whole. `mmagold.torch` is the door to PyTorch (golden/tensors).
 
 Python itself ends with status 1 where an import fails, and status 1 means "not equal" here. This module
-stands outside of the packages, because importing any of them imports NumPy, and needs nothing but the
+stands outside of the other packages, because importing any of them imports NumPy, and needs nothing but the
 standard library.
 """
 
@@ -29,7 +29,3 @@ def main() -> NoReturn:
         )
         sys.exit(2)
     command()
-
-
-if __name__ == "__main__":
-    main()
