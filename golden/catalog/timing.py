@@ -38,6 +38,8 @@ QUANTITIES = (
     "chip_throughput",
     "bytes_per_warp",
     "kernel_cycles",
+    "share_of_peak",
+    "bank_conflicts",
 )
 _PLACEHOLDERS = ("shape", "ab", "cd", "suffix")
 _NUMBERS = ("value", "range", "text", "completion", "completion_a", "interval", "points", "ways")
@@ -112,14 +114,7 @@ def load(name: str | Path) -> list[Figure]:
         UnknownNameError: no such name.
         SpecError: the file is wrong; file and line.
     """
-    path = Path(name)
-    if path.suffix != ".yaml":
-        if str(name) not in names():
-            raise UnknownNameError(
-                f"no timing tables '{name}', expected one of "
-                f"{', '.join(names())}{nearest(str(name), names())}"
-            )
-        path = spec_folder() / "timing" / f"{name}.yaml"
+    path = _path(name)
     top = read(path)
     origin = {key: str(top.take(key, str)).strip() for key in ("source", "device", "architecture")}
     top.take("measured", Section, None)
@@ -128,6 +123,24 @@ def load(name: str | Path) -> list[Figure]:
     if not figures:
         raise top.error("no table holds a figure", "tables")
     return figures
+
+
+def _path(name: str | Path) -> Path:
+    path = Path(name)
+    if path.suffix != ".yaml":
+        if str(name) not in names():
+            raise UnknownNameError(
+                f"no timing tables '{name}', expected one of "
+                f"{', '.join(names())}{nearest(str(name), names())}"
+            )
+        path = spec_folder() / "timing" / f"{name}.yaml"
+    return path
+
+
+def measured(name: str | Path) -> bool:
+    """Whether a file holds our own measurements: its key `measured` says how. Raises UnknownNameError."""
+    # Not parsed: that takes seconds for a file with every point.
+    return any(line.startswith("measured:") for line in _path(name).read_text("utf-8").splitlines())
 
 
 def conflict(ways: str | int) -> str:

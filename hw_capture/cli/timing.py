@@ -55,7 +55,7 @@ def bench_gpu(
     from hw_capture.cli.app import check_writable
     from hw_capture.errors import HwError
 
-    target = _target(arch)
+    target = newest_target(arch)
     chosen = subjects.select(subjects.all_subjects(arch), only)
     if not chosen:
         raise no_match(
@@ -81,7 +81,7 @@ def bench_gpu(
         raise HwError(f"{len(missing)} of {len(chosen)} instructions were not measured, such as {missing[0]}")
 
 
-def _target(arch: str) -> str:
+def newest_target(arch: str) -> str:
     """The newest real target of an architecture."""
     from golden.catalog.architectures import get_architecture
     from hw_capture.kernels.build import nvcc_compiles
@@ -195,7 +195,7 @@ def compare(
     others = theirs or [
         name
         for name in tables.names()
-        if name != Path(ours).stem and _same_architecture(name, mine[0].architecture)
+        if not tables.measured(name) and _same_architecture(name, mine[0].architecture)
     ]
     found = pairs(mine, [figure for name in others for figure in tables.load(name)])
     if as_json:

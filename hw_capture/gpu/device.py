@@ -10,7 +10,7 @@ PyCUDA is imported when a device is opened, not before.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -74,6 +74,12 @@ class Kernel:
         """
         self.launch(*arguments, grid=grid, block=block, shared=shared)
         self._device.wait(self.name)
+
+    def allow_shared(self, nbytes: int) -> None:
+        """Lets launches ask for that much dynamic shared memory, which above 48 KiB has to be said before."""
+        with _reported(self._device.cuda, f"kernel {self.name}: {nbytes} bytes of shared memory"):
+            limit = self._device.cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+            self.function.set_attribute(limit, nbytes)
 
     def launch(
         self, *arguments: Any, grid: int | tuple[int, ...], block: int | tuple[int, ...], shared: int = 0
@@ -175,9 +181,14 @@ class Device:
         """Returns a buffer, every byte of it `fill` if given."""
         with _reported(self.cuda, f"{nbytes} bytes on the GPU"):
             buffer = self.cuda.mem_alloc(max(nbytes, 1))
-            if fill is not None:
-                self.cuda.memset_d8(buffer, fill, max(nbytes, 1))
-            return buffer
+        if fill is not None:
+            self.fill(buffer, max(nbytes, 1), fill)
+        return buffer
+
+    def fill(self, buffer: Any, nbytes: int, value: int) -> None:
+        """Sets every byte of a buffer."""
+        with _reported(self.cuda, f"{nbytes} bytes on the GPU"):
+            self.cuda.memset_d8(buffer, value, nbytes)
 
     def download(self, buffer: Any, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Bytes:
         """Returns the buffer's content as an array."""
@@ -185,6 +196,17 @@ class Device:
         with _reported(self.cuda, f"copying {found.nbytes} bytes from the GPU"):
             self.cuda.memcpy_dtoh(found, buffer)
         return found
+
+    def milliseconds(self, launch: Callable[[], None], what: str = "the GPU") -> float:
+        """Returns how long what `launch` puts on the GPU takes there; waits; raises DeviceError if it
+        failed."""
+        with _reported(self.cuda, f"kernel {what}"):
+            before, after = self.cuda.Event(), self.cuda.Event()
+            before.record()
+            launch()
+            after.record()
+            after.synchronize()
+            return float(before.time_till(after))
 
     def wait(self, what: str = "the GPU") -> None:
         """Waits for everything that was launched; raises DeviceError if it failed."""

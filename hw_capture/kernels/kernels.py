@@ -74,9 +74,11 @@ class Registers:
         """Function back."""
         return _CASTS[self.constraint][2]
 
-    def declaration(self, constant: bool = True) -> str:
-        """The parameter of a device function."""
-        return f"{'const ' if constant else ''}{self.word} (&{self.name})[{self.count}]"
+    def declaration(self, constant: bool = True, typed: bool = False) -> str:
+        """The parameter of a device function: words, or with `typed` the C++ type."""
+        return (
+            f"{'const ' if constant else ''}{self.type if typed else self.word} (&{self.name})[{self.count}]"
+        )
 
     def inputs(self) -> list[str]:
         """The operands of an asm statement."""
@@ -142,14 +144,18 @@ def registers(ins: Instruction, operand: str) -> Registers:
     return Registers(operand, count, "u64" if wide else "u32", constraint, 8 if repeated else count)
 
 
-def inline(ins: Instruction, form: str = "registers", name: str = "mma") -> str:
+def inline(ins: Instruction, form: str = "registers", name: str = "mma", typed: bool = False) -> str:
     """The device function that executes the instruction once; see the module's text for its parameters.
+
+    Args:
+        typed: d of wgmma in its C++ type (float for f32), not as words. Where wgmma runs on while others are
+            issued, ptxas takes the copy from words for a read of the accumulators, and waits.
 
     Raises:
         NoKernelError: no kernel for this instruction, or none of this form.
     """
     _check(ins, form)
-    return _warpgroup_inline(ins, form, name) if _warpgroup(ins) else _warp_inline(ins, name)
+    return _warpgroup_inline(ins, form, name, typed) if _warpgroup(ins) else _warp_inline(ins, name)
 
 
 def source(ins: Instruction, form: str = "registers", name: str = "run", complete: bool = True) -> str:
@@ -266,19 +272,19 @@ def _wgmma_text(ins: Instruction, form: str) -> tuple[str, list[str]]:
     return f"{ins.name} {', '.join(operands)};", inputs
 
 
-def _warpgroup_inline(ins: Instruction, form: str, name: str) -> str:
+def _warpgroup_inline(ins: Instruction, form: str, name: str, typed: bool) -> str:
     d, a = registers(ins, "d"), registers(ins, "a")
     text, inputs = _wgmma_text(ins, form)
-    signature = [d.declaration(False), "u64 a" if form == "shared" else a.declaration(), "u64 b"]
+    signature = [d.declaration(False, typed), "u64 a" if form == "shared" else a.declaration(), "u64 b"]
     return _render(
         "inline",
         instruction=ins.name,
         name=name,
         signature=", ".join(signature + [f"u32 {x}" for x in _extras(ins)]),
-        held=d,
+        held=None if typed else d,
         accumulates=True,
         text="{ .reg .pred p; setp.eq.u32 p, 0, 0; " + text + " }",
-        outputs=", ".join(f'"+{d.constraint}"(held[{i}])' for i in range(d.count)),
+        outputs=", ".join(f'"+{d.constraint}"({"d" if typed else "held"}[{i}])' for i in range(d.count)),
         inputs=", ".join(inputs),
     )
 

@@ -1,0 +1,67 @@
+"""Holds the machine code of the ladder's kernels against what it has to be: so many matrix instructions,
+loads and copies in a step of K, and nothing in local memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from hw_capture.bench import loops
+from hw_capture.bench.ablation.variants import Variant
+from hw_capture.errors import HwError, SassError
+from hw_capture.gpu import processes
+from hw_capture.kernels import toolchain
+
+
+@dataclass(frozen=True)
+class Built:
+    """A compiled kernel, and what its step of K holds."""
+
+    variant: Variant
+    cubin: bytes
+    loop: dict[str, int]
+
+
+def check(variant: Variant, disassembly: str) -> dict[str, int]:
+    """Returns what one step of K holds (SASS name to count).
+
+    Raises:
+        SassError: an instruction stands there more or less often than it has to.
+    """
+    code = loops.kernels(disassembly).get("run")
+    if code is None:
+        raise SassError(f"{variant.label}: the disassembly holds no kernel 'run'")
+    for where, names, wanted in (
+        ("the step of K", code.loop(), variant.step()),
+        ("the kernel", code.names(), variant.whole()),
+    ):
+        for name, times in wanted.items():
+            found = sum(loops.counted(names, (name,)).values())
+            if found != times:
+                raise SassError(f"{variant.label}: {where} holds {found} x {name}, expected {times}")
+    return {name: times for name, times in variant.step().items() if times}
+
+
+def build(variants: Sequence[Variant], target: str) -> Generator[Built | tuple[Variant, str], None, None]:
+    """Compiles kernels, several at a time, and checks them; yields (variant, reason) for what fails."""
+    toolchain.require("nvdisasm", "cuobjdump")
+    toolchain.require("nvcc")
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        jobs = [pool.submit(_build, variant, target) for variant in variants]
+        try:
+            for job in jobs:
+                yield job.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            processes.stop_all()
+            raise
+
+
+def _build(variant: Variant, target: str) -> Built | tuple[Variant, str]:
+    try:
+        cubin = toolchain.compile(variant.source(), target)
+        return Built(variant, cubin, check(variant, toolchain.disassemble(cubin)))
+    except HwError as error:
+        return variant, str(error)

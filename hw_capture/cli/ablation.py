@@ -1,0 +1,133 @@
+"""The command `mmagold bench-kernels`: whole matrix products in a ladder of kernels."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from golden.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from hw_capture.bench.ablation.run import Result
+    from hw_capture.bench.ablation.variants import Variant
+
+SIZE_UNIT = 256
+
+
+def bench_kernels(
+    out: Annotated[
+        Path | None, typer.Option("--out", help="YAML file, such as spec/timing/kernels_h200.yaml.")
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", help="CSV file, a line for each kernel and size.")
+    ] = None,
+    arch: Annotated[str, typer.Option("--arch", help="Architecture of the GPU.")] = "hopper",
+    only: Annotated[str, typer.Option("--only", metavar="TEXT", help="Only what has this in its name.")] = "",
+    size: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--size", min=SIZE_UNIT, help="Rows, columns and K; multiples of 256 (2048, 4096, 8192)."
+        ),
+    ] = None,
+    runs: Annotated[int, typer.Option("--runs", min=1, help="Runs of each kernel; the median counts.")] = 9,
+    gpu: Annotated[int, typer.Option("--gpu", min=0, help="Number of the GPU.")] = 0,
+    compile_only: Annotated[
+        bool, typer.Option("--compile-only", help="Build and check the machine code; needs no GPU.")
+    ] = False,
+) -> None:
+    """Measures what asynchronous copies, permuted shared memory, TMA and wgmma are worth in whole products.
+
+    Exit status: 0 done and every product as the model says, 1 a product is not, 2 something could not be
+    measured.
+    """
+    from golden.errors import no_match
+    from hw_capture.bench.ablation.variants import all_variants
+    from hw_capture.cli.app import check_writable
+    from hw_capture.cli.timing import newest_target
+
+    target = newest_target(arch)
+    known = all_variants(arch)
+    chosen = [variant for variant in known if only in variant.label]
+    if not chosen:
+        raise no_match(f"kernel of {arch}", only, (variant.label for variant in known))
+    sizes = list(dict.fromkeys(size or (2048, 4096, 8192)))
+    if wrong := [one for one in sizes if one % SIZE_UNIT]:
+        raise typer.BadParameter(f"{wrong[0]} is no multiple of {SIZE_UNIT}", param_hint="--size")
+    check_writable(out, csv)
+    if compile_only:
+        _report(chosen, target)
+        return
+    if out is None and csv is None:
+        raise typer.BadParameter("name a file", param_hint="--out")
+    result = _measure(chosen, arch, gpu, sizes, runs)
+    if result.points:
+        _write(result, out, csv, arch, chosen, runs)
+    _summary(result)
+
+
+def _report(chosen: list[Variant], target: str) -> None:
+    from hw_capture.bench.ablation.machine_code import Built, build
+    from hw_capture.errors import HwError
+
+    wrong = 0
+    with closing(build(chosen, target)) as built:
+        for item in built:
+            if isinstance(item, Built):
+                held = ", ".join(f"{count} x {name}" for name, count in item.loop.items())
+                typer.echo(f"{item.variant.label}: {held}")
+            else:
+                wrong += 1
+                typer.echo(item[1])
+    typer.echo(f"{target}: {len(chosen) - wrong} of {len(chosen)} kernels hold what they have to")
+    if wrong:
+        raise HwError(f"{wrong} of {len(chosen)} kernels do not hold what they have to")
+
+
+def _measure(chosen: list[Variant], arch: str, gpu: int, sizes: list[int], runs: int) -> Result:
+    from hw_capture.bench.ablation import machine_code, run
+    from hw_capture.gpu import device
+    from hw_capture.record.capture import target_for
+
+    with device.open(gpu) as opened, progress_bar() as progress:
+        with closing(machine_code.build(chosen, target_for(arch, opened.facts()))) as built:
+            kernels = list(built)
+        try:
+            return run.measure(opened, kernels, sizes, runs, progress=progress)
+        except run.ResultError as error:
+            typer.echo(str(error))
+            raise typer.Exit(1) from None
+
+
+def _write(
+    result: Result, out: Path | None, csv: Path | None, arch: str, chosen: list[Variant], runs: int
+) -> None:
+    from hw_capture.bench.ablation import report
+
+    if out is not None:
+        report.write(result, out, arch, chosen, runs)
+    if csv is not None:
+        report.write_csv(result, csv)
+
+
+def _summary(result: Result) -> None:
+    from rich.console import Console
+
+    from golden.explain.terminal import table
+    from hw_capture.errors import HwError
+
+    rows = table("kernel", "size>", "cycles>", "TFLOP/s>", "of peak>")
+    for p in result.points:
+        cycles = f"{p.cycles[0]:,.0f}" if p.cycles else ""
+        share = "" if p.share is None else f"{100 * p.share:.1f} %"
+        rows.add_row(p.label, str(p.size), cycles, f"{p.teraflops:.1f}", share)
+    Console().print(rows)
+    for label, reason in result.left_out.items():
+        typer.echo(f"left out: {label}: {reason}", err=True)
+    typer.echo(f"{sum(p.checked for p in result.points):,} elements of D are as the model says")
+    if any("cublas" not in label for label in result.left_out):
+        raise HwError(
+            f"{len(result.left_out)} kernels were not measured, such as {next(iter(result.left_out))}"
+        )
