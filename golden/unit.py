@@ -73,7 +73,8 @@ Function = Callable[..., npt.ArrayLike | Mapping[str, npt.ArrayLike]]
 
 class FunctionUnit(Signature):
     """A function f(a, b, c) -> d on raw codes, a and b (n, k), c and d (n,), as a unit; operands are given by
-    their names, metadata and scales too. With status flags it may answer {"d": ..., "flags": ...}."""
+    their names, metadata and scales too, C-contiguous. With status flags it may answer {"d": ..., "flags":
+    ...}."""
 
     function: Function
 
@@ -127,7 +128,8 @@ class FunctionUnit(Signature):
         told: dict[str, Bits] = {}
 
         def ask(batch: Operands) -> npt.ArrayLike:
-            found = self.function(**batch)
+            # what software answers can depend on how its operands lie in memory, never on who asks
+            found = self.function(**{name: np.ascontiguousarray(codes) for name, codes in batch.items()})
             if not isinstance(found, Mapping):
                 return found
             if "flags" in found:

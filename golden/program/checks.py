@@ -3,6 +3,7 @@ sound."""
 
 from __future__ import annotations
 
+from copy import copy
 from typing import assert_never
 
 from golden.number.formats import Format, Kind
@@ -87,6 +88,12 @@ class StepChecks:
         self.missing = {"b"} if operands.b == ONE else set()
         self.missing |= {"c"} if frame.seed == NO_SEED else set()
         self.scales = 0
+
+    def fork(self) -> StepChecks:
+        """The same after the same steps; other ones can follow in each."""
+        other = copy(self)
+        other.registers = dict(self.registers)
+        return other
 
     def add(self, step: Step, body: Section) -> None:
         """Checks the next step.

@@ -120,7 +120,6 @@ def _is_nan(word: int | None, fmt: Format) -> bool:
     return word < 1 << fmt.bits and fmt.decode(word).kind == Kind.NAN
 
 
-@lru_cache(maxsize=1 << 14)
 def _checked(
     steps: tuple[Step, ...],
     frame: Operation,
@@ -128,15 +127,34 @@ def _checked(
     scales: tuple[tuple[str, Format], ...],
     k: int,
 ) -> bool:
-    a, b, c, d = formats
-    checks = StepChecks(frame, OperandFormats(a, b, c, d, k, {}, dict(scales)))
-    try:
-        for step in steps:
-            StepReader(step.op, _NOWHERE, frame.out_format, {}).check(step)
-            checks.add(step, _NOWHERE)
-    except (SpecError, CoreError):
+    if _followed(steps, frame, formats, scales, k) is None:
         return False
     last, out = steps[-1], frame.out_format
     if not all(_is_nan(getattr(step, "nan", None), format_of(step) or out) for step in steps):
         return False
     return last.to == "d" and getattr(last, "format", None) == out
+
+
+@lru_cache(maxsize=1 << 15)
+def _followed(
+    steps: tuple[Step, ...],
+    frame: Operation,
+    formats: tuple[Format, ...],
+    scales: tuple[tuple[str, Format], ...],
+    k: int,
+) -> StepChecks | None:
+    """The registers after some steps; None where the loader refuses one. Neighbours of a candidate share
+    their first steps with it, and what is known of those is not asked again."""
+    a, b, c, d = formats
+    if not steps:
+        return StepChecks(frame, OperandFormats(a, b, c, d, k, {}, dict(scales)))
+    before = _followed(steps[:-1], frame, formats, scales, k)
+    if before is None:
+        return None
+    checks, step = before.fork(), steps[-1]
+    try:
+        StepReader(step.op, _NOWHERE, frame.out_format, {}).check(step)
+        checks.add(step, _NOWHERE)
+    except (SpecError, CoreError):
+        return None
+    return checks

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from golden.dissect.blackbox.candidates import Candidate, candidate, operation
 from golden.dissect.blackbox.order import C as _C
 from golden.dissect.blackbox.order import Node, terms_of
+from golden.dissect.blackbox.trees import binary as is_binary
+from golden.dissect.blackbox.trees import rounded_trees
 from golden.number.formats import Format, get_format
 from golden.program.program import Operation
 from golden.program.signature import Signature
@@ -20,6 +22,7 @@ from golden.program.steps import Additions, Align, Fma, Multiply, Round, Scale, 
 
 START_BITS = 24
 _RNE = "nearest_even"
+_F64 = get_format("f64")
 Group = tuple[str, int]
 
 
@@ -77,6 +80,9 @@ def _flat(f: _Frame, extra: tuple[str, ...] = ("c",)) -> Iterator[tuple[str, lis
     head = [*f.products, *f.specials(*of)]
     yield "one aligned sum", [*head, align(of), Sum(of=of, to="total"), f.last()]
     yield "one exact sum", [*head, Sum(of=of, to="total"), f.last()]
+    if f.d.is_float and f.d.fraction_bits < _F64.fraction_bits:  # what a function of doubles gives
+        double = replace(f.last(), to="partial", format=_F64)
+        yield "one exact sum, rounded in f64", [*head, Sum(of=of, to="total"), double, f.last("partial")]
     if extra == ("c",):
         yield from _late(f)
 
@@ -288,7 +294,9 @@ def _of_tree(f: _Frame, tree: Node) -> Iterator[Candidate | None]:
     binary = links is not None and all(len(one.products) + one.c <= 1 for one in links[1:])
     if (links is not None and len(links) == 1) or _products_first(tree):
         yield from _both(f, _flat(f), everything)
-    if binary or f.takes.stored_k <= 2 or _binary(tree):
+    if is_binary(tree):
+        yield from rounded_trees(f.takes, tree)
+    if binary or f.takes.stored_k <= 2 or is_binary(tree):
         yield from _both(f, _chains(f), order)
     for group in _groups(f, tree):
         yield from _both(f, _grouped(f, group), everything)
@@ -304,10 +312,6 @@ def _of_tree(f: _Frame, tree: Node) -> Iterator[Candidate | None]:
 def _products_first(tree: Node) -> bool:
     """Whether c meets the sum of all products."""
     return len(tree.children) == 2 and _C in tree.children
-
-
-def _binary(tree: Node) -> bool:
-    return len(tree.children) == 2 and all(_binary(one) for one in tree.children if isinstance(one, Node))
 
 
 def _groups(f: _Frame, tree: Node) -> Iterator[Group]:
