@@ -421,16 +421,20 @@ def export(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME|dpi",
+            metavar="NAME|dpi|c",
             help="architecture:instruction, or the .yaml file of a unit; or dpi, for a DPI-C model of the "
-            "NAME after it.",
+            "NAME after it, or c, for a C header of it.",
             autocompletion=_complete_name,
             show_default=False,
         ),
     ],
     model: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="After dpi: what to model.", autocompletion=_complete_name),
+        typer.Argument(
+            metavar="NAME",
+            help="After dpi and c: what to model; after c also a whole architecture.",
+            autocompletion=_complete_name,
+        ),
     ] = None,
     format_: Annotated[
         str, typer.Option("--format", help="md or json.", autocompletion=lambda: ["md", "json"])
@@ -439,17 +443,21 @@ def export(
         Path | None, typer.Option("--out", help="Write to a file instead of stdout; dpi: to this folder.")
     ] = None,
     prefix: Annotated[
-        str | None, typer.Option("--prefix", help="dpi: start of all names (default: the instruction's).")
+        str | None, typer.Option("--prefix", help="dpi, c: start of all names (default: NAME's).")
     ] = None,
     arch: Arch = None,
 ) -> None:
-    """Writes the instruction's specification as a document, or (dpi)
-    the instruction as a C model for simulators.
+    """Writes the instruction's specification as a document, or the instruction as a C model for simulators
+    (dpi) or a C header for emulators (c).
 
     The document: steps, widths of every register, special values, sources. The model: self-contained C, a
-    SystemVerilog package with the imported function, an example testbench, a Makefile.
+    SystemVerilog package with the imported function, an example testbench, a Makefile. The header: one file
+    with the instruction, or all of an architecture, on dot products, matrices and registers of lanes.
     """
-    if name == "dpi" or model is not None:
+    if name == "c" and model is not None:
+        _export_header(model, out, prefix, arch)
+        return
+    if name in ("dpi", "c") or model is not None:
         _export_dpi(name, model, out, prefix, arch)
         return
     from golden.catalog.lookup import resolve
@@ -472,11 +480,33 @@ def _export_dpi(word: str, name: str | None, out: Path | None, prefix: str | Non
     from golden.vectors import dpi
 
     if word != "dpi" or name is None:
-        raise UnknownNameError(f"arguments are '{word} {name or ''}', expected 'dpi NAME' or one NAME")
+        raise UnknownNameError(
+            f"arguments are '{word} {name or ''}', expected 'dpi NAME', 'c NAME' or one NAME"
+        )
     if out is None:
         raise typer.BadParameter("dpi writes several files; name a folder", param_hint="--out")
     for file in dpi.write(resolve(name, arch), out, prefix):
         typer.echo(str(file))
+
+
+def _export_header(name: str, out: Path | None, prefix: str | None, arch: str | None) -> None:
+    from golden.catalog.architectures import architectures
+    from golden.catalog.lookup import instructions, resolve
+    from golden.files import output
+    from golden.vectors import c_header
+
+    if name in architectures() and arch is None:
+        text = c_header.text(
+            instructions(name), prefix or c_header.identifier(name), f"Instructions of {name}"
+        )
+    else:
+        ins = resolve(name, arch)
+        title = f"{ins.architecture} {ins.name}"
+        text = c_header.text([ins], prefix or c_header.identifier(title), title)
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        output.write_text(out, text)
 
 
 @app.command()

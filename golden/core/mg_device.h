@@ -14,8 +14,10 @@
 #define MG_HD static MG_BOTH __forceinline__
 #define MG_UNROLL _Pragma("unroll")
 #else
+#ifndef MG_ALONE
 #include <fenv.h>
 #include <math.h>
+#endif /* MG_ALONE */
 #include <string.h>
 #define MG_HD static inline __attribute__((always_inline))
 #define MG_UNROLL
@@ -173,6 +175,7 @@ MG_HD uint32_t mg_device_convert_code(mg_format from, mg_format to, uint32_t cod
 
 /* IEEE addition ------------------------------------------------------------------------------------------------------- */
 
+#ifndef MG_ALONE
 MG_HD uint32_t mg_device_add_f32(uint32_t x, uint32_t y, uint32_t nan) {
 #ifdef __CUDA_ARCH__
     const float sum = __fadd_rn(__uint_as_float(x), __uint_as_float(y));
@@ -187,6 +190,7 @@ MG_HD uint32_t mg_device_add_f32(uint32_t x, uint32_t y, uint32_t nan) {
     return sum != sum ? nan : code;
 #endif
 }
+#endif /* MG_ALONE */
 
 /* x + y in format `f` (16 bits), nearest even: exact in fixed point, then one rounding. */
 MG_HD uint32_t mg_device_add_f16(mg_format f, uint32_t x, uint32_t y, uint32_t nan) {
@@ -199,6 +203,7 @@ MG_HD uint32_t mg_device_add_f16(mg_format f, uint32_t x, uint32_t y, uint32_t n
     return mg_device_round(f, f.fraction_bits, 1, total, f.min_exponent - f.fraction_bits);
 }
 
+#ifndef MG_ALONE
 /* Fused multiply-add in double precision ------------------------------------------------------------------------------ */
 
 MG_HD double mg_device_double(uint64_t code) {
@@ -247,6 +252,7 @@ MG_HD uint64_t mg_device_fma(uint64_t a, uint64_t b, uint64_t c, int32_t roundin
     const uint64_t d = mg_device_code(mg_device_fma_number(mg_device_double(a), mg_device_double(b), mg_device_double(c), rounding));
     return (d & magnitude) > infinity ? nan : d;
 }
+#endif /* MG_ALONE */
 
 /* Integers ------------------------------------------------------------------------------------------------------------ */
 

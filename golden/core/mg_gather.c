@@ -17,18 +17,9 @@ char *mg_matrix(const mg_call *call, const mg_array *array, int64_t batch) {
     return array->data ? array->data + mg_offset(call, array, batch) : NULL;
 }
 
-/* Row of B that stored element s of a row of A meets; `nibbles` is that row's metadata, `step` bytes apart. */
-static int32_t mg_selected(const mg_program *p, const char *nibbles, int64_t step, int32_t s) {
-    switch (p->sparsity) {
-    case MG_SPARSE_2_4: { int32_t x = nibbles[s / 2 * step]; return s / 2 * 4 + (s % 2 ? x >> 2 : x & 3); }
-    case MG_SPARSE_1_2: return 2 * s + (nibbles[s * step] == 0xE);
-    default: { int32_t x = nibbles[s / 4 * step]; return s / 4 * 8 + 2 * (s % 4 < 2 ? x & 3 : x >> 2) + s % 2; }
-    }
-}
-
 void mg_select(const mg_program *p, const mg_call *call, int64_t batch, int32_t row, int32_t *rows) {
     const char *nibbles = mg_matrix(call, &call->e, batch) + row * call->e.row;
-    for (int32_t s = 0; s < p->k; s++) rows[s] = mg_selected(p, nibbles, call->e.column, s);
+    for (int32_t s = 0; s < p->k; s++) rows[s] = mg_selected(p->sparsity, nibbles, call->e.column, s);
 }
 
 /* What moves from a lane to the next: its row, its column or both (c, d, flags). */

@@ -4,7 +4,9 @@
  * two's-complement accumulator for sums whose terms lie too far apart. A sum that needs more than MG_KEPT_BITS keeps
  * that many and ORs the rest into the lowest one (rounding to odd), which no later single rounding can tell apart.
  */
+#ifndef MG_ALONE
 #include <stdlib.h>
+#endif /* MG_ALONE */
 #include <string.h>
 
 #include "mg_flags.h"
@@ -773,12 +775,14 @@ static MG_BOTH void mg_step_round(mg_state *s, const mg_step *step) {
 
 /* Operations --------------------------------------------------------------------------------------------------- */
 
+#ifndef MG_ALONE
 size_t mg_workspace_bytes(const mg_program *program) {
     size_t numbers = MG_SUM_SLOTS(program), terms = MG_TERM_SLOTS(program);
     for (int i = 0; i < MG_REGISTER_COUNT; i++) numbers += MG_REGISTER_SLOTS(i, program);
     return numbers * sizeof(mg_number) + 2 * terms * sizeof(mg_number *) + (size_t)(program->operation_count + 2) * sizeof(uint64_t) +
            terms * sizeof(int32_t);
 }
+#endif /* MG_ALONE */
 
 static MG_BOTH void mg_load_operands(mg_state *s, const mg_program *program, const uint64_t *a, const uint64_t *b,
                              const uint64_t *scale_a, const uint64_t *scale_b) {
@@ -827,7 +831,7 @@ static MG_BOTH uint64_t mg_run_operation(mg_state *s, mg_number **terms, mg_numb
     return s->result;
 }
 
-MG_BOTH uint64_t mg_dot_in(void *workspace, const mg_program *program, const uint64_t *a, const uint64_t *b, uint64_t c,
+MG_SHARED MG_BOTH uint64_t mg_dot_in(void *workspace, const mg_program *program, const uint64_t *a, const uint64_t *b, uint64_t c,
                    const uint64_t *scale_a, const uint64_t *scale_b, mg_watch *watch, uint32_t *raised) {
     mg_state s = {0};
     s.a_codes = a;
@@ -860,6 +864,7 @@ MG_BOTH uint64_t mg_dot_in(void *workspace, const mg_program *program, const uin
     return results[1 + program->operation_count];
 }
 
+#ifndef MG_ALONE
 uint64_t mg_dot_general(const mg_program *program, const uint64_t *a, const uint64_t *b, uint64_t c,
                         const uint64_t *scale_a, const uint64_t *scale_b) {
     void *workspace = malloc(mg_workspace_bytes(program));
@@ -868,3 +873,4 @@ uint64_t mg_dot_general(const mg_program *program, const uint64_t *a, const uint
     free(workspace);
     return code;
 }
+#endif /* MG_ALONE */

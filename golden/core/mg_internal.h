@@ -14,6 +14,14 @@
 #define MG_BOTH
 #endif
 
+/* Before a function that other translation units call. MG_ALONE: a header has it all (golden/vectors/c_header.py), which
+ * leaves out what the library alone needs: calls, threads, matrices, the machine's floating-point arithmetic. */
+#ifdef MG_ALONE
+#define MG_SHARED static inline
+#else
+#define MG_SHARED
+#endif
+
 /* Index of the highest set bit; x is not zero. */
 static inline MG_BOTH int32_t mg_highest(uint64_t x) {
 #ifdef __CUDA_ARCH__
@@ -34,6 +42,17 @@ static inline MG_BOTH int32_t mg_highest(uint64_t x) {
 #define MG_TILE_OPERATIONS 16 /* of a program in the fast form, at most */
 #define MG_MAX_GROUPS 16
 
+/* Row of B that stored element s of a row of A meets; `nibbles` is that row's metadata, `step` bytes apart
+ * (golden/registers/sparsity.py has the same). */
+static inline int32_t mg_selected(int32_t sparsity, const char *nibbles, int64_t step, int32_t s) {
+    switch (sparsity) {
+    case MG_SPARSE_2_4: { int32_t x = nibbles[s / 2 * step] & 15; return s / 2 * 4 + (s % 2 ? x >> 2 : x & 3); }
+    case MG_SPARSE_1_2: return 2 * s + (nibbles[s * step] == 0xE);
+    default: { int32_t x = nibbles[s / 4 * step] & 15; return s / 4 * 8 + 2 * (s % 4 < 2 ? x & 3 : x >> 2) + s % 2; }
+    }
+}
+
+#ifndef MG_ALONE
 /* Where dot products lie (mg_gather.c) ------------------------------------------------------------------------------ */
 
 #define MG_LANES 16
@@ -170,18 +189,23 @@ typedef struct mg_block_form mg_block_form;
 mg_block_form *mg_block_new(const mg_program *p, const mg_call *call);
 /* Returns the lanes that it leaves to the interpreter, a bit each. */
 uint32_t mg_run_block(mg_block_form *f, const mg_lanes *lanes);
+#endif /* MG_ALONE */
 
 /* The interpreter (mg_general.c) ------------------------------------------------------------------------------------ */
 
+#ifndef MG_ALONE
 /* Bytes of scratch that mg_dot_in needs; aligned for any type. */
 size_t mg_workspace_bytes(const mg_program *program);
+#endif /* MG_ALONE */
 /* One dot product in that scratch. `watch`: who observes it (mg_watch.h), or null. `raised`: where status flags are
  * collected (mg_flags.h), or null. */
 struct mg_watch;
-MG_BOTH uint64_t mg_dot_in(void *workspace, const mg_program *program, const uint64_t *a, const uint64_t *b, uint64_t c,
+MG_SHARED MG_BOTH uint64_t mg_dot_in(void *workspace, const mg_program *program, const uint64_t *a, const uint64_t *b, uint64_t c,
                    const uint64_t *scale_a, const uint64_t *scale_b, struct mg_watch *watch, uint32_t *raised);
 
+#ifndef MG_ALONE
 /* mg_run, and with a watch mg_observe: each thread copies it and lets it point at one dot product after the other. */
 int mg_run_watched(const mg_program *program, const mg_call *call, const struct mg_watch *watch);
+#endif /* MG_ALONE */
 
 #endif

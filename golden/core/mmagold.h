@@ -62,6 +62,7 @@ typedef struct {
     const mg_table *table_a, *table_b, *table_scale_a, *table_scale_b;
 } mg_program;
 
+#ifndef MG_ALONE
 /* A strided operand; strides in bytes. Element (batch, i, j) lies at data + sum(batch * batch_stride) + i * row + j * column. */
 typedef struct {
     char *data;
@@ -84,6 +85,7 @@ int mg_run(const mg_program *program, const mg_call *call);
 /* One dot product by the general interpreter: codes of a[k], b[k], the c code, codes of the scales (or null). */
 uint64_t mg_dot_general(const mg_program *program, const uint64_t *a, const uint64_t *b, uint64_t c,
                         const uint64_t *scale_a, const uint64_t *scale_b);
+#endif /* MG_ALONE */
 
 /* Observing: the numbers that the general interpreter reads and makes, each in a record of its own. Which records a dot
  * product has depends on the program alone. `place` is the register; `index` stands for an element of it, a group
@@ -105,6 +107,7 @@ typedef struct {
     int32_t operation, step, moment, place, index;
 } mg_record;
 
+#ifndef MG_ALONE
 /* Describes the records of a program: fills `layout`, at most `most` of them, and returns how many there are; -1 when
  * memory is short. */
 int32_t mg_observe_layout(const mg_program *program, mg_record *layout, int32_t most);
@@ -137,6 +140,7 @@ const char *mg_digest(void);
 void mg_struct_sizes(int64_t sizes[5]);
 /* "avx512", "avx2" or "portable": the instruction set in use. Environment MMAGOLD_SIMD=portable|avx2 lowers the choice. */
 const char *mg_simd(void);
+#endif /* MG_ALONE */
 
 #ifdef __cplusplus
 }

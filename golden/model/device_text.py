@@ -42,14 +42,16 @@ from golden.program.steps import Fma, Multiply, Round, SpecialValues, Step, Sum
 _WORDS = {"combine": OPERATION, "rounding": ROUNDING}
 """Parameters whose values are words; all others are integers."""
 _QUICK = ("mg_steps.h", "mmagold.h", "mg_internal.h", "mg_device.h")
-_GENERAL = (*INTERPRETER[:-1], "mg_device.h", INTERPRETER[-1])
-_CONSTANT = """#ifdef __CUDACC__
+WHOLE = (*INTERPRETER[:-1], "mg_device.h", INTERPRETER[-1])
+"""The sources of both forms."""
+CONSTANT = """#ifdef __CUDACC__
 #define MG_CONSTANT static __device__ const
 #define MG_UNIT static __device__
 #else
 #define MG_CONSTANT static const
 #define MG_UNIT static
 #endif"""
+"""What stands before constants and functions of a unit."""
 
 
 def source(
@@ -70,21 +72,49 @@ def source(
     kernels = _kernels(program, unit) if quick else None
     if kernels is None:
         return _general(_planted(program, unit, faults or {}), unit)
+    most = max(len(operation.k_index) for operation in program.operations)
+    head = [f"#define MG_DEVICE_K {most}", core_source(_QUICK)]
+    return "\n".join([*head, _quick(program, unit, kernels, faults or {}), ""])
+
+
+def functions(program: Program, unit: Signature, most: int, suffix: str) -> str:
+    """What `source` gives behind the core's sources, for a text that has them, MG_CONSTANT and MG_UNIT.
+
+    It computes in integers alone: the quick form stands only where it needs no floating-point arithmetic of
+    the machine, which a caller may have set to another rounding or to flush subnormals.
+
+    Args:
+        most: MG_DEVICE_K of the text.
+        suffix: stands behind the names of constants, where one text holds several programs.
+    """
+    kernels = _kernels(program, unit)
+    if (
+        kernels is not None
+        and all(map(_in_integers, program.operations, kernels))
+        and all(len(operation.k_index) <= most for operation in program.operations)
+    ):
+        return _quick(program, unit, kernels, {})
+    slots = f"({len(REGISTER.words)} + 4) * ({unit.stored_k} + 8)"  # as mg_general.c says by itself
+    return _interpreted(program, unit, slots, f"(4 * ({unit.stored_k} + 8))", suffix)
+
+
+def _in_integers(operation: Operation, kernel: Kernel) -> bool:
+    """Whether mg_device.h computes it without floating-point arithmetic of the machine."""
+    return kernel["fast"] != "fma" and not (kernel["fast"] == "add" and operation.out_format.storage == 32)
+
+
+def _quick(program: Program, unit: Signature, kernels: list[Kernel], faults: Mapping[str, Any]) -> str:
+    """The quick form: decoders, a function of each operation, unit_dot."""
     known = {key for kernel in kernels for key in kernel} - {"fast"}
-    for name, value in (faults or {}).items():
+    for name, value in faults.items():
         words = _WORDS[name].words if name in _WORDS else None
         _check_fault(unit, known, name, value, words)
-    kernels = [
-        kernel | {key: value for key, value in (faults or {}).items() if key in kernel} for kernel in kernels
-    ]
-    operations = program.operations
-    most = max(len(operation.k_index) for operation in operations)
+    kernels = [kernel | {key: value for key, value in faults.items() if key in kernel} for kernel in kernels]
     bodies = [
         _operation(unit, i, operation, kernel)
-        for i, (operation, kernel) in enumerate(zip(operations, kernels, strict=True))
+        for i, (operation, kernel) in enumerate(zip(program.operations, kernels, strict=True))
     ]
-    head = [f"#define MG_DEVICE_K {most}", core_source(_QUICK), *_decoders(program, unit, True)]
-    return "\n".join([*head, *bodies, _dot(program, unit), ""])
+    return "\n".join([*_decoders(program, unit, True), *bodies, _dot(program, unit)])
 
 
 def supported(unit: Signature) -> bool:
@@ -133,28 +163,31 @@ def _general(program: Program, unit: Signature) -> str:
         f"#define MG_REGISTER_SLOTS(i, p) ((void)(p), {slots}0)",
         f"#define MG_SUM_SLOTS(p) {sums}",
         f"#define MG_TERM_SLOTS(p) {terms}",
-        _CONSTANT,
+        CONSTANT,
+        core_source(WHOLE),
     ]
-    text = core_source(_GENERAL), program_source(program, unit, "MG_CONSTANT")
+    return "\n".join([*head, _interpreted(program, unit, str(sum(registers) + sums), str(terms)), ""])
+
+
+def _interpreted(program: Program, unit: Signature, numbers: str, terms: str, suffix: str = "") -> str:
+    """The interpreter's form: the program, decoders, and unit_dot with room for so many numbers and terms."""
     scaled, flags = unit.scale_block is not None, bool(unit.status)
     more = ", const uint64_t *scale_a, const uint64_t *scale_b" if scaled else ""
     given = "scale_a, scale_b" if scaled else "NULL, NULL"
     return "\n".join(
         [
-            *head,
-            *text,
+            program_source(program, unit, "MG_CONSTANT", suffix),
             *_decoders(program, unit, False),
             f"MG_UNIT uint64_t unit_dot(const unit_element *a, const unit_element *b, uint64_t c{more}"
             f"{', uint32_t *raised' if flags else ''}) {{",
             "    struct { /* as mg_dot_in divides it */",
-            f"        mg_number numbers[{sum(registers) + sums}], *terms[{2 * terms}];",
+            f"        mg_number numbers[{numbers}], *terms[2 * {terms}];",
             f"        uint64_t results[{len(program.operations) + 2}];",
             f"        int32_t owner[{terms}];",
             "    } workspace;",
-            f"    return mg_dot_in(&workspace, &mg_the_program, a, b, c, {given}, NULL, "
+            f"    return mg_dot_in(&workspace, &mg_the_program{suffix}, a, b, c, {given}, NULL, "
             f"{'raised' if flags else 'NULL'});",
             "}",
-            "",
         ]
     )
 

@@ -9,7 +9,7 @@ tutorial can build on the step before. What the word after the fence means:
     ```console no-run     needs a GPU, a tool that CI lacks, or minutes: the command and its options exist
     ```python no-run      compiles, and what it imports exists
     ```yaml file=NAME     is saved under that name (any language); ```yaml without a name has to be YAML
-    ```text, ```systemverilog    are shown
+    ```text, ```systemverilog, ```c  are shown
 
 In output "..." stands for anything.
 """  # noqa: E501
@@ -40,7 +40,7 @@ from golden.errors import ToolMissing
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^(?P<indent> *)```(?P<info>\S.*)?$")
 SHARED = ("rtl_tb", "spec", "vectors", "docs", "Makefile")
-SHOWN = ("text", "systemverilog")
+SHOWN = ("text", "systemverilog", "c")
 OUTSIDE = ("apt-get", "cd", "git", "iverilog", "python3", "source")  # other people's commands: not checked
 
 
