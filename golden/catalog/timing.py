@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,8 @@ QUANTITIES = (
     "bank_conflicts",
 )
 _PLACEHOLDERS = ("shape", "ab", "cd", "suffix")
+_ASIDE = ("loop", "zeros", "alone", "link", "spread", "hash", "beside")
+"""What a row says of how it was measured."""
 _NUMBERS = ("value", "range", "text", "completion", "completion_a", "interval", "points", "ways")
 
 
@@ -50,7 +53,8 @@ class Key:
     """What a figure measures; two figures of one key can be compared.
 
     variant: "SS" or "RS" for wgmma with A from shared memory or registers; "A" for a latency through operand
-    A; "2-way" and so on for bank conflicts; else "". warps and ilp are None where the source does not say.
+    A; "2-way" and so on for bank conflicts; "x 3" where three were timed together; else "". warps and ilp are
+    None where the source does not say.
     """
 
     instruction: str
@@ -143,6 +147,13 @@ def measured(name: str | Path) -> bool:
     return any(line.startswith("measured:") for line in _path(name).read_text("utf-8").splitlines())
 
 
+def spellings(name: str) -> list[str]:
+    """The instructions that a row of several stands for: "rem/div.u16/s16" is rem.u16, rem.s16, div.u16 and
+    div.s16."""
+    parts = [part.split("/") for part in name.replace("/.", "/").split(".")]
+    return [".".join(chosen) for chosen in product(*parts)]
+
+
 def conflict(ways: str | int) -> str:
     """Returns the variant of an access in which `ways` lanes meet in a bank:
     "" for 1, else such as "2-way"."""
@@ -171,8 +182,9 @@ def _table(table: Section, origin: dict[str, str]) -> Iterator[Figure]:
             row.take("variant", str, ""),
             row.take("sass", str, ""),
         )
-        for key in ("repeats", "loop", "zeros"):
-            row.take(key, (int, float, Section), None)
+        variant = _repeated(row, variant)
+        for key in _ASIDE:
+            row.take(key, (int, float, str, Section), None)
         found = list(_row(row, name, variant, quantity))
         if not found:
             raise row.error(f"the row holds none of {', '.join(_NUMBERS)}")
@@ -183,6 +195,12 @@ def _table(table: Section, origin: dict[str, str]) -> Iterator[Figure]:
             )
             yield Figure(figure_key, low, high, its_unit, table=number, text=text, sass=sass, **origin)
     table.done()
+
+
+def _repeated(row: Section, variant: str) -> str:
+    """The variant of a row that tells how many instructions were timed together."""
+    repeats = row.take("repeats", int, None)
+    return variant if repeats is None else f"{variant} x {repeats}".strip()
 
 
 def _instruction(row: Section, template: str) -> str:

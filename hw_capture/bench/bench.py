@@ -6,11 +6,8 @@ counts, after one that warms the caches. Clock and power state are read, never s
 
 from __future__ import annotations
 
-import os
-import re
 import statistics
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,25 +16,14 @@ import numpy.typing as npt
 
 from golden.number.formats import from_float, get_format
 from hw_capture.bench import loops
+from hw_capture.bench.building import Progress, in_parallel
+from hw_capture.bench.clocks import clock_rate, state
 from hw_capture.bench.programs import DATA_WORDS, ROUNDS, UNROLL, Program, Subject
 from hw_capture.errors import DeviceError, HwError, SassError
-from hw_capture.gpu import processes
 from hw_capture.gpu.device import Device, Kernel
 from hw_capture.kernels import kernels, toolchain
 
 OPERANDS = ("random", "zeros")
-_STATE = (
-    "pstate",
-    "clocks.sm",
-    "clocks.mem",
-    "clocks.max.sm",
-    "power.draw",
-    "enforced.power.limit",
-    "temperature.gpu",
-    "clocks_event_reasons.active",
-)
-_CALIBRATION = 2_000_000
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -93,17 +79,7 @@ def build(
     """
     toolchain.require("nvdisasm", "cuobjdump")
     toolchain.compile(kernels.prelude(), target)
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        jobs = [pool.submit(_build, subject, target) for subject in subjects]
-        try:
-            for done, job in enumerate(jobs):
-                if progress:
-                    progress("compiling", done, len(jobs))
-                yield job.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            processes.stop_all()
-            raise
+    return in_parallel(lambda subject: _build(subject, target), subjects, progress)
 
 
 def _build(subject: Subject, target: str) -> Built | tuple[Subject, str]:
@@ -149,7 +125,7 @@ def measure(
         module = gpu.load(item.cubin)
         result.loops[item.subject.label] = item.loop
         if not result.sm_mhz:
-            result.sm_mhz = _clock_rate(gpu, module.get("clock_rate"))
+            result.sm_mhz = clock_rate(gpu, module.get("clock_rate"))
         for program in item.subject.programs():
             result.timings += _time(buffers, item.subject, program, module.get(program.name), repeats)
     result.state_after = state()
@@ -208,26 +184,3 @@ def _run(buffers: _Buffers, kernel: Kernel, operands: Any, warps: int, turns: in
     if not ((clocks[:, 0] > 0) & (clocks[:, 1] > clocks[:, 0])).all():
         raise DeviceError(f"kernel {kernel.name}: it gave no time for some of its {warps} warps")
     return int(clocks[:, 1].max() - clocks[:, 0].min())
-
-
-def _clock_rate(gpu: Device, kernel: Kernel) -> float:
-    """MHz of a multiprocessor that works: cycles by nanoseconds, after a first run that wakes it."""
-    out = gpu.empty(16, 0)
-    for _ in range(20):
-        kernel(out, np.uint64(_CALIBRATION), grid=1, block=1)
-    cycles, nanoseconds = (int(x) for x in gpu.download(out, (2,), np.uint64))
-    if cycles <= 0 or nanoseconds <= 0:
-        raise DeviceError("kernel clock_rate: it measured no time")
-    return 1000 * cycles / nanoseconds
-
-
-def state() -> dict[str, str]:
-    """Clocks, power and temperature as nvidia-smi reads them; empty where it cannot be run."""
-    try:
-        done = processes.run(
-            ["nvidia-smi", f"--query-gpu={','.join(_STATE)}", "--format=csv,noheader"], 30, HwError
-        )
-    except HwError:
-        return {}
-    values = [re.sub(r"\s+", " ", value).strip() for value in done.output.split("\n")[0].split(",")]
-    return dict(zip(_STATE, values, strict=True)) if done.status == 0 and len(values) == len(_STATE) else {}

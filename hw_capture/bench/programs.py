@@ -101,7 +101,7 @@ class Subject:
     def source(self) -> str:
         """One compilation unit: the kernels, and for a PTX instruction also one kernel `single` that
         executes it once."""
-        parts = [kernels.prelude(), _template("prelude").render()]
+        parts = [kernels.prelude(), template("prelude").render()]
         if self.ins is not None:
             parts.append(kernels.inline(self.ins, self.form, "mma"))
             parts.append(kernels.source(self.ins, self.form, "single", complete=False))
@@ -120,7 +120,8 @@ class Subject:
 
 
 @cache
-def _template(name: str) -> Template:
+def template(name: str) -> Template:
+    """A text of the folder templates."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     folder = Path(__file__).resolve().parent / "templates"
@@ -135,7 +136,7 @@ def _template(name: str) -> Template:
 
 def _render(name: str, title: str, ilp: int, warm: bool = True, **parts: str) -> str:
     empty = dict.fromkeys(("setup", "begin", "step", "after", "end", "finish"), "")
-    return _template("loop").render(
+    return template("loop").render(
         name=name, title=title, ilp=ilp, warm=warm, unroll=UNROLL, **(empty | parts)
     )
 

@@ -9,10 +9,8 @@ import json
 import statistics
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from golden.files.output import write_whole
 from hw_capture.bench.bench import Result, Timing
 from hw_capture.bench.programs import ROUNDS, UNROLL, Subject
 from hw_capture.kernels import toolchain
@@ -42,18 +40,6 @@ _COLUMNS = (
     "throughput",
     "unit",
 )
-
-
-def write(result: Result, path: Path, architecture: str, repeats: int) -> None:
-    """Writes the YAML file, whole or not at all."""
-    text = yaml_text(result, architecture, repeats).encode()
-    write_whole(path, lambda stream: stream.write(text))
-
-
-def write_csv(result: Result, path: Path) -> None:
-    """Writes every point, whole or not at all."""
-    text = csv_text(result).encode()
-    write_whole(path, lambda stream: stream.write(text))
 
 
 def csv_text(result: Result) -> str:

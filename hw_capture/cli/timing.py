@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from golden.cli.progress import progress_bar
+from hw_capture.cli.timing_run import Run
 
 if TYPE_CHECKING:
-    from hw_capture.bench.bench import Built, Progress, Result
     from hw_capture.bench.compare import Pair
-    from hw_capture.bench.programs import Subject
+    from hw_capture.cli.timing_groups import Measured
 
 timing_app = typer.Typer(no_args_is_help=True, help="Cycle counts: published tables and our measurements.")
 OURS = "hopper_h200"
@@ -33,11 +33,19 @@ def add_commands(app: typer.Typer) -> None:
     app.add_typer(timing_app, name="timing")
 
 
+class Group(StrEnum):
+    """What `bench-gpu` measures."""
+
+    MATRIX = "matrix"
+    SCALAR = "scalar"
+
+
 def bench_gpu(
     out: Annotated[
         Path | None, typer.Option("--out", help="YAML file, such as spec/timing/hopper_h200.yaml.")
     ] = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="CSV file with every point.")] = None,
+    group: Annotated[Group, typer.Option("--group", help="What to measure.")] = Group.MATRIX,
     arch: Annotated[str, typer.Option("--arch", help="Architecture of the GPU.")] = "hopper",
     only: Annotated[str, typer.Option("--only", metavar="TEXT", help="Only what has this in its name.")] = "",
     runs: Annotated[int, typer.Option("--runs", min=1, help="Runs of each point; the median counts.")] = 5,
@@ -46,39 +54,34 @@ def bench_gpu(
         bool, typer.Option("--compile-only", help="Build and check the loops; needs no GPU.")
     ] = False,
 ) -> None:
-    """Measures latency and throughput of every matrix instruction on the GPU in this machine.
+    """Measures latency and throughput of instructions on the GPU in this machine: matrix instructions, or
+    scalar ones.
 
     Exit status: 0 done, 2 something could not be measured, such as a loop that does not hold its instruction.
     """
-    from golden.errors import no_match
-    from hw_capture.bench import subjects
     from hw_capture.cli.app import check_writable
-    from hw_capture.errors import HwError
 
     target = newest_target(arch)
-    chosen = subjects.select(subjects.all_subjects(arch), only)
-    if not chosen:
-        raise no_match(
-            f"measured instruction of {arch}", only, (subject.name for subject in subjects.all_subjects(arch))
-        )
+    wanted = _wanted(group, arch, only)
     check_writable(out, csv)
     if not compile_only and out is None and csv is None:
         raise typer.BadParameter("name a file", param_hint="--out")
     with progress_bar() as progress:
         if compile_only:
-            _report_loops(chosen, target, progress)
-            return
-        result = _measure(chosen, arch, gpu, runs, progress)
-    if result.timings:
-        _write(result, out, csv, arch, runs)
-    for label, reason in result.left_out.items():
-        typer.echo(f"left out: {label}: {reason}", err=True)
-    typer.echo(
-        f"{len(result.loops)} instructions, {len(result.timings)} points, SM clock {result.sm_mhz:.0f} MHz"
-    )
-    measured = {timing.subject.label for timing in result.timings}
-    if missing := [subject.label for subject in chosen if subject.label not in measured]:
-        raise HwError(f"{len(missing)} of {len(chosen)} instructions were not measured, such as {missing[0]}")
+            wanted.compile_only(target, progress)
+        else:
+            wanted.record(Run(arch, gpu, runs, out, csv), progress)
+
+
+def _wanted(group: Group, arch: str, only: str) -> Measured:
+    """The measurements of a group; raises OperandError where none has `only` in its name."""
+    if group is Group.SCALAR:
+        from hw_capture.cli.timing_groups import Scalar
+
+        return Scalar(only)
+    from hw_capture.cli.timing_groups import Matrix
+
+    return Matrix(arch, only)
 
 
 def newest_target(arch: str) -> str:
@@ -89,50 +92,6 @@ def newest_target(arch: str) -> str:
     if not nvcc_compiles(arch):
         raise typer.BadParameter(f"'{arch}' is no architecture that nvcc compiles for", param_hint="--arch")
     return get_architecture(arch).targets[-1]
-
-
-def _report_loops(chosen: list[Subject], target: str, progress: Progress) -> None:
-    from hw_capture.bench import bench
-    from hw_capture.errors import HwError
-
-    right = 0
-    with closing(bench.build(chosen, target, progress)) as built:
-        for item in built:
-            if isinstance(item, tuple):
-                typer.echo(f"{item[0].label}: {item[1]}")
-            else:
-                right += 1
-                _show_loop(item)
-    typer.echo(f"{right} of {len(chosen)} loops hold their instruction")
-    if right < len(chosen):
-        raise HwError(f"{len(chosen) - right} of {len(chosen)} loops do not hold their instruction")
-
-
-def _show_loop(built: Built) -> None:
-    typer.echo(
-        f"{built.subject.label}: "
-        f"{', '.join(f'{n} x {name}' for name, n in built.loop.items()) or 'a subroutine'}"
-    )
-
-
-def _measure(chosen: list[Subject], arch: str, gpu: int, runs: int, progress: Progress) -> Result:
-    from hw_capture.bench import bench
-    from hw_capture.gpu import device
-    from hw_capture.record.capture import target_for
-
-    with device.open(gpu) as opened:
-        with closing(bench.build(chosen, target_for(arch, opened.facts()), progress)) as loops:
-            built = list(loops)
-        return bench.measure(opened, built, runs, progress)
-
-
-def _write(result: Result, out: Path | None, csv: Path | None, arch: str, runs: int) -> None:
-    from hw_capture.bench import report
-
-    if out is not None:
-        report.write(result, out, arch, runs)
-    if csv is not None:
-        report.write_csv(result, csv)
 
 
 @timing_app.command()

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import golden
 from hw_capture.bench.ablation.machine_code import Built
 from hw_capture.bench.ablation.variants import Variant
-from hw_capture.bench.bench import state
+from hw_capture.bench.clocks import state
 from hw_capture.errors import DeviceError, HwError, ToolMissing
 from hw_capture.gpu.device import Device, Kernel
 from hw_capture.gpu.tensor_map import bf16_rows

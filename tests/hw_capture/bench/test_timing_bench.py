@@ -16,7 +16,7 @@ from golden.catalog.timing import Key
 from golden.errors import OperandError, UnknownNameError
 from golden.number.formats import get_format, to_float
 from golden.studies import timing_plots as plots
-from hw_capture.bench import bench, compare, loops, programs, report, subjects
+from hw_capture.bench import bench, clocks, compare, loops, programs, report, subjects
 from hw_capture.bench.bench import Result, Timing
 from hw_capture.errors import SassError
 from hw_capture.kernels import toolchain
@@ -182,7 +182,7 @@ def written(tmp_path, monkeypatch):
     monkeypatch.setattr(toolchain, "require", lambda *tools: "nvcc")
     monkeypatch.setattr(toolchain, "version", lambda tool: "13.0.88")
     path = tmp_path / "ours.yaml"
-    report.write(_measured(), path, "hopper", 5)
+    path.write_text(report.yaml_text(_measured(), "hopper", 5))
     return path
 
 
@@ -227,4 +227,4 @@ def test_plots(written, tmp_path) -> None:
 
 def test_state_without_nvidia_smi(monkeypatch) -> None:
     monkeypatch.setenv("PATH", "")
-    assert shutil.which("nvidia-smi") is None and bench.state() == {}
+    assert shutil.which("nvidia-smi") is None and clocks.state() == {}

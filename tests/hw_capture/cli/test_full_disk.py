@@ -8,8 +8,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,15 @@ from golden.cli.app import app
 from golden.errors import FileFormatError
 from golden.files import output
 from golden.vectors import captured
+from hw_capture.bench import bench as timing_bench
 from hw_capture.bench import report as timing_report
 from hw_capture.bench.bench import Result, Timing
 from hw_capture.bench.subjects import all_subjects
 from hw_capture.campaign import report as campaign_report
 from hw_capture.campaign.run import Outcome
 from hw_capture.campaign.source import COUNTS
-from hw_capture.cli import timing as timing_command
+from hw_capture.cli.timing_run import Run
+from hw_capture.gpu import device
 from hw_capture.kernels import toolchain
 
 pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
@@ -101,7 +104,10 @@ def test_bench_gpu_files(
     )
     monkeypatch.setattr(toolchain, "require", lambda *tools: "nvcc")
     monkeypatch.setattr(toolchain, "version", lambda tool: "13.0.88")
-    monkeypatch.setattr(timing_command, "_measure", lambda *given: result)
+    facts = {"name": "NVIDIA Test", "compute_capability": "9.0"}
+    monkeypatch.setattr(device, "open", lambda index: nullcontext(SimpleNamespace(facts=lambda: facts)))
+    monkeypatch.setattr(timing_bench, "build", lambda *given: (item for item in ()))
+    monkeypatch.setattr(timing_bench, "measure", lambda *given: result)
     path = tmp_path / name
     path.write_text("earlier")
     with full_disk():
@@ -110,7 +116,7 @@ def test_bench_gpu_files(
             path,
         )
     assert path.read_text() == "earlier" and list(tmp_path.iterdir()) == [path]
-    timing_report.write_csv(result, path)
+    Run("hopper", 0, 5, None, path).write("", timing_report.csv_text(result))
     assert path.read_text().startswith("instruction,")
 
 

@@ -23,7 +23,7 @@ from golden.files import lock
 from golden.instruction import Instruction
 from golden.unit import FunctionUnit
 from golden.vectors import captured
-from hw_capture.bench import bench
+from hw_capture.bench import bench, clocks
 from hw_capture.campaign import report, run
 from hw_capture.campaign.source import COUNTS
 from hw_capture.errors import CompileError, DeviceError, HwError, SassError
@@ -492,7 +492,9 @@ def test_bench_gpu_without_a_measurement_is_no_success(
 ) -> None:
     out = tmp_path / "ours.yaml"
     result = bench.Result(H200, {}, left_out={"ldmatrix.x1": "the timed loop holds nothing"})
-    monkeypatch.setattr("hw_capture.cli.timing._measure", lambda *_: result)
+    monkeypatch.setattr(device, "open", lambda index: nullcontext(SimpleNamespace(facts=lambda: H200)))
+    monkeypatch.setattr(bench, "build", lambda *_: iter_of())
+    monkeypatch.setattr(bench, "measure", lambda *_: result)
     done = CliRunner().invoke(app, ["bench-gpu", "--only", "ldmatrix.x1", "--out", str(out)])
     assert done.exit_code == 2 and "instructions were not measured" in done.stderr
     assert not out.exists()
@@ -516,7 +518,7 @@ def test_a_kernel_that_wrote_no_time_is_not_measured() -> None:
     with pytest.raises(DeviceError, match="c_1: it gave no time for some of its 4 warps"):
         bench._run(bench._Buffers(gpu), kernel, None, 4, 64)
     with pytest.raises(DeviceError, match="clock_rate: it measured no time"):
-        bench._clock_rate(gpu, kernel)
+        clocks.clock_rate(gpu, kernel)
 
 
 @pytest.mark.parametrize("number", [".nan", ".inf", "-1", "0", "true", "text"])

@@ -1,0 +1,140 @@
+"""Writes what was timed of scalar instructions as spec/timing has it (YAML) and as CSV, every point on a
+line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import statistics
+from collections.abc import Iterator
+from typing import Any
+
+from hw_capture.bench.records import head, table
+from hw_capture.bench.scalar.bench import PASSES, TURNS, WARPS, Result, Timed
+from hw_capture.bench.scalar.programs import COUNTS, TABLE_ONE, Built
+
+CHANGED = "changed by the compiler: "
+_COMMENTS = (
+    "Written by `mmagold bench-gpu --group scalar`. A point is [warps, ILP, cycles of a round, throughput].",
+    "completion: a round of one warp, ILP 1, less what the result passes through `beside` the instruction.",
+    "`sass`: a round; `alone`: the instruction alone; `link`: how the chain is made. `spread`: most less",
+    "least of the runs, by the median. `hash`: of the SASS between the clock reads. interval: the least",
+    "cycles from one instruction of a sub-core to the next.",
+)
+_COLUMNS = ("instruction", "theme", "link", "warps", "ilp", "cycles", "least", "most", "throughput", "unit")
+_UNIT = "op/clk/SM"
+
+
+def yaml_text(result: Result, architecture: str, repeats: int) -> str:
+    """Returns the file."""
+    how = {"warps": WARPS, "turns": TURNS, "passes": PASSES, "runs": repeats}
+    source = (
+        f"mmagold bench-gpu on one multiprocessor of an {{device}}, clock64, the median of {repeats} runs"
+    )
+    lines = head(result.conditions, architecture, _COMMENTS, source, how)
+    for theme in dict.fromkeys(timed.built.operation.theme for timed in result.timed):
+        rows = [row(result, timed) for timed in result.timed if timed.built.operation.theme == theme]
+        lines += table("chains", theme.capitalize(), rows, _UNIT)
+    changed = [
+        {"instruction": name, "text": CHANGED + reason} for name, reason in result.conditions.left_out.items()
+    ]
+    lines += table(
+        "changed", "What the compiler changed, and is not timed", changed, "", "completion_latency"
+    )
+    lines += _straight(result)
+    return "\n".join(lines) + "\n"
+
+
+def row(result: Result, timed: Timed) -> dict[str, Any]:
+    """One instruction."""
+    built, first = timed.built, timed.at(1, 1)
+    found: dict[str, Any] = {"instruction": built.operation.name}
+    completion = result.completion(timed) if built.operation.result else None
+    if completion is not None and completion[0] > 0:
+        found["completion"] = round(completion[0], 2)
+    if not built.round.beside:
+        found["interval"] = round(
+            min(4 * p.cycles / (p.ilp * p.warps) for p in timed.points if p.warps >= 4), 2
+        )
+    found |= {
+        "sass": sass(built),
+        "alone": built.alone,
+        "link": completion[1] if completion else built.plan.link,
+        "spread": round((first.most - first.least) / first.cycles, 4),
+        "hash": built.round.hash,
+    }
+    if built.round.beside:
+        found["beside"] = built.round.beside
+    found["points"] = [[p.warps, p.ilp, round(p.cycles, 2), round(p.throughput, 1)] for p in timed.points]
+    return found
+
+
+def sass(built: Built) -> str:
+    """What a round of the chain holds, what stands beside the instruction included."""
+    return " + ".join(_counted(name, n) for name, n in built.round.sass.items())
+
+
+def _counted(name: str, count: float) -> str:
+    return name if count == 1 else f"{count:g} {name}"
+
+
+def _straight(result: Result) -> Iterator[str]:
+    """The tables in the way of Abdelkhalik et al.: cycles between two clock reads, less those of two reads
+    with nothing between, by the number of instructions."""
+    note = "No loop: cycles between two reads of the clock, less those of two reads without anything between."
+    raw = "No loop: cycles between two reads of the clock by their number, the reads' own cycles included."
+    numbered = [
+        {"instruction": TABLE_ONE, "variant": variant, "repeats": n, "value": round(both / n, 2)}
+        for timed in result.timed
+        if timed.built.operation.name == TABLE_ONE
+        for variant, kind in (("", "independent"), ("clock 32", "clock32"))
+        for n in COUNTS
+        if (both := timed.straight.get(f"{kind}_{n}", 0)) > 0
+    ]
+    overhead = [
+        {"instruction": "mov.u32 clock", "variant": name, "value": took}
+        for timed in result.timed[:1]
+        for name, key in (("", "clock64"), ("clock 32", "clock32"))
+        if (took := timed.straight[key]) > 0
+    ]
+    yield from table("I", "One of n add.u32", numbered, "", "cycles_per_instruction", raw)
+    yield from table("V", "Two reads of the clock", overhead, "", "cycles_per_instruction")
+    for kind, quantities in (
+        ("dependent", ("cycles_dependent",)),
+        ("independent", ("cycles_independent", "cycles_per_instruction")),
+    ):
+        rows = [
+            {"instruction": timed.built.operation.name, "value": value}
+            for timed in result.timed
+            if (value := _cycles(timed, f"{kind}_3", 3)) is not None
+        ]
+        for number, quantity in zip(("II", "V"), quantities, strict=False):
+            yield from table(number, f"One of three {kind} instructions", rows, "", quantity, note)
+
+
+def _cycles(timed: Timed, name: str, count: int) -> float | None:
+    """Cycles of one of `count` instructions; None where they were not timed or cost nothing."""
+    if name not in timed.straight:
+        return None
+    overhead = timed.straight["clock32" if name.startswith("clock32") else "clock64"]
+    value = round((timed.straight[name] - overhead) / count, 2)
+    return value if value > 0 else None
+
+
+def csv_text(result: Result) -> str:
+    """Returns the points as CSV with a header."""
+    stream = io.StringIO()
+    rows = csv.writer(stream, lineterminator="\n")
+    rows.writerow(_COLUMNS)
+    for timed in result.timed:
+        operation = timed.built.operation
+        for p in timed.points:
+            numbers = (f"{n:.3f}" for n in (p.cycles, p.least, p.most))
+            where = (operation.name, operation.theme, timed.built.plan.link, p.warps, p.ilp)
+            rows.writerow((*where, *numbers, f"{p.throughput:.1f}", _UNIT))
+    return stream.getvalue()
+
+
+def spread(result: Result) -> float:
+    """The median of (most - least) / cycles over all points."""
+    return statistics.median((p.most - p.least) / p.cycles for t in result.timed for p in t.points)

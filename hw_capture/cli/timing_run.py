@@ -1,0 +1,28 @@
+"""What `mmagold bench-gpu` was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Run:
+    """Architecture, number of the GPU, runs of each point, and the files to write."""
+
+    arch: str
+    gpu: int
+    runs: int
+    out: Path | None
+    csv: Path | None
+
+    def write(self, yaml_text: str, csv_text: str) -> None:
+        """Writes the files that were asked for, each whole or not at all."""
+        from golden.files.output import write_whole
+
+        def write(path: Path | None, text: str) -> None:
+            if path is not None:
+                write_whole(path, lambda stream: stream.write(text.encode()))
+
+        write(self.out, yaml_text)
+        write(self.csv, csv_text)
