@@ -104,7 +104,8 @@ def instruction(architecture: str, name: str) -> Instruction:
     unknown = architectures.get_architecture(architecture).unknown_names()
     if name in unknown:
         raise UnknownArithmeticError(
-            f"{architecture} has the instruction '{name}', but its arithmetic is unknown: {unknown[name]}"
+            f"{architecture} has the instruction '{name}', but its arithmetic is unknown: {unknown[name]}; "
+            "who has the chip finds it with mmagold dissect"
         )
     found = machine_code.named(architecture, name)
     if not found and words.are_types(name):
