@@ -56,6 +56,10 @@ def checkout() -> Path | None:
 
 
 def vector_file(name: str) -> str:
-    """Returns the name of an instruction's file in vectors/: everything but letters, digits, '.' and '-'
-    made '_'."""
-    return re.sub(r"[^A-Za-z0-9.-]+", "_", name) + ".npz"
+    """Returns the name of an instruction's file in vectors/."""
+    return plain_name(name) + ".npz"
+
+
+def plain_name(name: str) -> str:
+    """A name as part of a file's name: everything but letters, digits, '.' and '-' made '_'."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "_", name)

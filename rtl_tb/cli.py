@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from golden.cover.coverage import Coverage
     from golden.unit import Unit
     from rtl_tb.check.check import Options
+    from rtl_tb.engines.settings import Settings
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
@@ -28,6 +29,12 @@ def _engines() -> list[str]:
     from rtl_tb.engines import ENGINES
 
     return list(ENGINES)
+
+
+def _settings() -> Settings:
+    from rtl_tb.engines.settings import settings
+
+    return settings()
 
 
 def _simulators() -> list[str]:
@@ -45,16 +52,25 @@ def check(
         ),
     ],
     engine: Annotated[
-        str, typer.Option("--engine", help="fast, selfcheck or cocotb.", autocompletion=_engines)
-    ] = "fast",
+        str,
+        typer.Option(
+            "--engine",
+            help="fast, selfcheck or cocotb.",
+            autocompletion=_engines,
+            default_factory=lambda: _settings().engine,
+            show_default="fast, or [tool.mmagold] of pyproject.toml",
+        ),
+    ],
     sim: Annotated[
         str,
         typer.Option(
             "--sim",
             help="verilator, icarus; vcs, questa, xcelium with selfcheck.",
             autocompletion=_simulators,
+            default_factory=lambda: _settings().simulator,
+            show_default="verilator, or [tool.mmagold] of pyproject.toml",
         ),
-    ] = "verilator",
+    ],
     count: Annotated[
         int | None, typer.Option("--count", min=1, help="Vectors (default: a few seconds of work).")
     ] = None,
@@ -135,11 +151,10 @@ def check(
     if as_json:
         typer.echo(json.dumps(data, indent=2))
     else:
-        from rich.console import Console
-
+        from golden.explain.terminal import HouseConsole
         from rtl_tb.check.report import print_text
 
-        print_text(data, Console())
+        print_text(data, HouseConsole())
     if not result.passed:
         raise typer.Exit(1)
 
@@ -262,8 +277,7 @@ def qualify(
 ) -> None:
     """Proves that the bench bites: faults planted in sound units must be found. Exit status 1 if
     one survives."""
-    from rich.console import Console
-
+    from golden.explain.terminal import HouseConsole
     from golden.files.output import write_text
     from rtl_tb.qualify import qualification
 
@@ -279,7 +293,7 @@ def qualify(
     if as_json:
         typer.echo(json.dumps(result.as_dict(), indent=2))
     else:
-        qualification.print_matrix(result, Console())
+        qualification.print_matrix(result, HouseConsole())
     if not result.passed:
         raise typer.Exit(1)
 
@@ -301,8 +315,7 @@ def regress(
 ) -> None:
     """Runs many checks, shared out to workers; a rerun repeats only what has no result yet. Exit status: 0
     equal, 1 not, 2 nothing differs but something could not be run."""
-    from rich.console import Console
-
+    from golden.explain.terminal import HouseConsole
     from rtl_tb.regress import report
     from rtl_tb.regress.runner import regress as run_regression
     from rtl_tb.regress.summary import HISTORY, add_to_history, coverages, read_history, summary
@@ -317,7 +330,7 @@ def regress(
     if as_json:
         typer.echo(json.dumps(data, indent=2))
     else:
-        report.print_text(data, out, Console())
+        report.print_text(data, out, HouseConsole())
     if result.status:
         raise typer.Exit(result.status)
 
@@ -357,8 +370,7 @@ def uvm(
 def doctor(as_json: Json = False) -> None:
     """Looks for the simulators, says how to install what is missing, and tries a small DUT on each. Exit
     status 2: one fails."""
-    from rich.console import Console
-
+    from golden.explain.terminal import HouseConsole
     from rtl_tb.doctor import doctor as examine
     from rtl_tb.doctor import print_table
 
@@ -367,7 +379,7 @@ def doctor(as_json: Json = False) -> None:
     if as_json:
         typer.echo(json.dumps([row.as_dict() for row in rows], indent=2))
     else:
-        print_table(rows, Console())
+        print_table(rows, HouseConsole())
     if any(row.required and not row.ok for row in rows):
         raise typer.Exit(2)
 

@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from golden import boundary
-from golden.cli import plugins
+from golden.cli import completion, plugins
 from golden.cli.dissect import dissect
 from golden.cli.docs import add_commands as add_docs
 from golden.cli.gemm import add_commands as add_gemm
@@ -112,7 +112,8 @@ class _Group(TyperGroup):
     def _main_shell_completion(self, *args: Any, **extra: Any) -> None:
         """Answers a shell that asks for completions; typer ends the program when it did."""
         try:
-            super()._main_shell_completion(*args, **extra)
+            with completion.rejoined():
+                super()._main_shell_completion(*args, **extra)
         except SystemExit as answered:
             raise boundary.Ended(boundary.ERROR if answered.code else 0) from None
 
@@ -150,46 +151,22 @@ docs_app = typer.Typer(cls=_Group, no_args_is_help=True, help="Builds the docs: 
 app.add_typer(docs_app, name="docs")
 
 
-# Names and their completion ---------------------------------------------------------------------------------
-
-
-def _complete_arch(incomplete: str) -> list[str]:
-    from golden.catalog.architectures import architectures
-
-    return [name for name in architectures() if name.startswith(incomplete)]
-
-
-def _complete_name(ctx: typer.Context, incomplete: str) -> list[str]:
-    from golden.catalog.architectures import architectures, get_architecture
-
-    known = architectures()
-    arch = ctx.params.get("arch")
-    if arch in known:
-        return [name for name in get_architecture(str(arch)).names() if name.startswith(incomplete)]
-    prefix, colon, rest = incomplete.partition(":")
-    if colon and prefix in known:
-        return [f"{prefix}:{name}" for name in get_architecture(prefix).names() if name.startswith(rest)]
-    return [f"{name}:" for name in known if name.startswith(incomplete)]
-
-
-def _complete_format(incomplete: str) -> list[str]:
-    from golden.number.formats import formats
-
-    return [name for name in formats() if name.startswith(incomplete)]
-
+# Arguments and options that several commands have ---------------------------------------------------------
 
 Name = Annotated[
     str,
     typer.Argument(
         metavar="NAME",
         help="architecture:instruction, or the .yaml file of a unit.",
-        autocompletion=_complete_name,
+        autocompletion=completion.instruction,
         show_default=False,
     ),
 ]
 Arch = Annotated[
     str | None,
-    typer.Option("--arch", help="Architecture of NAME.", autocompletion=_complete_arch, show_default=False),
+    typer.Option(
+        "--arch", help="Architecture of NAME.", autocompletion=completion.architecture, show_default=False
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
@@ -230,14 +207,15 @@ def list_command(
         ),
     ] = None,
     arch: Annotated[
-        str | None, typer.Option("--arch", help="Only this architecture.", autocompletion=_complete_arch)
+        str | None,
+        typer.Option("--arch", help="Only this architecture.", autocompletion=completion.architecture),
     ] = None,
     type_: Annotated[
         str | None,
         typer.Option(
             "--type",
             help="Only with an operand of this type (f16, e4m3, fp8, nvfp4, ...).",
-            autocompletion=_complete_format,
+            autocompletion=completion.number_format,
         ),
     ] = None,
     shape: Annotated[
@@ -389,9 +367,14 @@ def run(
 @app.command()
 def compare(
     first: Annotated[
-        str, typer.Argument(metavar="NAME", help="One instruction or unit.", autocompletion=_complete_name)
+        str,
+        typer.Argument(
+            metavar="NAME", help="One instruction or unit.", autocompletion=completion.instruction
+        ),
     ],
-    second: Annotated[str, typer.Argument(metavar="NAME2", help="The other.", autocompletion=_complete_name)],
+    second: Annotated[
+        str, typer.Argument(metavar="NAME2", help="The other.", autocompletion=completion.instruction)
+    ],
     budget: Annotated[int, typer.Option("--budget", min=1, help="Dot products to try.")] = 100_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random operands.")] = 0,
     traces: Annotated[bool, typer.Option("--trace", help="Also explain both answers step by step.")] = False,
@@ -424,7 +407,7 @@ def export(
             metavar="NAME|dpi|c",
             help="architecture:instruction, or the .yaml file of a unit; or dpi, for a DPI-C model of the "
             "NAME after it, or c, for a C header of it.",
-            autocompletion=_complete_name,
+            autocompletion=completion.instruction,
             show_default=False,
         ),
     ],
@@ -433,7 +416,7 @@ def export(
         typer.Argument(
             metavar="NAME",
             help="After dpi and c: what to model; after c also a whole architecture.",
-            autocompletion=_complete_name,
+            autocompletion=completion.instruction,
         ),
     ] = None,
     format_: Annotated[

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from golden.cli import completion
 from golden.cli.progress import progress_bar
 
 _FORMS = ["md", "html", "pdf", "json"]
@@ -53,7 +54,7 @@ def export(
         typer.Argument(
             metavar="NAME",
             help="architecture:instruction, an architecture, or the .yaml file of a unit.",
-            autocompletion=lambda incomplete: _complete(incomplete),
+            autocompletion=completion.document,
             show_default=False,
         ),
     ],
@@ -61,22 +62,16 @@ def export(
         str, typer.Option("--format", help="md, html, pdf or json.", autocompletion=lambda: _FORMS)
     ] = "md",
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write to a file instead of stdout; needed for pdf.")
+        Path | None, typer.Option("--out", help="Write to a file instead of stdout; a pdf goes to NAME.pdf.")
     ] = None,
 ) -> None:
     """Writes one instruction, unit or architecture as a document to hand on."""
     from golden.docs import document
 
+    if form == "pdf" and out is None:
+        out = document.file_name(name, form)
+        typer.echo(str(out), err=True)
     document.export(name, form, out)
-
-
-def _complete(incomplete: str) -> list[str]:
-    from golden.catalog.architectures import architectures, get_architecture
-
-    prefix, colon, rest = incomplete.partition(":")
-    if colon and prefix in architectures():
-        return [f"{prefix}:{name}" for name in get_architecture(prefix).names() if name.startswith(rest)]
-    return [word for name in architectures() if name.startswith(incomplete) for word in (name, f"{name}:")]
 
 
 def add_commands(app: typer.Typer) -> None:

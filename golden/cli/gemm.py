@@ -197,15 +197,14 @@ def plans(
     if as_json:
         typer.echo(json.dumps([_plan_dict(one) for one in found], indent=2))
         return
-    from rich.console import Console
 
-    from golden.explain.terminal import table
+    from golden.explain.terminal import HouseConsole, table
 
     shown = table("plan", "kernel", "computes", "evidence")
     for one in found:
         name = f"[bold]{one.instruction.architecture}:{one.name}[/]"
         shown.add_row(name, one.title, _words(one).partition(": ")[2], one.evidence.kind)
-    Console().print(shown, highlight=False)
+    HouseConsole().print(shown, highlight=False)
 
 
 def add_commands(app: typer.Typer) -> None:

@@ -7,14 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from golden import yamlfile
 from golden.catalog import architectures, words
 from golden.catalog.lookup import instruction, instructions
 from golden.errors import OperandError, UnknownNameError, nearest
 from golden.explain import specification
-from golden.explain.terminal import table
+from golden.explain.terminal import HouseConsole, table
+from golden.explain.trace import short_text
 from golden.instruction import Instruction
 from golden.number.format_words import FormatWord, format_word
 from golden.number.formats import formats, get_format
@@ -37,7 +36,7 @@ def print_overview() -> None:
             ", ".join(arch.devices),
             ", ".join(arch.targets),
         )
-    console = Console()
+    console = HouseConsole()
     console.print(rows)
     console.print(
         "\nNext: [bold]mmagold list --arch hopper --type e4m3[/], "
@@ -90,13 +89,13 @@ def select_unknown(text: str, arch: str | None) -> list[dict[str, str]]:
 def print_unknown(found: list[dict[str, str]]) -> None:
     """One row an instruction."""
     if not found:
-        Console(stderr=True).print("no instruction matches", highlight=False)
+        HouseConsole(stderr=True).print("no instruction matches", highlight=False)
         return
     rows = table("architecture", "instruction", "why its arithmetic is unknown")
     for one in found:
         rows.add_row(one["architecture"], one["name"], one["why"])
-    Console().print(rows, highlight=False)
-    Console().print(f"[dim]{len(found)} instructions[/]")
+    HouseConsole().print(rows, highlight=False)
+    HouseConsole().print(f"[dim]{len(found)} instructions[/]")
 
 
 def _shape(text: str) -> tuple[int, int, int]:
@@ -128,11 +127,11 @@ def row_dict(ins: Instruction) -> dict[str, Any]:
 
 def print_instructions(found: list[Instruction], every: bool) -> None:
     """One row an instruction; instructions that differ only in N share a row unless `every`."""
-    console = Console()
+    console = HouseConsole()
     if not found:
-        Console(stderr=True).print("no instruction matches", highlight=False)
+        HouseConsole(stderr=True).print("no instruction matches", highlight=False)
         return
-    rows = table("architecture", "instruction", "N", "algorithm", "evidence")
+    rows = table("architecture", "instruction|", "N|", "algorithm", "evidence")
     merged: dict[tuple[str, ...], list[Instruction]] = {}
     for ins in found:
         key = ins.name if every else words.but_for_n(ins.name)
@@ -173,7 +172,7 @@ def print_algorithms() -> None:
         rows.add_row(
             f"[bold]{item['name']}[/]", ", ".join(item["aliases"]), item["title"], f"[dim]{item['source']}[/]"
         )
-    Console().print(rows, highlight=False)
+    HouseConsole().print(rows, highlight=False)
 
 
 def format_dicts() -> list[dict[str, Any]]:
@@ -183,7 +182,7 @@ def format_dicts() -> list[dict[str, Any]]:
 
 def print_formats() -> None:
     """One row a format."""
-    rows = table("format", "bits>", "sign+exp+frac", "bias>", "exponents", "largest", "specials")
+    rows = table("format", "bits>", "sign+exp+frac", "bias>", "exponents|", "largest|", "specials|")
     for item in format_dicts():
         name, bits = f"[bold]{item['name']}[/]", str(item["bits"])
         if item["kind"] == "integer":
@@ -191,8 +190,10 @@ def print_formats() -> None:
             continue
         fields = f"{int(item['signed'])}+{item['exponent_bits']}+{item['fraction_bits']}"
         exponents = f"{item['min_exponent']} .. {item['max_exponent']}"
-        rows.add_row(name, bits, fields, str(item["bias"]), exponents, item["largest"], item["specials"])
-    Console().print(rows, highlight=False)
+        fmt = get_format(item["name"])
+        largest = short_text(fmt.decode(fmt.largest).value)
+        rows.add_row(name, bits, fields, str(item["bias"]), exponents, largest, item["specials"])
+    HouseConsole().print(rows, highlight=False)
 
 
 def check_spec(path: Path) -> dict[str, Any]:

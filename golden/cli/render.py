@@ -11,8 +11,8 @@ from rich.text import Text
 
 from golden.dissect.comparing import CLASSES, DIFFERENCES, Comparison, Example
 from golden.explain import modes, specification
-from golden.explain.terminal import code_text, indented, print_trace, step_line, table
-from golden.explain.trace import describe_code, float_text
+from golden.explain.terminal import HouseConsole, code_text, indented, print_trace, step_line, table
+from golden.explain.trace import describe_code, float_text, short_text
 from golden.instruction import Instruction
 from golden.number.formats import Kind
 from golden.program.flags import flags_text
@@ -23,7 +23,7 @@ from golden.program.program import Operation
 
 def print_specification(ins: Instruction) -> None:
     """Facts, formats, steps and widths of one instruction."""
-    console = Console()
+    console = HouseConsole()
     console.print(Text(ins.name, style="bold"))
     console.print(indented(_facts(ins)))
     console.print()
@@ -93,7 +93,7 @@ def _facts(ins: Instruction) -> Table:
 
 
 def _formats(ins: Instruction) -> Table:
-    rows = table("operand", "format", "bits>", "sign+exp+frac", "bias>", "exponents", "largest")
+    rows = table("operand", "format", "bits>", "sign+exp+frac", "bias>", "exponents|", "largest|")
     for operand, fmt in ins.own_formats.items():
         if fmt.is_float:
             fields = f"{int(fmt.signed)}+{fmt.exponent_bits}+{fmt.fraction_bits}"
@@ -104,7 +104,7 @@ def _formats(ins: Instruction) -> Table:
                 fields,
                 str(fmt.bias),
                 f"{fmt.min_exponent} .. {fmt.max_exponent}",
-                float_text(fmt.decode(fmt.largest).value),
+                short_text(fmt.decode(fmt.largest).value),
             )
         else:
             rows.add_row(
@@ -124,7 +124,7 @@ def _formats(ins: Instruction) -> Table:
 
 def print_comparison(result: Comparison[Instruction], traces: bool) -> None:
     """Counts by stimulus kind, and the shortest example."""
-    console = Console()
+    console = HouseConsole()
     x, y = result.first, result.second
     console.print(Text.assemble("A  ", (x.architecture, "cyan"), "  ", (x.name, "bold")))
     console.print(Text.assemble("B  ", (y.architecture, "cyan"), "  ", (y.name, "bold")))

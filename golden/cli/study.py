@@ -79,24 +79,23 @@ def _list(as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
         return
-    from rich.console import Console
 
-    from golden.explain.terminal import table
+    from golden.explain.terminal import HouseConsole, table
 
     shown = table("study", "question", "source")
     for row in rows:
         shown.add_row(f"[bold]{row['name']}[/]", str(row["question"]), f"[dim]{row['source']}[/]")
-    Console().print(shown, highlight=False)
+    HouseConsole().print(shown, highlight=False)
     typer.echo("\nNext: mmagold study cdna3-rounding --out figures")
 
 
 def _print(found: Study, drawn: bool) -> None:
-    from rich.console import Console
     from rich.markdown import Markdown
 
+    from golden.explain.terminal import HouseConsole
     from golden.studies.study import plain
 
-    console = Console()
+    console = HouseConsole()
     console.print(
         f"[bold]{found.title}[/] [dim]{found.source}; {found.effort}[/]\n{found.question}\n", highlight=False
     )
@@ -120,9 +119,8 @@ def _say_what_is_missing() -> None:
 
 
 def _print_table(item: Table) -> None:
-    from rich.console import Console
 
-    from golden.explain.terminal import table
+    from golden.explain.terminal import HouseConsole, table
 
     numeric = [
         all(isinstance(row[place], (int, float)) for row in item.rows) for place in range(len(item.head))
@@ -130,7 +128,7 @@ def _print_table(item: Table) -> None:
     shown = table(*(_bare(head) + ">" * right for head, right in zip(item.head, numeric, strict=True)))
     for row in item.texts():
         shown.add_row(*map(_bare, row))
-    console = Console()
+    console = HouseConsole()
     console.print(f"\n[bold]{_bare(item.caption)}[/]", highlight=False)
     console.print(shown, highlight=False)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from golden.cli import completion
 from golden.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -34,19 +35,13 @@ def parse_kinds(text: str | None) -> dict[str, float] | None:
     return weights
 
 
-def _complete_name(ctx: typer.Context, incomplete: str) -> list[str]:
-    from golden.cli import app
-
-    return app._complete_name(ctx, incomplete)
-
-
 def vectors(
     name: Annotated[
         str | None,
         typer.Argument(
             metavar="[NAME]",
             help="architecture:instruction, or the .yaml file of a unit.",
-            autocompletion=_complete_name,
+            autocompletion=completion.instruction,
         ),
     ] = None,
     level: Annotated[

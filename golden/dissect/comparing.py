@@ -22,6 +22,7 @@ from golden.dissect.minimising import cost, minimise
 from golden.errors import OperandError
 from golden.explain.trace import Trace
 from golden.instruction import Instruction
+from golden.notebook import Shown
 from golden.number.formats import Format, to_float
 from golden.program.signature import Bits, Operands, Signature
 from golden.unit import Unit, answers_of, signature_of
@@ -89,8 +90,8 @@ class Example:
 X = TypeVar("X", bound=Unit)
 
 
-@dataclass(frozen=True)
-class Comparison(Generic[X]):
+@dataclass(frozen=True, repr=False)
+class Comparison(Generic[X], Shown):
     """The outcome of a search: counts by kind, and an example where there is a difference."""
 
     first: X
@@ -100,6 +101,12 @@ class Comparison(Generic[X]):
     example: Example | None
     flags: tuple[str, ...] = ()
     """The status flags that were compared: those that both units tell."""
+
+    def __repr__(self) -> str:
+        sides = " and ".join(
+            " ".join(filter(None, _named(unit).values())) for unit in (self.first, self.second)
+        )
+        return f"<Comparison of {sides}: {self.numeric:,} of {self.trials:,} dot products differ>"
 
     @property
     def flags_alone(self) -> int:

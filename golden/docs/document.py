@@ -36,6 +36,7 @@ from golden.explain.specification import specification, table
 from golden.files import escape
 from golden.files.output import check, is_stream, write_folder, write_text, write_whole
 from golden.instruction import Instruction
+from golden.paths import plain_name
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -78,6 +79,12 @@ def export(what: Instruction | str, form: str = "md", out: str | Path | None = N
         _write(to_html(subject), out)
     else:
         _export_markdown(subject, out)
+
+
+def file_name(name: str, form: str) -> Path:
+    """The file of a document that was given no name: hopper_HMMA.16816.F32.pdf in the current folder."""
+    stem = Path(name).stem if name.endswith((".yaml", ".yml")) else plain_name(name)
+    return Path(f"{stem}.{form}")
 
 
 def _subject(what: Instruction | str) -> Instruction | str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 from fractions import Fraction
 from itertools import groupby
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -28,15 +30,42 @@ from golden.program.steps import Round, Step
 from golden.program.words import step_text
 
 TEXT_WIDTH = 120
+_UNWRAPPED = 10_000  # columns of what is no terminal
 _CUT_STYLE = "bold red"
 
 
+class HouseConsole(Console):
+    """A console that breaks no line of a pipe or a file, unless COLUMNS says how wide it is, and that never
+    breaks digits: what a terminal is too narrow for is left for it to wrap."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        if not self.is_terminal and "width" not in options and "COLUMNS" not in os.environ:
+            self.width = _UNWRAPPED
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Prints at least as wide as what must not be broken."""
+        given = self._width
+        free = self.options.update(width=_UNWRAPPED)  # else what does not fit would not be counted
+        needed = [Measurement.get(self, free, item).minimum for item in objects if _has_width(item)]
+        try:
+            self.width = max(self.width, *needed, 0)
+            super().print(*objects, **options)
+        finally:
+            self._width = given
+
+
+def _has_width(item: Any) -> bool:
+    return isinstance(item, Table | Padding | Group)
+
+
 def table(*columns: str) -> Table:
-    """A table in the house style; a column whose name ends in ">" is set flush right."""
+    """A table in the house style; a column whose name ends in ">" is set flush right, one whose name ends in
+    "|" is never broken."""
     made = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
     for column in columns:
-        right = column.endswith(">")
-        made.add_column(column.removesuffix(">"), justify="right" if right else "left", overflow="fold")
+        name, last = (column[:-1], column[-1]) if column.endswith((">", "|")) else (column, "")
+        made.add_column(name, justify="right" if last == ">" else "left", overflow="fold", no_wrap=bool(last))
     return made
 
 
@@ -47,7 +76,7 @@ def code_text(code: int, fmt: Format) -> str:
 
 def indented(item: Any, left: int = 2) -> Padding:
     """The item, `left` columns to the right."""
-    return Padding(item, (0, 0, 0, left))
+    return Padding(item, (0, 0, 0, left), expand=False)
 
 
 def step_line(number: int, step: Step, integer: bool, style: str = "") -> Table:
@@ -61,14 +90,14 @@ def step_line(number: int, step: Step, integer: bool, style: str = "") -> Table:
 def trace_text(trace: Trace) -> str:
     """What `print_trace` prints, as plain text for reports: no terminal codes, whatever FORCE_COLOR says."""
     text = io.StringIO()
-    print_trace(trace, Console(file=text, width=TEXT_WIDTH, force_terminal=False))
+    print_trace(trace, HouseConsole(file=text, width=TEXT_WIDTH, force_terminal=False))
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
 
 def print_trace(trace: Trace, console: Console | None = None) -> None:
     """The whole explanation of one dot product."""
     ins = trace.instruction
-    console = console or Console()
+    console = console or HouseConsole()
     console.print(Text.assemble((ins.architecture, "cyan"), "  ", (ins.name, "bold")))
     console.print(indented(_operands(trace)))
     for index, events in groupby(trace.events, key=lambda event: event.operation):
@@ -86,7 +115,7 @@ def _operands(trace: Trace) -> Table:
     formats = trace.instruction.formats
     scaled, absent = trace.scales is not None, trace.instruction.absent
     empty = () if "b" in absent else ("", "")
-    rows = table("k>", "a>", "value", *(("b>", "value") if empty else ()), *(("scales",) if scaled else ()))
+    rows = table("k>", "a>", "value|", *(("b>", "value|") if empty else ()), *(("scales",) if scaled else ()))
     skipped = 0
     for k, (x, y) in enumerate(zip(trace.a, trace.b, strict=True)):
         if x == 0 and y == 0 and k:
@@ -140,8 +169,8 @@ def _numbers(event: Event, trace: Trace) -> Table:
     shifts, integer = event.cuts is not None, trace.instruction.is_integer
     rows = table(
         "",
-        *(("bits",) if integer else ("significand", *(("lost", "shift>") if shifts else ()), "exponent>")),
-        "value",
+        *(("bits|",) if integer else ("significand|", *(("lost|", "shift>") if shifts else ()), "exponent>")),
+        "value|",
     )
     zeros = 0
     for name, numbers in event.written.items():

@@ -12,6 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from golden.model.reference import Cut, Event
+from golden.notebook import Shown
 from golden.number.formats import Format, Kind, Number
 from golden.program.flags import flags_code, flags_text
 from golden.program.signature import Operands
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 _MANY_BITS = 24
 
 
-@dataclass(frozen=True)
-class Trace:
+@dataclass(frozen=True, repr=False)
+class Trace(Shown):
     """One explained dot product. `events` are the executed steps of golden/model/reference.py, `code` the
     raw result."""
 
@@ -138,6 +139,13 @@ class Trace:
             "error_ulp": self.error_ulp,
         }
 
+    def __repr__(self) -> str:
+        d = self.instruction.formats["d"]
+        return (
+            f"<Trace of {self.instruction.architecture}:{self.instruction.name}: "
+            f"d = {_hex(self.code, d)} = {describe_code(d, self.code)}>"
+        )
+
     def __str__(self) -> str:
         return self.text()
 
@@ -181,6 +189,14 @@ def float_text(value: Fraction) -> str:
     if near in (0.0, float("inf")) and value:
         return _fraction_text(value)
     return repr(near)
+
+
+def short_text(value: Fraction) -> str:
+    """A number for a narrow column: whole where it is short (65504), else four digits (3.403e38)."""
+    if value.denominator == 1 and abs(value) < 10**6:
+        return str(value)
+    digits, _, exponent = f"{float(value):.4g}".partition("e")
+    return f"{digits}e{int(exponent)}" if exponent else digits
 
 
 def _fraction_text(value: Fraction) -> str:

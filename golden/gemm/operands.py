@@ -13,7 +13,7 @@ import numpy.typing as npt
 from golden.errors import DTypeError, ShapeError
 from golden.gemm.order import divides
 from golden.gemm.plan import Plan
-from golden.number.arrays import plain
+from golden.number.arrays import plain, wrong_dtype
 from golden.number.formats import Format, native_dtype
 from golden.program.signature import broadcast
 
@@ -101,16 +101,7 @@ def _codes(value: Any, fmt: Format, name: str) -> tuple[Bits, bool | None]:
         return array, None if native is None else False
     if array.dtype == native:
         return array.view(fmt.dtype), True
-    numbers = f" or {native}" if native is not None else ""
-    hint = f"; golden.from_float('{fmt.name}', {name}) rounds other numbers to it"
-    if array.dtype.kind in "iu":
-        hint = f"; raw codes of another type: {name}.astype(np.{fmt.dtype}), or .view of one of this width"
-    elif array.dtype.itemsize == fmt.dtype.itemsize:
-        hint = f"; raw codes: {name}.view(np.{fmt.dtype})"
-    raise DTypeError(
-        f"argument '{name}' has dtype {array.dtype}, expected {fmt.dtype} (raw {fmt.name} "
-        f"bits){numbers}{hint}"
-    )
+    raise wrong_dtype(array, fmt, name, f" or {native}" if native is not None else "")
 
 
 def _sizes(plan: Plan, a: Bits, b: Bits) -> tuple[int, int, int]:

@@ -33,13 +33,13 @@ def plain(value: npt.ArrayLike, argument: str) -> npt.NDArray[Any]:
 
 
 def codes(value: npt.ArrayLike, fmt: Format, argument: str) -> npt.NDArray[Any]:
-    """Returns raw codes of a format: arrays of its dtype, or integers (lists, other integer arrays)
-    that all fit.
+    """Returns raw codes of a format: arrays of its dtype or of the type of ml_dtypes that is it (see
+    `viewed`), or integers (lists, other integer arrays) that all fit.
 
     Raises:
         OperandError: a masked array. DTypeError: other values than such integers.
     """
-    array = plain(value, argument)
+    array = viewed(plain(value, argument), fmt)
     if array.dtype == fmt.dtype:
         return array
     if array.size == 0 and not isinstance(value, np.ndarray):
@@ -49,10 +49,38 @@ def codes(value: npt.ArrayLike, fmt: Format, argument: str) -> npt.NDArray[Any]:
         or int(array.min(initial=0)) < 0
         or int(array.max(initial=0)) > np.iinfo(fmt.dtype).max
     ):
-        raise DTypeError(
-            f"argument '{argument}' has dtype {array.dtype}, expected {fmt.dtype} (raw {fmt.name} bits)"
-        )
+        raise wrong_dtype(array, fmt, argument)
     return array.astype(fmt.dtype)
+
+
+def viewed(array: npt.NDArray[Any], fmt: Format) -> npt.NDArray[Any]:
+    """An array of the type of ml_dtypes that is the format (bfloat16 for bf16) as its codes, without a copy;
+    any other array as it is.
+
+    The type says that it holds such numbers and nothing else, and its bits are the codes. NumPy's own float16
+    and float32 say so as well, but they are what numbers come in that were meant to be rounded first: those
+    are refused, with a word on what to do.
+    """
+    if array.dtype.name == fmt.library_name and array.dtype.itemsize == fmt.dtype.itemsize:
+        return array.view(fmt.dtype)
+    return array
+
+
+def wrong_dtype(array: npt.NDArray[Any], fmt: Format, argument: str, also: str = "") -> DTypeError:
+    """The error for an array that holds no codes of the format; it says how to make them. `also`: what else
+    would have been taken."""
+    given = array.dtype
+    if given.kind in "iu":
+        hint = f"raw codes of another type: {argument}.astype(np.{fmt.dtype}), or .view of one of this width"
+    elif given.itemsize == fmt.dtype.itemsize and given.kind in "fV":
+        hint = f"raw codes: {argument}.view(np.{fmt.dtype})"
+        if not fmt.holds(given):
+            hint += f"; golden.from_float('{fmt.name}', {argument}) rounds numbers to them"
+    else:
+        hint = f"golden.from_float('{fmt.name}', {argument}) rounds {'other ' if also else ''}numbers to it"
+    return DTypeError(
+        f"argument '{argument}' has dtype {given}, expected {fmt.dtype} (raw {fmt.name} bits){also}; {hint}"
+    )
 
 
 def _masked(value: Any) -> bool:

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import yamlfile
-from golden.errors import DTypeError, OperandError, UnknownNameError, nearest
+from golden.errors import OperandError, UnknownNameError, nearest
 from golden.number.arrays import codes as codes_of
-from golden.number.arrays import plain
+from golden.number.arrays import plain, wrong_dtype
 from golden.paths import spec_folder
 
 SPECIALS = ("ieee", "all_ones_nan", "negative_zero_nan", "none")
@@ -192,6 +192,18 @@ class Format:
             return Kind.NAN
         return None
 
+    @property
+    def library_name(self) -> str | None:
+        """The type of ml_dtypes whose bits are the codes; None where there is none, or it has other numbers
+        (ue4m3 drops a bit that float8_e4m3fn has)."""
+        known = self == _formats().get(self.name) and not self.ignored_high  # no unit's own bf16
+        return _ML_DTYPES.get(self.name) if known else None
+
+    def holds(self, dtype: np.dtype[Any]) -> bool:
+        """Whether an array of that type holds numbers of the format, bit for bit."""
+        numpys = self.name in ("f16", "f32", "f64") and dtype == np.dtype(f"f{self.storage // 8}")
+        return numpys or dtype.name == self.library_name
+
     def check(self, codes: npt.NDArray[Any], argument: str) -> None:
         """Refuses arrays of another dtype and codes with bits outside a 1-, 4- or 6-bit format.
 
@@ -200,9 +212,7 @@ class Format:
             OperandError: an element has bits above the format's width; the message gives its index.
         """
         if codes.dtype != self.dtype:
-            raise DTypeError(
-                f"argument '{argument}' has dtype {codes.dtype}, expected {self.dtype} (raw {self.name} bits)"
-            )
+            raise wrong_dtype(codes, self, argument)
         if self.bits < self.storage and codes.size:
             wrong = codes >> self.bits
             if wrong.any():

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import OperandError, ShapeError, nearest
-from golden.number.arrays import plain
+from golden.number.arrays import plain, viewed
 from golden.number.formats import Format
 from golden.number.rounding import encode_fraction
 from golden.program.flags import flags_format
@@ -256,6 +256,8 @@ class Signature:
     def _check_operand(self, name: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> Bits:
         fmt = self.code_format(name)
         array = value if type(value) is np.ndarray else _as_codes(value, fmt, name)
+        if array.dtype != fmt.dtype:
+            array = viewed(array, fmt)
         trailing = array.shape[array.ndim - len(shape) :] if array.ndim >= len(shape) else None
         if trailing != shape:
             raise ShapeError(

@@ -7,13 +7,14 @@ in registers (B of wgmma) or its layout is not known.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, Protocol
 
 import numpy.typing as npt
 
 from golden.errors import OperandError, SpecError
+from golden.notebook import Shown
 from golden.paths import spec_folder
 from golden.registers.layouts import Array, Family, Layout, family
 from golden.traits import Traits
@@ -47,8 +48,8 @@ class Described(Protocol):
     def traits(self) -> Traits: ...
 
 
-@dataclass(frozen=True)
-class Fragments:
+@dataclass(frozen=True, repr=False)
+class Fragments(Shown):
     """Register layouts of an instruction's operands; None for what has no (known) register layout.
 
     a, b, c, d: the matrices, one raw element per array item; sparse A has k/2 columns. metadata: the nibble
@@ -63,6 +64,17 @@ class Fragments:
     metadata: Layout | None = None
     scale_a: Layout | None = None
     scale_b: Layout | None = None
+    of: Described | None = field(default=None, compare=False)
+    """The instruction."""
+
+    def __repr__(self) -> str:
+        named = (one for one in fields(self) if one.name != "of" and getattr(self, one.name) is not None)
+        words = [
+            f"{one.name} {'x'.join(map(str, layout.matrix_shape))} in {layout.registers} registers"
+            for one in named
+            if (layout := getattr(self, one.name))
+        ]
+        return f"<Fragments of {self.of.name if self.of else 'an instruction'}: {', '.join(words)}>"
 
     @classmethod
     def for_instruction(cls, ins: Described) -> Fragments | None:
@@ -82,8 +94,8 @@ class Fragments:
             )
         a, b, c, d = (_matrix(ins, rules, operand) for operand in "abcd")
         metadata = _operand(ins, rules, "metadata", 4) if ins.sparse else None
-        scales = (_scale(ins, rules, operand) for operand in ("scale_a", "scale_b"))
-        return cls(a, b, c, d, metadata, *scales)
+        scale_a, scale_b = (_scale(ins, rules, operand) for operand in ("scale_a", "scale_b"))
+        return cls(a, b, c, d, metadata, scale_a, scale_b, ins)
 
 
 for_instruction = Fragments.for_instruction

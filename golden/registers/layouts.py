@@ -130,7 +130,7 @@ def storage_dtype(element_bits: int) -> np.dtype[Any]:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Layout:
     """Where the elements of one operand lie in the registers of a warp, warpgroup or wave.
 
@@ -159,6 +159,10 @@ class Layout:
     address_lane: str | None = None
     evidence: str = ""
     source: str = ""
+
+    def __repr__(self) -> str:
+        size = "x".join(map(str, self.matrix_shape))
+        return f"<Layout of {self.name}: {size} in {self.registers} registers of {self.lanes} lanes>"
 
     @property
     def elements_per_register(self) -> int:

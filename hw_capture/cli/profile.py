@@ -70,10 +70,9 @@ def _print(found: Profile) -> None:
 
 
 def _print_errors(found: Profile) -> None:
-    from rich.console import Console
 
     from golden.dissect.numeric import CASES, INITS, OPERATIONS, published
-    from golden.explain.terminal import table
+    from golden.explain.terminal import HouseConsole, table
 
     paper = {(f.case, f.against, f.operation, f.init): f"{f.value:.2e}" for f in published()}
     rows = table("types", "CPU", "operation", "in type>", "paper>", "in f32>", "paper>")
@@ -87,7 +86,7 @@ def _print_errors(found: Profile) -> None:
                         paper.get((case.name, against, operation, init), ""),
                     ]
                 rows.add_row(f"{case.ab}, {case.cd}", against, _TITLES[operation], *cells)
-    Console().print(rows)
+    HouseConsole().print(rows)
     typer.echo(
         f"Mean absolute errors on {found.architecture}, {found.samples} samples of N(0, 1), seed "
         f"{found.seed}, drawn in the operand type or in f32. Paper: A100, arXiv 2206.02874, Tables XII to XV."
@@ -95,10 +94,9 @@ def _print_errors(found: Profile) -> None:
 
 
 def _print_chain(found: Profile) -> None:
-    from rich.console import Console
 
     from golden.dissect.numeric import CASES, INITS
-    from golden.explain.terminal import table
+    from golden.explain.terminal import HouseConsole, table
 
     lines = [
         (f"{case.ab}, {case.cd}", init, found.chain[case.name][init]) for case in CASES for init in INITS
@@ -114,5 +112,5 @@ def _print_chain(found: Profile) -> None:
             *("overflow" if v is None else f"{v:.2e}" for v in values),
         )
     typer.echo("")
-    Console().print(rows)
+    HouseConsole().print(rows)
     typer.echo(f"Mean l2 errors relative to the result after N products, {found.chains} chains")

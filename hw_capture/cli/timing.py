@@ -105,11 +105,10 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Prints the figures of one file of timings."""
-    from rich.console import Console
 
     from golden.catalog.timing import load
     from golden.errors import no_match
-    from golden.explain.terminal import table
+    from golden.explain.terminal import HouseConsole, table
 
     every = load(name)
     figures = [figure for figure in every if only in figure.instruction]
@@ -128,7 +127,7 @@ def show(
         rows.add_row(
             f.table, f.instruction, f.key.variant, f.quantity.replace("_", " "), *places, value, f.unit
         )
-    Console().print(rows)
+    HouseConsole().print(rows)
     typer.echo(f"{figures[0].device}. {figures[0].source}")
 
 
@@ -174,9 +173,8 @@ def _same_architecture(name: str, architecture: str) -> bool:
 
 
 def _print_pairs(found: list[Pair], tolerance: float) -> None:
-    from rich.console import Console
 
-    from golden.explain.terminal import table
+    from golden.explain.terminal import HouseConsole, table
 
     columns = ("instruction", "", "quantity", "warps, ILP", "ours>", "theirs>", "ratio>", "their device")
     rows = table(*columns)
@@ -186,7 +184,7 @@ def _print_pairs(found: list[Pair], tolerance: float) -> None:
         place = "" if key.warps is None else f"{key.warps}, {key.ilp}"
         values = (f"{pair.ours.value:g}", f"{pair.theirs.value:g}", ratio, pair.theirs.device)
         rows.add_row(key.instruction, key.variant, key.quantity.replace("_", " "), place, *values)
-    Console().print(rows)
+    HouseConsole().print(rows)
     same = sum(pair.within(tolerance / 100) for pair in found)
     typer.echo(f"{same} of {len(found)} figures within {tolerance:g} % ({found[0].ours.device})")
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from golden.instruction import Instruction
+from golden.notebook import Shown
 from golden.program.signature import Operands
 from golden.program.words import is_integer, step_text
 
@@ -26,8 +27,8 @@ class Example:
         return {"operands": operands, "box": self.box, "candidate": self.candidate}
 
 
-@dataclass(frozen=True)
-class Found:
+@dataclass(frozen=True, repr=False)
+class Found(Shown):
     """The outcome of a dissection.
 
     Attributes:
@@ -58,6 +59,9 @@ class Found:
     seconds: float = 0.0
     alternatives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Values of keys that no question told from those of the candidate, by key."""
+
+    def __repr__(self) -> str:
+        return f"<Found: {self.sentence()}>"
 
     @property
     def wrong(self) -> int:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from typer.testing import CliRunner
 
 import golden
 from golden.catalog.lookup import resolve
-from golden.cli import app
+from golden.cli import app, completion
 from golden.explain.terminal import trace_text
+from golden.explain.trace import short_text as trace_short
 from golden.files import output
 from golden.vectors import operand_files
 
@@ -161,15 +163,83 @@ def test_usage_errors_are_one_line(arguments: tuple[str, ...], told: str) -> Non
 
 def test_completion() -> None:
     context: Any = type("Context", (), {"params": {}})()
-    assert app._complete_name(context, "ho") == ["hopper:"]
-    assert HMMA.split(":")[0] in app._complete_arch("")
-    names = app._complete_name(context, "cdna3:v_mfma_f32_16x16x32")
+    assert completion.instruction(context, "ho") == ["hopper:"]
+    assert HMMA.split(":")[0] in completion.architecture("")
+    assert completion.architecture("h1") == ["h100"] and "rtx5090:" in completion.instruction(
+        context, "rtx50"
+    )
+    names = completion.instruction(context, "cdna3:v_mfma_f32_16x16x32")
     assert "cdna3:v_mfma_f32_16x16x32_fp8_bf8" in names and all(
         name.startswith("cdna3:v_mfma_f32_16x16x32") for name in names
     )
-    context.params["arch"] = "cdna3"
-    assert app._complete_name(context, "v_mfma_f64_16") == ["v_mfma_f64_16x16x4_f64"]
-    assert app._complete_format("e4") == ["e4m3", "e4m3fnuz"]
+    assert "h100:HMMA.16816.F32" in completion.instruction(context, "h100:HMMA.168")
+    context.params["arch"] = "mi300x"
+    assert completion.instruction(context, "v_mfma_f64_16") == ["v_mfma_f64_16x16x4_f64"]
+    assert completion.number_format("e4") == ["e4m3", "e4m3fnuz"]
+    assert "nvfp4" in completion.number_format("nv")
+
+
+@pytest.mark.parametrize(
+    ("typed", "cursor", "offered"),
+    [  # as Bash parts words at colons, and what it puts in place of the last part
+        (["mmagold", "show", "hopper", ":", "HMMA.168"], 4, "HMMA.16816.F32"),
+        (["mmagold", "show", "hopper", ":"], 3, "HMMA.16816.F32"),
+        (
+            ["mmagold", "explain", "b200", ":", "tcgen05.mma.cta_group", "::", "1.kind", "::", "mxf4nvf4.b"],
+            8,
+            "mxf4nvf4",
+        ),
+        (["mmagold", "show", "--arch", "hopper", "HMMA.168"], 4, "HMMA.16816.F32"),
+        (["mmagold", "docs", "export", "cdna3", ":", "v_mfma_f64"], 5, "v_mfma_f64_16x16x4_f64"),
+        (["mmagold", "show", "hop"], 2, "hopper:"),
+    ],
+)
+def test_bash_completes_names_with_colons(typed: list[str], cursor: int, offered: str) -> None:
+    asked = {"COMP_WORDS": "\n".join(typed), "COMP_CWORD": str(cursor), "_MMAGOLD_COMPLETE": "complete_bash"}
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys, mmagold; sys.argv[0] = 'mmagold'; mmagold.main()"],
+        env={**os.environ, **asked, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = done.stdout.splitlines()
+    begun = "" if typed[cursor] == ":" else typed[cursor]
+    assert any(line.startswith(offered) for line in lines), (done.stdout[:300], done.stderr)
+    assert all(line.startswith(begun) for line in lines)
+
+
+# Widths -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("formats",), ("algorithms",), ("list", "rtx5090", "nvfp4"), ("show", SCALED), ("list", "--unknown")],
+    ids=lambda arguments: arguments[0],
+)
+def test_nothing_wraps_in_a_pipe(arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row is a line: as many as where there is room without end."""
+    monkeypatch.setenv("COLUMNS", "3000")
+    wide = call(*arguments).stdout.splitlines()
+    monkeypatch.delenv("COLUMNS")
+    assert [line.rstrip() for line in call(*arguments).stdout.splitlines()] == [
+        line.rstrip() for line in wide
+    ]
+    monkeypatch.setenv("COLUMNS", "60")
+    assert len(call(*arguments).stdout.splitlines()) > len(wide) or arguments[0] in ("formats", "list")
+
+
+def test_bits_and_names_are_whole_where_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    trace = call("explain", HMMA, "--a", "1.5,2**-13", "--b", "1,2**-13").stdout
+    assert "+1.10000000000000000000 " in trace
+    assert "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32" in call("list", "HMMA.16816", "a100").stdout
+
+
+def test_numbers_of_tables_are_short() -> None:
+    assert "3.403e38" in call("formats").stdout and "65504 " in call("show", HMMA).stdout
+    assert trace_short(Fraction(65504)) == "65504" and trace_short(Fraction(2) ** -30) == "9.313e-10"
+    assert trace_short(Fraction(15, 2)) == "7.5" and trace_short(Fraction(-(2**40))) == "-1.1e12"
 
 
 # Explain ----------------------------------------------------------------------------------------------------

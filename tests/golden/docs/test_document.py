@@ -11,8 +11,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import golden
+from golden.cli.app import app
 from golden.docs import document
 from golden.errors import DocsError, DocsToolMissing, MmagoldError, UnknownNameError
 
@@ -82,6 +84,15 @@ def test_pdf_has_pages_pictures_and_the_name(tmp_path: Path) -> None:
     assert "\u200b" not in whole, "names copied from the PDF would not be found by the command line"
     assert "T0:r0" in whole, "the text of pictures"
     assert f"mmagold explain {SPARSE}" in whole.replace("\r\n", " ")
+
+
+def test_a_pdf_without_a_name_gets_that_of_its_unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("typst")
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["docs", "export", "h100:HMMA.16816.F32", "--format", "pdf"])
+    assert done.exit_code == 0 and done.stderr == "h100_HMMA.16816.F32.pdf\n" and done.stdout == ""
+    assert (tmp_path / "h100_HMMA.16816.F32.pdf").read_bytes().startswith(b"%PDF")
+    assert document.file_name("units/my unit.yaml", "pdf") == Path("my unit.pdf")
 
 
 def test_a_page_of_a_pdf_is_not_cut(tmp_path: Path) -> None:

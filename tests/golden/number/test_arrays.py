@@ -3,8 +3,10 @@ of arrays never become a wrong answer."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from golden.dissect.diagnosis import diagnose
 from golden.dissect.minimising import minimise
 from golden.errors import DTypeError, MmagoldError, OperandError, ShapeError
 from golden.instruction import Instruction
+from golden.number import arrays
 
 HMMA = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 FP8 = golden.instruction("hopper", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")
@@ -163,3 +166,64 @@ def test_more_dimensions_than_numpy_has_are_refused() -> None:
     deep = one["a"].reshape(*(1,) * 63, -1)
     with pytest.raises(ShapeError, match="argument 'a' has 64 dimensions"):
         HMMA.dot(**one | {"a": deep})
+
+
+# Arrays of ml_dtypes ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["bf16", "e5m2", "e4m3", "e5m2fnuz", "e4m3fnuz", "e3m2", "e2m3", "e2m1", "ue8m0"]
+)
+def test_the_type_of_ml_dtypes_that_is_the_format_holds_its_codes(name: str) -> None:
+    """Every code, by the array's own bytes: what ml_dtypes calls the value is what the format decodes."""
+    fmt = golden.get_format(name)
+    raw = np.arange(1 << fmt.bits, dtype=fmt.dtype)
+    native = np.dtype(getattr(ml_dtypes, str(fmt.library_name)))
+    numbers = raw.view(native)
+    assert np.array_equal(arrays.codes(numbers, fmt, "a"), raw)
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        values = numbers.astype(np.float64)
+    assert np.array_equal(golden.to_float(fmt, numbers), values, equal_nan=True)
+
+
+def test_a_unit_takes_them_and_answers_raw_codes() -> None:
+    rng = np.random.default_rng(5)
+    ins = golden.instruction("hopper", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
+    a, b = (rng.normal(size=(40, 16)).astype(ml_dtypes.bfloat16) for _ in "ab")
+    c = rng.integers(0, 1 << 32, 40, np.uint32)
+    assert np.array_equal(ins.dot(a, b, c), ins.dot(a.view(np.uint16), b.view(np.uint16), c))
+    assert ins.dot(a, b, c).dtype == np.uint32
+
+
+@pytest.mark.parametrize(
+    ("unit", "dtype", "told"),
+    [
+        (
+            "f16.f16",
+            np.float16,
+            r"'a' has dtype float16, expected uint16 \(raw f16 bits\); raw codes: a\.view\(np\.uint16\)$",
+        ),
+        (
+            "f16.f16",
+            ml_dtypes.bfloat16,
+            r"dtype bfloat16.*a\.view\(np\.uint16\); golden\.from_float\('f16', a\) rounds",
+        ),
+        ("bf16.bf16", np.float16, r"dtype float16.*golden\.from_float\('bf16', a\) rounds numbers"),
+        ("bf16.bf16", np.float32, r"dtype float32.*golden\.from_float\('bf16', a\) rounds numbers to it$"),
+        ("f16.f16", np.int64, r"raw codes of another type: a\.astype\(np\.uint16\)"),
+    ],
+)
+def test_what_to_do_with_numbers(unit: str, dtype: Any, told: str) -> None:
+    ins = golden.instruction("hopper", f"mma.sync.aligned.m16n8k16.row.col.f32.{unit}.f32")
+    zeros = np.zeros(16, np.uint16)
+    with pytest.raises(DTypeError, match=told):
+        ins.dot(np.ones(16, dtype), zeros, 0)
+
+
+def test_types_that_are_not_quite_the_format_are_refused() -> None:
+    """ue4m3 drops the bit that float8_e4m3fn has, and a unit's own bf16 may be anything."""
+    with pytest.raises(DTypeError):
+        arrays.codes(np.ones(3, ml_dtypes.float8_e4m3fn), golden.get_format("ue4m3"), "a")
+    own = replace(golden.get_format("bf16"), bias=100)
+    with pytest.raises(DTypeError):
+        arrays.codes(np.ones(3, ml_dtypes.bfloat16), own, "a")

@@ -1,0 +1,18 @@
+"""How objects show themselves in a notebook: `_repr_html_`, made by golden.docs.notebook.
+
+What a user meets lies below the pictures, so the maker of the HTML is asked for by name, when a notebook
+wants it and not before.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+_MAKER = "golden.docs.notebook"
+
+
+class Shown:
+    """What notebooks show as HTML."""
+
+    def _repr_html_(self) -> str:
+        return str(import_module(_MAKER).shown(self))
