@@ -420,7 +420,8 @@ def export(
         ),
     ] = None,
     format_: Annotated[
-        str, typer.Option("--format", help="md or json.", autocompletion=lambda: ["md", "json"])
+        str,
+        typer.Option("--format", help="md, json or program.", autocompletion=lambda: list(_EXPORTS)),
     ] = "md",
     out: Annotated[
         Path | None, typer.Option("--out", help="Write to a file instead of stdout; dpi: to this folder.")
@@ -433,9 +434,10 @@ def export(
     """Writes the instruction's specification as a document, or the instruction as a C model for simulators
     (dpi) or a C header for emulators (c).
 
-    The document: steps, widths of every register, special values, sources. The model: self-contained C, a
-    SystemVerilog package with the imported function, an example testbench, a Makefile. The header: one file
-    with the instruction, or all of an architecture, on dot products, matrices and registers of lanes.
+    The document: steps, widths of every register, special values, sources; with --format program the
+    compiled program, for the explorer (docs explorer). The model: self-contained C, a SystemVerilog package
+    with the imported function, an example testbench, a Makefile. The header: one file with the instruction,
+    or all of an architecture, on dot products, matrices and registers of lanes.
     """
     if name == "c" and model is not None:
         _export_header(model, out, prefix, arch)
@@ -444,17 +446,27 @@ def export(
         _export_dpi(name, model, out, prefix, arch)
         return
     from golden.catalog.lookup import resolve
-    from golden.explain.specification import specification, to_markdown
     from golden.files import output
 
-    if format_ not in ("md", "json"):
-        raise typer.BadParameter(f"'{format_}' is not one of md, json", param_hint="--format")
-    ins = resolve(name, arch)
-    text = to_markdown(ins) if format_ == "md" else json.dumps(specification(ins), indent=2) + "\n"
+    if format_ not in _EXPORTS:
+        raise typer.BadParameter(f"'{format_}' is not one of {', '.join(_EXPORTS)}", param_hint="--format")
+    text = _export_text(resolve(name, arch), format_)
     if out is None:
         typer.echo(text, nl=False)
     else:
         output.write_text(out, text)
+
+
+_EXPORTS = ("md", "json", "program")
+
+
+def _export_text(ins: Instruction, format_: str) -> str:
+    from golden.explain.program_file import program_file
+    from golden.explain.specification import specification, to_markdown
+
+    if format_ == "md":
+        return to_markdown(ins)
+    return json.dumps(specification(ins) if format_ == "json" else program_file([ins]), indent=2) + "\n"
 
 
 def _export_dpi(word: str, name: str | None, out: Path | None, prefix: str | None, arch: str | None) -> None:

@@ -95,6 +95,17 @@ class _Call(ctypes.Structure):
     ]
 
 
+STRUCTS = {
+    "mg_format": FormatStruct,
+    "mg_step": StepStruct,
+    "mg_operation": _Operation,
+    "mg_program": _Program,
+    "mg_call": _Call,
+    "mg_array": _Array,
+}
+"""The structs of golden/core/mmagold.h that a caller fills; the first five as mg_struct_sizes counts them."""
+
+
 class _Ready(NamedTuple):
     """A call for one small matrix product, with room for its operands and its result: to copy them there
     takes a quarter of the time of asking NumPy for their addresses."""
@@ -117,7 +128,7 @@ def library() -> ctypes.CDLL:
     core, path = core_library.load()
     sizes = (_i64 * 5)()
     core.mg_struct_sizes(sizes)
-    expected = [ctypes.sizeof(kind) for kind in (FormatStruct, StepStruct, _Operation, _Program, _Call)]
+    expected = [ctypes.sizeof(kind) for kind in list(STRUCTS.values())[:5]]
     if list(sizes) != expected:
         raise CoreError(
             f"{path}: the C core lays its structs out otherwise (sizes {list(sizes)}, expected {expected})"

@@ -32,7 +32,7 @@ from golden.program.steps import Step
 Array = npt.NDArray[Any]
 NOT_RUN = 255
 """The kind of a number that a dot product did not make: its operation had ended, or there was nothing."""
-_MOMENTS = ("register", "maximum", "cut", "left", "right", "exact", "unbounded", "rounded", "result")
+MOMENTS = ("register", "maximum", "cut", "left", "right", "exact", "unbounded", "rounded", "result")
 """enum mg_moment, in order."""
 _NAMES = REGISTER.words
 _BLOCK_BYTES = 1 << 24
@@ -280,7 +280,7 @@ class Registers:
         layout = engine.record_layout()
         self.records = len(layout)
         self.places = tuple(_places(engine.program, layout))
-        results = np.flatnonzero(layout[:, 2] == _MOMENTS.index("result"))
+        results = np.flatnonzero(layout[:, 2] == MOMENTS.index("result"))
         self.results = tuple(slice(int(i), int(i) + 1) for i in results)
 
     @property
@@ -340,7 +340,7 @@ class Block:
         return self._numbers(place.inside[moment]) if moment in place.inside else None
 
     def _roundings(self, place: _Place) -> Roundings | None:
-        found = {moment: self._inside(place, moment) for moment in _MOMENTS[3:8]}
+        found = {moment: self._inside(place, moment) for moment in MOMENTS[3:8]}
         exact, unbounded, rounded = found["exact"], found["unbounded"], found["rounded"]
         if exact is None or unbounded is None or rounded is None:
             return None
@@ -355,11 +355,11 @@ def _places(program: Program, layout: Array) -> Iterator[_Place]:
         for index, step in enumerate(operation.steps):
             own = rows[layout[rows, 1] == index]
             inside = {}
-            for moment in ("maximum", "cut", *_MOMENTS[3:8]):
-                picked = own[layout[own, 2] == _MOMENTS.index(moment)]
+            for moment in ("maximum", "cut", *MOMENTS[3:8]):
+                picked = own[layout[own, 2] == MOMENTS.index(moment)]
                 if len(picked):
                     inside[moment] = _as_slice(picked)
-            exact = own[layout[own, 2] == _MOMENTS.index("exact")]
+            exact = own[layout[own, 2] == MOMENTS.index("exact")]
             written = _registers(layout, own)
             indices = tuple(layout[exact, 4].tolist())
             yield _Place(number, index, step, dict(registers), written, inside, indices)
@@ -368,7 +368,7 @@ def _places(program: Program, layout: Array) -> Iterator[_Place]:
 
 def _registers(layout: Array, rows: Array) -> dict[str, slice]:
     """The registers that some records hold."""
-    rows = rows[layout[rows, 2] == _MOMENTS.index("register")]
+    rows = rows[layout[rows, 2] == MOMENTS.index("register")]
     names = dict.fromkeys(layout[rows, 3].tolist())
     return {_NAMES[name]: _as_slice(rows[layout[rows, 3] == name]) for name in names}
 
