@@ -35,7 +35,7 @@ SLOW = {
 }
 """Pages whose commands take longest; the tests of the commands run in the short run, too."""
 # What the site builder makes; only the start page links there.
-GENERATED = ("architectures/", "formats/", "studies/", "instructions/", "api/", "comparison.md")
+GENERATED = ("architectures/", "formats/", "studies/", "instructions/", "api/", "explorer/", "comparison.md")
 LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]\(([^()\s]+)\)")
 
 

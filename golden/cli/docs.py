@@ -1,4 +1,4 @@
-"""The commands `mmagold docs build`, `docs check` and `docs export`."""
+"""The commands `mmagold docs build`, `docs check`, `docs explorer` and `docs export`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 
 from golden.cli import completion
 from golden.cli.progress import progress_bar
+from golden.errors import missing
 
 _FORMS = ["md", "html", "pdf", "json"]
 
@@ -28,6 +29,27 @@ def build(
     with progress_bar() as progress:
         count = site.build(out, jobs, progress)
     typer.echo(f"{out / 'index.html'}: {count} pages", err=True)
+    _say_without_explorer()
+
+
+def _say_without_explorer() -> None:
+    from golden.docs.explorer import wasm
+
+    if not wasm.available():
+        typer.echo(f"the site has no explorer: {missing(wasm.COMPILER)}", err=True)
+
+
+def explorer(
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder for the page: new, empty, or an earlier explorer.")
+    ] = Path("explorer"),
+) -> None:
+    """Builds the explorer alone: one page that computes dot products in the browser, without a server."""
+    from golden.docs.explorer import build
+
+    files = build.build(out)
+    size = sum(file.stat().st_size for file in files)
+    typer.echo(f"{out / 'index.html'}: {len(files)} files, {size / 1e6:.1f} MB", err=True)
 
 
 def check(
@@ -76,5 +98,5 @@ def export(
 
 def add_commands(app: typer.Typer) -> None:
     """Hangs the commands into `mmagold docs`."""
-    for command in (build, check, export):
+    for command in (build, check, explorer, export):
         app.command()(command)

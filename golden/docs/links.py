@@ -21,11 +21,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from golden.docs.explorer.build import INDEX
 from golden.errors import DocsError, nearest
 from golden.explain.markdown import SITE
 from golden.paths import checkout, docs_folder, spec_folder
 
 SOURCES, VECTORS = "sources/", "vectors/"
+MADE = frozenset({INDEX.as_posix()})
+"""Files that the site's build makes beside the pages."""
 _OTHER = re.compile(r"[a-z][a-z0-9+.-]*:|#", re.I)
 _FENCE = re.compile(r"^( {0,3})(`{3,}|~{3,})", re.M)
 _LINK = re.compile(
@@ -94,7 +97,7 @@ class Links:
         """The path of the page (.md, with its anchor) or file to link to; None where this installation
         lacks the file."""
         bare = path.partition("#")[0]
-        if bare in self.pages:
+        if bare in self.pages or bare in MADE:
             return path
         if bare.startswith(VECTORS):
             return self._vectors(bare.rstrip("/"), what)

@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 from golden.docs import claims, schema, sphinx_source, stale
+from golden.docs.explorer import build as explorer
 from golden.docs.sphinx_source import Progress
 from golden.errors import DocsError, missing
 from golden.files.output import put_folder, workplace
@@ -55,6 +56,8 @@ def build(out: Path, jobs: int | None = None, progress: Progress = lambda what, 
         shutil.rmtree(site / "_sources", ignore_errors=True)
         sphinx_source.put_pictures(work / sphinx_source.PICTURES, site)
         sphinx_source.copy_files(site)
+        progress("explorer", 0, 1)
+        explorer.write_into(site)
         stale.write(site, made_from)
         put_folder(site, out)
     return len(pages)

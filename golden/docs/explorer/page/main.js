@@ -1,0 +1,268 @@
+// The explorer: what is chosen, what follows from it, and the page that shows both.
+
+import { Core, CoreError } from "./core.js";
+import { firstDifference } from "./difference.js";
+import { fill, find, h } from "./dom.js";
+import { errorsByBits, gaussian, ownBits, plot, quantile, randomOperands } from "./errors.js";
+import { Finder } from "./finder.js";
+import { Library, OWN } from "./library.js";
+import { fromHash, toHash } from "./link.js";
+import { OperandView, atRest, carried, ofPreset } from "./operands.js";
+import { stepList } from "./steps.js";
+import { trace } from "./trace.js";
+import { encode, parse, step } from "./values.js";
+
+const FIRST = "hopper:mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32";
+const OPERANDS = { a: ["1", "0x1.8p-13"], b: ["1", "0x1.8p-13"], c: "1" }; // some bits are cut
+const state = { first: null, second: null, operands: {}, slot: "first", pasted: null, preset: "", seed: 1 };
+let library, finder, view;
+
+// From a choice to the page -----------------------------------------------------------------------------------
+
+async function choose(slot, name) {
+  const [architecture, ...rest] = name.split(":");
+  const unit = await library.unit(architecture, rest.join(":"));
+  const before = state.first;
+  state[slot] = unit;
+  if (slot === "first") state.operands = before ? carried(before, state.operands, unit) : ofPreset(unit, OPERANDS) ?? atRest(unit);
+}
+
+function show() {
+  const { first, operands } = state;
+  find("errors-plot").replaceChildren();
+  find("errors-said").textContent = "";
+  try {
+    view.show(first, operands);
+    showPresets();
+    showChoice();
+    showResults();
+    showOwnBits();
+  } catch (error) {
+    for (const id of ["results", "parting", "traces"]) fill(id); // no old result may look like a new one
+    throw error;
+  }
+  writeLink();
+}
+
+function showChoice() {
+  fill("first-name", h("code", {}, state.first.name));
+  fill("second-name", state.second ? h("code", {}, state.second.name) : "none");
+  find("remove").hidden = !state.second;
+  for (const slot of ["first", "second"]) find(`choose-${slot}`).setAttribute("aria-pressed", String(state.slot === slot && find("finder").open));
+  document.title = `${state.first.told.name} \u2014 mmagold explorer`;
+}
+
+function showResults() {
+  const units = [state.first, state.second].filter(Boolean);
+  const given = units.map((unit) => (unit === state.first ? state.operands : carried(state.first, state.operands, unit)));
+  const traced = units.map((unit, i) => trace(unit, given[i]));
+  const parts = units.length > 1 ? difference(units, given) : null;
+  fill("results", ...units.map((unit, i) => resultCard(unit, traced[i])));
+  fill("parting", units.length > 1 ? parting(traced, parts) : null);
+  fill("traces", ...units.map((unit, i) => h("section", { class: "trace", "aria-label": `Steps of ${unit.name}` }, units.length > 1 ? h("h3", {}, h("code", {}, unit.name)) : null, stepList(unit, traced[i], parts))));
+  find("said").textContent = traced.map(({ d, d_value }, i) => `${units[i].told.architecture}: d = ${d}, ${d_value}`).join("; ");
+}
+
+function difference(units, given) {
+  return firstDifference(...units.map((unit, i) => ({ unit, numbers: unit.observe(given[i]).numbers })));
+}
+
+function parting(traced, parts) {
+  const same = traced[0].d_value === traced[1].d_value;
+  const head = same ? "Both give the same value." : "They give different values.";
+  if (!parts) return h("p", { class: same ? "note" : "note differs" }, `${head} ${same ? "No step differs as far as both run the same." : "Their steps are of different kinds; see them side by side."}`);
+  const { where, register, index, expected, actual } = parts;
+  return h("p", { class: same ? "note" : "note differs" }, `${head} The first step where they part is ${where}: ${register}[${index}] is `, h("code", {}, expected), " in the first and ", h("code", {}, actual), " in the second.");
+}
+
+function resultCard(unit, { d, d_value, exact, exact_value, error_ulp }) {
+  const error = error_ulp === null ? "\u2014" : `${error_ulp > 0 ? "+" : ""}${Number(error_ulp.toPrecision(6))} ULP`;
+  const pair = (term, ...value) => [h("dt", {}, term), h("dd", {}, ...value)];
+  const known = exact === null ? "an operand is infinite or NaN" : exact_value;
+  return h(
+    "div",
+    { class: "card" },
+    h("h3", {}, unit.told.architecture),
+    h("dl", {}, ...pair("d", h("code", { class: "big" }, d), ` = ${d_value}`), ...pair("exact", known, exact && exact !== exact_value ? h("code", { class: "small" }, ` ${exact}`) : ""), ...pair("error", h("span", { class: error_ulp !== null && Math.abs(error_ulp) <= 0.5 ? "good" : "bad" }, error))),
+  );
+}
+
+function showPresets() {
+  const fitting = globalThis.mmagoldExplorer.presets.filter((preset) => ofPreset(state.first, preset));
+  fill("preset", h("option", { value: "" }, "choose\u2026"), ...fitting.map(({ name }) => h("option", { value: name, selected: name === state.preset }, name)));
+  find("why").textContent = fitting.find(({ name }) => name === state.preset)?.why ?? "";
+}
+
+function showOwnBits() {
+  const own = [...new Set(ownBits(state.first))];
+  find("run-errors").disabled = !own.length || state.first.told.integer;
+  find("own-bits").textContent = own.length
+    ? `This unit keeps F = ${own.join(" and ")}.`
+    : "This unit has no alignment: no F to vary.";
+}
+
+// What people do ----------------------------------------------------------------------------------------------
+
+function changeOperands(operands, preset = "") {
+  Object.assign(state, { operands, preset });
+  guarded(show);
+}
+
+async function chosen(architecture, name) {
+  await guarded(async () => {
+    await choose(state.slot, `${architecture}:${name}`);
+    find("finder").open = false;
+    show();
+    find(`choose-${state.slot}`).focus();
+  });
+}
+
+function openFinder(slot) {
+  state.slot = slot;
+  find("finder").open = true;
+  finder.show();
+  showChoice();
+  find("search").focus();
+}
+
+async function pasteUnit() {
+  await guarded(async () => {
+    const text = find("paste").value;
+    const [name] = library.paste(text);
+    state.pasted = JSON.parse(text);
+    await choose(state.slot, `${OWN}:${name}`);
+    find("paste-box").open = false;
+    show();
+  });
+}
+
+async function runErrors() {
+  const button = find("run-errors");
+  button.disabled = true;
+  const many = Number(find("samples").value);
+  const draw = gaussian(state.seed);
+  const rest = atRest(state.first);
+  const unit = state.first;
+  const operands = Array.from({ length: many }, () => randomOperands(unit, draw, rest));
+  const found = await errorsByBits(unit, operands, (done, total) => { find("errors-said").textContent = `${done} of ${total} widths`; });
+  const own = [...new Set(ownBits(unit))];
+  fill("errors-plot", plot(found, own));
+  const told = found.filter(({ bits }) => own.includes(bits)).map(({ bits, errors }) => `F = ${bits}: median ${quantile(errors, 0.5).toPrecision(3)}, largest ${quantile(errors, 1).toPrecision(3)} ULP`);
+  find("errors-said").textContent = `${many} dot products of N(0, 1). ${told.join("; ")}`;
+  button.disabled = false;
+}
+
+// The link ----------------------------------------------------------------------------------------------------
+
+let lastHash = "";
+
+async function writeLink() {
+  const { first, second, operands, pasted } = state;
+  const uses = [first, second].some((unit) => unit?.told.architecture === OWN);
+  const hash = await toHash({ first: first.name, second: second?.name, operands, unit: uses ? pasted : null });
+  if (first !== state.first || operands !== state.operands || second !== state.second) return; // an older state
+  lastHash = hash;
+  history.replaceState(null, "", hash);
+}
+
+async function readLink() {
+  const asked = await fromHash(location.hash);
+  if (asked.unit) {
+    library.paste(asked.unit);
+    state.pasted = JSON.parse(asked.unit);
+  }
+  state.first = state.second = null;
+  await choose("first", asked.first ?? FIRST);
+  if (asked.second) await choose("second", asked.second);
+  if (Object.keys(asked.operands).length) state.operands = filled(state.first, asked.operands);
+  show();
+}
+
+// The operands of a link for a unit: what it leaves out is at rest, what does not fit is dropped.
+function filled(unit, given) {
+  const operands = atRest(unit);
+  for (const [name, codes] of Object.entries(operands)) {
+    if (name !== "c" && !(name in given)) continue;
+    const limit = name === "metadata" ? 4 : unit.format(name).bits;
+    const zero = name === "metadata" || name.startsWith("scale") ? codes[0] : 0n;
+    codes.forEach((_, i) => {
+      const code = given[name]?.[i] ?? zero;
+      const legal = name === "metadata" ? code in unit.told.sparsity.nibbles : code >> BigInt(limit) === 0n;
+      codes[i] = legal ? code : zero;
+    });
+  }
+  return operands;
+}
+
+async function copyLink() {
+  await writeLink();
+  try {
+    await navigator.clipboard.writeText(location.href);
+    find("copied").textContent = "copied";
+  } catch {
+    find("copied").textContent = "the link is in the address bar";
+  }
+}
+
+// Complaints go to the page, and so does anything else that goes wrong.
+async function guarded(action) {
+  try {
+    find("complaint").hidden = true;
+    await action();
+  } catch (error) {
+    complain(error);
+    if (!(error instanceof CoreError)) throw error;
+  }
+}
+
+function complain(error) {
+  find("complaint").hidden = false;
+  find("complaint").textContent = error instanceof CoreError ? error.message : `something went wrong: ${error.message}`;
+}
+
+function listen() {
+  find("choose-first").addEventListener("click", () => openFinder("first"));
+  find("choose-second").addEventListener("click", () => openFinder("second"));
+  find("remove").addEventListener("click", () => { state.second = null; guarded(show); });
+  find("swap").addEventListener("click", () => {
+    if (!state.second) return;
+    const operands = carried(state.first, state.operands, state.second);
+    [state.first, state.second] = [state.second, state.first];
+    changeOperands(operands);
+  });
+  find("preset").addEventListener("change", (event) => {
+    const preset = globalThis.mmagoldExplorer.presets.find(({ name, ...more }) => name === event.target.value && ofPreset(state.first, more));
+    if (preset) changeOperands(ofPreset(state.first, preset), preset.name);
+  });
+  find("random").addEventListener("click", () => changeOperands(randomOperands(state.first, gaussian(++state.seed), atRest(state.first))));
+  find("clear").addEventListener("click", () => changeOperands(atRest(state.first)));
+  find("copy").addEventListener("click", copyLink);
+  find("load-unit").addEventListener("click", pasteUnit);
+  find("run-errors").addEventListener("click", () => guarded(runErrors));
+  addEventListener("hashchange", () => { if (location.hash !== lastHash) guarded(readLink); });
+}
+
+function theme() {
+  try {
+    document.body.dataset.theme = localStorage.getItem("theme") ?? "auto"; // where the site's own switch keeps it
+  } catch {
+    document.body.dataset.theme = "auto";
+  }
+}
+
+async function start() {
+  theme();
+  const { core, words, index } = globalThis.mmagoldExplorer;
+  const bytes = Uint8Array.from(atob(core), (letter) => letter.charCodeAt(0));
+  library = new Library(await Core.load(bytes, words), index);
+  const elements = Object.fromEntries(["search", "architecture", "list", "count"].map((id) => [id, find(id)]));
+  finder = new Finder(library, { ...elements, a: find("type-a"), d: find("type-d") }, chosen);
+  view = new OperandView(find("operand-table"), find("editor"), (operands) => changeOperands(operands));
+  listen();
+  await readLink();
+  document.body.dataset.ready = "yes";
+}
+
+// For tests, and for those who ask the console.
+globalThis.mmagoldExplorer.api = { trace, firstDifference, encode, parse, step, errorsByBits, state, library: () => library };
+guarded(start);

@@ -1,0 +1,60 @@
+"""The C core as WebAssembly, for the browser: the general interpreter, which shows every register."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from golden.errors import DocsError, missing
+from golden.model.core_digest import digest
+from golden.model.program_text import CORE
+
+SOURCES = ("mg_general.c", "mg_observe.c", "mg_gather.c", "mg_run.c")
+EXPORTS = (
+    "malloc",
+    "free",
+    "mg_decode_codes",
+    "mg_digest",
+    "mg_number_fields",
+    "mg_observe",
+    "mg_observe_layout",
+    "mg_run",
+    "mg_struct_sizes",
+)
+COMPILER = "ziglang"
+"""The Python package that compiles it."""
+_FLAGS = (
+    *("-target", "wasm32-wasi", "-mexec-model=reactor", "-std=gnu11", "-Oz", "-ffp-contract=off"),
+    *("-DMG_GENERAL_ONLY", "-Wl,--strip-all", *(f"-Wl,--export={name}" for name in EXPORTS)),
+)
+
+
+def available() -> bool:
+    """Whether the compiler is installed."""
+    return importlib.util.find_spec(COMPILER) is not None
+
+
+def compile_core() -> bytes:
+    """The module, which imports nothing.
+
+    Raises:
+        DocsToolMissing: the compiler is not installed.
+        DocsError: the core did not compile; the message has the compiler's first error.
+    """
+    if not available():
+        raise missing(COMPILER)
+    with tempfile.TemporaryDirectory(prefix="mmagold-wasm-") as folder:
+        out = Path(folder, "core.wasm")
+        command = [sys.executable, "-m", COMPILER, "cc", *_FLAGS, f'-DMG_DIGEST="{digest(CORE)}"']
+        done = subprocess.run(
+            [*command, *SOURCES, "-o", str(out)], cwd=CORE, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            told = next(
+                (line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[-200:]
+            )
+            raise DocsError(f"the C core did not compile to WebAssembly: {told}")
+        return out.read_bytes()
