@@ -18,6 +18,15 @@ class CompileError(HwError):
     """nvcc or ptxas refused a kernel."""
 
 
+class RefusedLines(CompileError):
+    """ptxas refused lines of a PTX text: `lines` has its complaint by the number of the line, from 1."""
+
+    def __init__(self, lines: dict[int, str]) -> None:
+        first = min(lines)
+        super().__init__(f"ptxas: line {first}: {lines[first]}")
+        self.lines = lines
+
+
 class NoKernelError(HwError):
     """The generator has no kernel for an instruction."""
 

@@ -305,12 +305,13 @@ def _verify_layouts(folder: Path, only: str | None, as_json: bool) -> None:
 
 def add_commands(app: typer.Typer) -> None:
     """Hangs the commands of hw_capture into `mmagold`; the entry point that pyproject.toml names."""
-    from hw_capture.cli import ablation, campaign, products, profile, timing
+    from hw_capture.cli import ablation, campaign, products, profile, sass, timing
 
     app.command()(capture)
     app.command()(verify)
     app.command()(campaign.campaign)
     app.command()(products.capture_products)
     app.command()(ablation.bench_kernels)
+    app.command()(sass.sass)
     profile.add_commands(app)
     timing.add_commands(app)

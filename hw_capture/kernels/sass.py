@@ -10,6 +10,7 @@ from golden.instruction import Instruction
 from hw_capture.errors import SassError
 
 _FUNCTION = re.compile(r"^\s*(?:Function : (\S+)|\.section\s+\.text\.([^\s,]+))")
+_LABEL = re.compile(r"^(\.L\w+|\$\S+):\s*$")
 _LINE = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+([^;]*?)\s*;")
 _MATRIX = re.compile(r"(?:[HIQODB]MMA|[HQIB]GMMA|UTC[A-Z]*MMA|MOVM\.U4TO8)\b")
 
@@ -17,6 +18,15 @@ _MATRIX = re.compile(r"(?:[HIQODB]MMA|[HQIB]GMMA|UTC[A-Z]*MMA|MOVM\.U4TO8)\b")
 def functions(disassembly: str) -> dict[str, list[str]]:
     """Returns the instructions of every kernel
     of a disassembly (nvdisasm's or cuobjdump's), without addresses."""
+    return {
+        name: [line for line in listing if not is_label(line)]
+        for name, listing in listings(disassembly).items()
+    }
+
+
+def listings(disassembly: str) -> dict[str, list[str]]:
+    """Returns the same with the labels, each a line of its own that ends in a colon; nvdisasm alone prints
+    them. ".L_x_3:" is a place that is jumped to, "$name:" begins a subroutine."""
     found: dict[str, list[str]] = {}
     current: list[str] = []
     for line in disassembly.splitlines():
@@ -24,10 +34,15 @@ def functions(disassembly: str) -> dict[str, list[str]]:
         if head:
             current = found.setdefault(head.group(1) or head.group(2), [])
             continue
-        code = _LINE.match(line)
+        code = _LINE.match(line) or _LABEL.match(line)
         if code:
-            current.append(" ".join(code.group(1).split()))
+            current.append(" ".join(code.group(1).split()) + (":" if code.re is _LABEL else ""))
     return found
+
+
+def is_label(line: str) -> bool:
+    """Whether a line of `listings` is no instruction."""
+    return line.endswith(":")
 
 
 def mnemonic(line: str) -> str:

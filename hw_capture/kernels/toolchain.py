@@ -1,12 +1,12 @@
-"""nvcc and the disassembler: finds them, compiles CUDA C++ to a cubin, disassembles it.
-Both results are cached.
+"""nvcc, ptxas and the disassembler: finds them, compiles CUDA C++ or PTX to a cubin, disassembles it.
+All results are cached.
 
 A tool is looked for on PATH, in $CUDA_HOME/bin and $CUDA_PATH/bin, in /usr/local/cuda/bin, and among the
-packages nvidia-cuda-nvcc, nvidia-cuda-nvdisasm and nvidia-cuda-cuobjdump of this Python. The cache is
-$MMAGOLD_CACHE, else ~/.cache/mmagold. A file's name is a hash of everything that its content depends on: the
-text that is compiled (what it includes stands in it), the options, all that the tool says of its version, and
-the variables that nvcc takes options from. It begins with a hash of name and content, so that one that was
-cut short, edited or renamed is made again.
+packages nvidia-cuda-nvcc (with ptxas), nvidia-cuda-nvdisasm and nvidia-cuda-cuobjdump of this Python. The
+cache is $MMAGOLD_CACHE, else ~/.cache/mmagold. A file's name is a hash of everything that its content
+depends on: the text that is compiled (what it includes stands in it), the options, all that the tool says of
+its version, and the variables that nvcc takes options from. It begins with a hash of name and content, so
+that one that was cut short, edited or renamed is made again.
 """
 
 from __future__ import annotations
@@ -26,17 +26,19 @@ from pathlib import Path
 from golden.errors import FileFormatError
 from golden.files.output import write_whole
 from golden.paths import cache_folder
-from hw_capture.errors import CompileError, HwError, ToolMissing
+from hw_capture.errors import CompileError, HwError, RefusedLines, ToolMissing
 from hw_capture.gpu import processes
 
 SYSTEM_FOLDERS = ("/usr/local/cuda",)
 OPTIONS = ("-std=c++17", "-O3", "-w")
 _PACKAGES = {
     "nvcc": "the CUDA toolkit",
+    "ptxas": "the CUDA toolkit, or pip install nvidia-cuda-nvcc",
     "nvdisasm": "pip install nvidia-cuda-nvdisasm",
     "cuobjdump": "the CUDA toolkit",
 }
 _TIMEOUT = 600.0
+_REFUSED_LINE = re.compile(r"line (\d+); error\s*: (.*)")
 _OPTION_VARIABLES = (
     "NVCC_PREPEND_FLAGS",
     "NVCC_APPEND_FLAGS",
@@ -123,6 +125,32 @@ def _compile(nvcc: str, arguments: list[str], source: str, language: str) -> byt
     return content
 
 
+def assemble(ptx: str, arch: str) -> bytes:
+    """Compiles PTX to a cubin of one target, such as "sm_90a", with ptxas alone.
+
+    Raises: RefusedLines: ptxas refused lines of the text; it names all of them. CompileError: it failed
+        otherwise. ToolMissing: no ptxas. FileFormatError: the disk is full.
+    """
+    ptxas = require("ptxas")
+    key = _key("ptx", _about(ptxas), arch, ptx)
+    return _cached(f"{key}.cubin", lambda: _assemble(ptxas, arch, ptx))
+
+
+def _assemble(ptxas: str, arch: str, ptx: str) -> bytes:
+    with _temporary_folder() as folder:
+        unit, cubin = Path(folder, "unit.ptx"), Path(folder, "unit.cubin")
+        unit.write_text(ptx, "utf-8")
+        done = processes.run([ptxas, f"-arch={arch}", "-o", str(cubin), str(unit)], _TIMEOUT, CompileError)
+        refused = _REFUSED_LINE.findall(done.errors + done.output) if done.status else []
+        if refused:
+            raise RefusedLines({int(line): " ".join(reason.split()) for line, reason in reversed(refused)})
+        _check_status(Path(ptxas).name, done, CompileError)
+        content = cubin.read_bytes() if cubin.exists() else b""
+    if not content:
+        raise CompileError("ptxas: exit status 0, but it wrote no cubin")
+    return content
+
+
 def disassemble(cubin: bytes) -> str:
     """Returns the SASS of a cubin as nvdisasm or, where that is missing, cuobjdump prints it.
 
@@ -193,8 +221,12 @@ def _unsealed(stored: bytes) -> tuple[bytes, bytes]:
 
 def _run(command: list[str], error: type[HwError]) -> str:
     """Output of a tool; its first complaint becomes the message of `error`."""
-    name = Path(command[0]).name
     done = processes.run(command, _TIMEOUT, error)
+    _check_status(Path(command[0]).name, done, error)
+    return done.output
+
+
+def _check_status(name: str, done: processes.Done, error: type[HwError]) -> None:
     if done.status:
         lines = (done.errors + done.output).strip().splitlines()
         chosen = [line for line in lines if re.search(r"error|fatal", line, re.IGNORECASE)] or lines
@@ -204,4 +236,3 @@ def _run(command: list[str], error: type[HwError]) -> str:
             )
         complaint = re.sub(r"/\S*/", "", chosen[0]) if chosen else f"exit status {done.status}"
         raise error(f"{name}: {complaint}")
-    return done.output
