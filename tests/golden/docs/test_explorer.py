@@ -476,6 +476,44 @@ def test_every_control_has_a_name(page: ExplorerPage) -> None:
     assert [role for role, name in named if not name.strip()] == []
 
 
+FAINT = """() => {
+  const channels = (text) => text.match(/[0-9.]+/g).map(Number);
+  const light = ([r, g, b]) => {
+    const linear = [r, g, b].map((c) => c / 255)
+      .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+  };
+  const behind = (element) => {
+    for (let one = element; one; one = one.parentElement) {
+      const found = channels(getComputedStyle(one).backgroundColor);
+      if (found.length < 4 || found[3] > 0) return found;
+    }
+    return [255, 255, 255];
+  };
+  const faint = [];
+  for (const element of document.body.querySelectorAll("*")) {
+    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    if (!own || !element.getClientRects().length || element.disabled) continue;
+    const style = getComputedStyle(element);
+    const ink = light(channels(element instanceof SVGElement ? style.fill : style.color));
+    const paper = light(channels(getComputedStyle(document.body).backgroundColor));
+    const under = element instanceof SVGElement ? paper : light(behind(element));
+    const ratio = (Math.max(ink, under) + 0.05) / (Math.min(ink, under) + 0.05);
+    if (ratio < 4.5) faint.push(`${element.tagName}.${element.getAttribute("class")} ${ratio.toFixed(2)}`);
+  }
+  return faint;
+}"""
+
+
+@pytest.mark.parametrize("dark", (False, True))
+def test_every_text_has_contrast(page: ExplorerPage, dark: bool) -> None:
+    """WCAG 2.2, 1.4.3: at least 4.5 to 1."""
+    page.open(link(WGMMA, {"a": [0x38, 0x01], "b": [0x38, 0x01]}, TCGEN05), dark=dark)
+    page.browser.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    page.ask(SEARCHED, "h100")
+    assert page.ask(FAINT) == []
+
+
 def test_the_first_load_is_light(folder: Path) -> None:
     first = ["index.html", "explorer.css", "colours.css", "explorer.js", "data.js", "programs/hopper.js"]
     assert sum((folder / name).stat().st_size for name in first) < 1_000_000
@@ -513,6 +551,15 @@ def test_the_bundle_refuses_what_it_does_not_know(monkeypatch: pytest.MonkeyPatc
         (tmp_path / "dom.js").write_text(text)
         with pytest.raises(DocsError, match=r"dom\.js: "):
             build.script()
+
+
+def test_the_page_of_a_site_leads_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(wasm, "available", lambda: True)
+    monkeypatch.setattr(wasm, "compile_core", lambda: b"")
+    monkeypatch.setattr(catalog, "index_and_programs", lambda: ([], {}))
+    build.write_into(tmp_path)
+    assert 'href="../index.html"' in (tmp_path / build.INDEX).read_text()
+    assert 'href="../index.html"' not in build.files()["index.html"]
 
 
 def test_without_the_compiler_the_site_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import { h, s } from "./dom.js";
 
 const LEAST = 6, MOST = 30;
 const NOT_GIVEN = -(2 ** 31);
-const WIDTH = 640, HEIGHT = 300, LEFT = 62, BOTTOM = 44, TOP = 14;
+const WIDTH = 640, HEIGHT = 300, LEFT = 62, BOTTOM = 44, TOP = 14, NAME_HEIGHT = 13;
 
 // The fraction bits of each alignment; empty where the unit has none.
 export function ownBits(unit) {
@@ -87,8 +87,10 @@ export function plot(found, own) {
   const y = (power) => TOP + ((high - power) / (high - low)) * (HEIGHT - TOP - BOTTOM);
   const label = `Error in ULP by F: ${found.length} widths, ${found[0].errors.length} dot products each`;
   const svg = s("svg", { class: "mg-picture plot", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label });
-  svg.append(...grid(x, y, low, high), ...new Set(own.filter((bits) => bits >= LEAST && bits <= MOST).map((bits) => bits)).values().map((bits) => mark(x(bits), bits)));
-  QUANTILES.forEach(([name, share], i) => svg.append(...line(found, share, name, i, x, y, low)));
+  svg.append(...grid(x, y, low, high), ...own.filter((bits) => bits >= LEAST && bits <= MOST).map((bits) => mark(x(bits), bits)));
+  const curves = QUANTILES.map(([name, share]) => ({ name, points: pointsOf(found, share, x, y, low) }));
+  curves.forEach(({ points }, i) => svg.append(s("polyline", { class: `curve curve${i}`, points: points.map((point) => point.map((one) => one.toFixed(1)).join()).join(" ") })));
+  svg.append(...names(curves));
   return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": label }, svg);
 }
 
@@ -111,11 +113,16 @@ function mark(x, bits) {
   return s("g", {}, s("line", { class: "mg-line own", x1: x, x2: x, y1: TOP, y2: HEIGHT - BOTTOM }), s("text", { class: "mg-text tick", x: x + 4, y: TOP + 10 }, `F = ${bits}`));
 }
 
-function line(found, share, name, i, x, y, low) {
-  const points = found.map(({ bits, errors }) => [x(bits), y(Math.max(level(quantile(errors, share)), low))]);
-  const [endX, endY] = points.at(-1);
-  return [
-    s("polyline", { class: `curve curve${i}`, points: points.map(([px, py]) => `${px.toFixed(1)},${py.toFixed(1)}`).join(" ") }),
-    s("text", { class: "mg-text tick", x: endX + 6, y: endY + 4 - 12 * (i - 1) * 0 }, name),
-  ];
+function pointsOf(found, share, x, y, low) {
+  return found.map(({ bits, errors }) => [x(bits), y(Math.max(level(quantile(errors, share)), low))]);
+}
+
+// Names beside the ends of the curves, the lowest curve first; none closer to the one below than a line of text.
+function names(curves) {
+  let limit = Infinity;
+  return curves.map(({ name, points }) => {
+    const [x, y] = points.at(-1);
+    limit = Math.min(y + 4, limit - NAME_HEIGHT);
+    return s("text", { class: "mg-text tick", x: x + 6, y: limit }, name);
+  });
 }

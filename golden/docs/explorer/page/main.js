@@ -45,11 +45,19 @@ function show() {
 }
 
 function showChoice() {
-  fill("first-name", h("code", {}, state.first.name));
-  fill("second-name", state.second ? h("code", {}, state.second.name) : "none");
-  find("remove").hidden = !state.second;
+  fill("first-name", h("code", {}, state.first.name), evidence(state.first));
+  fill("second-name", state.second ? [h("code", {}, state.second.name), evidence(state.second)] : "none");
+  for (const id of ["remove", "swap"]) find(id).hidden = !state.second;
   for (const slot of ["first", "second"]) find(`choose-${slot}`).setAttribute("aria-pressed", String(state.slot === slot && find("finder").open));
   document.title = `${state.first.told.name} \u2014 mmagold explorer`;
+}
+
+const architectureOf = ({ told }) => library.index.find(({ name }) => name === told.architecture)?.title ?? "A unit of your own";
+
+// Why anybody should believe it; of a pasted unit nobody says.
+function evidence({ told }) {
+  const kinds = library.entry(told.architecture, told.name)?.evidence ?? [];
+  return kinds.length ? h("span", { class: "small" }, ` ${kinds.join(" or ")}`) : null;
 }
 
 function showResults() {
@@ -82,7 +90,7 @@ function resultCard(unit, { d, d_value, exact, exact_value, error_ulp }) {
   return h(
     "div",
     { class: "card" },
-    h("h3", {}, unit.told.architecture),
+    h("h3", {}, state.second ? h("code", {}, unit.name) : architectureOf(unit)),
     h("dl", {}, ...pair("d", h("code", { class: "big" }, d), ` = ${d_value}`), ...pair("exact", known, exact && exact !== exact_value ? h("code", { class: "small" }, ` ${exact}`) : ""), ...pair("error", h("span", { class: error_ulp !== null && Math.abs(error_ulp) <= 0.5 ? "good" : "bad" }, error))),
   );
 }

@@ -24,9 +24,9 @@ export function rowOf(label, number, integer, cut = null) {
 }
 
 // The rows of what a rounding took and gave: the exact number with what is cut, and the result.
-export function roundingRows({ exact, rounded }, integer) {
+export function roundingRows({ exact, rounded }, integer, where = "") {
   if (!exact || !rounded || exact.kind >= INFINITY) return [];
-  const rows = [rowOf("exact", exact, integer), rowOf("rounded", rounded, integer)];
+  const rows = [rowOf(`${where}exact`, exact, integer), rowOf(`${where}rounded`, rounded, integer)];
   if (rounded.kind !== FINITE || exact.kind !== FINITE) return rows;
   const [taken, given] = rows;
   const cut = Math.min(Math.max(given.low - taken.low, 0), taken.bits.length);

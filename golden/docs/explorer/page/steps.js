@@ -1,6 +1,6 @@
 // The steps of one trace: each with its sentence, what it wrote as a picture, and the same as a table.
 
-import { shortenedBits } from "./numbers.js";
+import { FINITE, compare, shortenedBits, valueOf } from "./numbers.js";
 import { picture, roundingRows, rowOf } from "./picture.js";
 import { h } from "./dom.js";
 import { BY_K } from "./trace.js";
@@ -50,12 +50,23 @@ function drawing(unit, event) {
       return rowOf(numbers.length > 1 ? `${register}[${place}]` : register, number, integer, event.cuts[register]?.[i]);
     }),
   );
-  if (event.op === "round" && event.rounding.exact) rows.push(...roundingRows(event.rounding, integer));
+  rows.push(...event.roundings.flatMap((one, i, all) => (isTold(one, all) ? roundingRows(one, integer, all.length > 1 ? `${placeOf(event, ks, one, i)} ` : "") : [])));
   const zeros = rows.filter((row) => row.empty).length;
   const drawn = picture(rows.filter((row) => !row.empty).slice(0, MOST_ROWS), `The numbers that ${event.op} writes, bit by bit`);
   const more = rows.length - zeros - MOST_ROWS;
   const notes = [zeros ? `${zeros} zero${zeros > 1 ? "s" : ""}` : "", more > 0 ? `${more} more in the table` : ""].filter(Boolean);
   return [drawn, notes.length ? h("p", { class: "small" }, `and ${notes.join(", ")}`) : null];
+}
+
+// Of many roundings in a step those that change a number.
+function isTold({ exact, rounded }, all) {
+  if (!exact || !rounded) return false;
+  const finite = exact.kind <= FINITE && rounded.kind <= FINITE;
+  return all.length === 1 || !finite || compare(valueOf(exact), valueOf(rounded)) !== 0;
+}
+
+function placeOf({ op }, ks, { index }, i) {
+  return op === "fma" ? `k=${ks[index] ?? index}` : `#${i}`;
 }
 
 function table({ rows }) {

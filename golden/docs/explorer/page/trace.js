@@ -5,6 +5,7 @@ import { FINITE, INFINITY, NOTHING, ZERO, add, describe, floatText, hexText, int
          negate, powerText, significandText, subtract, toDouble, valueOf } from "./numbers.js";
 
 const NEGATED = { product: [1, 3], c: [2, 3] }; // enum mg_negate_word: none, product, c, both
+const ROUNDING = ["left", "right", "exact", "unbounded", "rounded"]; // moments, in the order of their records
 export const BY_K = ["products", "a", "b"]; // registers with an element for each k
 
 // The trace; `events` holds the same steps with the observed numbers themselves, for pictures.
@@ -146,11 +147,22 @@ function eventOf(operation, index, step, records, registers) {
     if (moment === "cut") (cuts[register] ??= []).push(ran ? number : null);
   }
   const maxima = records.filter(({ moment, ran }) => moment === "maximum" && ran).map(({ number }) => number.exponent);
-  const find = (moment) => records.find((record) => record.moment === moment && record.ran)?.number ?? null;
   const before = { ...registers };
   Object.assign(registers, written);
-  const rounding = { exact: find("exact"), unbounded: find("unbounded"), rounded: find("rounded") };
-  return { operation, index, ...step, before, written, cuts, maxima, rounding, ran: !made.length || made[0].ran, code: null };
+  return { operation, index, ...step, before, written, cuts, maxima, roundings: roundingsOf(records), ran: !made.length || made[0].ran, code: null };
+}
+
+// The roundings inside a step: {index, left, right, exact, unbounded, rounded}, null for what is not there.
+function roundingsOf(records) {
+  const found = [];
+  let last = "";
+  for (const { moment, index, number, ran } of records) {
+    if (!ROUNDING.includes(moment)) continue;
+    if (ROUNDING.indexOf(moment) <= ROUNDING.indexOf(last) || !found.length) found.push({ index });
+    found.at(-1)[moment] = ran ? number : null;
+    last = moment;
+  }
+  return found;
 }
 
 // An event as `_step_dict` of golden/explain/trace.py says it.
