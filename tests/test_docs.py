@@ -35,7 +35,10 @@ SLOW = {
 }
 """Pages whose commands take longest; the tests of the commands run in the short run, too."""
 # What the site builder makes; only the start page links there.
-GENERATED = ("architectures/", "formats/", "studies/", "instructions/", "api/", "explorer/", "comparison.md")
+GENERATED = (
+    *("architectures/", "formats/", "studies/", "instructions/", "api/", "explorer/", "sass/"),
+    "comparison.md",
+)
 LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]\(([^()\s]+)\)")
 
 

@@ -22,7 +22,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "add-an-architecture",
     ),
     "Specifications": ("architectures/index", "comparison", "formats/index", "studies/index", "findings"),
-    "Measurements": ("capture", "campaign", "timing", "profile", "vectors/hopper/index"),
+    "Measurements": ("capture", "campaign", "timing", "sass", "profile", "vectors/hopper/index"),
     "Reference": (
         "dut",
         "vectors",
@@ -39,6 +39,8 @@ PARTS: dict[str, tuple[str, ...]] = {
 # Pages in these folders hang under the folder's index; in the others they are reached
 # by links and the search.
 _UNDER_INDEX = ("architectures", "formats", "studies", "api")
+_BELOW = {"campaigns": "campaign", "comparison": "comparison", "sass": "sass"}
+"""Folders whose pages hang under a page of another name."""
 
 
 def toctrees(page: str, pages: Sequence[Page]) -> str:
@@ -80,6 +82,6 @@ def parents(page: str) -> list[str]:
         return ["architectures/index", f"architectures/{parts[1]}"]
     if parts[0] == "sources" and parts != ["sources", "index"]:
         return ["sources/index"]
-    if parts[0] in ("campaigns", "comparison") and len(parts) == 2:
-        return [parts[0].removesuffix("s")]
+    if len(parts) == 2 and parts[0] in _BELOW:
+        return [_BELOW[parts[0]]]
     return [f"{parts[0]}/index"] if parts[0] in _UNDER_INDEX and parts[1:] != ["index"] else []

@@ -33,6 +33,7 @@ GENERATORS = (
     "golden.docs.comparison",
     "golden.docs.format_page",
     "golden.docs.study_page",
+    "golden.docs.sass_page",
     "golden.docs.source_page",
     "golden.docs.api_page",
 )
