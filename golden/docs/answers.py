@@ -16,9 +16,10 @@ from golden.dissect.facts import facts
 from golden.dissect.value_properties import assumed_nan, assumed_zero, find_nan, find_zero
 from golden.docs import ieee
 from golden.docs.dot_text import command, result_text
+from golden.docs.explorer.address import address
 from golden.docs.families import Group
 from golden.docs.operand_text import short
-from golden.explain.markdown import code, table
+from golden.explain.markdown import code, link, table
 from golden.explain.special_values import special_cases
 from golden.instruction import Instruction
 from golden.number.formats import Format
@@ -117,7 +118,8 @@ def example(group: Group) -> str:
 
 def _traced(ins: Instruction, operands: dict[str, Any]) -> list[str]:
     trace = ins.trace(**operands).text(zeros=False)
-    return [code(trace), "The same from the command line:", code(command(ins, operands), "sh")]
+    page = "" if ins.is_custom else f" bit by bit in {link('the explorer', address(ins, operands))}, or"
+    return [code(trace), f"The same{page} from the command line:", code(command(ins, operands), "sh")]
 
 
 # Against IEEE 754 -------------------------------------------------------------------------------------------

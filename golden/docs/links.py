@@ -21,13 +21,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from golden.docs.explorer.build import INDEX
+from golden.docs.explorer.address import INDEX
 from golden.errors import DocsError, nearest
 from golden.explain.markdown import SITE
 from golden.paths import checkout, docs_folder, spec_folder
 
 SOURCES, VECTORS = "sources/", "vectors/"
-MADE = frozenset({INDEX.as_posix()})
+MADE = frozenset({INDEX})
 """Files that the site's build makes beside the pages."""
 _OTHER = re.compile(r"[a-z][a-z0-9+.-]*:|#", re.I)
 _FENCE = re.compile(r"^( {0,3})(`{3,}|~{3,})", re.M)

@@ -64,6 +64,7 @@ def unit_dict(
         "formats": {name: fmt.name for name, fmt in ins.formats.items()},
         "absent": list(ins.absent),
         "integer": ins.is_integer,
+        "status": list(ins.status),
         "bit_operation": ins.program.bit_operation if ins.formats["a"].name == "b1" else None,
         "sparsity": None if ins.pattern is None else _sparsity(ins.pattern, ins.ordered_metadata),
         "scale_block": ins.scale_block,

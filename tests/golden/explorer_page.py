@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,10 +89,3 @@ def _code(key: str) -> dict[str, int]:
 def as_hex(operands: dict[str, Any]) -> dict[str, list[str]]:
     """Operands of one dot product as lists of hex text."""
     return {name: [hex(int(code)) for code in np.ravel(codes)] for name, codes in operands.items()}
-
-
-def link(first: str, operands: dict[str, Sequence[int]], second: str | None = None) -> str:
-    """The link to instructions with operands."""
-    parts = [f"i={first}", *([f"with={second}"] if second else [])]
-    parts += [f"{name}={'.'.join(f'{code:x}' for code in codes)}" for name, codes in operands.items()]
-    return "&".join(parts)

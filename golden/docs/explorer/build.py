@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 from golden.docs.explorer import catalog, wasm
+from golden.docs.explorer.address import INDEX
 from golden.docs.explorer.catalog import as_json
 from golden.docs.explorer.presets import presets
 from golden.errors import DocsError, missing
@@ -16,8 +17,6 @@ from golden.files.output import put_folder, workplace
 
 PAGE = Path(__file__).parent / "page"
 COLOURS = PAGE.parents[1] / "pictures" / "fragments.css"
-INDEX = Path("explorer", "index.html")
-"""The page in a site."""
 MODULES = (
     *("dom", "core", "numbers", "values", "trace", "difference", "library", "link"),
     *("picture", "steps", "errors", "operands", "finder", "main"),
@@ -81,11 +80,11 @@ def _program_script(name: str, programs: object) -> str:
 def write_into(site: Path) -> None:
     """Writes the explorer into a site; without the compiler a page that says what is missing. Raises
     DocsError as `files`."""
-    folder = site / INDEX.parent
+    page = site / INDEX
     if wasm.available():
-        _write(folder, files(in_site=True))
+        _write(page.parent, files(in_site=True))
     else:
-        _write(folder, {INDEX.name: _absent()})
+        _write(page.parent, {page.name: _absent()})
 
 
 def _absent() -> str:

@@ -19,7 +19,7 @@ from golden.model import registers
 from golden.model.engine import SPARSITY
 from golden.model.program_data import struct_layouts
 from golden.number.format_words import format_words, plain_word
-from golden.program.keys import REGISTER
+from golden.program.keys import REGISTER, STATUS
 
 _SHAPE = re.compile(r"m\d+n\d+(?=k\d+)")
 
@@ -31,6 +31,7 @@ def core_words() -> dict[str, Any]:
         "registers": list(REGISTER.words),
         "moments": list(registers.MOMENTS),
         "not_run": registers.NOT_RUN,
+        "status": list(STATUS.words),
         "sparsity": SPARSITY,
     }
 

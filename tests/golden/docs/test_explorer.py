@@ -15,13 +15,17 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import Browser
-from explorer_page import API, ExplorerPage, as_hex, link
+from explorer_page import API, ExplorerPage, as_hex
+from long_run import long_after
 
 from golden import stimuli
 from golden.catalog.architectures import architectures
 from golden.catalog.lookup import instruction, instructions, load_instruction
+from golden.docs import answers
 from golden.docs.explorer import build, catalog, wasm
+from golden.docs.explorer.address import INDEX, address
 from golden.docs.explorer.presets import presets
+from golden.docs.families import group_of
 from golden.docs.links import Links
 from golden.errors import DocsError, DocsToolMissing
 from golden.explain.first_difference import first_difference
@@ -37,6 +41,10 @@ from golden.program.steps import Align
 HMMA = "hopper:mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 WGMMA = "hopper:wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3"
 TCGEN05 = "blackwell:tcgen05.mma.cta_group::1.kind::f8f6f4.m64n8k32.f32.e4m3.e4m3"
+SPARSE = "hopper:mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+SCALED = TCGEN05.replace(
+    "f8f6f4.m64n8k32.f32.e4m3.e4m3", "mxf4nvf4.block_scale.scale_vec::4X.m128n8k64.f32.e2m1.e2m1.ue4m3"
+)
 TRACED = """async (cases) => {
   const told = [];
   for (const [architecture, name, operands] of cases) {
@@ -67,6 +75,12 @@ def page(browser: Browser, folder: Path) -> ExplorerPage:
     opened = ExplorerPage(browser, folder)
     opened.open()
     return opened
+
+
+def link(name: str, operands: dict[str, list[int]], beside: str | None = None) -> str:
+    """What stands behind the # for instructions with the first codes of operands."""
+    pair = [instruction(*one.split(":", 1)) for one in (name, beside) if one is not None]
+    return address(pair[0], operands, *pair[1:]).partition("#")[2]
 
 
 def units() -> Iterator[Instruction]:
@@ -200,7 +214,7 @@ STEPPED = """async (architecture, name, codes) => {
 }"""
 
 
-@pytest.mark.parametrize("name", ("e4m3", "e5m2", "e2m1", "e4m3fnuz", "s8", "u8"))
+@pytest.mark.parametrize("name", ("e4m3", "e5m2", "e2m1", "e4m3fnuz", "s8"))
 def test_stepping_reaches_the_next_number(page: ExplorerPage, name: str) -> None:
     ins = next(ins for ins in units() if ins.formats["a"].name == name)
     fmt = ins.formats["a"]
@@ -400,17 +414,21 @@ def paste(page: ExplorerPage, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ("rdna3_dot2", "fixed_point", "block_scaled", "fma_modes", "ieee_add", "accumulator")
+    "name",
+    ("rdna3_dot2", "fixed_point", "block_scaled", "fma_modes", "ieee_add", "accumulator", "ieee_fma_flags"),
 )
 def test_a_pasted_unit_answers_like_the_model(page: ExplorerPage, name: str) -> None:
     unit = load_instruction(EXAMPLES / f"{name}.yaml")
     page.open()
     paste(page, json.dumps(program_file([unit])))
     page.wait(f"document.title.startsWith({json.dumps(unit.name)})")
-    first = unit.plain
-    for operands in _rows(stimuli.generate(first, "narrow", 4, np.random.default_rng(2))):
-        (text,) = page.ask(TRACED, [("custom", program_file([unit])["units"][0]["name"], as_hex(operands))])
-        assert json.loads(text)["d"] == first.trace(**operands).as_dict()["d"]
+    first, name_there = unit.plain, program_file([unit])["units"][0]["name"]
+    rng = np.random.default_rng(2)
+    for kind in ("narrow", "special_values", "near_overflow", "subnormal_result"):
+        for operands in _rows(stimuli.generate(first, kind, 2, rng)):
+            (text,) = page.ask(TRACED, [("custom", name_there, as_hex(operands))])
+            wanted = first.trace(**operands).as_dict() | {"instruction": name_there}
+            assert told(json.loads(text)) == told(wanted)
     there = page.browser.evaluate("location.hash")
     assert "unit=" in there
     page.open(there[1:])
@@ -558,14 +576,14 @@ def test_the_page_of_a_site_leads_back(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setattr(wasm, "compile_core", lambda: b"")
     monkeypatch.setattr(catalog, "index_and_programs", lambda: ([], {}))
     build.write_into(tmp_path)
-    assert 'href="../index.html"' in (tmp_path / build.INDEX).read_text()
+    assert 'href="../index.html"' in (tmp_path / INDEX).read_text()
     assert 'href="../index.html"' not in build.files()["index.html"]
 
 
 def test_without_the_compiler_the_site_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(wasm, "available", lambda: False)
     build.write_into(tmp_path)
-    assert "built without the explorer" in (tmp_path / build.INDEX).read_text()
+    assert "built without the explorer" in (tmp_path / INDEX).read_text()
     with pytest.raises(DocsToolMissing, match="ziglang"):
         build.build(tmp_path / "alone")
     assert not (tmp_path / "alone").exists()
@@ -583,6 +601,16 @@ def test_pages_can_link_to_it() -> None:
         "[go](explorer/index.html)", "explorer.md", hand_written=True
     )
     assert text == '<a href="explorer/index.html">go</a>'
+
+
+@pytest.mark.parametrize("name", long_after(1, (HMMA, SPARSE, SCALED)))
+def test_the_example_of_an_instructions_page_opens_there(page: ExplorerPage, name: str) -> None:
+    group = group_of(instruction(*name.split(":", 1)))
+    text = Links(frozenset({group.path})).relink(answers.example(group), group.path)
+    (there,) = re.findall(r'href="../../explorer/index.html#([^"]+)"', text)
+    (d,) = re.findall(r"^d = (0x\w+) = ", text, re.M)
+    page.open(there)
+    assert page.text(".card .big") == d and not page.complaint
 
 
 def test_a_unit_with_modes_is_a_unit_in_each() -> None:

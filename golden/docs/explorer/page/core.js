@@ -219,7 +219,7 @@ export class Unit {
     return layout;
   }
 
-  // d of one dot product, and its records.
+  // d of one dot product, its records, and the status flags that it raises (null where the unit has none).
   observe(operands) {
     return this.#call([operands], (call, count) => {
       const records = this.core.allocate(this.core.number.size * count);
@@ -254,15 +254,22 @@ export class Unit {
     }
     const { storage } = this.format("d");
     call.d = place("d", 1, storage);
+    if (this.told.status.length) call.flags = place("flags", 1, 8);
     const at = core.allocate(core.structs.mg_call.size);
     owned.push(at);
     this.#writeCall(at, call);
     const [status, numbers] = execute(at, this.layout.length);
     const view = core.view;
     const d = many.map((_, i) => readCode(view, call.d.data + (i * storage) / 8, storage));
+    const raised = call.flags ? this.#flagsOf(view.getUint8(call.flags.data)) : null;
     owned.forEach((one) => core.free(one));
     if (status) throw new CoreError(status === -1 ? "the core ran out of memory" : "the core made other records than it said");
-    return { d: numbers ? d[0] : d, numbers };
+    return { d: numbers ? d[0] : d, numbers, raised };
+  }
+
+  // The status flags of the unit that the core's mask names, in the unit's order.
+  #flagsOf(mask) {
+    return this.told.status.filter((name) => (mask >> this.core.words.status.indexOf(name)) & 1);
   }
 
   #writeCall(at, call) {
@@ -285,12 +292,13 @@ export class Unit {
 }
 
 // Refuses a program that reads what is not there: the core trusts whoever compiled it.
-function check({ program, operations, k, formats }) {
+function check({ program, operations, k, formats, status }) {
   const wrong = (what) => new CoreError(`the program is damaged: ${what}`);
   const within = (number, high) => Number.isInteger(number) && number >= 0 && number < high;
   if (!within(program?.k - 1, MOST_K) || !within(k - 1, MOST_K)) throw wrong(`k is ${program?.k}`);
   if (program.operations?.length !== operations?.length) throw wrong("its operations have no words");
   for (const name of ["a", "b", "c", "d"]) if (formats?.[name] !== program[name]) throw wrong(`two formats of ${name}`);
+  if (!Array.isArray(status)) throw wrong("it does not say which status flags there are");
   program.operations.forEach((operation, o) => {
     const { steps, k_index, step_count, k_count = 0, seed = 0, addends = [] } = operation;
     if (steps?.length !== step_count || steps.length !== operations[o].steps?.length) throw wrong(`steps of operation ${o}`);

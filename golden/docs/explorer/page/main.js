@@ -83,7 +83,7 @@ function parting(traced, parts) {
   return h("p", { class: same ? "note" : "note differs" }, `${head} The first step where they part is ${where}: ${register}[${index}] is `, h("code", {}, expected), " in the first and ", h("code", {}, actual), " in the second.");
 }
 
-function resultCard(unit, { d, d_value, exact, exact_value, error_ulp }) {
+function resultCard(unit, { d, d_value, flags, exact, exact_value, error_ulp }) {
   const error = error_ulp === null ? "\u2014" : `${error_ulp > 0 ? "+" : ""}${Number(error_ulp.toPrecision(6))} ULP`;
   const pair = (term, ...value) => [h("dt", {}, term), h("dd", {}, ...value)];
   const known = exact === null ? "an operand is infinite or NaN" : exact_value;
@@ -91,7 +91,7 @@ function resultCard(unit, { d, d_value, exact, exact_value, error_ulp }) {
     "div",
     { class: "card" },
     h("h3", {}, state.second ? h("code", {}, unit.name) : architectureOf(unit)),
-    h("dl", {}, ...pair("d", h("code", { class: "big" }, d), ` = ${d_value}`), ...pair("exact", known, exact && exact !== exact_value ? h("code", { class: "small" }, ` ${exact}`) : ""), ...pair("error", h("span", { class: error_ulp !== null && Math.abs(error_ulp) <= 0.5 ? "good" : "bad" }, error))),
+    h("dl", {}, ...pair("d", h("code", { class: "big" }, d), ` = ${d_value}`), ...(flags ? pair("flags", flags) : []), ...pair("exact", known, exact && exact !== exact_value ? h("code", { class: "small" }, ` ${exact}`) : ""), ...pair("error", h("span", { class: error_ulp !== null && Math.abs(error_ulp) <= 0.5 ? "good" : "bad" }, error))),
   );
 }
 
@@ -269,6 +269,7 @@ async function start() {
   listen();
   await readLink();
   document.body.dataset.ready = "yes";
+  performance.mark("ready"); // when the first result stands there
 }
 
 // For tests, and for those who ask the console.

@@ -11,7 +11,7 @@ export const BY_K = ["products", "a", "b"]; // registers with an element for eac
 // The trace; `events` holds the same steps with the observed numbers themselves, for pictures.
 export function trace(unit, operands) {
   const { told } = unit;
-  const { d, numbers } = unit.observe(operands);
+  const { d, numbers, raised } = unit.observe(operands);
   const events = eventsOf(unit, numbers);
   const result = unit.decode("d", [d])[0];
   const terms = exactTerms(unit, operands);
@@ -24,6 +24,7 @@ export function trace(unit, operands) {
     ...(told.absent.includes("c") ? {} : codeAndValue(unit, "c", operands.c[0])),
     steps: events.map((event) => stepOf(unit, event)),
     ...codeAndValue(unit, "d", d),
+    ...(raised ? { flags: flagsText(told.status, raised) } : {}),
     exact: exact && (told.integer ? integerText(exact) : powerText(exact)),
     exact_value: exact && (told.integer ? integerText(exact) : floatText(exact)),
     error_ulp: exact && result.kind < INFINITY ? errorUlp(valueOf(result), exact, format) : null,
@@ -31,6 +32,12 @@ export function trace(unit, operands) {
     code: d,
     exactValue: exact,
   };
+}
+
+// The code of the raised flags, and their names: "0x8: inexact".
+function flagsText(status, raised) {
+  const code = raised.reduce((sum, name) => sum | (1 << status.indexOf(name)), 0);
+  return `0x${code.toString(16)}: ${raised.join(", ") || "none"}`;
 }
 
 function codeAndValue(unit, operand, code) {
