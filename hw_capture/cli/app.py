@@ -78,7 +78,7 @@ def capture(
     from hw_capture.cpu import machine
     from hw_capture.kernels import build
 
-    target = arch if arch.startswith("sm_") else None
+    target = arch if arch.startswith(("sm_", "gfx")) else None
     architecture = build.architecture_of(arch) if target else arch
     if machine.architecture_runs_here(architecture):
         if compile_only or n:

@@ -11,7 +11,7 @@ from golden.catalog.lookup import instructions
 from golden.instruction import Instruction
 from hw_capture.errors import CompileError, HwError, SassError
 from hw_capture.gpu import processes
-from hw_capture.kernels import kernels, sass, toolchain
+from hw_capture.kernels import amd_toolchain, kernels, sass, toolchain, waves
 
 GROUP = 16
 """Kernels of one compilation unit: nvcc starts more slowly than it compiles one."""
@@ -40,13 +40,19 @@ def nvcc_compiles(architecture: str) -> bool:
     return architectures.get_architecture(architecture).maker.compiler == "nvcc"
 
 
+def supported(ins: Instruction) -> bool:
+    """Whether one of the generators makes kernels of the instruction."""
+    return kernels.supported(ins) or waves.supported(ins)
+
+
 def architecture_of(target: str) -> str:
     """Returns the architecture of a target: sm_90a -> hopper; raises HwError naming the targets there are."""
     targets = {arch: architectures.get_architecture(arch).targets for arch in architectures.architectures()}
     for arch, known in targets.items():
         if target in known:
             return arch
-    listed = ", ".join(name for arch in targets if nvcc_compiles(arch) for name in targets[arch])
+    compiled = (arch for arch in targets if architectures.get_architecture(arch).maker.compiler)
+    listed = ", ".join(name for arch in compiled for name in targets[arch])
     raise HwError(f"no architecture has the target '{target}', expected one of {listed}")
 
 
@@ -69,7 +75,7 @@ def select(
             ins.traits.swept and wanted is not None and ins.n not in wanted
         ):
             continue
-        if kernels.supported(ins):
+        if supported(ins):
             chosen.append(ins)
         else:
             left.append((ins.name, f"the generator has no kernel for family {ins.family}"))
@@ -78,6 +84,8 @@ def select(
 
 def too_new(ins: Instruction) -> str:
     """Why this nvcc cannot know the instruction, or ""."""
+    if not nvcc_compiles(ins.architecture):
+        return ""
     needed = kernels.needs_toolkit(ins)
     found = tuple(int(part) for part in toolchain.version(toolchain.require("nvcc")).split(".")[:2])
     return f"needs CUDA {needed[0]}.{needed[1]}, this is {found[0]}.{found[1]}" if found < needed else ""
@@ -87,8 +95,9 @@ def groups(chosen: Sequence[Instruction]) -> list[list[tuple[Instruction, str]]]
     """The kernels of the instructions, every form of them, in groups of about GROUP; one instruction is in
     one group."""
     found: list[list[tuple[Instruction, str]]] = [[]]
-    for ins in chosen:
-        if len(found[-1]) >= GROUP:
+    for ins in sorted(chosen, key=waves.options):  # a compilation unit has one size of waves
+        alike = not found[-1] or waves.options(found[-1][0][0]) == waves.options(ins)
+        if len(found[-1]) >= GROUP or not alike:
             found.append([])
         found[-1] += [(ins, form) for form in kernels.forms(ins)]
     return [group for group in found if group]
@@ -103,11 +112,14 @@ def build(
     """Builds groups of kernels, `jobs` at a time, and yields each as it is ready, in order.
 
     Raises:
-        ToolMissing: no nvcc or no disassembler. CompileError: nvcc does not know the target. What is wrong
-        with one kernel stands in its `error`.
+        ToolMissing: no compiler or no disassembler. CompileError: the compiler does not know the target. What
+        is wrong with one kernel stands in its `error`.
     """
-    toolchain.require("nvdisasm", "cuobjdump")
-    toolchain.compile(kernels.prelude(), target)
+    if _for_amd(target):
+        amd_toolchain.compile(waves.prelude(), target)
+    else:
+        toolchain.require("nvdisasm", "cuobjdump")
+        toolchain.compile(kernels.prelude(), target)
     with ThreadPoolExecutor(jobs) as pool:
         waiting: list[Future[list[Built]]] = []
         ahead = iter(chosen)
@@ -126,20 +138,35 @@ def build(
 
 
 def _build_group(group: list[tuple[Instruction, str]], target: str) -> list[Built]:
-    """Builds one group; where nvcc refuses it, its halves, down to the kernel that is to blame."""
+    """Builds one group; where the compiler refuses it, its halves, down to the kernel that is to blame."""
     try:
-        cubin = toolchain.compile(kernels.module(group), target)
+        cubin, bodies = _waves(group, target) if _for_amd(target) else _warps(group, target)
     except CompileError as error:
         if len(group) == 1:
             return [Built(*group[0], error=str(error))]
         half = len(group) // 2
         return _build_group(group[:half], target) + _build_group(group[half:], target)
-    bodies = sass.functions(toolchain.disassemble(cubin))
     return [_checked(ins, form, cubin, f"run_{i}", bodies) for i, (ins, form) in enumerate(group)]
+
+
+def _for_amd(target: str) -> bool:
+    return target.startswith("gfx")
+
+
+def _warps(group: list[tuple[Instruction, str]], target: str) -> tuple[bytes, dict[str, list[str]]]:
+    cubin = toolchain.compile(kernels.module(group), target)
+    return cubin, sass.functions(toolchain.disassemble(cubin))
+
+
+def _waves(group: list[tuple[Instruction, str]], target: str) -> tuple[bytes, dict[str, list[str]]]:
+    text, options = waves.module(group), waves.options(group[0][0])
+    listed = amd_toolchain.listing(text, target, options)
+    return amd_toolchain.compile(text, target, options), waves.functions(listed)
 
 
 def _checked(ins: Instruction, form: str, cubin: bytes, kernel: str, bodies: dict[str, list[str]]) -> Built:
     try:
-        return Built(ins, form, cubin, kernel, tuple(sass.check_body(ins, bodies.get(kernel, []))))
+        check = waves.check_body if waves.supported(ins) else sass.check_body
+        return Built(ins, form, cubin, kernel, tuple(check(ins, bodies.get(kernel, []))))
     except SassError as error:
         return Built(ins, form, cubin, kernel, error=str(error), strange=True)

@@ -360,5 +360,10 @@ def _environment() -> Environment:
     )
 
 
+def render(template: str, **values: Any) -> str:
+    """A file of hw_capture/templates, filled in."""
+    return _environment().get_template(template).render(**values)
+
+
 def _render(template: str, **values: Any) -> str:
-    return _environment().get_template(f"{template}.cu").render(**values)
+    return render(f"{template}.cu", **values)

@@ -80,7 +80,7 @@ def require(*tools: str) -> str:
 @cache
 def _about(tool_path: str) -> str:
     """What a tool says of itself: version, release and build."""
-    return _run([tool_path, "--version"], HwError)
+    return run_tool([tool_path, "--version"], HwError)
 
 
 def version(tool_path: str) -> str:
@@ -110,15 +110,17 @@ def compile(source: str, arch: str, options: Sequence[str] = (), language: str =
     arguments = [target_option(arch), *OPTIONS, *options]
     nvcc = require("nvcc")
     variables = (f"{name}={os.environ.get(name, '')}" for name in _OPTION_VARIABLES)
-    key = _key(*("cubin", "ptx")[: 1 + (language == "ptx")], _about(nvcc), *variables, *arguments, source)
-    return _cached(f"{key}.cubin", lambda: _compile(nvcc, arguments, source, language))
+    key = cache_key(
+        *("cubin", "ptx")[: 1 + (language == "ptx")], _about(nvcc), *variables, *arguments, source
+    )
+    return cached(f"{key}.cubin", lambda: _compile(nvcc, arguments, source, language))
 
 
 def _compile(nvcc: str, arguments: list[str], source: str, language: str) -> bytes:
-    with _temporary_folder() as folder:
+    with temporary_folder() as folder:
         unit, cubin = Path(folder, f"unit.{language}"), Path(folder, "unit.cubin")
         unit.write_text(source, "utf-8")
-        _run([nvcc, "-cubin", *arguments, "-o", str(cubin), str(unit)], CompileError)
+        run_tool([nvcc, "-cubin", *arguments, "-o", str(cubin), str(unit)], CompileError)
         content = cubin.read_bytes() if cubin.exists() else b""
     if not content:
         raise CompileError("nvcc: exit status 0, but it wrote no cubin")
@@ -158,24 +160,24 @@ def disassemble(cubin: bytes) -> str:
         ToolMissing: neither is installed. HwError: the tool refused the file.
     """
     tool = require("nvdisasm", "cuobjdump")
-    key = _key("sass", Path(tool).name, _about(tool), hashlib.sha256(cubin).hexdigest())
-    return _cached(f"{key}.sass", lambda: _disassemble(tool, cubin).encode()).decode(
+    key = cache_key("sass", Path(tool).name, _about(tool), hashlib.sha256(cubin).hexdigest())
+    return cached(f"{key}.sass", lambda: _disassemble(tool, cubin).encode()).decode(
         "utf-8", "backslashreplace"
     )
 
 
 def _disassemble(tool: str, cubin: bytes) -> str:
-    with _temporary_folder() as folder:
+    with temporary_folder() as folder:
         path = Path(folder, "unit.cubin")
         path.write_bytes(cubin)
-        text = _run([tool, "-c" if Path(tool).name == "nvdisasm" else "-sass", str(path)], HwError)
+        text = run_tool([tool, "-c" if Path(tool).name == "nvdisasm" else "-sass", str(path)], HwError)
     if not text.strip():  # no verdict on the kernel: "it holds no matrix instruction" would be one
         raise HwError(f"{Path(tool).name}: exit status 0, but it printed nothing")
     return text
 
 
 @contextmanager
-def _temporary_folder() -> Iterator[str]:
+def temporary_folder() -> Iterator[str]:
     """A folder for the files of a tool; raises FileFormatError where they cannot be written."""
     try:
         with tempfile.TemporaryDirectory(prefix="mmagold-") as folder:
@@ -192,11 +194,11 @@ def disassembler() -> str:
     return f"{Path(tool).name} {version(tool)}"
 
 
-def _key(*parts: str) -> str:
+def cache_key(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
-def _cached(name: str, make: Callable[[], bytes]) -> bytes:
+def cached(name: str, make: Callable[[], bytes]) -> bytes:
     """What `make` gives, kept in the cache; a cache that cannot be used costs time, nothing else."""
     path = cache_folder() / name
     with suppress(OSError):
@@ -219,7 +221,7 @@ def _unsealed(stored: bytes) -> tuple[bytes, bytes]:
     return stored[:size], stored[size:]
 
 
-def _run(command: list[str], error: type[HwError]) -> str:
+def run_tool(command: list[str], error: type[HwError]) -> str:
     """Output of a tool; its first complaint becomes the message of `error`."""
     done = processes.run(command, _TIMEOUT, error)
     _check_status(Path(command[0]).name, done, error)

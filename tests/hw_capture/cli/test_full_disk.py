@@ -143,7 +143,7 @@ def test_the_cache_of_kernels_costs_nothing(
 ) -> None:
     monkeypatch.setenv("MMAGOLD_CACHE", str(tmp_path))
     with full_disk():
-        assert toolchain._cached("a.cubin", lambda: b"code") == b"code"
+        assert toolchain.cached("a.cubin", lambda: b"code") == b"code"
     assert not list(tmp_path.iterdir())
 
 

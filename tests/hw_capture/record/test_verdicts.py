@@ -546,13 +546,13 @@ def test_what_was_cut_or_put_into_the_cache_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MMAGOLD_CACHE", str(tmp_path))
-    assert toolchain._cached("a", lambda: b"one") == b"one" == toolchain._cached("a", lambda: b"two")
+    assert toolchain.cached("a", lambda: b"one") == b"one" == toolchain.cached("a", lambda: b"two")
     whole = (tmp_path / "a").read_bytes()
     for content in (whole[:-1], whole + b"x", b"", b"one", whole[:31]):
         (tmp_path / "a").write_bytes(content)
-        assert toolchain._cached("a", lambda: b"two") == b"two"
+        assert toolchain.cached("a", lambda: b"two") == b"two"
     (tmp_path / "b").write_bytes(whole)
-    assert toolchain._cached("b", lambda: b"three") == b"three", "the content of another name"
+    assert toolchain.cached("b", lambda: b"three") == b"three", "the content of another name"
 
 
 def test_every_variable_that_changes_the_compiler_changes_the_key(
@@ -576,7 +576,7 @@ def test_every_variable_that_changes_the_compiler_changes_the_key(
 def test_tools_that_say_nothing_prove_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MMAGOLD_CACHE", str(tmp_path))
     monkeypatch.setattr(toolchain, "_about", lambda tool: "V13")
-    monkeypatch.setattr(toolchain, "_run", lambda *_: " \n")
+    monkeypatch.setattr(toolchain, "run_tool", lambda *_: " \n")
     with pytest.raises(HwError, match="nvdisasm: exit status 0, but it printed nothing"):
         toolchain.disassemble(b"x")
     with pytest.raises(CompileError, match="it wrote no cubin"):
