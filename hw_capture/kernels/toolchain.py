@@ -134,12 +134,12 @@ def assemble(ptx: str, arch: str) -> bytes:
         otherwise. ToolMissing: no ptxas. FileFormatError: the disk is full.
     """
     ptxas = require("ptxas")
-    key = _key("ptx", _about(ptxas), arch, ptx)
-    return _cached(f"{key}.cubin", lambda: _assemble(ptxas, arch, ptx))
+    key = cache_key("ptx", _about(ptxas), arch, ptx)
+    return cached(f"{key}.cubin", lambda: _assemble(ptxas, arch, ptx))
 
 
 def _assemble(ptxas: str, arch: str, ptx: str) -> bytes:
-    with _temporary_folder() as folder:
+    with temporary_folder() as folder:
         unit, cubin = Path(folder, "unit.ptx"), Path(folder, "unit.cubin")
         unit.write_text(ptx, "utf-8")
         done = processes.run([ptxas, f"-arch={arch}", "-o", str(cubin), str(unit)], _TIMEOUT, CompileError)

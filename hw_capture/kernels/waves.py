@@ -127,7 +127,7 @@ def _call(ins: Instruction) -> str:
 
 
 def _builtin(ins: Instruction) -> str:
-    """clang's name of an MFMA: the newer spelling of an older instruction (with the count of blocks) goes back
+    """clang's name of an MFMA: the newer spelling of an older one (with the count of blocks) goes back
     to the older one, where the type of four BF16 has the suffix 1k."""
     name = ins.name[2:]
     newer = re.fullmatch(r"(\w+?_\d+x\d+x\d+)(?:_\d+b)?_(f16|bf16|f32|f64|i8)", name)
