@@ -25,6 +25,12 @@ _FLAGS = (
     "--hide-scrollbars",
 )
 
+LUMINANCE = """const channel = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+const light = c => { const [r, g, b] = c.match(/[0-9.]+/g).map(Number);
+  return 0.2126*channel(r) + 0.7152*channel(g) + 0.0722*channel(b); };
+const contrast = (x, y) => { const [a, b] = [light(x), light(y)].sort((p, q) => q - p); return (a + 0.05) / (b + 0.05); };"""  # noqa: E501
+"""JavaScript: light(colour) and contrast(colour, colour), as WCAG 2.2 defines them."""
+
 
 def find() -> str | None:
     """The first Chromium on the path that starts (Ubuntu's chromium-browser may be

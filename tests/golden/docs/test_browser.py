@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from browser import Browser
+from browser import LUMINANCE, Browser
 
 PHONE, DESK = (390, 844), (1280, 800)
 KINDS = {
@@ -25,10 +25,6 @@ KINDS = {
 """How many pages of each folder are opened, spread over its list."""
 WIDER = """[...document.querySelectorAll("article *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1
   && !e.closest(".mg-figure, .table-wrapper, pre, table, details")).slice(0, 3).map(e => e.outerHTML.slice(0, 120))"""  # noqa: E501
-LUMINANCE = """const channel = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-const light = c => { const [r, g, b] = c.match(/[0-9.]+/g).map(Number);
-  return 0.2126*channel(r) + 0.7152*channel(g) + 0.0722*channel(b); };
-const contrast = (x, y) => { const [a, b] = [light(x), light(y)].sort((p, q) => q - p); return (a + 0.05) / (b + 0.05); };"""  # noqa: E501
 
 
 def sample(site: Path) -> list[Path]:
