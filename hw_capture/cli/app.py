@@ -305,7 +305,7 @@ def _verify_layouts(folder: Path, only: str | None, as_json: bool) -> None:
 
 def add_commands(app: typer.Typer) -> None:
     """Hangs the commands of hw_capture into `mmagold`; the entry point that pyproject.toml names."""
-    from hw_capture.cli import ablation, campaign, products, profile, sass, timing
+    from hw_capture.cli import ablation, campaign, products, profile, sass, timing, timing_export
 
     app.command()(capture)
     app.command()(verify)
@@ -315,3 +315,4 @@ def add_commands(app: typer.Typer) -> None:
     app.command()(sass.sass)
     profile.add_commands(app)
     timing.add_commands(app)
+    timing.timing_app.command("export")(timing_export.export)

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -130,3 +131,24 @@ def test_bench_without_pycuda_leaves_no_file(tmp_path, monkeypatch) -> None:
     assert (
         result.exit_code == 2 and "PyCUDA is not installed" in result.stderr and not list(tmp_path.iterdir())
     )
+
+
+def test_timing_export(tmp_path: Path) -> None:
+    out = tmp_path / "trace.config"
+    result = RUN.invoke(app, ["timing", "export", "accel-sim", "--from", "hopper_h200", "--out", str(out)])
+    assert result.exit_code == 0 and "left out: -trace_opcode_latency_initiation_int: no " in result.stderr
+    assert "\n-trace_opcode_latency_initiation_tensor 24,6\n" in out.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["acel-sim"], "unknown simulator 'acel-sim', expected one of accel-sim, gpgpu-sim; nearest: accel"),
+        (["gpgpu-sim", "--from", "abdelkhalik_a100"], "no option of gpgpu-sim has a figure in abdelkhalik"),
+        (["accel-sim", "--from", "hopper_h20"], "no timing tables 'hopper_h20'"),
+        (["accel-sim", "--from", "hopper_h200", "--from", "sun_a100"], "expected the figures of one device"),
+    ],
+)
+def test_timing_export_says_what_is_wrong(arguments: list[str], said: str) -> None:
+    result = RUN.invoke(app, ["timing", "export", *arguments])
+    assert result.exit_code == 2 and said in " ".join(result.stderr.replace("│", " ").split())
