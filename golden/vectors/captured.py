@@ -47,6 +47,7 @@ _read: dict[tuple[bytes, str | None], dict[str, Any]] = {}
 """Manifests by the SHA-256 of their text."""
 ARRAYS = ("a", "b", "c", "d", "metadata", "scale_a", "scale_b")
 _GPU = ("name", "compute_capability", "cuda", "driver")
+_AMD = ("name", "target", "hip", "driver")
 _CPU = ("name", "cpuid", "system", "compiler")
 _ENTRY = {
     "file": str,
@@ -141,7 +142,7 @@ def _check_manifest(manifest: Any, architecture: str | None, path: Path) -> None
         found = manifest.get("schema") if isinstance(manifest, dict) else type(manifest).__name__
         raise FileFormatError(f"{path}: schema is {found}, expected {' or '.join(map(str, _READABLE))}")
     _check_keys(manifest, _MANIFEST, f"{path}")
-    _check_keys(manifest["device"], dict.fromkeys(_facts(manifest["device"]), str), f"{path}: device")
+    _check_keys(manifest["device"], dict.fromkeys(device_facts(manifest["device"]), str), f"{path}: device")
     if architecture is not None and manifest["architecture"] != architecture:
         raise FileFormatError(
             f"{path}: architecture is '{manifest['architecture']}', expected '{architecture}'"
@@ -169,9 +170,10 @@ def _check_manifest(manifest: Any, architecture: str | None, path: Path) -> None
             )
 
 
-def _facts(device: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a manifest says of a device at least: of a CPU (it has a CPUID) other things than of a GPU."""
-    return _CPU if "cpuid" in device else _GPU
+def device_facts(device: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a manifest says of a device at least: of a CPU (it has a CPUID) other things than of a GPU, of
+    AMD's GPUs (they have a target) others than of NVIDIA's."""
+    return _CPU if "cpuid" in device else _AMD if "target" in device else _GPU
 
 
 def device_text(device: Mapping[str, Any]) -> str:
@@ -182,8 +184,9 @@ def device_text(device: Mapping[str, Any]) -> str:
         "cuda": "CUDA ",
         "driver": "driver ",
         "cpuid": "CPUID ",
+        "hip": "HIP ",
     }
-    told = ", ".join(f"{labels.get(key, '')}{device[key]}" for key in _facts(device)[1:])
+    told = ", ".join(f"{labels.get(key, '')}{device[key]}" for key in device_facts(device)[1:])
     return f"{device['name']} ({told})"
 
 
@@ -332,7 +335,7 @@ def evidence(architecture: str, folder: Path | None = None) -> str:
         f"architecture: {architecture}",
         f"source: outputs of an {device['name']}, recorded with operands of known classes",
         f"device: {device['name']}",
-        *(f"{key}: {json.dumps(device[key])}" for key in _facts(device)[1:]),
+        *(f"{key}: {json.dumps(device[key])}" for key in device_facts(device)[1:]),
         f"date: {json.dumps(manifest['date'])}",
         f"vectors: vectors/{architecture}",
         f"manifest_sha256: {hashlib.sha256(path.read_bytes()).hexdigest()}",

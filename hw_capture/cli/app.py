@@ -95,13 +95,14 @@ def capture(
         return
     if out is None:
         raise typer.BadParameter("name a folder, such as vectors/hopper", param_hint="--out")
-    from hw_capture.gpu import device
+    from hw_capture.gpu import device, hip_device
     from hw_capture.record.capture import Options
     from hw_capture.record.capture import capture as record
     from hw_capture.record.runner import GpuRunner
 
     options = Options(seed, per_kind, jobs, max_mib << 20)
-    with device.open(gpu) as card, progress_bar(not as_json) as progress:
+    opened = device.open(gpu) if build.nvcc_compiles(architecture) else hip_device.open(gpu)
+    with opened as card, progress_bar(not as_json) as progress:
         report = record(chosen, out, GpuRunner(card), options, progress)
     _print_capture(report, out, as_json)
     _end(bool(report.differ or report.strange), [name for name, _ in report.failed], "recorded")

@@ -197,6 +197,9 @@ class Device:
             self.cuda.memcpy_dtoh(found, buffer)
         return found
 
+    def release(self) -> None:
+        """Gives buffers back: PyCUDA does it when nobody holds them."""
+
     def milliseconds(self, launch: Callable[[], None], what: str = "the GPU") -> float:
         """Returns how long what `launch` puts on the GPU takes there; waits; raises DeviceError if it
         failed."""

@@ -75,6 +75,11 @@ def source(ins: Instruction, name: str = "run", complete: bool = True) -> str:
     return prelude() + code if complete else code
 
 
+def text(ins: Instruction) -> str:
+    """The instruction as the kernel calls it: clang's builtin with its modifiers."""
+    return _call(ins)
+
+
 def module(chosen: Sequence[tuple[Instruction, str]]) -> str:
     """One compilation unit with the kernels run_0, run_1, ... of several instructions."""
     return prelude() + "".join(source(ins, f"run_{i}", complete=False) for i, (ins, _) in enumerate(chosen))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,8 +24,8 @@ from golden.errors import FileFormatError
 from golden.files.lock import only_writer
 from golden.instruction import Instruction
 from golden.vectors import captured
-from hw_capture.errors import DeviceError, HwError
-from hw_capture.kernels import build, kernels, tiles, toolchain
+from hw_capture.errors import DeviceError, HwError, ToolMissing
+from hw_capture.kernels import amd_toolchain, build, kernels, tiles, toolchain, waves
 from hw_capture.kernels.build import Built
 from hw_capture.record.runner import FILLS, Runner, differing
 
@@ -68,13 +68,13 @@ class Report:
 
 def target_for(architecture: str, facts: dict[str, Any]) -> str:
     """Returns the compile target of a GPU; raises DeviceError when it is not of the architecture."""
-    number = str(facts["compute_capability"]).replace(".", "")
+    number = str(facts.get("target") or f"sm_{facts['compute_capability']}".replace(".", ""))
     known = architectures.get_architecture(architecture)
     for target in known.targets:
-        if target.rstrip("af") == f"sm_{number}":
+        if target == number or target.rstrip("af") == number:
             return target
     raise DeviceError(
-        f"this GPU is an {facts['name']} (sm_{number}), expected {known.title} ({', '.join(known.targets)}); "
+        f"this GPU is an {facts['name']} ({number}), expected {known.title} ({', '.join(known.targets)}); "
         "name its architecture with --arch"
     )
 
@@ -190,10 +190,10 @@ class _Store:
         known: dict[str, Any] = {}
         if (folder / "manifest.json").exists():
             known = captured.read_manifest_file(folder / "manifest.json", architecture)
-            for key in ("name", "compute_capability", "cuda", "driver"):
-                if known["device"][key] != facts[key]:
+            for key in captured.device_facts(facts):
+                if known["device"].get(key) != facts[key]:
                     raise FileFormatError(
-                        f"{folder}: recorded with {key} {known['device'][key]}, this is {facts[key]}: "
+                        f"{folder}: recorded with {key} {known['device'].get(key)}, this is {facts[key]}: "
                         "choose another folder"
                     )
         return cls(folder, _begun(known, architecture, facts, options), options)
@@ -277,7 +277,7 @@ class _Store:
 
 
 def _ptx(ins: Instruction, forms: Iterable[str]) -> dict[str, str]:
-    return {form: kernels.ptx(ins, form) for form in forms}
+    return {form: waves.text(ins) if waves.supported(ins) else kernels.ptx(ins, form) for form in forms}
 
 
 class _Replacing:
@@ -304,7 +304,7 @@ def _begun(
 
     `tools` are those of the entries that name none: an entry that other tools built keeps them.
     """
-    operands, tools = known.get("operands", _OPERANDS), _tools()
+    operands, tools = known.get("operands", _OPERANDS), _tools(architecture)
     entries = {name: dict(entry) for name, entry in known.get("instructions", {}).items()}
     if known.get("tools", tools) != tools:
         entries = {name: {"tools": known["tools"], **entry} for name, entry in entries.items()}
@@ -321,7 +321,11 @@ def _begun(
     }
 
 
-def _tools() -> dict[str, str]:
+def _tools(architecture: str) -> dict[str, str]:
+    if not build.nvcc_compiles(architecture):
+        with suppress(ToolMissing):
+            return {"compiler": amd_toolchain.version()}
+        return {}
     nvcc = toolchain.find("nvcc")
     found = {"nvcc": toolchain.version(nvcc)} if nvcc else {}
     disassembles = toolchain.find("nvdisasm") or toolchain.find("cuobjdump")

@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from golden.instruction import Instruction
 from hw_capture.errors import DeviceError
-from hw_capture.gpu.device import Device, Module
 from hw_capture.kernels import buffers, kernels
 from hw_capture.kernels.build import Built
 
@@ -42,12 +41,23 @@ class Runner(Protocol):
         """Results (tiles, m, n) of one kernel, over bytes `fill` where it writes none; raises DeviceError."""
 
 
+class Gpu(Protocol):
+    """What running a kernel needs of an open GPU (hw_capture/gpu/device.py, hip_device.py)."""
+
+    def facts(self) -> dict[str, Any]: ...
+    def load(self, code: bytes, /) -> Any: ...
+    def upload(self, data: Bits, /) -> Any: ...
+    def empty(self, nbytes: int, fill: int | None = None, /) -> Any: ...
+    def download(self, buffer: Any, shape: tuple[int, ...], dtype: npt.DTypeLike, /) -> Bits: ...
+    def release(self) -> None: ...
+
+
 class GpuRunner:
     """Runs kernels on an open GPU; a group's module is loaded once."""
 
-    def __init__(self, gpu: Device) -> None:
+    def __init__(self, gpu: Gpu) -> None:
         self._gpu = gpu
-        self._loaded: tuple[bytes, Module] | None = None
+        self._loaded: tuple[bytes, Any] | None = None
 
     def facts(self) -> dict[str, Any]:
         """The facts of the GPU."""
@@ -63,8 +73,8 @@ class GpuRunner:
 
 
 def execute(
-    gpu: Device,
-    module: Module,
+    gpu: Gpu,
+    module: Any,
     kernel: str,
     ins: Instruction,
     form: str,
@@ -80,4 +90,6 @@ def execute(
     grid, block = kernels.geometry(ins, executions)
     pointers = [held.get(name, np.uint64(0)) for name in kernels.PARAMETERS]
     module.get(kernel)(*pointers, np.uint32(executions), grid=grid, block=block)
-    return result.unpack(gpu.download(held["d"], (executions, *result.shape), result.dtype))
+    words = gpu.download(held["d"], (executions, *result.shape), result.dtype)
+    gpu.release()
+    return result.unpack(words)
