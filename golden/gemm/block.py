@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.gemm import chain, sums
+from golden.gemm.assembly import Assembly
 from golden.gemm.conversion import convert_codes, encode, numbers
-from golden.gemm.order import Runs, intervals, parts, pieces, places
+from golden.gemm.order import Runs, parts, pieces, places
 from golden.gemm.plan import Plan
 from golden.model import core_library
 
@@ -20,7 +21,7 @@ TILE = 64
 """Most rows and columns of a tile."""
 
 
-class Block:
+class Block(Assembly):
     """Rows and columns of D of a group of products: arrays (group, rows, columns), sums (group, tile row,
     tile column, row, column)."""
 
@@ -46,19 +47,14 @@ class Block:
         options = self.plan.options
         found = parts(self.plan, self.k)
         alone = len(found) == 1 and len(found[0]) == 1 and options.promote is None
-        if alone and self._is_plain:
+        if alone and self.plan.is_plain("c" in self.arrays):
             return self._matrix(self.chained(found[0][0], self._seed))
         if alone or not found:
             total = self._numbers(self.chained(found[0][0] if found else [], self._seed))
         else:
-            each = found[::-1] if options.reduce == "descending" else found
-            total = self.reduced(map(self.part_sum, each))
+            with np.errstate(all="ignore"):
+                total = self.total(found)
         return self.codes(total)
-
-    def reduced(self, each: Iterable[Bits]) -> Bits:
-        """The sum of the sums of parts, which come in the order in which they are added."""
-        fmt = self.plan.options.reduce_format or self.plan.accumulates.name
-        return sums.reduced(each, self.plan.options.reduce, fmt)
 
     def codes(self, total: Bits) -> Bits:
         """Codes of D for the sum over all of K."""
@@ -66,34 +62,23 @@ class Block:
             total = self._finish(total)
         return self._matrix(encode(total, self.plan.formats["d"], sums.nan_word(self.plan)))
 
-    @property
-    def _is_plain(self) -> bool:
-        """Whether results of the instruction are results of the plan, NaN words too."""
-        options, own = self.plan.options, self.plan.instruction.formats
-        after = options.c == "after" and "c" in self.arrays and options.beta != 0
-        same = self.plan.formats["d"] == own["d"]
-        return same and not after and options.alpha == 1 and options.scales == options.bias == "none"
-
     # Chains -------------------------------------------------------------------------------------------------
 
-    def part_sum(self, slices: list[Runs]) -> Bits:
-        """The sum of one part of K: that of its slices."""
-        order = self.plan.options.reduce
-        each = (self._slice(runs) for runs in (slices[::-1] if order == "descending" else slices))
-        return sums.reduced(each, order, self.plan.accumulates.name)
+    def chain_sum(self, runs: Runs) -> Bits:
+        """As Assembly."""
+        return self._numbers(self.chained(runs, None))
 
-    def _slice(self, runs: Runs) -> Bits:
+    def rounded(self, values: Bits, fmt: str) -> Bits:
+        """As Assembly."""
+        return sums.to_format(values, fmt)
+
+    def promoted(self, total: Bits | None, part: Bits, step: int) -> Bits:
+        """As Assembly."""
+        if total is None:
+            total = np.zeros((), part.dtype)
         options = self.plan.options
-        if options.promote is None:
-            return self._numbers(self.chained(runs, None))
-        every = options.promote // self.plan.instruction.k
-        total = np.zeros((), np.float64 if self.plan.accumulates.name == "f64" else np.float32)
-        with np.errstate(all="ignore"):
-            for group in intervals(runs, every):
-                part = self._numbers(self.chained(group, None))
-                factor = self._block_factor(group[0].start) if options.scales == "block" else None
-                total = sums.promoted(total, part, factor, "promotion" in options.fma)
-        return total
+        factor = self._block_factor(step) if options.scales == "block" else None
+        return sums.promoted(total, part, factor, "promotion" in options.fma)
 
     def chained(self, runs: Runs, seed: Bits | None) -> Bits:
         """Codes of d after these steps, from a seed or from zero."""

@@ -32,11 +32,15 @@ def can_convert(source: Format, target: Format, rounding: str) -> bool:
 
 def convert_codes(codes: Bits, source: Format, target: Format, rounding: str) -> Bits:
     """Codes of `target` for codes of `source`; `rounding` is a mode of golden.number.rounding or "none". What
-    overflows becomes infinity. A NaN stays one."""
+    overflows becomes infinity, or the largest number where there is none, as in PTX's cvt.rn.satfinite, the
+    only conversion to e4m3. A NaN stays one."""
     if source == target or rounding == "none":
         return codes
+    if source.name == "f32" and target.storage < 16:  # rounded to odd first: all that the table asks for
+        odd = (codes >> np.uint32(16)) | ((codes & np.uint32(0xFFFF)) != 0)
+        return np.asarray(table(get_format("bf16"), target, rounding)[odd])
     if source.storage <= 16:
-        return _table(source, target, rounding)[codes]
+        return table(source, target, rounding)[codes]
     if rounding == "nearest_even":
         return from_float(target, to_float(source, codes))
     return _cut_f32(codes, target, rounding)
@@ -55,7 +59,7 @@ def _cut_f32(codes: Bits, target: Format, rounding: str) -> Bits:
 
 
 @lru_cache(maxsize=64)
-def _table(source: Format, target: Format, rounding: str) -> Bits:
+def table(source: Format, target: Format, rounding: str) -> Bits:
     """The code of `target` for each code of a format of at most 16 bits."""
     return np.array(
         [_one(source, target, rounding, code) for code in range(1 << source.storage)], target.dtype

@@ -155,16 +155,18 @@ class _Sample:
         found = parts(first.plan, self.k)
         if len(found) == 1 and len(found[0]) == 1:
             return [(self.equal_plan(plan), plan) for plan in candidate.plans]
-        result = []
         kept: dict[object, list[Bits]] = {}
-        for plan in candidate.plans:
-            block, order = self._block(plan), plan.options.reduce
-            same = order if plan.options.slices > 1 else order == "descending"
-            if same not in kept:
-                each = found[::-1] if order == "descending" else found
-                kept[same] = [block.part_sum(slices) for slices in each]
-            result.append((self._count(block.codes(block.reduced(kept[same]))), plan))
-        return result
+        with np.errstate(all="ignore"):
+            return [(self._in_parts(plan, found, kept), plan) for plan in candidate.plans]
+
+    def _in_parts(self, plan: Plan, found: list[list[Runs]], kept: dict[object, list[Bits]]) -> int:
+        """How many elements a plan has; `kept`: the sums of parts by what decides them."""
+        block, order = self._block(plan), plan.options.reduce
+        same = order if plan.options.slices > 1 else order == "descending"
+        if same not in kept:
+            each = found[::-1] if order == "descending" else found
+            kept[same] = [block.part_sum(slices) for slices in each]
+        return self._count(block.codes(block.reduced(kept[same])))
 
     def equal_plan(self, plan: Plan) -> int:
         """How many elements a plan has."""

@@ -20,58 +20,74 @@ FUSED = ("promotion", "c")
 MOST_K = 1 << 31
 
 Fail = Callable[[str], Exception]
-Check = Callable[[str, Any, Fail], Any]
+Schema = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a key takes: `read(name, value, fail)` gives the checked value, `schema` says it to editors."""
+
+    read: Callable[[str, Any, Fail], Any]
+    schema: Schema
 
 
 def _integer(low: int, high: int) -> Check:
-    def check(name: str, value: Any, fail: Fail) -> int:
+    def read(name: str, value: Any, fail: Fail) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise fail(f"'{name}' is {_shown(value)}, expected an integer from {low} to {high}")
         return value
 
-    return check
+    return Check(read, {"type": "integer", "minimum": low, "maximum": high})
 
 
 def _one_of(words: tuple[str, ...]) -> Check:
-    def check(name: str, value: Any, fail: Fail) -> str:
+    def read(name: str, value: Any, fail: Fail) -> str:
         if not isinstance(value, str) or value not in words:
             raise fail(
                 f"'{name}' is {_shown(value)}, expected one of {', '.join(words)}{nearest(str(value), words)}"
             )
         return value
 
-    return check
+    return Check(read, {"enum": list(words)})
 
 
-def _number(name: str, value: Any, fail: Fail) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise fail(f"'{name}' is {_shown(value)}, expected a finite number")
-    return float(value)
+def _number() -> Check:
+    def read(name: str, value: Any, fail: Fail) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise fail(f"'{name}' is {_shown(value)}, expected a finite number")
+        return float(value)
+
+    return Check(read, {"type": "number"})
 
 
-def _format(name: str, value: Any, fail: Fail) -> str:
-    return str(_one_of(formats())(name, value, fail))
+def _format() -> Check:
+    return _one_of(tuple(formats()))
 
 
 def _integers(low: int, high: int, count: int | None = None) -> Check:
-    def check(name: str, value: Any, fail: Fail) -> tuple[int, ...]:
+    one = _integer(low, high)
+
+    def read(name: str, value: Any, fail: Fail) -> tuple[int, ...]:
         many = f"{count}" if count else "a list of"
         if not isinstance(value, (list, tuple)) or (count and len(value) != count):
             raise fail(f"'{name}' is {_shown(value)}, expected {many} integers from {low} to {high}")
-        return tuple(_integer(low, high)(name, one, fail) for one in value)
+        return tuple(one.read(name, each, fail) for each in value)
 
-    return check
+    of_count = {"minItems": count, "maxItems": count} if count else {}
+    return Check(read, {"type": "array", "items": one.schema, **of_count})
 
 
 def _words(words: tuple[str, ...]) -> Check:
-    def check(name: str, value: Any, fail: Fail) -> tuple[str, ...]:
+    one = _one_of(words)
+
+    def read(name: str, value: Any, fail: Fail) -> tuple[str, ...]:
         given = [value] if isinstance(value, str) else value
         if not isinstance(given, (list, tuple)):
             raise fail(f"'{name}' is {_shown(value)}, expected a list of {', '.join(words)}")
-        found = tuple(_one_of(words)(name, one, fail) for one in given)
+        found = tuple(one.read(name, each, fail) for each in given)
         return tuple(word for word in words if word in found)
 
-    return check
+    return Check(read, {"anyOf": [one.schema, {"type": "array", "items": one.schema}]})
 
 
 def _shown(value: Any) -> str:
@@ -87,8 +103,8 @@ def _key(check: Check, default: Any, takes: str, meaning: str) -> Any:
 class Options:
     """All keys of a plan beside its instruction. None: see the key's meaning."""
 
-    a: str | None = _key(_format, None, "format", "format of A's codes; default: the instruction's")
-    b: str | None = _key(_format, None, "format", "the same of B")
+    a: str | None = _key(_format(), None, "format", "format of A's codes; default: the instruction's")
+    b: str | None = _key(_format(), None, "format", "the same of B")
     convert: str = _key(
         _one_of(ROUNDINGS),
         "nearest_even",
@@ -162,15 +178,17 @@ class Options:
     scale_b_block: tuple[int, ...] = _key(
         _integers(1, MOST_K, 2), (128, 128), "[k, columns]", "extent of a block of B that has a scale"
     )
-    alpha: float = _key(_number, 1.0, "number", "f32 factor of the sum (f64 for f64)")
-    beta: float = _key(_number, 1.0, "number", "f32 factor of C (f64 for f64)")
+    alpha: float = _key(_number(), 1.0, "number", "f32 factor of the sum (f64 for f64)")
+    beta: float = _key(_number(), 1.0, "number", "f32 factor of C (f64 for f64)")
     c: str = _key(
         _one_of(("after", "seed")),
         "after",
         "after | seed",
         "where C enters: after the whole sum, as in BLAS, or as the c of the first step",
     )
-    c_format: str | None = _key(_format, None, "format", "format of C's codes; default: `out`, of a seed c's")
+    c_format: str | None = _key(
+        _format(), None, "format", "format of C's codes; default: `out`, of a seed c's"
+    )
     bias: str = _key(
         _one_of(("none", "rows", "columns")),
         "none",
@@ -203,6 +221,6 @@ def check_options(given: dict[str, Any], fail: Callable[[str, str], Exception]) 
             raise fail(f"unknown key '{name}', expected one of {', '.join(KEYS)}{nearest(name, KEYS)}", name)
 
     def checked(name: str, value: Any) -> Any:
-        return KEYS[name]["check"](name, value, lambda message: fail(message, name))
+        return KEYS[name]["check"].read(name, value, lambda message: fail(message, name))
 
     return Options(**{name: checked(name, value) for name, value in given.items() if value is not None})

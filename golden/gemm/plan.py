@@ -95,6 +95,13 @@ class Plan:
         results that are none."""
         return self._computes(self.formats["d"])
 
+    def is_plain(self, has_c: bool) -> bool:
+        """Whether results of one chain are results of the plan as they are, NaN words too."""
+        options = self.options
+        after = options.c == "after" and has_c and options.beta != 0
+        same = self.formats["d"] == self.instruction.formats["d"]
+        return same and not after and options.alpha == 1 and options.scales == options.bias == "none"
+
     def _computes(self, out: Format) -> Format:
         if self.accumulates.is_float or not out.is_float:
             return self.accumulates

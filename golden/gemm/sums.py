@@ -7,7 +7,6 @@ through all of it; which word it is in the end says `nan_word`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -25,43 +24,9 @@ from golden.number.formats import get_format
 Numbers = npt.NDArray[Any]
 
 
-def reduced(each: Iterable[Numbers], order: str, fmt: str) -> Numbers:
-    """The sum of one or more arrays, one after the other or (order tree) of neighbours in pairs, each
-    addend and each sum rounded to `fmt`."""
-    if order == "tree":
-        return _tree(each, fmt)
-    total: Numbers | None = None
-    for one in each:
-        addend = _to(one, fmt)
-        total = addend if total is None else plus(total, addend, fmt)
-    assert total is not None
-    return total
-
-
-def _tree(each: Iterable[Numbers], fmt: str) -> Numbers:
-    """Neighbours, then neighbours of these; an odd one out waits. Keeps no more sums than the tree has
-    levels."""
-    waiting: list[tuple[int, Numbers]] = []
-    for one in each:
-        level, total = 0, _to(one, fmt)
-        while waiting and waiting[-1][0] == level:
-            total = plus(waiting.pop()[1], total, fmt)
-            level += 1
-        waiting.append((level, total))
-    total = waiting.pop()[1]
-    while waiting:
-        total = plus(waiting.pop()[1], total, fmt)
-    return total
-
-
-def plus(x: Numbers, y: Numbers, fmt: str) -> Numbers:
-    """x + y, rounded once to `fmt`: the sum of two f16 or bf16 numbers in f32 loses nothing that the second
-    rounding would need (2p + 2 bits suffice)."""
-    with np.errstate(all="ignore"):
-        return _to(x + y, fmt)
-
-
-def _to(values: Numbers, fmt: str) -> Numbers:
+def to_format(values: Numbers, fmt: str) -> Numbers:
+    """Numbers rounded to the nearest of a format; integers as they are. The sum of two f16 or bf16 numbers in
+    f32 loses nothing that this second rounding would need (2p + 2 bits suffice)."""
     return values if values.dtype.kind == "i" else rounded(values, get_format(fmt))
 
 

@@ -54,7 +54,7 @@ def codes(tensor: Any, fmt: Format, name: str) -> Bits:
         DTypeError: its dtype is not that of the format.
     """
     check_dtype(tensor, fmt, name)
-    bits = tensor.detach().resolve_neg().view(_integer(fmt.dtype.itemsize))
+    bits = tensor.detach().resolve_neg().view(integer_dtype(fmt.dtype.itemsize))
     return np.asarray(bits.numpy().view(fmt.dtype))
 
 
@@ -74,6 +74,6 @@ def check_dtype(tensor: Any, fmt: Format, name: str) -> None:
         )
 
 
-def _integer(size: int) -> Any:
+def integer_dtype(size: int) -> Any:
     """The integer dtype of so many bytes that has a twin in NumPy in every release."""
     return {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[size]

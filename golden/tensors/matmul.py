@@ -11,6 +11,7 @@ from golden.errors import OperandError
 from golden.gemm.options import OUT
 from golden.gemm.plan import Plan
 from golden.gemm.product import gemm
+from golden.tensors import device_product
 from golden.tensors.dtypes import check_dtype, codes, dtype_of, format_of, tensor_of
 
 Tensor = Any
@@ -31,7 +32,8 @@ def emulated_matmul(
 
     Args:
         a, b: (..., M, K) and (..., K, N), any strides, of the dtypes of the plan's formats (f16: float16,
-            e4m3: float8_e4m3fn); leading dimensions broadcast. They are read where they lie.
+            e4m3: float8_e4m3fn); leading dimensions broadcast. On a GPU a generated
+            kernel computes there; the CPU's tensors are read where they lie.
         plan: of `golden.plan`, `golden.plans`, `golden.load_plan` or `golden.find_plan`.
         C: (..., M, N), as `golden.gemm` takes it.
         backward: the plan of the two products that gradients are: dD @ b^T and a^T @ dD, whose operands are
@@ -63,8 +65,12 @@ def product(a: Tensor, b: Tensor, plan: Plan, C: Tensor | None = None, **more: T
     for name, tensor, key in (("A", a, "a"), ("B", b, "b"), ("C", C, "c")):
         if tensor is not None:
             check_dtype(tensor, plan.formats[key], name)
+    if a.device.type == "cuda":
+        from golden.tensors.cuda_chain import CudaChain
+
+        return device_product.product(a, b, plan, CudaChain(plan.instruction), C, more)
     if a.device.type != "cpu":
-        raise OperandError(f"the operands are on {a.device}, expected tensors of the CPU")
+        raise OperandError(f"the operands are on {a.device}, expected tensors of the CPU or of a CUDA device")
     arrays = {name: _array(value, plan, name) for name, value in more.items()}
     d = gemm(
         codes(a, plan.formats["a"], "A"),

@@ -17,6 +17,9 @@ from random_units import accepted
 from golden.catalog import json_schema
 from golden.catalog.unit_text import unit_text
 from golden.errors import MmagoldError
+from golden.gemm import plan_schema
+from golden.gemm.options import KEYS
+from golden.gemm.plan_files import load_plan as load_accumulation
 from golden.instruction import Instruction
 from rtl_tb.dut import schema as dut_schema
 from rtl_tb.regress import schema as regress_schema
@@ -37,6 +40,7 @@ def validator(name: str) -> Any:
 def test_the_committed_schemas_are_what_the_classes_say() -> None:
     schemas = {"unit": json_schema.unit_schema(), "dut": dut_schema.dut_schema()}
     schemas["regress"] = regress_schema.regress_schema()
+    schemas["plan"] = plan_schema.plan_schema()
     for name, schema in schemas.items():
         assert json_schema.schema_file(name).read_text("utf-8") == json_schema.text(schema), name
 
@@ -106,6 +110,62 @@ def test_what_the_loader_takes_no_editor_marks(old: str, new: str, tmp_path: Pat
     (tmp_path / "regress.yaml").write_text(text)
     load_plan(tmp_path / "regress.yaml")
     validator("regress").validate(yaml_text.read(text))
+
+
+PLAN = """plan: mine
+instruction: hopper:wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
+"""
+VALUES = (
+    0,
+    1,
+    2,
+    128,
+    -1,
+    1.5,
+    "f32",
+    "bf16",
+    "tree",
+    "zeros",
+    "c",
+    "word",
+    [],
+    [1, 128],
+    ["c"],
+    ["x"],
+    True,
+)
+OF_KEY = re.compile("unknown key|expected (one of|a finite|an integer|a list|2 integers)|is not text|is a")
+
+
+@pytest.mark.parametrize("key", ["title", "word", *KEYS])
+def test_an_editor_marks_of_a_plan_what_the_loader_refuses_and_nothing_else(key: str, tmp_path: Path) -> None:
+    editor = validator("plan")
+    for value in VALUES:
+        text = f"{PLAN}{key}: {json.dumps(value)}\n"
+        (tmp_path / "plan.yaml").write_text(text)
+        marked = not editor.is_valid(yaml_text.read(text))
+        try:
+            load_accumulation(tmp_path / "plan.yaml")
+        except MmagoldError as error:
+            assert marked or not OF_KEY.search(str(error)), error  # not what other keys forbid
+        else:
+            assert not marked, value
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "part: 256\nreduce: tree\nreduce_format: bf16\nout: f16\ntitle: t\nsource: s",
+        "promote: 128\nscales: block\nscale_a_block: [1, 128]\nfma: promotion",
+        "a: f32\nb: f32\nconvert: toward_zero\nalpha: 2\nbeta: 0.5\nc_format: f32\nbias: rows\nfma: [c]",
+        "tile_k: 32\nslices: 2\nedge: refused\nsplit_k: 3",
+        "c: seed",
+    ],
+)
+def test_plans_that_the_loader_takes_no_editor_marks(more: str, tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text(f"{PLAN}{more}\n")
+    load_accumulation(tmp_path / "plan.yaml")
+    validator("plan").validate(yaml_text.read(f"{PLAN}{more}\n"))
 
 
 def absolute(path: Path) -> str:

@@ -301,6 +301,25 @@ def test_operands_are_converted(mode: str, source: str, target: str) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("target", "dtype"), [("e4m3", ml_dtypes.float8_e4m3fn), ("e5m2", ml_dtypes.float8_e5m2)]
+)
+def test_f32_is_rounded_once_to_eight_bits_and_saturates_where_there_is_no_infinity(
+    target: str, dtype: type
+) -> None:
+    rng = np.random.default_rng(8)
+    values = (rng.standard_normal(40_000) * 2.0 ** rng.integers(-20, 20, 40_000)).astype(np.float32)
+    near = rng.integers(0, 256, 40_000).astype(np.uint8).view(dtype).astype(np.float32)
+    values = np.concatenate(
+        [values, near[:-1] / 2 + near[1:] / 2, np.float32([np.inf, -np.inf, np.nan, 1e30, 464.0, 465.0])]
+    )
+    wanted = values if target == "e5m2" else np.clip(values, -448, 448)
+    found = convert_codes(values.view(np.uint32), get_format("f32"), get_format(target), "nearest_even")
+    missing = np.isnan(values)
+    assert np.isnan(found[missing].view(dtype).astype(np.float32)).all()
+    assert np.array_equal(found[~missing], wanted[~missing].astype(dtype).view(np.uint8))
+
+
 def test_conversion_is_part_of_the_product() -> None:
     name = "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
     rng = np.random.default_rng(18)

@@ -1,0 +1,78 @@
+"""Runs the generated kernel of golden.tensors.cuda_source on PyTorch's tensors, on PyTorch's stream."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from golden.errors import CoreError, ToolMissing
+from golden.instruction import Instruction
+from golden.tensors.cuda_source import THREADS, machine_code, tile_of
+from golden.tensors.dtypes import integer_dtype
+
+Tensor = Any
+_MOST_GRID = 65535
+"""Blocks that a grid can have along y and z."""
+
+
+class CudaChain:
+    """An instruction's chains on the GPU of its operands (golden.tensors.device_product.Chain)."""
+
+    def __init__(self, ins: Instruction) -> None:
+        self.ins = ins
+
+    def __call__(self, a: Tensor, b: Tensor, seed: Tensor | None, steps: int) -> Tensor:
+        """Codes of d (batch, M, N)."""
+        (batches, m, k), n = a.shape, b.shape[2]
+        d = torch.empty(
+            (batches, m, n), dtype=integer_dtype(self.ins.formats["d"].dtype.itemsize), device=a.device
+        )
+        if not d.numel():
+            return d
+        seed = None if seed is None else seed.contiguous()
+        tile = tile_of(self.ins)
+        grid = -(-n // tile), -(-m // tile), min(batches, _MOST_GRID)
+        if grid[1] > _MOST_GRID:
+            half = m // 2
+            rows = (slice(0, half), slice(half, m))
+            return torch.cat([self(a[:, r], b, None if seed is None else seed[:, r], steps) for r in rows], 1)
+        values = [a.data_ptr(), b.data_ptr(), 0 if seed is None else seed.data_ptr(), d.data_ptr()]
+        values += [batches, m, n, k, steps, *a.stride(), *b.stride()]
+        kinds = [ctypes.c_void_p] * 4 + [ctypes.c_longlong] * 11
+        with torch.cuda.device(a.device):
+            function = _kernel(self.ins, a.device.index or 0)
+            stream = torch.cuda.current_stream(a.device).cuda_stream
+            (status,) = _driver().cuLaunchKernel(
+                function, *grid, THREADS, THREADS, 1, 0, stream, (tuple(values), tuple(kinds)), 0
+            )
+        _check(status)
+        return d
+
+
+@lru_cache(maxsize=64)
+def _kernel(ins: Instruction, device: int) -> Any:
+    """The loaded kernel; its module stays loaded as long as the process."""
+    driver = _driver()
+    code = machine_code(ins, torch.cuda.get_device_capability(device))
+    torch.cuda.synchronize(device)  # PyTorch's context exists, and is the current one
+    status, module = driver.cuModuleLoadData(code)
+    _check(status)
+    status, function = driver.cuModuleGetFunction(module, b"chain")
+    _check(status)
+    return function
+
+
+def _driver() -> Any:
+    try:
+        from cuda.bindings import driver
+    except ImportError:
+        raise ToolMissing("CUDA's bindings are not installed: pip install cuda-bindings") from None
+    return driver
+
+
+def _check(status: Any) -> None:
+    if int(status) != 0:
+        raise CoreError(f"the CUDA driver answers {status.name}")

@@ -1,0 +1,140 @@
+"""The CUDA text of an instruction's chains, and its machine code by NVRTC, NVIDIA's compiler as a library."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from golden.errors import CoreError, OperandError, ToolMissing
+from golden.instruction import Instruction
+from golden.model import device_text
+
+_TEXT = Path(__file__).resolve().parents[1] / "templates" / "cuda" / "chain.cu"
+THREADS = 16
+"""A block has as many rows of threads, of as many threads each."""
+_SHARED = 48 << 10
+"""Bytes of shared memory that every block can have."""
+_HEADERS = {
+    "stdint.h": """typedef signed char int8_t; typedef short int16_t; typedef int int32_t;
+typedef long long int64_t;
+typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t;
+typedef unsigned long long uint64_t; typedef unsigned long long uintptr_t;
+#define INT64_C(x) x##ll
+#define UINT64_C(x) x##ull
+#define UINT32_C(x) x##u
+#define INT32_MAX 2147483647
+#define INT32_MIN (-INT32_MAX - 1)
+#define UINT32_MAX 4294967295u
+#define INT64_MAX 9223372036854775807ll
+#define INT64_MIN (-INT64_MAX - 1)
+#define UINT64_MAX 18446744073709551615ull
+""",
+    "stddef.h": "#define NULL 0\n",
+    "stdlib.h": "",
+    "string.h": "",
+}
+"""What the core includes of C's library; NVRTC has none, and knows memcpy and memset by itself."""
+
+
+def supported(ins: Instruction) -> str | None:
+    """Why an instruction has no such kernel; None where it has one."""
+    if ins.pattern is not None or ins.scale_block is not None:
+        return "sparse and block-scaled instructions"
+    if ins.status or not device_text.supported(ins):
+        return "units with state, modes or status flags"
+    return None
+
+
+def tile_of(ins: Instruction) -> int:
+    """Rows and columns that a block of threads computes."""
+    row = _stride(ins) * device_text.element_bytes(ins.program, ins)
+    return next(size for size in (64, 32, THREADS) if 2 * size * row <= _SHARED or size == THREADS)
+
+
+def _stride(ins: Instruction) -> int:
+    """Elements from one row of decoded operands to the next: 16 bytes more than a row, so that rows use other
+    banks."""
+    return ins.k + 16 // device_text.element_bytes(ins.program, ins)
+
+
+@lru_cache(maxsize=64)
+def source(ins: Instruction) -> str:
+    """The text with the kernel `chain` (golden/templates/cuda/chain.cu).
+
+    Raises:
+        OperandError: see `supported`.
+    """
+    why = supported(ins)
+    if why is not None:
+        raise OperandError(f"{ins.name}: no kernel for {why}, expected tensors of the CPU: a.cpu(), b.cpu()")
+    constants: dict[str, Any] = {
+        "UNIT_K": ins.k,
+        "THREADS": THREADS,
+        "TILE": tile_of(ins),
+        "STRIDE": _stride(ins),
+        "REST_A": f"{ins.at_rest('a')}ull",
+        "REST_B": f"{ins.at_rest('b')}ull",
+    }
+    defines = "".join(f"#define {name} {value}\n" for name, value in constants.items())
+    types = "".join(f"typedef uint{8 * ins.formats[x].dtype.itemsize}_t code_{x};\n" for x in "abcd")
+    return "\n".join([device_text.source(ins.program, ins), defines, types, _TEXT.read_text()])
+
+
+@lru_cache(maxsize=64)
+def machine_code(ins: Instruction, capability: tuple[int, int]) -> bytes:
+    """The cubin of `source` for a compute capability.
+
+    Raises:
+        ToolMissing: NVRTC or its bindings are not installed. CoreError: NVRTC refuses the text.
+        OperandError: see `supported`.
+    """
+    nvrtc = _nvrtc()
+    headers = [text.encode() for text in _HEADERS.values()]
+    names = [name.encode() for name in _HEADERS]
+    text = source(ins).encode()
+    program = _checked(nvrtc, nvrtc.nvrtcCreateProgram(text, b"chain.cu", len(headers), headers, names))
+    options = [
+        f"--gpu-architecture=sm_{capability[0]}{capability[1]}",
+        "--std=c++20",
+        "-default-device",
+        "--device-int128",
+        "-w",
+    ]
+    status, *_ = nvrtc.nvrtcCompileProgram(program, len(options), [word.encode() for word in options])
+    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        size = _checked(nvrtc, nvrtc.nvrtcGetProgramLogSize(program))
+        log = b" " * size
+        nvrtc.nvrtcGetProgramLog(program, log)
+        told = " ".join(log.decode(errors="replace").split())[:400]
+        raise CoreError(f"{ins.name}: NVRTC does not compile its arithmetic: {told}")
+    code = bytes(_checked(nvrtc, nvrtc.nvrtcGetCUBINSize(program)))
+    _checked(nvrtc, nvrtc.nvrtcGetCUBIN(program, code))
+    nvrtc.nvrtcDestroyProgram(program)
+    return code
+
+
+def _nvrtc() -> Any:
+    try:
+        from cuda.bindings import nvrtc
+
+        nvrtc.nvrtcVersion()  # loads the library
+    except (ImportError, RuntimeError) as error:
+        told = " ".join(str(error).split())[:200]
+        raise ToolMissing(
+            f"NVRTC cannot be loaded ({told}), expected what pip install cuda-bindings nvidia-cuda-nvrtc "
+            "brings"
+        ) from None
+    return nvrtc
+
+
+def _checked(nvrtc: Any, answer: tuple[Any, ...]) -> Any:
+    """What a call answered beside its status.
+
+    Raises:
+        CoreError: the status is no success.
+    """
+    status, *found = answer
+    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise CoreError(f"NVRTC: {status.name}")
+    return found[0] if found else None
