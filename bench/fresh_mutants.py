@@ -28,6 +28,7 @@ from golden.errors import MmagoldError
 from golden.vectors.vectorset import VectorSet, default_set
 from rtl_tb import engines
 from rtl_tb.check.latency import measure
+from rtl_tb.check.repair.search import find_repairs
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Traffic
@@ -132,8 +133,8 @@ def drawn(seed: int) -> Iterator[tuple[Mutant, str]]:
             yield planted(unit, dut, change, f"fresh_{seed}_{number}"), kind
 
 
-def examine(mutant: Mutant, kind: str, count: int, folder: Path) -> dict[str, Any] | None:
-    """What check and diagnosis say of a mutant; None where it does not compile."""
+def examine(mutant: Mutant, kind: str, count: int, folder: Path, repair: float) -> dict[str, Any] | None:
+    """What check, diagnosis and the search for a repair say of a mutant; None where it does not compile."""
     try:
         dut = mutant.plant(folder / "rtl")
         if dut.handshake.measured:
@@ -156,8 +157,13 @@ def examine(mutant: Mutant, kind: str, count: int, folder: Path) -> dict[str, An
         return row | {"wrong_in_more": int(more.failed.sum())}
     started = time.monotonic()
     named = explanations(verdict, dut)
-    seconds = round(time.monotonic() - started, 1)
-    return row | {"slugs": named.slugs, "sentence": named.sentence, "seconds": seconds}
+    row |= {"slugs": named.slugs, "sentence": named.sentence, "seconds": round(time.monotonic() - started, 1)}
+    if repair and verdict.wrong.any():
+        started = time.monotonic()
+        found = find_repairs(verdict, Job(dut, folder / "build", verdict.vectors), repair)
+        row |= {"repairs": [one.as_dict() for one in found]}
+        row |= {"repair_seconds": round(time.monotonic() - started, 1)}
+    return row
 
 
 def _verdict(dut: Dut, folder: Path, vectors: VectorSet) -> Verdict:
@@ -170,6 +176,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--mutants", type=int, default=40, help="that compile and change a result")
     parser.add_argument("--count", type=int, default=20_000, help="vectors")
+    parser.add_argument(
+        "--repair", type=float, default=60, help="seconds for a change that mends it, 0: none"
+    )
     parser.add_argument("--only", nargs="*", help="these alone, by name (fresh_1_7)")
     parser.add_argument("--out", type=Path, help="JSON file")
     arguments = parser.parse_args()
@@ -182,7 +191,7 @@ def main() -> None:
             if change in seen or (arguments.only and mutant.name not in arguments.only):
                 continue
             seen.add(change)
-            row = examine(mutant, kind, arguments.count, Path(folder) / mutant.name)
+            row = examine(mutant, kind, arguments.count, Path(folder) / mutant.name, arguments.repair)
             broken += row is None
             if row is not None:
                 rows.append(row)
@@ -193,10 +202,12 @@ def main() -> None:
             if len(caught) >= (len(arguments.only) if arguments.only else arguments.mutants):
                 break
     explained = sum(bool(one.get("slugs")) for one in rows)
+    mended = sum(any(repair["whole"] for repair in one.get("repairs", ())) for one in rows)
     holes = sum(one.get("wrong_in_more", 0) > 0 for one in rows)
     print(
         f"seed {arguments.seed}: {len(caught)} caught, {len(rows) - len(caught)} pass ({holes} of them "
-        f"differ in {_MORE:,} further vectors), {broken} do not compile; {explained} explained"
+        f"differ in {_MORE:,} further vectors), {broken} do not compile; {explained} explained, {mended} "
+        "mended"
     )
 
 
@@ -204,6 +215,8 @@ def _say(row: dict[str, Any]) -> None:
     what = row.get("sentence", f"passes; {row.get('wrong_in_more')} wrong in {_MORE:,} more vectors")
     print(f"{row['mutant']} {row['unit']} {row['where']} {row['wrong']} {row['protocol']}\n  {row['fault']}")
     print(f"  {what}", flush=True)
+    for repair in row.get("repairs", ()):
+        print(f"  mended by {repair['sentence']}", flush=True)
 
 
 if __name__ == "__main__":

@@ -107,6 +107,14 @@ def check(
     failures: Annotated[Path, typer.Option("--failures", help="Folder for the capsule of a failure.")] = Path(
         "failures"
     ),
+    repair: Annotated[
+        float,
+        typer.Option(
+            "--repair",
+            min=0,
+            help="Seconds for finding the line of your text where a fault stands that has no name.",
+        ),
+    ] = 60.0,
     build: Annotated[Path, typer.Option("--build", help="Folder for what is compiled.")] = Path("build"),
     coverage: Annotated[
         Path | None, typer.Option("--coverage", help="Merge coverage into this .json and its .html.")
@@ -137,6 +145,7 @@ def check(
         wall_timeout=wall_timeout,
         vectors=vectors,
         until_covered=until_covered,
+        repair=repair,
         failures=failures,
         waves=waves,
         build=build,

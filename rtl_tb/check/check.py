@@ -32,12 +32,14 @@ from rtl_tb.check.starts import Unset, compare_starts
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Outcome, Traffic
+from rtl_tb.errors import RtlError
 
 if TYPE_CHECKING:
     from golden.cover.coverage import Coverage
     from golden.dissect.diagnosis import Diagnosis
     from golden.explain.first_difference import Difference
     from rtl_tb.check.reasons import Shown
+    from rtl_tb.check.repair.search import Repair
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, done, total); total 0 when unknown."""
@@ -76,6 +78,8 @@ class Options:
         vectors: a vector file to run instead of drawn ones.
         until_covered: draw until every reachable coverage bin is hit, at most `count` vectors.
         explain: whether a failure is minimised and diagnosed.
+        repair: seconds for looking for the change of the DUT's text that makes its results right, where no
+            hypothesis explains them; 0: it is not looked for.
         failures: folder for the capsule of a failure, None: no capsule.
         waves: write a waveform of the whole run here.
         build: folder for what is generated and compiled; runs with the same sources use it again.
@@ -96,6 +100,7 @@ class Options:
     vectors: Path | None = None
     until_covered: bool = False
     explain: bool = True
+    repair: float = 0.0
     failures: Path | None = field(default_factory=lambda: Path("failures"))
     waves: Path | None = None
     build: Path = Path("build")
@@ -145,6 +150,8 @@ class Check:
     """The faults, where the diagnosis found several."""
     hints: list[str] = field(default_factory=list)
     """What the description of the unit may have wrong."""
+    repairs: list[Repair] = field(default_factory=list)
+    """Changes of the DUT's text that make wrong results right."""
     handshake: Traffic | None = None
     """The traffic of a second, short run of `fast`, where there was one,
     on the first HANDSHAKE_COUNT vectors."""
@@ -239,6 +246,7 @@ class Check:
                 for one in self.faults
             ],
             "hints": self.hints,
+            "repairs": [repair.as_dict() for repair in self.repairs],
             "difference": None if self.difference is None else self.difference.as_dict(),
             "coverage": self._coverage_dict(self.coverage),
             "cycles": outcome.cycles,
@@ -445,6 +453,24 @@ def explain(result: Check, job: Job, report: Progress) -> None:
         report("looking for the smallest operands of each fault", 0, 0)
         result.faults = reasons.shown(verdict, engine, job, found)
     result.hints = reasons.hints(verdict, engine, job, found)
+    if result.options.repair and verdict.wrong.any() and (found is None or not found.explaining):
+        mend(result, job, report)
+
+
+def mend(result: Check, job: Job, report: Progress) -> None:
+    """Adds the changes of the DUT's text that make its results right."""
+    from rtl_tb.check.repair.search import find_repairs
+
+    report("looking for a change of the text that mends it", 0, 0)
+    try:
+        result.repairs = find_repairs(
+            result.verdict,
+            job,
+            result.options.repair,
+            lambda done, total: report("trying changes of the text", done, total),
+        )
+    except RtlError as error:  # without pyslang, or in a language that it does not read
+        result.hints.append(f"no change of the text was tried: {error}")
 
 
 def find_difference(result: Check) -> Difference | None:

@@ -69,6 +69,8 @@ def print_text(report: Report, console: Console) -> None:
         say(f"[red]handshake[/]  {escape(failure['text'])}")
     if report["diagnosis"] is not None:
         _print_diagnosis(report, say)
+    for repair in report["repairs"]:
+        say(f"[bold]Mended by[/]  {escape(repair['sentence'])}")
     if report["example"] is not None:
         example = report["example"]
         say(f"\n[bold]{example_title(example)}[/]\n{escape(example['trace'])}")

@@ -28,7 +28,7 @@ def read_ports(design: Design) -> Module:
     """
     if importlib.util.find_spec("pyslang") is None:
         raise SimulatorMissing(f"a port is an interface, and pyslang reads those; install it: {GET_PYSLANG}")
-    compilation, top = _elaborated(design)
+    compilation, top = elaborated(design)
     ports: dict[str, Port] = {}
     interfaces: dict[str, str] = {}
     for symbol in top.body.portList:
@@ -41,7 +41,7 @@ def read_ports(design: Design) -> Module:
     return Module(top.name, ports, names, interfaces)
 
 
-def _elaborated(design: Design) -> tuple[Any, Any]:
+def elaborated(design: Design) -> tuple[Any, Any]:
     """The compilation and its top instance."""
     pyslang = importlib.import_module("pyslang")
     slang = importlib.import_module("pyslang.driver").Driver()

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +34,7 @@ from rtl_tb.engines.common import (
     never_waited,
     written_failures,
 )
-from rtl_tb.engines.job import STARTS, Job, Outcome, Progress, ProtocolFailure
+from rtl_tb.engines.job import STARTS, Bits, Job, Outcome, Progress, ProtocolFailure
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import simulators
 from rtl_tb.simulators.simulators import VERILATOR_ERRORS, Simulator, ToolFailed
@@ -43,6 +46,8 @@ LANGUAGE = ("--timing", "--timescale", "1ns/1ps", *VERILATOR_ERRORS)
 VERILATE = ["--cc", "--exe", "--build", "-O3", "--x-initial", "unique", "--x-assign", "unique", "-Wno-fatal"]
 VERILATE += ["-MAKEFLAGS", "OPT_GLOBAL=-O1"]
 OPTIMISE = "-O2"
+TAIL = 256
+"""Cycles after the last result in which an extra one is noticed."""
 COMPILE = ["-DVL_USER_FATAL", "-DVL_USER_STOP", "-DVL_USER_FINISH", "-DVL_USER_WARN"]
 
 
@@ -74,11 +79,24 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
 # Build ------------------------------------------------------------------------------------------------------
 
 
-def build(job: Job, simulator: Simulator) -> Path:
+@dataclass(frozen=True)
+class How:
+    """How a program is made: further options of Verilator, the compiler's level, and TAIL."""
+
+    further: Sequence[str] = ()
+    level: str = OPTIMISE
+    tail: int = TAIL
+
+
+FOR_TRIALS = How(("--inline-mult", "1"), "-O0", 0)
+"""Modules stay apart, which is quick to compile, and a run ends with its last result."""
+
+
+def build(job: Job, simulator: Simulator, how: How = How()) -> Path:
     """Returns the program of a DUT, compiled only if none of the same content lies
     in the job's build folder."""
     generated = {f"{NAME}.sv": wrapper_of(job.dut)}
-    options = (VERILATE, OPTIMISE, COMPILE, HARNESS.read_text(encoding="utf-8"))
+    options = (VERILATE, how, COMPILE, HARNESS.read_text(encoding="utf-8"))
     recipe = Recipe(
         job.dut,
         simulator,
@@ -86,22 +104,29 @@ def build(job: Job, simulator: Simulator) -> Path:
         generated,
         LANGUAGE,
         options,
-        lambda place: _verilate(recipe, place),
+        lambda place: _verilate(recipe, place, how),
         PROGRAM,
     )
     return built(job.build.absolute() / "fast", recipe) / PROGRAM
 
 
-def _verilate(recipe: Recipe, place: Path) -> None:
+def _verilate(recipe: Recipe, place: Path, how: How) -> None:
     dut, layout = recipe.dut, recipe.dut.layout
     objects = place / OBJECTS
     objects.mkdir()
     # In a file, since macros on the command line would compile Verilator's runtime anew for every width.
     widths = {"MG_IN_BYTES": layout.operand_width, "MG_OUT_BYTES": layout.result_width}
     sizes = [f"#define {name} {(width + 7) // 8}\n" for name, width in widths.items()]
+    sizes.append(f"#define MG_TAIL {how.tail}\n")
     (objects / "mmagold_sizes.h").write_text("".join(sizes), encoding="utf-8")
-    optimise = headers.optimisation(OPTIMISE, dut, recipe.simulator, COMPILE)
-    arguments: list[str | Path] = [*VERILATE, *recipe.language, "-MAKEFLAGS", shlex.quote(optimise)]
+    optimise = headers.optimisation(how.level, dut, recipe.simulator, COMPILE)
+    arguments: list[str | Path] = [
+        *VERILATE,
+        *how.further,
+        *recipe.language,
+        "-MAKEFLAGS",
+        shlex.quote(optimise),
+    ]
     arguments += [word for macro in COMPILE for word in ("-CFLAGS", macro)]
     arguments += [
         "--build-jobs",
@@ -123,7 +148,7 @@ def _simulate(
     """Runs all vectors. What the DUT prints goes to stderr;
     relative paths in it start at the working directory."""
     count, layout = len(job.vectors), job.dut.layout
-    files = {name: folder / name for name in ("operands", "results", "progress", "answers")}
+    files = _files(folder)
     np.ascontiguousarray(layout.pack_operands(job.vectors.operands)).tofile(files["operands"])
     watch = Watch(job, counters(files["progress"]), progress)
     try:
@@ -151,6 +176,41 @@ def _simulate(
         cycles=cycles,
         resets=resets,
     )
+
+
+class Trial:
+    """One program and one job, run again and again with another environment: what `run` does, without its
+    watch and its messages."""
+
+    def __init__(self, job: Job, program: Path, folder: Path, env: Mapping[str, str]) -> None:
+        self.job, self.program, self.folder, self.env = job, program, folder, env
+        words = job.dut.layout.pack_operands(job.vectors.operands)
+        np.ascontiguousarray(words).tofile(_files(folder)["operands"])
+
+    def __call__(self, more: Mapping[str, str], seconds: float) -> dict[str, Bits] | None:
+        """The results by name, with these variables in the environment; None where they did not all come
+        within so many seconds, or the handshake was broken."""
+        job, layout = self.job, self.job.dut.layout
+        with tempfile.TemporaryDirectory(prefix="trial_", dir=self.folder) as name:
+            files = _files(Path(name)) | {"operands": _files(self.folder)["operands"]}
+            words = [str(self.program), *map(str, files.values()), *_settings(job)]
+            quiet = subprocess.DEVNULL
+            try:
+                subprocess.run(
+                    words, env={**self.env, **more}, stdout=quiet, stderr=quiet, timeout=seconds, check=True
+                )
+                (answered, *_), lines = _answers(job, files["answers"])
+            except (subprocess.SubprocessError, RtlError):
+                return None
+            if answered < len(job.vectors) or lines:
+                return None
+            width = (layout.result_width + 7) // 8
+            return layout.unpack_results(np.fromfile(files["results"], np.uint8).reshape(answered, width))
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """The files of a run, in the order in which the program takes them."""
+    return {name: folder / name for name in ("operands", "results", "progress", "answers")}
 
 
 def _settings(job: Job) -> list[str]:

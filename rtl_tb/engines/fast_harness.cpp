@@ -32,7 +32,7 @@
 
 namespace {
 
-constexpr unsigned kTail = 256;      // cycles after the last result in which an extra one is noticed
+constexpr unsigned kTail = MG_TAIL;  // cycles after the last result in which an extra one is noticed
 constexpr unsigned kDrain = 320;     // idle cycles after every other reset: results from before it, units that fall asleep
 constexpr unsigned kPause = 256;     // cycles after which a source that waits for a ready unit to see it idle gives up
 constexpr unsigned kAwake = 2;       // cycles that a pause lasts from when the unit is ready

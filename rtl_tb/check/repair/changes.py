@@ -1,0 +1,458 @@
+"""The small changes of a unit's text that are tried: one operator, constant, signal or condition at a time.
+
+The places are expressions of the elaborated design, read with pyslang, so that comments, macros, and branches
+that a parameter leaves out are none. Two kinds: a *choice* is made while the unit runs (an expression of an
+assignment, a condition, an input of an instance), so that one build holds all of them
+(rtl_tb/check/repair/selector.py); a *constant* has to stand before (parameters, widths, bounds of loops), and
+costs a build of its own.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rtl_tb.dut.description import Dut
+from rtl_tb.dut.ports import Design
+from rtl_tb.dut.slang import GET_PYSLANG, elaborated
+from rtl_tb.engines.builds import HDL
+from rtl_tb.errors import SimulatorMissing
+
+_OTHERS = {
+    "+": ("-",),
+    "-": ("+",),
+    "&": ("|", "^"),
+    "|": ("&", "^"),
+    "^": ("|", "&"),
+    "&&": ("||",),
+    "||": ("&&",),
+    "<": ("<=", ">", ">="),
+    "<=": ("<", ">=", ">"),
+    ">": (">=", "<", "<="),
+    ">=": (">", "<=", "<"),
+    "==": ("!=",),
+    "!=": ("==",),
+    "<<": (">>", ">>>"),
+    ">>": ("<<", ">>>"),
+    ">>>": (">>", "<<<"),
+    "<<<": (">>>", ">>"),
+}
+"""What an operator may have to be."""
+_REDUCTIONS = ("&", "|", "^")
+_LOGICAL = ("&&", "||")
+_NAMES = 6
+"""Signals that may stand for another one: those with the most similar names."""
+_CONTROL = re.compile(r"clk|clock|rst|reset", re.IGNORECASE)
+_LITERAL = re.compile(r"(?:(\d+)\s*)?'(s?)([bdohBDOH])([0-9a-fA-F_]+)$")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A stretch of a source: characters `start` to `end`."""
+
+    file: Path
+    start: int
+    end: int
+
+    def lies_in(self, other: Place) -> bool:
+        """Whether it is a part of another place."""
+        return self.file == other.file and other.start <= self.start and self.end <= other.end
+
+
+@dataclass(frozen=True)
+class Change:
+    """One place, its text and what stands there instead."""
+
+    place: Place
+    before: str
+    after: str
+
+    def line(self, text: str) -> int:
+        """The number of its line in the text of its file, from 1."""
+        return text.count("\n", 0, self.place.start) + 1
+
+    def applied(self, text: str) -> str:
+        """The text of its file with the change."""
+        return text[: self.place.start] + self.after + text[self.place.end :]
+
+
+@dataclass
+class Changes:
+    """All that can be tried in a design, each place with what may stand there."""
+
+    choices: dict[Place, dict[str, None]] = field(default_factory=dict)
+    constants: dict[Place, dict[str, None]] = field(default_factory=dict)
+    parameters: dict[Place, None] = field(default_factory=dict)
+    """Values of parameters and local parameters that nothing overrides; the constants in them."""
+    texts: dict[Path, str] = field(default_factory=dict)
+    """The sources."""
+
+    def of_choices(self) -> list[Change]:
+        """Every choice."""
+        return self._listed(self.choices)
+
+    def of_constants(self) -> list[Change]:
+        """Every constant: those of parameters first, and of each place the likeliest first."""
+        listed = self._listed(self.constants)
+        named = {place for place in self.constants if any(place.lies_in(whole) for whole in self.parameters)}
+        rank = {
+            (place, after): number
+            for place, others in self.constants.items()
+            for number, after in enumerate(others)
+        }
+        return sorted(listed, key=lambda one: (one.place not in named, rank[one.place, one.after]))
+
+    def _listed(self, found: Mapping[Place, Iterable[str]]) -> list[Change]:
+        return [
+            Change(place, self.texts[place.file][place.start : place.end], after)
+            for place, others in found.items()
+            for after in others
+        ]
+
+
+def find_changes(dut: Dut) -> Changes:
+    """The changes of a DUT's sources.
+
+    Raises:
+        SimulatorMissing: pyslang is not installed. ElaborationError: it cannot read the design.
+    """
+    if importlib.util.find_spec("pyslang") is None:
+        raise SimulatorMissing(f"pyslang reads the sources that are changed; install it: {GET_PYSLANG}")
+    design = Design(dut.sources, dut.top, dut.include, dut.defines, dut.parameters, dut.libraries, dut.types)
+    compilation, top = elaborated(design)
+    texts = {path.resolve(): path.read_text(encoding="utf-8") for path in dut.sources if path.suffix in HDL}
+    finder = _Finder(compilation.sourceManager, Changes(texts=texts))
+    finder.below(top)
+    for package in compilation.getPackages():
+        finder.below(package)
+    for tree in compilation.getSyntaxTrees():
+        tree.root.visit(finder.constant)
+    return finder.found
+
+
+class _Finder:
+    """Walks an elaborated design. A module that stands in it several times is read once for each, and a place
+    is noted once."""
+
+    def __init__(self, manager: Any, found: Changes) -> None:
+        self.ast, self.syntax = (importlib.import_module(f"pyslang.{name}") for name in ("ast", "syntax"))
+        self.manager, self.found = manager, found
+        self.by_type: dict[Any, dict[str, list[str]]] = {}
+        self.chosen: set[Place] = set()
+        """Operators and literals of choices."""
+
+    def below(self, node: Any) -> None:
+        """Looks at a symbol, a statement or an expression, and at all in it."""
+        if node is not None:
+            node.visit(self.visit)
+
+    def visit(self, node: Any) -> Any:
+        """One node; tells the walk whether to go on below it."""
+        ast = self.ast
+        match node:
+            case ast.ParameterSymbol():
+                if node.initializer is not None and not node.isOverridden:
+                    self._note_parameter(node.initializer)
+            case ast.PortSymbol() | ast.VariableSymbol() | ast.GenvarSymbol():
+                pass  # widths, and what is set once
+            case ast.GenerateBlockSymbol() if node.isUninstantiated:
+                pass
+            case ast.VariableDeclStatement():
+                if str(node.symbol.lifetime).endswith("Automatic"):
+                    self.below(node.symbol.initializer)
+            case ast.TimedStatement():
+                self.below(node.stmt)
+            case ast.ForLoopStatement():
+                self.below(node.body)
+            case ast.CaseStatement():
+                self.below(node.expr)
+                for item in node.items:
+                    self.below(item.stmt)
+                self.below(node.defaultCase)
+            case ast.ConditionalStatement():
+                for condition in node.conditions:
+                    self._condition(condition.expr)
+                return ast.VisitAction.Advance
+            case ast.Expression():
+                return self._expression(node)
+            case _:
+                return ast.VisitAction.Advance
+        return ast.VisitAction.Skip
+
+    def _expression(self, node: Any) -> Any:
+        """An expression whose value is read while the unit runs."""
+        ast = self.ast
+        match node:
+            case ast.AssignmentExpression():
+                value = node.right
+                while isinstance(value, ast.ConversionExpression):
+                    value = value.operand
+                if isinstance(value, ast.EmptyArgumentExpression):  # an output of an instance
+                    return ast.VisitAction.Skip
+                if not node.isCompound:
+                    self._assigned(node.right)
+                self.below(node.right)
+            case ast.RangeSelectExpression():
+                self._selected(node)
+                if not str(node.selectionKind).endswith("Simple"):
+                    self.below(node.left)
+            case ast.ElementSelectExpression():
+                self._selected(node)
+                self.below(node.selector)
+            case ast.MemberAccessExpression():
+                self._selected(node)
+            case ast.ReplicationExpression():
+                self.below(node.concat)
+            case ast.CallExpression() if node.isSystemCall and node.subroutineName not in (
+                "$signed",
+                "$unsigned",
+            ):
+                pass
+            case ast.NamedValueExpression():
+                self._named(node)
+            case ast.IntegerLiteral():
+                self._literal(node)
+            case ast.BinaryExpression():
+                self._binary(node)
+                if node.left.kind.name == "LValueReference":
+                    self.below(node.right)
+                    return ast.VisitAction.Skip
+                return ast.VisitAction.Advance
+            case ast.UnaryExpression():
+                self._unary(node)
+                return ast.VisitAction.Advance
+            case ast.ConditionalExpression():
+                for condition in node.conditions:
+                    self._condition(condition.expr)
+                return ast.VisitAction.Advance
+            case ast.HierarchicalValueExpression() | ast.DataTypeExpression():
+                pass
+            case _:
+                return ast.VisitAction.Advance
+        return ast.VisitAction.Skip
+
+    # What may stand instead --------------------------------------------------------------------------------
+
+    def _binary(self, node: Any) -> None:
+        written = node.syntax
+        while isinstance(written, self.syntax.ParenthesizedExpressionSyntax):
+            written = written.expression
+        operator = getattr(written, "operatorToken", None)
+        if operator is None or (place := self._place(operator.range)) is None:
+            return
+        self.chosen.add(place)
+        for other in _OTHERS.get(operator.valueText, ()):
+            self._note(node, self._with_operator(node, operator, other))
+        if operator.valueText in _LOGICAL:
+            for side in (node.left, node.right):
+                self._note(node, self._text(side))
+
+    def _unary(self, node: Any) -> None:
+        operand, operator = self._text(node.operand), str(node.op).rsplit(".", 1)[-1]
+        if operand is None:
+            return
+        if operator in ("BitwiseAnd", "BitwiseOr", "BitwiseXor"):
+            sign = {"BitwiseAnd": "&", "BitwiseOr": "|", "BitwiseXor": "^"}[operator]
+            for other in _REDUCTIONS:
+                if other != sign:
+                    self._note(node, f"{other}({operand})")
+            self._note(node, f"~{sign}({operand})")
+            self._other_ranges(node, sign)
+        elif operator == "LogicalNot":
+            self._note(node, f"|({operand})")
+        elif operator in ("BitwiseNot", "Minus"):
+            self._note(node, f"({operand})")
+
+    def _other_ranges(self, node: Any, sign: str) -> None:
+        """Reductions of one bit more or less."""
+        inner = node.operand
+        if not isinstance(inner, self.ast.RangeSelectExpression) or not str(inner.selectionKind).endswith(
+            "Simple"
+        ):
+            return
+        value, left, right = (self._text(part) for part in (inner.value, inner.left, inner.right))
+        for up, down in (("+1", ""), ("-1", ""), ("", "+1"), ("", "-1")):
+            self._note(node, f"{sign}{value}[({left}){up}:({right}){down}]")
+
+    def _named(self, node: Any) -> None:
+        name = node.symbol.name
+        if _CONTROL.search(name):
+            return
+        for other in self._alike(node.symbol):
+            self._note(node, other)
+        if _is_number(node.symbol.type) and node.symbol.kind.name not in ("Parameter", "EnumValue"):
+            self._note(node, f"{'!' if node.symbol.type.bitWidth == 1 else '~'}{name}")
+
+    def _selected(self, node: Any) -> None:
+        """Another signal, or the next bits of the same one."""
+        text, base = self._text(node), node.value
+        if text is None or not node.type.isIntegral:
+            return
+        if isinstance(base, self.ast.NamedValueExpression) and text.startswith(base.symbol.name):
+            for other in self._alike(base.symbol):
+                self._note(node, other + text[len(base.symbol.name) :])
+        if isinstance(node, self.ast.RangeSelectExpression):
+            value, left, right = (self._text(part) for part in (node.value, node.left, node.right))
+            if str(node.selectionKind).endswith("Simple"):
+                for by in ("+1", "-1"):
+                    self._note(node, f"{value}[({left}){by}:({right}){by}]")
+
+    def _literal(self, node: Any) -> None:
+        place = self._place(node.sourceRange)
+        if place is None:
+            return
+        self.chosen.add(place)
+        for other in literals(self.found.texts[place.file][place.start : place.end]):
+            self._note(node, other)
+
+    def _condition(self, node: Any) -> None:
+        text = self._text(node)
+        if text is not None and not _CONTROL.search(text):
+            for other in (f"!({text})", "1'b1", "1'b0"):
+                self._note(node, other)
+
+    def _assigned(self, node: Any) -> None:
+        """Another value for a signal: its complement, one more or less, twice or half."""
+        text = self._text(node)
+        pattern = isinstance(node, self.ast.AssignmentPatternExpressionBase)
+        if text is None or pattern or not _is_number(node.type) or _CONTROL.search(text):
+            return
+        others: tuple[str, ...]
+        if node.type.bitWidth == 1:
+            others = (f"!({text})", "1'b0", "1'b1")
+        else:
+            others = (
+                f"~({text})",
+                f"({text}) + 1",
+                f"({text}) - 1",
+                f"({text}) << 1",
+                f"({text}) >> 1",
+                f"-({text})",
+            )
+        for other in others:
+            self._note(node, other)
+
+    def _alike(self, symbol: Any) -> list[str]:
+        """The signals beside one that have its width and sign, those with the most similar names first."""
+        scope, kind = symbol.parentScope, symbol.type
+        if (
+            scope is None
+            or not kind.isIntegral
+            or symbol.kind.name not in ("Variable", "Net", "FormalArgument")
+        ):
+            return []
+        if scope not in self.by_type:
+            groups: dict[str, list[str]] = {}
+            for one in scope:
+                if one.kind.name in ("Variable", "Net", "FormalArgument") and one.type.isIntegral:
+                    groups.setdefault(_like(one.type), []).append(one.name)
+            self.by_type[scope] = groups
+        same = self.by_type[scope].get(_like(kind), [])
+        others = [name for name in same if name != symbol.name and not _CONTROL.search(name)]
+        return difflib.get_close_matches(symbol.name, others, _NAMES, 0.0)
+
+    # Places ------------------------------------------------------------------------------------------------
+
+    def _place(self, span: Any) -> Place | None:
+        """Where a stretch stands; None for text of a macro, and for files that are no sources."""
+        manager = self.manager
+        if manager.isMacroLoc(span.start) or manager.isMacroLoc(span.end):
+            return None
+        file = Path(str(manager.getFullPath(span.start.buffer))).resolve()
+        if file not in self.found.texts:
+            return None
+        return Place(file, *self._characters(file, span.start.offset, span.end.offset))
+
+    def _characters(self, file: Path, start: int, end: int) -> tuple[int, int]:
+        """Offsets in the text for those in its UTF-8."""
+        text = self.found.texts[file]
+        if text.isascii():
+            return start, end
+        code = text.encode()
+        return len(code[:start].decode()), len(code[:end].decode())
+
+    def _text(self, node: Any) -> str | None:
+        place = self._place(node.sourceRange)
+        return None if place is None else self.found.texts[place.file][place.start : place.end]
+
+    def _with_operator(self, node: Any, operator: Any, other: str) -> str | None:
+        place, token = self._place(node.sourceRange), self._place(operator.range)
+        if place is None or token is None:
+            return None
+        text = self.found.texts[place.file]
+        return f"{text[place.start : token.start]}{other}{text[token.end : place.end]}"
+
+    def _note(self, node: Any, after: str | None) -> None:
+        place = self._place(node.sourceRange)
+        if after is None or place is None or not node.type.isIntegral:
+            return
+        text = self.found.texts[place.file]
+        if text[: place.start].rstrip().endswith(".") or text[place.start : place.end] == after:
+            return  # the short form of a port: `.name`
+        self.found.choices.setdefault(place, {})[after] = None
+
+    # Constants ---------------------------------------------------------------------------------------------
+
+    def _note_parameter(self, value: Any) -> None:
+        if (place := self._place(value.sourceRange)) is not None:
+            self.found.parameters[place] = None
+
+    def constant(self, node: Any) -> Any:
+        """An operator or a literal of the text that is no choice."""
+        syntax = self.syntax
+        operator = getattr(node, "operatorToken", None)
+        if isinstance(node, syntax.BinaryExpressionSyntax) and operator is not None:
+            self._note_constant(operator.range, _OTHERS.get(operator.valueText, ()))
+        elif isinstance(node, syntax.LiteralExpressionSyntax):
+            place = self._place(node.sourceRange)
+            if place is not None:
+                text = self.found.texts[place.file][place.start : place.end]
+                self._note_constant(node.sourceRange, literals(text))
+        return self.ast.VisitAction.Advance
+
+    def _note_constant(self, span: Any, others: Iterable[str]) -> None:
+        place = self._place(span)
+        if place is None or place in self.chosen:
+            return
+        for other in others:
+            self.found.constants.setdefault(place, {})[other] = None
+
+
+def _is_number(kind: Any) -> bool:
+    """Whether arithmetic may be done with values of a type: bits, but no enumeration and no structure."""
+    return kind.isIntegral and not kind.isEnum and not kind.isStruct and not kind.isPackedUnion
+
+
+def _like(kind: Any) -> str:
+    """The same of types whose values may stand for each other."""
+    return f"{kind.bitWidth} {kind.isSigned}" if _is_number(kind) else str(kind)
+
+
+def literals(text: str) -> Iterator[str]:
+    """Numbers near a literal, written as it is: one more, one less, twice, half, and 0."""
+    if text.isdigit():
+        sized, value, width = "", int(text), 31
+    elif (parts := _LITERAL.match(text)) is not None:
+        base = {"b": 2, "d": 10, "o": 8, "h": 16}[parts[3].lower()]
+        width, value = int(parts[1] or 32), int(parts[4].replace("_", ""), base)
+        sized = f"{parts[1] or ''}'{parts[2]}h"
+    else:
+        return
+    seen = {value}
+    for other in (
+        value + 1,
+        value - 1,
+        2 * value,
+        value // 2,
+        0,
+        *((value ^ 1 << bit) for bit in range(min(width, 4))),
+    ):
+        if 0 <= other < 1 << width and other not in seen:
+            seen.add(other)
+            yield f"{sized}{other:x}" if sized else str(other)

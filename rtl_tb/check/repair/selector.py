@@ -1,0 +1,94 @@
+"""One build that holds every choice: each place asks, while the unit runs, which text stands there.
+
+    wire up = (mmagold_change::number == 7 ? (round || sticky) : (round && sticky));
+
+The number comes from the environment, so that trying a change costs a run and no build. Verilator alone: the
+number is read by C++.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rtl_tb.check.repair.changes import Change, Changes, Place
+from rtl_tb.dut.description import Dut
+
+VARIABLE = "MMAGOLD_CHANGE"
+"""The environment variable that holds a number: 0 is the unit as it is."""
+PACKAGE = "mmagold_change"
+_READ = f'std::getenv(\\"{VARIABLE}\\")'
+_TEXT = f"""package {PACKAGE};
+    int unsigned number = $c32("({_READ} ? std::atoi({_READ}) : 0)");
+endpackage
+"""
+
+
+@dataclass
+class _Site:
+    """A place with its changes, and the places within it."""
+
+    place: Place
+    numbers: list[int]
+    within: list[_Site]
+
+
+def with_selector(dut: Dut, changes: Changes, listed: Sequence[Change], folder: Path) -> Dut:
+    """Writes the sources of a DUT with every listed change to choose from; change i has the number i + 1."""
+    folder.mkdir(parents=True, exist_ok=True)
+    package = folder / f"{PACKAGE}.sv"
+    package.write_text(_TEXT, encoding="utf-8")
+    sources = [package]
+    for index, path in enumerate(dut.sources):
+        file = path.resolve()
+        if file not in changes.texts:
+            sources.append(path)
+            continue
+        here = [
+            (change.place, number) for number, change in enumerate(listed, 1) if change.place.file == file
+        ]
+        target = folder / f"{index}_{path.name}"
+        target.write_text(_rewritten(changes.texts[file], _nested(here), listed), encoding="utf-8")
+        sources.append(target)
+    return replace(dut, sources=tuple(sources), include=(*dut.include, *_folders(dut)))
+
+
+def _folders(dut: Dut) -> Iterator[Path]:
+    """Where `include finds a neighbour of a source that has moved."""
+    yield from dict.fromkeys(path.resolve().parent for path in dut.sources)
+
+
+def _nested(here: Sequence[tuple[Place, int]]) -> list[_Site]:
+    """The places of a file as a forest. Two that overlap come of one text that was read in two ways; the
+    first stays."""
+    numbers: dict[Place, list[int]] = {}
+    for place, number in here:
+        numbers.setdefault(place, []).append(number)
+    roots: list[_Site] = []
+    path: list[_Site] = []
+    for place in sorted(numbers, key=lambda one: (one.start, -one.end)):
+        while path and path[-1].place.end <= place.start:
+            path.pop()
+        if path and place.end > path[-1].place.end:
+            continue
+        site = _Site(place, numbers[place], [])
+        (path[-1].within if path else roots).append(site)
+        path.append(site)
+    return roots
+
+
+def _rewritten(
+    text: str, sites: Sequence[_Site], listed: Sequence[Change], start: int = 0, end: int = -1
+) -> str:
+    """The text from `start` to `end` with its sites written as choices."""
+    written, at = [], start
+    for site in sites:
+        place = site.place
+        own = _rewritten(text, site.within, listed, place.start, place.end)
+        choices = "".join(
+            f"{PACKAGE}::number == {number} ? ({listed[number - 1].after}) : " for number in site.numbers
+        )
+        written += [text[at : place.start], f"({choices}({own}))"]
+        at = place.end
+    return "".join([*written, text[at : len(text) if end < 0 else end]])

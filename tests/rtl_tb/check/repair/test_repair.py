@@ -1,0 +1,206 @@
+"""The change of a unit's text that makes its results right: which places are tried, that the build of all
+choices is the unit, and that planted faults are found by file and line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from golden.vectors.vectorset import default_set
+from rtl_tb import engines
+from rtl_tb.check.check import Options, check
+from rtl_tb.check.repair.changes import Changes, find_changes, literals
+from rtl_tb.check.repair.search import Repair, find_repairs
+from rtl_tb.check.repair.selector import with_selector
+from rtl_tb.check.report import markdown
+from rtl_tb.check.verdict import Verdict, judge
+from rtl_tb.dut.description import Dut, load_dut
+from rtl_tb.engines.job import Job
+
+UNIT = """`define SUM(x, y) ((x) + (y))
+module dot4 #(parameter int W = 8, localparam int BITS = 2 * W, UNUSED = 3) (
+    input  logic        clk, rst_n, in_valid, out_ready,
+    input  logic [31:0] a, b,
+    input  logic [31:0] c,
+    output logic        in_ready, out_valid,
+    output logic [31:0] d
+);
+    assign in_ready = !out_valid || out_ready; // a comment: a + b
+    logic signed [BITS-1:0] product [4];
+    logic signed [31:0] sum;
+    always_comb
+        for (int k = 0; k < 4; k++) product[k] = BITS'(signed'(a[8*k +: 8])) * BITS'(signed'(b[8*k +: 8]));
+    always_comb begin
+        sum = 32'(product[0]) + 32'(product[1]);
+        sum = sum + `SUM(32'(product[2]), 32'(product[3]));
+    end
+    always_ff @(posedge clk)
+        if (!rst_n) out_valid <= 1'b0;
+        else if (in_ready) begin
+            out_valid <= in_valid;
+            d <= sum + c;
+        end
+    if (W > 8) begin : never
+        assign out_valid = a > b;
+    end
+endmodule
+"""
+FILE = """dut: dot4
+top: dot4
+sources: [dot4.sv]
+unit: unit.yaml
+clock: clk
+reset: {port: rst_n, active: low}
+handshake:
+  kind: valid_ready
+  input: {valid: in_valid, ready: in_ready}
+  output: {valid: out_valid, ready: out_ready}
+ports: {a: a, b: b, c: c, d: d}
+"""
+GOLDEN = """unit: dot4
+title: four signed bytes
+shape: {k: 4}
+formats: {a: s8, b: s8, c: s32, d: s32}
+steps:
+  - multiply: {to: products}
+  - sum: {of: [products, c], to: total}
+  - round: {of: total, rounding: toward_zero, overflow: wrap, zero: positive}
+"""
+
+
+def planted(folder: Path, *changes: tuple[str, str]) -> Dut:
+    """The unit with faults in its text."""
+    text = UNIT
+    for right, wrong in changes:
+        assert text.count(right) == 1
+        text = text.replace(right, wrong)
+    (folder / "dot4.sv").write_text(text)
+    (folder / "unit.yaml").write_text(GOLDEN)
+    (folder / "dut.yaml").write_text(FILE)
+    return load_dut(folder / "dut.yaml")
+
+
+def judged(dut: Dut, folder: Path) -> tuple[Verdict, Job]:
+    job = Job(dut, folder / "build", default_set(dut.instruction, 2000, 1, dut.level))
+    return judge(job.vectors, engines.run("fast", job), dut.compare), job
+
+
+def line_of(text: str) -> int:
+    return UNIT[: UNIT.index(text)].count("\n") + 1
+
+
+def texts(changes: Changes) -> set[str]:
+    return {change.before for change in changes.of_choices()}
+
+
+def test_places_are_those_that_the_unit_computes_with(tmp_path: Path) -> None:
+    """No comment, macro, or branch that a parameter leaves out; parameters are constants."""
+    found = find_changes(planted(tmp_path))
+    choices = texts(found)
+    assert {"sum + c", "!out_valid || out_ready", "in_valid"} <= choices
+    assert not any("SUM" in text or "a > b" in text for text in choices)
+    assert "a + b" not in choices
+    assert found.of_constants()[0].line(UNIT) == 2, "values of parameters come first"
+
+
+def test_a_place_is_a_choice_or_a_constant(tmp_path: Path) -> None:
+    found = find_changes(planted(tmp_path))
+    assert not found.choices.keys() & found.constants.keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("3", {"4", "2", "6", "1", "0", "7", "11"}),
+        ("1'b0", {"1'h1"}),
+        ("8'hff", {"8'hfe", "8'h7f", "8'h0", "8'hfd", "8'hfb", "8'hf7"}),
+        ("4'sd1", {"4'sh2", "4'sh0", "4'sh3", "4'sh5", "4'sh9"}),
+        ("x", set()),
+        ("'x", set()),
+    ],
+)
+def test_literals_keep_their_width(text: str, near: set[str]) -> None:
+    assert set(literals(text)) == near
+
+
+def test_number_0_is_the_unit_itself(tmp_path: Path) -> None:
+    """The build that holds every choice answers as the unit does where none is made."""
+    dut = planted(tmp_path)
+    found = find_changes(dut)
+    _, job = judged(dut, tmp_path)
+    instrumented = with_selector(dut, found, found.of_choices(), tmp_path / "choices")
+    verdict = judge(job.vectors, engines.run("fast", replace(job, dut=instrumented)), dut.compare)
+    assert verdict.passed
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "before", "after"),
+    [
+        ("sum + c", "sum - c", "sum - c", "sum + c"),
+        ("b[8*k +: 8])", "b[4*k +: 8])", "4", "8"),
+        pytest.param(
+            "localparam int BITS = 2 * W",
+            "localparam int BITS = 1 * W",
+            "1",
+            "2",
+            marks=pytest.mark.long,
+        ),
+    ],
+)
+def test_a_planted_fault_is_found(tmp_path: Path, right: str, wrong: str, before: str, after: str) -> None:
+    """An operator, a constant of an expression, a constant of the elaboration."""
+    verdict, job = judged(planted(tmp_path, (right, wrong)), tmp_path)
+    assert verdict.wrong.any()
+    found = find_repairs(verdict, job, 300)
+    assert found and all(repair.whole and repair.line == line_of(right) for repair in found)
+    assert (before, after) in {(repair.before, repair.after) for repair in found}
+    assert (tmp_path / "dot4.sv").read_text() == UNIT.replace(right, wrong), (
+        "the designer's file stays as it is"
+    )
+
+
+def test_two_faults_are_no_whole_repair(tmp_path: Path) -> None:
+    """One change does not mend both: none is said to."""
+    dut = planted(tmp_path, ("sum + c", "sum - c"), ("product[0]", "product[1]"))
+    verdict, job = judged(dut, tmp_path)
+    for repair in find_repairs(verdict, job, 15):
+        assert not repair.whole and repair.mended < repair.wrong
+        assert "all" not in repair.sentence()
+
+
+def test_what_breaks_a_right_vector_is_no_repair() -> None:
+    repair = Repair(Path("x.sv"), 1, "d = a;", "a", "b", mended=9, wrong=9, broken=1, vectors=100)
+    assert not repair.whole
+
+
+def test_the_check_reports_it(tmp_path: Path) -> None:
+    """Where no hypothesis explains the results; the report names file, line and change."""
+    planted(tmp_path, ("b[8*k +: 8])", "b[4*k +: 8])"))
+    options = Options(count=2000, repair=120, failures=None, build=tmp_path / "build")
+    result = check(tmp_path / "dut.yaml", options)
+    assert not result.passed
+    repair = result.as_dict()["repairs"][0]
+    assert repair["whole"] and repair["line"] == line_of("b[8*k +: 8])")
+    assert repair["sentence"].startswith("dot4.sv:13: with `8` for `4` in ")
+    assert "What mends it" in markdown(result.as_dict())
+
+
+def test_without_a_time_for_it_nothing_is_tried(tmp_path: Path) -> None:
+    planted(tmp_path, ("b[8*k +: 8])", "b[4*k +: 8])"))
+    result = check(tmp_path / "dut.yaml", Options(count=500, failures=None, build=tmp_path / "build"))
+    assert not result.repairs
+
+
+def test_sources_with_includes_beside_them(tmp_path: Path) -> None:
+    """A file that moves still finds what it includes; a place in a header is none."""
+    dut = planted(tmp_path)
+    text = (tmp_path / "dot4.sv").read_text().replace("d <= sum + c;", '`include "last.svh"')
+    (tmp_path / "dot4.sv").write_text(text)
+    (tmp_path / "last.svh").write_text("d <= sum + c;\n")
+    found = find_changes(dut)
+    assert "sum + c" not in texts(found)
+    instrumented = with_selector(dut, found, found.of_choices(), tmp_path / "choices")
+    verdict, _ = judged(instrumented, tmp_path)
+    assert verdict.passed
