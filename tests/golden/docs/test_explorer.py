@@ -406,6 +406,9 @@ def test_a_link_holds_everything(page: ExplorerPage) -> None:
 def test_a_wrong_link_is_told(page: ExplorerPage, bad: str) -> None:
     page.open(bad)
     assert page.complaint
+    assert HMMA in page.text("#first-name")  # and the page works
+    page.browser.evaluate("document.getElementById('random').click()")
+    assert page.text(".card .big") and not page.browser.errors
 
 
 def paste(page: ExplorerPage, text: str) -> None:

@@ -1,7 +1,7 @@
 // The C core of mmagold in WebAssembly: programs as data become its structs, dot products become records.
 //
-// Nothing here knows the structs: their members come from golden/model/program_data.py, their offsets from C's
-// rules of alignment, and the core itself says whether the sizes came out right.
+// Nothing here knows the structs: their members come from golden/model/program_data.py, their offsets from
+// C's rules of alignment, and the core itself says whether the sizes came out right.
 
 const SCALARS = { i32: 4, i64: 8, u64: 8 };
 const POINTER = 4;
@@ -28,7 +28,7 @@ export class Core {
   }
 
   get view() {
-    return new DataView(this.exports.memory.buffer); // a new one each time: memory that grows is another buffer
+    return new DataView(this.exports.memory.buffer); // a new one each time: memory that grows is another
   }
 
   get digest() {
@@ -64,7 +64,9 @@ export class Core {
     names.forEach((name, i) => {
       const told = Number(this.view.getBigInt64(at + 8 * i, true));
       if (told !== this.structs[name].size) {
-        throw new CoreError(`the core holds ${name} in ${told} bytes, this page in ${this.structs[name].size}`);
+        throw new CoreError(
+          `the core holds ${name} in ${told} bytes, this page in ${this.structs[name].size}`,
+        );
       }
     });
     this.free(at);
@@ -109,19 +111,23 @@ export class Core {
       const member = members[name];
       if (!member) throw new CoreError(`${type} has no member '${name}': the program is of another version`);
       if (member.type.endsWith("*")) {
-        const list = this.#list(member.type.slice(0, -1), value, formats, owned); // may be another buffer then
+        const list = this.#list(member.type.slice(0, -1), value, formats, owned); // may move the view
         this.view.setUint32(at + member.offset, list, true);
         continue;
       }
       const items = member.count > 1 ? value : [value];
-      if (items.length > member.count) throw new CoreError(`'${name}' has ${items.length} values, expected ${member.count}`);
-      items.forEach((item, i) => this.#item(member.type, at + member.offset + i * member.size, item, formats, owned));
+      if (items.length > member.count)
+        throw new CoreError(`'${name}' has ${items.length} values, expected ${member.count}`);
+      items.forEach((item, i) =>
+        this.#item(member.type, at + member.offset + i * member.size, item, formats, owned),
+      );
     }
   }
 
   #item(type, at, value, formats, owned) {
     if (type === "i32") this.view.setInt32(at, value, true);
-    else if (type === "u64" || type === "i64") this.view.setBigUint64(at, BigInt.asUintN(64, BigInt(value)), true);
+    else if (type === "u64" || type === "i64")
+      this.view.setBigUint64(at, BigInt.asUintN(64, BigInt(value)), true);
     else this.write(type, at, typeof value === "string" ? named(formats, value) : value, formats, owned);
   }
 
@@ -139,14 +145,16 @@ export class Core {
     const { size, fields } = this.number;
     return Array.from({ length: count }, (_, i) => {
       const one = {};
-      for (const [name, field] of Object.entries(fields)) one[name] = readField(view, at + i * size + field.offset, field);
+      for (const [name, field] of Object.entries(fields))
+        one[name] = readField(view, at + i * size + field.offset, field);
       return one;
     });
   }
 }
 
 function named(formats, name) {
-  if (!Object.hasOwn(formats, name)) throw new CoreError(`the program names the format '${name}' and does not say what it is`);
+  if (!Object.hasOwn(formats, name))
+    throw new CoreError(`the program names the format '${name}' and does not say what it is`);
   return formats[name];
 }
 
@@ -212,8 +220,16 @@ export class Unit {
     core.exports.mg_observe_layout(this.at, at, count);
     const view = core.view;
     const layout = Array.from({ length: count }, (_, i) => {
-      const [operation, step, moment, place, index] = [0, 4, 8, 12, 16].map((o) => view.getInt32(at + 20 * i + o, true));
-      return { operation, step, moment: core.words.moments[moment], register: core.words.registers[place], index };
+      const [operation, step, moment, place, index] = [0, 4, 8, 12, 16].map((o) =>
+        view.getInt32(at + 20 * i + o, true),
+      );
+      return {
+        operation,
+        step,
+        moment: core.words.moments[moment],
+        register: core.words.registers[place],
+        index,
+      };
     });
     core.free(at);
     return layout;
@@ -250,7 +266,11 @@ export class Unit {
     const sizes = { b: this.told.k, c: 1, ...this.sizes }; // what a unit does not have is zero
     const call = { batch_dims: 1, m: 1, n: 1, threads: 1, force_general: 1, batch_shape: [many.length] };
     for (const [name, size] of Object.entries(sizes)) {
-      call[name === "metadata" ? "e" : name] = place(name, size, name === "metadata" ? 8 : this.format(name).storage);
+      call[name === "metadata" ? "e" : name] = place(
+        name,
+        size,
+        name === "metadata" ? 8 : this.format(name).storage,
+      );
     }
     const { storage } = this.format("d");
     call.d = place("d", 1, storage);
@@ -263,7 +283,10 @@ export class Unit {
     const d = many.map((_, i) => readCode(view, call.d.data + (i * storage) / 8, storage));
     const raised = call.flags ? this.#flagsOf(view.getUint8(call.flags.data)) : null;
     owned.forEach((one) => core.free(one));
-    if (status) throw new CoreError(status === -1 ? "the core ran out of memory" : "the core made other records than it said");
+    if (status)
+      throw new CoreError(
+        status === -1 ? "the core ran out of memory" : "the core made other records than it said",
+      );
     return { d: numbers ? d[0] : d, numbers, raised };
   }
 
@@ -282,7 +305,13 @@ export class Unit {
       core.view.setUint32(place + data.offset, address, true);
       core.write("mg_array", place, strides, {}, []);
     }
-    core.write("mg_call", at, Object.fromEntries(Object.entries(call).filter(([, v]) => v.data === undefined)), {}, []);
+    core.write(
+      "mg_call",
+      at,
+      Object.fromEntries(Object.entries(call).filter(([, v]) => v.data === undefined)),
+      {},
+      [],
+    );
   }
 
   // Codes of a format as numbers.
@@ -297,13 +326,17 @@ function check({ program, operations, k, formats, status }) {
   const within = (number, high) => Number.isInteger(number) && number >= 0 && number < high;
   if (!within(program?.k - 1, MOST_K) || !within(k - 1, MOST_K)) throw wrong(`k is ${program?.k}`);
   if (program.operations?.length !== operations?.length) throw wrong("its operations have no words");
-  for (const name of ["a", "b", "c", "d"]) if (formats?.[name] !== program[name]) throw wrong(`two formats of ${name}`);
+  for (const name of ["a", "b", "c", "d"])
+    if (formats?.[name] !== program[name]) throw wrong(`two formats of ${name}`);
   if (!Array.isArray(status)) throw wrong("it does not say which status flags there are");
   program.operations.forEach((operation, o) => {
     const { steps, k_index, step_count, k_count = 0, seed = 0, addends = [] } = operation;
-    if (steps?.length !== step_count || steps.length !== operations[o].steps?.length) throw wrong(`steps of operation ${o}`);
-    if (k_index?.length !== k_count || !k_index.every((one) => within(one, program.k))) throw wrong(`k of operation ${o}`);
-    if (![seed, ...addends].every((one) => within(one, o + 2))) throw wrong(`operation ${o} adds a later result`);
+    if (steps?.length !== step_count || steps.length !== operations[o].steps?.length)
+      throw wrong(`steps of operation ${o}`);
+    if (k_index?.length !== k_count || !k_index.every((one) => within(one, program.k)))
+      throw wrong(`k of operation ${o}`);
+    if (![seed, ...addends].every((one) => within(one, o + 2)))
+      throw wrong(`operation ${o} adds a later result`);
   });
 }
 

@@ -13,7 +13,8 @@ export function firstDifference(first, second) {
     if (x.operation !== y.operation || x.op !== y.op) return null;
     const found = inRegisters(x, y);
     if (found) return found;
-    if (x.code !== y.code) return result(x, x.code === null ? "goes on" : hex(x), y.code === null ? "goes on" : hex(y));
+    if (x.code !== y.code)
+      return result(x, x.code === null ? "goes on" : hex(x), y.code === null ? "goes on" : hex(y));
   }
   return null;
 }
@@ -28,15 +29,26 @@ function inRegisters(x, y) {
   for (const [register, numbers] of Object.entries(x.written)) {
     const others = y.written[register] ?? [];
     for (let index = 0; index < Math.min(numbers.length, others.length); index++) {
-      if (!same(numbers[index], others[index])) return told(x, register, index, text(numbers[index]), text(others[index]));
+      if (!same(numbers[index], others[index]))
+        return told(x, register, index, text(numbers[index]), text(others[index]));
     }
   }
   return null;
 }
 
 function told(event, register, index, expected, actual) {
-  const where = `step ${event.index + 1} (${event.op})${event.operation ? ` of operation ${event.operation}` : ""}`;
-  return { operation: event.operation, step: event.index + 1, op: event.op, register, index, expected, actual, where };
+  const operation = event.operation ? ` of operation ${event.operation}` : "";
+  const where = `step ${event.index + 1} (${event.op})${operation}`;
+  return {
+    operation: event.operation,
+    step: event.index + 1,
+    op: event.op,
+    register,
+    index,
+    expected,
+    actual,
+    where,
+  };
 }
 
 function same(x, y) {

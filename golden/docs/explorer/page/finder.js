@@ -8,24 +8,44 @@ export class Finder {
   // elements: {search, architecture, a, d, list, count}; `chosen(architecture, name)` is called.
   constructor(library, elements, chosen) {
     Object.assign(this, { library, elements, chosen });
-    this.#options(elements.architecture, library.index.map(({ name, title }) => [name, title]));
-    for (const [element, operands] of [[elements.a, ["a", "b"]], [elements.d, ["d"]]]) {
-      const names = new Set(library.entries.flatMap(({ formats }) => operands.map((operand) => formats[operand])));
-      this.#options(element, [...names].sort().map((name) => [name, name]));
+    this.#options(
+      elements.architecture,
+      library.index.map(({ name, title }) => [name, title]),
+    );
+    for (const [element, operands] of [
+      [elements.a, ["a", "b"]],
+      [elements.d, ["d"]],
+    ]) {
+      const names = new Set(
+        library.entries.flatMap(({ formats }) => operands.map((operand) => formats[operand])),
+      );
+      this.#options(
+        element,
+        [...names].sort().map((name) => [name, name]),
+      );
     }
-    for (const element of [elements.search, elements.architecture, elements.a, elements.d]) element.addEventListener("input", () => this.show());
+    for (const element of [elements.search, elements.architecture, elements.a, elements.d])
+      element.addEventListener("input", () => this.show());
     elements.search.addEventListener("keydown", (event) => this.#key(event, -1));
   }
 
   #options(select, pairs) {
-    select.append(h("option", { value: "" }, "any"), ...pairs.map(([value, text]) => h("option", { value }, text)));
+    select.append(
+      h("option", { value: "" }, "any"),
+      ...pairs.map(([value, text]) => h("option", { value }, text)),
+    );
   }
 
   show() {
     const { search, architecture, a, d, list, count } = this.elements;
-    const found = this.library.search(search.value, { architecture: architecture.value, a: a.value, d: d.value });
+    const found = this.library.search(search.value, {
+      architecture: architecture.value,
+      a: a.value,
+      d: d.value,
+    });
     const total = found.reduce((sum, { shapes }) => sum + Math.max(shapes.length, 1), 0);
-    count.textContent = `${total} instruction${total === 1 ? "" : "s"}${found.length > MOST ? `, the first ${MOST} entries` : ""}`;
+    const cut = found.length > MOST ? `, the first ${MOST} entries` : "";
+    count.textContent = `${total} instruction${total === 1 ? "" : "s"}${cut}`;
     list.replaceChildren(...found.slice(0, MOST).map((entry, i) => h("li", {}, this.#item(entry, i))));
   }
 
@@ -35,9 +55,18 @@ export class Finder {
     const more = shapes.length > 1 ? `, ${shapes.length} shapes` : "";
     return h(
       "button",
-      { type: "button", class: "entry", onclick: () => this.chosen(architecture.name, name), onkeydown: (event) => this.#key(event, i) },
+      {
+        type: "button",
+        class: "entry",
+        onclick: () => this.chosen(architecture.name, name),
+        onkeydown: (event) => this.#key(event, i),
+      },
       h("code", {}, name),
-      h("span", { class: "small" }, [architecture.title, types, `k = ${k}`, ...machine].join(" \u00b7 ") + more),
+      h(
+        "span",
+        { class: "small" },
+        [architecture.title, types, `k = ${k}`, ...machine].join(" \u00b7 ") + more,
+      ),
     );
   }
 

@@ -1,4 +1,4 @@
-// The instructions that the page knows: the index at once, the programs of an architecture when they are asked for.
+// The instructions that the page knows: the index at once, the programs of an architecture when asked for.
 
 import { CoreError, Unit } from "./core.js";
 
@@ -35,7 +35,8 @@ export class Library {
         wanted.every((word) => fits(entry, word)),
     );
     const first = plainName(wanted[0] ?? "");
-    const rank = ({ name, machine }) => (machine.some((one) => plainName(one) === first) ? 0 : plainName(name).startsWith(first) ? 1 : 2);
+    const rank = ({ name, machine }) =>
+      machine.some((one) => plainName(one) === first) ? 0 : plainName(name).startsWith(first) ? 1 : 2;
     return found.sort((x, y) => rank(x) - rank(y));
   }
 
@@ -45,7 +46,8 @@ export class Library {
     return this.entries.find(
       (entry) =>
         entry.architecture.name === architecture &&
-        (entry.name === name || (shape && entry.shapes.includes(shape) && entry.name.replace(SHAPE, shape) === name)),
+        (entry.name === name ||
+          (shape && entry.shapes.includes(shape) && entry.name.replace(SHAPE, shape) === name)),
     );
   }
 
@@ -91,7 +93,16 @@ export class Library {
     const known = this.entries.findIndex((entry) => entry.architecture.name === OWN && entry.name === name);
     if (known >= 0) this.entries.splice(known, 1);
     const architecture = { name: OWN, title: "your unit", words: [OWN] };
-    this.entries.unshift({ name, formats, k, architecture, words: [], machine: [], shapes: [], evidence: [] });
+    this.entries.unshift({
+      name,
+      formats,
+      k,
+      architecture,
+      words: [],
+      machine: [],
+      shapes: [],
+      evidence: [],
+    });
   }
 
   // Takes a document of `mmagold export --format program`; returns the names of its units.
@@ -103,7 +114,9 @@ export class Library {
       throw new CoreError(`this is no JSON: ${error.message}`);
     }
     if (document?.mmagold_program !== 1 || !Array.isArray(document.units)) {
-      throw new CoreError('this is no compiled program; "mmagold export my_unit.yaml --format program" writes one');
+      throw new CoreError(
+        'this is no compiled program; "mmagold export my_unit.yaml --format program" writes one',
+      );
     }
     return document.units.map((told) => {
       const { name } = told;
@@ -121,7 +134,9 @@ function fits({ architecture, words, name, machine, formats }, word) {
   const plain = plainWord(word);
   if (architecture.words.includes(plain) || words.includes(plain)) return true;
   const part = plainName(word);
-  return [name, ...machine].some((one) => plainName(one).includes(part)) || Object.values(formats).includes(part);
+  return (
+    [name, ...machine].some((one) => plainName(one).includes(part)) || Object.values(formats).includes(part)
+  );
 }
 
 const plainWord = (word) => word.toLowerCase().replace(/[\s_-]/g, "");

@@ -25,27 +25,36 @@ export async function fromHash(hash) {
 // Codes in hex; of the zeros at the end none.
 function codesText(codes) {
   const last = codes.findLastIndex((code) => code !== 0n);
-  return codes.slice(0, last + 1).map((code) => code.toString(16)).join(SEPARATOR);
+  return codes
+    .slice(0, last + 1)
+    .map((code) => code.toString(16))
+    .join(SEPARATOR);
 }
 
 function codesOf(text) {
-  return text.split(SEPARATOR).filter(Boolean).map((word) => (/^[0-9a-f]{1,16}$/i.test(word) ? BigInt(`0x${word}`) : 0n));
+  return text
+    .split(SEPARATOR)
+    .filter(Boolean)
+    .map((word) => (/^[0-9a-f]{1,16}$/i.test(word) ? BigInt(`0x${word}`) : 0n));
 }
 
 // Text compressed, in the letters that an address may hold.
 async function packed(text) {
   const bytes = await through(new CompressionStream("deflate-raw"), new TextEncoder().encode(text));
-  return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
 }
 
 async function unpacked(text) {
-  const bytes = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
+  const bytes = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (letter) =>
+    letter.charCodeAt(0),
+  );
   return new TextDecoder().decode(await through(new DecompressionStream("deflate-raw"), bytes));
 }
 
 async function through(stream, bytes) {
-  const writer = stream.writable.getWriter();
-  writer.write(bytes);
-  writer.close();
-  return new Uint8Array(await new Response(stream.readable).arrayBuffer());
+  const response = new Response(new Blob([bytes]).stream().pipeThrough(stream));
+  return new Uint8Array(await response.arrayBuffer());
 }

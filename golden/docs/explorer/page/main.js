@@ -17,14 +17,17 @@ const OPERANDS = { a: ["1", "0x1.8p-13"], b: ["1", "0x1.8p-13"], c: "1" }; // so
 const state = { first: null, second: null, operands: {}, slot: "first", pasted: null, preset: "", seed: 1 };
 let library, finder, view;
 
-// From a choice to the page -----------------------------------------------------------------------------------
+// From a choice to the page ------------------------------------------------------------------------------
 
 async function choose(slot, name) {
   const [architecture, ...rest] = name.split(":");
   const unit = await library.unit(architecture, rest.join(":"));
   const before = state.first;
   state[slot] = unit;
-  if (slot === "first") state.operands = before ? carried(before, state.operands, unit) : ofPreset(unit, OPERANDS) ?? atRest(unit);
+  if (slot === "first")
+    state.operands = before
+      ? carried(before, state.operands, unit)
+      : (ofPreset(unit, OPERANDS) ?? atRest(unit));
 }
 
 function show() {
@@ -48,11 +51,13 @@ function showChoice() {
   fill("first-name", h("code", {}, state.first.name), evidence(state.first));
   fill("second-name", state.second ? [h("code", {}, state.second.name), evidence(state.second)] : "none");
   for (const id of ["remove", "swap"]) find(id).hidden = !state.second;
-  for (const slot of ["first", "second"]) find(`choose-${slot}`).setAttribute("aria-pressed", String(state.slot === slot && find("finder").open));
+  for (const slot of ["first", "second"])
+    find(`choose-${slot}`).setAttribute("aria-pressed", String(state.slot === slot && find("finder").open));
   document.title = `${state.first.told.name} \u2014 mmagold explorer`;
 }
 
-const architectureOf = ({ told }) => library.index.find(({ name }) => name === told.architecture)?.title ?? "A unit of your own";
+const architectureOf = ({ told }) =>
+  library.index.find(({ name }) => name === told.architecture)?.title ?? "A unit of your own";
 
 // Why anybody should believe it; of a pasted unit nobody says.
 function evidence({ told }) {
@@ -62,42 +67,89 @@ function evidence({ told }) {
 
 function showResults() {
   const units = [state.first, state.second].filter(Boolean);
-  const given = units.map((unit) => (unit === state.first ? state.operands : carried(state.first, state.operands, unit)));
+  const given = units.map((unit) =>
+    unit === state.first ? state.operands : carried(state.first, state.operands, unit),
+  );
   const traced = units.map((unit, i) => trace(unit, given[i]));
   const parts = units.length > 1 ? difference(units, given) : null;
   fill("results", ...units.map((unit, i) => resultCard(unit, traced[i])));
-  fill("parting", units.length > 1 ? parting(traced, parts) : null);
-  fill("traces", ...units.map((unit, i) => h("section", { class: "trace", "aria-label": `Steps of ${unit.name}` }, units.length > 1 ? h("h3", {}, h("code", {}, unit.name)) : null, stepList(unit, traced[i], parts))));
-  find("said").textContent = traced.map(({ d, d_value }, i) => `${units[i].told.architecture}: d = ${d}, ${d_value}`).join("; ");
+  fill("parting", units.length > 1 ? parting(units, traced, parts) : null);
+  fill(
+    "traces",
+    ...units.map((unit, i) =>
+      h(
+        "section",
+        { class: "trace", "aria-label": `Steps of ${unit.name}` },
+        units.length > 1 ? h("h3", {}, h("code", {}, unit.name)) : null,
+        stepList(unit, traced[i], parts),
+      ),
+    ),
+  );
+  find("said").textContent = traced
+    .map(({ d, d_value }, i) => `${units[i].told.architecture}: d = ${d}, ${d_value}`)
+    .join("; ");
 }
 
 function difference(units, given) {
   return firstDifference(...units.map((unit, i) => ({ unit, numbers: unit.observe(given[i]).numbers })));
 }
 
-function parting(traced, parts) {
-  const same = traced[0].d_value === traced[1].d_value;
-  const head = same ? "Both give the same value." : "They give different values.";
-  if (!parts) return h("p", { class: same ? "note" : "note differs" }, `${head} ${same ? "No step differs as far as both run the same." : "Their steps are of different kinds; see them side by side."}`);
+// Whether two units answer alike: with the same word, or (of different formats) with the same value.
+function parting(units, traced, parts) {
+  const [x, y] = units.map((unit) => unit.told.formats.d);
+  const same = x === y ? traced[0].d === traced[1].d : traced[0].d_value === traced[1].d_value;
+  const what = x === y ? "word" : "value";
+  const head = same ? `Both give the same ${what}.` : `They give different ${what}s.`;
+  if (!parts) {
+    const why = same ? "No step differs as far as both run the same." : "Their steps are of different kinds.";
+    return h("p", { class: same ? "note" : "note differs" }, `${head} ${why}`);
+  }
   const { where, register, index, expected, actual } = parts;
-  return h("p", { class: same ? "note" : "note differs" }, `${head} The first step where they part is ${where}: ${register}[${index}] is `, h("code", {}, expected), " in the first and ", h("code", {}, actual), " in the second.");
+  return h(
+    "p",
+    { class: same ? "note" : "note differs" },
+    `${head} The first step where they part is ${where}: ${register}[${index}] is `,
+    h("code", {}, expected),
+    " in the first and ",
+    h("code", {}, actual),
+    " in the second.",
+  );
 }
 
 function resultCard(unit, { d, d_value, flags, exact, exact_value, error_ulp }) {
-  const error = error_ulp === null ? "\u2014" : `${error_ulp > 0 ? "+" : ""}${Number(error_ulp.toPrecision(6))} ULP`;
+  const error =
+    error_ulp === null ? "\u2014" : `${error_ulp > 0 ? "+" : ""}${Number(error_ulp.toPrecision(6))} ULP`;
   const pair = (term, ...value) => [h("dt", {}, term), h("dd", {}, ...value)];
   const known = exact === null ? "an operand is infinite or NaN" : exact_value;
   return h(
     "div",
     { class: "card" },
     h("h3", {}, state.second ? h("code", {}, unit.name) : architectureOf(unit)),
-    h("dl", {}, ...pair("d", h("code", { class: "big" }, d), ` = ${d_value}`), ...(flags ? pair("flags", flags) : []), ...pair("exact", known, exact && exact !== exact_value ? h("code", { class: "small" }, ` ${exact}`) : ""), ...pair("error", h("span", { class: error_ulp !== null && Math.abs(error_ulp) <= 0.5 ? "good" : "bad" }, error))),
+    h(
+      "dl",
+      {},
+      ...pair("d", h("code", { class: "big" }, d), ` = ${d_value}`),
+      ...(flags ? pair("flags", flags) : []),
+      ...pair(
+        "exact",
+        known,
+        exact && exact !== exact_value ? h("code", { class: "small" }, ` ${exact}`) : "",
+      ),
+      ...pair(
+        "error",
+        h("span", { class: error_ulp !== null && Math.abs(error_ulp) <= 0.5 ? "good" : "bad" }, error),
+      ),
+    ),
   );
 }
 
 function showPresets() {
   const fitting = globalThis.mmagoldExplorer.presets.filter((preset) => ofPreset(state.first, preset));
-  fill("preset", h("option", { value: "" }, "choose\u2026"), ...fitting.map(({ name }) => h("option", { value: name, selected: name === state.preset }, name)));
+  fill(
+    "preset",
+    h("option", { value: "" }, "choose\u2026"),
+    ...fitting.map(({ name }) => h("option", { value: name, selected: name === state.preset }, name)),
+  );
   find("why").textContent = fitting.find(({ name }) => name === state.preset)?.why ?? "";
 }
 
@@ -109,7 +161,7 @@ function showOwnBits() {
     : "This unit has no alignment: no F to vary.";
 }
 
-// What people do ----------------------------------------------------------------------------------------------
+// What people do -----------------------------------------------------------------------------------------
 
 function changeOperands(operands, preset = "") {
   Object.assign(state, { operands, preset });
@@ -146,31 +198,61 @@ async function pasteUnit() {
 
 async function runErrors() {
   const button = find("run-errors");
-  button.disabled = true;
-  const many = Number(find("samples").value);
-  const draw = gaussian(state.seed);
-  const rest = atRest(state.first);
+  const said = find("errors-said");
   const unit = state.first;
-  const operands = Array.from({ length: many }, () => randomOperands(unit, draw, rest));
-  const found = await errorsByBits(unit, operands, (done, total) => { find("errors-said").textContent = `${done} of ${total} widths`; });
-  const own = [...new Set(ownBits(unit))];
-  fill("errors-plot", plot(found, own));
-  const told = found.filter(({ bits }) => own.includes(bits)).map(({ bits, errors }) => `F = ${bits}: median ${quantile(errors, 0.5).toPrecision(3)}, largest ${quantile(errors, 1).toPrecision(3)} ULP`);
-  find("errors-said").textContent = `${many} dot products of N(0, 1). ${told.join("; ")}`;
-  button.disabled = false;
+  const draw = gaussian(state.seed);
+  const rest = atRest(unit);
+  const many = Array.from({ length: Number(find("samples").value) }, () => randomOperands(unit, draw, rest));
+  button.disabled = true;
+  try {
+    const found = await errorsByBits(unit, many, (done, total) => {
+      said.textContent = `${done} of ${total} widths`;
+    });
+    if (unit !== state.first) return; // somebody chose another meanwhile
+    const own = [...new Set(ownBits(unit))];
+    fill("errors-plot", plot(found, own));
+    const rows = found.filter(({ bits }) => own.includes(bits)).map(quantilesText);
+    said.textContent = [`${many.length} dot products of N(0, 1)`, ...rows].join("; ");
+  } finally {
+    button.disabled = false;
+    if (unit !== state.first) showOwnBits();
+  }
 }
 
-// The link ----------------------------------------------------------------------------------------------------
+function quantilesText({ bits, errors }) {
+  const [middle, most] = [0.5, 1].map((share) => quantile(errors, share).toPrecision(3));
+  return `F = ${bits}: median ${middle}, largest ${most} ULP`;
+}
+
+// The link -----------------------------------------------------------------------------------------------
 
 let lastHash = "";
 
 async function writeLink() {
   const { first, second, operands, pasted } = state;
   const uses = [first, second].some((unit) => unit?.told.architecture === OWN);
-  const hash = await toHash({ first: first.name, second: second?.name, operands, unit: uses ? pasted : null });
-  if (first !== state.first || operands !== state.operands || second !== state.second) return; // an older state
+  const hash = await toHash({
+    first: first.name,
+    second: second?.name,
+    operands,
+    unit: uses ? pasted : null,
+  });
+  if (first !== state.first || operands !== state.operands || second !== state.second) return; // outdated
   lastHash = hash;
   history.replaceState(null, "", hash);
+}
+
+// Shows what the address asks for; where that is nothing, says so and shows what an address without it does.
+async function openLink() {
+  try {
+    find("complaint").hidden = true;
+    await readLink();
+  } catch (error) {
+    state.first = state.second = null;
+    await choose("first", FIRST);
+    show();
+    complain(error);
+  }
 }
 
 async function readLink() {
@@ -225,13 +307,17 @@ async function guarded(action) {
 
 function complain(error) {
   find("complaint").hidden = false;
-  find("complaint").textContent = error instanceof CoreError ? error.message : `something went wrong: ${error.message}`;
+  find("complaint").textContent =
+    error instanceof CoreError ? error.message : `something went wrong: ${error.message}`;
 }
 
 function listen() {
   find("choose-first").addEventListener("click", () => openFinder("first"));
   find("choose-second").addEventListener("click", () => openFinder("second"));
-  find("remove").addEventListener("click", () => { state.second = null; guarded(show); });
+  find("remove").addEventListener("click", () => {
+    state.second = null;
+    guarded(show);
+  });
   find("swap").addEventListener("click", () => {
     if (!state.second) return;
     const operands = carried(state.first, state.operands, state.second);
@@ -239,20 +325,26 @@ function listen() {
     changeOperands(operands);
   });
   find("preset").addEventListener("change", (event) => {
-    const preset = globalThis.mmagoldExplorer.presets.find(({ name, ...more }) => name === event.target.value && ofPreset(state.first, more));
+    const preset = globalThis.mmagoldExplorer.presets.find(
+      ({ name, ...more }) => name === event.target.value && ofPreset(state.first, more),
+    );
     if (preset) changeOperands(ofPreset(state.first, preset), preset.name);
   });
-  find("random").addEventListener("click", () => changeOperands(randomOperands(state.first, gaussian(++state.seed), atRest(state.first))));
+  find("random").addEventListener("click", () =>
+    changeOperands(randomOperands(state.first, gaussian(++state.seed), atRest(state.first))),
+  );
   find("clear").addEventListener("click", () => changeOperands(atRest(state.first)));
   find("copy").addEventListener("click", copyLink);
   find("load-unit").addEventListener("click", pasteUnit);
   find("run-errors").addEventListener("click", () => guarded(runErrors));
-  addEventListener("hashchange", () => { if (location.hash !== lastHash) guarded(readLink); });
+  addEventListener("hashchange", () => {
+    if (location.hash !== lastHash) guarded(openLink);
+  });
 }
 
 function theme() {
   try {
-    document.body.dataset.theme = localStorage.getItem("theme") ?? "auto"; // where the site's own switch keeps it
+    document.body.dataset.theme = localStorage.getItem("theme") ?? "auto"; // the site's own switch
   } catch {
     document.body.dataset.theme = "auto";
   }
@@ -263,15 +355,26 @@ async function start() {
   const { core, words, index } = globalThis.mmagoldExplorer;
   const bytes = Uint8Array.from(atob(core), (letter) => letter.charCodeAt(0));
   library = new Library(await Core.load(bytes, words), index);
-  const elements = Object.fromEntries(["search", "architecture", "list", "count"].map((id) => [id, find(id)]));
+  const elements = Object.fromEntries(
+    ["search", "architecture", "list", "count"].map((id) => [id, find(id)]),
+  );
   finder = new Finder(library, { ...elements, a: find("type-a"), d: find("type-d") }, chosen);
   view = new OperandView(find("operand-table"), find("editor"), (operands) => changeOperands(operands));
   listen();
-  await readLink();
+  await openLink();
   document.body.dataset.ready = "yes";
   performance.mark("ready"); // when the first result stands there
 }
 
 // For tests, and for those who ask the console.
-globalThis.mmagoldExplorer.api = { trace, firstDifference, encode, parse, step, errorsByBits, state, library: () => library };
+globalThis.mmagoldExplorer.api = {
+  trace,
+  firstDifference,
+  encode,
+  parse,
+  step,
+  errorsByBits,
+  state,
+  library: () => library,
+};
 guarded(start);

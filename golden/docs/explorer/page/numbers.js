@@ -8,7 +8,9 @@ export const INFINITY = 2;
 export const NAN = 3;
 
 const MANY_BITS = 24;
-const MOST_DOUBLE_EXPONENT = 1023, LEAST_DOUBLE_PLACE = -1074, DOUBLE_BITS = 53;
+const MOST_DOUBLE_EXPONENT = 1023,
+  LEAST_DOUBLE_PLACE = -1074,
+  DOUBLE_BITS = 53;
 
 export const NOTHING = { n: 0n, e: 0 };
 
@@ -18,7 +20,10 @@ export function bitLength(n) {
 
 // The value of an observed number that is finite.
 export function valueOf(number) {
-  return { n: number.sign ? -number.significand : number.significand, e: number.exponent - number.fraction_bits };
+  return {
+    n: number.sign ? -number.significand : number.significand,
+    e: number.exponent - number.fraction_bits,
+  };
 }
 
 export function add(x, y) {
@@ -56,7 +61,14 @@ export function toDouble(x) {
   const sign = x.n < 0n ? -1 : 1;
   if (bitLength(kept) - 1 + place > MOST_DOUBLE_EXPONENT) return sign * Infinity;
   const near = Number(kept); // two factors, since 2 ** -1074 times a large number is no double's power
-  return sign * (place < -1000 ? near * 2 ** (place + 1000) * 2 ** -1000 : place > 900 ? near * 2 ** 900 * 2 ** (place - 900) : near * 2 ** place);
+  return (
+    sign *
+    (place < -1000
+      ? near * 2 ** (place + 1000) * 2 ** -1000
+      : place > 900
+        ? near * 2 ** 900 * 2 ** (place - 900)
+        : near * 2 ** place)
+  );
 }
 
 // A double as Python spells it: the shortest digits that mean it.

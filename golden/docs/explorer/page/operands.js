@@ -14,7 +14,9 @@ export function atRest(unit) {
     if (name === "metadata") return BigInt(Object.keys(told.sparsity.nibbles)[0]);
     return BigInt(told.scale_of_one[name] ?? 0);
   };
-  return Object.fromEntries(Object.entries(unit.sizes).map(([name, size]) => [name, Array(size).fill(rest(name))]));
+  return Object.fromEntries(
+    Object.entries(unit.sizes).map(([name, size]) => [name, Array(size).fill(rest(name))]),
+  );
 }
 
 // The operands of one unit for another: the same codes where the formats are one, else the nearest numbers.
@@ -25,7 +27,8 @@ export function carried(from, operands, to) {
     if (!given) continue;
     for (let i = 0; i < Math.min(codes.length, given.length); i++) {
       if (name === "metadata") codes[i] = to.told.sparsity.nibbles[given[i]] ? given[i] : codes[i];
-      else codes[i] = sameFormat(from, to, name) ? given[i] : converted(from, to, name, given[i]) ?? codes[i];
+      else
+        codes[i] = sameFormat(from, to, name) ? given[i] : (converted(from, to, name, given[i]) ?? codes[i]);
     }
   }
   return found;
@@ -49,7 +52,8 @@ function converted(from, to, name, code) {
 // The operands of a preset, or null where the unit cannot hold them.
 export function ofPreset(unit, preset) {
   const operands = atRest(unit);
-  for (const [name, format] of Object.entries(preset.formats ?? {})) if (unit.format(name).name !== format) return null;
+  for (const [name, format] of Object.entries(preset.formats ?? {}))
+    if (unit.format(name).name !== format) return null;
   for (const name of ["a", "b", "c"]) {
     const texts = name === "c" ? [preset.c] : preset[name];
     if (!operands[name]) {
@@ -102,26 +106,53 @@ export class OperandView {
     const focused = document.activeElement?.dataset?.cell;
     const columns = ["a", "b"].filter((name) => operands[name]);
     const shown = this.all ? unit.program.k : Math.min(unit.program.k, MOST_ROWS);
-    const head = [h("th", { scope: "col" }, "k"), ...columns.flatMap((name) => [h("th", { scope: "col" }, `${name} (${unit.format(name).name})`), h("th", { scope: "col" }, "value")])];
+    const head = [
+      h("th", { scope: "col" }, "k"),
+      ...columns.flatMap((name) => [
+        h("th", { scope: "col" }, `${name} (${unit.format(name).name})`),
+        h("th", { scope: "col" }, "value"),
+      ]),
+    ];
     if (operands.metadata) head.push(h("th", { scope: "col" }, "column of b"));
     const rows = Array.from({ length: shown }, (_, k) => this.#row(k, columns));
     const single = ["c", "metadata", "scale_a", "scale_b"].filter((name) => operands[name]);
     this.table.replaceChildren(
-      h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Elements of a and b" }, h("table", { class: "operands" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows))),
+      h(
+        "div",
+        { class: "scroll", tabindex: "0", role: "group", "aria-label": "Elements of a and b" },
+        h("table", { class: "operands" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows)),
+      ),
       ...(shown < unit.program.k || this.all ? [this.#more()] : []),
-      h("div", { class: "singles" }, ...single.flatMap((name) => operands[name].map((_, i) => this.#single(name, i)))),
+      h(
+        "div",
+        { class: "singles" },
+        ...single.flatMap((name) => operands[name].map((_, i) => this.#single(name, i))),
+      ),
     );
     if (focused) this.table.querySelector(`[data-cell="${focused}"]`)?.focus();
   }
 
   #more() {
     const label = this.all ? `Show the first ${MOST_ROWS}` : `Show all ${this.unit.program.k} elements`;
-    return h("button", { type: "button", class: "plain", onclick: () => { this.all = !this.all; this.#drawTable(); } }, label);
+    return h(
+      "button",
+      {
+        type: "button",
+        class: "plain",
+        onclick: () => {
+          this.all = !this.all;
+          this.#drawTable();
+        },
+      },
+      label,
+    );
   }
 
   #row(k, columns) {
     const column = columnOf(this.unit, this.operands, k);
-    const cells = columns.flatMap((name) => this.#cells(name, name === "b" ? column : k, `${name} at k = ${k}`));
+    const cells = columns.flatMap((name) =>
+      this.#cells(name, name === "b" ? column : k, `${name} at k = ${k}`),
+    );
     const where = this.operands.metadata ? [h("td", {}, String(column))] : [];
     return h("tr", {}, h("th", { scope: "row" }, String(k)), ...cells, ...where);
   }
@@ -129,13 +160,21 @@ export class OperandView {
   #cells(name, index, label) {
     const here = this.selected.name === name && this.selected.index === index;
     const code = this.operands[name][index];
-    return [h("td", { class: here ? "selected" : null }, this.#input(name, index, label)), h("td", { class: code ? "value" : "value none" }, this.#text(name, code))];
+    return [
+      h("td", { class: here ? "selected" : null }, this.#input(name, index, label)),
+      h("td", { class: code ? "value" : "value none" }, this.#text(name, code)),
+    ];
   }
 
   #input(name, index, label) {
     const format = name === "metadata" ? { bits: 4 } : this.unit.format(name);
     return h("input", {
-      ...{ value: hexText(this.operands[name][index], format), size: Math.ceil(format.bits / 4) + 3, "aria-label": label, "data-cell": `${name}-${index}` },
+      ...{
+        value: hexText(this.operands[name][index], format),
+        size: Math.ceil(format.bits / 4) + 3,
+        "aria-label": label,
+        "data-cell": `${name}-${index}`,
+      },
       ...{ spellcheck: "false", autocomplete: "off", class: "code" },
       onfocus: () => this.#select(name, index),
       onchange: (event) => this.#typed(name, index, event.target),
@@ -146,9 +185,18 @@ export class OperandView {
   #single(name, i) {
     const count = this.operands[name].length;
     const label = count > 1 ? `${name}[${i}]` : name;
-    const what = name === "metadata" ? `selects ${this.unit.told.sparsity.nibbles[this.operands[name][i]]}` : this.#text(name, this.operands[name][i]);
+    const what =
+      name === "metadata"
+        ? `selects ${this.unit.told.sparsity.nibbles[this.operands[name][i]]}`
+        : this.#text(name, this.operands[name][i]);
     const here = this.selected.name === name && this.selected.index === i;
-    return h("label", { class: here ? "selected" : null }, h("span", {}, label), this.#input(name, i, label), h("span", { class: "value" }, what));
+    return h(
+      "label",
+      { class: here ? "selected" : null },
+      h("span", {}, label),
+      this.#input(name, i, label),
+      h("span", { class: "value" }, what),
+    );
   }
 
   #select(name, index) {
@@ -164,7 +212,12 @@ export class OperandView {
     const direction = { ArrowUp: 1, ArrowDown: -1 }[event.key];
     if (!direction || name === "metadata") return;
     event.preventDefault();
-    if (event.altKey) this.#set(name, index, step(this.unit.core, this.unit.format(name), this.operands[name][index], direction));
+    if (event.altKey)
+      this.#set(
+        name,
+        index,
+        step(this.unit.core, this.unit.format(name), this.operands[name][index], direction),
+      );
     else this.table.querySelector(`[data-cell="${name}-${index - direction}"]`)?.focus();
   }
 
@@ -191,18 +244,23 @@ export class OperandView {
   #takeNibble(index, { code, num }) {
     const nibble = code ?? num;
     const { nibbles } = this.unit.told.sparsity;
-    if (!(nibble in nibbles)) return `metadata is one of ${Object.keys(nibbles).map((one) => `0x${Number(one).toString(16)}`).join(", ")}`;
+    if (!(nibble in nibbles))
+      return `metadata is one of ${Object.keys(nibbles)
+        .map((one) => `0x${Number(one).toString(16)}`)
+        .join(", ")}`;
     this.#set("metadata", index, nibble);
     return "";
   }
 
-  // The selected operand's bits by field ---------------------------------------------------------------------
+  // The selected operand's bits by field -----------------------------------------------------------------
 
   #drawEditor() {
     const { name, index } = this.selected;
     const focused = document.activeElement?.dataset?.edit;
     if (name === "metadata") {
-      this.editor.replaceChildren(h("p", { class: "small" }, "A nibble of metadata says which columns of a chunk are stored."));
+      this.editor.replaceChildren(
+        h("p", { class: "small" }, "A nibble of metadata says which columns of a chunk are stored."),
+      );
       return;
     }
     const { unit } = this;
@@ -211,13 +269,31 @@ export class OperandView {
     const label = this.operands[name].length > 1 ? `${name}[${index}]` : name;
     const move = (direction) => () => this.#set(name, index, step(unit.core, format, code, direction));
     this.editor.replaceChildren(
-      h("div", { class: "editor-head" }, h("strong", {}, label), h("span", { class: "small" }, format.name), this.#valueInput(name, index, code)),
-      h("div", { class: "bits", role: "group", "aria-label": `Bits of ${label}, the highest first` }, ...this.#bits(name, index, format, code)),
+      h(
+        "div",
+        { class: "editor-head" },
+        h("strong", {}, label),
+        h("span", { class: "small" }, format.name),
+        this.#valueInput(name, index, code),
+      ),
+      h(
+        "div",
+        { class: "bits", role: "group", "aria-label": `Bits of ${label}, the highest first` },
+        ...this.#bits(name, index, format, code),
+      ),
       h(
         "div",
         { class: "buttons" },
-        h("button", { type: "button", "data-edit": "down", onclick: move(-1), "aria-label": "next number below" }, "\u2212 1 ulp"),
-        h("button", { type: "button", "data-edit": "up", onclick: move(1), "aria-label": "next number above" }, "+ 1 ulp"),
+        h(
+          "button",
+          { type: "button", "data-edit": "down", onclick: move(-1), "aria-label": "next number below" },
+          "\u2212 1 ulp",
+        ),
+        h(
+          "button",
+          { type: "button", "data-edit": "up", onclick: move(1), "aria-label": "next number above" },
+          "+ 1 ulp",
+        ),
         h("button", { type: "button", "data-edit": "zero", onclick: () => this.#set(name, index, 0n) }, "0"),
         h("button", { type: "button", "data-edit": "one", onclick: () => this.#take(name, index, "1") }, "1"),
       ),
@@ -227,7 +303,14 @@ export class OperandView {
 
   #valueInput(name, index, code) {
     return h("input", {
-      ...{ class: "number", value: this.#text(name, code), "aria-label": "value", "data-edit": "value", spellcheck: "false", autocomplete: "off" },
+      ...{
+        class: "number",
+        value: this.#text(name, code),
+        "aria-label": "value",
+        "data-edit": "value",
+        spellcheck: "false",
+        autocomplete: "off",
+      },
       onchange: (event) => this.#typed(name, index, event.target),
     });
   }
@@ -240,7 +323,13 @@ export class OperandView {
       return h(
         "button",
         {
-          ...{ type: "button", class: `bit ${field}`, "aria-pressed": set ? "true" : "false", "aria-label": `bit ${place}, ${field}`, "data-edit": `bit${place}` },
+          ...{
+            type: "button",
+            class: `bit ${field}`,
+            "aria-pressed": set ? "true" : "false",
+            "aria-label": `bit ${place}, ${field}`,
+            "data-edit": `bit${place}`,
+          },
           onclick: () => this.#set(name, index, code ^ (1n << BigInt(place))),
           onkeydown: moveFocus,
         },

@@ -3,10 +3,14 @@
 import { FINITE, INFINITY, bitLength, describe, significandText } from "./numbers.js";
 import { h, s } from "./dom.js";
 
-const CELL = 9, ROW = 20, LABEL = 118, TOP = 26, VALUE = 190;
+const CELL = 9,
+  ROW = 20,
+  LABEL = 118,
+  TOP = 26,
+  VALUE = 190;
 const MOST_COLUMNS = 110;
 
-// A row of the picture: {label, sign, bits, low (the exponent of the lowest), lost (bits right below), value}.
+// A row of the picture: {label, sign, bits, low (exponent of the lowest), lost (bits right below), value}.
 export function rowOf(label, number, integer, cut = null) {
   const finite = number.kind <= FINITE && number.significand !== undefined && number.kind < INFINITY;
   const places = Math.max(number.fraction_bits, 0);
@@ -47,7 +51,14 @@ export function picture(rows, caption) {
   const low = Math.max(Math.min(...spans.map(([, bottom]) => bottom)), high - MOST_COLUMNS + 1);
   const width = LABEL + (high - low + 1) * CELL + VALUE;
   const height = TOP + shown.length * ROW + 4;
-  const svg = s("svg", { class: "mg-picture bits", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": caption });
+  const svg = s("svg", {
+    class: "mg-picture bits",
+    width,
+    height,
+    viewBox: `0 0 ${width} ${height}`,
+    role: "img",
+    "aria-label": caption,
+  });
   svg.append(axis(high, low, height), ...shown.flatMap((row, i) => drawn(row, TOP + i * ROW, high, low)));
   return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption }, svg);
 }
@@ -65,16 +76,23 @@ function axis(high, low, height) {
     if (exponent % 8) continue;
     const x = column(exponent, high);
     marks.push(s("line", { class: "mg-line faint", x1: x + CELL, x2: x + CELL, y1: TOP - 6, y2: height }));
-    marks.push(s("text", { class: "mg-muted tick", x: x + CELL / 2, y: 14, "text-anchor": "middle" }, `2^${exponent}`));
+    marks.push(
+      s("text", { class: "mg-muted tick", x: x + CELL / 2, y: 14, "text-anchor": "middle" }, `2^${exponent}`),
+    );
   }
   return s("g", { "aria-hidden": "true" }, ...marks);
 }
 
 function drawn(row, y, high, low) {
-  const parts = [s("text", { class: "mg-text label", x: LABEL - 24, y: y + 14, "text-anchor": "end" }, row.label)];
+  const parts = [
+    s("text", { class: "mg-text label", x: LABEL - 24, y: y + 14, "text-anchor": "end" }, row.label),
+  ];
   const [top] = row.bits || row.lost ? spanOf(row) : [high];
   const kept = row.bits.slice(Math.max(row.bits.length - (top - row.low + 1), 0));
-  if (row.sign) parts.push(s("text", { class: "mg-text digit", x: LABEL - 12, y: y + 14, "text-anchor": "middle" }, row.sign));
+  if (row.sign)
+    parts.push(
+      s("text", { class: "mg-text digit", x: LABEL - 12, y: y + 14, "text-anchor": "middle" }, row.sign),
+    );
   if (kept) parts.push(...run(kept, top, y, "mg-block", high, low));
   if (row.lost) parts.push(...run(row.lost, row.low - 1, y, "mg-lost", high, low));
   const end = column(low, high) + CELL + 10;

@@ -12,7 +12,8 @@ export function stepList(unit, traced, parts) {
   const items = [];
   let operation = -1;
   traced.events.forEach((event, i) => {
-    if (event.operation !== operation && unit.told.operations.length > 1) items.push(operationHead(unit, event.operation));
+    if (event.operation !== operation && unit.told.operations.length > 1)
+      items.push(operationHead(unit, event.operation));
     operation = event.operation;
     items.push(stepItem(unit, event, traced.steps[i], parts));
   });
@@ -23,12 +24,19 @@ function operationHead(unit, number) {
   const { algorithm, seed } = unit.told.operations[number];
   const ks = unit.program.operations[number].k_index;
   const range = ks.length ? `k = ${ks[0]} to ${ks.at(-1)}` : "no products";
-  return h("li", { class: "operation" }, h("strong", {}, algorithm), ` \u2014 operation ${number}, ${range}, from ${seed}`);
+  return h(
+    "li",
+    { class: "operation" },
+    h("strong", {}, algorithm),
+    ` \u2014 operation ${number}, ${range}, from ${seed}`,
+  );
 }
 
 function stepItem(unit, event, told, parts) {
   const here = parts && parts.operation === event.operation && parts.step === event.index + 1;
-  const maxima = told.max_exponents.length ? h("p", { class: "small" }, `largest exponent ${told.max_exponents.join(", ")}`) : null;
+  const maxima = told.max_exponents.length
+    ? h("p", { class: "small" }, `largest exponent ${told.max_exponents.join(", ")}`)
+    : null;
   return h(
     "li",
     { class: here ? "parts" : null },
@@ -47,14 +55,31 @@ function drawing(unit, event) {
   const rows = Object.entries(event.written).flatMap(([register, numbers]) =>
     numbers.map((number, i) => {
       const place = BY_K.includes(register) && numbers.length === ks.length ? ks[i] : i;
-      return rowOf(numbers.length > 1 ? `${register}[${place}]` : register, number, integer, event.cuts[register]?.[i]);
+      return rowOf(
+        numbers.length > 1 ? `${register}[${place}]` : register,
+        number,
+        integer,
+        event.cuts[register]?.[i],
+      );
     }),
   );
-  rows.push(...event.roundings.flatMap((one, i, all) => (isTold(one, all) ? roundingRows(one, integer, all.length > 1 ? `${placeOf(event, ks, one, i)} ` : "") : [])));
+  rows.push(
+    ...event.roundings.flatMap((one, i, all) =>
+      isTold(one, all)
+        ? roundingRows(one, integer, all.length > 1 ? `${placeOf(event, ks, one, i)} ` : "")
+        : [],
+    ),
+  );
   const zeros = rows.filter((row) => row.empty).length;
-  const drawn = picture(rows.filter((row) => !row.empty).slice(0, MOST_ROWS), `The numbers that ${event.op} writes, bit by bit`);
+  const drawn = picture(
+    rows.filter((row) => !row.empty).slice(0, MOST_ROWS),
+    `The numbers that ${event.op} writes, bit by bit`,
+  );
   const more = rows.length - zeros - MOST_ROWS;
-  const notes = [zeros ? `${zeros} zero${zeros > 1 ? "s" : ""}` : "", more > 0 ? `${more} more in the table` : ""].filter(Boolean);
+  const notes = [
+    zeros ? `${zeros} zero${zeros > 1 ? "s" : ""}` : "",
+    more > 0 ? `${more} more in the table` : "",
+  ].filter(Boolean);
   return [drawn, notes.length ? h("p", { class: "small" }, `and ${notes.join(", ")}`) : null];
 }
 
@@ -73,7 +98,13 @@ function table({ rows }) {
   if (!rows.length) return null;
   const cuts = rows.some((row) => "shift" in row);
   const exponents = rows.some((row) => row.exponent !== null);
-  const heads = ["register", "significand", ...(exponents ? ["exponent"] : []), ...(cuts ? ["shift", "cut"] : []), "value"];
+  const heads = [
+    "register",
+    "significand",
+    ...(exponents ? ["exponent"] : []),
+    ...(cuts ? ["shift", "cut"] : []),
+    "value",
+  ];
   const cells = (row) => [
     h("th", { scope: "row" }, `${row.register}[${row.k ?? row.index}]`),
     h("td", {}, h("code", {}, row.significand)),
@@ -89,7 +120,24 @@ function table({ rows }) {
     h(
       "div",
       { class: "scroll", tabindex: "0", role: "group", "aria-label": "Numbers of the step" },
-      h("table", {}, h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))), h("tbody", {}, rows.map((row) => h("tr", {}, cells(row))))),
+      h(
+        "table",
+        {},
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            heads.map((head) => h("th", { scope: "col" }, head)),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          rows.map((row) => h("tr", {}, cells(row))),
+        ),
+      ),
     ),
   );
 }

@@ -1,8 +1,26 @@
 // The explanation of one dot product, of what the core shows of its registers: the same document as
 // `Trace.as_dict` of golden/explain/trace.py, to which the tests hold it. No step is computed here.
 
-import { FINITE, INFINITY, NOTHING, ZERO, add, describe, floatText, hexText, integerText, leading, lostBits, multiply,
-         negate, powerText, significandText, subtract, toDouble, valueOf } from "./numbers.js";
+import {
+  FINITE,
+  INFINITY,
+  NOTHING,
+  ZERO,
+  add,
+  describe,
+  floatText,
+  hexText,
+  integerText,
+  leading,
+  lostBits,
+  multiply,
+  negate,
+  powerText,
+  significandText,
+  subtract,
+  toDouble,
+  valueOf,
+} from "./numbers.js";
 
 const NEGATED = { product: [1, 3], c: [2, 3] }; // enum mg_negate_word: none, product, c, both
 const ROUNDING = ["left", "right", "exact", "unbounded", "rounded"]; // moments, in the order of their records
@@ -61,7 +79,9 @@ export function columnOf(unit, operands, i) {
 function operandRows(unit, operands) {
   const { told, program } = unit;
   return Array.from({ length: program.k }, (_, k) => {
-    const b = told.absent.includes("b") ? {} : codeAndValue(unit, "b", operands.b[columnOf(unit, operands, k)]);
+    const b = told.absent.includes("b")
+      ? {}
+      : codeAndValue(unit, "b", operands.b[columnOf(unit, operands, k)]);
     return { k, ...codeAndValue(unit, "a", operands.a[k]), ...b };
   });
 }
@@ -85,7 +105,9 @@ export function exactTerms(unit, operands) {
   const a = unit.decode("a", operands.a);
   const b = absent("b") ? unit.decode("b", Array(told.k).fill(0n)) : unit.decode("b", operands.b);
   const c = unit.decode("c", absent("c") ? [0n] : operands.c)[0];
-  const scales = told.scale_block ? [unit.decode("scale_a", operands.scale_a), unit.decode("scale_b", operands.scale_b)] : [];
+  const scales = told.scale_block
+    ? [unit.decode("scale_a", operands.scale_a), unit.decode("scale_b", operands.scale_b)]
+    : [];
   const signs = signsOf(unit);
   const terms = [[c]];
   for (let k = 0; k < program.k; k++) {
@@ -113,7 +135,8 @@ function signsOf({ program, told }) {
     operation.steps.forEach((step, s) => {
       if (told.operations[o].steps[s].op !== "multiply") return;
       if (NEGATED.c.includes(step.negate) && told.operations[o].seed === "c") signs[0] = -signs[0];
-      if (NEGATED.product.includes(step.negate)) for (const k of operation.k_index) signs[k + 1] = -signs[k + 1];
+      if (NEGATED.product.includes(step.negate))
+        for (const k of operation.k_index) signs[k + 1] = -signs[k + 1];
     });
   });
   return signs;
@@ -124,14 +147,24 @@ function signsOf({ program, told }) {
 // Sorts records by step. An operation that special values end has no records of its later steps.
 export function eventsOf(unit, numbers) {
   const notRun = unit.core.words.not_run;
-  const records = unit.layout.map((place, i) => ({ ...place, number: numbers[i], ran: numbers[i].kind !== notRun }));
+  const records = unit.layout.map((place, i) => ({
+    ...place,
+    number: numbers[i],
+    ran: numbers[i].kind !== notRun,
+  }));
   return unit.told.operations.flatMap((operation, o) => {
     const own = records.filter((record) => record.operation === o);
     const code = own.find((record) => record.moment === "result").number.payload;
     const before = registersOf(own.filter((record) => record.step === -1));
     const events = [];
     for (const [s, step] of operation.steps.entries()) {
-      const event = eventOf(o, s, step, own.filter((record) => record.step === s && record.moment !== "result"), before);
+      const event = eventOf(
+        o,
+        s,
+        step,
+        own.filter((record) => record.step === s && record.moment !== "result"),
+        before,
+      );
       if (!event.ran) break;
       events.push(event);
     }
@@ -142,21 +175,37 @@ export function eventsOf(unit, numbers) {
 
 function registersOf(records) {
   const registers = {};
-  for (const { register, moment, number } of records) if (moment === "register") (registers[register] ??= []).push(number);
+  for (const { register, moment, number } of records)
+    if (moment === "register") (registers[register] ??= []).push(number);
   return registers;
 }
 
 function eventOf(operation, index, step, records, registers) {
-  const made = ["register", "exact"].flatMap((moment) => records.filter((record) => record.moment === moment));
+  const made = ["register", "exact"].flatMap((moment) =>
+    records.filter((record) => record.moment === moment),
+  );
   const written = registersOf(records);
   const cuts = {};
   for (const { moment, register, number, ran } of records) {
     if (moment === "cut") (cuts[register] ??= []).push(ran ? number : null);
   }
-  const maxima = records.filter(({ moment, ran }) => moment === "maximum" && ran).map(({ number }) => number.exponent);
+  const maxima = records
+    .filter(({ moment, ran }) => moment === "maximum" && ran)
+    .map(({ number }) => number.exponent);
   const before = { ...registers };
   Object.assign(registers, written);
-  return { operation, index, ...step, before, written, cuts, maxima, roundings: roundingsOf(records), ran: !made.length || made[0].ran, code: null };
+  return {
+    operation,
+    index,
+    ...step,
+    before,
+    written,
+    cuts,
+    maxima,
+    roundings: roundingsOf(records),
+    ran: !made.length || made[0].ran,
+    code: null,
+  };
 }
 
 // The roundings inside a step: {index, left, right, exact, unbounded, rounded}, null for what is not there.

@@ -11,7 +11,11 @@ const MOST_EXPONENT = 5000;
 
 // What a text means: {sign, num, den} in BigInts, {special: "inf" or "nan", sign}, {code} for 0x..., or null.
 export function parse(text) {
-  const word = text.trim().replace(/[\u2212]/g, "-").replace(/_/g, "").toLowerCase();
+  const word = text
+    .trim()
+    .replace(/[\u2212]/g, "-")
+    .replace(/_/g, "")
+    .toLowerCase();
   if (/^0x[0-9a-f]+$/.test(word)) return { code: BigInt(word) };
   const sign = word.startsWith("-") ? 1 : 0;
   const rest = word.replace(/^[+-]/, "");
@@ -28,10 +32,15 @@ function magnitude(text) {
   const power = POWER.exec(text);
   if (power) return scaled(BigInt(power[1] ?? 1), 2n, Number(power[2]));
   const hex = HEX_FLOAT.exec(text);
-  if (hex) return scaled(BigInt(`0x0${hex[1]}${hex[2] ?? ""}`), 2n, Number(hex[3]) - 4 * (hex[2] ?? "").length);
+  if (hex)
+    return scaled(BigInt(`0x0${hex[1]}${hex[2] ?? ""}`), 2n, Number(hex[3]) - 4 * (hex[2] ?? "").length);
   const decimal = DECIMAL.exec(text);
   if (!decimal || !(decimal[1] || decimal[2])) return null;
-  return scaled(BigInt(`0${decimal[1]}${decimal[2] ?? ""}`), 10n, Number(decimal[3] ?? 0) - (decimal[2] ?? "").length);
+  return scaled(
+    BigInt(`0${decimal[1]}${decimal[2] ?? ""}`),
+    10n,
+    Number(decimal[3] ?? 0) - (decimal[2] ?? "").length,
+  );
 }
 
 function scaled(n, base, exponent) {
@@ -44,7 +53,10 @@ function scaled(n, base, exponent) {
 // Throws a RangeError with a sentence where the format has none.
 export function encode(core, format, meant) {
   if (meant.code !== undefined) {
-    if (meant.code >> BigInt(format.bits)) throw new RangeError(`0x${meant.code.toString(16)} has more than the ${format.bits} bits of ${format.name}`);
+    if (meant.code >> BigInt(format.bits))
+      throw new RangeError(
+        `0x${meant.code.toString(16)} has more than the ${format.bits} bits of ${format.name}`,
+      );
     return { code: meant.code, exact: true };
   }
   if (meant.special) return { code: special(format, meant), exact: true };
@@ -52,7 +64,8 @@ export function encode(core, format, meant) {
 }
 
 function special(format, { special: what, sign }) {
-  if (!format[what === "nan" ? "has_nan" : "has_infinity"]) throw new RangeError(`${format.name} has no ${what}`);
+  if (!format[what === "nan" ? "has_nan" : "has_infinity"])
+    throw new RangeError(`${format.name} has no ${what}`);
   return withSign(format, BigInt(format[what === "nan" ? "nan" : "infinity"]), sign);
 }
 
@@ -69,7 +82,8 @@ function integer(format, { sign, num, den }) {
   const value = sign ? -whole : whole;
   const high = BigInt(format.largest);
   const low = format.is_signed ? -high - 1n : 0n;
-  if (value < low || value > high) throw new RangeError(`${value} is outside ${format.name}'s range ${low}..${high}`);
+  if (value < low || value > high)
+    throw new RangeError(`${value} is outside ${format.name}'s range ${low}..${high}`);
   return { code: BigInt.asUintN(format.bits, value), exact: num % den === 0n };
 }
 
@@ -138,7 +152,8 @@ export function step(core, format, code, direction) {
   const negative = format.is_signed && (code >> BigInt(format.sign_shift)) & 1n;
   const sign = format.is_signed ? 1n << BigInt(format.sign_shift) : 0n;
   const magnitude = (negative ? code ^ sign : code) & ~(unit - 1n);
-  if (magnitude === 0n && direction < 0 && !negative) return format.is_signed && format.has_zero ? sign | unit : code;
+  if (magnitude === 0n && direction < 0 && !negative)
+    return format.is_signed && format.has_zero ? sign | unit : code;
   if (magnitude === 0n && direction > 0 && negative) return unit;
   const next = (negative ? -1 : 1) * direction > 0 ? magnitude + unit : magnitude - unit;
   if (next < 0n || next >= (sign || mask + 1n)) return code;
