@@ -2,25 +2,35 @@
 
     .venv/bin/python bench/dissect_catalog.py --each 32500 --out table.md
 
-One unit for each class: instructions that differ in the width of a, the format of d, the algorithms and their
-widths, sparsity, scales, and whether K is above 16. A box is a function: the search gets formats and K alone.
-The seconds are CPU time of one thread of the search and of the box together.
+    .venv/bin/python bench/dissect_catalog.py --gpu hopper --all --jobs 16 --out docs/reports/dissected-gpu.md
+
+The second asks the GPU in this machine, nothing else. One unit for each class: instructions that differ in
+the width of a, the format of d, the algorithms and their widths, sparsity, scales, and whether K is above 16;
+`--all`: every distinct program. A box is a function: the search gets formats and K alone. The seconds are CPU
+time of the search and of the box together, the limit, too: what else the machine does ends no search.
+MMAGOLD_THREADS=1 for those of one core.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import time
-from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 import golden
 from golden import stimuli
+from golden.catalog.lookup import resolve
 from golden.files import output
 from golden.instruction import Instruction
-from golden.unit import FunctionUnit
+from golden.unit import FunctionUnit, Unit
+from hw_capture.kernels import kernels
+from hw_capture.record.black_box import open_box as open_gpu
 
 SEED = 5
 
@@ -47,47 +57,84 @@ def classes(units: list[Instruction]) -> list[Instruction]:
     return list(seen.values())
 
 
-def wrong(ins: Instruction, found: Instruction, each: int) -> int:
-    """Fresh dot products that differ: `each` of every kind, aimed at the true program."""
+def wrong(box: Unit, ins: Instruction, found: Instruction, each: int) -> int:
+    """Fresh dot products that differ from the box's: `each` of every kind, aimed at the true program."""
     count = 0
     for index, kind in enumerate(stimuli.KINDS):
         operands = stimuli.generate(ins, kind, each, np.random.default_rng([SEED, index]))
-        count += int((ins.dot(**operands) != found.dot(**operands)).sum())
+        count += int((box.dot(**operands) != found.dot(**operands)).sum())
     return count
 
 
-def rows(units: list[Instruction], each: int, seconds: float, asks: int) -> Iterator[str]:
-    """A row of the table for each unit."""
-    for ins in units:
-        before = time.process_time()
-        found = golden.dissect(FunctionUnit.like(ins, ins.dot), seconds=seconds, asks=asks)
-        spent = time.process_time() - before
-        fresh = "" if found.instruction is None else f"{wrong(ins, found.instruction, each):,}"
-        name, told = f"{ins.architecture}:{ins.name}", f"{found.wrong:,} of {found.compared:,}"
-        yield f"| {name} | {told} | {fresh} | {spent:.1f} |"
+@dataclass(frozen=True)
+class Row:
+    """What came out for one unit; `fresh`: None where there is no candidate."""
+
+    name: str
+    differ: int
+    compared: int
+    fresh: int | None
+    seconds: float
+
+    def text(self) -> str:
+        """As a row of the table."""
+        fresh = "" if self.fresh is None else f"{self.fresh:,}"
+        return f"| {self.name} | {self.differ:,} of {self.compared:,} | {fresh} | {self.seconds:.1f} |"
 
 
-def main() -> None:
-    """Prints the table as it grows."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--each", type=int, default=1000, help="fresh operands of each kind")
-    parser.add_argument("--seconds", type=float, default=120, help="for each dissection")
-    parser.add_argument("--asks", type=int, default=150_000, help="for each dissection")
-    parser.add_argument("--all", action="store_true", help="every distinct program, not one of each class")
-    parser.add_argument("--match", default="", help="only names that hold this text")
-    parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
-    units = distinct() if given.all else classes(distinct())
-    units = [ins for ins in units if given.match in f"{ins.architecture}:{ins.name}"]
+def row(name: str, given: argparse.Namespace) -> Row:
+    """Dissects one instruction, the model of it or the GPU."""
+    time.monotonic = time.process_time
+    ins = resolve(name)
+    box = open_gpu(f"gpu:{name}") if given.gpu else FunctionUnit.like(ins, ins.dot)
+    assert box is not None
+    before = time.process_time()
+    found = golden.dissect(box, seconds=given.seconds, asks=given.asks)
+    spent = time.process_time() - before
+    fresh = None if found.instruction is None else wrong(box, ins, found.instruction, given.each)
+    return Row(name, found.wrong, found.compared, fresh, spent)
+
+
+def table(units: list[Instruction], given: argparse.Namespace) -> list[str]:
+    """The table and what it amounts to; rows are printed as they come."""
     fresh = given.each * len(stimuli.KINDS)
     lines = [
         f"| Instruction | Differ while asked | Of {fresh:,} fresh ones | CPU s |",
         "| --- | ---: | ---: | ---: |",
     ]
     print("\n".join(lines), flush=True)
-    for row in rows(units, given.each, given.seconds, given.asks):
-        lines.append(row)
-        print(row, flush=True)
+    names = [f"{ins.architecture}:{ins.name}" for ins in units]
+    rows: list[Row] = []
+    with ProcessPoolExecutor(given.jobs, multiprocessing.get_context("spawn")) as pool:
+        for one in pool.map(partial(row, given=given), names):
+            rows.append(one)
+            lines.append(one.text())
+            print(lines[-1], flush=True)
+    exact = sum(one.fresh == 0 and one.differ == 0 for one in rows)
+    seconds = sorted(one.seconds for one in rows)
+    said = f"{exact} of {len(rows)} without a difference; CPU s: median {seconds[len(rows) // 2]:.1f}, "
+    lines += ["", f"{said}most {seconds[-1]:.1f}."]
+    print(lines[-1])
+    return lines
+
+
+def main() -> None:
+    """Prints the table as it grows."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--each", type=int, default=1000, help="fresh operands of each kind")
+    parser.add_argument("--seconds", type=float, default=60, help="for each dissection")
+    parser.add_argument("--asks", type=int, default=150_000, help="for each dissection")
+    parser.add_argument("--all", action="store_true", help="every distinct program, not one of each class")
+    parser.add_argument("--match", default="", help="only names that hold this text")
+    parser.add_argument("--gpu", default="", help="ask the GPU in this machine, of this architecture")
+    parser.add_argument("--jobs", type=int, default=1, help="dissections at a time")
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    units = distinct() if given.all else classes(distinct())
+    if given.gpu:
+        units = [ins for ins in units if ins.architecture == given.gpu and kernels.forms(ins)]
+    units = [ins for ins in units if given.match in f"{ins.architecture}:{ins.name}"]
+    lines = table(units, given)
     if given.out is not None:
         output.write_text(given.out, "\n".join(lines) + "\n")
 

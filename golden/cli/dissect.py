@@ -16,7 +16,8 @@ def dissect(
         str,
         typer.Argument(
             metavar="BLACKBOX",
-            help="python:file.py:function, program:COMMAND, dut.yaml, architecture:NAME, or unit.yaml.",
+            help="python:file.py:function, program:COMMAND, gpu:NAME, dut.yaml, architecture:NAME, "
+            "or unit.yaml.",
             show_default=False,
         ),
     ],

@@ -219,7 +219,7 @@ class _Search:
         self._tell("fitting orders of the sum", 0, 1)
         made = skeletons(self.takes, self.state.tree)
         ordinary = self.bank.of_kinds(set(_ORDINARY)) if self.takes.formats["d"].is_float else self.bank
-        self.ranked = fitting.rank(ordinary, made, self.deadline)
+        self.ranked = fitting.rank(ordinary, self.bank, made, self.deadline)
         self._refit(self.ranked[:_MOST_FITS], fitting.Effort.SINGLE)
 
     def _refit(self, starts: list[fitting.Fit], effort: fitting.Effort) -> None:

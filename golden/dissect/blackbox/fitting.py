@@ -16,7 +16,7 @@ import numpy as np
 
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
-from golden.dissect.blackbox.moves import Hints, Move, alone, moves, nan_words
+from golden.dissect.blackbox.moves import Hints, Move, alone, moves, nan_words, resets
 from golden.program.steps import Align, Round, Step
 
 _WRONG, _RIGHT = 224, 224
@@ -56,18 +56,24 @@ def sample_of(bank: Bank, one: Candidate, seed: int) -> Bank:
     return bank.part(np.concatenate(picked))
 
 
-def rank(bank: Bank, candidates: Iterable[Candidate], deadline: float) -> list[Fit]:
-    """Skeletons by how near they come once their widths and roundings fit, the best first.
+def rank(bank: Bank, whole: Bank, candidates: Iterable[Candidate], deadline: float) -> list[Fit]:
+    """Skeletons by how near they come on a bank of ordinary operands once their widths and roundings fit, the
+    best first; one alone where it explains the whole bank as it is.
 
     The widths of the nearest one are a first guess for all others.
     """
-    fits = _sorted(Fit(one, wrong_of(bank, one)) for one in candidates)
+    tried: list[Fit] = []
+    for one in candidates:
+        tried.append(Fit(one, wrong_of(bank, one)))
+        if tried[-1].wrong == 0 and wrong_of(whole, one) == 0:
+            return [tried[-1]]
+    fits = _sorted(tried)
     aligned = [fit for fit in fits if _aligns(fit.candidate)]
     if aligned and fits[0].wrong:
         guess = _widths(bank, aligned[0], Hints(), deadline)
         few = bank.part(np.random.default_rng(0).permutation(len(bank))[:_FEW])
-        tried = (_guessed(few, fit, guess.candidate) for fit in aligned if time.monotonic() < deadline)
-        more = (Fit(one, wrong_of(bank, one)) for one in tried if one is not None)
+        guessed = (_guessed(few, fit, guess.candidate) for fit in aligned if time.monotonic() < deadline)
+        more = (Fit(one, wrong_of(bank, one)) for one in guessed if one is not None)
         fits = _sorted([guess, *more, *fits])
     found: list[Fit] = []
     for fit in fits[:_FITTED]:
@@ -139,9 +145,13 @@ def fit(bank: Bank, start: Fit, deadline: float, effort: Effort = Effort.SINGLE)
     while best.wrong and time.monotonic() < deadline:
         turn += 1
         sample = sample_of(bank, best.candidate, turn)
-        tries = (make(best.candidate, one) for one in hints for make in (moves, alone))
-        found = (_step(bank, sample, best, tried, deadline) for tried in tries)
-        better = next((one for one in found if one is not None), None)
+        better = _step(bank, sample, best, moves(best.candidate, hints[0]), deadline)
+        if better is None:
+            better = _instead(bank, sample, best, hints[0], deadline)
+        tries = [alone(best.candidate, hints[0])]
+        tries += [make(best.candidate, one) for one in hints[1:] for make in (moves, alone)]
+        for tried in tries if better is None else ():
+            better = better or _step(bank, sample, best, tried, deadline)
         if better is None and effort >= Effort.PAIRS:
             better = _pairs(bank, sample, best, Hints(words, wide=False), deadline)
         if better is None:
@@ -150,9 +160,14 @@ def fit(bank: Bank, start: Fit, deadline: float, effort: Effort = Effort.SINGLE)
     return best
 
 
-def _step(bank: Bank, sample: Bank, best: Fit, tried: Iterable[Move], deadline: float) -> Fit | None:
-    """The best single change, with all others that still help; None where none helps."""
-    base = wrong_of(sample, best.candidate)
+def _step(
+    bank: Bank, sample: Bank, best: Fit, tried: Iterable[Move], deadline: float, than: Fit | None = None
+) -> Fit | None:
+    """The best single change, with all others that still help; None where none helps.
+
+    `than`: what it has to be better than, where that is not what is changed.
+    """
+    base = wrong_of(sample, (than or best).candidate)
     scored: list[tuple[int, int, int, Move, Candidate]] = []
     for index, move in enumerate(tried):
         if time.monotonic() > deadline:
@@ -177,6 +192,19 @@ def _step(bank: Bank, sample: Bank, best: Fit, tried: Iterable[Move], deadline: 
             found = Fit(both, wrong, [*found.told, move.text])
             taken.add(move.key)
     return found
+
+
+def _instead(bank: Bank, sample: Bank, best: Fit, hints: Hints, deadline: float) -> Fit | None:
+    """Another change in the place of one that was taken before: the first that helps."""
+    for reset in resets(best.candidate):
+        start = reset.apply(best.candidate)
+        if start is None or time.monotonic() > deadline:
+            continue
+        told = [*best.told, reset.text]
+        better = _step(bank, sample, Fit(start, best.wrong, told), moves(start, hints), deadline, best)
+        if better is not None:
+            return better
+    return None
 
 
 def _pairs(bank: Bank, sample: Bank, best: Fit, hints: Hints, deadline: float) -> Fit | None:

@@ -23,6 +23,7 @@ from golden.program.keys import (
     Key,
     Names,
     Rules,
+    Target,
     Widths,
     Word,
     applies,
@@ -45,6 +46,7 @@ from golden.program.steps import (
     Sum,
     format_of,
 )
+from golden.yamlfile import MISSING
 
 Steps = tuple[Step, ...]
 _MOST_BITS = 60
@@ -118,6 +120,17 @@ def alone(one: Candidate, hints: Hints) -> Iterator[Move]:
         for step in dict.fromkeys(operation.steps):
             for move in _keys(one, step, hints):
                 yield replace(move, only=index, rank=move.rank + 1, key=f"{operation.to}: {move.key}")
+
+
+def resets(one: Candidate) -> Iterator[Move]:
+    """Every key that was given a value, back to its default: what helped once can stand in the way later."""
+    for step in dict.fromkeys(s for operation in one.operations for s in operation.steps):
+        for name, key, default in declared(step):
+            now = getattr(step, name)
+            if default is MISSING or now in (default, None) or isinstance(key, FormatName | Target):
+                continue
+            label = f"{step.op} of {' and '.join(step.of)}: {key_name(name, key)}"
+            yield Move(label, _shown(default), _replacing(step, replace(step, **{name: default})))
 
 
 # Keys -------------------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-"""Kinds of black boxes that other packages add: golden imports none of them (rtl_tb adds dut.yaml)."""
+"""Kinds of black boxes that other packages add: golden imports none of them (rtl_tb adds dut.yaml,
+hw_capture gpu:NAME)."""
 
 from __future__ import annotations
 

@@ -30,6 +30,8 @@ _HIGHEST = 60
 _WIDEST = 120
 """Binades between M and y."""
 _MOST_PAIRS = 9000
+"""Of more terms than have so many pairs, not all pairs are asked."""
+_CHECKED_PAIRS = 1000
 KIND = "masks"
 
 
@@ -112,22 +114,36 @@ def _questions(takes: Signature, marks: _Marks, pairs: Sequence[tuple[int, ...]]
 def _sizes(box: Box, bank: Bank, marks: _Marks) -> Counts | None:
     """The number of terms below the node where each two meet, (n, n), c last; None where results are no
     counts."""
-    takes, n = box.takes, box.takes.k + 1
+    n = box.takes.k + 1
     pairs = [(i, j) for i in range(n) for j in range(n) if i != j]
+    lost = _lost(box, bank, marks, pairs)
+    if lost is None:
+        return None
+    sizes = np.zeros((n, n), np.int64)
+    sizes[tuple(np.array(pairs).T)] = lost
+    return np.maximum(sizes, sizes.T)
+
+
+def _lost(box: Box, bank: Bank, marks: _Marks, pairs: Sequence[tuple[int, int]]) -> Counts | None:
+    """The number of terms below the node where the terms of each pair meet, (pairs,), the last one is c; None
+    where a result is no count."""
+    takes, n = box.takes, box.takes.k + 1
     places = [(C if i == n - 1 else i, C if j == n - 1 else j) for i, j in pairs]
     operands = _questions(takes, marks, places)
     answers = box.answer(operands)
-    bank.add(KIND, operands, answers)
-    sizes = np.zeros((n, n), np.int64)
-    for (i, j), code in zip(pairs, answers.tolist(), strict=True):
+    kept = slice(None, None, max(len(pairs) // _MOST_PAIRS, 1))
+    bank.add(KIND, {name: codes[kept] for name, codes in operands.items()}, answers[kept])
+    codes, places_of = np.unique(answers, return_inverse=True)
+    sizes = np.zeros(len(codes), np.int64)
+    for place, code in enumerate(codes.tolist()):
         number = takes.formats["d"].decode(code)
         if number.kind >= Kind.INFINITY:
             return None
         left = number.value / Fraction(2) ** marks.small
         if left.denominator != 1 or not 0 <= left <= n - 2:
             return None
-        sizes[i, j] = n - int(left)
-    return sizes
+        sizes[place] = n - int(left)
+    return np.asarray(sizes[places_of])
 
 
 def find_order(box: Box, bank: Bank) -> Node | None:
@@ -137,21 +153,71 @@ def find_order(box: Box, bank: Bank) -> Node | None:
     candidates for the order are tried one after the other.
     """
     takes, n = box.takes, box.takes.k + 1
-    if not all(takes.formats[name].is_float for name in "abcd") or n * (n - 1) > _MOST_PAIRS:
+    if not all(takes.formats[name].is_float for name in "abcd"):
         return None
     best: tuple[int, Node] | None = None
     for tiny in (False, True):
         marks = _marks(takes, tiny)
         if marks is None or not _counts_all(box, bank, marks):
             continue
-        found = _sizes(box, bank, marks)
-        if found is None:
-            continue
-        sizes = np.maximum(found, found.T)
-        tree = next((tree for make in (build, build_exact) if _fits(tree := make(sizes), sizes)), None)
-        if tree is not None and (best is None or sizes.sum() > best[0]):
-            best = int(sizes.sum()), tree
+        found = _by_pivots(box, bank, marks) if n * (n - 1) > _MOST_PAIRS else _by_all(box, bank, marks)
+        if found is not None and (best is None or found[0] > best[0]):
+            best = found
     return None if best is None else best[1]
+
+
+def _by_all(box: Box, bank: Bank, marks: _Marks) -> tuple[int, Node] | None:
+    """The tree from all pairs, and the sum of all sizes."""
+    sizes = _sizes(box, bank, marks)
+    if sizes is None:
+        return None
+    tree = next((tree for make in (build, build_exact) if _fits(tree := make(sizes), sizes)), None)
+    return None if tree is None else (int(sizes.sum()), tree)
+
+
+def _by_pivots(box: Box, bank: Bank, marks: _Marks) -> tuple[int, Node] | None:
+    """The same of many terms, from fewer pairs: one term against all others divides those by the node where
+    they meet it, and so on among each part (FPRev's way). Pairs drawn at random must then fit, too."""
+    n = box.takes.k + 1
+    rng = np.random.default_rng(n)
+    asked: dict[tuple[int, int], int] = {}
+
+    def ask(pairs: list[tuple[int, int]]) -> bool:
+        both = [*pairs, *((j, i) for i, j in pairs)]
+        lost = _lost(box, bank, marks, both)
+        if lost is not None:
+            largest = np.maximum(*np.split(lost, 2)).tolist()
+            asked.update(zip(pairs, largest, strict=True))
+        return lost is not None
+
+    def forest(members: list[int], size: int) -> list[int | Node] | None:
+        """The children of a node of this size that hold the members."""
+        found: list[int | Node] = []
+        while members:
+            pivot = members[int(rng.integers(len(members)))]
+            others = [one for one in members if one != pivot]
+            if others and not ask([(pivot, one) for one in others]):
+                return None
+            below = {one: asked[pivot, one] for one in others}
+            tree: int | Node = C if pivot == n - 1 else pivot
+            for level in sorted({at for at in below.values() if at < size}):
+                beside = forest([one for one in others if below[one] == level], level)
+                if beside is None:
+                    return None
+                tree = Node(tuple(sorted([tree, *beside], key=_first)))
+            found.append(tree)
+            members = [one for one in others if below[one] >= size]
+        return found
+
+    whole = forest(list(range(n)), n + 1)
+    if whole is None or len(whole) != 1 or not isinstance(whole[0], Node):
+        return None
+    drawn = rng.integers(n, size=(_CHECKED_PAIRS, 2)).tolist()
+    if not ask([(i, j) for i, j in drawn if i != j]):
+        return None
+    sizes = predicted(whole[0], n)
+    right = all(sizes[i, j] == lost for (i, j), lost in asked.items())
+    return (int(sizes.sum()), whole[0]) if right else None
 
 
 def _counts_all(box: Box, bank: Bank, marks: _Marks) -> bool:

@@ -4,7 +4,8 @@
     program:COMMAND            a program that reads operands and writes results as lines of hex
     hopper:NAME, unit.yaml     a model of ours, or of one's own
 
-Other packages add kinds of boxes (golden/dissect/blackbox/openers.py; rtl_tb: dut.yaml).
+Other packages add kinds of boxes (golden/dissect/blackbox/openers.py; rtl_tb: dut.yaml,
+hw_capture: gpu:NAME).
 """
 
 from __future__ import annotations

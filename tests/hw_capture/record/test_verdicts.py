@@ -30,7 +30,7 @@ from hw_capture.errors import CompileError, DeviceError, HwError, SassError
 from hw_capture.gpu import device
 from hw_capture.kernels import build, toolchain
 from hw_capture.kernels.build import Built
-from hw_capture.record import runner, unit
+from hw_capture.record import black_box, runner, unit
 from hw_capture.record.capture import Options, capture
 
 HMMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -485,6 +485,28 @@ def test_a_profile_of_results_that_were_never_written(monkeypatch: pytest.Monkey
         ins = golden.instruction("hopper", OTHER)
         asked = unit.units_of(gpu, "hopper")(ins)
         asked.dot(*(np.zeros((1, ins.k), np.uint16),) * 2, np.zeros(1, np.uint32))
+
+
+# gpu:NAME as a black box ------------------------------------------------------------------------------------
+
+
+def card(capability: tuple[int, int]) -> SimpleNamespace:
+    return SimpleNamespace(name="H200", compute_capability=capability, close=lambda: None)
+
+
+@pytest.mark.parametrize("name", ["gpu:HMMA.16816.F32", "gpu:hopper:HMMA.16816.F32"])
+def test_an_instruction_of_the_gpu_is_a_black_box(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "open", lambda: card((9, 0)))
+    monkeypatch.setattr(unit, "units_of", lambda gpu, arch: lambda ins: (gpu.name, arch, ins.name))
+    expected = golden.instruction("hopper", "HMMA.16816.F32").name
+    assert black_box.open_box(name) == ("H200", "hopper", expected)
+    assert black_box.open_box(name.removeprefix("gpu:")) is None
+
+
+def test_what_a_gpu_cannot_be_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "open", lambda: card((6, 1)))
+    assert "sm_61" in call("dissect", "gpu:HMMA.16816.F32", status=2).stderr
+    assert "no instruction of a GPU" in call("dissect", f"gpu:{tmp_path / 'u.yaml'}", status=2).stderr
 
 
 def test_bench_gpu_without_a_measurement_is_no_success(
