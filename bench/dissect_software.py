@@ -1,4 +1,4 @@
-"""Dissects float dot products of software in this machine: NumPy's, its BLAS', PyTorch's, math.fsum, a Kahan sum.
+"""Dissects float dot products of software: NumPy, its BLAS, PyTorch, math.fsum, a Kahan sum.
 
     .venv/bin/python bench/dissect_software.py --k 16 40 --out docs/reports/dissected-software.md
 

@@ -49,7 +49,8 @@ class _How:
     def text(self) -> str:
         """In words."""
         product = "" if self.product is None else f"products rounded to {self.product.name}, "
-        what = "fused multiply-adds" if self.fused else f"{product}rounded additions"
+        sums = "rounded additions of exact products" if self.product is None else "rounded additions"
+        what = "fused multiply-adds" if self.fused else f"{product}{sums}"
         return f"{what}{' from zero' if self.zero else ''}{', the second first' if self.turned else ''}"
 
 
