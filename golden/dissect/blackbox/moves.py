@@ -51,6 +51,8 @@ from golden.yamlfile import MISSING
 Steps = tuple[Step, ...]
 _MOST_BITS = 60
 _NEAR = (-3, -2, -1, 1, 2, 3)
+_SPREAD = 6
+"""Between values of a wide search: those between are near one of them, and what helps there helps here."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +222,7 @@ def _integers(one: Candidate, name: str, now: int | None, key: Integer, hints: H
     least = d.min_exponent if d.is_float else 0
     near = [] if now is None else [now + step for step in _NEAR]
     wide: dict[str, Iterable[int]] = {
-        "floor": [*range(least - 40, least + 4), *range(-200, 1, 1 if now is None else 400)],
+        "floor": [*range(least - 40, least + 4, 2), *range(-200, 1, _SPREAD if now is None else 400)],
         "min_exponent": [*range(least - 4, least + 4), -126, -14],
         "overflow_exponent": [d.max_exponent + 1, 128, 16, 1024],
         "exponent": [0],
@@ -243,7 +245,8 @@ def _widths(now: tuple[tuple[str, int], ...], hints: Hints) -> Iterator[tuple[tu
     for value in values:
         yield tuple((register, value) for register, _ in now)
     for index in range(len(now) if len(now) > 1 else 0):
-        for value in values:
+        around = {now[index][1] + step for step in _NEAR}
+        for value in (value for value in values if value in around or value % 3 == 0):
             yield tuple((r, value if i == index else bits) for i, (r, bits) in enumerate(now))
 
 
@@ -252,9 +255,10 @@ def _windows(
 ) -> Iterator[tuple[tuple[str, int], ...]]:
     """No window (or spared numbers), or one register's."""
     yield ()
-    values = range(10, 50) if name == "window" else range(-140, 10, 1)
+    values = range(10, 50, 3) if name == "window" else range(-140, 10, _SPREAD)
     for register in step.of:
-        for value in values:
+        near = [dict(now)[register] + one for one in _NEAR] if register in dict(now) else []
+        for value in (value for value in (*near, *values) if name != "window" or value >= 0):
             yield ((register, value),)
 
 
