@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from golden.number.formats import get_format
-from golden.studies import cdna3_rounding, product_overflow, tf32_nan
+from golden.studies import cdna3_rounding, fp8_accumulation, product_overflow, tf32_nan
 from golden.studies.published import published
 
 
@@ -21,7 +21,7 @@ def presets() -> list[dict[str, Any]]:
     0x... for a code); `c`; `formats`, operands that need a certain format; `rounded`, whether numbers may be
     rounded to their formats.
     """
-    return [*_textbook(), *_overflows(), _downward(), *_nans()]
+    return [*_textbook(), _lost(), *_overflows(), _downward(), *_nans()]
 
 
 def _preset(name: str, why: str, a: Iterable[Any], b: Iterable[Any], c: Any, **more: Any) -> dict[str, Any]:
@@ -52,6 +52,13 @@ def _textbook() -> Iterator[dict[str, Any]]:
         )
     why = "Small products one after the other beside a large c: each alone is lost, together they are not."
     yield _preset("Swamping", why, ["2^-6"] * 8, ["2^-6"] * 8, "2^12")
+
+
+def _lost() -> dict[str, Any]:
+    """Each small product alone lies below the 13 fraction bits that Hopper and Ada keep for FP8."""
+    small = ["2^-7"] * 31
+    why = f"{fp8_accumulation.QUESTION} {fp8_accumulation.SOURCE}."
+    return _preset("1 + 31 * 2^-14", why, [1, *small], [1, *small], 0)
 
 
 def _overflows() -> Iterator[dict[str, Any]]:

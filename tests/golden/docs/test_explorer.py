@@ -540,6 +540,7 @@ def test_the_first_load_is_light(folder: Path) -> None:
 
 OFFERING = (
     HMMA,
+    WGMMA,
     HMMA.replace("f16", "bf16"),
     "hopper:mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
     "hopper:mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
@@ -556,6 +557,21 @@ def test_every_preset_is_held_by_some_unit(page: ExplorerPage) -> None:
         names = "[...document.querySelectorAll('#preset option')].map(o => o.textContent)"
         offered |= set(page.browser.evaluate(names))
     assert {preset["name"] for preset in presets()} <= offered
+
+
+def test_an_example_is_chosen_and_compared(page: ExplorerPage) -> None:
+    page.open(link(WGMMA, {"a": [0]}, TCGEN05))
+    page.ask(CHOSEN, "1 + 31 * 2^-14")
+    cards = page.browser.evaluate("[...document.querySelectorAll('.card .big')].map(e => e.textContent)")
+    assert cards == ["0x3f800000", f"{0x3F800000 + 31 * 2**9:#x}"]  # 13 fraction bits lose every one of them
+    assert "FP8" in page.text("#why")
+
+
+CHOSEN = """(name) => {
+  const preset = document.getElementById("preset");
+  preset.value = name;
+  preset.dispatchEvent(new Event("change"));
+}"""
 
 
 def test_the_bundle_refuses_what_it_does_not_know(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -36,6 +36,12 @@ export class Finder {
     );
   }
 
+  // Asks for other units of these formats.
+  propose({ a, d }) {
+    this.elements.a.value = a;
+    this.elements.d.value = d;
+  }
+
   show() {
     const { search, architecture, a, d, list, count } = this.elements;
     const found = this.library.search(search.value, {

@@ -180,6 +180,7 @@ async function chosen(architecture, name) {
 function openFinder(slot) {
   state.slot = slot;
   find("finder").open = true;
+  if (slot === "second" && !state.second) finder.propose(state.first.told.formats);
   finder.show();
   showChoice();
   find("search").focus();
