@@ -469,6 +469,10 @@ def mend(result: Check, job: Job, report: Progress) -> None:
             result.options.repair,
             lambda done, total: report("trying changes of the text", done, total),
         )
+        if not result.repairs:
+            result.hints.append(
+                "no change of the text that was tried makes these results right (--repair looks longer)"
+            )
     except RtlError as error:  # without pyslang, or in a language that it does not read
         result.hints.append(f"no change of the text was tried: {error}")
 

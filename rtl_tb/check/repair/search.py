@@ -281,17 +281,19 @@ class _Search:
                 repair = self._confirm(changes, score.change, folder / f"repair{number}")
             except MmagoldError:
                 continue
-            if repair.whole or (repair.mended and not repair.broken):
+            if repair is not None and repair.mended and not repair.broken:
                 found.append(repair)
         whole = [repair for repair in found if repair.whole]
         return whole or sorted(found, key=lambda repair: -repair.mended)[:1]
 
-    def _confirm(self, changes: Changes, change: Change, folder: Path) -> Repair:
-        """A change as the designer would write it, run as any unit."""
+    def _confirm(self, changes: Changes, change: Change, folder: Path) -> Repair | None:
+        """A change as the designer would write it, run as any unit; None where it breaks the handshake."""
         dut = with_change(self.dut, changes, change, folder)
         outcome = engines.run(
             "fast", replace(self.job, dut=dut, build=folder / "build", vectors=self.verdict.vectors)
         )
+        if outcome.failures and not self.verdict.outcome.failures:
+            return None
         now = judge(self.verdict.vectors, outcome, self.dut.compare)
         text = changes.texts[change.place.file]
         line = change.line(text)
