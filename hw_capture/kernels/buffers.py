@@ -4,8 +4,9 @@ that the lanes read, and back.
 `for_kernel(ins, form)` gives a `Buffer` for each operand. Tiles have the shapes of the matrix API; an
 execution takes `ins.blocks` tiles. A buffer is (executions, ...) of u32 or u64 words, one of these:
 - registers (lanes, registers) as `ins.fragments` lays them out;
-- what wgmma reads from shared memory: K-major core matrices of 8 rows by 16 bytes, those of 8 rows one after
-  the other;
+- what wgmma and tcgen05 read from shared memory: K-major core matrices of 8 rows by 16 bytes, those of 8 rows
+  one after the other;
+- lanes and columns of tensor memory, for C and D of tcgen05;
 - matrices packed without gaps, for wmma whose fragments are opaque.
 """
 
@@ -55,6 +56,8 @@ def _buffer(ins: Instruction, name: str, form: str) -> Buffer:
     places = (form,) if name == "a" else ins.traits.places_of(name)
     if places == ("shared",):
         return _shared(ins, name)
+    if places == ("tensor",):
+        return _tensor(ins, name)
     layout = getattr(kernels.fragments(ins), name, None)
     if layout is None:
         raise NoKernelError(f"{ins.name}: operand {name} has no register layout")
@@ -107,6 +110,19 @@ def _shared(ins: Instruction, name: str) -> Buffer:
         return codes if name == "a" else codes.swapaxes(1, 2)
 
     return Buffer(name, (nbytes // 4,), np.dtype(np.uint32), pack, unpack)
+
+
+def _tensor(ins: Instruction, name: str) -> Buffer:
+    """Lanes of tensor memory are rows, its columns of 32 bits columns; a narrower element lies lowest."""
+    dtype = ins.formats[name].dtype
+
+    def pack(tiles: Bits) -> Bits:
+        return np.ascontiguousarray(tiles).astype(np.uint32)
+
+    def unpack(words: Bits) -> Bits:
+        return np.asarray(words.astype(dtype))
+
+    return Buffer(name, (ins.m, ins.n), np.dtype(np.uint32), pack, unpack)
 
 
 def _packed(ins: Instruction, name: str) -> Buffer:

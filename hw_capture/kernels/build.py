@@ -11,7 +11,7 @@ from golden.catalog.lookup import instructions
 from golden.instruction import Instruction
 from hw_capture.errors import CompileError, HwError, SassError
 from hw_capture.gpu import processes
-from hw_capture.kernels import amd_toolchain, kernels, sass, toolchain, waves
+from hw_capture.kernels import amd_toolchain, kernels, sass, tensor_memory, toolchain, waves
 
 GROUP = 16
 """Kernels of one compilation unit: nvcc starts more slowly than it compiles one."""
@@ -42,7 +42,14 @@ def nvcc_compiles(architecture: str) -> bool:
 
 def supported(ins: Instruction) -> bool:
     """Whether one of the generators makes kernels of the instruction."""
-    return kernels.supported(ins) or waves.supported(ins)
+    return kernels.supported(ins) or waves.supported(ins) or tensor_memory.supported(ins)
+
+
+def text(ins: Instruction, form: str) -> str:
+    """The instruction as its kernel calls it: PTX with operands, or clang's builtin."""
+    if waves.supported(ins):
+        return waves.text(ins)
+    return tensor_memory.text(ins) if tensor_memory.supported(ins) else kernels.ptx(ins, form)
 
 
 def architecture_of(target: str) -> str:
@@ -154,7 +161,13 @@ def _for_amd(target: str) -> bool:
 
 
 def _warps(group: list[tuple[Instruction, str]], target: str) -> tuple[bytes, dict[str, list[str]]]:
-    cubin = toolchain.compile(kernels.module(group), target)
+    parts = (
+        tensor_memory.source(ins, f"run_{i}", complete=False)
+        if tensor_memory.supported(ins)
+        else kernels.source(ins, form, f"run_{i}", complete=False)
+        for i, (ins, form) in enumerate(group)
+    )
+    cubin = toolchain.compile(kernels.prelude() + "".join(parts), target)
     return cubin, sass.functions(toolchain.disassemble(cubin))
 
 

@@ -104,8 +104,8 @@ def opaque(ins: Instruction) -> bool:
 
 
 def lanes(ins: Instruction) -> int:
-    """Threads that execute the instruction together."""
-    return ins.traits.lanes
+    """Threads that execute the instruction together; for tcgen05, those that move the operands."""
+    return BLOCK if "tensor" in ins.traits.places_of("d") else ins.traits.lanes
 
 
 def _warpgroup(ins: Instruction) -> bool:

@@ -25,7 +25,7 @@ from golden.files.lock import only_writer
 from golden.instruction import Instruction
 from golden.vectors import captured
 from hw_capture.errors import DeviceError, HwError, ToolMissing
-from hw_capture.kernels import amd_toolchain, build, kernels, tiles, toolchain, waves
+from hw_capture.kernels import amd_toolchain, build, kernels, tiles, toolchain
 from hw_capture.kernels.build import Built
 from hw_capture.record.runner import FILLS, Runner, differing
 
@@ -277,7 +277,7 @@ class _Store:
 
 
 def _ptx(ins: Instruction, forms: Iterable[str]) -> dict[str, str]:
-    return {form: waves.text(ins) if waves.supported(ins) else kernels.ptx(ins, form) for form in forms}
+    return {form: build.text(ins, form) for form in forms}
 
 
 class _Replacing:

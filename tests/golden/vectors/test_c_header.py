@@ -52,7 +52,7 @@ def units():
     return {key: golden.instruction(*name) for key, name in UNITS.items()}
 
 
-@pytest.fixture(scope="module", params=LANGUAGES)
+@pytest.fixture(scope="module", params=long_after(1, LANGUAGES))
 def header(request, units, tmp_path_factory):
     """One header of each unit, all in one program."""
     return of_units(units, tmp_path_factory.mktemp(request.param), request.param)
