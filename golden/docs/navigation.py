@@ -14,6 +14,7 @@ GUIDES = "Guides"
 PARTS: dict[str, tuple[str, ...]] = {
     GUIDES: (
         "getting-started",
+        "explorer",
         "check-my-unit",
         "write-a-spec",
         "capture-a-gpu",

@@ -80,7 +80,7 @@ function showResults() {
       h(
         "section",
         { class: "trace", "aria-label": `Steps of ${unit.name}` },
-        units.length > 1 ? h("h3", {}, h("code", {}, unit.name)) : null,
+        h("h3", { class: units.length > 1 ? null : "unseen" }, h("code", {}, unit.name)),
         stepList(unit, traced[i], parts),
       ),
     ),
@@ -143,8 +143,21 @@ function resultCard(unit, { d, d_value, flags, exact, exact_value, error_ulp }) 
   );
 }
 
+const presetsOf = new WeakMap(); // by unit: [preset, operands] of those that it can hold
+
+function fittingPresets(unit) {
+  if (!presetsOf.has(unit)) {
+    const all = globalThis.mmagoldExplorer.presets.map((preset) => [preset, ofPreset(unit, preset)]);
+    presetsOf.set(
+      unit,
+      all.filter(([, operands]) => operands),
+    );
+  }
+  return presetsOf.get(unit);
+}
+
 function showPresets() {
-  const fitting = globalThis.mmagoldExplorer.presets.filter((preset) => ofPreset(state.first, preset));
+  const fitting = fittingPresets(state.first).map(([preset]) => preset);
   fill(
     "preset",
     h("option", { value: "" }, "choose\u2026"),
@@ -326,10 +339,8 @@ function listen() {
     changeOperands(operands);
   });
   find("preset").addEventListener("change", (event) => {
-    const preset = globalThis.mmagoldExplorer.presets.find(
-      ({ name, ...more }) => name === event.target.value && ofPreset(state.first, more),
-    );
-    if (preset) changeOperands(ofPreset(state.first, preset), preset.name);
+    const found = fittingPresets(state.first).find(([{ name }]) => name === event.target.value);
+    if (found) changeOperands(found[1], found[0].name);
   });
   find("random").addEventListener("click", () =>
     changeOperands(randomOperands(state.first, gaussian(++state.seed), atRest(state.first))),
