@@ -4,6 +4,7 @@
 # make docs   the specs, studies and guides as a website in site/
 # make bench  speed, latency, import time and memory on this machine
 # make wheel  dist/*.whl and the source distribution
+# make wheels   wheels to hand on: manylinux x86-64 of this machine's compiler, checked by auditwheel, and aarch64 by zig
 # make clean  removes everything that was built
 # Each sets up what it needs in .venv; later runs start at once. PYTHON chooses the interpreter (3.11 or newer).
 
@@ -16,7 +17,7 @@ ifneq ($(words $(CURDIR)),1)
 $(error Verilator and make take no path with spaces: please clone into another folder than '$(CURDIR)')
 endif
 
-.PHONY: demo test test-all lint types check docs bench wheel clean
+.PHONY: demo test test-all lint types check docs bench wheel wheels clean
 .DELETE_ON_ERROR:
 
 # install PACKAGE...: with apt-get, where that is allowed.
@@ -148,6 +149,20 @@ bench: $(STAMP)
 
 wheel: $(STAMP)
 	$(BIN)/python -m build --no-isolation
+
+# auditwheel finds the oldest glibc that will do. zig compiles for another processor, but its library cannot tell an x86-64
+# with AVX from one without: the x86-64 wheel, which has kernels for both, is gcc's or clang's.
+ZIG := $(BIN)/python -m ziglang cc -target aarch64-linux-gnu.2.17
+wheels: $(STAMP)
+	$(BIN)/pip install -q --disable-pip-version-check --no-build-isolation -e ".[wheels]"
+	rm -rf build dist/built
+	$(BIN)/python -m build --no-isolation --outdir dist/built
+	$(BIN)/auditwheel repair --wheel-dir dist dist/built/*linux_x86_64.whl
+	mv dist/built/*.tar.gz dist
+	rm -rf build dist/built
+	CC="$(CURDIR)/$(ZIG)" $(BIN)/python -m build --wheel --no-isolation --outdir dist "-C--build-option=--plat-name=manylinux_2_17_aarch64"
+	rm -rf build
+	for wheel in dist/*manylinux*.whl; do $(BIN)/auditwheel show $$wheel || exit 1; done
 
 clean:
 	rm -rf $(VENV) build dist site *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache

@@ -10,12 +10,14 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
 
 import numpy
 import pytest
+import yaml
 
 import golden
 
@@ -104,11 +106,43 @@ def test_wheel_holds_specs_sources_and_one_library(dist: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="auditwheel is of Linux")
+def test_wheel_needs_nothing_but_the_system(dist: Path) -> None:
+    """auditwheel's word: no library of ours, and a glibc that distributions have."""
+    pytest.importorskip("auditwheel")
+    command = [sys.executable, "-m", "auditwheel", "show", str(next(dist.glob("*.whl")))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    told = " ".join(done.stdout.split())
+    assert done.returncode == 0, done.stderr
+    assert re.search(r'platform tag: "manylinux_2_\d+_\w+"', told), told
+    assert "requires no external shared libraries" in told
+
+
+def test_what_is_handed_on_names_this_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    recipe = yaml.safe_load((ROOT / "docs" / "examples" / "conda" / "recipe.yaml").read_text("utf-8"))
+    assert citation["version"] == recipe["context"]["version"] == golden.__version__
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert citation["license"] == recipe["about"]["license"] == project["license"]
+    wanted = {"python": project["requires-python"]}
+    wanted |= dict(re.match(r"([\w-]+)(.*)", one).groups() for one in project["dependencies"])  # type: ignore[union-attr]
+    assert dict(one.split(" ", 1) for one in recipe["requirements"]["run"]) == wanted
+
+
+@pytest.mark.long
 def test_source_distribution_is_complete(dist: Path) -> None:
     with tarfile.open(next(dist.glob("*.tar.gz"))) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert relative(ROOT / "spec", "*.yaml") | relative(ROOT / "golden" / "core", "*.[ch]") <= names
-    assert {"setup.py", "pyproject.toml", "LICENSE", "README.md", "Makefile"} <= names
+    assert {
+        "setup.py",
+        "pyproject.toml",
+        "LICENSE",
+        "README.md",
+        "Makefile",
+        "CITATION.cff",
+        "SECURITY.md",
+    } <= names
 
 
 @pytest.mark.long
