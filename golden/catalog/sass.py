@@ -146,9 +146,10 @@ def find(name: str) -> list[Form]:
     forms = ptx_forms.load().forms
     wanted = " ".join(name.split())
     exact = [form for form in forms if form.name == wanted]
+    variants = [form for form in forms if form.name.startswith(f"{wanted} ")]
     begun = [form for form in forms if form.name.startswith((f"{wanted}.", f"{wanted} "))]
-    if found := exact + [form for form in begun if form.name.startswith(f"{wanted} ")] if exact else begun:
-        return found
+    if exact or begun:
+        return exact + variants if exact else begun
     names = [form.name for form in forms]
     if nearest(name, names):
         raise UnknownNameError(f"no scalar PTX instruction '{name}'{nearest(name, names)}")

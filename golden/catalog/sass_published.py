@@ -49,7 +49,6 @@ _PRINTED_AS = {"IADD": "IADD3", "HADD": "HADD2", "FSTEP": "FSETP", "LOP3": "LOP3
 _OTHER_PIPE = {
     "IMAD.MOV": "MOV",
     "IMAD.U32": "MOV",
-    "HFMA2.MMA": "MOV",
     "MOV": "MOV",
     "IMAD.IADD": "IADD3",
     "IMAD.X": "IADD3",
@@ -104,7 +103,8 @@ def _verdict(printed: str, row: Row) -> str:
     alternatives = [_counts(part) for part in (*parts, *(re.sub(r"\+\([^)]*\)", "", part) for part in parts))]
     if row.counts in alternatives:
         return SAME
-    return ALIKE if _operations(row.counts) in map(_operations, alternatives) else OTHER
+    found = [_operations(counts, row.ptx) for counts in (row.counts, *alternatives)]
+    return ALIKE if found[0] in found[1:] else OTHER
 
 
 def _counts(printed: str) -> dict[str, int]:
@@ -116,15 +116,17 @@ def _counts(printed: str) -> dict[str, int]:
     return found
 
 
-def _operations(counts: dict[str, int]) -> frozenset[str]:
+def _operations(counts: dict[str, int], ptx: str) -> frozenset[str]:
     """What is done, whichever datapath and pipe does it: "UIADD3.X" and "IMAD.X" are "IADD3"."""
-    return frozenset(operation(name).split(".")[0] for name in counts)
+    return frozenset(operation(name, ptx).split(".")[0] for name in counts)
 
 
-def operation(name: str) -> str:
+def operation(name: str, ptx: str) -> str:
     """A mnemonic without what chooses a datapath or a pipe: ptxas spreads moves, additions and shifts over
-    both integer pipes, and writes a constant with HFMA2.MMA."""
+    both integer pipes, and writes constants with HFMA2 where `ptx` is no instruction of halves."""
     plain = re.sub(r"^U(?=[A-Z])", "", name)
+    if plain in ("HFMA2", "HFMA2.MMA") and "f16" not in ptx:
+        return "MOV"
     for beginning, other in _OTHER_PIPE.items():
         if plain == beginning or plain.startswith(f"{beginning}."):
             return other
@@ -196,7 +198,7 @@ def _plain(row: Row) -> dict[str, int]:
     """The operations without modifiers of sign."""
     found: dict[str, int] = {}
     for name, count in row.counts.items():
-        plain = re.sub(r"\.[US](?:8|16|32|64|4|2)(?=\.|$)", "", operation(name))
+        plain = re.sub(r"\.[US](?:8|16|32|64|4|2)(?=\.|$)", "", operation(name, row.ptx))
         found[plain] = found.get(plain, 0) + count
     return found
 

@@ -136,7 +136,7 @@ def isolate(case: Case, listing: Sequence[str], frame: Frame) -> Isolated:
     strange = [lines[number].text for number in left if number not in _for_nothing(lines, reached, left)]
     if strange:
         raise SassError(f"{case.label}: '{strange[0]}' is not the frame's, and no result depends on it")
-    marks = [number for number in own if f"{PREDICATE_MARK:#x}" in lines[number].text]
+    marks = [number for number in own if _holds(lines[number], PREDICATE_MARK)]
     names = tuple(lines[number].name for number in own if number not in copies and number not in marks)
     return Isolated(names, _named(called), _untouched(case, lines, reached))
 
@@ -233,13 +233,18 @@ def _registers(text: str, wide: bool) -> list[str]:
 def _is_frame(line: _Line, case: Case, frame: Frame) -> bool:
     if _is_load(line) or _is_store(line) or line.text == "EXIT" or _OWN_PLACE.fullmatch(line.text):
         return True
-    if f" {STRIDE:#x}" in line.text:
+    if _holds(line, STRIDE):
         return True
     words = _constants(line)
     if words and words <= frame.words:
         return True
     operand = "u" in case.kinds and words and min(words) > max(frame.words)
     return bool(operand) and _FETCH.fullmatch(line.text) is not None
+
+
+def _holds(line: _Line, marker: int) -> bool:
+    """Whether a number that only the frame uses is an operand."""
+    return f"{marker:#x}" in _operands(line.text.partition(f"{line.name} ")[2])
 
 
 def _constants(line: _Line) -> frozenset[int]:

@@ -209,6 +209,13 @@ def test_verdicts(printed: str, ours: str, verdict: str) -> None:
     assert sass_published._verdict(printed, sass.Row("x", "r", ours)) == verdict
 
 
+def test_a_half_addition_is_no_move() -> None:
+    """HFMA2.MMA writes constants where no half is computed, and is the instruction itself where one is."""
+    assert sass_published.operation("HFMA2.MMA", "dp4a.u32.u32") == "MOV"
+    assert sass_published.operation("HFMA2.MMA", "add.f16x2") == "HFMA2.MMA"
+    assert sass_published.operation("UIADD3.X", "add.u64") == "IADD3"
+
+
 def test_insights_are_looked_up_for_every_target() -> None:
     found = sass_published.insights()
     assert [one.number for one in found] == [1, 2, 3, 4, 5, 6]

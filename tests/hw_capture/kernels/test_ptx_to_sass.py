@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from long_run import long_after
 
 from golden.catalog import ptx_forms, sass
 from golden.catalog.ptx_forms import Form
 from golden.catalog.sass import Table
+from hw_capture.bench.scalar import checking, programs
+from hw_capture.bench.scalar.instructions import OPERATIONS
 from hw_capture.errors import CompileError
 from hw_capture.kernels import toolchain
 from hw_capture.kernels.ptx_to_sass import translate
@@ -91,3 +95,28 @@ def test_a_whole_table_is_as_recorded(ptxas: str, target: str) -> None:
     if toolchain.version(ptxas) != recorded.ptxas:
         pytest.skip(f"ptxas is {toolchain.version(ptxas)}, the table was made with {recorded.ptxas}")
     assert sass.differences(recorded, translate(ptx_forms.load(), target)) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mad.lo.u32",
+        "popc.b64",
+        "cvt.rzi.s32.f32",
+        "min.u64",
+        "bfe.u32",
+        "sqrt.approx.f32",
+        "fma.rn.f64",
+        "abs.s64",
+    ],
+)
+def test_the_timed_chains_hold_the_same(ptxas: str, name: str) -> None:
+    """A second way to isolate: bench-gpu subtracts a kernel without the instruction from one with it."""
+    operation = next(one for one in OPERATIONS if one.name == name)
+    row = sass.load("sm_90a").row(name, "r" * len(operation.sources))
+    assert row is not None
+    kinds = Counter(checking.kind(part) for part, n in row.counts.items() for _ in range(n))
+    alone = Counter(programs.build(operation, "sm_90a").alone)
+    del kinds[checking.MOVES], alone[checking.MOVES]
+    assert kinds == alone
