@@ -10,6 +10,7 @@ A row is one instruction with one or several numbers:
   A);
 - `points`: [warps, ILP, cycles of one round of ILP instructions, throughput] each;
 - `interval`: cycles from one instruction to the next, in a long sequence;
+- `sizes`: [bytes, cycles] each: latency by the size of the data;
 - `ways`: completion latency by the number of conflicting bank accesses;
 - `value`, `range` ([low, high]) or `text`: what the table's `quantity` says.
 """
@@ -45,7 +46,7 @@ QUANTITIES = (
 _PLACEHOLDERS = ("shape", "ab", "cd", "suffix")
 _ASIDE = ("loop", "zeros", "alone", "link", "spread", "hash", "beside")
 """What a row says of how it was measured."""
-_NUMBERS = ("value", "range", "text", "completion", "completion_a", "interval", "points", "ways")
+_NUMBERS = ("value", "range", "text", "completion", "completion_a", "interval", "points", "ways", "sizes")
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Key:
 
     variant: "SS" or "RS" for wgmma with A from shared memory or registers; "A" for a latency through operand
     A; "2-way" and so on for bank conflicts; "x 3" where three were timed together; else "". warps and ilp are
-    None where the source does not say.
+    None where the source does not say; size: bytes of the data that a chain of loads runs through, or None.
     """
 
     instruction: str
@@ -62,6 +63,7 @@ class Key:
     quantity: str
     warps: int | None = None
     ilp: int | None = None
+    size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -233,6 +235,11 @@ def _row(row: Section, name: str, variant: str, quantity: str | None) -> Iterato
         yield Key(name, conflict(ways), "completion_latency"), value, value, ""
     for point in row.take("points", list, []):
         yield from _point(row, Key(name, variant, ""), point)
+    for pair in row.take("sizes", list, []):
+        if not isinstance(pair, list) or len(pair) != 2 or type(pair[0]) is not int or pair[0] <= 0:
+            raise row.error(f"key 'sizes' holds {pair!r}, expected [bytes, cycles]", "sizes")
+        value = _number(row, "sizes", pair[1])
+        yield Key(name, variant, "latency", size=pair[0]), value, value, ""
     yield from _plain(row, name, variant, quantity)
 
 

@@ -38,6 +38,7 @@ class Group(StrEnum):
 
     MATRIX = "matrix"
     SCALAR = "scalar"
+    MEMORY = "memory"
 
 
 def bench_gpu(
@@ -54,8 +55,8 @@ def bench_gpu(
         bool, typer.Option("--compile-only", help="Build and check the loops; needs no GPU.")
     ] = False,
 ) -> None:
-    """Measures latency and throughput of instructions on the GPU in this machine: matrix instructions, or
-    scalar ones.
+    """Measures latency and throughput on the GPU in this machine: of matrix or of scalar instructions, or of
+    memory.
 
     Exit status: 0 done, 2 something could not be measured, such as a loop that does not hold its instruction.
     """
@@ -75,13 +76,15 @@ def bench_gpu(
 
 def _wanted(group: Group, arch: str, only: str) -> Measured:
     """The measurements of a group; raises OperandError where none has `only` in its name."""
-    if group is Group.SCALAR:
-        from hw_capture.cli.timing_groups import Scalar
+    from hw_capture.cli.timing_groups import Matrix, Memory, Scalar
 
-        return Scalar(only)
-    from hw_capture.cli.timing_groups import Matrix
-
-    return Matrix(arch, only)
+    match group:
+        case Group.SCALAR:
+            return Scalar(only)
+        case Group.MEMORY:
+            return Memory(only)
+        case Group.MATRIX:
+            return Matrix(arch, only)
 
 
 def newest_target(arch: str) -> str:

@@ -7,9 +7,12 @@ from typing import Protocol
 
 import typer
 
-from golden.errors import no_match
+from golden.errors import OperandError, no_match
 from hw_capture.bench import bench, report, subjects
 from hw_capture.bench.building import Progress
+from hw_capture.bench.memory import bench as memory_bench
+from hw_capture.bench.memory import report as memory_report
+from hw_capture.bench.memory.programs import CHAINS, FLOWS
 from hw_capture.bench.scalar import bench as scalar_bench
 from hw_capture.bench.scalar import report as scalar_report
 from hw_capture.bench.scalar.instructions import OPERATIONS
@@ -108,6 +111,35 @@ class Scalar:
         points = sum(len(timed.points) for timed in result.timed)
         typer.echo(
             f"{len(result.timed)} instructions, {points} points, SM clock {result.conditions.sm_mhz:.0f} MHz"
+        )
+
+
+class Memory:
+    """Memory: all of it, or nothing."""
+
+    def __init__(self, only: str) -> None:
+        if only:
+            raise OperandError(
+                f"--only '{only}' goes with --group matrix or scalar; memory is measured whole"
+            )
+
+    def compile_only(self, target: str, progress: Progress) -> None:
+        """Builds every kernel, which checks its loop, and prints what they are."""
+        memory_bench.build(target)
+        titles = [chain.title for chain in CHAINS] + [flow.title for flow in FLOWS]
+        typer.echo("\n".join(titles))
+        typer.echo(f"{len(titles)} of {len(titles)} loops hold their instruction")
+
+    def record(self, run: Run, progress: Progress) -> None:
+        """Measures and writes."""
+        with device.open(run.gpu) as gpu:
+            built = memory_bench.build(target_for(run.arch, gpu.facts()))
+            result = memory_bench.measure(gpu, built, run.runs, progress)
+        run.write(memory_report.yaml_text(result, run.arch, run.runs), memory_report.csv_text(result))
+        _say_left_out(result.conditions.left_out)
+        typer.echo(
+            f"{len(result.samples)} latencies, {len(result.streams)} bandwidths, "
+            f"SM clock {result.conditions.sm_mhz:.0f} MHz"
         )
 
 

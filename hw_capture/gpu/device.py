@@ -106,6 +106,14 @@ class Module:
         with _reported(self._device.cuda, f"kernel {name}"):
             return Kernel(self._device, self._module.get_function(name), name)
 
+    def write(self, name: str, data: Bytes) -> None:
+        """Copies an array to a variable of the module; raises DeviceError where it is missing or smaller."""
+        with _reported(self._device.cuda, f"variable {name}"):
+            place, size = self._module.get_global(name)
+        if data.nbytes > size:
+            raise DeviceError(f"variable {name} holds {size} bytes, expected {data.nbytes}")
+        self._device.write(place, data)
+
 
 class Device:
     """An open GPU. Close it, or use it in a `with`.
@@ -166,6 +174,21 @@ class Device:
             "memory_mib": self.memory >> 20,
             **{key: self._attribute(name) for key, name in _CLOCKS.items()},
         }
+
+    @property
+    def memory_bus_bits(self) -> int:
+        """Width of the memory bus, 0 where the driver does not tell."""
+        return self._attribute("GLOBAL_MEMORY_BUS_WIDTH")
+
+    def free_memory(self) -> int:
+        """Bytes that nobody has taken."""
+        with _reported(self.cuda, "asking for free memory"):
+            return int(self.cuda.mem_get_info()[0])
+
+    def write(self, buffer: Any, data: Bytes) -> None:
+        """Copies an array to the beginning of a buffer."""
+        with _reported(self.cuda, f"copying {data.nbytes} bytes to the GPU"):
+            self.cuda.memcpy_htod(buffer, np.ascontiguousarray(data))
 
     def load(self, cubin: bytes) -> Module:
         """Loads a cubin; raises DeviceError where it is not for this GPU."""

@@ -1,0 +1,370 @@
+"""The kernels that time memory: chains in which each access waits for the one before, and flows of bytes.
+
+A chain of loads chases addresses: what is loaded is the address of the next load, with no arithmetic between.
+(`ld.global.ca.u32` and `.cg.u32` load an index and compute the address of it, as most published chases do.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hw_capture.kernels import kernels
+
+UNROLL = 16
+FLOW = 8
+STEP = 8192
+"""Bytes from one access of a thread to its next, where a block of 512 threads has a region of its own."""
+CLUSTERS = (2, 4, 8)
+ATOMICS = ("add.u32", "exch.b32", "cas.b32", "max.s32", "add.f32", "add.u64", "add.noftz.f16x2")
+COPIES = (16, 128, 512, 2048, 8192, 32768)
+"""Bytes of one cp.async.bulk."""
+
+
+@dataclass(frozen=True)
+class Chain:
+    """One kernel of dependent accesses.
+
+    sass: SASS names (beginnings) and how many of each stand in one round. letter: constraint of the register
+    that the chain runs through. cluster: its attribute.
+    """
+
+    instruction: str
+    name: str
+    step: str
+    sass: dict[str, int]
+    setup: str = "    u64 at = first;"
+    finish: str = ""
+    wait: str = ""
+    letter: str = "l"
+    cluster: str = ""
+    unroll: int = UNROLL
+
+    @property
+    def title(self) -> str:
+        """Its instruction."""
+        return self.instruction
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One kernel that moves bytes. sass: beginnings of the SASS names of which FLOW stand in a turn."""
+
+    instruction: str
+    level: str
+    name: str
+    step: str
+    sass: str
+    setup: str
+    finish: str = ""
+    cluster: str = ""
+    advances: bool = False
+    unroll: int = FLOW
+
+    @property
+    def title(self) -> str:
+        """Its instruction and level."""
+        return f"{self.instruction}, {self.level}"
+
+
+def source() -> str:
+    """One compilation unit with every kernel."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    folder = Path(__file__).resolve().parent / "templates"
+    environment = Environment(
+        loader=FileSystemLoader([folder, folder.parent.parent / "templates"]),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    prelude = environment.get_template("prelude.cu").render()
+    text = environment.get_template("kernels.cu").render(chains=CHAINS, flows=FLOWS)
+    return f"{kernels.prelude()}{prelude}{text}"
+
+
+def _asm(text: str, outputs: str = "", inputs: str = "") -> str:
+    return f'asm volatile("{text}" : {outputs} : {inputs} : "memory");'
+
+
+def _load(operator: str, mnemonic: str) -> Chain:
+    name = f"ld.{operator}.u64"
+    step = _asm(f"{name} %0, [%1];", '"=l"(at)', '"l"(at)')
+    return Chain(name, name.replace(".", "_"), step, {mnemonic: 1})
+
+
+def _indexed(operator: str) -> Chain:
+    name = f"ld.global.{operator}.u32"
+    load = _asm(f"{name} %0, [%1];", '"=r"(index)', '"l"(first + 4ull * index)')
+    step = f"u32 index = (u32)at; {load} at = index;"
+    return Chain(name, name.replace(".", "_"), step, {"LDG": 1}, "    u64 at = 0;")
+
+
+_SHARED = """    __shared__ __align__(128) u32 table[WORDS];
+    for (u32 k = threadIdx.x; k < WORDS; k += blockDim.x)
+        table[k] = {word};
+    __syncthreads();
+    u32 at = {start};"""
+_LOCAL = """    u32 table[LOCAL_WORDS];
+    const u32 count = (u32)size / 4, base = (u32)__cvta_generic_to_local(table);
+    for (u32 k = 0; k < count; k++)
+        table[k] = base + 4 * ((421 * k + 11) % count);
+    u32 at = base;"""
+_CLUSTER = """    __shared__ __align__(128) u32 table[WORDS];
+    u32 own, rank, at;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(own) : "r"(shared_address(table)), "r"(rank));
+    for (u32 k = threadIdx.x; k < WORDS; k += blockDim.x)
+        table[k] = own + 4 * ((421 * k + 11) % WORDS);
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+                 : "=r"(at) : "r"(shared_address(table)), "r"((u32)size));
+    asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
+    if (rank) // the first block alone measures
+        warm = rounds = 0;"""
+_LEAVE = """    asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
+    if (rank)
+        return;"""
+_HERE = """    __shared__ __align__(128) u32 table[1024];
+    table[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    const u32 place = shared_address(table) + (u32)stride * threadIdx.x;
+    {type} at = threadIdx.x;"""
+_THERE = """    const u64 place = first + stride * threadIdx.x;
+    {type} at = threadIdx.x;"""
+
+
+def _atomic(space: str, kind: str, sass: str) -> Chain:
+    """An atomic whose result is its next operand."""
+    wide = kind.endswith("64")
+    letter, kind_c = ("l", "u64") if wide else ("r", "u32")
+    more, constant = (", %3", f', "{letter}"(({kind_c})7)') if kind.startswith("cas") else ("", "")
+    where = "r" if space == "shared" else "l"
+    name = f"atom.{space}.{kind}"
+    step = _asm(
+        f"{name} %0, [%1], %2{more};", f'"=&{letter}"(at)', f'"{where}"(place), "{letter}"(at){constant}'
+    )
+    setup = (_HERE if space == "shared" else _THERE).format(type=kind_c)
+    c_name = name.replace(".", "_")
+    return Chain(name, c_name, step, {sass: 1}, setup, letter=letter)
+
+
+def _store_load(name: str, store: str, load: str, sass: dict[str, int], space: str) -> Chain:
+    """A store, and the load that gives back what was stored."""
+    where = "r" if space == "shared" else "l"
+    step = _asm(f"{store} [%1], %0; {load} %0, [%1];", '"+r"(at)', f'"{where}"(place)')
+    setup = (_HERE if space == "shared" else _THERE).format(type="u32")
+    return Chain(
+        name, name.replace(" ", "_").replace(".", "_").replace("+", "and"), step, sass, setup, letter="r"
+    )
+
+
+def _copy(size: int) -> Chain:
+    """cp.async of 4, 8 or 16 bytes, waited for. Behind each wait ptxas puts three LDS that load nothing."""
+    cached = "cg" if size == 16 else "ca"
+    name = f"cp.async.{cached}.shared.global {size} B"
+    text = (
+        f"cp.async.{cached}.shared.global [%1], [%2], {size}; cp.async.commit_group; cp.async.wait_group 0; "
+        "ld.shared.u32 %0, [%1];"
+    )
+    setup = _HERE.format(type="u32") + "\n    u64 from = first + stride * threadIdx.x;"
+    step = _asm(text, '"=r"(at)', '"r"(place), "l"(from)') + " from += at;"
+    return Chain(name, f"cp_async_{size}", step, {"LDGSTS": 1, "LDS": 4}, setup, letter="r")
+
+
+_BARRIER = """    __shared__ __align__(128) u32 table[WORDS - 16];
+    __shared__ __align__(8) u64 barrier;
+    const u32 place = shared_address(table), bar = shared_address(&barrier);
+    asm volatile("mbarrier.init.shared.b64 [%0], 1;" : : "r"(bar) : "memory");
+    asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
+    u32 at = 0;"""
+_WAIT = (
+    'asm volatile("{{ .reg .pred ready; AGAIN%=: mbarrier.try_wait.parity.shared.b64 ready, [%0], %1; '
+    '@!ready bra AGAIN%=; }}" : : "r"(bar), "r"(at) : "memory"); at ^= 1;'
+)
+
+
+def _barrier_step(text: str, inputs: str) -> str:
+    return _asm(text, "", inputs) + " " + _WAIT.replace("{{", "{").replace("}}", "}")
+
+
+def _bulk() -> Chain:
+    """cp.async.bulk of `size` bytes, waited for at an mbarrier."""
+    text = (
+        "mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1; "
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%2], [%3], %1, [%0];"
+    )
+    step = _barrier_step(text, '"r"(bar), "r"((u32)size), "r"(place), "l"(first)')
+    return Chain("cp.async.bulk", "cp_async_bulk", step, {"UBLKCP": 1}, _BARRIER, letter="r", unroll=1)
+
+
+def _arrive() -> Chain:
+    step = _barrier_step("mbarrier.arrive.shared.b64 _, [%0];", '"r"(bar)')
+    return Chain(
+        "mbarrier.arrive + try_wait", "mbarrier_arrive", step, {"SYNCS": 2}, _BARRIER, letter="r", unroll=1
+    )
+
+
+def _chains() -> tuple[Chain, ...]:
+    loads = [_load(f"global.{operator}", "LDG") for operator in ("ca", "cg", "cv")]
+    constant = Chain(
+        "ld.const.u32",
+        "ld_const_u32",
+        _asm("ld.const.u32 %0, [%1];", '"=r"(word)', '"l"((u64)word)'),
+        {"LDC": 1},
+        "    u64 at = first; u32 word = (u32)first;",
+        "    at = word;",
+        wait='asm volatile("" : "+r"(word) : : "memory");',
+    )
+    shared = Chain(
+        "ld.shared.u32",
+        "ld_shared_u32",
+        _asm("ld.shared.u32 %0, [%1];", '"=r"(at)', '"r"(at)'),
+        {"LDS": 1},
+        _SHARED.format(
+            word="shared_address(table) + 4 * ((421 * k + 11) % WORDS)", start="shared_address(table)"
+        ),
+        letter="r",
+    )
+    local = Chain(
+        "ld.local.u32",
+        "ld_local_u32",
+        _asm("ld.local.u32 %0, [%1];", '"=r"(at)', '"r"(at)'),
+        {"LDL": 1},
+        _LOCAL,
+        letter="r",
+    )
+    clusters = [
+        Chain(
+            "ld.shared::cluster.u32",
+            f"ld_cluster_{n}",
+            _asm("ld.shared::cluster.u32 %0, [%1];", '"=r"(at)', '"r"(at)'),
+            {"LD": 1},
+            _CLUSTER,
+            _LEAVE,
+            letter="r",
+            cluster=f"__cluster_dims__({n}, 1, 1) ",
+        )
+        for n in CLUSTERS
+    ]
+    stores = [
+        _store_load(
+            "st.shared.u32 + ld.shared.u32",
+            "st.volatile.shared.u32",
+            "ld.volatile.shared.u32",
+            {"STS": 1, "LDS": 1},
+            "shared",
+        ),
+        *(
+            _store_load(
+                f"st.global.u32 + ld.global.{op}.u32",
+                "st.global.u32",
+                f"ld.global.{op}.u32",
+                {"STG": 1, "LDG": 1},
+                "global",
+            )
+            for op in ("ca", "cg", "cv")
+        ),
+    ]
+    shared_atomics = [_atomic("shared", kind, "ATOMS") for kind in ATOMICS[:4]]
+    global_atomics = [_atomic("global", kind, "ATOMG") for kind in ATOMICS]
+    return (
+        *loads,
+        _indexed("ca"),
+        _indexed("cg"),
+        constant,
+        shared,
+        local,
+        *clusters,
+        *stores,
+        *shared_atomics,
+        *global_atomics,
+        *(_copy(size) for size in (4, 8, 16)),
+        _bulk(),
+        _arrive(),
+    )
+
+
+_GLOBAL = """    const u64 end = first + size;
+    u64 at = first + 16 * (blockIdx.x * (u64)blockDim.x + threadIdx.x);"""
+_BLOCK = """    first += size * blockIdx.x;
+    const u64 end = first + size;
+    u64 at = first + 16 * threadIdx.x;"""
+_TILE = """    extern __shared__ __align__(128) uint4 tile[];
+    for (u32 k = threadIdx.x; k < size / 16; k += blockDim.x)
+        tile[k] = make_uint4(k, 1, 2, 3);"""
+_IN_TILE = (
+    _TILE
+    + """
+    u64 at = shared_address(tile) + 16 * threadIdx.x;"""
+)
+_IN_CLUSTER = (
+    _TILE
+    + """
+    u32 rank, ranks, there;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(ranks));
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+                 : "=r"(there) : "r"(shared_address(tile)), "r"((rank + 1) % ranks));
+    asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
+    u64 at = there + 16 * threadIdx.x;"""
+)
+_STAY = '    asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");'
+
+
+def _vector(text: str, place: str) -> str:
+    outputs = ", ".join(f'"=r"(word[i].{axis})' for axis in "xyzw")
+    return _asm(f"{text} {{%0, %1, %2, %3}}, [%4];", outputs, place)
+
+
+def _flows() -> tuple[Flow, ...]:
+    wide, near, narrow = '"l"(at + i * step)', f'"l"(at + {STEP} * i)', f'"r"((u32)at + {STEP} * i)'
+    write = (
+        _asm("st.global.v4.u32 [%0], {%1, %1, %1, %1};", "", '"l"(at + i * step), "r"(turn)')
+        + " word[i] = sum;"
+    )
+    return (
+        Flow(
+            "ld.shared.v4.u32",
+            "shared",
+            "flow_shared",
+            _vector("ld.shared.v4.u32", narrow),
+            "LDS.128",
+            _IN_TILE,
+        ),
+        Flow(
+            "ld.global.ca.v4.u32",
+            "L1",
+            "flow_l1",
+            _vector("ld.global.ca.v4.u32", near),
+            "LDG.E.128",
+            _BLOCK,
+            advances=True,
+        ),
+        Flow(
+            "ld.global.cg.v4.u32",
+            "L2",
+            "flow_l2",
+            _vector("ld.global.cg.v4.u32", wide),
+            "LDG.E.128",
+            _GLOBAL,
+            advances=True,
+        ),
+        Flow("st.global.v4.u32", "L2", "flow_write", write, "STG.E.128", _GLOBAL, advances=True),
+        *(
+            Flow(
+                "ld.shared::cluster.v4.u32",
+                f"cluster {n}",
+                f"flow_cluster_{n}",
+                _vector("ld.shared::cluster.v4.u32", narrow),
+                "LD",
+                _IN_CLUSTER,
+                _STAY,
+                f"__cluster_dims__({n}, 1, 1) ",
+            )
+            for n in CLUSTERS[:2]
+        ),
+    )
+
+
+CHAINS = _chains()
+FLOWS = _flows()
