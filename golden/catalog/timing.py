@@ -3,7 +3,7 @@
     for figure in tables.load("sun_a100"):
         print(figure.instruction, figure.quantity, figure.warps, figure.ilp, figure.value, figure.unit)
 
-A file names its source and device once and holds tables of rows.
+A file names its source and device once and holds tables of rows; a published one may say why ours differ.
 A row is one instruction with one or several numbers:
 
 - `completion`: cycles from issue to the result's next use, 1 warp, ILP 1, through C (`completion_a`: through
@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,7 @@ def load(name: str | Path) -> list[Figure]:
     top = read(path)
     origin = {key: str(top.take(key, str)).strip() for key in ("source", "device", "architecture")}
     top.take("measured", Section, None)
+    top.take("differences", list, None)
     figures = [figure for table in sections(top, "tables") for figure in _table(table, origin)]
     top.done()
     if not figures:
@@ -147,6 +149,43 @@ def measured(name: str | Path) -> bool:
     """Whether a file holds our own measurements: its key `measured` says how. Raises UnknownNameError."""
     # Not parsed: that takes seconds for a file with every point.
     return any(line.startswith("measured:") for line in _path(name).read_text("utf-8").splitlines())
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Why figures of one architecture differ from those of a published file. instructions and quantities are
+    patterns of names ("*" for any text)."""
+
+    architecture: str
+    instructions: tuple[str, ...]
+    quantities: tuple[str, ...]
+    reason: str
+
+    def explains(self, key: Key, architecture: str) -> bool:
+        """Whether it speaks of a figure."""
+        return (
+            architecture == self.architecture
+            and any(fnmatchcase(key.instruction, pattern) for pattern in self.instructions)
+            and any(fnmatchcase(key.quantity, pattern) for pattern in self.quantities)
+        )
+
+
+def differences(name: str | Path) -> list[Difference]:
+    """Returns the list `differences` of a file, the first that explains a figure counts; raises SpecError."""
+    top = read(_path(name))
+    if top.take("differences", list, None) is None:
+        return []
+    found = []
+    for item in sections(read(_path(name)), "differences"):
+        lists = [item.take(key, list, ["*"]) for key in ("instructions", "quantities")]
+        instructions, quantities = (tuple(str(text) for text in texts) for texts in lists)
+        found.append(
+            Difference(
+                item.take("architecture", str), instructions, quantities, item.take("reason", str).strip()
+            )
+        )
+        item.done()
+    return found
 
 
 def spellings(name: str) -> list[str]:

@@ -31,15 +31,19 @@ _COLOURS = ("#6673b3", "#2a7fb5", "#35a19b", "#86b84f", "#e0a030", "#d0553d")
 def draw(
     ours: str | Path, folder: Path, chosen: Sequence[str] | None = None, form: str = "svg"
 ) -> list[Path]:
-    """Writes a picture for each instruction, those of FIGURES by default; returns the files.
+    """Writes a picture for each instruction, those of FIGURES by default; of a file with latencies by size
+    all of these in one picture, by default; returns the files.
 
     Raises:
         ToolMissing: no matplotlib. UnknownNameError: an instruction has no points in the file.
         FileFormatError: it cannot be written.
     """
     figures = load(ours)
-    wanted = {name.replace("/", "_").replace(":", "_"): name for name in chosen} if chosen else FIGURES
-    pictures = {stem: picture(instruction, figures) for stem, instruction in wanted.items()}
+    if chosen is None and any(figure.key.size for figure in figures):
+        pictures = {"sizes": staircase(figures)}
+    else:
+        wanted = {name.replace("/", "_").replace(":", "_"): name for name in chosen} if chosen else FIGURES
+        pictures = {stem: picture(instruction, figures) for stem, instruction in wanted.items()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -68,14 +72,7 @@ def picture(instruction: str, figures: Sequence[Figure]) -> Picture:
     if not mine:
         known = {figure.instruction for figure in figures if figure.warps is not None}
         raise no_match("instruction with points", instruction, known)
-    try:
-        import matplotlib
-
-        matplotlib.rcParams.update({"svg.hashsalt": "mmagold", "svg.fonttype": "none", "font.size": 10})
-        from matplotlib.figure import Figure as Canvas
-    except ImportError:
-        raise ToolMissing("matplotlib is not installed: pip install 'mmagold[plots]'") from None
-    canvas = Canvas(figsize=_SIZE)  # a layout that matplotlib finds takes longer than the drawing
+    canvas = _canvas()  # a layout that matplotlib finds takes longer than the drawing
     left, right = canvas.subplots(1, 2, gridspec_kw=_MARGINS)
     unit = next(figure.unit for figure in mine if figure.quantity == "throughput")
     _bars(left, [figure for figure in mine if figure.quantity == "throughput"], f"Throughput ({unit})")
@@ -84,6 +81,63 @@ def picture(instruction: str, figures: Sequence[Figure]) -> Picture:
     )
     canvas.suptitle(f"{instruction}, {mine[0].device}", fontsize=11)
     return canvas
+
+
+def staircase(figures: Sequence[Figure]) -> Picture:
+    """Returns the latency of loads by the size of their data as a matplotlib figure: each level of memory is
+    a step.
+
+    Raises:
+        ToolMissing: no matplotlib. UnknownNameError: no latency by size in `figures`.
+    """
+    swept = [figure for figure in figures if figure.key.size is not None]
+    if not swept:
+        raise no_match("instruction with sizes", "", {figure.instruction for figure in figures})
+    canvas = _canvas()
+    axes = canvas.subplots(1, 1, gridspec_kw=_MARGINS)
+    for place, (name, variant) in enumerate(dict.fromkeys((f.instruction, f.key.variant) for f in swept)):
+        mine = [f for f in swept if (f.instruction, f.key.variant) == (name, variant)]
+        points = sorted((figure.key.size or 0, figure.value or 0.0) for figure in mine)
+        axes.plot(
+            *zip(*points, strict=True),
+            label=f"{name}{', ' * bool(variant)}{variant}",
+            color=_COLOURS[place % len(_COLOURS)],
+            marker="o",
+            markersize=2.5,
+            linewidth=1.2,
+        )
+    axes.set_xscale("log", base=2)
+    axes.set_ylim(bottom=0)
+    ticks = [1 << n for n in range(8, 38, 2)]
+    low, high = axes.get_xlim()
+    shown = [tick for tick in ticks if low <= tick <= high]
+    axes.set_xticks(shown, [_size(tick) for tick in shown])
+    axes.minorticks_off()
+    axes.set_xlabel("Size of the data")
+    axes.set_ylabel("Cycles of a load")
+    axes.legend(frameon=False, fontsize=8)
+    axes.grid(alpha=0.3)
+    canvas.suptitle(f"Latency by the size of the data, {swept[0].device}", fontsize=11)
+    return canvas
+
+
+def _size(nbytes: int) -> str:
+    """A power of two in the unit that gives the shortest number."""
+    names = ("B", "KiB", "MiB", "GiB")
+    power = min((nbytes.bit_length() - 1) // 10, len(names) - 1)
+    return f"{nbytes >> 10 * power} {names[power]}"
+
+
+def _canvas() -> Picture:
+    """An empty picture."""
+    try:
+        import matplotlib
+
+        matplotlib.rcParams.update({"svg.hashsalt": "mmagold", "svg.fonttype": "none", "font.size": 10})
+        from matplotlib.figure import Figure as Canvas
+    except ImportError:
+        raise ToolMissing("matplotlib is not installed: pip install 'mmagold[plots]'") from None
+    return Canvas(figsize=_SIZE)
 
 
 def _by_ilp(figures: Sequence[Figure]) -> dict[int, dict[int, float]]:

@@ -4,9 +4,9 @@ quantity, warps and ILP."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from golden.catalog.timing import Figure, Key
+from golden.catalog.timing import Difference, Figure, Key, spellings
 from golden.errors import OperandError
 
 
@@ -24,6 +24,12 @@ class Pair:
         assert self.ours.value is not None and self.theirs.value is not None
         return self.ours.value / self.theirs.value
 
+    def reason(self, differences: Iterable[Difference]) -> str:
+        """Why the two differ, as the first of the published file's differences that speaks of it says; "" if
+        none does."""
+        key, architecture = self.theirs.key, self.ours.architecture
+        return next((one.reason for one in differences if one.explains(key, architecture)), "")
+
     def within(self, tolerance: float) -> bool:
         """Whether ours is at most `tolerance` (a fraction) away from theirs."""
         return abs(self.ratio - 1) <= tolerance
@@ -31,6 +37,8 @@ class Pair:
 
 def pairs(ours: Iterable[Figure], theirs: Iterable[Figure]) -> list[Pair]:
     """Returns what both measure, in the order of theirs.
+
+    A row of theirs that stands for several instructions is compared with each.
 
     A throughput without warps and ILP is the peak: ours is then the greatest of all points. A wgmma of theirs
     without a variant does not occur.
@@ -48,11 +56,13 @@ def pairs(ours: Iterable[Figure], theirs: Iterable[Figure]) -> list[Pair]:
             best[place] = figure
     found = []
     for figure in theirs:
-        match = mine.get(figure.key)
-        if match is None and figure.key == Key(figure.instruction, figure.key.variant, "throughput"):
-            match = best.get((figure.instruction, figure.key.variant))
-        if match is not None and figure.value is not None and match.unit == figure.unit:
-            found.append(Pair(match, figure))
+        for name in spellings(figure.instruction):
+            key = replace(figure.key, instruction=name)
+            match = mine.get(key)
+            if match is None and key == Key(name, key.variant, "throughput"):
+                match = best.get((name, key.variant))
+            if match is not None and figure.value is not None and match.unit == figure.unit:
+                found.append(Pair(match, replace(figure, key=key)))
     if not found:
         raise OperandError("the two files have no figure in common")
     return found

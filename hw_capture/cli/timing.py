@@ -13,6 +13,7 @@ from golden.cli.progress import progress_bar
 from hw_capture.cli.timing_run import Run
 
 if TYPE_CHECKING:
+    from golden.catalog.timing import Figure
     from hw_capture.bench.compare import Pair
     from hw_capture.cli.timing_groups import Measured
 
@@ -152,21 +153,37 @@ def compare(
     from golden.catalog import timing as tables
     from hw_capture.bench.compare import pairs
 
-    mine = tables.load(ours)
+    mine = _ours(ours)
     others = theirs or [
         name
         for name in tables.names()
         if not tables.measured(name) and _same_architecture(name, mine[0].architecture)
     ]
     found = pairs(mine, [figure for name in others for figure in tables.load(name)])
+    known = [difference for name in others for difference in tables.differences(name)]
+    reasons = ["" if pair.within(tolerance / 100) else pair.reason(known) for pair in found]
     if as_json:
         rows = [
-            {**vars(p.theirs.key), "ours": p.ours.value, "theirs": p.theirs.value, "device": p.theirs.device}
-            for p in found
+            {
+                **vars(p.theirs.key),
+                "ours": p.ours.value,
+                "theirs": p.theirs.value,
+                "device": p.theirs.device,
+                "reason": reason,
+            }
+            for p, reason in zip(found, reasons, strict=True)
         ]
         typer.echo(json.dumps(rows, indent=1))
         return
-    _print_pairs(found, tolerance)
+    _print_pairs(found, reasons, tolerance)
+
+
+def _ours(name: str) -> list[Figure]:
+    """The figures of our file, and of those beside it with scalar instructions and memory."""
+    from golden.catalog import timing as tables
+
+    parts = [part for part in (f"{name}_scalar", f"{name}_memory") if part in tables.names()]
+    return [figure for part in (name, *parts) for figure in tables.load(part)]
 
 
 def _same_architecture(name: str, architecture: str) -> bool:
@@ -175,21 +192,44 @@ def _same_architecture(name: str, architecture: str) -> bool:
     return tables.load(name)[0].architecture == architecture
 
 
-def _print_pairs(found: list[Pair], tolerance: float) -> None:
+def _print_pairs(found: list[Pair], reasons: list[str], tolerance: float) -> None:
 
     from golden.explain.terminal import HouseConsole, table
 
-    columns = ("instruction", "", "quantity", "warps, ILP", "ours>", "theirs>", "ratio>", "their device")
-    rows = table(*columns)
-    for pair in found:
+    columns = (
+        "instruction",
+        "",
+        "quantity",
+        "warps, ILP",
+        "ours>",
+        "theirs>",
+        "ratio>",
+        "why",
+        "their device",
+    )
+    rows, notes = table(*columns), list(dict.fromkeys(reason for reason in reasons if reason))
+    for pair, reason in zip(found, reasons, strict=True):
         key = pair.theirs.key
         ratio = f"[{'green' if pair.within(tolerance / 100) else 'red'}]{pair.ratio:.3f}[/]"
         place = "" if key.warps is None else f"{key.warps}, {key.ilp}"
-        values = (f"{pair.ours.value:g}", f"{pair.theirs.value:g}", ratio, pair.theirs.device)
+        values = (
+            f"{pair.ours.value:g}",
+            f"{pair.theirs.value:g}",
+            ratio,
+            _letter(notes, reason),
+            pair.theirs.device,
+        )
         rows.add_row(key.instruction, key.variant, key.quantity.replace("_", " "), place, *values)
     HouseConsole().print(rows)
+    for note in notes:
+        typer.echo(f"{_letter(notes, note)}: {note}")
     same = sum(pair.within(tolerance / 100) for pair in found)
     typer.echo(f"{same} of {len(found)} figures within {tolerance:g} % ({found[0].ours.device})")
+
+
+def _letter(notes: list[str], reason: str) -> str:
+    """What stands in the table for a reason, which stands below it."""
+    return chr(ord("a") + notes.index(reason)) if reason else ""
 
 
 @timing_app.command()

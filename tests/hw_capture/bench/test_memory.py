@@ -1,0 +1,118 @@
+"""Chains and flows of memory: what their loops hold, and what is written of them; a GPU is stood in for by
+known numbers."""
+
+import csv
+import io
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from golden.catalog import timing as tables
+from golden.catalog.timing import Key
+from hw_capture.bench import loops
+from hw_capture.bench.memory import bench, programs, report
+from hw_capture.bench.memory.bench import Result, Sample, Stream
+from hw_capture.bench.records import Conditions
+from hw_capture.errors import DeviceError, SassError
+from hw_capture.kernels import toolchain
+
+needs_nvcc = pytest.mark.skipif(
+    toolchain.find("nvcc") is None or (toolchain.find("nvdisasm") or toolchain.find("cuobjdump")) is None,
+    reason="nvcc and a disassembler (nvdisasm or cuobjdump) are not installed",
+)
+CHAIN = next(chain for chain in programs.CHAINS if chain.instruction == "ld.global.ca.u64")
+FLOW = next(flow for flow in programs.FLOWS if flow.level == "L1")
+
+
+def _code(inside: list[str], before: tuple[str, ...] = ()) -> loops.Code:
+    lines = [*before, "CS2R R2, SR_CLOCKLO", *inside, "CS2R R4, SR_CLOCKLO", "EXIT"]
+    return loops.Code(list(enumerate(lines)), {})
+
+
+def test_a_loop_holds_its_loads() -> None:
+    load = "LDG.E.64.STRONG.SM R2, desc[UR4][R2.64]"
+    assert bench.check(CHAIN, _code([load] * programs.UNROLL)) == {"LDG": programs.UNROLL}
+    with pytest.raises(SassError, match=r"ld.global.ca.u64: a turn holds 15 x LDG, expected 16 x LDG"):
+        bench.check(CHAIN, _code([load] * (programs.UNROLL - 1)))
+
+
+def test_a_flow_whose_loads_left_the_loop_is_refused() -> None:
+    load = "LDG.E.128.STRONG.SM R4, desc[UR4][R2.64]"
+    assert bench.check(FLOW, _code([load] * programs.FLOW))
+    with pytest.raises(SassError, match=r"a turn holds 0 x LDG[.]E[.]128, expected 8"):
+        bench.check(FLOW, _code([], (load,) * programs.FLOW))
+    with pytest.raises(SassError, match="stands outside of the loop, too"):
+        bench.check(FLOW, _code([load] * programs.FLOW, (load,)))
+
+
+@needs_nvcc
+def test_every_loop_compiles_and_holds_its_instruction() -> None:
+    assert bench.build("sm_90a").cubin
+
+
+@pytest.mark.parametrize("unit", [bench.LINE, bench.PAGE])
+def test_a_chase_goes_through_all_words_once(unit: int) -> None:
+    """The generator 421 k + 11 has the full period for every number of words that is swept."""
+    for size in bench.sizes(4 * unit if unit == bench.PAGE else bench.SMALLEST, 4096 * unit):
+        count = size // unit
+        seen, k = set(), 0
+        for _ in range(count):
+            seen.add(k)
+            k = (421 * k + 11) % count
+        assert len(seen) == count and k == 0
+
+
+def test_sizes_rise_by_quarters_of_an_octave() -> None:
+    found = bench.sizes()
+    assert found[0] == 1 << 10 and found[-1] == 8 << 30 and len(found) == 4 * 23 + 1
+    assert all(math.isclose(b / a, 1.25, rel_tol=0.1) for a, b in pairwise(found))
+
+
+def _runs(cycles: int, nanoseconds: int) -> list[np.ndarray]:
+    start = np.array([10, 20, 30, 40])[:, None]
+    block = np.concatenate([start, start + cycles, start + 5, start + 5 + nanoseconds], axis=1)
+    return [block.astype(np.int64)] * 3
+
+
+def test_bytes_in_a_cycle_and_in_a_second() -> None:
+    stream = bench.flowed("ld", "L2", _runs(1000, 500), 64_000, 2)
+    assert stream.per_sm == 128.0 and stream.gigabytes == pytest.approx(4 * 64_000 / 530)
+    with pytest.raises(DeviceError, match="ld, L2: it gave no time for some of its 4 blocks"):
+        bench.flowed("ld", "L2", [np.zeros((4, 4), np.int64)], 64_000, 1)
+
+
+def test_the_written_file_reads_as_tables(tmp_path, monkeypatch) -> None:
+    facts = {"name": "NVIDIA Test", "memory_clock_khz": 2_000_000}
+    result = Result(
+        Conditions(facts, {}, {}, 1980.0, {"ld.global by size, 8 B": "too little memory"}), bus_bits=5120
+    )
+    for size, cycles in ((16 << 10, 33.0), (4 << 20, 270.0), (1 << 30, 700.0)):
+        for operator in bench.LEVELS:
+            name = f"ld.global.{operator}.u64"
+            result.samples.append(Sample(name, "", size, cycles, cycles, cycles + 1))
+    result.samples.append(Sample("atom.shared.add.u32", "1 lane", None, 60.0, 60.0, 60.0))
+    result.samples.append(Sample("ld.global.cg.u32", "", 4 << 20, 276.0, 276.0, 276.0))
+    result.streams += [Stream("ld.shared.v4.u32", "shared", 127.0, 30_000), Stream("ld", "DRAM", 12.0, 2_400)]
+    result.lines = [220] * 60 + [410] * 40
+    monkeypatch.setattr(toolchain, "require", lambda *tools: "nvcc")
+    monkeypatch.setattr(toolchain, "version", lambda tool: "13.0.88")
+    path = tmp_path / "ours.yaml"
+    path.write_text(report.yaml_text(result, "hopper", 5))
+    found = {figure.key: figure for figure in tables.load(path)}
+    levels = {
+        name: found[Key(f"ld.global.{name}.u64", "", "completion_latency")].value for name in bench.LEVELS
+    }
+    assert levels == {"ca": 33.0, "cg": 270.0, "cv": 700.0}
+    assert found[Key("ld.global.ca.u64", "", "latency", size=1 << 30)].value == 700.0
+    assert found[Key("ld.global.cg.u32", "", "completion_latency")].value == 276.0
+    assert found[Key("atom.shared.add.u32", "1 lane", "completion_latency")].value == 60.0
+    assert found[Key("ld.shared.v4.u32", "shared", "throughput")].value == 127.0
+    assert found[Key("ld", "DRAM, in theory", "chip_throughput")].value == 2560.0
+    near, far = (
+        found[Key("ld.global.cg.u32", f"L2, {part}", "completion_latency")] for part in ("near", "far")
+    )
+    assert (near.value, near.text, far.value) == (220.0, "60 % of the lines", 410.0)
+    rows = list(csv.DictReader(io.StringIO(report.csv_text(result))))
+    assert len(rows) == 11 + 100 and rows[-1]["variant"] == "line 99"
