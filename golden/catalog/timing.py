@@ -45,7 +45,7 @@ QUANTITIES = (
     "bank_conflicts",
 )
 _PLACEHOLDERS = ("shape", "ab", "cd", "suffix")
-_ASIDE = ("loop", "zeros", "alone", "link", "spread", "hash", "beside")
+_ASIDE = ("loop", "zeros", "alone", "link", "spread", "hash", "beside", "by")
 """What a row says of how it was measured."""
 _NUMBERS = ("value", "range", "text", "completion", "completion_a", "interval", "points", "ways", "sizes")
 

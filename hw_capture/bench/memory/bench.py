@@ -38,7 +38,7 @@ _SPARE = 2 << 30
 _LEAST = 64 << 20
 _BLOCK = 512
 _FLOW_BYTES = 4 << 30
-_TOUCHED = 48 << 20
+_TOUCHED = 512 << 20
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,12 @@ class Stream:
 
 @dataclass
 class Result:
-    """Everything of one run. lines: cycles of the load of each of LINES lines that lie in the L2."""
+    """Everything of one run. lines: cycles of a load of each of LINES lines that lie in the L2."""
 
     conditions: Conditions
     samples: list[Sample] = field(default_factory=list)
     streams: list[Stream] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
+    lines: list[float] = field(default_factory=list)
     bus_bits: int = 0
 
 
@@ -158,6 +158,7 @@ class _Bench:
     def __init__(self, gpu: Device, module: Module, repeats: int) -> None:
         self.gpu, self.module, self.repeats = gpu, module, repeats
         self.left_out: dict[str, str] = {}
+        self._rng = np.random.default_rng(1)
         self.clocks = gpu.empty(64 * 64 * 1024)
         self._chains = {chain.name: chain for chain in CHAINS}
         # Local memory is taken when such a kernel runs for the first time, so before what is left is.
@@ -187,8 +188,10 @@ class _Bench:
         found = []
         for _ in range(self.repeats):
             self.gpu.fill(self.clocks, 16, 0)
+            # A chase through more than it loads begins elsewhere each time: what was loaded is near now.
+            elsewhere = self._rng.integers(size // stride) if stride and size > rounds * LINE else 0
             arguments = (
-                np.uint64(first),
+                np.uint64(first + stride * int(elsewhere)),
                 np.uint64(size),
                 np.uint64(stride),
                 np.uint32(warm),
@@ -255,7 +258,7 @@ class _Bench:
             loads = -(-min(max(count, ROUNDS), LONGEST) // 16) * 16
             self._filled(self.first, count, LINE, 1)
             for operator in LEVELS:
-                given = (self.first, size, 0, loads, loads)
+                given = (self.first, size, LINE, loads, loads)
                 yield self._sample(f"ld_global_{operator}_u64", "", size, *given)
             if size in (LEVELS["ca"], LEVELS["cg"]):
                 yield from self._indexed(size, loads)
@@ -289,13 +292,15 @@ class _Bench:
             loads = -(-max(count, ROUNDS) // 16) * 16
             yield self._sample("ld_global_cg_u64", "a line of each 2 MiB", span, first, span, 0, loads, loads)
 
-    def partitions(self) -> list[int]:
+    def partitions(self) -> list[float]:
         """Cycles of the load of each line in a region that lies in the L2."""
-        cycles = self.gpu.empty(4 * LINES)
-        self.module.get("lines")(
-            np.uint64(self.first), np.uint64(LINE), np.uint32(LINES), cycles, grid=1, block=1
-        )
-        return [int(n) for n in self.gpu.download(cycles, (LINES,), np.uint32)]
+        cycles, first = self.gpu.empty(4 * LINES), np.uint64(self.first)
+        self.module.get("selves")(first, np.uint64(LINE), np.uint32(LINES), grid=1, block=1024)
+        self.module.get("lines")(first, np.uint64(LINE), np.uint32(LINES), cycles, grid=1, block=1)
+        taken = self.gpu.download(cycles, (LINES,), np.uint32)
+        if not taken.all():
+            raise DeviceError("kernel lines: it gave no time for some of the lines")
+        return [round(float(n) / programs.LINE_LOADS, 1) for n in taken]
 
     def streams(self) -> Iterator[Stream]:
         """Bandwidth of each level."""

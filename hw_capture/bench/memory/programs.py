@@ -12,6 +12,7 @@ from pathlib import Path
 from hw_capture.kernels import kernels
 
 UNROLL = 16
+LINE_LOADS = 8
 FLOW = 8
 STEP = 8192
 """Bytes from one access of a thread to its next, where a block of 512 threads has a region of its own."""
@@ -79,7 +80,9 @@ def source() -> str:
         autoescape=False,
     )
     prelude = environment.get_template("prelude.cu").render()
-    text = environment.get_template("kernels.cu").render(chains=CHAINS, flows=FLOWS)
+    text = environment.get_template("kernels.cu").render(
+        chains=CHAINS, flows=FLOWS, loads_of_a_line=LINE_LOADS
+    )
     return f"{kernels.prelude()}{prelude}{text}"
 
 

@@ -17,9 +17,9 @@ CHANGED = "changed by the compiler: "
 _COMMENTS = (
     "Written by `mmagold bench-gpu --group scalar`. A point is [warps, ILP, cycles of a round, throughput].",
     "completion: a round of one warp, ILP 1, less what the result passes through `beside` the instruction.",
-    "`sass`: a round; `alone`: the instruction alone; `link`: how the chain is made. `spread`: most less",
-    "least of the runs, by the median. `hash`: of the SASS between the clock reads. interval: the least",
-    "cycles from one instruction of a sub-core to the next.",
+    "`link`: how the chain is made; `by`: the link of the completion, where it is another. `sass`: a round;",
+    "`alone`: the instruction alone. `spread`: most less least of the runs, by the median. `hash`: of the SASS",
+    "between the clock reads. interval: the least cycles from one instruction of a sub-core to the next.",
 )
 _COLUMNS = ("instruction", "theme", "link", "warps", "ilp", "cycles", "least", "most", "throughput", "unit")
 _UNIT = "op/clk/SM"
@@ -59,10 +59,12 @@ def row(result: Result, timed: Timed) -> dict[str, Any]:
     found |= {
         "sass": sass(built),
         "alone": built.alone,
-        "link": completion[1] if completion else built.plan.link,
+        "link": built.plan.link,
         "spread": round((first.most - first.least) / first.cycles, 4),
         "hash": built.round.hash,
     }
+    if completion and completion[1] != built.plan.link:
+        found["by"] = completion[1]
     if built.round.beside:
         found["beside"] = built.round.beside
     found["points"] = [[p.warps, p.ilp, round(p.cycles, 2), round(p.throughput, 1)] for p in timed.points]

@@ -58,16 +58,25 @@ extern "C" __global__ {{ chain.cluster }}void {{ chain.name }}(u64 first, u64 si
     told(out, start, stop, at);
 }
 {% endfor %}
-// Cycles of the load of every line, one after the other: near and far partition of the L2.
+// Every line holds its own address.
+extern "C" __global__ void selves(u64 first, u64 stride, u32 count)
+{
+    for (u32 k = threadIdx.x; k < count; k += blockDim.x)
+        *(u64 *)(first + k * stride) = first + k * stride;
+}
+
+// Cycles of {{ loads_of_a_line }} loads of every line, one after the other: near and far partition of the L2.
 extern "C" __global__ void lines(u64 first, u64 stride, u32 count, u32 *cycles)
 {
-    __shared__ u32 seen[32];
     for (u32 pass = 0; pass < 2; pass++)
         for (u32 k = 0; k < count; k++) {
-            u32 word;
+            u64 at = first + k * stride;
             const u64 start = now();
-            asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(word) : "l"(first + k * stride) : "memory");
-            asm volatile("st.shared.u32 [%0], %1;" : : "r"(shared_address(seen)), "r"(word) : "memory");
+#pragma unroll
+            for (int i = 0; i < {{ loads_of_a_line }}; i++)
+                asm volatile("ld.global.cg.u64 %0, [%0];" : "+l"(at) : : "memory");
+            if (!at) // waits for the last load
+                return;
             cycles[k] = (u32)(now() - start);
         }
 }
