@@ -18,8 +18,8 @@ _COMMENTS = (
     "Written by `mmagold bench-gpu --group scalar`. A point is [warps, ILP, cycles of a round, throughput].",
     "completion: a round of one warp, ILP 1, less what the result passes through `beside` the instruction.",
     "`link`: how the chain is made; `by`: the link of the completion, where it is another. `sass`: a round;",
-    "`alone`: the instruction alone. `spread`: most less least of the runs, by the median. `hash`: of the SASS",
-    "between the clock reads. interval: the least cycles from one instruction of a sub-core to the next.",
+    "`alone`: the instruction alone. `spread`: most less least of the runs, by the median. `hash`: of the",
+    "SASS between the clock reads. interval: the least cycles between two instructions of a sub-core.",
 )
 _COLUMNS = ("instruction", "theme", "link", "warps", "ilp", "cycles", "least", "most", "throughput", "unit")
 _UNIT = "op/clk/SM"
