@@ -8,7 +8,7 @@ what the TLBs reach. A buffer larger than the GPU's memory is left out, and said
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,12 +73,13 @@ class Stream:
 
 @dataclass
 class Result:
-    """Everything of one run. lines: cycles of a load of each of LINES lines that lie in the L2."""
+    """Everything of one run. lines: cycles of the first and of the second load of
+    each of LINES lines, some of them written by every multiprocessor."""
 
     conditions: Conditions
     samples: list[Sample] = field(default_factory=list)
     streams: list[Stream] = field(default_factory=list)
-    lines: list[float] = field(default_factory=list)
+    lines: list[list[int]] = field(default_factory=list)
     bus_bits: int = 0
 
 
@@ -175,7 +176,7 @@ class _Bench:
     def _cycles(
         self,
         name: str,
-        first: int,
+        first: int | Sequence[int],
         size: int,
         stride: int,
         warm: int,
@@ -183,15 +184,14 @@ class _Bench:
         threads: int = 1,
         grid: int = 1,
     ) -> tuple[float, float, float]:
-        """Cycles of one access: median, least and most of the runs."""
+        """Cycles of one access: median, least and most of the runs; `first`: one for all or each its own."""
         kernel = self.module.get(name)
         found = []
-        for _ in range(self.repeats):
+        for run in range(self.repeats):
             self.gpu.fill(self.clocks, 16, 0)
-            # A chase through more than it loads begins elsewhere each time: what was loaded is near now.
-            elsewhere = self._rng.integers(size // stride) if stride and size > rounds * LINE else 0
+            place = first if isinstance(first, int) else first[run]
             arguments = (
-                np.uint64(first + stride * int(elsewhere)),
+                np.uint64(place),
                 np.uint64(size),
                 np.uint64(stride),
                 np.uint32(warm),
@@ -257,11 +257,18 @@ class _Bench:
             count = size // LINE
             loads = -(-min(max(count, ROUNDS), LONGEST) // 16) * 16
             self._filled(self.first, count, LINE, 1)
-            for operator in LEVELS:
-                given = (self.first, size, LINE, loads, loads)
-                yield self._sample(f"ld_global_{operator}_u64", "", size, *given)
+            yield from (self._chased(operator, size, loads) for operator in LEVELS)
             if size in (LEVELS["ca"], LEVELS["cg"]):
                 yield from self._indexed(size, loads)
+
+    def _chased(self, operator: str, size: int, loads: int) -> Sample:
+        """One chase; through more than it loads it begins elsewhere in each run: what was loaded is near."""
+        count = size // LINE if size > loads * LINE else 1
+        places = [self.first + LINE * int(k) for k in self._rng.integers(0, count, self.repeats)]
+        name = f"ld_global_{operator}_u64"
+        near = size if size <= _TOUCHED else 0
+        cycles = self._cycles(name, places, near, self.first, loads, loads, 1024)
+        return Sample(f"ld.global.{operator}.u64", "", size, *cycles)
 
     def _indexed(self, size: int, loads: int) -> Iterator[Sample]:
         words, count = np.zeros(size // 4, np.uint32), size // LINE
@@ -274,9 +281,6 @@ class _Bench:
     def _filled(self, first: int, count: int, stride: int, skew: int) -> None:
         numbers = (np.uint64(first), np.uint64(first), np.uint64(count), np.uint64(stride), np.uint32(skew))
         self.module.get("fill")(*numbers, grid=min(4096, -(-count // 256)), block=256)
-        if count * LINE <= _TOUCHED:
-            touched = (np.uint64(first), np.uint64(count), np.uint64(stride), np.uint32(skew))
-            self.module.get("touch")(*touched, grid=1, block=1024)
 
     def pages(self) -> Iterator[Sample]:
         """One line of each page of 2 MiB: what the TLBs reach."""
@@ -290,17 +294,18 @@ class _Bench:
             count = span // PAGE
             self._filled(first, count, PAGE, 16384)
             loads = -(-max(count, ROUNDS) // 16) * 16
-            yield self._sample("ld_global_cg_u64", "a line of each 2 MiB", span, first, span, 0, loads, loads)
+            yield self._sample("ld_global_cg_u64", "a line of each 2 MiB", span, first, 0, 0, loads, loads)
 
-    def partitions(self) -> list[float]:
-        """Cycles of the load of each line in a region that lies in the L2."""
-        cycles, first = self.gpu.empty(4 * LINES), np.uint64(self.first)
-        self.module.get("selves")(first, np.uint64(LINE), np.uint32(LINES), grid=1, block=1024)
-        self.module.get("lines")(first, np.uint64(LINE), np.uint32(LINES), cycles, grid=1, block=1)
-        taken = self.gpu.download(cycles, (LINES,), np.uint32)
+    def partitions(self) -> list[list[int]]:
+        """Cycles of the load of each line in a region that lies in the L2, for the first time and again."""
+        cycles, first = self.gpu.empty(8 * LINES), np.uint64(self.first)
+        where = (first, np.uint64(LINE), np.uint32(LINES))
+        self.module.get("selves")(*where, grid=self.gpu.sm_count, block=128)
+        self.module.get("lines")(*where, cycles, grid=1, block=1)
+        taken = self.gpu.download(cycles, (2, LINES), np.uint32)
         if not taken.all():
             raise DeviceError("kernel lines: it gave no time for some of the lines")
-        return [round(float(n) / programs.LINE_LOADS, 1) for n in taken]
+        return [[int(n) for n in row] for row in taken]
 
     def streams(self) -> Iterator[Stream]:
         """Bandwidth of each level."""

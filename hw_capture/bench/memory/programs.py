@@ -12,7 +12,6 @@ from pathlib import Path
 from hw_capture.kernels import kernels
 
 UNROLL = 16
-LINE_LOADS = 8
 FLOW = 8
 STEP = 8192
 """Bytes from one access of a thread to its next, where a block of 512 threads has a region of its own."""
@@ -80,9 +79,7 @@ def source() -> str:
         autoescape=False,
     )
     prelude = environment.get_template("prelude.cu").render()
-    text = environment.get_template("kernels.cu").render(
-        chains=CHAINS, flows=FLOWS, loads_of_a_line=LINE_LOADS
-    )
+    text = environment.get_template("kernels.cu").render(chains=CHAINS, flows=FLOWS)
     return f"{kernels.prelude()}{prelude}{text}"
 
 
@@ -90,10 +87,16 @@ def _asm(text: str, outputs: str = "", inputs: str = "") -> str:
     return f'asm volatile("{text}" : {outputs} : {inputs} : "memory");'
 
 
+_TOUCHED = """    touch(stride, size); // of these chases the buffer
+    if (threadIdx.x)
+        return;
+    u64 at = first;"""
+
+
 def _load(operator: str, mnemonic: str) -> Chain:
     name = f"ld.{operator}.u64"
     step = _asm(f"{name} %0, [%1];", '"=l"(at)', '"l"(at)')
-    return Chain(name, name.replace(".", "_"), step, {mnemonic: 1})
+    return Chain(name, name.replace(".", "_"), step, {mnemonic: 1}, _TOUCHED)
 
 
 def _indexed(operator: str) -> Chain:

@@ -17,9 +17,7 @@ _COMMENTS = (
     "`spread`: most less least of the runs, by the median (of sizes: the largest).",
 )
 _COLUMNS = ("instruction", "variant", "bytes", "cycles", "least", "most")
-_NEAR_THE_LOADS = (
-    "A load of each line, and a store to shared memory that waits for it; the clock's own 2 cycles included."
-)
+_ONE_BY_ONE = "One load between two reads of the clock, whose own cycles are included."
 _SHARED_PEAK = 128
 """Bytes that shared memory or the L1 of a multiprocessor gives in a cycle: 32 banks of 4 bytes."""
 _INDEXED = {"ca": "ld.global.ca.u32", "cg": "ld.global.cg.u32"}
@@ -37,7 +35,7 @@ def yaml_text(result: Result, architecture: str, repeats: int) -> str:
     lines += table("latency", "One access after the other", [*_levels(result), *map(_row, alone)])
     lines += table("sizes", "Loads by the size of the data", _sweeps(result), "", "latency")
     lines += table(
-        "partitions", "Lines in the L2", _partitions(result), "", "completion_latency", _NEAR_THE_LOADS
+        "partitions", "Lines in the L2", _partitions(result), "", "completion_latency", _ONE_BY_ONE
     )
     near = [s for s in result.streams if s.level not in ("L2", "DRAM")]
     rows = [
@@ -95,24 +93,20 @@ def _sweeps(result: Result) -> Iterator[dict[str, Any]]:
 
 
 def _partitions(result: Result) -> Iterator[dict[str, Any]]:
-    """The lines of the near and of the far partition: below and above the middle between the fastest and the
-    slowest twentieth."""
-    cycles = sorted(result.lines)
-    if not cycles:
-        return
-    low, high = cycles[len(cycles) // 20], cycles[-len(cycles) // 20]
-    parts = {
-        "L2, near": [n for n in cycles if n <= (low + high) / 2],
-        "L2, far": [n for n in cycles if n > (low + high) / 2],
-    }
-    for name, part in parts.items():
-        if part:
-            yield {
-                "instruction": "ld.global.cg.u32",
-                "variant": name,
-                "value": statistics.median(part),
-                "text": f"{100 * len(part) / len(cycles):.0f} % of the lines",
-            }
+    """The lines of the near and of the far partition, loaded for the first time and again: below and above
+    the middle between the fastest and the slowest twentieth."""
+    for when, taken in zip((", first load", ""), result.lines, strict=False):
+        cycles = sorted(taken)
+        middle = (cycles[len(cycles) // 20] + cycles[-len(cycles) // 20]) / 2
+        parts = {"near": [n for n in cycles if n <= middle], "far": [n for n in cycles if n > middle]}
+        for name, part in parts.items():
+            if part:
+                yield {
+                    "instruction": "ld.global.cg.u64",
+                    "variant": f"L2, {name}{when}",
+                    "value": statistics.median(part),
+                    "text": f"{100 * len(part) / len(cycles):.0f} % of the lines",
+                }
 
 
 def _dram(result: Result, far: list[Stream]) -> Iterator[dict[str, Any]]:
@@ -132,6 +126,7 @@ def csv_text(result: Result) -> str:
     for s in result.samples:
         numbers = (f"{n:.3f}" for n in (s.cycles, s.least, s.most))
         rows.writerow((s.instruction, s.variant, "" if s.size is None else s.size, *numbers))
-    for place, cycles in enumerate(result.lines):
-        rows.writerow(("ld.global.cg.u32", f"line {place}", 128, cycles, cycles, cycles))
+    for when, taken in zip(("first load", "again"), result.lines, strict=False):
+        for place, cycles in enumerate(taken):
+            rows.writerow(("ld.global.cg.u64", f"line {place}, {when}", 128, cycles, cycles, cycles))
     return stream.getvalue()

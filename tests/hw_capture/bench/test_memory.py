@@ -95,7 +95,7 @@ def test_the_written_file_reads_as_tables(tmp_path, monkeypatch) -> None:
     result.samples.append(Sample("atom.shared.add.u32", "1 lane", None, 60.0, 60.0, 60.0))
     result.samples.append(Sample("ld.global.cg.u32", "", 4 << 20, 276.0, 276.0, 276.0))
     result.streams += [Stream("ld.shared.v4.u32", "shared", 127.0, 30_000), Stream("ld", "DRAM", 12.0, 2_400)]
-    result.lines = [220] * 60 + [410] * 40
+    result.lines = [[300] * 50 + [500] * 50, [220] * 60 + [410] * 40]
     monkeypatch.setattr(toolchain, "require", lambda *tools: "nvcc")
     monkeypatch.setattr(toolchain, "version", lambda tool: "13.0.88")
     path = tmp_path / "ours.yaml"
@@ -111,8 +111,8 @@ def test_the_written_file_reads_as_tables(tmp_path, monkeypatch) -> None:
     assert found[Key("ld.shared.v4.u32", "shared", "throughput")].value == 127.0
     assert found[Key("ld", "DRAM, in theory", "chip_throughput")].value == 2560.0
     near, far = (
-        found[Key("ld.global.cg.u32", f"L2, {part}", "completion_latency")] for part in ("near", "far")
+        found[Key("ld.global.cg.u64", f"L2, {part}", "completion_latency")] for part in ("near", "far")
     )
     assert (near.value, near.text, far.value) == (220.0, "60 % of the lines", 410.0)
     rows = list(csv.DictReader(io.StringIO(report.csv_text(result))))
-    assert len(rows) == 11 + 100 and rows[-1]["variant"] == "line 99"
+    assert len(rows) == 11 + 200 and rows[-1]["variant"] == "line 99, again"

@@ -26,12 +26,14 @@ extern "C" __global__ void fill(u64 first, u64 base, u64 count, u64 stride, u32 
     }
 }
 
-extern "C" __global__ void touch(u64 first, u64 count, u64 stride, u32 skew)
+// Brings the lines of a buffer near, on the multiprocessor that asks for them later.
+static __device__ __forceinline__ void touch(u64 buffer, u64 size)
 {
-    for (u64 k = threadIdx.x; k < count; k += blockDim.x) {
+    for (u64 k = threadIdx.x; k < size / 128; k += blockDim.x) {
         u64 word;
-        asm volatile("ld.global.cg.u64 %0, [%1];" : "=l"(word) : "l"(first + k * stride + k % skew * 128) : "memory");
+        asm volatile("ld.global.cg.u64 %0, [%1];" : "=l"(word) : "l"(buffer + 128 * k) : "memory");
     }
+    __syncthreads();
 }
 {% for chain in chains %}
 // {{ chain.title }}
@@ -61,23 +63,21 @@ extern "C" __global__ {{ chain.cluster }}void {{ chain.name }}(u64 first, u64 si
 // Every line holds its own address.
 extern "C" __global__ void selves(u64 first, u64 stride, u32 count)
 {
-    for (u32 k = threadIdx.x; k < count; k += blockDim.x)
+    for (u32 k = blockIdx.x * blockDim.x + threadIdx.x; k < count; k += gridDim.x * blockDim.x)
         *(u64 *)(first + k * stride) = first + k * stride;
 }
 
-// Cycles of {{ loads_of_a_line }} loads of every line, one after the other: near and far partition of the L2.
+// Cycles of the load of every line, one after the other, twice: near and far partition of the L2.
 extern "C" __global__ void lines(u64 first, u64 stride, u32 count, u32 *cycles)
 {
     for (u32 pass = 0; pass < 2; pass++)
         for (u32 k = 0; k < count; k++) {
             u64 at = first + k * stride;
             const u64 start = now();
-#pragma unroll
-            for (int i = 0; i < {{ loads_of_a_line }}; i++)
-                asm volatile("ld.global.cg.u64 %0, [%0];" : "+l"(at) : : "memory");
-            if (!at) // waits for the last load
+            asm volatile("ld.global.cg.u64 %0, [%0];" : "+l"(at) : : "memory");
+            if (!at) // waits for the load
                 return;
-            cycles[k] = (u32)(now() - start);
+            cycles[pass * count + k] = (u32)(now() - start);
         }
 }
 
