@@ -27,12 +27,16 @@ extern "C" __global__ void fill(u64 first, u64 base, u64 count, u64 stride, u32 
 }
 
 // Brings the lines of a buffer near, on the multiprocessor that asks for them later.
-static __device__ __forceinline__ void touch(u64 buffer, u64 size)
+static __device__ __forceinline__ void touch(u64 buffer, u64 size, u64 *out)
 {
+    u64 seen = 0; // a load whose result nobody reads is no load: ptxas removes it
     for (u64 k = threadIdx.x; k < size / 128; k += blockDim.x) {
         u64 word;
         asm volatile("ld.global.cg.u64 %0, [%1];" : "=l"(word) : "l"(buffer + 128 * k) : "memory");
+        seen ^= word;
     }
+    if (seen == 0x9abcdef123456789ull)
+        out[0] = seen;
     __syncthreads();
 }
 {% for chain in chains %}
@@ -60,11 +64,12 @@ extern "C" __global__ {{ chain.cluster }}void {{ chain.name }}(u64 first, u64 si
     told(out, start, stop, at);
 }
 {% endfor %}
-// Every line holds its own address.
+// Every line holds its own address, in each of its words: a sector written in part would have to be fetched.
 extern "C" __global__ void selves(u64 first, u64 stride, u32 count)
 {
-    for (u32 k = blockIdx.x * blockDim.x + threadIdx.x; k < count; k += gridDim.x * blockDim.x)
-        *(u64 *)(first + k * stride) = first + k * stride;
+    const u32 words = (u32)stride / 8;
+    for (u32 k = blockIdx.x * blockDim.x + threadIdx.x; k < count * words; k += gridDim.x * blockDim.x)
+        *(u64 *)(first + 8 * k) = first + k / words * stride;
 }
 
 // Cycles of the load of every line, one after the other, twice: near and far partition of the L2.
