@@ -13,7 +13,7 @@ from golden.cli.progress import progress_bar
 from hw_capture.cli.timing_run import Run
 
 if TYPE_CHECKING:
-    from golden.catalog.timing import Figure
+    from golden.catalog.timing import Figure, Key
     from hw_capture.bench.compare import Pair
     from hw_capture.cli.timing_groups import Measured
 
@@ -129,7 +129,7 @@ def show(
         value = f.text or (f"{f.low:g}" if f.low == f.high else f"{f.low:g} to {f.high:g}")
         places = ("" if n is None else str(n) for n in (f.warps, f.ilp))
         rows.add_row(
-            f.table, f.instruction, f.key.variant, f.quantity.replace("_", " "), *places, value, f.unit
+            f.table, f.instruction, _place(f.key), f.quantity.replace("_", " "), *places, value, f.unit
         )
     HouseConsole().print(rows)
     typer.echo(f"{figures[0].device}. {figures[0].source}")
@@ -179,11 +179,14 @@ def compare(
 
 
 def _ours(name: str) -> list[Figure]:
-    """The figures of our file, and of those beside it with scalar instructions and memory."""
+    """The figures of our file, and of those beside it with scalar instructions and memory; "hopper_h100"
+    stands for the two that there are."""
     from golden.catalog import timing as tables
 
-    parts = [part for part in (f"{name}_scalar", f"{name}_memory") if part in tables.names()]
-    return [figure for part in (name, *parts) for figure in tables.load(part)]
+    known = tables.names()
+    parts = [part for part in (f"{name}_scalar", f"{name}_memory") if part in known]
+    own = [] if parts and name not in known else [name]
+    return [figure for part in (*own, *parts) for figure in tables.load(part)]
 
 
 def _same_architecture(name: str, architecture: str) -> bool:
@@ -225,6 +228,11 @@ def _print_pairs(found: list[Pair], reasons: list[str], tolerance: float) -> Non
         typer.echo(f"{_letter(notes, note)}: {note}")
     same = sum(pair.within(tolerance / 100) for pair in found)
     typer.echo(f"{same} of {len(found)} figures within {tolerance:g} % ({found[0].ours.device})")
+
+
+def _place(key: Key) -> str:
+    """The variant, and the size of the data where it has one."""
+    return ", ".join([key.variant] * bool(key.variant) + ([f"{key.size} B"] if key.size is not None else []))
 
 
 def _letter(notes: list[str], reason: str) -> str:

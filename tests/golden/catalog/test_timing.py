@@ -114,6 +114,7 @@ def test_errors_name_line_and_key(tmp_path: Path) -> None:
         ("- {instruction: x, points: [[8, 4, 3]]}", "expected .warps, ILP, latency, throughput."),
         ("- {instruction: x, complete: 3}", "none of value"),
         ("- {instruction: x, ways: {2: fast}}", "expected"),
+        ("- {instruction: x, sizes: [[0, 3]]}", "key 'sizes' holds .0, 3., expected .bytes, cycles."),
     ):
         path = tmp_path / "bad.yaml"
         path.write_text(f"{head}      {row}\n")
@@ -153,6 +154,81 @@ def test_h200_beside_everything_published_on_hopper() -> None:
         ("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", "completion_latency"),
         ("ld.shared.u32", "completion_latency"),
     }
+
+
+def test_every_difference_from_a_published_figure_has_its_reason() -> None:
+    parts = ("hopper_h200", "hopper_h200_scalar", "hopper_h200_memory")
+    ours = [figure for part in parts for figure in tables.load(part)]
+    for name in ("abdelkhalik_a100", "h100_logs", "luo_h800"):
+        known = tables.differences(name)
+        found = pairs(ours, tables.load(name))
+        assert [p.theirs.key for p in found if not p.within(0.03) and not p.reason(known)] == []
+
+
+@pytest.mark.parametrize("part", ["scalar", "memory"])
+def test_two_boards_of_one_die_agree(part: str) -> None:
+    """Latencies in cycles, to 1 %; the way to L2 and DRAM aside, which differs from board to board."""
+    far = (
+        "ld.global.c",
+        "st.global",
+        "atom.global",
+        "cp.async",
+        "ld.const",
+        "ld.local",
+        "ld.shared::cluster",
+    )
+    first, second = (
+        {
+            figure.key: figure.value
+            for figure in tables.load(f"hopper_{board}_{part}")
+            if figure.quantity == "completion_latency" and figure.value
+        }
+        for board in ("h100", "h200")
+    )
+    near = [key for key in first if not key.instruction.startswith(far)]
+    assert first.keys() == second.keys() and len(near) == {"scalar": 268, "memory": 15}[part]
+    assert [key for key in near if first[key] != pytest.approx(second[key], rel=0.01)] == []
+
+
+def test_scalar_instructions_of_the_h200() -> None:
+    """Four cycles for most, eight for f64, and what the compiler changed is words."""
+    found = {f.key: f for f in tables.load("hopper_h200_scalar")}
+    for name, cycles in (
+        ("fma.rn.f32", 4),
+        ("mad.lo.u32", 4),
+        ("and.b32", 4),
+        ("fma.rn.f64", 8),
+        ("add.u32", 5),
+    ):
+        assert found[Key(name, "", "completion_latency")].value == pytest.approx(cycles, rel=0.01)
+    assert found[Key("tanh.approx.f32", "", "issue_interval")].value == pytest.approx(8, rel=0.01)
+    assert found[Key("fns.b32", "", "completion_latency")].text.startswith("changed by the compiler: ")
+
+
+def test_memory_of_the_h200_rises_by_its_levels() -> None:
+    found = {f.key: f.value for f in tables.load("hopper_h200_memory")}
+    steps = [found[Key("ld.global.ca.u64", "", "latency", size=n)] for n in (1 << 14, 1 << 22, 1 << 33)]
+    assert steps == pytest.approx([32, 281, 670], rel=0.03)
+
+
+def test_a_difference_speaks_of_its_instructions(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.yaml"
+    path.write_text(
+        "source: s\ndevice: d\narchitecture: ampere\ndifferences:\n"
+        "  - {architecture: hopper, instructions: ['add.*'], quantities: [latency], reason: because}\n"
+        "tables:\n  - {table: I, title: t, quantity: latency, rows: [{instruction: add.u32, value: 2}]}\n"
+    )
+    (one,) = tables.differences(path)
+    assert one.explains(Key("add.u32", "", "latency"), "hopper") and tables.load(path)
+    for key, architecture in (
+        (Key("sub.u32", "", "latency"), "hopper"),
+        (Key("add.u32", "", "throughput"), "hopper"),
+        (Key("add.u32", "", "latency"), "ada"),
+    ):
+        assert not one.explains(key, architecture)
+    path.write_text(path.read_text().replace("reason: because", "because: 1"))
+    with pytest.raises(SpecError, match=r"theirs.yaml:5: .*reason"):
+        tables.differences(path)
 
 
 def test_h200_says_how_it_was_measured() -> None:

@@ -5,6 +5,7 @@ import csv
 import io
 import math
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -84,6 +85,15 @@ def test_bytes_in_a_cycle_and_in_a_second() -> None:
     assert stream.per_sm == 128.0 and stream.gigabytes == pytest.approx(4 * 64_000 / 530)
     with pytest.raises(DeviceError, match="ld, L2: it gave no time for some of its 4 blocks"):
         bench.flowed("ld", "L2", [np.zeros((4, 4), np.int64)], 64_000, 1)
+
+
+def test_too_little_memory_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = SimpleNamespace(empty=lambda *_: 4096, free_memory=lambda: (2 << 30) + (32 << 20))
+    monkeypatch.setattr(bench._Bench, "_local", lambda self: iter(()))
+    with pytest.raises(DeviceError, match="the GPU has 32 MiB of memory to spare, expected at least 64"):
+        bench._Bench(gpu, None, 5)
+    gpu.free_memory = lambda: 12 << 30
+    assert bench._Bench(gpu, None, 5).size == 10 << 30
 
 
 def test_the_written_file_reads_as_tables(tmp_path, monkeypatch) -> None:

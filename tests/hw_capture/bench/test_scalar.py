@@ -10,7 +10,7 @@ from long_run import long_after
 
 from golden.catalog import timing as tables
 from golden.catalog.timing import Key
-from hw_capture.bench import loops
+from hw_capture.bench import clocks, loops
 from hw_capture.bench.records import Conditions
 from hw_capture.bench.scalar import bench, chains, checking, instructions, programs, report
 from hw_capture.bench.scalar.bench import Point, Result, Timed
@@ -183,11 +183,28 @@ def test_the_written_file_reads_as_tables(result: Result, tmp_path, monkeypatch)
     assert len(rows) == 6 and {row["link"] for row in rows} == {"crossed", "direct", "mad"}
 
 
+@pytest.mark.parametrize(
+    ("after", "rates", "said"),
+    [
+        ({"clocks_event_reasons.active": "0x0000000000000004"}, (1980, 1980), "throttled by the power limit"),
+        ({"clocks_event_reasons.active": "0x0000000000000060"}, (1980, 1980), "the temperature and the temp"),
+        ({}, (1980.0, 1755.0), "the SM clock changed from 1980 to 1755 MHz while measuring"),
+    ],
+)
+def test_a_throttled_clock_ends_the_measurement(
+    after: dict[str, str], rates: tuple[float, float], said: str
+) -> None:
+    idle = {"clocks_event_reasons.active": "0x0000000000000001"}
+    clocks.check_steady(idle, {}, (1980.0, 1979.0))
+    with pytest.raises(DeviceError, match=said):
+        clocks.check_steady(idle, after, rates)
+
+
 def test_a_clock_that_was_not_written_is_no_time() -> None:
-    clocks = np.array([[[5, 105], [7, 110]], [[5, 105], [0, 0]]], np.uint64)
-    assert bench.cycles("i1_16", clocks[:1]) == [105]
+    taken = np.array([[[5, 105], [7, 110]], [[5, 105], [0, 0]]], np.uint64)
+    assert bench.cycles("i1_16", taken[:1]) == [105]
     with pytest.raises(DeviceError, match="i1_16: it gave no time for some of its 2 warps"):
-        bench.cycles("i1_16", clocks)
+        bench.cycles("i1_16", taken)
 
 
 @pytest.mark.parametrize("kind", ["f16", "f32", "f64"])

@@ -75,7 +75,7 @@ def test_what_cannot_be_shown_is_one_line(arguments: list[str], said: str, tmp_p
 
 def test_timing_compare() -> None:
     text = RUN.invoke(app, ["timing", "compare"])
-    assert text.exit_code == 0 and "57 of 59 figures within 3 %" in text.stdout
+    assert text.exit_code == 0 and "57 of 61 figures within 3 %" in text.stdout
     strict = RUN.invoke(app, ["timing", "compare", "--with", "luo_h800", "--tolerance", "0.01"])
     assert strict.exit_code == 0 and "28 figures within 0.01 %" in strict.stdout
     unknown = RUN.invoke(app, ["timing", "compare", "--with", "sun_a10"])
@@ -114,6 +114,12 @@ def test_timing_plot_refuses_other_formats(tmp_path) -> None:
             ["--only", "ldmatrix.x5"],
             "no measured instruction of hopper matches 'ldmatrix.x5'; nearest: ldmatrix.x1",
         ),
+        (
+            ["--group", "scalar", "--only", "mad.lo.u33", "--compile-only"],
+            "no timed scalar instruction matches 'mad.lo.u33'; nearest: mad.lo.u32",
+        ),
+        (["--group", "memory", "--only", "ld.global", "--compile-only"], "memory is measured whole"),
+        (["--group", "scalars"], "'scalars' is not one of 'matrix', 'scalar', 'memory'"),
         (["--out", "no/such/folder.yaml"], "no/such/folder.yaml: cannot be written"),
         ([], "name a file"),
         (["--compile-only", "--arch", "cdna3", "--only", "ld.shared"], "nvcc"),
