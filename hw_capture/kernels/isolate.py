@@ -29,6 +29,8 @@ _FETCH = re.compile(
     r"(?:U?MOV|U?LDC\S*|LDCU\S*|IMAD\.MOV(?:\.U32)?) U?R\d+, (?:U?RZ, U?RZ, )?c\[0x0\]\[0x[0-9a-f]+\]"
 )
 _CONSTANT = re.compile(r"c\[0x0\]\[0x([0-9a-f]+)\]")
+_OUTSIDE = re.compile(r"\bSR_|\b(?:U?VOTEU?|ELECT|MATCH)\b")
+"""What gives a result that depends on no operand: special registers, and what the threads of a warp do."""
 _OWN_PLACE = re.compile(r"S2R R\d+, SR_TID\.Y")
 _TAIL_COPY = re.compile(r"(?:MOV R\d+, UR\d+|IMAD\.U32 R\d+, RZ, RZ, UR\d+)")
 _CONTROL = (
@@ -138,7 +140,7 @@ def isolate(case: Case, listing: Sequence[str], frame: Frame) -> Isolated:
         raise SassError(f"{case.label}: '{strange[0]}' is not the frame's, and no result depends on it")
     marks = [number for number in own if _holds(lines[number], PREDICATE_MARK)]
     names = tuple(lines[number].name for number in own if number not in copies and number not in marks)
-    return Isolated(names, _named(called), _untouched(case, lines, reached))
+    return Isolated(names, _named(called), _untouched(case, lines, reached, own))
 
 
 def _parts(listing: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:
@@ -364,7 +366,7 @@ def _for_nothing(lines: Sequence[_Line], reached: set[int], left: Sequence[int])
     return found
 
 
-def _untouched(case: Case, lines: Sequence[_Line], reached: set[int]) -> str:
+def _untouched(case: Case, lines: Sequence[_Line], reached: set[int], own: Sequence[int]) -> str:
     """The loaded sources that no result depends on; "all" where a result depends on no source at all."""
     used = {_offset(lines[number]) for number in reached if _is_load(lines[number])}
     for number, line in enumerate(lines):  # a loaded value that is stored as it came
@@ -375,6 +377,7 @@ def _untouched(case: Case, lines: Sequence[_Line], reached: set[int]) -> str:
                 if _is_load(before) and before.written & _wanted(line)
             }
     missing = [case.slot(place) for place in case.loaded if offset_of(place) not in used]
-    if "u" in case.kinds or not case.form.inputs:
+    outside = any(_OUTSIDE.search(lines[number].text) for number in own if number in reached)
+    if "u" in case.kinds or not case.form.inputs or (outside and not case.loaded):
         return ""
     return "all" if len(missing) == len(case.loaded) else "".join(missing)

@@ -34,6 +34,19 @@ def test_a_table_holds_the_forms_of_the_list_and_no_others(target: str) -> None:
     assert loaded | constants | set(table.refused) == set(forms)  # nothing else is computed by the compiler
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_is_folded_and_what_is_computed_is_what_can_be(target: str) -> None:
+    """A shuffle of a value that all threads share once went as nothing, an election as a constant."""
+    table = sass.load(target)
+    for form in ptx_forms.load().forms:
+        for operands in form.kinds:
+            row = table.row(form.name, operands)
+            if row is None and form.name not in table.refused:
+                assert "z" in operands or form.name in ("mov.f32; neg.f32", "mov.f32; abs.f32")
+            if row is not None and row.sass == sass.NONE and "z" not in operands:
+                assert re.match(r"mov[.]|cvta[.]|cvt[.]\w+[.]\w+$|(and|or|xor|not)[.]pred", form.name)
+
+
 def test_every_form_is_an_instruction_of_some_target() -> None:
     refused = [set(sass.load(target).refused) for target in TARGETS]
     assert set.intersection(*refused) == set()

@@ -132,6 +132,13 @@ def test_kernel_parameters_are_operands_and_other_constants_are_not() -> None:
     assert _cut(special, "MOV R4, c[0x0][0xc]", STORE, kinds="").names == ("MOV",)
 
 
+def test_what_the_warp_decides_is_no_constant() -> None:
+    elect = Form("elect.sync", "", ("b32",), ("b32",), "", ("i",), ("0xffffffff",))
+    assert _cut(elect, "ELECT P0, UR4, PT", "MOV R4, UR4", STORE, kinds="i").names == ("ELECT", "MOV")
+    assert not _cut(elect, "S2R R4, SR_LANEID", STORE, kinds="i").constant
+    assert _cut(elect, "MOV R4, 0x1", STORE, kinds="i").constant
+
+
 def test_an_effect_is_all_that_is_not_the_frames() -> None:
     assert _cut(BAR, "NOP", kinds="i").names == ("NOP",)
     assert _cut(ADD, *LOADS, "NOP", "IADD3 R4, R2, R3, RZ", STORE).names == ("IADD3",)
