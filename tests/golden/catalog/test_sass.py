@@ -43,7 +43,8 @@ def test_what_is_folded_and_what_is_computed_is_what_can_be(target: str) -> None
             row = table.row(form.name, operands)
             if row is None and form.name not in table.refused:
                 assert "z" in operands or form.name in ("mov.f32; neg.f32", "mov.f32; abs.f32")
-            if row is not None and row.sass == sass.NONE and "z" not in operands:
+            left_out = target == "sm_75" and re.match(r"cvt[.]r[nz][.]satfinite[.]f16[.]f32", form.name)
+            if row is not None and row.sass == sass.NONE and "z" not in operands and not left_out:
                 assert re.match(r"mov[.]|cvta[.]|cvt[.]\w+[.]\w+$|(and|or|xor|not)[.]pred", form.name)
 
 
