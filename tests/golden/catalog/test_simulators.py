@@ -45,7 +45,7 @@ def test_an_option_has_the_figures_of_its_instructions_in_their_order() -> None:
 
 
 def test_one_missing_figure_leaves_out_its_option() -> None:
-    names = ["add.s32", "max.s32", "mul.lo.s32", "mad.lo.s32", "div.s32"]
+    names = ["add.s32", "max.s32", "mul.lo.s32", "mad.lo.s32", "div.u32"]
     figures = [_figure(name, "completion_latency", 4 + n) for n, name in enumerate(names)]
     assert "\n-ptx_opcode_latency_int 4,5,6,7,8\n" in fragment("gpgpu-sim", figures).text
     assert "\n-ptx_opcode_latency_int" not in fragment("gpgpu-sim", figures[:-1]).text
