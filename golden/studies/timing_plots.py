@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from golden.catalog.timing import Figure, load
 from golden.errors import FileFormatError, ToolMissing, no_match
 from golden.files.output import write_whole
+from golden.studies import kernel_plots
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -31,8 +32,8 @@ _COLOURS = ("#6673b3", "#2a7fb5", "#35a19b", "#86b84f", "#e0a030", "#d0553d")
 def draw(
     ours: str | Path, folder: Path, chosen: Sequence[str] | None = None, form: str = "svg"
 ) -> list[Path]:
-    """Writes a picture for each instruction, those of FIGURES by default; of a file with latencies by size
-    all of these in one picture, by default; returns the files.
+    """Writes a picture for each instruction, those of FIGURES by default; of a file with latencies by size,
+    or of whole products, all of these in one picture, by default; returns the files.
 
     Raises:
         ToolMissing: no matplotlib. UnknownNameError: an instruction has no points in the file.
@@ -41,6 +42,8 @@ def draw(
     figures = load(ours)
     if chosen is None and any(figure.key.size for figure in figures):
         pictures = {"sizes": staircase(figures)}
+    elif chosen is None and any(figure.quantity == kernel_plots.MARK for figure in figures):
+        pictures = {"kernels": products(figures)}
     else:
         wanted = {name.replace("/", "_").replace(":", "_"): name for name in chosen} if chosen else FIGURES
         pictures = {stem: picture(instruction, figures) for stem, instruction in wanted.items()}
@@ -80,6 +83,16 @@ def picture(instruction: str, figures: Sequence[Figure]) -> Picture:
         right, [figure for figure in mine if figure.quantity == "latency"], "Latency of one round (cycles)"
     )
     canvas.suptitle(f"{instruction}, {mine[0].device}", fontsize=11)
+    return canvas
+
+
+def products(figures: Sequence[Figure]) -> Picture:
+    """Returns the throughput of whole products by kernel, size and stages as a matplotlib figure."""
+    canvas = _canvas()
+    left, right = canvas.subplots(1, 2, gridspec_kw=_MARGINS)
+    shown = [figure for figure in figures if figure.quantity == kernel_plots.QUANTITY]
+    kernel_plots.fill(left, right, shown)
+    canvas.suptitle(f"Matrix products in bf16, sums in f32, {shown[0].device}", fontsize=11)
     return canvas
 
 

@@ -94,10 +94,13 @@ def check(subject: Subject, disassembly: str) -> dict[str, int]:
     """Holds every loop of a subject against its instruction;
     returns the SASS of one execution; raises SassError."""
     codes = loops.kernels(disassembly)
-    once = loops.counted(codes["single"].names()) if subject.ins is not None else None
+    once = loops.counted(codes["single"].names(), subject.mnemonics) if "single" in codes else None
     found: dict[str, int] = {}
     for program in subject.programs():
         label = f"{subject.label} ({program.name})"
+        if program.once:
+            loops.check_once(label, codes[program.name], once if program.chain == "alone" else None)
+            continue
         found = loops.check(label, codes[program.name], once, program.ilp * UNROLL, subject.mnemonics)
         if program.chain == "steady" and any(
             name.startswith("WARPGROUP.DEPBAR") for name in codes[program.name].loop()
@@ -162,11 +165,11 @@ def data(fmt: str, kind: str, seed: int = 1) -> npt.NDArray[np.uint32]:
 def _time(
     buffers: _Buffers, subject: Subject, program: Program, kernel: Kernel, repeats: int
 ) -> Iterator[Timing]:
-    rounds = ROUNDS[subject.lanes]
+    rounds = 1 if program.once else ROUNDS[subject.lanes]
     most_threads = int(kernel.function.max_threads_per_block)
     for operands in OPERANDS:
         held = buffers.operands(subject.operands, operands)
-        for warps in subject.warps():
+        for warps in (1,) if program.once else subject.warps():
             if warps * 32 <= most_threads:
                 runs = [_run(buffers, kernel, held, warps, rounds // UNROLL) for _ in range(repeats + 1)][1:]
                 cycles = (statistics.median(runs), min(runs), max(runs))

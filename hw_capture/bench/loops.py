@@ -109,5 +109,12 @@ def check(
     return {name: n // times for name, n in found.items()}
 
 
+def check_once(label: str, code: Code, once: Counter[str] | None) -> None:
+    """Checks that a kernel holds the matrix instructions of one execution, or none; raises SassError."""
+    found = counted(code.names())
+    if found != (once or Counter()):
+        raise SassError(f"{label}: the kernel holds {_text(dict(found))}, expected {_text(dict(once or {}))}")
+
+
 def _text(counts: dict[str, int]) -> str:
     return ", ".join(f"{n} x {name}" for name, n in counts.items()) or "no such instruction"

@@ -39,14 +39,16 @@ DATA_WORDS = 4096
 class Program:
     """One kernel: `chain` says what the time of one round means.
 
-    chain: "c" (through C, or an address), "a" (through A), "group" (one wgmma, committed and waited for) or
-    "steady" (wgmma after wgmma on one accumulator).
+    chain: "c" (through C, or an address), "a" (through A), "group" (one wgmma, committed and waited for),
+    "steady" (wgmma after wgmma on one accumulator), "alone" (one, and a use of its result, between two
+    readings of the clock) or "empty" (that use without it). once: whether one run is one round of one warp.
     """
 
     name: str
     chain: str
     ilp: int
     source: str
+    once: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class Subject:
     to. work: multiply-adds or bytes of one instruction of a warp or warpgroup, in `unit`. operands: format of
     the random operands.
     mnemonics: beginnings of the SASS names that count as the instruction, for what is no matrix instruction.
+    counted: whether a kernel `single` says how many of them it becomes; else it is one each.
     """
 
     name: str
@@ -72,6 +75,8 @@ class Subject:
     step: str = ""
     finish: str = ""
     completes: bool = True
+    counted: bool = False
+    ilps: tuple[int, ...] = ILPS
 
     @property
     def label(self) -> str:
@@ -90,13 +95,17 @@ class Subject:
     def programs(self) -> list[Program]:
         """The kernels of this subject."""
         if self.ins is None:
-            return [self._plain(ilp) for ilp in ILPS]
+            return [self._plain(ilp) for ilp in self.ilps]
         if self.lanes == 128:
             return [_warpgroup(self, self.ins, chain) for chain in ("group", "steady")]
         if self.group == "emulated":
-            return [_warp(self, self.ins, "a", ilp) for ilp in (1, 2)]
+            both = [_warp(self, self.ins, "a", ilp) for ilp in (1, 2)]
+            # 4 bits: a subroutine, of which nothing can be merged or hoisted.
+            return [*both, _warp(self, self.ins, "c", 1)] if self.ins.formats["a"].bits == 4 else both
         chains = [_warp(self, self.ins, "c", ilp) for ilp in ILPS]
-        return chains if self.group == "wmma" else [*chains, _warp(self, self.ins, "a", 1)]
+        if self.group == "wmma":
+            return [*chains, *(_alone(self.ins, chain) for chain in ("alone", "empty"))]
+        return [*chains, _warp(self, self.ins, "a", 1)]
 
     def source(self) -> str:
         """One compilation unit: the kernels, and for a PTX instruction also one kernel `single` that
@@ -105,18 +114,16 @@ class Subject:
         if self.ins is not None:
             parts.append(kernels.inline(self.ins, self.form, "mma"))
             parts.append(kernels.source(self.ins, self.form, "single", complete=False))
+        elif self.counted:
+            parts.append(self._loop("single", 1, unroll=1))
         return "".join(parts + [program.source for program in self.programs()])
 
     def _plain(self, ilp: int) -> Program:
-        text = _render(
-            f"c_{ilp}",
-            self.label,
-            ilp,
-            setup=self.setup.replace("ILP", str(ilp)),
-            step=self.step,
-            finish=self.finish,
-        )
-        return Program(f"c_{ilp}", "c", ilp, text.replace("ILP", str(ilp)))
+        return Program(f"c_{ilp}", "c", ilp, self._loop(f"c_{ilp}", ilp))
+
+    def _loop(self, name: str, ilp: int, unroll: int = UNROLL) -> str:
+        parts = {"setup": self.setup, "step": self.step, "finish": self.finish}
+        return _render(name, self.label, ilp, parts, unroll=unroll).replace("ILP", str(ilp))
 
 
 @cache
@@ -134,10 +141,12 @@ def template(name: str) -> Template:
     return environment.get_template(f"{name}.cu")
 
 
-def _render(name: str, title: str, ilp: int, warm: bool = True, **parts: str) -> str:
+def _render(
+    name: str, title: str, ilp: int, parts: dict[str, str], *, warm: bool = True, unroll: int = UNROLL
+) -> str:
     empty = dict.fromkeys(("setup", "begin", "step", "after", "end", "finish"), "")
     return template("loop").render(
-        name=name, title=title, ilp=ilp, warm=warm, unroll=UNROLL, **(empty | parts)
+        name=name, title=title, ilp=ilp, warm=warm, unroll=unroll, **(empty | parts)
     )
 
 
@@ -183,9 +192,20 @@ def _warp(subject: Subject, ins: Instruction, chain: str, ilp: int) -> Program:
         setup += _load(c, "c", 0, zero=True) + f"    {d.word} d[{ilp}][{d.count}];\n"
         step = f"                mma(d[i], a[i], b[i], c{metadata});\n" + _feedback(subject, a, b, d)
     name = f"{chain}_{ilp}"
-    return Program(
-        name, chain, ilp, _render(name, ins.name, ilp, setup=setup, step=step, finish=_store(d, "d", ilp))
-    )
+    parts = {"setup": setup, "step": step, "finish": _store(d, "d", ilp)}
+    return Program(name, chain, ilp, _render(name, ins.name, ilp, parts))
+
+
+def _alone(ins: Instruction, chain: str) -> Program:
+    """One instruction between two readings of the clock, as H. Abdelkhalik et al. first tried it, or
+    nothing."""
+    a, b, d = (kernels.registers(ins, operand) for operand in "abd")
+    c = kernels.registers(ins, "c")
+    setup = _load(a, "a", 0) + _load(b, "b", 1031) + _load(c, "c", 0, zero=True) + _load(d, "d", 64, chains=1)
+    step = "        mma(d[0], a, b, c);" if chain == "alone" else ""
+    parts = {"word": d.word, "setup": setup, "step": step, "finish": _store(d, "d", 1)}
+    text = template("alone").render(name=chain, title=ins.name, last=d.count - 1, **parts)
+    return Program(chain, chain, 1, text, once=True)
 
 
 def _feedback(subject: Subject, a: kernels.Registers, b: kernels.Registers, d: kernels.Registers) -> str:
@@ -193,9 +213,24 @@ def _feedback(subject: Subject, a: kernels.Registers, b: kernels.Registers, d: k
     and B."""
     if subject.group != "emulated":
         return "                a[i][0] = d[i][0];"
+    if subject.ins is not None and subject.ins.traits.kernel == "wmma":
+        return _feedback_of_all(a, b, d)
     lines = [f"                a[i][{j}] = d[i][{j % d.count}];" for j in range(a.count)]
     lines += [f"                b[i][{j}] = d[i][{j % d.count}] ^ mask[{j}];" for j in range(b.count)]
     return "\n".join(lines)
+
+
+def _feedback_of_all(a: kernels.Registers, b: kernels.Registers, d: kernels.Registers) -> str:
+    """The same with every register of the result in use, and none of A the same as another: wmma is two
+    instructions, of which the compiler leaves out one that nobody reads, or that the other one equals."""
+    of_a = [f"d[i][{j}]" for j in range(min(a.count, d.count))]
+    of_a += [f"d[i][{j % d.count}] ^ mask[{j % b.count}]" for j in range(d.count, a.count)]
+    of_b = [f"d[i][{(a.count + j) % d.count}] ^ mask[{j}]" for j in range(b.count)]
+    pairs = [
+        *(("a", j, text) for j, text in enumerate(of_a)),
+        *(("b", j, text) for j, text in enumerate(of_b)),
+    ]
+    return "\n".join(f"                {name}[i][{j}] = {text};" for name, j, text in pairs)
 
 
 def _warpgroup(subject: Subject, ins: Instruction, chain: str) -> Program:
@@ -218,7 +253,7 @@ def _warpgroup(subject: Subject, ins: Instruction, chain: str) -> Program:
         wait = '    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");'
         commit = '        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");'
         parts |= {"begin": "    wgmma_begin();", "after": commit, "end": wait}
-    return Program(chain, chain, 1, _render(chain, subject.label, 1, False, **parts))
+    return Program(chain, chain, 1, _render(chain, subject.label, 1, parts, warm=False))
 
 
 def _shared(name: str, size: int, stride: int, offset: int) -> str:

@@ -22,6 +22,8 @@ _TITLES = {
     "wgmma": "wgmma; interval: one after the other on one accumulator; completion: one, committed and "
     "waited for",
     "wgmma.sp": "wgmma.sp, measured as wgmma; FMA count the zeros of A",
+    "wmma.moves": "wmma.load and wmma.store of packed matrices; what a load gives is added to the address of "
+    "the next; padded: 16 bytes between rows",
     "movement": "Matrix loads, stores and transposes, and ld.shared",
     "emulated": "mma that the compiler makes of other instructions; a chain through A and B with one LOP3 a "
     "register of B",
@@ -138,6 +140,9 @@ def summary(subject: Subject, timings: Sequence[Timing]) -> dict[str, float]:
     The completion latency is the shortest round of one warp: no round can be shorter. With ILP 1 it may be
     longer, since ptxas fills a gap of 16 cycles with a NOP that costs one more.
 
+    Of an emulated instruction it is that through A and B, `completion_c` that through C. `single`: one
+    instruction and a use of its result, `empty`: that use; the two overlap, so that no difference is taken.
+
     wgmma occupies all four sub-cores: its interval is that of one warpgroup.
     """
     least = subject.lanes // 32
@@ -146,13 +151,16 @@ def summary(subject: Subject, timings: Sequence[Timing]) -> dict[str, float]:
     if subject.completes:
         chain = "group" if subject.lanes == 128 else _main(subject)
         found["completion"] = min(t.cycles for t in timings if t.chain == chain and t.warps == least)
-    if "a" in first and subject.group != "emulated":
-        found["completion_a"] = first["a"]
+    if "a" in first:
+        through, chain = ("completion_c", "c") if subject.group == "emulated" else ("completion_a", "a")
+        found |= {through: first[chain]} if chain in first else {}
+    found |= {key: first[chain] for key, chain in (("single", "alone"), ("empty", "empty")) if chain in first}
     if subject.lanes == 128:
         found["interval"] = first["steady"]
-    elif subject.group in ("mma", "mma.sp", "wmma"):
+    elif subject.group in ("mma", "mma.sp", "wmma", "emulated"):
+        chain = _main(subject)
         found["interval"] = min(
-            t.cycles / (t.ilp * t.warps / 4) for t in timings if t.chain == "c" and t.warps % 4 == 0
+            t.cycles / (t.ilp * t.warps / 4) for t in timings if t.chain == chain and t.warps % 4 == 0
         )
     elif not subject.completes:
         found["interval"] = first["c"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from golden.catalog.architectures import get_architecture
 from golden.catalog.lookup import instruction, instructions
 from golden.instruction import Instruction
-from hw_capture.bench import movement
+from hw_capture.bench import movement, wmma_moves
 from hw_capture.bench.programs import Subject
 from hw_capture.kernels import kernels
 
@@ -34,15 +34,6 @@ _SPARSE_WGMMA_TYPES = (
     ("64", "f16.e4m3.e4m3"),
     ("64", "s32.s8.s8"),
 )
-_WMMA = (
-    "m16n16k16.f32.f32",
-    "m16n16k16.f16.f16",
-    "m16n16k16.f32.bf16.bf16.f32",
-    "m16n16k8.f32.tf32.tf32.f32",
-    "m16n16k16.s32.s8.s8.s32",
-    "m16n16k16.s32.u8.u8.s32",
-    "m8n8k4.f64.f64.f64.f64.rn",
-)
 FORM_NAMES = {"shared": "SS", "registers": "RS"}
 
 
@@ -58,7 +49,8 @@ def all_subjects(architecture: str = "hopper") -> list[Subject]:
     """Everything that is measured on an architecture."""
     return [
         *_mma(architecture),
-        *_wmma(architecture),
+        *(of_instruction(ins) for ins in _wmma(architecture)),
+        *wmma_moves.subjects(_wmma(architecture)),
         *movement.subjects(get_architecture(architecture).movement),
         *_wgmma(architecture),
     ]
@@ -75,13 +67,17 @@ def _mma(architecture: str) -> Iterable[Subject]:
             yield of_instruction(ins)
 
 
-def _wmma(architecture: str) -> Iterable[Subject]:
-    known = {ins.name for ins in instructions(architecture)}
-    for order in ("row.col", "row.row"):
-        for shape in _WMMA:
-            name = f"wmma.mma.sync.aligned.{order}.{shape}"
-            if name in known:
-                yield of_instruction(instruction(architecture, name))
+def _wmma(architecture: str) -> list[Instruction]:
+    """Every wmma but for those that differ in saturation or a directed rounding: they are the same machine
+    code but for a modifier."""
+    return [
+        ins
+        for ins in instructions(architecture)
+        if ins.traits.kernel == "wmma"
+        and kernels.supported(ins)
+        and not kernels.opaque(ins)
+        and not ins.name.endswith((".satfinite", ".rz", ".rm", ".rp"))
+    ]
 
 
 def _wgmma(architecture: str) -> Iterable[Subject]:

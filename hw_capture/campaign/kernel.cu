@@ -111,19 +111,24 @@ static __device__ __forceinline__ const unsigned char *campaign_row(const campai
     return s.nibbles + (CAMPAIGN_PATTERN ? row * CAMPAIGN_CHUNKS : 0);
 }
 
+// c of an element of D.
+static __device__ __forceinline__ campaign_code campaign_c_at(const campaign_plan &plan, const campaign_area &s, int row, int column)
+{
+    const unit_element a = s.a[row * CAMPAIGN_A_STRIDE + plan.turn];
+    const unit_element b = s.b[column * CAMPAIGN_B_STRIDE + campaign_column(campaign_row(s, row), plan.turn)];
+    return (campaign_code)campaign_c_of(&plan, row, column, a, b);
+}
+
 // c of the lane's own elements.
 static __device__ __forceinline__ void campaign_make_c(const campaign_plan &plan, const campaign_area &s, int lane)
 {
-    const int first = plan.turn;
 #pragma unroll 1
     for (int r = 0; r < CAMPAIGN_C_REGISTERS; r++) {
         campaign_register word = 0;
 #pragma unroll 1
         for (int e = 0; e < CAMPAIGN_C_PER_REGISTER; e++) {
             const int row = CAMPAIGN_C_ROW(lane, r, e), column = CAMPAIGN_C_COLUMN(lane, r, e);
-            const unit_element a = s.a[row * CAMPAIGN_A_STRIDE + first];
-            const unit_element b = s.b[column * CAMPAIGN_B_STRIDE + campaign_column(campaign_row(s, row), first)];
-            word |= (campaign_register)campaign_c_of(&plan, row, column, a, b) << e * CAMPAIGN_C_BITS;
+            word |= (campaign_register)campaign_c_at(plan, s, row, column) << e * CAMPAIGN_C_BITS;
         }
         s.c[CAMPAIGN_OWN(r, lane)] = word;
     }
@@ -263,7 +268,11 @@ campaign(u64 seed, u64 first, u64 tiles, int kind, unsigned long long *counts, u
         for (int j = 0; j < CAMPAIGN_D_REGISTERS * CAMPAIGN_D_PER_REGISTER; j++) {
             const int r = j / CAMPAIGN_D_PER_REGISTER, e = j % CAMPAIGN_D_PER_REGISTER;
             const int row = CAMPAIGN_D_ROW(lane, r, e), column = CAMPAIGN_D_COLUMN(lane, r, e);
+#if CAMPAIGN_C_ELSEWHERE // another lane holds it
+            const campaign_code c = campaign_c_at(plan, s, row, column);
+#else
             const campaign_code c = campaign_extract(s.c, lane, j, CAMPAIGN_C_PER_REGISTER, CAMPAIGN_C_BITS);
+#endif
             const campaign_code d = campaign_extract(s.d, lane, j, CAMPAIGN_D_PER_REGISTER, CAMPAIGN_D_BITS);
             const campaign_code expected = campaign_golden(s, row, column, c);
             const int found = campaign_class(d);

@@ -17,7 +17,7 @@ from golden.files.inputs import read_json
 from golden.files.output import write_text
 from golden.instruction import Instruction
 from hw_capture.campaign.run import Outcome
-from hw_capture.campaign.source import COUNTS
+from hw_capture.campaign.source import COUNTS, dots_of_tile
 
 _FORMAT = 1
 _NUMBER = (int, float)
@@ -231,10 +231,10 @@ def _check_counts(item: dict[str, Any], where: str) -> None:
         )
     ins = _instruction(item, where)
     tiles = item["next_tile"] - item["first_tile"]
-    if tiles < 0 or item["dots"] != tiles * ins.m * ins.n:
+    if tiles < 0 or item["dots"] != tiles * dots_of_tile(ins):
         raise FileFormatError(
             f"{where}: counts contradict each other: {item['dots']} dot products, tiles from "
-            f"{item['first_tile']} to {item['next_tile']} of {ins.m * ins.n}"
+            f"{item['first_tile']} to {item['next_tile']} of {dots_of_tile(ins)}"
         )
     kept = len(item["records"])
     if (

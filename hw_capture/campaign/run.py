@@ -22,7 +22,7 @@ import numpy as np
 
 from golden.instruction import Instruction
 from golden.stimuli import KINDS
-from hw_capture.campaign.source import COUNTS, EXHAUSTIVE, RECORDS, device_source
+from hw_capture.campaign.source import COUNTS, EXHAUSTIVE, RECORDS, device_source, dots_of_tile
 from hw_capture.errors import DeviceError, ToolMissing
 from hw_capture.gpu import processes
 from hw_capture.gpu.device import Device
@@ -209,7 +209,7 @@ def run(bench: Bench, plan: Plan, progress: Callable[[int, int], None] | None = 
         Interrupted: Ctrl-C; it holds the outcome of what was counted by then.
     """
     ins = bench.ins
-    per_tile = ins.m * ins.n
+    per_tile = dots_of_tile(ins)
     wanted = math.ceil(plan.dots / per_tile)
     before, done, size, spent = bench.counts(), 0, min(_FIRST_LAUNCH, wanted), 0.0
     while done < wanted and spent < plan.seconds:
@@ -233,10 +233,9 @@ def run(bench: Bench, plan: Plan, progress: Callable[[int, int], None] | None = 
 def _outcome(bench: Bench, plan: Plan, before: Mapping[str, int], tiles: int, seconds: float) -> Outcome:
     ins = bench.ins
     found = {name: count - before[name] for name, count in bench.counts().items()}
-    if found["dots"] != tiles * ins.m * ins.n:
-        raise DeviceError(
-            f"{ins.name}: the GPU counted {found['dots']} dot products, expected {tiles * ins.m * ins.n}"
-        )
+    wanted = tiles * dots_of_tile(ins)
+    if found["dots"] != wanted:
+        raise DeviceError(f"{ins.name}: the GPU counted {found['dots']} dot products, expected {wanted}")
     if sum(found[name] for name in COUNTS[2:]) != found["dots"] or found["mismatches"] > found["dots"]:
         raise DeviceError(f"{ins.name}: the GPU's counts contradict each other: {found}")
     return Outcome(

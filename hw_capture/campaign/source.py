@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from golden.instruction import Instruction
 from golden.model import device_text
 from golden.number.formats import Format
@@ -48,8 +50,8 @@ class Compilation:
 
 
 def supported(ins: Instruction) -> bool:
-    """Whether a campaign can run the instruction: one with a kernel and layouts of one product."""
-    fragments = ins.fragments if kernels.supported(ins) and ins.blocks == 1 else None
+    """Whether a campaign can run the instruction: one with a kernel and layouts."""
+    fragments = ins.fragments if kernels.supported(ins) else None
     if fragments is None or not device_text.supported(ins):
         return False
     held = [getattr(fragments, name) for name in "abcd" if not _from_shared(ins, name)]
@@ -63,12 +65,25 @@ def _from_shared(ins: Instruction, operand: str) -> bool:
     return "shared" in ins.traits.places_of(operand)
 
 
+def tile_shape(ins: Instruction) -> tuple[int, int]:
+    """Rows of A and columns of B of a tile. The blocks of an instruction that has several stand one below the
+    other in A, side by side in B; a result is that of a row and a column of one block."""
+    return ins.m * ins.blocks, ins.n * ins.blocks
+
+
+def dots_of_tile(ins: Instruction) -> int:
+    """Results of a tile; a CPU's vector instructions take one lane at a time."""
+    return ins.m * ins.n * (ins.blocks if ins.traits.kernel in kernels.GENERATORS else 1)
+
+
 def exhaustive_tiles(ins: Instruction) -> int | None:
     """Tiles that take all pairs of an A code and a B code once, at one k with one c; None where that cannot
     be done.
 
     Tile number t has pair block t % (this), k = t / (this) % K, and c number t / (this * K).
     """
+    if ins.blocks > 1:  # a row meets the columns of its own block alone
+        return None
     bits = [ins.formats[name].bits - ins.formats[name].ignored_low for name in "ab"]
     blocks = [(1 << width) // size for width, size in zip(bits, (ins.m, ins.n), strict=True)]
     return blocks[0] * blocks[1] if not ins.sparse and max(bits) <= 19 and min(blocks) else None
@@ -91,6 +106,7 @@ def device_source(ins: Instruction, faults: Mapping[str, Any] | None = None) -> 
         "LANES": kernels.lanes(ins),
         "RECORDS": RECORDS,
         "OWN_RESULTS": int(_own_results(ins)),
+        "C_ELSEWHERE": int(_c_elsewhere(ins)),
     }
     form = "shared" if _from_shared(ins, "a") else "registers"
     parts = [
@@ -152,8 +168,8 @@ def _constants(ins: Instruction) -> dict[str, object]:
         f"{name.upper()}_{key}": value for name in "abcd" for key, value in _reach(ins.formats[name]).items()
     }
     return {
-        "M": ins.m,
-        "N": ins.n,
+        "M": tile_shape(ins)[0],
+        "N": tile_shape(ins)[1],
         "K": ins.stored_k,
         "LOGICAL_K": ins.k,
         "IS_FLOAT": int(a.is_float),
@@ -215,8 +231,17 @@ def _register_macros(ins: Instruction) -> dict[str, object]:
     return values
 
 
+def _c_elsewhere(ins: Instruction) -> bool:
+    """Whether element i of a lane is another place in C than in D: m8n8k4 with c in f16 and d in f32."""
+    c, d = (layout.coordinates() for layout in _results(ins).values())
+    return any(
+        not np.array_equal(c[key].reshape(len(c[key]), -1), d[key].reshape(len(d[key]), -1))
+        for key in ("row", "col")
+    )
+
+
 def _results(ins: Instruction) -> dict[str, Layout]:
-    """The layouts of C and D: element i of a lane is the same place in both."""
+    """The layouts of C and D."""
     c, d = ins.fragments.c, ins.fragments.d  # type: ignore[union-attr]
     assert c is not None and d is not None
     return {"C": c, "D": d}
@@ -253,11 +278,12 @@ def _areas(ins: Instruction) -> tuple[int, dict[str, int]]:
 
 def _places(ins: Instruction, staged: Mapping[str, int]) -> tuple[int, dict[str, int]]:
     element, strides = device_text.element_bytes(ins.program, ins), _strides(ins)
+    rows, columns = tile_shape(ins)
     sizes = {
-        "RAW_A": _raw_bytes(ins, "a", ins.m * ins.stored_k),
-        "RAW_B": _raw_bytes(ins, "b", ins.n * ins.k),
-        "A": ins.m * strides["A_STRIDE"] * element,
-        "B": ins.n * strides["B_STRIDE"] * element,
+        "RAW_A": _raw_bytes(ins, "a", rows * ins.stored_k),
+        "RAW_B": _raw_bytes(ins, "b", columns * ins.k),
+        "A": rows * strides["A_STRIDE"] * element,
+        "B": columns * strides["B_STRIDE"] * element,
         **staged,
         "SLOTS": 28 * ins.stored_k,
         "NIBBLES": ins.m * ins.k // ins.pattern.chunk if ins.pattern else 0,
@@ -288,8 +314,8 @@ def _layout_macros(ins: Instruction) -> str:
     lines = _shared_words(ins) if _from_shared(ins, "a") else _register_words(ins)
     for name, layout in _results(ins).items():
         lines += [
-            f"#define CAMPAIGN_{name}_{key}(L, r, e) ({formula(layout, key[:3].lower())})"
-            for key in ("ROW", "COLUMN")
+            f"#define CAMPAIGN_{name}_{macro}(L, r, e) ({_in_tile(ins, layout, name, key)})"
+            for macro, key in (("ROW", "row"), ("COLUMN", "col"))
         ]
     if fragments.metadata is not None:
         for name, key in (("ACTIVE", "active"), ("ROW", "row"), ("CHUNK", "col")):
@@ -315,7 +341,7 @@ def _register_words(ins: Instruction) -> list[str]:
             f"#define CAMPAIGN_{name}_PLACE(i) (i)",
         ]
         for macro, key in (("ROW", "row"), ("COLUMN", "col")):
-            text = re.sub(r"\br\b", f"((i) / {lanes})", formula(layout, key))
+            text = re.sub(r"\br\b", f"((i) / {lanes})", _in_tile(ins, layout, name, key))
             text = re.sub(r"\bL\b", f"((i) % {lanes})", text)
             lines.append(f"#define CAMPAIGN_{name}_{macro}(i, e) ({text})")
     return lines
@@ -341,6 +367,14 @@ def _shared_words(ins: Instruction) -> list[str]:
             f"#define CAMPAIGN_{name}_COLUMN(i, e) {along if name == 'A' else line}",
         ]
     return lines
+
+
+def _in_tile(ins: Instruction, layout: Layout, operand: str, key: str) -> str:
+    """Row or column of an operand in the tile, as C; `tile_shape` says where blocks stand."""
+    text, along_k = formula(layout, key), (operand, key) in (("A", "col"), ("B", "row"))
+    if ins.blocks == 1 or along_k:
+        return text
+    return f"({formula(layout, 'block')} * {ins.m if key == 'row' else ins.n} + {text})"
 
 
 def formula(layout: Layout, key: str) -> str:

@@ -19,7 +19,7 @@ SIZE_UNIT = 256
 
 def bench_kernels(
     out: Annotated[
-        Path | None, typer.Option("--out", help="YAML file, such as spec/timing/kernels_h200.yaml.")
+        Path | None, typer.Option("--out", help="YAML file, such as spec/timing/hopper_h200_kernels.yaml.")
     ] = None,
     csv: Annotated[
         Path | None, typer.Option("--csv", help="CSV file, a line for each kernel and size.")
@@ -62,9 +62,13 @@ def bench_kernels(
         return
     if out is None and csv is None:
         raise typer.BadParameter("name a file", param_hint="--out")
+    from hw_capture.bench.ablation import report
+    from hw_capture.cli.timing_run import Run
+
     result = _measure(chosen, arch, gpu, sizes, runs)
     if result.points:
-        _write(result, out, csv, arch, chosen, runs)
+        yaml_text = report.yaml_text(result, arch, chosen, runs)
+        Run(arch, gpu, runs, out, csv).write(yaml_text, report.csv_text(result))
     _summary(result)
 
 
@@ -101,21 +105,8 @@ def _measure(chosen: list[Variant], arch: str, gpu: int, sizes: list[int], runs:
             raise typer.Exit(1) from None
 
 
-def _write(
-    result: Result, out: Path | None, csv: Path | None, arch: str, chosen: list[Variant], runs: int
-) -> None:
-    from hw_capture.bench.ablation import report
-
-    if out is not None:
-        report.write(result, out, arch, chosen, runs)
-    if csv is not None:
-        report.write_csv(result, csv)
-
-
 def _summary(result: Result) -> None:
-    from rich.console import Console
-
-    from golden.explain.terminal import table
+    from golden.explain.terminal import HouseConsole, table
     from hw_capture.errors import HwError
 
     rows = table("kernel", "size>", "cycles>", "TFLOP/s>", "of peak>")
@@ -123,11 +114,10 @@ def _summary(result: Result) -> None:
         cycles = f"{p.cycles[0]:,.0f}" if p.cycles else ""
         share = "" if p.share is None else f"{100 * p.share:.1f} %"
         rows.add_row(p.label, str(p.size), cycles, f"{p.teraflops:.1f}", share)
-    Console().print(rows)
-    for label, reason in result.left_out.items():
+    HouseConsole().print(rows)
+    left_out = result.conditions.left_out
+    for label, reason in left_out.items():
         typer.echo(f"left out: {label}: {reason}", err=True)
     typer.echo(f"{sum(p.checked for p in result.points):,} elements of D are as the model says")
-    if any("cublas" not in label for label in result.left_out):
-        raise HwError(
-            f"{len(result.left_out)} kernels were not measured, such as {next(iter(result.left_out))}"
-        )
+    if missing := [label for label in left_out if not label.startswith("cublas")]:
+        raise HwError(f"{len(missing)} kernels were not measured, such as {missing[0]}")

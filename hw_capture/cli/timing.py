@@ -179,12 +179,13 @@ def compare(
 
 
 def _ours(name: str) -> list[Figure]:
-    """The figures of our file, and of those beside it with scalar instructions and memory; "hopper_h100"
-    stands for the two that there are."""
+    """The figures of our file, and of those beside it with scalar instructions, memory, wmma, s4 and whole
+    products; "hopper_h100" stands for all that there are."""
     from golden.catalog import timing as tables
 
     known = tables.names()
-    parts = [part for part in (f"{name}_scalar", f"{name}_memory") if part in known]
+    kinds = ("scalar", "memory", "wmma", "s4", "kernels")
+    parts = [part for part in (f"{name}_{kind}" for kind in kinds) if part in known]
     own = [] if parts and name not in known else [name]
     return [figure for part in (*own, *parts) for figure in tables.load(part)]
 

@@ -315,7 +315,7 @@ def _kernel(ins: Instruction, form: str, name: str, function: str) -> str:
 def _wmma_moves(ins: Instruction, operands: dict[str, Registers]) -> dict[str, Any]:
     """The loads of a, b, c and the store of d: matrices packed without gaps,
     in the order that the name says."""
-    shape = f"m{ins.m}n{ins.n}k{ins.k}"
+    shape = _shape(ins)
     sizes = {"a": (ins.m, ins.k), "b": (ins.k, ins.n), "c": (ins.m, ins.n), "d": (ins.m, ins.n)}
     moves: dict[str, dict[str, Any]] = {}
     for key, (rows, columns) in sizes.items():
@@ -329,22 +329,30 @@ def _wmma_moves(ins: Instruction, operands: dict[str, Registers]) -> dict[str, A
             "words": bits // (64 if held.word == "u64" else 32),
             "pitch": columns if order == "row" else rows,
             "to_word": held.to_word,
+            "text": wmma_move(ins, key, order, held.count),
         }
         if key == "d":
-            text = (
-                f"wmma.store.d.sync.aligned.{order}.{shape}.global.{fmt.name} [%0], "
-                f"{_group(1, held.count)}, %{held.count + 1};"
-            )
             inputs = (f'"{held.constraint}"({held.from_word}(of_d[{i}]))' for i in range(held.count))
             moves[key]["inputs"] = ", ".join(inputs)
         else:
-            text = (
-                f"wmma.load.{key}.sync.aligned.{order}.{shape}.global.{fmt.name} "
-                f"{_group(0, held.count)}, [%{held.count}], %{held.count + 1};"
-            )
             moves[key]["outputs"] = ", ".join(f'"={held.constraint}"(held[{i}])' for i in range(held.count))
-        moves[key]["text"] = text
     return {"shape": shape, "loads": [moves[key] for key in "abc"], "store": moves["d"]}
+
+
+def wmma_move(ins: Instruction, operand: str, order: str, count: int, space: str = "global") -> str:
+    """The PTX that loads a, b or c of wmma, or stores d, in `count` registers.
+
+    Of a load %0 and so on are the registers, then come address and pitch (elements from one row or column to
+    the next); of a store the address comes first.
+    """
+    kind = f"{operand}.sync.aligned.{order}.{_shape(ins)}.{space}.{ins.formats[operand].name}"
+    if operand == "d":
+        return f"wmma.store.{kind} [%0], {_group(1, count)}, %{count + 1};"
+    return f"wmma.load.{kind} {_group(0, count)}, [%{count}], %{count + 1};"
+
+
+def _shape(ins: Instruction) -> str:
+    return f"m{ins.m}n{ins.n}k{ins.k}"
 
 
 @cache

@@ -3,15 +3,14 @@ loads and copies in a step of K, and nothing in local memory."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 from hw_capture.bench import loops
 from hw_capture.bench.ablation.variants import Variant
+from hw_capture.bench.building import in_parallel
 from hw_capture.errors import HwError, SassError
-from hw_capture.gpu import processes
 from hw_capture.kernels import toolchain
 
 
@@ -48,15 +47,7 @@ def build(variants: Sequence[Variant], target: str) -> Generator[Built | tuple[V
     """Compiles kernels, several at a time, and checks them; yields (variant, reason) for what fails."""
     toolchain.require("nvdisasm", "cuobjdump")
     toolchain.require("nvcc")
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        jobs = [pool.submit(_build, variant, target) for variant in variants]
-        try:
-            for job in jobs:
-                yield job.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            processes.stop_all()
-            raise
+    yield from in_parallel(partial(_build, target=target), variants)
 
 
 def _build(variant: Variant, target: str) -> Built | tuple[Variant, str]:

@@ -10,7 +10,7 @@ instruction, and all of D against the first kernel with the same instruction.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,9 @@ import numpy.typing as npt
 import golden
 from hw_capture.bench.ablation.machine_code import Built
 from hw_capture.bench.ablation.variants import Variant
-from hw_capture.bench.clocks import state
+from hw_capture.bench.building import Progress
+from hw_capture.bench.clocks import Watch, state
+from hw_capture.bench.records import Conditions
 from hw_capture.errors import DeviceError, HwError, ToolMissing
 from hw_capture.gpu.device import Device, Kernel
 from hw_capture.gpu.tensor_map import bf16_rows
@@ -32,7 +34,6 @@ LINES = 4
 """Rows and columns of D that the model computes, whole."""
 CUBLAS = "cublas"
 Codes = npt.NDArray[Any]
-Progress = Callable[[str, int, int], None]
 
 
 class ResultError(HwError):
@@ -61,16 +62,16 @@ class Point:
 
 @dataclass
 class Result:
-    """Everything of one run. left_out: what was not measured, and why. same_bits: of a library, the
-    instructions whose chain over K gives all bits of its D. sm_mhz: cycles of a kernel by its time."""
+    """Everything of one run.
 
-    facts: dict[str, Any]
-    state_before: dict[str, str]
-    state_after: dict[str, str] = field(default_factory=dict)
+    loops: what a kernel's step of K holds. same_bits: of a library, the instructions whose chain over K gives
+    all bits of its D. mhz: cycles of a kernel by its time.
+    """
+
+    conditions: Conditions
     points: list[Point] = field(default_factory=list)
     loops: dict[str, dict[str, int]] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)
-    sm_mhz: dict[str, float] = field(default_factory=dict)
+    mhz: dict[str, float] = field(default_factory=dict)
     same_bits: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -88,14 +89,14 @@ def measure(
         DeviceError: the GPU fails, or has too little memory.
         ResultError: a product is not the model's.
     """
-    result = Result(gpu.facts(), state())
+    result = Result(Watch(gpu).conditions)
     kernels = []
     for item in built:
         if isinstance(item, Built):
             kernels.append(item)
             result.loops[item.variant.label] = item.loop
         else:
-            result.left_out[item[0].label] = item[1]
+            result.conditions.left_out[item[0].label] = item[1]
     for size in sizes:
         product = Product(gpu, size, seed)
         for done, one in enumerate(kernels):
@@ -103,13 +104,13 @@ def measure(
                 progress(f"{one.variant.label}, {size}", done, len(kernels))
             point, mhz = _point(product, one, runs)
             result.points.append(point)
-            result.sm_mhz[f"{one.variant.label}, {size}"] = mhz
+            result.mhz[f"{one.variant.label}, {size}"] = mhz
         try:
             point, result.same_bits[f"{CUBLAS}, {size}"] = _library(product, runs)
             result.points.append(point)
         except ToolMissing as error:
-            result.left_out[f"{CUBLAS}, {size}"] = str(error)
-    result.state_after = state()
+            result.conditions.left_out[f"{CUBLAS}, {size}"] = str(error)
+    result.conditions.state_after = state()
     return result
 
 

@@ -38,7 +38,7 @@ def _values(name: str) -> dict[Key, float | None]:
         ("sun_a100", "mma.sp.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", "", "throughput", 4, 3, 2403.9),
         ("sun_a100", "ldmatrix.x4", "", "latency", 8, 1, 32.6),
         ("sun_a100", "ld.shared.u64", "8-way", "completion_latency", None, None, 37.0),
-        ("sun_a100", "mma_permuted.cu", "", "kernel_cycles", None, None, 303227),
+        ("sun_a100", "mma_permuted", "2048", "kernel_cycles", None, None, 303227),
         ("sun_rtx3070ti", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "", "latency", 8, 1, 64.6),
         ("sun_rtx2080ti", "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32", "", "throughput", 8, 2, 1012.6),
         ("abdelkhalik_a100", "mul24.hi.u32", "", "cycles_per_instruction", None, None, 9),

@@ -20,9 +20,11 @@ from golden.catalog import timing as tables
 from golden.catalog.timing import Key
 from golden.cli.app import app
 from golden.errors import UnknownNameError
+from golden.studies import kernel_plots
 from hw_capture.bench.ablation import banks, machine_code, report, run, variants
 from hw_capture.bench.ablation.banks import Layout, Traffic
 from hw_capture.bench.ablation.run import Point, Product, Result
+from hw_capture.bench.records import Conditions
 from hw_capture.errors import DeviceError, SassError
 from hw_capture.kernels import toolchain
 
@@ -254,15 +256,15 @@ def _result() -> Result:
         Point("mma_permuted", "mma_permuted", "", 2048, 0.07, (1.3e5, 1.3e5, 1.3e5), 0.24, 16384),
         Point("cublas", "cublas", "", 2048, 0.04, None, None, 0),
     ]
-    return Result(facts, {}, {}, points, {"mma_baseline": {"LDG": 8}}, {}, {"mma_baseline, 2048": 1980.2})
+    return Result(Conditions(facts, {}), points, {"mma_baseline": {"LDG": 8}}, {"mma_baseline, 2048": 1980.2})
 
 
 def test_written_file_reads_as_tables(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(toolchain, "require", lambda *tools: "nvcc")
     monkeypatch.setattr(toolchain, "version", lambda tool: "13.0.88")
     path, points = tmp_path / "ours.yaml", tmp_path / "points.csv"
-    report.write(_result(), path, "hopper", variants.all_variants("hopper"), 9)
-    report.write_csv(_result(), points)
+    path.write_text(report.yaml_text(_result(), "hopper", variants.all_variants("hopper"), 9))
+    points.write_text(report.csv_text(_result()))
     found = {figure.key: (figure.value, figure.unit) for figure in tables.load(path)}
     assert found[Key("mma_baseline", "2048", "kernel_cycles")] == (2e5, "cycles")
     assert found[Key("mma_baseline", "2048", "chip_throughput")] == (171.8, "TFLOP/s")
@@ -271,6 +273,19 @@ def test_written_file_reads_as_tables(tmp_path, monkeypatch) -> None:
     assert found[Key("cublas", "2048", "chip_throughput")] == (429.5, "TFLOP/s")
     assert len(found) == 8 and tables.measured(path)
     assert [row["cycles"] for row in csv.DictReader(points.open())] == ["200000", "130000", ""]
+
+
+def test_variants_are_taken_apart() -> None:
+    assert kernel_plots.parts("2048") == (2048, None, "")
+    assert kernel_plots.parts("8192, 3 stages") == (8192, 3, "")
+    assert kernel_plots.parts("4096, n256, 4 stages, cluster 2") == (4096, 4, "n256, cluster 2")
+
+
+def test_a_picture_of_the_kernels(tmp_path) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    done = RUN.invoke(app, ["timing", "plot", "--ours", "hopper_h200_kernels", "--out", str(tmp_path)])
+    text = (tmp_path / "kernels.svg").read_text()
+    assert done.exit_code == 0 and "NVIDIA H200" in text and "wgmma_tma n256, cluster 2" in text
 
 
 @pytest.mark.parametrize(
