@@ -485,15 +485,15 @@ def _export_dpi(word: str, name: str | None, out: Path | None, prefix: str | Non
 
 
 def _export_header(name: str, out: Path | None, prefix: str | None, arch: str | None) -> None:
-    from golden.catalog.architectures import architectures
+    from golden.catalog.architectures import meant
     from golden.catalog.lookup import instructions, resolve
     from golden.files import output
     from golden.vectors import c_header
 
-    if name in architectures() and arch is None:
-        text = c_header.text(
-            instructions(name), prefix or c_header.identifier(name), f"Instructions of {name}"
-        )
+    chip = meant(name) if arch is None else None
+    if chip is not None:
+        title = f"Instructions of {chip}"
+        text = c_header.text(instructions(chip), prefix or c_header.identifier(chip), title)
     else:
         ins = resolve(name, arch)
         title = f"{ins.architecture} {ins.name}"

@@ -60,7 +60,10 @@ def declared_zero(known: Facts) -> str | None:
         step.sign == "positive" and "c" in step.of for step in known.steps(Flush)
     )  # a -0 operand, too
     cleared = cleared or any(step.start == "zero" for step in known.steps_anywhere(Fma))
-    kept = ({"all -0"} if not cleared else set()) | ({"underflow"} if isinstance(last, Fma) else set())
+    earlier = known.steps(Round)[:-1]  # of results that are rounded twice
+    cleared = cleared or any(step.zero == "positive" for step in earlier)
+    tiny = isinstance(last, Fma) or bool(earlier and all(step.flush == "none" for step in earlier))
+    kept = ({"all -0"} if not cleared else set()) | ({"underflow"} if tiny else set())
     return _zero_text({what: "-0" for what in found if what in kept})
 
 
@@ -214,7 +217,8 @@ def declared_subnormal(name: str) -> Callable[[Facts], str | None]:
         if finding is None or not finding.shots:
             return None
         flushed = any(name in step.of for step in known.steps_anywhere(Flush))
-        flushed = flushed or (name == "result" and known.last.flush != "none")
+        ends = (known.last, *known.steps(Round))  # of a result that is rounded twice, both
+        flushed = flushed or (name == "result" and any(step.flush != "none" for step in ends))
         return "flushed to 0" if flushed else "kept"
 
     return declared

@@ -30,6 +30,7 @@ BLOCKS = (
     Block("f16-f32", "f16 to f32", ("f16",), "f32"),
     Block("f16-f16", "f16 to f16", ("f16",), "f16"),
     Block("bf16", "bf16 to f32", ("bf16",), "f32"),
+    Block("bf16-bf16", "bf16 to bf16", ("bf16",), "bf16"),
     Block("tf32", "tf32 to f32", ("tf32",), "f32"),
     Block("fp8", "FP8 to f32", ("e4m3", "e4m3fnuz"), "f32"),
     Block("mxfp8", "MXFP8 to f32", ("e4m3",), "f32", "ue8m0"),

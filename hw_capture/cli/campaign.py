@@ -244,7 +244,8 @@ def _chosen(arch: str, names: list[str]) -> list[Instruction]:
             if fnmatch.fnmatch(ins.name, name) and (supported(ins) or machine.supported(ins))
         ]
         if not matched:
-            known = (ins.name for ins in golden.instructions(arch) if ins.traits.kernel)
+            everything = golden.instructions(arch)
+            known = (ins.name for ins in everything if supported(ins) or machine.supported(ins))
             raise no_match(f"instruction of {arch} with a campaign", name, known)
         found.update({ins.name: ins for ins in matched})
     return list(found.values())

@@ -240,6 +240,7 @@ def test_the_command(tmp_path):
     assert run("cdna3:v_mfma_f32_16x16x16_f16", "--out", out, "--prefix", "mfma").exit_code == 0
     assert "static inline void mfma_lanes(" in out.read_text()
     assert "cdna3_v_mfma_f32_4x4x4_16b_f16_dot(" in run("cdna3").output
+    assert run("rx_7900_xtx").output == run("rdna3").output
     assert run("cdna3", "--arch", "hopper").exit_code == 2
     missing = run("cdna33")
     assert missing.exit_code == 2 and "cdna3" in missing.output
