@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.gemm.block import Block
+from golden.gemm.blocks import gemm_of_blocks, is_dask
 from golden.gemm.operands import Operands, check_operands
 from golden.gemm.order import steps_of
 from golden.gemm.plan import Plan
@@ -43,7 +44,7 @@ def gemm(
     Args:
         A, B: (..., M, K) and (..., K, N), any sizes and strides, of `plan.formats`: raw codes, or numbers
             of the dtype that NumPy or ml_dtypes has of the format. A of a sparse instruction is (..., M,
-            K/2).
+            K/2). Matrices may be dask arrays; then D is one (golden.gemm.blocks).
         plan: of `golden.plan`, `golden.plans` or `golden.find_plan`.
         C: (..., M, N), codes of plan.formats["c"]: beta * C is added after the sum, or (plan's `c: seed`)
             it is the first step's c.
@@ -61,6 +62,9 @@ def gemm(
         ShapeError, DTypeError, OperandError, MetadataError: of the operands; nothing is computed.
     """
     given = {"C": C, "metadata": metadata, "scale_a": scale_a, "scale_b": scale_b, "bias": bias}
+    if is_dask(A, B, *given.values()):
+        blocks: Bits = gemm_of_blocks(gemm, A, B, plan, given)
+        return blocks
     operands = check_operands(plan, A, B, given)
     fmt = plan.formats["d"]
     result = np.empty((*operands.batch, operands.m, operands.n), fmt.dtype)
