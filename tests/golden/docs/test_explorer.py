@@ -379,6 +379,15 @@ def test_words_find_instructions(page: ExplorerPage, words: str, architecture: s
     assert architecture in first and part in first
 
 
+def test_units_of_the_same_types_are_proposed_beside_the_first(page: ExplorerPage) -> None:
+    page.open(link(WGMMA, {"a": [0]}))
+    page.browser.evaluate("document.getElementById('choose-second').click()")
+    rows = page.browser.evaluate("[...document.querySelectorAll('#list .small')].map(e => e.textContent)")
+    assert rows and all("e4m3" in row and "\N{RIGHTWARDS ARROW} f32" in row for row in rows)
+    page.ask(SEARCHED, "b200 nvfp4")  # what somebody asks for is not held to the proposal
+    assert "mxf4nvf4" in page.text("#list button")
+
+
 def test_two_units_stand_side_by_side(page: ExplorerPage) -> None:
     operands = {"a": [0x38, 0x08, 0x01], "b": [0x38, 0x08, 0x01], "c": [0x3F800000]}
     page.open(link(WGMMA, operands, TCGEN05))
@@ -474,6 +483,9 @@ def test_text_that_is_no_json_is_refused(page: ExplorerPage) -> None:
 @pytest.mark.parametrize("width", (390, 1440))
 def test_nothing_is_wider_than_the_window(page: ExplorerPage, width: int, dark: bool) -> None:
     page.open(link(WGMMA, {"a": [0x38, 0x01], "b": [0x38, 0x01]}, TCGEN05), width, 844, dark)
+    page.browser.evaluate("document.getElementById('samples').value = '200'")
+    page.browser.evaluate("document.getElementById('run-errors').click()")
+    page.wait("document.querySelector('svg.plot') !== null")
     assert page.browser.evaluate("document.documentElement.scrollWidth") <= width
     colours = page.browser.evaluate(
         "[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"

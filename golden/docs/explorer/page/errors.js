@@ -5,17 +5,21 @@ import { Unit } from "./core.js";
 import { INFINITY, NOTHING, add, valueOf } from "./numbers.js";
 import { errorUlp, exactTerms } from "./trace.js";
 import { encode } from "./values.js";
-import { h, s } from "./dom.js";
+import { s } from "./dom.js";
 
-const LEAST = 6,
-  MOST = 30;
+// Values of F that are tried.
+const LEAST = 6;
+const MOST = 30;
 const NOT_GIVEN = -(2 ** 31);
-const WIDTH = 640,
-  HEIGHT = 300,
-  LEFT = 62,
-  BOTTOM = 44,
-  TOP = 14,
-  NAME_HEIGHT = 13;
+// The plot, in pixels.
+const LEAST_WIDTH = 300;
+const MOST_WIDTH = 640;
+const HEIGHT = 300;
+const LEFT = 62;
+const BOTTOM = 44;
+const TOP = 14;
+const NAMES = 56;
+const NAME_HEIGHT = 13;
 
 // The fraction bits of each alignment; empty where the unit has none.
 export function ownBits(unit) {
@@ -97,91 +101,68 @@ const QUANTILES = [
 export const quantile = (errors, share) =>
   errors[Math.min(Math.ceil(share * errors.length), errors.length) - 1];
 
-// The plot of `errorsByBits`, F across, error upwards in powers of two; the unit's own F is marked.
-export function plot(found, own) {
-  const levels = found
-    .flatMap(({ errors }) => QUANTILES.map(([, share]) => level(quantile(errors, share))))
-    .filter(Number.isFinite);
-  const [low, high] = [Math.floor(Math.min(...levels, -2)), Math.ceil(Math.max(...levels, 1))];
-  const x = (bits) => LEFT + ((bits - LEAST) / (MOST - LEAST)) * (WIDTH - LEFT - 90);
-  const y = (power) => TOP + ((high - power) / (high - low)) * (HEIGHT - TOP - BOTTOM);
+// The plot of `errorsByBits`, `width` pixels wide: F across, error upwards in powers of two; the unit's own F
+// is marked.
+export function plot(found, own, width) {
+  const frame = frameOf(found, Math.min(Math.max(width, LEAST_WIDTH), MOST_WIDTH));
   const label = `Error in ULP by F: ${found.length} widths, ${found[0].errors.length} dot products each`;
-  const svg = s("svg", {
-    class: "mg-picture plot",
-    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
-    role: "img",
-    "aria-label": label,
-  });
-  svg.append(
-    ...grid(x, y, low, high),
-    ...own.filter((bits) => bits >= LEAST && bits <= MOST).map((bits) => mark(x(bits), bits)),
+  const size = { width: frame.width, height: HEIGHT, viewBox: `0 0 ${frame.width} ${HEIGHT}` };
+  const curves = QUANTILES.map(([name, share]) => ({
+    name,
+    points: found.map(({ bits, errors }) => [frame.x(bits), frame.y(level(quantile(errors, share)))]),
+  }));
+  const marks = own.filter((bits) => bits >= LEAST && bits <= MOST).map((bits) => mark(frame.x(bits), bits));
+  return s(
+    "svg",
+    { class: "mg-picture plot", role: "img", "aria-label": label, ...size },
+    ...grid(frame),
+    ...marks,
+    ...curves.map(curve),
+    ...names(curves),
   );
-  const curves = QUANTILES.map(([name, share]) => ({ name, points: pointsOf(found, share, x, y, low) }));
-  curves.forEach(({ points }, i) =>
-    svg.append(
-      s("polyline", {
-        class: `curve curve${i}`,
-        points: points.map((point) => point.map((one) => one.toFixed(1)).join()).join(" "),
-      }),
-    ),
-  );
-  svg.append(...names(curves));
-  return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": label }, svg);
 }
 
 const level = (error) => (error > 0 ? Math.log2(error) : -Infinity);
 
-function grid(x, y, low, high) {
+// Where F and error lie; errors below the scale lie at its foot.
+function frameOf(found, width) {
+  const levels = found.flatMap(({ errors }) => QUANTILES.map(([, share]) => level(quantile(errors, share))));
+  const finite = levels.filter(Number.isFinite);
+  const [low, high] = [Math.floor(Math.min(...finite, -2)), Math.ceil(Math.max(...finite, 1))];
+  const right = width - NAMES;
+  const x = (bits) => LEFT + ((bits - LEAST) / (MOST - LEAST)) * (right - LEFT);
+  const y = (power) =>
+    TOP + ((high - Math.min(Math.max(power, low), high)) / (high - low)) * (HEIGHT - TOP - BOTTOM);
+  return { width, right, low, high, x, y };
+}
+
+const text = (style, x, y, content, anchor = "middle", more = {}) =>
+  s("text", { class: `${style} tick`, x, y, "text-anchor": anchor, ...more }, content);
+
+function grid({ right, low, high, x, y }) {
   const parts = [];
   const stride = Math.max(Math.ceil((high - low) / 10), 1);
   for (let power = high; power >= low; power -= stride) {
-    parts.push(s("line", { class: "mg-line faint", x1: LEFT, x2: WIDTH - 90, y1: y(power), y2: y(power) }));
-    parts.push(
-      s("text", { class: "mg-muted tick", x: LEFT - 8, y: y(power) + 4, "text-anchor": "end" }, `2^${power}`),
-    );
+    parts.push(s("line", { class: "mg-line faint", x1: LEFT, x2: right, y1: y(power), y2: y(power) }));
+    parts.push(text("mg-muted", LEFT - 8, y(power) + 4, `2^${power}`, "end"));
   }
-  for (let bits = LEAST; bits <= MOST; bits += 4)
-    parts.push(
-      s(
-        "text",
-        { class: "mg-muted tick", x: x(bits), y: HEIGHT - 26, "text-anchor": "middle" },
-        String(bits),
-      ),
-    );
-  parts.push(
-    s(
-      "text",
-      { class: "mg-text tick", x: (LEFT + WIDTH - 90) / 2, y: HEIGHT - 8, "text-anchor": "middle" },
-      "F, fraction bits kept in alignment",
-    ),
-  );
-  parts.push(
-    s(
-      "text",
-      {
-        class: "mg-text tick",
-        x: 12,
-        y: HEIGHT / 2,
-        "text-anchor": "middle",
-        transform: `rotate(-90 12 ${HEIGHT / 2})`,
-      },
-      "error, ULP",
-    ),
-  );
+  for (let bits = LEAST; bits <= MOST; bits += 4) {
+    parts.push(text("mg-muted", x(bits), HEIGHT - 26, String(bits)));
+  }
+  const turned = { transform: `rotate(-90 12 ${HEIGHT / 2})` };
+  parts.push(text("mg-text", (LEFT + right) / 2, HEIGHT - 8, "F, fraction bits kept in alignment"));
+  parts.push(text("mg-text", 12, HEIGHT / 2, "error, ULP", "middle", turned));
   return parts;
 }
 
 function mark(x, bits) {
-  return s(
-    "g",
-    {},
-    s("line", { class: "mg-line own", x1: x, x2: x, y1: TOP, y2: HEIGHT - BOTTOM }),
-    s("text", { class: "mg-text tick", x: x + 4, y: TOP + 10 }, `F = ${bits}`),
-  );
+  const line = s("line", { class: "mg-line own", x1: x, x2: x, y1: TOP, y2: HEIGHT - BOTTOM });
+  return s("g", {}, line, text("mg-text", x + 4, TOP + 10, `F = ${bits}`, "start"));
 }
 
-function pointsOf(found, share, x, y, low) {
-  return found.map(({ bits, errors }) => [x(bits), y(Math.max(level(quantile(errors, share)), low))]);
+function curve({ points }, i) {
+  const path = points.map((point) => point.map((one) => one.toFixed(1)).join()).join(" ");
+  return s("polyline", { class: `curve curve${i}`, points: path });
 }
 
 // Names beside the ends of the curves, the lowest curve first, each at least a line of text above the last.
@@ -190,6 +171,6 @@ function names(curves) {
   return curves.map(({ name, points }) => {
     const [x, y] = points.at(-1);
     limit = Math.min(y + 4, limit - NAME_HEIGHT);
-    return s("text", { class: "mg-text tick", x: x + 6, y: limit }, name);
+    return text("mg-text", x + 6, limit, name, "start");
   });
 }

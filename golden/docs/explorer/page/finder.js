@@ -24,8 +24,10 @@ export class Finder {
         [...names].sort().map((name) => [name, name]),
       );
     }
-    for (const element of [elements.search, elements.architecture, elements.a, elements.d])
+    for (const element of [elements.architecture, elements.a, elements.d]) {
       element.addEventListener("input", () => this.show());
+    }
+    elements.search.addEventListener("input", () => this.#typed());
     elements.search.addEventListener("keydown", (event) => this.#key(event, -1));
   }
 
@@ -36,10 +38,18 @@ export class Finder {
     );
   }
 
-  // Asks for other units of these formats.
+  // Asks for other units of these formats, until somebody asks for something.
   propose({ a, d }) {
     this.elements.a.value = a;
     this.elements.d.value = d;
+    this.proposed = { a, d };
+  }
+
+  #typed() {
+    const { a, d } = this.elements;
+    if (this.proposed?.a === a.value && this.proposed?.d === d.value) a.value = d.value = "";
+    this.proposed = null;
+    this.show();
   }
 
   show() {

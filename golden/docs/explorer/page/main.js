@@ -224,7 +224,7 @@ async function runErrors() {
     });
     if (unit !== state.first) return; // somebody chose another meanwhile
     const own = [...new Set(ownBits(unit))];
-    fill("errors-plot", plot(found, own));
+    fill("errors-plot", plot(found, own, find("errors-plot").clientWidth));
     const rows = found.filter(({ bits }) => own.includes(bits)).map(quantilesText);
     said.textContent = [`${many.length} dot products of N(0, 1)`, ...rows].join("; ");
   } finally {

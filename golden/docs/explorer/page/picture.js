@@ -3,11 +3,13 @@
 import { FINITE, INFINITY, bitLength, describe, significandText } from "./numbers.js";
 import { h, s } from "./dom.js";
 
-const CELL = 9,
-  ROW = 20,
-  LABEL = 118,
-  TOP = 26,
-  VALUE = 190;
+// Lengths in pixels.
+const CELL = 9;
+const ROW = 20;
+const LETTER = 7; // of a label
+const SIGN = 26; // between the labels and the bits
+const TOP = 26;
+const VALUE = 190;
 const MOST_COLUMNS = 110;
 
 // A row of the picture: {label, sign, bits, low (exponent of the lowest), lost (bits right below), value}.
@@ -49,17 +51,13 @@ export function picture(rows, caption) {
   if (!spans.length) return null;
   const high = Math.max(...spans.map(([top]) => top));
   const low = Math.max(Math.min(...spans.map(([, bottom]) => bottom)), high - MOST_COLUMNS + 1);
-  const width = LABEL + (high - low + 1) * CELL + VALUE;
+  const left = Math.max(...shown.map(({ label }) => label.length)) * LETTER + SIGN;
+  const frame = { high, low, left, column: (exponent) => left + (high - exponent) * CELL };
+  const width = frame.column(low) + CELL + VALUE;
   const height = TOP + shown.length * ROW + 4;
-  const svg = s("svg", {
-    class: "mg-picture bits",
-    width,
-    height,
-    viewBox: `0 0 ${width} ${height}`,
-    role: "img",
-    "aria-label": caption,
-  });
-  svg.append(axis(high, low, height), ...shown.flatMap((row, i) => drawn(row, TOP + i * ROW, high, low)));
+  const size = { width, height, viewBox: `0 0 ${width} ${height}` };
+  const svg = s("svg", { class: "mg-picture bits", role: "img", "aria-label": caption, ...size });
+  svg.append(axis(frame, height), ...shown.flatMap((row, i) => drawn(row, TOP + i * ROW, frame)));
   return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption }, svg);
 }
 
@@ -68,53 +66,45 @@ function spanOf({ bits, low, lost }) {
   return [low + Math.max(ones.length, 1) - 1, low - lost.length];
 }
 
-const column = (exponent, high) => LABEL + (high - exponent) * CELL;
+const text = (style, x, y, content, anchor = "middle") =>
+  s("text", { class: style, x, y, "text-anchor": anchor }, content);
 
-function axis(high, low, height) {
+function axis({ high, low, column }, height) {
   const marks = [];
   for (let exponent = high; exponent >= low; exponent--) {
     if (exponent % 8) continue;
-    const x = column(exponent, high);
+    const x = column(exponent);
     marks.push(s("line", { class: "mg-line faint", x1: x + CELL, x2: x + CELL, y1: TOP - 6, y2: height }));
-    marks.push(
-      s("text", { class: "mg-muted tick", x: x + CELL / 2, y: 14, "text-anchor": "middle" }, `2^${exponent}`),
-    );
+    marks.push(text("mg-muted tick", x + CELL / 2, 14, `2^${exponent}`));
   }
   return s("g", { "aria-hidden": "true" }, ...marks);
 }
 
-function drawn(row, y, high, low) {
-  const parts = [
-    s("text", { class: "mg-text label", x: LABEL - 24, y: y + 14, "text-anchor": "end" }, row.label),
-  ];
+function drawn(row, y, frame) {
+  const { left, high, low, column } = frame;
   const [top] = row.bits || row.lost ? spanOf(row) : [high];
   const kept = row.bits.slice(Math.max(row.bits.length - (top - row.low + 1), 0));
-  if (row.sign)
-    parts.push(
-      s("text", { class: "mg-text digit", x: LABEL - 12, y: y + 14, "text-anchor": "middle" }, row.sign),
-    );
-  if (kept) parts.push(...run(kept, top, y, "mg-block", high, low));
-  if (row.lost) parts.push(...run(row.lost, row.low - 1, y, "mg-lost", high, low));
-  const end = column(low, high) + CELL + 10;
-  parts.push(s("text", { class: "mg-text value", x: end, y: y + 14 }, `= ${row.value}`));
-  return parts;
+  return [
+    text("mg-text label", left - SIGN + 4, y + 14, row.label, "end"),
+    ...(row.sign ? [text("mg-text digit", left - SIGN / 2 + 2, y + 14, row.sign)] : []),
+    ...(kept ? run(kept, top, y, "mg-block", frame) : []),
+    ...(row.lost ? run(row.lost, row.low - 1, y, "mg-lost", frame) : []),
+    text("mg-text value", column(low) + CELL + 10, y + 14, `= ${row.value}`, "start"),
+  ];
 }
 
-// Bits from the exponent `top` down; those beyond the last column are counted.
-function run(bits, top, y, style, high, low) {
+// Bits from the exponent `top` down; dots stand for those beyond the last column.
+function run(bits, top, y, style, { low, column }) {
   const visible = bits.slice(0, Math.max(top - low + 1, 0));
-  const hidden = bits.length - visible.length;
   const parts = [];
   if (visible) {
-    const [x, width] = [column(top, high), visible.length * CELL];
-    parts.push(s("rect", { class: style, x, y, width, height: ROW - 4 }));
-    if (style === "mg-lost") parts.push(s("rect", { x, y, width, height: ROW - 4, fill: "url(#hatch)" }));
-    const places = [...visible].map((_, i) => x + i * CELL + CELL / 2).join(" ");
-    parts.push(s("text", { class: "mg-text digit", x: places, y: y + 12, "text-anchor": "middle" }, visible));
+    const box = { x: column(top), y, width: visible.length * CELL, height: ROW - 4 };
+    parts.push(s("rect", { class: style, ...box }));
+    if (style === "mg-lost") parts.push(s("rect", { fill: "url(#hatch)", ...box }));
+    const places = [...visible].map((_, i) => box.x + i * CELL + CELL / 2).join(" ");
+    parts.push(text("mg-text digit", places, y + 12, visible));
   }
-  if (hidden) {
-    const x = column(low, high) + CELL;
-    parts.push(s("text", { class: "mg-muted digit", x: x + 1, y: y + 12 }, "\u2026"));
-  }
+  if (visible.length < bits.length)
+    parts.push(text("mg-muted digit", column(low) + CELL + 1, y + 12, "\u2026", "start"));
   return parts;
 }
