@@ -21,13 +21,16 @@ def build(
     jobs: Annotated[
         int | None, typer.Option("--jobs", min=1, help="Processes (default: one for each processor).")
     ] = None,
+    vectors: Annotated[
+        bool, typer.Option("--vectors", help="Copy the recorded vectors into it, too (45 MB).")
+    ] = False,
 ) -> None:
     """Builds the specs, studies and guides as a static site: search, light and dark, nothing loaded from
     other hosts."""
     from golden.docs import site
 
     with progress_bar() as progress:
-        count = site.build(out, jobs, progress)
+        count = site.build(out, jobs, progress, vectors)
     typer.echo(f"{out / 'index.html'}: {count} pages", err=True)
     _say_without_explorer()
 

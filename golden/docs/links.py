@@ -29,6 +29,8 @@ from golden.paths import checkout, docs_folder, spec_folder
 SOURCES, VECTORS = "sources/", "vectors/"
 MADE = frozenset({INDEX})
 """Files that the site's build makes beside the pages."""
+RECORDED = ".npz"
+"""Files of vectors/ that a site has only when it is asked for."""
 _OTHER = re.compile(r"[a-z][a-z0-9+.-]*:|#", re.I)
 _FENCE = re.compile(r"^( {0,3})(`{3,}|~{3,})", re.M)
 _LINK = re.compile(
@@ -60,10 +62,12 @@ class Links:
     """Resolves the links of one page after the other; `sources` collects the files of the repository that
     need a page.
 
-    pages: paths of all pages, from the site's root.
+    pages: paths of all pages, from the site's root. vectors: whether the site has the recorded vectors, which
+    are large; where it has not, their names are no links.
     """
 
     pages: frozenset[str]
+    vectors: bool = True
     sources: set[str] = field(default_factory=set)
 
     def relink(self, text: str, page: str, hand_written: bool = False) -> str:
@@ -115,6 +119,8 @@ class Links:
             return None
         if file.is_dir() and f"{path}/index.md" in self.pages:
             return f"{path}/index.md"
+        if not self.vectors and file.suffix == RECORDED:
+            return None
         if not file.is_file():
             raise DocsError(
                 f"{what} leads nowhere, expected a file of vectors/{nearest(path, _names(file.parent, path))}"

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from golden.docs import claims, schema, sphinx_source, stale
+from golden.docs import claims, schema, slots, sphinx_source, stale
 from golden.docs.explorer import build as explorer
 from golden.docs.sphinx_source import Progress
 from golden.errors import DocsError, missing
@@ -23,12 +23,17 @@ _PACKAGES = ("sphinx", "myst_parser", "furo", "matplotlib")
 _PERCENT = re.compile(r"^(reading sources|writing output)\.\.\. \[ *(\d+)%\]")
 
 
-def build(out: Path, jobs: int | None = None, progress: Progress = lambda what, done, total: None) -> int:
+def build(
+    out: Path,
+    jobs: int | None = None,
+    progress: Progress = lambda what, done, total: None,
+    vectors: bool = False,
+) -> int:
     """Builds the site into the folder `out`, which is new, empty or an earlier site;
     returns the number of pages.
 
     jobs: processes (default: one for each processor). progress: told what is being done,
-        how much and of how much.
+        how much and of how much. vectors: whether the recorded vectors (45 MB) are copied into the site.
 
     Raises:
         DocsToolMissing: Sphinx, MyST or furo is not installed.
@@ -51,11 +56,11 @@ def build(out: Path, jobs: int | None = None, progress: Progress = lambda what, 
         pages = sphinx_source.all_pages()
         source, site = work / "source", work / "site"
         source.mkdir()
-        sphinx_source.write(source, pages, jobs, progress)
+        sphinx_source.write(source, pages, jobs, progress, vectors)
         _run_sphinx(source, site, work / "doctrees", jobs, progress)
         shutil.rmtree(site / "_sources", ignore_errors=True)
-        sphinx_source.put_pictures(work / sphinx_source.PICTURES, site)
-        sphinx_source.copy_files(site)
+        slots.put(work / slots.FOLDER, site)
+        sphinx_source.copy_files(site, vectors)
         progress("explorer", 0, 1)
         explorer.write_into(site)
         stale.write(site, made_from)

@@ -24,7 +24,10 @@ _SPAN = re.compile(r"(`[^`]+`)")
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx."""
+    from golden.docs.sphinx_domain import InstructionDomain
+
     _read_faster()
+    app.add_domain(InstructionDomain)
     app.connect("html-page-context", _side_bar, priority=100)  # before the theme, which asks for the side bar
     app.connect("html-page-context", _breadcrumbs)
     # Before Napoleon, which reads Args: and the like.

@@ -1,15 +1,14 @@
 """The source tree that Sphinx builds the site from: every page with its links made relative, and the files
 beside them.
 
-Pages are independent of each other, so several processes write them. Pictures are most of their text, and
-Sphinx would only hand them on: they wait in a folder of their own until the HTML is there.
+Pages are independent of each other, so several processes write them. Their pictures wait in a folder of their
+own until the HTML is there (golden/docs/slots.py).
 """
 
 from __future__ import annotations
 
 import json
 import multiprocessing
-import re
 import shutil
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -20,8 +19,8 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from golden.docs import claims, navigation, source_page
-from golden.docs.links import VECTORS, Links
+from golden.docs import claims, finder, marked_pictures, navigation, slots, source_page
+from golden.docs.links import RECORDED, VECTORS, Links
 from golden.docs.page import Page
 from golden.errors import DocsError, MmagoldError
 from golden.paths import checkout, docs_folder
@@ -45,10 +44,6 @@ STATIC = (
     Path(__file__).parent / "pictures" / "fragments.js",
 )
 """Style sheets and scripts of the site."""
-PICTURES = "pictures"
-"""The folder beside the source tree where the pictures wait."""
-_PICTURE = re.compile(r"<svg\b.*?</svg>", re.S)
-_SLOT = re.compile(r'<svg data-slot="(\d+)"></svg>')
 
 
 @dataclass(frozen=True)
@@ -58,8 +53,8 @@ class HandWritten:
     path: Path
 
     def __call__(self) -> str:
-        """Its text, without the claims."""
-        return claims.without_claims(self.path.read_text("utf-8"))
+        """Its text, without the claims and with the pictures that it asks for."""
+        return marked_pictures.drawn(claims.without_claims(self.path.read_text("utf-8")), self.path.name)
 
 
 def all_pages() -> list[Page]:
@@ -96,8 +91,9 @@ def _title(path: Path) -> str:
     return first[2:].strip()
 
 
-def write(folder: Path, pages: Sequence[Page], jobs: int, progress: Progress) -> None:
+def write(folder: Path, pages: Sequence[Page], jobs: int, progress: Progress, vectors: bool = False) -> None:
     """Writes the tree into an empty folder; `progress` is told what is being done, how much and of how much.
+    `vectors`: whether the site will have the recorded vectors.
 
     Raises:
         DocsError: a link leads nowhere, or a page could not be written; the message names the page.
@@ -107,6 +103,7 @@ def write(folder: Path, pages: Sequence[Page], jobs: int, progress: Progress) ->
         _copy(path, folder / "_static" / path.name)
     for name in assets():
         _copy(docs_folder() / name, folder / name)
+    _write(folder / "_static" / finder.FILE, finder.script(pages))
     known = frozenset(page.path for page in pages)
     linked: set[str] = set()
     together: dict[str, list[tuple[Page, str]]] = {}
@@ -117,12 +114,12 @@ def write(folder: Path, pages: Sequence[Page], jobs: int, progress: Progress) ->
     # The pages of instructions come last: they are many and quick, so that no process ends on a slow one.
     order = sorted(together.values(), key=lambda some: some[0][0].path.startswith("instructions/"))
     done = 0
-    for some in _results([partial(_write_pages, folder, some) for some in order], known, jobs):
+    for some in _results([partial(_write_pages, folder, some) for some in order], known, vectors, jobs):
         for sources in some:
             linked |= sources
             done += 1
             progress("writing pages", done, len(pages))
-    _start(known | {source_page.file_page(path).path for path in linked})
+    _start(known | {source_page.file_page(path).path for path in linked}, vectors)
     for source in sorted(linked - set(source_page.spec_paths())):
         _write_page(folder, source_page.file_page(source), "")
 
@@ -134,43 +131,19 @@ def _write_pages(folder: Path, pages: Sequence[tuple[Page, str]]) -> list[set[st
 
 def _write_page(folder: Path, page: Page, toctrees: str) -> set[str]:
     """Writes one page; returns the files of the repository that it links to."""
-    links = Links(_known)
+    links = Links(_known, _vectors)
     try:
         text = links.relink(page.write(), page.path, isinstance(page.write, HandWritten))
     except MmagoldError as error:
         raise DocsError(f"{error}" if page.path in str(error) else f"{page.path}: {error}") from error
     except Exception as error:
         raise DocsError(f"{page.path}: {type(error).__name__}: {error}") from error
-    pictures: list[str] = []
-
-    def slot(match: re.Match[str]) -> str:
-        pictures.append(match[0])
-        return f'<svg data-slot="{len(pictures) - 1}"></svg>'
-
-    text = _PICTURE.sub(slot, text).rstrip()
-    parts = [part for part in (_front_matter(page.path), text, toctrees) if part]
+    text, pictures = slots.cut(text)
+    parts = [part for part in (_front_matter(page.path), text.rstrip(), toctrees) if part]
     _write(folder / page.path, "\n\n".join(parts) + "\n")
     if pictures:
-        _write(folder.parent / PICTURES / f"{page.path}.json", json.dumps(pictures))
+        _write(folder.parent / slots.FOLDER / f"{page.path}.json", json.dumps(pictures))
     return links.sources
-
-
-def put_pictures(folder: Path, site: Path) -> None:
-    """Puts the pictures that wait in `folder` into the built pages."""
-    for path in folder.rglob("*.json"):
-        pictures = json.loads(path.read_text("utf-8"))
-        page = site / path.relative_to(folder).with_suffix("").with_suffix(".html")
-        text, *rest = _SLOT.split(page.read_text("utf-8"))  # text, number, text, number, ...
-        if len(rest) != 2 * len(pictures):
-            raise DocsError(
-                f"{page.relative_to(site)}: {len(rest) // 2} of {len(pictures)} pictures found their place"
-            )
-        parts = [
-            part
-            for number, after in zip(rest[::2], rest[1::2], strict=True)
-            for part in (pictures[int(number)], after)
-        ]
-        page.write_text("".join([text, *parts]), "utf-8")
 
 
 def _write(path: Path, text: str) -> None:
@@ -188,25 +161,28 @@ def _front_matter(path: str) -> str:
 
 
 _known: frozenset[str] = frozenset()  # the paths of all pages, in each process
+_vectors = False  # whether the site has the recorded vectors
 
 
-def _start(known: frozenset[str], worker: bool = False) -> None:
-    global _known
-    _known = known
+def _start(known: frozenset[str], vectors: bool, worker: bool = False) -> None:
+    global _known, _vectors
+    _known, _vectors = known, vectors
     if worker:  # Ctrl-C is the parent's
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _results(
-    tasks: Sequence[Callable[[], list[set[str]]]], known: frozenset[str], jobs: int
+    tasks: Sequence[Callable[[], list[set[str]]]], known: frozenset[str], vectors: bool, jobs: int
 ) -> Iterator[list[set[str]]]:
     """Runs the tasks in `jobs` processes, in any order; the first error stops them all."""
     if jobs == 1:
-        _start(known)
+        _start(known, vectors)
         yield from (task() for task in tasks)
         return
     # Fresh processes: a fork of one that has threads (the C core's, NumPy's) can hang.
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _start, (known, True)) as pool:
+    with ProcessPoolExecutor(
+        jobs, multiprocessing.get_context("spawn"), _start, (known, vectors, True)
+    ) as pool:
         try:
             for future in as_completed([pool.submit(task) for task in tasks]):
                 yield future.result()
@@ -230,15 +206,15 @@ def assets() -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in files)
 
 
-def copy_files(site: Path) -> None:
-    """Copies into the built site what its pages link to as files: pictures and the captured vectors."""
+def copy_files(site: Path, vectors: bool) -> None:
+    """Copies into the built site what its pages link to as files: pictures, manifests and, where they are
+    asked for, the recorded vectors."""
     for name in assets():
         _copy(docs_folder() / name, site / name)
     root = checkout()
     if root is not None and (root / "vectors").is_dir():
-        shutil.copytree(
-            root / "vectors", site / VECTORS, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".*")
-        )
+        ignored = shutil.ignore_patterns(".*", *([] if vectors else [f"*{RECORDED}"]))
+        shutil.copytree(root / "vectors", site / VECTORS, dirs_exist_ok=True, ignore=ignored)
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -35,11 +35,17 @@
     }
   }
 
+  function listen(svg) {
+    svg.setAttribute("tabindex", "0");
+    svg.addEventListener("keydown", (event) => keyed(event, svg));
+  }
+
   function start() {
-    for (const svg of pictures()) {
-      svg.setAttribute("tabindex", "0");
-      svg.addEventListener("keydown", (event) => keyed(event, svg));
-    }
+    pictures().forEach(listen);
+    document.addEventListener("mg-picture", (event) => {
+      event.target.querySelectorAll("svg.mg-picture").forEach(listen);
+      show(pinned);
+    });
     document.addEventListener("pointerover", (event) => {
       const lane = laneOf(event);
       if (event.pointerType !== "touch" && pinned === null) show(lane);

@@ -25,7 +25,7 @@ def test_targets_and_devices_mean_their_architecture(name: str) -> None:
         document["title"],
         *document["targets"],
         *document["devices"],
-        *document["also_named"],
+        *document.get("also_named", []),
     ):
         for spelt in (word, word.upper(), word.replace(" ", "-"), word.replace(" ", "").lower()):
             assert architectures.meant(spelt) == name, spelt

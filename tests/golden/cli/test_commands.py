@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from long_run import long_after
 from typer.testing import CliRunner
 
 import golden
@@ -181,18 +182,31 @@ def test_completion() -> None:
 
 @pytest.mark.parametrize(
     ("typed", "cursor", "offered"),
-    [  # as Bash parts words at colons, and what it puts in place of the last part
-        (["mmagold", "show", "hopper", ":", "HMMA.168"], 4, "HMMA.16816.F32"),
-        (["mmagold", "show", "hopper", ":"], 3, "HMMA.16816.F32"),
-        (
-            ["mmagold", "explain", "b200", ":", "tcgen05.mma.cta_group", "::", "1.kind", "::", "mxf4nvf4.b"],
-            8,
-            "mxf4nvf4",
-        ),
-        (["mmagold", "show", "--arch", "hopper", "HMMA.168"], 4, "HMMA.16816.F32"),
-        (["mmagold", "docs", "export", "cdna3", ":", "v_mfma_f64"], 5, "v_mfma_f64_16x16x4_f64"),
-        (["mmagold", "show", "hop"], 2, "hopper:"),
-    ],
+    long_after(
+        3,
+        [  # as Bash parts words at colons, and what it puts in place of the last part
+            (["mmagold", "show", "hopper", ":", "HMMA.168"], 4, "HMMA.16816.F32"),
+            (["mmagold", "show", "hopper", ":"], 3, "HMMA.16816.F32"),
+            (
+                [
+                    "mmagold",
+                    "explain",
+                    "b200",
+                    ":",
+                    "tcgen05.mma.cta_group",
+                    "::",
+                    "1.kind",
+                    "::",
+                    "mxf4nvf4.b",
+                ],
+                8,
+                "mxf4nvf4",
+            ),
+            (["mmagold", "show", "--arch", "hopper", "HMMA.168"], 4, "HMMA.16816.F32"),
+            (["mmagold", "docs", "export", "cdna3", ":", "v_mfma_f64"], 5, "v_mfma_f64_16x16x4_f64"),
+            (["mmagold", "show", "hop"], 2, "hopper:"),
+        ],
+    ),
 )
 def test_bash_completes_names_with_colons(typed: list[str], cursor: int, offered: str) -> None:
     asked = {"COMP_WORDS": "\n".join(typed), "COMP_CWORD": str(cursor), "_MMAGOLD_COMPLETE": "complete_bash"}

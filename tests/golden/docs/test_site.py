@@ -325,7 +325,7 @@ def test_interrupted_processes_leave_nothing(monkeypatch: pytest.MonkeyPatch, ea
 
 def test_a_killed_process_is_one_line() -> None:
     with pytest.raises(DocsError, match="was killed"):
-        list(sphinx_source._results([partial(os._exit, 9)] * 2, frozenset(), 2))
+        list(sphinx_source._results([partial(os._exit, 9)] * 2, frozenset(), False, 2))
 
 
 def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:

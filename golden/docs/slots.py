@@ -1,0 +1,82 @@
+"""Pictures while Sphinx works: they are most of the text of the pages, Sphinx would only hand them on, and
+many are the same on many pages.
+
+`cut` takes them out of a page's Markdown and leaves slots; `put` fills the slots of the built page. Large
+pictures of registers go to files of their own, one for all pages that show it, which a page loads where its
+reader comes near (later_pictures.js): as scripts, which pages opened as files can load, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+from pathlib import Path
+
+from golden.errors import DocsError
+
+FOLDER = "pictures"
+"""Beside the source tree: where pictures wait; beside the scripts of the site: those that pages share."""
+_PICTURE = re.compile(r"<svg\b.*?</svg>", re.S)
+_SLOT = re.compile(r'<svg data-slot="(\d+)"></svg>')
+_SHARED = "mg-fragment"
+_LARGE = 3000
+_TITLE = re.compile(r"<title id=\"[^\"]*\">(.*?)</title>", re.S)
+_SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
+
+
+def cut(text: str) -> tuple[str, list[str]]:
+    """The text with slots, and the pictures in their order."""
+    pictures: list[str] = []
+
+    def slot(match: re.Match[str]) -> str:
+        pictures.append(match[0])
+        return f'<svg data-slot="{len(pictures) - 1}"></svg>'
+
+    return _PICTURE.sub(slot, text), pictures
+
+
+def put(folder: Path, site: Path) -> None:
+    """Puts the pictures that wait in `folder`, a JSON file for each page, into the built pages.
+
+    Raises:
+        DocsError: a page has not as many slots as pictures.
+    """
+    shared = site / "_static" / FOLDER
+    shared.mkdir(parents=True, exist_ok=True)
+    for path in folder.rglob("*.json"):
+        pictures = json.loads(path.read_text("utf-8"))
+        page = site / path.relative_to(folder).with_suffix("").with_suffix(".html")
+        text, *rest = _SLOT.split(page.read_text("utf-8"))  # text, number, text, number, ...
+        if len(rest) != 2 * len(pictures):
+            raise DocsError(
+                f"{page.relative_to(site)}: {len(rest) // 2} of {len(pictures)} pictures found their place"
+            )
+        parts = [
+            part
+            for number, after in zip(rest[::2], rest[1::2], strict=True)
+            for part in (_placed(pictures[int(number)], shared), after)
+        ]
+        page.write_text("".join([text, *parts]), "utf-8")
+
+
+def _placed(picture: str, shared: Path) -> str:
+    """What stands in the page for a picture: itself, or a place of its size that loads it."""
+    title, size = _TITLE.search(picture), _SIZE.search(picture)
+    if _SHARED not in picture or len(picture) < _LARGE or title is None or size is None:
+        return picture
+    # The title names the instruction; without it the pictures of a layout are one.
+    drawing = re.sub(r' aria-labelledby="[^"]*"', ' aria-hidden="true"', _TITLE.sub("", picture, count=1))
+    key = hashlib.sha256(drawing.encode()).hexdigest()[:16]
+    file = shared / f"{key}.js"
+    if not file.exists():
+        file.write_text(
+            f"mmagoldPicture({json.dumps(key)},{json.dumps(drawing, ensure_ascii=False)});\n", "utf-8"
+        )
+    label = html.escape(html.unescape(title[1]))
+    return (
+        f'<div class="mg-later" data-picture="{key}" role="img" aria-label="{label}" '
+        f'style="width:{size[1]}px;aspect-ratio:{size[1]}/{size[2]}">'
+        "<noscript>This picture needs JavaScript.</noscript></div>"
+    )
