@@ -71,7 +71,7 @@ def _compile_operation(
         raise item.error(f"key 'addends' names {len(addends)} results, expected at most 4", "addends")
     target = _named_format(item, "operands", operands)
     for source in (operands.a, operands.b) if k_index else ():
-        if target is not None and not _holds(target, source):
+        if target is not None and not holds(target, source):
             raise item.error(
                 f"key 'operands' is {target.name}, which does not hold every {source.name} value exactly",
                 "operands",
@@ -156,7 +156,7 @@ def _read_steps(
     return tuple(steps)
 
 
-def _holds(target: Format, source: Format) -> bool:
+def holds(target: Format, source: Format) -> bool:
     """Whether every finite value of `source` is exact in `target`."""
     return (
         target.is_float

@@ -14,6 +14,7 @@ from typing import Any
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.skeletons import START_BITS, align
 from golden.number.formats import Format, Kind, get_format
+from golden.program.compiling import holds
 from golden.program.keys import (
     Choice,
     Flag,
@@ -112,6 +113,7 @@ def moves(one: Candidate, hints: Hints) -> Iterator[Move]:
     for step in seen:
         yield from _keys(one, step, hints)
         yield from _registers(one, step)
+    yield from _operands(one)
     yield from _structure(one, hints)
     yield from _outs(one)
 
@@ -457,6 +459,24 @@ class _Outs(Move):
         assert self.out is not None
         head = [replace(o.with_steps(self.change(o.steps)), out_format=self.out) for o in one.operations[:-1]]
         changed = (*head, one.operations[-1])
+        return None if changed == one.operations else one.with_operations(changed)
+
+
+def _operands(one: Candidate) -> Iterator[Move]:
+    """a and b converted to a wider format first, in which subnormal numbers have exponents of their own."""
+    a, b = one.formats["a"], one.formats["b"]
+    if a.is_float and b.is_float:
+        for fmt in (None, *map(get_format, ("f16", "bf16", "f32"))):
+            if fmt is None or (fmt not in (a, b) and holds(fmt, a) and holds(fmt, b)):
+                yield _Operands("a and b: format", _shown(fmt), lambda steps: steps, out=fmt)
+
+
+class _Operands(Move):
+    """Changes the format of a and b in all operations that multiply."""
+
+    def apply(self, one: Candidate) -> Candidate | None:
+        """As of a move."""
+        changed = tuple(replace(o, operand_format=self.out) if o.k_index else o for o in one.operations)
         return None if changed == one.operations else one.with_operations(changed)
 
 
