@@ -112,6 +112,7 @@ def test_integers_that_clamp(tmp_path: Path) -> None:
     "name",
     [
         pytest.param("hopper:mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32", marks=pytest.mark.long),
+        pytest.param("hopper:mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e5m2.f32", marks=pytest.mark.long),
         pytest.param("cdna2:v_mfma_f32_32x32x8f16", marks=pytest.mark.long),
         "ampere:mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
     ],
