@@ -54,6 +54,12 @@ def place_function(layout: Layout, name: str, storage: str = "static inline") ->
     return "\n".join([*lines, f"    return active ? {place} : -1;", "}"])
 
 
+def expression(formula: str, names: Mapping[str, object]) -> str:
+    """A layout's formula as an expression of C, names replaced by what `names` has for them. No number in it
+    is negative, so that `//` is C's division. Raises SpecError for a formula that C cannot say."""
+    return _term(ast.parse(formula, mode="eval").body, names)
+
+
 def _used(formulas: Mapping[str, str], wanted: tuple[str, ...]) -> Iterator[str]:
     """The names that the formulas of `wanted` need, these too."""
     for name in wanted:
@@ -67,7 +73,7 @@ def _names(formula: str) -> list[str]:
 
 
 def _c(formula: str, known: Mapping[str, int]) -> str:
-    text = _term(ast.parse(formula, mode="eval").body, known)
+    text = expression(formula, known)
     return text[1:-1] if text.startswith("(") and _closes_last(text) else text
 
 
@@ -81,7 +87,7 @@ def _closes_last(text: str) -> bool:
     return False
 
 
-def _term(node: ast.expr, known: Mapping[str, int]) -> str:
+def _term(node: ast.expr, known: Mapping[str, object]) -> str:
     match node:
         case ast.Constant(value=int(value)):
             return str(value)

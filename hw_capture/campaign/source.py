@@ -7,7 +7,6 @@ that operands and results of any tile can be made again without a GPU, as the te
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from golden.instruction import Instruction
 from golden.model import device_text
 from golden.number.formats import Format
 from golden.program.steps import Align, Normalize, Round
+from golden.registers.layout_text import expression
 from golden.registers.layouts import Layout
 from golden.registers.sparsity import PATTERNS
 from golden.stimuli import KINDS, highest_exponent, lowest_exponent, tiniest_exponent
@@ -383,47 +383,5 @@ def formula(layout: Layout, key: str) -> str:
     names |= {"W": str(layout.elements_per_register), "L": "(L)", "r": "(r)", "e": "(e)"}
     names["i"] = f"({names['W']} * (r) + (e))"
     for name, text in layout.formulas:
-        names[name] = _c_text(ast.parse(text, mode="eval").body, names)
+        names[name] = expression(text, names)
     return names[key]
-
-
-_OPERATORS = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.FloorDiv: "/",
-    ast.Mod: "%",
-    ast.LShift: "<<",
-    ast.RShift: ">>",
-    ast.BitAnd: "&",
-    ast.BitOr: "|",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-}
-
-
-def _c_text(node: ast.expr, names: Mapping[str, str]) -> str:
-    """A layout formula (golden/registers/layouts.py) as C; all numbers in it are non-negative, so that //
-    is C's division."""
-    if isinstance(node, ast.Constant):
-        return str(node.value)
-    if isinstance(node, ast.Name):
-        return names[node.id]
-    if isinstance(node, ast.BinOp):
-        return f"({_c_text(node.left, names)} {_OPERATORS[type(node.op)]} {_c_text(node.right, names)})"
-    if isinstance(node, ast.Compare):
-        terms = [_c_text(term, names) for term in (node.left, *node.comparators)]
-        pairs = (
-            f"{x} {_OPERATORS[type(op)]} {y}" for x, op, y in zip(terms, node.ops, terms[1:], strict=False)
-        )
-        return "(" + " && ".join(f"({pair})" for pair in pairs) + ")"
-    if isinstance(node, ast.BoolOp):
-        join = " && " if isinstance(node.op, ast.And) else " || "
-        return "(" + join.join(_c_text(term, names) for term in node.values) + ")"
-    if isinstance(node, ast.IfExp):
-        return f"({_c_text(node.test, names)} ? {_c_text(node.body, names)} : {_c_text(node.orelse, names)})"
-    raise NoKernelError(f"'{ast.unparse(node)}' has no form in C")
