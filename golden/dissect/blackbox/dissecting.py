@@ -242,14 +242,14 @@ class _Search:
 
     def _check(self) -> bool:
         """Asks about operands of every kind until the limits end; fits again after every counterexample, the
-        harder the more often that did not help. Returns whether a candidate was asked about at all."""
+        harder the more often that did not help. Returns whether the last candidate was asked about at all."""
         turn, efforts = 0, iter(fitting.Effort)
         told: object = None
         while self.state.fit is not None:
             candidate = self.state.fit.candidate
             share = min(_GROWTH[min(turn, len(_GROWTH) - 1)], self._share_left())
             if share < _LEAST or self.dense.left < _LEAST_SECONDS:
-                return turn > 0
+                return bool(self.state.differing)
             wrong = self._round(share, turn)
             turn += 1
             if not wrong and turn >= _TELLING and told != candidate.key:
