@@ -99,26 +99,24 @@ def target_option(arch: str) -> str:
     return f"-gencode=arch=compute_{found.group(1)},code={arch}"
 
 
-def compile(source: str, arch: str, options: Sequence[str] = (), language: str = "cu") -> bytes:
-    """Compiles CUDA C++ (language "cu") or PTX ("ptx") to a cubin of one target, such as "sm_90a".
+def compile(source: str, arch: str, options: Sequence[str] = ()) -> bytes:
+    """Compiles CUDA C++ to a cubin of one target, such as "sm_90a".
 
     Raises:
-        CompileError: nvcc's or ptxas's first complaint.
+        CompileError: nvcc's first complaint.
         ToolMissing: no nvcc.
         FileFormatError: the disk is full.
     """
     arguments = [target_option(arch), *OPTIONS, *options]
     nvcc = require("nvcc")
     variables = (f"{name}={os.environ.get(name, '')}" for name in _OPTION_VARIABLES)
-    key = cache_key(
-        *("cubin", "ptx")[: 1 + (language == "ptx")], _about(nvcc), *variables, *arguments, source
-    )
-    return cached(f"{key}.cubin", lambda: _compile(nvcc, arguments, source, language))
+    key = cache_key("cubin", _about(nvcc), *variables, *arguments, source)
+    return cached(f"{key}.cubin", lambda: _compile(nvcc, arguments, source))
 
 
-def _compile(nvcc: str, arguments: list[str], source: str, language: str) -> bytes:
+def _compile(nvcc: str, arguments: list[str], source: str) -> bytes:
     with temporary_folder() as folder:
-        unit, cubin = Path(folder, f"unit.{language}"), Path(folder, "unit.cubin")
+        unit, cubin = Path(folder, "unit.cu"), Path(folder, "unit.cubin")
         unit.write_text(source, "utf-8")
         run_tool([nvcc, "-cubin", *arguments, "-o", str(cubin), str(unit)], CompileError)
         content = cubin.read_bytes() if cubin.exists() else b""

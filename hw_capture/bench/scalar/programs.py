@@ -96,7 +96,7 @@ def width(operation: Operation) -> int:
 
 
 def _compiled(kernels: list[chains.Kernel], target: str) -> tuple[bytes, dict[str, Code]]:
-    cubin = toolchain.compile(chains.source(kernels, target), target, language="ptx")
+    cubin = toolchain.assemble(chains.source(kernels, target), target)
     return cubin, loops.kernels(toolchain.disassemble(cubin))
 
 

@@ -118,7 +118,7 @@ def test_compiled_chains(name: str, link: str, sass: dict[str, int]) -> None:
 def test_a_plain_chain_of_adds_is_seen_to_be_folded() -> None:
     operation = instructions.get("add.u32")
     kernels = [chains.chain(operation, "direct", n, 1, f"direct_{n}") for n in (4, 8)]
-    cubin = toolchain.compile(chains.source(kernels, "sm_90a"), "sm_90a", language="ptx")
+    cubin = toolchain.assemble(chains.source(kernels, "sm_90a"), "sm_90a")
     codes = loops.kernels(toolchain.disassemble(cubin))
     with pytest.raises(SassError):
         found = checking.per_round(codes["direct_4"], codes["direct_8"], (4, 8))
