@@ -2,7 +2,7 @@
 
     .venv/bin/python bench/dissect_catalog.py --each 32500 --out table.md
 
-    .venv/bin/python bench/dissect_catalog.py --gpu hopper --all --jobs 16 --out docs/reports/dissected-hopper.md
+    .venv/bin/python bench/dissect_catalog.py --gpu hopper --all --jobs 16 --out dissected.md
 
 The second asks the GPU in this machine, nothing else. One unit for each class: instructions that differ in
 the width of a, the format of d, the algorithms and their widths, sparsity, scales, and whether K is above 16;
