@@ -138,7 +138,7 @@ check: $(STAMP)
 
 test-all: lint types $(STAMP)
 	@sh -e -c "$$BROWSER"
-	@$(BIN)/pip install -q --disable-pip-version-check --no-build-isolation -e ".[torch,dask]" || echo "Without PyTorch and Dask their tests are skipped."
+	@$(BIN)/pip install -q --disable-pip-version-check --no-build-isolation -e ".[torch,dask]"
 	$(BIN)/pytest -q -n auto --dist worksteal -m ""
 
 docs: $(STAMP)

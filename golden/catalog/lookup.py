@@ -110,6 +110,8 @@ def instruction(architecture: str, name: str) -> Instruction:
     found = machine_code.named(architecture, name)
     if not found and words.are_types(name):
         found = list(words.matches(architecture, name))
+        if len(found) == 1 and not words.has_types(instruction(architecture, found[0]), name):
+            found = []  # a part of its name, as f16 in bf16
     if len(found) == 1:
         return instruction(architecture, found[0])
     if found:

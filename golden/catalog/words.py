@@ -26,6 +26,12 @@ def are_types(text: str) -> bool:
     return bool(text.split()) and all(format_word(word) for word in text.split())
 
 
+def has_types(ins: Instruction, text: str) -> bool:
+    """Whether an instruction has the types that every word means."""
+    kinds = [kind for word in text.split() if (kind := format_word(word)) is not None]
+    return all(means_types_of(kind, ins) for kind in kinds)
+
+
 def but_for_n(name: str) -> str:
     """The name with an asterisk for N, the same for the instructions of one sweep over N."""
     return re.sub(r"(m\d+n)\d+(k\d+)", r"\1*\2", name)

@@ -260,7 +260,8 @@ class Engine:
         self._threads()
         given = [array for array in operands if array is not None]
         for room, array in zip(ready.operands, given, strict=True):
-            np.copyto(room, array, casting="no")
+            codes = array if array.dtype == room.dtype else array.view(room.dtype)  # one of ml_dtypes
+            np.copyto(room, codes, casting="no")
         if self.core.mg_run(self._reference, ready.reference):
             raise CoreError("the C core ran out of memory")
         result = ready.d.copy()

@@ -61,7 +61,7 @@ def viewed(array: npt.NDArray[Any], fmt: Format) -> npt.NDArray[Any]:
     and float32 say so as well, but they are what numbers come in that were meant to be rounded first: those
     are refused, with a word on what to do.
     """
-    if array.dtype.name == fmt.library_name and array.dtype.itemsize == fmt.dtype.itemsize:
+    if array.dtype.name == fmt.library_name and array.dtype.isnative:
         return array.view(fmt.dtype)
     return array
 

@@ -473,8 +473,9 @@ def mend(result: Check, job: Job, report: Progress) -> None:
             result.hints.append(
                 "no change of the text that was tried makes these results right (--repair looks longer)"
             )
-    except RtlError as error:  # without pyslang, or in a language that it does not read
-        result.hints.append(f"no change of the text was tried: {error}")
+    except Exception as error:  # whatever becomes of the search, the verdict stands
+        what = "" if isinstance(error, RtlError) else f"{type(error).__name__}: "
+        result.hints.append(f"no change of the text was tried: {what}{error}")
 
 
 def find_difference(result: Check) -> Difference | None:

@@ -265,6 +265,12 @@ def _own_folder(place: Path) -> Path:
         os.close(descriptor)  # another process has swept it before the lock was held
 
 
+def forget(folder: Path) -> None:
+    """Lets go of the failed builds below a folder that its owner removes."""
+    for own in [own for own in list(_owned) if own.is_relative_to(folder)]:
+        os.close(_owned.pop(own))
+
+
 def _sweep(place: Path) -> None:
     """Removes the private folders of processes that have ended: of failed builds the logs stay until then."""
     for owner in (*place.glob(f"tmp_*/{OWNER}"), *place.glob(f"once_*/{OWNER}")):

@@ -193,14 +193,16 @@ class Trial:
         job, layout = self.job, self.job.dut.layout
         with tempfile.TemporaryDirectory(prefix="trial_", dir=self.folder) as name:
             files = _files(Path(name)) | {"operands": _files(self.folder)["operands"]}
-            words = [str(self.program), *map(str, files.values()), *_settings(job)]
+            # The shell's limit ends a run that this process can no longer end.
+            limited = ("/bin/sh", "-c", f'ulimit -t {int(seconds) + 2}; exec "$@"', "sh")
+            words = [*limited, str(self.program), *map(str, files.values()), *_settings(job)]
             quiet = subprocess.DEVNULL
             try:
                 subprocess.run(
                     words, env={**self.env, **more}, stdout=quiet, stderr=quiet, timeout=seconds, check=True
                 )
                 (answered, *_), lines = _answers(job, files["answers"])
-            except (subprocess.SubprocessError, RtlError):
+            except (subprocess.SubprocessError, OSError, RtlError):
                 return None
             if answered < len(job.vectors) or lines:
                 return None

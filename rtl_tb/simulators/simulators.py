@@ -401,13 +401,26 @@ class ToolFailed(RtlError):
         self.log = log
 
 
+_limits = threading.local()
+
+
+@contextlib.contextmanager
+def longest_build(seconds: float) -> Iterator[None]:
+    """Ends every compilation of this thread in the block after so many seconds."""
+    _limits.build = seconds
+    try:
+        yield
+    finally:
+        del _limits.build
+
+
 def elaborate(
     simulator: Simulator,
     arguments: Sequence[str | Path],
     *,
     folder: Path,
     what: str,
-    timeout: float | None = LONGEST_BUILD,
+    timeout: float | None = None,
 ) -> str:
     """Compiles a design with the simulator and returns what it printed.
 
@@ -416,11 +429,13 @@ def elaborate(
         arguments: options and source files.
         folder: working directory; the log <name>.log stays there.
         what: the design, for the message, e.g. "the DUT fda".
+        timeout: seconds, None: LONGEST_BUILD, or what `longest_build` says.
 
     Raises:
         ElaborationError: the simulator refused; the message is the simulator's own first error, once.
     """
     log = folder / f"{simulator.name}.log"
+    timeout = timeout or getattr(_limits, "build", LONGEST_BUILD)
     try:
         return run([*simulator.start, *arguments], folder=folder, env=simulator.env, log=log, timeout=timeout)
     except ToolFailed as error:

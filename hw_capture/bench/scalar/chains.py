@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 LINKS = ("direct", "crossed", "prmt", "mad", "lop3", "add", "both", "halves")
 BETWEEN = ("prmt", "mad")
 """Links with an instruction between; the two run on different pipelines."""
-LONGEST_OFFSET = 128
-"""Registers that one kernel can load, 8 bytes apart."""
 _BETWEEN = {
     "prmt": "prmt.b32 {x}, {x}, {k}, {m};",
     "mad": "mad.lo.u32 {x}, {x}, {k}, {m};",

@@ -46,6 +46,8 @@ _OTHERS = {
 """What an operator may have to be."""
 _REDUCTIONS = ("&", "|", "^")
 _LOGICAL = ("&&", "||")
+_LONGEST = 2000
+"""Characters of a text that is tried."""
 _NAMES = 6
 """Signals that may stand for another one: those with the most similar names."""
 _CONTROL = re.compile(r"clk|clock|rst|reset", re.IGNORECASE)
@@ -90,8 +92,14 @@ class Changes:
     constants: dict[Place, dict[str, None]] = field(default_factory=dict)
     parameters: dict[Place, None] = field(default_factory=dict)
     """Values of parameters and local parameters that nothing overrides; the constants in them."""
+    in_subroutines: set[Place] = field(default_factory=set)
+    """Choices in functions, which a constant may need."""
     texts: dict[Path, str] = field(default_factory=dict)
     """The sources."""
+
+    def line(self, change: Change) -> int:
+        """The number of the line of a change, from 1."""
+        return change.line(self.texts[change.place.file])
 
     def of_choices(self) -> list[Change]:
         """Every choice."""
@@ -116,6 +124,16 @@ class Changes:
         ]
 
 
+def read(path: Path) -> str:
+    """The text of a source, every byte and every end of a line as it is; `write` writes it."""
+    return path.read_bytes().decode("utf-8", "surrogateescape")
+
+
+def write(path: Path, text: str) -> None:
+    """Writes what `read` has read."""
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+
+
 def find_changes(dut: Dut) -> Changes:
     """The changes of a DUT's sources.
 
@@ -124,9 +142,10 @@ def find_changes(dut: Dut) -> Changes:
     """
     if importlib.util.find_spec("pyslang") is None:
         raise SimulatorMissing(f"pyslang reads the sources that are changed; install it: {GET_PYSLANG}")
-    design = Design(dut.sources, dut.top, dut.include, dut.defines, dut.parameters, dut.libraries, dut.types)
+    sources = [path for path in dut.sources if path.suffix in HDL and path.suffix != ".vlt"]
+    design = Design(sources, dut.top, dut.include, dut.defines, dut.parameters, dut.libraries, dut.types)
     compilation, top = elaborated(design)
-    texts = {path.resolve(): path.read_text(encoding="utf-8") for path in dut.sources if path.suffix in HDL}
+    texts = {path.resolve(): read(path) for path in sources}
     finder = _Finder(compilation.sourceManager, Changes(texts=texts))
     finder.below(top)
     for package in compilation.getPackages():
@@ -144,6 +163,9 @@ class _Finder:
         self.ast, self.syntax = (importlib.import_module(f"pyslang.{name}") for name in ("ast", "syntax"))
         self.manager, self.found = manager, found
         self.by_type: dict[Any, dict[str, list[str]]] = {}
+        self.in_subroutine = False
+        self.steps: list[Place] = []
+        """What loops do after each turn: changed, they would never end."""
         self.chosen: set[Place] = set()
         """Operators and literals of choices."""
 
@@ -163,6 +185,10 @@ class _Finder:
                 pass  # widths, and what is set once
             case ast.GenerateBlockSymbol() if node.isUninstantiated:
                 pass
+            case ast.SubroutineSymbol():
+                self.in_subroutine = True
+                self.below(node.body)
+                self.in_subroutine = False
             case ast.VariableDeclStatement():
                 if str(node.symbol.lifetime).endswith("Automatic"):
                     self.below(node.symbol.initializer)
@@ -282,7 +308,7 @@ class _Finder:
 
     def _named(self, node: Any) -> None:
         name = node.symbol.name
-        if _CONTROL.search(name):
+        if _CONTROL.search(name) or self._text(node) != name:  # escaped, or of a package
             return
         for other in self._alike(node.symbol):
             self._note(node, other)
@@ -374,8 +400,9 @@ class _Finder:
         text = self.found.texts[file]
         if text.isascii():
             return start, end
-        code = text.encode()
-        return len(code[:start].decode()), len(code[:end].decode())
+        code = text.encode("utf-8", "surrogateescape")
+        first, last = (len(code[:at].decode("utf-8", "surrogateescape")) for at in (start, end))
+        return first, last
 
     def _text(self, node: Any) -> str | None:
         place = self._place(node.sourceRange)
@@ -393,9 +420,16 @@ class _Finder:
         if after is None or place is None or not node.type.isIntegral:
             return
         text = self.found.texts[place.file]
-        if text[: place.start].rstrip().endswith(".") or text[place.start : place.end] == after:
-            return  # the short form of a port: `.name`
+        short = text[max(place.start - 80, 0) : place.start].rstrip().endswith(".")  # a port: `.name`
+        if short or text[place.start : place.end] == after or len(after) > _LONGEST:
+            return
+        if "\n" in after:  # in one line, so that the lines below keep their numbers
+            if "//" in after:
+                return
+            after = " ".join(after.split())
         self.found.choices.setdefault(place, {})[after] = None
+        if self.in_subroutine:
+            self.found.in_subroutines.add(place)
 
     # Constants ---------------------------------------------------------------------------------------------
 
@@ -407,7 +441,12 @@ class _Finder:
         """An operator or a literal of the text that is no choice."""
         syntax = self.syntax
         operator = getattr(node, "operatorToken", None)
-        if isinstance(node, syntax.BinaryExpressionSyntax) and operator is not None:
+        if isinstance(node, syntax.LoopGenerateSyntax):
+            self._note_step(node.iterationExpr)
+        elif isinstance(node, syntax.ForLoopStatementSyntax):
+            for step in node.steps:
+                self._note_step(step)
+        elif isinstance(node, syntax.BinaryExpressionSyntax) and operator is not None:
             self._note_constant(operator.range, _OTHERS.get(operator.valueText, ()))
         elif isinstance(node, syntax.LiteralExpressionSyntax):
             place = self._place(node.sourceRange)
@@ -416,9 +455,14 @@ class _Finder:
                 self._note_constant(node.sourceRange, literals(text))
         return self.ast.VisitAction.Advance
 
+    def _note_step(self, node: Any) -> None:
+        place = self._place(node.sourceRange) if hasattr(node, "sourceRange") else None
+        if place is not None:
+            self.steps.append(place)
+
     def _note_constant(self, span: Any, others: Iterable[str]) -> None:
         place = self._place(span)
-        if place is None or place in self.chosen:
+        if place is None or place in self.chosen or any(place.lies_in(step) for step in self.steps):
             return
         for other in others:
             self.found.constants.setdefault(place, {})[other] = None

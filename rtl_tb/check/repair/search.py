@@ -25,11 +25,11 @@ import numpy.typing as npt
 
 from golden.errors import MmagoldError
 from rtl_tb import engines
-from rtl_tb.check.repair.changes import Change, Changes, find_changes
+from rtl_tb.check.repair.changes import Change, Changes, find_changes, write
 from rtl_tb.check.repair.selector import VARIABLE, with_selector
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut
-from rtl_tb.engines import fast
+from rtl_tb.engines import builds, fast
 from rtl_tb.engines.job import Job, Traffic
 from rtl_tb.errors import ElaborationError
 from rtl_tb.simulators import simulators
@@ -43,6 +43,8 @@ _SEQUENCE = 512
 """The first so many instead, of a unit that keeps its accumulator."""
 _BUILDERS = (("selfcheck", "icarus"), ("fast", "verilator"))
 """What builds a unit for each constant: Icarus Verilog is quick, but cannot read every unit."""
+_ONE_BUILD = 20.0
+"""Seconds; a constant may make a design of any size."""
 _ONE_RUN = 5.0
 """Seconds; a change that makes the unit hang is none."""
 _CONFIRMED = 4
@@ -85,7 +87,10 @@ class Repair:
 
     def sentence(self) -> str:
         """One line for the reader."""
-        where = f"{self.file.name}:{self.line}: with `{self.after}` for `{self.before}` in `{self.text}`"
+        near = os.path.relpath(self.file)
+        place = self.file.name if near.startswith("..") else near
+        after, before, text = (" ".join(each.split()) for each in (self.after, self.before, self.text))
+        where = f"{place}:{self.line}: with `{after}` for `{before}` in `{text}`"
         if self.whole:
             return f"{where} all {self.vectors:,} vectors are right"
         return f"{where} {self.mended:,} of the {self.wrong:,} wrong vectors are right, and no other is wrong"
@@ -119,6 +124,7 @@ def find_repairs(
 class _Search:
     def __init__(self, verdict: Verdict, job: Job, deadline: float, progress: Progress | None) -> None:
         self.verdict, self.deadline, self.progress = verdict, deadline, progress
+        self.asked = job
         self.job = replace(
             job, program=None, waves=None, simulator="verilator", traffic=Traffic(seed=job.traffic.seed)
         )
@@ -130,7 +136,8 @@ class _Search:
         self.picked = self._picked()
         if not changes.texts or not self.verdict.wrong[self.picked].any():
             return []
-        with tempfile.TemporaryDirectory(prefix="mmagold_repair_") as name:
+        self.job.build.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="repair_", dir=self.job.build.absolute()) as name:
             probe = replace(self.job, vectors=self.verdict.vectors[self.picked], timeout_cycles=500)
             found = self._confirmed(changes, self._scores(changes, probe, Path(name)), Path(name))
             if any(repair.whole for repair in found):
@@ -191,8 +198,8 @@ class _Search:
                 if score is not None and score.mended and not score.broken:
                     scores.append(score)
                 if len(scores) == enough:
-                    pool.shutdown(cancel_futures=True)
                     break
+            pool.shutdown(wait=False, cancel_futures=True)
         return sorted(scores, key=lambda score: (-score.mended, _distance(score.change)))
 
     def _constants(self, changes: Changes, probe: Job, folder: Path) -> list[_Score]:
@@ -222,15 +229,19 @@ class _Search:
     def _elaborated(self, engine: str, job: Job, dut: Dut, folder: Path) -> Flags | None:
         """Which vectors of a job are wrong; None where the text is refused, or does not answer."""
         try:
-            outcome = engines.run(engine, replace(job, dut=dut, build=folder / "build"))
+            with simulators.longest_build(_ONE_BUILD):
+                outcome = engines.run(engine, replace(job, dut=dut, build=folder / "build"))
         except MmagoldError:
             return None
+        finally:
+            builds.forget(folder)
         return judge(job.vectors, outcome, dut.compare).failed
 
     def _built(
         self, changes: Changes, listed: list[Change], probe: Job, folder: Path
     ) -> tuple[list[Change], Path] | None:
         """The program of all choices, without those that Verilator refuses."""
+        places = set(changes.in_subroutines)
         for attempt in range(_REFUSED):
             dut = with_selector(self.dut, changes, listed, folder / f"choices{attempt}")
             try:
@@ -238,16 +249,14 @@ class _Search:
                 return listed, fast.build(job, simulators.verilator(), fast.FOR_TRIALS)
             except ElaborationError as error:
                 refused = _PLACE.search(str(error))
-                if refused is None or time.monotonic() > self.deadline:
-                    return None
-                file, line = self.dut.sources[int(refused[1])].resolve(), int(refused[2])
-                kept = [
-                    one
-                    for one in listed
-                    if (one.place.file, one.line(changes.texts[one.place.file])) != (file, line)
-                ]
-                if len(kept) == len(listed):
-                    return None
+                kept = listed
+                if refused is not None:
+                    file, line = self.dut.sources[int(refused[1])].resolve(), int(refused[2])
+                    kept = [one for one in listed if (one.place.file, changes.line(one)) != (file, line)]
+                if len(kept) == len(listed):  # a constant that calls a function of the design
+                    kept = [one for one in listed if one.place not in places]
+                if len(kept) == len(listed) or time.monotonic() > self.deadline:
+                    raise
                 listed = kept
         return None
 
@@ -287,14 +296,19 @@ class _Search:
         return whole or sorted(found, key=lambda repair: -repair.mended)[:1]
 
     def _confirm(self, changes: Changes, change: Change, folder: Path) -> Repair | None:
-        """A change as the designer would write it, run as any unit; None where it breaks the handshake."""
+        """A change as the designer would write it, run as the check ran the unit and at full throughput; None
+        where it breaks the handshake."""
         dut = with_change(self.dut, changes, change, folder)
-        outcome = engines.run(
-            "fast", replace(self.job, dut=dut, build=folder / "build", vectors=self.verdict.vectors)
-        )
-        if outcome.failures and not self.verdict.outcome.failures:
-            return None
-        now = judge(self.verdict.vectors, outcome, self.dut.compare)
+        failed = np.zeros(len(self.verdict.vectors), np.bool_)
+        runs = [
+            ("fast", self.job),
+            (self.verdict.outcome.engine, replace(self.asked, program=None, waves=None)),
+        ]
+        for number, (engine, job) in enumerate(runs):
+            outcome = engines.run(engine, replace(job, dut=dut, build=folder / f"build{number}"))
+            if outcome.failures:
+                return None
+            failed |= judge(self.verdict.vectors, outcome, self.dut.compare).failed
         text = changes.texts[change.place.file]
         line = change.line(text)
         return Repair(
@@ -303,9 +317,9 @@ class _Search:
             text.split("\n")[line - 1].strip(),
             change.before,
             change.after,
-            int((self.verdict.failed & ~now.failed).sum()),
+            int((self.verdict.failed & ~failed).sum()),
             int(self.verdict.failed.sum()),
-            int((now.failed & ~self.verdict.failed).sum()),
+            int((failed & ~self.verdict.failed).sum()),
             len(self.verdict.vectors),
         )
 
@@ -315,7 +329,7 @@ def with_change(dut: Dut, changes: Changes, change: Change, folder: Path) -> Dut
     folder.mkdir(parents=True, exist_ok=True)
     file = change.place.file
     target = folder / file.name
-    target.write_text(change.applied(changes.texts[file]), encoding="utf-8")
+    write(target, change.applied(changes.texts[file]))
     sources = tuple(target if path.resolve() == file else path for path in dut.sources)
     return replace(dut, sources=sources, include=(*dut.include, file.parent))
 

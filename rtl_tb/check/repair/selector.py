@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rtl_tb.check.repair.changes import Change, Changes, Place
+from rtl_tb.check.repair.changes import Change, Changes, Place, write
 from rtl_tb.dut.description import Dut
 
 VARIABLE = "MMAGOLD_CHANGE"
@@ -49,7 +49,7 @@ def with_selector(dut: Dut, changes: Changes, listed: Sequence[Change], folder: 
             (change.place, number) for number, change in enumerate(listed, 1) if change.place.file == file
         ]
         target = folder / f"{index}_{path.name}"
-        target.write_text(_rewritten(changes.texts[file], _nested(here), listed), encoding="utf-8")
+        write(target, _rewritten(changes.texts[file], _nested(here), listed))
         sources.append(target)
     return replace(dut, sources=tuple(sources), include=(*dut.include, *_folders(dut)))
 

@@ -165,6 +165,8 @@ def test_two_faults_are_no_whole_repair(tmp_path: Path) -> None:
     """One change does not mend both: none is said to."""
     dut = planted(tmp_path, ("sum + c", "sum - c"), ("product[0]", "product[1]"))
     verdict, job = judged(dut, tmp_path)
+    found = find_changes(dut)
+    assert len(found.of_choices()) > 100
     for repair in find_repairs(verdict, job, 15):
         assert not repair.whole and repair.mended < repair.wrong
         assert "all" not in repair.sentence()
@@ -191,6 +193,67 @@ def test_without_a_time_for_it_nothing_is_tried(tmp_path: Path) -> None:
     planted(tmp_path, ("b[8*k +: 8])", "b[4*k +: 8])"))
     result = check(tmp_path / "dut.yaml", Options(count=500, failures=None, build=tmp_path / "build"))
     assert not result.repairs
+
+
+def test_every_byte_of_a_source_counts(tmp_path: Path) -> None:
+    """Ends of lines as in Windows, and letters that are no UTF-8."""
+    dut = planted(tmp_path)
+    text = (tmp_path / "dot4.sv").read_text().replace("// a comment", "// \xe9 comment")
+    (tmp_path / "dot4.sv").write_bytes(text.replace("\n", "\r\n").encode("latin-1"))
+    found = find_changes(dut)
+    assert texts(found) == texts_of_plain(tmp_path)
+    instrumented = with_selector(dut, found, found.of_choices(), tmp_path / "choices")
+    assert b"\xe9" in instrumented.sources[1].read_bytes()
+
+
+def texts_of_plain(folder: Path) -> set[str]:
+    """What is tried in the unit as it is written above."""
+    other = folder / "plain"
+    other.mkdir()
+    return texts(find_changes(planted(other)))
+
+
+def test_a_function_that_a_constant_needs_is_no_choice(tmp_path: Path) -> None:
+    """Verilator refuses the build of all choices; without those of functions it takes it."""
+    function = (
+        "function automatic int twice(int x); return 2 * x; endfunction\n    localparam int TWO = twice(1);\n"
+    )
+    dut = planted(tmp_path, ("sum + c", "sum - c"), ("assign in_ready", f"{function}    assign in_ready"))
+    verdict, job = judged(dut, tmp_path)
+    assert any(repair.whole for repair in find_repairs(verdict, job, 120))
+
+
+def test_loops_end(tmp_path: Path) -> None:
+    """What a loop does after each turn is left alone: changed, it would never end."""
+    found = find_changes(planted(tmp_path))
+    step = UNIT.index("k++")
+    assert not any(step <= change.place.start < step + 3 for change in found.of_constants())
+
+
+def test_what_the_engine_of_the_check_sees_is_asked_again(tmp_path: Path) -> None:
+    """A bit that nothing drives is X in Icarus alone: a change that mends the rest does not mend the unit."""
+    dut = planted(tmp_path, ("d <= sum + c;", "d <= a[0] ? sum - c : (sum + c) + (never ^ never);"))
+    (tmp_path / "dot4.sv").write_text(
+        (tmp_path / "dot4.sv")
+        .read_text()
+        .replace("logic signed [31:0] sum;", "logic signed [31:0] sum; logic [31:0] never;")
+    )
+    job = Job(dut, tmp_path / "build", default_set(dut.instruction, 300, 1, dut.level), "icarus")
+    verdict = judge(job.vectors, engines.run("selfcheck", job), dut.compare)
+    assert verdict.wrong.any() and verdict.unknown.any()
+    assert not any(repair.whole for repair in find_repairs(verdict, job, 20))
+
+
+def test_no_fault_of_the_search_changes_the_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("odd text")
+
+    monkeypatch.setattr("rtl_tb.check.repair.search.find_changes", broken)
+    planted(tmp_path, ("b[8*k +: 8])", "b[4*k +: 8])"))
+    options = Options(count=500, repair=9, failures=tmp_path / "failures", build=tmp_path / "build")
+    result = check(tmp_path / "dut.yaml", options)
+    assert not result.passed and result.capsule is not None
+    assert any("no change of the text was tried: RuntimeError: odd text" in hint for hint in result.hints)
 
 
 def test_sources_with_includes_beside_them(tmp_path: Path) -> None:
