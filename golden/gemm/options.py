@@ -25,10 +25,11 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True)
 class Check:
-    """What a key takes: `read(name, value, fail)` gives the checked value, `schema` says it to editors."""
+    """What a key takes: `read(name, value, fail)` gives the checked value, `schema()` says it to editors.
+    Neither reads a spec before it is called: importing this module must work without one."""
 
     read: Callable[[str, Any, Fail], Any]
-    schema: Schema
+    schema: Callable[[], Schema]
 
 
 def _integer(low: int, high: int) -> Check:
@@ -37,7 +38,7 @@ def _integer(low: int, high: int) -> Check:
             raise fail(f"'{name}' is {_shown(value)}, expected an integer from {low} to {high}")
         return value
 
-    return Check(read, {"type": "integer", "minimum": low, "maximum": high})
+    return Check(read, lambda: {"type": "integer", "minimum": low, "maximum": high})
 
 
 def _one_of(words: tuple[str, ...]) -> Check:
@@ -48,7 +49,7 @@ def _one_of(words: tuple[str, ...]) -> Check:
             )
         return value
 
-    return Check(read, {"enum": list(words)})
+    return Check(read, lambda: {"enum": list(words)})
 
 
 def _number() -> Check:
@@ -57,11 +58,14 @@ def _number() -> Check:
             raise fail(f"'{name}' is {_shown(value)}, expected a finite number")
         return float(value)
 
-    return Check(read, {"type": "number"})
+    return Check(read, lambda: {"type": "number"})
 
 
 def _format() -> Check:
-    return _one_of(tuple(formats()))
+    def names() -> Check:
+        return _one_of(tuple(formats()))
+
+    return Check(lambda name, value, fail: names().read(name, value, fail), lambda: names().schema())
 
 
 def _integers(low: int, high: int, count: int | None = None) -> Check:
@@ -74,7 +78,7 @@ def _integers(low: int, high: int, count: int | None = None) -> Check:
         return tuple(one.read(name, each, fail) for each in value)
 
     of_count = {"minItems": count, "maxItems": count} if count else {}
-    return Check(read, {"type": "array", "items": one.schema, **of_count})
+    return Check(read, lambda: {"type": "array", "items": one.schema(), **of_count})
 
 
 def _words(words: tuple[str, ...]) -> Check:
@@ -87,7 +91,7 @@ def _words(words: tuple[str, ...]) -> Check:
         found = tuple(one.read(name, each, fail) for each in given)
         return tuple(word for word in words if word in found)
 
-    return Check(read, {"anyOf": [one.schema, {"type": "array", "items": one.schema}]})
+    return Check(read, lambda: {"anyOf": [one.schema(), {"type": "array", "items": one.schema()}]})
 
 
 def _shown(value: Any) -> str:

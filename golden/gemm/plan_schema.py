@@ -26,7 +26,7 @@ def plan_schema() -> Schema:
     }
     for one in fields(Options):
         default = getattr(plain, one.name)
-        properties[one.name] = {**one.metadata["check"].schema, "description": one.metadata["meaning"]}
+        properties[one.name] = {**one.metadata["check"].schema(), "description": one.metadata["meaning"]}
         if default not in (None, ()):
             properties[one.name]["default"] = list(default) if isinstance(default, tuple) else default
     return {

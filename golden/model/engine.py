@@ -258,7 +258,7 @@ class Engine:
                 return self.compute(checked, True, general)
             ready = self._prepare(checked, general)
         self._threads()
-        given = [array for array in operands if array is not None]
+        given: list[Any] = [array for array in operands if array is not None]
         for room, array in zip(ready.operands, given, strict=True):
             codes = array if array.dtype == room.dtype else array.view(room.dtype)  # one of ml_dtypes
             np.copyto(room, codes, casting="no")

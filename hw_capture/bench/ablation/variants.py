@@ -60,7 +60,7 @@ class Variant:
     @property
     def warpgroups(self) -> bool:
         """Whether it multiplies with wgmma."""
-        return self.file == "wgmma_tma"
+        return self.file.endswith("_tma")
 
     @property
     def instruction(self) -> Instruction:
@@ -120,6 +120,9 @@ class Variant:
         return {**once, "LDL": 0, "STL": 0}
 
 
+_WITH_WARPGROUPS = frozenset({"hopper"})
+
+
 @cache
 def _text(name: str) -> str:
     return (Path(__file__).resolve().parent / name).read_text("utf-8")
@@ -132,7 +135,10 @@ def all_variants(architecture: str) -> list[Variant]:
         raise UnknownNameError(
             f"architecture '{architecture}' has none of these kernels, expected {', '.join(MOST_SHARED)}"
         )
-    found = [*_warp_kernels(architecture), *(_warpgroup_kernels() if architecture == "hopper" else ())]
+    found = [
+        *_warp_kernels(architecture),
+        *(_warpgroup_kernels() if architecture in _WITH_WARPGROUPS else ()),
+    ]
     return [one for one in found if one.dynamic_shared <= most]
 
 

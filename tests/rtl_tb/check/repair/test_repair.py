@@ -166,7 +166,7 @@ def test_two_faults_are_no_whole_repair(tmp_path: Path) -> None:
     dut = planted(tmp_path, ("sum + c", "sum - c"), ("product[0]", "product[1]"))
     verdict, job = judged(dut, tmp_path)
     found = find_changes(dut)
-    assert len(found.of_choices()) > 100
+    assert len(found.of_choices()) > 50
     for repair in find_repairs(verdict, job, 15):
         assert not repair.whole and repair.mended < repair.wrong
         assert "all" not in repair.sentence()
@@ -232,11 +232,11 @@ def test_loops_end(tmp_path: Path) -> None:
 
 def test_what_the_engine_of_the_check_sees_is_asked_again(tmp_path: Path) -> None:
     """A bit that nothing drives is X in Icarus alone: a change that mends the rest does not mend the unit."""
-    dut = planted(tmp_path, ("d <= sum + c;", "d <= a[0] ? sum - c : (sum + c) + (never ^ never);"))
+    dut = planted(tmp_path, ("d <= sum + c;", "d <= a[0] ? sum - c : (sum + c) + (unset ^ unset);"))
     (tmp_path / "dot4.sv").write_text(
         (tmp_path / "dot4.sv")
         .read_text()
-        .replace("logic signed [31:0] sum;", "logic signed [31:0] sum; logic [31:0] never;")
+        .replace("logic signed [31:0] sum;", "logic signed [31:0] sum; logic [31:0] unset;")
     )
     job = Job(dut, tmp_path / "build", default_set(dut.instruction, 300, 1, dut.level), "icarus")
     verdict = judge(job.vectors, engines.run("selfcheck", job), dut.compare)
