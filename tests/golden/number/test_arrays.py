@@ -227,3 +227,19 @@ def test_types_that_are_not_quite_the_format_are_refused() -> None:
     own = replace(golden.get_format("bf16"), bias=100)
     with pytest.raises(DTypeError):
         arrays.codes(np.ones(3, ml_dtypes.bfloat16), own, "a")
+    other = np.ones(3, ml_dtypes.bfloat16).astype(np.dtype(ml_dtypes.bfloat16).newbyteorder(">"))
+    with pytest.raises(DTypeError):
+        arrays.codes(other, golden.get_format("bf16"), "a")
+
+
+@pytest.mark.parametrize(("form", "dtype"), [("bf16.bf16", ml_dtypes.bfloat16), ("f16.f16", None)])
+def test_a_small_product_takes_them_again_and_again(form: str, dtype: Any) -> None:
+    """The second call of the same shapes goes a shorter way; codes between must not be taken for numbers."""
+    ins = golden.instruction("hopper", f"mma.sync.aligned.m16n8k16.row.col.f32.{form}.f32")
+    rng = np.random.default_rng(3)
+    codes = [rng.integers(0, 1 << 14, shape, np.uint16) for shape in ((16, 16), (16, 8))]
+    given = [array.view(dtype) for array in codes] if dtype else [array.T.copy().T for array in codes]
+    c = np.zeros((16, 8), np.uint32)
+    expected = ins(np.stack([codes[0]] * 2), np.stack([codes[1]] * 2), c)[0]
+    for operands in (given, codes, given, given):
+        np.testing.assert_array_equal(ins(*operands, c), expected)
