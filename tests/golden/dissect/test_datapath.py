@@ -347,6 +347,7 @@ def test_a_shift_that_wraps_by_hand() -> None:
     assert faulty == 0x42000000  # 16 + 16
 
 
+@pytest.mark.long
 def test_two_faults_are_listed_as_two() -> None:
     """Each with the wrong results that only it explains, and none that it does not."""
     ins = UNITS["packed_structs"]

@@ -334,6 +334,7 @@ def test_another_architecture() -> None:
     )
 
 
+@pytest.mark.long
 def test_two_faults() -> None:
     both = edited("f16", all_of(steps("align", fraction_bits=24), steps("round", rounding="nearest_even")))
     found = check("f16", both.dot(**vectors("f16").operands), "fraction-bits-minus-1+round-nearest-even")

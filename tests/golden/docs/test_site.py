@@ -257,6 +257,7 @@ def plain_site(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return contents(folder)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("environment", ENVIRONMENTS[1:], ids=str)
 def test_the_site_does_not_depend_on_the_environment(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, plain_site: dict[str, bytes], environment: dict[str, str]
