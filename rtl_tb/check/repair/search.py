@@ -139,10 +139,27 @@ class _Search:
         self.job.build.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="repair_", dir=self.job.build.absolute()) as name:
             probe = replace(self.job, vectors=self.verdict.vectors[self.picked], timeout_cycles=500)
-            found = self._confirmed(changes, self._scores(changes, probe, Path(name)), Path(name))
-            if any(repair.whole for repair in found):
-                return found
-            return self._confirmed(changes, self._constants(changes, probe, Path(name)), Path(name)) or found
+            try:
+                return self._either(changes, probe, Path(name))
+            finally:
+                builds.forget(Path(name))
+
+    def _either(self, changes: Changes, probe: Job, folder: Path) -> list[Repair]:
+        """What a choice mends or, where none mends everything, a constant."""
+        found: list[Repair] = []
+        refused: ElaborationError | None = None
+        try:
+            found = self._confirmed(changes, self._scores(changes, probe, folder), folder / "choice")
+        except ElaborationError as error:
+            refused = error
+        if any(repair.whole for repair in found):
+            return found
+        found = (
+            self._confirmed(changes, self._constants(changes, probe, folder), folder / "constant") or found
+        )
+        if refused is not None and not found:
+            raise refused
+        return found
 
     def _picked(self) -> npt.NDArray[np.int64]:
         """The vectors that changes are tried on, every kind of failure among them."""
@@ -287,7 +304,7 @@ class _Search:
         found: list[Repair] = []
         for number, score in enumerate(most):
             try:
-                repair = self._confirm(changes, score.change, folder / f"repair{number}")
+                repair = self._confirm(changes, score.change, folder / f"{number}")
             except MmagoldError:
                 continue
             if repair is not None and repair.mended and not repair.broken:
@@ -296,19 +313,14 @@ class _Search:
         return whole or sorted(found, key=lambda repair: -repair.mended)[:1]
 
     def _confirm(self, changes: Changes, change: Change, folder: Path) -> Repair | None:
-        """A change as the designer would write it, run as the check ran the unit and at full throughput; None
-        where it breaks the handshake."""
+        """A change as the designer would write it, run as the check ran the unit; None where it breaks the
+        handshake."""
         dut = with_change(self.dut, changes, change, folder)
-        failed = np.zeros(len(self.verdict.vectors), np.bool_)
-        runs = [
-            ("fast", self.job),
-            (self.verdict.outcome.engine, replace(self.asked, program=None, waves=None)),
-        ]
-        for number, (engine, job) in enumerate(runs):
-            outcome = engines.run(engine, replace(job, dut=dut, build=folder / f"build{number}"))
-            if outcome.failures:
-                return None
-            failed |= judge(self.verdict.vectors, outcome, self.dut.compare).failed
+        job = replace(self.asked, dut=dut, build=folder / "build", program=None, waves=None)
+        outcome = engines.run(self.verdict.outcome.engine, job)
+        if outcome.failures:
+            return None
+        failed = judge(self.verdict.vectors, outcome, self.dut.compare).failed
         text = changes.texts[change.place.file]
         line = change.line(text)
         return Repair(
