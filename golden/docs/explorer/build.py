@@ -13,6 +13,7 @@ from golden.docs.explorer.address import INDEX
 from golden.docs.explorer.catalog import as_json
 from golden.docs.explorer.presets import presets
 from golden.errors import DocsError, missing
+from golden.files import output
 from golden.files.output import put_folder, workplace
 
 PAGE = Path(__file__).parent / "page"
@@ -98,7 +99,7 @@ def _write(folder: Path, texts: dict[str, str]) -> list[Path]:
     for name, text in texts.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
+        output.write_text(path, text)
         written.append(path)
     return written
 
