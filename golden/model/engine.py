@@ -252,9 +252,8 @@ class Engine:
         ready = self._ready.pop(key, None)  # nobody else has it until it is put back
         if ready is None:
             checked = self.signature.check_operands(operands, matrices=True)
-            if key is None or any(array.ndim != 2 for array in checked.values()):
-                return self.compute(checked, True, general)
-            if sum(array.nbytes for array in checked.values()) > _SMALL:
+            one_product = key is not None and all(array.ndim == 2 for array in checked.values())
+            if not one_product or sum(array.nbytes for array in checked.values()) > _SMALL:
                 return self.compute(checked, True, general)
             ready = self._prepare(checked, general)
         self._threads()

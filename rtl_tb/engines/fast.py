@@ -149,7 +149,7 @@ def _simulate(
     relative paths in it start at the working directory."""
     count, layout = len(job.vectors), job.dut.layout
     files = _files(folder)
-    np.ascontiguousarray(layout.pack_operands(job.vectors.operands)).tofile(files["operands"])
+    _write_operands(job, files["operands"])
     watch = Watch(job, counters(files["progress"]), progress)
     try:
         simulators.run(
@@ -184,8 +184,7 @@ class Trial:
 
     def __init__(self, job: Job, program: Path, folder: Path, env: Mapping[str, str]) -> None:
         self.job, self.program, self.folder, self.env = job, program, folder, env
-        words = job.dut.layout.pack_operands(job.vectors.operands)
-        np.ascontiguousarray(words).tofile(_files(folder)["operands"])
+        _write_operands(job, _files(folder)["operands"])
 
     def __call__(self, more: Mapping[str, str], seconds: float) -> dict[str, Bits] | None:
         """The results by name, with these variables in the environment; None where they did not all come
@@ -213,6 +212,10 @@ class Trial:
 def _files(folder: Path) -> dict[str, Path]:
     """The files of a run, in the order in which the program takes them."""
     return {name: folder / name for name in ("operands", "results", "progress", "answers")}
+
+
+def _write_operands(job: Job, file: Path) -> None:
+    np.ascontiguousarray(job.dut.layout.pack_operands(job.vectors.operands)).tofile(file)
 
 
 def _settings(job: Job) -> list[str]:
