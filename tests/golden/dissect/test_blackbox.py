@@ -5,6 +5,7 @@ What is found is judged by fresh operands, drawn with another seed, that the sea
 
 from __future__ import annotations
 
+import runpy
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +32,14 @@ SLOW: dict[str, Any] = {"seconds": 300, "asks": 8_000}
 
 def box(name: str, formats: dict[str, str] = FORMATS, k: int = 4) -> Any:
     return open_box(f"python:{BOXES / name}", formats, k)
+
+
+def datapath(name: str) -> tuple[dict[str, str], int]:
+    """Formats and K of one of the units of datapaths.py."""
+    units = runpy.run_path(str(BOXES / "datapaths.py"))["UNITS"]
+    assert len(units) == 30
+    formats, k = units[name]
+    return formats, k
 
 
 def fresh_differences(found: Found, unit: Any, each: int = 60) -> int:
@@ -99,6 +108,22 @@ def test_sums_of_software_are_found_with_their_order(name: str, k: int, tree: st
     narrow = "f16" if name == "exact" else "f32"
     unit = box(f"software.py:{name}", dict.fromkeys("abc", narrow) | {"d": "f32"}, k)
     assert check(unit, tmp_path).order == tree
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("volta_like", "volta:mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"),
+        ("one_guard", "ampere:mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"),
+        ("wraps", "ampere:mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32"),
+    ],
+)
+def test_datapaths_that_are_instructions_answer_as_those_do(name: str, known: str) -> None:
+    """Of the boxes of datapaths.py, these were meant to be instructions: registers against exact steps."""
+    model, unit = golden.instruction(*known.split(":")), box(f"datapaths.py:{name}", *datapath(name))
+    for kind in stimuli.KINDS:
+        operands = stimuli.generate(model, kind, 40, np.random.default_rng(3))
+        assert (unit.dot(**operands) == model.dot(**operands)).all()
 
 
 def test_integers_that_clamp(tmp_path: Path) -> None:

@@ -1,15 +1,16 @@
 """Thirty dot product units, written as a datapath would be: registers of integers, shifted, cut and added.
 
-Black boxes for the tests of golden.dissect. Whoever wrote them had not read the search, and it never reads them.
+Black boxes for the tests of golden.dissect. Whoever wrote them had not read the search, and it never reads
+them.
 `UNITS` at the end says what formats and K each one has.
 """
 
 import numpy as np
 
-I = np.int64
+INT = np.int64
 NO_EXPONENT = -(1 << 20)
 
-# ---- registers -----------------------------------------------------------------------------------------------
+# registers ------------------------------------------------------------------------------------------------
 
 FIELDS = {  # exponent bits, fraction bits, bias
     "f32": (8, 23, 127),
@@ -36,7 +37,7 @@ class Reg:
 def load(code, kind, daz=False):
     """Codes to registers; daz reads subnormals as zero."""
     eb, fb, bias = FIELDS[kind]
-    code = code.astype(I)
+    code = code.astype(INT)
     sign = (code >> (eb + fb)) & 1
     e = (code >> fb) & ((1 << eb) - 1)
     f = code & ((1 << fb) - 1)
@@ -82,8 +83,8 @@ def right(v, n):
 
 def bits(m):
     """Length in bits of a number that is not negative."""
-    n = np.frexp(m.astype(float))[1].astype(I)
-    return np.where((n > 0) & (m < (I(1) << np.clip(n - 1, 0, 62))), n - 1, n)
+    n = np.frexp(m.astype(float))[1].astype(INT)
+    return np.where((n > 0) & (m < (INT(1) << np.clip(n - 1, 0, 62))), n - 1, n)
 
 
 def shrink(m, n, how, sign):
@@ -91,7 +92,7 @@ def shrink(m, n, how, sign):
     n = np.minimum(n, 62)
     q = right(m, n)
     rest = np.where(n > 0, m - (q << np.clip(n, 0, 62)), 0)
-    half = np.where(n > 0, I(1) << np.clip(n - 1, 0, 62), 1)
+    half = np.where(n > 0, INT(1) << np.clip(n - 1, 0, 62), 1)
     if how == "even":
         more = (rest > half) | ((rest == half) & (q & 1 == 1))
     elif how == "away":
@@ -154,13 +155,13 @@ def widths(*columns):
     """Terms with the number of fraction bits that each column's format has."""
     terms = join(*(reg for reg, _ in columns))
     terms.width = np.concatenate(
-        [np.full(reg.sig.reshape(len(reg.sig), -1).shape, w, I) for reg, w in columns], axis=1
+        [np.full(reg.sig.reshape(len(reg.sig), -1).shape, w, INT) for reg, w in columns], axis=1
     )
     return terms
 
 
 def signed(total, zero_sign=0):
-    return np.where(total == 0, zero_sign, (total < 0).astype(I)), np.abs(total)
+    return np.where(total == 0, zero_sign, (total < 0).astype(INT)), np.abs(total)
 
 
 def fused(a, b, c, fmt, keep, out="f32", how="cut", store_how="cut", nan=0x7FFFFFFF, **more):
@@ -172,7 +173,7 @@ def fused(a, b, c, fmt, keep, out="f32", how="cut", store_how="cut", nan=0x7FFFF
     return finish(store(sign, m, unit, out, store_how), terms, out, nan)
 
 
-# ---- 1 to 9: one register ------------------------------------------------------------------------------------
+# 1 to 9: one register -------------------------------------------------------------------------------------
 
 
 def volta_like(a, b, c):
@@ -217,7 +218,7 @@ def half_result(a, b, c):
     return fused(a, b, c, "f16", 24, out="f16", store_how="even", nan=0x7FFF)
 
 
-# ---- 10 to 14: several registers -----------------------------------------------------------------------------
+# 10 to 14: several registers ------------------------------------------------------------------------------
 
 
 def _steps(a, b, c, groups, keep, fmt="f16", how="cut"):
@@ -256,7 +257,7 @@ def sparse_top(a, b, c):
     return fused(a, b, c, "f16", 24, zeros=True)
 
 
-# ---- 15 to 20: multipliers and adders, one at a time ---------------------------------------------------------
+# 15 to 20: multipliers and adders, one at a time ----------------------------------------------------------
 
 
 def _canon(d, code=0x7FC00000):
@@ -323,7 +324,7 @@ def flushing(a, b, c):
         for k in range(0, single.shape[1], 2):
             pair = flush(single[:, k] + single[:, k + 1])
             d = flush(d + pair)
-    return finish(_canon(d).astype(I), terms, "f32", 0x7FC00000)
+    return finish(_canon(d).astype(INT), terms, "f32", 0x7FC00000)
 
 
 def square_tree(a, b, c):
@@ -336,18 +337,18 @@ def square_tree(a, b, c):
     return np.where(np.isnan(d), np.uint64(0x7FF8000000000000), d.view(np.uint64))
 
 
-# ---- 21 to 25: integers --------------------------------------------------------------------------------------
+# 21 to 25: integers ---------------------------------------------------------------------------------------
 
 
 def wraps(a, b, c):
-    total = (a.view(np.int8).astype(I) * b.view(np.int8)).sum(1) + c.view(np.int32)
+    total = (a.view(np.int8).astype(INT) * b.view(np.int8)).sum(1) + c.view(np.int32)
     return (total & 0xFFFFFFFF).astype(np.uint32)
 
 
 def clamps_in_two(a, b, c):
     """Saturates after each half."""
-    d = c.view(np.int32).astype(I)
-    p = a.astype(I) * b.view(np.int8)
+    d = c.view(np.int32).astype(INT)
+    p = a.astype(INT) * b.view(np.int8)
     for half in np.split(p, 2, axis=1):
         d = np.clip(d + half.sum(1), -(2**31), 2**31 - 1)
     return (d & 0xFFFFFFFF).astype(np.uint32)
@@ -355,24 +356,24 @@ def clamps_in_two(a, b, c):
 
 def sixteen_bit_dots(a, b, c):
     """Pairs saturate into 16 bits, as an old multimedia instruction does, and then join a wrapping sum."""
-    p = a.astype(I) * b.view(np.int8)
+    p = a.astype(INT) * b.view(np.int8)
     pairs = np.clip(p[:, 0::2] + p[:, 1::2], -(2**15), 2**15 - 1)
     return ((pairs.sum(1) + c.view(np.int32)) & 0xFFFFFFFF).astype(np.uint32)
 
 
 def nibbles(a, b, c):
     """Four bits; what stands above them in the byte is not looked at."""
-    x, y = a.astype(I) & 15, b.astype(I) & 15
+    x, y = a.astype(INT) & 15, b.astype(INT) & 15
     x, y = x - 16 * (x > 7), y - 16 * (y > 7)
     return (((x * y).sum(1) + c.view(np.int32)) & 0xFFFFFFFF).astype(np.uint32)
 
 
 def counted_bits(a, b, c):
     """One bit each: how many pairs differ."""
-    return ((((a ^ b) & 1).astype(I).sum(1) + c.view(np.int32)) & 0xFFFFFFFF).astype(np.uint32)
+    return ((((a ^ b) & 1).astype(INT).sum(1) + c.view(np.int32)) & 0xFFFFFFFF).astype(np.uint32)
 
 
-# ---- 26 to 30: faults and oddities ---------------------------------------------------------------------------
+# 26 to 30: faults and oddities ----------------------------------------------------------------------------
 
 
 def forgetful_infinity(a, b, c):
@@ -404,7 +405,7 @@ def no_subnormal_c(a, b, c):
 def block_scaled(a, b, c, scale_a, scale_b):
     """FP4 with one power of two for each operand: products are exact, 2**(scale) on top, then 25 bits."""
     p = multiply(load(a, "e2m1"), load(b, "e2m1"))
-    both = scale_a.astype(I).reshape(len(a), -1)[:, 0] + scale_b.astype(I).reshape(len(a), -1)[:, 0] - 254
+    both = scale_a.astype(INT).reshape(len(a), -1)[:, 0] + scale_b.astype(INT).reshape(len(a), -1)[:, 0] - 254
     none = (scale_a.reshape(len(a), -1)[:, 0] == 255) | (scale_b.reshape(len(a), -1)[:, 0] == 255)
     p.lsb = p.lsb + both[:, None]
     p.nan = p.nan | none[:, None]
