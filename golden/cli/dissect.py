@@ -42,8 +42,8 @@ def dissect(
 ) -> None:
     """Finds the specification of a black box by asking it.
 
-    Ends with status 1 where the nearest candidate still answers otherwise than the box, and with 2 where
-    there is no candidate.
+    Ends with status 1 where the nearest candidate still answers otherwise than the box, or where the limits
+    ended before it was checked, and with 2 where there is no candidate.
     """
     from golden.dissect.blackbox.dissecting import dissect as search
     from golden.dissect.blackbox.sources import open_box, read_formats

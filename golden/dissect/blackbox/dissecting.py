@@ -22,17 +22,19 @@ from golden.catalog.unit_text import unit_text
 from golden.dissect.blackbox import fitting
 from golden.dissect.blackbox.box import Bank, Box, BudgetEnded
 from golden.dissect.blackbox.candidates import Candidate
+from golden.dissect.blackbox.evidence import Evidence, weigh
 from golden.dissect.blackbox.found import Example, Found
 from golden.dissect.blackbox.moves import Hints, Move, moves, nan_words
 from golden.dissect.blackbox.order import KIND as MASKS
 from golden.dissect.blackbox.order import Node, find_order
+from golden.dissect.blackbox.report import shortened
 from golden.dissect.blackbox.skeletons import skeletons
 from golden.dissect.blackbox.views import as_taken, dense_view
 from golden.dissect.minimising import costs, minimise
 from golden.errors import OperandError, SpecError
 from golden.instruction import Instruction
 from golden.number.formats import Format
-from golden.program.signature import Operands
+from golden.program.signature import Bits, Operands
 from golden.unit import Function, FunctionUnit, Unit, name_of, signature_of
 
 Progress = Callable[[str, int, int], None]
@@ -69,6 +71,7 @@ _ORDINARY = (
 """Kinds that tell orders, widths and roundings, away from the ends of the formats."""
 _SHARE_OF_FITS = 0.6
 """Of the time that is left: the rest is for checking."""
+_SHOWN = "shown in the report"
 _SMALLEST = 8_000
 """Questions that every dissection may ask."""
 
@@ -155,6 +158,7 @@ class _Search:
     def __init__(self, unit: Unit, seconds: float, asks: int, seed: int, progress: Progress | None) -> None:
         self.started = time.monotonic()
         self.deadline = self.started + seconds
+        self.reserve = max(_LEAST_SECONDS, min(seconds / 10, _ALTERNATIVE_SECONDS))
         self.box = Box(unit, asks, self.deadline)
         self.dense = Box(dense_view(unit), asks, self.deadline)
         self.takes = self.dense.takes
@@ -177,7 +181,7 @@ class _Search:
         except BudgetEnded:
             checked = False
         if not checked:
-            what = "time" if self.dense.left < _LEAST_SECONDS else "number of questions"
+            what = "time" if self.dense.left < self.reserve else "number of questions"
             state.undecided.append(f"the {what} that was given ended before the search did")
         return self._found()
 
@@ -248,7 +252,7 @@ class _Search:
         while self.state.fit is not None:
             candidate = self.state.fit.candidate
             share = min(_GROWTH[min(turn, len(_GROWTH) - 1)], self._share_left())
-            if share < _LEAST or self.dense.left < _LEAST_SECONDS:
+            if share < _LEAST or self.dense.left < self.reserve:
                 return bool(self.state.differing)
             wrong = self._round(share, turn)
             turn += 1
@@ -307,7 +311,7 @@ class _Search:
 
     def _share_left(self) -> int:
         """Questions of each kind that may still be asked."""
-        left = self.dense.asks - self.dense.asked - self.box.asked
+        left = self.dense.asks - self._asked
         return left // (2 * len(stimuli.KINDS))
 
     def _round(self, share: int, turn: int) -> bool:
@@ -373,31 +377,45 @@ class _Search:
     def _found(self) -> Found:
         state, fit = self.state, self.state.fit
         name = name_of(self.box.unit)
-        asked = self.box.asked + self.dense.asked
-        common: dict[str, Any] = {"order": "" if state.tree is None else state.tree.text(), "asked": asked}
+        common: dict[str, Any] = {"order": "" if state.tree is None else state.tree.text()}
         if fit is None:
             undecided = tuple(state.undecided) or ("no order of the sum could be tried",)
             seconds = time.monotonic() - self.started
-            return Found(name, None, None, {}, undecided, seconds=seconds, **common)
-        differing = self._all_counts(fit.candidate)
-        alternatives = self._alternatives(fit.candidate) if not any(w for w, _ in differing.values()) else {}
+            return Found(name, None, None, {}, undecided, seconds=seconds, asked=self._asked, **common)
+        differing, fresh = self._all_counts(fit.candidate), dict(state.differing)
+        wrong = any(count for count, _ in differing.values())
+        evidence = Evidence() if wrong else self._evidence(fit.candidate)
+        if evidence.asked is not None:  # questions like all others: a wrong one would be a difference
+            operands, answers = evidence.asked
+            count = int((fit.candidate.dot(**operands) != answers).sum())
+            differing[_SHOWN] = fresh[_SHOWN] = count, len(answers)
+            self.bank.add(_SHOWN, operands, answers)
+            wrong = wrong or bool(count)
+        alternatives = {one.key: one.undecided for one in evidence.properties if one.undecided}
         unit = as_taken(fit.candidate.instruction, self.box.takes)
         text = self._text(fit.candidate, f"dissected: {name}")
         unwritten = () if text else ("the schema of units has no words for the candidate",)
-        wrong = any(count for count, _ in differing.values())
         return Found(
             name,
             unit,
             text,
             differing,
-            (*state.undecided, *unwritten, *self._open(differing, alternatives)),
+            (*state.undecided, *unwritten, *self._open(differing, alternatives), *_untried(evidence)),
             rules=(fit.candidate.order, *fit.told),
             known=() if wrong else self._known(unit),
             example=self._example(fit.candidate) if wrong else None,
             alternatives=alternatives,
+            fresh=sum(count for _, count in fresh.values()),
+            properties=evidence.properties,
+            asked=self._asked,
             seconds=time.monotonic() - self.started,
             **common,
         )
+
+    @property
+    def _asked(self) -> int:
+        """Dot products that the box answered."""
+        return self.box.asked + self.dense.asked
 
     def _text(self, candidate: Candidate, title: str) -> str | None:
         """The candidate as YAML, where that reads back as a unit with the same answers."""
@@ -439,17 +457,16 @@ class _Search:
                 found += [f"{one.instruction.architecture}:{one.instruction.name}"]
         return tuple(found)
 
-    def _alternatives(self, candidate: Candidate) -> dict[str, tuple[str, ...]]:
-        """Values of single keys with which the candidate answers the whole bank as it does now."""
-        found: dict[str, dict[str, None]] = {}
+    def _evidence(self, candidate: Candidate) -> Evidence:
+        """What shows every rule of a candidate that explains the bank, and what no question told apart."""
         limit = time.monotonic() + _ALTERNATIVE_SECONDS
-        for move in self._neighbours(candidate):
-            if time.monotonic() > limit:
-                break
-            new = move.apply(candidate)
-            if new is not None and new.key != candidate.key and not self.bank.wrong(new.dot).any():
-                found.setdefault(move.key, {})[move.value] = None
-        return {key: tuple(values) for key, values in found.items()}
+        return weigh(candidate, self.bank, self._neighbours(candidate), limit, self._asked_at_the_end)
+
+    def _asked_at_the_end(self, operands: Operands) -> Bits:
+        """The answers to a few questions more, within the limits."""
+        if len(operands["a"]) > self.dense.asks - self._asked:
+            raise BudgetEnded
+        return self.dense.answer(operands)
 
     def _open(
         self, differing: Mapping[str, tuple[int, int]], alternatives: Mapping[str, tuple[str, ...]]
@@ -464,11 +481,19 @@ class _Search:
                 yield f"it is right on all operands of the kinds {', '.join(right)}"
         told = {key: values for key, values in alternatives.items() if not _is_extra(key)}
         for key, values in told.items():
-            shown = ", ".join(values if len(values) <= 6 else (*values[:3], "...", values[-1]))
+            shown = ", ".join(shortened(values))
             yield f"{key}: {shown} would have answered every question kept in the same way"
         extras = [key for key in alternatives if key not in told]
         if extras:
             yield f"nor would these have shown, with some value: {'; '.join(extras)}"
+
+
+def _untried(evidence: Evidence) -> Iterator[str]:
+    if evidence.tried < evidence.neighbours:
+        yield (
+            f"of {evidence.neighbours:,} changes of one key, {evidence.neighbours - evidence.tried:,} were "
+            "not held against the questions, as the time for it ended: what they decide is not known"
+        )
 
 
 def _is_extra(key: str) -> bool:

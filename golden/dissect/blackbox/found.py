@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from golden.dissect.blackbox.evidence import Property
 from golden.instruction import Instruction
 from golden.notebook import Shown
 from golden.program.signature import Operands
-from golden.program.words import is_integer, step_text
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,9 @@ class Found(Shown):
         rules: what was found and changed on the way, in order.
         known: instructions of the catalogue that answered the questions kept as the box did.
         example: of the differences, the simplest one found.
+        fresh: of the dot products compared, those that were asked after the candidate was made; it was
+            fitted to the others.
+        properties: every key of a candidate that explains all answers, with the questions that show it.
         asked: dot products that the box answered in all.
         seconds: how long it took.
     """
@@ -56,6 +59,8 @@ class Found(Shown):
     known: tuple[str, ...] = ()
     example: Example | None = None
     asked: int = 0
+    fresh: int = 0
+    properties: tuple[Property, ...] = ()
     seconds: float = 0.0
     alternatives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Values of keys that no question told from those of the candidate, by key."""
@@ -75,66 +80,30 @@ class Found(Shown):
 
     @property
     def explains(self) -> bool:
-        """Whether the candidate answered every question as the box did."""
-        return self.instruction is not None and self.compared > 0 and self.wrong == 0
+        """Whether the candidate answered every question as the box did, among them questions that it was not
+        made from."""
+        return self.instruction is not None and self.fresh > 0 and self.wrong == 0
 
     def sentence(self) -> str:
         """The outcome in a sentence or two."""
         if self.instruction is None:
             return f"{self.name} was not dissected: {'; '.join(self.undecided)}"
         count = f"{self.wrong:,} of {self.compared:,} differ"
-        if not self.explains:
+        if self.wrong:
             return f"the nearest candidate for {self.name}: {count}"
-        known = f"; {self.known[0]} answers alike" if self.known else ""
-        return f"{self.name} is explained: {count}{known}"
+        if not self.explains:
+            made = "fits the answers that it was made from, and was not checked"
+            return f"a candidate for {self.name} {made}: {count}"
+        known = f"; {self.known[0]} gave the same answers to the questions kept" if self.known else ""
+        checked = f", {self.fresh:,} of them asked after the candidate was made"
+        return f"{self.name} is explained: {count}{checked}{known}"
 
     @property
     def report(self) -> str:
         """The outcome as Markdown."""
-        return "\n".join([*self._head(), *self._counts(), *self._steps(), *self._open()]) + "\n"
+        from golden.dissect.blackbox.report import markdown  # it reads this class
 
-    def _head(self) -> list[str]:
-        order = [f"Order of the sum, as masks showed it: `{self.order}`.", ""] if self.order else []
-        asked = f"The box answered {self.asked:,} dot products in {self.seconds:.1f} s."
-        return [f"# {self.name}, dissected", "", f"{self.sentence()}. {asked}", "", *order]
-
-    def _counts(self) -> list[str]:
-        if not self.differing:
-            return []
-        rows = [f"| {kind} | {wrong:,} | {count:,} |" for kind, (wrong, count) in self.differing.items()]
-        head = ["## Held against the box", "", "| Operands | Differ | Of |", "| --- | ---: | ---: |"]
-        return [*head, *rows, ""]
-
-    def _steps(self) -> list[str]:
-        if self.instruction is None:
-            return []
-        lines = ["## What it computes", ""]
-        program, operations = self.instruction.program, self.instruction.program.operations
-        integer = is_integer(program, self.instruction.own_formats)
-        for one in operations:
-            if len(operations) > 1:
-                products = f"products {', '.join(map(str, one.k_index))}; " if one.k_index else ""
-                lines += [f"{one.to}, in {one.out_format.name}: {products}c is {one.seed}", ""]
-            lines += [f"{index}. {step_text(step, integer)}" for index, step in enumerate(one.steps, 1)]
-            lines.append("")
-        if self.rules:
-            lines += ["Found in this order:", "", *(f"- {rule}" for rule in self.rules), ""]
-        return lines
-
-    def _open(self) -> list[str]:
-        lines = ["## Not decided", ""]
-        lines += [f"- {one}" for one in self.undecided] or ["Nothing that a question asked here left open."]
-        if self.example is not None:
-            operands = ", ".join(
-                f"{name} = {[hex(code) for code in codes.ravel().tolist()]}"
-                for name, codes in self.example.operands.items()
-            )
-            lines += [
-                "",
-                f"The simplest difference found: {operands}: the box answers "
-                f"{self.example.box:#x}, the candidate {self.example.candidate:#x}.",
-            ]
-        return lines
+        return markdown(self)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, stable for machines."""
@@ -144,6 +113,7 @@ class Found(Shown):
             "sentence": self.sentence(),
             "wrong": self.wrong,
             "compared": self.compared,
+            "fresh": self.fresh,
             "asked": self.asked,
             "seconds": round(self.seconds, 3),
             "order": self.order,
@@ -151,6 +121,7 @@ class Found(Shown):
             "known": list(self.known),
             "differing": {kind: list(counts) for kind, counts in self.differing.items()},
             "undecided": list(self.undecided),
+            "properties": [one.as_dict() for one in self.properties],
             "alternatives": {key: list(values) for key, values in self.alternatives.items()},
             "example": None if self.example is None else self.example.as_dict(),
             "yaml": self.yaml,

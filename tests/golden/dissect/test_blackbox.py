@@ -16,8 +16,8 @@ import pytest
 
 import golden
 from golden import stimuli
-from golden.dissect.blackbox import order
-from golden.dissect.blackbox.box import Bank, Box
+from golden.dissect.blackbox import dissecting, order
+from golden.dissect.blackbox.box import Bank, Box, BudgetEnded
 from golden.dissect.blackbox.found import Found
 from golden.dissect.blackbox.sources import open_box, read_formats
 from golden.errors import OperandError, UnknownNameError
@@ -54,11 +54,23 @@ def fresh_differences(found: Found, unit: Any, each: int = 60) -> int:
     return wrong
 
 
+def assert_shown(found: Found, unit: Any) -> None:
+    """The questions that show a rule have the answer that is told, and refute what is said to be refuted."""
+    shown = [witness for one in found.properties for witness in one.witnesses]
+    assert len(shown) > 4
+    for one in shown:
+        operands = {name: codes[None] for name, codes in one.operands.items()}
+        assert int(unit.dot(**operands)[0]) == one.box != one.other
+    assert all(one.confidence > 0 or one.undecided or not one.witnesses for one in found.properties)
+    assert {one.key for one in found.properties if one.undecided} == set(found.alternatives)
+
+
 def check(unit: Any, tmp_path: Path, **options: Any) -> Found:
     """Dissects, and holds the model and its text against the box."""
     found = golden.dissect(unit, **(FAST | options))
     assert found.wrong == 0 and found.explains, found.sentence()
     assert fresh_differences(found, unit) == 0
+    assert_shown(found, unit)
     assert found.yaml is not None
     (tmp_path / "unit.yaml").write_text(found.yaml, "utf-8")
     again = golden.load_instruction(tmp_path / "unit.yaml")
@@ -186,6 +198,21 @@ def test_limits_end_the_search_and_are_told() -> None:
     found = golden.dissect(box("ieee.py:pairwise"), seconds=0.05, asks=30_000)
     assert not found.explains or found.wrong == 0
     assert any("time" in one for one in found.undecided)
+
+
+def test_a_candidate_that_nothing_was_held_against_is_not_called_explained(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It fits the answers that it was made from: that is no finding."""
+
+    def ended(search: Any) -> bool:
+        raise BudgetEnded
+
+    monkeypatch.setattr(dissecting._Search, "_check", ended)
+    found = golden.dissect(box("ieee.py:pairwise"), **FAST)
+    assert found.wrong == 0 and found.compared > 1000 and found.fresh == 0
+    assert not found.explains and "was not checked" in found.sentence()
+    assert any("ended before the search did" in one for one in found.undecided)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,175 @@
+"""The report of a dissection as Markdown: the outcome, what it was held against, the steps, the questions
+that show each rule, and what was not decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from golden.dissect.blackbox.evidence import Property, Witness
+from golden.explain.numbers import hex_text
+from golden.files import escape
+from golden.number.formats import Format
+from golden.program.signature import Operands
+from golden.program.words import is_integer, step_text
+
+if TYPE_CHECKING:
+    from golden.dissect.blackbox.found import Found
+
+STEPS = "## What it computes"
+"""The heading before which a picture can stand."""
+_MOST_PLACES = 6
+_MOST_VALUES = 6
+
+
+def markdown(found: Found) -> str:
+    """The whole report."""
+    parts = (_head(found), _counts(found), _steps(found), _shown(found), _open(found))
+    return "\n".join(line for part in parts for line in part) + "\n"
+
+
+def _head(found: Found) -> Iterator[str]:
+    said = escape.markdown(found.sentence())
+    asked = f"The box answered {found.asked:,} dot products in {found.seconds:.1f} s."
+    yield from (f"# {escape.markdown(found.name)}, dissected", "", f"{said}. {asked}", "")
+    if found.order:
+        yield from (f"Order of the sum, as masks showed it: `{found.order}`.", "")
+
+
+def _counts(found: Found) -> Iterator[str]:
+    if found.differing:
+        yield from ("## Held against the box", "")
+        yield from _table(
+            ("Operands", "Differ", "Of"),
+            ((kind, f"{wrong:,}", f"{count:,}") for kind, (wrong, count) in found.differing.items()),
+            numbers=2,
+        )
+
+
+def _steps(found: Found) -> Iterator[str]:
+    if found.instruction is None:
+        return
+    yield from (STEPS, "")
+    program = found.instruction.program
+    integer = is_integer(program, found.instruction.own_formats)
+    for one in program.operations:
+        if len(program.operations) > 1:
+            products = f"products {', '.join(map(str, one.k_index))}; " if one.k_index else ""
+            yield from (f"{one.to}, in {one.out_format.name}: {products}c is {one.seed}", "")
+        yield from (f"{index}. {step_text(step, integer)}" for index, step in enumerate(one.steps, 1))
+        yield ""
+    if found.rules:
+        yield from ("Found in this order:", "", *(f"- {rule}" for rule in found.rules), "")
+
+
+# What shows each rule ---------------------------------------------------------------------------------------
+
+
+def _shown(found: Found) -> Iterator[str]:
+    """The keys that the candidate has, then the steps that could stand beside them."""
+    if not found.properties or found.instruction is None:
+        return
+    formats = found.instruction.formats
+    own = [one for one in found.properties if one.value]
+    yield from ("## What shows it", "")
+    yield (
+        "Each row is one key of one step. A unit that differs in it alone would have answered otherwise: "
+        "*ruled out* counts such other values, *by* is the number of questions that refute the one hardest "
+        "to tell, and the question shown is a simple one of those. Where a value is open, every question "
+        "kept has the same answer with it."
+    )
+    yield ""
+    yield from _table(
+        ("Rule", "Value", "Ruled out", "By", "Open", "One such question"),
+        (
+            (
+                one.key,
+                one.value,
+                f"{one.ruled_out}",
+                _by(one),
+                _values(one.undecided),
+                _question(one, formats),
+            )
+            for one in own
+        ),
+    )
+    absent = [one for one in found.properties if not one.value]
+    if absent:
+        yield from ("What else a unit could do, and whether this one does:", "")
+        yield from _table(
+            ("Change", "Ruled out", "By", "Open", "One such question"),
+            (
+                (one.key, f"{one.ruled_out}", _by(one), _values(one.undecided), _question(one, formats))
+                for one in absent
+            ),
+        )
+
+
+def _by(one: Property) -> str:
+    return f"{min(each.questions for each in one.witnesses):,}" if one.witnesses else ""
+
+
+def _values(values: Sequence[str]) -> str:
+    return ", ".join(shortened(values))
+
+
+def shortened(values: Sequence[str]) -> Sequence[str]:
+    """Values of a key; of many the first and the last."""
+    return values if len(values) <= _MOST_VALUES else (*values[:3], "...", values[-1])
+
+
+def _question(one: Property, formats: Mapping[str, Format]) -> str:
+    return witness_text(one.witnesses[0], formats) if one.witnesses else ""
+
+
+def witness_text(one: Witness, formats: Mapping[str, Format]) -> str:
+    """A question with both answers in a line."""
+    d = formats["d"]
+    answers = f"the box answers {hex_text(d, one.box)}, with {one.value} it were {hex_text(d, one.other)}"
+    return f"{operands_text(one.operands, formats)}: {answers}"
+
+
+def operands_text(operands: Operands, formats: Mapping[str, Format]) -> str:
+    """What is not zero of the operands of one dot product: "a[0] = 0x3c00, c = 0x40000000"."""
+    words = []
+    for name, codes in operands.items():
+        fmt, flat = formats.get(name), np.ravel(codes).tolist()
+        told = [(place, code) for place, code in enumerate(flat) if code]
+        for place, code in told[:_MOST_PLACES]:
+            at = f"{name}[{place}]" if np.ndim(codes) else name
+            words.append(f"{at} = {hex(code) if fmt is None else hex_text(fmt, code)}")
+        if len(told) > _MOST_PLACES:
+            words.append(f"{len(told) - _MOST_PLACES} more of {name}")
+    return ", ".join(words) or "all zero"
+
+
+# The end ----------------------------------------------------------------------------------------------------
+
+
+def _open(found: Found) -> Iterator[str]:
+    yield from ("## Not decided", "")
+    yield from (f"- {escape.markdown(one)}" for one in found.undecided)
+    if not found.undecided:
+        yield "Nothing that a question asked here left open."
+    if found.example is not None:
+        operands = ", ".join(
+            f"{name} = {[hex(code) for code in codes.ravel().tolist()]}"
+            for name, codes in found.example.operands.items()
+        )
+        yield from (
+            "",
+            f"The simplest difference found: {operands}: the box answers {found.example.box:#x}, the "
+            f"candidate {found.example.candidate:#x}.",
+        )
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 0) -> Iterator[str]:
+    """A table whose last `numbers` columns hold numbers."""
+    rules = ["---"] * (len(head) - numbers) + ["---:"] * numbers
+    yield f"| {' | '.join(head)} |"
+    yield f"| {' | '.join(rules)} |"
+    for row in rows:
+        yield f"| {' | '.join(escape.markdown(cell) for cell in row)} |"
+    yield ""
