@@ -382,13 +382,13 @@ class _Search:
             undecided = tuple(state.undecided) or ("no order of the sum could be tried",)
             seconds = time.monotonic() - self.started
             return Found(name, None, None, {}, undecided, seconds=seconds, asked=self._asked, **common)
-        differing, fresh = self._all_counts(fit.candidate), dict(state.differing)
+        differing = self._all_counts(fit.candidate)
         wrong = any(count for count, _ in differing.values())
         evidence = Evidence() if wrong else self._evidence(fit.candidate)
         if evidence.asked is not None:  # questions like all others: a wrong one would be a difference
             operands, answers = evidence.asked
             count = int((fit.candidate.dot(**operands) != answers).sum())
-            differing[_SHOWN] = fresh[_SHOWN] = count, len(answers)
+            differing[_SHOWN] = count, len(answers)
             self.bank.add(_SHOWN, operands, answers)
             wrong = wrong or bool(count)
         alternatives = {one.key: one.undecided for one in evidence.properties if one.undecided}
@@ -405,7 +405,7 @@ class _Search:
             known=() if wrong else self._known(unit),
             example=self._example(fit.candidate) if wrong else None,
             alternatives=alternatives,
-            fresh=sum(count for _, count in fresh.values()),
+            fresh=sum(count for _, count in state.differing.values()),
             properties=evidence.properties,
             asked=self._asked,
             seconds=time.monotonic() - self.started,

@@ -42,8 +42,8 @@ class Found(Shown):
         rules: what was found and changed on the way, in order.
         known: instructions of the catalogue that answered the questions kept as the box did.
         example: of the differences, the simplest one found.
-        fresh: of the dot products compared, those that were asked after the candidate was made; it was
-            fitted to the others.
+        fresh: of the dot products compared, those that were drawn to check the candidate after it was made;
+            it was fitted to the others, or they show its rules.
         properties: every key of a candidate that explains all answers, with the questions that show it.
         asked: dot products that the box answered in all.
         seconds: how long it took.
