@@ -8,6 +8,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from multiprocessing import parent_process
 from pathlib import Path
 from typing import IO
 
@@ -85,6 +86,21 @@ def stop_all() -> None:
     with _lock:
         for process in _running:
             _kill(process, signal.SIGKILL)
+
+
+def begin_worker() -> None:
+    """To be called first in a process of a pool: Ctrl-C is the parent's to heed, there are as many workers as
+    processors, and none waits for ever for work from a parent that was killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ.setdefault("MMAGOLD_THREADS", "1")
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+
+
+def _end_with_the_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -30,17 +30,22 @@ from hw_capture.kernels import sass, toolchain
 from hw_capture.record.capture import target_for
 
 ALL_KINDS = -1
-_LAUNCH_SECONDS = 0.2
+LAUNCH_SECONDS = 0.2
+"""How long a launch on a GPU should take."""
 _BLOCKS_AN_SM = 16
 _FIRST_LAUNCH = 1 << 14
 
 
 class Bench(Protocol):
-    """What `run` needs: an instruction that can be executed on tiles and counts."""
+    """What `run` needs: an instruction that can be executed on tiles and counts.
+
+    launch_seconds: how long a launch should take.
+    """
 
     ins: Instruction
     sass: tuple[str, ...]
     faults: dict[str, Any]
+    launch_seconds: float
 
     def launch(self, seed: int, first: int, tiles: int, kind: int) -> None:
         """Executes tiles first, ... first + tiles - 1 and waits."""
@@ -110,6 +115,8 @@ def kind_name(kind: int) -> str:
 
 class Campaign:
     """One instruction's campaign, compiled and loaded."""
+
+    launch_seconds = LAUNCH_SECONDS
 
     def __init__(self, gpu: Device, ins: Instruction, faults: Mapping[str, Any] | None = None) -> None:
         """Compiles for the GPU's own architecture.
@@ -226,7 +233,7 @@ def run(bench: Bench, plan: Plan, progress: Callable[[int, int], None] | None = 
         done, spent = done + size, spent + took
         if progress:
             progress(done * per_tile, wanted * per_tile)
-        size = max(1, min(int(size * min(_LAUNCH_SECONDS / max(took, 1e-6), 64.0)), wanted - done))
+        size = max(1, min(int(size * min(bench.launch_seconds / max(took, 1e-6), 64.0)), wanted - done))
     return _outcome(bench, plan, before, done, spent)
 
 

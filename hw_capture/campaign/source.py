@@ -32,6 +32,8 @@ COUNTS = ("dots", "mismatches", "nan", "infinity", "zero", "subnormal", "other")
 """What a campaign counts: dot products, mismatches, and results by class."""
 EXHAUSTIVE = len(KINDS)
 """The kind that takes all pairs of codes in turn."""
+CPU_TILE = 16
+"""Rows and columns of the tile in which a campaign on a CPU brings operands together."""
 _FOLDER = Path(__file__).resolve().parent
 _THREADS = 128
 _MOST_SHARED = 227 << 10
@@ -72,7 +74,9 @@ def tile_shape(ins: Instruction) -> tuple[int, int]:
 
 
 def dots_of_tile(ins: Instruction) -> int:
-    """Results of a tile; a CPU's vector instructions take one lane at a time."""
+    """Results of a tile; that of a CPU is the tile of AMX, which the 16 lanes of a vector fill row by row."""
+    if ins.traits.kernel in kernels.CPU_GENERATORS:
+        return CPU_TILE * CPU_TILE
     return ins.m * ins.n * (ins.blocks if ins.traits.kernel in kernels.GENERATORS else 1)
 
 

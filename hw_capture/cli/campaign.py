@@ -170,26 +170,27 @@ def _run_on_cpu(
     from hw_capture.campaign.run import Plan, kind_name
     from hw_capture.campaign.source import EXHAUSTIVE
     from hw_capture.cpu import machine
-    from hw_capture.cpu.campaign import Bench
+    from hw_capture.cpu.campaign import Bench, Workers
 
     if faults or index == EXHAUSTIVE:
         raise OperandError("a campaign on a CPU plants no faults and has no kind 'exhaustive'")
     cpu = machine.open()
     facts = cpu.facts()
     compiler = facts.pop("compiler")
-    benches = [Bench(cpu, ins) for ins in chosen]  # what this CPU lacks is said before anything runs
-    pages = report.load(out) if out and _continues(out) else report.Report(facts, compiler)
-    pages.check_origin(facts, compiler)
-    start = time.monotonic()
-    for bench in benches:
-        series = bench.ins.architecture, bench.ins.name, budget.seed, kind_name(index), faults
-        left = min(budget.seconds, budget.limit - (time.monotonic() - start))
-        plan = Plan(budget.dots - pages.dots(*series), left, budget.seed, index, pages.next_tile(*series))
-        if left > 0 and plan.dots > 0:
-            try:
-                _one(lambda bench=bench: bench, bench.ins, plan, pages)  # type: ignore[misc]
-            finally:
-                _write(pages, out, markdown)
+    with Workers() as workers:
+        benches = [Bench(cpu, ins, workers) for ins in chosen]  # what this CPU lacks is said before any runs
+        pages = report.load(out) if out and _continues(out) else report.Report(facts, compiler)
+        pages.check_origin(facts, compiler)
+        start = time.monotonic()
+        for bench in benches:
+            series = bench.ins.architecture, bench.ins.name, budget.seed, kind_name(index), faults
+            left = min(budget.seconds, budget.limit - (time.monotonic() - start))
+            plan = Plan(budget.dots - pages.dots(*series), left, budget.seed, index, pages.next_tile(*series))
+            if left > 0 and plan.dots > 0:
+                try:
+                    _one(lambda bench=bench: bench, bench.ins, plan, pages)  # type: ignore[misc]
+                finally:
+                    _write(pages, out, markdown)
     return pages
 
 

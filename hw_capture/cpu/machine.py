@@ -28,9 +28,8 @@ from golden.instruction import Instruction
 from golden.program.signature import Bits, Operands
 from golden.unit import FunctionUnit
 from hw_capture.errors import CompileError, DeviceError, NoKernelError, ToolMissing
+from hw_capture.kernels import kernels
 
-KERNELS = ("amx", "avx512")
-"""The generators, by the names that `kernel` in spec/families calls them: tiles, and ZMM registers."""
 _SOURCE = Path(__file__).resolve().parent / "unit.c"
 _EBX, _ECX, _EDX, _SUB1, _SIGNATURE, _XCR0 = range(6)
 _AVX512 = ("AVX512F", _EBX, 16)
@@ -49,7 +48,7 @@ _STATE = {"amx": 0x60000, "avx512": 0xE6}
 
 def supported(ins: Instruction) -> bool:
     """Whether a CPU has the instruction, this one or another."""
-    return ins.traits.kernel in KERNELS and ins.name in _NEEDS
+    return ins.traits.kernel in kernels.CPU_GENERATORS and ins.name in _NEEDS
 
 
 def architecture_runs_here(name: str) -> bool:
@@ -58,7 +57,9 @@ def architecture_runs_here(name: str) -> bool:
     Raises:
         UnknownNameError: no such architecture.
     """
-    return any(entry.family.fixed.kernel in KERNELS for entry in get_architecture(name).entries)
+    return any(
+        entry.family.fixed.kernel in kernels.CPU_GENERATORS for entry in get_architecture(name).entries
+    )
 
 
 class Machine:
@@ -118,6 +119,23 @@ class Machine:
         found: Bits = layouts.d.unpack(state).reshape(operands["c"].shape)
         return found
 
+    def crossed(self, ins: Instruction, a: Bits, b: Bits, state: Bits) -> None:
+        """Every row of a tile of A with every column of one of B: `state`, C, becomes D.
+
+        Args:
+            a, b: tiles as `crossed_words` gives them.
+            state: (tiles, 16, 16) of uint32, C-contiguous.
+
+        Raises:
+            DeviceError: this CPU cannot execute the instruction.
+        """
+        if reason := self.missing(ins):
+            raise DeviceError(reason)
+        assert len(a) == len(b) == len(state)
+        suffix = "" if ins.traits.kernel == "amx" else "_crossed"
+        function = getattr(self._library, f"mg_{ins.name}{suffix}")
+        function(*(_pointer(words) for words in (a, b, state)), ctypes.c_uint64(len(state)))
+
     def unit(self, ins: Instruction) -> FunctionUnit:
         """The instruction on this CPU as a unit; dot product i is on the diagonal of a tile.
 
@@ -149,6 +167,16 @@ def on_diagonals(ins: Instruction, dots: Operands) -> dict[str, Bits]:
     padded["b"] = np.ascontiguousarray(padded["b"].swapaxes(1, 2))
     padded["c"] = np.ascontiguousarray(padded["c"][:, np.maximum(row, column)])
     return padded
+
+
+def crossed_words(ins: Instruction, a: Bits, b: Bits) -> tuple[Bits, Bits]:
+    """Tiles of A (n, 16, k) and of B (n, k, 16) as `Machine.crossed` takes them: of AMX tiles, of AVX-512 a
+    word of A for each of 16 executions and a register of B."""
+    layouts = ins.fragments
+    assert layouts is not None and layouts.a and layouts.b
+    if ins.blocks > 1:  # a block is a row of A, a column of B
+        a, b = a[:, :, None, :], b.swapaxes(1, 2)[..., None]
+    return np.ascontiguousarray(layouts.a.pack(a)), np.ascontiguousarray(layouts.b.pack(b))
 
 
 @cache

@@ -55,10 +55,18 @@ TILE_UNIT(tdpbsud, "tdpbsud %%tmm2, %%tmm1, %%tmm0")
 TILE_UNIT(tdpbusd, "tdpbusd %%tmm2, %%tmm1, %%tmm0")
 TILE_UNIT(tdpbuud, "tdpbuud %%tmm2, %%tmm1, %%tmm0")
 
+/* Beside it the same crosswise, as a tile has it: 16 words of a, each against a register of b, with 16 of `state`. */
 #define VECTOR_UNIT(name)                                                                               \
     void mg_##name(const uint32_t *a, const uint32_t *b, uint32_t *state, uint64_t count) {             \
         for (uint64_t i = 0; i < count; i++, a += 16, b += 16, state += 16)                             \
             __asm__ volatile("vmovdqu32 (%0), %%zmm0\n\tvmovdqu32 (%1), %%zmm1\n\t"                     \
+                             "vmovdqu32 (%2), %%zmm2\n\t" #name " %%zmm2, %%zmm1, %%zmm0\n\t"           \
+                             "vmovdqu32 %%zmm0, (%0)"                                                   \
+                             ::"r"(state), "r"(a), "r"(b) : "memory", "xmm0", "xmm1", "xmm2");          \
+    }                                                                                                   \
+    void mg_##name##_crossed(const uint32_t *a, const uint32_t *b, uint32_t *state, uint64_t count) {   \
+        for (uint64_t i = 0; i < 16 * count; i++, a++, b += i % 16 ? 0 : 16, state += 16)               \
+            __asm__ volatile("vmovdqu32 (%0), %%zmm0\n\tvpbroadcastd (%1), %%zmm1\n\t"                  \
                              "vmovdqu32 (%2), %%zmm2\n\t" #name " %%zmm2, %%zmm1, %%zmm0\n\t"           \
                              "vmovdqu32 %%zmm0, (%0)"                                                   \
                              ::"r"(state), "r"(a), "r"(b) : "memory", "xmm0", "xmm1", "xmm2");          \

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 GENERATORS = ("mma", "wmma", "wgmma")
 """The generators, by the names that `kernel` in spec/families calls them."""
+CPU_GENERATORS = ("amx", "avx512")
+"""The same of CPUs, with tiles and ZMM registers: hw_capture/cpu/unit.c executes them."""
 FORMS = ("registers", "shared")
 """Where an instruction takes A from: wgmma from either, everything else from registers."""
 PARAMETERS = ("a", "b", "c", "metadata", "scale_a", "scale_b", "d")

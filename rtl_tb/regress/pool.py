@@ -10,13 +10,13 @@ import contextlib
 import os
 import queue
 import signal
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from typing import Any, TypeVar
 
+from golden.processes import begin_worker
 from rtl_tb.errors import RtlError
 
 T = TypeVar("T")
@@ -111,7 +111,7 @@ class _Slot:
             raise RtlError("the regression was stopped")
         if self._pool is None:
             # A new interpreter: a fork of this one would inherit locks that its threads hold.
-            self._pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=_begin)
+            self._pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=begin_worker)
             self._number = self._pool.submit(os.getpid).result()
         return self._pool
 
@@ -127,18 +127,3 @@ class _Slot:
     def close(self) -> None:
         if self._pool is not None:
             self._pool.shutdown()
-
-
-def _begin() -> None:
-    """In a worker: Ctrl-C is the regression's to heed, and there are as many workers as processors."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.environ.setdefault("MMAGOLD_THREADS", "1")
-    threading.Thread(target=_end_with_the_parent, daemon=True).start()
-
-
-def _end_with_the_parent() -> None:
-    """A pool's process would wait for ever for work from a parent that was killed."""
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)

@@ -17,7 +17,7 @@ from golden.vectors import captured
 from hw_capture.campaign.run import Plan, run
 from hw_capture.cpu import campaign, machine
 from hw_capture.cpu.capture import capture
-from hw_capture.errors import DeviceError
+from hw_capture.errors import DeviceError, ToolMissing
 from hw_capture.record.capture import Options
 
 PAIR = golden.instruction("sapphire_rapids", "vdpbf16ps")
@@ -41,6 +41,17 @@ class StandIn:
         found.reshape(-1)[: self.wrong] ^= 1
         self.wrong += self.unstable
         return found
+
+    def crossed(self, ins: golden.Instruction, a: Any, b: Any, state: Any) -> None:
+        """Of the words of an AMX tile, and of AVX-512 with a word of A a row."""
+        layouts, size = ins.fragments, len(state)
+        assert layouts is not None and layouts.a and layouts.b
+        rows, columns = layouts.a.unpack(a), layouts.b.unpack(b)
+        if ins.blocks > 1:
+            rows, columns = rows[:, :, 0], columns[..., 0].swapaxes(1, 2)
+        state[:] = ins.engine_of_one.tiles({"a": rows, "b": columns, "c": state.copy()}, 16, 16)
+        state.reshape(-1)[: self.wrong] ^= 1
+        assert size == len(rows)
 
 
 def recorded(folder: Path, stand_in: StandIn) -> Any:
@@ -95,6 +106,51 @@ def test_a_campaign_goes_on_with_other_operands() -> None:
     assert {name: sum(half[name] for half in halves) for name in halves[0]} == results(0, 6000, 1)
     assert results(0, 6000, 1) != results(0, 6000, 2)
     assert halves[0] != halves[1]
+
+
+@pytest.mark.parametrize("wanted", [1, 7, 64])
+def test_parts_are_every_tile_once(wanted: int) -> None:
+    """Cut at the ends of chunks, in order, none empty."""
+    first, tiles = 3 * 256 * 256 - 500, 2 * 256 * 256 + 77
+    parts = list(campaign.parts_of(5, first, tiles, -1, wanted))
+    ends = [part.first + part.tiles for part in parts]
+    assert [part.first for part in parts] == [first, *ends[:-1]] and ends[-1] == first + tiles
+    assert all(part.tiles > 0 and part.first >> 16 == part.first + part.tiles - 1 >> 16 for part in parts)
+    assert wanted <= len(parts) <= wanted + 4
+
+
+def test_a_part_is_the_same_alone_and_among_others() -> None:
+    """A tile's number decides its operands, not how a launch was cut; every turn brings others together."""
+    cpu: Any = StandIn(wrong=1)
+    whole = campaign.compare(cpu, PAIR, campaign.Part(1, 0, 254, 260))
+    parts = [
+        campaign.compare(cpu, PAIR, campaign.Part(1, 0, *cut)) for cut in ((254, 2), (256, 256), (512, 2))
+    ]
+    assert whole.counts == {name: sum(part.counts[name] for part in parts) for name in whole.counts}
+    assert whole.records == [record for part in parts for record in part.records]
+    assert [record["tile"] for record in whole.records] == [254, 256, 512]
+    turns = [
+        campaign.compare(cpu, PAIR, campaign.Part(1, 0, 256 * turn, 1)).records[0] for turn in (0, 1, 255)
+    ]
+    assert len({str(turn["b"]) for turn in turns}) == len({turn["c"] for turn in turns}) == 3
+    assert len({str(turn["a"]) for turn in turns}) == 1
+
+
+@pytest.mark.long
+def test_workers_count_what_one_process_counts() -> None:
+    """On the CPU in this machine, where it has the instruction."""
+    ins = golden.instruction("sapphire_rapids", "vpdpbusd")
+    try:
+        cpu = machine.open()
+        alone = campaign.Bench(cpu, ins)
+    except (DeviceError, ToolMissing) as error:
+        pytest.skip(str(error))
+    alone.launch(3, 100, 20 * 256, -1)
+    with campaign.Workers(2) as workers:
+        shared = campaign.Bench(cpu, ins, workers)
+        shared.launch(3, 100, 20 * 256, -1)
+    assert shared.counts() == alone.counts() and alone.counts()["dots"] == 20 * 65536
+    assert alone.counts()["mismatches"] == 0
 
 
 def command(*arguments: str, status: int) -> Any:

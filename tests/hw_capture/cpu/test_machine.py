@@ -44,6 +44,41 @@ def test_live(ins: golden.Instruction) -> None:
         found = cpu.matrices(ins, tiles)
         assert np.array_equal(found, ins(**tiles)), kind
         assert np.array_equal(cpu.unit(ins).dot(**dots), ins.dot(**dots)), kind
+        assert np.array_equal(crossed(cpu, ins, dots), ins.engine.tiles(tile_of(dots), 16, 16)), kind
+
+
+def tile_of(dots: Any) -> dict[str, Any]:
+    """Dot products as tiles of 16 rows and columns that meet crosswise."""
+    a, b = (dots[name].reshape(-1, 16, dots[name].shape[-1]) for name in "ab")
+    c = np.repeat(dots["c"].reshape(-1, 1, 16), 16, axis=1)
+    return {"a": a, "b": np.ascontiguousarray(b.swapaxes(1, 2)), "c": c}
+
+
+def crossed(cpu: machine.Machine, ins: golden.Instruction, dots: Any) -> Any:
+    tiles = tile_of(dots)
+    state = tiles["c"].astype(np.uint32)
+    cpu.crossed(ins, *machine.crossed_words(ins, tiles["a"], tiles["b"]), state)
+    return state
+
+
+@pytest.mark.parametrize("ins", INSTRUCTIONS, ids=lambda ins: ins.name)
+def test_words_of_tiles_that_meet_crosswise(ins: golden.Instruction) -> None:
+    """Of AMX the words of its tiles (Intel SDM, TDPBF16PS), of AVX-512 one for each row of A and column of B.
+    C and D of AMX are rows of words."""
+    tiles = tile_of(stimuli.generate(ins, "random_bits", 32, np.random.default_rng(1)))
+    a, b = machine.crossed_words(ins, tiles["a"], tiles["b"])
+    per_word, bits = 32 // ins.formats["a"].bits, ins.formats["a"].bits
+    words = ins.k // per_word
+    assert a.shape == (2, 16, words) and b.shape[0] == 2 and b.size == 2 * 16 * words
+    for tile, row, word in ((0, 3, 0), (1, 15, words - 1)):
+        ks = range(per_word * word, per_word * (word + 1))
+        joined = (int(tiles["a"][tile, row, k]) << bits * (k % per_word) for k in ks)
+        assert int(a[tile, row, word]) == sum(joined)
+        joined = (int(tiles["b"][tile, k, row]) << bits * (k % per_word) for k in ks)
+        assert int(b.reshape(2, words, 16)[tile, word, row]) == sum(joined)
+    layouts = ins.fragments
+    if ins.blocks == 1:
+        assert layouts and layouts.c and np.array_equal(layouts.c.pack(tiles["c"]), tiles["c"])
 
 
 def test_a_wrong_order_of_the_chains_is_found() -> None:
