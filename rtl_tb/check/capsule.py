@@ -34,7 +34,7 @@ from golden.files.inputs import check_keys, read_json
 from golden.files.output import put_folder, workplace, write_text
 from golden.vectors import files as vector_files
 from rtl_tb.check import report
-from rtl_tb.check.bundle import DESCRIPTION, bundle
+from rtl_tb.check.bundle import DESCRIPTION, INSTRUCTION, LIBRARIES, bundle
 from rtl_tb.check.verdict import Verdict
 from rtl_tb.dut.policy import ComparePolicy
 from rtl_tb.engines.job import Job
@@ -82,6 +82,7 @@ def write_capsule(result: Check, job: Job, folder: Path) -> Path:
         if _vector_files(result, failing, scratch):
             notes["repeat_failing"] = result.repeated(target / "failing.npz")
         notes |= _unit(result, scratch) | {"check": _check_options(result, scratch)}
+        notes |= {"digest": _options_digest(notes["check"]), "description": _description(scratch)}
         notes |= _waves(result, job, failing[:SHOWN], scratch)
         _texts(result, scratch, notes)
         put_folder(scratch, target)
@@ -193,11 +194,24 @@ def _check_options(result: Check, target: Path) -> dict[str, Any]:
     return kept
 
 
+def _options_digest(kept: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+
+
+def _description(folder: Path) -> dict[str, str]:
+    """Digests of the files of a capsule that say what its RTL is held against, by name."""
+    files = (folder / name for name in (DESCRIPTION, INSTRUCTION, LIBRARIES))
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()}
+
+
 def open_capsule(folder: Path) -> tuple[Path, Options]:
     """The dut.yaml of a capsule, and the options of the check that left it, without a capsule of its own.
 
+    RTL in it may be repaired. Another description is told in the report.
+
     Raises:
-        FileFormatError: it is no capsule, or of a version that did not keep the unit.
+        FileFormatError: it is no capsule, or of a version that did not keep the unit; its options were
+            edited.
     """
     from rtl_tb.check.check import Options
 
@@ -209,11 +223,16 @@ def open_capsule(folder: Path) -> tuple[Path, Options]:
         raise FileFormatError(f"{file}: it does not say how the check was run; repeat it by its command")
     kept = facts["check"]
     check_keys(kept, _OPTIONS | _MORE, str(file))
+    if facts.get("digest", _options_digest(kept)) != _options_digest(kept):
+        raise FileFormatError(f"{file}: key 'check' was edited; give other options on the command line")
     weights = kept["weights"]
     if weights is not None:
         check_keys(weights, dict.fromkeys(weights, (int, float)), f"{file}: weights")
     vectors = None if kept["vectors"] is None else folder / VECTORS
-    return folder / DESCRIPTION, Options(**kept | {"vectors": vectors, "failures": None})
+    wanted, now = facts.get("description"), _description(folder)
+    before = wanted if isinstance(wanted, dict) else now  # older capsules do not say it
+    edited = tuple(name for name in sorted(before | now) if before.get(name) != now.get(name))
+    return folder / DESCRIPTION, Options(**kept | {"vectors": vectors, "failures": None, "edited": edited})
 
 
 def _texts(result: Check, target: Path, notes: dict[str, Any]) -> None:

@@ -22,13 +22,16 @@ from golden.errors import OperandError
 from golden.program.state import places
 from golden.vectors.vectorset import VectorSet, excerpt, join
 from rtl_tb import engines
+from rtl_tb.check.beyond import beyond
 from rtl_tb.check.climbs import try_climbs
 from rtl_tb.check.dots import of_tiles
 from rtl_tb.check.example import Example, smallest
 from rtl_tb.check.four_states import FourStates, ask_four_states
 from rtl_tb.check.latency import measure
+from rtl_tb.check.readings import as_run
 from rtl_tb.check.source import ask_source
 from rtl_tb.check.starts import Unset, compare_starts
+from rtl_tb.check.synthesis import Synthesis, ask_synthesis
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Outcome, Traffic
@@ -84,6 +87,7 @@ class Options:
         waves: write a waveform of the whole run here.
         build: folder for what is generated and compiled; runs with the same sources use it again.
         drawn: `digest_of` the vectors that have to be drawn, where a capsule knows; None: any.
+        edited: files of a capsule's description that are not as the failed check left them.
     """
 
     engine: str = "fast"
@@ -105,6 +109,7 @@ class Options:
     waves: Path | None = None
     build: Path = Path("build")
     drawn: str | None = None
+    edited: tuple[str, ...] = ()
 
     @property
     def vector_count(self) -> int:
@@ -146,6 +151,10 @@ class Check:
     """What depends on a signal that nothing drives."""
     four_states: FourStates | None = None
     """What Icarus showed of a unit that passed in Verilator."""
+    synthesis: list[Synthesis] = field(default_factory=list)
+    """What came of the unit as synthesis reads it, where that is another text."""
+    beyond: list[str] = field(default_factory=list)
+    """What the results may depend on beside the operands."""
     faults: list[Shown] = field(default_factory=list)
     """The faults, where the diagnosis found several."""
     hints: list[str] = field(default_factory=list)
@@ -160,6 +169,14 @@ class Check:
     def passed(self) -> bool:
         """Whether the DUT is the instruction, as far as these vectors tell."""
         return self.verdict.passed
+
+    @property
+    def notes(self) -> list[str]:
+        """What the verdict does not cover, one sentence each."""
+        found = [] if self.four_states is None or not self.four_states.other else [self.four_states.sentence]
+        if edited := self.options.edited:
+            found.append(f"{', '.join(edited)} of the capsule was edited: this is not the check that failed")
+        return [*found, *(each.sentence for each in self.synthesis if each.refused), *self.beyond]
 
     @property
     def drawn(self) -> int:
@@ -239,6 +256,8 @@ class Check:
             ],
             "unset": None if self.unset is None else self.unset.as_dict(),
             "four_states": None if self.four_states is None else self.four_states.as_dict(),
+            "synthesis": [each.as_dict() for each in self.synthesis],
+            "notes": self.notes,
             "example": None if self.example is None else self.example.as_dict(),
             "diagnosis": None if self.diagnosis is None else self.diagnosis.as_dict(),
             "faults": [
@@ -317,6 +336,11 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
     if result.passed and job.simulator == "verilator":
         report("trying four states", 0, 0)
         result.four_states, job, result.verdict = ask_four_states(job, result.verdict)
+    if result.passed:
+        report("trying what synthesis reads", 0, 0)
+        text = as_run(job)
+        result.beyond = beyond(text)
+        result.synthesis, job, result.verdict = ask_synthesis(job, result.verdict, text)
     if not result.passed and options.explain:
         explain(result, job, report)
     if not result.passed and options.failures is not None:
@@ -453,7 +477,8 @@ def explain(result: Check, job: Job, report: Progress) -> None:
         report("looking for the smallest operands of each fault", 0, 0)
         result.faults = reasons.shown(verdict, engine, job, found)
     result.hints = reasons.hints(verdict, engine, job, found)
-    if result.options.repair and verdict.wrong.any() and (found is None or not found.explaining):
+    own = not any(each.failed for each in result.synthesis)  # the designer's text, not one made of it
+    if result.options.repair and own and verdict.wrong.any() and (found is None or not found.explaining):
         mend(result, job, report)
 
 

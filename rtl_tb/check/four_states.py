@@ -1,8 +1,9 @@
 """A unit that passed in two states is tried in four: Icarus Verilog runs the first vectors, too.
 
 Verilator gives some bit where the language has X or Z, and no start shows it: a net with two drivers, Z as a
-value, a bit beyond its vector, a division by zero. Results with X or Z are a failure; whatever else Icarus
-answers is left to a check on Icarus. Where Icarus is missing, or cannot read the unit, nobody looked, and
+value, a bit beyond its vector, a division by zero. Results with X or Z are a failure; where Icarus answers
+otherwise the report says so, and which of the two is right is for a check on Icarus. Where Icarus is
+missing, or cannot read the unit, nobody looked, and
 the check says so.
 """
 
@@ -30,6 +31,7 @@ class FourStates:
     Attributes:
         by: the simulator, such as "Icarus Verilog 11.0".
         unknown: results with X or Z of the `tried` vectors.
+        other: whether a known result, or the handshake, is wrong there.
         refused: why nobody looked, or "".
     """
 
@@ -37,12 +39,18 @@ class FourStates:
     tried: int
     unknown: int
     refused: str = ""
+    other: bool = False
 
     @property
     def sentence(self) -> str:
         """One sentence for the reader."""
         if self.refused:
             return f"not tried in four states: {self.refused}"
+        if self.other:
+            return (
+                f"{self.by} answers otherwise than Verilator, which is right: look for `ifdef, races, "
+                "delays and what the two read differently; --engine selfcheck --sim icarus shows it"
+            )
         if not self.unknown:
             return f"{self.tried:,} vectors on {self.by}: no X, no Z"
         return (
@@ -53,7 +61,7 @@ class FourStates:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""
-        names = ("by", "tried", "unknown", "refused", "sentence")
+        names = ("by", "tried", "unknown", "other", "refused", "sentence")
         return {name: getattr(self, name) for name in names}
 
 
@@ -73,5 +81,5 @@ def ask_four_states(job: Job, verdict: Verdict) -> tuple[FourStates, Job, Verdic
     except RtlError as error:
         return FourStates("", 0, 0, " ".join(str(error).split())), job, verdict
     unknown = int(found.unknown.sum())
-    asked = FourStates(by, len(vectors), unknown)
+    asked = FourStates(by, len(vectors), unknown, other=not (unknown or found.passed))
     return (asked, mine, found) if unknown else (asked, job, verdict)

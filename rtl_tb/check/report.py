@@ -49,6 +49,11 @@ def _print_four_states(found: Report, say: Callable[..., None]) -> None:
         say(escape(found["sentence"]), "dim")
 
 
+def wrong_texts(report: Report) -> list[str]:
+    """What is said of each text, other than the simulator's, that is wrong."""
+    return [each["sentence"] for each in report["synthesis"] if each["failed"]]
+
+
 def print_text(report: Report, console: Console) -> None:
     """Prints the story: verdict, kinds, handshake, the smallest example with its trace, the diagnosis,
     what to run next."""
@@ -65,6 +70,10 @@ def print_text(report: Report, console: Console) -> None:
         say(f"[red]start[/]  {escape(report['unset']['sentence'])}")
     if report["four_states"] is not None:
         _print_four_states(report["four_states"], say)
+    for text in wrong_texts(report):
+        say(f"[red]text[/]  {escape(text)}")
+    for text in report["notes"]:
+        say(f"[yellow]note[/]  {escape(text)}")
     for failure in report["protocol"][:5]:
         say(f"[red]handshake[/]  {escape(failure['text'])}")
     if report["diagnosis"] is not None:
@@ -229,6 +238,7 @@ def _render(template: str, report: Report) -> str:
         "headline": headline(report),
         "run_line": f"{run_line(report)}; {traffic_line(report)}",
         "fault_line": fault_line,
+        "wrong_texts": wrong_texts(report),
         "others": other_hypotheses(report["diagnosis"]) if report["diagnosis"] else [],
         "kinds": report["kinds"] if report["passed"] else failing_kinds(report),
         "clean": 0 if report["passed"] else len(report["kinds"]) - len(failing_kinds(report)),

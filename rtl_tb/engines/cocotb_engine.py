@@ -9,6 +9,7 @@ rtl_tb/engines/cocotb_test.py into an Outcome.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import logging
 import os
@@ -39,6 +40,7 @@ from rtl_tb.engines.common import (
     run_folder,
     start_of,
     units_folder,
+    write_bytes,
 )
 from rtl_tb.engines.job import Job, Outcome, Progress, ProtocolFailure, changed_text
 from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing
@@ -59,15 +61,9 @@ _COCOTB = (metadata.version("cocotb"), str(Path(runner.__file__).parent))
 _NO_REWRITING = {"COCOTB_REWRITE_ASSERTION_FILES": ""}
 """pytest rewrites no assertions in the simulator: our test has none, and every import would pass through it,
 which takes more than a third of the start."""
-_NOT_FOR_US = (
-    "COCOTB_RANDOM_SEED",
-    "WAVES",
-    "GUI",
-    "COCOTB_TEST_FILTER",
-    "COCOTB_TESTCASE",
-    "COCOTB_TRUST_INERTIAL_WRITES",
-)
-"""Variables for other cocotb runs. The last one moves results by a cycle on Icarus Verilog."""
+_NOT_FOR_US = re.compile(r"(?:COCOTB|GPI|PYGPI|SIM_CMD)_\w+|WAVES|GUI")
+"""Variables for other cocotb runs: other tests, a debugger, unknown bits read as 0 or 1, results a cycle
+later (COCOTB_TRUST_INERTIAL_WRITES on Icarus Verilog)."""
 
 
 def run(job: Job, progress: Progress | None = None) -> Outcome:
@@ -97,8 +93,8 @@ def run(job: Job, progress: Progress | None = None) -> Outcome:
 def _environment(simulator: Simulator) -> Iterator[None]:
     """The simulator's environment, without what would make cocotb run something else."""
     with simulator.activated():
-        for name in _NOT_FOR_US:
-            os.environ.pop(name, None)
+        for name in list(filter(_NOT_FOR_US.fullmatch, os.environ)):
+            del os.environ[name]
         yield
 
 
@@ -253,8 +249,10 @@ def _simulate(job: Job, folder: Path, place: Path, progress: Progress | None) ->
 
 def _write_job(job: Job, place: Path) -> None:
     """Writes the files that rtl_tb/engines/cocotb_test.py finds in its working directory."""
-    np.save(place / "operands.npy", job.dut.layout.pack_operands(job.vectors.operands))
-    (place / "progress").write_bytes(bytes(16))
+    operands = io.BytesIO()
+    np.save(operands, job.dut.layout.pack_operands(job.vectors.operands))
+    write_bytes(place / "operands.npy", operands.getbuffer())
+    write_bytes(place / "progress", bytes(16))
     reset, traffic = job.dut.reset, job.traffic.on(job.dut)
     settings = {
         "idle": traffic.idle,
@@ -264,7 +262,7 @@ def _write_job(job: Job, place: Path) -> None:
         "reset_cycles": reset.cycles if reset is not None else 1,
         "state": job.dut.instruction.state,
     }
-    (place / "job.json").write_text(json.dumps(settings), encoding="utf-8")
+    write_bytes(place / "job.json", json.dumps(settings).encode())
 
 
 def _keep_waves(job: Job, *places: Path) -> None:

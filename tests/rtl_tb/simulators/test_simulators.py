@@ -97,11 +97,16 @@ def test_missing_and_broken_programs(tmp_path, monkeypatch):
 
 
 def test_nothing_of_a_surrounding_make_is_handed_down(monkeypatch):
-    """Its job server and overrides would reach the simulator's make."""
+    """Its job server and overrides would reach the simulator's make, and its flags the compiler."""
     monkeypatch.setenv("MAKEFLAGS", "-n --jobserver-auth=3,4")
     monkeypatch.setenv("VERILATOR_ROOT", "/nowhere")
+    more = {"CPPFLAGS": "-I/old", "CXXFLAGS": "-std=c++98", "OPT": "-O9", "USER_CPPFLAGS": "-I/old"}
+    more |= {"VM_USER_LDLIBS": "-lold", "VERILATOR_BIN": "old", "IVERILOG_DUMPER": "none"}
+    for name, value in more.items():
+        monkeypatch.setenv(name, value)
     simulators._verilator.cache_clear()
     env = simulators.verilator().env
+    assert not more.keys() & env.keys()
     assert "jobserver" not in env.get("MAKEFLAGS", "")
     assert env.get("VERILATOR_ROOT") != "/nowhere"
     before = dict(os.environ)

@@ -1,0 +1,116 @@
+"""A unit that passed is run once more as synthesis reads it, where that is another text.
+
+What stands behind `ifdef VERILATOR`, or between `translate_off` and `translate_on`, is in no chip. A unit
+that is right by such text alone is wrong, and that run is the verdict. What cannot be elaborated so, a cell
+of a vendor, say, is not run, and the report says it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Any
+
+from golden.files.output import made_folder, write_text
+from rtl_tb import engines
+from rtl_tb.check.readings import SYNTHESIS, Reading, read
+from rtl_tb.check.verdict import Verdict, judge
+from rtl_tb.engines.builds import HDL
+from rtl_tb.engines.job import Job
+from rtl_tb.errors import RtlError
+
+MOST = 2_000
+"""Vectors of the run."""
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """What came of a unit as synthesis reads it.
+
+    Attributes:
+        by: "synthesis", or "Yosys" where it has a text of its own.
+        place: where the two texts first differ, "file:line".
+        tried, failed: vectors.
+        refused: why it was not run, or "".
+    """
+
+    by: str
+    place: str
+    tried: int
+    failed: int
+    refused: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """One sentence for the reader."""
+        other = f"{self.by} reads another text than the simulator (first at {self.place}"
+        if not self.place:
+            return f"whether synthesis reads another text is not known: {self.refused}"
+        if self.refused:
+            return f"{other}), and that was not checked: {self.refused}"
+        if self.failed:
+            return f"{other}), and as it reads it {self.failed:,} of {self.tried:,} vectors fail"
+        return f"{other}); as it reads it {self.tried:,} vectors are right"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        names = ("by", "place", "tried", "failed", "refused", "sentence")
+        return {name: getattr(self, name) for name in names}
+
+
+def ask_synthesis(job: Job, verdict: Verdict, plain: Reading | None) -> tuple[list[Synthesis], Job, Verdict]:
+    """Runs the first vectors of a passed check on the text of synthesis, where it is another one than
+    `plain`, that of the simulator.
+
+    Returns:
+        What came of each text that differs; and the job and the verdict that were given, or those of the
+        first text that is wrong.
+    """
+    found: list[Synthesis] = []
+    if plain is None:
+        return found, job, verdict
+    seen: list[Reading] = [plain]
+    try:
+        texts = {by: read(job.dut, options, pragmas=True) for by, options in SYNTHESIS.items()}
+    except RtlError as error:
+        return [Synthesis("synthesis", "", 0, 0, " ".join(str(error).split()))], job, verdict
+    for by, text in texts.items():
+        if text is None or not all(other.differs(text) for other in seen):
+            continue
+        seen.append(text)
+        place = plain.differs(text)
+        mine = _job_of(job, text, by)
+        try:
+            mine = replace(mine, program=engines.build("fast", mine))
+            judged = judge(mine.vectors, engines.run("fast", mine), mine.dut.compare)
+        except RtlError as error:
+            found.append(Synthesis(by, place, 0, 0, " ".join(str(error).split())))
+            continue
+        failed = int(judged.failed.sum()) or len(judged.outcome.failures)
+        found.append(Synthesis(by, place, len(mine.vectors), failed))
+        if not judged.passed:
+            return found, mine, judged
+    return found, job, verdict
+
+
+def _job_of(job: Job, text: Reading, by: str) -> Job:
+    """The first vectors of a job on a text, which is written into the folder of its builds."""
+    dut = job.dut
+    with made_folder(job.build):
+        digest = hashlib.sha256(text.text.encode(errors="surrogateescape")).hexdigest()[:16]
+        file = job.build.absolute() / f"for_{by.lower()}_{digest}.sv"
+        write_text(file, text.text)
+    others = tuple(path for path in dut.sources if path.suffix not in HDL or path.suffix == ".vlt")
+    mine = replace(dut, sources=(file, *others))
+    if not dut.libraries:  # whose modules are read beside the text
+        mine = replace(mine, include=(), defines={})
+    traffic = replace(job.traffic, resets=min(job.traffic.resets, 1))
+    return replace(
+        job,
+        dut=mine,
+        simulator="verilator",
+        vectors=job.vectors[:MOST],
+        traffic=traffic,
+        program=None,
+        waves=None,
+    )
