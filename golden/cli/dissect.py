@@ -22,7 +22,12 @@ def dissect(
         ),
     ],
     out: Annotated[Path | None, typer.Option("--out", help="Write the unit's YAML here.")] = None,
-    report: Annotated[Path | None, typer.Option("--report", help="Write the report here (Markdown).")] = None,
+    report: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--report", help="Write the report here: .md, .html or .pdf; may be given several times."
+        ),
+    ] = None,
     formats: Annotated[
         str | None, typer.Option("--formats", help="Of functions and programs: a=f16,b=f16,c=f32,d=f32.")
     ] = None,
@@ -47,9 +52,12 @@ def dissect(
     """
     from golden.dissect.blackbox.dissecting import dissect as search
     from golden.dissect.blackbox.sources import open_box, read_formats
+    from golden.docs import dissection
     from golden.errors import OperandError
     from golden.files import output
 
+    for file in report or ():
+        dissection.check(file)
     named = None if formats is None else read_formats(formats)
     unit = open_box(box, named, k, scale_block, pattern)
     with progress_bar() as progress:
@@ -58,8 +66,8 @@ def dissect(
         raise OperandError(found.sentence())
     if out is not None and found.yaml is not None:
         output.write_text(out, found.yaml)
-    if report is not None:
-        output.write_text(report, found.report)
+    for file in report or ():
+        dissection.write(found, file)
     if as_json:
         typer.echo(json.dumps(found.as_dict(), indent=2))
     else:

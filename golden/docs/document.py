@@ -233,20 +233,29 @@ def _subtitle(subject: Instruction | str) -> str:
 
 def to_pdf(subject: Instruction | str) -> bytes:
     """The document as PDF."""
-    title, body = _titled(to_markdown(subject))
-    depth = 3 if isinstance(subject, str) else 2
-    return typst_writer.pdf(_reader().parse(body), title, _subtitle(subject), f"mmagold {__version__}", depth)
+    return text_pdf(to_markdown(subject), _subtitle(subject), deep=isinstance(subject, str))
 
 
 def to_html(subject: Instruction | str) -> str:
     """The document as one HTML file: pictures, styles and scripts inside it, nothing loaded from anywhere."""
-    title, body = _titled(to_markdown(subject))
+    return text_html(to_markdown(subject), _subtitle(subject), deep=isinstance(subject, str))
+
+
+def text_pdf(text: str, subtitle: str, deep: bool = False) -> bytes:
+    """A Markdown text as PDF; its first heading is the title. `deep`: a table of contents of three levels."""
+    title, body = _titled(text)
+    depth = 3 if deep else 2
+    return typst_writer.pdf(_reader().parse(body), title, subtitle, f"mmagold {__version__}", depth)
+
+
+def text_html(text: str, subtitle: str, deep: bool = False) -> str:
+    """A Markdown text as one HTML file."""
+    title, body = _titled(text)
     reader = _reader()
     tokens = reader.parse(body)
     contents = _with_anchors(tokens)
     rendered = str(reader.renderer.render(tokens, reader.options, {}))
     rendered = rendered.replace("<table>", '<div class="table"><table>').replace("</table>", "</table></div>")
-    deep = isinstance(subject, str)
     listed = "\n".join(
         f'<li class="{tag}"><a href="#{anchor}">{html.escape(text)}</a></li>'
         for tag, anchor, text in contents
@@ -257,7 +266,7 @@ def to_html(subject: Instruction | str) -> str:
         '<meta name="viewport" content="width=device-width, '
         f'initial-scale=1">\n<title>{html.escape(title)}</title>\n'
         f"<style>\n{_style()}</style>\n</head>\n<body>\n<main>\n<h1>{html.escape(title)}</h1>\n"
-        f"<p>{html.escape(_subtitle(subject))}</p>\n<nav>\n<ul>\n{listed}\n</ul>\n</nav>\n{rendered}"
+        f"<p>{html.escape(subtitle)}</p>\n<nav>\n<ul>\n{listed}\n</ul>\n</nav>\n{rendered}"
         f"<footer>mmagold {__version__}</footer>\n</main>\n<script>\n{_script()}</script>\n</body>\n</html>\n"
     )
 

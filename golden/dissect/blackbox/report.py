@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from golden.dissect.blackbox.evidence import Property, Witness
+from golden.dissect.blackbox.evidence import Property
 from golden.explain.numbers import hex_text
 from golden.files import escape
 from golden.number.formats import Format
@@ -26,7 +26,7 @@ _MOST_VALUES = 6
 
 def markdown(found: Found) -> str:
     """The whole report."""
-    parts = (_head(found), _counts(found), _steps(found), _shown(found), _open(found))
+    parts = (_head(found), _steps(found), _shown(found), _open(found), _counts(found))
     return "\n".join(line for part in parts for line in part) + "\n"
 
 
@@ -61,7 +61,7 @@ def _steps(found: Found) -> Iterator[str]:
         yield from (f"{index}. {step_text(step, integer)}" for index, step in enumerate(one.steps, 1))
         yield ""
     if found.rules:
-        yield from ("Found in this order:", "", *(f"- {rule}" for rule in found.rules), "")
+        yield from ("Found in this order:", "", *(f"- {_rule(rule)}" for rule in found.rules), "")
 
 
 # What shows each rule ---------------------------------------------------------------------------------------
@@ -83,36 +83,33 @@ def _shown(found: Found) -> Iterator[str]:
     yield ""
     yield from _table(
         ("Rule", "Value", "Ruled out", "By", "Open", "One such question"),
-        (
-            (
-                one.key,
-                one.value,
-                f"{one.ruled_out}",
-                _by(one),
-                _values(one.undecided),
-                _question(one, formats),
-            )
-            for one in own
-        ),
+        ((one.key, _value(one.key, one.value), *_refuted(one, formats)) for one in own),
     )
     absent = [one for one in found.properties if not one.value]
     if absent:
         yield from ("What else a unit could do, and whether this one does:", "")
         yield from _table(
             ("Change", "Ruled out", "By", "Open", "One such question"),
-            (
-                (one.key, f"{one.ruled_out}", _by(one), _values(one.undecided), _question(one, formats))
-                for one in absent
-            ),
+            ((one.key, *_refuted(one, formats)) for one in absent),
         )
 
 
-def _by(one: Property) -> str:
-    return f"{min(each.questions for each in one.witnesses):,}" if one.witnesses else ""
+def _refuted(one: Property, formats: Mapping[str, Format]) -> tuple[str, str, str, str]:
+    """How many values are ruled out, by how many questions, which are not, and a question."""
+    by = f"{min(each.questions for each in one.witnesses):,}" if one.witnesses else ""
+    values = ", ".join(shortened([_value(one.key, value) for value in one.undecided]))
+    return f"{one.ruled_out}", by, values, _question(one, formats)
 
 
-def _values(values: Sequence[str]) -> str:
-    return ", ".join(shortened(values))
+def _value(key: str, value: str) -> str:
+    """A value of a key; words of NaNs in hex."""
+    return f"{int(value):#x}" if key.endswith("nan") and value.isdigit() else value
+
+
+def _rule(text: str) -> str:
+    """A change that was taken, "key = value"."""
+    key, equals, value = text.partition(" = ")
+    return escape.markdown(f"{key}{equals}{_value(key, value)}")
 
 
 def shortened(values: Sequence[str]) -> Sequence[str]:
@@ -121,14 +118,13 @@ def shortened(values: Sequence[str]) -> Sequence[str]:
 
 
 def _question(one: Property, formats: Mapping[str, Format]) -> str:
-    return witness_text(one.witnesses[0], formats) if one.witnesses else ""
-
-
-def witness_text(one: Witness, formats: Mapping[str, Format]) -> str:
-    """A question with both answers in a line."""
-    d = formats["d"]
-    answers = f"the box answers {hex_text(d, one.box)}, with {one.value} it were {hex_text(d, one.other)}"
-    return f"{operands_text(one.operands, formats)}: {answers}"
+    """The first witness with both answers, in a line."""
+    if not one.witnesses:
+        return ""
+    d, first = formats["d"], one.witnesses[0]
+    value = _value(one.key, first.value)
+    answers = f"the box answers {hex_text(d, first.box)}, with {value} it were {hex_text(d, first.other)}"
+    return f"{operands_text(first.operands, formats)}: {answers}"
 
 
 def operands_text(operands: Operands, formats: Mapping[str, Format]) -> str:
@@ -163,6 +159,7 @@ def _open(found: Found) -> Iterator[str]:
             f"The simplest difference found: {operands}: the box answers {found.example.box:#x}, the "
             f"candidate {found.example.candidate:#x}.",
         )
+    yield ""
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 0) -> Iterator[str]:
