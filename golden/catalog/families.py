@@ -42,6 +42,8 @@ SHARED = (
     "pages_by",
 )
 """What may stand at the top of a file for all of its families."""
+SCALES = "scales"
+"""`pages_by` of a family whose pages are told apart by its scales."""
 OPERANDS = ("a", "b", "c", "d", "metadata", "scale_a", "scale_b")
 _SHAPE = re.compile(r"m?(\d+)[nx](\d+)[kx](\d+)$")
 _METADATA_ORDERS = ("ascending", "any")
@@ -54,7 +56,8 @@ class Family:
     out.
 
     `title` is a page's title without the types: a template that also has {shapes}; pages are told apart by
-    the type of operand `pages_by`, where that is given. Whatever is `Any` may follow a variable (see `fill`).
+    the type of operand `pages_by`, or by their scales, where that is given. Whatever is `Any` may follow a
+    variable (see `fill`).
     """
 
     name: str
@@ -233,7 +236,7 @@ class _Reader:
             self.template("name"),
             tuple(self.filled(text, "also_named") for text in section.take_names("also_named", [])),
             self.template("title", ("shapes",)),
-            section.take_choice("pages_by", "abcd", None),
+            section.take_choice("pages_by", (*"abcd", SCALES), None),
             {key: self.filled(text, "formats") for key, text in section.take("formats", Section).items()},
             section.take_choice("layout", layouts.names(), None),
             None if pattern is None else PATTERNS[pattern],

@@ -22,9 +22,11 @@ from golden.docs.dot_text import command, operands_text, result_text
 from golden.docs.families import Group, group_of, groups
 from golden.docs.generations import Changes, Pair
 from golden.docs.page import Page
-from golden.docs.program_text import LABELS, changed_parameters, program_text
+from golden.docs.program_text import LABELS, algorithm_name, changed_parameters, program_text
 from golden.explain.markdown import code, link, table
 from golden.instruction import Instruction
+from golden.program.algorithms import get_algorithm
+from golden.program.program import OWN_STEPS
 
 _SHARES = "generations"
 
@@ -153,8 +155,8 @@ def _instructions(architecture: str) -> Iterator[str]:
         "datapath and the vectors. F: fraction bits kept after the alignment shift. Floor: the least "
         "exponent that terms are aligned to. RZ, RNE, RD, RU: round toward zero, to nearest even, down, up. "
         "Captured: recorded on hardware, in this repository; published: from the named paper; derived: "
-        "argued from others, as said. N, A and B in machine names: any of the sizes or operand types of the "
-        "row."
+        "argued from others, as said; the number leads to the source below the table. N, A and B in "
+        "machine names: any of the sizes or operand types of the row."
     )
     floats = [group for group in groups(architecture) if group.representative.formats["d"].is_float]
     others = [group for group in groups(architecture) if not group.representative.formats["d"].is_float]
@@ -171,7 +173,9 @@ def _instructions(architecture: str) -> Iterator[str]:
 
 
 def _instruction_table(found: Iterable[Group]) -> str:
+    """The table, with the sources of its evidence as notes below it, and the algorithms' names in full."""
     machine, rows = "", []
+    found, notes = list(found), dict[str, int]()
     for group in found:
         names = _machine_names(group)
         machine = architectures.get_architecture(group.architecture).maker.heading
@@ -181,10 +185,26 @@ def _instruction_table(found: Iterable[Group]) -> str:
                 names,
                 algorithm_text(group),
                 parameter_text(group),
-                evidence_text(group),
+                evidence_text(group, notes),
             ]
         )
-    return table(["Instructions", machine, "Algorithm", "Parameters", "Evidence"], rows)
+    listed = "\n".join(f"{number}. {source}" for source, number in notes.items())
+    shown = table(["Instructions", machine, "Algorithm", "Parameters", "Evidence"], rows)
+    return "\n\n".join(part for part in (shown, _in_full(found), "Evidence:", listed) if part)
+
+
+def _in_full(found: Iterable[Group]) -> str:
+    """What the short names of the algorithms stand for: "FDA: fused dot-add"."""
+    operations = [op for group in found for ins in group.variants for op in ins.program.operations]
+    known = dict.fromkeys(op.algorithm for op in operations if op.algorithm != OWN_STEPS)
+    titles = {
+        algorithm_name(op): get_algorithm(op.algorithm).title
+        for name in known
+        for op in operations
+        if op.algorithm == name
+    }
+    told = [f"{name}: {title[:1].lower()}{title[1:]}" for name, title in titles.items() if name.isupper()]
+    return f"{'; '.join(told)}." if told else ""
 
 
 def _machine_names(group: Group) -> str:
@@ -245,19 +265,18 @@ def _result_text(ins: Instruction) -> Iterator[str]:
         yield f"NaN `{next(iter(nan.values()))}`"
 
 
-def evidence_text(group: Group) -> str:
-    """How the rule of a group is known: kinds with their sources;
-    captured ones with how many of the instructions."""
+def evidence_text(group: Group, notes: dict[str, int]) -> str:
+    """How the rule of a group is known: kinds with the numbers of the notes that name their sources, captured
+    ones with how many of the instructions. `notes`: source and number; new sources are added."""
     found: dict[tuple[str, str], int] = {}
     for ins in group.variants:
-        key = (
-            ins.evidence.kind,
-            ins.evidence.source.removeprefix("recorded on an ").replace("; rule: ", "; rule from: "),
-        )
+        source = ins.evidence.source.removeprefix("recorded on an ").replace("; rule: ", "; rule from: ")
+        key = ins.evidence.kind, source
         found[key] = found.get(key, 0) + 1
     total = len(group.variants)
     return "; ".join(
-        f"**{kind}**{'' if count == total else f' ({count:,} of {total:,})'}: {source}"
+        f"**{kind}**{'' if count == total else f' ({count:,} of {total:,})'} "
+        f"[{notes.setdefault(source, len(notes) + 1)}]"
         for (kind, source), count in found.items()
     )
 

@@ -29,6 +29,15 @@ _SHARES = "comparison"
 _MARKS = {"captured": "C", "published": "P", "derived": "D"}
 _UNSEEN_MARKS = _MARKS | {"captured": "c"}
 """The same for a value that no result can show."""
+LETTERS = {
+    "C": "recorded results show it",
+    "(C)": "so, but some other values would have gone unseen",
+    "c": "recorded, but no result tells it",
+    "P": "published",
+    "D": "derived",
+    "?": "no source says it",
+}
+"""The letters of cells, as they are told below each table; the page's head says more."""
 _REFUTED_LISTED = 4
 """Other units of one place that are written out before it says how many more."""
 
@@ -152,7 +161,10 @@ def _block_table(block: Block) -> str:
             row = [_cell(cells.get(name), found[name]) for name in found]
             rows.append([link(chosen.title, f"comparison/{chosen.slug}.md"), *row])
     rows += forms_page.rows(block, list(found))
-    return table(["Property", *(_architecture(name) for name in found)], rows)
+    shown = table(["Property", *(_architecture(name) for name in found)], rows)
+    used = {cell.rsplit(" ", 1)[-1] for row in rows for cell in row[1:]}
+    letters = [f"{mark}: {meaning}" for mark, meaning in LETTERS.items() if mark in used]
+    return f"{shown}\n\n{'; '.join(letters)}." if letters else shown
 
 
 def _cell(case: Case | None, ins: Instruction) -> str:

@@ -159,6 +159,10 @@ def algorithm_of(operation: Operation) -> Algorithm | None:
         return None
 
 
+_SYMBOLS = {"F": "glossary.md#fraction-bits", "e_zero": "glossary.md#exponent-floor"}
+"""Where the papers' symbols are explained."""
+
+
 def parameters(operation: Operation) -> str:
     """The parameters of an operation with their meaning and where the algorithm comes from;
     empty without parameters."""
@@ -176,11 +180,13 @@ def parameters(operation: Operation) -> str:
             if isinstance(value, list)
             else str(value)
         )
-        rows.append((f"`{name}`", rule.get("symbol", ""), shown, rule.get("meaning", "")))
+        symbol = rule.get("symbol", "")
+        explained = link(symbol, _SYMBOLS[symbol]) if symbol in _SYMBOLS else symbol
+        rows.append((f"`{name}`", explained, shown, rule.get("meaning", "")))
     source = " ".join(algorithm.source.split())
     return (
-        f"{table(('Parameter', 'Symbol', 'Value', 'Meaning'), rows)}\n\nAlgorithm `{algorithm.name}`: "
-        f"{source}."
+        f"{table(('Parameter', 'Symbol', 'Value', 'Meaning'), rows)}\n\nAlgorithm `{algorithm.name}`, "
+        f"{algorithm.title[:1].lower()}{algorithm.title[1:]}: {source}."
     )
 
 

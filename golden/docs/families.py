@@ -5,7 +5,8 @@ operations with the same algorithms, parameters and output formats; they differ 
 layout only. Slugs are made of the family's name, the result's format and the modifiers (rounding, saturation,
 bit operation), so a page keeps its address while variants come and go, and an NVIDIA instruction has the same
 slug on every architecture. (Some families of AMD have all operand types;
-which of them share a rule differs by chip.)
+which of them share a rule differs by chip.) Where a family's pages are told apart by scales,
+each kind of scale has its own; the family's first keeps the plain address.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from golden.catalog import architectures
-from golden.catalog.families import families
+from golden.catalog.families import SCALES, families
 from golden.catalog.lookup import instructions
 from golden.instruction import Instruction
 from golden.number.formats import Format
@@ -53,6 +54,15 @@ def groups(architecture: str) -> tuple[Group, ...]:
     return tuple(_group(architecture, tuple(variants)) for variants in found.values())
 
 
+def siblings(group: Group) -> tuple[Group, ...]:
+    """The groups of the same family on the same architecture, itself among them; none of a unit of one's
+    own."""
+    if group.architecture not in architectures.architectures():
+        return ()
+    family = group.representative.family
+    return tuple(one for one in groups(group.architecture) if one.representative.family == family)
+
+
 def group_of(ins: Instruction) -> Group:
     """Returns the group of a catalogued instruction; a unit from a designer's own file is a group
     of its own."""
@@ -76,8 +86,16 @@ def _key(ins: Instruction) -> tuple[object, ...]:
     return (
         ins.family,
         ins.traits.modifiers,
+        _scaling(ins),
         frozenset((op.algorithm, str(op.parameters), op.out_format.name) for op in ins.program.operations),
     )
+
+
+def _scaling(ins: Instruction) -> tuple[str, int] | None:
+    """What tells pages apart by their scales: the scale's format, and for how many elements one stands."""
+    if families()[ins.family].pages_by != SCALES or ins.scale_block is None:
+        return None
+    return ins.formats["scale_a"].name, ins.scale_block
 
 
 def _group(architecture: str, variants: tuple[Instruction, ...]) -> Group:
@@ -109,14 +127,26 @@ def _modifiers(variants: tuple[Instruction, ...]) -> list[str]:
 def _slug(variants: tuple[Instruction, ...]) -> str:
     family, operands = variants[0].family, []
     told_by = families()[family].pages_by
-    if told_by is not None:
+    if told_by == SCALES:
+        operands = _scale_words(variants)
+    elif told_by is not None:
         operands = ["from", *_formats(variants, told_by)]
     return "-".join([family, *_formats(variants, "d"), *operands, *_modifiers(variants)])
+
+
+def _scale_words(variants: tuple[Instruction, ...]) -> list[str]:
+    """What a page's scales add to its address: nothing for the scales that the family lists first."""
+    ins = variants[0]
+    first = next(one for one in instructions(ins.architecture) if one.family == ins.family)
+    scaling = _scaling(ins)
+    return [] if scaling is None or scaling == _scaling(first) else list(map(str, scaling))
 
 
 def _title(variants: tuple[Instruction, ...]) -> str:
     mnemonic = _mnemonic(variants)
     extra = "".join(f", {word}" for word in _modifiers(variants) if f".{word}." not in mnemonic)
+    if scaling := _scaling(variants[0]):
+        extra += ", {} scales for {}".format(*scaling)
     return f"{mnemonic}: {_operands(variants)}{extra}"
 
 

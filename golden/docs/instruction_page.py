@@ -30,8 +30,11 @@ def pages() -> list[Page]:
 
 
 def write(architecture: str, slug: str) -> str:
-    """The Markdown of one page, found again by its address (so that other processes can write it)."""
-    return markdown(next(group for group in groups(architecture) if group.slug == slug))
+    """The Markdown of one page of the site, found again by its address (so that other processes can write
+    it)."""
+    group = next(group for group in groups(architecture) if group.slug == slug)
+    title, rest_of_page = markdown(group).split("\n\n", 1)
+    return "\n\n".join(part for part in (title, related.tabs(group), rest_of_page) if part)
 
 
 def markdown(group: Group) -> str:

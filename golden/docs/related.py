@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator
 
 from golden.catalog import architectures, relatives
 from golden.catalog.lookup import instruction
-from golden.docs.families import Group, group_of, groups
+from golden.docs.families import Group, group_of, groups, siblings
 from golden.docs.program_text import changed_parameters, program_text, summing
 from golden.docs.variants import sass_text
-from golden.explain.markdown import link, table
+from golden.explain.markdown import SITE, link, table
 from golden.instruction import Instruction
+
+
+def tabs(group: Group) -> str:
+    """The pages of the same family on this architecture as tabs, this one marked; empty where it is alone."""
+    family = siblings(group)
+    if len(family) < 2:
+        return ""
+    names = [one.title.partition(": ")[2] for one in family]
+    if len(set(names)) < len(names):
+        names = [one.title for one in family]
+    items = [
+        f'<a href="{SITE}{one.path}"{" aria-current=page" if one == group else ""}>{html.escape(name)}</a>'
+        for one, name in zip(family, names, strict=True)
+    ]
+    return f'<nav class="mg-tabs" aria-label="Same family">{" ".join(items)}</nav>'
 
 
 def elsewhere(group: Group) -> str:

@@ -19,7 +19,7 @@ from golden.errors import DocsError, missing
 from golden.files.output import put_folder, workplace
 from golden.paths import docs_folder
 
-_PACKAGES = ("sphinx", "myst_parser", "furo", "matplotlib")
+_PACKAGES = ("sphinx", "myst_parser", "furo", "sphinx_copybutton", "matplotlib")
 _PERCENT = re.compile(r"^(reading sources|writing output)\.\.\. \[ *(\d+)%\]")
 
 

@@ -7,7 +7,7 @@ import gc
 import html
 import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     _read_faster()
     app.add_domain(InstructionDomain)
     app.connect("html-page-context", _side_bar, priority=100)  # before the theme, which asks for the side bar
+    app.connect("html-page-context", _neighbours, priority=100)
     app.connect("html-page-context", _breadcrumbs)
     # Before Napoleon, which reads Args: and the like.
     app.connect("autodoc-process-docstring", _docstring, priority=100)
@@ -82,10 +83,36 @@ def _side_bar(app: Sphinx, page: str, template: str, context: dict[str, Any], do
     def once(**options: Any) -> str:
         key = posixpath.dirname(page), repr(options)
         if key not in _side_bars:
-            _side_bars[key] = make(**options)
+            above = [context["pathto"](name) for name in navigation.parents(f"{page}.md")]
+            _side_bars[key] = marked(make(**options), above)
         return _side_bars[key]
 
     context["toctree"] = once
+
+
+def marked(side_bar: str, above: Iterable[str]) -> str:
+    """The side bar with the entries of these addresses marked as the way to the page, which it does not
+    list."""
+    for address in above:
+        link = rf'"><a class="reference internal" href="{re.escape(address)}"'
+        side_bar = re.sub(rf'(<li class="toctree-l\d)({link})', r"\1 current\2", side_bar)
+    return side_bar
+
+
+def _neighbours(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Gives the pages of an architecture's instructions the one before and the one behind, in the order
+    of its table."""
+    if not page.startswith("instructions/"):
+        return
+    from golden.docs.families import groups
+
+    architecture = page.split("/")[1]
+    order = [f"architectures/{architecture}", *(group.path[: -len(".md")] for group in groups(architecture))]
+    place = order.index(page)
+    for key, name in (("prev", order[place - 1]), ("next", next(iter(order[place + 1 :]), None))):
+        if name in app.env.titles:
+            title = html.escape(app.env.titles[name].astext())
+            context[key] = {"link": context["pathto"](name), "title": title}
 
 
 def _breadcrumbs(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:

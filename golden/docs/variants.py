@@ -43,7 +43,18 @@ def summary(group: Group) -> str:
     text += [
         part(group) for part in (_sparse, _scaled, _blocks, _satfinite, _operations, _native) if part(group)
     ]
-    return " ".join(text)
+    return "\n\n".join([*_short_results(ins), " ".join(text)])
+
+
+def _short_results(ins: Instruction) -> list[str]:
+    """The headline of a unit whose results have fewer bits than their format holds."""
+    d, kept = ins.formats["d"], ins.program.operations[-1].result_fraction_bits
+    if not d.is_float or kept >= d.fraction_bits:
+        return []
+    return [
+        f"**Results keep {kept} fraction bits of the {d.fraction_bits} of {d.name}: the low "
+        f"{d.fraction_bits - kept} bits of every finite result are zero.**"
+    ]
 
 
 def _different(group: Group, operand: str) -> list[str]:

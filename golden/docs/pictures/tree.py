@@ -258,16 +258,18 @@ def _centre(placed: _Placed) -> None:
         placed.x = (placed.children[0].x + placed.children[-1].x) / 2
 
 
+def _edge(child: _Placed, start: float, parent: _Placed, end: float, level: float) -> str:
+    """The line from a term to its sum: straight down below all others, so that it crosses none."""
+    start += 0 if child.children else 4
+    turn = start if child.level == parent.level - 1 else end - level / 2
+    points = dict.fromkeys([(child.x, start), (child.x, turn), (parent.x, end)])
+    return svg.line(list(points), stroke_dasharray="2 3" if child.tree.hidden else None)
+
+
 def _draw(placed: _Placed, y: float, level: float, lines: list[str], marks: list[str]) -> None:
     here = y + 12 + placed.level * level
     for child in placed.children:
-        start = y + 12 + child.level * level
-        dash = "2 3" if child.tree.hidden else None
-        lines.append(
-            svg.line(
-                [(child.x, start + (4 if not child.children else 0)), (placed.x, here)], stroke_dasharray=dash
-            )
-        )
+        lines.append(_edge(child, y + 12 + child.level * level, placed, here, level))
         _draw(child, y, level, lines, marks)
     if not placed.children:
         marks.append(svg.text(placed.x, here - 2, placed.tree.words, anchor="middle"))
@@ -282,7 +284,9 @@ def _draw(placed: _Placed, y: float, level: float, lines: list[str], marks: list
         marks.append(svg.rect(placed.x - size / 2, here - 8, size, 17, "accent", rx=8))
         marks.append(svg.text(placed.x, here + 4, placed.tree.note or "Σ", anchor="middle", font_size=10))
     elif placed.tree.note:
-        marks.append(svg.text(placed.x + 10, here + 4, placed.tree.note, "muted", font_size=10))
+        marks.append(
+            svg.text(placed.x - 10, here + 10, placed.tree.note, "muted", anchor="end", font_size=10)
+        )
         marks.append(svg.element("circle", "", "block2", cx=placed.x, cy=here, r=5, stroke_dasharray="2 2"))
     else:
         marks.append(svg.element("circle", "", "block", cx=placed.x, cy=here, r=5))

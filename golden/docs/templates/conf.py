@@ -8,7 +8,13 @@ project = "mmagold"
 version = release = golden.__version__
 html_title = f"mmagold {version}"
 html_short_title = "mmagold"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "golden.docs.sphinx_extension"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "golden.docs.sphinx_extension",
+]
 exclude_patterns = ["_static"]
 default_role = "code"
 nitpicky = False
@@ -19,6 +25,9 @@ myst_heading_anchors = 5
 myst_enable_extensions = ["attrs_inline"]
 myst_links_external_new_tab = False
 suppress_warnings = ["myst.header"]
+
+copybutton_prompt_text = r"\$ |>>> "  # of a console's block the commands alone
+copybutton_prompt_is_regexp = True
 
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
@@ -38,8 +47,8 @@ add_module_names = False
 
 html_theme = "furo"
 html_static_path = ["_static"]
-html_css_files = ["mmagold.css", "fragments.css"]
-html_js_files = ["local_search.js", "finder.js", "fragments.js", "later_pictures.js"]
+html_css_files = ["mmagold.css", "tables.css", "fragments.css"]
+html_js_files = ["local_search.js", "finder.js", "fragments.js", "later_pictures.js", "tables.js"]
 html_copy_source = False
 html_show_copyright = False
 html_use_index = False

@@ -21,7 +21,7 @@ import yaml
 
 import golden
 from golden import stimuli
-from golden.docs import answers, instruction_page, variants
+from golden.docs import answers, instruction_page, related, variants
 from golden.docs.explorer.address import INDEX
 from golden.docs.families import Group, groups
 from golden.docs.page import Page
@@ -91,7 +91,7 @@ def from_command(line: str) -> tuple[golden.Instruction, dict[str, Any]]:
 
 def test_every_name_is_on_exactly_one_page() -> None:
     listed = [page.path for page in instruction_page.pages()]
-    assert len(listed) == len(set(listed)) == 334 and all(
+    assert len(listed) == len(set(listed)) == 340 and all(
         isinstance(page, Page) for page in instruction_page.pages()
     )
     total = 0
@@ -318,6 +318,7 @@ def test_links_lead_to_pages_of_the_site(path: str) -> None:
             assert folder in ("architectures", "formats", "vectors") or target in (
                 "timing.md",
                 "campaign.md",
+                "glossary.md",
                 str(INDEX),
             ), target
 
@@ -353,8 +354,9 @@ def test_large_errors_round_to_the_nearest_power(ulp: int, wanted: str) -> None:
 def test_widths_of_every_operand_type() -> None:
     # NVFP4: two significands of 4 bits scale the group, and 4 x 16 x 36 x (15/8)^2 + 2 < 2^13; ue8m0 scales
     # need 12 bits
-    part = section("rtx_blackwell/mma_sp_mxf4-f32", "Datapath").split("As wide as any operand type")
-    totals = [next(row for row in rows(half) if row[:2] == ["sum", "total"]) for half in part]
+    pages = ("rtx_blackwell/mma_sp_mxf4-f32", "rtx_blackwell/mma_sp_mxf4-f32-ue4m3-32")
+    parts = [section(page, "Datapath") for page in pages]
+    totals = [next(row for row in rows(part) if row[:2] == ["sum", "total"]) for part in parts]
     assert [row[4] for row in totals] == ["12", "13"]
     assert "As wide as any" not in section("hopper/mma_f16-f32", "Datapath")
 
@@ -406,3 +408,38 @@ def test_hidden_floor_is_hidden() -> None:
 def test_fragments_are_of_the_instruction_of_the_page() -> None:
     for page in ("hopper/mma_fp8-f32", "ampere/mma_bf16-f32", "cdna1/mfma_old-f32-from-f16-bf16"):
         assert f"The registers of `{group(page).representative.name}`" in section(page, "Fragments")
+
+
+HEADLINE = (
+    "**Results keep 13 fraction bits of the 23 of f32: the low 10 bits of every finite result are zero.**"
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "short"),
+    [("hopper/wgmma_fp8-f32", True), ("ada/mma_fp8-f32", True), ("hopper/mma_f16-f32", False)],
+)
+def test_results_with_fewer_bits_have_a_headline(path: str, short: bool) -> None:
+    """And the model's results say the same, on operands of every kind."""
+    found = group(path)
+    assert variants.summary(found).startswith(HEADLINE) == short
+    low = 0
+    for kind in ("narrow", "half_ulp", "cancelling", "tiny_zero_c", "random_bits"):
+        drawn = stimuli.generate(found.representative, kind, 400, np.random.default_rng(4))
+        codes = found.representative.dot(**drawn)
+        low |= int(np.bitwise_or.reduce(codes[(codes >> 23 & 0xFF) != 0xFF]) & 0x3FF)
+    assert (low == 0) == short
+
+
+def test_every_kind_of_scale_has_its_page_and_tabs_lead_there() -> None:
+    """NVFP4, ue4m3 scales for 16 elements, is drawn as itself."""
+    path = "rtx_blackwell/mma_mxf4-f32-ue4m3-16"
+    assert "scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3" in group(path).representative.name
+    assert "(ue4m3 for each 16 elements)" in variants.summary(group(path))
+    tabs = re.findall(
+        r'<a href="site:instructions/([^"]+)\.md"( aria-current=page)?>', related.tabs(group(path))
+    )
+    assert [one for one, _ in tabs] == [
+        f"rtx_blackwell/mma_mxf4-f32{word}" for word in ("", "-ue4m3-16", "-ue8m0-16")
+    ]
+    assert [bool(current) for _, current in tabs] == [False, True, False]

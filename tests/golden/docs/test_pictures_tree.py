@@ -3,7 +3,8 @@ negative swallow?"""
 
 from __future__ import annotations
 
-from itertools import combinations
+import re
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from golden.instruction import Instruction
 from golden.number.formats import from_float
 from golden.paths import spec_folder
 
+NVFP4 = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
 HMMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 
@@ -142,3 +144,47 @@ def test_long_chains_and_big_trees_are_abbreviated_honestly() -> None:
 def test_the_tree_of_an_example_unit() -> None:
     ins = golden.load_instruction(spec_folder() / "examples" / "ieee_tree.yaml")
     assert shape(tree.of_instruction(ins)) == "((((#0 #1) (#2 #3)) ((#4 #5) (#6 #7))) c)"
+
+
+@pytest.mark.parametrize(
+    ("architecture", "name"),
+    [
+        ("rtx_blackwell", NVFP4),
+        ("hopper", "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64"),
+        ("cdna2", "v_mfma_f32_16x16x16f16"),
+        ("cdna3", "v_mfma_f32_16x16x32_fp8_fp8"),
+    ],
+)
+def test_no_line_crosses_a_node_of_another_sum(architecture: str, name: str) -> None:
+    """A line touches the boxes and circles of its own ends alone."""
+    drawn = tree.summation_tree(golden.instruction(architecture, name))
+    lines = [
+        [tuple(map(float, pair.split())) for pair in re.split("[ML]", path)[1:]]
+        for path in re.findall(r'<path [^>]*d="(M[^"Z]*)"', drawn)
+    ]
+    boxes = node_boxes(drawn)
+    assert len(lines) > 8 and boxes
+    for line in lines:
+        ends = {line[0], line[-1]}
+        for x, y, w, h in boxes:
+            if any(x <= px <= x + w and y <= py <= y + h for px, py in ends):
+                continue
+            for (x0, y0), (x1, y1) in pairwise(line):
+                steps = [i / 200 for i in range(201)]
+                inside = [
+                    t for t in steps if x < x0 + t * (x1 - x0) < x + w and y < y0 + t * (y1 - y0) < y + h
+                ]
+                assert not inside, (line, (x, y, w, h))
+
+
+def node_boxes(drawn: str) -> list[tuple[float, float, float, float]]:
+    """x, y, width and height of every node of a sum."""
+    found = []
+    for one in re.findall(r"<(?:rect|circle) [^>]*>", drawn):
+        given = {key: float(value) for key, value in re.findall(r' (\w+)="([0-9.]+)"', one)}
+        if "r" in given:
+            r = given["r"]
+            found.append((given["cx"] - r, given["cy"] - r, 2 * r, 2 * r))
+        elif "rx" in given:
+            found.append((given["x"], given["y"], given["width"], given["height"]))
+    return found

@@ -23,7 +23,7 @@ from golden.docs import families, links, source_page, sphinx_source, stale
 from golden.docs import site as builder
 from golden.docs.explorer.address import INDEX
 from golden.docs.page import Page
-from golden.docs.sphinx_extension import as_restructured
+from golden.docs.sphinx_extension import as_restructured, marked
 from golden.errors import DocsError
 from golden.explain.markdown import link
 
@@ -423,4 +423,17 @@ def test_docstrings_keep_their_text_and_their_code() -> None:
         *("What.", "", "failed: some", "of it.", "differ: none", ""),
         *("", ".. code-block:: python", "", "    run(x)", ""),
         *("Args:", "    a: one", "        line."),
+    ]
+
+
+def test_side_bar_marks_the_way_to_a_page_that_it_does_not_list() -> None:
+    entry = '<li class="toctree-l{}"><a class="reference internal" href="../../{}">x</a>'
+    bar = "".join(
+        entry.format(level, name) for level, name in ((1, "a/index.html"), (2, "a/b.html"), (2, "a/c.html"))
+    )
+    shown = marked(bar, ["../../a/index.html", "../../a/b.html"])
+    assert re.findall(r'class="([^"]+)"><a', shown) == [
+        "toctree-l1 current",
+        "toctree-l2 current",
+        "toctree-l2",
     ]
