@@ -117,7 +117,7 @@ def test_no_vector_hits_a_bin_that_is_said_to_be_unreachable() -> None:
         assert coverage.surprises() == [], ins
 
 
-@pytest.mark.parametrize(("architecture", "name"), UNITS)
+@pytest.mark.parametrize(("architecture", "name"), long_after(5, UNITS))
 def test_default_set_covers_every_reachable_bin(architecture: str, name: str) -> None:
     coverage = Coverage(golden.instruction(architecture, name))
     coverage.sample_set(default_set(coverage.instruction))

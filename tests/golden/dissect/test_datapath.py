@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from faulty_units import any_unit
+from long_run import long_after
 
 import golden
 import rtl_tb
@@ -255,7 +256,8 @@ def test_units_that_do_not_run_have_no_taps() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["or_sticky_align_add", "status_flags", "per_pair_grid", "block_scaled", "rdna3_dot2"]
+    "name",
+    long_after(2, ["or_sticky_align_add", "block_scaled", "status_flags", "per_pair_grid", "rdna3_dot2"]),
 )
 def test_every_tap_runs_and_has_a_name_of_its_own(name: str) -> None:
     """Also on NaNs, zeros and subnormal numbers; codes stay codes of d."""

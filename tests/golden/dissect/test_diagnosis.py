@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from long_run import long_after
 
 import golden
 from golden import yamlfile
@@ -193,7 +194,7 @@ def check(name: str, actual: Any, slug: str) -> diagnosis.Diagnosis:
 
 
 @pytest.mark.parametrize(
-    ("slug", "name", "change"), FAULTS, ids=[f"{name}-{slug}" for slug, name, _ in FAULTS]
+    ("slug", "name", "change"), long_after(12, FAULTS, [f"{name}-{slug}" for slug, name, _ in FAULTS])
 )
 def test_names_the_fault(slug: str, name: str, change: Callable[[Keys], None]) -> None:
     vector_set = vectors(name)
@@ -286,7 +287,7 @@ WIRES: list[tuple[str, Callable[..., Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("slug", "fault"), WIRES, ids=[slug for slug, _ in WIRES])
+@pytest.mark.parametrize(("slug", "fault"), long_after(5, WIRES, [slug for slug, _ in WIRES]))
 def test_faults_of_wires(slug: str, fault: Callable[..., Any]) -> None:
     """Each made in NumPy from the results of the right unit."""
     actual = np.asarray(fault(unit("f16"), vectors("f16").operands), np.uint32)

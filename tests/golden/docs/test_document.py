@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from long_run import long_after
 from typer.testing import CliRunner
 
 import golden
@@ -110,7 +111,7 @@ def test_a_page_of_a_pdf_is_not_cut(tmp_path: Path) -> None:
         assert (image < 128).any()
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", long_after(5, EXAMPLES, [path.stem for path in EXAMPLES]))
 def test_a_designer_s_unit_in_every_form(path: Path, tmp_path: Path) -> None:
     unit = golden.load_instruction(path)
     for form in document.FORMS:

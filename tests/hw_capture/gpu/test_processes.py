@@ -31,7 +31,7 @@ def tool(folder: Path, text: str) -> str:
 
 
 def appears(path: Path) -> int:
-    for _ in range(200):
+    for _ in range(2400):
         if path.exists():
             return int(path.read_text())
         time.sleep(0.05)

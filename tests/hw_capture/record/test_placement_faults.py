@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from long_run import long_after
 from typer.testing import CliRunner
 
 import golden
@@ -40,7 +41,7 @@ SLICE = [
 ]
 
 
-@pytest.mark.parametrize("name", SLICE)
+@pytest.mark.parametrize("name", long_after(4, SLICE))
 def test_the_results_of_an_instruction_refute_every_wrong_layout(name: str) -> None:
     report = Report()
     ins = golden.instruction("hopper", name)
