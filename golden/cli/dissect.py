@@ -17,7 +17,7 @@ def dissect(
         typer.Argument(
             metavar="BLACKBOX",
             help="python:file.py:function, program:COMMAND, gpu:NAME, dut.yaml, architecture:NAME, "
-            "or unit.yaml.",
+            "unit.yaml; or what was recorded: captured:architecture:NAME, recording:FILE.",
             show_default=False,
         ),
     ],
@@ -51,6 +51,7 @@ def dissect(
     ended before it was checked, and with 2 where there is no candidate.
     """
     from golden.dissect.blackbox.dissecting import dissect as search
+    from golden.dissect.blackbox.recordings import open_recording
     from golden.dissect.blackbox.sources import open_box, read_formats
     from golden.docs import dissection
     from golden.errors import OperandError
@@ -59,7 +60,8 @@ def dissect(
     for file in report or ():
         dissection.check(file)
     named = None if formats is None else read_formats(formats)
-    unit = open_box(box, named, k, scale_block, pattern)
+    given = (box, named, k, scale_block, pattern)
+    unit = open_recording(*given) or open_box(*given)
     with progress_bar() as progress:
         found = search(unit, seconds=seconds, asks=asks, seed=seed, progress=progress)
     if found.instruction is None:

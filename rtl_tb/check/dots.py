@@ -10,27 +10,13 @@ import numpy.typing as npt
 
 from golden.instruction import Instruction
 from golden.program.state import before
+from golden.vectors.tiles import element, grid
 from golden.vectors.vectorset import VectorSet
 from rtl_tb.check.verdict import Verdict
 
 Bits = npt.NDArray[Any]
-BY_ROW = ("a", "metadata", "scale_a")
-"""Operands that belong to a row of D; b and scale_b belong to a column, c to one element."""
 MOST = 400_000
 """Dot products taken from tiles at most: the diagnosis needs no more."""
-
-
-def element(operands: dict[str, Bits], tiles: Any, rows: Any, columns: Any) -> dict[str, Bits]:
-    """The operands of the dot products at (tile, row, column), as `ins.dot` takes them."""
-    picked = {}
-    for name, codes in operands.items():
-        if name == "c":
-            picked[name] = codes[tiles, rows, columns]
-        elif name == "mode":
-            picked[name] = codes[tiles]
-        else:
-            picked[name] = codes[tiles, rows] if name in BY_ROW else codes[tiles, :, columns]
-    return picked
 
 
 def as_dots(
@@ -58,7 +44,7 @@ def as_dots(
     m, n = vectors.d.shape[1:]
     # Tiles that differ come first, so that a cut keeps them.
     known = known[np.argsort(~verdict.wrong[known], kind="stable")][: max(MOST // (m * n), 1)]
-    tiles, rows, columns = _grid(known, m, n)
+    tiles, rows, columns = grid(known, m, n)
     if places is not None:
         tiles, rows, columns = (each[places[rows, columns]] for each in (tiles, rows, columns))
     return element(vectors.operands, tiles, rows, columns), actual[tiles, rows, columns]
@@ -67,14 +53,8 @@ def as_dots(
 def of_tiles(vectors: VectorSet) -> tuple[dict[str, Bits], Bits]:
     """Operands and expected results of every dot product of a set of tiles."""
     count, m, n = vectors.d.shape
-    places = _grid(np.arange(count), m, n)
+    places = grid(np.arange(count), m, n)
     return element(vectors.operands, *places), vectors.d[places]
-
-
-def _grid(tiles: Bits, m: int, n: int) -> tuple[Bits, Bits, Bits]:
-    """Tile, row and column of every element of these tiles."""
-    tile, row, column = np.meshgrid(tiles, np.arange(m), np.arange(n), indexing="ij")
-    return tile.reshape(-1), row.reshape(-1), column.reshape(-1)
 
 
 def place(ins: Instruction, dots: dict[str, Bits], row: int, column: int) -> dict[str, Bits]:

@@ -14,7 +14,7 @@ from golden.explain.terminal import trace_text
 from golden.explain.trace import describe_code, describe_flags
 from golden.instruction import Instruction
 from golden.program.signature import Operands
-from rtl_tb.check import dots
+from golden.vectors.tiles import element
 from rtl_tb.check.sequences import smallest_sequence
 from rtl_tb.check.unit import DutRun
 from rtl_tb.check.verdict import Verdict
@@ -131,7 +131,7 @@ def smallest(
     operands = (
         {name: codes[vector] for name, codes in vectors.operands.items()}
         if place is None
-        else dots.element(vectors.operands, vector, *place)
+        else element(vectors.operands, vector, *place)
     )
     run = run_of(engine, job, place)
     came = {

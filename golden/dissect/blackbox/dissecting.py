@@ -27,9 +27,11 @@ from golden.dissect.blackbox.found import Example, Found
 from golden.dissect.blackbox.moves import Hints, Move, moves, nan_words
 from golden.dissect.blackbox.order import KIND as MASKS
 from golden.dissect.blackbox.order import Node, find_order
+from golden.dissect.blackbox.passive import dissect_recording
+from golden.dissect.blackbox.recordings import Recording
 from golden.dissect.blackbox.report import shortened
 from golden.dissect.blackbox.skeletons import skeletons
-from golden.dissect.blackbox.views import as_taken, dense_view
+from golden.dissect.blackbox.views import as_taken, dense_view, selected
 from golden.dissect.minimising import costs, minimise
 from golden.errors import OperandError, SpecError
 from golden.instruction import Instruction
@@ -77,7 +79,7 @@ _SMALLEST = 8_000
 
 
 def dissect(
-    box: Unit | Function,
+    box: Unit | Function | Recording,
     formats: Mapping[str, str | Format] | None = None,
     k: int | None = None,
     *,
@@ -90,8 +92,8 @@ def dissect(
     """Finds the specification of a black box.
 
     Args:
-        box: a unit (`formats` and `k` are its own), or a function f(a, b, c[, scale_a, scale_b, metadata]) ->
-            d on arrays of raw codes, a and b (n, k), c and d (n,).
+        box: a unit or a recording (`formats` and `k` are their own), or a function f(a, b, c[, scale_a,
+            scale_b, metadata]) -> d on arrays of raw codes, a and b (n, k), c and d (n,).
         formats: of a function: names or formats by operand, {"a": "f16", "b": "f16", "c": "f32", "d": "f32"};
             with scales scale_a and scale_b, too.
         k: of a function: products of one dot product.
@@ -105,6 +107,12 @@ def dissect(
     Raises:
         OperandError: the box cannot be asked this way, or does not answer.
     """
+    if isinstance(box, Recording):
+        if formats is not None or k is not None or more:
+            raise OperandError("arguments 'formats' and 'k' are for a function; a recording has its own")
+        if not seconds > 0:
+            raise OperandError(f"argument 'seconds' is {seconds}, expected more than 0")
+        return dissect_recording(box, seconds, seed, progress)
     unit = _as_unit(box, formats, k, more)
     if asks < _SMALLEST:
         raise OperandError(f"argument 'asks' is {asks}, expected {_SMALLEST} or more")
@@ -347,12 +355,7 @@ class _Search:
 
     def _keep(self, kind: str, operands: Operands, answers: Any) -> None:
         """Counterexamples join the bank; those of a sparse box as the products that were selected."""
-        pattern = self.box.takes.pattern
-        if pattern is not None:
-            columns = pattern.columns(operands["metadata"])
-            b = np.take_along_axis(operands["b"], columns, axis=-1)
-            operands = {name: codes for name, codes in operands.items() if name != "metadata"} | {"b": b}
-        self.bank.add(kind, operands, answers)
+        self.bank.add(kind, selected(self.box.takes, operands), answers)
 
     def _shrink(self, candidate: Candidate, wrong: list[tuple[str, Operands, Any]]) -> None:
         """The simplest forms of a few counterexamples join the bank with all that was asked on the way."""

@@ -27,6 +27,27 @@ class Example:
         return {"operands": operands, "box": self.box, "candidate": self.candidate}
 
 
+@dataclass(frozen=True)
+class Rival:
+    """A unit that answers a whole recording as the candidate does.
+
+    `operands`: a dot product that would tell the two apart, with both answers; None where `tried` ones showed
+    no difference.
+    """
+
+    name: str
+    tried: int
+    operands: Operands | None = None
+    candidate: int = 0
+    rival: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        operands = None if self.operands is None else {n: c.tolist() for n, c in self.operands.items()}
+        told = {"operands": operands, "candidate": self.candidate, "rival": self.rival}
+        return {"name": self.name, "tried": self.tried, **(told if operands is not None else {})}
+
+
 @dataclass(frozen=True, repr=False)
 class Found(Shown):
     """The outcome of a dissection.
@@ -45,6 +66,9 @@ class Found(Shown):
         fresh: of the dot products compared, those that were drawn to check the candidate after it was made;
             it was fitted to the others, or they show its rules.
         properties: every key of a candidate that explains all answers, with the questions that show it.
+        recorded: whether the box was a recording, of which nothing could be asked; of that `fresh` counts
+            what the search did not use.
+        rivals: of a recording, other units that explain it, with operands that would tell.
         asked: dot products that the box answered in all.
         seconds: how long it took.
     """
@@ -61,6 +85,8 @@ class Found(Shown):
     asked: int = 0
     fresh: int = 0
     properties: tuple[Property, ...] = ()
+    recorded: bool = False
+    rivals: tuple[Rival, ...] = ()
     seconds: float = 0.0
     alternatives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Values of keys that no question told from those of the candidate, by key."""
@@ -95,6 +121,10 @@ class Found(Shown):
             made = "fits the answers that it was made from, and was not checked"
             return f"a candidate for {self.name} {made}: {count}"
         known = f"; {self.known[0]} gave the same answers to the questions kept" if self.known else ""
+        if self.recorded:
+            others = f"; so do {len(self.rivals)} others" if self.rivals else ""
+            held = f"{self.fresh:,} of them held back from the search"
+            return f"a candidate explains {self.name}: {count}, {held}{others}"
         checked = f", {self.fresh:,} of them asked after the candidate was made"
         return f"{self.name} is explained: {count}{checked}{known}"
 
@@ -121,6 +151,8 @@ class Found(Shown):
             "known": list(self.known),
             "differing": {kind: list(counts) for kind, counts in self.differing.items()},
             "undecided": list(self.undecided),
+            "recorded": self.recorded,
+            "rivals": [one.as_dict() for one in self.rivals],
             "properties": [one.as_dict() for one in self.properties],
             "alternatives": {key: list(values) for key, values in self.alternatives.items()},
             "example": None if self.example is None else self.example.as_dict(),

@@ -16,7 +16,7 @@ from golden.program.signature import Operands
 from golden.program.words import is_integer, step_text
 
 if TYPE_CHECKING:
-    from golden.dissect.blackbox.found import Found
+    from golden.dissect.blackbox.found import Found, Rival
 
 STEPS = "## What it computes"
 """The heading before which a picture can stand."""
@@ -26,13 +26,15 @@ _MOST_VALUES = 6
 
 def markdown(found: Found) -> str:
     """The whole report."""
-    parts = (_head(found), _steps(found), _shown(found), _open(found), _counts(found))
+    parts = (_head(found), _steps(found), _shown(found), _rivals(found), _open(found), _counts(found))
     return "\n".join(line for part in parts for line in part) + "\n"
 
 
 def _head(found: Found) -> Iterator[str]:
     said = escape.markdown(found.sentence())
     asked = f"The box answered {found.asked:,} dot products in {found.seconds:.1f} s."
+    if found.recorded:
+        asked = "It is a recording: nothing could be asked."
     yield from (f"# {escape.markdown(found.name)}, dissected", "", f"{said}. {asked}", "")
     if found.order:
         yield from (f"Order of the sum, as masks showed it: `{found.order}`.", "")
@@ -139,6 +141,33 @@ def operands_text(operands: Operands, formats: Mapping[str, Format]) -> str:
         if len(told) > _MOST_PLACES:
             words.append(f"{len(told) - _MOST_PLACES} more of {name}")
     return ", ".join(words) or "all zero"
+
+
+# What a recording leaves open ------------------------------------------------------------------------------
+
+
+def _rivals(found: Found) -> Iterator[str]:
+    """Units that explain the recording, too, and what to ask to tell."""
+    if not found.rivals or found.instruction is None:
+        return
+    formats = found.instruction.formats
+    yield from ("## What else explains the recording", "")
+    yield (
+        "Each answers every recorded dot product as the candidate does. Whoever can ask the unit learns from "
+        "the operands which it is."
+    )
+    yield ""
+    yield from _table(
+        ("Unit", "Operands that tell", "The candidate", "This one"),
+        (_rival(one, formats) for one in found.rivals),
+    )
+
+
+def _rival(one: Rival, formats: Mapping[str, Format]) -> tuple[str, ...]:
+    if one.operands is None:
+        return one.name, f"none among {one.tried:,} that were tried", "", ""
+    answers = (hex_text(formats["d"], code) for code in (one.candidate, one.rival))
+    return one.name, operands_text(one.operands, formats), *answers
 
 
 # The end ----------------------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def open_box(
     """
     kind, _, rest = text.partition(":")
     if kind in ("python", "program") and rest:
-        takes = _taken(text, formats, k, scale_block, pattern)
+        takes = taken(text, formats, k, scale_block, pattern)
         return FunctionUnit.like(takes, _python(rest) if kind == "python" else _program(rest, takes), text)
     if formats is not None or k is not None:
         raise OperandError(f"{text} has formats and K of its own, expected neither beside it")
@@ -89,9 +89,14 @@ def read_formats(text: str) -> dict[str, str]:
     return found
 
 
-def _taken(
+def taken(
     text: str, formats: Mapping[str, str] | None, k: int | None, scale_block: int | None, pattern: str | None
 ) -> Signature:
+    """What a text names takes, from what was said beside it.
+
+    Raises:
+        OperandError: formats or K are missing, or do not go together.
+    """
     if formats is None or k is None:
         raise OperandError(f"{text} does not say what it takes, expected formats and K beside it")
     if k < 1:

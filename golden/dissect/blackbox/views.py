@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from golden.instruction import Instruction
-from golden.program.signature import Bits, Signature
+from golden.program.signature import Bits, Operands, Signature
 from golden.unit import FunctionUnit, Unit, signature_of
 
 
@@ -34,6 +34,14 @@ def dense_view(unit: Unit) -> Unit:
         takes.name,
         scale_block=None if block is None else block * takes.stored_k // takes.k,
     )
+
+
+def selected(takes: Signature, operands: Operands) -> Operands:
+    """The operands (n, ...) of the dense unit: of b those that the metadata select."""
+    if takes.pattern is None:
+        return operands
+    b = np.take_along_axis(operands["b"], takes.pattern.columns(operands["metadata"]), axis=-1)
+    return {name: codes for name, codes in operands.items() if name != "metadata"} | {"b": b}
 
 
 def as_taken(found: Instruction, takes: Signature) -> Instruction:

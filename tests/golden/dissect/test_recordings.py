@@ -1,0 +1,144 @@
+"""Recordings as black boxes: what explains them is found without a question, what they leave open told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import golden
+from golden import stimuli
+from golden.dissect.blackbox import passive
+from golden.dissect.blackbox.found import Found
+from golden.dissect.blackbox.recordings import Recording, open_recording
+from golden.dissect.blackbox.sources import open_box
+from golden.errors import FileFormatError, OperandError, UnknownNameError
+from golden.program.signature import Operands
+from golden.unit import signature_of
+from golden.vectors import files
+
+F16 = {"a": "f16", "b": "f16", "c": "f32", "d": "f32"}
+VOLTA = golden.instruction("volta", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
+BOXES = Path(__file__).parent / "black_boxes"
+
+
+def asked(unit: Any, kinds: Any, each: int) -> Operands:
+    """Operands of some kinds, drawn from the formats alone, with the unit's answers as d."""
+    takes = signature_of(unit)
+    parts = [
+        stimuli.generate(takes, kind, each, np.random.default_rng([4, i])) for i, kind in enumerate(kinds)
+    ]
+    operands = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return operands | {"d": unit.dot(**operands)}
+
+
+def opened(path: Path, arrays: Operands, k: int, formats: dict[str, str] = F16) -> Recording:
+    np.savez(path, **arrays)
+    found = open_recording(f"recording:{path}", formats, k)
+    assert found is not None
+    return found
+
+
+def assert_rivals(found: Found, arrays: Operands) -> None:
+    """The operands shown tell: the candidate's model answers them as told, and otherwise than the rival."""
+    assert found.instruction is not None
+    for rival in found.rivals:
+        if rival.operands is not None:
+            assert int(found.instruction.dot(**rival.operands)) == rival.candidate != rival.rival
+    given = {name: codes for name, codes in arrays.items() if name != "d"}
+    assert (found.instruction.dot(**given) == arrays["d"]).all()
+
+
+def test_an_archive_of_dot_products_is_explained(tmp_path: Path) -> None:
+    arrays = asked(VOLTA, stimuli.KINDS, 40)
+    found = golden.dissect(opened(tmp_path / "r.npz", arrays, 4), seconds=100)
+    assert found.explains and found.recorded and found.asked == 0
+    assert found.compared == len(arrays["d"]) > found.fresh > 400
+    assert "held back from the search" in found.sentence() and "nothing could be asked" in found.report
+    assert_rivals(found, arrays)
+
+
+def test_what_a_recording_does_not_decide_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small integers show no rounding: units of every width explain them."""
+    monkeypatch.setattr(passive, "_TOLD", 4000)
+    monkeypatch.setattr(passive, "_MOST_VALUES", 2)
+    rng = np.random.default_rng(1)
+    values = {
+        "a": rng.integers(-8, 8, (300, 4)),
+        "b": rng.integers(-8, 8, (300, 4)),
+        "c": rng.integers(-8, 8, 300),
+    }
+    arrays = {n: golden.from_float(golden.get_format(F16[n]), v.astype(float)) for n, v in values.items()}
+    arrays["d"] = VOLTA.dot(**arrays)
+    found = golden.dissect(opened(tmp_path / "r.npz", arrays, 4), seconds=100)
+    assert found.explains
+    names = [rival.name.partition(":")[0] for rival in found.rivals]
+    assert {"ampere", "cdna1", "cdna2"} <= set(names)
+    assert all(rival.operands is not None for rival in found.rivals)
+    assert "align of products and c: fraction_bits" in found.alternatives
+    assert (
+        "## What else explains the recording" in found.report
+        and f"{len(found.rivals)} others" in found.sentence()
+    )
+    json.dumps(found.as_dict())
+    assert_rivals(found, arrays)
+
+
+@pytest.mark.long
+def test_a_unit_that_is_no_instruction_is_found_in_its_recording(tmp_path: Path) -> None:
+    formats = {"a": "bf16", "b": "bf16", "c": "f32", "d": "f32"}
+    unit = open_box(f"python:{BOXES}/datapaths.py:guards_and_even", formats, 8)
+    arrays = asked(unit, stimuli.KINDS, 120)
+    found = golden.dissect(opened(tmp_path / "r.npz", arrays, 8, formats), seconds=300)
+    assert found.explains and found.yaml is not None and "fraction_bits: 25" in found.yaml
+    assert_rivals(found, arrays)
+
+
+def test_what_no_candidate_explains_is_said(tmp_path: Path) -> None:
+    arrays = asked(VOLTA, ("narrow", "wide"), 60)
+    arrays["d"][::7] ^= 1
+    found = golden.dissect(opened(tmp_path / "r.npz", arrays, 4), seconds=1)
+    assert not found.explains and found.wrong > 0 and found.example is not None
+    assert (
+        "the nearest candidate" in found.sentence() and "no candidate explains all 120" in found.undecided[0]
+    )
+
+
+def test_tiles_are_their_dot_products(tmp_path: Path) -> None:
+    """Captured vectors, vector files and archives of tiles hold the same dot products."""
+    ins = golden.instruction("hopper", "HMMA.16816.F32")
+    captured = open_recording("captured:hopper:HMMA.16816.F32")
+    assert captured is not None and len(captured) == 3968
+    assert (ins.dot(**captured.operands) == captured.answers).all()
+    rng = np.random.default_rng(2)
+    shapes = ins.operand_shapes(matrices=True).items()
+    tiles = {n: rng.integers(0, 0x3C00, (2, *shape)).astype(ins.formats[n].dtype) for n, shape in shapes}
+    archive = opened(tmp_path / "t.npz", tiles | {"d": ins(**tiles)}, 16)
+    assert len(archive) == 2 * 16 * 8 and (ins.dot(**archive.operands) == archive.answers).all()
+    files.write_stream(tmp_path / "v.hex", ins, 64, seed=3)
+    written = open_recording(f"recording:{tmp_path}/v.hex")
+    assert written is not None and len(written) == 64 and written.takes.k == 16
+    assert (ins.dot(**written.operands) == written.answers).all()
+
+
+def test_wrong_recordings_are_refused(tmp_path: Path) -> None:
+    arrays = asked(VOLTA, ("narrow",), 5)
+    path = tmp_path / "r.npz"
+    np.savez(path, **{name: codes for name, codes in arrays.items() if name != "d"})
+    with pytest.raises(FileFormatError, match="lacks d"):
+        open_recording(f"recording:{path}", F16, 4)
+    np.savez(path, **(arrays | {"a": arrays["a"][:, :3]}))
+    with pytest.raises(FileFormatError, match=r"\[a\] has shape \(5, 3\), expected \(5, 4\)"):
+        open_recording(f"recording:{path}", F16, 4)
+    with pytest.raises(OperandError, match="does not say what it takes"):
+        open_recording(f"recording:{path}")
+    with pytest.raises(OperandError, match="no manifest beside it"):
+        open_recording(f"recording:{tmp_path}/r.hex", F16, 4)
+    with pytest.raises(OperandError, match="formats and K of its own"):
+        open_recording("captured:hopper:HMMA.16816.F32", F16, 4)
+    with pytest.raises(UnknownNameError):
+        open_recording("captured:hopper:HMMA.1684.F32")
+    assert open_recording("hopper:HMMA.16816.F32") is None
