@@ -45,7 +45,7 @@ def default_prefix(ins: Instruction) -> str:
 
 def write(ins: Instruction, folder: str | Path, prefix: str | None = None) -> list[Path]:
     """Writes PREFIX_dpi.c, PREFIX_pkg.sv, PREFIX_tb.sv, PREFIX_vectors.hex,
-    Makefile and README.md into `folder`.
+    Makefile, PREFIX.core (FuseSoC) and README.md into `folder`.
 
     Raises:
         OperandError: the unit keeps its accumulator; the prefix is no identifier of C and SystemVerilog; the
@@ -58,6 +58,7 @@ def write(ins: Instruction, folder: str | Path, prefix: str | None = None) -> li
         f"{prefix}_tb.sv": _filled(ins, "testbench.sv", words),
         f"{prefix}_vectors.hex": _examples(ins),
         "Makefile": _filled(ins, "Makefile", words),
+        f"{prefix}.core": _filled(ins, "fusesoc.core", words),
         "README.md": _filled(ins, "README.md", words),
     }
     return write_folder(folder, texts)

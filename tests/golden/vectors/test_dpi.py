@@ -4,11 +4,14 @@ example testbench."""
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 import golden
 from golden.errors import OperandError
@@ -94,6 +97,41 @@ def test_the_example_testbench_passes_in_verilator_unless_a_result_is_wrong(kind
     done = subprocess.run(["obj_dir/Vunit_tb"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "vector 7: model" in done.stdout and "FAIL: 1 of 56" in done.stdout + done.stderr
+
+
+def test_the_core_of_fusesoc_names_files_that_are_there(tmp_path):
+    dpi.write(golden.instruction(*NAMES["half"]), tmp_path, "unit")
+    head, text = (tmp_path / "unit.core").read_text().split("\n", 1)
+    core = yaml.safe_load(text)
+    assert (head, core["name"]) == ("CAPI=2:", f"mmagold:dpi:unit:{golden.__version__}")
+    named = {name for files in core["filesets"].values() for file in files["files"] for name in file}
+    assert named == {"unit_dpi.c", "unit_pkg.sv", "unit_tb.sv", "unit_vectors.hex"}
+    assert all((tmp_path / name).is_file() for name in named)
+    assert {name for target in core["targets"].values() for name in target["filesets"]} == set(
+        core["filesets"]
+    )
+
+
+@pytest.mark.long
+def test_fusesoc_runs_the_example(tmp_path):
+    if importlib.util.find_spec("fusesoc") is None:
+        pytest.skip("fusesoc is not installed")
+    dpi.write(golden.instruction(*NAMES["half"]), tmp_path, "unit")
+    run = [
+        sys.executable,
+        "-m",
+        "fusesoc.main",
+        "--cores-root",
+        ".",
+        "run",
+        "--target",
+        "sim",
+        "mmagold:dpi:unit",
+    ]
+    environment = dict(simulators.verilator().env) | {"HOME": str(tmp_path)}
+    done = subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert "PASS: 56 vectors" in done.stdout
 
 
 def test_two_models_share_no_symbol(tmp_path):
