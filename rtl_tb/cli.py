@@ -115,6 +115,14 @@ def check(
             help="Seconds for finding the line of your text where a fault stands that has no name.",
         ),
     ] = 60.0,
+    dissect: Annotated[
+        float,
+        typer.Option(
+            "--dissect",
+            min=0,
+            help="Seconds for asking a DUT that no hypothesis explains, until what it computes is known.",
+        ),
+    ] = 0.0,
     build: Annotated[Path, typer.Option("--build", help="Folder for what is compiled.")] = Path("build"),
     coverage: Annotated[
         Path | None, typer.Option("--coverage", help="Merge coverage into this .json and its .html.")
@@ -146,6 +154,7 @@ def check(
         vectors=vectors,
         until_covered=until_covered,
         repair=repair,
+        dissect=dissect,
         failures=failures,
         waves=waves,
         build=build,

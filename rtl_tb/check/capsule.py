@@ -6,6 +6,7 @@ failing.npz, failing.hex         the first failing vectors with golden's results
 actual.txt                       what the DUT answered to each of them
 trace.txt                        golden's steps on the smallest operands that fail
 unit.yaml                        the diagnosed unit, where the schema can express it
+dissected.yaml, dissected.md     the unit that the DUT was found to be, where --dissect asked it
 waves.fst (or .vcd)              a rerun of the first few failing vectors
 dut.yaml, rtl/, instruction.yaml the unit, see rtl_tb/check/bundle.py
 vectors.npz                      the vectors, where they are not drawn from a seed
@@ -246,6 +247,10 @@ def _texts(result: Check, target: Path, notes: dict[str, Any]) -> None:
         write_text(target / name, report.WRITERS[writer](data))
     if result.example is not None:
         write_text(target / "trace.txt", result.example.as_dict()["trace"] + "\n")
+    if result.dissection is not None:
+        write_text(target / "dissected.md", result.dissection.found.report)
+        if result.dissection.found.yaml is not None:
+            write_text(target / "dissected.yaml", result.dissection.found.yaml)
     unit = result.diagnosis.unit_yaml() if result.diagnosis is not None else None
     if unit is not None:
         write_text(target / "unit.yaml", unit)

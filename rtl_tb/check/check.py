@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from golden.errors import OperandError
+from golden.errors import MmagoldError, OperandError
 from golden.program.state import places
 from golden.vectors.vectorset import VectorSet, excerpt, join
 from rtl_tb import engines
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from golden.cover.coverage import Coverage
     from golden.dissect.diagnosis import Diagnosis
     from golden.explain.first_difference import Difference
+    from rtl_tb.check.dissection import Dissection
     from rtl_tb.check.reasons import Shown
     from rtl_tb.check.repair.search import Repair
 
@@ -83,6 +84,8 @@ class Options:
         explain: whether a failure is minimised and diagnosed.
         repair: seconds for looking for the change of the DUT's text that makes its results right, where no
             hypothesis explains them; 0: it is not looked for.
+        dissect: seconds for finding the unit that the DUT is, where no hypothesis explains it; 0: it is not
+            asked.
         failures: folder for the capsule of a failure, None: no capsule.
         waves: write a waveform of the whole run here.
         build: folder for what is generated and compiled; runs with the same sources use it again.
@@ -105,6 +108,7 @@ class Options:
     until_covered: bool = False
     explain: bool = True
     repair: float = 0.0
+    dissect: float = 0.0
     failures: Path | None = field(default_factory=lambda: Path("failures"))
     waves: Path | None = None
     build: Path = Path("build")
@@ -161,6 +165,8 @@ class Check:
     """What the description of the unit may have wrong."""
     repairs: list[Repair] = field(default_factory=list)
     """Changes of the DUT's text that make wrong results right."""
+    dissection: Dissection | None = None
+    """The unit that the DUT was found to be, where it was asked."""
     handshake: Traffic | None = None
     """The traffic of a second, short run of `fast`, where there was one,
     on the first HANDSHAKE_COUNT vectors."""
@@ -266,6 +272,7 @@ class Check:
             ],
             "hints": self.hints,
             "repairs": [repair.as_dict() for repair in self.repairs],
+            "dissection": None if self.dissection is None else self.dissection.as_dict(),
             "difference": None if self.difference is None else self.difference.as_dict(),
             "coverage": self._coverage_dict(self.coverage),
             "cycles": outcome.cycles,
@@ -478,8 +485,23 @@ def explain(result: Check, job: Job, report: Progress) -> None:
         result.faults = reasons.shown(verdict, engine, job, found)
     result.hints = reasons.hints(verdict, engine, job, found)
     own = not any(each.failed for each in result.synthesis)  # the designer's text, not one made of it
-    if result.options.repair and own and verdict.wrong.any() and (found is None or not found.explaining):
+    unexplained = bool(verdict.wrong.any()) and (found is None or not found.explaining)
+    if result.options.repair and own and unexplained:
         mend(result, job, report)
+    if result.options.dissect and unexplained:
+        dissect(result, job, report)
+
+
+def dissect(result: Check, job: Job, report: Progress) -> None:
+    """Adds the unit that the DUT is."""
+    from rtl_tb.check import dissection
+
+    try:
+        engine = result.verdict.outcome.engine
+        result.dissection = dissection.dissect(job, engine, result.options.dissect, report)
+    except Exception as error:  # whatever becomes of the search, the verdict stands
+        what = "" if isinstance(error, MmagoldError) else f"{type(error).__name__}: "
+        result.hints.append(f"the DUT was not dissected: {what}{error}")
 
 
 def mend(result: Check, job: Job, report: Progress) -> None:

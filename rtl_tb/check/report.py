@@ -80,6 +80,8 @@ def print_text(report: Report, console: Console) -> None:
         _print_diagnosis(report, say)
     for repair in report["repairs"]:
         say(f"[bold]Mended by[/]  {escape(repair['sentence'])}")
+    if report["dissection"] is not None:
+        say(f"[bold]Dissected[/]  {escape(report['dissection']['sentence'])}")
     if report["example"] is not None:
         example = report["example"]
         say(f"\n[bold]{example_title(example)}[/]\n{escape(example['trace'])}")
@@ -247,6 +249,7 @@ def _render(template: str, report: Report) -> str:
         "coverage": None if report["coverage"] is None else coverage_line(report["coverage"]),
         "fence": fence(report["example"]["trace"]) if report["example"] else "",
         "tick": fence(report["repeat"]),
+        "unit_fence": fence((report["dissection"] or {}).get("yaml") or ""),
     }
     return environment().get_template(template).render(report=report, **words)
 

@@ -25,6 +25,7 @@ from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.evidence import Evidence, weigh
 from golden.dissect.blackbox.found import Example, Found
 from golden.dissect.blackbox.moves import Hints, Move, moves, nan_words
+from golden.dissect.blackbox.nearness import nearest
 from golden.dissect.blackbox.order import KIND as MASKS
 from golden.dissect.blackbox.order import Node, find_order
 from golden.dissect.blackbox.passive import dissect_recording
@@ -398,6 +399,7 @@ class _Search:
         unit = as_taken(fit.candidate.instruction, self.box.takes)
         text = self._text(fit.candidate, f"dissected: {name}")
         unwritten = () if text else ("the schema of units has no words for the candidate",)
+        known = () if wrong else self._known(unit)
         return Found(
             name,
             unit,
@@ -405,7 +407,8 @@ class _Search:
             differing,
             (*state.undecided, *unwritten, *self._open(differing, alternatives), *_untried(evidence)),
             rules=(fit.candidate.order, *fit.told),
-            known=() if wrong else self._known(unit),
+            known=known,
+            near=None if known or not evidence.properties else nearest(unit, alternatives),
             example=self._example(fit.candidate) if wrong else None,
             alternatives=alternatives,
             fresh=sum(count for _, count in state.differing.values()),

@@ -116,7 +116,7 @@ def weigh(
     found, tried, of = _weighed(candidate, bank, neighbours, deadline)
     shown = {key: sorted(one.witnesses, key=lambda w: w[0].questions)[:_SHOWN] for key, one in found.items()}
     asked = None if ask is None else _simplified(candidate, bank, shown, deadline + _SHRINK_SECONDS, ask)
-    now = settings(candidate)
+    now = settings(candidate.operations)
     properties = tuple(
         Property(
             key,

@@ -62,6 +62,8 @@ class Found(Shown):
         order: the tree of the sum as masks showed it; empty where they showed none.
         rules: what was found and changed on the way, in order.
         known: instructions of the catalogue that answered the questions kept as the box did.
+        near: the instruction of the catalogue that a found unit differs from least, and in which keys; None
+            where one answers alike, or none is near.
         example: of the differences, the simplest one found.
         fresh: of the dot products compared, those that were drawn to check the candidate after it was made;
             it was fitted to the others, or they show its rules.
@@ -85,6 +87,7 @@ class Found(Shown):
     asked: int = 0
     fresh: int = 0
     properties: tuple[Property, ...] = ()
+    near: tuple[str, tuple[str, ...]] | None = None
     recorded: bool = False
     rivals: tuple[Rival, ...] = ()
     seconds: float = 0.0
@@ -149,6 +152,7 @@ class Found(Shown):
             "order": self.order,
             "rules": list(self.rules),
             "known": list(self.known),
+            "near": None if self.near is None else {"name": self.near[0], "but": list(self.near[1])},
             "differing": {kind: list(counts) for kind, counts in self.differing.items()},
             "undecided": list(self.undecided),
             "recorded": self.recorded,

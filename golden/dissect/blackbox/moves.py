@@ -137,10 +137,10 @@ def resets(one: Candidate) -> Iterator[Move]:
             yield Move(label, _shown(default), _replacing(step, replace(step, **{name: default})))
 
 
-def settings(one: Candidate) -> dict[str, str]:
+def settings(operations: Iterable[Operation]) -> dict[str, str]:
     """The value of every key by the name that moves have for it; of steps that differ in it, all values."""
     found: dict[str, dict[str, None]] = {}
-    for step in dict.fromkeys(s for operation in one.operations for s in operation.steps):
+    for step in dict.fromkeys(s for operation in operations for s in operation.steps):
         for name, key, _ in declared(step):
             label = f"{step.op} of {' and '.join(step.of)}: {key_name(name, key)}"
             found.setdefault(label, {})[_shown(getattr(step, name))] = None

@@ -23,6 +23,7 @@ from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.evidence import Evidence, weigh
 from golden.dissect.blackbox.found import Example, Found, Rival
 from golden.dissect.blackbox.moves import Hints, Move, moves, nan_words
+from golden.dissect.blackbox.nearness import nearest
 from golden.dissect.blackbox.recordings import Recording
 from golden.dissect.blackbox.report import shortened
 from golden.dissect.blackbox.skeletons import skeletons
@@ -156,6 +157,8 @@ class _Passive:
         neighbours = list(moves(candidate, Hints(words, wide=False)))
         limit = time.monotonic() + _WEIGHED_SECONDS
         evidence = weigh(candidate, self.whole, neighbours, limit) if explained else Evidence()
+        alternatives = {one.key: one.undecided for one in evidence.properties if one.undecided}
+        named = any(one.key == candidate.key for one in known)
         rivals = tuple(self._rivals(candidate, known, evidence, neighbours)) if explained else ()
         return Found(
             name,
@@ -165,9 +168,10 @@ class _Passive:
             tuple(self._undecided(differing, evidence)),
             rules=(candidate.order, *fit.told),
             example=None if explained else self._example(candidate, wrong),
-            alternatives={one.key: one.undecided for one in evidence.properties if one.undecided},
+            alternatives=alternatives,
             fresh=differing[HELD][1],
             properties=evidence.properties,
+            near=nearest(unit, alternatives) if explained and not named else None,
             recorded=True,
             rivals=rivals,
             seconds=time.monotonic() - self.started,

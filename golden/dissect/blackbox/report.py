@@ -36,6 +36,10 @@ def _head(found: Found) -> Iterator[str]:
     if found.recorded:
         asked = "It is a recording: nothing could be asked."
     yield from (f"# {escape.markdown(found.name)}, dissected", "", f"{said}. {asked}", "")
+    if found.near is not None:
+        name, keys = found.near
+        but = f" but for {escape.markdown('; '.join(keys))}" if keys else " in every key that was decided"
+        yield from (f"It is {escape.markdown(name)}{but}.", "")
     if found.order:
         yield from (f"Order of the sum, as masks showed it: `{found.order}`.", "")
 

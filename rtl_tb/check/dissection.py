@@ -1,0 +1,65 @@
+"""What a failing DUT is, where no hypothesis explains it: the DUT as a black box (golden.dissect).
+
+The found unit stands beside the instruction that was meant: the keys in which they differ are the fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from golden.dissect.blackbox.dissecting import dissect as search
+from golden.dissect.blackbox.found import Found
+from golden.dissect.blackbox.nearness import differences
+from rtl_tb.check.unit import DutRun
+from rtl_tb.engines.job import Job
+
+ENGINE = "fast"
+"""One call is one run of the simulation, and a dissection is many thousand dot products."""
+ASKS = 200_000
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Dissection:
+    """The unit that the DUT was found to be. `differs`: the keys in which it is not the instruction; None
+    where it adds in other operations, or nothing was found."""
+
+    found: Found
+    differs: tuple[str, ...] | None
+
+    @property
+    def sentence(self) -> str:
+        """The outcome in a sentence or two."""
+        if not self.found.explains:
+            return f"{self.found.sentence()}; what stands in its YAML is not the DUT"
+        if self.differs is None:
+            return f"{self.found.sentence()}; it adds in another order than the instruction"
+        said = "; ".join(self.differs) or "nothing that a question decided"
+        return f"{self.found.sentence()}. Beside the instruction: {said}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "sentence": self.sentence,
+            "explains": self.found.explains,
+            "differs": None if self.differs is None else list(self.differs),
+            "yaml": self.found.yaml,
+            "report": self.found.report,
+        }
+
+
+def dissect(job: Job, engine: str, seconds: float, progress: Progress) -> Dissection:
+    """Asks the DUT of a job, built for the fast engine, until it is known or the time is over.
+
+    Raises:
+        OperandError: the DUT has modes, a state, or no b or c. RtlError: it does not answer.
+    """
+    if engine != ENGINE:
+        job = replace(job, program=None, simulator="verilator")
+    found = search(DutRun(job, ENGINE).unit(), seconds=seconds, asks=ASKS, progress=progress)
+    differs = None
+    if found.explains and found.instruction is not None:
+        differs = differences(found.instruction, job.dut.instruction, found.alternatives)
+    return Dissection(found, None if differs is None else tuple(differs))
