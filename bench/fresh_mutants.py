@@ -19,8 +19,8 @@ import random
 import re
 import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -117,8 +117,18 @@ def planted(unit: Path, dut: Dut, change: Change, name: str) -> Mutant:
     return Mutant(name, unit, fault, "arithmetic", (patch,), {}, None, Traffic(), where)
 
 
-def drawn(seed: int) -> Iterator[tuple[Mutant, str]]:
-    """Mutants without end, with their kind of change; units take turns."""
+def together(mutants: Sequence[Mutant]) -> Mutant:
+    """One mutant with the changes of several of one unit."""
+    first = mutants[0]
+    patches = tuple(patch for mutant in mutants for patch in mutant.patches)
+    fault, where = (
+        "  AND  ".join(getattr(mutant, name) for mutant in mutants) for name in ("fault", "where")
+    )
+    return replace(first, fault=fault, where=where, patches=patches)
+
+
+def drawn(seed: int, faults: int) -> Iterator[tuple[Mutant, str]]:
+    """Mutants without end, of so many changes each, with their kinds of change; units take turns."""
     rng = random.Random(seed)
     units = sorted([*UNITS.glob("*.yaml"), *(FOLDER / "units").glob("*/dut.yaml")])
     number = 0
@@ -127,10 +137,13 @@ def drawn(seed: int) -> Iterator[tuple[Mutant, str]]:
         for unit in units:
             dut = load_dut(unit)
             found = [one for path in dut.sources for one in changes(path.name, path.read_text("utf-8"))]
-            kind = rng.choice(sorted({one.kind for one in found}))
-            change = rng.choice([one for one in found if one.kind == kind])
             number += 1
-            yield planted(unit, dut, change, f"fresh_{seed}_{number}"), kind
+            chosen, kinds = [], []
+            for _ in range(faults):
+                kinds.append(rng.choice(sorted({one.kind for one in found})))
+                change = rng.choice([one for one in found if one.kind == kinds[-1]])
+                chosen.append(planted(unit, dut, change, f"fresh_{seed}_{number}"))
+            yield together(chosen), " and ".join(kinds)
 
 
 def examine(mutant: Mutant, kind: str, count: int, folder: Path, repair: float) -> dict[str, Any] | None:
@@ -160,7 +173,10 @@ def examine(mutant: Mutant, kind: str, count: int, folder: Path, repair: float) 
     row |= {"slugs": named.slugs, "sentence": named.sentence, "seconds": round(time.monotonic() - started, 1)}
     if repair and verdict.wrong.any():
         started = time.monotonic()
-        found = find_repairs(verdict, Job(dut, folder / "build", verdict.vectors), repair)
+        try:
+            found = find_repairs(verdict, Job(dut, folder / "build", verdict.vectors), repair)
+        except MmagoldError as error:
+            found, row["repair_error"] = [], str(error)
         row |= {"repairs": [one.as_dict() for one in found]}
         row |= {"repair_seconds": round(time.monotonic() - started, 1)}
     return row
@@ -175,6 +191,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--mutants", type=int, default=40, help="that compile and change a result")
+    parser.add_argument("--faults", type=int, default=1, help="changes of each mutant")
     parser.add_argument("--count", type=int, default=20_000, help="vectors")
     parser.add_argument(
         "--repair", type=float, default=60, help="seconds for a change that mends it, 0: none"
@@ -186,7 +203,7 @@ def main() -> None:
     seen: set[tuple[Path, str, str]] = set()
     broken = 0
     with tempfile.TemporaryDirectory() as folder:
-        for mutant, kind in drawn(arguments.seed):
+        for mutant, kind in drawn(arguments.seed, arguments.faults):
             change = (mutant.unit, mutant.where, mutant.fault)
             if change in seen or (arguments.only and mutant.name not in arguments.only):
                 continue

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from golden.explain.first_difference import Difference
     from rtl_tb.check.dissection import Dissection
     from rtl_tb.check.reasons import Shown
-    from rtl_tb.check.repair.search import Repair
+    from rtl_tb.check.repair.result import Repair
 
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, done, total); total 0 when unknown."""

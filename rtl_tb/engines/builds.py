@@ -282,7 +282,7 @@ def _sweep(place: Path) -> None:
 # What a build depends on ------------------------------------------------------------------------------------
 
 
-def _stamp(path: Path) -> tuple[int, ...]:
+def stamp(path: Path) -> tuple[int, ...]:
     """What every write to a file, and every other file in its place, changes; empty where there is none."""
     try:
         found = path.stat()
@@ -301,13 +301,13 @@ class Inputs:
     def read(cls, paths: Iterable[Path]) -> Inputs:
         """Reads them; the stamp is taken first, so that a file which changes meanwhile is seen
         as changed later."""
-        return cls({path: (_stamp(path), _content(path)) for path in dict.fromkeys(paths)})
+        return cls({path: (stamp(path), _content(path)) for path in dict.fromkeys(paths)})
 
     def changed(self) -> Path | None:
         """The first file that is not what it was, or was another meanwhile;
         None where all are as they were."""
-        for path, (stamp, content) in self.files.items():
-            if not stamp or _stamp(path) != stamp or _content(path) != content:
+        for path, (before, content) in self.files.items():
+            if not before or stamp(path) != before or _content(path) != content:
                 return path
         return None
 

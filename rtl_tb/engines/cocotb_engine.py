@@ -114,7 +114,8 @@ class _Grouped(runner.Runner):
     def _execute_cmds(self, cmds: Sequence[list[str]], cwd: Any, stdout: TextIO | None = None) -> None:
         for words in cmds:
             self.said = log = Path(self.logs or cwd) / f"{Path(words[0]).name}.log"
-            simulators.run(words, folder=Path(cwd), env=self.env, log=log, tick=self.tick)
+            limit = None if self.tick else simulators.build_limit()  # a run is watched by its cycles
+            simulators.run(words, folder=Path(cwd), env=self.env, log=log, timeout=limit, tick=self.tick)
 
 
 class PortsOnlyVerilator(_Grouped, runner.Verilator):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import re
+import socket
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
@@ -20,7 +21,7 @@ import rtl_tb
 from golden import yamlfile
 from golden.paths import spec_folder
 from rtl_tb.dut.description import Dut
-from rtl_tb.engines.builds import HDL, Inputs, files_read, holds_cpp
+from rtl_tb.engines.builds import HDL, Inputs, files_read, holds_cpp, stamp
 from rtl_tb.errors import ElaborationError, RtlError
 from rtl_tb.simulators import simulators
 
@@ -30,19 +31,49 @@ _READS = re.compile(rb'\$(?:readmem[bh]|fopen|sdf_annotate|system|value\$plusarg
 """What may bring in a file, or a program, that no front end lists."""
 
 
-@lru_cache(maxsize=1)
 def code_digest() -> str:
-    """Of all that computes, draws and compares: the packages, the specs, Python and what it is given."""
+    """Of all that computes, draws and compares: the packages, the specs, Python and what it is given.
+
+    Raises:
+        RtlError: a file of it is not what it was when this process first asked. What runs here would then be
+            partly the old code, whatever the files say: a worker may live for weeks.
+    """
+    digest, stamps = _at_first()
+    now = _stamps()
+    for file in now.keys() | stamps.keys():
+        if now.get(file) != stamps.get(file):
+            raise RtlError(
+                f"{file} of mmagold was changed while {socket.gethostname()} had it loaded; start the "
+                "regression, and workers of a cluster, anew"
+            )
+    return digest
+
+
+def _files_of_ours() -> list[tuple[Path, Path]]:
+    """Every file that counts, with the folder that it belongs to."""
+    folders = [Path(str(package.__file__)).parent for package in (golden, rtl_tb)]
+    return [
+        (folder, file)
+        for folder in (*folders, spec_folder())
+        for file in sorted(folder.rglob("*"))
+        if file.suffix in _OURS and file.is_file()
+    ]
+
+
+def _stamps() -> dict[Path, tuple[int, ...]]:
+    return {file: stamp(file) for _, file in _files_of_ours()}
+
+
+@lru_cache(maxsize=1)
+def _at_first() -> tuple[str, dict[Path, tuple[int, ...]]]:
+    stamps = _stamps()
     total = hashlib.sha256(platform.python_version().encode())
     for name in _PACKAGES:
         total.update(f"{name} {_version(name)}\n".encode())
-    folders = [Path(str(package.__file__)).parent for package in (golden, rtl_tb)]
-    for folder in (*folders, spec_folder()):
-        for file in sorted(folder.rglob("*")):
-            if file.suffix in _OURS and file.is_file():
-                total.update(f"{folder.name}/{file.relative_to(folder)}\0".encode(errors="surrogateescape"))
-                total.update(hashlib.sha256(file.read_bytes()).digest())
-    return total.hexdigest()
+    for folder, file in _files_of_ours():
+        total.update(f"{folder.name}/{file.relative_to(folder)}\0".encode(errors="surrogateescape"))
+        total.update(hashlib.sha256(file.read_bytes()).digest())
+    return total.hexdigest(), stamps
 
 
 def _version(package: str) -> str:

@@ -123,6 +123,7 @@ def _checked(shard: Shard, build: Path, explain: bool, failures: Path | None = N
         or unit_state(result.dut, shard.simulator).digest != shard.unit_digest
     ):
         raise RtlError(f"{shard.file}: a file of the unit was changed while the regression ran; run it again")
+    code_digest()  # raises where ours were changed meanwhile
     if result.drawn != shard.count:
         raise RtlError(f"{shard.file}: {result.drawn} vectors were drawn, expected {shard.count}")
     return result

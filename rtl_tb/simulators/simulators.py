@@ -50,7 +50,7 @@ NOT_INHERITED = re.compile(
     r"|VERILATOR_(?:ROOT|BIN|LIB)"  # of another version
     r"|(?:CPP|CXX|C|LD)FLAGS|LDLIBS|OPT|VPATH|USER_(?:CPPFLAGS|LDFLAGS|LDLIBS)|V[MK]_[A-Z_]+"  # makefiles add
     r"|IVERILOG_(?!VPI)\w+|VVP_\w+"  # no waveform, debuggers
-    r"|MMAGOLD_CHANGE"  # rtl_tb/check/repair/selector.py
+    r"|MMAGOLD_CHANGE\w*"  # rtl_tb/check/repair/selector.py
 )
 """Variables that no simulator gets: what is built and run must not depend on the flow around it."""
 
@@ -416,6 +416,11 @@ def longest_build(seconds: float) -> Iterator[None]:
         del _limits.build
 
 
+def build_limit() -> float:
+    """Seconds after which a compilation of this thread ends: LONGEST_BUILD, or what `longest_build` says."""
+    return float(getattr(_limits, "build", LONGEST_BUILD))
+
+
 def elaborate(
     simulator: Simulator,
     arguments: Sequence[str | Path],
@@ -437,7 +442,7 @@ def elaborate(
         ElaborationError: the simulator refused; the message is the simulator's own first error, once.
     """
     log = folder / f"{simulator.name}.log"
-    timeout = timeout or getattr(_limits, "build", LONGEST_BUILD)
+    timeout = timeout or build_limit()
     try:
         return run([*simulator.start, *arguments], folder=folder, env=simulator.env, log=log, timeout=timeout)
     except ToolFailed as error:

@@ -75,13 +75,9 @@ class Change:
     before: str
     after: str
 
-    def line(self, text: str) -> int:
-        """The number of its line in the text of its file, from 1."""
-        return text.count("\n", 0, self.place.start) + 1
-
-    def applied(self, text: str) -> str:
-        """The text of its file with the change."""
-        return text[: self.place.start] + self.after + text[self.place.end :]
+    def meets(self, other: Change) -> bool:
+        """Whether one of two changes is within the other."""
+        return self.place.lies_in(other.place) or other.place.lies_in(self.place)
 
 
 @dataclass
@@ -99,7 +95,16 @@ class Changes:
 
     def line(self, change: Change) -> int:
         """The number of the line of a change, from 1."""
-        return change.line(self.texts[change.place.file])
+        return self.texts[change.place.file].count("\n", 0, change.place.start) + 1
+
+    def applied(self, chosen: Iterable[Change]) -> dict[Path, str]:
+        """The texts of the files in which changes stand, with them."""
+        found: dict[Path, str] = {}
+        for one in sorted(chosen, key=lambda change: change.place.start, reverse=True):
+            file = one.place.file
+            text = found.get(file, self.texts[file])
+            found[file] = text[: one.place.start] + one.after + text[one.place.end :]
+        return found
 
     def of_choices(self) -> list[Change]:
         """Every choice."""
@@ -223,6 +228,7 @@ class _Finder:
                     return ast.VisitAction.Skip
                 if not node.isCompound:
                     self._assigned(node.right)
+                    self._target(node.left)
                 self.below(node.right)
             case ast.RangeSelectExpression():
                 self._selected(node)
@@ -342,6 +348,14 @@ class _Finder:
         if text is not None and not _CONTROL.search(text):
             for other in (f"!({text})", "1'b1", "1'b0"):
                 self._note(node, other)
+
+    def _target(self, node: Any) -> None:
+        """Another signal that is assigned: no choice, since it cannot be made while the unit runs."""
+        selected = (self.ast.RangeSelectExpression, self.ast.ElementSelectExpression)
+        while isinstance(node, selected):
+            node = node.value
+        if isinstance(node, self.ast.NamedValueExpression) and self._text(node) == node.symbol.name:
+            self._note_constant(node.sourceRange, self._alike(node.symbol))
 
     def _assigned(self, node: Any) -> None:
         """Another value for a signal: its complement, one more or less, twice or half."""

@@ -13,25 +13,26 @@ import os
 import re
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from golden.errors import MmagoldError
 from rtl_tb import engines
+from rtl_tb.check.repair.budget import CHOICES, CONSTANTS, PAIRS, Budget
 from rtl_tb.check.repair.changes import Change, Changes, find_changes, write
-from rtl_tb.check.repair.selector import VARIABLE, with_selector
+from rtl_tb.check.repair.result import Edit, Repair
+from rtl_tb.check.repair.selector import numbers, with_selector
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines import builds, fast
 from rtl_tb.engines.job import Job, Traffic
-from rtl_tb.errors import ElaborationError
+from rtl_tb.errors import ElaborationError, RtlError, SimulatorMissing
 from rtl_tb.simulators import simulators
 
 Progress = Callable[[int, int], None]
@@ -49,58 +50,18 @@ _ONE_RUN = 5.0
 """Seconds; a change that makes the unit hang is none."""
 _CONFIRMED = 4
 """Changes that are built and run on all vectors: those that mend every vector tried, the likeliest first."""
+_FIRSTS = 4
+"""Changes that mend a part of the vectors and of which each is tried with every other."""
 _REFUSED = 12
 """Places that Verilator may refuse in a build of all choices before it is given up."""
 _PLACE = re.compile(r"/(\d+)_[^/\s]*:(\d+):")
 
 
 @dataclass(frozen=True)
-class Repair:
-    """A change, and what it does to the vectors of a check.
-
-    Attributes:
-        file, line: where it stands, lines from 1; `text` is that line.
-        before, after: what stands there, and what it has to be.
-        mended: wrong vectors that it makes right, of `wrong`.
-        broken: right vectors that it makes wrong.
-        vectors: those that were run.
-    """
-
-    file: Path
-    line: int
-    text: str
-    before: str
-    after: str
-    mended: int
-    wrong: int
-    broken: int
-    vectors: int
-
-    @property
-    def whole(self) -> bool:
-        """Whether every vector is right with it."""
-        return self.mended == self.wrong and not self.broken
-
-    def as_dict(self) -> dict[str, Any]:
-        """As reports hold it."""
-        return asdict(self) | {"file": str(self.file), "whole": self.whole, "sentence": self.sentence()}
-
-    def sentence(self) -> str:
-        """One line for the reader."""
-        near = os.path.relpath(self.file)
-        place = self.file.name if near.startswith("..") else near
-        after, before, text = (" ".join(each.split()) for each in (self.after, self.before, self.text))
-        where = f"{place}:{self.line}: with `{after}` for `{before}` in `{text}`"
-        if self.whole:
-            return f"{where} all {self.vectors:,} vectors are right"
-        return f"{where} {self.mended:,} of the {self.wrong:,} wrong vectors are right, and no other is wrong"
-
-
-@dataclass(frozen=True)
 class _Score:
-    """What a change did to the vectors that it was tried on."""
+    """What changes did to the vectors that they were tried on."""
 
-    change: Change
+    changes: tuple[Change, ...]
     mended: int
     broken: int
 
@@ -108,22 +69,26 @@ class _Score:
 def find_repairs(
     verdict: Verdict, job: Job, seconds: float = 60.0, progress: Progress | None = None
 ) -> list[Repair]:
-    """Looks for one small change of the DUT's text that makes its results right.
+    """Looks for one small change of the DUT's text that makes its results right, or for two.
+
+    Args:
+        seconds: after which it ends with what it has; a run that is under way may take _ONE_RUN longer.
 
     Returns:
         Confirmed changes, the likeliest first: those with which every vector of the check is right or, where
-        there is none, the one that mends most without breaking any. Nothing: no such change was found, or
-        the text cannot be changed.
+        there is none, what mends most without breaking any. Nothing: no such change was found, or the text
+        cannot be changed.
 
     Raises:
-        SimulatorMissing: pyslang or Verilator is not installed.
+        SimulatorMissing: pyslang or Verilator is not installed. RtlError: the time was over before anything
+            could be tried.
     """
-    return _Search(verdict, job, time.monotonic() + seconds, progress).found()
+    return _Search(verdict, job, Budget(seconds), progress).found()
 
 
 class _Search:
-    def __init__(self, verdict: Verdict, job: Job, deadline: float, progress: Progress | None) -> None:
-        self.verdict, self.deadline, self.progress = verdict, deadline, progress
+    def __init__(self, verdict: Verdict, job: Job, budget: Budget, progress: Progress | None) -> None:
+        self.verdict, self.budget, self.progress = verdict, budget, progress
         self.asked = job
         self.job = replace(
             job, program=None, waves=None, simulator="verilator", traffic=Traffic(seed=job.traffic.seed)
@@ -145,18 +110,25 @@ class _Search:
                 builds.forget(Path(name))
 
     def _either(self, changes: Changes, probe: Job, folder: Path) -> list[Repair]:
-        """What a choice mends or, where none mends everything, a constant."""
+        """What a choice mends or, where none mends everything, two of them or, at last, a constant."""
         found: list[Repair] = []
-        refused: ElaborationError | None = None
+        refused: RtlError | None = None
+        trials: _Trials | None = None
+        scores: list[_Score] = []
         try:
-            found = self._confirmed(changes, self._scores(changes, probe, folder), folder / "choice")
-        except ElaborationError as error:
+            trials = self._choices(changes, probe, folder)
+            scores = [] if trials is None else self._scores(trials)
+            found = self._confirmed(changes, scores, folder / "choice")
+        except SimulatorMissing:
+            raise
+        except RtlError as error:  # refused, or too long in building
             refused = error
-        if any(repair.whole for repair in found):
-            return found
-        found = (
-            self._confirmed(changes, self._constants(changes, probe, folder), folder / "constant") or found
-        )
+        if trials is not None and not _any_whole(found):
+            pairs = self._pairs(trials, scores)
+            found = self._confirmed(changes, pairs, folder / "pair") or found
+        if not _any_whole(found):
+            constants = self._constants(changes, probe, folder)
+            found = self._confirmed(changes, constants, folder / "constant") or found
         if refused is not None and not found:
             raise refused
         return found
@@ -175,36 +147,61 @@ class _Search:
         ]
         return np.sort(np.concatenate(some))
 
-    def _scores(self, changes: Changes, probe: Job, folder: Path) -> list[_Score]:
-        """Every choice, tried on the vectors of `probe`; those first that mend most."""
-        listed = changes.of_choices()
-        built = self._built(changes, listed, probe, folder)
+    def _choices(self, changes: Changes, probe: Job, folder: Path) -> _Trials | None:
+        """The build of all choices, ready to be tried on the vectors of `probe`; None where there is none, or
+        it answers otherwise than the unit."""
+        built = self._built(changes, changes.of_choices(), probe, folder)
         if built is None:
-            return []
+            return None
         listed, program = built
         whole = self._trial(probe, program, folder / "all")
-        as_it_is = whole(0)
+        as_it_is = whole()
         if as_it_is is None or not as_it_is.any():
-            return []
-        few = self._trial(self._few(probe, as_it_is), program, folder / "few")
+            return None
+        return _Trials(probe, listed, program, whole, as_it_is, folder)
+
+    def _scores(self, trials: _Trials) -> list[_Score]:
+        """Every choice that mends more than it breaks; those first that mend most."""
+        few = self._trial(self._few(trials.probe, trials.as_it_is), trials.program, trials.folder / "few")
 
         def one(number: int) -> _Score | None:
-            if time.monotonic() > self.deadline:
-                return None
-            number += 1
-            first = few(number)
-            wrong = None if first is None or first.all() else whole(number)
-            if wrong is None:
-                return None
-            mended, broken = as_it_is & ~wrong, wrong & ~as_it_is
-            return _Score(listed[number - 1], int(mended.sum()), int(broken.sum()))
+            return None if self.budget.over(CHOICES) else trials.score(few, number + 1)
 
-        return self._tried(one, len(listed))
+        return self._tried(one, len(trials.listed))
+
+    def _pairs(self, trials: _Trials, singles: Sequence[_Score]) -> list[_Score]:
+        """Two choices, each of which mends a part: those that mend most alone, each with every other on what
+        it leaves. Two faults that hide each other wherever they show are not found so."""
+        found: list[_Score] = []
+        for index, single in enumerate(_of_places(singles)[:_FIRSTS]):
+            (first,) = single.changes
+            at = trials.listed.index(first) + 1
+            left = trials.whole(at)
+            if left is None or not left.any() or self.budget.over(PAIRS):
+                continue
+            few = self._trial(self._few(trials.probe, left), trials.program, trials.folder / f"few{index}")
+            one = partial(self._second, trials, few, first, at)
+            found += self._tried(one, len(trials.listed), lambda score: score.mended == trials.wrong)
+            if any(score.mended == trials.wrong and not score.broken for score in found):
+                break
+        best = max((single.mended for single in singles), default=0)
+        return sorted((pair for pair in found if pair.mended > best), key=_order)
+
+    def _second(
+        self, trials: _Trials, few: Callable[..., Flags | None], first: Change, at: int, number: int
+    ) -> _Score | None:
+        if self.budget.over(PAIRS) or trials.listed[number].meets(first):
+            return None
+        return trials.score(few, at, number + 1)
 
     def _tried(
-        self, one: Callable[[int], _Score | None], count: int, enough: int | None = None
+        self,
+        one: Callable[[int], _Score | None],
+        count: int,
+        enough: Callable[[_Score], bool] = lambda _score: False,
     ) -> list[_Score]:
-        """The changes that mend something and break nothing, those first that mend most; at most `enough`."""
+        """What mends more than it breaks, those first that mend most; the search ends with one that is
+        `enough` and breaks nothing."""
         scores: list[_Score] = []
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             trials = [pool.submit(one, number) for number in range(count)]
@@ -212,12 +209,12 @@ class _Search:
                 if self.progress:
                     self.progress(done, count)
                 score = trial.result()
-                if score is not None and score.mended and not score.broken:
+                if score is not None and score.mended > score.broken:
                     scores.append(score)
-                if len(scores) == enough:
-                    break
+                    if enough(score) and not score.broken:
+                        break
             pool.shutdown(wait=False, cancel_futures=True)
-        return sorted(scores, key=lambda score: (-score.mended, _distance(score.change)))
+        return sorted(scores, key=_order)
 
     def _constants(self, changes: Changes, probe: Job, folder: Path) -> list[_Score]:
         """Constants that make a few wrong vectors right, each built by itself."""
@@ -225,28 +222,29 @@ class _Search:
         as_it_is = None
         for engine, simulator in _BUILDERS:
             few = replace(few, simulator=simulator, translate=False)
-            if (as_it_is := self._elaborated(engine, few, self.dut, folder / "constant0")) is not None:
+            as_it_is = self._elaborated(engine, few, self.dut, folder / "constant0")
+            if as_it_is is not None:
                 break
         if as_it_is is None or not as_it_is.any():
             return []
         listed = changes.of_constants()
 
         def one(number: int) -> _Score | None:
-            if time.monotonic() > self.deadline:
+            if self.budget.over(CONSTANTS):
                 return None
             change, place = listed[number], folder / f"constant{number + 1}"
-            wrong = self._elaborated(
-                engine, few, with_change(self.dut, changes, change, place / "rtl"), place
-            )
+            changed = with_changes(self.dut, changes, (change,), place / "rtl")
+            wrong = self._elaborated(engine, few, changed, place)
             shutil.rmtree(place, ignore_errors=True)
-            return None if wrong is None or wrong.any() else _Score(change, int(as_it_is.sum()), 0)
+            return None if wrong is None or wrong.any() else _Score((change,), int(as_it_is.sum()), 0)
 
-        return self._tried(one, len(listed), 1)
+        return self._tried(one, len(listed), lambda _score: True)
 
     def _elaborated(self, engine: str, job: Job, dut: Dut, folder: Path) -> Flags | None:
         """Which vectors of a job are wrong; None where the text is refused, or does not answer."""
         try:
-            with simulators.longest_build(_ONE_BUILD):
+            with self.budget.builds(CONSTANTS, _ONE_BUILD):
+                job = replace(job, wall_timeout=min(job.wall_timeout, _ONE_RUN))
                 outcome = engines.run(engine, replace(job, dut=dut, build=folder / "build"))
         except MmagoldError:
             return None
@@ -263,7 +261,8 @@ class _Search:
             dut = with_selector(self.dut, changes, listed, folder / f"choices{attempt}")
             try:
                 job = replace(probe, dut=dut, build=folder / "build")
-                return listed, fast.build(job, simulators.verilator(), fast.FOR_TRIALS)
+                with self.budget.builds(CHOICES):
+                    return listed, fast.build(job, simulators.verilator(), fast.FOR_TRIALS)
             except ElaborationError as error:
                 refused = _PLACE.search(str(error))
                 kept = listed
@@ -272,9 +271,12 @@ class _Search:
                     kept = [one for one in listed if (one.place.file, changes.line(one)) != (file, line)]
                 if len(kept) == len(listed):  # a constant that calls a function of the design
                     kept = [one for one in listed if one.place not in places]
-                if len(kept) == len(listed) or time.monotonic() > self.deadline:
+                if len(kept) == len(listed) or self.budget.over(CHOICES):
                     raise
                 listed = kept
+            except RtlError:
+                self.budget.look(CHOICES)  # says that the time was up, not which program was stopped
+                raise
         return None
 
     def _few(self, probe: Job, wrong: Flags) -> Job:
@@ -284,27 +286,26 @@ class _Search:
         places = np.flatnonzero(wrong)
         return replace(probe, vectors=probe.vectors[places[:: max(len(places) // _FIRST, 1)]])
 
-    def _trial(self, job: Job, program: Path, folder: Path) -> Callable[[int], Flags | None]:
-        """Runs change number n; which vectors are wrong then, None where not all results came."""
+    def _trial(self, job: Job, program: Path, folder: Path) -> Callable[..., Flags | None]:
+        """Runs the changes of some numbers; which vectors are wrong then, None where not all results came."""
         folder.mkdir()
         trial = fast.Trial(job, program, folder, simulators.verilator().env)
         fmt, expected = self.dut.instruction.formats["d"], job.vectors.results
 
-        def run(number: int) -> Flags | None:
-            came = trial({VARIABLE: str(number)}, _ONE_RUN)
+        def run(*chosen: int) -> Flags | None:
+            came = trial(numbers(*chosen), _ONE_RUN)
             return None if came is None else ~self.dut.compare.right(fmt, expected, came)
 
         return run
 
     def _confirmed(self, changes: Changes, scores: Sequence[_Score], folder: Path) -> list[Repair]:
         """The likeliest changes, each as a text of its own on every vector of the check."""
-        if not scores:
-            return []
-        most = [score for score in scores if score.mended == scores[0].mended][:_CONFIRMED]
+        clean = [score for score in scores if not score.broken]
+        most = [score for score in clean if score.mended == clean[0].mended][:_CONFIRMED]
         found: list[Repair] = []
         for number, score in enumerate(most):
             try:
-                repair = self._confirm(changes, score.change, folder / f"{number}")
+                repair = self._confirm(changes, score.changes, folder / f"{number}")
             except MmagoldError:
                 continue
             if repair is not None and repair.mended and not repair.broken:
@@ -312,23 +313,23 @@ class _Search:
         whole = [repair for repair in found if repair.whole]
         return whole or sorted(found, key=lambda repair: -repair.mended)[:1]
 
-    def _confirm(self, changes: Changes, change: Change, folder: Path) -> Repair | None:
-        """A change as the designer would write it, run as the check ran the unit; None where it breaks the
-        handshake."""
-        dut = with_change(self.dut, changes, change, folder)
+    def _confirm(self, changes: Changes, chosen: Sequence[Change], folder: Path) -> Repair | None:
+        """Changes as the designer would write them, run as the check ran the unit; None where they break the
+        handshake.
+
+        Raises:
+            RtlError: the time is over, among others.
+        """
+        dut = with_changes(self.dut, changes, chosen, folder)
         job = replace(self.asked, dut=dut, build=folder / "build", program=None, waves=None)
-        outcome = engines.run(self.verdict.outcome.engine, job)
+        with self.budget.builds():
+            job = replace(job, wall_timeout=min(job.wall_timeout, self.budget.left()))
+            outcome = engines.run(self.verdict.outcome.engine, job, lambda _done, _all: self.budget.look())
         if outcome.failures:
             return None
         failed = judge(self.verdict.vectors, outcome, self.dut.compare).failed
-        text = changes.texts[change.place.file]
-        line = change.line(text)
         return Repair(
-            change.place.file,
-            line,
-            text.split("\n")[line - 1].strip(),
-            change.before,
-            change.after,
+            tuple(_edit(changes, change) for change in chosen),
             int((self.verdict.failed & ~failed).sum()),
             int(self.verdict.failed.sum()),
             int((failed & ~self.verdict.failed).sum()),
@@ -336,16 +337,67 @@ class _Search:
         )
 
 
-def with_change(dut: Dut, changes: Changes, change: Change, folder: Path) -> Dut:
-    """The DUT with one change, its file written anew in a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    file = change.place.file
-    target = folder / file.name
-    write(target, change.applied(changes.texts[file]))
-    sources = tuple(target if path.resolve() == file else path for path in dut.sources)
-    return replace(dut, sources=sources, include=(*dut.include, file.parent))
+@dataclass(frozen=True)
+class _Trials:
+    """The build of all choices.
+
+    Attributes:
+        probe: the vectors on which a change counts; `as_it_is` are those that are wrong without one.
+        listed: the changes; number n stands at n - 1.
+        whole: runs `probe` with the changes of some numbers.
+    """
+
+    probe: Job
+    listed: list[Change]
+    program: Path
+    whole: Callable[..., Flags | None]
+    as_it_is: Flags
+    folder: Path
+
+    @property
+    def wrong(self) -> int:
+        """Wrong vectors of `probe`."""
+        return int(self.as_it_is.sum())
+
+    def score(self, few: Callable[..., Flags | None], *chosen: int) -> _Score | None:
+        """What the changes of some numbers do, where they mend any of a few vectors."""
+        first = few(*chosen)
+        wrong = None if first is None or first.all() else self.whole(*chosen)
+        if wrong is None:
+            return None
+        mended, broken = self.as_it_is & ~wrong, wrong & ~self.as_it_is
+        changes = tuple(self.listed[number - 1] for number in chosen)
+        return _Score(changes, int(mended.sum()), int(broken.sum()))
 
 
-def _distance(change: Change) -> int:
-    """How far a text is from what stands there: of two changes the smaller is the likelier."""
-    return abs(len(change.after) - len(change.before)) + len(change.after)
+def _edit(changes: Changes, change: Change) -> Edit:
+    file, line = change.place.file, changes.line(change)
+    text = changes.texts[file].split("\n")[line - 1].strip()
+    return Edit(file, line, text, change.before, change.after)
+
+
+def with_changes(dut: Dut, changes: Changes, chosen: Sequence[Change], folder: Path) -> Dut:
+    """The DUT with some changes, their files written anew, each in a folder: two may have one name."""
+    written: dict[Path, Path] = {}
+    for number, (file, text) in enumerate(changes.applied(chosen).items()):
+        written[file] = folder / f"{number}" / file.name
+        written[file].parent.mkdir(parents=True, exist_ok=True)
+        write(written[file], text)
+    sources = tuple(written.get(path.resolve(), path) for path in dut.sources)
+    beside = dict.fromkeys(file.parent for file in written)
+    return replace(dut, sources=sources, include=(*dut.include, *beside))
+
+
+def _any_whole(repairs: Sequence[Repair]) -> bool:
+    return any(repair.whole for repair in repairs)
+
+
+def _order(score: _Score) -> tuple[int, int, int]:
+    """Those first that mend most; of two changes the one nearer to what stands there is the likelier."""
+    distances = (abs(len(one.after) - len(one.before)) + len(one.after) for one in score.changes)
+    return score.broken - score.mended, len(score.changes), sum(distances)
+
+
+def _of_places(scores: Sequence[_Score]) -> list[_Score]:
+    """The first of each place."""
+    return list({score.changes[0].place: score for score in reversed(scores)}.values())[::-1]

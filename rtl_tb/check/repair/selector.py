@@ -1,9 +1,9 @@
 """One build that holds every choice: each place asks, while the unit runs, which text stands there.
 
-    wire up = (mmagold_change::number == 7 ? (round || sticky) : (round && sticky));
+    wire up = (mmagold_change::one == 7 || mmagold_change::other == 7 ? (r || s) : (r && s));
 
-The number comes from the environment, so that trying a change costs a run and no build. Verilator alone: the
-number is read by C++.
+The numbers of one or two changes come from the environment, so that trying them costs a run and no build.
+Verilator alone: the numbers are read by C++.
 """
 
 from __future__ import annotations
@@ -15,14 +15,23 @@ from pathlib import Path
 from rtl_tb.check.repair.changes import Change, Changes, Place, write
 from rtl_tb.dut.description import Dut
 
-VARIABLE = "MMAGOLD_CHANGE"
-"""The environment variable that holds a number: 0 is the unit as it is."""
+VARIABLES = ("MMAGOLD_CHANGE", "MMAGOLD_CHANGE_TOO")
+"""The environment variables that hold a number each; 0 is no change."""
 PACKAGE = "mmagold_change"
-_READ = f'std::getenv(\\"{VARIABLE}\\")'
-_TEXT = f"""package {PACKAGE};
-    int unsigned number = $c32("({_READ} ? std::atoi({_READ}) : 0)");
-endpackage
-"""
+_NAMES = ("one", "other")
+
+
+def _declared(name: str, variable: str) -> str:
+    read = f'std::getenv(\\"{variable}\\")'
+    return f'    int unsigned {name} = $c32("({read} ? std::atoi({read}) : 0)");\n'
+
+
+_TEXT = f"package {PACKAGE};\n{''.join(map(_declared, _NAMES, VARIABLES))}endpackage\n"
+
+
+def numbers(*chosen: int) -> dict[str, str]:
+    """The variables of the environment for the changes of these numbers, two at most."""
+    return {name: str(number) for name, number in zip(VARIABLES, (*chosen, 0, 0), strict=False)}
 
 
 @dataclass
@@ -86,9 +95,11 @@ def _rewritten(
     for site in sites:
         place = site.place
         own = _rewritten(text, site.within, listed, place.start, place.end)
-        choices = "".join(
-            f"{PACKAGE}::number == {number} ? ({listed[number - 1].after}) : " for number in site.numbers
-        )
+        choices = "".join(f"{_made(number)} ? ({listed[number - 1].after}) : " for number in site.numbers)
         written += [text[at : place.start], f"({choices}({own}))"]
         at = place.end
     return "".join([*written, text[at : len(text) if end < 0 else end]])
+
+
+def _made(number: int) -> str:
+    return " || ".join(f"{PACKAGE}::{name} == {number}" for name in _NAMES)

@@ -26,7 +26,7 @@ from golden.errors import FileFormatError, SpecError
 from golden.vectors import vectorset
 from golden.vectors.vectorset import default_set
 from rtl_tb.errors import RtlError
-from rtl_tb.regress import pool, runner
+from rtl_tb.regress import binding, pool, runner
 from rtl_tb.regress.binding import unit_state
 from rtl_tb.regress.plan import load_plan
 from rtl_tb.regress.report import junit, page, print_text
@@ -239,6 +239,17 @@ def test_a_unit_that_changes_while_it_is_run_has_no_result(tmp_path):
     assert run_shard(replace(shard, code="0"), str(tmp_path / "build"))["error"].count("another mmagold") == 1
     edit_rtl(tmp_path)
     assert "was changed while the regression ran" in run_shard(shard, str(tmp_path / "build"))["error"]
+
+
+def test_a_process_with_old_code_has_no_result(tmp_path, monkeypatch):
+    """A worker of a cluster lives on while its files are replaced: what it runs is not what they say."""
+    state = unit_state(small.write_small(tmp_path), "icarus")
+    (unit,) = load_plan(plan(tmp_path)).units
+    (shard,) = runner._shards(unit, unit.engines[0], state)
+    stamps = dict(binding._stamps())
+    newer = next(iter(stamps))
+    monkeypatch.setattr(binding, "_stamps", lambda: stamps | {newer: (0,)})
+    assert "had it loaded" in run_shard(shard, str(tmp_path / "build"))["error"]
 
 
 def test_one_regression_at_a_time_in_a_folder(tmp_path):

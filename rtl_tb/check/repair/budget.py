@@ -1,0 +1,45 @@
+"""The time that a search may take, shared out to its parts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rtl_tb.errors import RtlError
+from rtl_tb.simulators import simulators
+
+CHOICES, PAIRS, CONSTANTS, ALL = 0.55, 0.7, 0.92, 1.0
+"""When the build and the trials of choices, of pairs of them and of constants end, as a part of the whole;
+the rest is for building and running what was found."""
+
+
+class Budget:
+    """Seconds from now on."""
+
+    def __init__(self, seconds: float) -> None:
+        self.start, self.seconds = time.monotonic(), seconds
+
+    def left(self, part: float = ALL) -> float:
+        """Seconds until this part of the time is over, 0 or more."""
+        return max(self.start + part * self.seconds - time.monotonic(), 0.0)
+
+    def over(self, part: float = ALL) -> bool:
+        """Whether this part of the time is over."""
+        return not self.left(part)
+
+    @contextmanager
+    def builds(self, part: float = ALL, most: float = float("inf")) -> Iterator[None]:
+        """Ends every compilation of this thread in the block when the part is over, or after `most` seconds.
+
+        Raises:
+            RtlError: it is over already.
+        """
+        self.look(part)
+        with simulators.longest_build(min(self.left(part), most)):
+            yield
+
+    def look(self, part: float = ALL) -> None:
+        """Raises RtlError where the part is over."""
+        if self.over(part):
+            raise RtlError(f"its time, {self.seconds:g} seconds, was up (--repair gives more)")
