@@ -56,7 +56,9 @@ def capture(
     only: Annotated[
         str | None, typer.Option("--only", metavar="REGEX", help="Only instructions whose name matches.")
     ] = None,
-    n: Annotated[str | None, typer.Option("--n", help="Of wgmma only these N, such as 8,64.")] = None,
+    n: Annotated[
+        str | None, typer.Option("--n", help="Of wgmma and tcgen05 only these N, such as 8,64.")
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the operands.")] = 1,
     per_kind: Annotated[int, typer.Option("--per-kind", min=1, help="Tiles of each stimulus kind.")] = 1,
     max_mib: Annotated[int, typer.Option("--max-mib", min=1, help="Limit on all files together.")] = 40,

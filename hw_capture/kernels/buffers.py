@@ -5,8 +5,8 @@ that the lanes read, and back.
 execution takes `ins.blocks` tiles. A buffer is (executions, ...) of u32 or u64 words, one of these:
 - registers (lanes, registers) as `ins.fragments` lays them out;
 - what wgmma and tcgen05 read from shared memory: K-major core matrices of 8 rows by 16 bytes, those of 8 rows
-  one after the other;
-- lanes and columns of tensor memory, for C and D of tcgen05;
+  one after the other; of two CTAs first what the first one holds;
+- CTAs, lanes and columns of tensor memory, for A, C, D and block scales of tcgen05;
 - matrices packed without gaps, for wmma whose fragments are opaque.
 """
 
@@ -22,7 +22,7 @@ import numpy.typing as npt
 from golden.instruction import Instruction
 from golden.registers.layouts import Layout
 from hw_capture.errors import NoKernelError
-from hw_capture.kernels import kernels
+from hw_capture.kernels import kernels, tensor_memory
 
 Bits = npt.NDArray[Any]
 
@@ -96,33 +96,56 @@ def _row_codes(rows: npt.NDArray[np.uint8], bits: int, dtype: np.dtype[Any]) -> 
 def _shared(ins: Instruction, name: str) -> Buffer:
     fmt = ins.formats[name]
     rows = ins.m if name == "a" else ins.n
-    nbytes = kernels.shared_bytes(ins)[name == "b"]
+    padded = tensor_memory.supported(ins) and tensor_memory.padded(ins, name)
+    nbytes = ins.k * rows if padded else kernels.shared_bytes(ins)[name == "b"]
     chunks = nbytes // rows // 16
 
     def pack(tiles: Bits) -> Bits:
-        lines = _row_bytes(tiles if name == "a" else tiles.swapaxes(1, 2), fmt.bits)
+        matrix = tiles if name == "a" else tiles.swapaxes(1, 2)
+        lines = _padded_bytes(matrix, fmt.bits) if padded else _row_bytes(matrix, fmt.bits)
         cores = lines.reshape(-1, rows // 8, 8, chunks, 16).swapaxes(2, 3)
         return np.ascontiguousarray(cores).reshape(len(tiles), nbytes).view(np.uint32)
 
     def unpack(words: Bits) -> Bits:
         cores = np.ascontiguousarray(words).view(np.uint8).reshape(-1, rows // 8, chunks, 8, 16)
-        codes = _row_codes(cores.swapaxes(2, 3).reshape(-1, rows, chunks * 16), fmt.bits, fmt.dtype)
+        lines = cores.swapaxes(2, 3).reshape(-1, rows, chunks * 16)
+        codes = (
+            _padded_codes(lines, fmt.bits, fmt.dtype) if padded else _row_codes(lines, fmt.bits, fmt.dtype)
+        )
         return codes if name == "a" else codes.swapaxes(1, 2)
 
     return Buffer(name, (nbytes // 4,), np.dtype(np.uint32), pack, unpack)
 
 
+def _padded_bytes(matrix: Bits, bits: int) -> npt.NDArray[np.uint8]:
+    """The same where each 16 elements lie in 16 bytes, packed from the front, zeros behind."""
+    sixteens = _row_bytes(matrix.reshape(*matrix.shape[:-1], -1, 16), bits)
+    room = np.zeros((*sixteens.shape[:-1], 16), np.uint8)
+    room[..., : sixteens.shape[-1]] = sixteens
+    return room.reshape(*matrix.shape[:-1], -1)
+
+
+def _padded_codes(rows: npt.NDArray[np.uint8], bits: int, dtype: np.dtype[Any]) -> Bits:
+    """The inverse of `_padded_bytes`."""
+    sixteens = rows.reshape(*rows.shape[:-1], -1, 16)[..., : 2 * bits]
+    return _row_codes(np.ascontiguousarray(sixteens), bits, dtype).reshape(*rows.shape[:-1], -1)
+
+
 def _tensor(ins: Instruction, name: str) -> Buffer:
-    """Lanes of tensor memory are rows, its columns of 32 bits columns; a narrower element lies lowest."""
-    dtype = ins.formats[name].dtype
+    """Where `tensor_memory.place` says; scales of B as rows of a matrix (n, blocks)."""
+    spot, dtype = tensor_memory.place(ins, name), ins.formats[name].dtype
+    rows, columns = ins.operand_shapes(True).get(name, (ins.m, ins.n))
+    turned = name == "scale_b"
+    shape = (columns, rows) if turned else (rows, columns)
 
     def pack(tiles: Bits) -> Bits:
-        return np.ascontiguousarray(tiles).astype(np.uint32)
+        return tensor_memory.pack(spot, tiles.swapaxes(1, 2) if turned else tiles)
 
     def unpack(words: Bits) -> Bits:
-        return np.asarray(words.astype(dtype))
+        tiles = tensor_memory.unpack(spot, words, shape, dtype)
+        return tiles.swapaxes(1, 2) if turned else tiles
 
-    return Buffer(name, (ins.m, ins.n), np.dtype(np.uint32), pack, unpack)
+    return Buffer(name, spot.shape, np.dtype(np.uint32), pack, unpack)
 
 
 def _packed(ins: Instruction, name: str) -> Buffer:

@@ -49,7 +49,7 @@ def text(ins: Instruction, form: str) -> str:
     """The instruction as its kernel calls it: PTX with operands, or clang's builtin."""
     if waves.supported(ins):
         return waves.text(ins)
-    return tensor_memory.text(ins) if tensor_memory.supported(ins) else kernels.ptx(ins, form)
+    return tensor_memory.text(ins, form) if tensor_memory.supported(ins) else kernels.ptx(ins, form)
 
 
 def architecture_of(target: str) -> str:
@@ -162,12 +162,13 @@ def _for_amd(target: str) -> bool:
 
 def _warps(group: list[tuple[Instruction, str]], target: str) -> tuple[bytes, dict[str, list[str]]]:
     parts = (
-        tensor_memory.source(ins, f"run_{i}", complete=False)
+        tensor_memory.source(ins, form, f"run_{i}", complete=False)
         if tensor_memory.supported(ins)
         else kernels.source(ins, form, f"run_{i}", complete=False)
         for i, (ins, form) in enumerate(group)
     )
-    cubin = toolchain.compile(kernels.prelude() + "".join(parts), target)
+    tensor = tensor_memory.prelude() if any(tensor_memory.supported(ins) for ins, _ in group) else ""
+    cubin = toolchain.compile(kernels.prelude() + tensor + "".join(parts), target)
     return cubin, sass.functions(toolchain.disassemble(cubin))
 
 

@@ -35,8 +35,9 @@ GENERATORS = ("mma", "wmma", "wgmma")
 """The generators, by the names that `kernel` in spec/families calls them."""
 CPU_GENERATORS = ("amx", "avx512")
 """The same of CPUs, with tiles and ZMM registers: hw_capture/cpu/unit.c executes them."""
-FORMS = ("registers", "shared")
-"""Where an instruction takes A from: wgmma from either, everything else from registers."""
+FORMS = ("registers", "shared", "tensor")
+"""Where an instruction takes A from: wgmma from registers or shared memory, tcgen05 from shared or tensor
+memory, everything else from registers."""
 PARAMETERS = ("a", "b", "c", "metadata", "scale_a", "scale_b", "d")
 BLOCK = 128
 _MOST_BLOCKS = 1056
@@ -96,8 +97,10 @@ def supported(ins: Instruction) -> bool:
 
 
 def forms(ins: Instruction) -> tuple[str, ...]:
-    """The forms of an instruction: the places from which it can take A."""
-    return tuple(form for form in FORMS if form in ins.traits.places_of("a"))
+    """The forms of an instruction: the places from which it can take A, but that elements of less than 8 bits
+    are not taken from tensor memory: how they lie there is not stated."""
+    found = [form for form in FORMS if form in ins.traits.places_of("a")]
+    return tuple(form for form in found if form != "tensor" or ins.formats["a"].bits >= 8)
 
 
 def opaque(ins: Instruction) -> bool:
@@ -107,7 +110,7 @@ def opaque(ins: Instruction) -> bool:
 
 def lanes(ins: Instruction) -> int:
     """Threads that execute the instruction together; for tcgen05, those that move the operands."""
-    return BLOCK if "tensor" in ins.traits.places_of("d") else ins.traits.lanes
+    return BLOCK * int(ins.variables["cta"]) if "tensor" in ins.traits.places_of("d") else ins.traits.lanes
 
 
 def _warpgroup(ins: Instruction) -> bool:

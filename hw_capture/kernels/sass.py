@@ -96,9 +96,10 @@ def check_body(ins: Instruction, body: Iterable[str]) -> list[str]:
 
 
 def _is(name: str, wanted: str, ins: Instruction) -> bool:
-    """Whether a mnemonic is the one the spec names (HMMA.884 goes in steps);
-    a prefix does where it is emulated."""
-    return re.sub(r"\.STEP\d$", "", name) == wanted or (ins.emulated and name.startswith(f"{wanted}."))
+    """Whether a mnemonic is the one the spec names (HMMA.884 goes in steps, and what sm_100a calls UTCOMMA.4X
+    is UTCOMMA.BLOCK16 on sm_103a); a prefix does where it is emulated."""
+    plain = re.sub(r"\.STEP\d$", "", name).replace(".BLOCK16", ".4X")
+    return plain == wanted or (ins.emulated and name.startswith(f"{wanted}."))
 
 
 def counted(names: Iterable[str]) -> str:

@@ -1,46 +1,54 @@
-"""The kernel generator for tcgen05.mma: CUDA C++ with A and B in shared memory, C and D in tensor memory.
+"""The kernel generator for tcgen05.mma: CUDA C++ with B in shared memory, A there or in tensor memory, C, D
+and block scales in tensor memory.
 
     name = "tcgen05.mma.cta_group::1.kind::tf32.m128n16k8.f32.tf32.tf32"
     print(tensor_memory.source(golden.instruction("blackwell", name)))
 
-It makes kernels of one CTA and 128 rows, where row i of D is lane i of tensor memory and column j its column
-j (PTX ISA, tcgen05, data path layout D), and of elements of 8 bits and more. What it does not make: pairs of
-CTAs, 64 rows, block scales, elements that lie padded in shared memory. Operands of shared memory are those of
-wgmma (hw_capture/kernels/buffers.py); C and D are (execution, row, column) of 32-bit words. No such GPU was
-at hand: the kernels were compiled and their machine code was read, nothing more.
+A CTA of 128 threads moves the 128 lanes of its tensor memory; of `cta_group::2` two CTAs, a cluster, each
+hold half of the rows of A and half of the columns of B, and a thread of the first issues the instruction for
+both. Operands of shared memory are those of wgmma, K-major without swizzle; FP6 and FP4 of the kinds f8f6f4
+and mxf8f6f4 lie padded, 16 elements in 16 bytes. What lies where in tensor memory says `Place` (PTX ISA
+9.7.16: data path layouts, block scaling). No such GPU was at hand: the kernels were compiled and their
+machine code was read, nothing more.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from golden.instruction import Instruction
 from hw_capture.errors import NoKernelError
 from hw_capture.kernels import kernels
 
+Indices = npt.NDArray[np.int64]
+
 GENERATOR = "tcgen05"
-ROWS = 128
+LANES = 128
+"""Of the tensor memory of a CTA; as many threads move them."""
+A_COLUMNS = 8
+"""Columns of 32 bits that A takes in tensor memory: a row of A has 32 bytes, whatever the type."""
+SCALE_A_COLUMNS = 4
+_MOST_COLUMNS = 512
 _FORMATS = {
     "f16": {"f16": 0, "bf16": 1},
     "tf32": {"tf32": 2},
-    "f8f6f4": {"e4m3": 0, "e5m2": 1},
+    "f8f6f4": {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5},
     "i8": {"u8": 0, "s8": 1},
+    "mxf4": {"e2m1": 1},
 }
 """Types of A and B in the instruction descriptor, by the kind (PTX ISA, tcgen05, instruction descriptor)."""
+_LIKE = {"mxf8f6f4": "f8f6f4", "mxf4nvf4": "mxf4"}
 _RESULTS = {"f16": 0, "f32": 1, "s32": 2}
+_SCALES = {"ue4m3": 0, "ue8m0": 1}
 
 
 def supported(ins: Instruction) -> bool:
-    """Whether this generator makes the instruction's kernel; see the module's text."""
-    return (
-        ins.traits.kernel == GENERATOR
-        and ins.m == ROWS
-        and ins.variables.get("cta") == "1"
-        and ins.scale_block is None
-        and all(_kind(ins, x) is not None for x in "ab")
-    )
-
-
-def _kind(ins: Instruction, operand: str) -> int | None:
-    return _FORMATS.get(kind(ins), {}).get(ins.formats[operand].name)
+    """Whether this generator makes the instruction's kernel: every tcgen05.mma of the spec."""
+    return ins.traits.kernel == GENERATOR
 
 
 def kind(ins: Instruction) -> str:
@@ -48,43 +56,209 @@ def kind(ins: Instruction) -> str:
     return ins.name.split(".kind::")[1].split(".")[0]
 
 
+def ctas(ins: Instruction) -> int:
+    """CTAs that execute it together."""
+    return int(ins.variables["cta"])
+
+
+def padded(ins: Instruction, operand: str) -> bool:
+    """Whether elements of A or B lie in shared memory as 16 of them in 16 bytes, packed from the front: FP6,
+    FP4."""
+    return kind(ins) in ("f8f6f4", "mxf8f6f4") and ins.formats[operand].bits < 8
+
+
 def instruction_descriptor(ins: Instruction) -> int:
-    """The 32 bits that say types and shape: D in bits 5:4, A in 9:7, B in 12:10, N/8 in 22:17, M/16 in 28:24.
-    Nothing is sparse, negated, transposed or saturated."""
-    a, b = _kind(ins, "a"), _kind(ins, "b")
-    assert a is not None and b is not None
-    d = _RESULTS[ins.formats["d"].name]
-    return d << 4 | a << 7 | b << 10 | ins.n >> 3 << 17 | ins.m >> 4 << 24
+    """The 32 bits that say types and shape; nothing is sparse, negated, transposed or saturated.
+
+    A in bits 9:7, B in 12:10, N/8 in 22:17, M/16 in 28:24; D in 5:4, or with block scales their type in bit
+    23. The bytes of the scales begin at 0, in bits 5:4 (B) and 30:29 (A); bit 31, for K = 96, is 0.
+    """
+    codes = _FORMATS[_LIKE.get(kind(ins), kind(ins))]
+    a, b = (codes[ins.formats[x].name] for x in "ab")
+    shape = a << 7 | b << 10 | ins.n >> 3 << 17 | ins.m >> 4 << 24
+    if ins.scale_block is None:
+        return shape | _RESULTS[ins.formats["d"].name] << 4
+    return shape | _SCALES[ins.formats["scale_a"].name] << 23
 
 
-def text(ins: Instruction) -> str:
+def text(ins: Instruction, form: str = "shared") -> str:
     """The PTX instruction with its operands, numbered as in the asm statement; p says that D is added to."""
-    return f"tcgen05.mma.cta_group::1.kind::{kind(ins)} [%0], %1, %2, %3, p;"
+    name = ins.name.split(f".m{ins.m}n{ins.n}k")[0]
+    a = "[%1]" if form == "tensor" else "%1"
+    scales = "" if ins.scale_block is None else " [%4], [%5],"
+    return f"{name} [%0], {a}, %2, %3,{scales} p;"
 
 
-def source(ins: Instruction, name: str = "run", complete: bool = True) -> str:
+# Tensor memory
+# ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an operand lies in tensor memory: `rows` and `cols` (CTAs, 128 lanes, columns, elements of a
+    column of 32 bits) of the matrix, -1 where no element lies. An element lies more than once where its data
+    is read more than once; `bits` are those of an element's slot."""
+
+    rows: Indices
+    cols: Indices
+    bits: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Words of one execution."""
+        return self.rows.shape[:3]
+
+
+def place(ins: Instruction, operand: str) -> Place:
+    """Where A, C, D, scale_a or scale_b lies in tensor memory."""
+    return {"a": _place_a, "scale_a": _place_scale_a, "scale_b": _place_scale_b}.get(operand, _place_d)(ins)
+
+
+def _grid(ins: Instruction, columns: int, elements: int) -> tuple[Indices, Indices, Indices, Indices]:
+    cta, lane, column, element = np.indices((ctas(ins), LANES, columns, elements))
+    return cta, lane, column, element
+
+
+def columns(ins: Instruction) -> int:
+    """Columns of C and D; of 128 rows in two CTAs each has 64 rows, whose right half takes lanes 64 and
+    up."""
+    return ins.n // 2 if (ctas(ins), ins.m) == (2, 128) else ins.n
+
+
+def _row(ins: Instruction, cta: Indices, lane: Indices) -> Indices:
+    """The row of A and D in a lane: data path layouts A, B, D and F."""
+    match ctas(ins), ins.m:
+        case 1, 64:  # the first half of the lanes of each warp
+            return np.where(lane % 32 < 16, 16 * (lane // 32) + lane % 16, -1)
+        case 2, 128:
+            return 64 * cta + lane % 64
+        case _:
+            return LANES * cta + lane
+
+
+def _place_d(ins: Instruction) -> Place:
+    """A column of 32 bits for each element, narrower ones lowest."""
+    cta, lane, column, _ = _grid(ins, columns(ins), 1)
+    row = _row(ins, cta, lane)
+    right = columns(ins) * (lane // 64) if columns(ins) < ins.n else 0
+    return Place(row, np.where(row < 0, -1, column + right), 32)
+
+
+def _place_a(ins: Instruction) -> Place:
+    """Packed along K, the lowest k lowest, in the lanes of its row of D; of 128 rows in two CTAs in both
+    halves."""
+    bits = ins.formats["a"].bits
+    cta, lane, column, element = _grid(ins, A_COLUMNS, 32 // bits)
+    row = _row(ins, cta, lane)
+    return Place(row, np.where(row < 0, -1, 32 // bits * column + element), bits)
+
+
+def _place_scale_a(ins: Instruction) -> Place:
+    """The scales of 128 rows: row r in lane r % 32 of each warp, column r / 32, a byte for each block of
+    K."""
+    cta, lane, column, byte = _grid(ins, SCALE_A_COLUMNS, 4)
+    blocks = ins.k // _block(ins)
+    return Place(LANES * cta + 32 * column + lane % 32, np.where(byte < blocks, byte, -1), 8)
+
+
+def _place_scale_b(ins: Instruction) -> Place:
+    """The same for all columns of B, in both CTAs; as rows of a matrix (n, blocks)."""
+    _, lane, column, byte = _grid(ins, _scale_b_columns(ins), 4)
+    n, blocks = 32 * column + lane % 32, ins.k // _block(ins)
+    return Place(np.where(n < ins.n, n, -1), np.where(byte < blocks, byte, -1), 8)
+
+
+def _block(ins: Instruction) -> int:
+    assert ins.scale_block is not None
+    return ins.scale_block
+
+
+def _scale_b_columns(ins: Instruction) -> int:
+    """A column for 32 columns of B, as many as are stored at a time."""
+    return -(-ins.n // 128) * 4
+
+
+# The kernel
+# ---------------------------------------------------------------------------------------------------
+
+
+def shared_bytes(ins: Instruction) -> tuple[int, int]:
+    """Bytes of A and B that one CTA holds in shared memory: of every type 32 bytes a row."""
+    return 32 * ins.m // ctas(ins), 32 * ins.n // ctas(ins)
+
+
+def source(ins: Instruction, form: str = "shared", name: str = "run", complete: bool = True) -> str:
     """The kernel `name`; with `complete` a whole compilation unit.
 
     Raises:
-        NoKernelError: there is no generator for the instruction.
+        NoKernelError: there is no generator for the instruction, or none of this form.
     """
     if not supported(ins):
         raise NoKernelError(
-            f"{ins.architecture}:{ins.name}: the generator has no kernel for this variant of {ins.family}"
+            f"{ins.architecture}:{ins.name}: the generator has no kernel for family {ins.family}"
         )
-    a_bytes, b_bytes = kernels.shared_bytes(ins)
+    if form not in kernels.forms(ins):
+        raise NoKernelError(f"{ins.name}: form is '{form}', expected {' or '.join(kernels.forms(ins))}")
+    a_bytes, b_bytes = shared_bytes(ins)
+    held = _held(ins, form)
+    used = columns(ins) + sum(count for _, count, _ in held)
     code = kernels.render(
         "tensor.cu",
         instruction=ins.name,
         name=name,
         function=f"mma_{name}",
-        text=text(ins),
+        text=text(ins, form),
         descriptor=instruction_descriptor(ins),
-        columns=max(32, 1 << (ins.n - 1).bit_length()),
-        n=ins.n,
+        pair=ctas(ins) == 2,
+        scaled=ins.scale_block is not None,
+        in_shared=form == "shared",
+        allocated=max(32, 1 << (used - 1).bit_length()),
+        columns=columns(ins),
+        held=held,
         a_bytes=a_bytes,
         b_bytes=b_bytes,
-        a_stride=8 * a_bytes // ins.m,
-        b_stride=8 * b_bytes // ins.n,
     )
-    return kernels.prelude() + code if complete else code
+    return kernels.prelude() + prelude() + code if complete else code
+
+
+def prelude() -> str:
+    """What a compilation unit has beside `kernels.prelude`."""
+    return kernels.render("tensor_prelude.cu")
+
+
+def _held(ins: Instruction, form: str) -> list[tuple[str, int, int]]:
+    """What lies in tensor memory beside D: parameter, columns, first column."""
+    widths: dict[str, int] = {}
+    if form == "tensor":
+        widths["a"] = A_COLUMNS
+    if ins.scale_block is not None:
+        widths |= {"scale_a": SCALE_A_COLUMNS, "scale_b": _scale_b_columns(ins)}
+    found: list[tuple[str, int, int]] = []
+    first = columns(ins)
+    for name, width in widths.items():
+        found.append((name, width, first))
+        first += width
+    assert first <= _MOST_COLUMNS
+    return found
+
+
+def pack(spot: Place, matrices: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
+    """Matrices (..., rows, cols) of codes as words (..., CTAs, lanes, columns) of tensor memory; 0 where none
+    lies."""
+    inside = (spot.rows >= 0) & (spot.cols >= 0)
+    spread = np.where(inside, matrices[..., spot.rows, spot.cols], 0).astype(np.uint32)
+    shifts = np.arange(spot.rows.shape[3], dtype=np.uint32) * np.uint32(spot.bits)
+    found: npt.NDArray[np.uint32] = np.bitwise_or.reduce(spread << shifts, axis=-1)
+    return found
+
+
+def unpack(
+    spot: Place, words: npt.NDArray[Any], shape: tuple[int, int], dtype: npt.DTypeLike
+) -> npt.NDArray[Any]:
+    """The inverse of `pack`; of an element that lies twice the last place counts."""
+    inside = (spot.rows >= 0) & (spot.cols >= 0)
+    shifts = np.arange(spot.rows.shape[3], dtype=np.uint32) * np.uint32(spot.bits)
+    codes = (words[..., None] >> shifts & np.uint32((1 << spot.bits) - 1)).astype(dtype)
+    found = np.zeros((*words.shape[:-3], *shape), dtype)
+    found[..., spot.rows[inside], spot.cols[inside]] = codes[..., inside]
+    return found

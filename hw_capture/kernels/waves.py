@@ -5,7 +5,8 @@
 Kernels have the parameters of those for NVIDIA (hw_capture/kernels/kernels.py), and the buffers behind them
 are the same: registers (execution, lane, register) as `ins.fragments` lays them out, of 64-bit elements the
 two words of a pair of registers. Modifiers of an instruction are 0, but those that its name says: signs and
-clamp.
+clamp. A dot product of one lane, whose result is f32, is assembly: of its builtin the compiler may make
+v_dual_dot2acc_f32_f16, another instruction.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from golden.registers.layouts import Layout
 from hw_capture.errors import NoKernelError, SassError
 from hw_capture.kernels import kernels
 
-GENERATORS = ("mfma", "wmma_wave")
+GENERATORS = ("mfma", "wmma_wave", "lane_dot")
 """The generators, by the names that `kernel` in spec/families calls them."""
-_LINE = re.compile(r"^\s*(v_(?:mfma|smfmac|wmma|swmmac)_\S+)\s+(.*?)\s*(?://.*|;.*)?$")
+_LINE = re.compile(r"^\s*(v_(?:mfma|smfmac|wmma|swmmac|dot|dual_dot)\S+)\s+(.*?)\s*(?://.*|;.*)?$")
 _FUNCTION = re.compile(r"^(?:[0-9a-f]+ <)?(\w+)>?:")
 
 
@@ -41,7 +42,7 @@ class Operand:
 
 def supported(ins: Instruction) -> bool:
     """Whether there is a generator for the instruction's family, and it knows where the operands lie."""
-    return ins.traits.kernel in GENERATORS and ins.layout is not None and not ins.sparse
+    return ins.traits.kernel in GENERATORS and ins.layout is not None
 
 
 def options(ins: Instruction) -> tuple[str, ...]:
@@ -62,6 +63,8 @@ def source(ins: Instruction, name: str = "run", complete: bool = True) -> str:
             f"{ins.architecture}:{ins.name}: the generator has no kernel for family {ins.family}"
         )
     operands = {x: _operand(ins, x) for x in "abcd"}
+    if ins.sparse:
+        _layout(ins, "metadata")
     code = kernels.render(
         "wave.c",
         instruction=ins.name,
@@ -70,6 +73,7 @@ def source(ins: Instruction, name: str = "run", complete: bool = True) -> str:
         call=_call(ins),
         lanes=ins.traits.lanes,
         block=kernels.BLOCK,
+        sparse=bool(ins.sparse),
         **operands,
     )
     return prelude() + code if complete else code
@@ -103,6 +107,8 @@ def _layout(ins: Instruction, operand: str) -> Layout:
 def _operand(ins: Instruction, operand: str) -> Operand:
     layout, fmt = _layout(ins, operand), ins.formats[operand]
     words = layout.registers * layout.register_bits // 32
+    if ins.traits.kernel == "lane_dot":
+        return _of_lane(ins, operand)
     match fmt.name:
         case "f32" | "tf32":
             return Operand("float", words, words)
@@ -112,13 +118,28 @@ def _operand(ins: Instruction, operand: str) -> Operand:
             return Operand("_Float16", 2 * words, words)
         case "bf16":
             return Operand("short", 2 * words, words)
-    if words == 2 and ins.traits.kernel == "mfma":
+    if words == 2 and ins.traits.kernel == "mfma" and not ins.sparse:
         return Operand("long", 1, words)
     return Operand("int", words, words)
 
 
+def _of_lane(ins: Instruction, operand: str) -> Operand:
+    """An operand of a dot product of one lane: one register."""
+    narrow = {"f16": "_Float16", "bf16": "__bf16"}.get(ins.formats["d"].name)
+    if narrow is None:
+        return Operand("float" if operand in "cd" else "u32", 1, 1)
+    return Operand(narrow, 1 if operand in "cd" else 2, 1)
+
+
 def _call(ins: Instruction) -> str:
-    """The builtin with its arguments."""
+    """The builtin with its arguments; assembly where the compiler would choose a machine instruction."""
+    if ins.traits.kernel == "lane_dot":
+        if ins.formats["d"].bits == 16:
+            return f"__builtin_amdgcn_f{ins.name[2:]}(of_a, of_b, of_c)"
+        registers = '"=v"(held) : "v"(of_a), "v"(of_b), "v"(of_c)'
+        return f'({{ type_c held; __asm__("{ins.name} %0, %1, %2, %3" : {registers}); held; }})'
+    if ins.sparse:
+        return f"__builtin_amdgcn_{ins.name[2:]}(of_a, of_b, of_c, metadata, 0, 0)"
     if ins.traits.kernel == "mfma":
         return f"__builtin_amdgcn_{_builtin(ins)}(of_a, of_b, of_c, 0, 0, 0)"
     name = f"__builtin_amdgcn_{mnemonic(ins)[2:]}_w{ins.traits.lanes}"
@@ -192,6 +213,6 @@ def _told(line: str) -> str:
     rest = [
         word
         for word in operands.split()
-        if not re.match(r"^[vas]?\[?\d[\d:]*\]?,?$|^[vas]\[[\d:]+\],?$|^-?\d", word)
+        if not re.match(r"^[vas]?\[?\d[\d:]*\]?(\.[lh])?,?$|^[vas]\[[\d:]+\],?$|^-?\d", word)
     ]
     return " ".join([name.removesuffix("_e64"), *rest])

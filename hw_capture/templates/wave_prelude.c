@@ -2,3 +2,8 @@
 typedef unsigned u32;
 typedef unsigned long u64;
 #define global __attribute__((address_space(1)))
+#if __clang_major__ >= 22
+#define work_group_of(size) __attribute__((amdgpu_flat_work_group_size(size, size)))
+#else // clang 19 takes it for kernels of OpenCL alone; without it a kernel has fewer registers
+#define work_group_of(size)
+#endif

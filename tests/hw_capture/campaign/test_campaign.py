@@ -317,6 +317,8 @@ class CountingBench:
     `counted`: that launch has run to its end all the same.
     """
 
+    launch_seconds = 0.2
+
     def __init__(self, mismatches=0, lost=0, interrupt=None, counted=False):
         self.ins, self.sass, self.faults = golden.instruction("hopper", HMMA), ("HMMA.16816.F32",), {}
         self.mismatches, self.lost, self.interrupt, self.counted = mismatches, lost, interrupt, counted

@@ -3,13 +3,14 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import golden
 from golden.cli.app import app
 from hw_capture.errors import CompileError, HwError, NoKernelError, SassError, ToolMissing
-from hw_capture.kernels import amd_toolchain, build, waves
+from hw_capture.kernels import amd_toolchain, buffers, build, kernels, waves
 
 TARGETS = {
     "cdna1": ["gfx908"],
@@ -19,8 +20,8 @@ TARGETS = {
     "rdna3": ["gfx1100"],
     "rdna4": ["gfx1200", "gfx1201"],
 }
-WITHOUT = {"cdna4": 2, "rdna3": 4, "rdna4": 8}
-"""Instructions without a kernel: CDNA4's whose layout nobody states, dot products of single lanes."""
+WITHOUT = {"cdna4": 2}
+"""Instructions without a kernel: CDNA4's whose layout nobody states."""
 CLAMP = "v_wmma_i32_16x16x16_iu8_w32.s8.u8.clamp"
 
 
@@ -47,11 +48,42 @@ def test_every_matrix_instruction_has_a_kernel(arch):
         ("cdna3", "v_mfma_i32_32x32x4_2b_i8", "mfma_i32_32x32x4i8(of_a, of_b, of_c, 0, 0, 0)"),
         ("cdna3", "v_mfma_i32_16x16x32_i8", "mfma_i32_16x16x32_i8(of_a, of_b, of_c, 0, 0, 0)"),
         ("rdna3", "v_wmma_f16_16x16x16_f16_w64", "wmma_f16_16x16x16_f16_w64(of_a, of_b, of_c, 0)"),
+        ("rdna3", "v_dot2_f16_f16", "fdot2_f16_f16(of_a, of_b, of_c)"),
+        ("rdna4", "v_dot2_bf16_bf16", "fdot2_bf16_bf16(of_a, of_b, of_c)"),
+        ("cdna3", "v_smfmac_i32_16x16x64_i8", "smfmac_i32_16x16x64_i8(of_a, of_b, of_c, metadata, 0, 0)"),
         ("rdna4", CLAMP, "wmma_i32_16x16x16_iu8_w32_gfx12(1, of_a, 0, of_b, of_c, 1)"),
     ],
 )
 def test_the_builtin_and_its_modifiers(arch, name, call):
     assert f"__builtin_amdgcn_{call}" in waves.source(golden.instruction(arch, name))
+
+
+def test_the_compiler_has_no_choice_of_another_dot_product():
+    """Of its builtin clang makes v_dual_dot2acc_f32_f16 for gfx1100."""
+    ins = golden.instruction("rdna3", "v_dot2_f32_f16")
+    assert '__asm__("v_dot2_f32_f16 %0, %1, %2, %3"' in waves.source(ins)
+    line = "v_dot2_f16_f16 v2.l, v5, v6, v2.l"
+    assert waves.check_body(golden.instruction("rdna3", "v_dot2_f16_f16"), [line]) == [line]
+    other = waves.functions("run:\n\tv_dual_dot2acc_f32_f16 v0, s2, s3 :: v_dual_mov_b32 v1, 0\n")["run"]
+    with pytest.raises(SassError, match="compiled to v_dual_dot2acc_f32_f16"):
+        waves.check_body(ins, other)
+
+
+def test_a_lane_holds_its_own_dot_product():
+    """f16: both products in one register, C and D in its low half (AMD RDNA3 ISA guide, V_DOT2_F16_F16)."""
+    ins = golden.instruction("rdna3", "v_dot2_f16_f16")
+    held = buffers.for_kernel(ins)
+    assert held["a"].pack(np.array([[[0x1234, 0x5678]]], np.uint16)).tolist() == [[[0x56781234]]]
+    assert held["b"].pack(np.array([[[0x1234], [0x5678]]], np.uint16)).tolist() == [[[0x56781234]]]
+    assert held["c"].pack(np.array([[[0xABCD]]], np.uint16)).tolist() == [[[0xABCD]]]
+    assert held["d"].unpack(np.array([[[0xFFFF1234]]], np.uint32)).tolist() == [[[0x1234]]]
+    assert kernels.geometry(ins, 300) == (3, 128)
+
+
+def test_indices_of_a_sparse_a_go_along():
+    ins = golden.instruction("cdna3", "v_smfmac_i32_32x32x32_i8")
+    assert "u32 metadata)" in waves.source(ins) and "metadata[thread]" in waves.source(ins)
+    assert buffers.for_kernel(ins)["metadata"].shape == (64, 1)
 
 
 LINE = "v_wmma_i32_16x16x16_iu8 v[4:11], v[0:1], v[2:3], v[4:11]"
@@ -96,13 +128,13 @@ def test_listings_of_both_kinds_are_read():
 
 
 def test_what_has_no_kernel_says_so():
-    with pytest.raises(NoKernelError, match="no kernel for family v_dot2"):
-        waves.source(golden.instruction("rdna3", "v_dot2_f32_f16"))
+    with pytest.raises(NoKernelError, match="no kernel for family mfma_long_i8"):
+        waves.source(golden.instruction("cdna4", "v_mfma_i32_16x16x64_i8"))
 
 
 def test_waves_of_two_sizes_are_compiled_apart():
     groups = build.groups(build.select("rdna3")[0])
-    assert sum(map(len, groups)) == 24
+    assert sum(map(len, groups)) == 28
     assert all(len({ins.traits.lanes for ins, _ in group}) == 1 for group in groups)
 
 
