@@ -43,6 +43,13 @@ def dissect(
         int, typer.Option("--asks", min=8_000, help="Dot products that the box may be asked.")
     ] = 400_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random operands.")] = 0,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            "--continue",
+            help="Keep questions, answers and the candidate in this file; where it exists, go on with it.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Finds the specification of a black box by asking it.
@@ -63,7 +70,7 @@ def dissect(
     given = (box, named, k, scale_block, pattern)
     unit = open_recording(*given) or open_box(*given)
     with progress_bar() as progress:
-        found = search(unit, seconds=seconds, asks=asks, seed=seed, progress=progress)
+        found = search(unit, seconds=seconds, asks=asks, seed=seed, progress=progress, resume=resume)
     if found.instruction is None:
         raise OperandError(found.sentence())
     if out is not None and found.yaml is not None:

@@ -89,6 +89,11 @@ class Bank:
     def __len__(self) -> int:
         return len(self.answers)
 
+    @property
+    def numbers(self) -> npt.NDArray[np.int64]:
+        """The kind of every question, an index into `kinds`."""
+        return self._kind
+
     def add(self, kind: str, operands: Operands, answers: Bits) -> None:
         """Keeps questions (n, ...) and their answers (n,)."""
         if kind not in self.kinds:

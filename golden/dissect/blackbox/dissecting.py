@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from golden import stimuli, yamlfile
 from golden.catalog.relatives import relatives
 from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
-from golden.dissect.blackbox import fitting
+from golden.dissect.blackbox import fitting, memory
 from golden.dissect.blackbox.box import Bank, Box, BudgetEnded
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.evidence import Evidence, weigh
@@ -53,6 +54,8 @@ _ALTERNATIVE_SECONDS = 5.0
 _TELLING = 2
 """Rounds of checking before neighbours are told apart."""
 _TELLING_SECONDS, _AIMED_TAKEN = 8.0, 8
+_ASKED_AGAIN = 512
+"""Questions of a dissection that is continued that the box is asked again."""
 _LEAST, _LEAST_SECONDS = 4, 1.0
 """Questions of each kind, and time, that make a round worth its while."""
 _AIMED = dict.fromkeys(
@@ -88,6 +91,7 @@ def dissect(
     asks: int = 400_000,
     seed: int = 0,
     progress: Progress | None = None,
+    resume: str | Path | None = None,
     **more: Any,
 ) -> Found:
     """Finds the specification of a black box.
@@ -103,14 +107,19 @@ def dissect(
         seed: of the random operands; equal seeds ask a box the same questions, as long as its answers are
             the same and no time ends.
         progress: called with (what is done, done, all).
+        resume: a file that keeps questions, answers and the candidate: where it exists the dissection in it
+            goes on, with `seconds` and `asks` anew; in the end it is written.
         more: of a function: scale_block and pattern, as Signature has them.
 
     Raises:
-        OperandError: the box cannot be asked this way, or does not answer.
+        OperandError: the box cannot be asked this way, does not answer, or answers otherwise than `resume`
+            has it. FileFormatError: `resume` is of another box or version.
     """
     if isinstance(box, Recording):
-        if formats is not None or k is not None or more:
-            raise OperandError("arguments 'formats' and 'k' are for a function; a recording has its own")
+        if formats is not None or k is not None or more or resume is not None:
+            raise OperandError(
+                "arguments 'formats', 'k' and 'resume' are for units and functions, not for a recording"
+            )
         if not seconds > 0:
             raise OperandError(f"argument 'seconds' is {seconds}, expected more than 0")
         return dissect_recording(box, seconds, seed, progress)
@@ -119,7 +128,15 @@ def dissect(
         raise OperandError(f"argument 'asks' is {asks}, expected {_SMALLEST} or more")
     if not seconds > 0:
         raise OperandError(f"argument 'seconds' is {seconds}, expected more than 0")
-    return _Search(unit, seconds, asks, seed, progress).run()
+    search = _Search(unit, seconds, asks, seed, progress)
+    if resume is None:
+        return search.run()
+    if Path(resume).exists():
+        search.remember(resume)
+    try:
+        return search.run()
+    finally:  # also of one that was interrupted
+        search.keep(resume)
 
 
 def _as_unit(
@@ -173,6 +190,47 @@ class _Search:
         self.takes = self.dense.takes
         self.bank = Bank(self.takes)
         self.seed, self.progress, self.state = seed, progress, _State()
+        self.ranked: list[fitting.Fit] = []
+        self.turn, self.before, self.remembered, self.moody = 0, 0, False, False
+
+    # Continued ----------------------------------------------------------------------------------------------
+
+    def remember(self, path: str | Path) -> None:
+        """Goes on with the dissection in a file.
+
+        Raises:
+            FileFormatError: it is of another box or version. OperandError: the box answers otherwise now.
+        """
+        kept = memory.load(path, name_of(self.box.unit), self.box.takes, self.takes)
+        some = np.random.default_rng([self.seed, kept.turn]).permutation(len(kept.bank))[:_ASKED_AGAIN]
+        if len(some):
+            part = kept.bank.part(some)
+            try:
+                wrong = int((self.dense.answer(part.operands) != part.answers).sum())
+            except BudgetEnded:
+                raise OperandError(f"{path}: the limits leave no time to ask its questions again") from None
+            if wrong:
+                again = f"{wrong} of {len(some)} of its questions, asked again, had another answer"
+                raise OperandError(f"{path}: {again}: the box is not deterministic, or not the one of then")
+        self.bank, self.state.tree, self.turn = kept.bank, kept.tree, kept.turn
+        self.remembered, self.before = len(kept.bank) > 0, kept.asked
+        candidate = kept.candidate()
+        if candidate is not None:
+            wrong = fitting.wrong_of(self.bank, candidate)
+            self.state.fit = fitting.Fit(candidate, wrong, list(kept.told))
+            self.state.differing = {} if wrong else kept.differing
+
+    def keep(self, path: str | Path) -> None:
+        """Writes what is known to a file; nothing of a box that is not deterministic."""
+        if self.moody or not len(self.bank):
+            return
+        fit = self.state.fit
+        text = None if fit is None else self._text(fit.candidate, "continued")
+        known = memory.Memory(self.bank, self.state.tree, text, asked=self._asked, turn=self.turn)
+        if fit is not None and text is not None:
+            known.order, known.told = fit.candidate.order, fit.told
+            known.differing = self.state.differing
+        memory.save(path, name_of(self.box.unit), self.box.takes, known)
 
     # The whole ----------------------------------------------------------------------------------------------
 
@@ -180,11 +238,13 @@ class _Search:
         """All of it, or as much as the limits allow."""
         state = self.state
         try:
-            if not self._same_twice():
+            self.moody = not self._same_twice()
+            if self.moody:
                 return self._found()
-            self._tell("finding the order of the sum", 0, 1)
-            state.tree = find_order(self.dense, self.bank)
-            self._first_questions()
+            if not self.remembered:
+                self._tell("finding the order of the sum", 0, 1)
+                state.tree = find_order(self.dense, self.bank)
+                self._first_questions()
             self._first_candidate()
             checked = self._check()
         except BudgetEnded:
@@ -229,11 +289,15 @@ class _Search:
             self.bank.add(kind, operands, self.dense.answer(operands))
 
     def _first_candidate(self) -> None:
+        kept = self.state.fit
+        if kept is not None and not kept.wrong:
+            return
         self._tell("fitting orders of the sum", 0, 1)
         made = skeletons(self.takes, self.state.tree)
         ordinary = self.bank.of_kinds(set(_ORDINARY)) if self.takes.formats["d"].is_float else self.bank
         self.ranked = fitting.rank(ordinary, self.bank, made, self.deadline)
-        self._refit(self.ranked[:_MOST_FITS], fitting.Effort.SINGLE)
+        starts = self.ranked[:_MOST_FITS]
+        self._refit([kept, *starts] if kept is not None else starts, fitting.Effort.SINGLE)
 
     def _refit(self, starts: list[fitting.Fit], effort: fitting.Effort) -> None:
         """Fits candidates until one explains the bank; else keeps the nearest."""
@@ -256,16 +320,15 @@ class _Search:
     def _check(self) -> bool:
         """Asks about operands of every kind until the limits end; fits again after every counterexample, the
         harder the more often that did not help. Returns whether the last candidate was asked about at all."""
-        turn, efforts = 0, iter(fitting.Effort)
+        efforts = iter(fitting.Effort)
         told: object = None
         while self.state.fit is not None:
             candidate = self.state.fit.candidate
-            share = min(_GROWTH[min(turn, len(_GROWTH) - 1)], self._share_left())
+            share = min(_GROWTH[min(self.turn, len(_GROWTH) - 1)], self._share_left())
             if share < _LEAST or self.dense.left < self.reserve:
                 return bool(self.state.differing)
-            wrong = self._round(share, turn)
-            turn += 1
-            if not wrong and turn >= _TELLING and told != candidate.key:
+            wrong = self._round(share)
+            if not wrong and self.turn >= _TELLING and told != candidate.key:
                 told = candidate.key
                 wrong = self._tell_apart(candidate)
             if not wrong:
@@ -278,7 +341,7 @@ class _Search:
                 continue
             effort = next(efforts, None)
             if effort is None:
-                self._round(share, turn)
+                self._round(share)
                 return True
             self._refit([self.state.fit, *self.ranked[: _MOST_FITS // 2]], effort)
         return False
@@ -320,16 +383,17 @@ class _Search:
 
     def _share_left(self) -> int:
         """Questions of each kind that may still be asked."""
-        left = self.dense.asks - self._asked
+        left = self.dense.asks - self.dense.asked - self.box.asked
         return left // (2 * len(stimuli.KINDS))
 
-    def _round(self, share: int, turn: int) -> bool:
+    def _round(self, share: int) -> bool:
         """One round of checking; whether the candidate was wrong anywhere."""
         assert self.state.fit is not None
         candidate = self.state.fit.candidate
         unit = as_taken(candidate.instruction, self.box.takes)
-        drawn = list(self._drawn(unit, share, turn))
-        self._tell("checking", turn + 1, 0)
+        drawn = list(self._drawn(unit, share, self.turn))
+        self.turn += 1
+        self._tell("checking", self.turn, 0)
         operands = {name: np.concatenate([part[name] for _, part in drawn]) for name in drawn[0][1]}
         answers = self.box.answer(operands)  # at once: one call may be one run of a simulator
         wrong = np.asarray(unit.dot(**operands) != answers)
@@ -420,8 +484,8 @@ class _Search:
 
     @property
     def _asked(self) -> int:
-        """Dot products that the box answered."""
-        return self.box.asked + self.dense.asked
+        """Dot products that the box answered, before it was continued, too."""
+        return self.before + self.box.asked + self.dense.asked
 
     def _text(self, candidate: Candidate, title: str) -> str | None:
         """The candidate as YAML, where that reads back as a unit with the same answers."""
@@ -470,7 +534,7 @@ class _Search:
 
     def _asked_at_the_end(self, operands: Operands) -> Bits:
         """The answers to a few questions more, within the limits."""
-        if len(operands["a"]) > self.dense.asks - self._asked:
+        if len(operands["a"]) > self.dense.asks - self.dense.asked - self.box.asked:
             raise BudgetEnded
         return self.dense.answer(operands)
 
