@@ -25,6 +25,7 @@ from golden.errors import (
     UnknownNameError,
 )
 from golden.gemm.finding import find_plan
+from golden.gemm.masks import sum_tree
 from golden.gemm.plan import Plan, plan
 from golden.gemm.plan_files import load_plan, plans
 from golden.gemm.product import gemm
@@ -58,6 +59,7 @@ __all__ = [
     "load_plan",
     "plan",
     "plans",
+    "sum_tree",
     "to_float",
 ]
 

@@ -93,10 +93,20 @@ def _compare(d: Any, wanted: Any, fmt: str, name: str) -> None:
 
 
 def plan(
-    a: _A,
-    b: _B,
-    d: Annotated[Path, typer.Option("--d", help="D (M, N), .npy: what a kernel gave.")],
-    arch: Annotated[str, typer.Option("--arch", help="Whose instructions are tried.")],
+    a: Annotated[
+        Path | None, typer.Option("--a", help="A (M, K), .npy: raw codes, or NumPy's numbers.")
+    ] = None,
+    b: Annotated[Path | None, typer.Option("--b", help="B (K, N), .npy.")] = None,
+    d: Annotated[Path | None, typer.Option("--d", help="D (M, N), .npy: what a kernel gave.")] = None,
+    ask: Annotated[
+        str | None,
+        typer.Option(
+            "--ask",
+            help="python:file.py:function(A, B) -> D on raw codes, instead of files: a kernel that is asked.",
+        ),
+    ] = None,
+    shape: Annotated[str, typer.Option("--shape", help="MxNxK in which a kernel is asked.")] = "",
+    arch: Annotated[str, typer.Option("--arch", help="Whose instructions are tried.")] = "",
     formats: Annotated[
         str, typer.Option("--formats", help="Formats of raw codes: a=e4m3,b=e4m3,d=bf16.")
     ] = "",
@@ -105,21 +115,30 @@ def plan(
 ) -> None:
     """Finds the plan by which a kernel computed D = A @ B. Status 1: none that is known gives these bits."""
     from golden.files import output
+    from golden.files.function import named_function
     from golden.files.npyfile import read_array
-    from golden.gemm.finding import search
+    from golden.gemm import finding
+    from golden.gemm.masks import parse_shape
     from golden.gemm.plan_files import plan_text
 
     if out is not None:
         output.check(out)
+    if not arch:
+        raise typer.BadParameter("it is missing, expected an architecture", param_hint="--arch")
+    files = {"--a": a, "--b": b, "--d": d}
+    if any(path is None for path in files.values()) if ask is None else any(files.values()):
+        raise typer.BadParameter("expected all of --a, --b and --d, or --ask alone", param_hint="--d")
+    if (ask is None) != (not shape):
+        raise typer.BadParameter("expected beside --ask, and there alone", param_hint="--shape")
+    known = _formats(formats)
     with progress_bar() as progress:
-        found = search(
-            read_array(a),
-            read_array(b),
-            read_array(d),
-            arch,
-            _formats(formats),
-            partial(progress, "searching"),
-        )
+        tell = partial(progress, "searching")
+        if ask is None:
+            assert a is not None and b is not None and d is not None
+            found = finding.search(read_array(a), read_array(b), read_array(d), arch, known, tell)
+        else:
+            kernel = named_function(ask.removeprefix("python:"))
+            found = finding.ask(kernel, parse_shape(shape), arch, known, tell)
     if as_json:
         typer.echo(json.dumps(_as_dict(found), indent=2))
     else:
@@ -140,6 +159,8 @@ def _formats(text: str) -> dict[str, str]:
 
 
 def _tell(found: Search) -> None:
+    if found.tree is not None:
+        typer.echo(str(found.tree))
     if found.plan is None:
         typer.echo(f"none of {found.tried} plans gives these bits; nearest, of {found.sampled} elements:")
         for equal, near in found.near:
@@ -170,6 +191,7 @@ def _as_dict(found: Search) -> dict[str, Any]:
         "others": [] if found.plan is None else [_plan_dict(other) for other in found.plan.others],
         "tried": found.tried,
         "unchecked": found.unchecked,
+        "tree": None if found.tree is None else str(found.tree),
         "near": [{"equal": equal, "of": found.sampled, **_plan_dict(one)} for equal, one in found.near],
     }
 

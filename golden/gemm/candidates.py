@@ -48,6 +48,30 @@ def candidates(architecture: str, formats: dict[str, Format], k: int) -> Iterato
     yield from (one for one in made if one.plans)
 
 
+def shaped(
+    architecture: str, formats: dict[str, Format], k: int, structures: list[dict[str, Any]]
+) -> Iterator[Candidate]:
+    """The same of ways to cut K that are known, those of named plans replaced by them."""
+    tried: set[object] = set()
+    for one in plans(architecture):
+        for options in structures if _takes(one, formats) else ():
+            found = []
+            for order in ORDERS:
+                try:
+                    found.append(one.but(**options, reduce=order) if options else one)
+                except OperandError:
+                    break
+            yield from _told(_as_candidate([made for made in found if _fits(made, k)], tried, k))
+    units = _units(architecture, formats)
+    for options in structures:
+        for unit, convert in units:
+            yield from _told(_as_candidate(_variants(unit, {**convert, **options}, formats), tried, k))
+
+
+def _told(candidate: Candidate) -> list[Candidate]:
+    return [candidate] if candidate.plans else []
+
+
 def _takes(plan: Plan, formats: dict[str, Format]) -> bool:
     """Whether A and B of these formats are all that the plan asks for."""
     alone = _is_dense(plan.instruction) and plan.options.scales == "none"

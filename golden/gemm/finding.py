@@ -7,7 +7,7 @@ named.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,11 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import DTypeError, OperandError, ShapeError, nearest
+from golden.gemm import chain
 from golden.gemm.block import Block
-from golden.gemm.candidates import Candidate, candidates
-from golden.gemm.order import Runs, parts
+from golden.gemm.candidates import Candidate, candidates, shaped
+from golden.gemm.conversion import convert_codes
+from golden.gemm.drawing import drawn
+from golden.gemm.masks import Kernel, product, tree_of
+from golden.gemm.order import Runs, intervals, parts, pieces, places
 from golden.gemm.plan import Plan
 from golden.gemm.product import gemm
+from golden.gemm.structures import structures
+from golden.gemm.sum_tree import Node
 from golden.instruction import Evidence
 from golden.number.arrays import plain
 from golden.number.formats import Format, formats, get_format, native_dtype
@@ -29,44 +35,67 @@ FEW, MORE = 12, 512
 """Elements of D that candidates are tried on first, and next."""
 MOST_WHOLE = 64
 """Plans that are tried on the whole of D."""
+_SPREADS = (3, 9)
+"""Exponents of the products that a kernel is given: within so many of that of 1.0."""
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class Search:
     """What a search found: the plan or None, and the plans that came nearest on `sampled` elements, each with
-    how many of them it has. `unchecked`: plans that fit the sample and were not tried on all of D."""
+    how many of them it has. `unchecked`: plans that fit the sample and were not tried on all of D. `tree`: in
+    which order a kernel that was asked adds, None where nobody was asked or it could not be told."""
 
     plan: Plan | None
     tried: int
     unchecked: int
     sampled: int
     near: tuple[tuple[int, Plan], ...]
+    tree: Node | None = None
 
 
 def find_plan(
-    A: npt.ArrayLike,
-    B: npt.ArrayLike,
-    D: npt.ArrayLike,
-    arch: str,
+    A: npt.ArrayLike | Kernel,
+    B: npt.ArrayLike | None = None,
+    D: npt.ArrayLike | None = None,
+    arch: str | None = None,
     formats: dict[str, str] | None = None,
     progress: Progress | None = None,
+    *,
+    shape: Sequence[int] | None = None,
 ) -> Plan | None:
-    """Finds the plan by which a kernel computed D = A @ B, from the data alone.
+    """Finds the plan by which a kernel computes D = A @ B: from one product alone, or by asking the kernel.
 
     Args:
-        A, B, D: (M, K), (K, N) and (M, N), raw codes, or numbers of NumPy's or ml_dtypes' types.
+        A, B, D: (M, K), (K, N) and (M, N), raw codes, or numbers of NumPy's or ml_dtypes' types. Or A is the
+            kernel, a function of two such arrays of raw codes that returns D, and B and D are left out: its
+            order of sums is found by questions (golden.gemm.masks), and the plan holds on products drawn at
+            random.
         arch: whose instructions are tried.
         formats: of raw codes, names by "a", "b" and "d"; those of numbers are known.
         progress: called with (candidates tried, 0) now and then; what it raises ends the search.
+        shape: M, N, K, in which a kernel is asked: its order of sums may be another in others.
 
     Returns:
         A plan that gives every bit of D, the simplest that was found; its `others` are different plans
-        that give them as well, so that this data cannot say which it was. None: no candidate does.
+        that give them as well, so that this data cannot say which it was. None: no candidate does;
+        `golden.sum_tree` says what is known of a kernel's order all the same.
 
     Raises:
         ShapeError, DTypeError, OperandError, UnknownNameError: of the arguments.
     """
+    if arch is None:
+        raise OperandError(
+            "argument 'arch' is missing, expected an architecture whose instructions are tried"
+        )
+    if callable(A):
+        if B is not None or D is not None:
+            raise OperandError("arguments 'B' and 'D' were given beside a kernel that is asked")
+        if shape is None:
+            raise OperandError("argument 'shape' is missing, expected (M, N, K) in which the kernel is asked")
+        return ask(A, shape, arch, formats or {}, progress).plan
+    if B is None or D is None or shape is not None:
+        raise OperandError("expected A, B and D, or a kernel and its shape")
     return search(A, B, D, arch, formats, progress).plan
 
 
@@ -85,11 +114,60 @@ def search(
         raise ShapeError(f"D has shape {d.shape}, expected (M, N) of A {a.shape} and B {b.shape}")
     if not d.size or not a.shape[1]:
         raise ShapeError("a product without elements says nothing of a plan")
-    few, more = _Sample(a, b, d, FEW), _Sample(a, b, d, MORE)
+    return _tried([_Data(a, b, d)], candidates(arch, known, a.shape[1]), arch, known, progress)
+
+
+def ask(
+    kernel: Kernel,
+    shape: Sequence[int],
+    arch: str,
+    formats: dict[str, str],
+    progress: Progress | None = None,
+) -> Search:
+    """As `find_plan` of a kernel, with its tree and what came near.
+
+    Plans that have the tree are tried first, then all others. What is found gives every bit of two products,
+    of operands with small and with large differences of size.
+    """
+    asked = product(kernel, shape, formats)
+    tree = tree_of(asked)
+    m, n, k = asked.shape
+    known, data = asked.formats, []
+    for seed, spread in enumerate(_SPREADS):
+        rng = np.random.default_rng([seed, m, n, k])
+        a, b = drawn(rng, known["a"], (m, k), spread), drawn(rng, known["b"], (k, n), spread)
+        data.append(_Data(a, b, asked(a, b)))
+    found = None
+    if tree is not None:
+        found = _tried(data, shaped(arch, known, k, structures(tree)), arch, known, progress)
+    if found is None or found.plan is None:
+        found = _tried(data, candidates(arch, known, k), arch, known, progress)
+    return replace(found, tree=tree)
+
+
+@dataclass(frozen=True)
+class _Data:
+    """One product that a kernel gave."""
+
+    a: Bits
+    b: Bits
+    d: Bits
+
+
+def _tried(
+    data: list[_Data],
+    given: Iterable[Candidate],
+    arch: str,
+    known: dict[str, Format],
+    progress: Progress | None,
+) -> Search:
+    """Tries candidates on a few elements of the first product, what fits on more of each, and then on all."""
+    few, *_ = (_Sample(one.a, one.b, one.d, FEW) for one in data)
+    more = [_Sample(one.a, one.b, one.d, MORE) for one in data]
     fits: list[Plan] = []
     scores: list[tuple[int, Plan]] = []
     tried = 0
-    for candidate in candidates(arch, known, a.shape[1]):
+    for candidate in given:
         for equal, plan in few.equal(candidate):
             tried += 1
             scores.append((equal, plan))
@@ -98,12 +176,14 @@ def search(
             progress(tried, 0)
     if not tried:
         raise OperandError(f"no instruction of {arch} takes {known['a'].name} and {known['b'].name}")
-    fits = [plan for plan in fits if more.equal_plan(plan) == more.count]
-    found = _of_all(a, b, d, fits[:MOST_WHOLE], progress)
+    fits = [plan for plan in fits if all(one.equal_plan(plan) == one.count for one in more)]
+    found = fits[:MOST_WHOLE]
+    for one in data:
+        found = _of_all(one.a, one.b, one.d, found, progress)
     scores.sort(key=lambda pair: -pair[0])
-    near = sorted(((more.equal_plan(plan), plan) for _, plan in scores[:8]), key=lambda pair: -pair[0])
-    told = _told(found, d.shape, a.shape[1])
-    return Search(told, tried, len(fits[MOST_WHOLE:]), more.count, tuple(near[:3]))
+    near = sorted(((more[0].equal_plan(plan), plan) for _, plan in scores[:8]), key=lambda pair: -pair[0])
+    told = _told(found, data[0].d.shape, data[0].a.shape[1], len(data))
+    return Search(told, tried, len(fits[MOST_WHOLE:]), more[0].count, tuple(near[:3]))
 
 
 def _formats(values: dict[str, Any], given: dict[str, str]) -> dict[str, Format]:
@@ -155,6 +235,8 @@ class _Sample:
         found = parts(first.plan, self.k)
         if len(found) == 1 and len(found[0]) == 1:
             return [(self.equal_plan(plan), plan) for plan in candidate.plans]
+        for plan in candidate.plans:
+            self._block(plan).remember(first.chains_of(found))
         kept: dict[object, list[Bits]] = {}
         with np.errstate(all="ignore"):
             return [(self._in_parts(plan, found, kept), plan) for plan in candidate.plans]
@@ -172,7 +254,7 @@ class _Sample:
         """How many elements a plan has."""
         return self._count(self._block(plan).result())
 
-    def _block(self, plan: Plan) -> Block:
+    def _block(self, plan: Plan) -> _Remembering:
         return _Remembering(plan, self.arrays, self.k, self.chains)
 
     def _count(self, codes: Bits) -> int:
@@ -180,7 +262,8 @@ class _Sample:
 
 
 class _Remembering(Block):
-    """A block of single elements that keeps the results of chains: most candidates share most of theirs."""
+    """A block of single elements that keeps the results of chains: most candidates share most of theirs, and
+    those of one candidate that have as many steps run at once."""
 
     def __init__(self, plan: Plan, arrays: dict[str, Bits], k: int, chains: dict[object, Bits]) -> None:
         super().__init__(plan, arrays, slice(0, 1), slice(0, 1), k, lambda dots: None)
@@ -188,9 +271,71 @@ class _Remembering(Block):
 
     def chained(self, runs: Runs, seed: Bits | None) -> Bits:
         """As Block.chained, once."""
-        key = self.plan.instruction, self.plan.options.convert, tuple(runs)
+        self.remember([runs])
+        return self.chains[self._key(runs)]
+
+    def remember(self, many: Iterable[Runs]) -> None:
+        """Computes chains that are not known yet."""
+        by_length: dict[int, list[Runs]] = {}
+        for runs in many:
+            if self._key(runs) not in self.chains:
+                by_length.setdefault(sum(map(len, runs)), []).append(runs)
+        for steps, alike in by_length.items():
+            d = self._together(alike, steps)
+            for i, runs in enumerate(alike):
+                self.chains[self._key(runs)] = d[:, i, None, None]
+
+    def chains_of(self, found: list[list[Runs]]) -> Iterator[Runs]:
+        """All chains of these parts."""
+        every = (self.plan.options.promote or 0) // self.plan.instruction.k
+        for runs in (runs for slices in found for runs in slices):
+            yield from intervals(runs, every) if every else [runs]
+
+    def _key(self, runs: Runs) -> object:
+        return (
+            self.plan.instruction,
+            self.plan.options.convert,
+            self.plan.options.order,
+            self._edge(),
+            tuple(runs),
+        )
+
+    def _edge(self) -> object:
+        """Where `edge: first` puts the elements depends on the parts."""
+        options = self.plan.options
+        return (options.part, options.split_k, options.tile_k) if options.edge == "first" else options.tile_k
+
+    def _together(self, alike: list[Runs], steps: int) -> Bits:
+        """Codes (elements, chains, 1, 1) of d after chains of as many steps, from zero."""
+        unit = self.plan.instruction
+        numbers = np.array([[step for run in runs for step in run] for runs in alike], np.int64)
+        first, last = int(numbers.min()), int(numbers.max()) + 1
+        index = places(self.plan, self.k, first, last - first)
+        if index is None:
+            index = np.arange(first * unit.k, last * unit.k)
+        taken = np.minimum(index.reshape(-1, unit.k)[numbers - first].reshape(len(alike), -1), self.k)
+        a, b = (self._resting(name)[:, taken] for name in "ab")
+        d = np.zeros((self.group, len(alike), 1, 1), unit.formats["c"].dtype)
+        for piece in pieces([range(steps)], self.longest):
+            at, left = piece.start, len(piece)
+            while left:
+                count = 1 << left.bit_length() - 1
+                which = slice(at * unit.k, (at + count) * unit.k)
+                operands = {"a": a[:, :, None, which], "b": b[:, :, which, None], "c": d}
+                d = chain.run(unit, count, operands, 1, 1)
+                at, left = at + count, left - count
+        return d
+
+    def _resting(self, name: str) -> Bits:
+        """An operand (elements, K + 1) in the instruction's format, what is at rest last."""
+        source, target = self.plan.formats[name], self.plan.instruction.formats[name]
+        key = name, source.name, target.name, self.plan.options.convert
         if key not in self.chains:
-            self.chains[key] = super().chained(runs, seed)
+            codes = convert_codes(
+                self.arrays[name].reshape(self.group, -1), source, target, self.plan.options.convert
+            )
+            rest = np.full((self.group, 1), self.plan.instruction.at_rest(name), codes.dtype)
+            self.chains[key] = np.concatenate([codes, rest], 1)
         return self.chains[key]
 
 
@@ -204,9 +349,10 @@ def _of_all(a: Bits, b: Bits, d: Bits, fits: list[Plan], progress: Progress | No
     return [plan for plan in fits if np.array_equal(gemm(a, b, plan, progress=tell), d)]
 
 
-def _told(found: list[Plan], shape: tuple[int, ...], k: int) -> Plan | None:
+def _told(found: list[Plan], shape: tuple[int, ...], k: int, count: int) -> Plan | None:
     if not found:
         return None
-    seen = Evidence("derived", f"equal in every bit of one product of {shape[0]} x {shape[1]} x {k}")
+    many = "one product" if count == 1 else f"{count} products"
+    seen = Evidence("derived", f"equal in every bit of {many} of {shape[0]} x {shape[1]} x {k}")
     told = [plan if plan.name else replace(plan, evidence=seen) for plan in found]
     return replace(told[0], others=tuple(told[1:]))

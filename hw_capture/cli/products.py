@@ -19,13 +19,21 @@ def capture_products(
         str | None, typer.Option("--only", metavar="REGEX", help="Only cases whose name matches.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the operands.")] = 1,
+    spread: Annotated[
+        int, typer.Option("--spread", min=0, max=60, help="Exponents of the operands, around that of 1.0.")
+    ] = 6,
+    shape: Annotated[
+        list[str] | None, typer.Option("--shape", help="MxNxK, instead of the recorded shapes; repeat.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Record whole matrix products of cuBLAS, cuSPARSELt and Triton, called through PyTorch on this GPU."""
+    from golden.gemm.masks import parse_shape
     from hw_capture.products import cases, record
 
     matching = pattern(only) or (lambda name: True)
-    chosen = [case for case in cases.cases(seed) if matching(case.name)]
+    shapes = tuple(parse_shape(text) for text in shape) if shape else cases.SHAPES
+    chosen = [case for case in cases.cases(seed, shapes, spread) if matching(case.name)]
     if not chosen:
         raise typer.BadParameter(f"no case matches '{only}'", param_hint="--only")
     with progress_bar(not as_json) as progress:

@@ -5,6 +5,7 @@ PyTorch is imported when something is run, not before.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -117,6 +118,11 @@ def _int_mm(torch: Torch, case: Case, given: Mapping[str, Any]) -> Any:
 def _scaled_mm(torch: Torch, case: Case, given: Mapping[str, Any]) -> Any:
     if case.options.get("rows"):
         scale_a, scale_b = given["scale_a"][:, None], given["scale_b"][None, :]
+    elif case.options.get("blocks"):  # A's lie column by column, those of 128 columns of B too, in fours
+        scale_a = given["scale_a"].t().contiguous().t()
+        scale_b = (
+            given["scale_b"].contiguous() if case.options["blocks"] == "1x128" else _in_fours(torch, given)
+        )
     else:
         scale_a = scale_b = torch.torch.ones((), device="cuda")
     return torch.torch._scaled_mm(
@@ -129,8 +135,30 @@ def _scaled_mm(torch: Torch, case: Case, given: Mapping[str, Any]) -> Any:
     )
 
 
+def _in_fours(torch: Torch, given: Mapping[str, Any]) -> Any:
+    """Scales (k / 128, n / 128) of blocks of B with each column's a multiple of four apart, as cuBLASLt takes
+    them."""
+    scales = given["scale_b"]
+    deep, across = scales.shape
+    room = torch.torch.zeros((across, -(-deep // 4) * 4), device="cuda")
+    room[:, :deep] = scales.t()
+    return room[:, :deep].t()
+
+
 def _sparse_mm(torch: Torch, case: Case, given: Mapping[str, Any]) -> Any:
     return torch.torch.mm(torch.torch.sparse.to_sparse_semi_structured(given["a"]), given["b"])
+
+
+def _conv(torch: Torch, case: Case, given: Mapping[str, Any]) -> Any:
+    """A convolution by 3 x 3 filters that do not overlap: A are the filters, B the places; tf32 of f32."""
+    channels, edge = case.k // 9, math.isqrt(case.n)
+    weight = given["a"].reshape(case.m, channels, 3, 3)
+    places = given["b"].reshape(channels, 3, 3, edge, edge).permute(0, 3, 1, 4, 2)
+    image = places.reshape(1, channels, 3 * edge, 3 * edge)
+    last = torch.torch.channels_last
+    weight, image = (one.contiguous(memory_format=last) for one in (weight, image))
+    found = torch.torch.nn.functional.conv2d(image, weight, stride=3)
+    return found[0].reshape(case.m, case.n)
 
 
 def _triton_dot(torch: Torch, case: Case, given: Mapping[str, Any]) -> Any:
@@ -149,5 +177,6 @@ CALLS: dict[str, Callable[[Torch, Case, Mapping[str, Any]], Any]] = {
     "int_mm": _int_mm,
     "scaled_mm": _scaled_mm,
     "sparse_mm": _sparse_mm,
+    "conv": _conv,
     "triton_dot": _triton_dot,
 }

@@ -8,13 +8,14 @@ that of 1.0 (all codes for integers). So sums cancel, and partial sums differ wi
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from golden.gemm.drawing import drawn
 from golden.number.formats import Format, get_format
 
 Bits = npt.NDArray[Any]
@@ -29,6 +30,13 @@ SHAPES = (
     (64, 1, 1024),
 )
 """M, N, K: whole tiles, long K (where libraries split it), K that no tile divides, vectors."""
+MORE = {
+    ("mm", "f64"): ((256, 192, 1024), (192, 128, 4096)),
+    ("conv", "f16"): ((64, 64, 576), (128, 256, 1152)),
+    ("conv", "bf16"): ((64, 64, 576), (128, 256, 1152)),
+    ("conv", "f32"): ((64, 64, 576), (128, 256, 1152)),
+}
+"""Shapes of calls beside: f64 that is dealt out; filters x places x (channel, 3 x 3 of the filter)."""
 FLOATS = ("f16", "bf16")
 FP8 = (("e4m3", "e4m3"), ("e4m3", "e5m2"), ("e5m2", "e4m3"))
 
@@ -71,40 +79,36 @@ class Case:
         return {"a": self.a, "b": self.b, "scale_a": "f32", "scale_b": "f32"}
 
     def operands(self) -> dict[str, Bits]:
-        """Raw codes: a (m, k), b (k, n), and scale_a (m), scale_b (n) in f32 where the call takes scales of
-        rows and columns. Of a sparse A, two of each four neighbours along k are zero."""
-        drawn = {
+        """Raw codes: a (m, k), b (k, n), and in f32 scale_a (m), scale_b (n) where the call takes scales of
+        rows and columns, scale_a (m, k / 128) and scale_b (k / 128, n or n / 128) where it takes those of
+        blocks. Of a sparse A, two of each four neighbours along k are zero."""
+        made = {
             "a": self._draw("a", get_format(self.a), (self.m, self.k)),
             "b": self._draw("b", get_format(self.b), (self.k, self.n)),
         }
         if self.options.get("rows"):
-            drawn["scale_a"] = self._draw("x", get_format("f32"), (self.m,))
-            drawn["scale_b"] = self._draw("y", get_format("f32"), (self.n,))
+            made["scale_a"] = self._draw("x", get_format("f32"), (self.m,))
+            made["scale_b"] = self._draw("y", get_format("f32"), (self.n,))
+        if blocks := self.options.get("blocks"):
+            deep, across = self.k // 128, self.n // int(blocks.partition("x")[0])
+            made["scale_a"] = self._draw("x", get_format("f32"), (self.m, deep))
+            made["scale_b"] = self._draw("y", get_format("f32"), (deep, across))
         if self.call == "sparse_mm":
             order = self._rng("z").random((self.m, self.k // 4, 4)).argsort(axis=-1)
-            drawn["a"] = np.where(order.reshape(self.m, self.k) < 2, drawn["a"], drawn["a"].dtype.type(0))
-        return drawn
+            made["a"] = np.where(order.reshape(self.m, self.k) < 2, made["a"], made["a"].dtype.type(0))
+        return made
 
     def _rng(self, operand: str) -> np.random.Generator:
         return np.random.default_rng([self.seed, zlib.crc32(self.name.encode()), ord(operand)])
 
     def _draw(self, operand: str, fmt: Format, shape: tuple[int, ...]) -> Bits:
-        rng = self._rng(operand)
-        if not fmt.is_float:
-            return rng.integers(0, 1 << fmt.bits, shape, np.uint64).astype(fmt.dtype)
-        low, high = max(1, fmt.bias - self.spread), min(2 * fmt.bias, fmt.bias + self.spread)
-        exponent = rng.integers(low, high, shape, np.uint64, endpoint=True)
-        sign = rng.integers(0, 2, shape, np.uint64)
-        significand = rng.integers(0, 1 << fmt.fraction_bits, shape, np.uint64)
-        codes = (sign << np.uint64(fmt.bits - 1)) | (exponent << np.uint64(fmt.fraction_bits)) | significand
-        drawn: Bits = codes.astype(fmt.dtype)
-        return drawn
+        return drawn(self._rng(operand), fmt, shape, self.spread)
 
 
-def cases(seed: int = 1) -> Iterator[Case]:
-    """All cases, in a stable order."""
-    for m, n, k in SHAPES:
-        size: dict[str, Any] = {"m": m, "n": n, "k": k, "seed": seed}
+def cases(seed: int = 1, shapes: Sequence[tuple[int, int, int]] = SHAPES, spread: int = 6) -> Iterator[Case]:
+    """All cases of these shapes, in a stable order."""
+    for m, n, k in shapes:
+        size: dict[str, Any] = {"m": m, "n": n, "k": k, "seed": seed, "spread": spread}
         for name in FLOATS:
             for b_rows in (False, True):
                 yield Case("mm", name, name, name, b_rows=b_rows, **size)
@@ -120,8 +124,15 @@ def cases(seed: int = 1) -> Iterator[Case]:
                 for fast in (True, False):
                     yield Case("scaled_mm", a, b, "bf16", options={"fast": fast}, **size)
             yield Case("scaled_mm", "e4m3", "e4m3", "f32", options={"fast": False}, **size)
+            for out, fast in (("f32", True), ("f16", True), ("f16", False)):
+                yield Case("scaled_mm", "e4m3", "e4m3", out, options={"fast": fast}, **size)
+            if k % 512 == 0 and n % 128 == 0:
+                for blocks in ("1x128", "128x128"):
+                    options = {"fast": False, "blocks": blocks}
+                    yield Case("scaled_mm", "e4m3", "e4m3", "bf16", options=options, **size)
             yield Case("scaled_mm", "e4m3", "e4m3", "bf16", options={"fast": True, "rows": True}, **size)
-            yield Case("sparse_mm", "f16", "f16", "f16", **size)
+            for name in FLOATS:
+                yield Case("sparse_mm", name, name, name, **size)
         if min(m, n) >= 16 and k % 64 == 0:
             for name in ("f16", "bf16", "f32"):
                 yield Case("triton_dot", name, name, "f32", **size)
@@ -129,3 +140,6 @@ def cases(seed: int = 1) -> Iterator[Case]:
             for most in (0, 32, 128):
                 yield Case("triton_dot", "e4m3", "e4m3", "f32", options={"imprecise": most}, **size)
             yield Case("triton_dot", "e4m3", "e4m3", "f32", options={"warps": 1}, **size)
+    for (call, fmt), found in MORE.items() if shapes is SHAPES else ():
+        for m, n, k in found:
+            yield Case(call, fmt, fmt, fmt, m, n, k, seed=seed, spread=spread)

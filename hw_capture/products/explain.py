@@ -35,6 +35,8 @@ def explain(case: Case, operands: dict[str, Bits], d: Bits) -> Plan | None:
     given = _given(case, operands)
     rows, columns = slice(0, _ROWS), slice(0, _COLUMNS)
     few = {name: _part(name, codes, rows, columns) for name, codes in given.items()}
+    if case.options.get("blocks") == "128x128":  # the few columns lie in the first block of them
+        few["scale_b"] = given["scale_b"][:, :1]
     for plan in (base, *splits(base, case)):
         if np.array_equal(_computed(plan, few), d[rows, columns]) and np.array_equal(
             _computed(plan, given), d
@@ -45,8 +47,18 @@ def explain(case: Case, operands: dict[str, Bits], d: Bits) -> Plan | None:
 
 def plan_of(case: Case) -> Plan | None:
     """The plan of the call without a split; None where the kernels use no matrix instruction."""
-    name = _named(case)
-    return None if name is None else golden.plan("hopper", name)
+    name = name_of(case)
+    if name is None:
+        return None
+    plan = golden.plan("hopper", name)
+    return plan.but(order=_conv_order(case), tile_k=case.k) if case.call == "conv" else plan
+
+
+def _conv_order(case: Case) -> tuple[int, ...]:
+    """K as cuDNN goes through it: 128 bytes of channels, of these each place of the filter, then the next."""
+    tile = 64 if case.a != "f32" else 32
+    places = np.arange(case.k).reshape(-1, tile, 9)
+    return tuple(places.swapaxes(1, 2).ravel().tolist())
 
 
 def splits(base: Plan, case: Case) -> Iterator[Plan]:
@@ -57,6 +69,9 @@ def splits(base: Plan, case: Case) -> Iterator[Plan]:
     for size in sorted(sizes, reverse=True):
         if size < case.k:
             yield base.but(part=size)
+    for blocks in range(2, MOST_PARTS + 1) if case.a == "f64" else ():  # tiles of 32 dealt out in turn
+        if 32 * blocks <= case.k:
+            yield base.but(slices=blocks, tile_k=32 * blocks)
 
 
 def replayed(plan: Plan, case: Case, operands: dict[str, Bits]) -> Bits:
@@ -64,7 +79,7 @@ def replayed(plan: Plan, case: Case, operands: dict[str, Bits]) -> Bits:
     return _computed(plan, _given(case, operands))
 
 
-def _named(case: Case) -> str | None:
+def name_of(case: Case) -> str | None:
     """The plan in spec/plans of a case; with its options, where the name has none."""
     formats = f"{case.a}.{case.b}.{case.d}"
     options = case.options
@@ -76,10 +91,14 @@ def _named(case: Case) -> str | None:
             }.get(case.a, f"cublas_f16.{case.a}.{case.d}")
         case "int_mm":
             return "cublas_s8"
+        case "scaled_mm" if options.get("blocks"):
+            return f"cublas_fp8_blocks.{options['blocks']}"
         case "scaled_mm" if options.get("rows"):
             return f"cublas_fp8_rows.{formats}"
         case "scaled_mm":
             return f"cublas_fp8_{'fast' if options['fast'] else 'precise'}.{formats}"
+        case "conv":
+            return f"cudnn_conv.{case.a}"
         case "sparse_mm":
             return f"cusparselt_f16.{case.a}"
     # Triton: four warps on 64 rows are a warpgroup; fewer use mma.sync.

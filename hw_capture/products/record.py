@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import golden
 from golden.errors import FileFormatError
 from golden.files.inputs import decoded, parse_json, read_bytes
 from golden.files.npyfile import read_arrays
@@ -27,7 +26,7 @@ from golden.gemm.plan import Plan
 from hw_capture.errors import DeviceError
 from hw_capture.products.calls import Torch
 from hw_capture.products.cases import Case
-from hw_capture.products.explain import explain, plan_of
+from hw_capture.products.explain import explain, name_of, plan_of
 from hw_capture.record.verify import PRODUCTS
 
 Bits = npt.NDArray[Any]
@@ -130,7 +129,9 @@ def load(folder: Path) -> list[Recorded]:
 def _recorded(entry: Mapping[str, Any], d: Bits) -> Recorded:
     case = Case(**{one.name: entry[one.name] for one in fields(Case)})
     said = entry["plan"]
-    plan = golden.plan("hopper", said["name"], **said["options"]) if said else None
+    plan = plan_of(case) if said else None
+    if plan is not None and said["options"]:
+        plan = plan.but(**said["options"])
     return Recorded(case, d, entry["kernels"], entry["operands"], plan)
 
 
@@ -140,7 +141,7 @@ def _said(case: Case, plan: Plan | None) -> dict[str, Any] | None:
     if plan is None or base is None:
         return None
     more = {key: value for key, value in plan.given.items() if base.given.get(key) != value}
-    return {"name": base.name, "options": more}
+    return {"name": name_of(case), "options": more}
 
 
 def _write(folder: Path, results: Mapping[str, Bits], about: Mapping[str, Any]) -> None:

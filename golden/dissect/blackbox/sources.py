@@ -10,21 +10,21 @@ hw_capture: gpu:NAME).
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shlex
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
 from golden.catalog.lookup import resolve
 from golden.dissect.blackbox.openers import OPENERS
-from golden.errors import OperandError, UnknownNameError, nearest
+from golden.errors import OperandError, nearest
 from golden.files import inputs
+from golden.files.function import named_function
 from golden.files.output import write_text
 from golden.number.formats import get_format
 from golden.processes import CANNOT_BE_RUN, started
@@ -55,7 +55,9 @@ def open_box(
     kind, _, rest = text.partition(":")
     if kind in ("python", "program") and rest:
         takes = taken(text, formats, k, scale_block, pattern)
-        return FunctionUnit.like(takes, _python(rest) if kind == "python" else _program(rest, takes), text)
+        return FunctionUnit.like(
+            takes, named_function(rest) if kind == "python" else _program(rest, takes), text
+        )
     if formats is not None or k is not None:
         raise OperandError(f"{text} has formats and K of its own, expected neither beside it")
     for opener in OPENERS:
@@ -113,32 +115,6 @@ def taken(
     chosen = None if pattern is None else PATTERNS[pattern]
     found = {name: get_format(fmt) for name, fmt in formats.items()}
     return Signature(text, 1, 1, k, found, pattern=chosen, scale_block=scale_block)
-
-
-# Python functions -------------------------------------------------------------------------------------------
-
-
-def _python(text: str) -> Callable[..., Any]:
-    """The function of `file.py:function`."""
-    file, colon, name = text.rpartition(":")
-    if not colon or not name.isidentifier():
-        raise OperandError(f"'{text}' names no function, expected python:file.py:function")
-    inputs.read_text(file)
-    spec = importlib.util.spec_from_file_location(f"black_box_{Path(file).stem}", file)
-    if spec is None or spec.loader is None:
-        raise OperandError(f"{file} is no Python file, expected a name that ends in .py")
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        what = " ".join(f"{type(error).__name__}: {error}".split())
-        raise OperandError(f"{file} cannot be loaded: {what}") from error
-    found = getattr(module, name, None)
-    if not callable(found):
-        known = [key for key, value in vars(module).items() if callable(value)]
-        raise UnknownNameError(f"{file} has no function '{name}'{nearest(name, known)}")
-    function: Callable[..., Any] = found
-    return function
 
 
 # Programs ---------------------------------------------------------------------------------------------------

@@ -61,9 +61,25 @@ def test_what_is_not_explained_is_known() -> None:
         if not one.plan
     }
     plain = {key for key in left if key[1] == "f32" and RECORDED}
-    assert left - plain == {("mm", "f64", 1, 2048), ("mm", "f64", 1, 1024), ("sparse_mm", "f16", 32, 16384)}
+    shared = {("sparse_mm", name, 32, 16384) for name in ("f16", "bf16")}
+    assert left - plain == {("mm", "f64", 1, 2048), ("mm", "f64", 1, 1024)} | shared
     tf32 = {one.case.k for one in RECORDED.values() if one.case.options.get("tf32") and not one.plan}
     assert tf32 == {2048, 1024}
+
+
+@pytest.mark.parametrize(("k", "chains"), [(1024, [slice(i, i + 32) for i in range(0, 1024, 32)]),
+                                           (2048, [slice(i, None, 16) for i in range(16)])])  # fmt: skip
+def test_f64_with_one_row_or_column(k: int, chains: list[slice]) -> None:
+    """cuBLAS's gemvx, no matrix unit: chains of fused multiply-adds, added in halves."""
+    one = next(x for x in RECORDED.values() if (x.case.a, x.case.k, min(x.d.shape)) == ("f64", k, 1))
+    operands, fma = one.case.operands(), golden.plan("hopper", "cublas_f64")
+    sums = [
+        golden.gemm(operands["a"][:, which], operands["b"][which], fma).view(np.float64) for which in chains
+    ]
+    while len(sums) > 1:
+        half = len(sums) // 2
+        sums = [sums[i] + sums[i + half] for i in range(half)]
+    assert np.array_equal(sums[0].view(np.uint64), one.d)
 
 
 @pytest.mark.parametrize(("call", "k", "options"), [("mm", 4096, {}), ("scaled_mm", 8192, {"fast": True})])
