@@ -48,7 +48,14 @@ add_module_names = False
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["mmagold.css", "tables.css", "fragments.css"]
-html_js_files = ["local_search.js", "finder.js", "fragments.js", "later_pictures.js", "tables.js"]
+html_js_files = [
+    "local_search.js",
+    "finder.js",
+    "fragments.js",
+    "later_pictures.js",
+    "reachable.js",
+    "tables.js",
+]
 html_copy_source = False
 html_show_copyright = False
 html_use_index = False

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from browser import Browser
+from explorer_page import ExplorerPage
 from long_run import long_after
 
 import golden
@@ -97,6 +98,36 @@ def test_typing_shows_pages_and_enter_opens_the_first(found: dict[str, list[Any]
         ".map(a => a.getAttribute('href'))), 200))"
     )
     assert len(shown) == min(len(found["h100 fp8"]), 12) and shown[0].endswith(found["h100 fp8"][0][2])
+
+
+def test_the_finder_is_used_by_keyboard_alone(found: dict[str, list[Any]], browser: Browser) -> None:
+    """Tab into the field, type, arrows along the results and back, Enter on the second."""
+    keys = ExplorerPage(browser, Path())
+    browser.evaluate("document.querySelector('input').value = ''; document.activeElement.blur()")
+    keys.press("Tab")
+    assert browser.evaluate("document.activeElement.tagName") == "INPUT"
+    keys.type("h100 fp8")
+    keys.wait("document.querySelectorAll('.mg-finder-results a').length > 2")
+    active = "document.activeElement.getAttribute('href')"
+    links = browser.evaluate(
+        "[...document.querySelectorAll('.mg-finder-results a')].map(a => a.getAttribute('href'))"
+    )
+    for key, wanted in (
+        ("ArrowDown", links[0]),
+        ("ArrowDown", links[1]),
+        ("ArrowUp", links[0]),
+        ("ArrowUp", None),
+    ):
+        keys.press(key)
+        assert browser.evaluate(active) == wanted
+    keys.press("ArrowDown")
+    keys.press("ArrowDown")
+    browser.evaluate(
+        "document.querySelector('.mg-finder-results').addEventListener('click', e => {"
+        " window.went = e.target.getAttribute('href'); e.preventDefault(); })"
+    )
+    keys.press("Enter", text="\r")
+    assert browser.evaluate("window.went") == links[1]
 
 
 def test_every_name_is_an_object_of_the_domain() -> None:

@@ -121,6 +121,14 @@
     input.addEventListener("keydown", (event) => {
       const first = output.querySelector("a");
       if (event.key === "Enter" && first) { location.href = first.href; event.preventDefault(); }
+      if (event.key === "ArrowDown" && first) { first.focus(); event.preventDefault(); }
+    });
+    output.addEventListener("keydown", (event) => { // arrows go along the list, and back into the field
+      const links = [...output.querySelectorAll("a")], place = links.indexOf(document.activeElement);
+      const to = { ArrowDown: place + 1, ArrowUp: place - 1 }[event.key];
+      if (to === undefined || place < 0) return;
+      event.preventDefault();
+      (to < 0 ? input : links[to] ?? links[place]).focus();
     });
     if (input.value) update();
   }
