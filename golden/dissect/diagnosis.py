@@ -143,12 +143,14 @@ class Fault:
     others: Hypothesis | None = None
 
     def alone(self, ins: Instruction, operands: Operands) -> Mask:
-        """Dot products on which no other fault shows, (n,)."""
+        """Dot products on which no other fault shows, (n,). Of a unit that keeps its accumulator the operands
+        hold `clear` and `held` beside those of `ins`, as for diagnose()."""
         if self.others is None:
             return np.ones(len(operands["a"]), np.bool_)
         if self.others.in_order:  # of dot products by themselves it says nothing
             return np.zeros(len(operands["a"]), np.bool_)
-        return np.asarray(self.others.results(operands) == ins.dot(**operands))
+        own = {name: codes for name, codes in operands.items() if name not in ("clear", "held")}
+        return np.asarray(self.others.results(operands) == ins.dot(**own))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""

@@ -170,6 +170,15 @@ def _smallest_sequence(
     right, so it held what it should."""
     ins, at = verdict.vectors.instruction, int(np.argmax(verdict.wrong | verdict.unknown))
     found = smallest_sequence(run, ins, verdict.vectors.operands, verdict.vectors.resolved(), at, progress)
+    return example_of_sequence(run, verdict, found, at, policy)
+
+
+def example_of_sequence(
+    run: DutRun, verdict: Verdict, found: Operands | None, at: int, policy: ComparePolicy
+) -> Example:
+    """A sequence that fails at its end when it is run alone, or, where none was found, vector `at` of a
+    verdict as it came."""
+    ins = verdict.vectors.instruction
     if found is not None:
         verdict = run.judged(found)[1]
     last = at if found is None else -1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,11 +11,15 @@ from golden.dissect.diagnosis import Diagnosis, Fault, diagnose
 from golden.dissect.flag_faults import FlagFault, flag_faults
 from golden.dissect.minimising import minimise
 from golden.errors import MmagoldError
+from golden.instruction import Instruction
 from golden.program.signature import Bits, Operands
+from golden.vectors.tiles import element
 from rtl_tb import engines
 from rtl_tb.check.dots import as_dots
-from rtl_tb.check.example import Example, example_of, run_of
-from rtl_tb.check.tiles import sentence, wrong_places
+from rtl_tb.check.example import Example, example_of, example_of_sequence, run_of
+from rtl_tb.check.sequences import behind_its_c
+from rtl_tb.check.tiles import sentence, wrong_elements, wrong_places
+from rtl_tb.check.unit import DutRun
 from rtl_tb.check.verdict import Verdict, judge, silent
 from rtl_tb.engines.builds import warnings_of
 from rtl_tb.engines.job import Job
@@ -24,8 +28,10 @@ Progress = Callable[[int, int], None]
 WIDTHS = ("WIDTH", "CMPCONST", "UNSIGNED")
 """Warnings of Verilator about bits that are lost or missing."""
 SHOWN = 3
+MOST = 20_000
+"""Wrong elements of tiles among which an example of a fault is looked for."""
 _FEW = 200
-"""Vectors of a run that only asks whether the unit answers at all."""
+"""Vectors of a run that only asks whether the unit answers at all, or which of them fails by itself."""
 
 
 @dataclass(frozen=True)
@@ -63,25 +69,88 @@ def shown(verdict: Verdict, engine: str, job: Job, diagnosis: Diagnosis) -> list
     ins = job.vectors.instruction
     if len(diagnosis.faults) < 2:
         return []
-    if job.dut.level != "dot" or ins.state or ins.modes is not None:
+    if diagnosis.instruction.modes is not None:  # a fault of the mode itself shows between modes
         return [Shown(fault, None) for fault in diagnosis.faults]
-    return [Shown(fault, _example(verdict, engine, job, fault)) for fault in diagnosis.faults]
+    of = _of_state if ins.state else _of_tile if job.dut.level == "tile" else _of_dot
+    return [
+        Shown(fault, of(verdict, engine, job, diagnosis.instruction, fault)) for fault in diagnosis.faults
+    ]
 
 
-def _example(verdict: Verdict, engine: str, job: Job, fault: Fault) -> Example | None:
-    ins, operands = job.vectors.instruction, job.vectors.operands
-    places = np.flatnonzero(verdict.wrong_d & fault.alone(ins, operands))
-    if not len(places):
+def _of_dot(verdict: Verdict, engine: str, job: Job, unit: Instruction, fault: Fault) -> Example | None:
+    """The example of a unit that takes dot products; of one with modes `unit` is it in the mode that was
+    diagnosed."""
+    ins, operands = job.vectors.instruction, dict(job.vectors.operands)
+    numbers, mode = np.arange(len(job.vectors)), {}
+    if ins.modes is not None:
+        (rest, numbers), *_ = [(rest, at) for one, rest, at in ins.by_mode(operands) if one.name == unit.name]
+        mode = {"mode": operands["mode"][numbers[0]]}
+        operands = dict(rest)
+    found = np.flatnonzero(verdict.wrong_d[numbers] & fault.alone(unit, operands))
+    if not len(found):
+        return None
+    first = {name: codes[found[0]] for name, codes in operands.items()}
+    return _smallest(run_of(engine, job, None), unit, fault, first, mode, int(numbers[found[0]]))
+
+
+def _of_tile(verdict: Verdict, engine: str, job: Job, unit: Instruction, fault: Fault) -> Example | None:
+    """The example of a unit that takes tiles: one dot product of one, the rest zero."""
+    wrong = np.argwhere(wrong_elements(verdict, job.dut.compare))[:MOST]
+    if not len(wrong):
+        return None
+    operands = element(job.vectors.operands, *wrong.T)
+    mode = {"mode": operands.pop("mode")} if "mode" in operands else {}
+    alone = fault.alone(unit, operands)
+    if mode:  # of the mode that was diagnosed
+        ins = job.vectors.instruction
+        alone = alone & np.array(
+            [ins.in_mode_of({"mode": code} | _at(operands, 0))[0].name == unit.name for code in mode["mode"]]
+        )
+    found = np.flatnonzero(alone)
+    if not len(found):
+        return None
+    tile, row, column = wrong[found[0]].tolist()
+    run = run_of(engine, job, (row, column))
+    return _smallest(run, unit, fault, _at(operands, found[0]), _at(mode, found[0]), tile)
+
+
+def _of_state(verdict: Verdict, engine: str, job: Job, unit: Instruction, fault: Fault) -> Example | None:
+    """The example of a unit that keeps its accumulator: a dot product behind one that makes its c."""
+    ins, operands = job.vectors.instruction, verdict.vectors.resolved()
+
+    def counts(batch: Operands) -> Bits:
+        beside = {"clear": np.zeros(len(batch["a"]), np.uint8), "held": batch["c"]}
+        return fault.alone(unit, batch | beside)
+
+    found = np.flatnonzero(verdict.wrong_d & counts(operands))
+    if ins.modes is not None or not len(found):
         return None
     run = run_of(engine, job, None)
+    candidates = {name: codes[found[:_FEW]] for name, codes in operands.items()}
+    sequence = behind_its_c(run, ins, candidates, counts)
+    if sequence is None:
+        return None
+    return example_of_sequence(run, verdict, sequence, int(found[0]), job.dut.compare)
+
+
+def _at(operands: Mapping[str, Bits], number: int) -> Operands:
+    return {name: codes[number] for name, codes in operands.items()}
+
+
+def _smallest(
+    run: DutRun, unit: Instruction, fault: Fault, first: Operands, mode: Operands, vector: int
+) -> Example | None:
+    """The smallest operands like `first` that fail alone, in a mode, and show no other fault; None where
+    `first` does not."""
 
     def fails(batch: Operands) -> Bits:
-        return run.failed(batch) & fault.alone(ins, batch)
+        modes = {name: np.full(len(batch["a"]), code, code.dtype) for name, code in mode.items()}
+        return np.asarray(run.failed(batch | modes) & fault.alone(unit, batch))
 
-    first = {name: codes[places[0]] for name, codes in operands.items()}
     if not fails({name: np.asarray(codes)[None] for name, codes in first.items()})[0]:
-        return None  # it does not fail alone
-    return example_of(run, minimise(ins, first, fails), int(places[0]), job.dut.compare)
+        return None
+    least = minimise(unit, first, fails)
+    return example_of(run, least | mode, vector, run.job.dut.compare)
 
 
 def hints(verdict: Verdict, engine: str, job: Job, diagnosis: Diagnosis | None) -> list[str]:

@@ -46,14 +46,35 @@ def smallest_sequence(
         vector: the index of the first that failed.
     """
     failing = {name: codes[vector] for name, codes in resolved.items()}
-    made = _Made(run, ins)
-    if made.fails(_batch(failing))[0]:
-        least = minimise(ins.stateless, failing, made.fails, progress=progress)
-        for found in made.sequences(least):
-            if fails_at_end(run, found):
-                return found
+    found = behind_its_c(
+        run, ins, _batch(failing), lambda batch: np.ones(len(batch["a"]), np.bool_), progress
+    )
+    if found is not None:
+        return found
     shortest = _shortest(run, operands, vector)
     return None if shortest is None else _simpler(run, ins, shortest, progress)
+
+
+def behind_its_c(
+    run: DutRun,
+    ins: Instruction,
+    candidates: Operands,
+    counts: Callable[[Operands], Flags],
+    progress: Progress | None = None,
+) -> Operands | None:
+    """The simplest sequence of a dot product behind one that makes its c, of those dot products that fail and
+    count; None where none of the candidates, (n, ...) with c, does."""
+    made = _Made(run, ins)
+
+    def fails(batch: Operands) -> Flags:
+        return np.asarray(made.fails(batch) & counts(batch))
+
+    failing = np.flatnonzero(fails(candidates))
+    if not len(failing):
+        return None
+    first = {name: codes[failing[0]] for name, codes in candidates.items()}
+    least = minimise(ins.stateless, first, fails, progress=progress)
+    return next((found for found in made.sequences(least) if fails_at_end(run, found)), None)
 
 
 def fails_at_end(run: DutRun, sequence: Operands) -> bool:

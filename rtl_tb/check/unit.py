@@ -50,17 +50,26 @@ class DutRun:
         return actual, judge(vectors, outcome, dut.compare)
 
     def failed(self, operands: Operands) -> Bits:
-        """Which of a batch of dot products fail, (n,)."""
-        verdict = self.judged(operands)[1]
-        return verdict.wrong | verdict.unknown
+        """Which of a batch of dot products fail, (n,): of tiles at `place`, whatever else is wrong."""
+        return self._asked(operands)[1]
 
     def alone(self, operands: Operands) -> tuple[dict[str, int] | None, bool]:
         """The results by name (None: X or Z) of one dot product that is the only vector, and whether it
         fails."""
-        results, verdict = self.judged({name: np.asarray(codes)[None] for name, codes in operands.items()})
-        unknown = bool(verdict.unknown[0])
-        codes = None if unknown else {name: int(found[0]) for name, found in results.items()}
-        return codes, unknown or bool(verdict.wrong[0])
+        results, failed, unknown = self._asked(
+            {name: np.asarray(codes)[None] for name, codes in operands.items()}
+        )
+        codes = None if unknown[0] else {name: int(found[0]) for name, found in results.items()}
+        return codes, bool(failed[0])
+
+    def _asked(self, operands: Operands) -> tuple[Operands, Bits, Bits]:
+        """Results by name, which fail, and which have X or Z, (n,) each."""
+        results, verdict = self.judged(operands)
+        wrong, ins = verdict.wrong, self.job.dut.instruction
+        if self.place is not None:
+            expected = ins.answers(operands)
+            wrong = wrong & ~self.job.dut.compare.right(ins.formats["d"], expected, results)
+        return results, wrong | verdict.unknown, verdict.unknown
 
     def unit(self) -> FunctionUnit:
         """The DUT as a unit; asking it raises RtlError where a result is X or Z or never came."""

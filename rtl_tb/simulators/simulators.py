@@ -408,8 +408,8 @@ _limits = threading.local()
 
 @contextlib.contextmanager
 def longest_build(seconds: float) -> Iterator[None]:
-    """Ends every compilation of this thread in the block after so many seconds."""
-    _limits.build = seconds
+    """Ends every compilation of this thread in the block so many seconds from now."""
+    _limits.build = time.monotonic() + seconds
     try:
         yield
     finally:
@@ -418,7 +418,8 @@ def longest_build(seconds: float) -> Iterator[None]:
 
 def build_limit() -> float:
     """Seconds after which a compilation of this thread ends: LONGEST_BUILD, or what `longest_build` says."""
-    return float(getattr(_limits, "build", LONGEST_BUILD))
+    end = getattr(_limits, "build", None)
+    return LONGEST_BUILD if end is None else float(max(end - time.monotonic(), 0.1))
 
 
 def elaborate(

@@ -244,8 +244,9 @@ class _Search:
         """Which vectors of a job are wrong; None where the text is refused, or does not answer."""
         try:
             with self.budget.builds(CONSTANTS, _ONE_BUILD):
-                job = replace(job, wall_timeout=min(job.wall_timeout, _ONE_RUN))
-                outcome = engines.run(engine, replace(job, dut=dut, build=folder / "build"))
+                limit = min(job.wall_timeout, _ONE_RUN)
+                job = replace(job, dut=dut, build=folder / "build", wall_timeout=limit)
+                outcome = engines.run(engine, job, lambda _done, _all: self.budget.look(CONSTANTS))
         except MmagoldError:
             return None
         finally:

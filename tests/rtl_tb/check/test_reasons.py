@@ -6,6 +6,7 @@ import pytest
 from changed_unit import changed
 
 from golden.vectors.vectorset import default_set
+from rtl_tb.check.check import Options, check
 from rtl_tb.dut.description import load_dut
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
@@ -48,3 +49,97 @@ def test_a_latency_that_nobody_measured_is_refused():
     dut = load_dut(MUTANTS / "units" / "status_flags" / "dut.yaml")
     with pytest.raises(RtlError, match="latency of status_flags is to be measured"):
         Job(dut, Path("build"), default_set(dut.instruction, 10, 1))
+
+
+def of_unit(name, folder, file, *patches):
+    """The check of a unit in another style, with faults."""
+    for each in (MUTANTS / "units" / name).iterdir():
+        (folder / each.name).write_bytes(each.read_bytes())
+    text = (folder / file).read_text(encoding="utf-8")
+    for find, instead in patches:
+        assert text.count(find) == 1, find
+        text = text.replace(find, instead)
+    (folder / file).write_text(text, encoding="utf-8")
+    return check(folder / "dut.yaml", Options(count=5000, failures=None, build=folder / "build"))
+
+
+TILE = """
+module tile2 (
+    input logic clk, in_valid, output logic out_valid,
+    input logic [63:0] a, b, input logic [127:0] c, output logic [127:0] d);
+    always_ff @(posedge clk) begin
+        out_valid <= in_valid;
+        for (int row = 0; row < 2; row++)
+            for (int column = 0; column < 2; column++) begin
+                logic signed [31:0] sum;
+                sum = c[32*(2*row+column) +: 32];
+                for (int k = 0; k < 4; k++)
+                    if (k != 2)
+                        sum += 32'(signed'(a[8*(4*row+k) +: 8]) * 16'(signed'(b[8*(2*k+column) +: 8])));
+                d[32*(2*row+column) +: 32] <= sum | 32'd4;
+            end
+    end
+endmodule
+"""
+TILE_UNIT = """unit: tile2
+shape: {m: 2, n: 2, k: 4}
+formats: {a: s8, b: s8, c: s32, d: s32}
+steps:
+  - multiply: {to: products}
+  - sum: {of: [products, c], to: total}
+  - round: {of: total, rounding: toward_zero, overflow: wrap, zero: positive}
+"""
+TILE_DUT = """dut: tile2
+top: tile2
+sources: [tile2.sv]
+unit: unit.yaml
+level: tile
+clock: clk
+handshake: {kind: valid, input: {valid: in_valid}, output: {valid: out_valid}}
+ports: {a: a, b: b, c: c, d: d}
+"""
+
+
+@pytest.mark.long
+def test_each_fault_of_a_tile_has_an_example(tmp_path):
+    for name, text in (("tile2.sv", TILE), ("unit.yaml", TILE_UNIT), ("dut.yaml", TILE_DUT)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    result = check(tmp_path / "dut.yaml", Options(count=2000, failures=None, build=tmp_path / "build"))
+    faults = {shown.fault.slug: shown.example for shown in result.faults}
+    assert set(faults) == {"element-2-dropped", "result-bit-2-high"}
+    dropped, stuck = faults["element-2-dropped"], faults["result-bit-2-high"]
+    assert dropped.place is not None and dropped.alone and dropped.operands["a"][2]
+    assert dropped.expected & 4, "the other fault does not show"
+    assert not stuck.operands["a"].any() and stuck.actual == stuck.expected | 4
+
+
+@pytest.mark.long
+def test_each_fault_of_a_unit_with_state_has_an_example(tmp_path):
+    """A sequence: the dot product behind one that makes what it adds to."""
+    result = of_unit(
+        "systolic_mac",
+        tmp_path,
+        "systolic_row.sv",
+        (".act_i (act),", ".act_i (k == 2 ? '0 : act),"),
+        ("(clr_q ? '0 : acc_o) + AccWidth'(psum[K])", "((clr_q ? '0 : acc_o) + AccWidth'(psum[K])) | 4"),
+    )
+    faults = {shown.fault.slug: shown.example for shown in result.faults}
+    assert set(faults) == {"element-2-dropped", "result-bit-2-high"}
+    dropped, stuck = faults["element-2-dropped"], faults["result-bit-2-high"]
+    assert dropped.sequence is not None and dropped.operands["a"][2] and dropped.operands["b"][2]
+    assert stuck.actual == stuck.expected | 4 and not stuck.operands["a"][2]
+
+
+@pytest.mark.long
+def test_each_fault_of_a_unit_with_modes_has_an_example(tmp_path):
+    result = of_unit(
+        "mode_inputs",
+        tmp_path,
+        "dot2_shell.sv",
+        (".x1(x1)", ".x1(16'd0)"),
+        ("output [15:0] r\n);", "output [15:0] r\n);\n    wire [15:0] s; assign r = s | 16'd2;"),
+        (".r(r)", ".r(s)"),
+    )
+    faults = {shown.fault.slug: shown.example for shown in result.faults}
+    assert len(faults) == 2 and all(one is not None for one in faults.values())
+    assert all("mode" in one.operands and one.alone for one in faults.values())
