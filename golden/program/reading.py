@@ -48,7 +48,7 @@ from golden.program.steps import (
 )
 from golden.yamlfile import MISSING, Section
 
-_WITH_PAYLOAD = ("a", "b", "factor", "c")
+WITH_PAYLOAD = ("a", "b", "factor", "c")
 """Causes that are a NaN operand, whose payload can be handed on."""
 
 
@@ -261,11 +261,11 @@ class StepReader:
         table: list[tuple[str, int | None]] = []
         for cause in section:
             word = section.get(cause)
-            if word == "payload" and cause in _WITH_PAYLOAD:
+            if word == "payload" and cause in WITH_PAYLOAD:
                 section.take(cause, str)
                 table.append((cause, None))
             elif cause in rule.causes:
-                expected = " or 'payload'" if cause in _WITH_PAYLOAD else ""
+                expected = " or 'payload'" if cause in WITH_PAYLOAD else ""
                 if isinstance(word, str):
                     raise section.error(f"key '{cause}' is '{word}', expected a word{expected}", cause)
                 table.append((cause, section.take_int(cause, 0, most)))

@@ -6,7 +6,7 @@ The search never sees more of a unit than this: formats, K, and codes for codes.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Set
+from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.errors import MmagoldError, OperandError
+from golden.model.trials import Trials
+from golden.program.program import Program
 from golden.program.signature import Bits, Operands, Signature
 from golden.unit import Unit, name_of, signature_of
 
@@ -85,6 +87,7 @@ class Bank:
         self.answers: Bits = np.zeros(0, takes.formats["d"].dtype)
         self.kinds: list[str] = []
         self._kind = np.zeros(0, np.int64)
+        self._trials: Trials | None = None
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -102,6 +105,7 @@ class Bank:
         self.answers = np.concatenate([self.answers, answers])
         number = np.full(len(answers), self.kinds.index(kind))
         self._kind = np.concatenate([self._kind, number])
+        self._trials = None
 
     def part(self, index: npt.NDArray[Any]) -> Bank:
         """The bank with these questions alone."""
@@ -115,9 +119,18 @@ class Bank:
         wanted = [number for number, kind in enumerate(self.kinds) if kind in kinds]
         return self.part(np.flatnonzero(np.isin(self._kind, wanted)))
 
-    def wrong(self, dot: Callable[..., Bits]) -> Mask:
-        """Where a unit's `dot` answers otherwise than the box did, (n,)."""
-        return np.asarray(dot(**self.operands) != self.answers)
+    def wrong(self, program: Program) -> Mask:
+        """Where a program with the box's formats answers otherwise than the box did, (n,)."""
+        return np.asarray(self._tried(program) != self.answers)
+
+    def alike(self, program: Program, other: Program) -> bool:
+        """Whether two programs answer all questions the same."""
+        return np.array_equal(self._tried(program).copy(), self._tried(other))
+
+    def _tried(self, program: Program) -> Bits:
+        if self._trials is None:
+            self._trials = Trials(self.takes, self.operands)
+        return self._trials.answers(program)
 
     def counts(self, wrong: Mask) -> dict[str, tuple[int, int]]:
         """By kind: how many of how many are wrong."""

@@ -12,9 +12,19 @@ from golden.instruction import CUSTOM, Evidence, Instruction
 from golden.number.formats import Format, Kind
 from golden.program.checks import StepChecks
 from golden.program.program import OWN_STEPS, OperandFormats, Operation, Program
-from golden.program.reading import StepReader
+from golden.program.reading import WITH_PAYLOAD, StepReader
 from golden.program.signature import Bits, Signature
-from golden.program.steps import Additions, Fma, Multiply, Round, SpecialValues, Step, format_of
+from golden.program.steps import (
+    Additions,
+    Align,
+    Fma,
+    Multiply,
+    Normalize,
+    Round,
+    SpecialValues,
+    Step,
+    format_of,
+)
 from golden.yamlfile import Section
 
 _NOWHERE = Section("candidate", 1)
@@ -41,7 +51,7 @@ class Candidate:
             pattern=self.takes.pattern,
             scale_block=self.takes.scale_block,
             architecture=CUSTOM,
-            program=Program(self.operations),
+            program=self.program,
             evidence=EVIDENCE,
             family=CUSTOM,
             source="mmagold dissect",
@@ -60,6 +70,11 @@ class Candidate:
     def dot(self, **operands: Bits) -> Bits:
         """What it answers."""
         return self.instruction.dot(**operands)
+
+    @cached_property
+    def program(self) -> Program:
+        """Its operations."""
+        return Program(self.operations)
 
     def with_operations(self, operations: Iterable[Operation]) -> Candidate | None:
         """The same with other operations; None where no unit can be that."""
@@ -89,8 +104,9 @@ def candidate(takes: Signature, operations: Iterable[Operation], order: str) -> 
         seed = takes.formats["c"] if one.seed == "c" else results.get(one.seed, one.out_format)
         if any({**results, "c": takes.formats["c"]}.get(name) != one.out_format for name in one.addends):
             return None
-        steps = [_with_word(step, one.out_format) for step in one.steps]
-        linked.append(replace(one.with_steps(steps), seed_format=seed))
+        steps = tuple(_with_word(step, one.out_format) for step in one.steps)
+        whole = one if steps == one.steps else one.with_steps(steps)
+        linked.append(whole if whole.seed_format == seed else replace(whole, seed_format=seed))
         results[one.to] = one.out_format
     if not linked or linked[-1].out_format != takes.formats["d"]:
         return None
@@ -109,8 +125,26 @@ def _sound(takes: Signature, one: Operation) -> bool:
     """Whether the loader would take an operation; a NaN that it makes for a later one is a NaN."""
     formats = tuple(takes.formats[name] for name in "abcd")
     scales = tuple((name, takes.formats[name]) for name in ("scale_a", "scale_b") if name in takes.formats)
-    frame = replace(one, steps=(), to="", k_index=tuple(range(len(one.k_index))))
+    frame = _frame(
+        len(one.k_index), one.seed, one.addends, one.operand_format, one.seed_format, one.out_format
+    )
     return _checked(one.steps, frame, formats, scales, takes.stored_k)
+
+
+@lru_cache(maxsize=1 << 10)
+def _frame(
+    k: int,
+    seed: str,
+    addends: tuple[str, ...],
+    operand_format: Format | None,
+    seed_format: Format,
+    out_format: Format,
+) -> Operation:
+    """An operation without its steps, and without what they do not depend on: the same object for the same
+    frame."""
+    return Operation(
+        OWN_STEPS, (), tuple(range(k)), seed, addends, operand_format, seed_format, out_format, ""
+    )
 
 
 def _is_nan(word: int | None, fmt: Format) -> bool:
@@ -135,6 +169,24 @@ def _checked(
     return last.to == "d" and getattr(last, "format", None) == out
 
 
+def _of_its_own(step: Step, out: Format) -> bool:
+    """Whether a step speaks of registers that it reads, and of words of its format: what the reader of YAML
+    alone asks."""
+    if isinstance(step, SpecialValues):
+        return all(
+            cause in WITH_PAYLOAD if word is None else word < 1 << out.bits for cause, word in step.nans
+        )
+    if not isinstance(step, Align | Normalize):
+        return True
+    named = {name for name, _ in step.fraction_bits}
+    if isinstance(step, Align):
+        more = (*step.window, *step.spared, *step.left_out)
+        known = {name for name, _ in more} | {name for one in step.maximum for name in one.of}
+        if not known <= set(step.of) or not all(one.of for one in step.maximum):
+            return False
+    return named == set(step.of)
+
+
 @lru_cache(maxsize=1 << 15)
 def _followed(
     steps: tuple[Step, ...],
@@ -152,6 +204,8 @@ def _followed(
     if before is None:
         return None
     checks, step = before.fork(), steps[-1]
+    if not _of_its_own(step, frame.out_format):
+        return None
     try:
         StepReader(step.op, _NOWHERE, frame.out_format, {}).check(step)
         checks.add(step, _NOWHERE)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from golden.dissect.blackbox.order import Node, find_order
 from golden.dissect.blackbox.passive import dissect_recording
 from golden.dissect.blackbox.recordings import Recording
 from golden.dissect.blackbox.report import shortened
+from golden.dissect.blackbox.simple import simple
 from golden.dissect.blackbox.skeletons import skeletons
 from golden.dissect.blackbox.views import as_taken, dense_view, selected
 from golden.dissect.minimising import costs, minimise
@@ -44,6 +45,8 @@ from golden.unit import Function, FunctionUnit, Unit, name_of, signature_of
 Progress = Callable[[str, int, int], None]
 _FIRST = 96
 """Questions of each kind before the first candidate."""
+_SIMPLE = 12
+"""The same of each number of terms and kind."""
 _GROWTH = (64, 256, 1024, 2048)
 """Questions of each kind in the rounds of checking; the last for all further rounds."""
 _TAKEN = 24
@@ -287,6 +290,8 @@ class _Search:
         for index, kind in enumerate(stimuli.KINDS):
             operands = stimuli.generate(self.takes, kind, _FIRST, self._rng(1, index))
             self.bank.add(kind, operands, self.dense.answer(operands))
+        for kind, operands in simple(self.takes, _SIMPLE, self._rng(1, len(stimuli.KINDS))):
+            self.bank.add(kind, operands, self.dense.answer(operands))
 
     def _first_candidate(self) -> None:
         kept = self.state.fit
@@ -298,10 +303,13 @@ class _Search:
         self.ranked = fitting.rank(ordinary, self.bank, made, self.deadline)
         starts = self.ranked[:_MOST_FITS]
         self._refit([kept, *starts] if kept is not None else starts, fitting.Effort.SINGLE)
+        if self.state.fit is not None and self.state.fit.wrong:
+            self._refit(self.ranked[: _MOST_FITS // 2], fitting.Effort.ANY)
 
     def _refit(self, starts: list[fitting.Fit], effort: fitting.Effort) -> None:
-        """Fits candidates until one explains the bank; else keeps the nearest."""
+        """Fits candidates until one explains the bank; else keeps the nearest, and the others behind it."""
         best: fitting.Fit | None = None
+        fits: list[fitting.Fit] = []
         end = time.monotonic() + _SHARE_OF_FITS * self.dense.left
         for turn, start in enumerate(starts):
             if time.monotonic() > end:
@@ -309,11 +317,14 @@ class _Search:
             self._tell(f"fitting: {start.candidate.order}", turn, len(starts))
             now = fitting.Fit(start.candidate, fitting.wrong_of(self.bank, start.candidate), start.told)
             done = fitting.fit(self.bank, now, end, effort)
+            fits.append(done)
             if best is None or done.wrong < best.wrong:
                 best = done
             if best.wrong == 0:
                 break
         self.state.fit = best or self.state.fit
+        if len(fits) > 1:
+            self.ranked = sorted(fits, key=lambda one: one.wrong)
 
     # Checking -----------------------------------------------------------------------------------------------
 
@@ -323,27 +334,30 @@ class _Search:
         efforts = iter(fitting.Effort)
         told: object = None
         while self.state.fit is not None:
-            candidate = self.state.fit.candidate
+            fit, candidate = self.state.fit, self.state.fit.candidate
             share = min(_GROWTH[min(self.turn, len(_GROWTH) - 1)], self._share_left())
             if share < _LEAST or self.dense.left < self.reserve:
                 return bool(self.state.differing)
+            if fit.wrong:
+                effort = next(efforts, None)
+                if effort is None:
+                    self._round(share)
+                    return True
+                if effort is fitting.Effort.INSTEAD:  # the few questions left say little: more of them first
+                    self._round(share)
+                    fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
+                beside = _MOST_FITS // 2 if effort < fitting.Effort.INSTEAD else 2
+                self._refit([fit, *self.ranked[1:beside]], effort)
+                self.state.differing = {}
+                continue
+            efforts = iter(fitting.Effort)
             wrong = self._round(share)
             if not wrong and self.turn >= _TELLING and told != candidate.key:
                 told = candidate.key
                 wrong = self._tell_apart(candidate)
-            if not wrong:
-                continue
-            now = fitting.Fit(candidate, fitting.wrong_of(self.bank, candidate), self.state.fit.told)
-            self.state.differing = {}  # the checks were of another candidate; its bank is asked again
-            self._refit([now], fitting.Effort.SINGLE)
-            if self.state.fit.wrong == 0:
-                efforts = iter(fitting.Effort)
-                continue
-            effort = next(efforts, None)
-            if effort is None:
-                self._round(share)
-                return True
-            self._refit([self.state.fit, *self.ranked[: _MOST_FITS // 2]], effort)
+            if wrong:  # the checks were of a candidate that has to change; its bank is asked again
+                self.state.fit = replace(fit, wrong=fitting.wrong_of(self.bank, candidate))
+                self.state.differing = {}
         return False
 
     def _tell_apart(self, candidate: Candidate) -> bool:
@@ -355,7 +369,7 @@ class _Search:
             if time.monotonic() > end:
                 break
             new = move.apply(candidate)
-            if new is None or self.bank.wrong(new.dot).any():
+            if new is None or self.bank.wrong(new.program).any():
                 continue
             aims = _AT_FLOORS if move.key.endswith(_FLOORS) else _AIMED
             for place, (kind, count) in enumerate(aims.items()):
@@ -373,8 +387,8 @@ class _Search:
     def _neighbours(self, candidate: Candidate) -> list[Move]:
         """Single changes of a candidate: all floors of exponents, others near what they are."""
         words = self._words()
-        floors = [m for m in moves(candidate, Hints(words)) if m.key.endswith(_FLOORS)]
-        return [*floors, *moves(candidate, Hints(words, wide=False))]
+        floors = [m for m in moves(candidate, Hints(words, faults=False)) if m.key.endswith(_FLOORS)]
+        return [*floors, *moves(candidate, Hints(words, wide=False, faults=False))]
 
     def _words(self) -> tuple[int, ...]:
         """The NaNs that the box answered."""
@@ -502,14 +516,14 @@ class _Search:
     def _all_counts(self, candidate: Candidate) -> dict[str, tuple[int, int]]:
         """By kind, the checks of this candidate, and the bank held against it once more."""
         counts = dict(self.state.differing)
-        for kind, (wrong, total) in self.bank.counts(self.bank.wrong(candidate.dot)).items():
+        for kind, (wrong, total) in self.bank.counts(self.bank.wrong(candidate.program)).items():
             before = counts.get(kind, (0, 0))
             counts[kind] = before[0] + wrong, before[1] + total
         return counts
 
     def _example(self, candidate: Candidate) -> Example | None:
         """The simplest question of the bank that the candidate answers otherwise."""
-        wrong = np.flatnonzero(self.bank.wrong(candidate.dot))
+        wrong = np.flatnonzero(self.bank.wrong(candidate.program))
         if not len(wrong):
             return None
         part = self.bank.part(wrong)
@@ -523,7 +537,7 @@ class _Search:
         if unit.pattern is not None:
             return ()
         for one in relatives(unit, same=True):
-            if one.links == 1 and not self.bank.wrong(one.instruction.dot).any():
+            if one.links == 1 and not self.bank.wrong(one.instruction.program).any():
                 found += [f"{one.instruction.architecture}:{one.instruction.name}"]
         return tuple(found)
 

@@ -11,12 +11,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from itertools import chain
 
 import numpy as np
 
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
-from golden.dissect.blackbox.moves import Hints, Move, alone, moves, nan_words, resets
+from golden.dissect.blackbox.moves import Hints, Move, alone, joint, moves, nan_words, rare, resets
+from golden.dissect.blackbox.simple import KINDS
 from golden.number.rounding import MODES
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step
 
@@ -25,6 +27,9 @@ _CONFIRMED = 6
 _BEAM = 40
 _FITTED = 8
 _FEW = 256
+_RESTARTS = 24
+_FAR = 8
+"""A candidate that is wrong on a part this large of all questions is fitted to those with few terms first."""
 _GUESSES = (11, 17, 23, 29, 35, 41)
 """Widths of alignments to begin with: those between them are near one."""
 _WIDTH_KEYS = ("fraction_bits", "rounding")
@@ -43,13 +48,13 @@ class Fit:
 
 def wrong_of(bank: Bank, one: Candidate) -> int:
     """How many questions a candidate gets wrong."""
-    return int(bank.wrong(one.dot).sum())
+    return int(bank.wrong(one.program).sum())
 
 
 def sample_of(bank: Bank, one: Candidate, seed: int) -> Bank:
     """Some of the questions that a candidate gets wrong, and some of those that it gets right."""
     rng = np.random.default_rng(seed)
-    wrong = bank.wrong(one.dot)
+    wrong = bank.wrong(one.program)
     picked = []
     for mask, most in ((wrong, _WRONG), (~wrong, _RIGHT)):
         index = np.flatnonzero(mask)
@@ -155,31 +160,55 @@ def _widths(bank: Bank, fit: Fit, hints: Hints, deadline: float) -> Fit:
 
 
 class Effort(IntEnum):
-    """How hard a fit tries: single changes; also keys that only faults set; also two changes at a time."""
+    """How hard a fit tries: changes of keys and of common steps; any single change; also one in the place of
+    another; from what is left when one or two keys are given up again; also two at a time."""
 
     SINGLE = 0
-    FAULTS = 1
-    PAIRS = 2
+    ANY = 1
+    INSTEAD = 2
+    AGAIN = 3
+    PAIRS = 4
 
 
 def fit(bank: Bank, start: Fit, deadline: float, effort: Effort = Effort.SINGLE) -> Fit:
     """Changes a candidate until it explains the whole bank, or nothing helps any more."""
-    best, turn = start, 0
+    if effort is Effort.SINGLE and start.wrong > len(bank) // _FAR:
+        start = _on_few_terms(bank, start, deadline)
+    return _climb(bank, start, _hints(bank), deadline, effort)
+
+
+def _hints(bank: Bank) -> Hints:
     d = bank.takes.formats["d"]
-    words = nan_words(d, bank.answers.tolist()) if d.is_float else ()
-    hints = [Hints(words), Hints(words, faults=True)] if effort >= Effort.FAULTS else [Hints(words)]
+    return Hints(nan_words(d, bank.answers.tolist()) if d.is_float else ())
+
+
+def _on_few_terms(bank: Bank, start: Fit, deadline: float) -> Fit:
+    """A candidate that is far off, fitted to the questions with few terms alone: what they show depends on no
+    order of the sum, and is not covered up by a wrong one."""
+    few = bank.of_kinds(KINDS)
+    own = Fit(start.candidate, wrong_of(few, start.candidate), start.told)
+    found = _climb(few, own, _hints(few), deadline, Effort.ANY)
+    wrong = wrong_of(bank, found.candidate)
+    return Fit(found.candidate, wrong, found.told) if wrong < start.wrong else start
+
+
+def _climb(bank: Bank, best: Fit, hints: Hints, deadline: float, effort: Effort) -> Fit:
+    turn = 0
     while best.wrong and time.monotonic() < deadline:
         turn += 1
         sample = sample_of(bank, best.candidate, turn)
-        better = _step(bank, sample, best, moves(best.candidate, hints[0]), deadline)
+        better = _step(bank, sample, best, moves(best.candidate, hints), deadline)
         if better is None:
-            better = _instead(bank, sample, best, hints[0], deadline)
-        tries = [alone(best.candidate, hints[0])]
-        tries += [make(best.candidate, one) for one in hints[1:] for make in (moves, alone)]
-        for tried in tries if better is None else ():
-            better = better or _step(bank, sample, best, tried, deadline)
+            better = _step(bank, sample, best, joint(best.candidate), deadline)
+        if better is None and effort >= Effort.ANY:
+            better = _step(bank, sample, best, rare(best.candidate), deadline)
+            better = better or _step(bank, sample, best, alone(best.candidate, hints), deadline)
+        if better is None and effort >= Effort.INSTEAD:
+            better = _instead(bank, sample, best, hints, deadline)
+        if better is None and effort >= Effort.AGAIN:
+            better = _again(bank, best, hints, deadline)
         if better is None and effort >= Effort.PAIRS:
-            better = _pairs(bank, sample, best, Hints(words, wide=False), deadline)
+            better = _pairs(bank, sample, best, replace(hints, wide=False), deadline)
         if better is None:
             break
         best = better
@@ -227,9 +256,29 @@ def _instead(bank: Bank, sample: Bank, best: Fit, hints: Hints, deadline: float)
         if start is None or time.monotonic() > deadline:
             continue
         told = [*best.told, reset.text]
-        better = _step(bank, sample, Fit(start, best.wrong, told), moves(start, hints), deadline, best)
+        tried = chain(moves(start, hints), joint(start))
+        better = _step(bank, sample, Fit(start, best.wrong, told), tried, deadline, best)
         if better is not None:
             return better
+    return None
+
+
+def _again(bank: Bank, best: Fit, hints: Hints, deadline: float) -> Fit | None:
+    """What is found from the candidate without one or two of its keys: the first that is better. Changes that
+    explained a part together can stand in the way of those that explain all."""
+    back = list(resets(best.candidate))
+    rng = np.random.default_rng(len(back))
+    pairs = [tuple(rng.choice(len(back), 2, replace=False)) for _ in range(_RESTARTS if len(back) > 1 else 0)]
+    for given_up in (*((index,) for index in range(len(back))), *pairs):
+        start: Candidate | None = best.candidate
+        for index in given_up:
+            start = None if start is None else back[index].apply(start)
+        if start is None or time.monotonic() > deadline:
+            continue
+        told = [*best.told, *(back[index].text for index in given_up)]
+        found = _climb(bank, Fit(start, wrong_of(bank, start), told), hints, deadline, Effort.SINGLE)
+        if found.wrong < best.wrong:
+            return found
     return None
 
 
@@ -240,9 +289,7 @@ def _pairs(bank: Bank, sample: Bank, best: Fit, hints: Hints, deadline: float) -
         if time.monotonic() > deadline:
             return None
         new = move.apply(best.candidate)
-        if new is not None and not np.array_equal(
-            new.dot(**sample.operands), best.candidate.dot(**sample.operands)
-        ):
+        if new is not None and not sample.alike(new.program, best.candidate.program):
             firsts.append((wrong_of(sample, new), index, move, new))
     firsts.sort(key=lambda one: one[:2])
     for _, _, move, new in firsts[:_BEAM]:

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import combinations, permutations, product
 from typing import Any
 
+from golden.dissect.blackbox import structure
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.skeletons import START_BITS, align
 from golden.number.formats import Format, Kind, get_format
 from golden.program.compiling import holds
+from golden.program.keys import Candidate as MaximumOf
 from golden.program.keys import (
+    Candidates,
+    Causes,
     Choice,
     Flag,
     FormatName,
@@ -32,6 +36,7 @@ from golden.program.keys import (
     key_name,
 )
 from golden.program.program import Operation
+from golden.program.reading import WITH_PAYLOAD
 from golden.program.steps import (
     Additions,
     Align,
@@ -52,6 +57,8 @@ from golden.yamlfile import MISSING
 Steps = tuple[Step, ...]
 _MOST_BITS = 60
 _NEAR = (-3, -2, -1, 1, 2, 3)
+_MOST_GROUPED = 16
+"""Of more products, only groups of equal size are tried."""
 _SPREAD = 6
 """Between values of a wide search: those between are near one of them, and what helps there helps here."""
 
@@ -96,34 +103,75 @@ class Move:
 class Hints:
     """What values are worth a try: NaN words that the box answered, and how far the search goes.
 
-    wide: all values of integers, else those near the present one; faults: also keys that only faults set.
+    wide: all values of integers and all that can be added to a list, else what is near the present one.
+    faults: also keys that only faults set; else those of them that are set.
     """
 
     words: tuple[int, ...] = ()
     wide: bool = True
-    faults: bool = False
+    faults: bool = True
 
 
 def moves(one: Candidate, hints: Hints) -> Iterator[Move]:
-    """Every single change of a candidate."""
+    """Every single change of the keys of a candidate, and of steps that many units have."""
     seen: dict[Step, int] = {}
     for operation in one.operations:
         for step in operation.steps:
             seen.setdefault(step, len(seen))
     for step in seen:
-        yield from _keys(one, step, hints)
+        for faults in (False, True):
+            yield from _keys(one, step, hints, faults)
         yield from _registers(one, step)
     yield from _operands(one)
     yield from _structure(one, hints)
     yield from _outs(one)
 
 
+def rare(one: Candidate) -> Iterator[Move]:
+    """Changes that few units need: other registers, any step put in at any place or taken out, rounded
+    additions for exact ones, other links between operations."""
+    for step in dict.fromkeys(s for operation in one.operations for s in operation.steps):
+        yield from _read(one, step)
+    for what, make in (("in", structure.put_in), ("out", structure.taken_out), ("", structure.exchanged)):
+        for label, steps, changed in make(one):
+            yield Move(f"{label}: put {what}" if what else label, "", _swapping(steps, changed), 1)
+    for label, operations in structure.linked(one):
+        yield _Whole(label, "", lambda steps: steps, 1, whole=operations)
+
+
+def joint(one: Candidate) -> Iterator[Move]:
+    """Two words of one step at once: what is cut and how it is rounded are seen together."""
+    for step in dict.fromkeys(s for operation in one.operations for s in operation.steps):
+        defaults = {name: default for name, _, default in declared(step)}
+        words = [
+            (name, key, key.words if isinstance(key, Choice) else (True, False))
+            for name, key, _ in declared(step)
+            if isinstance(key, Choice | Flag)
+        ]
+        for (first, key, some), (second, other, more) in combinations(words, 2):
+            for value, beside in product(some, more):
+                words_of: dict[str, Any] = {first: value, second: beside}
+                changed = replace(step, **words_of)
+                held = {name: getattr(changed, name) for name in defaults}
+                both = value != getattr(step, first) and beside != getattr(step, second)
+                if both and applies(key, held, defaults) and applies(other, held, defaults):
+                    label = f"{step.op} of {' and '.join(step.of)}: {key_name(first, key)}"
+                    said = f"{_shown(value)}, {key_name(second, other)} {_shown(beside)}"
+                    yield Move(label, said, _replacing(step, changed), key.fault + other.fault)
+
+
 def alone(one: Candidate, hints: Hints) -> Iterator[Move]:
     """The same changes in one operation alone, where there are several."""
     for index, operation in enumerate(one.operations) if len(one.operations) > 1 else ():
-        for step in dict.fromkeys(operation.steps):
-            for move in _keys(one, step, hints):
-                yield replace(move, only=index, rank=move.rank + 1, key=f"{operation.to}: {move.key}")
+        part = replace(one, operations=(operation,))
+        tried = [
+            move
+            for step in dict.fromkeys(operation.steps)
+            for faults in (False, True)
+            for move in _keys(one, step, hints, faults)
+        ]
+        for move in (*tried, *rare(part)):
+            yield replace(move, only=index, rank=move.rank + 1, key=f"{operation.to}: {move.key}")
 
 
 def resets(one: Candidate) -> Iterator[Move]:
@@ -150,24 +198,51 @@ def settings(operations: Iterable[Operation]) -> dict[str, str]:
 # Keys -------------------------------------------------------------------------------------------------------
 
 
-def _keys(one: Candidate, step: Step, hints: Hints) -> Iterator[Move]:
+def _keys(one: Candidate, step: Step, hints: Hints, faults: bool = False) -> Iterator[Move]:
+    """Every key with every other value; `faults`: those that only faults set, else the others."""
     listed = list(declared(step))
     defaults = {name: default for name, _, default in listed}
-    for name, key, _ in listed:
-        if key.fault and not hints.faults:
+    for name, key, default in listed:
+        if key.fault != faults or (faults and not hints.faults and getattr(step, name) == default):
             continue
         for value in _values(one, step, name, key, hints):
-            changed = replace(step, **{name: value})
+            changed = replace(step, **_beside(step, name, value), **{name: value})
             held = {other: getattr(changed, other) for other in defaults}
             if value != getattr(step, name) and applies(key, held, defaults):
                 label = f"{step.op} of {' and '.join(step.of)}: {key_name(name, key)}"
                 where = one.formats["d"] if isinstance(key, Word) and value is not None else None
                 yield Move(label, _shown(value), _replacing(step, changed), 2 * key.fault, where=where)
-    if isinstance(step, Multiply) and step.format is None:
+    if isinstance(step, Multiply) and step.format is None and not faults:
         for fmt in _formats(one):
             for mode in ("nearest_even", "toward_zero"):
                 changed = replace(step, format=fmt, rounding=mode)
                 yield Move("multiply: format", f"{fmt.name}, {mode}", _replacing(step, changed))
+
+
+def _beside(step: Step, name: str, value: Any) -> dict[str, Any]:
+    """The keys that mean nothing beside another one's value, as they are where nobody sets them."""
+    if isinstance(step, Align) and name in ("maximum", "exponent") and value not in (None, ()):
+        rest = {"maximum": (), "exponent": None, "floor": None, "shift_limit": None, "left_out": ()}
+        return {key: none for key, none in rest.items() if key != name} | {"zeros": "ignored"}
+    return {}
+
+
+def _read(one: Candidate, step: Step) -> Iterator[Move]:
+    """Other registers that a step reads."""
+    scaled = bool(one.takes.scale_block)
+    known = dict.fromkeys(
+        name
+        for operation in one.operations
+        if step in operation.steps
+        for name in structure.readable(operation, operation.steps.index(step), scaled)
+    )
+    for of in structure.other_registers(step, tuple(known)):
+        changed = structure.with_registers(step, of)
+        yield Move(f"{step.op} of {' and '.join(step.of)}", f"of {', '.join(of)}", _replacing(step, changed))
+
+
+def _swapping(steps: Steps, by: Steps) -> Callable[[Steps], Steps]:
+    return lambda now: by if now == steps else now
 
 
 def _replacing(step: Step, by: Step) -> Callable[[Steps], Steps]:
@@ -215,8 +290,51 @@ def _values(one: Candidate, step: Step, name: str, key: Key, hints: Hints) -> It
             return [()] + [
                 order for size in range(1, len(allowed) + 1) for order in permutations(allowed, size)
             ]
+        case Causes(causes=causes):
+            return _causes(now, causes if hints.wide else (), hints.words)
+        case Candidates(most=most):
+            return _maxima(step.of, now, most if hints.wide else 0)
         case _:
             return ()
+
+
+def _causes(
+    now: tuple[tuple[str, int | None], ...], causes: Sequence[str], words: Sequence[int]
+) -> Iterator[tuple[tuple[str, int | None], ...]]:
+    """One cause less, one more in front or behind, one with another word, two the other way round."""
+
+    def given(cause: str) -> Iterator[tuple[str, int | None]]:
+        yield from ((cause, word) for word in (*([None] if cause in WITH_PAYLOAD else []), *words))
+
+    for place, (cause, _) in enumerate(now):
+        yield (*now[:place], *now[place + 1 :])
+        yield from ((*now[:place], one, *now[place + 1 :]) for one in given(cause))
+        yield (now[place], *now[:place], *now[place + 1 :])
+    for cause in causes:
+        if cause not in dict(now):
+            for one in given(cause):
+                yield (*now, one)
+                yield (one, *now)
+
+
+def _maxima(of: tuple[str, ...], now: tuple[MaximumOf, ...], most: int) -> Iterator[tuple[MaximumOf, ...]]:
+    """One number less that the exponent is the largest of, one more, one other."""
+    yield ()
+    for place, one in enumerate(now):
+        yield (*now[:place], *now[place + 1 :])
+        near = (replace(one, plus=one.plus + step) for step in _NEAR)
+        other = replace(one, leading=not one.leading)
+        lowest = (replace(one, least=least) for least in (None, *range(-160, 20, 4)))
+        ends = () if one.least is None else (replace(one, least=one.least + step) for step in _NEAR)
+        yield from ((*now[:place], new, *now[place + 1 :]) for new in (*near, other, *lowest, *ends))
+    some = [names for size in range(1, len(of) + 1) for names in combinations(of, size)]
+    if len(now) < most:
+        for names, leading, plus in product(some, (False, True), range(-4, 4)):
+            yield (*now, MaximumOf(names, leading, plus, None))
+    if not now and most and len(of) < 3:  # two that mean nothing without each other
+        yield from combinations(
+            (MaximumOf(*one, None) for one in product(some, (False, True), range(-2, 1))), 2
+        )
 
 
 def _word_bits(one: Candidate, step: Step) -> int:
@@ -234,10 +352,10 @@ def _integers(one: Candidate, name: str, now: int | None, key: Integer, hints: H
     least = d.min_exponent if d.is_float else 0
     near = [] if now is None else [now + step for step in _NEAR]
     wide: dict[str, Iterable[int]] = {
-        "floor": [*range(least - 40, least + 4, 2), *range(-200, 1, _SPREAD if now is None else 400)],
-        "min_exponent": [*range(least - 4, least + 4), -126, -14],
-        "overflow_exponent": [d.max_exponent + 1, 128, 16, 1024],
-        "exponent": [0],
+        "floor": [*range(least - 40, least + 4, 2), *range(-200, 64, _SPREAD if now is None else 400)],
+        "min_exponent": [*range(least - 4, least + 4), -126, -14, *range(-150, 64, _SPREAD)],
+        "overflow_exponent": [d.max_exponent + 1, 128, 16, 1024, *range(-42, 150, _SPREAD)],
+        "exponent": [0, *range(-42, 43, _SPREAD)],
         "width": range(2, 48),
         "shift_limit": range(0, 73),
         "sticky_gap": range(0, 5),
@@ -276,7 +394,8 @@ def _windows(
 
 def _groups(one: Candidate) -> Iterator[tuple[str, int] | None]:
     k = one.takes.stored_k
-    yield from ((kind, n) for n in range(2, k) if k % n == 0 for kind in ("contiguous", "interleaved"))
+    yield None
+    yield from (group for group in structure.groups(k) if k <= _MOST_GROUPED or k % group[1] == 0)
 
 
 def _registers(one: Candidate, step: Step) -> Iterator[Move]:
@@ -414,7 +533,7 @@ def _split(one: Candidate) -> Iterator[Move]:
     for step in dict.fromkeys(s for o in one.operations for s in o.steps if isinstance(s, Align)):
         if step.of == ("products",) and step.group is None:
             sums = [s for o in one.operations for s in o.steps if isinstance(s, Sum) and s.of == step.of]
-            for group in _groups(one) if sums else ():
+            for group in filter(None, _groups(one)) if sums else ():
                 inner: Steps = (replace(step, group=group), Sum(of=("products",), to="groups", group=group))
                 outer: Steps = (_renamed(step, "groups"), replace(sums[0], of=("groups",)))
                 yield Move(
@@ -488,6 +607,17 @@ class _Operands(Move):
         """As of a move."""
         changed = tuple(replace(o, operand_format=self.out) if o.k_index else o for o in one.operations)
         return None if changed == one.operations else one.with_operations(changed)
+
+
+@dataclass(frozen=True)
+class _Whole(Move):
+    """Other operations altogether."""
+
+    whole: tuple[Operation, ...] = ()
+
+    def apply(self, one: Candidate) -> Candidate | None:
+        """As of a move."""
+        return None if self.whole == one.operations else one.with_operations(self.whole)
 
 
 def nan_words(one: Format, codes: Iterable[int], most: int = 6) -> tuple[int, ...]:

@@ -81,7 +81,7 @@ class _Passive:
         for _ in range(_ROUNDS):
             if fit is None or time.monotonic() > self.deadline:
                 break
-            wrong = np.flatnonzero(self.whole.wrong(fit.candidate.dot) & ~self.used)
+            wrong = np.flatnonzero(self.whole.wrong(fit.candidate.program) & ~self.used)
             if not len(wrong):
                 break
             self.used[wrong[:_TAKEN]] = True
@@ -148,13 +148,13 @@ class _Passive:
         if fit is None:
             return Found(name, None, None, {}, ("no order of the sum could be tried",), recorded=True)
         candidate = fit.candidate
-        wrong = self.whole.wrong(candidate.dot)
+        wrong = self.whole.wrong(candidate.program)
         parts = {USED: self.used, HELD: ~self.used}
         differing = {kind: (int(wrong[mask].sum()), int(mask.sum())) for kind, mask in parts.items()}
         unit = as_taken(candidate.instruction, self.recording.takes)
         explained = not wrong.any()
         words = nan_words(self.takes.formats["d"], self.recording.answers.tolist()) if self._floats else ()
-        neighbours = list(moves(candidate, Hints(words, wide=False)))
+        neighbours = list(moves(candidate, Hints(words, wide=False, faults=False)))
         limit = time.monotonic() + _WEIGHED_SECONDS
         evidence = weigh(candidate, self.whole, neighbours, limit) if explained else Evidence()
         alternatives = {one.key: one.undecided for one in evidence.properties if one.undecided}
@@ -207,7 +207,7 @@ class _Passive:
         """Programs of the catalog, then changes of one key, that answer the whole recording alike."""
         end = time.monotonic() + _RIVAL_SECONDS
         for one in known:
-            if one.key != candidate.key and not self.whole.wrong(one.dot).any():
+            if one.key != candidate.key and not self.whole.wrong(one.program).any():
                 yield self._told(candidate, one, one.order, _TOLD)
         some = {one.key: one.undecided[:_OF_ONE_KEY] for one in evidence.properties}
         left = [move for move in neighbours if move.value in some.get(move.key, ())]

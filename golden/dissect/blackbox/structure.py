@@ -1,0 +1,316 @@
+"""Changes of what a program is made of, not of the values of its keys: any step put in at any place, taken
+out with what it wrote, rounded additions for exact ones, other registers read, other links of operations.
+
+Nothing here knows a datapath: the registers that can be read at a place are followed from the steps before
+it, and what a step needs to be put in is one plain value for each key without a default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations, product
+from typing import Any
+
+from golden.dissect.blackbox.candidates import Candidate
+from golden.number.formats import Format, get_format
+from golden.program.keys import FLUSH, ORDER, Registers, declared
+from golden.program.program import Operation
+from golden.program.steps import (
+    Additions,
+    Align,
+    Flush,
+    HiddenBit,
+    Multiply,
+    Normalize,
+    Round,
+    SpecialValues,
+    Step,
+    Sum,
+)
+from golden.program.steps import Fma as _Fma
+
+Steps = tuple[Step, ...]
+_BITS = (0, 3, 7, 10, 13, 16, 20, 23, 26, 31, 40, 52)
+"""Widths of a step that is put in; those between are near one, and are found next."""
+_MODES = ("toward_zero", "nearest_even")
+_BY_REGISTER = ("fraction_bits", "window", "spared", "left_out")
+_TABLES = ("fraction_bits",)
+
+
+# Registers --------------------------------------------------------------------------------------------------
+
+
+def readable(operation: Operation, before: int, scaled: bool) -> tuple[str, ...]:
+    """The registers that hold something in front of a step."""
+    found = ["a", "b", "c"] if operation.k_index else ["c"]
+    found += ["scales"] * (scaled and bool(operation.k_index)) + ["addends"] * bool(operation.addends)
+    found += [step.to for step in operation.steps[:before] if step.to]
+    return tuple(dict.fromkeys(found))
+
+
+def with_registers(step: Step, of: tuple[str, ...]) -> Step:
+    """The step on other registers; what it says of a register that it no longer reads goes."""
+    changed: dict[str, Any] = {"of": of}
+    for name in _BY_REGISTER:
+        table = dict(getattr(step, name, ()))
+        if table:
+            rest = next(iter(table.values()))
+            fill = name in _TABLES
+            changed[name] = tuple((one, table.get(one, rest)) for one in of if fill or one in table)
+    if isinstance(step, Align):
+        kept = (replace(one, of=tuple(n for n in one.of if n in of)) for one in step.maximum)
+        changed["maximum"] = tuple(one for one in kept if one.of)
+    if getattr(step, "group", None) is not None and len(of) > 1:
+        changed["group"] = None
+    return replace(step, **changed)
+
+
+def renamed(steps: Iterable[Step], old: str, new: str) -> Steps:
+    """Steps that read one register in the place of another, until that is written again."""
+    found: list[Step] = []
+    active = True
+    for step in steps:
+        of = getattr(step, "of", ())
+        if active and old in of and not isinstance(step, Multiply | _Fma):
+            names = tuple(dict.fromkeys(new if one == old else one for one in of))
+            step = with_registers(_relabelled(step, old, new), names)
+        active = active and step.to != old
+        found.append(step)
+    return tuple(found)
+
+
+def _relabelled(step: Step, old: str, new: str) -> Step:
+    """A step whose tables speak of another register."""
+    changed: dict[str, Any] = {
+        name: tuple((new if one == old else one, value) for one, value in getattr(step, name))
+        for name in _BY_REGISTER
+        if getattr(step, name, ())
+    }
+    if isinstance(step, Align):
+        changed["maximum"] = tuple(
+            replace(one, of=tuple(new if n == old else n for n in one.of)) for one in step.maximum
+        )
+    return replace(step, **changed) if changed else step
+
+
+def other_registers(step: Step, known: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Other registers that a step could read, of those that hold something: fewer, more, in another order."""
+    rule = next((key for name, key, _ in declared(step) if isinstance(key, Registers)), None)
+    if rule is None or isinstance(step, _Fma | Multiply):
+        return
+    allowed = [name for name in known if name in rule.allowed]
+    now = list(step.of)
+    sets = [tuple(n for n in now if n != one) for one in now if len(now) > 1]
+    sets += [(*now, one) for one in allowed if one not in now and len(now) < rule.most]
+    sets += [tuple(one if n == old else n for n in now) for old in now for one in allowed if one not in now]
+    if isinstance(step, Additions | SpecialValues) and len(now) > 1:
+        sets += [tuple(now[::-1]), *((*now[:i], *now[i + 1 :], now[i]) for i in range(len(now) - 1))]
+    yield from dict.fromkeys(sets)
+
+
+# Steps put in -----------------------------------------------------------------------------------------------
+
+
+def put_in(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
+    """(what, steps of an operation, the same with one more step), for every step that can stand at every
+    place where it may matter."""
+    scaled = bool(one.takes.scale_block)
+    for operation in {o.steps: o for o in one.operations}.values():
+        for place in range(len(operation.steps)):
+            known = readable(operation, place, scaled)
+            for register in _touched(operation.steps, place, known):
+                rest = operation.steps[place:]
+                for what, new, to in _new_steps(one, operation, register, place):
+                    after = rest if to == register else renamed(rest, register, to)
+                    changed = (*operation.steps[:place], *new, *after)
+                    yield f"{what} of {register}, {_where(operation.steps, place)}", operation.steps, changed
+
+
+def _touched(steps: Steps, place: int, known: Sequence[str]) -> Iterator[str]:
+    """The registers that a step at this place would change something of: read behind it, and written or read
+    by the step before it (elsewhere it could as well stand further up)."""
+    for register in known:
+        if place and register not in (steps[place - 1].to, *steps[place - 1].of):
+            continue
+        for step in steps[place:]:
+            if register in step.of or (register == "c" and isinstance(step, _Fma)):
+                yield register
+                break
+            if step.to == register:
+                break
+
+
+def _where(steps: Steps, place: int) -> str:
+    return f"before {steps[place].op} {place}"
+
+
+def _new_steps(
+    one: Candidate, operation: Operation, register: str, place: int
+) -> Iterator[tuple[str, Steps, str]]:
+    """(what, steps, the register that holds the numbers then)."""
+    of = (register,)
+    if register in ("a", "b", "c") and place == 0:
+        fmt = operation.seed_format if register == "c" else one.formats[register]
+        if fmt.is_float and fmt.has_zero:
+            yield "hidden bit", (HiddenBit(of=of),), register
+    if register in ("scales", "addends"):
+        return
+    for sign in FLUSH.words[1:]:
+        yield f"flush ({sign})", (Flush(of=of, sign=sign),), register
+    if register == "b":
+        return
+    for mode in _MODES:
+        for bits in _BITS:
+            widths = ((register, bits),)
+            normal = Normalize(of=of, fraction_bits=widths, rounding=mode)
+            yield f"normalize ({bits}, {mode})", (normal,), register
+    for bits in _BITS:
+        aligned = Align(of=of, fraction_bits=((register, bits),), rounding="toward_zero")
+        yield f"align ({bits})", (aligned,), register
+    if register == "a":
+        return
+    yield from _roundings(one, register)
+    if register == "products" and len(operation.k_index) > 1:
+        yield from _sums(one, register, len(operation.k_index))
+
+
+def _roundings(one: Candidate, register: str) -> Iterator[tuple[str, Steps, str]]:
+    for fmt in inner_formats(one):
+        overflow = "infinity" if fmt.is_float else "saturate"
+        for mode in _MODES:
+            step = Round(
+                to="partial", of=(register,), format=fmt, rounding=mode, overflow=overflow, zero="signed"
+            )
+            yield f"round ({fmt.name}, {mode})", (step,), "partial"
+
+
+def _sums(one: Candidate, register: str, k: int) -> Iterator[tuple[str, Steps, str]]:
+    """Products summed, or summed by groups, before what reads them: exactly, or rounded."""
+    of = (register,)
+    for group in (None, *groups(k)):
+        to = "dot" if group is None else "groups"
+        said = "" if group is None else f" by {group[0]} {group[1]}"
+        yield f"sum{said}", (Sum(of=of, to=to, group=group),), to
+        for fmt in inner_formats(one):
+            for order in ORDER.words:
+                step = Additions(of=of, to=to, group=group, order=order, format=fmt, rounding="nearest_even")
+                yield f"additions{said} ({order}, {fmt.name})", (step,), to
+
+
+def groups(k: int) -> Iterator[tuple[str, int]]:
+    """Divisions of k terms, those that leave a smaller last group, too."""
+    for size in range(2, k):
+        yield "contiguous", size
+        yield "interleaved", size
+
+
+def inner_formats(one: Candidate) -> list[Format]:
+    """Formats that numbers inside may be rounded to."""
+    names = ("f32", "f16", "bf16", "f64", "tf32", "s32")
+    known = [one.formats["d"], *map(get_format, names)]
+    whole = all(one.formats[name].is_float is False for name in "ab")
+    return [fmt for fmt in dict.fromkeys(known) if fmt.is_float or whole]
+
+
+# Steps taken out, and others in their place -----------------------------------------------------------------
+
+
+def taken_out(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
+    """Steps that write a register of their own, left out: what read it reads what they read."""
+    for steps in dict.fromkeys(o.steps for o in one.operations):
+        for place, step in enumerate(steps[:-1]):
+            if step.to and not isinstance(step, Multiply | _Fma) and len(step.of) == 1:
+                rest = renamed(steps[place + 1 :], step.to, step.of[0])
+                yield f"{step.op} of {step.of[0]}", steps, (*steps[:place], *rest)
+
+
+def exchanged(one: Candidate) -> Iterator[tuple[str, Steps, Steps]]:
+    """Rounded sums for exact ones, and the other way round."""
+    for steps in dict.fromkeys(o.steps for o in one.operations):
+        for place, step in enumerate(steps):
+            for what, new in _other_sums(one, step):
+                said = f"{what} of {' and '.join(step.of)}"
+                yield said, steps, (*steps[:place], *new, *steps[place + 1 :])
+        if len(steps) > 1 and isinstance(steps[-2], Sum) and isinstance(steps[-1], Round):
+            yield from _rounded_sums(steps, steps[-2], steps[-1])
+
+
+def _other_sums(one: Candidate, step: Step) -> Iterator[tuple[str, Steps]]:
+    """What a sum can be instead."""
+    if isinstance(step, Sum):
+        for fmt, order, mode in product(inner_formats(one), ORDER.words, _MODES):
+            rounded = Additions(
+                of=step.of, to=step.to, group=step.group, order=order, format=fmt, rounding=mode
+            )
+            yield f"{order} additions ({fmt.name}, {mode})", (rounded,)
+    elif isinstance(step, Additions) and step.to != "d":
+        yield "exact sum", (Sum(of=step.of, to=step.to, group=step.group),)
+    elif isinstance(step, Additions):
+        overflow = "ieee" if step.format.is_float else "saturate"
+        last = Round(
+            of=("total",), format=step.format, rounding=step.rounding, overflow=overflow, zero="signed"
+        )
+        yield "exact sum, rounded", (Sum(of=step.of, to="total"), last)
+
+
+def _rounded_sums(steps: Steps, total: Sum, last: Round) -> Iterator[tuple[str, Steps, Steps]]:
+    """Additions that each round, where there was one sum and one rounding."""
+    if last.of == (total.to,) and total.group is None:
+        for order in ORDER.words:
+            for of in dict.fromkeys((total.of, total.of[::-1])):
+                new = Additions(of=of, to="d", order=order, format=last.format, rounding=last.rounding)
+                yield f"{order} additions of {' and '.join(of)} to d", steps, (*steps[:-2], new)
+
+
+# Links ------------------------------------------------------------------------------------------------------
+
+
+def linked(one: Candidate) -> Iterator[tuple[str, tuple[Operation, ...]]]:
+    """Other seeds, addends and formats of single operations."""
+    operations = one.operations
+    for index, operation in enumerate(operations) if len(operations) > 1 else ():
+        before = [o.to for o in operations[:index]]
+        for seed in ("c", "zero", *before):
+            if seed != operation.seed:
+                yield f"{operation.to}: c is {seed}", _with(operations, index, seed=seed)
+        for size in range(0, min(len(before), 4) + 1):
+            for names in combinations(before, size):
+                if names != operation.addends:
+                    yield f"{operation.to}: addends {names}", _with(operations, index, addends=names)
+        if index < len(operations) - 1:
+            for fmt in dict.fromkeys((one.formats["d"], *map(get_format, ("f32", "f16", "bf16")))):
+                if fmt != operation.out_format and fmt.is_float == one.formats["d"].is_float:
+                    last = replace(operation.final, format=fmt)
+                    steps = (*operation.steps[:-1], last)
+                    changed = replace(operation.with_steps(steps), out_format=fmt)
+                    yield f"{operation.to}: format {fmt.name}", _put(operations, index, changed)
+
+
+def _with(operations: Sequence[Operation], index: int, **changes: Any) -> tuple[Operation, ...]:
+    """The operations with one changed; its steps read earlier results where it has them."""
+    changed = replace(operations[index], **changes)
+    if "addends" in changes:
+        steps = _reading(changed.steps, bool(changes["addends"]))
+        changed = changed.with_steps(steps) if steps else changed
+    return _put(operations, index, changed)
+
+
+def _reading(steps: Steps, addends: bool) -> Steps | None:
+    """Steps whose last sum (and what is aligned for it) reads earlier results, or does not."""
+    sums = [step for step in steps if isinstance(step, Sum | Additions)]
+    if not sums:
+        return None
+    last = sums[-1]
+
+    def changed(step: Step) -> Step:
+        if step.of != last.of or not isinstance(step, Sum | Additions | Align):
+            return step
+        rest = tuple(name for name in step.of if name != "addends")
+        return with_registers(step, (*rest, "addends") if addends else rest)
+
+    return tuple(changed(step) for step in steps) if addends or len(last.of) > 1 else None
+
+
+def _put(operations: Sequence[Operation], index: int, changed: Operation) -> tuple[Operation, ...]:
+    return (*operations[:index], changed, *operations[index + 1 :])

@@ -1,0 +1,60 @@
+"""Many programs on the same operands: what a search among programs asks of the core.
+
+    trials = Trials(signature, operands)
+    d = trials.answers(program)
+
+An `Engine` prepares one program for any operands: it looks for its fast form and lays the operands of every
+call out. Here the operands are laid out once, and a program is run as it is, in blocks or in the general
+interpreter.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+
+import numpy as np
+
+from golden.errors import CoreError
+from golden.model.engine import _AS_MATRIX, Engine, _Call, _lay_out, library
+from golden.program.program import Program
+from golden.program.signature import Bits, Signature
+
+
+class _Plain(Engine):
+    """A program as the core's structs alone."""
+
+    def __init__(self, program: Program, signature: Signature) -> None:
+        self.program, self.signature = program, signature
+        self.in_doubles = False
+        self.low = self.lower(None)
+
+
+class Trials:
+    """Operands (n, ...) of dot products, as `dot` takes them, for any program with their formats.
+
+    Raises:
+        ShapeError, DTypeError, OperandError: as of `dot`.
+    """
+
+    def __init__(self, signature: Signature, operands: Mapping[str, Bits]) -> None:
+        self.signature, self._core = signature, library()
+        given = [operands.get(name) for name in ("a", "b", "c", "metadata", "scale_a", "scale_b")]
+        checked = signature.complete(signature.check_operands(given, matrices=False), False)
+        self._kept = {name: np.ascontiguousarray(array) for name, array in checked.items()}
+        count = len(next(iter(self._kept.values())))
+        self._d = np.empty((count, 1, 1), signature.formats["d"].dtype)
+        views = {name: array[_AS_MATRIX[name]] for name, array in self._kept.items()} | {"d": self._d}
+        self._call = _Call(m=1, n=1, threads=1, force_general=False)
+        _lay_out(self._call, views, [count], {name: [array.strides[0]] for name, array in views.items()})
+
+    def answers(self, program: Program) -> Bits:
+        """d (n,); the array is written again by the next call.
+
+        Raises:
+            CoreError: no memory, or an operation adds more than four earlier results.
+        """
+        plain = _Plain(program, self.signature)
+        if len(self._d) and self._core.mg_run(ctypes.byref(plain.low), ctypes.byref(self._call)):
+            raise CoreError("the C core ran out of memory")
+        return self._d[:, 0, 0]

@@ -1,0 +1,169 @@
+"""Changes of what a program is made of: each is a unit that the loader takes, and the wanted one is among
+them. Programs on the same operands, run by the search, answer what the units answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import golden
+from golden import stimuli, yamlfile
+from golden.catalog.unit_files import build_instruction
+from golden.catalog.unit_text import unit_text
+from golden.dissect.blackbox.box import Bank
+from golden.dissect.blackbox.candidates import Candidate, candidate
+from golden.dissect.blackbox.fitting import Effort, Fit, fit, wrong_of
+from golden.dissect.blackbox.moves import Hints, moves, rare
+from golden.dissect.blackbox.simple import simple
+from golden.instruction import Instruction
+from golden.model.trials import Trials
+from golden.unit import signature_of
+
+PLAIN = """\
+unit: plain
+shape: {k: 2}
+formats: {a: f16, b: f16, c: f32, d: f32}
+steps:
+  - multiply: {to: products}
+  - special_values: {of: [products, c]}
+  - align: {of: [products, c], fraction_bits: 24, rounding: toward_zero}
+  - sum: {of: [products, c], to: total}
+  - round: {of: total, rounding: toward_zero, overflow: infinity, zero: positive}
+"""
+
+
+def unit(text: str) -> Instruction:
+    return build_instruction(yamlfile.parse(text))
+
+
+def as_candidate(ins: Instruction) -> Candidate:
+    found = candidate(signature_of(ins), ins.program.operations, "given")
+    assert found is not None
+    return found
+
+
+def asked(ins: Instruction, each: int = 8) -> Bank:
+    """Questions with few terms and of every kind, with the unit's answers."""
+    bank = Bank(signature_of(ins))
+    for index, kind in enumerate(stimuli.KINDS):
+        operands = stimuli.generate(ins, kind, each, np.random.default_rng(index))
+        bank.add(kind, operands, ins.dot(**operands))
+    for kind, operands in simple(bank.takes, each, np.random.default_rng(99)):
+        bank.add(kind, operands, ins.dot(**operands))
+    return bank
+
+
+def changed(old: str, new: str) -> Instruction:
+    assert old in PLAIN
+    return unit(PLAIN.replace(old, new))
+
+
+BEFORE = "  - special_values: {of: [products, c]}\n"
+TOTAL = "  - sum: {of: [products, c], to: total}\n"
+NORMAL = "  - normalize: {of: products, fraction_bits: 7, rounding: toward_zero}\n"
+WANTED = {
+    "normalize": (BEFORE, BEFORE + NORMAL),
+    "flush": (BEFORE, f"  - flush: {{of: products, sign: positive}}\n{BEFORE}"),
+    "hidden bit": (
+        "  - multiply: {to: products}\n",
+        "  - hidden_bit: {of: a}\n  - multiply: {to: products}\n",
+    ),
+    "without c": (TOTAL, "  - sum: {of: products, to: total}\n"),
+    "round": (
+        BEFORE + "  - align: {of: [products, c], fraction_bits: 24, rounding: toward_zero}\n" + TOTAL,
+        "  - special_values: {of: [products, c]}\n"
+        "  - round: {of: products, to: partial, format: f16, rounding: nearest_even, overflow: infinity, "
+        "zero: signed}\n"
+        "  - align: {of: [partial, c], fraction_bits: 24, rounding: toward_zero}\n"
+        "  - sum: {of: [partial, c], to: total}\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WANTED)
+def test_a_step_more_or_another_register_is_one_change(name: str) -> None:
+    """The unit itself is among the neighbours of the plain one, which answers otherwise."""
+    box = changed(*WANTED[name])
+    bank, start = asked(box), as_candidate(unit(PLAIN))
+    assert wrong_of(bank, start) > 0
+    made = (move.apply(start) for move in rare(start))
+    assert any(one is not None and wrong_of(bank, one) == 0 for one in made)
+
+
+def test_every_change_is_a_unit_that_the_loader_takes() -> None:
+    start, bank, texts = as_candidate(unit(PLAIN)), asked(unit(PLAIN), 2), 0
+    for index, move in enumerate((*rare(start), *moves(start, Hints((0x7FFFFFFF,))))):
+        one = move.apply(start) if index % 23 == 0 else None
+        if one is None:
+            continue
+        text = unit_text(one.instruction)
+        assert text is not None
+        read = unit(text).dot(**bank.operands)
+        assert np.array_equal(read, one.dot(**bank.operands)), move.text
+        texts += 1
+    assert texts > 20
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("zero: positive", "zero: signed_underflow, subnormal_carry: lost"),
+        pytest.param(
+            "of: [products, c]}\n  - align",
+            "of: [products, c], nans: {c: payload, factor: 0x7FC00001}}\n  - align",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            "rounding: toward_zero}\n  - sum",
+            "rounding: toward_zero, maximum: [{of: [products, c], exponent: leading, plus: -1}]}\n  - sum",
+            marks=pytest.mark.long,
+        ),
+    ],
+)
+def test_keys_of_every_kind_are_fitted(old: str, new: str) -> None:
+    """Faults, causes of NaN words, what an exponent is the largest of: from the plain unit, with no hint."""
+    bank = asked(changed(old, new))
+    start = as_candidate(unit(PLAIN))
+    found = fit(bank, Fit(start, wrong_of(bank, start)), float("inf"), Effort.SINGLE)
+    assert found.wrong == 0, found.told
+
+
+def test_only_nans_of_operands_are_handed_on() -> None:
+    """A program that the reader of YAML would refuse is no candidate: the core does not look."""
+    steps = unit(PLAIN).program.operations[0].steps
+    for cause, word, taken in (("c", None, True), ("invalid_product", None, False), ("c", 1 << 32, False)):
+        changed_steps = [replace(s, nans=((cause, word),)) if s.op == "special_values" else s for s in steps]
+        one = unit(PLAIN).program.operations[0].with_steps(changed_steps)
+        assert (candidate(signature_of(unit(PLAIN)), [one], "given") is not None) == taken
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "hopper:mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+        "cdna3:v_mfma_f32_16x16x32_fp8_bf8",
+        "blackwell:tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X.m128n8k64.f32.e2m1.e2m1.ue4m3",
+    ],
+)
+def test_programs_tried_on_the_same_operands_answer_as_their_units(name: str) -> None:
+    ins = golden.instruction(*name.split(":", 1))
+    parts = [stimuli.generate(ins, kind, 4, np.random.default_rng(3)) for kind in stimuli.KINDS]
+    operands: dict[str, Any] = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+    trials = Trials(signature_of(ins), operands)
+    start = as_candidate(ins)
+    tried: Iterable[Candidate | None] = [start, *(move.apply(start) for move in [*rare(start)][::211])]
+    for one in filter(None, tried):
+        assert np.array_equal(trials.answers(one.program), one.dot(**operands))
+
+
+def test_the_trials_are_empty_where_no_operands_are() -> None:
+    ins = golden.instruction("hopper", "HMMA.16816.F32")
+    operands = {
+        key: codes[:0] for key, codes in stimuli.generate(ins, "wide", 1, np.random.default_rng(0)).items()
+    }
+    run: Callable[..., Any] = Trials(signature_of(ins), operands).answers
+    assert run(ins.program).shape == (0,)
