@@ -7,7 +7,8 @@ A file names its source and device once and holds tables of rows; a published on
 A row is one instruction with one or several numbers:
 
 - `completion`: cycles from issue to the result's next use, 1 warp, ILP 1, through C (`completion_a`: through
-  A; `completion_c`: through C where `completion` is through A and B; `single`: one instruction between two
+  A; `completion_c`: through C where `completion` is through A and B; `completion_published`: through C, in a
+  kernel as public benchmarks have it; `single`: one instruction between two
   readings of the clock, `empty`: none);
 - `points`: [warps, ILP, cycles of one round of ILP instructions, throughput] each;
 - `interval`: cycles from one instruction to the next, in a long sequence;
@@ -46,11 +47,11 @@ QUANTITIES = (
     "bank_conflicts",
 )
 _PLACEHOLDERS = ("shape", "ab", "cd", "suffix")
-_ASIDE = ("loop", "zeros", "alone", "link", "spread", "hash", "beside", "by")
+_ASIDE = ("loop", "zeros", "alone", "link", "spread", "hash", "beside", "by", "ends", "any_bits", "stalls")
 """What a row says of how it was measured."""
 _NUMBERS = (
-    *("value", "range", "text", "completion", "completion_a", "completion_c", "single", "empty"),
-    *("interval", "points", "ways", "sizes"),
+    *("value", "range", "text", "completion", "completion_a", "completion_c", "completion_published"),
+    *("single", "empty", "interval", "points", "ways", "sizes"),
 )
 
 
@@ -59,7 +60,8 @@ class Key:
     """What a figure measures; two figures of one key can be compared.
 
     variant: "SS" or "RS" for wgmma with A from shared memory or registers; "A" for a latency through operand
-    A, "C" for that through C of an emulated instruction; "single" for one instruction between two clocks and
+    A, "C" for that through C of an emulated instruction, "C, as published" for that of a kernel as public
+    benchmarks have it; "single" for one instruction between two clocks and
     "empty" for none; "2-way" and so on for bank conflicts; "x 3" where three were timed together; else "".
     warps and ilp are None where the source does not say; size: bytes of the data that a chain of loads runs
     through, or None.
@@ -269,6 +271,7 @@ def _row(row: Section, name: str, variant: str, quantity: str | None) -> Iterato
         ("completion", variant, "completion_latency"),
         ("completion_a", "A", "completion_latency"),
         ("completion_c", "C", "completion_latency"),
+        ("completion_published", "C, as published", "completion_latency"),
         ("single", "single", "completion_latency"),
         ("empty", "empty", "completion_latency"),
         ("interval", variant, "issue_interval"),

@@ -1,5 +1,5 @@
 """Throughput and latency of an instruction by warps and ILP, drawn as Figures 6, 7, 10, 11 and 15 of Sun
-et al. are."""
+et al. are; and the pictures of the other files of timings."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from golden.catalog.timing import Figure, load
+from golden.catalog.timing import Figure, load, names
 from golden.errors import FileFormatError, ToolMissing, no_match
 from golden.files.output import write_whole
-from golden.studies import kernel_plots
+from golden.studies import instruction_plots, kernel_plots
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -32,21 +32,16 @@ _COLOURS = ("#6673b3", "#2a7fb5", "#35a19b", "#86b84f", "#e0a030", "#d0553d")
 def draw(
     ours: str | Path, folder: Path, chosen: Sequence[str] | None = None, form: str = "svg"
 ) -> list[Path]:
-    """Writes a picture for each instruction, those of FIGURES by default; of a file with latencies by size,
-    or of whole products, all of these in one picture, by default; returns the files.
+    """Writes a picture for each instruction, those of FIGURES by default; returns the files.
+
+    Of other files by default: latencies by size, also with words nearer and farther; whole products; what
+    moves matrices (with the file without "_wmma", which holds ldmatrix); instructions by their number.
 
     Raises:
         ToolMissing: no matplotlib. UnknownNameError: an instruction has no points in the file.
         FileFormatError: it cannot be written.
     """
-    figures = load(ours)
-    if chosen is None and any(figure.key.size for figure in figures):
-        pictures = {"sizes": staircase(figures)}
-    elif chosen is None and any(figure.quantity == kernel_plots.MARK for figure in figures):
-        pictures = {"kernels": products(figures)}
-    else:
-        wanted = {name.replace("/", "_").replace(":", "_"): name for name in chosen} if chosen else FIGURES
-        pictures = {stem: picture(instruction, figures) for stem, instruction in wanted.items()}
+    pictures = _pictures(ours, load(ours), chosen)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -57,6 +52,21 @@ def draw(
         write_whole(path, partial(drawn.savefig, format=form, dpi=130, metadata=_metadata(form)))
         written.append(path)
     return written
+
+
+def _pictures(ours: str | Path, figures: list[Figure], chosen: Sequence[str] | None) -> dict[str, Picture]:
+    """The pictures by the stem of their file."""
+    if chosen is None and any(figure.key.size for figure in figures):
+        return {"sizes": staircase(figures), "strides": staircase(figures, strides=True)}
+    if chosen is None and any(figure.quantity == kernel_plots.MARK for figure in figures):
+        return {"kernels": products(figures)}
+    if chosen is None and instruction_plots.by_count(figures):
+        return {"clocks": clocks(figures)}
+    if chosen is None and any(figure.instruction.startswith("wmma.load") for figure in figures):
+        beside = str(ours).removesuffix("_wmma")
+        return {"moves": moves([*figures, *(load(beside) if beside in names() else [])])}
+    wanted = {name.replace("/", "_").replace(":", "_"): name for name in chosen} if chosen else FIGURES
+    return {stem: picture(instruction, figures) for stem, instruction in wanted.items()}
 
 
 def _metadata(form: str) -> dict[str, Any]:
@@ -96,25 +106,45 @@ def products(figures: Sequence[Figure]) -> Picture:
     return canvas
 
 
-def staircase(figures: Sequence[Figure]) -> Picture:
+def clocks(figures: Sequence[Figure]) -> Picture:
+    """Returns cycles by the number of instructions between two readings of the clock, of 64 and of 32 bits,
+    as a matplotlib figure, beside those of H. Abdelkhalik et al."""
+    canvas = _canvas()
+    left, right = canvas.subplots(1, 2, gridspec_kw=_MARGINS)
+    instruction_plots.fill_counts(left, right, figures, load("abdelkhalik_a100"))
+    canvas.suptitle(f"Table I of H. Abdelkhalik et al., {figures[0].device}", fontsize=11)
+    return canvas
+
+
+def moves(figures: Sequence[Figure]) -> Picture:
+    """Returns latency and throughput of what brings matrices into registers as a matplotlib figure."""
+    canvas = _canvas()
+    left, right = canvas.subplots(1, 2, gridspec_kw=_MARGINS | {"left": 0.22, "wspace": 0.05})
+    instruction_plots.fill_moves(left, right, figures)
+    canvas.suptitle(f"Matrices of 16 bits from memory to registers, {figures[0].device}", fontsize=11)
+    return canvas
+
+
+def staircase(figures: Sequence[Figure], strides: bool = False) -> Picture:
     """Returns the latency of loads by the size of their data as a matplotlib figure: each level of memory is
-    a step.
+    a step. With `strides` those with words nearer or farther than a line, and one of lines beside them.
 
     Raises:
         ToolMissing: no matplotlib. UnknownNameError: no latency by size in `figures`.
     """
-    swept = [figure for figure in figures if figure.key.size is not None]
+    swept = [f for f in figures if f.key.size is not None and _shown(f, strides)]
     if not swept:
         raise no_match("instruction with sizes", "", {figure.instruction for figure in figures})
     canvas = _canvas()
     axes = canvas.subplots(1, 1, gridspec_kw=_MARGINS)
-    for place, (name, variant) in enumerate(dict.fromkeys((f.instruction, f.key.variant) for f in swept)):
+    for place, (name, variant) in enumerate(_kinds(swept)):
         mine = [f for f in swept if (f.instruction, f.key.variant) == (name, variant)]
         points = sorted((figure.key.size or 0, figure.value or 0.0) for figure in mine)
         axes.plot(
             *zip(*points, strict=True),
             label=f"{name}{', ' * bool(variant)}{variant}",
             color=_COLOURS[place % len(_COLOURS)],
+            linestyle=("-", "--")[place // len(_COLOURS) % 2],
             marker="o",
             markersize=2.5,
             linewidth=1.2,
@@ -132,6 +162,17 @@ def staircase(figures: Sequence[Figure]) -> Picture:
     axes.grid(alpha=0.3)
     canvas.suptitle(f"Latency by the size of the data, {swept[0].device}", fontsize=11)
     return canvas
+
+
+def _shown(figure: Figure, strides: bool) -> bool:
+    """Whether a latency by size belongs to the picture of strides, or to the other."""
+    strided = figure.key.variant.startswith("stride ")
+    lines = figure.instruction == "ld.global.ca.u64" and not figure.key.variant
+    return strided or lines if strides else not strided
+
+
+def _kinds(swept: Sequence[Figure]) -> list[tuple[str, str]]:
+    return list(dict.fromkeys((figure.instruction, figure.key.variant) for figure in swept))
 
 
 def _size(nbytes: int) -> str:

@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.number.formats import from_float, get_format
-from hw_capture.bench import loops
+from hw_capture.bench import loops, stalls
 from hw_capture.bench.building import Progress, in_parallel
-from hw_capture.bench.clocks import clock_rate, state
+from hw_capture.bench.clocks import CLOCKS, Watch, elapsed
 from hw_capture.bench.programs import DATA_WORDS, ROUNDS, UNROLL, Program, Subject
-from hw_capture.errors import DeviceError, HwError, SassError
+from hw_capture.bench.records import Conditions
+from hw_capture.errors import HwError, SassError
 from hw_capture.gpu.device import Device, Kernel
 from hw_capture.kernels import kernels, toolchain
 
@@ -28,12 +29,13 @@ OPERANDS = ("random", "zeros")
 
 @dataclass(frozen=True)
 class Built:
-    """The compiled kernels of a subject, and what its timed loops hold
-    for one execution (SASS name to count)."""
+    """The compiled kernels of a subject, what its timed loops hold for one execution (SASS name to count),
+    and the cycles of one round that the code itself asks for, by chain (ILP 1)."""
 
     subject: Subject
     cubin: bytes
     loop: dict[str, int]
+    stalls: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -58,15 +60,12 @@ class Timing:
 
 @dataclass
 class Result:
-    """Everything of one run. `left_out` says which subjects were not measured, and why."""
+    """Everything of one run; what one execution becomes and the stall counts of its chains, by label."""
 
-    facts: dict[str, Any]
-    state_before: dict[str, str]
-    state_after: dict[str, str] = field(default_factory=dict)
-    sm_mhz: float = 0.0
+    conditions: Conditions
     loops: dict[str, dict[str, int]] = field(default_factory=dict)
+    stalls: dict[str, dict[str, float]] = field(default_factory=dict)
     timings: list[Timing] = field(default_factory=list)
-    left_out: dict[str, str] = field(default_factory=dict)
 
 
 def build(
@@ -85,9 +84,17 @@ def build(
 def _build(subject: Subject, target: str) -> Built | tuple[Subject, str]:
     try:
         cubin = toolchain.compile(subject.source(), target)
-        return Built(subject, cubin, check(subject, toolchain.disassemble(cubin)))
+        disassembly = toolchain.disassemble(cubin)
+        return Built(subject, cubin, check(subject, disassembly), _stalls(subject, cubin, disassembly))
     except HwError as error:
         return subject, str(error)
+
+
+def _stalls(subject: Subject, cubin: bytes, disassembly: str) -> dict[str, float]:
+    """The stall counts of a round, of the kernels of one warp's single chain."""
+    codes = loops.kernels(disassembly)
+    chains = [p for p in subject.programs() if p.ilp == 1 and not p.once and subject.lanes == 32]
+    return {p.chain: stalls.per_round(cubin, p.name, codes[p.name], UNROLL) for p in chains}
 
 
 def check(subject: Subject, disassembly: str) -> dict[str, int]:
@@ -115,23 +122,23 @@ def measure(
     repeats: int = 5,
     progress: Progress | None = None,
 ) -> Result:
-    """Runs everything that was built; raises DeviceError where the GPU fails."""
+    """Runs everything that was built; raises DeviceError where the GPU fails, or its clock was throttled."""
     everything = list(built)
-    result = Result(gpu.facts(), state())
+    watch = Watch(gpu)
+    result = Result(watch.conditions)
     buffers = _Buffers(gpu)
     for done, item in enumerate(everything):
         if isinstance(item, tuple):
-            result.left_out[item[0].label] = item[1]
+            result.conditions.left_out[item[0].label] = item[1]
             continue
         if progress:
             progress(item.subject.label, done, len(everything))
         module = gpu.load(item.cubin)
         result.loops[item.subject.label] = item.loop
-        if not result.sm_mhz:
-            result.sm_mhz = clock_rate(gpu, module.get("clock_rate"))
+        result.stalls[item.subject.label] = item.stalls
         for program in item.subject.programs():
             result.timings += _time(buffers, item.subject, program, module.get(program.name), repeats)
-    result.state_after = state()
+    watch.close()
     return result
 
 
@@ -141,6 +148,7 @@ class _Buffers:
     def __init__(self, gpu: Device) -> None:
         self.gpu = gpu
         self.sink = gpu.empty(1024 * 4, 0)
+        self.clocks = gpu.empty(CLOCKS)
         self._operands: dict[tuple[str, str], Any] = {}
 
     def operands(self, fmt: str, kind: str) -> Any:
@@ -171,19 +179,23 @@ def _time(
         held = buffers.operands(subject.operands, operands)
         for warps in (1,) if program.once else subject.warps():
             if warps * 32 <= most_threads:
-                runs = [_run(buffers, kernel, held, warps, rounds // UNROLL) for _ in range(repeats + 1)][1:]
+                runs = _runs(buffers, kernel, held, warps, rounds // UNROLL, repeats)
                 cycles = (statistics.median(runs), min(runs), max(runs))
                 yield Timing(
                     subject, program.chain, program.ilp, warps, operands, *(c / rounds for c in cycles)
                 )
 
 
-def _run(buffers: _Buffers, kernel: Kernel, operands: Any, warps: int, turns: int) -> int:
-    """Cycles of one launch."""
-    # Fresh: the clocks of the run before would pass for those of this one.
-    written = buffers.gpu.empty(16 * warps, 0)
-    kernel(operands, written, buffers.sink, np.uint32(turns), grid=1, block=warps * 32)
-    clocks = buffers.gpu.download(written, (warps, 2), np.uint64)
-    if not ((clocks[:, 0] > 0) & (clocks[:, 1] > clocks[:, 0])).all():
-        raise DeviceError(f"kernel {kernel.name}: it gave no time for some of its {warps} warps")
-    return int(clocks[:, 1].max() - clocks[:, 0].min())
+def _runs(
+    buffers: _Buffers, kernel: Kernel, operands: Any, warps: int, turns: int, repeats: int
+) -> list[int]:
+    """Cycles of each of `repeats` launches, after one that does not count."""
+    size = 16 * warps
+    # Emptied: the clocks of the launches before would pass for those of these.
+    buffers.gpu.fill(buffers.clocks, size * (repeats + 1), 0)
+    for run in range(repeats + 1):
+        place = np.uint64(int(buffers.clocks) + size * run)
+        kernel.launch(operands, place, buffers.sink, np.uint32(turns), grid=1, block=warps * 32)
+    buffers.gpu.wait(kernel.name)
+    clocks = buffers.gpu.download(buffers.clocks, (repeats + 1, warps, 2), np.uint64)
+    return elapsed(kernel.name, clocks)[1:]

@@ -25,7 +25,11 @@ class Code:
     labels: dict[str, int]
 
     def loop(self) -> list[str]:
-        """Returns the mnemonics of the longest loop that holds no other (from an earlier target to the
+        """Returns the mnemonics of the longest loop that holds no other."""
+        return [mnemonic(text) for _, text in self.loop_lines()]
+
+    def loop_lines(self) -> list[tuple[int, str]]:
+        """Returns address and text of the longest loop that holds no other (from an earlier target to the
         branch to it)."""
         spans = []
         for address, line in self.lines:
@@ -37,9 +41,7 @@ class Code:
                 if target < address:
                     spans.append((target, address))
         inner = [a for a in spans if not any(a != b and a[0] <= b[0] and b[1] <= a[1] for b in spans)]
-        bodies = [
-            [mnemonic(text) for place, text in self.lines if first <= place <= last] for first, last in inner
-        ]
+        bodies = [[line for line in self.lines if first <= line[0] <= last] for first, last in inner]
         return max(bodies, key=len, default=[])
 
     def names(self) -> list[str]:

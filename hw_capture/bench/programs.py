@@ -40,7 +40,8 @@ class Program:
     """One kernel: `chain` says what the time of one round means.
 
     chain: "c" (through C, or an address), "a" (through A), "group" (one wgmma, committed and waited for),
-    "steady" (wgmma after wgmma on one accumulator), "alone" (one, and a use of its result, between two
+    "steady" (wgmma after wgmma on one accumulator), "published" (through C, as public benchmarks have it),
+    "alone" (one, and a use of its result, between two
     readings of the clock) or "empty" (that use without it). once: whether one run is one round of one warp.
     """
 
@@ -100,8 +101,11 @@ class Subject:
             return [_warpgroup(self, self.ins, chain) for chain in ("group", "steady")]
         if self.group == "emulated":
             both = [_warp(self, self.ins, "a", ilp) for ilp in (1, 2)]
-            # 4 bits: a subroutine, of which nothing can be merged or hoisted.
-            return [*both, _warp(self, self.ins, "c", 1)] if self.ins.formats["a"].bits == 4 else both
+            if self.ins.formats["a"].bits != 4:
+                return both
+            # A subroutine, of which nothing can be merged or hoisted.
+            through_c = [_warp(self, self.ins, "c", 1)]
+            return [*both, *through_c, *([] if self.ins.sparse else [_published(self.ins)])]
         chains = [_warp(self, self.ins, "c", ilp) for ilp in ILPS]
         if self.group == "wmma":
             return [*chains, *(_alone(self.ins, chain) for chain in ("alone", "empty"))]
@@ -194,6 +198,17 @@ def _warp(subject: Subject, ins: Instruction, chain: str, ilp: int) -> Program:
     name = f"{chain}_{ilp}"
     parts = {"setup": setup, "step": step, "finish": _store(d, "d", ilp)}
     return Program(name, chain, ilp, _render(name, ins.name, ilp, parts))
+
+
+def _published(ins: Instruction) -> Program:
+    """A chain through C in the way of the public benchmarks."""
+    a, b, c, d = (kernels.registers(ins, operand) for operand in "abcd")
+    setup = _load(a, "a", 0) + _load(b, "b", 1031) + _load(c, "c", 0, zero=True) + _load(d, "d", 64, chains=1)
+    numbers = {"unroll": UNROLL, "rounds": ROUNDS[32], "count": d.count}
+    text = template("published").render(
+        name="published", title=ins.name, setup=setup, finish=_store(d, "d", 1), **numbers
+    )
+    return Program("published", "published", 1, text)
 
 
 def _alone(ins: Instruction, chain: str) -> Program:

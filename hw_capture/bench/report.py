@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import statistics
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from hw_capture.bench.bench import Result, Timing
 from hw_capture.bench.programs import ROUNDS, UNROLL, Subject
-from hw_capture.kernels import toolchain
+from hw_capture.bench.records import head, table
 
 _TITLES = {
     "mma": "Native mma.sync",
@@ -28,6 +26,16 @@ _TITLES = {
     "emulated": "mma that the compiler makes of other instructions; a chain through A and B with one LOP3 a "
     "register of B",
 }
+_COMMENTS = (
+    "Written by `mmagold bench-gpu`. A point is [warps, ILP, cycles of one round, throughput]; random "
+    "operands. `zeros`:",
+    "cycles with zeros by cycles with random operands, the median of all points. `loop`: SASS of one "
+    "instruction.",
+    "completion: the shortest round of one warp. completion_a: the same through A, ILP 1. interval: from "
+    "one to the next.",
+    "`stalls`: cycles of a round, ILP 1, that the code itself asks for, by chain: scoreboards and jumps "
+    "come on top.",
+)
 _COLUMNS = (
     "instruction",
     "variant",
@@ -58,67 +66,37 @@ def csv_text(result: Result) -> str:
 
 def yaml_text(result: Result, architecture: str, repeats: int) -> str:
     """Returns the file: where and how it was measured, then a table for each group."""
-    device = result.facts["name"]
-    measured = {
-        "date": f"{datetime.now(UTC):%Y-%m-%d}",
-        **result.facts,
-        "nvcc": toolchain.version(toolchain.require("nvcc")),
-        "sm_clock_mhz_while_working": round(result.sm_mhz),
+    how = {
         "rounds": {"warp": ROUNDS[32], "warpgroup": ROUNDS[128]},
         "unroll": UNROLL,
         "runs": repeats,
-        "state_before": result.state_before,
-        "state_after": result.state_after,
-        "left_out": result.left_out,
     }
-    lines = [
-        "# Written by `mmagold bench-gpu`. A point is [warps, ILP, cycles of one round, throughput]; random "
-        "operands. `zeros`:",
-        "# cycles with zeros by cycles with random operands, the median of all points. `loop`: SASS of one "
-        "instruction.",
-        "# completion: the shortest round of one warp. completion_a: the same through A, ILP 1. interval: "
-        "from one to the next.",
-        f"source: mmagold bench-gpu on one multiprocessor of an {device}, clock64, the median of {repeats} "
-        "runs",
-        f"device: {device}",
-        f"architecture: {architecture}",
-        "measured:",
-        *(f"  {key}: {_value(value)}" for key, value in measured.items()),
-        "tables:",
-    ]
+    source = (
+        f"mmagold bench-gpu on one multiprocessor of an {{device}}, clock64, the median of {repeats} runs"
+    )
+    lines = head(result.conditions, architecture, _COMMENTS, source, how)
     subjects = list(dict.fromkeys(timing.subject for timing in result.timings))
-    for group in _TITLES:
+    timings: dict[str, list[Timing]] = {subject.label: [] for subject in subjects}
+    for timing in result.timings:
+        timings[timing.subject.label].append(timing)
+    for group, title in _TITLES.items():
         chosen = [subject for subject in subjects if subject.group == group]
-        if not chosen:
-            continue
-        lines += [
-            f"  - table: {group}",
-            f"    title: {_value(_TITLES[group])}",
-            f"    unit: {chosen[0].unit}",
-            "    rows:",
-        ]
-        for subject in chosen:
-            lines.append(
-                _row(
-                    subject, [t for t in result.timings if t.subject is subject], result.loops[subject.label]
-                )
-            )
+        rows = [_row(subject, timings[subject.label], result) for subject in chosen]
+        lines += table(group, title, rows, chosen[0].unit if chosen else "")
     return "\n".join(lines) + "\n"
 
 
-def _value(value: Any) -> str:
-    """A value as YAML on one line; JSON is YAML, but for the space that a colon needs."""
-    return json.dumps(value, separators=(", ", ": "))
-
-
-def _row(subject: Subject, timings: Sequence[Timing], loop: dict[str, int]) -> str:
-    """One instruction on one line."""
+def _row(subject: Subject, timings: Sequence[Timing], result: Result) -> dict[str, Any]:
+    """One instruction."""
+    loop, stalls = (held.get(subject.label, {}) for held in (result.loops, result.stalls))
     drawn = [t for t in timings if t.operands == "random"]
     row: dict[str, Any] = {"instruction": subject.name}
     if subject.variant:
         row["variant"] = subject.variant
     row |= summary(subject, drawn)
     row |= {"zeros": round(_zeros(timings), 3), "loop": loop}
+    if stalls:
+        row["stalls"] = {chain: round(cycles, 2) for chain, cycles in stalls.items()}
     row["points"] = [
         [t.warps, t.ilp, round(t.cycles, 2), round(t.throughput, 1)]
         for t in drawn
@@ -126,7 +104,7 @@ def _row(subject: Subject, timings: Sequence[Timing], loop: dict[str, int]) -> s
     ]
     if not loop:
         del row["loop"]
-    return f"      - {_value(row)}"
+    return row
 
 
 def _main(subject: Subject) -> str:
@@ -140,7 +118,8 @@ def summary(subject: Subject, timings: Sequence[Timing]) -> dict[str, float]:
     The completion latency is the shortest round of one warp: no round can be shorter. With ILP 1 it may be
     longer, since ptxas fills a gap of 16 cycles with a NOP that costs one more.
 
-    Of an emulated instruction it is that through A and B, `completion_c` that through C. `single`: one
+    Of an emulated instruction it is that through A and B, `completion_c` that through C,
+    `completion_published` that of the kernel of public benchmarks. `single`: one
     instruction and a use of its result, `empty`: that use; the two overlap, so that no difference is taken.
 
     wgmma occupies all four sub-cores: its interval is that of one warpgroup.
@@ -154,6 +133,7 @@ def summary(subject: Subject, timings: Sequence[Timing]) -> dict[str, float]:
     if "a" in first:
         through, chain = ("completion_c", "c") if subject.group == "emulated" else ("completion_a", "a")
         found |= {through: first[chain]} if chain in first else {}
+        found |= {"completion_published": first["published"]} if "published" in first else {}
     found |= {key: first[chain] for key, chain in (("single", "alone"), ("empty", "empty")) if chain in first}
     if subject.lanes == 128:
         found["interval"] = first["steady"]

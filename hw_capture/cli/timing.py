@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -50,7 +50,9 @@ def bench_gpu(
     group: Annotated[Group, typer.Option("--group", help="What to measure.")] = Group.MATRIX,
     arch: Annotated[str, typer.Option("--arch", help="Architecture of the GPU.")] = "hopper",
     only: Annotated[str, typer.Option("--only", metavar="TEXT", help="Only what has this in its name.")] = "",
-    runs: Annotated[int, typer.Option("--runs", min=1, help="Runs of each point; the median counts.")] = 5,
+    runs: Annotated[
+        int, typer.Option("--runs", min=1, max=200, help="Runs of each point; the median counts.")
+    ] = 5,
     gpu: Annotated[int, typer.Option("--gpu", min=0, help="Number of the GPU.")] = 0,
     compile_only: Annotated[
         bool, typer.Option("--compile-only", help="Build and check the loops; needs no GPU.")
@@ -75,7 +77,7 @@ def bench_gpu(
             wanted.record(Run(arch, gpu, runs, out, csv), progress)
 
 
-def _wanted(group: Group, arch: str, only: str) -> Measured:
+def _wanted(group: Group, arch: str, only: str) -> Measured[Any, Any]:
     """The measurements of a group; raises OperandError where none has `only` in its name."""
     from hw_capture.cli.timing_groups import Matrix, Memory, Scalar
 
@@ -239,6 +241,56 @@ def _place(key: Key) -> str:
 def _letter(notes: list[str], reason: str) -> str:
     """What stands in the table for a reason, which stands below it."""
     return chr(ord("a") + notes.index(reason)) if reason else ""
+
+
+@timing_app.command()
+def rerun(
+    first: Annotated[
+        str, typer.Argument(help="A file of spec/timing, or a path.", autocompletion=_tables, metavar="FIRST")
+    ],
+    second: Annotated[str, typer.Argument(help="Another recording of the same.", metavar="SECOND")],
+    tolerance: Annotated[
+        float, typer.Option("--tolerance", min=0, help="Percent that count as the same.")
+    ] = 1.0,
+    as_json: Json = False,
+) -> None:
+    """Compares two recordings by the same code: which figures came again."""
+    from golden.catalog.timing import load
+    from golden.explain.terminal import HouseConsole, table
+    from hw_capture.bench.reruns import compare as compared
+
+    found = compared(load(first), load(second), tolerance / 100)
+    if as_json:
+        rows_ = [
+            {
+                "kind": g.kind,
+                "figures": g.figures,
+                "within": g.within,
+                "worst": g.worst,
+                **vars(g.first.key),
+                "first": g.first.value,
+                "second": g.second.value,
+            }
+            for g in found
+        ]
+        typer.echo(json.dumps(rows_, indent=1))
+        return
+    rows = table("kind", "figures>", "within>", "worst>", "first>", "second>", "of")
+    for g in found:
+        key = g.first.key
+        place = "" if key.warps is None else f"{key.warps} warps, ILP {key.ilp}"
+        name = ", ".join(part for part in (key.instruction, _place(key), place) if part)
+        numbers = (
+            f"{g.figures}",
+            f"{g.within}",
+            f"{g.worst:.4f}",
+            f"{g.first.value:g}",
+            f"{g.second.value:g}",
+        )
+        rows.add_row(g.kind, *numbers, name)
+    HouseConsole().print(rows)
+    figures, within = (sum(getattr(g, name) for g in found) for name in ("figures", "within"))
+    typer.echo(f"{within} of {figures} figures within {tolerance:g} %")
 
 
 @timing_app.command()

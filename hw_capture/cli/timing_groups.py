@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Sequence
 from contextlib import closing
-from typing import Protocol
+from typing import Any, Generic, TypeVar
 
 import typer
 
@@ -13,31 +15,77 @@ from hw_capture.bench.building import Progress
 from hw_capture.bench.memory import bench as memory_bench
 from hw_capture.bench.memory import report as memory_report
 from hw_capture.bench.memory.programs import CHAINS, FLOWS
+from hw_capture.bench.programs import Subject
+from hw_capture.bench.records import Conditions
 from hw_capture.bench.scalar import bench as scalar_bench
 from hw_capture.bench.scalar import report as scalar_report
-from hw_capture.bench.scalar.instructions import OPERATIONS
+from hw_capture.bench.scalar.instructions import OPERATIONS, Operation
+from hw_capture.bench.scalar.programs import Built as BuiltScalar
 from hw_capture.cli.timing_run import Run
 from hw_capture.errors import HwError
 from hw_capture.gpu import device
 from hw_capture.record.capture import target_for
 
+Built = TypeVar("Built")
+Result = TypeVar("Result")
+_LOOPS, _CHAINS = "loops", "chains"
 
-class Measured(Protocol):
-    """One group."""
 
+class Measured(ABC, Generic[Built, Result]):
+    """One group: what is chosen, how it is built, measured and written."""
+
+    parts = _LOOPS
+    """What holds an instruction."""
+
+    @abstractmethod
     def compile_only(self, target: str, progress: Progress) -> None:
         """Builds every kernel and prints what its loop holds; raises HwError where one is wrong."""
 
     def record(self, run: Run, progress: Progress) -> None:
         """Measures and writes; raises HwError where something could not be measured."""
+        with device.open(run.gpu) as gpu:
+            built = self._built(target_for(run.arch, gpu.facts()), progress)
+            result = self._measured(gpu, built, run.runs, progress)
+        self._write(result, run)
+        conditions = self._conditions(result)
+        for label, reason in conditions.left_out.items():
+            typer.echo(f"left out: {label}: {reason}", err=True)
+        typer.echo(f"{self._counts(result)}, SM clock {conditions.sm_mhz:.0f} MHz")
+        self._check_whole(result)
+
+    @abstractmethod
+    def _built(self, target: str, progress: Progress) -> Built:
+        """Everything, compiled and checked."""
+
+    @abstractmethod
+    def _measured(self, gpu: device.Device, built: Built, runs: int, progress: Progress) -> Result:
+        """Everything, measured."""
+
+    @abstractmethod
+    def _write(self, result: Result, run: Run) -> None:
+        """Writes the files that were asked for."""
+
+    @abstractmethod
+    def _conditions(self, result: Result) -> Conditions:
+        """Under which it was measured."""
+
+    @abstractmethod
+    def _counts(self, result: Result) -> str:
+        """How much was measured, in words."""
+
+    def _check_whole(self, result: Result) -> None:
+        """Raises HwError where something is missing that should be there."""
+
+    def _say_holds(self, right: int, everything: int) -> None:
+        typer.echo(f"{right} of {everything} {self.parts} hold their instruction")
 
 
-class Matrix:
+class Matrix(Measured[list[Any], bench.Result]):
     """Matrix instructions, and what moves matrices."""
 
     def __init__(self, arch: str, only: str) -> None:
         everything = subjects.all_subjects(arch)
-        self._chosen = subjects.select(everything, only)
+        self._chosen: Sequence[Subject] = subjects.select(everything, only)
         if not self._chosen:
             raise no_match(f"measured instruction of {arch}", only, (subject.name for subject in everything))
 
@@ -46,40 +94,42 @@ class Matrix:
         right = 0
         with closing(bench.build(self._chosen, target, progress)) as built:
             for item in built:
-                if isinstance(item, tuple):
-                    typer.echo(f"{item[0].label}: {item[1]}")
-                else:
-                    right += 1
-                    loop = ", ".join(f"{n} x {name}" for name, n in item.loop.items())
-                    typer.echo(f"{item.subject.label}: {loop or 'a subroutine'}")
-        typer.echo(f"{right} of {len(self._chosen)} loops hold their instruction")
+                right += not isinstance(item, tuple)
+                typer.echo(_loop_text(item))
+        self._say_holds(right, len(self._chosen))
         if wrong := len(self._chosen) - right:
             raise HwError(f"{wrong} of {len(self._chosen)} loops do not hold their instruction")
 
-    def record(self, run: Run, progress: Progress) -> None:
-        """Measures and writes."""
-        with device.open(run.gpu) as gpu:
-            with closing(bench.build(self._chosen, target_for(run.arch, gpu.facts()), progress)) as loops:
-                built = list(loops)
-            result = bench.measure(gpu, built, run.runs, progress)
+    def _built(self, target: str, progress: Progress) -> list[Any]:
+        return _all(bench.build(self._chosen, target, progress))
+
+    def _measured(self, gpu: device.Device, built: list[Any], runs: int, progress: Progress) -> bench.Result:
+        return bench.measure(gpu, built, runs, progress)
+
+    def _write(self, result: bench.Result, run: Run) -> None:
         if result.timings:
             run.write(report.yaml_text(result, run.arch, run.runs), report.csv_text(result))
-        _say_left_out(result.left_out)
-        typer.echo(
-            f"{len(result.loops)} instructions, {len(result.timings)} points, "
-            f"SM clock {result.sm_mhz:.0f} MHz"
-        )
+
+    def _conditions(self, result: bench.Result) -> Conditions:
+        return result.conditions
+
+    def _counts(self, result: bench.Result) -> str:
+        return f"{len(result.loops)} instructions, {len(result.timings)} points"
+
+    def _check_whole(self, result: bench.Result) -> None:
         measured = {timing.subject.label for timing in result.timings}
         if missing := [subject.label for subject in self._chosen if subject.label not in measured]:
             count = f"{len(missing)} of {len(self._chosen)}"
             raise HwError(f"{count} instructions were not measured, such as {missing[0]}")
 
 
-class Scalar:
+class Scalar(Measured[list[Any], scalar_bench.Result]):
     """Scalar instructions."""
 
+    parts = _CHAINS
+
     def __init__(self, only: str) -> None:
-        self._chosen = scalar_bench.select(only)
+        self._chosen: Sequence[Operation] = scalar_bench.select(only)
         if not self._chosen:
             raise no_match("timed scalar instruction", only, (operation.name for operation in OPERATIONS))
 
@@ -88,33 +138,34 @@ class Scalar:
         right = 0
         with closing(scalar_bench.build(self._chosen, target, progress)) as built:
             for item in built:
-                if isinstance(item, tuple):
-                    typer.echo(f"{item[0]}: {scalar_report.CHANGED}{item[1]}")
-                else:
-                    right += 1
-                    typer.echo(f"{item.operation.name}: {item.plan.link}: {scalar_report.sass(item)}")
-        typer.echo(f"{right} of {len(self._chosen)} chains hold their instruction")
+                right += not isinstance(item, tuple)
+                typer.echo(_chain_text(item))
+        self._say_holds(right, len(self._chosen))
         if not right:
             raise HwError("no chain holds its instruction")
 
-    def record(self, run: Run, progress: Progress) -> None:
-        """Measures and writes."""
-        with device.open(run.gpu) as gpu:
-            target = target_for(run.arch, gpu.facts())
-            with closing(scalar_bench.build(self._chosen, target, progress)) as loops:
-                built = list(loops)
-            result = scalar_bench.measure(gpu, built, run.runs, progress)
+    def _built(self, target: str, progress: Progress) -> list[Any]:
+        return _all(scalar_bench.build(self._chosen, target, progress))
+
+    def _measured(
+        self, gpu: device.Device, built: list[Any], runs: int, progress: Progress
+    ) -> scalar_bench.Result:
+        return scalar_bench.measure(gpu, built, runs, progress)
+
+    def _write(self, result: scalar_bench.Result, run: Run) -> None:
         if not result.timed:
             raise HwError("no chain holds its instruction: nothing was timed")
         run.write(scalar_report.yaml_text(result, run.arch, run.runs), scalar_report.csv_text(result))
-        _say_left_out(result.conditions.left_out)
+
+    def _conditions(self, result: scalar_bench.Result) -> Conditions:
+        return result.conditions
+
+    def _counts(self, result: scalar_bench.Result) -> str:
         points = sum(len(timed.points) for timed in result.timed)
-        typer.echo(
-            f"{len(result.timed)} instructions, {points} points, SM clock {result.conditions.sm_mhz:.0f} MHz"
-        )
+        return f"{len(result.timed)} instructions, {points} points"
 
 
-class Memory:
+class Memory(Measured[memory_bench.Built, memory_bench.Result]):
     """Memory: all of it, or nothing."""
 
     def __init__(self, only: str) -> None:
@@ -125,24 +176,43 @@ class Memory:
 
     def compile_only(self, target: str, progress: Progress) -> None:
         """Builds every kernel, which checks its loop, and prints what they are."""
-        memory_bench.build(target)
+        self._built(target, progress)
         titles = [chain.title for chain in CHAINS] + [flow.title for flow in FLOWS]
         typer.echo("\n".join(titles))
-        typer.echo(f"{len(titles)} of {len(titles)} loops hold their instruction")
+        self._say_holds(len(titles), len(titles))
 
-    def record(self, run: Run, progress: Progress) -> None:
-        """Measures and writes."""
-        with device.open(run.gpu) as gpu:
-            built = memory_bench.build(target_for(run.arch, gpu.facts()))
-            result = memory_bench.measure(gpu, built, run.runs, progress)
+    def _built(self, target: str, progress: Progress) -> memory_bench.Built:
+        return memory_bench.build(target)
+
+    def _measured(
+        self, gpu: device.Device, built: memory_bench.Built, runs: int, progress: Progress
+    ) -> memory_bench.Result:
+        return memory_bench.measure(gpu, built, runs, progress)
+
+    def _write(self, result: memory_bench.Result, run: Run) -> None:
         run.write(memory_report.yaml_text(result, run.arch, run.runs), memory_report.csv_text(result))
-        _say_left_out(result.conditions.left_out)
-        typer.echo(
-            f"{len(result.samples)} latencies, {len(result.streams)} bandwidths, "
-            f"SM clock {result.conditions.sm_mhz:.0f} MHz"
-        )
+
+    def _conditions(self, result: memory_bench.Result) -> Conditions:
+        return result.conditions
+
+    def _counts(self, result: memory_bench.Result) -> str:
+        return f"{len(result.samples)} latencies, {len(result.streams)} bandwidths"
 
 
-def _say_left_out(left_out: dict[str, str]) -> None:
-    for label, reason in left_out.items():
-        typer.echo(f"left out: {label}: {reason}", err=True)
+def _all(building: Generator[Any, None, None]) -> list[Any]:
+    """Everything that is built; an interrupt stops the compilers."""
+    with closing(building):
+        return list(building)
+
+
+def _loop_text(item: bench.Built | tuple[Subject, str]) -> str:
+    if isinstance(item, tuple):
+        return f"{item[0].label}: {item[1]}"
+    loop = ", ".join(f"{n} x {name}" for name, n in item.loop.items())
+    return f"{item.subject.label}: {loop or 'a subroutine'}"
+
+
+def _chain_text(item: BuiltScalar | tuple[str, str]) -> str:
+    if isinstance(item, tuple):
+        return f"{item[0]}: {scalar_report.CHANGED}{item[1]}"
+    return f"{item.operation.name}: {item.plan.link}: {scalar_report.sass(item)}"

@@ -1,8 +1,9 @@
 """Times memory on a GPU: chains of one thread or warp, sizes swept, and flows of all multiprocessors.
 
 A chain runs once to bring its data near, then is timed: cycles by accesses. Sizes go from 1 KiB to 8 GiB in
-quarters of an octave, words 128 bytes apart in scattered order; one line in each page of 2 MiB shows
-what the TLBs reach. A buffer larger than the GPU's memory is left out, and said.
+quarters of an octave, words 128 bytes apart in scattered order, and in octaves with the words nearer and
+farther; one line in each page of 2 MiB shows what the TLBs reach. A buffer larger than the GPU's memory is
+left out, and said.
 """
 
 from __future__ import annotations
@@ -29,6 +30,14 @@ from hw_capture.kernels.sass import mnemonic
 LINE, PAGE = 128, 2 << 20
 SMALLEST, LARGEST = 1 << 10, 8 << 30
 PAGES = 32768
+PLACES = 64
+"""Lines at which an access of one line is timed: the L2 is near or far, by the address."""
+BASES = 16
+"""Places of a small buffer, for the same reason."""
+_SMALL = 256 << 10
+_REGION = 1 << 30
+STRIDES = (8, 16, 32, 64, 256, 512, 1 << 10, 4 << 10, 16 << 10, 64 << 10)
+"""Bytes between words, beside those of LINE."""
 LEVELS = {"ca": 16 << 10, "cg": 4 << 20, "cv": 1 << 30}
 """The size whose latency stands for a load: it lies in the L1, in the L2, in neither."""
 LONGEST = 8192
@@ -38,7 +47,10 @@ _SPARE = 2 << 30
 _LEAST = 64 << 20
 _BLOCK = 512
 _FLOW_BYTES = 4 << 30
-_TOUCHED = 512 << 20
+_TOUCHED = 4 << 20
+"""Lines that are brought near before a chase, at most."""
+_MOST_WORDS = 1 << 20
+_STRIDED = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -86,6 +98,18 @@ class Result:
 def sizes(smallest: int = SMALLEST, largest: int = LARGEST) -> list[int]:
     """Sizes in quarters of an octave: 4, 5, 6 and 7 times powers of two."""
     return [m << j for j in range(60) for m in (4, 5, 6, 7) if smallest <= m << j <= largest]
+
+
+def strided(stride: int) -> list[int]:
+    """Sizes in octaves of chases through words `stride` bytes apart: from 4 words to 2^20 of them, or more of
+    words that lie near."""
+    most = max(_STRIDED, _MOST_WORDS * stride)
+    return [stride << n for n in range(2, 40) if stride << n <= most]
+
+
+def _loads(words: int) -> int:
+    """Loads of a chase: each word once, within limits, in whole turns."""
+    return -(-min(max(words, ROUNDS), LONGEST) // 16) * 16
 
 
 def build(target: str) -> Built:
@@ -139,7 +163,7 @@ def measure(gpu: Device, built: Built, repeats: int = 5, progress: Progress | No
     watch = Watch(gpu)
     result = Result(watch.conditions, bus_bits=gpu.memory_bus_bits)
     bench = _Bench(gpu, gpu.load(built.cubin), repeats)
-    steps = (bench.short, bench.constants, bench.caches, bench.pages)
+    steps = (bench.short, bench.constants, bench.caches, bench.strides, bench.pages)
     for done, step in enumerate(steps):
         if progress:
             progress(step.__name__, done, len(steps) + 1)
@@ -178,22 +202,26 @@ class _Bench:
         name: str,
         first: int | Sequence[int],
         size: int,
-        stride: int,
+        stride: int | Sequence[int],
         warm: int,
         rounds: int,
         threads: int = 1,
         grid: int = 1,
+        apart: int = LINE,
     ) -> tuple[float, float, float]:
-        """Cycles of one access: median, least and most of the runs; `first`: one for all or each its own."""
+        """Cycles of one access: median, least and most of the runs, or where `first` names a place for each
+        run their mean instead of the median; so may `stride`. `apart`: bytes between what is brought near."""
         kernel = self.module.get(name)
         found = []
-        for run in range(self.repeats):
+        places = [first] * self.repeats if isinstance(first, int) else first
+        strides = [stride] * len(places) if isinstance(stride, int) else stride
+        for place, step in zip(places, strides, strict=True):
             self.gpu.fill(self.clocks, 16, 0)
-            place = first if isinstance(first, int) else first[run]
             arguments = (
                 np.uint64(place),
                 np.uint64(size),
-                np.uint64(stride),
+                np.uint64(step),
+                np.uint32(apart),
                 np.uint32(warm),
                 np.uint32(rounds),
             )
@@ -202,10 +230,18 @@ class _Bench:
             if not 0 < start < stop:
                 raise DeviceError(f"kernel {name}: it gave no time")
             found.append((stop - start) / rounds)
-        return statistics.median(found), min(found), max(found)
+        middle = statistics.median if isinstance(first, int) else statistics.fmean
+        return middle(found), min(found), max(found)
 
-    def _sample(self, name: str, variant: str, size: int | None, *given: int) -> Sample:
-        return Sample(self._chains[name].instruction, variant, size, *self._cycles(name, *given))
+    def _sample(
+        self, name: str, variant: str, size: int | None, first: int | Sequence[int], *given: int
+    ) -> Sample:
+        return Sample(self._chains[name].instruction, variant, size, *self._cycles(name, first, *given))
+
+    def _places(self, count: int, apart: int, region: int = _REGION) -> list[int]:
+        """Places in the first GiB of the buffer, or what there is of it, that many bytes apart or more."""
+        most = min(region, self.size) // apart
+        return [self.first + apart * int(k) for k in self._rng.integers(0, most, count)]
 
     def _local(self) -> Iterator[Sample]:
         for size in sizes(SMALLEST, 16 << 10):
@@ -215,8 +251,8 @@ class _Bench:
     def short(self) -> Iterator[Sample]:
         """What has no size: shared memory, stores, atomics, copies, barriers."""
         yield from self.local
-        self.gpu.fill(self.buffer, 1 << 20, 0)
-        first = self.first
+        self.gpu.fill(self.buffer, _LEAST, 0)
+        places = self._places(PLACES, COPIES[-1], _LEAST)
         yield self._sample("ld_shared_u32", "", None, 0, 0, 0, ROUNDS, ROUNDS)
         for ranks in programs.CLUSTERS:
             for rank in range(ranks):
@@ -224,15 +260,19 @@ class _Bench:
                 cycles = self._cycles(f"ld_cluster_{ranks}", 0, rank, 0, ROUNDS, ROUNDS, 32, ranks)
                 yield Sample("ld.shared::cluster.u32", variant, None, *cycles)
         for name, chain in self._chains.items():
+            self.gpu.fill(self.buffer, _LEAST, 0)  # a copy adds what it brings to the address of the next
             if name.startswith("st_") or chain.instruction.startswith("cp.async.c"):
-                yield self._sample(name, "", None, first, 0, 4, ROUNDS, ROUNDS)
+                where: int | list[int] = 0 if chain.instruction.startswith("st.shared") else places
+                yield self._sample(name, "", None, where, 0, 4, ROUNDS, ROUNDS)
             elif name.startswith("atom_"):
-                yield self._sample(name, "1 lane", None, first, 0, 4, ROUNDS, ROUNDS, 1)
-                yield self._sample(name, "32 lanes, one word", None, first, 0, 0, ROUNDS, ROUNDS, 32)
+                where = 0 if chain.instruction.startswith("atom.shared") else places
+                yield self._sample(name, "1 lane", None, where, 0, 4, ROUNDS, ROUNDS, 1)
+                yield self._sample(name, "32 lanes, one word", None, where, 0, 0, ROUNDS, ROUNDS, 32)
                 stride = 8 if name.endswith("64") else 4
-                yield self._sample(name, "32 lanes, a word each", None, first, 0, stride, ROUNDS, ROUNDS, 32)
+                yield self._sample(name, "32 lanes, a word each", None, where, 0, stride, ROUNDS, ROUNDS, 32)
+        self.gpu.fill(self.buffer, _LEAST, 0)
         for size in COPIES:
-            yield self._sample("cp_async_bulk", f"{size} B", None, first, size, 0, 32, 128)
+            yield self._sample("cp_async_bulk", f"{size} B", None, places, size, 0, 32, 128)
         yield self._sample("mbarrier_arrive", "", None, 0, 0, 0, 256, ROUNDS)
 
     def constants(self) -> Iterator[Sample]:
@@ -250,25 +290,44 @@ class _Bench:
         """Loads by size, with each operator; and those that load an index."""
         for size in sizes():
             if size > self.size:
-                self.left_out[f"ld.global by size, {size} B"] = (
-                    f"too little memory: {self.size} B could be had"
-                )
+                self._too_little("size", size)
                 continue
             count = size // LINE
-            loads = -(-min(max(count, ROUNDS), LONGEST) // 16) * 16
-            self._filled(self.first, count, LINE, 1)
-            yield from (self._chased(operator, size, loads) for operator in LEVELS)
+            bases = self._laid(count, LINE)
+            yield from (self._chased(operator, "", count, LINE, bases) for operator in LEVELS)
             if size in (LEVELS["ca"], LEVELS["cg"]):
-                yield from self._indexed(size, loads)
+                yield from self._indexed(size, _loads(count))
 
-    def _chased(self, operator: str, size: int, loads: int) -> Sample:
+    def strides(self) -> Iterator[Sample]:
+        """Loads by size with words nearer than a line, and farther: what a line, a set and a page hold."""
+        for stride in STRIDES:
+            for size in strided(stride):
+                if size > self.size:
+                    self._too_little(f"stride {stride} B", size)
+                    continue
+                bases = self._laid(size // stride, stride)
+                yield self._chased("ca", f"stride {stride} B", size // stride, stride, bases)
+
+    def _laid(self, count: int, stride: int) -> list[int]:
+        """Fills the words of a chase, of a small one at BASES places; returns where."""
+        bases = self._places(BASES, _SMALL) if count * stride <= _SMALL else [self.first]
+        for base in bases:
+            self._filled(base, count, stride, 1)
+        return bases
+
+    def _chased(self, operator: str, variant: str, count: int, stride: int, bases: list[int]) -> Sample:
         """One chase; through more than it loads it begins elsewhere in each run: what was loaded is near."""
-        count = size // LINE if size > loads * LINE else 1
-        places = [self.first + LINE * int(k) for k in self._rng.integers(0, count, self.repeats)]
-        name = f"ld_global_{operator}_u64"
-        near = size if size <= _TOUCHED else 0
-        cycles = self._cycles(name, places, near, self.first, loads, loads, 1024)
-        return Sample(f"ld.global.{operator}.u64", "", size, *cycles)
+        loads = _loads(count)
+        words = count if count > loads else 1
+        starts = bases if len(bases) > 1 else bases * self.repeats
+        places = [base + stride * int(self._rng.integers(0, words)) for base in starts]
+        name, apart = f"ld_global_{operator}_u64", max(stride, LINE)
+        near = count * stride if count * stride // apart <= _TOUCHED else 0
+        cycles = self._cycles(name, places, near, starts, loads, loads, 1024, apart=apart)
+        return Sample(f"ld.global.{operator}.u64", variant, count * stride, *cycles)
+
+    def _too_little(self, what: str, size: int) -> None:
+        self.left_out[f"ld.global by {what}, {size} B"] = f"too little memory: {self.size} B could be had"
 
     def _indexed(self, size: int, loads: int) -> Iterator[Sample]:
         words, count = np.zeros(size // 4, np.uint32), size // LINE
@@ -287,9 +346,7 @@ class _Bench:
         first = -(-self.first // PAGE) * PAGE
         for span in sizes(4 * PAGE, PAGES * PAGE):
             if first + span > self.first + self.size:
-                self.left_out[f"ld.global by pages, {span} B"] = (
-                    f"too little memory: {self.size} B could be had"
-                )
+                self._too_little("pages", span)
                 continue
             count = span // PAGE
             self._filled(first, count, PAGE, 16384)

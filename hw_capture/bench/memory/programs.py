@@ -87,7 +87,7 @@ def _asm(text: str, outputs: str = "", inputs: str = "") -> str:
     return f'asm volatile("{text}" : {outputs} : {inputs} : "memory");'
 
 
-_TOUCHED = """    touch(stride, size, out); // of these chases the buffer
+_TOUCHED = """    touch(stride, size, apart, out); // `stride` is the buffer
     if (threadIdx.x)
         return;
     u64 at = first;"""

@@ -5,8 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from hw_capture.bench.memory.bench import LARGEST, LEVELS, PAGE, SMALLEST, Result, Sample, Stream
 from hw_capture.bench.records import head, table
@@ -20,6 +23,8 @@ _COLUMNS = ("instruction", "variant", "bytes", "cycles", "least", "most")
 _ONE_BY_ONE = "One load between two reads of the clock, whose own cycles are included."
 _SHARED_PEAK = 128
 """Bytes that shared memory or the L1 of a multiprocessor gives in a cycle: 32 banks of 4 bytes."""
+_NEAR, _VALLEY = 3, 1 / 3
+"""Numbers to each side that count as the same height; the highest valley between two groups, by the lower."""
 _INDEXED = {"ca": "ld.global.ca.u32", "cg": "ld.global.cg.u32"}
 
 
@@ -93,20 +98,45 @@ def _sweeps(result: Result) -> Iterator[dict[str, Any]]:
 
 
 def _partitions(result: Result) -> Iterator[dict[str, Any]]:
-    """The lines of the near and of the far partition, loaded for the first time and again: below and above
-    the middle between the fastest and the slowest twentieth."""
-    for when, taken in zip((", first load", ""), result.lines, strict=False):
-        cycles = sorted(taken)
-        middle = (cycles[len(cycles) // 20] + cycles[-len(cycles) // 20]) / 2
-        parts = {"near": [n for n in cycles if n <= middle], "far": [n for n in cycles if n > middle]}
-        for name, part in parts.items():
-            if part:
-                yield {
-                    "instruction": "ld.global.cg.u64",
-                    "variant": f"L2, {name}{when}",
-                    "value": statistics.median(part),
-                    "text": f"{100 * len(part) / len(cycles):.0f} % of the lines",
-                }
+    """The lines of the L2, loaded for the first time and again, by the groups that their cycles fall into."""
+    for when, taken in zip((", first load", ", loaded again"), result.lines, strict=False):
+        parts = groups(taken)
+        for place, part in enumerate(parts, 1):
+            number = f", group {place} of {len(parts)}" if len(parts) > 1 else ""
+            yield {
+                "instruction": "ld.global.cg.u64",
+                "variant": f"L2{when}{number}",
+                "value": statistics.median(part),
+                "text": f"{100 * len(part) / len(taken):.0f} % of the lines, {part[0]} to {part[-1]}",
+            }
+
+
+def groups(taken: Sequence[int]) -> list[list[int]]:
+    """Numbers in the groups that they fall into, each in order: split where a valley between two heaps is at
+    most a third as high as the lower of them, and the middle of the valley's lowest stretch is the border.
+
+    Heights are counts of seven neighbouring numbers; a heap holds at least a twentieth of all.
+    """
+    numbers = sorted(taken)
+    first = numbers[0] - _NEAR
+    counts = np.bincount(np.array(numbers) - first, minlength=numbers[-1] - first + _NEAR + 1)
+    heights = np.convolve(counts, np.ones(2 * _NEAR + 1), "same")
+    border = _border(heights)
+    if border is None:
+        return [numbers]
+    parts = [[n for n in numbers if n - first <= border], [n for n in numbers if n - first > border]]
+    if min(map(len, parts)) < len(numbers) / 20:
+        return [numbers]
+    return [group for part in parts for group in groups(part)]
+
+
+def _border(heights: npt.NDArray[Any]) -> int | None:
+    """Where the deepest valley lies, by its height as a share of the lower of the highest on both sides."""
+    left, right = np.maximum.accumulate(heights), np.maximum.accumulate(heights[::-1])[::-1]
+    depths = heights / np.maximum(np.minimum(left, right), 1)
+    least = depths.min()
+    lowest = np.flatnonzero((depths == least) & (np.minimum(left, right) > 0))
+    return int(lowest[len(lowest) // 2]) if least <= _VALLEY and len(lowest) else None
 
 
 def _dram(result: Result, far: list[Stream]) -> Iterator[dict[str, Any]]:

@@ -15,23 +15,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.number.formats import from_float, get_format
 from hw_capture.bench.building import Progress, in_parallel
-from hw_capture.bench.clocks import Watch
+from hw_capture.bench.clocks import CLOCKS, Watch, elapsed
 from hw_capture.bench.records import Conditions
-from hw_capture.bench.scalar import programs
+from hw_capture.bench.scalar import programs, values
+from hw_capture.bench.scalar.chains import THREADS
 from hw_capture.bench.scalar.instructions import OPERATIONS, Operation, get
 from hw_capture.bench.scalar.programs import Built
 from hw_capture.errors import DeviceError, HwError
 from hw_capture.gpu.device import Device, Kernel
 from hw_capture.kernels import toolchain
 
-WARPS = (1, 4, 8, 16, 32)
+WARPS = (1, 2, 4, 6, 8, 12, 16, 24, 32)
 TURNS = 32
 """Turns of the loop in one run."""
 PASSES = 2
-SLOTS = 64
-"""Registers that a kernel can load: 8 bytes for each of 1024 threads."""
 REFERENCES = {
     "IMAD": "mad.lo.u32",
     "LOP3": "lop3.b32",
@@ -40,7 +38,6 @@ REFERENCES = {
     "SEL": "selp.b32",
 }
 """Whose latency is subtracted where its SASS stands beside an instruction."""
-_THREADS = 1024
 
 
 @dataclass(frozen=True)
@@ -62,11 +59,18 @@ class Point:
 @dataclass
 class Timed:
     """One instruction's points, cycles of a round with its other link (warps and ILP 1), and those of the
-    sequences without a loop, clock reads included."""
+    sequences without a loop, clock reads included.
+
+    ends: of a chain of floats, what it has come to when it ends, if that is no normal number of its format
+    (one of values.KINDS). any_bits: cycles of a round of floats (warps and ILP 1) whose operands are any
+    bits, so that most chains are soon NaN, infinite or zero.
+    """
 
     built: Built
     points: list[Point] = field(default_factory=list)
     other: float | None = None
+    ends: str = ""
+    any_bits: float | None = None
     straight: dict[str, float] = field(default_factory=dict)
 
     def at(self, ilp: int, warps: int) -> Point:
@@ -178,15 +182,20 @@ class _Buffers:
 
     def __init__(self, gpu: Device) -> None:
         self.gpu = gpu
-        self.sink = gpu.empty(8 * 32 * _THREADS)
-        self.clocks = gpu.empty(16 * 32 * 64)
+        self.sink = gpu.empty(8 * 32 * THREADS)
+        self.clocks = gpu.empty(CLOCKS)
         self._operands: dict[str, Any] = {}
 
     def operands(self, kind: str) -> Any:
         """The buffer of one format."""
         if kind not in self._operands:
-            self._operands[kind] = self.gpu.upload(data(kind))
+            self._operands[kind] = self.gpu.upload(values.operands(kind))
         return self._operands[kind]
+
+    def last(self, stored: Sequence[str], register: str) -> npt.NDArray[np.uint64]:
+        """What one warp of the last launch held in a register at its end; `stored`: what a thread writes."""
+        words = self.gpu.download(self.sink, (32, len(stored)), np.uint64)
+        return words[:, stored.index(register)]
 
     def times(self, kernel: Kernel, kind: str, warps: int, turns: int, runs: int) -> list[int]:
         """Cycles of each of `runs` launches, after one that does not count."""
@@ -201,27 +210,7 @@ class _Buffers:
             )
         self.gpu.wait(kernel.name)
         found = self.gpu.download(self.clocks, (runs + 1, warps, 2), np.uint64)
-        return cycles(kernel.name, found)[1:]
-
-
-def cycles(name: str, clocks: npt.NDArray[Any]) -> list[int]:
-    """max(stop) - min(start) over the warps of each run; raises DeviceError where a clock was not written."""
-    if not ((clocks[..., 0] > 0) & (clocks[..., 1] > clocks[..., 0])).all():
-        raise DeviceError(f"kernel {name}: it gave no time for some of its {clocks.shape[1]} warps")
-    return [int(run[:, 1].max() - run[:, 0].min()) for run in clocks]
-
-
-def data(kind: str, seed: int = 1) -> npt.NDArray[np.uint64]:
-    """Operands: random bits, or floats in [1, 2), where no quotient, root or reciprocal calls a subroutine.
-
-    One chain leaves that range: div.rn.f32 by two divisors in turns goes beyond f32 after about 270 rounds.
-    """
-    rng = np.random.default_rng(seed)
-    words = SLOTS * _THREADS
-    if kind == "bits":
-        return rng.integers(0, 1 << 64, words, np.uint64)
-    form = get_format(kind)
-    return from_float(form, rng.uniform(1, 2, words * 64 // form.storage)).view(np.uint64)
+        return elapsed(kernel.name, found)[1:]
 
 
 def _time(buffers: _Buffers, item: Built, repeats: int) -> Timed:
@@ -231,20 +220,26 @@ def _time(buffers: _Buffers, item: Built, repeats: int) -> Timed:
         pair = [module.get(f"i{ilp}_{n}") for n in plan.rounds]
         most = min(int(kernel.function.max_threads_per_block) for kernel in pair)
         for warps in (n for n in WARPS if n * 32 <= most):
-            rounds = _rounds(buffers, item, pair, warps, repeats)
+            rounds = _rounds(buffers, kind, item, pair, warps, repeats)
             timed.points.append(Point(ilp, warps, statistics.median(rounds), min(rounds), max(rounds)))
+            if (ilp, warps) == (1, 1) and kind != values.BITS and item.state:
+                last = buffers.last(item.stored, item.state)
+                timed.ends = values.worst(last, kind, programs.width(item.operation))
+                timed.any_bits = statistics.median(_rounds(buffers, values.BITS, item, pair, warps, repeats))
     if plan.other:
         kernels = [module.get(f"{plan.other}1_{n}") for n in plan.rounds]
-        timed.other = statistics.median(_rounds(buffers, item, kernels, 1, repeats))
+        timed.other = statistics.median(_rounds(buffers, kind, item, kernels, 1, repeats))
     for name in ("clock64", "clock32", *item.straight):
         timed.straight[name] = statistics.median(buffers.times(module.get(name), kind, 1, 1, repeats))
     return timed
 
 
-def _rounds(buffers: _Buffers, item: Built, pair: Sequence[Kernel], warps: int, repeats: int) -> list[float]:
+def _rounds(
+    buffers: _Buffers, kind: str, item: Built, pair: Sequence[Kernel], warps: int, repeats: int
+) -> list[float]:
     """Cycles of one round in each run, by a short and a long kernel."""
     short, long = item.plan.rounds
-    first, second = (buffers.times(kernel, item.operation.data, warps, TURNS, repeats) for kernel in pair)
+    first, second = (buffers.times(kernel, kind, warps, TURNS, repeats) for kernel in pair)
     found = [(b - a) / (TURNS * (long - short)) for a, b in zip(first, second, strict=True)]
     if min(found) <= 0:
         raise DeviceError(f"{item.operation.name}: more rounds took no more time ({found})")

@@ -12,6 +12,9 @@ several links, and the first whose SASS holds it in every round is timed:
 An instruction that waits for one of another pipeline waits a cycle longer, so both prmt (the ALU's) and mad
 (the FMA's) are timed between, and the lower latency counts.
 
+No chain of floats leaves the range of its format where that can be had: what a factor multiplies the next
+one divides, and all quotients have one dividend.
+
 A result that is narrower than the next operand becomes its low bits, of a wider one the low bits are taken,
 and a predicate chooses between two registers.
 """
@@ -38,6 +41,13 @@ _BETWEEN = {
     "add": "add.u32 {x}, {x}, {k};",
     "halves": "prmt.b32 {x}, {x}, {k}, {m};",
 }
+STATE = "x0"
+"""The register that the first chain runs through."""
+THREADS = 1024
+SLOTS = 64
+"""Registers that a kernel can load: 8 bytes for each of THREADS."""
+INVERSES = 8 * THREADS * SLOTS
+"""Where the reciprocals of the operands begin, in bytes."""
 _VERSIONS = {
     "75": "7.8",
     "80": "7.8",
@@ -67,10 +77,14 @@ class Kernel:
     steps: list[str] = field(default_factory=list)
     prepare: dict[str, str] = field(default_factory=dict)
 
-    def loaded(self, register: str, width: int) -> str:
-        """Declares a register with a value that the compiler does not know; returns its name."""
+    def loaded(self, register: str, width: int, like: str = "", inverse: bool = False) -> str:
+        """Declares a register with a value that the compiler does not know; returns its name.
+
+        like: another such register, whose value it has, too, or with `inverse` one divided by it.
+        """
         if register not in self.registers:
-            self.loads[register] = 8 * 1024 * len(self.loads)
+            place = self.loads[like] if like else 8 * THREADS * len(self.loads)
+            self.loads[register] = place + inverse * INVERSES
         return self.declared(register, width)
 
     def declared(self, register: str, width: int) -> str:
@@ -165,7 +179,7 @@ def _round(kernel: Kernel, operation: Operation, link: str, turn: int, i: int) -
             kernel.stored(target)
         return
     width = operation.sources[operation.through]
-    state = kernel.loaded(f"x{i}", width)
+    state = kernel.loaded(STATE if i == 0 else f"x{i}", width)
     sources = _sources(kernel, operation, i, turn)
     sources[operation.through] = state
     kernel.stored(state)
@@ -209,6 +223,11 @@ def _sources(kernel: Kernel, operation: Operation, i: int, turn: int) -> list[st
             kernel.prepare.setdefault(predicate, f"setp.ne.u32 {predicate}, {word}, 0;")
             found.append(predicate)
         else:
+            first = f"s{place}_0" if turn % 2 else ""
+            if first and place == operation.factor:
+                kernel.loaded(name, width, first, inverse=True)
+            elif first and place == operation.dividend:
+                kernel.loaded(name, width, first)
             found.append(kernel.loaded(name, width))
     return found
 

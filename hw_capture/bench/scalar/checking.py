@@ -63,10 +63,15 @@ def kind(line: str) -> str:
 
 def timed(code: Code) -> list[str]:
     """The instructions between the first and the last clock read; raises SassError where there are none."""
+    return between_clocks(code)[1:-1]
+
+
+def between_clocks(code: Code) -> list[str]:
+    """The same with both reads."""
     places = [i for i, (_, line) in enumerate(code.lines) if _CLOCK.search(line)]
     if len(places) < 2:
         raise SassError(f"the kernel reads the clock {len(places)} times, expected 2 or more")
-    return [line for _, line in code.lines[places[0] + 1 : places[-1]]]
+    return [line for _, line in code.lines[places[0] : places[-1] + 1]]
 
 
 def kinds(lines: list[str]) -> Counter[str]:

@@ -161,6 +161,8 @@ ptxas fuses of two instructions (DPX)."""
 _QUOTIENTS = re.compile(r"div\.")
 """Their chains run through the divisor: a quotient of a quotient would be 0, and a float leave the range in
 which no subroutine is called."""
+_PRODUCTS = re.compile(r"(?:mul|mad|fma)\.(?:.*\.)?(?:bf16|f16|f32|f64)(?:x2)?$")
+"""Their chains run through the other factor: a product of many numbers above 1 would leave the range."""
 _SIGNS = "slct.u32.s32"
 """Its chain runs through the sign that selects."""
 
@@ -179,6 +181,16 @@ class Operation:
     sources: tuple[int, ...]
     text: str
     through: int = 0
+
+    @property
+    def factor(self) -> int | None:
+        """The source whose values are reciprocal by turns, or None."""
+        return 1 if _PRODUCTS.match(self.name) else None
+
+    @property
+    def dividend(self) -> int | None:
+        """The source whose value is always the same, or None."""
+        return 0 if _QUOTIENTS.match(self.name) else None
 
     @property
     def data(self) -> str:

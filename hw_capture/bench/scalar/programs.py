@@ -19,7 +19,7 @@ from hw_capture.kernels import toolchain
 
 TRIAL = (4, 8)
 """Rounds of the two kernels by which a link is chosen."""
-_LADDER = ((6, (16, 32), (1, 2, 4, 6)), (20, (8, 16), (1, 2)), (10_000, (2, 4), (1,)))
+_LADDER = ((6, (16, 32), (1, 2, 3, 4, 5, 6)), (20, (8, 16), (1, 2, 3, 4)), (10_000, (2, 4), (1, 2)))
 """By the most instructions of one execution: rounds of the two kernels, and ILP."""
 TABLE_ONE = "add.u32"
 """The instruction that is also timed by how many of it there are, and by a clock of 32 bits."""
@@ -42,14 +42,24 @@ class Plan:
 @dataclass(frozen=True)
 class Built:
     """An instruction's kernels, what it compiles to alone and in a round of its chain, and which of the
-    sequences without a loop hold it as often as they should."""
+    sequences without a loop hold it as often as they should, with their SASS from one clock read to the
+    other.
+
+    stored: the registers that a thread of the chain writes at its end.
+    """
 
     operation: Operation
     plan: Plan
     cubin: bytes
     alone: dict[str, int]
     round: Round
-    straight: tuple[str, ...]
+    straight: dict[str, list[str]]
+    stored: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> str:
+        """The register that one chain runs through, or ""."""
+        return chains.STATE if chains.STATE in self.stored else ""
 
 
 def build(operation: Operation, target: str) -> Built:
@@ -73,8 +83,13 @@ def build(operation: Operation, target: str) -> Built:
         ilps=tuple(ilp for ilp, found in rounds.items() if isinstance(found, Round)),
         other=plan.other if isinstance(other, Round) else "",
     )
-    straight = tuple(name for name in plan.straight if _holds(operation, plan, name, codes[name], once))
-    return Built(operation, plan, cubin, once, first, straight)
+    straight = {
+        name: checking.between_clocks(codes[name])
+        for name in plan.straight
+        if _holds(operation, plan, name, codes[name], once)
+    }
+    stored = tuple(chains.chain(operation, plan.link, plan.rounds[1], 1, "i1").stores)
+    return Built(operation, plan, cubin, once, first, straight, stored)
 
 
 def _held(

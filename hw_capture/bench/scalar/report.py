@@ -15,14 +15,22 @@ from hw_capture.bench.scalar.programs import COUNTS, TABLE_ONE, Built
 
 CHANGED = "changed by the compiler: "
 _COMMENTS = (
-    "Written by `mmagold bench-gpu --group scalar`. A point is [warps, ILP, cycles of a round, throughput].",
+    "Written by `mmagold bench-gpu --group scalar`. A point is [warps, ILP, cycles of a round, throughput];",
+    "the CSV beside it has those of every number of warps.",
     "completion: a round of one warp, ILP 1, less what the result passes through `beside` the instruction.",
     "`link`: how the chain is made; `by`: the link of the completion, where it is another. `sass`: a round;",
     "`alone`: the instruction alone. `spread`: most less least of the runs, by the median. `hash`: of the",
     "SASS between the clock reads. interval: the least cycles between two instructions of a sub-core.",
+    "`ends`: what a chain of floats has come to, where that is no normal number. `any_bits`: a round of one",
+    "warp whose operands are any bits instead of floats from 1 to 2, where it takes another time.",
 )
 _COLUMNS = ("instruction", "theme", "link", "warps", "ilp", "cycles", "least", "most", "throughput", "unit")
 _UNIT = "op/clk/SM"
+_SAME = 0.01
+_TABLED = (1, 4, 32)
+"""Warps of which the file has every ILP; of the others it has ILP 1, and the CSV all."""
+_NUMBERED = (("", "independent"), ("clock 32", "clock32"), ("dependent", "dependent"))
+"""Variants of Table I, and what their sequences are called."""
 
 
 def yaml_text(result: Result, architecture: str, repeats: int) -> str:
@@ -63,11 +71,19 @@ def row(result: Result, timed: Timed) -> dict[str, Any]:
         "spread": round((first.most - first.least) / first.cycles, 4),
         "hash": built.round.hash,
     }
+    if timed.ends:
+        found["ends"] = timed.ends
+    if timed.any_bits and abs(timed.any_bits / first.cycles - 1) > _SAME:
+        found["any_bits"] = round(timed.any_bits, 2)
     if completion and completion[1] != built.plan.link:
         found["by"] = completion[1]
     if built.round.beside:
         found["beside"] = built.round.beside
-    found["points"] = [[p.warps, p.ilp, round(p.cycles, 2), round(p.throughput, 1)] for p in timed.points]
+    found["points"] = [
+        [p.warps, p.ilp, round(p.cycles, 2), round(p.throughput, 1)]
+        for p in timed.points
+        if p.ilp == 1 or p.warps in _TABLED
+    ]
     return found
 
 
@@ -86,10 +102,16 @@ def _straight(result: Result) -> Iterator[str]:
     note = "No loop: cycles between two reads of the clock, less those of two reads without anything between."
     raw = "No loop: cycles between two reads of the clock by their number, the reads' own cycles included."
     numbered = [
-        {"instruction": TABLE_ONE, "variant": variant, "repeats": n, "value": round(both / n, 2)}
+        {
+            "instruction": TABLE_ONE,
+            "variant": variant,
+            "repeats": n,
+            "value": round(both / n, 2),
+            "sass": "; ".join(timed.built.straight[f"{kind}_{n}"]),
+        }
         for timed in result.timed
         if timed.built.operation.name == TABLE_ONE
-        for variant, kind in (("", "independent"), ("clock 32", "clock32"))
+        for variant, kind in _NUMBERED
         for n in COUNTS
         if (both := timed.straight.get(f"{kind}_{n}", 0)) > 0
     ]

@@ -149,11 +149,8 @@ def test_h200_beside_everything_published_on_hopper() -> None:
     ours = tables.load("hopper_h200")
     found = pairs(ours, [*tables.load("h100_logs"), *tables.load("luo_h800")])
     outside = {(p.theirs.instruction, p.theirs.quantity) for p in found if not p.within(0.03)}
-    assert len(found) == 59
-    assert outside == {
-        ("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", "completion_latency"),
-        ("ld.shared.u32", "completion_latency"),
-    }
+    assert len(found) == 56
+    assert outside == {("ld.shared.u32", "completion_latency")}
 
 
 def test_every_difference_from_a_published_figure_has_its_reason() -> None:
@@ -186,7 +183,8 @@ def test_two_boards_of_one_die_agree(part: str) -> None:
         for board in ("h100", "h200")
     )
     near = [key for key in first if not key.instruction.startswith(far)]
-    assert first.keys() == second.keys() and len(near) == {"scalar": 268, "memory": 15}[part]
+    assert near == [key for key in second if not key.instruction.startswith(far)]
+    assert len(near) == {"scalar": 268, "memory": 15}[part]
     assert [key for key in near if first[key] != pytest.approx(second[key], rel=0.01)] == []
 
 
@@ -203,6 +201,33 @@ def test_scalar_instructions_of_the_h200() -> None:
         assert found[Key(name, "", "completion_latency")].value == pytest.approx(cycles, rel=0.01)
     assert found[Key("tanh.approx.f32", "", "issue_interval")].value == pytest.approx(8, rel=0.01)
     assert found[Key("fns.b32", "", "completion_latency")].text.startswith("changed by the compiler: ")
+
+
+def test_subroutines_of_4_bits_take_what_their_code_asks_for() -> None:
+    """The published 485 cycles are met by a kernel like the published one; of each chain's cycles 37 to 43
+    are no stall counts, but jumps and what waits for the matrix unit."""
+    logs = [figure for figure in tables.load("h100_logs") if ".s4.s4" in figure.instruction]
+    published = {figure.instruction: figure.value for figure in logs if figure.key.variant}
+    found = {figure.key: figure.value for figure in tables.load("hopper_h200_s4")}
+    top = read(spec_folder() / "timing" / "hopper_h200_s4.yaml")
+    for row in tables.sections(tables.sections(top, "tables")[0], "rows"):
+        name, by_chain = row.take("instruction", str), row.take("stalls", dict)
+        for chain, variant in (("a", ""), ("c", "C"), ("published", "C, as published")):
+            if chain in by_chain:
+                cycles = found[Key(name, variant, "completion_latency")]
+                assert 37 < cycles - by_chain[chain] < 43
+    assert len(published) == 3
+    for name, value in published.items():
+        assert found[Key(name, "C, as published", "completion_latency")] == pytest.approx(value, rel=0.03)
+
+
+@pytest.mark.parametrize("board", ["h100", "h200"])
+def test_quotients_are_timed_where_no_subroutine_is_called(board: str) -> None:
+    """427 cycles were once recorded: those of the subroutine, for a chain that had left the range."""
+    path = spec_folder() / "timing" / f"hopper_{board}_scalar.yaml"
+    lines = path.read_text("utf-8").splitlines()
+    (line,) = [line for line in lines if '"instruction": "div.rn.f32", "completion"' in line]
+    assert '"completion": 57.0' in line and '"any_bits": 7' in line and '"ends"' not in line
 
 
 def test_memory_of_the_h200_rises_by_its_levels() -> None:

@@ -108,7 +108,7 @@ def test_the_written_file_reads_as_tables(tmp_path, monkeypatch) -> None:
     result.samples.append(Sample("atom.shared.add.u32", "1 lane", None, 60.0, 60.0, 60.0))
     result.samples.append(Sample("ld.global.cg.u32", "", 4 << 20, 276.0, 276.0, 276.0))
     result.streams += [Stream("ld.shared.v4.u32", "shared", 127.0, 30_000), Stream("ld", "DRAM", 12.0, 2_400)]
-    result.lines = [[300] * 50 + [500] * 50, [220] * 60 + [410] * 40]
+    result.lines = [[300] * 50 + [500] * 50, [230 + k % 20 for k in range(-19, 81)]]
     monkeypatch.setattr(toolchain, "require", lambda *tools: "nvcc")
     monkeypatch.setattr(toolchain, "version", lambda tool: "13.0.88")
     path = tmp_path / "ours.yaml"
@@ -123,9 +123,88 @@ def test_the_written_file_reads_as_tables(tmp_path, monkeypatch) -> None:
     assert found[Key("atom.shared.add.u32", "1 lane", "completion_latency")].value == 60.0
     assert found[Key("ld.shared.v4.u32", "shared", "throughput")].value == 127.0
     assert found[Key("ld", "DRAM, in theory", "chip_throughput")].value == 2560.0
-    near, far = (
-        found[Key("ld.global.cg.u64", f"L2, {part}", "completion_latency")] for part in ("near", "far")
+    first, second, again = (
+        found[Key("ld.global.cg.u64", f"L2, {part}", "completion_latency")]
+        for part in ("first load, group 1 of 2", "first load, group 2 of 2", "loaded again")
     )
-    assert (near.value, near.text, far.value) == (220.0, "60 % of the lines", 410.0)
+    assert (first.value, first.text, second.value) == (300.0, "50 % of the lines, 300 to 300", 500.0)
+    assert (again.value, again.text) == (239.5, "100 % of the lines, 230 to 249")
     rows = list(csv.DictReader(io.StringIO(report.csv_text(result))))
     assert len(rows) == 11 + 200 and rows[-1]["variant"] == "line 99, again"
+
+
+def test_lines_are_split_only_where_there_is_a_gap() -> None:
+    rng = np.random.default_rng(1)
+    one = [int(n) for n in rng.normal(300, 12, 16384)]
+    assert report.groups(one) == [sorted(one)]
+    heaps = [sorted(int(n) for n in rng.normal(middle, 5, 4000)) for middle in (297, 328, 450)]
+    found = report.groups([n for heap in heaps for n in heap])
+    assert len(found) == 3 and [abs(len(part) - 4000) < 40 for part in found] == [True] * 3
+    # A few lines far away are no group.
+    assert len(report.groups(one + [900] * 100)) == 1
+    # 12 apart with a width of 12: two heaps in truth, but no gap between them.
+    assert len(report.groups([int(n) for m in (300, 312) for n in rng.normal(m, 12, 8000)])) == 1
+
+
+class _Gpu:
+    """Answers every launch with the same cycles, and remembers where each kernel was sent."""
+
+    sm_count, memory_bus_bits = 132, 5120
+
+    def __init__(self) -> None:
+        self.launches: list[tuple[str, tuple[int, ...]]] = []
+        self.filled: set[int] = set()
+
+    def empty(self, *_: int) -> int:
+        return 1 << 40
+
+    def free_memory(self) -> int:
+        return 12 << 30
+
+    def fill(self, *_: int) -> None:
+        """Nothing is there."""
+
+    write = fill
+
+    def get(self, name: str):
+        def launch(*arguments, grid, block, shared=0):
+            numbers = tuple(int(n) for n in arguments)
+            self.launches.append((name, numbers))
+            if name == "fill":
+                self.filled.add(numbers[0])
+
+        return launch
+
+    def download(self, _buffer: int, shape: tuple[int, ...], _dtype: str) -> np.ndarray:
+        return np.array([1, 1 + 64 * 1024], np.uint64)[: shape[0]]
+
+
+def test_small_chases_lie_at_many_places_and_bring_their_own_lines_near(monkeypatch) -> None:
+    monkeypatch.setattr(bench._Bench, "_local", lambda self: iter(()))
+    gpu = _Gpu()
+    chased = bench._Bench(gpu, gpu, 5)
+    (small, *_), places = list(chased.strides()), set()
+    assert small == Sample("ld.global.ca.u64", "stride 8 B", 32, 64.0, 64.0, 64.0)
+    for name, (first, size, buffer, apart, *_rest) in gpu.launches:
+        if name == "ld_global_ca_u64" and size:
+            assert buffer in gpu.filled and buffer <= first < buffer + size and apart >= bench.LINE
+            places.add(buffer)
+    assert len(places) > bench.BASES
+    assert {
+        "ld.global by stride 65536 B, 17179869184 B",
+        "ld.global by stride 16384 B, 17179869184 B",
+    } <= set(chased.left_out)
+
+
+def test_what_leaves_the_multiprocessor_is_timed_at_many_lines(monkeypatch) -> None:
+    monkeypatch.setattr(bench._Bench, "_local", lambda self: iter(()))
+    gpu = _Gpu()
+    list(bench._Bench(gpu, gpu, 5).short())
+    for name, there in (
+        ("atom_global_add_u32", 3),
+        ("cp_async_bulk", 6),
+        ("st_global_u32_and_ld_global_cg_u32", 1),
+    ):
+        firsts = [numbers[0] for kernel, numbers in gpu.launches if kernel == name]
+        assert len(firsts) == there * bench.PLACES and len(set(firsts)) > bench.PLACES // 2, name
+    assert {numbers[0] for kernel, numbers in gpu.launches if kernel == "atom_shared_add_u32"} == {0}

@@ -12,7 +12,7 @@ from golden.catalog import timing as tables
 from golden.catalog.timing import Key
 from hw_capture.bench import clocks, loops
 from hw_capture.bench.records import Conditions
-from hw_capture.bench.scalar import bench, chains, checking, instructions, programs, report
+from hw_capture.bench.scalar import bench, chains, checking, instructions, programs, report, values
 from hw_capture.bench.scalar.bench import Point, Result, Timed
 from hw_capture.errors import DeviceError, SassError
 from hw_capture.kernels import toolchain
@@ -134,7 +134,7 @@ def test_what_the_compiler_removes_is_said() -> None:
 def _built(name: str, link: str, beside: dict[str, int]) -> programs.Built:
     plan = programs.Plan(link, (16, 32), (1, 2), "prmt" if link == "mad" else "")
     found = checking.Round({"IADD3": 1.0}, {"IADD3": 1}, beside, "0123456789abcdef")
-    return programs.Built(instructions.get(name), plan, b"", {"IADD3": 1}, found, ("independent_3",))
+    return programs.Built(instructions.get(name), plan, b"", {"IADD3": 1}, found, {"independent_3": []})
 
 
 @pytest.fixture
@@ -150,6 +150,7 @@ def result() -> Result:
         found.timed.append(Timed(_built(name, link, beside), points, straight={"clock64": 2, "clock32": 9}))
     for n in (1, 2, 3):
         found.timed[0].straight[f"independent_{n}"] = 2 + 3 + 2 * n
+        found.timed[0].built.straight[f"independent_{n}"] = ["CS2R R2, SR_CLOCKLO", "CS2R R4, SR_CLOCKLO"]
     return found
 
 
@@ -202,12 +203,74 @@ def test_a_throttled_clock_ends_the_measurement(
 
 def test_a_clock_that_was_not_written_is_no_time() -> None:
     taken = np.array([[[5, 105], [7, 110]], [[5, 105], [0, 0]]], np.uint64)
-    assert bench.cycles("i1_16", taken[:1]) == [105]
+    assert clocks.elapsed("i1_16", taken[:1]) == [105]
     with pytest.raises(DeviceError, match="i1_16: it gave no time for some of its 2 warps"):
-        bench.cycles("i1_16", taken)
+        clocks.elapsed("i1_16", taken)
 
 
 @pytest.mark.parametrize("kind", ["f16", "f32", "f64"])
 def test_floats_stay_between_one_and_two(kind: str) -> None:
-    words = bench.data(kind).view({"f16": np.float16, "f32": np.float32, "f64": np.float64}[kind])
-    assert words.min() >= 1 and words.max() <= 2 and len(np.unique(words)) > 900
+    words = values.operands(kind).view({"f16": np.float16, "f32": np.float32, "f64": np.float64}[kind])
+    first, second = np.split(words, 2)
+    assert first.min() >= 1 and first.max() <= 2 and len(np.unique(first)) > 900
+    assert second.min() >= 0.5 and second.max() <= 1
+    np.testing.assert_allclose(first.astype(float) * second, 1, rtol=1.01 * float(np.finfo(words.dtype).eps))
+
+
+@pytest.mark.parametrize(
+    ("kind", "numbers", "said"),
+    [
+        ("f32", [1.0, -2.5], ""),
+        ("f32", [1.0, np.inf], "infinite"),
+        ("f32", [np.nan, np.nan, np.inf], "NaN"),
+        ("f64", [0.0, 1.0], "zero"),
+        ("f32", [1e-39, 1.0], "subnormal"),
+        ("f64", [1e-39, 1.0], ""),
+        ("f64", [1e-310, 1.0], "subnormal"),
+        ("f16", [1.0, 6e-5], "subnormal"),
+        ("f16", [1.0, 6.2e-5], ""),
+    ],
+)
+def test_what_a_chain_has_come_to(kind: str, numbers: list[float], said: str) -> None:
+    dtype = {"f16": np.float16, "f32": np.float32, "f64": np.float64}[kind]
+    words = np.full((len(numbers), 8 // dtype().itemsize), np.nan, dtype)
+    words[:, 0] = numbers
+    assert values.worst(words.view(np.uint64)[:, 0], kind, 8 * dtype().itemsize) == said
+
+
+def test_both_halves_of_a_packed_register_are_looked_at() -> None:
+    pair = np.array([[1.0, np.inf, 0, 0]], np.float16).view(np.uint64)[:, 0]
+    assert values.worst(pair, "f16", 16) == "" and values.worst(pair, "f16", 32) == "infinite"
+
+
+def _followed(name: str) -> float:
+    """The number that a chain of f32 has come to after 2048 rounds, by its PTX and the operands that its
+    kernel loads."""
+    operation = instructions.get(name)
+    kernel = chains.chain(operation, "direct", 2, 1, "i1")
+    words = values.operands("f32").view(np.float32)
+    held = {register: words[offset // 4] for register, offset in kernel.loads.items()}
+    rounds = {"mul": lambda a, b: a * b, "div": lambda a, b: a / b, "sub": lambda a, b: a - b}
+    rounds |= {"fma": lambda a, b, c: a * b + c, "sqrt": np.sqrt, "rcp": lambda a: np.float32(1) / a}
+    for _ in range(1024):
+        for step in kernel.steps:
+            target, *sources = step.split(maxsplit=1)[1].rstrip(";").split(", ")
+            held[target] = rounds[name.split(".")[0]](*(held[source] for source in sources))
+    return float(held["x0"])
+
+
+@pytest.mark.parametrize(
+    "name", ["div.rn.f32", "mul.rn.f32", "fma.rn.f32", "sub.f32", "sqrt.rn.f32", "rcp.rn.f32"]
+)
+def test_chains_of_floats_stay_normal(name: str) -> None:
+    assert 1e-3 < abs(_followed(name)) < 1e4
+
+
+def test_a_chain_of_quotients_of_two_dividends_would_leave_the_range() -> None:
+    """What was measured once: 427 cycles of the subroutine instead of 58."""
+    words = values.operands("f32").view(np.float32)
+    x = words[0]
+    with np.errstate(all="ignore"):
+        for turn in range(2048):
+            x = words[2 * 1024 * (1 + turn % 2)] / x
+    assert not 1e-3 < abs(x) < 1e4

@@ -26,13 +26,13 @@ extern "C" __global__ void fill(u64 first, u64 base, u64 count, u64 stride, u32 
     }
 }
 
-// Brings the lines of a buffer near, on the multiprocessor that asks for them later.
-static __device__ __forceinline__ void touch(u64 buffer, u64 size, u64 *out)
+// Brings near what lies in a buffer `apart` bytes from each other, on the multiprocessor that asks for it later.
+static __device__ __forceinline__ void touch(u64 buffer, u64 size, u32 apart, u64 *out)
 {
     u64 seen = 0; // a load whose result nobody reads is no load: ptxas removes it
-    for (u64 k = threadIdx.x; k < size / 128; k += blockDim.x) {
+    for (u64 k = threadIdx.x; k < size / apart; k += blockDim.x) {
         u64 word;
-        asm volatile("ld.global.cg.u64 %0, [%1];" : "=l"(word) : "l"(buffer + 128 * k) : "memory");
+        asm volatile("ld.global.cg.u64 %0, [%1];" : "=l"(word) : "l"(buffer + apart * k) : "memory");
         seen ^= word;
     }
     if (seen == 0x9abcdef123456789ull)
@@ -41,7 +41,7 @@ static __device__ __forceinline__ void touch(u64 buffer, u64 size, u64 *out)
 }
 {% for chain in chains %}
 // {{ chain.title }}
-extern "C" __global__ {{ chain.cluster }}void {{ chain.name }}(u64 first, u64 size, u64 stride, u32 warm, u32 rounds, u64 *out)
+extern "C" __global__ {{ chain.cluster }}void {{ chain.name }}(u64 first, u64 size, u64 stride, u32 apart, u32 warm, u32 rounds, u64 *out)
 {
 {{ chain.setup }}
     u64 start = 0, stop = 0;
