@@ -3,17 +3,19 @@ order costs."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from golden.dissect.blackbox.box import Bank, Box
+from golden.dissect.blackbox.order import C, Node, find_order, terms_of
 from golden.studies import draw
 from golden.studies.study import Figure, Progress, Study, Table, percent
-from golden.studies.units import MMA, Subject, decode, encode
+from golden.studies.units import MMA, Subject, encode
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -37,8 +39,11 @@ FINDINGS = """\
 - Within one fused sum the order of k does not matter: {fused} of the results change when k is shuffled. Where
   sums are
   chained or form a tree it may: {changing}.
-- CDNA1 is missing here: it sums groups exactly. Within a group no large addend can hide a small one; between
-  groups the rounding to f32 can.
+- CDNA1 sums groups exactly (square brackets): within a group no large addend can hide a small one, but the
+  rounding to f32 between groups can.
+- Masks show no order of RDNA3's dot2.
+- Every tree comes from the search that `mmagold dissect` starts with, which knows formats and K alone; here
+  it asked the models.
 """
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3"
 
@@ -68,73 +73,36 @@ CASES = (
     Case(Subject("cdna3", "v_mfma_f32_32x32x8_f16", "f16")),
     Case(Subject("cdna3", "v_mfma_f32_16x16x16_f16", "f16 K = 16")),
     Case(Subject("cdna3", "v_mfma_f32_32x32x16_fp8_fp8", "fp8")),
+    Case(Subject("cdna1", "v_mfma_f32_32x32x8f16", "f16")),
+    Case(Subject("blackwell", "HMMA.16816.F32", "HMMA.16816 f16")),
+    Case(Subject("rtx_blackwell", "HMMA.16816.F32", "HMMA.16816 f16")),
+    Case(Subject("rdna3", "v_dot2_f32_f16", "dot2 f16")),
+    Case(Subject("rdna4", "v_dot2_f32_f16", "dot2 f16")),
+    Case(Subject("sapphire_rapids", "vdpbf16ps", "vdpbf16ps")),
 )
-_LARGE, _SMALL = {"e4m3": 7, "e4m3fnuz": 6, "f64": 60}, {"e4m3": -9, "e4m3fnuz": -10, "f64": -60}
-"""Exponents of the factors of X and y (others 14 and -14): X hides y and all sums of y's, and y is exact
-in the result."""
+_MOST_ASKED = 100_000
+"""Dot products that one unit is asked; masks of K = 32 are some thousand."""
+_UNSHOWN = "none that masks show"
 
 
-def counts(unit: Subject) -> npt.NDArray[np.int64]:
-    """How many summands lie under the node where two meet, for all pairs; index K stands for c.
+def tree_text(node: Node) -> str:
+    """The tree as an expression: numbers for products, c for c; what is added exactly and then rounded stands
+    in square brackets; runs of many terms are shortened."""
 
-    Summand i is X, summand j is -X, all others y: the result divided by y counts those added after X
-    and -X met.
-    """
-    ins, k = unit.ins, unit.ins.k
-    name = ins.formats["a"].name
-    top, low = 2.0 ** _LARGE.get(name, 14), 2.0 ** _SMALL.get(name, -14)
-    pairs = [(i, j) for i in range(k + 1) for j in range(i + 1, k + 1)]
-    a, b = np.full((len(pairs), k), low), np.full((len(pairs), k), low)
-    c = np.full(len(pairs), low * low)
-    for row, (i, j) in enumerate(pairs):
-        for place, sign in ((i, 1.0), (j, -1.0)):
-            if place == k:
-                c[row] = sign * top * top
-            else:
-                a[row, place], b[row, place] = sign * top, top
-    result = decode(ins, ins.dot(encode(ins, "a", a), encode(ins, "b", b), encode(ins, "c", c))) / (low * low)
-    under = np.ones((k + 1, k + 1), np.int64)
-    for (i, j), after in zip(pairs, result, strict=True):
-        under[i, j] = under[j, i] = k + 1 - round(after)
-    return under
+    def child(one: int | Node) -> str:
+        if isinstance(one, int):
+            return "c" if one == C else str(one)
+        return tree_text(one) if one.exact else f"({tree_text(one)})"
 
-
-Tree = int | tuple["Tree", ...]
-
-
-def tree(under: npt.NDArray[np.int64], members: tuple[int, ...] | None = None) -> Tree:
-    """The summation tree: nested tuples of summands. Two belong to the same child if they
-    meet below the node."""
-    members = tuple(range(len(under))) if members is None else members
-    if len(members) == 1:
-        return members[0]
-    children: list[tuple[int, ...]] = []
-    left = set(members)
-    for first in sorted(members, key=lambda index: (index != len(under) - 1, index)):
-        if first in left:
-            together = tuple(
-                index
-                for index in members
-                if index in left and (index == first or under[first, index] < len(members))
-            )
-            children.append(together)
-            left -= set(together)
-    if len(children) == 1:
-        raise ValueError(f"no tree has these counts: {[int(n) for n in np.unique(under)]}")
-    return tuple(tree(under, child) for child in children)
-
-
-def tree_text(node: Tree, c: int) -> str:
-    """The tree as an expression: numbers for products, c for c;
-    runs of more than four terms are shortened."""
-    if isinstance(node, int):
-        return "c" if node == c else str(node)
-    parts = [tree_text(child, c) if isinstance(child, int) else f"({tree_text(child, c)})" for child in node]
-    return "+".join(_shortened(parts))
+    ordered = sorted(
+        node.children, key=lambda one: (C not in terms_of(one), min(set(terms_of(one)) - {C}, default=C))
+    )
+    inner = "+".join(_shortened([child(one) for one in ordered]))
+    return f"[{inner}]" if node.exact else inner
 
 
 def _shortened(parts: list[str]) -> list[str]:
-    """Runs of five and more numbers with one step become "0+2+..+14"."""
+    """Runs of nine and more numbers with one step become "0+2+..+14"."""
     numbers = [part for part in parts if part.isdigit()]
     steps = {int(y) - int(x) for x, y in pairwise(numbers)}
     if len(numbers) < 9 or len(steps) != 1:
@@ -144,8 +112,11 @@ def _shortened(parts: list[str]) -> list[str]:
 
 
 def found_tree(unit: Subject) -> str:
-    """The tree of a unit as an expression."""
-    return tree_text(tree(counts(unit)), unit.ins.k)
+    """The tree of a unit as an expression, found as `golden.dissect` finds that of a black box: masks are
+    asked, and nothing is read of the unit but its formats and K."""
+    box = Box(unit.ins, _MOST_ASKED, math.inf)
+    tree = find_order(box, Bank(box.takes))
+    return _UNSHOWN if tree is None else tree_text(tree)
 
 
 def changed_by_shuffling(unit: Subject, samples: int) -> float:
@@ -199,7 +170,7 @@ def _table(trees: dict[Case, str], changed: dict[Case, float]) -> Table:
 
 def _findings(trees: dict[Case, str], changed: dict[Case, float]) -> str:
     drawn = [f"{case.figure1} {case.unit.label}" for case, text in trees.items() if case.printed == text]
-    fused = [case for case in trees if "(" not in trees[case]]
+    fused = [case for case in trees if not set("([") & set(trees[case]) and trees[case] != _UNSHOWN]
     chained = sorted((case for case in trees if changed[case]), key=lambda case: -changed[case])[:3]
     return FINDINGS.format(
         figure1=", ".join(drawn),

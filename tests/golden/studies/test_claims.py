@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import golden
+from golden.dissect.blackbox import order
+from golden.dissect.blackbox.order import Node
 from golden.studies import (
     accumulation_precision,
     cdna2_range,
@@ -348,18 +350,20 @@ def test_the_four_trees_of_figure_1_come_out() -> None:
         assert summation_order.found_tree(case.unit) == case.printed
 
 
-def test_a_tree_is_rebuilt_from_its_counts() -> None:
-    """((3 + 0) + 1) + 2 by hand: 3 stands for c."""
-    under = np.array([[1, 3, 4, 2], [3, 1, 4, 3], [4, 4, 1, 4], [2, 3, 4, 1]])
-    assert summation_order.tree_text(summation_order.tree(under), 3) == "((c+0)+1)+2"
-    with pytest.raises(ValueError):
-        summation_order.tree(np.where(under == 4, 3, under))
+def test_a_tree_is_written_with_c_first_and_long_runs_short() -> None:
+    """((c + 0) + 1) + 2 by hand; sums without a loss in square brackets."""
+    chain = Node((2, Node((1, Node((order.C, 0))))))
+    assert summation_order.tree_text(chain) == "((c+0)+1)+2"
+    assert summation_order.tree_text(Node((*range(4, 14), Node((order.C, 0, 1), exact=True)))) == (
+        "[c+0+1]+4+5+..+13"
+    )
 
 
 def test_shuffling_k_changes_chains_and_trees_but_no_fused_sum() -> None:
     for case in summation_order.CASES:
         share = summation_order.changed_by_shuffling(case.unit, 500)
-        if "(" not in summation_order.found_tree(case.unit):
+        tree = summation_order.found_tree(case.unit)
+        if not {"(", "["} & set(tree) and "c" in tree.split("+"):
             assert share == 0, case
         elif case.figure1:
             assert share > 0.1, case
