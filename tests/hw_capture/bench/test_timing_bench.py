@@ -5,6 +5,7 @@ import csv
 import io
 import re
 import shutil
+import struct
 
 import numpy as np
 import pytest
@@ -16,10 +17,10 @@ from golden.catalog.timing import Key
 from golden.errors import OperandError, UnknownNameError
 from golden.number.formats import get_format, to_float
 from golden.studies import timing_plots as plots
-from hw_capture.bench import bench, clocks, compare, loops, programs, report, subjects
+from hw_capture.bench import bench, clocks, compare, loops, programs, report, stalls, subjects
 from hw_capture.bench.bench import Result, Timing
 from hw_capture.bench.records import Conditions
-from hw_capture.errors import SassError
+from hw_capture.errors import DeviceError, SassError
 from hw_capture.kernels import toolchain
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -122,10 +123,10 @@ def test_what_is_measured() -> None:
     long_after(
         2,
         [
+            ("ld.shared.u64", "8-way", {"LDS.64": 1}),
             (F16, "", {"HMMA.16816.F32": 1}),
             ("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", "", {"HMMA.16816.F32": 2}),
             ("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16", "RS", {"HGMMA.64x16x16.F32": 1}),
-            ("ld.shared.u64", "8-way", {"LDS.64": 1}),
             ("stmatrix.x1 + ldmatrix.x1", "", {"STSM.16.M88": 1, "LDSM.16.M88": 1}),
         ],
     ),
@@ -300,3 +301,43 @@ def test_both_boards_agree() -> None:
     off = [key for key in theirs if abs(ours[key] / theirs[key] - 1) > 0.01]
     assert len(off) == 91 and all(key.warps is not None for key in off)
     assert sum(key.warps < 6 for key in off) == 1
+
+
+@needs_nvcc
+@pytest.mark.long
+def test_stall_counts_are_the_compilers_own() -> None:
+    """Of a chain of HMMA.16816 the code itself asks for 24 cycles a round, which is what it takes."""
+    (built,) = bench.build([_subject(F16)], "sm_90a")
+    assert isinstance(built, bench.Built)
+    assert built.stalls["c"] == pytest.approx(24, abs=0.1) and 30 < built.stalls["a"] < 32
+
+
+def test_stall_counts_of_a_called_subroutine_count_each_time() -> None:
+    """An ELF file of one section of code: a loop that calls twice, its stall counts 1 to 8 in order."""
+    lines = ["IMAD", "CALL.REL.NOINC", "IADD3", "CALL.REL.NOINC", "BRA 0x10", "EXIT", "FFMA", "RET.REL.NODEC"]
+    text = b"".join((count << 105).to_bytes(16, "little") for count in range(1, 9))
+    names = b"\0.text.k\0.shstrtab\0"
+    header = struct.Struct("<16s8xQQQ4x2x2x2xHHH").pack(b"\x7fELF", 0, 0, 64, 64, 3, 2)
+    at, section = 64 + 3 * 64, struct.Struct("<IIQQQQIIQQ")
+    table = section.pack(*[0] * 10) + section.pack(1, 1, 0, 0, at, len(text), 0, 0, 0, 0)
+    table += section.pack(9, 3, 0, 0, at + len(text), len(names), 0, 0, 0, 0)
+    cubin = header + table + text + names
+    code = loops.Code([(16 * i, line) for i, line in enumerate(lines)], {})
+    # A turn: 2 + 3 + 4 + 5, and twice 7 + 8.
+    assert stalls.per_round(cubin, "k", code, 2) == (14 + 2 * 15) / 2
+    for wrong in (b"", cubin[:100], cubin.replace(b".text.k", b".text.l")):
+        with pytest.raises(SassError, match="k: no loop whose code is in the cubin"):
+            stalls.per_round(wrong, "k", code, 2)
+
+
+def test_a_clock_that_the_timer_alone_calls_changed() -> None:
+    """Two H100s at 1980 MHz ran at up to 2099 by the timer of nanoseconds; a clock that fell is refused."""
+    same = {"clocks.sm": "1980 MHz"}
+    clocks.check_steady(same, same, (1980.0, 2099.0))
+    for before, after, rates in (
+        (same, same, (1980.0, 1755.0)),
+        (same, {"clocks.sm": "1755 MHz"}, (1980.0, 1755.0)),
+        (same, {}, (1980.0, 2099.0)),
+    ):
+        with pytest.raises(DeviceError, match="the SM clock changed"):
+            clocks.check_steady(before, after, rates)

@@ -1,13 +1,24 @@
 """`mmagold profile`, `bench-gpu` and `timing`: what they print and how they fail."""
 
+from __future__ import annotations
+
 import json
+import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
 from golden.cli.app import app
+from hw_capture.bench import bench as matrix_bench
+from hw_capture.bench import clocks
+from hw_capture.bench.memory import bench as memory_bench
+from hw_capture.bench.scalar import bench as scalar_bench
+from hw_capture.errors import DeviceError
+from hw_capture.gpu import device
+from hw_capture.kernels import toolchain
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 RUN = CliRunner(env={"COLUMNS": "200"})
@@ -137,6 +148,133 @@ def test_bench_without_pycuda_leaves_no_file(tmp_path, monkeypatch) -> None:
     assert (
         result.exit_code == 2 and "PyCUDA is not installed" in result.stderr and not list(tmp_path.iterdir())
     )
+
+
+class _Card:
+    """A GPU that is there, and no more."""
+
+    def __init__(self, capability: str, free: int = 40 << 30) -> None:
+        self.capability, self.free = capability, free
+        self.memory_bus_bits = 5120
+
+    def __enter__(self) -> _Card:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is held."""
+
+    def facts(self) -> dict[str, str]:
+        return {"name": "NVIDIA Test", "compute_capability": self.capability}
+
+    def load(self, cubin: bytes) -> _Card:
+        return self
+
+    def empty(self, *_: int) -> int:
+        return 4096
+
+    def free_memory(self) -> int:
+        return self.free
+
+
+def _one_line(arguments: list[str], said: str, out: Path) -> None:
+    """A file is asked for; what comes is exit status 2, one line, and no file."""
+    result = RUN.invoke(app, ["bench-gpu", *arguments, "--out", str(out)])
+    words = " ".join(result.stderr.replace("│", " ").split())
+    assert result.exit_code == 2 and said in words, result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1 and "internal error" not in words
+    assert not out.exists()
+
+
+_GROUPS = [["--only", "ldmatrix.x1"], ["--group", "scalar", "--only", "fma.rn.f32"], ["--group", "memory"]]
+
+
+@pytest.mark.parametrize("group", _GROUPS)
+def test_another_architecture_is_one_line(group: list[str], tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(device, "open", lambda number: _Card("8.6"))
+    _one_line(group, "(sm_86), expected NVIDIA Hopper (sm_90a)", tmp_path / "ours.yaml")
+
+
+@pytest.mark.parametrize("group", _GROUPS)
+def test_no_nvcc_is_one_line(group: list[str], tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(device, "open", lambda number: _Card("9.0"))
+    monkeypatch.setattr(toolchain, "find", lambda tool: None)
+    _one_line(group, "install", tmp_path / "ours.yaml")
+
+
+@pytest.mark.parametrize("group", _GROUPS)
+def test_no_gpu_is_one_line(group: list[str], tmp_path, monkeypatch) -> None:
+    def none(number: int) -> _Card:
+        raise DeviceError("no CUDA GPU in this machine")
+
+    monkeypatch.setattr(device, "open", none)
+    _one_line(group, "no CUDA GPU in this machine", tmp_path / "ours.yaml")
+
+
+def test_too_little_memory_is_one_line(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(device, "open", lambda number: _Card("9.0", free=(2 << 30) + (1 << 20)))
+    monkeypatch.setattr(memory_bench, "build", lambda target: memory_bench.Built(b""))
+    monkeypatch.setattr(memory_bench, "Watch", lambda gpu: SimpleNamespace(conditions=None))
+    monkeypatch.setattr(memory_bench._Bench, "_local", lambda self: iter(()))
+    _one_line(["--group", "memory"], "the GPU has 1 MiB of memory to spare", tmp_path / "ours.yaml")
+
+
+@pytest.mark.parametrize("group", _GROUPS[:2])
+def test_a_throttled_clock_is_one_line(group: list[str], tmp_path, monkeypatch) -> None:
+    """Whatever was measured: it is not written."""
+    hot = {
+        "clocks_event_reasons.active": "0x0000000000000020",
+        "clocks.sm": "1200 MHz",
+        "clocks.max.sm": "1980 MHz",
+    }
+    monkeypatch.setattr(device, "open", lambda number: _Card("9.0"))
+    for place, watched in ((matrix_bench, "build"), (scalar_bench, "build")):
+        monkeypatch.setattr(place, watched, lambda *_: (item for item in ()))
+    monkeypatch.setattr(clocks, "state", lambda: hot)
+    monkeypatch.setattr(clocks, "clock_rate", lambda gpu, kernel: 1200.0)
+    monkeypatch.setattr(toolchain, "compile", lambda *_: b"")
+    monkeypatch.setattr(_Card, "get", lambda self, name: None, raising=False)
+    monkeypatch.setattr(_Card, "compute_capability", (9, 0), raising=False)
+    _one_line(
+        group, "the SM clock is throttled by the temperature (1200 MHz of 1980 MHz)", tmp_path / "ours.yaml"
+    )
+
+
+def test_timing_rerun(tmp_path: Path) -> None:
+    text = "source: s\ndevice: d\narchitecture: hopper\ntables:\n  - {table: I, title: t, rows: [%s]}\n"
+    for name, cycles in (("first", (24.0, 100.0)), ("second", (24.1, 90.0))):
+        rows = f"{{instruction: mma, completion: {cycles[0]}, points: [[8, 4, {cycles[1]}, 50]]}}"
+        (tmp_path / f"{name}.yaml").write_text(text % rows)
+    paths = [str(tmp_path / "first.yaml"), str(tmp_path / "second.yaml")]
+    result = RUN.invoke(app, ["timing", "rerun", *paths])
+    assert result.exit_code == 0 and "2 of 3 figures within 1 %" in result.stdout
+    found = {
+        row["kind"]: row for row in json.loads(RUN.invoke(app, ["timing", "rerun", *paths, "--json"]).stdout)
+    }
+    assert found["completion latency"]["within"] == 1
+    late = found["latency, more than 4 warps"]
+    assert (late["within"], late["worst"], late["warps"], late["ilp"]) == (0, pytest.approx(0.9), 8, 4)
+    nothing = RUN.invoke(app, ["timing", "rerun", paths[0], "luo_h800"])
+    assert nothing.exit_code == 2 and "no figure in common" in nothing.stderr
+
+
+@pytest.mark.parametrize(
+    ("ours", "stems"),
+    [
+        ("hopper_h200_memory", ["sizes", "strides"]),
+        ("hopper_h200_scalar", ["clocks"]),
+        ("hopper_h200_wmma", ["moves"]),
+    ],
+)
+def test_pictures_of_the_other_files(ours: str, stems: list[str], tmp_path) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    result = RUN.invoke(app, ["timing", "plot", "--ours", ours, "--out", str(tmp_path)])
+    assert result.exit_code == 0 and sorted(path.stem for path in tmp_path.iterdir()) == stems
+    for stem in stems:  # the pages show what the data says
+        committed = Path(__file__).resolve().parents[3] / "docs" / "timing" / f"{stem}.svg"
+        drawn = (tmp_path / f"{stem}.svg").read_text("utf-8")
+        assert re.findall(r">([^<>\n]+)</text>", drawn) == re.findall(
+            r">([^<>\n]+)</text>", committed.read_text("utf-8")
+        )
 
 
 def test_timing_export(tmp_path: Path) -> None:
