@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from long_run import long_after
 
 import golden
 from golden import stimuli
@@ -136,6 +137,31 @@ def test_datapaths_that_are_instructions_answer_as_those_do(name: str, known: st
     for kind in stimuli.KINDS:
         operands = stimuli.generate(model, kind, 40, np.random.default_rng(3))
         assert (unit.dot(**operands) == model.dot(**operands)).all()
+
+
+FOUND = (
+    *("nibbles", "wraps", "counted_bits", "clamps_in_two", "ascending", "late_c", "two_lanes", "all_half"),
+    *("volta_like", "one_guard", "guards_and_even", "floor_shifters", "near_shifters", "eight_bits"),
+    *("eight_bits_wide_range", "half_result", "two_halves", "evens_then_odds", "last_pair_first"),
+    *("dot_then_add", "square_tree", "forgetful_infinity", "narrow_sum", "no_subnormal_c", "block_scaled"),
+)
+"""Of the thirty units of datapaths.py those that were found when they were first tried."""
+
+
+@pytest.mark.parametrize("name", long_after(0, FOUND))
+def test_datapaths_of_somebody_else_are_found(name: str, tmp_path: Path) -> None:
+    formats, k = datapath(name)
+    blocks = {"scale_block": k} if "scale_a" in formats else {}
+    unit = open_box(f"python:{BOXES / 'datapaths.py'}:{name}", formats, k, **blocks)
+    check(unit, tmp_path, asks=20_000)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["sixteen_bit_dots", "stuck_wire"])
+def test_datapaths_that_steps_cannot_say_are_not_called_explained(name: str) -> None:
+    """Pairs that saturate before they join a sum that wraps; a bit of one element that reads as zero."""
+    found = golden.dissect(box(f"datapaths.py:{name}", *datapath(name)), seconds=20, asks=8_000)
+    assert not found.explains and (found.wrong > 0 or found.instruction is None)
 
 
 def test_integers_that_clamp(tmp_path: Path) -> None:
