@@ -133,8 +133,9 @@ def read_ports(design: Design) -> Module:
 def _elaborate(simulator: Simulator, design: Design, options: Iterable[str | Path], folder: Path) -> None:
     given = sources.options(simulator.name, design.include, design.defines or {}, design.libraries)
     command = [*simulator.start, *options, *given, *design.sources]
+    limit = min(120.0, simulators.build_limit())
     try:
-        simulators.run(command, folder=folder, env=simulator.env, log=folder / "log", timeout=120)
+        simulators.run(command, folder=folder, env=simulator.env, log=folder / "log", timeout=limit)
     except ToolFailed as error:
         what = f"the module {design.top}" if design.top else "the sources"
         raise ElaborationError(

@@ -322,7 +322,7 @@ def run(
     deadline = None if timeout is None else time.monotonic() + timeout
     with (
         contextlib.nullcontext(2) if log is None else _kept(log) as sink,
-        started(words, sink, sink, env, folder) as process,
+        started(_within_memory(words), sink, sink, env, folder) as process,
     ):
         _wait(process, words[0], deadline, tick)
     text = "" if log is None else log.read_text(encoding="utf-8", errors="replace")
@@ -407,13 +407,20 @@ _limits = threading.local()
 
 
 @contextlib.contextmanager
-def longest_build(seconds: float) -> Iterator[None]:
-    """Ends every compilation of this thread in the block so many seconds from now."""
-    _limits.build = time.monotonic() + seconds
+def longest_build(seconds: float, memory: int | None = None) -> Iterator[None]:
+    """Ends every compilation of this thread in the block so many seconds from now, and refuses each program
+    that it starts more memory than so many bytes."""
+    _limits.build, _limits.memory = time.monotonic() + seconds, memory
     try:
         yield
     finally:
-        del _limits.build
+        del _limits.build, _limits.memory
+
+
+def _within_memory(words: Sequence[str]) -> Sequence[str]:
+    """The words of a program, and those before it that limit its memory."""
+    most = getattr(_limits, "memory", None)
+    return words if most is None else ["/bin/sh", "-c", f'ulimit -v {most >> 10}; exec "$@"', "sh", *words]
 
 
 def build_limit() -> float:

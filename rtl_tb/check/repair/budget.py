@@ -14,6 +14,10 @@ CHOICES, PAIRS, CONSTANTS, ALL = 0.55, 0.7, 0.92, 1.0
 the rest is for building and running what was found."""
 
 
+MEMORY = 3 << 30
+"""Bytes for each program: a number that is changed may ask for a design of any size."""
+
+
 class Budget:
     """Seconds from now on."""
 
@@ -36,7 +40,7 @@ class Budget:
             RtlError: it is over already.
         """
         self.look(part)
-        with simulators.longest_build(min(self.left(part), most)):
+        with simulators.longest_build(min(self.left(part), most), MEMORY):
             yield
 
     def look(self, part: float = ALL) -> None:

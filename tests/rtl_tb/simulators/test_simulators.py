@@ -234,3 +234,23 @@ def test_first_error(said, expected):
     """What each tool prints, and nothing recognisable."""
     first = next((line for line in said.splitlines() if line), "")
     assert simulators.first_error(said) == (first if expected is None else expected)
+
+
+def test_a_compilation_ends_in_time_and_within_its_memory(tmp_path):
+    """A number that is changed may ask for a design of any size; each of several compilations in a row has
+    what is left of the time."""
+    simulator = simulators.Simulator(
+        "icarus", (11, 0), "Python", Path(sys.executable), Path(sys.executable), dict(os.environ), "PATH"
+    )
+    large = ["-c", "x = bytearray(1 << 30)"]
+    with simulators.longest_build(60, 256 << 20), pytest.raises(ElaborationError, match="MemoryError"):
+        simulators.elaborate(simulator, large, folder=tmp_path, what="it")
+    started = time.monotonic()
+    with simulators.longest_build(0.5):
+        for _ in range(3):
+            with pytest.raises(RtlError, match="did not finish in time"):
+                simulators.elaborate(
+                    simulator, ["-c", "import time; time.sleep(60)"], folder=tmp_path, what="it"
+                )
+    assert time.monotonic() - started < 20
+    assert simulators.build_limit() == simulators.LONGEST_BUILD
