@@ -159,7 +159,7 @@ def inline(ins: Instruction, form: str = "registers", name: str = "mma", typed: 
     Raises:
         NoKernelError: no kernel for this instruction, or none of this form.
     """
-    _check(ins, form)
+    check_there(ins, supported(ins), form)
     return _warpgroup_inline(ins, form, name, typed) if _warpgroup(ins) else _warp_inline(ins, name)
 
 
@@ -189,7 +189,7 @@ def prelude() -> str:
 
 def ptx(ins: Instruction, form: str = "registers") -> str:
     """The PTX instruction with its operands, registers numbered as in the asm statement (%0 ...)."""
-    _check(ins, form)
+    check_there(ins, supported(ins), form)
     return _wgmma_text(ins, form)[0] if _warpgroup(ins) else _warp_text(ins)
 
 
@@ -208,13 +208,21 @@ def needs_toolkit(ins: Instruction) -> tuple[int, int]:
 # Text of the instruction ------------------------------------------------------------------------------------
 
 
-def _check(ins: Instruction, form: str) -> None:
-    if not supported(ins):
+def check_there(ins: Instruction, there: bool, form: str | None = None) -> None:
+    """Refuses an instruction that a generator has no kernel for, or none of this form.
+
+    Args:
+        there: whether the generator knows the instruction at all. form: None where it has one kernel each.
+
+    Raises:
+        NoKernelError: which of both, and what there is.
+    """
+    if not there:
         raise NoKernelError(
             f"{ins.architecture}:{ins.name}: the generator has no kernel for family "
             f"{ins.family or 'of a custom unit'}"
         )
-    if form not in forms(ins):
+    if form is not None and form not in forms(ins):
         raise NoKernelError(f"{ins.name}: form is '{form}', expected {' or '.join(forms(ins))}")
 
 

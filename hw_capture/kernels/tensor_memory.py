@@ -21,7 +21,6 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.instruction import Instruction
-from hw_capture.errors import NoKernelError
 from hw_capture.kernels import kernels
 
 Indices = npt.NDArray[np.int64]
@@ -193,12 +192,7 @@ def source(ins: Instruction, form: str = "shared", name: str = "run", complete: 
     Raises:
         NoKernelError: there is no generator for the instruction, or none of this form.
     """
-    if not supported(ins):
-        raise NoKernelError(
-            f"{ins.architecture}:{ins.name}: the generator has no kernel for family {ins.family}"
-        )
-    if form not in kernels.forms(ins):
-        raise NoKernelError(f"{ins.name}: form is '{form}', expected {' or '.join(kernels.forms(ins))}")
+    kernels.check_there(ins, supported(ins), form)
     a_bytes, b_bytes = shared_bytes(ins)
     held = _held(ins, form)
     used = columns(ins) + sum(count for _, count, _ in held)

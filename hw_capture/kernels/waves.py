@@ -58,10 +58,7 @@ def source(ins: Instruction, name: str = "run", complete: bool = True) -> str:
     Raises:
         NoKernelError: there is no generator for the instruction.
     """
-    if not supported(ins):
-        raise NoKernelError(
-            f"{ins.architecture}:{ins.name}: the generator has no kernel for family {ins.family}"
-        )
+    kernels.check_there(ins, supported(ins))
     operands = {x: _operand(ins, x) for x in "abcd"}
     if ins.sparse:
         _layout(ins, "metadata")
