@@ -63,6 +63,10 @@ class ToolMissing(MmagoldError, RuntimeError):
     """A program or a Python package that a command needs is not installed; the message says what to do."""
 
 
+class WorkerError(MmagoldError, RuntimeError):
+    """A worker that died, or a scheduler that does not answer."""
+
+
 class DocsError(MmagoldError, RuntimeError):
     """A page, a link, a claim, a finding or the site as a whole is wrong."""
 

@@ -47,6 +47,16 @@ def campaign(
         list[str] | None, typer.Option(help="KEY=VALUE: plant a fault in the golden arithmetic.")
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Compilations at a time.")] = 4,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler",
+            help="In shards on the workers of the Dask scheduler at this address, or 'local'; --dots says "
+            "how much.",
+        ),
+    ] = None,
+    shard: Annotated[float, typer.Option(min=1, max=1e15, help="Dot products of a shard.")] = 1e10,
+    gpus: Annotated[int, typer.Option(min=1, max=1024, help="Workers of a local scheduler, a GPU each.")] = 1,
     merge: Annotated[
         list[Path] | None, typer.Option(help="Report of another GPU of the same kind, merged into --out.")
     ] = None,
@@ -58,6 +68,7 @@ def campaign(
     not be checked.
     """
     from golden.errors import OperandError
+    from golden.files.output import is_stream
     from hw_capture.cli.app import check_writable
 
     check_writable(out, markdown)
@@ -65,11 +76,20 @@ def campaign(
         raise OperandError("argument '--out' is missing: --merge writes the merged report there")
     if not names and not merge:
         raise OperandError("argument 'names' is missing, expected instructions or --merge")
+    if scheduler is not None and (out is None or is_stream(out)):
+        raise OperandError("argument '--out' is missing: --scheduler keeps the results of shards beside it")
     chosen, faults, index = _chosen(arch, names or []), _faults(fault or []), _kind(kind)
     with _only_writer(out):
         pages = _merged(merge, out, markdown) if merge else None
         if chosen:
-            pages = _run_all(chosen, faults, index, Budget(dots, seconds, limit, seed, jobs), out, markdown)
+            budget = Budget(dots, seconds, limit, seed, jobs)
+            if scheduler is None:
+                pages = _run_all(chosen, faults, index, budget, out, markdown)
+            else:
+                assert out is not None
+                pages = _run_shared(
+                    chosen, faults, index, budget, Spread(scheduler, shard, gpus), out, markdown
+                )
     assert pages is not None
     if any(outcome.mismatches for outcome in pages.outcomes if outcome.faults == faults):
         raise typer.Exit(1)
@@ -85,6 +105,15 @@ class Budget:
     limit: float
     seed: int
     jobs: int
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Where shards run: a Dask scheduler, dot products of a shard, workers of a local cluster."""
+
+    scheduler: str
+    shard: float
+    gpus: int
 
 
 def _continues(out: Path) -> bool:
@@ -125,72 +154,74 @@ def _run_all(
     markdown: Path | None,
 ) -> Report:
     """Runs every instruction's campaign; the report is written after each."""
-    from hw_capture.cpu.machine import architecture_runs_here
-
-    if architecture_runs_here(chosen[0].architecture):
-        return _run_on_cpu(chosen, faults, index, budget, out, markdown)
     from hw_capture.campaign import report
-    from hw_capture.campaign.run import Campaign, Plan, compiled_ahead, kind_name
-    from hw_capture.gpu import device
-    from hw_capture.kernels import toolchain
-    from hw_capture.record.capture import target_for
+    from hw_capture.cli.machines import machine_of
 
-    compiler = toolchain.version(toolchain.require("nvcc"))
-    with device.open() as gpu:
-        target = target_for(chosen[0].architecture, gpu.facts())
-        pages = report.load(out) if out and _continues(out) else report.Report(gpu.facts(), compiler)
-        pages.check_origin(gpu.facts(), compiler)
+    with machine_of(chosen, faults, index, budget.jobs) as found:
+        pages = report.load(out) if out and _continues(out) else report.Report(found.facts, found.compiler)
+        pages.check_origin(found.facts, found.compiler)
         start = time.monotonic()
-        with compiled_ahead(chosen, target, faults, budget.jobs):
-            for ins in chosen:
-                series = ins.architecture, ins.name, budget.seed, kind_name(index), faults
-                left = min(budget.seconds, budget.limit - (time.monotonic() - start))
-                plan = Plan(
-                    budget.dots - pages.dots(*series), left, budget.seed, index, pages.next_tile(*series)
-                )
-                if left > 0 and plan.dots > 0:
-                    try:
-                        _one(partial(Campaign, gpu, ins, faults), ins, plan, pages)
-                    finally:
-                        _write(pages, out, markdown)
+        for ins in chosen:
+            left = min(budget.seconds, budget.limit - (time.monotonic() - start))
+            plan = _left(ins, faults, index, budget, pages, left)
+            if left > 0 and plan.dots > 0:
+                try:
+                    _one(partial(found.bench, ins), ins, plan, pages)
+                finally:
+                    _write(pages, out, markdown)
     return pages
 
 
-def _run_on_cpu(
+def _left(
+    ins: Instruction, faults: dict[str, int | str], index: int, budget: Budget, pages: Report, seconds: float
+) -> Plan:
+    """What the report lacks of an instruction."""
+    from hw_capture.campaign.run import Plan, kind_name
+
+    series = ins.architecture, ins.name, budget.seed, kind_name(index), faults
+    return Plan(budget.dots - pages.dots(*series), seconds, budget.seed, index, pages.next_tile(*series))
+
+
+def _run_shared(
     chosen: list[Instruction],
     faults: dict[str, int | str],
     index: int,
     budget: Budget,
-    out: Path | None,
+    spread: Spread,
+    out: Path,
     markdown: Path | None,
 ) -> Report:
-    """The same on the CPU in this machine."""
-    from golden.errors import OperandError
+    """The same in shards on the workers of a Dask scheduler; the report is written after each instruction."""
+    from golden.files.output import made_folder
+    from golden.workers.pool import workers
     from hw_capture.campaign import report
-    from hw_capture.campaign.run import Plan, kind_name
-    from hw_capture.campaign.source import EXHAUSTIVE
-    from hw_capture.cpu import machine
-    from hw_capture.cpu.campaign import Bench, Workers
+    from hw_capture.campaign.run import kind_name
+    from hw_capture.campaign.shards import shards_of, share
+    from hw_capture.cli.machines import check_cpu, run_shard
+    from hw_capture.cpu.machine import architecture_runs_here
+    from hw_capture.errors import HwError
 
-    if faults or index == EXHAUSTIVE:
-        raise OperandError("a campaign on a CPU plants no faults and has no kind 'exhaustive'")
-    cpu = machine.open()
-    facts = cpu.facts()
-    compiler = facts.pop("compiler")
-    with Workers() as workers:
-        benches = [Bench(cpu, ins, workers) for ins in chosen]  # what this CPU lacks is said before any runs
-        pages = report.load(out) if out and _continues(out) else report.Report(facts, compiler)
-        pages.check_origin(facts, compiler)
-        start = time.monotonic()
-        for bench in benches:
-            series = bench.ins.architecture, bench.ins.name, budget.seed, kind_name(index), faults
-            left = min(budget.seconds, budget.limit - (time.monotonic() - start))
-            plan = Plan(budget.dots - pages.dots(*series), left, budget.seed, index, pages.next_tile(*series))
-            if left > 0 and plan.dots > 0:
-                try:
-                    _one(lambda bench=bench: bench, bench.ins, plan, pages)  # type: ignore[misc]
-                finally:
-                    _write(pages, out, markdown)
+    on_cpu = architecture_runs_here(chosen[0].architecture)
+    if on_cpu:
+        check_cpu(faults, index)
+    pages = report.load(out) if _continues(out) else None
+    folder = out.with_name(f"{out.name}.shards")
+    gpus = None if on_cpu else spread.gpus
+    with made_folder(folder), workers(spread.gpus, spread.scheduler, gpus) as pool:
+        for ins in chosen:
+            known = pages or report.Report({}, "")
+            plan = _left(ins, faults, index, budget, known, budget.seconds)
+            if plan.dots <= 0:
+                continue
+            shards = shards_of(ins, budget.seed, index, faults, plan.first, plan.dots, spread.shard)
+            before = known.dots(ins.architecture, ins.name, budget.seed, kind_name(index), faults)
+            with progress_bar() as progress:
+                pages = share(shards, pool, folder, run_shard, pages, partial(progress, ins.name))
+            _write(pages, out, markdown)
+            after = pages.dots(ins.architecture, ins.name, budget.seed, kind_name(index), faults)
+            typer.echo(f"{ins.name}: {after - before:.3e} dot products")
+    if pages is None:
+        raise HwError("there is nothing to run")
     return pages
 
 

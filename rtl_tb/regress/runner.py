@@ -16,10 +16,10 @@ from pathlib import Path
 from golden.boundary import internal_error
 from golden.errors import MmagoldError
 from golden.vectors.vectorset import block_size
+from golden.workers.pool import workers
 from rtl_tb.dut.description import Dut
 from rtl_tb.regress.binding import UnitState, code_digest, simulator_digest, unit_state
 from rtl_tb.regress.plan import Engine, Plan, Unit, load_plan
-from rtl_tb.regress.pool import workers
 from rtl_tb.regress.shard import Result, Shard, explain_shard, run_shard
 from rtl_tb.regress.store import Store
 
@@ -80,7 +80,7 @@ def regress(
 
     Args:
         jobs: workers of this machine.
-        scheduler: see rtl_tb/regress/pool.py.
+        scheduler: see golden/workers/pool.py.
         again: runs what has a result as well.
 
     Raises:

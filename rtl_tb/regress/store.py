@@ -9,17 +9,13 @@ another shard is none.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from golden.errors import FileFormatError
-from golden.files.inputs import read_json
 from golden.files.lock import only_writer
-from golden.files.output import made_folder, write_text
+from golden.files.output import made_folder
+from golden.workers.results import Results
 from rtl_tb.regress.shard import Result, Shard
 
 FORMAT = "mmagold regression shard 1"
@@ -64,29 +60,10 @@ class Store:
         self._put("reasons", shard, reason)
 
     def _get(self, kind: str, shard: Shard) -> Result | None:
-        if not shard.listed:
-            return None
-        try:
-            found = read_json(self._file(kind, shard))
-        except FileFormatError:
-            return None
-        if not isinstance(found, dict) or found.get("format") != FORMAT or found.get("key") != shard.key:
-            return None
-        result = found.get("result")
-        if not isinstance(result, dict) or found.get("digest") != _digest(kind, shard.key, result):
-            return None
-        return result
+        return self._results(kind).get(shard.key) if shard.listed else None
 
     def _put(self, kind: str, shard: Shard, result: Result) -> None:
-        if "error" in result:
-            raise ValueError("an error is no result")
-        digest = _digest(kind, shard.key, result)
-        found = {"format": FORMAT, "key": shard.key, "digest": digest, "result": result}
-        write_text(self._file(kind, shard), json.dumps(found) + "\n")
+        self._results(kind).put(shard.key, result)
 
-    def _file(self, kind: str, shard: Shard) -> Path:
-        return self.folder / kind / f"{shard.key}.json"
-
-
-def _digest(kind: str, key: str, result: Mapping[str, Any]) -> str:
-    return hashlib.sha256(f"{FORMAT} {kind} {key} {json.dumps(result, sort_keys=True)}".encode()).hexdigest()
+    def _results(self, kind: str) -> Results:
+        return Results(self.folder / kind, FORMAT)

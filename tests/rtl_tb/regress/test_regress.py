@@ -22,11 +22,11 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from golden.cli.app import app
-from golden.errors import FileFormatError, SpecError
+from golden.errors import FileFormatError, SpecError, WorkerError
 from golden.vectors import vectorset
 from golden.vectors.vectorset import default_set
-from rtl_tb.errors import RtlError
-from rtl_tb.regress import binding, pool, runner
+from golden.workers import pool
+from rtl_tb.regress import binding, runner
 from rtl_tb.regress.binding import unit_state
 from rtl_tb.regress.plan import load_plan
 from rtl_tb.regress.report import junit, page, print_text
@@ -380,7 +380,7 @@ def test_a_worker_that_dies_takes_no_other_task_along(tmp_path, monkeypatch):
         others = [executor.submit(dying.double, number) for number in range(4)]
         assert [future.result() for future in others] == [0, 2, 4, 6]
         assert once.result() > 0
-        with pytest.raises(RtlError, match="the worker was killed each of the 3 times"):
+        with pytest.raises(WorkerError, match="the worker was killed each of the 3 times"):
             always.result()
 
 
@@ -445,7 +445,10 @@ def test_a_killed_worker_and_a_killed_regression_lose_and_double_nothing(tmp_pat
 
 def test_an_address_that_is_none_is_refused(tmp_path):
     pytest.importorskip("distributed")
-    with pytest.raises(RtlError, match="expected an address such as host:8786"), pool.workers(1, "nowhere"):
+    with (
+        pytest.raises(WorkerError, match="expected an address such as host:8786"),
+        pool.workers(1, "nowhere"),
+    ):
         pass
 
 

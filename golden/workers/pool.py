@@ -16,30 +16,32 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
+from golden.errors import WorkerError
 from golden.processes import begin_worker
-from rtl_tb.errors import RtlError
 
 T = TypeVar("T")
 TRIES = 3
 LOCAL_CLUSTER = "local"
-"""`--scheduler local`: a Dask cluster in this machine, for as long as the regression runs."""
+"""`--scheduler local`: a Dask cluster in this machine, for as long as the work runs."""
 
 
 @contextlib.contextmanager
-def workers(jobs: int, scheduler: str | None = None) -> Iterator[Executor]:
-    """The workers of a regression; none outlives the block, whatever ends it.
+def workers(jobs: int, scheduler: str | None = None, gpus: int | None = None) -> Iterator[Executor]:
+    """The workers of shards; none outlives the block, whatever ends it.
 
     Args:
         jobs: processes of this machine, or of the local cluster.
         scheduler: address of a Dask scheduler, or LOCAL_CLUSTER; None: no Dask.
+        gpus: with a scheduler, each task takes one of the resource GPU; a local cluster has so many workers,
+            each with a GPU of its own.
 
     Raises:
-        RtlError: Dask is not installed, or nobody answers at the address.
+        WorkerError: Dask is not installed, or nobody answers at the address.
     """
     if scheduler is not None:
-        from rtl_tb.regress.cluster import cluster
+        from golden.workers.cluster import cluster
 
-        with cluster(jobs, scheduler) as executor:
+        with cluster(jobs, scheduler, gpus) as executor:
             yield executor
         return
     slots = Slots(jobs)
@@ -95,20 +97,20 @@ class _Slot:
         """Runs a task, again where the process dies.
 
         Raises:
-            RtlError: the process died each time.
+            WorkerError: the process died each time.
         """
         for _ in range(TRIES):
             try:
                 return self._started().submit(fn, *args, **kwargs).result()
             except BrokenProcessPool:
                 self._forget()
-        raise RtlError(
+        raise WorkerError(
             f"the worker was killed each of the {TRIES} times that it ran this; is there enough memory?"
         )
 
     def _started(self) -> ProcessPoolExecutor:
         if self._ended:
-            raise RtlError("the regression was stopped")
+            raise WorkerError("the work was stopped")
         if self._pool is None:
             # A new interpreter: a fork of this one would inherit locks that its threads hold.
             self._pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=begin_worker)
