@@ -13,7 +13,7 @@ from golden.catalog.families import fill, shape_of
 from golden.catalog.lookup import instruction
 from golden.instruction import Instruction
 from golden.number.formats import get_format
-from golden.program.program import Operation, Program
+from golden.program.program import NO_SEED, Operation, Program
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,9 @@ def _moved(operation: Operation, part: int, size: int, before: str) -> Operation
     before."""
 
     def named(register: str) -> str:
-        return before if register == "c" else register if register == "zero" else f"part{part}.{register}"
+        if register in ("zero", NO_SEED):
+            return register
+        return before if register == "c" else f"part{part}.{register}"
 
     return replace(
         operation,

@@ -31,6 +31,8 @@ ARCHITECTURES = [
     "rdna4",
     "sapphire_rapids",
     "granite_rapids",
+    "diamond_rapids",
+    "armv9",
 ]
 SM80 = ("ampere", "ada", "hopper", "blackwell", "rtx_blackwell")
 RTX, HOPPER, BLACKWELL = ("rtx_blackwell",), ("hopper",), ("blackwell",)
@@ -74,9 +76,9 @@ LEGAL = [
     ("v_wmma_bf16_16x16x16_bf16_w64", ("rdna3", "rdna4")),
     ("v_wmma_i32_16x16x32_iu4_w32.s4.u4.clamp", ("rdna4",)),
     ("v_dot4_f32_fp8_bf8", ("rdna4",)),
-    ("tdpbf16ps", ("sapphire_rapids", "granite_rapids")),
-    ("tdpfp16ps", ("granite_rapids",)),
-    ("vpdpbusds", ("sapphire_rapids", "granite_rapids")),
+    ("tdpbf16ps", ("sapphire_rapids", "granite_rapids", "diamond_rapids")),
+    ("tdpfp16ps", ("granite_rapids", "diamond_rapids")),
+    ("vpdpbusds", ("sapphire_rapids", "granite_rapids", "diamond_rapids")),
 ]
 
 

@@ -270,7 +270,13 @@ def test_every_example_has_an_oracle() -> None:
     elsewhere = {"fma_modes", "ieee_add", "ieee_multiply"}  # test_modes.py, test_ieee_units.py
     elsewhere |= {"ieee_fma_flags"}  # model/test_flags.py
     elsewhere |= {"accumulator"}  # test_accumulator.py
-    elsewhere |= {"rdna3_dot2", "rdna4_dot4", "amx_bf16", "fixed_point"}  # program/test_real_units.py
+    elsewhere |= {
+        "rdna3_dot2",
+        "rdna4_dot4",
+        "amx_bf16",
+        "fixed_point",
+        "riscv_bulk_dot",
+    }  # program/test_real_units.py
     assert {path.stem for path in EXAMPLES.glob("*.yaml")} == set(ORACLES) | elsewhere
 
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from published_units import bfdot_add, bulk_normalised, dot_add, fp8_dot_add
 from real_units import (
     Dot,
     amx,
@@ -49,6 +50,7 @@ EXAMPLES: dict[str, Dot] = {
     "rdna3_dot2": rdna3_step("f16", "f32"),
     "rdna4_dot4": rdna4_step(("f16", "f16"), "f32"),
     "amx_bf16": amx("bf16"),
+    "riscv_bulk_dot": bulk_normalised(3),
 }
 
 
@@ -84,6 +86,15 @@ CATALOGUE = rdna_models() | {
     "sapphire_rapids:tdpbf16ps": amx("bf16"),
     "granite_rapids:tdpfp16ps": amx("f16"),
     "sapphire_rapids:vdpbf16ps": vdpbf16ps,
+    "armv9:bfdot.4s": bfdot_add,
+    "armv9:bfmmla.4s": chained(bfdot_add, 2),
+    "armv9:bfdot.4s.ebf": dot_add("bf16"),
+    "armv9:bfmmla.4s.ebf": chained(dot_add("bf16"), 2),
+    "armv9:fdot.4s.f16": dot_add("f16"),
+    "armv9:fdot.4s.e4m3.e5m2": fp8_dot_add("e4m3", "e5m2", "f32"),
+    "armv9:fdot.8h.e5m2.e5m2": fp8_dot_add("e5m2", "e5m2", "f16"),
+    "armv9:fmmla.4s.e5m2.e4m3": fp8_dot_add("e5m2", "e4m3", "f32"),
+    "armv9:fmmla.8h.e4m3.e4m3": fp8_dot_add("e4m3", "e4m3", "f16"),
 }
 
 
@@ -118,7 +129,7 @@ def integer_operands(
 
 INTEGER = [
     f"{architecture}:{ins.name}"
-    for architecture in ("rdna3", "rdna4", "sapphire_rapids")
+    for architecture in ("rdna3", "rdna4", "sapphire_rapids", "armv9")
     for ins in golden.instructions(architecture)
     if not ins.formats["d"].is_float
 ]
