@@ -35,8 +35,9 @@ import golden
 from golden.instruction import CUSTOM, Instruction
 
 Bits = npt.NDArray[Any]
-DOTS, SLOW_DOTS = 1 << 19, 1 << 13
-"""Dot products in a call; fewer of programs that run in blocks of integers, or one at a time."""
+DOTS, BLOCK_DOTS, SLOW_DOTS = 1 << 19, 1 << 16, 1 << 13
+"""Dot products in a call; fewer of programs that run in blocks of doubles, still fewer of those in blocks of
+integers, or one at a time."""
 THREADS = (1, 2)
 KINDS = ("normal", "random bits")
 EXAMPLES = Path(__file__).resolve().parents[1] / "spec" / "examples"
@@ -165,7 +166,7 @@ def measure_speed() -> dict[str, Any]:
         for case in CASES:
             ins = case.load()
             engine = ins.engine_of_one
-            dots = DOTS if engine.fast or engine.in_doubles else SLOW_DOTS
+            dots = DOTS if engine.fast else BLOCK_DOTS if engine.in_doubles else SLOW_DOTS
             batch = max(1, dots // (ins.m * ins.n))
             found: dict[str, Any] = {PLAIN: None}
             for kind in KINDS:

@@ -75,10 +75,14 @@ MG_INLINE mg_w mg_leading(mg_w x) {
 
 MG_INLINE int mg_any_of(const mg_words mask) {
     mg_w all = {0};
-    int64_t any = 0;
     MG_EACH all |= mask[l];
+#ifdef MG_NATIVE_ANY_WORD
+    return MG_NATIVE_ANY_WORD(all) != 0;
+#else
+    int64_t any = 0;
     for (int w = 0; w < MG_WORDS; w++) any |= all[w];
     return any != 0;
+#endif
 }
 
 /* How a rounding adds before it cuts: masks of what each direction needs. */
@@ -499,6 +503,19 @@ static void mg_leave_nans(mg_block *s, const mg_numbers *x) {
 
 /* Steps ------------------------------------------------------------------------------------------------------------- */
 
+/* The terms of all registers that a step reads; returns how many. */
+#define MG_COLLECT_TERMS(name, block)                                    \
+    static int32_t name(block *s, const mg_step *step) {                 \
+        int32_t count = 0;                                               \
+        for (int r = 0; r < step->of_count; r++)                         \
+            for (int32_t i = 0; i < s->count[step->of[r]]; i++, count++) { \
+                s->terms[count] = &s->registers[step->of[r]][i];         \
+                s->owner[count] = r;                                     \
+            }                                                            \
+        return count;                                                    \
+    }
+MG_COLLECT_TERMS(mg_collect_lanes, mg_block)
+
 static void mg_flush_lanes(mg_block *s, const mg_step *step) {
     const int64_t keep_sign = MG_MASK(step->sign != MG_FLUSH_POSITIVE);
     for (int r = 0; r < step->of_count; r++) {
@@ -601,17 +618,6 @@ static void mg_special_values_lanes(mg_block *s, const mg_step *step) {
         s->result[l] = MG_CHOOSE(special & ~s->done[l], code, s->result[l]);
         s->done[l] |= special;
     }
-}
-
-/* The terms of all registers that a step reads; returns how many. */
-static int32_t mg_collect_lanes(mg_block *s, const mg_step *step) {
-    int32_t count = 0;
-    for (int r = 0; r < step->of_count; r++)
-        for (int32_t i = 0; i < s->count[step->of[r]]; i++, count++) {
-            s->terms[count] = &s->registers[step->of[r]][i];
-            s->owner[count] = r;
-        }
-    return count;
 }
 
 /* The largest of what `maximum` lists. */

@@ -30,14 +30,25 @@ static const mg_array *mg_array_of(const mg_call *call, int operand) {
     return arrays[operand];
 }
 
+/* Lanes `step` bytes apart. */
+static void mg_point_evenly(mg_lanes *lanes, int operand, char *at, int64_t step) {
+    lanes->step[operand] = lanes->used == MG_LANES ? step : MG_UNEVEN;
+    for (int32_t l = 0; l < MG_LANES; l++, at += l < lanes->used ? step : 0) lanes->at[operand][l] = at;
+}
+
+static ptrdiff_t mg_step_of(char *const *at) {
+    int even = 1;
+    for (int32_t l = 2; l < MG_LANES; l++) even &= at[l] - at[l - 1] == at[1] - at[0];
+    return even ? at[1] - at[0] : MG_UNEVEN;
+}
+
 void mg_point(const mg_program *p, const mg_call *call, int64_t first, int32_t used, mg_lanes *lanes) {
     const int64_t n = call->n, size = call->m * n;
     lanes->used = used;
     if (size == 1 && call->batch_dims == 1 && !p->sparsity) { /* dot products in a row */
         for (int i = 0; i < MG_OPERANDS; i++) {
             const mg_array *array = mg_array_of(call, i);
-            char *start = array->data;
-            for (int32_t l = 0; l < MG_LANES && start; l++) lanes->at[i][l] = start + (first + (l < used ? l : used - 1)) * array->batch_stride[0];
+            if (array->data) mg_point_evenly(lanes, i, array->data + first * array->batch_stride[0], array->batch_stride[0]);
         }
         return;
     }
@@ -49,10 +60,8 @@ void mg_point(const mg_program *p, const mg_call *call, int64_t first, int32_t u
         for (int i = 0; i < MG_OPERANDS; i++) {
             const mg_array *array = mg_array_of(call, i);
             char *start = mg_matrix(call, array, batch[0]);
-            if (!start) continue;
             const int64_t by_column = mg_moves[i].by_column * array->column;
-            start += mg_moves[i].by_row * row[0] * array->row + column[0] * by_column;
-            for (int32_t l = 0; l < MG_LANES; l++) lanes->at[i][l] = start + (l < used ? l : used - 1) * by_column;
+            if (start) mg_point_evenly(lanes, i, start + mg_moves[i].by_row * row[0] * array->row + column[0] * by_column, by_column);
         }
         return;
     }
@@ -72,6 +81,7 @@ void mg_point(const mg_program *p, const mg_call *call, int64_t first, int32_t u
             if (l && batch[l] != batch[l - 1]) start = mg_matrix(call, array, batch[l]);
             lanes->at[i][l] = start + row[l] * by_row + column[l] * by_column;
         }
+        lanes->step[i] = mg_step_of(lanes->at[i]);
     }
     for (int32_t l = 0; p->sparsity && l < MG_LANES; l++) {
         int32_t *rows = lanes->selected + l * p->k;
@@ -81,9 +91,23 @@ void mg_point(const mg_program *p, const mg_call *call, int64_t first, int32_t u
 }
 
 #ifndef MG_GENERAL_ONLY
+/* Up to 16 bytes as a vector; zeros follow. No byte beyond them is read. */
+static void mg_load_bytes(const char *from, ptrdiff_t bytes, void *vector) {
+    uint64_t word[2] = {0, 0};
+    if (bytes > 8) {
+        memcpy(&word[0], from, 8);
+        memcpy(&word[1], from + bytes - 8, 8);
+        word[1] >>= 8 * (16 - bytes);
+    } else if (bytes == 8) {
+        memcpy(&word[0], from, 8);
+    } else {
+        for (ptrdiff_t i = bytes; i-- > 0;) word[0] = word[0] << 8 | (unsigned char)from[i];
+    }
+    memcpy(vector, word, 16);
+}
+
 /* Transposes blocks of rows whose elements lie side by side, 16 bytes of as many lanes at a time: a stage interleaves the
- * first half of the vectors with the second, and after log2(lanes) stages each holds one element of every lane. Returns how
- * many elements of each lane are done. */
+ * first half of the vectors with the second, and after log2(lanes) stages each holds one element of every lane. */
 #ifdef __clang__
 #define MG_INTERLEAVE(type, x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
 #else
@@ -91,13 +115,17 @@ void mg_point(const mg_program *p, const mg_call *call, int64_t first, int32_t u
 #endif
 #define MG_LIST(...) __VA_ARGS__
 #define MG_TRANSPOSE(name, element, n, low, high)                                                        \
-    static ptrdiff_t name(char *const *from, ptrdiff_t count, char *out) {                               \
+    static void name(char *const *from, ptrdiff_t count, char *out) {                                    \
         typedef element vector __attribute__((vector_size(16)));                                         \
-        const ptrdiff_t done = count / n * n, width = sizeof(element);                                   \
+        const ptrdiff_t width = sizeof(element);                                                         \
         for (ptrdiff_t first = 0; first < MG_LANES; first += n)                                          \
-            for (ptrdiff_t k = 0; k < done; k += n) {                                                    \
+            for (ptrdiff_t k = 0; k < count; k += n) {                                                   \
+                const ptrdiff_t some = count - k < n ? count - k : n;                                    \
                 vector x[n], y[n];                                                                       \
-                _Pragma("GCC unroll 16") for (int l = 0; l < n; l++) memcpy(&x[l], from[first + l] + k * width, 16); \
+                if (some < n)                                                                            \
+                    for (int l = 0; l < n; l++) mg_load_bytes(from[first + l] + k * width, some * width, &x[l]); \
+                else                                                                                     \
+                    _Pragma("GCC unroll 16") for (int l = 0; l < n; l++) memcpy(&x[l], from[first + l] + k * width, 16); \
                 _Pragma("GCC unroll 4") for (int stage = 1; stage < n; stage *= 2) {                     \
                     _Pragma("GCC unroll 16") for (int i = 0; i < n / 2; i++) {                           \
                         y[2 * i] = MG_INTERLEAVE(vector, x[i], x[i + n / 2], low);                       \
@@ -105,9 +133,9 @@ void mg_point(const mg_program *p, const mg_call *call, int64_t first, int32_t u
                     }                                                                                    \
                     _Pragma("GCC unroll 16") for (int i = 0; i < n; i++) x[i] = y[i];                    \
                 }                                                                                        \
-                _Pragma("GCC unroll 16") for (int i = 0; i < n; i++) memcpy(out + ((k + i) * MG_LANES + first) * width, &x[i], 16); \
+                _Pragma("GCC unroll 16") for (int i = 0; i < n; i++)                                     \
+                    if (i < some) memcpy(out + ((k + i) * MG_LANES + first) * width, &x[i], 16);         \
             }                                                                                            \
-        return done;                                                                                     \
     }
 
 #define MG_LOW_8 MG_LIST(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
@@ -152,23 +180,21 @@ void mg_pair_rows(const char *data, int64_t row, int64_t column, int32_t rows, i
 /* Any layout: elements `step` bytes apart, or in the rows given of each lane. */
 #define MG_COLLECT(type)                                                                                              \
     for (int32_t l = 0; l < MG_LANES; l++)                                                                            \
-        for (ptrdiff_t k = done; k < count; k++)                                                                      \
+        for (ptrdiff_t k = 0; k < count; k++)                                                                         \
             memcpy(out + (k * MG_LANES + l) * (ptrdiff_t)sizeof(type), from[l] + (rows ? rows[l * count + k] : k) * step, sizeof(type));
+
+/* Lanes side by side. */
+#define MG_ROWS_OF(size) \
+    for (ptrdiff_t k = 0; k < count; k++) memcpy(out + k * MG_LANES * (size), from[0] + k * step, MG_LANES * (size));
 
 /* Elements side by side that all lanes share. */
 #define MG_SPREAD(type)                                            \
-    for (; done < count; done++) {                                 \
+    for (ptrdiff_t k = 0; k < count; k++) {                        \
         type x, spread[MG_LANES];                                  \
-        memcpy(&x, from[0] + done * width, sizeof x);              \
+        memcpy(&x, from[0] + k * width, sizeof x);                 \
         for (int32_t l = 0; l < MG_LANES; l++) spread[l] = x;      \
-        memcpy(out + done * MG_LANES * width, spread, sizeof spread); \
+        memcpy(out + k * MG_LANES * width, spread, sizeof spread); \
     }
-
-static int mg_side_by_side(char *const *at, int32_t lanes, ptrdiff_t width) {
-    int same = 1;
-    for (int32_t l = 1; l < lanes; l++) same &= at[l] == at[l - 1] + width;
-    return same;
-}
 
 void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, int operand, char *out) {
     const mg_format *const formats[MG_OPERANDS] = {&p->a, &p->b, &p->c, &p->d, NULL, &p->scale_a, &p->scale_b};
@@ -179,30 +205,41 @@ void mg_gather(const mg_program *p, const mg_call *call, const mg_lanes *lanes, 
     const int64_t step = mg_moves[operand].by_row ? array->column : array->row;
     const int32_t *rows = p->sparsity && operand == MG_OPERAND_B ? lanes->selected : NULL;
     const int packed = step == width && !rows;
-    ptrdiff_t done = 0;
-    if ((count == 1 || !packed) && !rows && mg_side_by_side(from, MG_LANES, width)) {
-        for (; done < count; done++) memcpy(out + done * MG_LANES * width, from[0] + done * step, (size_t)(MG_LANES * width));
-        return;
+    if ((count == 1 || !packed) && !rows && lanes->step[operand] == width) {
+        switch (width) {
+        case 1: MG_ROWS_OF(1) return;
+        case 2: MG_ROWS_OF(2) return;
+        case 4: MG_ROWS_OF(4) return;
+        default: MG_ROWS_OF(8) return;
+        }
     }
-    if (packed && mg_side_by_side(from, MG_LANES, 0)) { /* one for all lanes: they lie in a row of D */
+    if (packed && lanes->step[operand] == 0) { /* one for all lanes: they lie in a row of D */
         switch (width) {
         case 1: MG_SPREAD(uint8_t) return;
         case 2: MG_SPREAD(uint16_t) return;
         case 4: MG_SPREAD(uint32_t) return;
         }
     }
+    if (packed) {
+        switch (width) {
+        case 1: mg_transpose_1(from, count, out); return;
+        case 2: mg_transpose_2(from, count, out); return;
+        case 4: mg_transpose_4(from, count, out); return;
+        default: mg_transpose_8(from, count, out); return;
+        }
+    }
     switch (width) {
-    case 1: done = packed ? mg_transpose_1(from, count, out) : 0; MG_COLLECT(uint8_t) break;
-    case 2: done = packed ? mg_transpose_2(from, count, out) : 0; MG_COLLECT(uint16_t) break;
-    case 4: done = packed ? mg_transpose_4(from, count, out) : 0; MG_COLLECT(uint32_t) break;
-    default: done = packed ? mg_transpose_8(from, count, out) : 0; MG_COLLECT(uint64_t)
+    case 1: MG_COLLECT(uint8_t) break;
+    case 2: MG_COLLECT(uint16_t) break;
+    case 4: MG_COLLECT(uint32_t) break;
+    default: MG_COLLECT(uint64_t)
     }
 }
 
 void mg_scatter(const mg_program *p, const mg_lanes *lanes, const char *codes) {
     char *const *at = lanes->at[MG_OPERAND_D];
     const ptrdiff_t width = p->d.storage / 8;
-    if (mg_side_by_side(at, lanes->used, width)) memcpy(at[0], codes, (size_t)(lanes->used * width));
+    if (lanes->step[MG_OPERAND_D] == width) memcpy(at[0], codes, (size_t)(MG_LANES * width));
     else
         for (int32_t l = 0; l < lanes->used; l++) mg_store(at[l], p->d.storage, mg_load(codes + l * width, p->d.storage));
 }

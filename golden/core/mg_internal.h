@@ -59,10 +59,13 @@ static inline int32_t mg_selected(int32_t sparsity, const char *nibbles, int64_t
 enum mg_operand { MG_OPERAND_A, MG_OPERAND_B, MG_OPERAND_C, MG_OPERAND_D, MG_OPERAND_FLAGS, MG_OPERAND_SCALE_A, MG_OPERAND_SCALE_B, MG_OPERANDS };
 
 /* Elements of D, each in a lane of its own: where the first code of each operand of it lies. Lanes from `used` on repeat the
- * last. `selected`, where A is sparse: the row of B that element k of A meets, [lane][k]. */
+ * last. `step`: bytes from a lane to the next, where all are as far apart; else MG_UNEVEN. `selected`, where A is sparse: the
+ * row of B that element k of A meets, [lane][k]. */
+#define MG_UNEVEN PTRDIFF_MIN
 typedef struct {
     int32_t used;
     char *at[MG_OPERANDS][MG_LANES];
+    ptrdiff_t step[MG_OPERANDS];
     int32_t *selected;
 } mg_lanes;
 

@@ -13,6 +13,9 @@
 #define MG_TIMES_POWER(x, n) ((mg_f)((mg_u)(x) + ((uint64_t)(n) << 52))) /* x * 2^n */
 
 typedef mg_wide_double mg_f;
+typedef float mg_single __attribute__((vector_size(4 * MG_WORDS)));
+typedef uint16_t mg_half_codes __attribute__((vector_size(2 * MG_WORDS), aligned(1), may_alias));
+typedef uint32_t mg_single_codes __attribute__((vector_size(4 * MG_WORDS), aligned(1), may_alias));
 typedef mg_f mg_fs[MG_PARTS] __attribute__((aligned(64)));
 
 /* `exponent`: the one that alignment compares, far below all others for a zero that no alignment has moved; kept
@@ -26,6 +29,7 @@ typedef struct {
 typedef struct {
     mg_rounder codes;
     int rounding, hands_nans; /* NaNs keep their payloads */
+    int narrow, single; /* the machine's conversion to FP32 rounds; makes the codes */
     double largest, overflow[2], tiny; /* below `tiny` results are flushed */
     int64_t made; /* the NaN that comes of numbers */
 } mg_real_rounder;
@@ -40,7 +44,8 @@ typedef struct {
     const mg_block_codes *codes;
     mg_real *sums, **terms;
     int32_t *owner;
-    int aligns, aligned;  /* the operation has exponents; registers that its last alignment has moved, a bit each */
+    int aligns, carries;  /* the operation has exponents; of a, b and their products, too */
+    int aligned;          /* registers that its last alignment has moved, a bit each */
     mg_words done, left;  /* its result stands; the interpreter has to do it */
     mg_words result, cut; /* something of a term was cut, and is to be seen by the rounding: half a unit of the sum */
     mg_fs unit;
@@ -107,13 +112,24 @@ MG_INLINE mg_f mg_real_of_codes(const mg_format *f, mg_w codes) {
     const int fraction_bits = f->fraction_bits;
     const int64_t fields_mask = (INT64_C(1) << (f->exponent_bits + fraction_bits)) - 1, hidden = INT64_C(1) << fraction_bits;
     const int64_t least = (int64_t)(1 - f->bias + 1023) << 52, infinity = f->specials == MG_SPECIALS_IEEE ? fields_mask & ~(hidden - 1) : INT64_MAX;
-    const mg_w fields = codes >> f->ignored_low & fields_mask, tiny = (mg_w)(fields < hidden);
+    const mg_w fields = codes >> f->ignored_low & fields_mask, tiny = (mg_w)(fields < hidden) & MG_MASK(f->has_zero);
     /* a subnormal number: with a hidden bit that is subtracted again */
     const mg_w bits = (fields << (52 - fraction_bits)) + ((int64_t)(1023 - f->bias) << 52) + (tiny & MG_UNIT_STEP);
     const mg_w special = ((mg_w)(fields >= infinity) & MG_DOUBLE_TOP) |
                          ((mg_w)(fields == fields_mask) & MG_MASK(f->specials == MG_SPECIALS_ALL_ONES_NAN) & (MG_DOUBLE_TOP | MG_QUIET_DOUBLE));
     const mg_f size = (mg_f)bits - (mg_f)(tiny & least);
     return (mg_f)((mg_w)size | special | (codes << (63 - (f->sign_shift < 0 ? 0 : f->sign_shift)) & (f->sign_shift < 0 ? 0 : MG_SIGN)));
+}
+
+/* Whether a code becomes one of FP32 by moving it: FP32, BF16, TF32. */
+static int mg_fits_single(const mg_format *f) {
+    return f->is_float && f->exponent_bits == 8 && f->bias == 127 && f->specials == MG_SPECIALS_IEEE && f->has_zero && f->storage >= 16 && f->storage <= 32 &&
+           f->sign_shift == f->ignored_low + f->fraction_bits + 8;
+}
+
+MG_INLINE mg_f mg_real_of_single(const mg_format *f, mg_single_codes codes) {
+    const uint32_t up = (uint32_t)(31 - f->sign_shift), mask = ~((UINT32_C(1) << f->ignored_low << up) - 1);
+    return __builtin_convertvector((mg_single)(codes << up & mask), mg_f);
 }
 
 /* A double of a code without sign, not zero or subnormal. */
@@ -142,6 +158,8 @@ static mg_real_rounder mg_real_rounder_of(const mg_step *step, mg_rounder codes)
         r.tiny -= unit * least;
     }
     r.made = ((mg_w)mg_real_of_codes(f, mg_splat(codes.nan)))[0];
+    r.single = mg_is_ieee(f, 8, 23);
+    r.narrow = r.single && codes.kept == 23 && r.rounding == MG_ROUNDING_NEAREST_EVEN && r.overflow[0] > r.largest;
     return r;
 }
 
@@ -150,23 +168,24 @@ MG_BLOCK_CALL void mg_round_reals(const mg_real_rounder *r, mg_f *x) {
     const mg_format *f = r->codes.format;
     const int64_t kept = r->codes.kept, clear = MG_MASK(r->codes.zero == MG_ZERO_POSITIVE);
     const int64_t clear_exact = MG_MASK(r->codes.zero == MG_ZERO_SIGNED_UNDERFLOW), clear_flushed = MG_MASK(r->codes.flush_positive);
-    const int narrow = mg_is_ieee(f, 8, 23) && kept == 23 && r->rounding == MG_ROUNDING_NEAREST_EVEN && r->codes.flush &&
-                       r->overflow[0] > r->largest;
+    const int clears = (clear | clear_exact | clear_flushed) != 0;
     MG_EACH {
         const mg_w sign = (mg_w)x[l] & MG_SIGN, negative = (mg_w)x[l] >> 63;
         const mg_f size = mg_size(x[l]), kept_size = (mg_f)((mg_w)size & ~(mg_w)(size < r->tiny));
         mg_f y;
-        if (narrow) { /* the machine's own; subnormal numbers, which it is slow with, are gone */
-            typedef float mg_narrow __attribute__((vector_size(4 * MG_WORDS)));
-            y = __builtin_convertvector(__builtin_convertvector(kept_size, mg_narrow), mg_f);
+        if (r->narrow) {
+            y = __builtin_convertvector(__builtin_convertvector(kept_size, mg_single), mg_f);
         } else {
             const mg_f unit = MG_POWER_OF_TWO(mg_place(kept_size, f->min_exponent) - kept), rounded = mg_to_units(r->rounding, negative, kept_size, unit);
             const mg_f overflow = mg_where(negative, (mg_f){0} + r->overflow[1], (mg_f){0} + r->overflow[0]);
             const mg_f fits = mg_where((mg_w)(rounded > r->largest), overflow, rounded);
             y = mg_where((mg_w)((mg_w)kept_size >= MG_DOUBLE_TOP), kept_size, fits);
         }
-        const mg_w nothing = (mg_w)(size == 0), gone = (mg_w)(y == 0) & (clear | (clear_exact & nothing) | (clear_flushed & ~nothing));
-        x[l] = (mg_f)((mg_w)y | (sign & ~gone));
+        x[l] = (mg_f)((mg_w)y | sign);
+        if (clears) {
+            const mg_w nothing = (mg_w)(size == 0), gone = (mg_w)(y == 0) & (clear | (clear_exact & nothing) | (clear_flushed & ~nothing));
+            x[l] = (mg_f)((mg_w)x[l] & ~(gone & MG_SIGN));
+        }
     }
 }
 
@@ -176,10 +195,16 @@ MG_BLOCK_CALL void mg_encode_reals(const mg_real_rounder *r, const mg_f *x, mg_w
     const int64_t fraction_bits = f->fraction_bits, least = f->min_exponent;
     MG_EACH {
         const mg_f size = mg_size(x[l]);
-        const mg_w place = mg_place(size, least), sign = (mg_w)((mg_u)x[l] >> 63) << f->sign_shift;
-        const mg_w significand = (mg_w)(size + MG_POWER_OF_TWO(place - fraction_bits + 52)) & (MG_UNIT_STEP - 1);
-        const mg_w fields = ((place - least) << fraction_bits) + significand, infinite = (mg_w)((mg_w)size == MG_DOUBLE_TOP);
-        const mg_w finite = MG_CHOOSE(infinite, mg_splat((int64_t)f->infinity), fields << f->ignored_low) | sign;
+        const mg_w sign = (mg_w)((mg_u)x[l] >> 63) << f->sign_shift;
+        mg_w finite;
+        if (r->single) {
+            finite = (mg_w)__builtin_convertvector((mg_single_codes)__builtin_convertvector(x[l], mg_single), mg_u);
+        } else {
+            const mg_w place = mg_place(size, least), infinite = (mg_w)((mg_w)size == MG_DOUBLE_TOP);
+            const mg_w significand = (mg_w)(size + MG_POWER_OF_TWO(place - fraction_bits + 52)) & (MG_UNIT_STEP - 1);
+            const mg_w fields = ((place - least) << fraction_bits) + significand;
+            finite = MG_CHOOSE(infinite, mg_splat((int64_t)f->infinity), fields << f->ignored_low) | sign;
+        }
         const mg_w fraction = (mg_w)size >> (52 - fraction_bits) & ((INT64_C(1) << fraction_bits) - 1);
         const mg_w nan = MG_CHOOSE(MG_MASK(r->hands_nans), (int64_t)f->infinity | fraction << f->ignored_low | sign, mg_splat(r->codes.nan));
         codes[l] = MG_CHOOSE(mg_is_nan(x[l]), nan, finite);
@@ -206,28 +231,26 @@ static mg_members mg_members_of(const mg_step *step, int32_t count, int32_t g) {
     return (mg_members){0, 1, count};
 }
 
-/* Numbers of the registers that a step reads; returns how many. */
-static int32_t mg_collect_reals(mg_reals *s, const mg_step *step) {
-    int32_t count = 0;
-    for (int r = 0; r < step->of_count; r++)
-        for (int32_t i = 0; i < s->count[step->of[r]]; i++, count++) {
-            s->terms[count] = &s->registers[step->of[r]][i];
-            s->owner[count] = r;
-        }
-    return count;
+MG_COLLECT_TERMS(mg_collect_reals, mg_reals)
+
+/* A register has new numbers, all of a format (or null), whole units of the last alignment or not. */
+static void mg_note_written(mg_reals *s, int name, int32_t count, const mg_format *held, int aligned) {
+    s->count[name] = count;
+    s->held[name] = held;
+    s->aligned = (s->aligned & ~(1 << name)) | aligned << name;
 }
 
 static void mg_flush_reals(mg_reals *s, const mg_step *step) {
     const int64_t keep_sign = step->sign == MG_FLUSH_POSITIVE ? 0 : MG_SIGN;
     for (int r = 0; r < step->of_count; r++) {
-        const int name = step->of[r];
+        const int name = step->of[r], exponents = name == MG_REGISTER_C ? s->aligns : s->carries;
         const mg_f least = MG_POWER_OF_TWO(mg_splat(s->held[name]->min_exponent));
         for (int32_t i = 0; i < s->count[name]; i++) {
             mg_real *x = &s->registers[name][i];
             MG_EACH {
                 const mg_w tiny = (mg_w)(mg_size(x->value[l]) < least);
                 x->value[l] = (mg_f)((mg_w)x->value[l] & (~tiny | keep_sign));
-                if (s->aligns) x->exponent[l] = MG_CHOOSE(tiny, mg_splat(MG_NOWHERE), x->exponent[l]);
+                if (exponents) x->exponent[l] = MG_CHOOSE(tiny, mg_splat(MG_NOWHERE), x->exponent[l]);
             }
         }
     }
@@ -242,17 +265,30 @@ static int mg_holds_products(const mg_reals *s, const mg_format *f) {
 
 static void mg_multiply_reals(mg_reals *s, const mg_step *step) {
     const int rounds = step->has_format && !mg_holds_products(s, &step->format);
-    s->count[step->to] = s->count[MG_REGISTER_A];
-    s->held[step->to] = step->has_format ? &step->format : NULL;
+    mg_note_written(s, step->to, s->count[MG_REGISTER_A], step->has_format ? &step->format : NULL, 0);
     for (int32_t i = 0; i < s->count[step->to]; i++) {
         const mg_real *a = &s->registers[MG_REGISTER_A][i], *b = &s->registers[MG_REGISTER_B][i];
         mg_real *p = &s->registers[step->to][i];
         MG_EACH p->value[l] = a->value[l] * b->value[l];
-        if (s->aligns) MG_EACH {
+        if (s->carries) MG_EACH {
             if (step->normalize) p->exponent[l] = mg_carried_exponent(p->value[l], -1022);
             else p->exponent[l] = a->exponent[l] + b->exponent[l];
         }
         if (rounds) mg_round_reals(s->rounder, p->value);
+    }
+}
+
+static void mg_scale_reals(mg_reals *s, const mg_step *step) {
+    for (int r = 0; r < step->of_count; r++) {
+        const int name = step->of[r];
+        const int32_t count = s->count[name], stride = count ? s->count[MG_REGISTER_SCALES] / count : 1;
+        for (int32_t i = 0; i < count; i++) {
+            const mg_real *scale = &s->registers[MG_REGISTER_SCALES][i * stride];
+            mg_real *x = &s->registers[name][i];
+            MG_EACH x->value[l] *= scale->value[l];
+            if (s->aligns) MG_EACH x->exponent[l] += scale->exponent[l];
+        }
+        mg_note_written(s, name, count, NULL, 0);
     }
 }
 
@@ -275,26 +311,45 @@ static void mg_special_reals(mg_reals *s, const mg_step *step) {
     }
 }
 
-/* The exact sum of numbers that no alignment has brought together, rounded to odd. What two doubles do not hold is left. */
+/* What the additions of all terms but the last lost, as a second double; what a third would have to hold is left. */
+static void mg_sum_lost(mg_reals *s, mg_real *const *terms, int32_t count, mg_f *low) {
+    MG_EACH {
+        mg_f total = terms[0]->value[l];
+        low[l] = (mg_f){0};
+        for (int32_t i = 1; i + 1 < count; i++) {
+            mg_f error, beyond;
+            total = mg_two_sum(total, terms[i]->value[l], &error);
+            low[l] = mg_two_sum(low[l], error, &beyond);
+            s->left[l] |= (mg_w)(beyond != 0) & ~s->done[l];
+        }
+    }
+}
+
+/* The exact sum of numbers that no alignment has brought together, rounded to odd. */
 static void mg_sum_apart(mg_reals *s, mg_real *const *terms, int32_t count, mg_f *total) {
-    const mg_real *last = terms[count - 1];
+    const mg_f *last = terms[count - 1]->value;
+    mg_words lost;
     mg_fs low;
     MG_EACH {
         total[l] = terms[0]->value[l];
-        low[l] = (mg_f){0};
+        lost[l] = mg_splat(0);
+        for (int32_t i = 1; i + 1 < count; i++) {
+            mg_f error;
+            total[l] = mg_two_sum(total[l], terms[i]->value[l], &error);
+            lost[l] |= mg_up((mg_w)error, mg_splat(1)); /* of a zero nothing */
+        }
     }
-    for (int32_t i = 1; i + 1 < count; i++) MG_EACH {
-        mg_f error, beyond;
-        total[l] = mg_two_sum(total[l], terms[i]->value[l], &error);
-        low[l] = mg_two_sum(low[l], error, &beyond);
-        s->left[l] |= (mg_w)(beyond != 0) & ~s->done[l];
+    if (count == 1) return;
+    if (!mg_any_of(lost)) { /* one double holds the sum of the others */
+        MG_EACH total[l] = mg_odd_sum(total[l], last[l]);
+        return;
     }
-    if (count == 2) MG_EACH total[l] = mg_odd_sum(total[l], last->value[l]);
-    if (count > 2) MG_EACH total[l] = mg_odd_sum_of_three(last->value[l], total[l], low[l]);
+    mg_sum_lost(s, terms, count, low);
+    MG_EACH total[l] = mg_odd_sum_of_three(last[l], total[l], low[l]);
 }
 
-/* The sum of numbers that are whole units of an alignment: a double holds it. */
-static void mg_sum_aligned(mg_reals *s, const mg_step *step, mg_real *const *terms, int32_t count, mg_f *total) {
+/* The sum of numbers that a double holds, such as whole units of an alignment. */
+static void mg_sum_plain(mg_reals *s, const mg_step *step, mg_real *const *terms, int32_t count, mg_f *total) {
     MG_EACH total[l] = terms[0]->value[l];
     for (int32_t i = 1; i < count; i++) MG_EACH total[l] += terms[i]->value[l];
     if (step->complement == MG_COMPLEMENT_C) {
@@ -350,7 +405,8 @@ static int mg_rounds_twice(const mg_reals *s, const mg_step *step) {
     return fits;
 }
 
-static void mg_sum_reals(mg_reals *s, const mg_step *step) {
+/* `apart`: an exact sum of numbers that are not aligned goes straight into a rounding; all others fit a double. */
+static void mg_sum_reals(mg_reals *s, const mg_step *step, int apart) {
     const int32_t count = mg_collect_reals(s, step), groups = mg_group_count(step, count);
     const int additions = step->op == MG_STEP_ADDITIONS, exact = additions && !mg_rounds_twice(s, step);
     int aligned = 1, fewest = count;
@@ -362,24 +418,26 @@ static void mg_sum_reals(mg_reals *s, const mg_step *step) {
         for (mg_members m = mg_members_of(step, count, g); m.at < m.end; m.at += m.by) picked[members++] = s->terms[m.at];
         if (members < fewest) fewest = members;
         if (additions) mg_reduce_reals(step, s->rounder, exact, picked, members, sum->value);
-        else if (aligned) mg_sum_aligned(s, step, picked, members, sum->value);
+        else if (aligned || !apart) mg_sum_plain(s, step, picked, members, sum->value);
         else mg_sum_apart(s, picked, members, sum->value);
         if (!s->aligns) continue;
         if (additions && members > 1) { /* rounded to a format; one term alone is not */
             MG_EACH sum->exponent[l] = mg_carried_exponent(sum->value[l], step->format.min_exponent);
             continue;
         }
-        MG_EACH sum->exponent[l] = picked[0]->exponent[l];
-        for (int32_t i = 1; i < members; i++) MG_EACH sum->exponent[l] = mg_most(sum->exponent[l], picked[i]->exponent[l]);
+        MG_EACH sum->exponent[l] = mg_splat(MG_NOWHERE);
+        for (int32_t i = 0; i < members; i++) MG_EACH {
+            if (s->carries) sum->exponent[l] = mg_most(sum->exponent[l], picked[i]->exponent[l]);
+            else sum->exponent[l] |= (mg_w)(picked[i]->value[l] != 0); /* of products, which are zeros or have an exponent */
+        }
+        if (step->has_exponent) MG_EACH sum->exponent[l] = MG_CHOOSE((mg_w)(sum->exponent[l] > MG_NOWHERE / 2), mg_splat(step->exponent), sum->exponent[l]);
     }
     if (step->to == MG_REGISTER_D) {
         mg_write_reals(s, s->rounder, s->sums[0].value);
         return;
     }
     memcpy(s->registers[step->to], s->sums, (size_t)groups * sizeof *s->sums);
-    s->count[step->to] = groups;
-    s->held[step->to] = additions && fewest > 1 ? &step->format : NULL;
-    if (aligned) s->aligned |= 1 << step->to;
+    mg_note_written(s, step->to, groups, additions && fewest > 1 ? &step->format : NULL, aligned && !additions);
 }
 
 /* Chains of fused multiply-adds. */
@@ -412,8 +470,7 @@ static void mg_fma_reals(mg_reals *s, const mg_step *step) {
         return;
     }
     memcpy(s->registers[step->to], s->sums, (size_t)groups * sizeof *s->sums);
-    s->count[step->to] = groups;
-    s->held[step->to] = &step->format;
+    mg_note_written(s, step->to, groups, &step->format, 0);
 }
 
 /* Alignment and rounding --------------------------------------------------------------------------------------------- */
@@ -421,7 +478,8 @@ static void mg_fma_reals(mg_reals *s, const mg_step *step) {
 /* What one group aligns to; far below all numbers: nothing but zeros. */
 static void mg_maximum_reals(const mg_reals *s, const mg_step *step, int32_t count, int32_t g, mg_words maximum) {
     const int candidates = step->maximum_count ? step->maximum_count : 1;
-    MG_EACH maximum[l] = mg_splat(step->has_floor && !step->maximum_count ? step->floor : MG_NOWHERE);
+    MG_EACH maximum[l] = mg_splat(step->has_exponent ? step->exponent : step->has_floor && !step->maximum_count ? step->floor : MG_NOWHERE);
+    if (step->has_exponent) return;
     for (int j = 0; j < candidates; j++) {
         const int leading = step->maximum_count && step->maximum_leading[j], of = step->maximum_count ? step->maximum_of[j] : -1;
         const int64_t plus = step->maximum_count ? step->maximum_plus[j] : 0;
@@ -447,7 +505,8 @@ static void mg_align_real(mg_reals *s, const mg_step *step, const mg_words maxim
         const mg_w last = (maximum[l] & somewhere) - fraction_bits, sign = (mg_w)x->value[l] & MG_SIGN, negative = (mg_w)x->value[l] >> 63;
         const mg_f unit = MG_POWER_OF_TWO(last), size = mg_size(x->value[l]);
         const mg_w outside = (mg_w)(x->exponent[l] < maximum[l] - window) | ((mg_w)(last > spared) & negative & (mg_w)(size < unit));
-        const mg_f kept = (mg_f)((mg_w)mg_to_units(step->rounding, negative, size, unit) & ~outside);
+        const mg_f whole = mg_to_units(step->rounding, negative, size, unit);
+        const mg_f kept = (mg_f)((mg_w)(step->has_exponent ? mg_where((mg_w)(size >= MG_TIMES_POWER(unit, 51)), size, whole) : whole) & ~outside);
         s->left[l] |= beyond & (mg_w)(size >= MG_TIMES_POWER(unit, 46)) & ~s->done[l];
         if (step->cut != MG_CUT_DROPPED) {
             const mg_f big = MG_TIMES_POWER(unit, 52);
@@ -467,7 +526,7 @@ static void mg_align_reals(mg_reals *s, const mg_step *step) {
     const int32_t count = mg_collect_reals(s, step), groups = mg_group_count(step, count);
     s->aligned = 0;
     for (int r = 0; r < step->of_count; r++) {
-        s->aligned |= 1 << step->of[r];
+        if (!step->has_exponent) s->aligned |= 1 << step->of[r]; /* else the numbers may lie far above their units */
         s->held[step->of[r]] = NULL;
     }
     for (int32_t g = 0; g < groups; g++) {
@@ -491,47 +550,123 @@ static void mg_round_step_reals(mg_reals *s, const mg_step *step) {
         memcpy(to[i].value, x, sizeof x);
         if (s->aligns) MG_EACH to[i].exponent[l] = mg_carried_exponent(x[l], step->format.min_exponent);
     }
-    s->count[step->to] = s->count[step->of[0]];
-    s->held[step->to] = &step->format;
+    mg_note_written(s, step->to, s->count[step->of[0]], &step->format, 0);
 }
 
 /* Operations --------------------------------------------------------------------------------------------------------- */
 
-/* Numbers of codes, as an operation holds them. */
-static void mg_take_reals(const mg_reals *s, const mg_format *f, const mg_format *held, const mg_words codes, mg_real *x) {
-    MG_EACH x->value[l] = mg_real_of_codes(f, codes[l]);
-    if (s->aligns) MG_EACH x->exponent[l] = mg_carried_exponent(x->value[l], held->min_exponent);
+/* The number of a result before, or of c. */
+static void mg_take_reals(const mg_reals *s, const mg_format *f, const mg_words codes, mg_real *x) {
+    if (mg_fits_single(f)) MG_EACH x->value[l] = mg_real_of_single(f, __builtin_convertvector((mg_u)codes[l], mg_single_codes));
+    else MG_EACH x->value[l] = mg_real_of_codes(f, codes[l]);
+    if (s->aligns) MG_EACH x->exponent[l] = mg_carried_exponent(x->value[l], f->min_exponent);
 }
 
-static void mg_load_reals(const mg_reals *s, const mg_format *f, const char *codes, int32_t k, mg_real *x) {
-    const mg_operation *o = s->operation;
-    const char *at = codes + (ptrdiff_t)k * MG_LANES * (f->storage / 8);
-    mg_words wide;
 #ifdef MG_NATIVE_HALVES
-    if (mg_is_ieee(f, 5, 10)) {
-        MG_EACH x->value[l] = (mg_f)MG_NATIVE_HALVES(at + 2 * MG_WORDS * l);
-        if (s->aligns) MG_EACH x->exponent[l] = mg_carried_exponent(x->value[l], (o->has_operand_format ? &o->operand_format : f)->min_exponent);
-        return;
+/* Whether FP16 has all numbers of a format times a power of two: the machine's conversion of FP16, with subnormal numbers as
+ * quick as others, decodes it then. */
+static int mg_fits_halves(const mg_format *f) {
+    const int specials = f->specials == MG_SPECIALS_IEEE ? f->exponent_bits == 5 : f->exponent_bits < 5 && f->specials != MG_SPECIALS_NEGATIVE_ZERO_NAN;
+    return f->is_float && f->storage <= 16 && f->has_zero && !f->ignored_low && f->fraction_bits >= 1 && f->fraction_bits <= 10 && f->exponent_bits >= 1 && specials;
+}
+
+/* MG_LANES codes of such a format as numbers. */
+MG_INLINE void mg_load_halves(const mg_format *f, const char *at, mg_f *x) {
+    typedef uint8_t bytes __attribute__((vector_size(MG_WORDS), aligned(1), may_alias));
+    const uint32_t fields_mask = (UINT32_C(1) << (f->exponent_bits + f->fraction_bits)) - 1, sign = f->sign_shift < 0 ? 0 : 0x8000;
+    const uint32_t nan = f->specials == MG_SPECIALS_ALL_ONES_NAN ? fields_mask : UINT32_MAX, quiet = 0x7e00;
+    const uint32_t up = (uint32_t)(10 - f->fraction_bits), sign_up = (uint32_t)(f->sign_shift < 0 ? 0 : 15 - f->sign_shift);
+    const mg_f scale = MG_POWER_OF_TWO(mg_splat(15 - f->bias));
+    MG_EACH {
+        const mg_single_codes codes = f->storage == 8 ? __builtin_convertvector(((const bytes *)at)[l], mg_single_codes)
+                                                      : __builtin_convertvector(((const mg_half_codes *)at)[l], mg_single_codes);
+        const mg_single_codes fields = codes & fields_mask, special = (mg_single_codes)(fields == nan) & quiet;
+        const mg_half_codes half = __builtin_convertvector(fields << up | (codes << sign_up & sign) | special, mg_half_codes);
+        x[l] = (mg_f)MG_NATIVE_HALVES(&half) * scale;
     }
+}
 #endif
-    mg_widen(at, f->storage, wide);
-    mg_take_reals(s, f, o->has_operand_format ? &o->operand_format : f, wide, x);
+
+/* The elements of an operand at these places, in a format that holds them. */
+MG_BLOCK_CALL void mg_load_reals(const mg_format *f, const mg_format *held, const char *codes, const int32_t *places, int32_t count, int exponents, mg_real *x) {
+    const ptrdiff_t width = MG_LANES * (f->storage / 8);
+    const int single = mg_fits_single(f);
+#ifdef MG_NATIVE_HALVES
+    const int halves = mg_fits_halves(f), plain = mg_is_ieee(f, 5, 10);
+#endif
+    for (int32_t i = 0; i < count; i++) {
+        const char *at = codes + places[i] * width;
+#ifdef MG_NATIVE_HALVES
+        if (plain) MG_EACH x[i].value[l] = (mg_f)MG_NATIVE_HALVES(at + 2 * MG_WORDS * l);
+        else if (halves) mg_load_halves(f, at, x[i].value);
+        else
+#endif
+        if (single) MG_EACH {
+            const mg_single_codes word = f->storage == 32 ? ((const mg_single_codes *)at)[l] : __builtin_convertvector(((const mg_half_codes *)at)[l], mg_single_codes);
+            x[i].value[l] = mg_real_of_single(f, word);
+        } else {
+            mg_words wide;
+            mg_widen(at, f->storage, wide);
+            MG_EACH x[i].value[l] = mg_real_of_codes(f, wide[l]);
+        }
+        if (exponents) MG_EACH x[i].exponent[l] = mg_carried_exponent(x[i].value[l], held->min_exponent);
+    }
+}
+
+/* a or b, as an operation holds it. */
+static void mg_load_elements(mg_reals *s, int name, const mg_format *f, const char *codes) {
+    const mg_operation *o = s->operation;
+    mg_note_written(s, name, o->k_count, o->has_operand_format ? &o->operand_format : f, 0);
+    mg_load_reals(f, s->held[name], codes, o->k_index, o->k_count, s->carries, s->registers[name]);
+}
+
+/* The product of the two scales of each element. */
+MG_BLOCK_CALL void mg_load_scales(mg_reals *s) {
+    const mg_program *p = s->program;
+    const mg_operation *o = s->operation;
+    for (int32_t i = 0; i < o->k_count; i++) {
+        const int32_t block = o->k_index[i] / p->scale_block;
+        mg_real *x = &s->registers[MG_REGISTER_SCALES][i], y;
+        if (i && block == o->k_index[i - 1] / p->scale_block) {
+            *x = x[-1];
+            continue;
+        }
+        mg_load_reals(&p->scale_a, &p->scale_a, s->codes->scale_a, &block, 1, s->aligns, x);
+        mg_load_reals(&p->scale_b, &p->scale_b, s->codes->scale_b, &block, 1, s->aligns, &y);
+        MG_EACH x->value[l] *= y.value[l];
+        if (s->aligns) MG_EACH x->exponent[l] += y.exponent[l];
+    }
+    s->count[MG_REGISTER_SCALES] = o->k_count;
 }
 
 static void mg_run_real_steps(mg_reals *s) {
     for (int32_t i = 0; i < s->operation->step_count; i++, s->rounder++) {
         const mg_step *step = &s->operation->steps[i];
+        const int rounds_next = i + 1 < s->operation->step_count && step[1].op == MG_STEP_ROUND && step[1].of[0] == step->to;
         switch (step->op) {
         case MG_STEP_FLUSH: mg_flush_reals(s, step); break;
         case MG_STEP_MULTIPLY: mg_multiply_reals(s, step); break;
+        case MG_STEP_SCALE: mg_scale_reals(s, step); break;
         case MG_STEP_SPECIAL_VALUES: mg_special_reals(s, step); break;
         case MG_STEP_ALIGN: mg_align_reals(s, step); break;
         case MG_STEP_SUM:
-        case MG_STEP_ADDITIONS: mg_sum_reals(s, step); break;
+        case MG_STEP_ADDITIONS: mg_sum_reals(s, step, rounds_next); break;
         case MG_STEP_FMA: mg_fma_reals(s, step); break;
         default: mg_round_step_reals(s, step);
         }
     }
+}
+
+/* Whether exponents of a, b or their products matter: not to a sum that has an exponent of its own. */
+static int mg_carries(const mg_operation *o) {
+    for (int32_t i = 0; i < o->step_count; i++) {
+        const mg_step *step = &o->steps[i];
+        const int takes = step->op == MG_STEP_ALIGN || step->op == MG_STEP_SCALE || step->op == MG_STEP_ADDITIONS || (step->op == MG_STEP_SUM && !step->has_exponent);
+        for (int r = 0; takes && r < step->of_count; r++)
+            if (step->of[r] == MG_REGISTER_A || step->of[r] == MG_REGISTER_B || step->of[r] == MG_REGISTER_PRODUCTS) return 1;
+        if (step->op == MG_STEP_SUM && step->has_exponent && (step->of_count != 1 || step->of[0] != MG_REGISTER_PRODUCTS)) return 1;
+    }
+    return 0;
 }
 
 static void mg_begin_reals(mg_reals *s, const mg_operation *o, mg_words *results) {
@@ -539,22 +674,19 @@ static void mg_begin_reals(mg_reals *s, const mg_operation *o, mg_words *results
     s->operation = o;
     s->aligns = s->aligned = 0;
     for (int32_t i = 0; i < o->step_count; i++) s->aligns |= o->steps[i].op == MG_STEP_ALIGN;
+    s->carries = s->aligns && mg_carries(o);
     memset(s->count, 0, sizeof s->count);
     memset(s->done, 0, sizeof s->done);
     memset(s->cut, 0, sizeof s->cut);
     memset(s->unit, 0, sizeof s->unit);
-    for (int32_t i = 0; i < o->k_count; i++) {
-        mg_load_reals(s, &p->a, s->codes->a, o->k_index[i], &s->registers[MG_REGISTER_A][i]);
-        mg_load_reals(s, &p->b, s->codes->b, o->k_index[i], &s->registers[MG_REGISTER_B][i]);
-    }
-    s->count[MG_REGISTER_A] = s->count[MG_REGISTER_B] = o->k_count;
-    mg_take_reals(s, &o->seed_format, &o->seed_format, results[o->seed], &s->registers[MG_REGISTER_C][0]);
+    mg_load_elements(s, MG_REGISTER_A, &p->a, s->codes->a);
+    mg_load_elements(s, MG_REGISTER_B, &p->b, s->codes->b);
+    if (p->scale_block) mg_load_scales(s);
+    mg_take_reals(s, &o->seed_format, results[o->seed], &s->registers[MG_REGISTER_C][0]);
     s->count[MG_REGISTER_C] = 1;
     for (int32_t j = 0; j < o->addend_count; j++)
-        mg_take_reals(s, &o->out_format, &o->out_format, results[o->addends[j]], &s->registers[MG_REGISTER_ADDENDS][j]);
+        mg_take_reals(s, &o->out_format, results[o->addends[j]], &s->registers[MG_REGISTER_ADDENDS][j]);
     s->count[MG_REGISTER_ADDENDS] = o->addend_count;
-    s->held[MG_REGISTER_A] = o->has_operand_format ? &o->operand_format : &p->a;
-    s->held[MG_REGISTER_B] = o->has_operand_format ? &o->operand_format : &p->b;
     s->held[MG_REGISTER_C] = &o->seed_format;
     s->held[MG_REGISTER_ADDENDS] = &o->out_format;
 }

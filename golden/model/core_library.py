@@ -72,8 +72,11 @@ def _digest_of(core: ctypes.CDLL) -> str:
 def threads() -> int:
     """MMAGOLD_THREADS, or the number of cores that this process may use."""
     wish = os.environ.get("MMAGOLD_THREADS")
-    if wish is None:
-        return _cores()
+    return _cores() if wish is None else _count(wish)
+
+
+@lru_cache(maxsize=8)
+def _count(wish: str) -> int:
     if not re.fullmatch(r"0*[1-9][0-9]*", wish, re.ASCII):
         raise CoreError(
             f"MMAGOLD_THREADS is '{wish}', expected a positive integer; nearest: {_nearest_count(wish)}"

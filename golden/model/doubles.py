@@ -9,7 +9,7 @@ that is exact.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from golden.model.kernels import is_step
 from golden.number.formats import Format, Kind
@@ -21,6 +21,7 @@ from golden.program.steps import (
     Fma,
     Multiply,
     Round,
+    Scale,
     SpecialValues,
     Step,
     Sum,
@@ -33,12 +34,46 @@ if TYPE_CHECKING:
 _SIGNIFICAND = 53
 _MOST_TERMS = 64
 _MOST_EXPONENT = 300
-"""Of two operands in a format of eight bits of exponent, and of a floor."""
+"""Of two operands in a format of eight bits of exponent, of a floor, and of a point that does not move."""
+
+
+class _Range(NamedTuple):
+    """Which numbers a register can hold."""
+
+    top: int
+    """All are below 2^top."""
+    bottom: int
+    """All are multiples of 2^bottom."""
+    bits: int
+    """Significands have at most so many bits."""
+    above: int
+    """All are below 2^(the exponent that they carry + above)."""
+
+    @classmethod
+    def of(cls, f: Format) -> _Range:
+        """The numbers of a format."""
+        return cls(f.max_exponent + 1, f.min_exponent - f.fraction_bits, f.fraction_bits + 1, 1)
+
+    def times(self, other: _Range) -> _Range:
+        """Products."""
+        return _Range(*(mine + its for mine, its in zip(self, other, strict=True)))
+
+    def sums(self, count: int) -> _Range:
+        """Exact sums of so many."""
+        more = count.bit_length()
+        return _Range(self.top + more, self.bottom, self.top - self.bottom + more, self.above + more)
+
+
+def _joined(ranges: Sequence[_Range]) -> _Range:
+    tops, bottoms, bits, above = zip(*ranges, strict=True)
+    return _Range(max(tops), min(bottoms), max(bits), max(above))
 
 
 def fits_doubles(operations: Sequence[Operation], unit: Signature) -> bool:
     """Whether every operation of a program does; see the module."""
-    if unit.scale_block is not None or unit.absent:
+    if unit.absent:
+        return False
+    if unit.scale_block is not None and not all(_scales(unit.formats[f"scale_{name}"]) for name in "ab"):
         return False
     return all(_readable(unit.formats[name]) for name in "abc") and all(
         _Walk(operation, unit).fits() for operation in operations
@@ -46,13 +81,17 @@ def fits_doubles(operations: Sequence[Operation], unit: Signature) -> bool:
 
 
 def _readable(f: Format) -> bool:
-    """Formats whose codes become doubles by their fields alone."""
+    """Formats of operands whose codes become doubles by their fields alone."""
+    return f.has_zero and f.fraction_bits >= 1 and _scales(f)
+
+
+def _scales(f: Format) -> bool:
+    """The same of scales, which may be powers of two alone."""
     return (
         f.is_float
-        and f.has_zero
         and f.storage <= 32
         and f.exponent_bits <= 8
-        and 1 <= f.fraction_bits <= 23
+        and f.fraction_bits <= 23
         and abs(f.bias) <= 150
         and f.specials in ("ieee", "all_ones_nan", "none")
     )
@@ -80,8 +119,18 @@ class _Walk:
         self.operation, self.unit = operation, unit
         k = len(operation.k_index)
         self.counts = {"a": k, "b": k, "c": 1, "addends": len(operation.addends)}
+        self.ranges = {name: _Range.of(unit.formats[name]) for name in "ab"}
+        self.ranges["c"], self.ranges["addends"] = map(
+            _Range.of, (operation.seed_format, operation.out_format)
+        )
+        if unit.scale_block is not None:
+            self.counts["scales"] = k
+            scales = [_Range.of(unit.formats[name]) for name in ("scale_a", "scale_b")]
+            self.ranges["scales"] = scales[0].times(scales[1])
         self.aligned: dict[str, int] = {}
         """Registers, and below which power of two their numbers are, in units."""
+        self.moved = False
+        """Whether an alignment has moved numbers of some register."""
         self.finite: set[str] = set()
         """Registers without infinities and NaNs, which have been answered."""
 
@@ -117,8 +166,12 @@ class _Walk:
     def _terms(self, step: Step) -> int:
         return sum(self.counts.get(name, 0) for name in step.of)
 
-    def _written(self, to: str, count: int) -> bool:
-        self.counts[to] = count
+    def _range(self, step: Step) -> _Range:
+        """Of all numbers that a step reads."""
+        return _joined([self.ranges[name] for name in step.of if self.counts.get(name, 0)])
+
+    def _written(self, to: str, count: int, holds: _Range) -> bool:
+        self.counts[to], self.ranges[to] = count, holds
         self.aligned.pop(to, None)
         self.finite.discard(to)
         return True
@@ -139,15 +192,15 @@ class _Walk:
     def _step(self, step: Step, following: Step | None) -> bool:
         match step:
             case Flush():
-                return set(step.of) <= set("abc") and not self.aligned
+                return set(step.of) <= set("abc") and not self.moved
             case Multiply():
                 return self._multiply(step)
             case SpecialValues():
                 self.finite |= set(step.of)
                 fields = ("of", "nan", "nans")
-                return (
-                    is_step(step, SpecialValues, *fields) and step.nan is not None and "scales" not in step.of
-                )
+                return is_step(step, SpecialValues, *fields) and step.nan is not None
+            case Scale():
+                return self._scale(step)
             case Align():
                 return self._align(step, following)
             case Sum():
@@ -165,31 +218,44 @@ class _Walk:
         if not is_step(step, Multiply, "to", "normalize", "format", "rounding", "flush", "tiny", "nan"):
             return False
         rounded = step.format is None or self._rounds(step, False)
-        return rounded and not (step.format and step.normalize) and self._written(step.to, self.counts["a"])
+        products = self.ranges["a"].times(self.ranges["b"])
+        if step.format is not None:
+            products = _joined([products, _Range.of(step.format)])
+        return (
+            rounded
+            and products.bits <= _SIGNIFICAND
+            and not (step.format and step.normalize)
+            and self._written(step.to, self.counts["a"], products)
+        )
+
+    def _scale(self, step: Scale) -> bool:
+        """Products with scales are exact, and none leaves the range of doubles."""
+        if not is_step(step, Scale, "of"):
+            return False
+        for name in step.of:
+            holds = self.ranges[name].times(self.ranges["scales"])
+            if holds.bits > _SIGNIFICAND or max(holds.top, -holds.bottom) > 3 * _MOST_EXPONENT:
+                return False
+            finite = {name, "scales"} <= self.finite
+            self._written(name, self.counts[name], holds)
+            self.finite |= {name} if finite else set()
+        return True
 
     def _align(self, step: Align, following: Step | None) -> bool:
         kept = dict(step.fraction_bits)
+        fields = ("of", "cut", "group", "fraction_bits", "rounding", "floor", "maximum", "spared", "window")
         if (
-            not is_step(
-                step,
-                Align,
-                "of",
-                "cut",
-                "group",
-                "fraction_bits",
-                "rounding",
-                "floor",
-                "maximum",
-                "spared",
-                "window",
-            )
+            not is_step(step, Align, *fields, "exponent")
             or any(isinstance(other, Multiply) and other.format for other in self.operation.steps)
-            or abs(step.floor or 0) > _MOST_EXPONENT
+            or any(abs(place or 0) > _MOST_EXPONENT for place in (step.floor, step.exponent))
             or not set(step.of) <= self.finite
+            or not 0 < self._terms(step) <= _MOST_TERMS
         ):
             return False
-        together = len(set(kept.values())) == 1 and is_step(following, Sum, "to", "rounding", of=step.of)  # type: ignore[arg-type]
-        if step.cut == "sticky_or" and (step.group or not together):
+        self.moved = True
+        if step.exponent is not None:
+            return step.cut == "dropped" and self._align_to_point(step, step.exponent)
+        if step.cut == "sticky_or" and not self._sticks_together(step, following):
             return False
         seen = {name for candidate in step.maximum for name in candidate.of}
         if step.maximum and (
@@ -197,36 +263,89 @@ class _Walk:
             or any(abs(c.plus) > 40 or abs(c.least or 0) > _MOST_EXPONENT for c in step.maximum)
         ):
             return False
-        # Unaligned numbers are below 4 times 2^their exponent, sums of them below that times their count;
-        # what candidates leave above is seen when it happens (46 in mg_align_real).
-        wide = (
-            46 if step.maximum else max(kept.values()) + 3 + max(self._terms(step), _MOST_TERMS).bit_length()
-        )
-        if wide > _SIGNIFICAND - 2 or self._terms(step) > _MOST_TERMS:
+        # What candidates leave above is seen when it happens (46 in mg_align_real).
+        most = max(kept.values())
+        above = 46 - most if step.maximum else self._range(step).above
+        wide = most + above + 1
+        if wide > _SIGNIFICAND - 2:
             return False
+        top = max(
+            self._range(step).top + max((c.plus for c in step.maximum), default=0),
+            *(c.least + c.plus for c in step.maximum if c.least is not None),
+            *([step.floor] if step.floor is not None else []),
+            self._range(step).top,
+        )
+        for name in step.of:
+            self.ranges[name] = _Range(top + 1, self.ranges[name].bottom, wide, above + 1)
         self.aligned = dict.fromkeys(step.of, wide)
         return True
 
+    def _align_to_point(self, step: Align, point: int) -> bool:
+        """Whole units of a place that does not depend on the numbers: some may lie far above it, and have no
+        bits below then."""
+        self.aligned = {}
+        for name, kept in step.fraction_bits:
+            holds, unit = self.ranges[name], point - kept
+            if holds.bits > _SIGNIFICAND - 2 or kept > _MOST_EXPONENT:
+                return False
+            top = max(holds.top, unit) + 1
+            self.ranges[name] = _Range(top, max(holds.bottom, unit), _SIGNIFICAND - 2, max(top - point, 1))
+        return True
+
+    def _sticks_together(self, step: Align, following: Step | None) -> bool:
+        """Whether the one sum that reads a common sticky bit is rounded next."""
+        steps = self.operation.steps
+        last = steps[steps.index(step) + 2 :][:1]
+        return (
+            not step.group
+            and len(set(dict(step.fraction_bits).values())) == 1
+            and is_step(following, Sum, "to", "rounding", of=step.of)  # type: ignore[arg-type]
+            and isinstance(last[0], Round)
+            and last[0].of == (following.to,)
+        )
+
     def _sum(self, step: Sum, following: Step | None) -> bool:
         count = self._terms(step)
-        fields = ("of", "to", "group", "rounding", "complement")
+        fields = ("of", "to", "group", "rounding", "complement", "exponent", "width", "overflow")
         plain = is_step(step, Sum, *fields) and step.rounding != "down"
-        if not plain or not set(step.of) <= self.finite:
+        if not plain or not count or not set(step.of) <= self.finite:
             return False
-        if set(step.of) <= self.aligned.keys():
+        read, groups = self._range(step), _groups(step, count)
+        sums = read.sums(count)
+        if step.exponent is not None:
+            sums = sums._replace(above=sums.top - step.exponent)
+        if step.width is not None and (step.exponent is None or sums.top >= step.exponent + step.width):
+            return False  # the register might be too short
+        if step.to != "d" and set(step.of) <= self.aligned.keys():
             wide = max(self.aligned[name] for name in step.of) + count.bit_length()
-            self._written(step.to, _groups(step, count))
+            complements = step.complement == "none" or self._meets_c(step)
+            self._written(step.to, groups, sums._replace(bits=wide))
             self.aligned[step.to] = wide
             self.finite.add(step.to)
+            return wide <= _SIGNIFICAND - 2 and complements
+        if step.to == "d" or step.complement != "none":
+            return False
+        if isinstance(following, Round) and step.to in following.of:
             return (
-                wide <= _SIGNIFICAND - 2
-                and step.to != "d"
-                and (step.complement == "none" or self._meets_c(step))
+                following.to == "d"
+                and step.group is None
+                and self._apart(step)
+                and self._written(step.to, 1, sums)
             )
-        near = count <= 3 or self._product_span() <= 2 * _SIGNIFICAND - 6 - count.bit_length()
-        read_once = isinstance(following, Round) and following.of == (step.to,) and following.to == "d"
-        apart = near and read_once and step.complement == "none" and set(step.of) <= {"a", "products", "c"}
-        return apart and step.group is None and step.of[-1] == "c" and self._written(step.to, 1)
+        self._written(step.to, groups, sums)
+        self.finite.add(step.to)
+        return sums.bits <= _SIGNIFICAND
+
+    def _apart(self, step: Sum) -> bool:
+        """Whether two doubles hold the sum of all terms but the last, or there are two of them."""
+        if self.counts[step.of[-1]] != 1 or any(not self.counts.get(name, 0) for name in step.of):
+            return False
+        count = self._terms(step)
+        others = [self.ranges[name] for name in step.of[:-1]]
+        if count <= 3 or not others:
+            return self._range(step).bits <= _SIGNIFICAND
+        span = _joined(others).top - _joined(others).bottom
+        return span <= 2 * _SIGNIFICAND - 6 - count.bit_length() and self._range(step).bits <= _SIGNIFICAND
 
     def _meets_c(self, step: Sum) -> bool:
         """Whether complements to c have one last place, that of the last alignment."""
@@ -240,11 +359,6 @@ class _Walk:
             and len({width for _, width in last.fraction_bits}) == 1
         )
 
-    def _product_span(self) -> int:
-        """Bits from the last place of the least product to the top of the largest."""
-        a, b = (self.operation.operand_format or self.unit.formats[name] for name in "ab")
-        return sum(f.max_exponent + 1 - f.min_exponent + f.fraction_bits for f in (a, b))
-
     def _additions(self, step: Additions) -> bool:
         fields = ("order", "of", "to", "group", "format", "rounding", "flush", "tiny", "nan", "first_nan")
         count = self._terms(step)
@@ -254,7 +368,11 @@ class _Walk:
             and step.rounding != "down"
             and (step.to != "d" or (step.group is None and count > 1))
             and count > 0
-            and self._written(step.to, _groups(step, count))
+            and self._written(
+                step.to,
+                _groups(step, count),
+                _joined([_Range.of(step.format), self._range(step)]),
+            )
         )
 
     def _fma(self, step: Fma) -> bool:
@@ -265,7 +383,7 @@ class _Walk:
             and step.rounding != "down"
             and self.counts["a"] > 0
             and (step.to != "d" or step.group is None)
-            and self._written(step.to, _groups(step, self.counts["a"]))
+            and self._written(step.to, _groups(step, self.counts["a"]), _Range.of(step.format))
         )
 
     def _round(self, step: Round) -> bool:
@@ -285,8 +403,9 @@ class _Walk:
             is_step(step, Round, *fields)
             and self._rounds(step, step.to == "d")
             and step.overflow in ("infinity", "largest", "ieee")
+            and len(step.of) == 1
             and self._terms(step) > 0
-            and self._written(step.to, self._terms(step))
+            and self._written(step.to, self._terms(step), _Range.of(step.format))
         )
 
 

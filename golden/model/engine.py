@@ -103,7 +103,9 @@ STRUCTS = {
     "mg_call": _Call,
     "mg_array": _Array,
 }
-"""The structs of golden/core/mmagold.h that a caller fills; the first five as mg_struct_sizes counts them."""
+"""The structs of golden/core/mmagold.h that a caller fills."""
+_SIZED = ("mg_format", "mg_step", "mg_operation", "mg_program", "mg_call")
+"""Those whose sizes mg_struct_sizes tells, in its order."""
 
 
 class _Ready(NamedTuple):
@@ -126,9 +128,9 @@ _SMALL = 1 << 14
 def library() -> ctypes.CDLL:
     """Loads the core; raises CoreError when it is missing or was built from other sources."""
     core, path = core_library.load()
-    sizes = (_i64 * 5)()
+    sizes = (_i64 * len(_SIZED))()
     core.mg_struct_sizes(sizes)
-    expected = [ctypes.sizeof(kind) for kind in list(STRUCTS.values())[:5]]
+    expected = [ctypes.sizeof(STRUCTS[name]) for name in _SIZED]
     if list(sizes) != expected:
         raise CoreError(
             f"{path}: the C core lays its structs out otherwise (sizes {list(sizes)}, expected {expected})"

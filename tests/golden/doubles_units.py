@@ -1,8 +1,8 @@
 """Random units whose numbers doubles hold: what golden/model/doubles.py lets in, and a little beyond.
 
-Four families: additions and fused multiply-adds that round each time, sums aligned by a maximum, both one
-after the other, and sums that are exact. A unit is JSON, which is YAML, so that a failure message is the unit
-itself.
+Families: additions and fused multiply-adds that round each time, sums aligned by a maximum, both one after
+the other, sums that are exact, block-scaled ones, sums in fixed point, and two sums of one alignment. A unit
+is JSON, which is YAML, so that a failure message is the unit itself.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ class _Draws:
             "c": pick(("f32", *NANS)),
             "d": pick(("f32", *NANS)),
         }
+        self.more: dict[str, Any] = {}
+        """Other keys of the unit."""
 
     def maybe(self, **keys: Any) -> dict[str, Any]:
         """The keys, or none of them."""
@@ -198,12 +200,96 @@ class _Draws:
             self.round_step("total"),
         ]
 
+    def scaled(self) -> list[dict[str, Any]]:
+        """Products, or exact groups of them, times block scales, aligned with c."""
+        rng, pick = self.rng, self.rng.choice
+        size, parts = pick((1, 2, 4)), pick((1, 2))
+        self.k = size * parts * pick((1, 2, 3))
+        own = {"kind": "float", "storage": 8, "exponent_bits": rng.randint(2, 5), "bias": rng.randint(-2, 20)}
+        fields = {
+            "fraction_bits": rng.randint(1, 7 - own["exponent_bits"]),
+            "specials": pick(("none", "all_ones_nan")),
+        }
+        self.more = {"scale_block": size * parts, "define_formats": {"own": own | fields}}
+        self.formats |= {name: pick(("own", "e4m3", "e5m2", "e2m1", "f16")) for name in "ab"}
+        self.formats |= {name: pick(("ue8m0", "ue8m0", "ue4m3")) for name in ("scale_a", "scale_b")}
+        special = {"special_values": {"of": ["products", "c", "scales"], "nan": NANS[self.formats["d"]]}}
+        first: list[dict[str, Any]] = [{"multiply": {"to": "products", **self.maybe(normalize=True)}}]
+        name = pick(("groups", "groups", "products"))
+        if name == "groups":
+            group = {"group": {"contiguous": size}, **self.maybe(exponent=rng.randint(-3, 3))}
+            first += [special, {"sum": {"of": ["products"], "to": name, **group}}, {"scale": {"of": name}}]
+        else:
+            first += (
+                [special, {"scale": {"of": name}}]
+                if rng.random() < 0.5
+                else [{"scale": {"of": name}}, special]
+            )
+        kept = rng.randint(2, 34)
+        widths = pick((kept, {name: kept, "c": max(0, kept - rng.randint(0, 9))}))
+        rounding = pick(("toward_zero", "down", "up", "nearest_even", "nearest_away", "to_odd"))
+        align = {
+            "of": [name, "c"],
+            "fraction_bits": widths,
+            "rounding": rounding,
+            **self.maybe(window={"c": 30}),
+        }
+        cut = pick(("dropped", "dropped", "sticky_added", "sticky_or"))
+        cut = "dropped" if cut == "sticky_or" and not isinstance(widths, int) else cut
+        return [
+            *first,
+            {"align": {**align, "cut": cut, **self.maybe(floor=rng.choice((-149, -20, 3)))}},
+            {"sum": {"of": [name, "c"], "to": "total"}},
+            self.round_step("total"),
+        ]
+
+    def fixed(self) -> list[dict[str, Any]]:
+        """Terms cut at a place that does not move, in a register that is long enough, or not."""
+        rng = self.rng
+        rounding = rng.choice(("toward_zero", "down", "up", "nearest_even", "nearest_away", "to_odd"))
+        point = rng.choice((0, 0, rng.randint(-9, 9)))
+        place = {"exponent": point, "fraction_bits": rng.randint(0, 58), "rounding": rounding}
+        register = self.maybe(
+            exponent=point, width=rng.randint(20, 60), overflow=rng.choice(("wrap", "saturate"))
+        )
+        total = {"of": ["products", "c"], "to": "total", **register}
+        again: list[dict[str, Any]] = []
+        if rng.random() < 0.3:
+            total["to"], both = "dot", ["dot", "c"]
+            align = {"of": both, "fraction_bits": rng.randint(2, 30), "rounding": rounding}
+            again = [{"align": align}, {"sum": {"of": both, "to": "total"}}]
+        return [
+            {"multiply": {"to": "products"}},
+            self.special(),
+            {"align": {"of": ["products", "c"], **place, **self.maybe(window={"c": rng.randint(0, 30)})}},
+            {"sum": total},
+            *again,
+            self.round_step("total"),
+        ]
+
+    def twice(self) -> list[dict[str, Any]]:
+        """Numbers of one alignment in two sums, one after the other."""
+        rng = self.rng
+        cut = rng.choice(("dropped", "sticky_added", "sticky_or"))
+        align = {"fraction_bits": rng.randint(2, 30), "rounding": "toward_zero", "cut": cut}
+        both = ["products", "c"] if rng.random() < 0.5 else ["products"]
+        return [
+            {"multiply": {"to": "products"}},
+            self.special(),
+            {"align": {"of": ["products", "c"], **align}},
+            {"sum": {"of": both, "to": "dot"}},
+            {"sum": {"of": ["dot", "c"] if len(both) == 1 else ["dot"], "to": "total"}},
+            self.round_step("total"),
+        ]
+
 
 def doubles_unit(seed: int) -> str:
     """The text of a random unit."""
     draws = _Draws(seed)
-    families = (draws.rounded, draws.fused, draws.aligned, draws.aligned, draws.rounded_before, draws.exact)
-    steps = draws.rng.choice(families)()
-    return json.dumps(
-        {"unit": f"doubles{seed}", "shape": {"k": draws.k}, "formats": draws.formats, "steps": steps}
+    families = (
+        *(draws.rounded, draws.fused, draws.aligned, draws.aligned, draws.rounded_before, draws.exact),
+        *(draws.scaled, draws.scaled, draws.fixed, draws.twice),
     )
+    steps = draws.rng.choice(families)()
+    unit = {"unit": f"doubles{seed}", "shape": {"k": draws.k}, "formats": draws.formats, "steps": steps}
+    return json.dumps(unit | draws.more)

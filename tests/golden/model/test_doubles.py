@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from fractions import Fraction
 from itertools import count
@@ -25,7 +26,9 @@ EXAMPLES = Path(__file__).parents[3] / "spec" / "examples"
 IN_DOUBLES = (
     "amx_bf16",
     "bf16_flush",
+    "block_scaled",
     "exact_pair",
+    "fixed_point",
     "ieee_tree",
     "late_c",
     "rdna3_dot2",
@@ -93,7 +96,19 @@ def test_random_units_by_the_reference() -> None:
             assert int(d) == wanted, f"{int(d):#x}, reference {wanted:#x}\n{text}"
 
 
-@pytest.mark.parametrize("name", ["amx_bf16", "ieee_tree", "late_c", "rdna4_dot4", "sticky_or", "exact_pair"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "amx_bf16",
+        "ieee_tree",
+        "late_c",
+        "rdna4_dot4",
+        "sticky_or",
+        "exact_pair",
+        "block_scaled",
+        "fixed_point",
+    ],
+)
 def test_no_field_of_a_step_is_overlooked(name: str) -> None:
     """Every field of every step changed: the unit has to leave the doubles, or to compute the change."""
     unit = example(name)
@@ -101,6 +116,26 @@ def test_no_field_of_a_step_is_overlooked(name: str) -> None:
     for what, mutant in mutants(unit):
         codes = [operands.get(key) for key in ORDER]
         assert np.array_equal(mutant.engine.dots(*codes), mutant.engine.dots(*codes, general=True)), what
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+def test_a_common_sticky_bit_counts_once(simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three fraction bits of 1 + 2^-10 are 1 and a sticky bit, half a unit, whatever sums it passes."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    both = ["products", "c"]
+    align = {"of": both, "fraction_bits": 3, "rounding": "toward_zero", "cut": "sticky_or"}
+    unit = {"unit": "twice", "shape": {"k": 1}, "formats": dict.fromkeys("abcd", "f32")}
+    unit["steps"] = [
+        {"multiply": {"to": "products"}},
+        {"special_values": {"of": both, "nan": 0x7FC00000}},
+        {"align": align},
+        {"sum": {"of": both, "to": "dot"}},
+        {"sum": {"of": ["dot"], "to": "total"}},
+        {"round": {"of": "total", "rounding": "nearest_even", "overflow": "ieee", "zero": "positive"}},
+    ]
+    one = np.array([0x3F800000], np.uint32)
+    d = load(json.dumps(unit)).dot(one[None], one[None], golden.from_float("f32", np.array([2.0**-10])))
+    assert golden.to_float("f32", d).tolist() == [1 + 2**-4]
 
 
 def power(rng: random.Random, low: int, high: int) -> float:
