@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from rtl_tb.check.verdict import Verdict
 from rtl_tb.dut.policy import ComparePolicy
 
 Flags = npt.NDArray[np.bool_]
+Codes = npt.NDArray[Any]
 NAMED = 4
 """Elements that a sentence names one by one."""
 
@@ -42,12 +43,53 @@ def sentence(verdict: Verdict, policy: ComparePolicy) -> str | None:
     m, n = places.shape
     what = f"of the {m} x {n} elements of d,"
     share = f"{int(wrong.sum()):,} of {wrong.size:,} elements in all"
+    if (order := rearranged(verdict, policy)) is not None:
+        return f"every tile is right with {order}: look at where the elements of d lie; {share}"
     if places.all():
         return f"{what} each is wrong in some tile: {share}"
     return (
         f"{what} {_named(places)} {'is' if places.sum() == 1 else 'are'} wrong: {share}; the others are "
         "right in every tile, and the diagnosis is of these alone"
     )
+
+
+def rearranged(verdict: Verdict, policy: ComparePolicy) -> str | None:
+    """The order of the elements of d in which every tile that was answered is right; None where there is none
+    of ORDERS."""
+    vectors = verdict.vectors
+    known = np.flatnonzero(~(verdict.missing | verdict.unknown))
+    came = verdict.outcome.actual.reshape(vectors.d.shape)[known]
+    expected, fmt = vectors.d[known], vectors.instruction.formats["d"]
+    for words, order in ORDERS.items():
+        other = order(expected)
+        if other.shape == came.shape and bool(policy.equal(fmt, other, came).all()):
+            return words
+    return None
+
+
+def _swapped(axis: int, blocks: int) -> Callable[[Codes], Codes]:
+    """Two neighbours of an axis exchanged, or, with `blocks`, so many."""
+
+    def order(tiles: Codes) -> Codes:
+        size = tiles.shape[axis]
+        width = size // blocks if blocks else 1
+        return np.take(tiles, np.arange(size) ^ width if not size % (2 * width) else np.arange(size), axis)
+
+    return order
+
+
+ORDERS: dict[str, Callable[[Codes], Codes]] = {
+    "rows and columns exchanged": lambda tiles: tiles.swapaxes(1, 2),
+    "columns one after another, not rows": lambda tiles: tiles.swapaxes(1, 2).reshape(tiles.shape),
+    "rows in reverse": lambda tiles: tiles[:, ::-1],
+    "columns in reverse": lambda tiles: tiles[:, :, ::-1],
+    "rows and columns in reverse": lambda tiles: tiles[:, ::-1, ::-1],
+    "each two rows exchanged": _swapped(1, 0),
+    "each two columns exchanged": _swapped(2, 0),
+    "the halves of the rows exchanged": _swapped(1, 2),
+    "the halves of the columns exchanged": _swapped(2, 2),
+}
+"""Orders of the elements of d, by what a sentence says of them."""
 
 
 def _named(places: Flags) -> str:

@@ -53,6 +53,18 @@ def test_tiles_with_x_and_single_dot_products_have_no_places():
     assert tiles.sentence(judged([]), ComparePolicy()) is None
 
 
+@pytest.mark.parametrize("words", tiles.ORDERS)
+def test_elements_in_another_order_are_named(words):
+    """Of tiles of 16 x 8; of square ones, where columns one after another are the same as both exchanged."""
+    square = words == "rows and columns exchanged"
+    ins = golden.instruction(*(("volta", VOLTA) if square else ("hopper", "HMMA.16816.F32")))
+    vectors = default_set(ins, 3, level="tile")
+    known = {"received": np.ones(3, bool), "unknown": np.zeros(3, bool)}
+    actual = tiles.ORDERS[words](vectors.d).reshape(3, -1)
+    verdict = judge(vectors, Outcome("fast", "verilator", "", actual, **known), ComparePolicy())
+    assert f"every tile is right with {words}:" in tiles.sentence(verdict, ComparePolicy())
+
+
 def test_the_dot_products_of_tiles_are_all_of_them():
     vectors = judged([]).vectors
     operands, d = of_tiles(vectors)
