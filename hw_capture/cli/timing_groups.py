@@ -19,7 +19,7 @@ from hw_capture.bench.programs import Subject
 from hw_capture.bench.records import Conditions
 from hw_capture.bench.scalar import bench as scalar_bench
 from hw_capture.bench.scalar import report as scalar_report
-from hw_capture.bench.scalar.instructions import OPERATIONS, Operation
+from hw_capture.bench.scalar.instructions import Operation, operations
 from hw_capture.bench.scalar.programs import Built as BuiltScalar
 from hw_capture.cli.timing_run import Run
 from hw_capture.errors import HwError
@@ -131,7 +131,7 @@ class Scalar(Measured[list[Any], scalar_bench.Result]):
     def __init__(self, only: str) -> None:
         self._chosen: Sequence[Operation] = scalar_bench.select(only)
         if not self._chosen:
-            raise no_match("timed scalar instruction", only, (operation.name for operation in OPERATIONS))
+            raise no_match("timed scalar instruction", only, (operation.name for operation in operations()))
 
     def compile_only(self, target: str, progress: Progress) -> None:
         """Builds every kernel and prints a round of its chain, or what the compiler changed."""

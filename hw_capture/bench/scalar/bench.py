@@ -20,7 +20,7 @@ from hw_capture.bench.clocks import CLOCKS, Watch, elapsed
 from hw_capture.bench.records import Conditions
 from hw_capture.bench.scalar import programs, values
 from hw_capture.bench.scalar.chains import THREADS
-from hw_capture.bench.scalar.instructions import OPERATIONS, Operation, get
+from hw_capture.bench.scalar.instructions import Operation, get, operations
 from hw_capture.bench.scalar.programs import Built
 from hw_capture.errors import DeviceError, HwError
 from hw_capture.gpu.device import Device, Kernel
@@ -130,7 +130,7 @@ def _less(cycles: float, others: list[float | None]) -> float | None:
 
 def select(pattern: str) -> list[Operation]:
     """Returns the instructions whose name holds the text, and those whose latency has to be known."""
-    chosen = [operation for operation in OPERATIONS if pattern in operation.name]
+    chosen = [operation for operation in operations() if pattern in operation.name]
     return chosen + [get(name) for name in REFERENCES.values() if chosen and get(name) not in chosen]
 
 

@@ -85,10 +85,10 @@ def test_one_operation_on_several_pipelines_is_one_kind() -> None:
 
 
 def test_the_list_holds_every_row_of_table_v() -> None:
-    mine = {operation.name for operation in instructions.OPERATIONS} | {"mov.u32 clock"}
+    mine = {operation.name for operation in instructions.operations()} | {"mov.u32 clock"}
     rows = {figure.instruction for figure in tables.load("abdelkhalik_a100") if figure.table == "V"}
     spelled = {name for row in rows for name in tables.spellings(row)}
-    assert spelled <= mine and len(mine) == len(instructions.OPERATIONS) + 1
+    assert spelled <= mine and len(mine) == len(instructions.operations()) + 1
 
 
 @needs_nvcc

@@ -11,7 +11,7 @@ from golden.catalog import ptx_forms, sass
 from golden.catalog.ptx_forms import Form
 from golden.catalog.sass import Table
 from hw_capture.bench.scalar import checking, programs
-from hw_capture.bench.scalar.instructions import OPERATIONS
+from hw_capture.bench.scalar.instructions import operations
 from hw_capture.errors import CompileError
 from hw_capture.kernels import toolchain
 from hw_capture.kernels.ptx_to_sass import translate
@@ -113,7 +113,7 @@ def test_a_whole_table_is_as_recorded(ptxas: str, target: str) -> None:
 )
 def test_the_timed_chains_hold_the_same(ptxas: str, name: str) -> None:
     """A second way to isolate: bench-gpu subtracts a kernel without the instruction from one with it."""
-    operation = next(one for one in OPERATIONS if one.name == name)
+    operation = next(one for one in operations() if one.name == name)
     row = sass.load("sm_90a").row(name, "r" * len(operation.sources))
     assert row is not None
     kinds = Counter(checking.kind(part) for part, n in row.counts.items() for _ in range(n))
