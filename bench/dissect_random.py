@@ -42,6 +42,8 @@ from golden.catalog.unit_text import unit_text  # noqa: E402
 from golden.errors import MmagoldError  # noqa: E402
 from golden.files import output  # noqa: E402
 from golden.instruction import Instruction  # noqa: E402
+from golden.number.formats import Format  # noqa: E402
+from golden.program.keys import Candidate as MaximumOf  # noqa: E402
 from golden.program.keys import declared, key_name  # noqa: E402
 from golden.program.program import Program  # noqa: E402
 from golden.program.steps import Step  # noqa: E402
@@ -109,7 +111,20 @@ def _change(rng: random.Random, unit: Instruction) -> tuple[Instruction, str] | 
     value = rng.choice(others)
     changed = [replace_step(o, index, step, field, value) for o in unit.program.operations]
     made = _loaded(replace(unit, program=Program(tuple(changed))))
-    return None if made is None else (made, f"{step.op} {index}: {field} = {value}")
+    return None if made is None else (made, f"{step.op} {index}: {field} = {_shown(value)}")
+
+
+def _shown(value: Any) -> str:
+    """A value of a key, short."""
+    if isinstance(value, Format):
+        return value.name
+    if isinstance(value, MaximumOf):
+        what = f"{'leading' if value.leading else 'carried'} of {'+'.join(value.of)}"
+        least = "" if value.least is None else f", at least {value.least}"
+        return f"{what} {value.plus:+d}{least}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_shown, value))})"
+    return str(value)
 
 
 def _loaded(unit: Instruction) -> Instruction | None:

@@ -301,7 +301,7 @@ class _Search:
         made = skeletons(self.takes, self.state.tree)
         ordinary = self.bank.of_kinds(set(_ORDINARY)) if self.takes.formats["d"].is_float else self.bank
         self.ranked = fitting.rank(ordinary, self.bank, made, self.deadline)
-        starts = self.ranked[:_MOST_FITS]
+        starts = fitting.various(self.ranked, _MOST_FITS)
         self._refit([kept, *starts] if kept is not None else starts, fitting.Effort.SINGLE)
         if self.state.fit is not None and self.state.fit.wrong:
             self._refit(self.ranked[: _MOST_FITS // 2], fitting.Effort.ANY)

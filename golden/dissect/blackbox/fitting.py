@@ -19,6 +19,7 @@ from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate
 from golden.dissect.blackbox.moves import Hints, Move, alone, joint, moves, nan_words, rare, resets
 from golden.dissect.blackbox.simple import KINDS
+from golden.number.formats import Kind
 from golden.number.rounding import MODES
 from golden.program.steps import Additions, Align, Fma, Multiply, Round, Step
 
@@ -28,6 +29,8 @@ _BEAM = 40
 _FITTED = 8
 _FEW = 256
 _RESTARTS = 24
+_SPECIAL = frozenset(("special_values", "special_each", "special_pairs", "corner_pairs"))
+_OFTEN, _WORDS = 6, 2
 _FAR = 8
 """A candidate that is wrong on a part this large of all questions is fitted to those with few terms first."""
 _GUESSES = (11, 17, 23, 29, 35, 41)
@@ -145,6 +148,19 @@ def _sorted(fits: Iterable[Fit]) -> list[Fit]:
     return list(seen.values())
 
 
+def various(fits: Iterable[Fit], most: int) -> list[Fit]:
+    """Some of ranked fits, the best of each shape first: what differs in keys alone one change leads to."""
+    seen: dict[object, int] = {}
+    turns: list[tuple[int, int, Fit]] = []
+    for place, one in enumerate(fits):
+        shape = tuple(
+            (o.seed, o.addends, tuple((s.op, s.of) for s in o.steps)) for o in one.candidate.operations
+        )
+        seen[shape] = seen.get(shape, -1) + 1
+        turns.append((seen[shape], place, one))
+    return [one for *_, one in sorted(turns, key=lambda turn: turn[:2])[:most]]
+
+
 def _widths(bank: Bank, fit: Fit, hints: Hints, deadline: float) -> Fit:
     """Widths and roundings alone, a few rounds."""
     for turn in range(4):
@@ -179,7 +195,15 @@ def fit(bank: Bank, start: Fit, deadline: float, effort: Effort = Effort.SINGLE)
 
 def _hints(bank: Bank) -> Hints:
     d = bank.takes.formats["d"]
-    return Hints(nan_words(d, bank.answers.tolist()) if d.is_float else ())
+    return Hints((*nan_words(d, bank.answers.tolist()), *_other_words(bank)) if d.is_float else ())
+
+
+def _other_words(bank: Bank) -> list[int]:
+    """Numbers that are common answers where operands are special: a unit may give any word for a NaN."""
+    d = bank.takes.formats["d"]
+    codes, counts = np.unique(bank.of_kinds(_SPECIAL).answers, return_counts=True)
+    common = [int(codes[place]) for place in np.argsort(-counts, kind="stable") if counts[place] >= _OFTEN]
+    return [code for code in common if d.decode(code).kind == Kind.FINITE and d.decode(code).value][:_WORDS]
 
 
 def _on_few_terms(bank: Bank, start: Fit, deadline: float) -> Fit:

@@ -16,7 +16,7 @@ from golden.catalog.unit_files import build_instruction
 from golden.catalog.unit_text import unit_text
 from golden.dissect.blackbox.box import Bank
 from golden.dissect.blackbox.candidates import Candidate, candidate
-from golden.dissect.blackbox.fitting import Effort, Fit, fit, wrong_of
+from golden.dissect.blackbox.fitting import Effort, Fit, fit, various, wrong_of
 from golden.dissect.blackbox.moves import Hints, moves, rare
 from golden.dissect.blackbox.simple import simple
 from golden.instruction import Instruction
@@ -114,6 +114,11 @@ def test_every_change_is_a_unit_that_the_loader_takes() -> None:
         ("zero: positive", "zero: signed_underflow, subnormal_carry: lost"),
         pytest.param(
             "of: [products, c]}\n  - align",
+            "of: [products, c], nans: {a: 9}}\n  - align",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            "of: [products, c]}\n  - align",
             "of: [products, c], nans: {c: payload, factor: 0x7FC00001}}\n  - align",
             marks=pytest.mark.long,
         ),
@@ -126,10 +131,19 @@ def test_every_change_is_a_unit_that_the_loader_takes() -> None:
 )
 def test_keys_of_every_kind_are_fitted(old: str, new: str) -> None:
     """Faults, causes of NaN words, what an exponent is the largest of: from the plain unit, with no hint."""
-    bank = asked(changed(old, new))
+    bank = asked(changed(old, new), 8 if "nans" not in new else 40)
     start = as_candidate(unit(PLAIN))
     found = fit(bank, Fit(start, wrong_of(bank, start)), float("inf"), Effort.SINGLE)
     assert found.wrong == 0, found.told
+
+
+def test_of_ranked_programs_the_best_of_each_shape_come_first() -> None:
+    """Six that differ in a key are no six orders of a sum."""
+    plain, narrow = as_candidate(unit(PLAIN)), as_candidate(changed("24", "23"))
+    other = as_candidate(changed(*WANTED["without c"]))
+    ranked = [Fit(plain, 1), Fit(narrow, 2), Fit(other, 3)]
+    assert [one.candidate for one in various(ranked, 2)] == [plain, other]
+    assert [one.candidate for one in various(ranked, 3)] == [plain, other, narrow]
 
 
 def test_only_nans_of_operands_are_handed_on() -> None:
