@@ -43,6 +43,9 @@ def test_wrong_calls_end_with_status_2_and_one_line() -> None:
         (f"python:{BOXES / 'missing.py'}:f", *FORMATS),
         ("hopper:HMMA.16816.F33",),
         ("program:no-such-program", *FORMATS),
+        (f"python:{BOXES / 'ieee.py'}:backward", *FORMATS, "--report", "unit.htm"),
+        ("recording:missing.npz", *FORMATS),
+        ("captured:hopper", *FORMATS),
     ):
         done = mmagold(*words)
         assert done.returncode == 2, (words, done.stdout, done.stderr)
