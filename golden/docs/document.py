@@ -123,7 +123,11 @@ def to_markdown(subject: Instruction | str) -> str:
 
 def _one(ins: Instruction) -> str:
     """An instruction's page; of a unit with modes, that of its first mode and what the others change."""
-    text = instruction_page.markdown(group_alone(ins))
+    from golden.docs.key_figures import key_figures
+
+    group = group_alone(ins)
+    title, rest = instruction_page.markdown(group).split("\n\n", 1)
+    text = f"{title}\n\n{key_figures(group)}\n\n{rest}"
     told = "\n\n".join(modes_markdown(ins, table))
     return text.replace("\n## Formats\n", f"\n{told}\n\n## Formats\n", 1) if told else text
 

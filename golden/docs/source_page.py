@@ -47,6 +47,10 @@ def spec_paths() -> list[str]:
     return sorted(f"spec/{path.relative_to(folder).as_posix()}" for path in folder.rglob("*.yaml"))
 
 
+_COLOURED = 100_000
+"""Characters of the longest file whose text is coloured: colours take three times as much as the text."""
+
+
 def file_page(path: str) -> Page:
     """The page of one file of the repository."""
     return Page(source_page(path), path, partial(write_file, path))
@@ -59,7 +63,8 @@ def write_file(path: str) -> str:
         raise SpecError(f"'{path}' is not in this installation")
     text = file.read_text("utf-8")
     fence = "`" * 4 if "```" in text else "`" * 3
-    language = _LANGUAGES.get(file.suffix, "makefile" if file.name == "Makefile" else "text")
+    known = _LANGUAGES.get(file.suffix, "makefile" if file.name == "Makefile" else "text")
+    language = known if len(text) <= _COLOURED else "text"
     return f"# {path}\n\n" + code(text, language).replace("```", fence, 1).removesuffix("```") + fence
 
 

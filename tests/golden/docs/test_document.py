@@ -96,11 +96,15 @@ def test_a_pdf_without_a_name_gets_that_of_its_unit(tmp_path: Path, monkeypatch:
     assert document.file_name("units/my unit.yaml", "pdf") == Path("my unit.pdf")
 
 
-def test_a_page_of_a_pdf_is_not_cut(tmp_path: Path) -> None:
-    """Nothing but white within 10 mm of the paper's left and right edges, on every page."""
+def test_a_page_of_a_pdf_is_neither_cut_nor_half_empty(tmp_path: Path) -> None:
+    """Nothing but white within 10 mm of the paper's left and right edges, on every page; something in the
+    lower third of each as long as there is text."""
     pypdfium2 = pytest.importorskip("pypdfium2")
     document.export(f"rtx_blackwell:{SCALED}", "pdf", tmp_path / "unit.pdf")
     pages = pypdfium2.PdfDocument((tmp_path / "unit.pdf").read_bytes())
+    texts = [pages[index].get_textpage().get_text_range() for index in range(len(pages))]
+    last = max(index for index, text in enumerate(texts) if "More vectors" in text)
+    assert last > 7
     margin = 28
     for index in range(len(pages)):
         image = pages[index].render(scale=1, grayscale=True).to_numpy()
@@ -109,6 +113,8 @@ def test_a_page_of_a_pdf_is_not_cut(tmp_path: Path) -> None:
             f"page {index + 1} is too wide"
         )
         assert (image < 128).any()
+        lower = image[len(image) * 2 // 3 : len(image) * 93 // 100]
+        assert (lower < 128).any() or index >= last, f"page {index + 1} is half empty"
 
 
 @pytest.mark.parametrize("path", long_after(5, EXAMPLES, [path.stem for path in EXAMPLES]))
@@ -262,3 +268,14 @@ def test_documents_do_not_depend_on_the_environment(
 ) -> None:
     found = exported(tmp_path, environment)
     assert [form for form in document.FORMS if found[form] != plain[form]] == []
+
+
+def test_a_document_begins_with_the_key_figures() -> None:
+    """F, floor and NaN word of Table III of the MMA-Sim paper; of a unit of one's own what its file says."""
+    text = document.to_markdown(golden.instruction("hopper", "HMMA.16816.F32"))
+    box = text.split("| Key figures |", 1)[1].split("\n\n", 1)[0]
+    assert text.index("| Key figures |") < text.index("\n## ")
+    assert "m = 16, n = 8, k = 16" in box and "F = 25; floor -133; RZ to 23 bits; NaN `0x7fffffff`" in box
+    assert "captured; captured results: " in box
+    own = document.to_markdown(golden.load_instruction(EXAMPLES[0].parent / "bf16_flush.yaml"))
+    assert "| Operands | a bf16, b bf16, c bf16, d bf16 |" in own
