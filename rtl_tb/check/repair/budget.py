@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from rtl_tb.errors import RtlError
 from rtl_tb.simulators import simulators
 
-CHOICES, PAIRS, CONSTANTS, ALL = 0.55, 0.7, 0.92, 1.0
+CHOICES, PAIRS, CONSTANTS, ALL = 0.65, 0.8, 0.92, 1.0
 """When the build and the trials of choices, of pairs of them and of constants end, as a part of the whole;
 the rest is for building and running what was found."""
 
