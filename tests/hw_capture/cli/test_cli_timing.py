@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from long_run import long_after
 from typer.testing import CliRunner
 
 from golden.cli.app import app
@@ -259,11 +260,14 @@ def test_timing_rerun(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("ours", "stems"),
-    [
-        ("hopper_h200_memory", ["sizes", "strides"]),
-        ("hopper_h200_scalar", ["clocks"]),
-        ("hopper_h200_wmma", ["moves"]),
-    ],
+    long_after(
+        1,
+        [
+            ("hopper_h200_memory", ["sizes", "strides"]),
+            ("hopper_h200_scalar", ["clocks"]),
+            ("hopper_h200_wmma", ["moves"]),
+        ],
+    ),
 )
 def test_pictures_of_the_other_files(ours: str, stems: list[str], tmp_path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
