@@ -86,16 +86,16 @@ def test_a_kernel_is_asked(tmp_path: Path) -> None:
     file = tmp_path / "kernels.py"
     file.write_text(
         "import golden, numpy as np\n"
-        "plan = golden.plan('hopper', 'cublas_f16.f16.f32', part=32)\n"
+        "plan = golden.plan('hopper', 'cublas_f16.f16.f32', part=64)\n"
         "def known(a, b):\n    return golden.gemm(a, b, plan)\n"
         "def unknown(a, b):\n"
         "    x, y = (golden.to_float('f16', codes).astype(np.float32) for codes in (a, b))\n"
         "    return sum(x[:, k : k + 1] * y[k] for k in range(x.shape[1])).view(np.uint32)\n"
     )
-    words = ("--shape", "6x6x48", "--arch", "hopper", "--formats", "a=f16,b=f16,d=f32")
+    words = ("--shape", "6x6x80", "--arch", "hopper", "--formats", "a=f16,b=f16,d=f32")
     out = tmp_path / "plan.yaml"
     found = call("plan", *words, "--ask", f"python:{file}:known", "--out", out)
-    assert "k 0-31: 2 steps of 16" in found.output
-    assert golden.load_plan(out).options.part == 32
+    assert "k 0-63: 4 steps of 16" in found.output
+    assert golden.load_plan(out).options.part == 64
     none = call("plan", *words, "--ask", f"python:{file}:unknown", status=1)
-    assert "48 products, one after the other" in none.output
+    assert "80 products, one after the other" in none.output
