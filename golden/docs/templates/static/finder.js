@@ -39,7 +39,7 @@
       else if (page.names.includes(part)) score += 100;
       else if (page.types.has(plain)) score += 30 + 20 * page.types.get(plain);
       else if (page.names.some((name) => name.split(/[.:_]+/).includes(part))) score += 30;
-      else if (page.names.some((name) => name.startsWith(part))) score += 25;
+      else if (page.names.some((name) => name.startsWith(part))) score += 40;
       else if (page.names.some((name) => name.includes(part))) score += 10;
       else return 0;
     }
