@@ -81,8 +81,11 @@ def test_plans() -> None:
     call("plans", "hoper", status=2)
 
 
-def test_a_kernel_is_asked(tmp_path: Path) -> None:
-    """Its tree is printed and its plan written; of one that no plan fits the tree alone, with status 1."""
+ASK = ("--shape", "6x6x80", "--arch", "hopper", "--formats", "a=f16,b=f16,d=f32", "--ask")
+
+
+@pytest.fixture
+def kernels(tmp_path: Path) -> Path:
     file = tmp_path / "kernels.py"
     file.write_text(
         "import golden, numpy as np\n"
@@ -92,10 +95,17 @@ def test_a_kernel_is_asked(tmp_path: Path) -> None:
         "    x, y = (golden.to_float('f16', codes).astype(np.float32) for codes in (a, b))\n"
         "    return sum(x[:, k : k + 1] * y[k] for k in range(x.shape[1])).view(np.uint32)\n"
     )
-    words = ("--shape", "6x6x80", "--arch", "hopper", "--formats", "a=f16,b=f16,d=f32")
-    out = tmp_path / "plan.yaml"
-    found = call("plan", *words, "--ask", f"python:{file}:known", "--out", out)
-    assert "k 0-63: 4 steps of 16" in found.output
+    return file
+
+
+def test_a_kernel_is_asked(kernels: Path) -> None:
+    """Its tree is printed, its plan written."""
+    out = kernels.with_name("plan.yaml")
+    assert "k 0-63: 4 steps of 16" in call("plan", *ASK, f"python:{kernels}:known", "--out", out).output
     assert golden.load_plan(out).options.part == 64
-    none = call("plan", *words, "--ask", f"python:{file}:unknown", status=1)
+
+
+@pytest.mark.long
+def test_of_a_kernel_without_a_plan_the_tree_is_told(kernels: Path) -> None:
+    none = call("plan", *ASK, f"python:{kernels}:unknown", status=1)
     assert "80 products, one after the other" in none.output
