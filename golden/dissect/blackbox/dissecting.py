@@ -81,6 +81,8 @@ _ORDINARY = (
 _SHARE_OF_FITS = 0.6
 """Of the time that is left: the rest is for checking."""
 _SHOWN = "shown in the report"
+_SHARERS = 3
+"""One start takes a third of the time that is left at most, while others wait; the best go on later."""
 _SMALLEST = 8_000
 """Questions that every dissection may ask."""
 
@@ -303,8 +305,9 @@ class _Search:
         self.ranked = fitting.rank(ordinary, self.bank, made, self.deadline)
         starts = fitting.various(self.ranked, _MOST_FITS)
         self._refit([kept, *starts] if kept is not None else starts, fitting.Effort.SINGLE)
-        if self.state.fit is not None and self.state.fit.wrong:
-            self._refit(self.ranked[: _MOST_FITS // 2], fitting.Effort.ANY)
+        for effort in (fitting.Effort.FEW, fitting.Effort.ANY):
+            if self.state.fit is not None and self.state.fit.wrong:
+                self._refit(self.ranked[: _MOST_FITS // 2], effort)
 
     def _refit(self, starts: list[fitting.Fit], effort: fitting.Effort) -> None:
         """Fits candidates until one explains the bank; else keeps the nearest, and the others behind it."""
@@ -316,7 +319,9 @@ class _Search:
                 break
             self._tell(f"fitting: {start.candidate.order}", turn, len(starts))
             now = fitting.Fit(start.candidate, fitting.wrong_of(self.bank, start.candidate), start.told)
-            done = fitting.fit(self.bank, now, end, effort)
+            here = time.monotonic()
+            until = here + (end - here) / min(len(starts) - turn, _SHARERS)
+            done = fitting.fit(self.bank, now, until, effort)
             fits.append(done)
             if best is None or done.wrong < best.wrong:
                 best = done

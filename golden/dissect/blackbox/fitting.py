@@ -32,7 +32,7 @@ _RESTARTS = 24
 _SPECIAL = frozenset(("special_values", "special_each", "special_pairs", "corner_pairs"))
 _OFTEN, _WORDS = 6, 2
 _FAR = 8
-"""A candidate that is wrong on a part this large of all questions is fitted to those with few terms first."""
+"""A candidate that stays wrong on a part this large of all questions is fitted to those with few terms."""
 _GUESSES = (11, 17, 23, 29, 35, 41)
 """Widths of alignments to begin with: those between them are near one."""
 _WIDTH_KEYS = ("fraction_bits", "rounding")
@@ -176,19 +176,21 @@ def _widths(bank: Bank, fit: Fit, hints: Hints, deadline: float) -> Fit:
 
 
 class Effort(IntEnum):
-    """How hard a fit tries: changes of keys and of common steps; any single change; also one in the place of
-    another; from what is left when one or two keys are given up again; also two at a time."""
+    """How hard a fit tries: changes of keys and of common steps; those after what questions with few terms
+    show, where much is wrong; any single change; also one in the place of another; from what is left when one
+    or two keys are given up again; also two at a time."""
 
     SINGLE = 0
-    ANY = 1
-    INSTEAD = 2
-    AGAIN = 3
-    PAIRS = 4
+    FEW = 1
+    ANY = 2
+    INSTEAD = 3
+    AGAIN = 4
+    PAIRS = 5
 
 
 def fit(bank: Bank, start: Fit, deadline: float, effort: Effort = Effort.SINGLE) -> Fit:
     """Changes a candidate until it explains the whole bank, or nothing helps any more."""
-    if effort is Effort.SINGLE and start.wrong > len(bank) // _FAR:
+    if effort is Effort.FEW and start.wrong > len(bank) // _FAR:
         start = _on_few_terms(bank, start, deadline)
     return _climb(bank, start, _hints(bank), deadline, effort)
 
