@@ -66,9 +66,13 @@ def dissect(
 
     for file in report or ():
         dissection.check(file)
+        output.check(file)
+    if out is not None:
+        output.check(out)
     named = None if formats is None else read_formats(formats)
     given = (box, named, k, scale_block, pattern)
-    unit = open_recording(*given) or open_box(*given)
+    recording = open_recording(*given)
+    unit = open_box(*given) if recording is None else recording
     with progress_bar() as progress:
         found = search(unit, seconds=seconds, asks=asks, seed=seed, progress=progress, resume=resume)
     if found.instruction is None:

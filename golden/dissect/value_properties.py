@@ -12,7 +12,7 @@ from golden.dissect.hypotheses import MODE_NAMES
 from golden.dissect.probes import Unreachable
 from golden.explain.numbers import hex_text, power_text
 from golden.instruction import Instruction
-from golden.program.steps import Additions, Flush, Fma, Round, SpecialValues
+from golden.program.steps import Additions, Flush, Fma, Multiply, Round, SpecialValues
 
 
 def find_rounding(known: Facts) -> Finding | None:
@@ -186,7 +186,8 @@ def declared_inner(known: Facts) -> str | None:
         return integer_properties.declared_clamped(known)
     if known.algorithm == "gps" or known.steps(Fma):
         return None
-    return "products" if known.parameters.get("product_overflow") is not None else "no"
+    bounded = any(step.overflow_exponent is not None for step in known.steps(Multiply))
+    return "products" if bounded else "no"
 
 
 def find_subnormal(name: str) -> Callable[[Facts], Finding | None]:

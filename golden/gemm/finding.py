@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,8 @@ MOST_WHOLE = 64
 """Plans that are tried on the whole of D."""
 _SPREADS = (3, 9)
 """Exponents of the products that a kernel is given: within so many of that of 1.0."""
+_LEAST_ELEMENTS, _MOST_PRODUCTS = 512, 64
+"""A kernel is given products, two or more, until it has answered so many elements, or so many products."""
 Progress = Callable[[int, int], None]
 
 
@@ -70,7 +73,8 @@ def find_plan(
         A, B, D: (M, K), (K, N) and (M, N), raw codes, or numbers of NumPy's or ml_dtypes' types. Or A is the
             kernel, a function of two such arrays of raw codes that returns D, and B and D are left out: its
             order of sums is found by questions (golden.gemm.masks), and the plan holds on products drawn at
-            random.
+            random: two, or as many as 512 elements need, 64 at most. Their operands are normal numbers: what
+            becomes of NaNs, infinities and subnormal numbers is not asked.
         arch: whose instructions are tried.
         formats: of raw codes, names by "a", "b" and "d"; those of numbers are known.
         progress: called with (candidates tried, 0) now and then; what it raises ends the search.
@@ -126,14 +130,15 @@ def ask(
 ) -> Search:
     """As `find_plan` of a kernel, with its tree and what came near.
 
-    Plans that have the tree are tried first, then all others. What is found gives every bit of two products,
-    of operands with small and with large differences of size.
+    Plans that have the tree are tried first, then all others. What is found gives every bit of two products
+    or more, of operands with small and with large differences of size.
     """
     asked = product(kernel, shape, formats)
     tree = tree_of(asked)
     m, n, k = asked.shape
     known, data = asked.formats, []
-    for seed, spread in enumerate(_SPREADS):
+    count = min(max(len(_SPREADS), -(-_LEAST_ELEMENTS // (m * n))), _MOST_PRODUCTS)
+    for seed, spread in zip(range(count), cycle(_SPREADS)):
         rng = np.random.default_rng([seed, m, n, k])
         a, b = drawn(rng, known["a"], (m, k), spread), drawn(rng, known["b"], (k, n), spread)
         data.append(_Data(a, b, asked(a, b)))

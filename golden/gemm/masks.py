@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.errors import OperandError, ShapeError
+from golden.errors import MmagoldError, OperandError, ShapeError
 from golden.gemm.sum_tree import Node
 from golden.number.arrays import plain
 from golden.number.formats import Format, from_float, get_format, native_dtype, to_float
@@ -47,9 +47,17 @@ class Product:
 
         Raises:
             ShapeError, DTypeError: what the kernel answers is no D.
+            OperandError: the kernel does not answer; what it raised is told.
         """
         m, n, _ = self.shape
-        d, fmt = plain(self.kernel(a, b), "D"), self.formats["d"]
+        try:  # it may work in place, and answer in a buffer of its own
+            given = self.kernel(a.copy(), b.copy())
+        except MmagoldError:
+            raise
+        except Exception as error:
+            what = " ".join(f"{type(error).__name__}: {error}".split())
+            raise OperandError(f"the kernel did not answer, it raised {what}") from error
+        d, fmt = plain(given, "D").copy(), self.formats["d"]
         if d.shape != (m, n):
             raise ShapeError(f"the kernel's D has shape {d.shape}, expected {(m, n)}")
         if d.dtype == native_dtype(fmt):

@@ -46,9 +46,9 @@ def bench_kernels(
     from golden.errors import no_match
     from hw_capture.bench.ablation.variants import all_variants
     from hw_capture.cli.app import check_writable
-    from hw_capture.cli.timing import newest_target
+    from hw_capture.cli.timing import nvcc_target
 
-    target = newest_target(arch)
+    target = nvcc_target(arch)
     known = all_variants(arch)
     chosen = [variant for variant in known if only in variant.label]
     if not chosen:

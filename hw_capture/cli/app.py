@@ -93,7 +93,7 @@ def capture(
     if not chosen:
         raise _none_chosen(architecture, only, n, left)
     if compile_only:
-        _compile_only(chosen, left, target or _first_target(architecture), jobs, as_json)
+        _compile_only(chosen, left, target or build.first_target(architecture), jobs, as_json)
         return
     if out is None:
         raise typer.BadParameter("name a folder, such as vectors/hopper", param_hint="--out")
@@ -162,12 +162,6 @@ def _none_chosen(
         return no_match(f"instruction of {architecture}", only, names)
     swept = (name for name, (entry, _) in names.items() if entry.family.fixed.swept)
     return no_match(f"instruction of {architecture} with a choice of N", f"n{n}k", swept)
-
-
-def _first_target(architecture: str) -> str:
-    from golden.catalog.architectures import get_architecture
-
-    return get_architecture(architecture).targets[0]
 
 
 def _print_capture(report: Report, out: Path, as_json: bool) -> None:

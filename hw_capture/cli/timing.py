@@ -65,7 +65,7 @@ def bench_gpu(
     """
     from hw_capture.cli.app import check_writable
 
-    target = newest_target(arch)
+    target = nvcc_target(arch)
     wanted = _wanted(group, arch, only)
     check_writable(out, csv)
     if not compile_only and out is None and csv is None:
@@ -90,14 +90,13 @@ def _wanted(group: Group, arch: str, only: str) -> Measured[Any, Any]:
             return Matrix(arch, only)
 
 
-def newest_target(arch: str) -> str:
-    """The newest real target of an architecture."""
-    from golden.catalog.architectures import get_architecture
-    from hw_capture.kernels.build import nvcc_compiles
+def nvcc_target(arch: str) -> str:
+    """What is compiled for an architecture; raises typer.BadParameter where nvcc compiles nothing for it."""
+    from hw_capture.kernels import build
 
-    if not nvcc_compiles(arch):
+    if not build.nvcc_compiles(arch):
         raise typer.BadParameter(f"'{arch}' is no architecture that nvcc compiles for", param_hint="--arch")
-    return get_architecture(arch).targets[-1]
+    return build.first_target(arch)
 
 
 @timing_app.command()

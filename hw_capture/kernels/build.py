@@ -35,6 +35,11 @@ class Built:
     strange: bool = False
 
 
+def first_target(architecture: str) -> str:
+    """The target that is compiled for where none is named: that of the chip whose results the catalog has."""
+    return architectures.get_architecture(architecture).targets[0]
+
+
 def nvcc_compiles(architecture: str) -> bool:
     """Whether nvcc makes code for the targets of an architecture."""
     return architectures.get_architecture(architecture).maker.compiler == "nvcc"

@@ -37,6 +37,7 @@ from golden.dissect.blackbox.skeletons import skeletons
 from golden.dissect.blackbox.views import as_taken, dense_view, selected
 from golden.dissect.minimising import costs, minimise
 from golden.errors import OperandError, SpecError
+from golden.files import output
 from golden.instruction import Instruction
 from golden.number.formats import Format
 from golden.program.signature import Bits, Operands
@@ -118,7 +119,7 @@ def dissect(
 
     Raises:
         OperandError: the box cannot be asked this way, does not answer, or answers otherwise than `resume`
-            has it. FileFormatError: `resume` is of another box or version.
+            has it. FileFormatError: `resume` is of another box or version, or cannot be written.
     """
     if isinstance(box, Recording):
         if formats is not None or k is not None or more or resume is not None:
@@ -136,6 +137,7 @@ def dissect(
     search = _Search(unit, seconds, asks, seed, progress)
     if resume is None:
         return search.run()
+    output.check(resume)
     if Path(resume).exists():
         search.remember(resume)
     try:

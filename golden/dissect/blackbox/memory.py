@@ -23,7 +23,7 @@ from golden.dissect.blackbox.order import Node
 from golden.errors import FileFormatError, MmagoldError
 from golden.files.npyfile import read_arrays
 from golden.files.output import write_whole
-from golden.program.signature import Signature
+from golden.program.signature import Bits, Signature
 
 FORM = 1
 _HEAD = (
@@ -107,6 +107,7 @@ def save(path: str | Path, name: str, box: Signature, memory: Memory) -> None:
     arrays = {f"operand_{key}": codes for key, codes in bank.operands.items()}
     arrays |= {"answers": bank.answers, "numbers": bank.numbers}
     arrays["head"] = np.frombuffer(json.dumps(head).encode(), np.uint8)
+    arrays["sum"] = _sum(arrays)
     write_whole(path, lambda file: np.savez_compressed(file, **arrays))  # type: ignore[arg-type]
 
 
@@ -132,6 +133,9 @@ def load(path: str | Path, name: str, box: Signature, takes: Signature) -> Memor
         raise FileFormatError(
             f"{path}: is a dissection of {head['name']} as it was then, not of {name} as it is"
         )
+    told = arrays.pop("sum", np.zeros(0, np.uint8))
+    if not np.array_equal(told, _sum(arrays)):
+        raise FileFormatError(f"{path}: was edited or cut short: its checksum is another")
     bank = Bank(takes)
     try:
         numbers = arrays["numbers"]
@@ -146,6 +150,15 @@ def load(path: str | Path, name: str, box: Signature, takes: Signature) -> Memor
     return Memory(
         bank, tree, head["text"], head["order"], head["told"], differing, head["asked"], head["turn"]
     )
+
+
+def _sum(arrays: dict[str, Bits]) -> Bits:
+    """SHA-256 of everything that a file holds: checks that were not made are not read from it by mistake."""
+    told = hashlib.sha256()
+    for name in sorted(arrays):
+        codes = np.ascontiguousarray(arrays[name])
+        told.update(repr((name, codes.dtype.str, codes.shape)).encode() + codes.tobytes())
+    return np.frombuffer(told.digest(), np.uint8)
 
 
 def _listed(node: Node) -> list[Any]:

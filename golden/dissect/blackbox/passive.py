@@ -9,11 +9,13 @@ the candidate (`golden.compare`).
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from golden.catalog.relatives import Relative, relatives
 from golden.catalog.unit_text import unit_text
@@ -31,6 +33,7 @@ from golden.dissect.blackbox.views import as_taken, dense_view, selected
 from golden.dissect.comparing import compare
 from golden.dissect.minimising import costs
 from golden.instruction import Instruction
+from golden.program.signature import Operands
 from golden.unit import FunctionUnit, signature_of
 
 Progress = Callable[[str, int, int], None]
@@ -68,9 +71,11 @@ class _Passive:
         operands = selected(recording.takes, recording.operands)
         self.whole = Bank(self.takes)
         self.whole.add(USED, operands, recording.answers)
-        order = np.random.default_rng(seed).permutation(len(recording))
+        self.same = _alike(operands)
         self.used = np.zeros(len(recording), np.bool_)
-        self.used[order[: min(int(_SHARE_USED * len(recording)), _MOST_USED)]] = True
+        different = int(self.same.max()) + 1
+        order = np.random.default_rng(seed).permutation(different)
+        self._use(order[: min(math.ceil(_SHARE_USED * different), _MOST_USED)])
 
     # The search ---------------------------------------------------------------------------------------------
 
@@ -84,9 +89,13 @@ class _Passive:
             wrong = np.flatnonzero(self.whole.wrong(fit.candidate.program) & ~self.used)
             if not len(wrong):
                 break
-            self.used[wrong[:_TAKEN]] = True
+            self._use(self.same[wrong[:_TAKEN]])
             fit = self._fitted([fit.candidate, *known[:1]])
         return self._found(fit, known)
+
+    def _use(self, different: npt.NDArray[np.int64]) -> None:
+        """The search sees these dot products, each as often as it was recorded."""
+        self.used |= np.isin(self.same, different)
 
     def _tell(self, what: str) -> None:
         if self.progress is not None:
@@ -232,6 +241,14 @@ class _Passive:
         place = int(np.argmin(costs(self.takes, part.operands)))
         operands = {name: codes[place] for name, codes in part.operands.items()}
         return Example(operands, int(part.answers[place]), int(candidate.dot(**operands)))
+
+
+def _alike(operands: Operands) -> npt.NDArray[np.int64]:
+    """A number for each dot product, equal where all operands are: what was recorded twice is not held back
+    from a search that has seen it."""
+    count = len(operands["a"])
+    rows = [np.ascontiguousarray(codes).reshape(count, -1).view(np.uint8) for codes in operands.values()]
+    return np.unique(np.concatenate(rows, 1), axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def _unasked(**operands: Any) -> Any:

@@ -31,6 +31,10 @@ class Recording:
     operands: Operands
     answers: Bits
 
+    def __post_init__(self) -> None:
+        if not len(self):
+            raise OperandError(f"{self.name} holds no dot product, expected some")
+
     def __len__(self) -> int:
         return len(self.answers)
 
@@ -100,6 +104,8 @@ def _archive(text: str, path: Path, takes: Signature) -> Recording:
     if missing:
         raise FileFormatError(f"{path} lacks {', '.join(missing)}, expected an array of codes for each")
     d = arrays.pop("d")
+    if d.ndim not in (1, 3):
+        raise FileFormatError(f"{path}[d] has shape {d.shape}, expected one dimension, or three of tiles")
     if d.ndim == 3:
         tiles = Signature(
             text, d.shape[1], d.shape[2], takes.k, takes.formats, takes.pattern, scale_block=takes.scale_block

@@ -81,9 +81,24 @@ def test_another_version_or_file_is_refused(ended: tuple[Path, Any], tmp_path: P
     np.savez(path, a=np.zeros(3))
     with pytest.raises(FileFormatError, match="is no dissection that can be continued"):
         golden.dissect(unit(wrapping), resume=path, **LIMITS)
-    np.savez(path, **arrays | {"answers": arrays["answers"][:5]})
-    with pytest.raises(FileFormatError, match="was edited or cut short"):
-        golden.dissect(unit(wrapping), resume=path, **LIMITS)
+    checked = json.loads(bytes(arrays["head"])) | {"differing": {"wide": [0, 1_000_000]}}
+    edits = {"answers": arrays["answers"][:5], "head": np.frombuffer(json.dumps(checked).encode(), np.uint8)}
+    for name, edited in edits.items():
+        np.savez(path, **arrays | {name: edited})
+        with pytest.raises(FileFormatError, match="was edited or cut short"):
+            golden.dissect(unit(wrapping), resume=path, **LIMITS)
+
+
+def test_a_file_that_cannot_be_written_is_told_before_the_search(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def dot(a: Any, b: Any, c: Any) -> Any:
+        asked.append(len(a))
+        return wrapping(a, b, c)
+
+    with pytest.raises(FileFormatError, match="cannot be written"):
+        golden.dissect(unit(dot), resume=tmp_path / "none" / "kept.npz", **LIMITS)
+    assert not asked
 
 
 def test_a_function_of_a_file_is_that_text(tmp_path: Path) -> None:

@@ -97,6 +97,22 @@ def test_a_unit_that_is_no_instruction_is_found_in_its_recording(tmp_path: Path)
     assert_rivals(found, arrays)
 
 
+def test_what_was_recorded_twice_is_not_held_back_from_a_search_that_saw_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one dot product nothing is left to hold a candidate against, however often it was recorded."""
+    monkeypatch.setattr(passive, "_TOLD", 400)
+    monkeypatch.setattr(passive, "_RIVAL_SECONDS", 0)
+    monkeypatch.setattr(passive, "_WEIGHED_SECONDS", 0)
+    arrays = asked(VOLTA, ("narrow",), 5)
+    one = {name: np.repeat(codes[:1], 50, axis=0) for name, codes in arrays.items()}
+    found = golden.dissect(opened(tmp_path / "one.npz", one, 4), seconds=20)
+    assert found.wrong == 0 and found.fresh == 0 and not found.explains
+    fifth = {name: np.repeat(codes, 50, axis=0) for name, codes in arrays.items()}
+    found = golden.dissect(opened(tmp_path / "five.npz", fifth, 4), seconds=20)
+    assert found.fresh == 100 and found.compared == 250
+
+
 def test_what_no_candidate_explains_is_said(tmp_path: Path) -> None:
     arrays = asked(VOLTA, ("narrow", "wide"), 60)
     arrays["d"][::7] ^= 1
@@ -133,6 +149,12 @@ def test_wrong_recordings_are_refused(tmp_path: Path) -> None:
     np.savez(path, **(arrays | {"a": arrays["a"][:, :3]}))
     with pytest.raises(FileFormatError, match=r"\[a\] has shape \(5, 3\), expected \(5, 4\)"):
         open_recording(f"recording:{path}", F16, 4)
+    for d in (np.uint32(0), np.zeros((5, 2), np.uint32)):
+        np.savez(path, **(arrays | {"d": d}))
+        with pytest.raises(FileFormatError, match="expected one dimension, or three of tiles"):
+            open_recording(f"recording:{path}", F16, 4)
+    with pytest.raises(OperandError, match="holds no dot product"):
+        opened(path, {name: codes[:0] for name, codes in arrays.items()}, 4)
     with pytest.raises(OperandError, match="does not say what it takes"):
         open_recording(f"recording:{path}")
     with pytest.raises(OperandError, match="no manifest beside it"):

@@ -198,4 +198,4 @@ def test_steps_without_an_algorithm_and_unknown_instructions() -> None:
     assert "fma chain of 16 (k = 0, 2, 4, 6, ..) from zero, then fma chain of 16" in page
     unknown = architecture_page.markdown("rdna4").split("## Instructions of unknown arithmetic")[1]
     assert "`v_wmma_f32_16x16x16_fp8_fp8_w32`" in unknown and "nobody has published words" in unknown
-    assert "unknown arithmetic" not in architecture_page.markdown("cdna3")
+    assert "unknown arithmetic" not in architecture_page.markdown("cdna2")

@@ -112,6 +112,31 @@ def test_the_plan_of_a_kernel(
     assert np.array_equal(golden.gemm(a, b, found), golden.gemm(a, b, plan))
 
 
+def test_a_kernel_may_work_in_place() -> None:
+    """One that overwrites its operands and answers in the same buffer each time has the plan that it has."""
+    plan, buffer = golden.plan("hopper", "cublas_f16.f16.f32"), np.zeros((8, 24), np.uint32)
+
+    def product(a: Any, b: Any) -> Any:
+        buffer[...] = golden.gemm(a, b, plan)
+        a[...], b[...] = 0, 0
+        return buffer
+
+    found = golden.find_plan(product, arch="hopper", formats=formats(plan), shape=(8, 24, 64))
+    assert found is not None and found.name == plan.name
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 8), pytest.param((2, 2, 4), marks=pytest.mark.long)])
+def test_a_few_elements_are_no_evidence(shape: tuple[int, int, int]) -> None:
+    """A kernel of small products is asked for more of them: no instruction sums in f64 and rounds once."""
+
+    def product(a: Any, b: Any) -> Any:
+        exact = a.view(np.float16).astype(np.float64) @ b.view(np.float16).astype(np.float64)
+        return exact.astype(np.float32).view(np.uint32)
+
+    f16 = {"a": "f16", "b": "f16", "d": "f32"}
+    assert golden.find_plan(product, arch="hopper", formats=f16, shape=shape) is None
+
+
 def test_a_kernel_without_a_tree() -> None:
     """Random answers are no counts, and integers have no order."""
     f16 = {"a": "f16", "b": "f16", "d": "f16"}
@@ -145,5 +170,7 @@ def test_wrong_arguments_are_one_line(more: dict[str, Any], message: str) -> Non
 
 
 def test_what_is_no_product_is_an_error() -> None:
+    with pytest.raises(golden.OperandError, match="the kernel did not answer, it raised ZeroDivisionError"):
+        golden.sum_tree(lambda a, b: 1 // 0, (4, 4, 16), {"a": "f16", "b": "f16", "d": "f16"})
     with pytest.raises(golden.ShapeError, match=r"D has shape \(4, 16\), expected \(4, 4\)"):
         golden.sum_tree(lambda a, b: a, (4, 4, 16), {"a": "f16", "b": "f16", "d": "f16"})

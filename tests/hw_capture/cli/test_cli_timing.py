@@ -17,9 +17,11 @@ from hw_capture.bench import bench as matrix_bench
 from hw_capture.bench import clocks
 from hw_capture.bench.memory import bench as memory_bench
 from hw_capture.bench.scalar import bench as scalar_bench
+from hw_capture.cli.timing import nvcc_target
 from hw_capture.errors import DeviceError
 from hw_capture.gpu import device
 from hw_capture.kernels import toolchain
+from hw_capture.kernels.build import first_target
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 RUN = CliRunner(env={"COLUMNS": "200"})
@@ -140,6 +142,11 @@ def test_timing_plot_refuses_other_formats(tmp_path) -> None:
 def test_bench_usage(arguments: list[str], message: str) -> None:
     result = RUN.invoke(app, ["bench-gpu", *arguments])
     assert result.exit_code == 2 and message in result.output
+
+
+def test_the_default_target_is_that_of_the_chip_the_catalog_knows() -> None:
+    """Of Blackwell the B200's, for `bench-gpu` as for `capture`."""
+    assert nvcc_target("blackwell") == first_target("blackwell") == "sm_100a"
 
 
 def test_bench_without_pycuda_leaves_no_file(tmp_path, monkeypatch) -> None:

@@ -84,7 +84,7 @@ def test_a_missing_tool_says_what_to_install(tools: Path) -> None:
             "no instruction of hopper matches 'm16n8k17.row.col.f32.f16'; nearest: mma.",
         ),
         (["--only", "^wgmma", "--n", "7"], "no instruction of hopper with a choice of N matches 'n7k'; "),
-        (["--arch", "rdna3", "--only", "v_dot2"], "none of the "),
+        (["--arch", "cdna4", "--only", "v_mfma_i32_16x16x64_i8"], "none of the 1 instructions chosen has a "),
         (["--arch", "sm_99"], "no architecture has the target 'sm_99', expected one of sm_70, "),
         (["--arch", "hoper"], "unknown architecture 'hoper', expected one of "),
     ],
