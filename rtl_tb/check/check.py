@@ -31,7 +31,7 @@ from rtl_tb.check.latency import measure
 from rtl_tb.check.readings import as_run
 from rtl_tb.check.source import ask_source
 from rtl_tb.check.starts import Unset, compare_starts
-from rtl_tb.check.synthesis import Synthesis, ask_synthesis
+from rtl_tb.check.synthesis import Synthesis, ask_synthesis, unknown
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Outcome, Traffic
@@ -345,9 +345,7 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
         result.four_states, job, result.verdict = ask_four_states(job, result.verdict)
     if result.passed:
         report("trying what synthesis reads", 0, 0)
-        text = as_run(job)
-        result.beyond = beyond(text)
-        result.synthesis, job, result.verdict = ask_synthesis(job, result.verdict, text)
+        job = _read_otherwise(result, job)
     if not result.passed and options.explain:
         explain(result, job, report)
     if not result.passed and options.failures is not None:
@@ -389,6 +387,18 @@ def _climb(result: Check, job: Job) -> Job:
         return job
     result.verdict = verdict
     return climbing
+
+
+def _read_otherwise(result: Check, job: Job) -> Job:
+    """Asks what the text hangs on, and what synthesis makes of it; returns the job that the verdict is of."""
+    try:
+        text = as_run(job)
+    except RtlError as error:
+        result.synthesis = [unknown(error)]
+        return job
+    result.beyond = beyond(text)
+    result.synthesis, job, result.verdict = ask_synthesis(job, result.verdict, text)
+    return job
 
 
 def affordable(traffic: Traffic, vectors: VectorSet) -> Traffic:

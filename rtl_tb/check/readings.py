@@ -13,34 +13,46 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtl_tb.dut.description import Dut
-from rtl_tb.engines.builds import HDL, design_options
+from rtl_tb.engines.builds import design_options, files_read, library_modules, verilog_of
 from rtl_tb.engines.job import Job
-from rtl_tb.errors import ElaborationError, RtlError
+from rtl_tb.errors import ElaborationError
 from rtl_tb.simulators import simulators
 
-_NOT_VERILATOR = ("-UVERILATOR", "-Uverilator", "-Uverilator3")
+_OWN = ("VERILATOR", "verilator", "verilator3", "VERILATOR_TIMING", "systemc_clock", "coverage_block_off")
+_NOT_VERILATOR = tuple(f"-U{name}" for name in _OWN)
+_OF_SIMULATORS = (
+    *("START", "STOP", "RESET", "CHECK", "MODULE", "HIER", "ASSERTION", "FSM_STATE", "STATEMENT", "TOGGLE"),
+    *("OVERFLOW", "ERROR", "NOCOV", "OK", "PARTIAL"),
+)
+_NOT_SIMULATED = (*_NOT_VERILATOR, *(f"-USV_COV_{name}" for name in _OF_SIMULATORS))
+"""Neither what Verilator defines by itself (-E --dump-defines lists it) nor what every simulator does."""
+_NO_MORE = (*_NOT_SIMULATED, "-USYSTEMVERILOG")
+"""Icarus Verilog and Yosys define neither."""
 SIMULATORS = {
-    "verilator": (),
-    "icarus": (*_NOT_VERILATOR, "-D__ICARUS__=1"),
+    "verilator": ("--timing",),  # as every engine builds: it defines VERILATOR_TIMING
+    "icarus": (*_NO_MORE, "-D__ICARUS__=1"),
     "vcs": (*_NOT_VERILATOR, "-DVCS=1"),
     "questa": (*_NOT_VERILATOR, "-DQUESTA=1", "-DMODEL_TECH=1"),
     "xcelium": (*_NOT_VERILATOR, "-DXCELIUM=1", "-DINCA=1"),
 }
 """What each simulator defines, as options of Verilator, whose preprocessor reads for all."""
 SYNTHESIS = {
-    "synthesis": (*_NOT_VERILATOR, "-DSYNTHESIS=1"),
-    "Yosys": (*_NOT_VERILATOR, "-DSYNTHESIS=1", "-DYOSYS=1"),
+    "synthesis": (*_NOT_SIMULATED, "-DSYNTHESIS=1"),
+    "Yosys": (*_NO_MORE, "-DSYNTHESIS=1", "-DYOSYS=1"),
 }
 """What is defined in synthesis, in general and by Yosys."""
 _QUIET = ("-Wno-lint", "-Wno-style", "-Wno-REDEFMACRO")
 _VENDOR = r"(?:synopsys|synthesis|pragma|cadence|ambit|exemplar|rtl_synthesis|xilinx|altera)"
 _PRAGMA = re.compile(
-    rf"\s*{_VENDOR}\s*,?\s*(?:(?P<off>translate_off|synthesis_off|off)|(?P<on>translate_on|synthesis_on|on))\b"
+    rf"\s*(?:{_VENDOR}\s*,?\s*)+"
+    r"(?:(?P<off>(?:translate|synthesis)_off\b|off\s*$)|(?P<on>(?:translate|synthesis)_on\b|on\s*$))"
 )
 _PIECES = re.compile(
-    r'"(?:\\.|[^"\\\n])*"|//(?P<line>[^\n]*)|/\*(?P<block>.*?)\*/|\(\*(?P<attribute>\s*synthesis\s*,[^*]*)\*\)',
+    r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|\\[^\s]+'  # strings and escaped names, which hold anything
+    r"|//(?P<line>[^\n]*)|/\*(?P<block>.*?)\*/|\(\*(?P<attribute>\s*synthesis\s*,[^*]*)\*\)",
     re.DOTALL,
 )
+_COMMENTS = ("//", "/*", "(*")
 _LINE = re.compile(r'`line\s+(\d+)\s+"([^"]*)"')
 
 
@@ -51,13 +63,14 @@ class Reading:
     text: str
 
     def lines(self) -> list[tuple[str, str]]:
-        """(code, "file:line") of every line with code: no comment, and one space for several."""
+        """(code, "file:line") of every line with code: no comment, no `timescale, one space for several."""
         found, file, number = [], "", 0
         for line in _PIECES.sub(_without_comments, self.text).split("\n"):
             if (mark := _LINE.match(line.strip())) is not None:
                 file, number = Path(mark[2]).name, int(mark[1])
                 continue
-            if code := " ".join(line.split()):
+            code = " ".join(line.split())
+            if code and not code.startswith("`timescale"):  # no logic hangs on it
                 found.append((code, f"{file}:{number}"))
             number += 1
         return found
@@ -72,54 +85,98 @@ class Reading:
 
 
 def as_run(job: Job) -> Reading | None:
-    """What the simulator of a job reads; None where nobody can tell, or there is no Verilog."""
-    try:
-        return read(job.dut, SIMULATORS[job.simulator], pragmas=False)
-    except RtlError:
-        return None
+    """What the simulator of a job reads, see `read`."""
+    return read(job.dut, SIMULATORS[job.simulator], pragmas=False)
 
 
 def read(dut: Dut, options: Sequence[str], pragmas: bool) -> Reading | None:
-    """How a tool reads a DUT: with these options of Verilator's preprocessor, and heeding pragmas or not.
-    None where the DUT has no source in Verilog.
+    """How a tool reads a DUT, and the modules that it takes from libraries then: with these options of
+    Verilator's preprocessor, and heeding pragmas or not. None where the DUT has no source in Verilog.
 
     Raises:
         SimulatorMissing: there is no Verilator. ElaborationError: it refuses the text.
     """
-    sources = [path for path in dut.sources if path.suffix in HDL and path.suffix != ".vlt"]
+    sources = verilog_of(dut)
     if not sources:
         return None
-    words: list[str | Path] = ["-E", "--pp-comments", *_QUIET, *design_options(dut, "verilator"), *options]
-    words += sources
+    if dut.libraries:
+        sources += library_modules(dut, files_read(dut, simulators.verilator(), options))
     with tempfile.TemporaryDirectory(prefix="mmagold_text_") as name:
-        text = simulators.elaborate(simulators.verilator(), words, folder=Path(name), what=dut.name)
+        text = _preprocessed(dut, sources, options, Path(name))
+        if not pragmas:
+            return Reading(text)
+        if copies := _marked(dut, sources, text, Path(name)):
+            own = {file: copy for copy, file in copies.items() if file in sources}
+            folders = [Path(name) / f"headers{at}" for at, _ in enumerate([*dut.include, *dut.libraries])]
+            marked = [own.get(path, path) for path in sources]
+            text = _preprocessed(dut, marked, options, Path(name), folders)
+            text = _LINE.sub(
+                lambda line: line[0].replace(line[2], str(copies.get(Path(line[2]), line[2]))), text
+            )
+    return Reading(_without_off(text))
+
+
+def _preprocessed(
+    dut: Dut, sources: Sequence[Path], options: Sequence[str], folder: Path, before: Sequence[Path] = ()
+) -> str:
+    """The text without comments, but for Verilator's own. (With --pp-comments Verilator keeps a comment that
+    ends a `define in every use of the macro, where it hides the rest of the line.)"""
+    words: list[str | Path] = ["-E", *_QUIET, *(f"-I{path}" for path in before)]
+    words += [*design_options(dut, "verilator"), *options, *sources]
+    text = simulators.elaborate(simulators.verilator(), words, folder=folder, what=dut.name)
     if (warned := re.search(r"^%(?:Warning|Error)\S* (.*)", text, re.MULTILINE)) is not None:
         raise ElaborationError(f"Verilator's preprocessor warns: {warned[1]}")
-    return Reading(_without_off(text) if pragmas else text)
+    return text
+
+
+def _marked(dut: Dut, sources: Sequence[Path], text: str, folder: Path) -> dict[Path, Path]:
+    """Copies of the files that have pragmas in comments, with attributes in their place, which the
+    preprocessor keeps, and the file of each: of sources one each, of headers as they are included."""
+    copies: dict[Path, Path] = {}
+    headers = dict.fromkeys(folder / name for _, name in _LINE.findall(text))
+    for number, file in enumerate(dict.fromkeys([*sources, *filter(Path.is_file, headers)])):
+        before = file.read_text(encoding="utf-8", errors="surrogateescape")
+        after = _PIECES.sub(_as_attribute, before)
+        if after == before:
+            continue
+        targets = [folder / f"source{number}" / file.name]
+        if file not in sources:
+            targets = [
+                folder / f"headers{at}" / file.relative_to(near)
+                for at, near in enumerate([*dut.include, *dut.libraries])
+                if file.is_relative_to(near)
+            ]
+        for target in targets:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(after, encoding="utf-8", errors="surrogateescape")
+            copies[target] = file
+    return copies
+
+
+def _as_attribute(piece: re.Match[str]) -> str:
+    said = _PRAGMA.match(piece["line"] or piece["block"] or "")
+    if said is None:
+        return piece[0]
+    return f"(* synthesis, translate_{'off' if said['off'] else 'on'} *)" + "\n" * piece[0].count("\n")
 
 
 def _without_comments(piece: re.Match[str]) -> str:
-    return piece[0] if piece[0].startswith('"') else " " + "\n" * piece[0].count("\n")
+    return " " + "\n" * piece[0].count("\n") if piece[0].startswith(_COMMENTS) else piece[0]
 
 
 def _without_off(text: str) -> str:
     """The text without what stands from a pragma `translate_off` to `translate_on`; lines keep their
     numbers."""
     kept: list[str] = []
-    at, off = 0, -1
+    at, off = 0, False
     for piece in _PIECES.finditer(text):
-        said = _PRAGMA.match(piece["line"] or piece["block"] or piece["attribute"] or "")
+        said = _PRAGMA.match(piece["attribute"] or "")
         if said is None:
             continue
-        if said["off"] and off < 0:
-            kept.append(text[at : piece.start()])
-            off = piece.start()
-        elif said["on"] and off >= 0:
-            kept.append(_only_places(text[off : piece.end()]))
-            at, off = piece.end(), -1
-    if off >= 0:
-        return "".join([*kept, _only_places(text[off:])])
-    return "".join([*kept, text[at:]])
+        before = text[at : piece.start()]
+        kept.append(_only_places(before) if off else before)
+        at, off = piece.end(), bool(said["off"])
+    return "".join([*kept, _only_places(text[at:]) if off else text[at:]])
 
 
 def _only_places(text: str) -> str:

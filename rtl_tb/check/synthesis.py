@@ -15,7 +15,7 @@ from golden.files.output import made_folder, write_text
 from rtl_tb import engines
 from rtl_tb.check.readings import SYNTHESIS, Reading, read
 from rtl_tb.check.verdict import Verdict, judge
-from rtl_tb.engines.builds import HDL
+from rtl_tb.engines.builds import verilog_of
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
 
@@ -45,7 +45,7 @@ class Synthesis:
         """One sentence for the reader."""
         other = f"{self.by} reads another text than the simulator (first at {self.place}"
         if not self.place:
-            return f"whether synthesis reads another text is not known: {self.refused}"
+            return f"whether {self.by} reads another text is not known: {self.refused}"
         if self.refused:
             return f"{other}), and that was not checked: {self.refused}"
         if self.failed:
@@ -63,34 +63,35 @@ def ask_synthesis(job: Job, verdict: Verdict, plain: Reading | None) -> tuple[li
     `plain`, that of the simulator.
 
     Returns:
-        What came of each text that differs; and the job and the verdict that were given, or those of the
-        first text that is wrong.
+        What came of each text that differs, or why nobody knows; and the job and the verdict that were given,
+        or those of the first text that is wrong.
     """
     found: list[Synthesis] = []
-    if plain is None:
-        return found, job, verdict
-    seen: list[Reading] = [plain]
-    try:
-        texts = {by: read(job.dut, options, pragmas=True) for by, options in SYNTHESIS.items()}
-    except RtlError as error:
-        return [Synthesis("synthesis", "", 0, 0, " ".join(str(error).split()))], job, verdict
-    for by, text in texts.items():
-        if text is None or not all(other.differs(text) for other in seen):
-            continue
-        seen.append(text)
-        place = plain.differs(text)
-        mine = _job_of(job, text, by)
+    seen = [] if plain is None else [plain]
+    for by, options in SYNTHESIS.items() if plain is not None else ():
+        place = ""
         try:
+            text = read(job.dut, options, pragmas=True)
+            if text is None or not all(other.differs(text) for other in seen):
+                continue
+            seen.append(text)
+            place = seen[0].differs(text)
+            mine = _job_of(job, text, by)
             mine = replace(mine, program=engines.build("fast", mine))
             judged = judge(mine.vectors, engines.run("fast", mine), mine.dut.compare)
         except RtlError as error:
-            found.append(Synthesis(by, place, 0, 0, " ".join(str(error).split())))
+            found.append(unknown(error, by, place))
             continue
         failed = int(judged.failed.sum()) or len(judged.outcome.failures)
         found.append(Synthesis(by, place, len(mine.vectors), failed))
         if not judged.passed:
             return found, mine, judged
     return found, job, verdict
+
+
+def unknown(error: RtlError, by: str = "synthesis", place: str = "") -> Synthesis:
+    """What is said where no text could be read, or not be run."""
+    return Synthesis(by, place, 0, 0, " ".join(str(error).split()))
 
 
 def _job_of(job: Job, text: Reading, by: str) -> Job:
@@ -100,10 +101,8 @@ def _job_of(job: Job, text: Reading, by: str) -> Job:
         digest = hashlib.sha256(text.text.encode(errors="surrogateescape")).hexdigest()[:16]
         file = job.build.absolute() / f"for_{by.lower()}_{digest}.sv"
         write_text(file, text.text)
-    others = tuple(path for path in dut.sources if path.suffix not in HDL or path.suffix == ".vlt")
-    mine = replace(dut, sources=(file, *others))
-    if not dut.libraries:  # whose modules are read beside the text
-        mine = replace(mine, include=(), defines={})
+    others = tuple(path for path in dut.sources if path not in verilog_of(dut))
+    mine = replace(dut, sources=(file, *others), include=(), defines={}, libraries=())
     traffic = replace(job.traffic, resets=min(job.traffic.resets, 1))
     return replace(
         job,

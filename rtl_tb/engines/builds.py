@@ -50,6 +50,8 @@ _CHECKERS = re.compile(r"mmagold_(?:tb|dut)\b")
 _NO_NAMES = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/|^[ \t]*`line [^\n]*', re.DOTALL | re.MULTILINE)
 """Strings, comments and the preprocessor's own lines."""
 HDL = (".v", ".sv", ".vh", ".svh", ".vlt")
+_NO_VERILOG = (".vlt", ".c", ".cc", ".cpp", ".cxx", ".sp", ".o", ".a", ".so")
+"""What Verilator takes for something else; it reads a file of any other name as Verilog."""
 
 
 @dataclass(frozen=True)
@@ -104,9 +106,21 @@ def design_options(dut: Dut, simulator: str) -> list[str]:
     return options(simulator, dut.include, dut.defines, dut.libraries)
 
 
-def files_read(dut: Dut, simulator: Simulator) -> list[Path]:
-    """The files of a DUT's design that the simulator's front end reads today: sources, headers, modules of
-    libraries. What the simulator brings itself is none.
+def verilog_of(dut: Dut) -> list[Path]:
+    """The sources of a DUT that hold Verilog, whatever their names."""
+    return [path for path in dut.sources if path.suffix not in _NO_VERILOG]
+
+
+def library_modules(dut: Dut, files: Iterable[Path]) -> list[Path]:
+    """Those of the files of a design that are modules out of the DUT's libraries."""
+    folders = {os.path.abspath(path) for path in dut.libraries}
+    modules = [path for path in files if path.suffix in (".v", ".sv") and str(path.parent) in folders]
+    return [path for path in modules if path not in dut.sources]
+
+
+def files_read(dut: Dut, simulator: Simulator, options: Sequence[str] = ()) -> list[Path]:
+    """The files of a DUT's design that the simulator's front end reads today, with these options beside the
+    DUT's own: sources, headers, modules of libraries. What the simulator brings itself is none.
 
     Raises:
         ElaborationError: it refuses the design.
@@ -115,7 +129,7 @@ def files_read(dut: Dut, simulator: Simulator) -> list[Path]:
         dut = dut.with_latency(0)
     text, nothing = {f"{NAME}.sv": wrapper_of(dut)}, lambda _place: None
     language = ("--timing",) if simulator.name == "verilator" else ("-g2012",)
-    recipe = Recipe(dut, simulator, NAME, text, language, (), nothing, "")
+    recipe = Recipe(dut, simulator, NAME, text, (*language, *options), (), nothing, "")
     with tempfile.TemporaryDirectory(prefix="mmagold_files_") as name:
         (Path(name) / f"{NAME}.sv").write_text(text[f"{NAME}.sv"], encoding="utf-8")
         return [path for path in _front_end(recipe, Path(name)) if path.name not in _VERILATORS_OWN]
@@ -170,7 +184,7 @@ def built(place: Path, recipe: Recipe) -> Path:
             for name, text in recipe.generated.items():
                 (scratch / name).write_text(text, encoding="utf-8")
             inputs = Inputs.read(_front_end(recipe, scratch))
-            _check_reach(recipe, scratch)
+            _check_reach(recipe, scratch, library_modules(recipe.dut, inputs.files))
             finished = place / _digest(recipe, inputs)
             listed = _all_listed(recipe.dut, inputs)
             if listed and (finished / recipe.product).is_file():
@@ -360,15 +374,15 @@ def _front_end(recipe: Recipe, scratch: Path) -> list[Path]:
     return found
 
 
-def _check_reach(recipe: Recipe, scratch: Path) -> None:
-    """Refuses sources that name a module of the checker, as a hierarchical name or a target of `bind`: a unit
-    could switch off what watches it.
+def _check_reach(recipe: Recipe, scratch: Path, modules: Sequence[Path]) -> None:
+    """Refuses sources and modules of libraries that name a module of the checker, as a hierarchical name or a
+    target of `bind`: a unit could switch off what watches it.
 
     Raises:
         RtlError: they do, after the preprocessor.
     """
     simulator, dut = recipe.simulator, recipe.dut
-    sources = [path for path in dut.sources if path.suffix in HDL and path.suffix != ".vlt"]
+    sources = [*verilog_of(dut), *modules]
     if not sources:
         return  # a translation, which has no hierarchy
     options: list[str | Path] = [*design_options(dut, simulator.name)]

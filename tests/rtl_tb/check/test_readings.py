@@ -3,6 +3,8 @@ depend on beside its operands."""
 
 from __future__ import annotations
 
+import re
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from engine_dut import write_small
 from rtl_tb.check.beyond import beyond
 from rtl_tb.check.readings import SIMULATORS, SYNTHESIS, Reading, read
 from rtl_tb.errors import ElaborationError
+from rtl_tb.simulators import simulators
 
 IFDEF = """module top;
 `ifdef VERILATOR
@@ -56,11 +59,12 @@ def test_each_tool_has_its_own_macros(tmp_path: Path, options: tuple[str, ...], 
         ("/* pragma translate_off */", "/* synthesis translate_on */"),
         ("(* synthesis, translate_off *)", "(* synthesis, translate_on *)"),
         ("// rtl_synthesis off", "// rtl_synthesis on"),
+        ("// ambit synthesis off", "// ambit synthesis on"),
     ],
 )
 def test_pragmas_count_for_synthesis_alone(tmp_path: Path, off: str, on: str) -> None:
     """Not those in strings, and not a word that only begins so; the lines behind keep their numbers."""
-    kept = f'wire kept; // synthesis\ninitial $display("{off}");\nendmodule\n'
+    kept = f'wire kept; // synthesis off-chip\ninitial $display("{off}");\nendmodule\n'
     text = f"module top;\n{off}\nwire gone;\n{on}\n{kept}"
     simulated = reading(tmp_path, text, ())
     synthesised = reading(tmp_path, text, (), pragmas=True)
@@ -76,6 +80,78 @@ def test_comments_and_spaces_are_no_difference(tmp_path: Path) -> None:
     assert not one.differs(other)
     longer = reading(tmp_path, "module top;\nwire a ;\nendmodule\nmodule more; endmodule\n", ())
     assert one.differs(longer) == "top.sv:4"
+
+
+def test_what_defines_itself_in_simulators_alone_is_not_defined_in_synthesis() -> None:
+    """Verilator says what it defines, so that a new version shows here."""
+    with tempfile.TemporaryDirectory() as name:
+        (Path(name) / "empty.v").write_text("\n")
+        words = ["-E", "--dump-defines", "--timing", "empty.v"]
+        said = simulators.elaborate(simulators.verilator(), words, folder=Path(name), what="nothing")
+    own = set(re.findall(r"`define (\w+)", said))
+    assert {"VERILATOR", "VERILATOR_TIMING", "SV_COV_START"} <= own
+    for options, kept in ((SYNTHESIS["synthesis"], {"SYSTEMVERILOG"}), (SYNTHESIS["Yosys"], set())):
+        assert own - {option[2:] for option in options if option.startswith("-U")} == kept
+    assert {f"-U{name}" for name in own} <= set(SIMULATORS["icarus"])
+    assert SIMULATORS["verilator"] == ("--timing",)
+
+
+def test_a_comment_in_a_macro_hides_nothing_behind_its_use(tmp_path: Path) -> None:
+    text = "`define W 8 // width\nmodule top;\n// synopsys translate_off\nwire gone;\n"
+    text += "// synopsys translate_on\nwire [`W-1:0] a = 1;\nendmodule\n"
+    for pragmas in (False, True):
+        assert ("wire [8-1:0] a = 1;", "top.sv:6") in reading(tmp_path, text, (), pragmas).lines()
+
+
+def test_a_quote_in_a_name_and_long_strings_hide_no_pragma(tmp_path: Path) -> None:
+    text = 'module top;\nwire \\" ; // synopsys translate_off "\nwire gone;\n// synopsys translate_on "\n'
+    lines = reading(tmp_path, text + "wire kept;\nendmodule\n", (), pragmas=True).lines()
+    assert [code for code, _ in lines] == ["module top;", 'wire \\" ;', "wire kept;", "endmodule"]
+    text = 'module top;\ninitial $display("""\n// synopsys translate_off\n""");\nwire kept;\nendmodule\n'
+    assert "wire kept;" in [code for code, _ in reading(tmp_path, text, (), pragmas=True).lines()]
+
+
+def test_a_time_scale_is_no_difference(tmp_path: Path) -> None:
+    text = "// synopsys translate_off\n`timescale 1ns/1ps\n// synopsys translate_on\nmodule top; endmodule\n"
+    assert not reading(tmp_path, text, ()).differs(reading(tmp_path, text, (), pragmas=True))
+
+
+def test_pragmas_count_in_headers(tmp_path: Path) -> None:
+    folder = tmp_path / "headers"
+    folder.mkdir()
+    hidden = "wire kept_{0};\n// synopsys translate_off\nwire gone_{0};\n// synopsys translate_on\n"
+    (folder / "far.vh").write_text(hidden.format("far"))
+    (folder / "near.vh").write_text(hidden.format("near"))
+    file = tmp_path / "top.sv"
+    pragma = "/* synopsys translate_off */ wire gone; /* synopsys translate_on */"
+    file.write_text(f'module top; {pragma}\n`include "far.vh"\n`include "headers/near.vh"\nendmodule\n')
+    dut = replace(write_small(tmp_path), sources=(file,), include=(folder, tmp_path))
+    found = read(dut, (), pragmas=True)
+    assert found is not None
+    assert [code for code, _ in found.lines()] == [
+        *("module top;", "wire kept_far;", "wire kept_near;", "endmodule")
+    ]
+    assert found.lines()[1][1] == "far.vh:1"
+    assert str(folder / "far.vh") in found.text  # what a build depends on
+
+
+@pytest.mark.parametrize("name", ["cell_x.v", "cell_x.vg"])
+def test_modules_of_libraries_and_files_of_any_name_are_read(tmp_path: Path, name: str) -> None:
+    """Each as the tool sees it."""
+    cell = "module cell_x;\n`ifdef VERILATOR\nwire simulated;\n`else\nwire made;\n`endif\nendmodule\n"
+    folder = tmp_path / "cells"
+    folder.mkdir()
+    (folder / name).write_text(cell)
+    dut = write_small(tmp_path)
+    file = tmp_path / "small.sv"
+    file.write_text(file.read_text().replace("reg v1", "cell_x cell_x (); reg v1", 1))
+    library = name.endswith(".v")
+    sources = (file,) if library else (file, folder / name)
+    dut = replace(dut, sources=sources, libraries=(folder,) if library else ())
+    for options, wire in ((SIMULATORS["verilator"], "simulated"), (SYNTHESIS["synthesis"], "made")):
+        found = read(dut, options, pragmas=True)
+        assert found is not None
+        assert (f"wire {wire};", f"{name}:{3 if wire == 'simulated' else 5}") in found.lines()
 
 
 def test_text_that_cannot_be_read_is_told(tmp_path: Path) -> None:
