@@ -348,7 +348,7 @@ static void mg_sum_apart(mg_reals *s, mg_real *const *terms, int32_t count, mg_f
     MG_EACH total[l] = mg_odd_sum_of_three(last[l], total[l], low[l]);
 }
 
-/* The sum of numbers that a double holds, such as whole units of an alignment. */
+/* The sum of numbers that a double holds, such as whole units of an alignment. What those lost together is seen by this sum alone. */
 static void mg_sum_plain(mg_reals *s, const mg_step *step, mg_real *const *terms, int32_t count, mg_f *total) {
     MG_EACH total[l] = terms[0]->value[l];
     for (int32_t i = 1; i < count; i++) MG_EACH total[l] += terms[i]->value[l];
@@ -365,6 +365,7 @@ static void mg_sum_plain(mg_reals *s, const mg_step *step, mg_real *const *terms
         }
     }
     MG_EACH total[l] += (mg_f)(((mg_w)(s->unit[l] * 0.5) & s->cut[l]) | ((mg_w)total[l] & MG_SIGN)); /* half a unit, or a zero of its sign */
+    memset(s->cut, 0, sizeof s->cut);
 }
 
 /* One IEEE addition. */
@@ -427,7 +428,7 @@ static void mg_sum_reals(mg_reals *s, const mg_step *step, int apart) {
         }
         MG_EACH sum->exponent[l] = mg_splat(MG_NOWHERE);
         for (int32_t i = 0; i < members; i++) MG_EACH {
-            if (s->carries) sum->exponent[l] = mg_most(sum->exponent[l], picked[i]->exponent[l]);
+            if (s->carries || !step->has_exponent) sum->exponent[l] = mg_most(sum->exponent[l], picked[i]->exponent[l]);
             else sum->exponent[l] |= (mg_w)(picked[i]->value[l] != 0); /* of products, which are zeros or have an exponent */
         }
         if (step->has_exponent) MG_EACH sum->exponent[l] = MG_CHOOSE((mg_w)(sum->exponent[l] > MG_NOWHERE / 2), mg_splat(step->exponent), sum->exponent[l]);

@@ -129,6 +129,8 @@ class _Walk:
             self.ranges["scales"] = scales[0].times(scales[1])
         self.aligned: dict[str, int] = {}
         """Registers, and below which power of two their numbers are, in units."""
+        self.groups: dict[str, tuple[str, int] | None] = {}
+        """Of these registers: which of their numbers have one unit; without groups, all."""
         self.moved = False
         """Whether an alignment has moved numbers of some register."""
         self.finite: set[str] = set()
@@ -264,8 +266,8 @@ class _Walk:
         ):
             return False
         # What candidates leave above is seen when it happens (46 in mg_align_real).
-        most = max(kept.values())
-        above = 46 - most if step.maximum else self._range(step).above
+        most, fewest = max(kept.values()), min(kept.values())
+        above = 46 - fewest if step.maximum else self._range(step).above
         wide = most + above + 1
         if wide > _SIGNIFICAND - 2:
             return False
@@ -278,6 +280,7 @@ class _Walk:
         for name in step.of:
             self.ranges[name] = _Range(top + 1, self.ranges[name].bottom, wide, above + 1)
         self.aligned = dict.fromkeys(step.of, wide)
+        self.groups = dict.fromkeys(step.of, step.group)
         return True
 
     def _align_to_point(self, step: Align, point: int) -> bool:
@@ -293,15 +296,18 @@ class _Walk:
         return True
 
     def _sticks_together(self, step: Align, following: Step | None) -> bool:
-        """Whether the one sum that reads a common sticky bit is rounded next."""
-        steps = self.operation.steps
-        last = steps[steps.index(step) + 2 :][:1]
+        """Whether the one sum that reads a common sticky bit is rounded next, and nothing else reads its
+        terms, which have the bit, too."""
+        at = self.operation.steps.index(step) + 2
+        later, terms = self.operation.steps[at + 1 :], set(step.of)
+        last = self.operation.steps[at : at + 1]
         return (
             not step.group
             and len(set(dict(step.fraction_bits).values())) == 1
             and is_step(following, Sum, "to", "rounding", of=step.of)  # type: ignore[arg-type]
             and isinstance(last[0], Round)
             and last[0].of == (following.to,)
+            and not any(terms & {*other.of, getattr(other, "start", None)} for other in later)
         )
 
     def _sum(self, step: Sum, following: Step | None) -> bool:
@@ -317,10 +323,13 @@ class _Walk:
         if step.width is not None and (step.exponent is None or sums.top >= step.exponent + step.width):
             return False  # the register might be too short
         if step.to != "d" and set(step.of) <= self.aligned.keys():
+            grouped = next((self.groups[name] for name in step.of if self.groups[name]), None)
+            if grouped not in (None, step.group):
+                return False  # their units differ
             wide = max(self.aligned[name] for name in step.of) + count.bit_length()
             complements = step.complement == "none" or self._meets_c(step)
             self._written(step.to, groups, sums._replace(bits=wide))
-            self.aligned[step.to] = wide
+            self.aligned[step.to], self.groups[step.to] = wide, (grouped and ("contiguous", 1))
             self.finite.add(step.to)
             return wide <= _SIGNIFICAND - 2 and complements
         if step.to == "d" or step.complement != "none":

@@ -138,6 +138,75 @@ def test_a_common_sticky_bit_counts_once(simd: str, monkeypatch: pytest.MonkeyPa
     assert golden.to_float("f32", d).tolist() == [1 + 2**-4]
 
 
+NAN = 0x7FC00000
+BOTH = ["products", "c"]
+GROUPS, ALONE = {"group": {"contiguous": 2}}, {"group": {"contiguous": 1}}
+
+
+def steps(*middle: dict[str, Any], last: str = "total") -> list[dict[str, Any]]:
+    """Steps of a unit from exact products on to a rounding."""
+    end = {"of": last, "rounding": "nearest_even", "overflow": "ieee", "zero": "positive", "nan": NAN}
+    special = {"special_values": {"of": BOTH, "nan": NAN}}
+    return [{"multiply": {"to": "products"}}, special, *middle, {"round": end}]
+
+
+def align(*of: str, bits: Any, **more: Any) -> dict[str, Any]:
+    return {"align": {"of": list(of), "fraction_bits": bits, "rounding": "toward_zero", **more}}
+
+
+def summed(*of: str, to: str = "total", **more: Any) -> dict[str, Any]:
+    return {"sum": {"of": list(of), "to": to, **more}}
+
+
+ROUNDED = {"of": "partial", "to": "dot", "format": "f16", "rounding": "toward_zero", "overflow": "ieee"}
+ROUNDED_PARTIAL = {"round": ROUNDED | {"zero": "positive", "nan": 0x7E00}}
+FINITE_DOT = {"special_values": {"of": ["dot"], "nan": NAN}}
+STICKY = align(*BOTH, bits=5, cut="sticky_or")
+MEETS_C = (align("dot", "c", bits=20), summed("dot", "c"))
+CANDIDATES = [
+    {"of": "products", "exponent": "carried"},
+    {"of": "c", "exponent": "carried", "plus": -30},
+]
+WOVEN: dict[str, list[dict[str, Any]]] = {
+    "a sum of sums has the largest of their exponents": steps(
+        summed("products", to="groups", exponent=3, **GROUPS), summed("groups", to="dot"), *MEETS_C
+    ),
+    "units of groups differ": steps(
+        align("products", bits=10, **ALONE), summed("products", to="groups", **ALONE), summed("groups")
+    ),
+    "units of groups differ in one sum": steps(align("products", bits=10, **GROUPS), summed("products")),
+    "units of candidates differ": steps(
+        align(*BOTH, bits={"products": 40, "c": 10}, maximum=CANDIDATES), summed(*BOTH)
+    ),
+    "a sticky bit ends at its rounding": steps(
+        STICKY,
+        summed(*BOTH, to="partial"),
+        ROUNDED_PARTIAL,
+        FINITE_DOT,
+        summed("dot"),
+        summed("total", to="groups"),
+        last="groups",
+    ),
+    "a sticky bit stays at its terms": steps(
+        STICKY, summed(*BOTH, to="partial"), ROUNDED_PARTIAL, FINITE_DOT, summed("dot", "c")
+    ),
+}
+
+
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("a", ["e4m3", "f16"])
+@pytest.mark.parametrize("what", WOVEN)
+def test_steps_in_an_order_of_ones_own(what: str, a: str, simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Alignments, sums and roundings that no shipped unit has one after the other."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    formats = {"a": a, "b": a, "c": "f32", "d": "f32"}
+    text = json.dumps({"unit": "woven", "shape": {"k": 4}, "formats": formats, "steps": WOVEN[what]})
+    unit = load(text)
+    for kind in ("random_bits", "narrow", "cancelling", "deep_cancellation", "tie"):
+        operands = stimuli.generate(unit, kind, 500, np.random.default_rng(1))
+        check(unit, operands, f"{kind}\n{text}")
+
+
 def power(rng: random.Random, low: int, high: int) -> float:
     return rng.choice((-1, 1)) * (1 + rng.getrandbits(7) / 128) * 2.0 ** rng.randint(low, high)
 
