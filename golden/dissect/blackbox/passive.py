@@ -191,6 +191,10 @@ class _Passive:
         return self.takes.formats["d"].is_float
 
     def _undecided(self, differing: dict[str, tuple[int, int]], evidence: Evidence) -> Iterator[str]:
+        different = int(self.same.max()) + 1
+        if different < len(self.recording):
+            recorded = f"{len(self.recording):,} recorded dot products"
+            yield f"of {recorded} {different:,} are different, the others repeat them"
         wrong = sum(count for count, _ in differing.values())
         if wrong:
             of = f"all {len(self.recording):,} recorded results"

@@ -111,6 +111,7 @@ def test_what_was_recorded_twice_is_not_held_back_from_a_search_that_saw_it(
     fifth = {name: np.repeat(codes, 50, axis=0) for name, codes in arrays.items()}
     found = golden.dissect(opened(tmp_path / "five.npz", fifth, 4), seconds=20)
     assert found.fresh == 100 and found.compared == 250
+    assert "of 250 recorded dot products 5 are different" in found.report
 
 
 def test_what_no_candidate_explains_is_said(tmp_path: Path) -> None:
