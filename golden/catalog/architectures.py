@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from golden import yamlfile
@@ -123,7 +123,7 @@ class Architecture:
         return entry.family.spellings(variables)
 
 
-@lru_cache(maxsize=16)
+@cache
 def _names(architecture: str) -> dict[str, tuple[Entry, Variables]]:
     return {
         entry.family.template.format(**variables): (entry, variables)
@@ -132,7 +132,7 @@ def _names(architecture: str) -> dict[str, tuple[Entry, Variables]]:
     }
 
 
-@lru_cache(maxsize=16)
+@cache
 def _other_names(architecture: str) -> dict[str, str]:
     """The listed name for every other spelling."""
     return {
@@ -202,7 +202,7 @@ def _files() -> dict[str, Section]:
     return dict(sorted(loaded.items(), key=lambda item: item[1].take_int("order", 1, 1000)))
 
 
-@lru_cache(maxsize=16)
+@cache
 def get_architecture(name: str) -> Architecture:
     """Returns the architecture of that very name (`called` knows the words that mean one).
 
@@ -294,7 +294,7 @@ class Captures:
     manifest_sha256: str = ""
 
 
-@lru_cache(maxsize=16)
+@cache
 def captures(architecture: str) -> Captures:
     """Returns the captured instructions of an architecture from spec/evidence (none where there is no such
     file)."""

@@ -112,9 +112,9 @@ class _Unit:
     def text(self) -> str:
         """All of them."""
         parts = [self._title(), self._element(), self._dot()]
-        if self.ins.m * self.ins.n * self.ins.blocks > 1:
-            parts.append(self._matrices())
         layouts = self._layouts()
+        if layouts or self.ins.m * self.ins.n * self.ins.blocks > 1:
+            parts.append(self._matrices())
         if layouts:
             parts += [self._place(operand, layout) for operand, layout in layouts.items()]
             parts.append(self._lanes(layouts))

@@ -104,4 +104,4 @@ def test_shards_need_a_report_beside_which_they_lie():
     from golden.cli.app import app
 
     result = CliRunner().invoke(app, ["campaign", "HMMA.16816.F32", "--scheduler", "local"])
-    assert result.exit_code != 0 and "'--out' is missing" in str(result.exception or result.output)
+    assert result.exit_code == 2 and "'--out' is missing" in result.stderr

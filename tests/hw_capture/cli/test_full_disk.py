@@ -25,6 +25,7 @@ from golden.vectors import captured
 from hw_capture.bench import bench as timing_bench
 from hw_capture.bench import report as timing_report
 from hw_capture.bench.bench import Result, Timing
+from hw_capture.bench.records import Conditions
 from hw_capture.bench.subjects import all_subjects
 from hw_capture.campaign import report as campaign_report
 from hw_capture.campaign.run import Outcome
@@ -99,9 +100,8 @@ def test_bench_gpu_files(
 ) -> None:
     (subject,) = (one for one in all_subjects("hopper") if one.label == "ldmatrix.x1")
     timings = [Timing(subject, "c", 1, 1, operands, 29.0, 29.0, 29.0) for operands in ("random", "zeros")]
-    result = Result(
-        {"name": "NVIDIA Test", "compute_capability": "9.0"}, {}, loops={subject.label: {}}, timings=timings
-    )
+    card = {"name": "NVIDIA Test", "compute_capability": "9.0"}
+    result = Result(Conditions(card, {}), loops={subject.label: {}}, timings=timings)
     monkeypatch.setattr(toolchain, "require", lambda *tools: "nvcc")
     monkeypatch.setattr(toolchain, "version", lambda tool: "13.0.88")
     facts = {"name": "NVIDIA Test", "compute_capability": "9.0"}

@@ -24,8 +24,10 @@ from golden.instruction import Instruction
 from golden.unit import FunctionUnit
 from golden.vectors import captured
 from hw_capture.bench import bench, clocks
+from hw_capture.bench.records import Conditions
 from hw_capture.campaign import report, run
 from hw_capture.campaign.source import COUNTS
+from hw_capture.cli import machines
 from hw_capture.errors import CompileError, DeviceError, HwError, SassError
 from hw_capture.gpu import device
 from hw_capture.kernels import build, toolchain
@@ -298,8 +300,8 @@ def on_bench(monkeypatch: pytest.MonkeyPatch) -> type[Bench]:
     class Mine(Bench):
         pass
 
-    monkeypatch.setattr(run, "Campaign", Mine)
-    monkeypatch.setattr(run, "compiled_ahead", lambda *_: nullcontext())
+    monkeypatch.setattr(machines, "Campaign", Mine)
+    monkeypatch.setattr(machines, "compiled_ahead", lambda *_: nullcontext())
     return Mine
 
 
@@ -417,7 +419,7 @@ def test_tiles_between_two_outcomes_do_not_count_as_checked(on_bench: type[Bench
 
 @pytest.mark.parametrize("text", ["floor=--5", "floor=²", "floor=9" + "9" * 40, "floor=", "nonsense=1"])
 def test_a_fault_that_is_none_is_one_line(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "compiled_ahead", lambda *_: nullcontext())
+    monkeypatch.setattr(machines, "compiled_ahead", lambda *_: nullcontext())
     call(*CAMPAIGN, "--fault", text, status=2)
 
 
@@ -455,7 +457,9 @@ def test_the_options_of_profile_and_bench_gpu_reach_them(
     assert json.loads(seeds[0])["errors"] != json.loads(seeds[1])["errors"]
     monkeypatch.setattr(bench, "build", lambda *_: iter_of())
     monkeypatch.setattr(
-        bench, "measure", lambda gpu, built, runs, progress: opened.append(runs) or bench.Result(H200, {})
+        bench,
+        "measure",
+        lambda gpu, built, runs, progress: opened.append(runs) or bench.Result(Conditions(H200, {})),
     )
     call(
         "bench-gpu",
@@ -514,7 +518,7 @@ def test_bench_gpu_without_a_measurement_is_no_success(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "ours.yaml"
-    result = bench.Result(H200, {}, left_out={"ldmatrix.x1": "the timed loop holds nothing"})
+    result = bench.Result(Conditions(H200, {}, left_out={"ldmatrix.x1": "the timed loop holds nothing"}))
     monkeypatch.setattr(device, "open", lambda index: nullcontext(SimpleNamespace(facts=lambda: H200)))
     monkeypatch.setattr(bench, "build", lambda *_: iter_of())
     monkeypatch.setattr(bench, "measure", lambda *_: result)
@@ -535,11 +539,15 @@ def test_loops_that_do_not_hold_their_instruction_are_an_error(monkeypatch: pyte
 def test_a_kernel_that_wrote_no_time_is_not_measured() -> None:
     """All buffers stay as they were filled."""
     gpu: Any = SimpleNamespace(
-        empty=lambda *_: None, download=lambda buffer, shape, dtype: np.zeros(shape, dtype)
+        empty=lambda *_: 0,
+        fill=lambda *_: None,
+        wait=lambda *_: None,
+        download=lambda buffer, shape, dtype: np.zeros(shape, dtype),
     )
     kernel: Any = type("Kernel", (), {"name": "c_1", "__call__": lambda *_, **__: None})()
+    kernel.launch = kernel
     with pytest.raises(DeviceError, match="c_1: it gave no time for some of its 4 warps"):
-        bench._run(bench._Buffers(gpu), kernel, None, 4, 64)
+        bench._runs(bench._Buffers(gpu), kernel, None, 4, 64, 2)
     with pytest.raises(DeviceError, match="clock_rate: it measured no time"):
         clocks.clock_rate(gpu, kernel)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from integer_dot import planted
 
 import golden
 from golden.dissect.blackbox.found import Found
@@ -15,7 +16,6 @@ from golden.vectors.vectorset import default_set
 from rtl_tb.check.check import Options, check
 from rtl_tb.check.dissection import Dissection, dissect
 from rtl_tb.check.report import markdown
-from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job
 
 UNIT = """module dot2 (
@@ -36,41 +36,11 @@ UNIT = """module dot2 (
         end
 endmodule
 """
-FILE = """dut: dot2
-top: dot2
-sources: [dot2.sv]
-unit: unit.yaml
-clock: clk
-reset: {port: rst_n, active: low}
-handshake:
-  kind: valid_ready
-  input: {valid: in_valid, ready: in_ready}
-  output: {valid: out_valid, ready: out_ready}
-ports: {a: a, b: b, c: c, d: d}
-"""
-GOLDEN = """unit: dot2
-title: two signed bytes
-shape: {k: 2}
-formats: {a: s8, b: s8, c: s32, d: s32}
-steps:
-  - multiply: {to: products}
-  - sum: {of: [products, c], to: total}
-  - round: {of: total, rounding: toward_zero, overflow: wrap, zero: positive}
-"""
-
-
-def planted(folder: Path, right: str, wrong: str) -> Dut:
-    """The unit with a fault in its text."""
-    assert UNIT.count(right) == 1
-    (folder / "dot2.sv").write_text(UNIT.replace(right, wrong))
-    (folder / "unit.yaml").write_text(GOLDEN)
-    (folder / "dut.yaml").write_text(FILE)
-    return load_dut(folder / "dut.yaml")
 
 
 @pytest.mark.long
 def test_a_mutant_is_told_by_its_difference_from_the_sound_unit(tmp_path: Path) -> None:
-    dut = planted(tmp_path, "sum + c", "sum - c")
+    dut = planted(tmp_path, 2, UNIT, ("sum + c", "sum - c"))
     job = Job(dut, tmp_path / "build", default_set(dut.instruction, 0, 1, dut.level))
     found = dissect(job, "fast", 300, lambda what, done, of: None)
     assert found.found.explains and found.differs == ("multiply of a and b: negate: c instead of none",)
@@ -80,7 +50,7 @@ def test_a_mutant_is_told_by_its_difference_from_the_sound_unit(tmp_path: Path) 
 @pytest.mark.long
 def test_the_check_dissects_what_no_hypothesis_explains(tmp_path: Path) -> None:
     """The sum with bits of a in it: no step can say that, and nothing else is claimed."""
-    planted(tmp_path, "sum + c", "(sum ^ 32'(a[2:0] & a[10:8])) + c")
+    planted(tmp_path, 2, UNIT, ("sum + c", "(sum ^ 32'(a[2:0] & a[10:8])) + c"))
     options = Options(count=2000, dissect=8, failures=tmp_path / "failures", build=tmp_path / "build")
     result = check(tmp_path / "dut.yaml", options)
     assert not result.passed and result.dissection is not None and result.capsule is not None

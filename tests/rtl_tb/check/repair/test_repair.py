@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import integer_dot
 import numpy as np
 import pytest
 
@@ -21,7 +22,7 @@ from rtl_tb.check.repair.search import _Search, _Trials, find_repairs
 from rtl_tb.check.repair.selector import with_selector
 from rtl_tb.check.report import markdown
 from rtl_tb.check.verdict import Verdict, judge
-from rtl_tb.dut.description import Dut, load_dut
+from rtl_tb.dut.description import Dut
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
 
@@ -53,39 +54,10 @@ module dot4 #(parameter int W = 8, localparam int BITS = 2 * W, UNUSED = 3) (
     end
 endmodule
 """
-FILE = """dut: dot4
-top: dot4
-sources: [dot4.sv]
-unit: unit.yaml
-clock: clk
-reset: {port: rst_n, active: low}
-handshake:
-  kind: valid_ready
-  input: {valid: in_valid, ready: in_ready}
-  output: {valid: out_valid, ready: out_ready}
-ports: {a: a, b: b, c: c, d: d}
-"""
-GOLDEN = """unit: dot4
-title: four signed bytes
-shape: {k: 4}
-formats: {a: s8, b: s8, c: s32, d: s32}
-steps:
-  - multiply: {to: products}
-  - sum: {of: [products, c], to: total}
-  - round: {of: total, rounding: toward_zero, overflow: wrap, zero: positive}
-"""
 
 
 def planted(folder: Path, *changes: tuple[str, str]) -> Dut:
-    """The unit with faults in its text."""
-    text = UNIT
-    for right, wrong in changes:
-        assert text.count(right) == 1
-        text = text.replace(right, wrong)
-    (folder / "dot4.sv").write_text(text)
-    (folder / "unit.yaml").write_text(GOLDEN)
-    (folder / "dut.yaml").write_text(FILE)
-    return load_dut(folder / "dut.yaml")
+    return integer_dot.planted(folder, 4, UNIT, *changes)
 
 
 def judged(dut: Dut, folder: Path) -> tuple[Verdict, Job]:
