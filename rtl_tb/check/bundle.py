@@ -21,6 +21,7 @@ import yaml
 
 from golden import yamlfile
 from golden.files.output import write_text
+from rtl_tb.check.readings import synthesis_files
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.builds import files_read
 from rtl_tb.errors import ElaborationError, RtlError
@@ -54,7 +55,7 @@ def bundle(dut: Dut, folder: Path) -> list[Path]:
 
 
 def read_by_any(dut: Dut) -> list[Path]:
-    """The files that the simulators of this machine read, each by its own rules.
+    """The files that the simulators of this machine read, each by its own rules, and those of synthesis.
 
     Raises:
         RtlError: none reads the unit.
@@ -68,7 +69,7 @@ def read_by_any(dut: Dut) -> list[Path]:
             refused = refused or error
     if not found:
         raise refused or ElaborationError(f"no simulator reads {dut.name}")
-    return list(found)
+    return list(dict.fromkeys([*found, *synthesis_files(dut, found)]))
 
 
 def _description(dut: Dut, folder: Path, placed: Mapping[Path, Path]) -> str:

@@ -6,16 +6,17 @@ synthesis heeds and simulators do not.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.builds import design_options, files_read, library_modules, verilog_of
 from rtl_tb.engines.job import Job
-from rtl_tb.errors import ElaborationError
+from rtl_tb.errors import ElaborationError, RtlError
 from rtl_tb.simulators import simulators
 
 _OWN = ("VERILATOR", "verilator", "verilator3", "VERILATOR_TIMING", "systemc_clock", "coverage_block_off")
@@ -53,6 +54,7 @@ _PIECES = re.compile(
     re.DOTALL,
 )
 _COMMENTS = ("//", "/*", "(*")
+_CONDITION = re.compile(rb"`(?:ifn?def|elsif)\b")
 _LINE = re.compile(r'`line\s+(\d+)\s+"([^"]*)"')
 
 
@@ -114,6 +116,17 @@ def read(dut: Dut, options: Sequence[str], pragmas: bool) -> Reading | None:
                 lambda line: line[0].replace(line[2], str(copies.get(Path(line[2]), line[2]))), text
             )
     return Reading(_without_off(text))
+
+
+def synthesis_files(dut: Dut, files: Iterable[Path]) -> list[Path]:
+    """The files that synthesis reads of a DUT of which a simulator reads `files`; of a synthesis that cannot
+    elaborate it none."""
+    found: dict[Path, None] = {}
+    if any(_CONDITION.search(path.read_bytes()) for path in files):
+        for options in SYNTHESIS.values():
+            with contextlib.suppress(RtlError):
+                found |= dict.fromkeys(files_read(dut, simulators.verilator(), options))
+    return list(found)
 
 
 def _preprocessed(

@@ -20,6 +20,7 @@ import golden
 import rtl_tb
 from golden import yamlfile
 from golden.paths import spec_folder
+from rtl_tb.check.readings import synthesis_files
 from rtl_tb.dut.description import Dut
 from rtl_tb.engines.builds import HDL, Inputs, files_read, holds_cpp, stamp
 from rtl_tb.errors import ElaborationError, RtlError
@@ -116,7 +117,7 @@ class UnitState:
     """A unit as it is at one moment.
 
     Attributes:
-        digest: of its description and of every file that the simulator reads.
+        digest: of its description and of every file that the simulator or synthesis reads.
         inputs: these files, with what tells whether they changed.
         listed: whether no other file can matter.
     """
@@ -133,6 +134,7 @@ def unit_state(dut: Dut, simulator: str) -> UnitState:
         ElaborationError: the simulator refuses the unit.
     """
     files, own = _files(dut, simulator)
+    files += synthesis_files(dut, files)  # a unit that passes is run as synthesis reads it
     inputs = Inputs.read([dut.file, *_unit_file(dut), *files])
     folder = dut.file.parent
     contents = [(_from(folder, path), content) for path, (_, content) in inputs.files.items()]

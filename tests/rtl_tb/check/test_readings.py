@@ -12,8 +12,10 @@ import pytest
 from engine_dut import write_small
 
 from rtl_tb.check.beyond import beyond
+from rtl_tb.check.bundle import read_by_any
 from rtl_tb.check.readings import SIMULATORS, SYNTHESIS, Reading, read
 from rtl_tb.errors import ElaborationError
+from rtl_tb.regress.binding import unit_state
 from rtl_tb.simulators import simulators
 
 IFDEF = """module top;
@@ -176,3 +178,15 @@ def test_what_a_result_may_depend_on(tmp_path: Path, code: str, said: str) -> No
     found = beyond(reading(tmp_path, f"module top;\n{code}\nendmodule\n", ()))
     assert len(found) == bool(said)
     assert said in "".join(found)
+
+
+def test_what_synthesis_alone_reads_is_in_capsules_and_tells_results_apart(tmp_path: Path) -> None:
+    dut = write_small(tmp_path)
+    file, header = tmp_path / "small.sv", tmp_path / "made.vh"
+    file.write_text('`ifdef SYNTHESIS\n`include "made.vh"\n`endif\n' + file.read_text())
+    header.write_text("`define MADE 1\n")
+    dut = replace(dut, include=(tmp_path,))
+    assert header in read_by_any(dut)
+    before = unit_state(dut, "verilator")
+    header.write_text("`define MADE 2\n")
+    assert unit_state(dut, "verilator").digest != before.digest
