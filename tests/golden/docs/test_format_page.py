@@ -118,6 +118,6 @@ def test_tf32_nan_in_ignored_bits_is_infinity() -> None:
 
 
 def test_users_are_linked() -> None:
-    assert "instructions/rtx_blackwell/mma_mxf4-f32.md" in format_page.markdown("ue4m3")
+    assert "instructions/rtx_blackwell/mma_mxf4-f32-ue4m3-16.md" in format_page.markdown("ue4m3")
     assert "instructions/volta/" not in format_page.markdown("bf16")
     assert "No catalogued instruction" not in format_page.markdown("b1")

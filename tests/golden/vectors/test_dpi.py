@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from long_run import long_after
 
 import golden
 from golden.errors import OperandError
@@ -55,7 +56,7 @@ def field_words(layout, operands, name):
     return np.packbits(padded, axis=1, bitorder="little").view("<u4")
 
 
-@pytest.mark.parametrize("kind", [*NAMES, *UNITS])
+@pytest.mark.parametrize("kind", long_after(3, [*NAMES, *UNITS]))
 def test_the_c_model_answers_as_the_core(kind, tmp_path):
     ins = unit(kind)
     dpi.write(ins, tmp_path, "model")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
+from long_run import long_after
 
 from golden.errors import SpecError
 from rtl_tb.check.check import Options, check
@@ -72,7 +73,7 @@ def test_a_right_unit_passes(tmp_path, kind):
     assert check(dut(tmp_path, kind), icarus(tmp_path)).passed
 
 
-@pytest.mark.parametrize("kind", UNITS)
+@pytest.mark.parametrize("kind", long_after(1, UNITS))
 def test_a_wrong_one_fails_with_an_example(tmp_path, kind):
     """The fault sets bit 1 of results whose bit 0 is set."""
     result = check(dut(tmp_path, kind, "| ((t & 1) << 1)"), icarus(tmp_path))

@@ -296,6 +296,7 @@ def test_a_fault_of_the_arithmetic_has_a_short_example_and_a_diagnosis(tmp_path)
     assert not again.passed, "the capsule's vectors hold what leads to the failure"
 
 
+@pytest.mark.long
 def test_a_fault_of_the_state_has_a_sequence(tmp_path):
     """Whatever it held before: any number that is not zero, then one that should forget it."""
     result = check(described(tmp_path, *MUTANTS["clear_ignored"]), options(tmp_path))

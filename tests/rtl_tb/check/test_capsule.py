@@ -130,6 +130,7 @@ def test_other_vectors_than_those_that_failed_are_no_repetition(moved, tmp_path,
         check(file, options)
 
 
+@pytest.mark.long
 def test_vectors_of_a_file_are_in_the_capsule(tmp_path):
     scattered(tmp_path / "unit")
     ins = golden.load_instruction(tmp_path / "unit" / "small_unit.yaml")

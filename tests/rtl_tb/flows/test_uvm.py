@@ -72,6 +72,7 @@ def expected_hits(dut, folder):
     return {name: hits.tolist() for name, hits in coverage.hits.items()}
 
 
+@pytest.mark.long
 def test_a_sound_unit_passes_and_is_covered_as_golden_counts(built):
     folder, dut = built
     done = run(folder, "+random=50", "+hits=hits.txt")

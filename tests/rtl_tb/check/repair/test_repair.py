@@ -103,6 +103,7 @@ def test_literals_keep_their_width(text: str, near: set[str]) -> None:
     assert set(literals(text)) == near
 
 
+@pytest.mark.long
 def test_number_0_is_the_unit_itself(tmp_path: Path) -> None:
     """The build that holds every choice answers as the unit does where none is made."""
     dut = planted(tmp_path)
@@ -235,6 +236,7 @@ def texts_of_plain(folder: Path) -> set[str]:
     return texts(find_changes(planted(other)))
 
 
+@pytest.mark.long
 def test_a_function_that_a_constant_needs_is_no_choice(tmp_path: Path) -> None:
     """Verilator refuses the build of all choices; without those of functions it takes it."""
     function = (
@@ -252,6 +254,7 @@ def test_loops_end(tmp_path: Path) -> None:
     assert not any(step <= change.place.start < step + 3 for change in found.of_constants())
 
 
+@pytest.mark.long
 def test_what_the_engine_of_the_check_sees_is_asked_again(tmp_path: Path) -> None:
     """A bit that nothing drives is X in Icarus alone: a change that mends the rest does not mend the unit."""
     dut = planted(tmp_path, ("d <= sum + c;", "d <= a[0] ? sum - c : (sum + c) + (unset ^ unset);"))
@@ -267,6 +270,7 @@ def test_what_the_engine_of_the_check_sees_is_asked_again(tmp_path: Path) -> Non
         assert not any(repair.whole for repair in find_repairs(verdict, job, 20))
 
 
+@pytest.mark.long
 def test_no_fault_of_the_search_changes_the_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError("odd text")
@@ -279,6 +283,7 @@ def test_no_fault_of_the_search_changes_the_verdict(tmp_path: Path, monkeypatch:
     assert any("no change of the text was tried: RuntimeError: odd text" in hint for hint in result.hints)
 
 
+@pytest.mark.long
 def test_sources_with_includes_beside_them(tmp_path: Path) -> None:
     """A file that moves still finds what it includes; a place in a header is none."""
     dut = planted(tmp_path)
