@@ -97,6 +97,14 @@ def instruction(architecture: str, name: str) -> Instruction:
     if cached is not None:
         return cached
     architecture = architectures.called(architecture)
+    found = _find(architecture, name)
+    if found is None:
+        raise UnknownNameError(f"unknown instruction '{name}' on {architecture}{_hint(architecture, name)}")
+    return found
+
+
+def _find(architecture: str, name: str) -> Instruction | None:
+    """As `instruction`; None where the architecture has no such name."""
     names = architectures.get_architecture(architecture).names()
     listed = architectures.get_architecture(architecture).spelled(name)
     if listed is not None:
@@ -118,13 +126,16 @@ def instruction(architecture: str, name: str) -> Instruction:
         raise UnknownNameError(
             f"'{name}' names {len(found)} instructions of {architecture}: {_some(found, 6)}"
         )
-    elsewhere = [
-        other
-        for other in architectures.architectures()
-        if architectures.get_architecture(other).spelled(name)
-    ]
-    hint = f" (it exists on {', '.join(elsewhere)})" if elsewhere else _near(name, [architecture])
-    raise UnknownNameError(f"unknown instruction '{name}' on {architecture}{hint}")
+    return None
+
+
+def _hint(architecture: str, name: str) -> str:
+    """The end of a message: where an unknown name is known, what has it as a part, or what is near."""
+    every = architectures.architectures()
+    elsewhere = [other for other in every if architectures.get_architecture(other).spelled(name)]
+    if elsewhere:
+        return f" (it exists on {', '.join(elsewhere)})"
+    return _listed(name, [architecture]) or _listed(name, every) or nearest(name, known_names(architecture))
 
 
 def _some(names: Iterable[str], count: int = 3) -> str:
@@ -133,12 +144,18 @@ def _some(names: Iterable[str], count: int = 3) -> str:
     return ", ".join(some[:count]) + (", ..." if len(some) > count else "")
 
 
-def _near(name: str, among: list[str]) -> str:
+def _near(name: str) -> str:
     """The end of a message: the instructions that `mmagold list NAME` shows, else the names that are near."""
+    every = architectures.architectures()
+    return _listed(name, every) or nearest(name, (full for one in every for full in known_names(one)))
+
+
+def _listed(name: str, among: list[str]) -> str:
+    """The instructions that `mmagold list NAME` shows; empty where it shows none."""
     found = [(one, list(words.matches(one, name))) for one in among if name.strip()]
     count = sum(len(names) for _, names in found)
     if count == 0:
-        return nearest(name, (full for one in among for full in known_names(one)))
+        return ""
     several = len(among) > 1
     some = [
         f"{one}:{full}" if several else full
@@ -184,13 +201,13 @@ def resolve(name: str, arch: str | None = None) -> Instruction:
         return instruction(prefix, rest)
     if words.are_types(name):
         raise UnknownNameError(
-            f"'{name}' is no instruction (expected architecture:instruction or a .yaml file)"
-            f"{_near(name, architectures.architectures())}"
+            f"'{name}' is no instruction (expected architecture:instruction or a .yaml file){_near(name)}"
         )
     found, untold = [], None
     for candidate in architectures.architectures():
         try:
-            found.append(instruction(candidate, name))
+            if (ins := _find(candidate, name)) is not None:
+                found.append(ins)
         except UnknownArithmeticError as error:
             untold = error
         except UnknownNameError:
@@ -205,6 +222,5 @@ def resolve(name: str, arch: str | None = None) -> Instruction:
     if untold is not None:
         raise untold
     raise UnknownNameError(
-        f"unknown instruction '{name}' (expected architecture:instruction or a .yaml "
-        f"file){_near(name, architectures.architectures())}"
+        f"unknown instruction '{name}' (expected architecture:instruction or a .yaml file){_near(name)}"
     )
