@@ -14,6 +14,7 @@
 
 typedef mg_wide_double mg_f;
 typedef float mg_single __attribute__((vector_size(4 * MG_WORDS)));
+typedef int32_t mg_single_words __attribute__((vector_size(4 * MG_WORDS)));
 typedef uint16_t mg_half_codes __attribute__((vector_size(2 * MG_WORDS), aligned(1), may_alias));
 typedef uint32_t mg_single_codes __attribute__((vector_size(4 * MG_WORDS), aligned(1), may_alias));
 typedef mg_f mg_fs[MG_PARTS] __attribute__((aligned(64)));
@@ -441,15 +442,56 @@ static void mg_sum_reals(mg_reals *s, const mg_step *step, int apart) {
     mg_note_written(s, step->to, groups, additions && fewest > 1 ? &step->format : NULL, aligned && !additions);
 }
 
+#ifdef MG_NATIVE_FUSED
+/* Whether a chain is one of FP32's own fused multiply-adds: both operands are numbers of FP32, and so is each sum. */
+static int mg_fuses(const mg_reals *s, const mg_step *step) {
+    const mg_real_rounder *r = s->rounder;
+    int fits = r->narrow && step->start != MG_START_PRODUCT && r->codes.flush != MG_FLUSH_BEFORE_ROUNDING && !r->codes.flush_positive && r->codes.zero == MG_ZERO_SIGNED;
+    for (int name = MG_REGISTER_A; name <= MG_REGISTER_B; name++) {
+        const mg_format *f = s->held[name];
+        fits &= f->fraction_bits <= 23 && f->max_exponent <= 127 && f->min_exponent - f->fraction_bits >= -149;
+    }
+    return fits;
+}
+
+/* Such a chain; 0 where a lane has a NaN, or the least normal number, which before it was rounded may have been one to flush. */
+static int mg_chain_fused(const mg_reals *s, mg_members m, mg_f *total) {
+    const int32_t least = 1 << 23, kept = s->rounder->tiny > 0 ? least : 0, infinity = 0xff << 23;
+    mg_single sum[MG_PARTS];
+    mg_words unclear;
+    MG_EACH {
+        sum[l] = __builtin_convertvector(total[l], mg_single);
+        unclear[l] = mg_splat(0);
+    }
+    for (; m.at < m.end; m.at += m.by) MG_EACH {
+        const mg_f a = s->registers[MG_REGISTER_A][m.at].value[l], b = s->registers[MG_REGISTER_B][m.at].value[l];
+        sum[l] = (mg_single)MG_NATIVE_FUSED(__builtin_convertvector(a, mg_single), __builtin_convertvector(b, mg_single), sum[l]);
+        const mg_single_words code = (mg_single_words)sum[l], size = code & INT32_MAX;
+        unclear[l] |= __builtin_convertvector((size > infinity) | (size == least), mg_w);
+        sum[l] = (mg_single)(code & ((size >= kept) | INT32_MIN));
+    }
+    if (mg_any_of(unclear)) return 0;
+    MG_EACH total[l] = __builtin_convertvector(sum[l], mg_f);
+    return 1;
+}
+#endif
+
 /* Chains of fused multiply-adds. */
 static void mg_fma_reals(mg_reals *s, const mg_step *step) {
     const int32_t count = s->count[MG_REGISTER_A], groups = mg_group_count(step, count);
     const mg_real_rounder *r = s->rounder;
+    int fused = 0;
+#ifdef MG_NATIVE_FUSED
+    const int fuses = mg_fuses(s, step);
+#endif
     for (int32_t g = 0; g < groups; g++) {
         mg_f *total = s->sums[g].value;
         int started = step->start != MG_START_PRODUCT;
         MG_EACH total[l] = step->start == MG_START_C ? s->registers[MG_REGISTER_C][0].value[l] : (mg_f){0};
-        for (mg_members m = mg_members_of(step, count, g); m.at < m.end; m.at += m.by) {
+#ifdef MG_NATIVE_FUSED
+        fused = fuses && mg_chain_fused(s, mg_members_of(step, count, g), total);
+#endif
+        for (mg_members m = mg_members_of(step, count, g); !fused && m.at < m.end; m.at += m.by) {
             const mg_f *a = s->registers[MG_REGISTER_A][m.at].value, *b = s->registers[MG_REGISTER_B][m.at].value, *const operands[3] = {a, b, total};
             mg_fs sum;
             MG_EACH sum[l] = a[l] * b[l];

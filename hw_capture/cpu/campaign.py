@@ -184,7 +184,7 @@ def _drawn(architecture: str, name: str, seed: int, chunk: int, kind: int) -> Dr
     kind_name = stimuli.KINDS[chunk % len(stimuli.KINDS) if kind == ALL_KINDS else kind]
     dots = stimuli.generate(ins, kind_name, _TILES * CPU_TILE, np.random.default_rng([seed, chunk]))
     a, b, c = (dots[x].reshape(_TILES, CPU_TILE, *dots[x].shape[1:]) for x in "abc")
-    b = np.ascontiguousarray(b.swapaxes(1, 2))
+    a, b = np.ascontiguousarray(a), np.ascontiguousarray(b.swapaxes(1, 2))
     row, column = np.indices((CPU_TILE, CPU_TILE))
     return Drawn(kind_name, a, b, c[:, np.maximum(row, column)], *machine.crossed_words(ins, a, b))
 

@@ -207,6 +207,35 @@ def test_steps_in_an_order_of_ones_own(what: str, a: str, simd: str, monkeypatch
         check(unit, operands, f"{kind}\n{text}")
 
 
+@pytest.mark.parametrize("simd", instruction_sets())
+@pytest.mark.parametrize("tiny", ["none", "unbounded", "subnormal_result", "before_rounding"])
+def test_chains_at_the_least_normal_number(tiny: str, simd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """c + a * b by exact rationals, in steps of 2^-153 around 2^-126: which of them count as subnormal."""
+    monkeypatch.setenv("MMAGOLD_SIMD", simd)
+    flush = {} if tiny == "none" else {"flush": "signed", "tiny": tiny}
+    fma = {"to": "d", "start": "c", "rounding": "nearest_even", "nan": NAN, **flush}
+    unit = {
+        "unit": "chain",
+        "shape": {"k": 1},
+        "formats": dict.fromkeys("abcd", "f32"),
+        "steps": [{"fma": fma}],
+    }
+    offsets, least, f32 = np.arange(-40, 41), Fraction(2) ** -126, Ieee("f32")
+    a = golden.from_float("f32", offsets[:, None] * 2.0**-76)
+    b, c = (golden.from_float("f32", np.full(offsets.size, x)) for x in (2.0**-77, 2.0**-126))
+    got = load(json.dumps(unit)).dot(a, b[:, None], c)
+    for offset, d in zip(offsets.tolist(), got.tolist(), strict=True):
+        total = least + Fraction(offset, 2**153)
+        wanted = f32.rounded(total, "nearest_even")
+        at_least = {
+            "none": True,
+            "unbounded": total >= least - Fraction(1, 2**151),  # half a unit of what has 24 bits below
+            "subnormal_result": wanted >= 0x0080_0000,
+            "before_rounding": total >= least,
+        }
+        assert d == (wanted if at_least[tiny] else 0), (offset, hex(d))
+
+
 def power(rng: random.Random, low: int, high: int) -> float:
     return rng.choice((-1, 1)) * (1 + rng.getrandbits(7) / 128) * 2.0 ** rng.randint(low, high)
 
