@@ -26,6 +26,7 @@ from rtl_tb.check.beyond import beyond
 from rtl_tb.check.climbs import try_climbs
 from rtl_tb.check.dots import of_tiles
 from rtl_tb.check.example import Example, smallest
+from rtl_tb.check.fills import ask_fills
 from rtl_tb.check.four_states import FourStates, ask_four_states
 from rtl_tb.check.latency import measure
 from rtl_tb.check.readings import as_run
@@ -397,6 +398,14 @@ def _read_otherwise(result: Check, job: Job) -> Job:
         result.synthesis = [unknown(error)]
         return job
     result.beyond = beyond(text)
+    try:
+        whole = replace(job, vectors=result.vectors, traffic=replace(job.traffic, resets=0))
+        result.unset, whole, result.verdict = ask_fills(whole, result.verdict, text)
+    except RtlError as error:
+        why = " ".join(str(error).split())
+        result.beyond.append(f"whether a variable is read before it is set is not known: {why}")
+    if not result.passed:
+        return whole
     result.synthesis, job, result.verdict = ask_synthesis(job, result.verdict, text)
     return job
 
@@ -494,7 +503,7 @@ def explain(result: Check, job: Job, report: Progress) -> None:
         report("looking for the smallest operands of each fault", 0, 0)
         result.faults = reasons.shown(verdict, engine, job, found)
     result.hints = reasons.hints(verdict, engine, job, found)
-    own = not any(each.failed for each in result.synthesis)  # the designer's text, not one made of it
+    own = job.dut.sources == result.dut.sources  # the designer's text, not one made of it
     unexplained = bool(verdict.wrong.any()) and (found is None or not found.explaining)
     if result.options.repair and own and unexplained:
         mend(result, job, report)

@@ -10,11 +10,11 @@ import contextlib
 import re
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtl_tb.dut.description import Dut
-from rtl_tb.engines.builds import design_options, files_read, library_modules, verilog_of
+from rtl_tb.engines.builds import design_options, files_read, kept_text, library_modules, verilog_of
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import ElaborationError, RtlError
 from rtl_tb.simulators import simulators
@@ -116,6 +116,15 @@ def read(dut: Dut, options: Sequence[str], pragmas: bool) -> Reading | None:
                 lambda line: line[0].replace(line[2], str(copies.get(Path(line[2]), line[2]))), text
             )
     return Reading(_without_off(text))
+
+
+def on_text(job: Job, text: str, name: str) -> Job:
+    """A job in Verilator on a text in the place of all that is Verilog in its DUT."""
+    dut = job.dut
+    others = tuple(path for path in dut.sources if path not in verilog_of(dut))
+    file = kept_text(job.build, name, text)
+    mine = replace(dut, sources=(file, *others), include=(), defines={}, libraries=())
+    return replace(job, dut=mine, simulator="verilator", program=None, waves=None)
 
 
 def synthesis_files(dut: Dut, files: Iterable[Path]) -> list[Path]:

@@ -32,17 +32,26 @@ class Unset:
 
     Attributes:
         wrong: failing vectors of `tried`, by start.
-        suspects: what Verilator's lint says of signals without a driver and of latches.
+        suspects: what Verilator's lint says of signals without a driver and of latches; or the variables.
+        at_calls: whether it is variables that hold nothing at a call (rtl_tb/check/fills.py).
     """
 
     wrong: dict[str, int]
     tried: int
     suspects: tuple[str, ...]
+    at_calls: bool = False
 
     @property
     def sentence(self) -> str:
         """One sentence for the reader."""
         counts = ", ".join(f"{start} {wrong:,}" for start, wrong in self.wrong.items())
+        if self.at_calls:
+            more = f" and {len(self.suspects) - SHOWN} more" if len(self.suspects) > SHOWN else ""
+            return (
+                f"the result depends on a variable that is read before it is set: {counts} of {self.tried:,} "
+                f"vectors fail where such variables hold that; not set on every path: "
+                f"{'; '.join(self.suspects[:SHOWN])}{more}"
+            )
         named = "; ".join(self.suspects[:SHOWN]) or (
             "none is without a driver, so look for one that is read before it is set"
         )

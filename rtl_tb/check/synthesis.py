@@ -7,15 +7,12 @@ of a vendor, say, is not run, and the report says it.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from typing import Any
 
-from golden.files.output import made_folder, write_text
 from rtl_tb import engines
-from rtl_tb.check.readings import SYNTHESIS, Reading, read
+from rtl_tb.check.readings import SYNTHESIS, Reading, on_text, read
 from rtl_tb.check.verdict import Verdict, judge
-from rtl_tb.engines.builds import verilog_of
 from rtl_tb.engines.job import Job
 from rtl_tb.errors import RtlError
 
@@ -76,7 +73,8 @@ def ask_synthesis(job: Job, verdict: Verdict, plain: Reading | None) -> tuple[li
                 continue
             seen.append(text)
             place = seen[0].differs(text)
-            mine = _job_of(job, text, by)
+            traffic = replace(job.traffic, resets=min(job.traffic.resets, 1))
+            mine = replace(on_text(job, text.text, by.lower()), vectors=job.vectors[:MOST], traffic=traffic)
             mine = replace(mine, program=engines.build("fast", mine))
             judged = judge(mine.vectors, engines.run("fast", mine), mine.dut.compare)
         except RtlError as error:
@@ -92,24 +90,3 @@ def ask_synthesis(job: Job, verdict: Verdict, plain: Reading | None) -> tuple[li
 def unknown(error: RtlError, by: str = "synthesis", place: str = "") -> Synthesis:
     """What is said where no text could be read, or not be run."""
     return Synthesis(by, place, 0, 0, " ".join(str(error).split()))
-
-
-def _job_of(job: Job, text: Reading, by: str) -> Job:
-    """The first vectors of a job on a text, which is written into the folder of its builds."""
-    dut = job.dut
-    with made_folder(job.build):
-        digest = hashlib.sha256(text.text.encode(errors="surrogateescape")).hexdigest()[:16]
-        file = job.build.absolute() / f"for_{by.lower()}_{digest}.sv"
-        write_text(file, text.text)
-    others = tuple(path for path in dut.sources if path not in verilog_of(dut))
-    mine = replace(dut, sources=(file, *others), include=(), defines={}, libraries=())
-    traffic = replace(job.traffic, resets=min(job.traffic.resets, 1))
-    return replace(
-        job,
-        dut=mine,
-        simulator="verilator",
-        vectors=job.vectors[:MOST],
-        traffic=traffic,
-        program=None,
-        waves=None,
-    )

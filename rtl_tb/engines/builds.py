@@ -3,8 +3,9 @@
     <build folder>/<engine>/<digest>/    a finished build; nothing writes into it again
     <build folder>/<engine>/tmp_*/       a build in progress, or one that failed, with its log
     <build folder>/<engine>/once_*/      a build that serves one check only
+    <build folder>/texts/                texts that a check makes of the unit's own, see `kept_text`
 
-The last two belong to their process; the next build beside them removes what ended processes left.
+tmp_* and once_* belong to their process; the next build beside them removes what ended processes left.
 
 Which files a build depends on is the simulator's own answer, asked anew for every check: only its
 preprocessor knows what `include `NAME` means, and which folder a header comes from today. The digest covers
@@ -25,6 +26,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from golden.files.output import made_folder, write_text
 from rtl_tb.dut.description import Dut
 from rtl_tb.dut.sources import options
 from rtl_tb.dut.wrapper import NAME, wrapper_of
@@ -39,6 +41,8 @@ OBJECTS = "objects"
 keep it."""
 OWNER = "owner"
 """Empty file in a folder that belongs to a process."""
+TEXTS, KEPT = "texts", 86_400.0
+"""Folder of the texts that a check makes of a unit, and the seconds that one stays after its last use."""
 DEPENDENCIES = "dependencies.txt"
 """File in which Icarus Verilog lists what it read (option -M);
 Verilator writes <prefix>__verFiles.dat by itself."""
@@ -291,6 +295,25 @@ def _sweep(place: Path) -> None:
         with contextlib.suppress(OSError), owner.open("r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(owner.parent, ignore_errors=True)
+
+
+def kept_text(folder: Path, name: str, text: str) -> Path:
+    """A file of this text in a folder of builds. The same text is the same file, so that its builds serve
+    again; texts that no check has asked for within KEPT seconds are removed."""
+    folder = folder.absolute() / TEXTS
+    content = text.encode("utf-8", "backslashreplace")
+    file = folder / f"{name}_{hashlib.sha256(content).hexdigest()[:16]}.sv"
+    with made_folder(folder):
+        if not file.is_file() or file.read_bytes() != content:
+            write_text(file, text)
+        used = file.with_suffix(".used")  # a new date of the file itself would look like a change
+        used.touch()
+        for other in folder.glob("*.used"):
+            with contextlib.suppress(OSError):
+                if used.stat().st_mtime - other.stat().st_mtime > KEPT:
+                    other.with_suffix(".sv").unlink(missing_ok=True)
+                    other.unlink()
+    return file
 
 
 # What a build depends on ------------------------------------------------------------------------------------

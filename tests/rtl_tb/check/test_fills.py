@@ -1,0 +1,119 @@
+"""Variables that hold nothing at a call: which they are, and that a unit which needs them to be 0 fails."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from changed_unit import DUT, OWN, PASSING
+
+from golden.vectors.vectorset import VectorSet
+from rtl_tb.check.check import Options, check
+from rtl_tb.check.fills import ask_fills, filled, find_holes
+from rtl_tb.check.readings import as_run
+from rtl_tb.check.verdict import judge
+from rtl_tb.dut.description import load_dut
+from rtl_tb.engines.job import Job, Outcome
+from rtl_tb.simulators import simulators
+
+HEAD = "typedef enum logic [1:0] {A, B, C} kind_t;\ntypedef struct {logic [3:0] x; int y;} pair_t;\n"
+FUNCTION = "function automatic logic [7:0] f(input logic [7:0] x); {} endfunction"
+HOLES = {
+    "a local on one path": ("logic [7:0] t; if (x[0]) t = x; return t;", ["t"]),
+    "a local in itself": ("logic [7:0] t; t = t + 8'd1; return t;", ["t"]),
+    "a local that adds": ("logic [7:0] t; t += x; return t;", ["t"]),
+    "a case without the rest": ("logic [7:0] t; case (x) 0: t = 1; 1: t = 2; endcase return t;", ["t"]),
+    "the result on one path": ("if (x[0]) f = x;", ["f"]),
+    "an output on one path": ("logic [7:0] t; out(t, x); return t;", ["s", "t"]),
+    "of a loop, whose second turn finds nothing": (
+        "f = 0; for (int i = 0; i < 8; i++) begin logic u; if (i == 0) u = x[0]; f[i] = u; end",
+        ["u"],
+    ),
+    "an enumeration": ("kind_t k; if (x[0]) k = B; return 8'(k);", ["k"]),
+    "a structure, of which a part is 0": ("pair_t p; if (x[0]) p.x = 1; return 8'(p.x) + 8'(p.y);", ["p"]),
+    "an array": ("logic [3:0] m [2][3]; m[0][1] = 4'd2; return 8'(m[x[0]][x[2:1]]);", ["m"]),
+    "two in one declaration": (
+        "logic [7:0] t, u; if (x[0]) begin t = x; u = x; end return t + u;",
+        ["t", "u"],
+    ),
+    "set on every path": ("logic [7:0] t; if (x[0]) t = 1; else t = 2; return t;", []),
+    "set by loops": ("logic [7:0] t; t = 0; for (int i = 0; i < 8; i++) t = t + 8'(x[i]); return t;", []),
+    "of two states": ("bit [7:0] t; int i; if (x[0]) t = 1; return t + 8'(i);", []),
+    "left early": ("if (x[0]) return 1; return 2;", []),
+}
+OUT = "function automatic void out(output logic [7:0] s, input logic [7:0] q); if (q[0]) s = q; endfunction"
+
+
+def unit(folder: Path, extra: str, result: str) -> Path:
+    """The dut.yaml of mac4 with further text before it and another result."""
+    assert "acc_o <= sum[31:0];" in PASSING
+    text = PASSING.replace("acc_o <= sum[31:0];", f"acc_o <= {result};")
+    (folder / "mac4.sv").write_text(f"{HEAD}{extra}\n{text}", encoding="utf-8")
+    (folder / "mac4.yaml").write_bytes((OWN / "mac4.yaml").read_bytes())
+    (folder / "dut.yaml").write_text(DUT, encoding="utf-8")
+    return folder / "dut.yaml"
+
+
+@pytest.mark.parametrize(("body", "names"), HOLES.values(), ids=HOLES)
+def test_which_variables_hold_nothing(tmp_path: Path, body: str, names: list[str]) -> None:
+    extra = f"{OUT}\n{FUNCTION.format(body)}"
+    dut = load_dut(unit(tmp_path, extra if "out(" in body else extra.partition("\n")[2], "32'(f(sum[7:0]))"))
+    holes = find_holes(dut, dut.sources[0])
+    assert sorted(hole.place.rpartition(" ")[2] for hole in holes) == names
+    assert all(one != other for one, other in (hole.given for hole in holes))
+
+
+def test_a_variable_of_a_block(tmp_path: Path) -> None:
+    text = "module other; logic y; always_comb begin automatic logic t; logic s; y = t ^ s; end endmodule"
+    dut = load_dut(unit(tmp_path, text, "sum[31:0]"))
+    file = dut.sources[0]
+    file.write_text(file.read_text().replace("assign rdy_o", "other other();\nassign rdy_o"))
+    assert [hole.place for hole in find_holes(dut, file)] == ["mac4.sv:3: t"]
+
+
+def test_verilator_takes_what_is_written_into_them(tmp_path: Path) -> None:
+    bodies = [body for body, names in HOLES.values() if names]
+    functions = [re.sub(r"\bf\b", f"f{at}", FUNCTION.format(body)) for at, body in enumerate(bodies)]
+    calls = " ^ ".join(f"f{at}(sum[7:0])" for at in range(len(bodies)))
+    dut = load_dut(unit(tmp_path, "\n".join([OUT, *functions]), f"32'({calls})"))
+    holes, text = find_holes(dut, dut.sources[0]), dut.sources[0].read_text()
+    assert len(holes) > len(bodies) > 7
+    for number in (0, 1):
+        (tmp_path / "filled.sv").write_text(filled(text, holes, number))
+        words = ["--lint-only", "-Wno-lint", "-Wno-fatal", "--top-module", "mac4", "filled.sv"]
+        simulators.elaborate(simulators.verilator(), words, folder=tmp_path, what="mac4")
+
+
+RARE = "logic [31:0] t; if (x != 32'd3) t = 0; return x ^ t;"
+"""Icarus, which tries the first vectors, has no such sum."""
+
+
+def replaced(folder: Path, body: str) -> Path:
+    """The dut.yaml of mac4 with `f`, called with the sum, in the place of its result."""
+    return unit(folder, FUNCTION.format(body).replace("[7:0]", "[31:0]"), "f(sum[31:0])")
+
+
+def test_a_unit_that_needs_zeros_fails(tmp_path: Path) -> None:
+    dut = load_dut(replaced(tmp_path, RARE))
+    operands = {"a": np.zeros((4, 4), np.uint8), "b": np.zeros((4, 4), np.uint8)}
+    c = np.arange(4, dtype=np.uint32)
+    vectors = VectorSet(dut.instruction, "dot", operands | {"c": c}, c, np.zeros(4, np.uint8), 1)
+    job = Job(dut, tmp_path / "build", vectors)
+    right = Outcome("fast", "verilator", "", c, np.ones(4, bool), np.zeros(4, bool))
+    unset, mine, verdict = ask_fills(job, judge(vectors, right, dut.compare), as_run(job))
+    assert unset is not None
+    assert (unset.wrong, unset.suspects) == ({"zeros": 0, "a pattern": 1}, ("mac4.sv:3: t",))
+    assert verdict.failed.tolist() == [False, False, False, True]
+    assert mine.dut.sources[0].parent.name == "texts"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("body", "passes"), [(RARE, False), (RARE.replace("x ^ t", "x"), True)])
+def test_the_check_fails_by_what_depends_on_them_alone(tmp_path: Path, body: str, passes: bool) -> None:
+    options = Options(count=3_000, explain=False, failures=None, build=tmp_path / "build")
+    result = check(replaced(tmp_path, body), options)
+    assert result.passed == passes == (result.unset is None)
+    if result.unset is not None:
+        assert "read before it is set" in result.as_dict()["unset"]["sentence"]
