@@ -43,6 +43,12 @@ def _simulators() -> list[str]:
     return list(SIMULATORS)
 
 
+def _policies() -> list[str]:
+    from rtl_tb.check.synthesis import POLICIES
+
+    return list(POLICIES)
+
+
 def check(
     ctx: typer.Context,
     file: Annotated[
@@ -123,6 +129,15 @@ def check(
             help="Seconds for asking a DUT that no hypothesis explains, until what it computes is known.",
         ),
     ] = 0.0,
+    synthesis: Annotated[
+        str,
+        typer.Option(
+            "--synthesis",
+            help="Where the text of synthesis cannot be run: try says so, require has no verdict (status 2); "
+            "off does not ask.",
+            autocompletion=_policies,
+        ),
+    ] = "try",
     build: Annotated[Path, typer.Option("--build", help="Folder for what is compiled.")] = Path("build"),
     coverage: Annotated[
         Path | None, typer.Option("--coverage", help="Merge coverage into this .json and its .html.")
@@ -139,6 +154,10 @@ def check(
     from rtl_tb.check.check import check as run_check
 
     _check_suffixes(report or [], coverage)
+    if synthesis not in _policies():
+        raise typer.BadParameter(
+            f"'{synthesis}' is none of {', '.join(_policies())}", param_hint="--synthesis"
+        )
     asked = Options(
         engine=engine,
         simulator=sim,
@@ -155,6 +174,7 @@ def check(
         until_covered=until_covered,
         repair=repair,
         dissect=dissect,
+        synthesis=synthesis,
         failures=failures,
         waves=waves,
         build=build,

@@ -29,14 +29,14 @@ from rtl_tb.check.example import Example, smallest
 from rtl_tb.check.fills import ask_fills
 from rtl_tb.check.four_states import FourStates, ask_four_states
 from rtl_tb.check.latency import measure
-from rtl_tb.check.readings import as_run
+from rtl_tb.check.readings import Reading, as_run
 from rtl_tb.check.source import ask_source
 from rtl_tb.check.starts import Unset, compare_starts
 from rtl_tb.check.synthesis import Synthesis, ask_synthesis, unknown
 from rtl_tb.check.verdict import Verdict, judge
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.engines.job import Job, Outcome, Traffic
-from rtl_tb.errors import RtlError
+from rtl_tb.errors import ElaborationError, RtlError
 
 if TYPE_CHECKING:
     from golden.cover.coverage import Coverage
@@ -87,6 +87,7 @@ class Options:
             hypothesis explains them; 0: it is not looked for.
         dissect: seconds for finding the unit that the DUT is, where no hypothesis explains it; 0: it is not
             asked.
+        synthesis: one of POLICIES of rtl_tb/check/synthesis.py.
         failures: folder for the capsule of a failure, None: no capsule.
         waves: write a waveform of the whole run here.
         build: folder for what is generated and compiled; runs with the same sources use it again.
@@ -110,6 +111,7 @@ class Options:
     explain: bool = True
     repair: float = 0.0
     dissect: float = 0.0
+    synthesis: str = "try"
     failures: Path | None = field(default_factory=lambda: Path("failures"))
     waves: Path | None = None
     build: Path = Path("build")
@@ -183,7 +185,12 @@ class Check:
         found = [] if self.four_states is None or not self.four_states.other else [self.four_states.sentence]
         if edited := self.options.edited:
             found.append(f"{', '.join(edited)} of the capsule was edited: this is not the check that failed")
-        return [*found, *(each.sentence for each in self.synthesis if each.refused), *self.beyond]
+        return [*found, *self.not_synthesised, *self.beyond]
+
+    @property
+    def not_synthesised(self) -> list[str]:
+        """Why it was not run as synthesis reads it, where that may be another text."""
+        return [each.sentence for each in self.synthesis if each.refused]
 
     @property
     def drawn(self) -> int:
@@ -221,6 +228,7 @@ class Check:
         words += ["--first", str(options.first)] * bool(options.first and not options.vectors)
         for name, value in options.given_traffic.items():
             words += [f"--{name}", str(value)]
+        words += ["--synthesis", options.synthesis] * (options.synthesis != Options.synthesis)
         words += ["--timeout", str(options.timeout_cycles)] * (
             options.timeout_cycles != Options.timeout_cycles
         )
@@ -302,7 +310,8 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
     Raises:
         SpecError: the description is wrong. FileFormatError, OperandError: the vector file is damaged or of
             another unit.
-        SimulatorMissing, SimulatorTooOld, ElaborationError: as their names say.
+        SimulatorMissing, SimulatorTooOld, ElaborationError: as their names say; the last also where the unit
+            passes and cannot be run as synthesis reads it, which was required.
     """
     options = options or Options()
     report = progress or (lambda _what, _done, _total: None)
@@ -345,8 +354,7 @@ def check(file: str | Path, options: Options | None = None, progress: Progress |
         report("trying four states", 0, 0)
         result.four_states, job, result.verdict = ask_four_states(job, result.verdict)
     if result.passed:
-        report("trying what synthesis reads", 0, 0)
-        job = _read_otherwise(result, job)
+        job = _read_otherwise(result, job, report)
     if not result.passed and options.explain:
         explain(result, job, report)
     if not result.passed and options.failures is not None:
@@ -390,23 +398,40 @@ def _climb(result: Check, job: Job) -> Job:
     return climbing
 
 
-def _read_otherwise(result: Check, job: Job) -> Job:
-    """Asks what the text hangs on, and what synthesis makes of it; returns the job that the verdict is of."""
+def _read_otherwise(result: Check, job: Job, report: Progress) -> Job:
+    """Asks what the text of a passed unit hangs on, and what synthesis makes of it; returns the job that the
+    verdict is of.
+
+    Raises:
+        ElaborationError: what synthesis makes of it is not known, and was required.
+    """
+    policy = result.options.synthesis
     try:
         text = as_run(job)
     except RtlError as error:
-        result.synthesis = [unknown(error)]
-        return job
-    result.beyond = beyond(text)
+        result.synthesis = [unknown(error)] if policy != "off" else []
+    else:
+        result.beyond = beyond(text)
+        report("trying other bits in variables that nothing sets", 0, 0)
+        whole = _fill(result, job, text)
+        if not result.passed:
+            return whole
+        if policy != "off":
+            report("trying what synthesis reads", 0, 0)
+            result.synthesis, job, result.verdict = ask_synthesis(job, result.verdict, text)
+    if policy == "require" and result.passed and result.not_synthesised:
+        raise ElaborationError(f"{result.dut.name} passes, but {result.not_synthesised[0]}")
+    return job
+
+
+def _fill(result: Check, job: Job, text: Reading | None) -> Job:
+    """Runs all vectors with other bits in variables that nothing sets; returns the job of that run."""
+    job = replace(job, vectors=result.vectors, traffic=replace(job.traffic, resets=0))
     try:
-        whole = replace(job, vectors=result.vectors, traffic=replace(job.traffic, resets=0))
-        result.unset, whole, result.verdict = ask_fills(whole, result.verdict, text)
+        result.unset, job, result.verdict = ask_fills(job, result.verdict, text)
     except RtlError as error:
         why = " ".join(str(error).split())
         result.beyond.append(f"whether a variable is read before it is set is not known: {why}")
-    if not result.passed:
-        return whole
-    result.synthesis, job, result.verdict = ask_synthesis(job, result.verdict, text)
     return job
 
 

@@ -31,7 +31,8 @@ def headline(report: Report) -> str:
     subject = f"{report['dut']} against {report['instruction']}"
     noun = "tiles" if report["level"] == "tile" else "vectors"
     if report["passed"]:
-        return f"PASS: {subject}: 0 of {total:,} {noun} differ"
+        open_end = "; not checked as synthesis reads it" if unsynthesised(report) else ""
+        return f"PASS: {subject}: 0 of {total:,} {noun} differ{open_end}"
     parts = [
         f"{report[key]:,} {words}"
         for key, words in (("wrong", "wrong"), ("unknown", "with X or Z"), ("missing", "never answered"))
@@ -47,6 +48,11 @@ def _print_four_states(found: Report, say: Callable[..., None]) -> None:
         say(f"[red]X or Z[/]  {escape(found['sentence'])}")
     elif found["refused"]:
         say(escape(found["sentence"]), "dim")
+
+
+def unsynthesised(report: Report) -> list[str]:
+    """Why texts of synthesis were not run."""
+    return [each["sentence"] for each in report["synthesis"] if each["refused"]]
 
 
 def wrong_texts(report: Report) -> list[str]:
@@ -270,7 +276,8 @@ def as_json(report: Report) -> str:
 
 
 def junit(report: Report) -> str:
-    """JUnit XML: one test case for each stimulus kind, one for the handshake."""
+    """JUnit XML: one test case for each stimulus kind, one for the handshake and one for each other text of
+    synthesis, which is skipped where it could not be run."""
     suite = ElementTree.Element("testsuite", name=f"mmagold.{report['dut']}")
     failures = 0
     for row in report["kinds"]:
@@ -290,8 +297,18 @@ def junit(report: Report) -> str:
             case, "failure", message=f"{len(report['protocol'])} handshake failures"
         )
         failure.text = "\n".join(item["text"] for item in report["protocol"])
-    suite.set("tests", str(len(report["kinds"]) + 1))
+    for each in report["synthesis"]:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=report["dut"], name=f"as read by {each['by']}"
+        )
+        if each["refused"]:
+            ElementTree.SubElement(case, "skipped", message=each["sentence"])
+        elif each["failed"]:
+            failures += 1
+            ElementTree.SubElement(case, "failure", message=each["sentence"])
+    suite.set("tests", str(len(suite.findall("testcase"))))
     suite.set("failures", str(failures))
+    suite.set("skipped", str(len(unsynthesised(report))))
     suite.set("errors", "0")
     suite.set("time", f"{report['seconds_build'] + report['seconds_run']:.3f}")
     root = ElementTree.Element("testsuites")

@@ -18,6 +18,9 @@ from rtl_tb.errors import RtlError
 
 MOST = 2_000
 """Vectors of the run."""
+POLICIES = ("try", "require", "off")
+"""What becomes of a unit that passes and cannot be run as synthesis reads it: the report says so, or there is
+no verdict; or nobody asks."""
 
 
 @dataclass(frozen=True)

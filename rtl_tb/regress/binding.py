@@ -141,7 +141,9 @@ def unit_state(dut: Dut, simulator: str) -> UnitState:
     settings = [sorted(dut.defines.items()), [_from(folder, path) for path in dut.include]]
     total = hashlib.sha256(repr((settings, contents)).encode(errors="surrogateescape"))
     listed = (
-        own and all(path.suffix in HDL for path in dut.sources) and not any(map(_reads_more, inputs.files))
+        own
+        and all(path.suffix in HDL for path in dut.sources)
+        and not any(map(_reads_more, dict.fromkeys(files)))
     )
     return UnitState(total.hexdigest(), inputs, listed)
 
@@ -173,6 +175,6 @@ def _from(folder: Path, path: Path) -> str:
 
 def _reads_more(path: Path) -> bool:
     try:
-        return holds_cpp(path) or (path.suffix in HDL and _READS.search(path.read_bytes()) is not None)
+        return holds_cpp(path) or _READS.search(path.read_bytes()) is not None
     except OSError as error:
         raise RtlError(f"{path}: cannot be read: {error.strerror}") from None

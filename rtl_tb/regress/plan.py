@@ -25,6 +25,7 @@ from golden.vectors.vectorset import shares_of
 from golden.yamlfile import Section
 from rtl_tb import engines
 from rtl_tb.check.check import DEFAULT_COUNTS, Options
+from rtl_tb.check.synthesis import POLICIES
 from rtl_tb.dut.description import Dut, load_dut
 from rtl_tb.dut.sources import matching
 from rtl_tb.engines.job import SIMULATORS, Traffic
@@ -184,6 +185,7 @@ def _engine(section: Section, entry: Any) -> Engine:
     shard = entry.take_int("shard", 1, MOST, DEFAULT_COUNTS[engine])
     settings = {key: entry.take_int(key, low, 2**31 - 1, None) for key, low in WHOLE_SETTINGS.items()}
     settings |= {key: entry.take(key, (int, float), None) for key in REAL_SETTINGS}
+    settings["synthesis"] = entry.take_choice("synthesis", POLICIES, None)
     entry.done()
     given = {key: value for key, value in settings.items() if value is not None}
     try:

@@ -68,6 +68,8 @@ def print_text(data: Summary, folder: Path, console: Console) -> None:
             say(f"  again: {escape(_again(row))}")
         if row["error"]:
             say(f"\n[red]{escape(name)}[/] could not be run: {escape(row['error'])}")
+        for note in row["notes"]:
+            say(f"\n[yellow]note[/]  {escape(name)}: {escape(note)}")
     say("")
     if not console.is_terminal:
         console = Console(file=console.file, width=_WIDE)  # nobody's lines are cut in a file
@@ -122,6 +124,8 @@ def junit(data: Summary) -> str:
             suite.set(key, str(len(suite.findall(tag))))
         if row["failing"]:
             ElementTree.SubElement(suite, "system-out").text = _story(row)
+        elif row["notes"]:
+            ElementTree.SubElement(suite, "system-out").text = "\n".join(row["notes"])
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from golden.catalog.json_schema import DRAFT, Schema, integer, object_of, schema_file, text
 from golden.stimuli import KINDS
 from rtl_tb import engines
+from rtl_tb.check.synthesis import POLICIES
 from rtl_tb.engines.job import SIMULATORS
 from rtl_tb.regress.plan import MOST, MOST_SEEDS, NAME, REAL_SETTINGS, WHOLE_SETTINGS
 
@@ -46,6 +47,7 @@ def _engines() -> Schema:
             "count": {**integer(1, MOST), "description": "vectors for each seed and mix"},
             "shard": {**integer(1, MOST), "description": "vectors of a shard"},
             **settings,
+            "synthesis": {"enum": list(POLICIES), "default": "try"},
         },
         ["engine"],
     )

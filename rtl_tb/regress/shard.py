@@ -132,7 +132,18 @@ def _checked(shard: Shard, build: Path, explain: bool, failures: Path | None = N
 def _counters(shard: Shard, result: Check) -> Result:
     """The result of a shard as plain values: counters, and the first failures."""
     report, verdict = result.as_dict(), result.verdict
-    kept = ("passed", "wrong", "unknown", "missing", "kinds", "unset", "version", "latency", "cycles")
+    kept = (
+        "passed",
+        "wrong",
+        "unknown",
+        "missing",
+        "kinds",
+        "unset",
+        "notes",
+        "version",
+        "latency",
+        "cycles",
+    )
     failing = np.flatnonzero(verdict.failed)[:FIRST_FAILURES]
     return {
         **{key: report[key] for key in kept},

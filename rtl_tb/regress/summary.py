@@ -93,6 +93,7 @@ def row(result: Regression, group: Group) -> dict[str, Any]:
         "handshake_failures": sum(each["handshake_failures"] for each in ran),
         "errors": len(errors),
         "error": errors[0] if errors else None,
+        "notes": list(dict.fromkeys(note for each in ran for note in each["notes"])),
         "seconds": round(sum(each["seconds"] for each in ran), 1),
         "first": None if not failing else _first(failing[0], result.of(failing[0])),
         "reason": _reason(result.explained.get(group)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from rtl_tb.check.check import Check, Options, check
 from rtl_tb.check.four_states import ask_four_states
 from rtl_tb.check.verdict import judge
 from rtl_tb.engines.job import Job, Outcome
-from rtl_tb.errors import RtlError
+from rtl_tb.errors import ElaborationError, RtlError
 
 TOP = """
 module mac4 (
@@ -167,7 +168,15 @@ def test_a_cell_that_only_synthesis_has_is_told(tmp_path):
     assert result.passed
     assert "that was not checked: Verilator" in result.notes[0]
     assert "vendor_cell" in result.notes[0]
-    assert result.notes[0] in report.html(result.as_dict()).replace("&#39;", "'")
+    data = result.as_dict()
+    assert result.notes[0] in report.html(data).replace("&#39;", "'")
+    assert report.headline(data).endswith("differ; not checked as synthesis reads it")
+    skipped = ElementTree.fromstring(report.junit(data)).findall(".//testcase/skipped")
+    assert [each.get("message") for each in skipped] == result.not_synthesised
+    asked = replace(result.options, synthesis="off")
+    assert check(tmp_path / "dut.yaml", asked).synthesis == []
+    with pytest.raises(ElaborationError, match="mac4 passes, but synthesis reads another text"):
+        check(tmp_path / "dut.yaml", replace(asked, synthesis="require"))
 
 
 @pytest.mark.long

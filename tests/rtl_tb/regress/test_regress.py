@@ -198,6 +198,28 @@ def test_a_unit_that_may_read_other_files_is_run_every_time(tmp_path, here):
         assert (data["status"], data["run"], data["reused"]) == (0, 1, 0)
 
 
+def test_what_a_header_of_any_name_reads_is_in_no_list(tmp_path):
+    small.write_small(tmp_path)
+    (tmp_path / "part.inc").write_text("// a header\n")
+    (tmp_path / "small.sv").write_text('`include "part.inc"\n' + small.RTL)
+    (tmp_path / "small.yaml").write_text(small.DUT.replace("sources:", "include: [.]\nsources:"))
+    dut = small.load_dut(tmp_path / "small.yaml")
+    assert unit_state(dut, "icarus").listed
+    (tmp_path / "part.inc").write_text("`define FILL $readmemh\n")
+    assert not unit_state(dut, "icarus").listed
+
+
+def test_what_the_verdict_of_a_unit_leaves_open_stands_in_every_report(tmp_path, here):
+    small.write_small(tmp_path)
+    cell = "`ifdef SYNTHESIS\nvendor_cell theirs ();\n`endif\nendmodule"
+    (tmp_path / "small.sv").write_text(small.RTL.replace("endmodule", cell))
+    data = data_of(regress(plan(tmp_path), tmp_path / "out"))
+    console = Console(record=True, width=400)
+    print_text(data, tmp_path, console)
+    for text in (*data["rows"][0]["notes"], junit(data), page(data, [data]), console.export_text()):
+        assert "vendor_cell" in text
+
+
 def cut_short(file):
     file.write_bytes(file.read_bytes()[:-40])
 
